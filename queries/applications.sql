@@ -11,13 +11,12 @@ UPDATE applications SET status = @status, partner_id = @partner_id, reviewed_by_
 WHERE id = @id AND org_id = @org_id AND status = 'pending';
 
 -- name: PartnerDecide :exec
--- PartnerDecide moves a partner as its application goes.
+-- PartnerDecide sets a partner's status to the decision on its application.
 UPDATE partners SET status = @status, decline_reason = @decline_reason, updated_at = @updated_at
     WHERE id = @id AND org_id = @org_id;
 
 -- name: PartnerReapply :exec
--- PartnerReapply makes a declined partner pending, with what the new application
--- says of it.
+-- PartnerReapply makes a declined partner pending, with the values of the new application.
 UPDATE partners SET status = 'pending', decline_reason = NULL, group_id = @group_id, first_name = @first_name,
     last_name = @last_name,
     website_url = @website_url, country_code = @country_code, language_code = @language_code,
@@ -25,8 +24,8 @@ UPDATE partners SET status = 'pending', decline_reason = NULL, group_id = @group
 WHERE id = @id AND org_id = @org_id;
 
 -- name: ProgramRevenue :one
--- ProgramRevenue is what a program took in its own currency since a time, net of
--- refunds, for the plan's revenue meter.
+-- ProgramRevenue sums a program's revenue in its currency since a time, net of refunds, for the
+-- plan's revenue limit.
 SELECT coalesce(sum(s.amount_minor), 0)::bigint AS revenue_minor FROM sales s
 WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.currency = @currency AND s.occurred_at >= @since
     AND s.refunded_at IS NULL;

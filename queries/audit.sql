@@ -1,10 +1,10 @@
--- The equations of money, each a query that returns what breaks it. They run in
--- one snapshot of the whole database and name no organization. Most can be asked of
--- some partners alone: no list stands for all of them. A hundred rows are enough.
+-- The equations of money. Each query returns the rows that violate it, at most a hundred. They run
+-- in one snapshot of the whole database and name no organization. Most can be restricted to a list
+-- of partners; null means all.
 
 -- name: AuditM01 :many
--- AuditM01: a balance as read is the sum of the commissions by the bucket of
--- their status; a row on either side without the other is a break.
+-- AuditM01: a balance as read is the sum of the commissions by the bucket of their status; a row on
+-- one side only is a violation.
 WITH k AS (
     SELECT program_id, partner_id, currency,
         sum(amount_minor) FILTER (WHERE status IN ('pending', 'approved')) AS pending,
@@ -41,9 +41,9 @@ WHERE (b.pending, b.due, b.paid) IS DISTINCT FROM (coalesce(k.pending, 0), coale
 LIMIT 100;
 
 -- name: AuditM02 :many
--- AuditM02: a balance as read is the sum of the ledger. What the reader adds to
--- the row is itself the ledger, so the row must be the ledger up to where it was
--- folded. Money in the ledger without a balance is a break.
+-- AuditM02: a balance as read is the sum of the ledger. The reader adds unfolded ledger rows to the
+-- balance row, so the row must be the sum of the folded ones. Money in the ledger without a balance
+-- is a violation.
 WITH l AS (
     SELECT e.program_id, e.partner_id, e.currency,
         coalesce(sum(CASE WHEN e.to_bucket = 'pending' THEN e.amount_minor
@@ -73,10 +73,10 @@ WHERE (coalesce(b.pending_minor, 0), coalesce(b.due_minor, 0), coalesce(b.paid_m
 LIMIT 100;
 
 -- name: AuditM03 :many
--- AuditM03: a commission's money comes from source once, and once more for each
--- correction in the audit log that raised it, under the commission's own owner and
--- currency. Each row of the ledger sums to zero by construction, so what is left to
--- check is that the rows of one commission belong together.
+-- AuditM03: a commission's money comes from source once, and once more for each correction in the
+-- audit log that raised it, under the commission's own owner and currency. Each row of the ledger
+-- sums to zero by construction, so the query only checks that the rows of one commission belong
+-- together.
 SELECT l.commission_id::text AS what,
     CASE WHEN l.earned <> 1 THEN format('earned %s times, raised %s times', l.earned, c.raised)
         WHEN l.gone_back THEN 'money went back to source'
@@ -92,14 +92,15 @@ FROM (
     WHERE (@partners::text[] IS NULL OR e.partner_id = ANY (@partners::text[]))
     GROUP BY e.commission_id, k.id
 ) l LEFT JOIN LATERAL (SELECT count(*) AS raised FROM audit_facts a
-    WHERE l.earned <> 1 AND a.target_id = l.commission_id AND a.action IN ('commission.corrected', 'commission.redecided')
+    WHERE l.earned <> 1 AND a.target_id = l.commission_id
+        AND a.action IN ('commission.corrected', 'commission.redecided')
         AND a.after_minor > a.before_minor) c ON true
 WHERE l.earned <> 1 + c.raised OR l.gone_back OR l.mixed
 LIMIT 100;
 
 -- name: AuditM04 :many
--- AuditM04: no bucket has money of the other sign than what was earned, and
--- that of a commission that is gone is all in removed.
+-- AuditM04: no bucket has the opposite sign of the earned amount, and all money of a deleted
+-- commission is in removed.
 SELECT m.commission_id::text AS what, (CASE WHEN k.id IS NULL THEN format('is gone but %s holds %s', m.bucket, m.amount)
     ELSE format('%s holds %s of %s', m.bucket, m.amount, m.earned) END)::text AS message
 FROM (
@@ -119,9 +120,9 @@ WHERE m.bucket <> 'source' AND (k.id IS NULL AND m.bucket <> 'removed' OR k.id I
 LIMIT 100;
 
 -- name: AuditM05 :many
--- AuditM05: of pending, due and paid, only the bucket of a commission's status
--- has money, which is its amount; the rest of what was earned is in sink (a
--- refund in part moves it there, rejecting and voiding all of it).
+-- AuditM05: of pending, due and paid, only the bucket of a commission's status has money, which is
+-- its amount; the rest of the earned amount is in sink (a partial refund moves a part there,
+-- rejecting and voiding all of it).
 WITH l AS (
     SELECT commission_id,
         coalesce(sum(CASE WHEN to_bucket = 'pending' THEN amount_minor
@@ -164,11 +165,10 @@ HAVING count(*) > 1
 LIMIT 100;
 
 -- name: AuditM08 :many
--- AuditM08: the amount follows from the row's own rate and revenue, rounded half
--- up. What a refund in part has left of a commission (less than was earned) is
--- a rounded share of rounded values, so it may differ by what these roundings add
--- up to. The commission's rate is the one used, a link's override included. A
--- commission that was corrected by hand has only a rate.
+-- AuditM08: the amount follows from the row's own rate and revenue, rounded half up. The rest of a
+-- commission after a partial refund is a rounded share of rounded values, so it may differ by the
+-- sum of the rounding errors. The commission's rate is the effective one, including a link's
+-- override. A commission that was corrected by hand has only a rate.
 WITH k AS (
     SELECT c.id, c.amount_minor, c.revenue_minor, c.rate_type, c.rate_value, c.currency, g.currency AS program_currency,
         floor((c.revenue_minor::numeric * c.rate_value + 5000) / 10000) AS percent,
@@ -194,8 +194,8 @@ WHERE k.rate_type IS NULL OR k.rate_type = 'percent' AND k.percent IS NULL
 LIMIT 100;
 
 -- name: AuditM09 :many
--- AuditM09: a commission and its sale are of one program; one that a flow made
--- is in the sale's currency.
+-- AuditM09: a commission and its sale belong to one program; a flow's commission has the sale's
+-- currency.
 SELECT k.id::text AS what, format('%s of %s, its sale %s of %s', k.currency, k.program_id, s.currency,
     s.program_id)::text AS message
 FROM commissions k JOIN sales s ON s.id = k.sale_id
@@ -210,45 +210,50 @@ FROM sales s GROUP BY s.customer_id HAVING count(*) FILTER (WHERE s.is_first_sal
 LIMIT 100;
 
 -- name: AuditExternalIDs :many
--- AuditExternalIDs: an external id is of a customer of its program, and the first one of a
--- customer is one of its ids.
+-- AuditExternalIDs: an external id belongs to a customer of its program, and a customer's first one
+-- is among its ids.
 SELECT e.external_customer_id::text AS what, format('of %s, its customer %s of %s', e.program_id, e.customer_id,
     coalesce(c.program_id, 'no program'))::text AS message
 FROM customer_external_ids e LEFT JOIN customers c ON c.id = e.customer_id
 WHERE (c.program_id, c.org_id) IS DISTINCT FROM (e.program_id, e.org_id)
 UNION ALL
 SELECT c.id::text, format('%s is not one of its ids', coalesce(c.external_customer_id, 'no id'))::text
-FROM customers c LEFT JOIN customer_external_ids e ON e.customer_id = c.id AND e.external_customer_id = c.external_customer_id COLLATE "C"
+FROM customers c LEFT JOIN customer_external_ids e ON e.customer_id = c.id
+    AND e.external_customer_id = c.external_customer_id COLLATE "C"
 WHERE e.customer_id IS NULL AND (c.external_customer_id IS NOT NULL
     OR EXISTS (SELECT FROM customer_external_ids o WHERE o.customer_id = c.id))
 LIMIT 100;
 
 -- name: AuditMerges :many
--- AuditMerges: a merged customer is gone, its id names a customer of its program, and it
--- has no sale and no unpaid commission of a sale.
+-- AuditMerges: a merged customer is deleted, its id refers to a customer of its program, and it has
+-- no sale and no unpaid commission of a sale.
 SELECT m.id::text AS what, format('merged into %s of %s: %s', m.customer_id, coalesce(c.program_id, 'no program'),
-    CASE WHEN c.id IS NULL OR (c.program_id, c.org_id) <> (m.program_id, m.org_id) THEN 'not a customer of ' || m.program_id
+    CASE WHEN c.id IS NULL OR (c.program_id, c.org_id) <> (m.program_id, m.org_id)
+        THEN 'not a customer of ' || m.program_id
         WHEN g.id IS NOT NULL THEN 'it is still there'
         ELSE 'it still has sales or unpaid commissions of sales' END)::text AS message
 FROM customer_merges m LEFT JOIN customers c ON c.id = m.customer_id LEFT JOIN customers g ON g.id = m.id
 WHERE c.id IS NULL OR (c.program_id, c.org_id) <> (m.program_id, m.org_id) OR g.id IS NOT NULL
     OR EXISTS (SELECT FROM sales s WHERE s.customer_id = m.id)
-    OR EXISTS (SELECT FROM commissions k WHERE k.customer_id = m.id AND k.status IN ('pending', 'approved', 'due') AND k.sale_id IS NOT NULL)
+    OR EXISTS (SELECT FROM commissions k WHERE k.customer_id = m.id
+        AND k.status IN ('pending', 'approved', 'due') AND k.sale_id IS NOT NULL)
 LIMIT 100;
 
 -- name: AuditCredits :many
 -- AuditCredits: a commission by rule has the partner and the customer of its sale. A
 -- commission paid before a merge keeps the old customer id.
-SELECT k.id::text AS what, format('of %s and %s, its sale of %s and %s', k.partner_id, coalesce(k.customer_id, 'no customer'),
+SELECT k.id::text AS what, format('of %s and %s, its sale of %s and %s',
+    k.partner_id, coalesce(k.customer_id, 'no customer'),
     coalesce(s.partner_id, 'no partner'), s.customer_id)::text AS message
 FROM commissions k JOIN sales s ON s.id = k.sale_id LEFT JOIN customer_merges m ON m.id = k.customer_id
 WHERE k.kind = 'referral' AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
-    AND (k.partner_id IS DISTINCT FROM s.partner_id OR coalesce(m.customer_id, k.customer_id) IS DISTINCT FROM s.customer_id)
+    AND (k.partner_id IS DISTINCT FROM s.partner_id
+        OR coalesce(m.customer_id, k.customer_id) IS DISTINCT FROM s.customer_id)
 LIMIT 100;
 
 -- name: AuditOutcome :many
--- AuditOutcome: a sale that says that a commission was created has it, unless
--- its partner is deleted, and a sale that has one says so.
+-- AuditOutcome: a sale has a commission exactly if its outcome is commission_created, unless its
+-- partner is deleted.
 SELECT s.id::text AS what, CASE WHEN k.id IS NULL THEN 'says commission_created but has none'
     ELSE 'has a commission but says ' || s.activity_outcome END::text AS message
 FROM sales s LEFT JOIN commissions k ON k.sale_id = s.id AND k.kind = 'referral'
@@ -258,9 +263,8 @@ WHERE (s.activity_outcome = 'commission_created') <> (k.id IS NOT NULL)
 LIMIT 100;
 
 -- name: AuditM10 :many
--- AuditM10: a payout holds what its commissions sum up to, and one that is not
--- eligible holds none. It is one pass without a join: planned with the statistics of
--- tables that were empty when they were analysed, one would compare each with each.
+-- AuditM10: a payout's amount is the sum of its commissions, and an ineligible one has none. The
+-- query avoids a join, which would become a nested loop with the statistics of empty tables.
 SELECT x.id::text AS what, format('%s payout of %s %s holds %s', max(x.status), max(x.amount_minor), max(x.currency),
     coalesce(sum(x.held), 0))::text AS message
 FROM (
@@ -275,7 +279,7 @@ HAVING max(x.status) <> 'not_eligible' AND coalesce(sum(x.held), 0) <> max(x.amo
 LIMIT 100;
 
 -- name: AuditM12 :many
--- AuditM12: the commissions of a payout are its partner's, of its currency and program.
+-- AuditM12: the commissions of a payout have its partner, currency and program.
 SELECT k.id::text AS what, format('%s %s of %s in %s payout %s of %s', k.program_id, k.currency, k.partner_id,
     p.currency, p.id, p.partner_id)::text AS message
 FROM commissions k JOIN payouts p ON p.id = k.payout_id
@@ -292,9 +296,9 @@ WHERE (k.status = 'paid') IS DISTINCT FROM coalesce(p.status = 'paid', false)
 LIMIT 100;
 
 -- name: AuditM16 :many
--- AuditM16: a refunded sale has no open commission but one in flight, and all
--- of a paid one is clawed back (M17), whether a rule or a hand made it. Refunds of
--- the first release left what a hand had made, and the migration marked it.
+-- AuditM16: a refunded sale has no open commission except one in flight, and a paid one is clawed
+-- back as a whole (M17), whether a flow or a person made it. Refunds of the first release did not
+-- affect manual commissions; the migration marked those.
 SELECT k.id::text AS what, format('%s %s of a refunded sale, %s clawed back', k.status, k.amount_minor,
     k.clawed_minor)::text AS message
 FROM sales s JOIN commissions k ON k.sale_id = s.id
@@ -305,9 +309,8 @@ WHERE s.refunded_at IS NOT NULL AND k.metadata ->> 'commission_id' IS NULL AND k
 LIMIT 100;
 
 -- name: AuditM18 :many
--- AuditM18: what was clawed back of a commission is the sum of what names it,
--- which is its partner's and of its currency: clawbacks, and of a deduction the
--- rewards that undo it.
+-- AuditM18: the clawed back amount of a commission is the sum of the commissions that refer to it,
+-- with its partner and currency: clawbacks, and for a deduction the rewards that undo it.
 SELECT k.id::text AS what, format('%s clawed back, clawbacks of %s', k.clawed_minor,
     coalesce(c.sum, 0))::text AS message
 FROM commissions k LEFT JOIN (
@@ -330,8 +333,8 @@ WHERE g.refunded <> coalesce(r.sum, 0)
 LIMIT 100;
 
 -- name: AuditM19 :many
--- AuditM19: nothing is left to anybody of what a refunded sale earned. What takes a
--- commission back counts also where a hand has rejected it: that forgives it.
+-- AuditM19: no partner keeps money of a refunded sale. A rejected clawback counts too: rejecting it
+-- waives the debt.
 SELECT k.sale_id::text AS what, format('%s %s are left to %s after the refund', sum(k.amount_minor), k.currency,
     k.partner_id)::text AS message
 FROM sales s JOIN commissions k ON k.sale_id = s.id
@@ -343,8 +346,7 @@ GROUP BY k.sale_id, k.partner_id, k.currency HAVING sum(k.amount_minor) <> 0
 LIMIT 100;
 
 -- name: AuditReportDays :many
--- AuditReportDays: a summed day that nothing has touched since is the sum of its
--- rows, link by link.
+-- AuditReportDays: a summed and unmarked day is the sum of its rows, by link.
 WITH days AS MATERIALIZED (
     SELECT s.program_id, s.start FROM report_untouched s JOIN programs g ON g.id = s.program_id AND g.time_zone = s.zone
     WHERE s.span = 'day'
@@ -369,8 +371,8 @@ WHERE s.figures IS DISTINCT FROM r.figures
 LIMIT 100;
 
 -- name: AuditReportLevels :many
--- AuditReportLevels: what a report counts of a day is the same at every level,
--- and a wider span is the sum of its halves.
+-- AuditReportLevels: a day has the same sums at every level, and a wider span is the sum of its
+-- halves.
 WITH levels AS MATERIALIZED (
     SELECT s.program_id, s.span, s.start, s.dimension, sum(s.clicks) AS clicks, sum(s.leads) AS leads,
         sum(s.customers) AS customers, sum(s.sales) AS sales,
@@ -401,7 +403,7 @@ SELECT (u.program_id || ' ' || u.start)::text AS what, format('%s sums of %s do 
 LIMIT 100;
 
 -- name: AuditM11 :many
--- AuditM11: a payout is more than nothing.
+-- AuditM11: a payout's amount is positive.
 SELECT p.id::text AS what, format('a %s payout of %s %s', p.status, p.amount_minor, p.currency)::text AS message
 FROM payouts p WHERE p.amount_minor <= 0 AND (@partners::text[] IS NULL OR p.partner_id = ANY (@partners::text[]))
 LIMIT 100;
@@ -415,15 +417,16 @@ GROUP BY p.program_id, p.partner_id, p.currency, p.period_month HAVING count(*) 
 LIMIT 100;
 
 -- name: AuditLeftOut :many
--- AuditLeftOut: what was due when a month's automatic run began is in it: the partner
--- has a payout of that month and currency, eligible or not. A clawback may have
--- netted all to nothing, and a payout may have been deleted since. What was approved
--- within the minute before may have been committed after the run.
+-- AuditLeftOut: a month's automatic run includes all commissions due at its begin: the partner has
+-- a payout of that month and currency, eligible or not. A clawback may have reduced the sum to
+-- zero, and a payout may have been deleted since. A commission approved in the minute before may
+-- have been committed after the run.
 SELECT k.id::text AS what, format('matured at %s, in no payout of %s', k.mature_at, b.id)::text AS message
 FROM payout_batches b JOIN programs g ON g.id = b.program_id JOIN commissions k ON k.program_id = b.program_id
 WHERE b.auto_run_at IS NOT NULL AND k.status = 'due' AND k.payout_id IS NULL AND k.amount_minor > 0
     AND NOT starts_with(k.partner_id, 'sample_')
-  AND k.mature_at <= b.period_end AND k.mature_at < zone_midnight((b.period_month + interval '1 month')::date, g.time_zone)
+  AND k.mature_at <= b.period_end
+  AND k.mature_at < zone_midnight((b.period_month + interval '1 month')::date, g.time_zone)
   AND greatest(k.created_at, k.approved_at) < b.auto_run_at - interval '1 minute'
   AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
   AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.program_id = k.program_id AND p.partner_id = k.partner_id
@@ -435,7 +438,7 @@ WHERE b.auto_run_at IS NOT NULL AND k.status = 'due' AND k.payout_id IS NULL AND
 LIMIT 100;
 
 -- name: AuditM21 :many
--- AuditM21: what is voided or rejected says when and why, and is in no payout.
+-- AuditM21: a voided or rejected commission has a time and a reason, and is in no payout.
 SELECT k.id::text AS what, format('%s at %s because %s, in payout %s', k.status, coalesce(k.voided_at::text, 'no time'),
     coalesce(k.void_reason, 'nothing'), coalesce(k.payout_id, 'none'))::text AS message
 FROM commissions k
@@ -446,7 +449,7 @@ WHERE (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
 LIMIT 100;
 
 -- name: AuditM22 :many
--- AuditM22: nothing is due before its holding period has run.
+-- AuditM22: no commission is due before its holding period has ended.
 SELECT k.id::text AS what, format('%s since %s at the latest, its hold runs until %s', k.status, k.updated_at,
     k.mature_at)::text AS message
 FROM commissions k WHERE k.status IN ('due', 'paid') AND k.kind <> 'clawback' AND k.mature_at > k.updated_at
@@ -457,14 +460,15 @@ LIMIT 100;
 -- AuditM25: a commission is paid once, and once more for each payment that was undone.
 SELECT e.subject_id::text AS what, format('told as paid %s times', count(*))::text AS message
 FROM events e WHERE e.type = 'commission.paid' GROUP BY e.subject_id HAVING count(*) > 1
-    AND count(*) > 1 + (SELECT count(*) FROM events b WHERE b.subject_id = e.subject_id AND b.type = 'commission.updated'
+    AND count(*) > 1 + (SELECT count(*) FROM events b WHERE b.subject_id = e.subject_id
+        AND b.type = 'commission.updated'
         AND b.body LIKE '%"previous_status":"paid"%')
 LIMIT 100;
 
 -- name: AuditM33 :many
--- AuditM33: what was made or rejected by hand has one line in the audit log,
--- which names the API key or the person. A reward that gives back what a refund took
--- follows from an event of the processor.
+-- AuditM33: a commission that a person or an API key has made or rejected has one line in the audit
+-- log with that actor. A reward that restores a refunded amount results from an event of the
+-- processor.
 SELECT k.id::text AS what, format('%s lines of %s', count(a.id), w.action)::text AS message
 FROM commissions k CROSS JOIN LATERAL (
     SELECT 'commission.created' AS action WHERE k.kind <> 'referral' AND k.metadata ->> 'commission_id' IS NULL
@@ -476,7 +480,7 @@ GROUP BY k.id, w.action HAVING count(a.id) <> 1
 LIMIT 100;
 
 -- name: AuditM34 :many
--- AuditM34: amounts are within their bounds, and no commission is of nothing.
+-- AuditM34: amounts are within their bounds, and no commission is zero.
 SELECT k.id::text AS what, format('an amount of %s', k.amount_minor)::text AS message FROM commissions k
     WHERE (k.amount_minor = 0 OR abs(k.amount_minor) >= 100000000000000)
     AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
@@ -508,22 +512,21 @@ FROM both_sides b GROUP BY b.org_id, b.program_id, b.list, b.owner_id, b.status,
     b.kind HAVING sum(b.n) <> sum(b.tallied) ORDER BY 1, 2 LIMIT 100;
 
 -- name: AuditSnapshot :one
--- AuditSnapshot lets other connections see this moment, and is what the next audit
--- must look at: entries of the ledger behind after_id, and whatever a transaction
--- wrote that was not finished at horizon.
+-- AuditSnapshot exports this snapshot for other connections, and returns the start of the next
+-- audit: ledger entries behind after_id, and writes of transactions unfinished at horizon.
 SELECT pg_export_snapshot()::text AS snapshot, m.after_id,
     pg_snapshot_xmin(pg_current_snapshot())::xid8 AS horizon, now()::timestamptz AS audited_at
 FROM ledger_mark m;
 
 -- name: AuditLast :many
--- AuditLast is the last audit that found nothing, if any; that of another cluster,
--- which a logical restore brings, means nothing here.
+-- AuditLast is the last audit without violations, if any. One of another cluster, from a logical
+-- restore, is ignored.
 SELECT m.audited_at, m.whole_at, m.after_id, m.horizon FROM audit_mark m
 WHERE m.horizon <= pg_snapshot_xmax(pg_current_snapshot());
 
 -- name: AuditPassed :exec
--- AuditPassed notes an audit that found nothing. One of what changed leaves the time
--- of the last whole one as it is.
+-- AuditPassed records an audit without violations. An incremental one does not change the time of
+-- the last full one.
 INSERT INTO audit_mark (audited_at, whole_at, after_id, horizon)
 VALUES (@audited_at, @audited_at, @after_id, @horizon)
 ON CONFLICT (id) DO UPDATE SET audited_at = excluded.audited_at, after_id = excluded.after_id,
@@ -531,16 +534,15 @@ ON CONFLICT (id) DO UPDATE SET audited_at = excluded.audited_at, after_id = excl
     whole_at = CASE WHEN @whole::boolean THEN excluded.whole_at ELSE audit_mark.whole_at END;
 
 -- name: AuditChanged :many
--- AuditChanged lists the partners of whom the ledger or an event tells something that
--- the last audit could not see. An event's time is that of a server's clock, which may
--- be an hour slow.
+-- AuditChanged lists the partners with ledger entries or events that the last audit could not see.
+-- An event's time is from a server's clock, which may be an hour slow.
 SELECT l.partner_id FROM ledger_entries l WHERE l.id > @after_id AND l.created_xid >= @horizon::xid8
 UNION SELECT e.partner_id::text FROM events e
 WHERE e.created_at >= sqlc.arg(audited_at)::timestamptz - interval '1 hour' AND e.created_xid >= @horizon::xid8
     AND e.partner_id IS NOT NULL;
 
 -- name: AuditRows :many
--- AuditRows counts what the equations are computed over.
+-- AuditRows counts the rows that the equations cover.
 SELECT 'audit_log_entries'::text AS name, count(*) AS n FROM audit_log_entries
 UNION ALL SELECT 'audit_log_facts', count(*) FROM audit_log_facts
 UNION ALL SELECT 'balances', count(*) FROM balances

@@ -1,10 +1,10 @@
--- What waits in the database, for metrics and probes. Nothing is counted that could be long: a queue is read by the
--- index of what waits in it, up to a limit; the orders are those of the indexes.
+-- The queues in the database, for metrics and probes. Long queues are not counted: each is read by
+-- the index of its waiting rows, up to a limit, in the order of the index.
 
 -- name: Backlog :one
--- Backlog counts what waits, each up to lim, and how many seconds that of it has been due which was due first.
--- An endpoint, or the mail server, fails as long as something waits to be tried again and nothing has gone well since
--- that was made. What belongs to a sample is never sent.
+-- Backlog counts the rows of each queue, up to lim, and the seconds since the first one was due. An
+-- endpoint, or the mail server, counts as failing while something waits for a retry and nothing has
+-- succeeded since that was created. Rows of a sample are never sent.
 WITH present AS (
     SELECT @now::timestamptz AS at
 ), line AS (
@@ -23,7 +23,8 @@ WITH present AS (
     SELECT r.since FROM (SELECT min(o.created_at) AS since FROM outbox o WHERE o.attempts > 0) r
     WHERE NOT EXISTS (SELECT FROM mails s WHERE s.sent_at > r.since)
 ), inbox AS (
-    SELECT e.due_at AS due FROM inbox_events e WHERE e.due_at IS NOT NULL ORDER BY e.org_id, e.due_at LIMIT @lim::integer
+    SELECT e.due_at AS due FROM inbox_events e WHERE e.due_at IS NOT NULL
+    ORDER BY e.org_id, e.due_at LIMIT @lim::integer
 ), marks AS (
     SELECT r.program_id, r.day FROM report_marks r LIMIT @lim::integer
 ), refused AS (
@@ -39,7 +40,8 @@ SELECT (SELECT count(*) FROM line) AS deliveries,
     (SELECT coalesce(extract(epoch FROM max(p.at - f.since)), 0) FROM mail_since f, present p)::float8 AS mail_failing,
     (SELECT coalesce(extract(epoch FROM max(b.made_at)), 0) FROM backup_mark b)::float8 AS backup_at,
     (SELECT coalesce(extract(epoch FROM max(a.audited_at)), 0) FROM audit_mark a)::float8 AS audit_at,
-    (SELECT count(*) FROM webhook_endpoints w WHERE NOT w.enabled AND NOT starts_with(w.id, 'sample_')) AS endpoints_off,
+    (SELECT count(*) FROM webhook_endpoints w WHERE NOT w.enabled
+        AND NOT starts_with(w.id, 'sample_')) AS endpoints_off,
     (SELECT count(*) FROM outbox) AS mails,
     (SELECT coalesce(extract(epoch FROM max(p.at - o.due)), 0) FROM outbox o, present p
         WHERE o.due <= p.at)::float8 AS mails_due,
@@ -57,18 +59,17 @@ SELECT (SELECT count(*) FROM line) AS deliveries,
         WHERE a.last_failed_time > coalesce(a.last_archived_time, '-infinity'))::float8 AS archive_behind;
 
 -- name: PayoutTotals :many
--- PayoutTotals counts payouts by their status, as far as the totals of lists are folded.
+-- PayoutTotals counts payouts by status from the folded tallies.
 SELECT t.status, sum(t.total)::bigint AS total FROM programs g JOIN tallies t ON t.program_id = g.id
 WHERE t.list = 'payouts' AND t.owner_id = '' GROUP BY 1;
 
 -- name: BackupMade :exec
--- BackupMade notes that a backup was made.
+-- BackupMade records the time of a backup.
 INSERT INTO backup_mark (made_at) VALUES (@made_at)
 ON CONFLICT (id) DO UPDATE SET made_at = greatest(backup_mark.made_at, excluded.made_at);
 
 -- name: WebhookEndpointsFailing :one
--- WebhookEndpointsFailing counts the program's endpoints that have taken nothing since before a moment, and have been
--- tried.
+-- WebhookEndpointsFailing counts the program's endpoints with attempts but no success since a time.
 SELECT count(*) FROM webhook_endpoints w CROSS JOIN LATERAL (
     SELECT min(d.created_at) AS since FROM webhook_deliveries d
     WHERE d.endpoint_id = w.id AND d.next_attempt_at IS NOT NULL AND d.status = 'retrying') r
@@ -78,5 +79,5 @@ WHERE w.program_id = @program_id AND w.org_id = @org_id AND w.enabled AND NOT st
         AND s.status = 'delivered' AND NOT s.is_test);
 
 -- name: OrganizationsUpTo :many
--- OrganizationsUpTo tells when the first organizations were made, a few of them.
+-- OrganizationsUpTo returns the creation times of the first few organizations.
 SELECT o.created_at FROM organizations o ORDER BY o.created_at, o.id LIMIT @lim;

@@ -20,14 +20,14 @@ UPDATE campaigns SET name = @name, subject = @subject, body = @body, group_ids =
 WHERE id = @id AND org_id = @org_id;
 
 -- name: CampaignDelete :exec
--- CampaignDelete removes a campaign with its recipients and what lies in the
--- outbox; what is being sent finds out that it is gone.
+-- CampaignDelete removes a campaign with its recipients and its mails in the outbox; mails in
+-- progress detect that it is deleted.
 WITH m AS (DELETE FROM mails m WHERE m.campaign_id = @id::text AND m.org_id = @org_id AND m.status = 'queued')
 DELETE FROM campaigns t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: CampaignAudience :one
--- CampaignAudience counts who matches the audience now, up to a limit, together
--- with whoever got the mail before, and who of the former has unsubscribed.
+-- CampaignAudience counts, up to a limit, the partners that match the audience or got the mail
+-- before, and those of the audience that have unsubscribed.
 SELECT (count(*) + (SELECT count(*) FROM campaign_recipients d WHERE d.campaign_id = @campaign_id AND d.org_id = @org_id
     AND d.status IN ('mailed', 'sent', 'failed')))::bigint AS total,
     count(*) FILTER (WHERE x.unsubscribed_at IS NOT NULL) AS skipped
@@ -43,16 +43,16 @@ FROM (
     LIMIT @lim) x;
 
 -- name: CampaignRecipientsForget :exec
--- CampaignRecipientsForget drops whoever of a batch has got nothing yet, before
--- its audience is read again.
+-- CampaignRecipientsForget drops the recipients of a batch without a mail, before its audience is
+-- read again.
 DELETE FROM campaign_recipients r WHERE r.campaign_id = @campaign_id AND r.org_id = @org_id
     AND r.partner_id > @after_id::text
   AND (sqlc.narg('upto_id')::text IS NULL OR r.partner_id <= sqlc.narg('upto_id')::text) AND r.status IN ('queued',
       'skipped');
 
 -- name: CampaignRecipientsAdd :exec
--- CampaignRecipientsAdd writes down who of a batch matches the audience, and was
--- there when the campaign was started.
+-- CampaignRecipientsAdd inserts the partners of a batch that match the audience and existed at the
+-- start of the campaign.
 INSERT INTO campaign_recipients (campaign_id, partner_id, org_id, program_id, status)
 SELECT @campaign_id, p.id, p.org_id, p.program_id, CASE WHEN p.unsubscribed_at IS NULL THEN 'queued' ELSE 'skipped' END
 FROM partners p
@@ -66,18 +66,18 @@ WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.status = ANY (@sta
 ON CONFLICT (campaign_id, partner_id) DO NOTHING;
 
 -- name: CampaignReached :exec
--- CampaignReached notes how far the audience is written down.
+-- CampaignReached records the progress of inserting the recipients.
 UPDATE campaigns SET audience_after = @audience_after WHERE id = @id AND org_id = @org_id;
 
 -- name: CampaignCounted :exec
--- CampaignCounted ends that, with the exact numbers.
+-- CampaignCounted completes that, with the exact numbers.
 UPDATE campaigns c SET audience_after = NULL, total = n.total, skipped = n.skipped, opened = least(c.opened, n.total)
 FROM (SELECT count(*) AS total, count(*) FILTER (WHERE r.status = 'skipped') AS skipped FROM campaign_recipients r
     WHERE r.campaign_id = @id AND r.org_id = @org_id) n
 WHERE c.id = @id AND c.org_id = @org_id;
 
 -- name: CampaignRecall :exec
--- CampaignRecall takes back what lies in the outbox and is not being sent.
+-- CampaignRecall removes the campaign's mails from the outbox, except those in progress.
 WITH back AS (DELETE FROM mails m WHERE m.campaign_id = @campaign_id::text AND m.org_id = @org_id
     AND m.status = 'queued' RETURNING m.partner_id)
 UPDATE campaign_recipients r SET status = 'queued' FROM back
@@ -92,26 +92,25 @@ SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'scheduled' AND c.schedu
 SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'sending' AND NOT starts_with(c.id, 'sample_') ORDER BY c.id;
 
 -- name: CampaignTake :one
--- CampaignTake locks a campaign for a job; one that is at work elsewhere is passed
--- over.
+-- CampaignTake locks a campaign for a job, and skips locked ones.
 SELECT c.* FROM campaigns c WHERE c.id = @id AND c.org_id = @org_id
     AND c.status = @status FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: CampaignMailed :one
--- CampaignMailed counts the campaign's mails in the outbox, and those of them that
--- do not wait for another attempt.
+-- CampaignMailed counts the campaign's mails in the outbox, and how many of them do not wait for a
+-- retry.
 SELECT count(*) AS held, count(*) FILTER (WHERE m.status = 'sending' OR m.attempts = 0) AS fresh
 FROM mails m WHERE m.campaign_id = @campaign_id::text AND m.org_id = @org_id AND m.status IN ('queued', 'sending');
 
 -- name: CampaignNext :many
--- CampaignNext reads the next who wait; email is null for one who is gone or has
--- unsubscribed meanwhile.
+-- CampaignNext reads the next waiting recipients; email is null for a deleted or unsubscribed
+-- partner.
 SELECT r.partner_id, p.email FROM campaign_recipients r
 LEFT JOIN partners p ON p.id = r.partner_id AND p.org_id = r.org_id AND p.unsubscribed_at IS NULL
 WHERE r.campaign_id = @campaign_id AND r.org_id = @org_id AND r.status = 'queued' ORDER BY r.partner_id LIMIT @lim;
 
 -- name: CampaignMail :many
--- CampaignMail puts mails into the outbox; it returns whose mail is new there.
+-- CampaignMail queues mails, and returns the partners whose mail is new.
 INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at, partner_id,
     campaign_id)
 SELECT x.id, c.org_id, 'campaign', c.id, x.recipient, c.subject, c.body, 'queued', @now, @now, x.partner_id, c.id
@@ -122,7 +121,7 @@ ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING
 RETURNING partner_id::text;
 
 -- name: CampaignRecipientsMark :exec
--- CampaignRecipientsMark marks a batch: who is mailed, and all others as skipped.
+-- CampaignRecipientsMark marks a batch as mailed or skipped.
 WITH marked AS (
     UPDATE campaign_recipients r SET status = CASE WHEN r.partner_id = ANY (@mailed::text[]) THEN 'mailed'
         ELSE 'skipped' END
@@ -133,13 +132,13 @@ UPDATE campaigns c SET skipped = c.skipped + (SELECT count(*) FROM marked WHERE 
     WHERE c.id = @campaign_id AND c.org_id = @org_id;
 
 -- name: CampaignFinish :execrows
--- CampaignFinish ends a campaign whose last mail is out.
+-- CampaignFinish ends a campaign whose last mail was sent.
 UPDATE campaigns c SET status = 'sent', sent_at = @now, updated_at = @now
 WHERE c.id = @id AND c.org_id = @org_id AND c.status = 'sending' AND c.audience_after IS NULL
   AND NOT EXISTS (SELECT 1 FROM campaign_recipients r WHERE r.campaign_id = c.id AND r.status IN ('queued', 'mailed'));
 
 -- name: CampaignUnopened :one
--- CampaignUnopened locks the campaign of a mail that was not opened before.
+-- CampaignUnopened locks the campaign of an unopened mail.
 SELECT c.id FROM campaigns c JOIN campaign_recipients r ON r.campaign_id = c.id
 WHERE c.id = @campaign_id AND r.partner_id = @partner_id AND r.opened_at IS NULL AND r.status IN ('mailed',
     'sent') FOR NO KEY UPDATE OF c;

@@ -1,4 +1,4 @@
--- What servers need to get certificates of their own, sealed.
+-- The data that servers need to obtain certificates, sealed.
 
 -- name: Certificate :one
 SELECT c.content FROM certificates c WHERE c.name = @name;

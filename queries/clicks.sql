@@ -1,10 +1,10 @@
 -- name: ClickTotal :one
--- ClickTotal adds what reports have summed to a count of the rest, so that it
--- does not take longer while clicks gather: months and days that nothing has
--- touched since, and the rows of the gaps between them, less those that are gone.
--- It is of one snapshot, and exact as reports are.
+-- ClickTotal adds the sums of reports to a count of the rest, so that its time does not grow with
+-- the clicks: the sums of unmarked months and days, and the rows of the gaps between them, less
+-- deleted ones. It uses one snapshot, and is as exact as reports.
 WITH covered AS MATERIALIZED (
-    SELECT c.span, c.start, c.from_at, c.to_at FROM report_covered c WHERE c.program_id = @program_id AND c.org_id = @org_id
+    SELECT c.span, c.start, c.from_at, c.to_at FROM report_covered c WHERE c.program_id = @program_id
+        AND c.org_id = @org_id
 ), gaps AS MATERIALIZED (
     SELECT coalesce(lag(c.to_at) OVER (ORDER BY c.from_at), '-infinity') AS after, c.from_at AS before FROM covered c
     UNION ALL
@@ -29,8 +29,10 @@ WITH covered AS MATERIALIZED (
 SELECT (coalesce(sum(p.n), 0) - coalesce((SELECT sum(t.total) FROM tally_sums t
     WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.list = 'forgotten_clicks'
       AND t.owner_id = coalesce(sqlc.narg('link_id')::text, sqlc.narg('partner_id')::text, '')
-      AND (sqlc.narg('link_id')::text IS NULL OR sqlc.narg('partner_id')::text IS NULL OR sqlc.narg('partner_id')::text = (
-        SELECT l.partner_id FROM links l WHERE l.id = sqlc.narg('link_id')::text AND l.org_id = @org_id))), 0))::bigint AS total
+      AND (sqlc.narg('link_id')::text IS NULL OR sqlc.narg('partner_id')::text IS NULL
+          OR sqlc.narg('partner_id')::text = (
+        SELECT l.partner_id FROM links l WHERE l.id = sqlc.narg('link_id')::text
+            AND l.org_id = @org_id))), 0))::bigint AS total
 FROM parts p
 WHERE EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);
 

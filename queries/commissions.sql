@@ -2,7 +2,7 @@
 SELECT t.* FROM commissions t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: CommissionLock :one
--- CommissionLock reads the row for a change; nobody else changes it until the commit.
+-- CommissionLock reads the row for a change and locks it until the commit.
 SELECT t.* FROM commissions t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: CommissionInsert :exec
@@ -40,9 +40,8 @@ UPDATE commissions SET status = @status, approved_at = @approved_at, voided_at =
     payout_id = CASE WHEN @status::text IN ('rejected', 'voided') THEN NULL ELSE payout_id END, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status = @previous;
 
--- commissions_mature_idx serves the range and the order, and passes other
--- states by itself. Of several states it takes the first rows of each, as
--- CommissionPage does.
+-- commissions_mature_idx serves the range and the order, and skips other states. Of several states
+-- the query takes the first rows of each, like CommissionPage.
 SELECT t.* FROM commissions t
 WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
@@ -72,16 +71,16 @@ ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.mature
 LIMIT @lim;
 
 -- name: CommissionsToMature :many
--- CommissionsToMature takes the next commissions whose holding period has
--- run; other replicas skip what this one has locked.
+-- CommissionsToMature locks the next commissions whose holding period has ended; other replicas
+-- skip them.
 UPDATE commissions t SET status = 'due', updated_at = @now
 FROM (SELECT k.id FROM commissions k WHERE k.status = 'approved' AND k.mature_at <= @now
     ORDER BY k.mature_at, k.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: CommissionsToApprove :many
--- CommissionsToApprove takes the next commissions that approve themselves; one
--- whose holding period has run already is due at once.
+-- CommissionsToApprove locks the next commissions with automatic approval; one whose holding period
+-- has ended is due at once.
 UPDATE commissions t SET status = CASE WHEN t.mature_at <= @now THEN 'due' ELSE 'approved' END, approved_at = @now,
     updated_at = @now
 FROM (SELECT k.id FROM commissions k WHERE k.status = 'pending' AND k.approve_at <= @now
@@ -89,8 +88,8 @@ FROM (SELECT k.id FROM commissions k WHERE k.status = 'pending' AND k.approve_at
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: CommissionShrink :exec
--- CommissionShrink takes a part off an unpaid commission. Its request may have begun
--- before the one that last changed the row, which stays changed at the later time.
+-- CommissionShrink reduces an unpaid commission. updated_at never goes back, even if this request
+-- began before the last change.
 UPDATE commissions SET amount_minor = amount_minor - @part_minor, shrunk_minor = shrunk_minor + @part_minor,
     revenue_minor = @revenue_minor, updated_at = greatest(updated_at, @updated_at::timestamptz)
 WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due');
@@ -118,8 +117,9 @@ WHERE a.target_id = ANY (@ids::text[]) AND a.org_id = @org_id AND a.action = 'co
 -- name: CommissionReasons :many
 -- CommissionReasons reads the reasons of commissions for their explanation, with the last
 -- correction of each. Columns of deleted rows are NULL; a correction whose entry of the audit
--- log was dropped has no reason and no corrector.
-SELECT k.id, k.kind, k.sale_id, (k.metadata ->> 'restores' IS NOT NULL OR k.metadata ->> 'commission_id' IS NOT NULL)::boolean
+-- log was deleted has no reason and no corrector.
+SELECT k.id, k.kind, k.sale_id, (k.metadata ->> 'restores' IS NOT NULL
+    OR k.metadata ->> 'commission_id' IS NOT NULL)::boolean
     AS follows, k.revenue_minor, k.rate_type, k.rate_value, k.shrunk_minor, k.currency, k.flow_branch_id,
     s.currency AS sale_currency, f.name AS flow_name, f.branches, c.id AS customer_id,
     coalesce(c.tracked_by, '')::text AS tracked_by, c.lead_at,
@@ -130,7 +130,8 @@ JOIN programs g ON g.id = k.program_id
 LEFT JOIN sales s ON s.id = k.sale_id
 LEFT JOIN flows f ON f.id = k.flow_id AND f.org_id = @org_id
 LEFT JOIN customer_merges m ON m.id = k.customer_id AND m.org_id = @org_id
-LEFT JOIN customers c ON c.id = coalesce(m.customer_id, k.customer_id) AND c.partner_id = k.partner_id AND c.org_id = @org_id
+LEFT JOIN customers c ON c.id = coalesce(m.customer_id, k.customer_id) AND c.partner_id = k.partner_id
+    AND c.org_id = @org_id
 LEFT JOIN links l ON l.id = c.link_id
 LEFT JOIN coupons u ON u.id = c.coupon_id
 LEFT JOIN clicks v ON v.id = c.click_id
@@ -142,8 +143,8 @@ LEFT JOIN users w ON w.id = y.actor_id AND w.org_id = @org_id
 WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id;
 
 -- name: CommissionsOpen :many
--- CommissionsOpen sums what a partner has earned and was not paid, by currency and
--- by whether it can be rejected (commission.rejectable, and payout.Lower).
+-- CommissionsOpen sums a partner's unpaid commissions by currency and by whether they can be
+-- rejected (commission.rejectable, and payout.Lower).
 SELECT k.currency, (k.amount_minor > 0 AND k.clawed_minor = 0 AND coalesce(p.status NOT IN ('processing', 'paid'),
     true))::boolean AS rejectable, count(*) AS commissions, sum(k.amount_minor)::bigint AS amount_minor
 FROM commissions k LEFT JOIN payouts p ON p.id = k.payout_id
@@ -152,7 +153,7 @@ WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id = @part
 GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- name: CommissionsOpenLock :many
--- CommissionsOpenLock locks the oldest of those that can be rejected.
+-- CommissionsOpenLock locks the oldest rejectable commissions.
 SELECT t.* FROM commissions t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = @partner_id
     AND t.status IN ('pending', 'approved', 'due') AND t.amount_minor > 0 AND t.clawed_minor = 0
@@ -168,5 +169,6 @@ WHERE id = ANY (@ids::text[]) AND org_id = @org_id AND status IN ('pending', 'ap
 -- name: CommissionRedecide :exec
 -- CommissionRedecide writes another decision of the rules on an unpaid commission.
 UPDATE commissions SET amount_minor = @amount_minor, shrunk_minor = @shrunk_minor, refunded_before_minor = 0,
-    revenue_minor = @revenue_minor, rate_type = @rate_type, rate_value = @rate_value, flow_id = @flow_id, flow_branch_id = @flow_branch_id, updated_at = @updated_at
+    revenue_minor = @revenue_minor, rate_type = @rate_type, rate_value = @rate_value, flow_id = @flow_id,
+    flow_branch_id = @flow_branch_id, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due') AND payout_id IS NULL;

@@ -10,7 +10,7 @@ JOIN customers t ON t.id = a.id WHERE t.org_id = @org_id;
 SELECT t.* FROM customers t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: CustomerLock :one
--- CustomerLock reads the row for a change; nobody else changes it until the commit.
+-- CustomerLock reads the row for a change and locks it until the commit.
 SELECT t.* FROM customers t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: CustomerInsert :exec
@@ -40,8 +40,8 @@ WHERE id = @id AND org_id = @org_id;
 DELETE FROM customers WHERE id = @id AND org_id = @org_id;
 
 -- name: LeadKnown :one
--- LeadKnown reports whether a browser's lead is a customer of the program already, by its
--- e-mail address or its identifier, whichever visit brought them.
+-- LeadKnown reports whether a browser's lead is already a customer of the program, by its e-mail
+-- address or its identifier, from any visit.
 SELECT (EXISTS (SELECT 1 FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND lower(t.email) = lower(sqlc.narg('email')::text))
   OR EXISTS (SELECT 1 FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
@@ -68,12 +68,12 @@ SELECT t.* FROM customer_external_ids t WHERE t.customer_id = ANY (@customer_ids
 ORDER BY t.customer_id, t.created_at, t.external_customer_id;
 
 -- name: CustomerSurvivor :one
--- CustomerSurvivor reads the customer that answers for a merged one.
+-- CustomerSurvivor reads the customer that a merged one was merged into.
 SELECT t.* FROM customers t JOIN customer_merges m ON m.customer_id = t.id
 WHERE m.id = @id AND m.org_id = @org_id AND t.org_id = @org_id;
 
 -- name: CustomerMergedInto :one
--- CustomerMergedInto finds the customer that answers for a merged one.
+-- CustomerMergedInto finds the customer that a merged one was merged into.
 SELECT t.customer_id FROM customer_merges t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: CustomerSame :many
@@ -86,14 +86,15 @@ UNION ALL
     AND lower(t.email) = sqlc.narg('email')::text AND t.id <> @id ORDER BY t.created_at, t.id LIMIT 1);
 
 -- name: DuplicateAdd :exec
--- DuplicateAdd notes a pair that shares a value, from the view of either.
+-- DuplicateAdd records a pair that shares a value, once for each of the two.
 INSERT INTO customer_duplicates (customer_id, other_id, match, org_id, program_id)
 VALUES (@customer_id, @other_id, @match, @org_id, @program_id), (@other_id, @customer_id, @match, @org_id, @program_id)
 ON CONFLICT DO NOTHING;
 
 -- name: DuplicatesClear :exec
--- DuplicatesClear forgets the pairs of a customer, whose values have changed.
-DELETE FROM customer_duplicates t WHERE t.org_id = @org_id AND (t.customer_id = @customer_id OR t.other_id = @customer_id);
+-- DuplicatesClear deletes the pairs of a customer whose values have changed.
+DELETE FROM customer_duplicates t WHERE t.org_id = @org_id
+    AND (t.customer_id = @customer_id OR t.other_id = @customer_id);
 
 -- name: Duplicates :many
 -- Duplicates returns up to 20 pairs of each customer.
@@ -106,7 +107,8 @@ SELECT d.customer_id, d.other_id, d.match FROM unnest(@customer_ids::text[]) c(i
 -- customers that were merged into them.
 SELECT t.* FROM commissions t WHERE t.customer_id IN (
     SELECT unnest(@customer_ids::text[])
-    UNION ALL SELECT m.id FROM customer_merges m WHERE m.customer_id = ANY (@customer_ids::text[]) AND m.org_id = @org_id)
+    UNION ALL SELECT m.id FROM customer_merges m WHERE m.customer_id = ANY (@customer_ids::text[])
+        AND m.org_id = @org_id)
 AND t.program_id = @program_id AND t.org_id = @org_id
 AND t.kind = 'referral' AND t.sale_id IS NULL ORDER BY t.created_at, t.id FOR NO KEY UPDATE OF t;
 
@@ -117,7 +119,7 @@ SELECT t.program_id FROM customers t WHERE t.id = @id AND t.org_id = @org_id;
 UPDATE customer_external_ids SET customer_id = @to_id WHERE customer_id = @from_id AND org_id = @org_id;
 
 -- name: MergesMove :exec
--- MergesMove has customers that were merged into a customer answer for another.
+-- MergesMove redirects the merges into a customer to another.
 UPDATE customer_merges SET customer_id = @to_id WHERE customer_id = @from_id AND org_id = @org_id;
 
 -- name: MergeAdd :exec
@@ -125,8 +127,8 @@ INSERT INTO customer_merges (id, org_id, program_id, customer_id, created_at)
 VALUES (@id, @org_id, @program_id, @customer_id, @created_at);
 
 -- name: CommissionsOfCustomerMove :exec
--- CommissionsOfCustomerMove gives the commissions of a customer to another, but for paid
--- ones and a second one of a sign-up.
+-- CommissionsOfCustomerMove moves the commissions of a customer to another, except paid ones and a
+-- second one of a sign-up.
 UPDATE commissions t SET customer_id = @to_id WHERE t.org_id = @org_id AND t.status <> 'paid'
     AND t.customer_id = @from_id AND t.id IN (
     SELECT k.id FROM commissions k WHERE k.sale_id = ANY (@sale_ids::text[]) AND k.org_id = @org_id
@@ -138,7 +140,7 @@ UPDATE commissions t SET customer_id = @to_id WHERE t.org_id = @org_id AND t.sta
         AND k.kind <> 'referral');
 
 -- name: RiskFlagsMove :exec
--- RiskFlagsMove gives the flags of a customer to another, unless that has the same one open.
+-- RiskFlagsMove moves the flags of a customer to another, unless that has the same flag open.
 UPDATE risk_flags t SET customer_id = @to_id WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.customer_id = @from_id AND NOT EXISTS (SELECT 1 FROM risk_flags x WHERE x.program_id = @program_id
         AND x.org_id = @org_id AND x.kind = t.kind AND x.partner_id IS NOT DISTINCT FROM t.partner_id

@@ -1,23 +1,20 @@
 -- Events are written in the transaction of the change that they report.
 
 -- name: EventsInsert :exec
--- EventsInsert writes the events of a transaction in their order, and a delivery
--- for each endpoint that takes them at this moment, due at once by every clock.
--- partner_types are those of the events' types that partners may receive. Every
--- parameter is an array that is unnested, so that requests which share a
--- transaction share the statement (package pgtx).
+-- EventsInsert writes the events of a transaction in their order, and a delivery, due at once, for
+-- each endpoint that currently receives them. partner_types are the event types that partners may
+-- receive. Every parameter is an unnested array, so that requests in a shared transaction share the
+-- statement (package pgtx).
 --
--- The order of events is that of seq, which is drawn after everything that the
--- transaction has waited for, so that it follows cause and effect. Before its
--- events draw theirs, a transaction draws a number and keeps a lock on it, in the
--- class of their program, until it ends; no two locks are the same, and nobody
--- waits. A reader takes the last number that was drawn (EventsDrawn), then the
--- locks (EventsHeld), then, in a later snapshot, the events up to that number and
--- below each program's lowest lock. Whoever drew one of these had its lock before
--- the reader looked for locks: either it still did, and its events are not below
--- it, or it had ended, and a later snapshot sees what it wrote. So nothing appears
--- any more before what was read. A transaction with more than 16 programs has one
--- lock in class 0, which is every program's, to be modest with the lock table.
+-- Events are ordered by seq, which is drawn after all waits of the transaction, so that it follows
+-- cause and effect. Before drawing the numbers of its events, a transaction draws a number and
+-- holds a lock on it, in the class of their program, until it ends; all locks differ, so none
+-- waits. A reader reads the last drawn number (EventsDrawn), then the locks (EventsHeld), and then,
+-- in a later snapshot, the events up to that number and below each program's lowest lock. A writer
+-- of these numbers held its lock before the reader read the locks. If it still did, its events are
+-- not below the lock; if it had ended, the later snapshot contains its events. So no event can
+-- appear later before the ones that were read. A transaction with more than 16 programs takes one
+-- lock in class 0, which covers all programs, to use less of the lock table.
 WITH held AS MATERIALIZED (
     SELECT pg_advisory_xact_lock(c.class, nextval('events_seq_seq')::bit(32)::integer) FROM (
         SELECT DISTINCT CASE WHEN (SELECT count(DISTINCT n.id)
@@ -45,15 +42,13 @@ WHERE w.enabled AND (w.event_types = '{}' OR e.type = ANY (w.event_types))
   AND (w.partner_id IS NULL OR w.partner_id = e.partner_id AND e.type IN (SELECT type FROM shown));
 
 -- name: EventsDrawn :one
--- EventsDrawn is the last number that an event, or what EventsInsert locks, has
--- drawn.
+-- EventsDrawn is the last number drawn by an event or a lock of EventsInsert.
 SELECT coalesce(pg_sequence_last_value('events_seq_seq'), 0)::bigint AS drawn;
 
 -- name: EventsHeld :many
--- EventsHeld lists the locks of transactions that have written events and have not
--- ended: the class of their program, and the number below their first event, of
--- which a lock keeps 32 bits. Locks on one number (objsubid 1) are for other things;
--- those on two are for this alone.
+-- EventsHeld lists the locks of running transactions with events: the class of their program, and
+-- 32 bits of the number below their first event. Only these locks have two keys (objsubid 2); other
+-- locks have one (objsubid 1).
 SELECT k.classid::bigint::bit(32)::integer AS class, k.objid::bigint::bit(32)::integer AS number
     FROM pg_catalog.pg_locks k
 WHERE k.locktype = 'advisory' AND k.objsubid = 2 AND k.database = (SELECT b.oid FROM pg_catalog.pg_database b
@@ -70,8 +65,8 @@ SELECT e.id, e.program_id, e.type, e.body, e.seq::bigint AS seq, e.created_at FR
 WHERE e.id = @id AND e.org_id = @org_id;
 
 -- name: AuditLogEntryGet :one
--- AuditLogEntryGet reads an entry of a program; those about the console's people bear
--- the organization's id in its place, and no list of the API has them.
+-- AuditLogEntryGet reads an entry of a program. Entries about console users have the organization's
+-- id instead, and are in no list of the API.
 SELECT t.* FROM audit_log_entries t WHERE t.id = @id AND t.org_id = @org_id AND t.program_id <> t.org_id;
 
 -- name: AuditInsert :exec
@@ -83,15 +78,15 @@ VALUES (@id, @org_id, @program_id, @action, @target_id, @api_key_id, @actor_type
     @before, @after, @created_at);
 
 -- name: AuditInsertMany :exec
--- AuditInsertMany writes the same of many targets; befores are JSON.
+-- AuditInsertMany writes the same entry for many targets; befores are JSON.
 INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, actor_type, actor_id, request_id,
     reason, before, after, created_at)
 SELECT unnest(@ids::text[]), @org_id, @program_id, @action, unnest(@target_ids::text[]), @api_key_id, @actor_type,
     nullif(@actor_id::text, ''), @request_id, @reason, unnest(@befores::text[])::json, @after, @created_at;
 
 -- name: RiskFlagOpen :execrows
--- RiskFlagOpen opens nothing where the same flag is open, or was closed after
--- created_at: whoever closed it saw what this one would report.
+-- RiskFlagOpen does nothing if the same flag is open, or was closed after created_at: its reviewer
+-- has seen the same facts.
 INSERT INTO risk_flags (id, org_id, program_id, partner_id, customer_id, kind, severity, status, evidence, created_at)
 SELECT @id::text, @org_id, @program_id::text, sqlc.narg('partner_id')::text, sqlc.narg('customer_id')::text,
     @kind::text, @severity::text, 'open', @evidence::json, @created_at::timestamptz

@@ -8,10 +8,9 @@ SELECT t.* FROM flows t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDAT
 SELECT t.* FROM flows t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 
 -- name: FlowsAsked :many
--- FlowsAsked lists the active flows of a trigger whose scope fits a partner,
--- or a customer's partner, in the order in which they are asked. Branches come
--- only with the digests that are wanted: a server keeps what it has parsed. One
--- row is one whole version of a flow.
+-- FlowsAsked lists the active flows of a trigger whose scope includes a partner, or a customer's
+-- partner, in the order of evaluation. It returns branches only for the requested digests, because
+-- servers cache parsed branches. A row is one complete version of a flow.
 SELECT f.id, f.group_id, f.partner_id, f.trigger, f.action, f.target_group_id, f.rate_type, f.rate_value,
     f.approval_mode, f.approval_delay_days,
     f.priority, f.created_at, f.branches_digest,
@@ -24,13 +23,13 @@ WHERE p.id = coalesce(sqlc.narg('partner_id')::text, (SELECT c.partner_id FROM c
 ORDER BY f.priority, f.specificity, f.created_at, f.id;
 
 -- name: FlowsActive :many
--- FlowsActive lists the active flows of a program for a trigger, whole.
+-- FlowsActive lists the active flows of a program for a trigger, with branches.
 SELECT t.* FROM flows t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.status = 'active'
     AND t.trigger = @trigger ORDER BY t.priority, t.specificity, t.created_at, t.id;
 
 -- name: FlowCounts :one
--- FlowCounts is asked under the program's lock, so that a quota is exact. It
--- counts the other flows beside one that is written.
+-- FlowCounts runs under the program's lock, so that a quota is exact. It does not count the flow
+-- that is being written.
 SELECT count(*) AS flows, count(*) FILTER (WHERE t.status = 'active') AS active,
     coalesce(sum(t.conditions_bytes) FILTER (WHERE t.status = 'active'), 0)::bigint AS active_bytes
 FROM flows t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id <> @id;

@@ -5,7 +5,7 @@ SELECT t.* FROM groups t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 SELECT t.* FROM groups t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: GroupLock :one
--- GroupLock reads the row for a change; nobody else changes it until the commit.
+-- GroupLock reads the row for a change and locks it until the commit.
 SELECT t.* FROM groups t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: GroupUpdate :exec
@@ -19,7 +19,7 @@ UPDATE groups SET is_default = false, updated_at = @updated_at WHERE program_id 
     AND is_default AND id <> @id;
 
 -- name: GroupByName :one
--- GroupByName ignores case, as the index does that makes names unique.
+-- GroupByName ignores case, like the unique index.
 SELECT t.* FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org_id AND lower(t.name) = lower(@name);
 
 -- name: GroupSlugs :many
@@ -31,7 +31,7 @@ SELECT t.slug FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org
 SELECT t.* FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.is_default;
 
 -- name: GroupLeavePartners :exec
--- What refers to a group lets go of it before it is deleted (decisions, 51).
+-- References to a group are removed before it is deleted (decisions, 51).
 UPDATE partners SET group_id = NULL, updated_at = @updated_at WHERE program_id = @program_id AND org_id = @org_id
     AND group_id = @group_id;
 
@@ -44,7 +44,7 @@ UPDATE coupons SET group_id = NULL, updated_at = @updated_at WHERE program_id = 
     AND group_id = @group_id;
 
 -- name: GroupDeleteFlows :many
--- GroupDeleteFlows takes flows for the group, and those that move partners into it.
+-- GroupDeleteFlows deletes the flows of the group, and flows that move partners into it.
 DELETE FROM flows WHERE program_id = @program_id AND org_id = @org_id AND (group_id = @group_id
     OR target_group_id = @group_id) RETURNING id, name;
 
@@ -55,8 +55,8 @@ DELETE FROM groups WHERE id = @id AND org_id = @org_id;
 SELECT t.program_id FROM groups t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: GroupAdd :exec
--- GroupAdd adds a group whose name and slug were free a moment ago; where
--- another has taken one since, the index makes the whole work run again.
+-- GroupAdd adds a group after a check that its name and slug are free; if another request has taken
+-- one since, the index makes the work run again.
 INSERT INTO groups (id, org_id, program_id, name, slug, description, landing_url, is_private, is_default, created_at,
     updated_at)
 VALUES (@id, @org_id, @program_id, @name, @slug, @description, @landing_url, @is_private, @is_default, @created_at,

@@ -1,9 +1,9 @@
--- The record of an Idempotency-Key is written in the transaction of its work. Work
--- during which none is open commits a claim before it: a record with the status 102.
+-- The record of an Idempotency-Key is written in the transaction of its work. Work without an open
+-- transaction first commits a claim: a record with the status 102.
 
 -- name: IdempotencyLock :one
--- IdempotencyLock is a statement of its own: the row must be read after the
--- lock is taken, in a later snapshot.
+-- IdempotencyLock is a separate statement, because the row must be read after the lock is taken, in
+-- a later snapshot.
 SELECT pg_try_advisory_xact_lock(hashtextextended(@org_id::text || '/' || @key::text, 7));
 
 -- name: IdempotencyGet :one
@@ -17,7 +17,7 @@ SET fingerprint = excluded.fingerprint, status = excluded.status, body = exclude
     created_at = excluded.created_at;
 
 -- name: IdempotencyRelease :exec
--- IdempotencyRelease gives up a claim that no answer follows.
+-- IdempotencyRelease deletes a claim without an answer.
 DELETE FROM idempotency_keys WHERE org_id = @org_id AND key = @key AND status = 102;
 
 -- name: IdempotencyPurge :execrows

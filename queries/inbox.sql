@@ -1,4 +1,4 @@
--- What payment processors sent, and what became of it.
+-- The events of payment processors, and their outcomes.
 
 -- name: InboxInsert :execrows
 -- InboxInsert stores an event once: another delivery of it changes nothing.
@@ -11,8 +11,8 @@ VALUES (@id, @org_id, @program_id, @connection_id, @processor, @external_event_i
 ON CONFLICT DO NOTHING;
 
 -- name: ConnectionTold :exec
--- ConnectionTold notes that an event came, to the second, so that a busy connection
--- does not wait for its own row.
+-- ConnectionTold records the time of the last event, to the second, so that a busy connection does
+-- not contend for its row.
 UPDATE processor_connections SET last_event_at = @now
 WHERE id = @id AND org_id = @org_id AND (last_event_at IS NULL OR last_event_at < @stale_before);
 
@@ -20,20 +20,20 @@ WHERE id = @id AND org_id = @org_id AND (last_event_at IS NULL OR last_event_at 
 SELECT t.* FROM inbox_events t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: InboxOutcomes :many
--- InboxOutcomes returns what became of a processor's events, as far as they came.
+-- InboxOutcomes returns the outcomes of a processor's received events.
 SELECT t.external_event_id, t.status, t.reason_code, t.sale_id FROM inbox_events t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.connection_id = @connection_id
     AND t.external_event_id = ANY (@external_event_ids::text[]);
 
 -- name: InboxReplay :one
--- InboxReplay has an event worked again. One that waits to be worked stays as it is.
+-- InboxReplay queues an event again, unless it is waiting.
 UPDATE inbox_events SET status = 'pending', due_at = @now::timestamptz, failures = 0
 WHERE id = @id AND org_id = @org_id RETURNING *;
 
 -- name: InboxClaim :many
--- InboxClaim takes some of what is due, of one organization after the other, beginning
--- with the one after @after and without those that are @held. What is not worked by until
--- is anybody's again. asks is whether the processor can be asked for what an event lacks.
+-- InboxClaim leases some due events, organization by organization, beginning after @after and
+-- without those in @held. The lease ends at until. asks reports whether the processor can be asked
+-- for missing data of an event.
 WITH RECURSIVE orgs AS (
     (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL AND e.org_id > @after
         ORDER BY e.org_id LIMIT 1)
@@ -54,12 +54,12 @@ RETURNING t.id, t.org_id, t.attempts, t.failures, g.flow_quota, g.revenue_meter_
     (c.api_key IS NOT NULL AND c.processor = 'stripe')::boolean AS asks;
 
 -- name: InboxGiveBack :exec
--- InboxGiveBack undoes the taking of an event that was not begun, if nobody else has taken it since.
+-- InboxGiveBack releases an event that was not started, unless another worker has claimed it since.
 UPDATE inbox_events SET due_at = @now::timestamptz, failures = failures - 1
 WHERE id = @id AND org_id = @org_id AND attempts = @attempts AND due_at IS NOT NULL;
 
 -- name: InboxLock :one
--- InboxLock reads a claimed event; no row where somebody else has taken it since.
+-- InboxLock reads a claimed event; it returns no row if another worker has claimed it since.
 SELECT t.* FROM inbox_events t WHERE t.id = @id AND t.org_id = @org_id AND t.attempts = @attempts
     AND t.due_at IS NOT NULL FOR NO KEY UPDATE;
 
@@ -72,13 +72,13 @@ UPDATE inbox_events SET status = @status, reason_code = @reason_code, reason = @
 WHERE id = @id AND org_id = @org_id;
 
 -- name: InboxFail :execrows
--- InboxFail is the outcome of work that came to no end, if nobody else has begun anew.
+-- InboxFail records failed work, unless another worker has claimed the event since.
 UPDATE inbox_events SET status = @status, reason_code = @reason_code, reason = @reason, due_at = @due_at,
     processed_at = @processed_at
 WHERE id = @id AND org_id = @org_id AND attempts = @attempts;
 
 -- name: InboxPostpone :execrows
--- InboxPostpone is the outcome of work that could not begin, and is no failure.
+-- InboxPostpone records work that could not start, which is not a failure.
 UPDATE inbox_events SET status = @status, reason_code = @reason_code, reason = @reason, failures = 0, due_at = @due_at,
     processed_at = @processed_at
 WHERE id = @id AND org_id = @org_id AND attempts = @attempts;
@@ -89,7 +89,7 @@ SELECT substr(w.key, 10)::text AS external_customer_id FROM inbox_waits w
 WHERE w.event_id = @event_id AND w.org_id = @org_id AND w.key LIKE 'customer %' LIMIT 1;
 
 -- name: InboxTold :many
--- InboxTold returns events of a connection that wait for what a key names, the newest first.
+-- InboxTold returns the events of a connection that wait for the object of a key, newest first.
 SELECT t.id, t.payload FROM inbox_waits w JOIN inbox_events t ON t.id = w.event_id
 WHERE w.program_id = @program_id AND w.org_id = @org_id AND w.key = @key AND t.org_id = @org_id
     AND t.connection_id = @connection_id ORDER BY t.created_at DESC, t.id DESC LIMIT @lim;
@@ -103,7 +103,7 @@ SELECT @org_id, @program_id, k, @event_id FROM unnest(@keys::text[]) k
 ON CONFLICT DO NOTHING;
 
 -- name: InboxWake :exec
--- InboxWake has events worked at once that wait for what the keys name.
+-- InboxWake makes the events due that wait for the objects of the keys.
 UPDATE inbox_events t SET due_at = @now::timestamptz
 FROM inbox_waits w
 WHERE w.program_id = @program_id AND w.org_id = @org_id AND w.key = ANY (@keys::text[]) AND t.id = w.event_id
@@ -120,8 +120,7 @@ SELECT t.id, t.payload FROM inbox_events t WHERE t.id > @after ORDER BY t.id LIM
 UPDATE inbox_events SET payload = @payload WHERE id = @id AND payload = @was;
 
 -- name: AliasesAdd :exec
--- AliasesAdd notes the other ids of a payment; the first charge that an id was told
--- for keeps it.
+-- AliasesAdd records the other ids of a payment; an id keeps its first charge.
 INSERT INTO charge_aliases (org_id, program_id, alias, external_charge_id, created_at)
 SELECT @org_id, @program_id, a, @external_charge_id, @now FROM unnest(@aliases::text[]) a
 ON CONFLICT DO NOTHING;
@@ -135,7 +134,7 @@ SELECT DISTINCT t.external_charge_id FROM charge_aliases t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.alias = ANY (@aliases::text[]) ORDER BY 1;
 
 -- name: OptOutsSet :exec
--- OptOutsSet notes what an event said of a switch; a later event's word stays.
+-- OptOutsSet records an event's opt-out, unless a later event has set it.
 INSERT INTO opt_outs AS t (org_id, program_id, key, opted_out, at)
 SELECT @org_id, @program_id, k, @opted_out, @at FROM unnest(@keys::text[]) k
 ON CONFLICT (program_id, key) DO UPDATE SET opted_out = excluded.opted_out, at = excluded.at WHERE t.at <= excluded.at;
@@ -146,10 +145,11 @@ SELECT EXISTS (SELECT 1 FROM opt_outs t WHERE t.program_id = @program_id AND t.o
     AND t.key = ANY (@keys::text[]) AND t.opted_out);
 
 -- name: OptOutsPurge :execrows
--- OptOutsPurge forgets what no event asks for any more: a payment's, and that nobody
--- opted out. A customer's stays as long as the program.
+-- OptOutsPurge deletes records that no event needs: those of payments, and those without an
+-- opt-out. Those of customers remain as long as the program.
 DELETE FROM opt_outs t WHERE (t.program_id, t.key) IN (SELECT o.program_id, o.key FROM opt_outs o
-    WHERE o.at < @before AND (NOT o.opted_out OR o.key LIKE 'charge %') ORDER BY o.at LIMIT @lim FOR UPDATE SKIP LOCKED);
+    WHERE o.at < @before AND (NOT o.opted_out OR o.key LIKE 'charge %')
+    ORDER BY o.at LIMIT @lim FOR UPDATE SKIP LOCKED);
 
 -- name: SaleByCharges :many
 -- SaleByCharges finds the sales of a payment under any of its ids, the oldest first.
@@ -158,7 +158,7 @@ SELECT t.* FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id
 
 -- name: CustomerUnbound :many
 -- CustomerUnbound finds a customer without an id at a processor by its e-mail, created
--- since a time, or by its referral. Two rows mean that neither can be told.
+-- since a time, or by its referral. Two rows mean that the match is ambiguous.
 SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.external_customer_id IS NULL AND lower(t.email) = sqlc.narg('email')::text AND t.lead_at > @since
 UNION ALL
@@ -173,17 +173,17 @@ SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org
     AND t.identifier = @identifier::text LIMIT 2;
 
 -- name: CustomerSubscribed :exec
--- CustomerSubscribed notes the subscription that a customer pays for.
+-- CustomerSubscribed records the subscription that a customer pays for.
 UPDATE customers SET external_subscription_id = @external_subscription_id::text, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND external_subscription_id IS DISTINCT FROM @external_subscription_id::text;
 
 -- name: CouponByExternalIDs :many
--- CouponByExternalIDs finds what a processor's discounts are registered as.
+-- CouponByExternalIDs finds the coupons of a processor's discounts.
 SELECT t.* FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.external_id = ANY (@external_ids::text[]) ORDER BY t.created_at, t.id;
 
 -- name: CouponsOf :many
--- CouponsOf finds a discount of the processor under its own id, and the codes that take theirs from it.
+-- CouponsOf finds a discount of the processor by its id, and the codes that belong to it.
 SELECT t.* FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.external_id = @external_id::text
 UNION ALL
 SELECT t.* FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_id

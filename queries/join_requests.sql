@@ -1,6 +1,6 @@
 -- name: JoinDoor :one
--- JoinDoor is not bound to an organization: it finds the program of a join page's address, which is its
--- id or its subdomain; where several have that, the oldest.
+-- JoinDoor is not bound to an organization: it finds the program of a join page by its id or its
+-- subdomain; of several, the oldest.
 SELECT t.* FROM programs t WHERE t.id = @door OR t.subdomain = @door
 ORDER BY (t.id = @door) DESC, t.created_at, t.id LIMIT 1;
 
@@ -10,7 +10,7 @@ SELECT t.* FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org_id
 ORDER BY (t.id = @name) DESC LIMIT 1;
 
 -- name: JoinCounts :one
--- JoinCounts counts what is limited, under the program's lock; what waits, up to 1,000.
+-- JoinCounts counts limited rows, under the program's lock, and waiting ones up to 1,000.
 SELECT (SELECT count(*) FROM join_requests t WHERE t.program_id = @program_id AND t.org_id = @org_id
         AND t.address_hash = @address_hash AND t.created_at > @hour_ago) AS from_address,
     (SELECT count(*) FROM join_requests t WHERE t.program_id = @program_id AND t.org_id = @org_id
@@ -30,10 +30,11 @@ FROM join_requests t JOIN programs p ON p.id = t.program_id JOIN organizations o
 WHERE t.token_hash = @token_hash AND t.expires_at > @now;
 
 -- name: JoinRequestLock :one
-SELECT t.* FROM join_requests t WHERE t.token_hash = @token_hash AND t.org_id = @org_id AND t.expires_at > @now FOR UPDATE;
+SELECT t.* FROM join_requests t WHERE t.token_hash = @token_hash AND t.org_id = @org_id
+    AND t.expires_at > @now FOR UPDATE;
 
 -- name: JoinRequestConfirm :exec
--- JoinRequestConfirm lets go of the application, which has a row of its own from now on.
+-- JoinRequestConfirm clears the application, which now has its own row.
 UPDATE join_requests SET application = NULL, application_id = @application_id, confirmed_at = @confirmed_at,
     expires_at = @expires_at
 WHERE token_hash = @token_hash AND org_id = @org_id;

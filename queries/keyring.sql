@@ -1,11 +1,11 @@
--- Which secret keys of the server the database depends on, and what they sealed.
+-- The server's secret keys on which the database depends, and the values that they sealed.
 
 -- name: KeyFingerprints :many
 SELECT * FROM key_fingerprints ORDER BY used_since, fingerprint;
 
 -- name: KeyFingerprintsLock :exec
--- KeyFingerprintsLock is a statement of its own: what is read next must be read
--- after the lock is taken, in a later snapshot.
+-- KeyFingerprintsLock is a separate statement, because the next read must follow the lock, in a
+-- later snapshot.
 SELECT pg_advisory_xact_lock(hashtextextended('key-fingerprints', 0));
 
 -- name: KeyFingerprintUse :exec
@@ -13,16 +13,15 @@ INSERT INTO key_fingerprints (fingerprint, used_since) VALUES (@fingerprint, @no
 ON CONFLICT (fingerprint) DO UPDATE SET replaced_at = NULL;
 
 -- name: KeyFingerprintsReplace :exec
--- KeyFingerprintsReplace says that nothing depends on any other key any more.
+-- KeyFingerprintsReplace records that no value depends on any other key.
 UPDATE key_fingerprints SET replaced_at = @now WHERE fingerprint <> @current AND replaced_at IS NULL;
 
 -- name: APIKeysExist :one
 SELECT EXISTS (SELECT 1 FROM api_keys k);
 
 -- name: SealedValues :many
--- SealedValues returns one value of each kind and secret key that sealed it, with
--- the place that it was sealed for and how many there are. Those of version 1 do
--- not name their key.
+-- SealedValues returns one value of each kind and secret key, with its place and the number of such
+-- values. Values of version 1 do not name their key.
 WITH sealed AS NOT MATERIALIZED (
     SELECT 'payout details'::text AS kind, 'payout_details/' || p.id AS place, p.payout_details AS value FROM partners p
     UNION ALL SELECT 'webhook secret', 'webhook_endpoints.secret/' || e.id, e.secret FROM webhook_endpoints e

@@ -1,7 +1,7 @@
--- The append-only ledger and the balances that are folded from it.
+-- The append-only ledger and the balances folded from it.
 
 -- name: LedgerAppend :exec
--- LedgerAppend writes entries, of any organizations, in arrays as EventsInsert does.
+-- LedgerAppend writes entries of any organizations, in arrays like EventsInsert.
 INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket,
     amount_minor, created_at)
 SELECT unnest(@org_ids::text[]), unnest(@program_ids::text[]), unnest(@partner_ids::text[]),
@@ -9,8 +9,7 @@ SELECT unnest(@org_ids::text[]), unnest(@program_ids::text[]), unnest(@partner_i
     unnest(@to_buckets::text[]), unnest(@amounts::bigint[]), unnest(@created_ats::timestamptz[]);
 
 -- name: BalanceEnsure :exec
--- BalanceEnsure makes the row that lists show; it never waits for, or changes,
--- one that is there.
+-- BalanceEnsure inserts the row that lists read; it neither changes nor waits for an existing one.
 INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at)
 VALUES (@id, @org_id, @program_id, @partner_id, @currency, @updated_at)
 ON CONFLICT DO NOTHING;
@@ -24,16 +23,16 @@ FROM balance_sums t
 WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: LedgerMark :one
--- LedgerMark is a place in the ledger: once no transaction older than xid runs,
--- every entry up to id that there will ever be can be seen.
+-- LedgerMark is a place in the ledger: when no transaction older than xid runs, all entries up to
+-- id are visible.
 SELECT coalesce((SELECT max(l.id) FROM ledger_entries l), 0)::bigint AS id,
     pg_snapshot_xmin(pg_current_snapshot())::xid8 AS horizon,
     pg_snapshot_xmax(pg_current_snapshot())::xid8 AS xid;
 
 -- name: BalancesStale :many
--- BalancesStale lists, with the last entry looked at, the balances that a fold
--- would change for a stretch of the ledger; an empty one marks the stretch
--- itself, so that a stretch with nothing to fold is passed too.
+-- BalancesStale lists the balances that a fold of a range of the ledger would change, with the last
+-- entry of the range. An empty row marks the range itself, so that a range without changes is
+-- passed too.
 WITH stretch AS (
     SELECT e.id, e.program_id, e.partner_id, e.currency, e.created_xid
     FROM ledger_entries e WHERE e.id > @after_id ORDER BY e.id LIMIT @lim
@@ -45,8 +44,8 @@ JOIN balances b ON b.program_id = s.program_id AND b.partner_id = s.partner_id A
 WHERE s.created_xid >= b.folded_xid AND s.created_xid < pg_snapshot_xmin(pg_current_snapshot());
 
 -- name: BalanceFold :exec
--- BalanceFold moves into the row every entry of a transaction older than the
--- oldest one still running; such an entry can neither appear nor vanish later.
+-- BalanceFold adds to the row every entry of a transaction older than the oldest running one; such
+-- entries are final.
 UPDATE balances t SET
     pending_minor = t.pending_minor + coalesce(o.pending, 0),
     due_minor = t.due_minor + coalesce(o.due, 0),
@@ -68,9 +67,8 @@ FROM balances b CROSS JOIN LATERAL (
 WHERE b.id = @id AND t.id = b.id AND t.folded_xid = b.folded_xid;
 
 -- name: BalancesUnfold :execrows
--- BalancesUnfold empties the rows that were folded by another cluster, which a
--- logical restore brings: their mark means nothing here. The ledger, which is
--- whole, fills them again, from its beginning.
+-- BalancesUnfold resets the rows that another cluster has folded, after a logical restore, because
+-- their mark is invalid here. They are folded again from the complete ledger.
 WITH emptied AS (
     UPDATE balances SET pending_minor = 0, due_minor = 0, paid_minor = 0, folded_xid = '0'
     WHERE folded_xid > pg_snapshot_xmax(pg_current_snapshot()) RETURNING id
@@ -78,7 +76,7 @@ WITH emptied AS (
 UPDATE ledger_mark SET after_id = 0 WHERE EXISTS (SELECT 1 FROM emptied);
 
 -- name: LedgerFolded :one
--- LedgerFolded is the last entry up to which all were folded when a process said so.
+-- LedgerFolded records the entry up to which the ledger is folded.
 SELECT m.after_id FROM ledger_mark m;
 
 -- name: LedgerSetFolded :exec

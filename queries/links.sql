@@ -7,7 +7,7 @@ SELECT t.* FROM links t WHERE t.id = @id AND t.org_id = @org_id
   AND t.deleted_at IS NULL;
 
 -- name: LinkLock :one
--- LinkLock reads the row for a change; nobody else changes it until the commit.
+-- LinkLock reads the row for a change and locks it until the commit.
 SELECT t.* FROM links t WHERE t.id = @id AND t.org_id = @org_id
   AND t.deleted_at IS NULL FOR NO KEY UPDATE;
 
@@ -19,20 +19,20 @@ VALUES (@id, @org_id, @program_id, @partner_id, @param, @value, @value_key, @des
     @short_slug, @label, @rate_override, @created_at, @updated_at, @deleted_at);
 
 -- name: LinkUpdate :exec
--- LinkUpdate leaves the value, which is published.
+-- LinkUpdate does not change the value, which is published.
 UPDATE links SET destination_url = @destination_url, destination_key = @destination_key, label = @label,
     updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: LinkDelete :exec
--- LinkDelete keeps the row: its address redirects, and its value stays taken.
+-- LinkDelete keeps the row: its address still redirects, and its value remains taken.
 UPDATE links SET deleted_at = @deleted_at, updated_at = @deleted_at WHERE id = @id AND org_id = @org_id;
 
 -- name: LinkSetRateOverride :execrows
 UPDATE links SET rate_override = @rate_override, updated_at = @updated_at WHERE id = @id;
 
 -- name: LinkAny :one
--- LinkAny finds a link whether deleted or not: it may have a value.
+-- LinkAny finds a link, deleted or not, because a deleted link keeps its value.
 SELECT t.* FROM links t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: LinkBySlug :one
@@ -45,7 +45,7 @@ FROM links t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.
 WHERE t.short_slug = @slug;
 
 -- name: LinkStats :many
--- LinkStats counts clicks as ClickTotal does.
+-- LinkStats counts clicks like ClickTotal.
 WITH mine AS MATERIALIZED (
     SELECT t.id, t.program_id, t.partner_id FROM links t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
 ), covered AS MATERIALIZED (
@@ -82,10 +82,10 @@ FROM links l LEFT JOIN counts n ON n.owner_id = l.id WHERE l.id = ANY (@ids::tex
 SELECT t.program_id FROM links t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: LinksOfPartner :one
--- LinksOfPartner counts those that are not deleted.
+-- LinksOfPartner counts the links that are not deleted.
 SELECT count(*) FROM links t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = @partner_id
     AND t.deleted_at IS NULL;
 
 -- name: LinksEver :one
--- LinksEver counts a partner's links, also those that were deleted.
+-- LinksEver counts a partner's links, including deleted ones.
 SELECT count(*) FROM links t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = @partner_id;

@@ -13,18 +13,18 @@ import (
 //go:embed lists.yaml
 var declared []byte
 
-// List is a list of the API, as lists.yaml declares it.
+// List is a list of the API from lists.yaml.
 type List struct {
 	Name   string // of its statements and its type: Sale makes SalePage and db.SaleList
 	Table  string
-	Page   string // the view that the page reads, where it is another than Table
-	Row    string // the type of a row, where it is another than Name
+	Page   string // the view that the page reads; the default is Table
+	Row    string // the type of a row; the default is Name
 	Always string // a condition on every row
-	// Columns are what the page selects; every column unless given.
+	// Columns are the columns of the page; the default is all.
 	Columns string
 	// OfOrganization is a list of an organization, not of a program.
 	OfOrganization bool `yaml:"of_organization"`
-	// Order is ascending; the newest first, by created_at and id, unless given.
+	// Order is ascending; the default is newest first, by created_at and id.
 	Order   []Key
 	Filters []Filter
 	// CountOrder is an order of the rows that are counted up to a bound.
@@ -35,51 +35,49 @@ type List struct {
 // Key is a part of a list's order. No row lacks it.
 type Key struct {
 	Name     string
-	Type     string // of PostgreSQL; text unless given
-	SQL      string // the column of that name unless given
-	Nullable bool   // by its column, though no row of the list lacks it
+	Type     string // of PostgreSQL; the default is text
+	SQL      string // the default is the column of that name
+	Nullable bool   // the column is nullable, but no row of the list is null
 }
 
-// Filter is one that a list may be asked with. The document has a parameter of
-// its name.
+// Filter is a filter of a list. The document has a parameter of its name.
 type Filter struct {
 	Name string
-	Type string // of PostgreSQL; text unless given
-	// Where is the condition on row t; @ stands for the value. The column of the
-	// filter's name is compared unless given.
+	Type string // of PostgreSQL; the default is text
+	// Where is the condition on row t, with @ for the value. The default compares the column of the
+	// filter's name.
 	Where string
-	// Count is the condition in the count, where it is another.
+	// Count is the condition in the count; the default is Where.
 	Count string
-	// Several lets any of several values be asked for.
+	// Several allows several values.
 	Several bool
-	// FirstOfEach reads of each of several values the first rows of a page.
+	// FirstOfEach reads the first rows of a page for each value.
 	FirstOfEach bool `yaml:"first_of_each"`
-	// Identity marks a filter that no row leaves. Only these bind a cursor to
-	// the list: a row whose state has left a filter still marks its place, so that a
-	// walk goes on while rows change.
+	// Identity marks a filter on an immutable value. Only these apply to a cursor: a row that no
+	// longer matches another filter is still a valid cursor, so that paging continues while rows
+	// change.
 	Identity bool
-	// Refers is the kind of object whose id the filter takes: it must be of the
-	// list's program.
+	// Refers is the kind of object whose id is the filter's value; it must belong to the list's
+	// program.
 	Refers string
-	// Required is given with each request.
+	// Required marks a filter that every request has.
 	Required bool
 }
 
-// Total is what counts a list that has more rows than can be counted one by one:
-// the tallies, or a statement that adds what reports have summed. It stands in
-// for the count where only filters are given that it knows.
+// Total counts a list that is too long to count row by row: by the tallies, or by a statement that
+// adds the sums of reports. It is used if it supports all given filters.
 type Total struct {
-	Tally        string   // the list's name there
-	Owners       []string // filters by what rows belong to; a tally knows one at a time
-	Status, Kind string   // filters by what tallies distinguish
+	Tally        string   // the list's name in the tallies
+	Owners       []string // filters by owner; a tally supports one at a time
+	Status, Kind string   // filters that tallies support
 	Query        string
-	Filters      []string // what Query takes
-	// Picky are filters that few of many rows may pass: to look for some would be
-	// to pass over all, so Query is asked at once.
+	Filters      []string // the filters of Query
+	// Picky are filters that few of many rows match. Counting some of their rows would scan all, so
+	// Query is used at once.
 	Picky []string
 }
 
-// Lists returns what lists.yaml declares.
+// Lists returns the lists of lists.yaml.
 func Lists() ([]List, error) {
 	var out []List
 	d := yaml.NewDecoder(bytes.NewReader(declared))
@@ -95,7 +93,7 @@ func Lists() ([]List, error) {
 	return out, nil
 }
 
-// complete sets what is left out, and checks that filters are named that there are.
+// complete sets the defaults, and checks the names of filters.
 func (l *List) complete() error {
 	orElse(&l.Page, l.Table)
 	orElse(&l.Row, l.Name)
@@ -123,7 +121,7 @@ func orElse(s *string, other string) {
 	}
 }
 
-// newest is the order of a list that declares none, descending.
+// newest is the default order, descending.
 var newest = []Key{{Name: "created_at", Type: "timestamptz"}, {Name: "id", Type: "text"}}
 
 // Keys returns the list's order, and whether it descends.
@@ -134,7 +132,7 @@ func (l *List) Keys() (keys []Key, descends bool) {
 	return l.Order, false
 }
 
-// Column is what the list is ordered by.
+// Column returns the SQL expression of the key.
 func (k Key) Column() string {
 	if k.SQL != "" {
 		return k.SQL
@@ -142,7 +140,7 @@ func (k Key) Column() string {
 	return "t." + k.Name
 }
 
-// Place is the name of the key where a page begins: after_at, before_at.
+// Place returns the key's parameter for the begin of a page: after_at, before_at.
 func (k Key) Place() string {
 	if strings.HasSuffix(k.Name, "_at") {
 		return "at"
@@ -175,7 +173,7 @@ func (l *List) Filter(name string) *Filter {
 	return &l.Filters[i]
 }
 
-// names are the filters that a total knows.
+// names returns the filters that a total supports.
 func (t *Total) names() []string {
 	if t == nil {
 		return nil
@@ -189,5 +187,5 @@ func (t *Total) names() []string {
 	return out
 }
 
-// Knows reports whether the total can distinguish what a filter does.
+// Knows reports whether the total supports a filter.
 func (t *Total) Knows(filter string) bool { return slices.Contains(t.names(), filter) }

@@ -16,18 +16,18 @@ SELECT count(*) FROM mails t WHERE t.org_id = @org_id AND t.purpose = 'portal_si
     AND lower(t.recipient) = lower(@email::text) AND t.created_at > @since;
 
 -- name: MailsTake :many
--- MailsTake marks the next mails as being sent, before anything is sent; other
--- replicas skip what this one has locked. Mails to many come last.
+-- MailsTake marks the next mails as being sent, before sending; other replicas skip locked ones.
+-- Bulk mails come last.
 UPDATE mails t SET status = 'sending', attempts = t.attempts + 1, next_attempt_at = NULL, taken_at = @now
 FROM (SELECT m.id FROM mails m WHERE m.status = 'queued' AND m.next_attempt_at <= @now
     ORDER BY (m.partner_id IS NOT NULL), m.next_attempt_at, m.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: MailReader :one
--- MailReader is in whose name a mail is sent, with the program's look and who gets
--- the answers, and whether it goes. A mail to many does not where its
--- partner is gone, has unsubscribed or is none of the audience, nor without its
--- campaign or sequence; and not yet while these are paused, or the partner suspended.
+-- MailReader returns the sender of a mail, with the program's logo and colour and the reply
+-- address, and whether to send it. A bulk mail is dropped if its partner is deleted, unsubscribed
+-- or not in the audience, or its campaign or sequence is deleted. It waits while these are paused
+-- or the partner is suspended.
 SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(g.name, '')::text AS program_name,
     coalesce(g.id, '')::text AS program_id, t.accent_color, t.logo_version,
     coalesce(t.reply_to, o.owner_email, '')::text AS reply_to,
@@ -51,12 +51,12 @@ WHERE m.id = @id AND m.org_id = @org_id;
 SELECT c.status, c.updated_at FROM campaigns c WHERE c.id = @id AND c.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: MailAgain :exec
--- MailAgain and the other results are those of one attempt, and of no later one.
+-- MailAgain and the other results apply to one attempt, and to no later one.
 UPDATE mails SET status = 'queued', next_attempt_at = @next_attempt_at, error = @error
     WHERE id = @id AND status = 'sending' AND attempts = @attempts;
 
 -- name: MailBack :exec
--- MailBack takes a mail back: its reader waits for it as before.
+-- MailBack removes a mail from the outbox: its recipient waits for it as before.
 WITH back AS (
     DELETE FROM mails m WHERE m.id = @id AND m.status = 'sending' AND m.attempts = @attempts
     RETURNING m.partner_id, m.campaign_id, m.sequence_id, m.position),
@@ -67,8 +67,8 @@ UPDATE sequence_enrolments e SET position = back.position, next_at = @now, compl
 WHERE e.sequence_id = back.sequence_id AND e.partner_id = back.partner_id AND e.position > back.position;
 
 -- name: MailDone :exec
--- MailDone ends a mail as sent, failed or, for one who wants none, skipped (kept
--- as failed), and counts it in its campaign, whose text is not kept twice.
+-- MailDone ends a mail as sent, failed or, after an opt-out, skipped (stored as failed), and counts
+-- it in its campaign. It drops a text that the campaign has.
 WITH m AS (
     UPDATE mails t SET status = CASE WHEN @outcome::text = 'sent' THEN 'sent' ELSE 'failed' END, error = @error,
         sent_at = CASE WHEN @outcome::text = 'sent' THEN @now::timestamptz END, body = CASE
@@ -83,8 +83,8 @@ UPDATE campaigns c SET sent = c.sent + (@outcome::text = 'sent')::int,
 FROM r WHERE c.id = r.campaign_id;
 
 -- name: MailsLost :many
--- MailsLost lists mails whose worker died while it sent them: they may have
--- gone, and go at most once.
+-- MailsLost lists mails whose worker died while sending them. They may have been sent, and are not
+-- sent again.
 SELECT m.* FROM mails m WHERE m.status = 'sending' AND m.taken_at < @taken_before;
 
 -- name: PartnersReach :one
@@ -95,8 +95,8 @@ FROM (SELECT p.id FROM partners p WHERE p.program_id = @program_id AND p.org_id 
     ORDER BY p.id LIMIT @lim) x;
 
 -- name: PartnerMailsRecall :exec
--- PartnerMailsRecall takes a partner's mails out of the outbox; a campaign finds
--- out that the partner is gone.
+-- PartnerMailsRecall removes a partner's mails from the outbox; a campaign detects that the partner
+-- is deleted.
 WITH back AS (DELETE FROM mails m WHERE m.partner_id = @partner_id::text AND m.org_id = @org_id AND m.status = 'queued'
     RETURNING m.campaign_id)
 UPDATE campaign_recipients r SET status = 'queued' FROM back
@@ -114,14 +114,14 @@ SELECT p.unsubscribed_at, g.name AS program_name FROM partners p JOIN programs g
     WHERE p.mail_token = @mail_token;
 
 -- name: PartnerUnsubscribesKeep :exec
--- PartnerUnsubscribesKeep remembers of a partner who goes that it has unsubscribed.
+-- PartnerUnsubscribesKeep stores the opt-out of a deleted partner.
 INSERT INTO mail_unsubscribes (org_id, program_id, email_hash, unsubscribed_at)
 SELECT p.org_id, p.program_id, sha256(convert_to(p.program_id || ' ' || lower(p.email), 'UTF8')), p.unsubscribed_at
 FROM partners p WHERE p.id = @id AND p.org_id = @org_id AND p.unsubscribed_at IS NOT NULL
 ON CONFLICT (program_id, email_hash) DO UPDATE SET unsubscribed_at = excluded.unsubscribed_at;
 
 -- name: PartnerUnsubscribesTake :exec
--- PartnerUnsubscribesTake gives that back to a partner who has just come.
+-- PartnerUnsubscribesTake restores it for a new partner.
 WITH u AS (
     DELETE FROM mail_unsubscribes u
     WHERE u.program_id = @program_id AND u.org_id = @org_id
@@ -144,7 +144,7 @@ SELECT count(*) FROM (
 ) t;
 
 -- name: MailGet :one
--- MailGet reads a mail in any state; its program is found as the list finds it.
+-- MailGet reads a mail in any state; it finds its program like the list.
 SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t.created_at, t.campaign_id,
     coalesce(t.program_id, (SELECT p.program_id FROM partners p WHERE p.id = t.partner_id AND p.org_id = t.org_id),
     '')::text AS program_id
@@ -158,6 +158,6 @@ SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t
 FROM mails t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: MailRetry :exec
--- MailRetry queues a mail that failed as if it were new.
+-- MailRetry queues a failed mail as if it were new.
 UPDATE mails SET status = 'queued', attempts = 0, error = NULL, next_attempt_at = @now, taken_at = NULL
 WHERE id = @id AND org_id = @org_id AND status = 'failed';

@@ -1,4 +1,4 @@
--- What the operator and the request path ask about organizations and keys.
+-- Queries of the operator and the request path about organizations and keys.
 
 -- name: OrganizationInsert :exec
 INSERT INTO organizations (id, name, owner_email, created_at) VALUES (@id, @name, @owner_email, @created_at);
@@ -10,7 +10,7 @@ SELECT * FROM organizations ORDER BY created_at, id;
 SELECT * FROM organizations WHERE id = @id;
 
 -- name: OrganizationPlan :one
--- OrganizationPlan changes those of an organization's own limits that are given.
+-- OrganizationPlan changes the given limits of an organization.
 UPDATE organizations SET
     flow_quota = CASE WHEN @set_flow_quota::boolean THEN sqlc.narg('flow_quota')::bigint ELSE flow_quota END,
     revenue_meter_minor = CASE WHEN @set_revenue_meter_minor::boolean THEN sqlc.narg('revenue_meter_minor')::bigint
@@ -28,8 +28,8 @@ VALUES (@id, @org_id, @user_id, @hash, @last4, @livemode, @scopes, @rate_limit, 
 SELECT * FROM api_keys WHERE org_id = @org_id ORDER BY created_at, id;
 
 -- name: APIKeyByHash :one
--- APIKeyByHash is the only look-up that is not bound to an organization: it
--- finds the organization, and its own limits with it.
+-- APIKeyByHash is the only look-up that is not bound to an organization: it finds the organization,
+-- with its limits.
 SELECT sqlc.embed(k), o.flow_quota, o.revenue_meter_minor, o.fraud_monitoring
 FROM api_keys k JOIN organizations o ON o.id = k.org_id WHERE k.hash = @hash;
 
@@ -38,8 +38,8 @@ FROM api_keys k JOIN organizations o ON o.id = k.org_id WHERE k.hash = @hash;
 UPDATE api_keys SET hash = @hash WHERE id = @id;
 
 -- name: PayoutDetailsSealed :many
--- PayoutDetailsSealed, WebhookSecretsSealed and IdempotencySealed list what is
--- sealed, in order of their keys, for the rotation of the server's own key.
+-- PayoutDetailsSealed, WebhookSecretsSealed and IdempotencySealed list sealed values, in the order
+-- of their keys, for the rotation of the server's key.
 SELECT t.id, t.program_id, t.payout_method, t.payout_details FROM partners t
     WHERE t.payout_details IS NOT NULL AND t.id > @after ORDER BY t.id LIMIT @lim;
 
@@ -74,14 +74,13 @@ UPDATE api_keys SET revoked_at = @revoked_at WHERE id = @id AND revoked_at IS NU
 UPDATE api_keys SET revoked_at = @revoked_at WHERE id = @id AND org_id = @org_id AND revoked_at IS NULL;
 
 -- name: APIKeyUsed :exec
--- APIKeyUsed keeps the last use to the minute, whatever the number of replicas.
+-- APIKeyUsed records the last use to the minute, for any number of replicas.
 UPDATE api_keys SET last_used_at = @now WHERE id = @id AND (last_used_at IS NULL OR last_used_at < @stale_before);
 
 -- name: APIKeySetSigning :exec
 UPDATE api_keys SET signing_required = @required, signing_changed_at = @now WHERE id = @id AND org_id = @org_id;
 
 -- name: PlanForValues :exec
--- PlanForValues makes the statements that follow in the same transaction or
--- round trip planned for their values. Lists need it: with one plan for all
--- values a filter that is set costs a scan of what it does not match.
+-- PlanForValues makes later statements of the same transaction or round trip use custom plans.
+-- Lists need it: with a generic plan, a filter costs a scan of all rows.
 SELECT set_config('plan_cache_mode', 'force_custom_plan', true);

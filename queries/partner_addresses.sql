@@ -1,4 +1,4 @@
--- Where partners were seen themselves, for the risk sweep.
+-- The addresses of partners' own requests, for the risk sweep.
 
 -- name: PartnerAddressSeen :exec
 -- PartnerAddressSeen keeps one row for each address and browser, of the last time.
@@ -8,7 +8,7 @@ ON CONFLICT (program_id, partner_id, ip_hash, device) DO UPDATE SET seen_at = ex
     WHERE partner_addresses.seen_at < excluded.seen_at;
 
 -- name: PartnerAddressesPurge :execrows
--- PartnerAddressesPurge forgets a batch of those not seen since a time.
+-- PartnerAddressesPurge deletes a batch of addresses not seen since a time.
 DELETE FROM partner_addresses a USING (
     SELECT x.program_id, x.partner_id, x.ip_hash, x.device FROM partner_addresses x WHERE x.seen_at < @before
         ORDER BY x.seen_at LIMIT @lim FOR UPDATE SKIP LOCKED

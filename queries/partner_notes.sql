@@ -15,7 +15,7 @@ WHERE id = @id AND org_id = @org_id;
 DELETE FROM partner_notes WHERE id = @id AND org_id = @org_id;
 
 -- name: PartnerNotesSum :one
--- PartnerNotesSum is how much is written about a partner; the partner is locked.
+-- PartnerNotesSum is the total size of the notes about a partner; the partner is locked.
 SELECT count(*) AS notes, coalesce(sum(t.file_size), 0)::bigint AS bytes FROM partner_notes t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = @partner_id;
 

@@ -5,11 +5,11 @@ SELECT t.* FROM partners t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_i
 SELECT t.* FROM partners t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: PartnerLock :one
--- PartnerLock reads the row for a change; nobody else changes it until the commit.
+-- PartnerLock reads the row for a change and locks it until the commit.
 SELECT t.* FROM partners t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: PartnerInsert :execrows
--- PartnerInsert writes a row as it is, with a new mail_token where that is empty.
+-- PartnerInsert writes a row, with a new mail_token if that is empty.
 INSERT INTO partners (id, org_id, program_id, group_id, email, first_name, last_name, display_name, company_name,
     website_url, country_code, language_code, handle, status, decline_reason, suspension_reason, min_payout_minor,
     terms_accepted_at, terms_version, completed_onboarding, email_first_referral, email_new_referral,
@@ -39,7 +39,7 @@ WHERE id = @id AND org_id = @org_id;
 UPDATE partners SET group_id = @group_id, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
 
 -- name: PartnerByEmail :one
--- PartnerByEmail ignores case, as the index does that makes emails unique.
+-- PartnerByEmail ignores case, like the unique index.
 SELECT t.* FROM partners t WHERE t.program_id = @program_id AND t.org_id = @org_id AND lower(t.email) = lower(@email);
 
 -- name: PartnerByExternalID :one
@@ -47,8 +47,8 @@ SELECT t.* FROM partners t WHERE t.program_id = @program_id AND t.org_id = @org_
     AND t.external_id = @external_id::text;
 
 -- name: PartnerStats :many
--- PartnerStats takes the money from the balance in the program's currency: what is
--- earned and not rejected or voided is in one of its buckets. Clicks are counted as ClickTotal does.
+-- PartnerStats reads the money from the balance in the program's currency, whose buckets contain
+-- all earnings that were not rejected or voided. It counts clicks like ClickTotal.
 WITH mine AS MATERIALIZED (
     SELECT t.id, t.program_id FROM partners t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
 ), covered AS MATERIALIZED (
@@ -86,13 +86,12 @@ FROM partners p JOIN programs g ON g.id = p.program_id LEFT JOIN counts n ON n.o
 WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id;
 
 -- name: PartnerLockKey :one
--- PartnerLockKey also keeps new rows from referring to the partner while it is
--- deleted.
+-- PartnerLockKey also prevents new references to the partner while it is being deleted.
 SELECT t.* FROM partners t WHERE t.id = @id AND t.org_id = @org_id FOR UPDATE;
 
 -- name: PartnerOpenPayouts :many
--- PartnerOpenPayouts locks what is not paid yet, so that no rail takes it while
--- its partner goes.
+-- PartnerOpenPayouts locks unpaid payouts, so that no rail takes them while the partner is being
+-- deleted.
 SELECT x.status FROM payouts x WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.partner_id = @partner_id
     AND x.status <> 'paid'
 ORDER BY x.id FOR NO KEY UPDATE;
@@ -106,8 +105,8 @@ SELECT t.* FROM commissions t WHERE t.partner_id = @partner_id AND t.program_id 
     ORDER BY t.created_at, t.id;
 
 -- name: PartnerLedgerRemove :exec
--- PartnerLedgerRemove empties every bucket of the partner's into removed: rows of
--- the ledger are never deleted, and it still adds up.
+-- PartnerLedgerRemove moves all buckets of the partner to removed: ledger rows are never deleted,
+-- and the ledger still sums to zero.
 INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket,
     amount_minor, created_at)
 SELECT x.org_id, x.program_id, x.partner_id, x.commission_id, x.currency, x.bucket, 'removed', x.amount, @created_at
@@ -126,7 +125,7 @@ DELETE FROM commissions WHERE partner_id = @partner_id AND program_id = @program
 DELETE FROM payouts WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id;
 
 -- name: PartnerLeaveSales :exec
--- PartnerLeaveSales keeps sales as revenue of the merchant's.
+-- PartnerLeaveSales keeps sales as revenue of the merchant.
 UPDATE sales SET partner_id = NULL, updated_at = @updated_at WHERE partner_id = @partner_id AND program_id = @program_id
     AND org_id = @org_id;
 
@@ -138,7 +137,7 @@ UPDATE coupons SET partner_id = NULL, updated_at = @updated_at
 DELETE FROM customers WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id;
 
 -- name: PartnerDeleteFlows :many
--- PartnerDeleteFlows returns what rule.deleted is recorded of.
+-- PartnerDeleteFlows returns the flows for the events rule.deleted.
 DELETE FROM flows WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id RETURNING id, name;
 
 -- name: PartnerDelete :exec
@@ -148,7 +147,7 @@ DELETE FROM partners WHERE id = @id AND org_id = @org_id;
 DELETE FROM portal_sessions WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id;
 
 -- name: MagicLinkVoid :exec
--- MagicLinkVoid leaves links that were used, which are spent.
+-- MagicLinkVoid does not change used links.
 DELETE FROM magic_links WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id
     AND used_at IS NULL;
 

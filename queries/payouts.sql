@@ -21,7 +21,7 @@ SELECT unnest(@ids::text[]), @org_id, @program_id, unnest(@partner_ids::text[]),
     @period_month, @period_end, @due_at, @now, @now;
 
 -- name: PayoutsReevaluate :exec
--- PayoutsReevaluate decides anew on the page's payouts that were not eligible.
+-- PayoutsReevaluate updates the eligibility of the page's ineligible payouts.
 UPDATE payouts t SET amount_minor = v.amount_minor, status = v.status, method = v.method, reason = v.reason,
     reason_text = v.reason_text,
     period_end = @period_end, due_at = @due_at, updated_at = @now
@@ -65,7 +65,7 @@ FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = k.org_id
 WHERE k.payout_id = @payout_id AND k.org_id = @org_id;
 
 -- name: PayoutUndo :exec
--- PayoutUndo takes back a payment that was marked by hand, and restores the payout.
+-- PayoutUndo undoes a payment that was marked by hand, and restores the payout.
 UPDATE payouts SET status = @status, method = @method, external_id = @external_id, error_code = @error_code,
     error_message = @error_message, paid_at = NULL, marked_at = NULL, before_paid = NULL, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
@@ -79,7 +79,8 @@ WHERE payout_id = @payout_id AND org_id = @org_id AND status = 'paid';
 -- PayoutDetailsChanged lists those of the partners whose payout details changed since they were last paid.
 SELECT p.id, p.payout_details_changed_at FROM partners p
 WHERE p.id = ANY (@partner_ids::text[]) AND p.org_id = @org_id AND p.payout_details_changed_at > (
-    SELECT max(y.paid_at) FROM payouts y WHERE y.program_id = p.program_id AND y.org_id = p.org_id AND y.partner_id = p.id
+    SELECT max(y.paid_at) FROM payouts y WHERE y.program_id = p.program_id AND y.org_id = p.org_id
+        AND y.partner_id = p.id
         AND y.status = 'paid');
 
 -- name: BatchGet :one
@@ -107,8 +108,8 @@ UPDATE payout_batches SET period_end = greatest(period_end, @period_end), update
 SELECT t.* FROM payout_batches t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: BatchDone :exec
--- BatchDone notes that a run has gone through all partners; auto_run_at is when it
--- began, if it was the month's automatic one.
+-- BatchDone records that a run has processed all partners; auto_run_at is its begin, if it was the
+-- month's automatic one.
 UPDATE payout_batches SET auto_run_at = coalesce(sqlc.narg('auto_run_at'), auto_run_at), updated_at = @updated_at
     WHERE id = @id AND org_id = @org_id;
 
@@ -118,8 +119,8 @@ SELECT DISTINCT r.batch_id FROM payout_runs r WHERE r.program_id = @program_id A
     AND r.org_id = @org_id;
 
 -- name: PayoutRunAgain :execrows
--- PayoutRunAgain lets a run that is not over stand for one more request. Of
--- automatic runs there is one a month, however many replicas ask for it.
+-- PayoutRunAgain reuses an unfinished run for another request. A month has one automatic run,
+-- regardless of the number of replicas.
 UPDATE payout_runs SET period_end = greatest(period_end, @period_end), again = again
     OR NOT (automatic AND @automatic::boolean), automatic = automatic OR @automatic::boolean
 WHERE program_id = @program_id AND batch_id = @batch_id AND group_id = @group_id AND ignore_minimum = @ignore_minimum
@@ -150,8 +151,8 @@ SELECT p.batch_id, p.currency, p.status, count(*) AS payouts, sum(p.amount_minor
 WHERE p.batch_id = ANY (@batch_ids::text[]) AND p.org_id = @org_id GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 
 -- name: BatchPartners :many
--- BatchPartners locks the next partners with money to collect, in the order of
--- their ids, so that no refund or sale of theirs falls between.
+-- BatchPartners locks the next partners with money to collect, in the order of their ids, so that
+-- none of their refunds or sales intervenes.
 SELECT t.* FROM partners t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id > @after AND NOT starts_with(t.id, 'sample_')
   AND (sqlc.narg('partner_id')::text IS NULL OR t.id = sqlc.narg('partner_id')::text)
@@ -164,7 +165,7 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id > @after AND NO
 ORDER BY t.id LIMIT @lim FOR NO KEY UPDATE OF t;
 
 -- name: PreviewPartners :many
--- PreviewPartners lists whom BatchPartners would lock, and locks nobody.
+-- PreviewPartners lists the partners of BatchPartners without locks.
 SELECT t.* FROM partners t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id > @after AND NOT starts_with(t.id, 'sample_')
   AND (sqlc.narg('partner_id')::text IS NULL OR t.id = sqlc.narg('partner_id')::text)
@@ -177,10 +178,9 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id > @after AND NO
 ORDER BY t.id LIMIT @lim;
 
 -- name: BatchMature :many
--- BatchMature makes due what has matured by the period's end, whether or not the
--- job that does so has come to it. It and the reads of a page name the page's first
--- and last partner too, so that their cost does not depend on how the planner counts
--- on the others.
+-- BatchMature makes the commissions due that have matured by the period's end, ahead of the job. It
+-- and the reads of a page also name the page's first and last partner, so that their plan does not
+-- depend on estimates of the others.
 UPDATE commissions t SET status = 'due', updated_at = @now
 FROM (SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id
     AND k.partner_id BETWEEN @first_id AND @last_id
@@ -189,7 +189,7 @@ FROM (SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.org_
 WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
 
 -- name: BatchApprove :many
--- BatchApprove does so with what approves itself.
+-- BatchApprove does the same for automatic approval.
 UPDATE commissions t SET status = 'due', approved_at = @now, updated_at = @now
 FROM (SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id
     AND k.partner_id BETWEEN @first_id AND @last_id
@@ -198,8 +198,8 @@ FROM (SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.org_
 WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
 
 -- name: BatchCommissions :many
--- BatchCommissions sums what is due up to the period's end, and every clawback
--- that is due whatever its date (decisions, 117), by partner and currency.
+-- BatchCommissions sums the commissions due by the period's end, and all due clawbacks regardless
+-- of their date (decisions, 117), by partner and currency.
 SELECT k.partner_id, k.currency, sum(k.amount_minor)::bigint AS amount_minor, array_agg(k.id)::text[] AS ids
 FROM (SELECT t.* FROM commissions t
     WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id BETWEEN @first_id AND @last_id
@@ -209,7 +209,7 @@ FROM (SELECT t.* FROM commissions t
 GROUP BY k.partner_id, k.currency ORDER BY k.partner_id, k.currency;
 
 -- name: PreviewCommissions :many
--- PreviewCommissions sums what BatchCommissions would after BatchMature and BatchApprove.
+-- PreviewCommissions returns the sums of BatchCommissions as after BatchMature and BatchApprove.
 SELECT t.partner_id, t.currency, sum(t.amount_minor)::bigint AS amount_minor, array_agg(t.id)::text[] AS ids
 FROM commissions t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id BETWEEN @first_id AND @last_id
@@ -229,33 +229,31 @@ AND t.partner_id BETWEEN @first_id AND @last_id AND t.partner_id = ANY (@partner
     ORDER BY t.id FOR NO KEY UPDATE;
 
 -- name: PayoutsDue :many
--- PayoutsDue takes the next payouts whose day has come; other replicas pass
--- over what this one has locked.
+-- PayoutsDue locks the next payouts whose due date has passed; other replicas skip them.
 UPDATE payouts t SET due_told = true
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= @now
     ORDER BY p.due_at, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: ProgramsToBatch :many
--- ProgramsToBatch lists programs that want the month's batch made and have no
--- automatic run of it, whatever batch somebody asked for; sample programs never do.
--- The month is the one before that of now in the program's zone, which must have begun
--- by settled.
+-- ProgramsToBatch lists programs with automatic batches and without the month's automatic run, even
+-- if the batch was requested before; sample programs have none. The month is the one before that of
+-- now in the program's zone, which must have begun by settled.
 SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND t.id > @after AND NOT starts_with(t.id,
     'sample_')
 AND date_trunc('month', zone_day(@settled::timestamptz, t.time_zone)::timestamp)
     = date_trunc('month', zone_day(@now::timestamptz, t.time_zone)::timestamp)
 AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id
-    AND b.period_month = (date_trunc('month', zone_day(@now::timestamptz, t.time_zone)::timestamp) - interval '1 month')::date
+    AND b.period_month =
+        (date_trunc('month', zone_day(@now::timestamptz, t.time_zone)::timestamp) - interval '1 month')::date
     AND (b.auto_run_at IS NOT NULL OR EXISTS (SELECT 1 FROM payout_runs r
         WHERE r.program_id = t.id AND r.batch_id = b.id AND r.automatic)))
 ORDER BY t.id LIMIT @lim;
 
 -- name: PayoutsToSend :many
--- PayoutsToSend takes the next payouts that are due, and reported as due, of active
--- partners who still want the method that the rail pays; without those with an open high
--- risk flag where hold_on_high_risk is set. Other replicas skip what this one has locked.
--- Sample payouts move no money.
+-- PayoutsToSend locks the next payouts that are due, and reported as due, of active partners whose
+-- current method the rail pays. hold_on_high_risk excludes those with an open high risk flag. Other
+-- replicas skip locked ones. Sample payouts move no money.
 UPDATE payouts t SET status = 'processing', rail = @rail, updated_at = @now
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p.due_at <= @now
     AND p.method = ANY (@methods::text[]) AND NOT starts_with(p.id, 'sample_')
@@ -268,8 +266,8 @@ FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: PayoutsInFlight :many
--- PayoutsInFlight takes the payouts that the rail has, or must still be given,
--- and that nobody has asked about since asked_before.
+-- PayoutsInFlight locks the payouts that the rail has, or must still receive, and that were last
+-- checked before asked_before.
 UPDATE payouts t SET checked_at = @now, submissions = t.submissions + CASE WHEN t.external_id IS NULL THEN 1 ELSE 0 END
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'processing' AND p.rail = @rail AND (p.checked_at IS NULL
     OR p.checked_at <= @asked_before)
@@ -277,7 +275,7 @@ FROM (SELECT p.id FROM payouts p WHERE p.status = 'processing' AND p.rail = @rai
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: PayoutSubmitted :exec
--- PayoutSubmitted keeps the id under which the rail knows the transfer.
+-- PayoutSubmitted stores the rail's id of the transfer.
 UPDATE payouts SET external_id = @external_id, updated_at = @updated_at
     WHERE id = @id AND org_id = @org_id AND status = 'processing';
 
@@ -300,13 +298,13 @@ WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.id > @after AND NOT st
 ORDER BY t.id LIMIT @lim FOR NO KEY UPDATE OF t;
 
 -- name: PayoutsFiled :exec
--- PayoutsFiled notes that payouts leave in a file.
+-- PayoutsFiled marks payouts as exported in a file.
 UPDATE payouts SET status = 'processing', rail = @rail, error_code = NULL, error_message = NULL, updated_at = @now
 WHERE id = ANY (@ids::text[]) AND org_id = @org_id AND status IN ('pending', 'failed');
 
 -- name: PayoutsUnpaid :many
--- PayoutsUnpaid counts what is not paid of a batch, but for what a rail has, by
--- method and currency.
+-- PayoutsUnpaid counts the unpaid payouts of a batch, except those with a rail, by method and
+-- currency.
 SELECT t.method, t.currency, count(*) AS payouts FROM payouts t
 WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND NOT starts_with(t.id, 'sample_')
   AND (t.status IN ('pending', 'failed') OR t.status = 'processing' AND t.rail = @rail) GROUP BY 1, 2 ORDER BY 1, 2;
@@ -317,8 +315,7 @@ SELECT t.* FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id AN
     AND t.status = 'processing' AND t.rail = @rail ORDER BY t.id LIMIT @lim;
 
 -- name: PayoutsReported :many
--- PayoutsReported reads those of the payouts that are of a batch, in the order in which they
--- are locked.
+-- PayoutsReported reads the payouts that belong to a batch, in the order of their locks.
 SELECT t.* FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.id = ANY (@ids::text[])
     ORDER BY t.partner_id, t.id;
 
@@ -337,24 +334,25 @@ WITH named AS (SELECT DISTINCT p.currency, CASE WHEN p.method IN ('paypal', 'wis
 SELECT t.id, t.partner_id, t.amount_minor, t.currency, count(*) OVER () AS total FROM payouts t
 WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.status = 'processing' AND t.rail = @rail
     AND t.id <> ALL (@ids::text[])
-    AND (NOT EXISTS (SELECT 1 FROM named) OR (t.currency, CASE WHEN t.method IN ('paypal', 'wise') THEN t.method ELSE '' END)
+    AND (NOT EXISTS (SELECT 1 FROM named)
+        OR (t.currency, CASE WHEN t.method IN ('paypal', 'wise') THEN t.method ELSE '' END)
         IN (SELECT n.currency, n.kind FROM named n))
 ORDER BY t.id LIMIT @lim;
 
 -- name: PayoutsToCancel :many
--- PayoutsToCancel lists what can be undone of a batch, by partner; with filed also what left in
--- a file.
+-- PayoutsToCancel lists the reversible payouts of a batch, by partner; filed includes exported
+-- ones.
 SELECT t.id, t.partner_id FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id
     AND (t.status IN ('pending', 'failed', 'not_eligible')
         OR @filed::boolean AND t.status = 'processing' AND t.rail = @rail)
 ORDER BY t.partner_id, t.id LIMIT @lim;
 
 -- name: PartnersLock :exec
--- PartnersLock locks partners in the order of their ids, before what is owed to them.
+-- PartnersLock locks partners in the order of their ids, before their commissions.
 SELECT 1 FROM partners t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id ORDER BY t.id FOR NO KEY UPDATE;
 
 -- name: PayoutsUndone :many
--- PayoutsUndone locks those of the payouts that can still be undone.
+-- PayoutsUndone locks the payouts that can still be undone.
 SELECT t.* FROM payouts t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
     AND (t.status IN ('pending', 'failed', 'not_eligible')
         OR @filed::boolean AND t.status = 'processing' AND t.rail = @rail)
@@ -364,7 +362,7 @@ ORDER BY t.partner_id, t.id FOR NO KEY UPDATE;
 DELETE FROM payouts WHERE id = ANY (@ids::text[]) AND org_id = @org_id;
 
 -- name: PayoutsRelease :exec
--- PayoutsRelease makes due again what the payouts held.
+-- PayoutsRelease makes the payouts' commissions due again.
 UPDATE commissions SET payout_id = NULL, updated_at = greatest(updated_at, @updated_at::timestamptz)
 WHERE payout_id = ANY (@payout_ids::text[]) AND org_id = @org_id AND status = 'due';
 

@@ -1,8 +1,10 @@
 -- Users of the console, their sessions and links, and the attempts to sign in.
 
 -- name: UserInsert :exec
-INSERT INTO users (id, org_id, email, name, role, password_hash, oidc_issuer, oidc_subject, proven_at, created_at, updated_at)
-VALUES (@id, @org_id, @email, @name, @role, @password_hash, @oidc_issuer, @oidc_subject, @proven_at, @created_at, @created_at);
+INSERT INTO users (id, org_id, email, name, role, password_hash, oidc_issuer, oidc_subject,
+    proven_at, created_at, updated_at)
+VALUES (@id, @org_id, @email, @name, @role, @password_hash, @oidc_issuer, @oidc_subject, @proven_at, @created_at,
+    @created_at);
 
 -- name: UserGet :one
 SELECT * FROM users t WHERE t.org_id = @org_id AND t.id = @id;
@@ -14,7 +16,7 @@ SELECT * FROM users t WHERE t.org_id = @org_id AND t.email = @email;
 SELECT * FROM users t WHERE t.org_id = @org_id ORDER BY lower(t.name), t.id LIMIT @lim;
 
 -- name: UserPlaces :one
--- UserPlaces counts the users of an organization with its open invitations.
+-- UserPlaces counts the users and open invitations of an organization.
 SELECT ((SELECT count(*) FROM users u WHERE u.org_id = @org_id) + (SELECT count(*) FROM user_links l
     WHERE l.org_id = @org_id AND l.kind = 'invitation' AND l.used_at IS NULL AND l.expires_at > @now))::bigint AS n;
 
@@ -22,22 +24,21 @@ SELECT ((SELECT count(*) FROM users u WHERE u.org_id = @org_id) + (SELECT count(
 SELECT EXISTS (SELECT 1 FROM users u);
 
 -- name: UsersOfEmail :many
--- UsersOfEmail is who may sign in with an address, the oldest first.
+-- UsersOfEmail lists the users with an address, oldest first.
 SELECT * FROM users t WHERE t.email = @email AND t.disabled_at IS NULL ORDER BY t.created_at, t.id LIMIT @lim;
 
 -- name: UsersPerEmail :one
--- UsersPerEmail is how many users may sign in with one address at most, up to a bound.
+-- UsersPerEmail is the largest number of users with one address, up to a bound.
 SELECT coalesce(least(max(t.n), @most::bigint), 0)::bigint AS n FROM (SELECT count(*) AS n FROM users u
     WHERE u.disabled_at IS NULL GROUP BY u.email) t;
 
 -- name: UsersOfSubject :many
--- UsersOfSubject is whom an OpenID provider means, in each organization; who is disabled comes last.
+-- UsersOfSubject lists the users of an OpenID provider's subject in all organizations, disabled ones last.
 SELECT * FROM users t WHERE t.oidc_issuer = @oidc_issuer AND t.oidc_subject = @oidc_subject
 ORDER BY t.disabled_at IS NOT NULL, t.created_at, t.id LIMIT @lim;
 
 -- name: OrganizationLock :one
--- OrganizationLock lets changes of an organization's people take turns, so that one
--- owner stays.
+-- OrganizationLock serializes changes of an organization's users, so that one owner remains.
 SELECT o.id FROM organizations o WHERE o.id = @id FOR NO KEY UPDATE;
 
 -- name: OwnersCount :one
@@ -62,7 +63,7 @@ UPDATE users SET oidc_issuer = @oidc_issuer, oidc_subject = @oidc_subject, updat
 WHERE org_id = @org_id AND id = @id AND oidc_subject IS NULL AND disabled_at IS NULL;
 
 -- name: UserProve :exec
--- UserProve notes that a user's address is theirs.
+-- UserProve records that a user's address is verified.
 UPDATE users SET proven_at = @now::timestamptz WHERE org_id = @org_id AND id = @id AND proven_at IS NULL;
 
 -- name: UserDelete :exec
@@ -86,11 +87,12 @@ UPDATE users SET totp_secret = NULL, totp_pending = NULL, recovery_hashes = '{}'
 WHERE org_id = @org_id AND id = @id;
 
 -- name: UserUseStep :execrows
--- UserUseStep takes a code of a step of time: of several at the same time one gets the row.
-UPDATE users SET totp_used = @step WHERE org_id = @org_id AND id = @id AND totp_secret IS NOT NULL AND totp_used < @step;
+-- UserUseStep uses the code of a time step: of concurrent requests, one gets the row.
+UPDATE users SET totp_used = @step WHERE org_id = @org_id AND id = @id AND totp_secret IS NOT NULL
+    AND totp_used < @step;
 
 -- name: UserUseRecovery :execrows
--- UserUseRecovery takes a recovery code, likewise.
+-- UserUseRecovery uses a recovery code, in the same way.
 UPDATE users SET recovery_hashes = array_remove(recovery_hashes, @hash::bytea)
 WHERE org_id = @org_id AND id = @id AND totp_secret IS NOT NULL AND @hash::bytea = ANY (recovery_hashes);
 
@@ -104,14 +106,15 @@ WHERE id = @id AND totp_secret IS NOT DISTINCT FROM sqlc.narg('was_secret') AND 
     FROM sqlc.narg('was_pending');
 
 -- name: UserSessionInsert :execrows
--- UserSessionInsert begins a session of a user who is enabled at that moment, and has
--- shown the second factor that is on.
+-- UserSessionInsert begins a session of an enabled user who has shown the current second factor.
 WITH u AS (
     UPDATE users t SET seen_at = @now::timestamptz
-    WHERE t.org_id = @org_id AND t.id = @user_id AND t.disabled_at IS NULL AND (t.totp_secret IS NULL OR @proven::boolean)
+    WHERE t.org_id = @org_id AND t.id = @user_id AND t.disabled_at IS NULL
+        AND (t.totp_secret IS NULL OR @proven::boolean)
     RETURNING t.org_id, t.id)
 INSERT INTO user_sessions (id, token_hash, org_id, user_id, user_agent, address, created_at, seen_at, expires_at)
-SELECT @id, @token_hash, u.org_id, u.id, @user_agent, @address, @now::timestamptz, @now::timestamptz, @expires_at FROM u;
+SELECT @id, @token_hash, u.org_id, u.id, @user_agent, @address, @now::timestamptz, @now::timestamptz, @expires_at
+FROM u;
 
 -- name: UserSessionsTrim :exec
 -- UserSessionsTrim ends the oldest sessions of a user who has too many.
@@ -119,14 +122,14 @@ DELETE FROM user_sessions t WHERE t.org_id = @org_id AND t.id IN (SELECT s.id FR
     WHERE s.org_id = @org_id AND s.user_id = @user_id ORDER BY s.created_at DESC, s.id DESC OFFSET @keep::integer);
 
 -- name: UserSession :one
--- UserSession is who is signed in, with their organization.
+-- UserSession returns the user of a session, with their organization.
 SELECT sqlc.embed(s), sqlc.embed(u), sqlc.embed(o) FROM user_sessions s
 JOIN users u ON u.org_id = s.org_id AND u.id = s.user_id JOIN organizations o ON o.id = s.org_id
 WHERE s.token_hash = @token_hash AND s.expires_at > @now::timestamptz AND s.seen_at > @idle_since::timestamptz
     AND u.disabled_at IS NULL;
 
 -- name: UserSessionSeen :exec
--- UserSessionSeen notes the use of a session, for the session and its user.
+-- UserSessionSeen records the use of a session, for the session and its user.
 WITH s AS (
     UPDATE user_sessions t SET seen_at = @now::timestamptz
     WHERE t.org_id = @org_id AND t.id = @id AND t.seen_at < @now::timestamptz RETURNING t.user_id)
@@ -156,20 +159,21 @@ INSERT INTO user_links (token_hash, kind, org_id, user_id, email, role, invited_
 VALUES (@token_hash, @kind, @org_id, @user_id, @email, @role, @invited_by, @mailed, @created_at, @expires_at);
 
 -- name: UserLinkFind :one
--- UserLinkFind is a link that still works, with what its page shows.
+-- UserLinkFind returns a valid link, with the data of its page.
 SELECT sqlc.embed(t), coalesce(o.name, '')::text AS organization, coalesce(u.name, '')::text AS name,
     coalesce(u.email, t.email, '')::text AS address
-FROM user_links t LEFT JOIN organizations o ON o.id = t.org_id LEFT JOIN users u ON u.org_id = t.org_id AND u.id = t.user_id
+FROM user_links t LEFT JOIN organizations o ON o.id = t.org_id
+LEFT JOIN users u ON u.org_id = t.org_id AND u.id = t.user_id
 WHERE t.token_hash = @token_hash AND t.used_at IS NULL AND t.expires_at > @now::timestamptz AND u.disabled_at IS NULL;
 
 -- name: UserLinkUse :one
--- UserLinkUse takes a link, once: of several at the same time one gets the row.
+-- UserLinkUse uses a link, once: of concurrent requests, one gets the row.
 UPDATE user_links t SET used_at = @now::timestamptz
 WHERE t.token_hash = @token_hash AND t.kind = @kind AND t.used_at IS NULL AND t.expires_at > @now::timestamptz
 RETURNING t.*;
 
 -- name: UserLinksVoid :exec
--- UserLinksVoid takes back a user's links of a kind; all of them for "".
+-- UserLinksVoid revokes a user's links of a kind, or all for "".
 DELETE FROM user_links WHERE org_id = @org_id AND user_id = @user_id::text AND used_at IS NULL
     AND (@kind::text = '' OR kind = @kind::text);
 
@@ -177,7 +181,7 @@ DELETE FROM user_links WHERE org_id = @org_id AND user_id = @user_id::text AND u
 DELETE FROM user_links WHERE kind = 'setup' AND used_at IS NULL;
 
 -- name: SetUpLock :exec
--- SetUpLock lets servers that start, and who uses their links, take turns.
+-- SetUpLock serializes starting servers and the use of their links.
 SELECT pg_advisory_xact_lock(hashtextextended('user-set-up', 0));
 
 -- name: InvitationList :many
@@ -187,12 +191,13 @@ WHERE t.org_id = @org_id AND t.kind = 'invitation' AND t.used_at IS NULL AND t.e
 ORDER BY t.created_at DESC, t.email LIMIT @lim;
 
 -- name: InvitationVoid :execrows
--- InvitationVoid takes back the open invitation of an address.
+-- InvitationVoid revokes the open invitation of an address.
 DELETE FROM user_links WHERE org_id = @org_id AND email = @email::text AND kind = 'invitation' AND used_at IS NULL;
 
 -- name: InvitationsVoidBy :exec
--- InvitationsVoidBy takes back what somebody offered who may invite no longer.
-DELETE FROM user_links WHERE org_id = @org_id AND invited_by = @invited_by::text AND kind = 'invitation' AND used_at IS NULL;
+-- InvitationsVoidBy revokes the invitations of a user who may no longer invite.
+DELETE FROM user_links WHERE org_id = @org_id AND invited_by = @invited_by::text AND kind = 'invitation'
+    AND used_at IS NULL;
 
 -- name: InvitationsOfEmail :many
 -- InvitationsOfEmail are the invitations of an address that still work, with the organizations' names,
@@ -206,16 +211,16 @@ DELETE FROM user_links WHERE token_hash IN (SELECT t.token_hash FROM user_links 
     ORDER BY t.expires_at LIMIT @lim);
 
 -- name: SignInAttempt :many
--- SignInAttempt notes an attempt by each of its subjects before it is known how it ends.
+-- SignInAttempt records an attempt for each of its subjects, before its result is known.
 INSERT INTO sign_in_failures (subject, failed_at) SELECT unnest(@subjects::bytea[]), @now::timestamptz RETURNING id;
 
 -- name: SignInAttempts :many
--- SignInAttempts counts the latest attempts of subjects, and says when the oldest was.
+-- SignInAttempts counts the latest attempts of subjects, and returns the time of the oldest.
 SELECT t.subject, count(*) AS n, min(t.failed_at)::timestamptz AS since FROM sign_in_failures t
 WHERE t.subject = ANY (@subjects::bytea[]) AND t.failed_at > @since::timestamptz GROUP BY t.subject;
 
 -- name: SignInForget :exec
--- SignInForget takes attempts back that have not failed.
+-- SignInForget removes attempts that succeeded.
 DELETE FROM sign_in_failures WHERE id = ANY (@ids::bigint[]);
 
 -- name: SignInFailuresPurge :execrows
@@ -223,18 +228,19 @@ DELETE FROM sign_in_failures WHERE id IN (SELECT t.id FROM sign_in_failures t WH
     ORDER BY t.failed_at LIMIT @lim);
 
 -- name: PeopleLog :many
--- PeopleLog is what happened to an organization's people. Such entries are under the
--- organization's own id in place of a program's.
-SELECT * FROM audit_log_entries t WHERE t.org_id = @org_id AND t.program_id = @org_id ORDER BY t.created_at DESC, t.id DESC
+-- PeopleLog lists the audit log of an organization's users. These entries have the organization's
+-- id instead of a program's.
+SELECT * FROM audit_log_entries t WHERE t.org_id = @org_id AND t.program_id = @org_id
+    ORDER BY t.created_at DESC, t.id DESC
 LIMIT @lim;
 
 -- name: PeopleNames :many
--- PeopleNames are the names of users, of those who are gone as the log has them.
+-- PeopleNames returns the names of users; those of deleted users are from the log.
 SELECT u.id, u.name FROM users u WHERE u.org_id = @org_id AND u.id = ANY (@ids::text[])
 UNION ALL
 SELECT a.target_id, coalesce(a.before ->> 'name', '')::text FROM audit_log_entries a
 WHERE a.org_id = @org_id AND a.program_id = @org_id AND a.action = 'user.removed' AND a.target_id = ANY (@ids::text[]);
 
 -- name: UsersOperated :many
--- UsersOperated is whom the operator means by an id or an address, in whatever organization.
+-- UsersOperated finds users by id or address in all organizations, for the operator.
 SELECT * FROM users t WHERE t.id = @who::text OR t.email = @who::text ORDER BY t.created_at, t.id LIMIT @lim;

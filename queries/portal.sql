@@ -1,8 +1,8 @@
--- What the partner portal asks besides what the API does.
+-- Queries of the partner portal that the API does not have.
 
 -- name: MagicLinkUse :one
--- MagicLinkUse takes a sign-in link, once: of several at the same time one gets
--- the row. A suspension that is on its way is waited for.
+-- MagicLinkUse uses a sign-in link, once: of concurrent requests, one gets the row. It waits for a
+-- concurrent suspension.
 UPDATE magic_links t SET used_at = @now::timestamptz
 WHERE t.token_hash = @token_hash AND t.used_at IS NULL AND t.expires_at > @now::timestamptz
   AND t.partner_id = (SELECT p.id FROM partners p WHERE p.program_id = t.program_id AND p.id = t.partner_id
@@ -18,8 +18,7 @@ INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created
 VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at, @visitor, @embedded);
 
 -- name: PortalSession :one
--- PortalSession is who is signed in, with their program and its look; a partner who is no
--- longer active is not.
+-- PortalSession returns the active partner of a session, with the program and its logo and colour.
 SELECT sqlc.embed(s), sqlc.embed(p), sqlc.embed(g), t.accent_color, t.logo_version,
     coalesce(t.embed_hosts, '{}')::text[] AS embed_hosts FROM portal_sessions s
 JOIN partners p ON p.program_id = s.program_id AND p.id = s.partner_id
@@ -31,9 +30,9 @@ WHERE s.token_hash = @token_hash AND s.embedded = @embedded AND s.expires_at > @
 UPDATE portal_sessions SET expires_at = @expires_at WHERE token_hash = @token_hash AND expires_at < @expires_at;
 
 -- name: PortalPartners :many
--- PortalPartners are the active partners with an e-mail address, of one program or of all,
--- those who have settled in and then the oldest first. It is not bound to an organization: who signs in names none. Sample
--- partners get no mails.
+-- PortalPartners lists the active partners with an e-mail address, of one program or of all: those
+-- who have signed in before first, then the oldest. It is not bound to an organization, because
+-- signing in names none. It omits sample partners, who get no mails.
 SELECT sqlc.embed(p), sqlc.embed(g) FROM partners p JOIN programs g ON g.id = p.program_id
 WHERE lower(p.email) = lower(@email) AND p.status = 'active' AND NOT starts_with(p.id, 'sample_')
   AND (sqlc.narg('program')::text IS NULL OR g.id = sqlc.narg('program')::text
@@ -80,8 +79,7 @@ UPDATE partners SET completed_onboarding = true, updated_at = @updated_at WHERE 
 
 -- name: PortalCommissions :many
 -- PortalCommissions lists a partner's commissions with their sales, the newest sale first. A
--- commission's day is the one that reports count it by: its sale's, and of what was taken back
--- and of what has no sale its own.
+-- commission's day is that of reports: its sale's, or its own for a clawback and without a sale.
 WITH dated AS (
     SELECT k.id, (CASE WHEN k.kind = 'clawback' THEN k.created_at ELSE coalesce(s.occurred_at, k.created_at)
         END)::timestamptz AS at
@@ -102,7 +100,8 @@ WITH dated AS (
     LIMIT @lim
 )
 SELECT sqlc.embed(k), a.at, s.amount_minor AS sale_minor, s.currency AS sale_currency, c.email, c.name,
-    coalesce(c.tracked_by, '')::text AS tracked_by, coalesce(l.label, l.value, '')::text AS link_name, u.code AS coupon_code,
+    coalesce(c.tracked_by, '')::text AS tracked_by, coalesce(l.label, l.value, '')::text AS link_name,
+    u.code AS coupon_code,
     (c.click_id IS NOT NULL)::boolean AS clicked, y.due_at AS payout_due_at, y.paid_at AS payout_paid_at
 FROM asked a JOIN commissions k ON k.id = a.id
 LEFT JOIN sales s ON s.id = k.sale_id
@@ -113,8 +112,8 @@ LEFT JOIN payouts y ON y.id = k.payout_id
 WHERE k.org_id = @org_id ORDER BY a.at DESC, a.id DESC;
 
 -- name: PortalCommissionSums :many
--- PortalCommissionSums counts the same, and sums by currency what reports count: not what was
--- rejected or voided.
+-- PortalCommissionSums counts the same, and sums by currency like reports: without rejected and
+-- voided ones.
 SELECT d.currency, count(*) AS commissions,
     coalesce(sum(d.amount_minor) FILTER (WHERE d.status NOT IN ('rejected', 'voided')), 0)::bigint AS amount_minor
 FROM (

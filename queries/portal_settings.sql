@@ -22,9 +22,9 @@ ON CONFLICT (program_id) DO UPDATE SET version = excluded.version, content_type 
 DELETE FROM portal_logos WHERE program_id = @program_id AND org_id = @org_id;
 
 -- name: PortalLogoShown :one
--- PortalLogoShown is not bound to an organization: whoever has the address of a logo sees it.
+-- PortalLogoShown is not bound to an organization: the address of a logo is public.
 SELECT t.content_type, t.image FROM portal_logos t WHERE t.program_id = @program_id AND t.version = @version;
 
 -- name: PortalAccentShown :one
--- PortalAccentShown is not bound to an organization: it is what everybody sees.
+-- PortalAccentShown is not bound to an organization: the accent colour is public.
 SELECT t.accent_color FROM portal_settings t WHERE t.program_id = @program_id AND t.accent_color IS NOT NULL;

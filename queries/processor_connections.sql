@@ -2,8 +2,7 @@
 SELECT t.* FROM processor_connections t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: ConnectionActive :one
--- ConnectionActive locks the connection that works for a program, processor and
--- mode.
+-- ConnectionActive locks the active connection of a program, processor and mode.
 SELECT t.* FROM processor_connections t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.processor = @processor AND t.livemode = @livemode AND t.status = 'active' FOR NO KEY UPDATE;
 
@@ -18,8 +17,7 @@ UPDATE processor_connections SET status = 'disconnected', updated_at = @updated_
 WHERE id = @id AND org_id = @org_id AND status = 'active';
 
 -- name: ConnectionReconcile :one
--- ConnectionReconcile takes one connection to Stripe whose night has come, until somebody
--- else may.
+-- ConnectionReconcile leases one Stripe connection whose nightly reconciliation is due.
 UPDATE processor_connections SET reconcile_at = @until WHERE id = (SELECT c.id FROM processor_connections c
     WHERE c.status = 'active' AND c.processor = 'stripe' AND (c.reconcile_at <= @now::timestamptz
         OR c.reconcile_at IS NULL AND c.created_at <= @made)
@@ -44,7 +42,7 @@ SELECT t.program_id FROM processor_connections t WHERE t.id = @id AND t.org_id =
 SELECT t.* FROM processor_connections t WHERE t.id = @id;
 
 -- name: ConnectionsActive :many
--- ConnectionsActive lists the connections of every organization that take events.
+-- ConnectionsActive lists the active connections of all organizations.
 SELECT t.id FROM processor_connections t WHERE t.status = 'active';
 
 -- name: ProgramOperated :one

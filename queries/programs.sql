@@ -2,7 +2,7 @@
 SELECT t.* FROM programs t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: ProgramLock :one
--- ProgramLock makes writers that count take turns: quotas and batches are exact.
+-- ProgramLock serializes writers that count, so that quotas and batches are exact.
 SELECT t.* FROM programs t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: ProgramExists :one
@@ -26,7 +26,7 @@ VALUES (@id, @org_id, @name, @product_name, @website_url, @currency, @status, @s
         @auto_enrol_customers, @lead_match_days, @time_zone, @coupon_beats_link, @ignore_late_clicks, @zone_changed_at);
 
 -- name: ProgramUpdate :exec
--- ProgramUpdate leaves the currency, in which fixed rates and the minimum are.
+-- ProgramUpdate does not change the currency, in which fixed rates and the minimum are stored.
 UPDATE programs SET name = @name, product_name = @product_name, website_url = @website_url, status = @status,
     terms_url = @terms_url,
     cookie_days = @cookie_days, commission_on_net_revenue = @commission_on_net_revenue,
@@ -46,9 +46,9 @@ WHERE id = @id AND org_id = @org_id;
 SELECT zone_known(@zone::text);
 
 -- name: ProgramStats :many
--- ProgramStats adds what reports have summed to the rows of the gaps, as ClickTotal
--- does; partners and referrals are from the tallies. Money is the program's
--- currency, net of refunds and voids (decisions, 33).
+-- ProgramStats adds the sums of reports to the rows of the gaps, like ClickTotal; partners and
+-- referrals are from the tallies. Money is the program's currency, net of refunds and voids
+-- (decisions, 33).
 WITH covered AS MATERIALIZED (
     SELECT c.program_id, c.span, c.start, c.from_at, c.to_at FROM report_covered c
         WHERE c.program_id = ANY (@ids::text[]) AND c.org_id = @org_id
@@ -84,13 +84,14 @@ FROM programs p LEFT JOIN sums s ON s.program_id = p.id LEFT JOIN (
     SELECT y.program_id, sum(y.total) FILTER (WHERE y.list = 'partners') AS partners,
         sum(y.total) FILTER (WHERE y.list = 'partners' AND y.status = 'active') AS active_partners,
         sum(y.total) FILTER (WHERE y.list <> 'partners') AS referrals FROM tally_sums y
-    WHERE y.program_id = ANY (@ids::text[]) AND y.org_id = @org_id AND y.list IN ('partners', 'referrals', 'forgotten_referrals')
+    WHERE y.program_id = ANY (@ids::text[]) AND y.org_id = @org_id
+        AND y.list IN ('partners', 'referrals', 'forgotten_referrals')
         AND y.owner_id = '' GROUP BY 1) n ON n.program_id = p.id
 WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id;
 
 -- name: ProgramStatus :one
--- ProgramStatus counts what waits in a program, each up to 1,000, and says what of
--- its set-up is there.
+-- ProgramStatus counts the open tasks of a program, each up to 1,000, and reports the state of its
+-- setup.
 SELECT
     (SELECT count(*) FROM (SELECT 1 FROM applications a WHERE a.program_id = p.id AND a.org_id = p.org_id
         AND a.status = 'pending' LIMIT 1000) x) AS applications,

@@ -124,14 +124,14 @@ var unbound = map[string]string{
 	"ReferralsExpire":         "the window runs out in every organization",
 	"RefundsExpire":           "the wait runs out in every organization",
 	"BalancesUnfold":          "undoes the folds of another cluster, whosever they are",
-	// Metrics tell of the whole database, and of nobody in it.
+	// Metrics cover the whole database, and identify no organization.
 	"Backlog":      "what waits in every organization",
 	"PayoutTotals": "counts the payouts of every organization",
 	// The counters of a flow's conditions. The same transaction has read the customer or
 	// sign-up of the program and partner with the organization; org_id in each part would
 	// prevent its index-only scan.
 	"SalePartnerCounters": "the program and the partner were read under the organization",
-	// The risk sweep passes over every organization.
+	// The risk sweep covers every organization.
 	"RiskPrograms":          "lists every program that is monitored",
 	"PayoutDetailsUnhashed": "details are hashed for every organization",
 	"PayoutDetailsSetHash":  "the id is one that PayoutDetailsUnhashed has just listed",
@@ -254,8 +254,8 @@ func usages(sql string, tenant []string) []usage {
 	return out
 }
 
-// missing returns the tables of a statement that are not bound to @org_id: by a condition
-// of their own, by a join with a bound table or, in a list, by the check of the program.
+// missing returns the tables of a statement that are not bound to @org_id by a condition, by a join
+// with a bound table or, in a list, by the check of the program.
 func missing(sql string, tenant []string) []string {
 	if strings.Contains(sql, "unnest(@org_ids::text[]) AS org_id") { // the tenant of each row
 		sql = strings.ReplaceAll(sql, "= i.org_id", "= @org_id")

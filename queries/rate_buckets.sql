@@ -1,8 +1,8 @@
 -- name: RateTake :one
--- RateTake takes up to `granted` tokens of a key's bucket and returns how many it
--- got, and what is left. tokens is what is left of a bucket that is new. The time is
--- the database's unless given: replicas' clocks differ. One that was set back by more
--- than it may waver begins anew. A bucket that owes tokens gives none.
+-- RateTake takes up to `granted` tokens of a key's bucket and returns the number taken and the
+-- rest. tokens is the rest of a new bucket. The default time is the database's, because replicas'
+-- clocks differ. If the time was set back by more than its tolerance, the bucket starts again. A
+-- bucket with a debt gives none.
 INSERT INTO rate_buckets AS b (id, size, tokens, granted, at)
     VALUES (@id, @size, @tokens, @granted, coalesce(sqlc.narg('at')::timestamptz, clock_timestamp()))
 ON CONFLICT (id) DO UPDATE SET
@@ -16,15 +16,13 @@ ON CONFLICT (id) DO UPDATE SET
 RETURNING granted, tokens;
 
 -- name: RateOwe :exec
--- RateOwe takes tokens of a key's bucket, also those that are not there: the bucket
--- owes them.
+-- RateOwe takes tokens of a key's bucket, even below zero.
 UPDATE rate_buckets SET tokens = tokens - @owed WHERE id = @id;
 
 -- name: RateSpend :one
--- RateSpend takes `granted` tokens of a bucket that fills within a day, in the
--- transaction of what they are for, and returns what is left; below 0 it was not
--- enough, and the transaction must end without a commit. tokens is what is left of a
--- bucket that is new.
+-- RateSpend takes `granted` tokens of a bucket that refills within a day, in the transaction that
+-- needs them, and returns the rest. If that is negative, the transaction must be rolled back.
+-- tokens is the rest of a new bucket.
 INSERT INTO rate_buckets AS b (id, size, tokens, granted, at)
 VALUES (@id, @size, @tokens, @granted, coalesce(sqlc.narg('at')::timestamptz, clock_timestamp()))
 ON CONFLICT (id) DO UPDATE SET
@@ -35,5 +33,5 @@ ON CONFLICT (id) DO UPDATE SET
 RETURNING tokens;
 
 -- name: RatePurge :execrows
--- RatePurge forgets buckets that have long been full.
+-- RatePurge deletes buckets that have long been full.
 DELETE FROM rate_buckets WHERE id IN (SELECT r.id FROM rate_buckets r WHERE r.at < @before LIMIT @lim);

@@ -5,7 +5,7 @@ SELECT t.* FROM referrals t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_
 SELECT t.* FROM referrals t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: ReferralLock :one
--- ReferralLock reads the row for a change; nobody else changes it until the commit.
+-- ReferralLock reads the row for a change and locks it until the commit.
 SELECT t.* FROM referrals t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: ReferralInsert :exec
@@ -21,8 +21,8 @@ UPDATE referrals SET current = false WHERE program_id = @program_id AND org_id =
 AND visitor = @visitor AND current AND expires_at <= @now;
 
 -- name: ReferralReturn :exec
--- ReferralReturn notes that the visitor came back by a click of the hour before: from now
--- on it is the last one (decisions, 238).
+-- ReferralReturn records that the visitor returned by a click of the last hour: it is now the last
+-- one (decisions, 238).
 UPDATE referrals SET returned_at = @now::timestamptz, returned_click_id = @click_id WHERE id = @id AND org_id = @org_id
 AND coalesce(returned_at < @now::timestamptz, true);
 
@@ -39,23 +39,22 @@ UPDATE clicks SET referral_id = NULL WHERE referral_id = @referral_id AND org_id
 SELECT t.program_id FROM referrals t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: ReferralRelease :exec
--- ReferralRelease makes a lead a visit again when its only customer goes.
+-- ReferralRelease makes a lead a visit again when its only customer is deleted.
 UPDATE referrals r SET status = 'visit', updated_at = @updated_at
     WHERE r.id = @id AND r.org_id = @org_id AND r.status = 'lead'
 AND NOT EXISTS (SELECT 1 FROM customers c WHERE c.referral_id = r.id AND c.org_id = @org_id AND c.id <> @customer_id);
 
 -- name: ReferralsExpire :execrows
--- ReferralsExpire retires expired visits, so that the visitor's next click finds
--- the place free. Customers that are bound already stay bound.
+-- ReferralsExpire retires expired visits, so that the visitor's next click can open a new one.
+-- Attributed customers remain attributed.
 UPDATE referrals t SET current = false
 FROM (SELECT r.id FROM referrals r WHERE r.current AND r.expires_at <= @now
     ORDER BY r.expires_at LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id;
 
 -- name: ClickLate :one
--- ClickLate finds the last click of a visitor since a moment and until a payment that
--- followed a live click of another partner. A visitor of more than 100 partners is no
--- person.
+-- ClickLate finds the last click of a visitor since a moment and until a payment that followed a
+-- live click of another partner. A visitor of more than 100 partners is not a person.
 WITH own AS MATERIALIZED (
     SELECT r.program_id, r.visitor FROM referrals r WHERE r.id = @referral_id AND r.org_id = @org_id
 ), visits AS MATERIALIZED (

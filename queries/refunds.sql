@@ -6,12 +6,12 @@ SELECT t.* FROM refunds t WHERE t.program_id = @program_id AND t.org_id = @org_i
     AND t.external_refund_id = @external_refund_id;
 
 -- name: RefundLast :one
--- RefundLast is the refund that left nothing of a sale.
+-- RefundLast is the refund that completed the refund of a sale.
 SELECT t.* FROM refunds t WHERE t.sale_id = @sale_id AND t.org_id = @org_id AND t.amount_minor > 0
     ORDER BY t.created_at DESC, t.id DESC LIMIT 1;
 
 -- name: RefundsWaiting :many
--- RefundsWaiting lists what came before the sale of a charge.
+-- RefundsWaiting lists the refunds that arrived before the sale of a charge.
 SELECT t.* FROM refunds t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.external_charge_id = @external_charge_id
     AND t.status = 'waiting'
@@ -41,21 +41,20 @@ UPDATE refunds SET sale_id = @sale_id, status = 'applied', amount_minor = @amoun
 WHERE id = @id AND org_id = @org_id AND status <> 'applied';
 
 -- name: RefundsExpire :many
--- RefundsExpire gives up on refunds whose sale has not come.
+-- RefundsExpire ends the wait of refunds whose sale has not arrived.
 UPDATE refunds SET status = 'unmatched', updated_at = @now
 WHERE id IN (SELECT r.id FROM refunds r WHERE r.status = 'waiting' AND r.created_at <= @before
     ORDER BY r.created_at, r.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING *;
 
 -- name: ChargeLock :exec
--- ChargeLock lets one request at a time decide about a charge of a program, so
--- that a refund and the sale that it comes before cannot miss each other.
+-- ChargeLock serializes requests about a charge of a program, so that a refund and a later sale
+-- find each other.
 SELECT pg_advisory_xact_lock(hashtextextended(@org_id::text || ' ' || @program_id::text || ' '
     || @external_charge_id::text, 0));
 
 -- name: ChargesLock :exec
--- ChargesLock is ChargeLock for several, in their order: who sorts them meets nobody
--- crosswise.
+-- ChargesLock is ChargeLock for several charges, in their order: sorted ones cannot deadlock.
 SELECT count(pg_advisory_xact_lock(hashtextextended(@org_id::text || ' ' || @program_id::text || ' ' || c.id, 0)))
 FROM unnest(@external_charge_ids::text[]) AS c (id);
 
@@ -63,6 +62,6 @@ FROM unnest(@external_charge_ids::text[]) AS c (id);
 SELECT t.* FROM refunds t WHERE t.sale_id = @sale_id AND t.org_id = @org_id ORDER BY t.created_at, t.id;
 
 -- name: RefundRestore :exec
--- RefundRestore notes what came back of a refund.
+-- RefundRestore records the restored amount of a refund.
 UPDATE refunds SET restored_minor = @restored_minor, restorations = @restorations, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;

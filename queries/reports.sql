@@ -1,15 +1,15 @@
 -- name: ReportRows :many
--- ReportRows sums a window of the program's days by one dimension: the widest spans
--- in it that are summed and untouched since from report_sums, all other days from
--- their rows. One statement, so that all of it is of one moment. level is the
--- dimension of report_sums that is read, by what the rows stand for. Rows of periods
--- take spans that lie in one period, and read the other days period by period.
+-- ReportRows sums a window of the program's days by one dimension: the widest summed and unmarked
+-- spans from report_sums, all other days from their rows. It is one statement, for one snapshot.
+-- level is the dimension of report_sums to read, by the dimension of the rows. Rows of periods use
+-- spans within one period, and read the other days period by period.
 WITH spans AS MATERIALIZED (
     SELECT w.span, w.start, w.upto FROM (
         SELECT r.span, r.start, r.upto, max(r.upto) OVER (ORDER BY r.start, r.upto DESC
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
         FROM report_untouched r
-        WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.zone = @time_zone::text AND r.start >= @from_day::date
+        WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.zone = @time_zone::text
+            AND r.start >= @from_day::date
           AND r.upto <= sqlc.arg(to_day)::date + 1 AND (@by::text <> 'period'
             OR date_trunc(@bucket::text, r.start::timestamp) = date_trunc(@bucket::text, (r.upto - 1)::timestamp))) w
     WHERE coalesce(w.reached, '-infinity') <= w.start
@@ -20,7 +20,8 @@ WITH spans AS MATERIALIZED (
             UNION ALL SELECT sqlc.arg(to_day)::date + 1, sqlc.arg(to_day)::date + 1) b) g
     WHERE g.first < g.next
 ), raw AS MATERIALIZED (
-    SELECT p.first, zone_midnight(p.first, @time_zone::text) AS from_at, zone_midnight(p.next, @time_zone::text) AS to_at FROM (
+    SELECT p.first, zone_midnight(p.first, @time_zone::text) AS from_at,
+        zone_midnight(p.next, @time_zone::text) AS to_at FROM (
         SELECT g.first, g.next FROM gaps g WHERE @by::text <> 'period'
         UNION ALL
         SELECT greatest(g.first, b.start::date), least(g.next, (b.start + e.step)::date)
@@ -84,14 +85,15 @@ UNION ALL
 SELECT t.id, t.name FROM tags t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 
 -- name: ReportMemory :exec
--- ReportMemory lets the report after it in the trip sum in memory.
+-- ReportMemory lets the report in the same round trip aggregate in memory.
 SELECT set_config('work_mem', '32MB', true);
 
 -- name: ReportMark :exec
--- ReportMark notes that something is written at a moment whose day may have been
--- summed. Rows younger than settled are in days that are not summed yet.
+-- ReportMark marks the day of a moment as changed, since it may have been summed. Days after
+-- settled are not summed yet.
 INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
-SELECT g.org_id, g.id, (sqlc.arg(at)::timestamptz AT TIME ZONE 'UTC')::date AS day, @at::timestamptz AS first_at, @at::timestamptz AS last_at
+SELECT g.org_id, g.id, (sqlc.arg(at)::timestamptz AT TIME ZONE 'UTC')::date AS day,
+    @at::timestamptz AS first_at, @at::timestamptz AS last_at
 FROM programs g WHERE g.id = @program_id AND g.org_id = @org_id
     AND @at < report_open_since(@settled::timestamptz, g.time_zone, g.zone_changed_at);
 
@@ -104,15 +106,15 @@ WHERE s.id = @sale_id AND s.org_id = @org_id
     AND s.occurred_at < report_open_since(@settled::timestamptz, g.time_zone, g.zone_changed_at);
 
 -- name: ReportMarkAgain :exec
--- ReportMarkAgain marks the summed days from before a program was made, which the
--- job would not look for in another zone.
+-- ReportMarkAgain marks the summed days before the creation of a program, which the job would not
+-- find in another zone.
 INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
 SELECT s.org_id, s.program_id, (s.from_at AT TIME ZONE 'UTC')::date, s.from_at, s.to_at - interval '1 microsecond'
 FROM report_spans s JOIN programs g ON g.id = s.program_id
 WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.span = 'day' AND s.from_at < g.created_at;
 
 -- name: ReportMarkCommissions :exec
--- ReportMarkCommissions marks the days on which commissions count.
+-- ReportMarkCommissions marks the days of commissions.
 WITH moments AS (
     SELECT CASE WHEN k.sale_id IS NULL OR k.kind = 'clawback' THEN k.created_at ELSE s.occurred_at END AS at
     FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id
@@ -125,8 +127,7 @@ INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
 SELECT @org_id, @program_id, d.day, d.first_at, d.last_at FROM days d;
 
 -- name: ReportMarkCustomer :exec
--- ReportMarkCustomer marks every day on which something counts under the
--- customer's partner or link.
+-- ReportMarkCustomer marks every day with rows of the customer's partner or link.
 WITH moments AS (
     SELECT c.lead_at AS at FROM customers c WHERE c.id = @customer_id AND c.org_id = @org_id
     UNION SELECT c.converted_at FROM customers c WHERE c.id = @customer_id AND c.org_id = @org_id
@@ -145,8 +146,7 @@ INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
 SELECT @org_id, @program_id, d.day, d.first_at, d.last_at FROM days d;
 
 -- name: ReportMarkPartner :exec
--- ReportMarkPartner marks every day on which something counts under a partner
--- that goes, or under its links.
+-- ReportMarkPartner marks every day with rows of a deleted partner or its links.
 WITH moments AS (
     SELECT k.created_at AS at FROM clicks_counted k WHERE k.program_id = @program_id AND k.org_id = @org_id
         AND k.partner_id = @partner_id
@@ -173,9 +173,9 @@ INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
 SELECT @org_id, @program_id, d.day, d.first_at, d.last_at FROM days d;
 
 -- name: ReportDaysToSum :many
--- ReportDaysToSum lists days that were over at a time and are not summed, or touched
--- since: of each program the latest first, in turn, so that one whose zone has
--- changed does not delay the others. A program whose zone changed after settled waits.
+-- ReportDaysToSum lists days that ended before a time and are not summed, or marked since: the
+-- latest first, one program after the other, so that a program with a new zone does not delay the
+-- others. A program whose zone changed after settled waits.
 SELECT x.org_id, x.program_id, x.zone, x.day::date AS day FROM (
     SELECT g.org_id, g.id AS program_id, g.time_zone AS zone, (zone_day(@ended::timestamptz, g.time_zone) - i.n) AS day
     FROM programs g CROSS JOIN LATERAL generate_series(1,
@@ -192,9 +192,8 @@ SELECT x.org_id, x.program_id, x.zone, x.day::date AS day FROM (
 ) x ORDER BY row_number() OVER (PARTITION BY x.program_id ORDER BY x.day DESC), x.program_id LIMIT @lim;
 
 -- name: ReportSpansToSum :many
--- ReportSpansToSum lists spans whose halves are summed and which are not, the
--- shortest first: they are halves of others. What holds a day that was summed again
--- today waits until tomorrow.
+-- ReportSpansToSum lists unsummed spans whose halves are summed, the shortest first, which are
+-- halves of others. A span with a day that was summed again today waits until tomorrow.
 SELECT a.org_id, a.program_id, a.zone, a.start, (2 * (a.upto - a.start))::text AS span FROM report_spans a
 JOIN report_spans b ON b.program_id = a.program_id AND b.span = a.span AND b.start = a.upto
     AND b.zone = a.zone AND b.from_at = a.to_at
@@ -206,17 +205,18 @@ WHERE a.span <> '256' AND (a.start - date '0001-01-01') % (2 * (a.upto - a.start
 ORDER BY a.upto - a.start, a.start DESC, a.program_id LIMIT @lim;
 
 -- name: ReportLock :one
--- ReportLock makes replicas that sum the same program take turns.
+-- ReportLock serializes replicas that sum the same program.
 SELECT pg_try_advisory_xact_lock(hashtextextended('report/' || @program_id::text, 0));
 
 -- name: ReportDay :one
--- ReportDay returns the zone of a program, and when a day begins and ends in it.
+-- ReportDay returns the zone of a program, and the begin and end of a day in it.
 SELECT g.time_zone AS zone, zone_midnight(sqlc.arg(day)::date, g.time_zone)::timestamptz AS from_at,
     zone_midnight(sqlc.arg(day)::date + 1, g.time_zone)::timestamptz AS to_at
 FROM programs g WHERE g.id = @program_id AND g.org_id = @org_id;
 
 -- name: ReportUnmark :exec
--- ReportUnmark runs in the transaction that writes the sums. The rest of a mark stays: after a change of the zone it may be of two days.
+-- ReportUnmark runs in the transaction that writes the sums. It keeps the rest of a mark, which
+-- after a change of the zone may span two days.
 WITH gone AS (
     DELETE FROM report_marks m WHERE m.program_id = @program_id
         AND m.day BETWEEN (sqlc.arg(from_at)::timestamptz AT TIME ZONE 'UTC')::date - 2
@@ -231,14 +231,14 @@ FROM gone g CROSS JOIN LATERAL (VALUES (g.first_at, sqlc.arg(from_at)::timestamp
 WHERE r.first_at <= r.last_at;
 
 -- name: ReportUnsum :exec
--- ReportUnsum names every dimension, which lets the key find the rows: without
--- them it would walk all sums of the program, day after day.
+-- ReportUnsum names every dimension, so that the primary key finds the rows: otherwise it would
+-- scan all sums of the program.
 DELETE FROM report_sums WHERE program_id = @program_id AND dimension IN ('total', 'partner', 'link', 'product',
     'partner_product') AND span = @span AND start = @start;
 
 -- name: ReportUnspan :one
--- ReportUnspan deletes a day, and days of other zones that overlap it; a trigger
--- deletes the spans that hold them. It reports whether the day was summed in this zone.
+-- ReportUnspan deletes a day, and overlapping days of other zones; a trigger deletes the spans that
+-- contain them. It reports whether the day was summed in this zone.
 WITH gone AS (
     DELETE FROM report_spans s WHERE s.program_id = @program_id AND s.span = 'day'
         AND s.start BETWEEN sqlc.arg(start)::date - 2 AND sqlc.arg(start)::date + 2
@@ -248,13 +248,13 @@ WITH gone AS (
 SELECT EXISTS (SELECT 1 FROM gone g WHERE g.start = sqlc.arg(start)::date AND g.zone = @time_zone::text);
 
 -- name: ReportSpan :exec
--- ReportSpan notes that a day is summed, and that it is so again.
+-- ReportSpan records that a day is summed, or summed again.
 INSERT INTO report_spans (org_id, program_id, span, start, zone, again_on)
     VALUES (@org_id, @program_id, 'day', @start, @time_zone, CASE WHEN @again::boolean THEN @today::date END)
     ON CONFLICT DO NOTHING;
 
 -- name: ReportJoin :execrows
--- ReportJoin notes that a span is summed whose halves still are.
+-- ReportJoin records that a span is summed, if its halves still are.
 INSERT INTO report_spans (org_id, program_id, span, start, zone)
 SELECT a.org_id, a.program_id, @span::text, a.start, a.zone FROM report_spans a
 JOIN report_spans b ON b.program_id = a.program_id AND b.span = a.span AND b.start = a.upto

@@ -2,7 +2,7 @@
 SELECT t.* FROM resources t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: ResourceLock :one
--- ResourceLock reads the row for a change; nobody else changes it until the commit.
+-- ResourceLock reads the row for a change and locks it until the commit.
 SELECT t.* FROM resources t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: ResourceEnd :one
@@ -26,8 +26,8 @@ WHERE id = @id AND org_id = @org_id;
 DELETE FROM resources WHERE id = @id AND org_id = @org_id;
 
 -- name: ResourcesLoseTag :exec
--- ResourcesLoseTag and ResourcesLoseGroup detach what is deleted. What was meant
--- for it alone is taken off the shelf: nobody named would mean everybody.
+-- ResourcesLoseTag and ResourcesLoseGroup detach a deleted tag or group. They delete resources for
+-- it alone, which would otherwise be visible to all partners.
 UPDATE resources SET tag_ids = array_remove(tag_ids, @tag_id::text), published = published
     AND tag_ids <> ARRAY[@tag_id::text], updated_at = @updated_at
 WHERE program_id = @program_id AND org_id = @org_id AND tag_ids @> ARRAY[@tag_id::text];

@@ -44,7 +44,7 @@ WHERE f.program_id = @program_id AND f.org_id = @org_id
   AND (sqlc.narg('created_before')::timestamptz IS NULL OR f.created_at < sqlc.narg('created_before')::timestamptz);
 
 -- name: RiskFlagGet :one
--- RiskFlagGet reads a flag with whom it is about, as far as they exist.
+-- RiskFlagGet reads a flag with its partner and customer, if they exist.
 SELECT sqlc.embed(f), p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
     coalesce(p.status, '')::text AS partner_status, c.id AS named_customer_id, c.email AS customer_email,
     c.name AS customer_name, coalesce(c.status, '')::text AS customer_status
@@ -54,7 +54,7 @@ FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = @or
 WHERE f.id = @id AND f.org_id = @org_id;
 
 -- name: RiskFlagLock :one
--- RiskFlagLock reads the flag for a decision; of two reviewers one decides.
+-- RiskFlagLock locks the flag for a decision, so that one of two reviewers decides.
 SELECT f.* FROM risk_flags f WHERE f.id = @id AND f.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: RiskFlagDecide :exec
@@ -68,7 +68,7 @@ SELECT EXISTS (SELECT 1 FROM risk_flags f
         AND f.status = 'dismissed' AND f.resolved_at > @since);
 
 -- name: RiskFlagged :many
--- RiskFlagged lists those of the partners who have an open flag of high severity.
+-- RiskFlagged lists the partners with an open flag of high severity.
 SELECT DISTINCT f.partner_id::text AS partner_id FROM risk_flags f
 WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.partner_id = ANY (@partner_ids::text[])
     AND f.severity = 'high' AND f.status IN ('open', 'reviewing');
@@ -79,8 +79,8 @@ SELECT f.* FROM risk_flags f WHERE f.program_id = @program_id AND f.org_id = @or
     AND f.kind = 'dispute' AND f.evidence->>'dispute_id' = @dispute_id::text ORDER BY f.created_at, f.id;
 
 -- name: RiskOwnCustomers :many
--- RiskOwnCustomers returns customers of a partner whose e-mail, or identifier that is one,
--- reaches the mailbox of an address in the form of normalEmail.
+-- RiskOwnCustomers returns customers of a partner whose e-mail address, or identifier in that form,
+-- belongs to the mailbox of an address in the form of normalEmail.
 SELECT DISTINCT c.id FROM customers c CROSS JOIN LATERAL (SELECT
     split_part(regexp_replace(lower(v.address), '@[^@]*$', ''), '+', 1) AS local,
     regexp_replace(lower(v.address), '^.*@', '') AS domain
@@ -91,7 +91,7 @@ WHERE c.program_id = @program_id AND c.org_id = @org_id AND c.partner_id = @part
 ORDER BY c.id LIMIT 20;
 
 -- name: CustomersMarkOwn :exec
--- CustomersMarkOwn notes that customers are their own partner. A payment locks its customer
--- before the partner, so one that is paying now is left out.
+-- CustomersMarkOwn marks customers that are their own partner. It skips customers locked by a
+-- payment, which locks the customer before the partner.
 UPDATE customers k SET self_referral = true WHERE k.org_id = @org_id AND k.id IN (
     SELECT c.id FROM customers c WHERE c.id = ANY (@ids::text[]) AND c.org_id = @org_id FOR NO KEY UPDATE SKIP LOCKED);

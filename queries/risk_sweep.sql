@@ -1,6 +1,6 @@
--- What the hourly risk sweep reads of one program. A flag that was closed settles
--- the facts up to then: judged is, a partner, whether a flag of the kind is open,
--- and when the last one was closed.
+-- The reads of the hourly risk sweep of one program. A closed flag covers the facts before it:
+-- judged reports for each partner whether a flag of the kind is open, and when the last one was
+-- closed.
 
 -- name: RiskPrograms :many
 -- RiskPrograms lists the programs of organizations that are monitored; monitored
@@ -10,8 +10,8 @@ WHERE t.id > @after AND coalesce(o.fraud_monitoring, @monitored::boolean) AND NO
 ORDER BY t.id LIMIT @lim;
 
 -- name: RiskBegin :one
--- RiskBegin takes the program for one sweep, unless another has it, and allows the
--- sweep's reads more time than a request's.
+-- RiskBegin locks the program for one sweep, unless another has it, and gives the sweep's reads
+-- more time than a request's.
 SELECT pg_try_advisory_xact_lock(hashtextextended('risk-sweep/' || @program_id::text, 0)) AS taken,
     set_config('statement_timeout', '60000', true) AS allowed, set_config('plan_cache_mode', 'force_custom_plan',
         true) AS planned;
@@ -35,8 +35,7 @@ SELECT f.partner_id, f.resolved_at, f.evidence FROM risk_flags f WHERE f.program
     AND f.kind = @kind AND f.partner_id IS NOT NULL;
 
 -- name: RiskOwnAddresses :many
--- RiskOwnAddresses lists customers who clicked from an address at which their
--- partner was seen, and who were never flagged for it.
+-- RiskOwnAddresses lists unflagged customers who clicked from an address of their partner.
 SELECT DISTINCT ON (k.id) k.id AS customer_id, k.partner_id::text AS partner_id, x.id AS click_id,
     x.created_at AS clicked_at, a.seen_at
 FROM customers k JOIN clicks x ON x.id = k.click_id AND x.program_id = k.program_id
@@ -51,8 +50,8 @@ ORDER BY k.id, a.seen_at DESC
 LIMIT @lim;
 
 -- name: RiskRefundRates :many
--- RiskRefundRates counts, a partner with a refunded sale, the customers of its sales
--- since a time, and those with one that was refunded in whole and not settled yet.
+-- RiskRefundRates counts, for each partner with a refunded sale, the customers of its sales since a
+-- time, and those with a fully refunded sale after the last closed flag.
 WITH judged AS MATERIALIZED (
     SELECT f.partner_id, bool_or(f.resolved_at IS NULL) AS open, max(f.resolved_at)::timestamptz AS at FROM risk_flags f
     WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.kind = 'high_refund_rate' GROUP BY f.partner_id
@@ -69,8 +68,8 @@ GROUP BY x.partner_id HAVING count(DISTINCT x.customer_id) >= @least::bigint
 ORDER BY x.partner_id;
 
 -- name: RiskClickVelocity :many
--- RiskClickVelocity finds the most clicks that came from one address within an hour,
--- a partner, of the clicks since a time that were not settled yet.
+-- RiskClickVelocity finds for each partner the most clicks from one address within an hour, of the
+-- clicks since a time and after the last closed flag.
 WITH judged AS MATERIALIZED (
     SELECT f.partner_id, bool_or(f.resolved_at IS NULL) AS open, max(f.resolved_at)::timestamptz AS at FROM risk_flags f
     WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.kind = 'click_velocity' GROUP BY f.partner_id
@@ -86,8 +85,8 @@ SELECT t.partner_id, max(t.clicks)::bigint AS clicks, max(t.created_at)::timesta
 WHERE t.clicks > @most::bigint GROUP BY t.partner_id ORDER BY t.partner_id;
 
 -- name: RiskSignups :many
--- RiskSignups and RiskSales count, a partner with at least so many of the last day
--- that were not settled yet, these and those of the weeks before.
+-- RiskSignups and RiskSales count, for each partner with at least so many in the last day after the
+-- last closed flag, these and those of the preceding weeks.
 WITH judged AS MATERIALIZED (
     SELECT f.partner_id, bool_or(f.resolved_at IS NULL) AS open, max(f.resolved_at)::timestamptz AS at FROM risk_flags f
     WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.kind = 'conversion_spike' GROUP BY f.partner_id

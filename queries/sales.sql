@@ -1,6 +1,6 @@
 -- name: SaleTotal :one
--- SaleTotal counts as ClickTotal does, in a window or without one. The partner's
--- index, which has not the time in this order, is kept out of the gaps.
+-- SaleTotal counts like ClickTotal, with or without a window. It avoids the partner's index for the
+-- gaps, which does not have the time in this order.
 WITH covered AS MATERIALIZED (
     SELECT w.span, w.start, w.from_at, w.to_at FROM (
         SELECT r.span, r.start, r.from_at, r.to_at, max(r.to_at) OVER (ORDER BY r.from_at, r.to_at DESC
@@ -43,13 +43,12 @@ SELECT t.* FROM sales t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: SaleLock :one
--- SaleLock reads the row for a change; nobody else changes it until the commit.
+-- SaleLock reads the row for a change and locks it until the commit.
 SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: SaleCustomer :one
--- SaleCustomer reads the customer of a new sale with everything about its
--- attribution, after SaleCustomerLock: a statement of its own sees what was
--- committed while the lock was waited for.
+-- SaleCustomer reads the customer of a new sale with its attribution, after SaleCustomerLock: a
+-- separate statement sees the commits during the wait for the lock.
 SELECT sqlc.embed(c), g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue,
     g.commission_net_of_fee, g.holding_period_days, g.enrols_first_commission, g.block_self_referrals,
     g.ignore_late_clicks,
@@ -61,8 +60,7 @@ FROM customers c JOIN programs g ON g.id = c.program_id LEFT JOIN partners p ON 
 WHERE c.id = @customer_id AND c.org_id = @org_id;
 
 -- name: SaleNewcomer :one
--- SaleNewcomer reads what SaleCustomer does for a customer whom a partner has still to
--- bring.
+-- SaleNewcomer reads the same as SaleCustomer for a new customer.
 SELECT g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue, g.commission_net_of_fee,
     g.holding_period_days, p.status::text AS partner_status, p.group_id AS partner_group_id,
     p.country_code AS partner_country,
@@ -85,7 +83,7 @@ SELECT t.id FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.external_charge_id = @external_charge_id;
 
 -- name: SaleShare :one
--- SaleShare keeps a sale from being refunded until the commit.
+-- SaleShare prevents refunds of a sale until the commit.
 SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id FOR SHARE;
 
 -- name: SaleInsert :exec
@@ -138,15 +136,15 @@ UPDATE sales SET amount_minor = @amount_minor, tax_minor = @tax_minor, refunded_
 WHERE id = @id AND org_id = @org_id;
 
 -- name: SaleCommissions :many
--- SaleCommissions locks what was earned of the sale, by a rule or by hand, and
--- what was deducted by hand. Deductions come first, so that no payout sinks below
--- what is left in it. What refunds made themselves names its commission.
+-- SaleCommissions locks the commissions of the sale, made by flows or by hand, and manual
+-- deductions. Deductions come first, so that no payout falls below its remaining commissions.
+-- Clawbacks of refunds refer to their commission.
 SELECT t.* FROM commissions t
 WHERE t.sale_id = @sale_id AND t.org_id = @org_id AND t.metadata ->> 'commission_id' IS NULL
 ORDER BY t.amount_minor > 0, t.created_at, t.id FOR NO KEY UPDATE;
 
 -- name: SalePartnersLock :many
--- SalePartnersLock locks everybody who earns of a sale, in the order of ids.
+-- SalePartnersLock locks all partners that earn from a sale, in the order of ids.
 SELECT t.id FROM partners t
 WHERE t.org_id = @org_id AND t.id IN (
     SELECT s.partner_id FROM sales s WHERE s.id = @sale_id AND s.org_id = @org_id
@@ -162,9 +160,10 @@ UPDATE customers SET status = 'active', updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status = 'refunded';
 
 -- name: SaleCommissionsRestored :exec
--- SaleCommissionsRestored notes that less of the sale is refunded now than was when some
--- of its commissions were made.
-UPDATE commissions SET refunded_before_minor = @refunded_minor, updated_at = greatest(updated_at, @updated_at::timestamptz)
+-- SaleCommissionsRestored records that the refunded amount is now lower than when some of the
+-- commissions were made.
+UPDATE commissions SET refunded_before_minor = @refunded_minor, updated_at = greatest(updated_at,
+    @updated_at::timestamptz)
 WHERE sale_id = @sale_id AND org_id = @org_id AND refunded_before_minor > @refunded_minor;
 
 -- name: SaleIntent :execrows
@@ -173,8 +172,7 @@ UPDATE sales SET external_payment_intent_id = @intent::text, updated_at = @updat
 WHERE id = @id AND org_id = @org_id AND external_payment_intent_id IS NULL;
 
 -- name: SalesRehearsed :many
--- SalesRehearsed reads a page of a program's sales, the latest first, with what
--- SaleCustomer reads of one.
+-- SalesRehearsed reads a page of a program's sales, latest first, with the columns of SaleCustomer.
 SELECT sqlc.embed(s), sqlc.embed(c), p.status AS partner_status, p.group_id AS partner_group_id,
     p.country_code AS partner_country, (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
@@ -199,8 +197,8 @@ SELECT t.* FROM sales t WHERE t.customer_id = ANY (@customer_ids::text[]) AND t.
 ORDER BY t.occurred_at, t.id LIMIT @lim FOR NO KEY UPDATE;
 
 -- name: SalesPast :many
--- SalesPast reads what SaleCustomer reads of one, of recorded sales: under their partners,
--- or for those without one under a partner that is given.
+-- SalesPast reads the columns of SaleCustomer for recorded sales, with their partner or, for sales
+-- without one, the given partner.
 SELECT sqlc.embed(s), sqlc.embed(c), p.status AS partner_status, p.group_id AS partner_group_id,
     p.country_code AS partner_country, (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
@@ -210,7 +208,7 @@ FROM sales s JOIN customers c ON c.id = s.customer_id
 WHERE s.id = ANY (@ids::text[]) AND s.org_id = @org_id AND p.org_id = @org_id ORDER BY s.occurred_at, s.id;
 
 -- name: SaleCredit :exec
--- SaleCredit gives a sale without a partner to one.
+-- SaleCredit assigns a partner to a sale without one.
 UPDATE sales SET partner_id = @partner_id::text, activity_outcome = @activity_outcome, warnings = @warnings,
     updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND partner_id IS NULL;
@@ -220,7 +218,7 @@ UPDATE sales SET is_first_sale = false, updated_at = @updated_at
 WHERE customer_id = ANY (@customer_ids::text[]) AND org_id = @org_id AND is_first_sale AND id <> @first;
 
 -- name: SalesMove :exec
--- SalesMove gives the sales of a customer to another.
+-- SalesMove moves the sales of a customer to another.
 UPDATE sales SET customer_id = @to_id, updated_at = @updated_at WHERE customer_id = @from_id AND org_id = @org_id;
 
 -- name: SalesReferralCommissions :many

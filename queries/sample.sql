@@ -1,5 +1,5 @@
--- The sample program comes and goes as one set; its rows are copied in, not
--- inserted, so only what surrounds the copies is here.
+-- The sample program is loaded and removed as a whole. Its rows are loaded by COPY, so this file
+-- has only the other statements.
 
 -- name: SampleLockOrganization :one
 -- SampleLockOrganization lets one load or removal run at a time.
@@ -14,8 +14,8 @@ SELECT t.id FROM programs t WHERE t.org_id = @org_id AND starts_with(t.id, 'samp
 SELECT t.id FROM partners t WHERE t.program_id = @program_id AND t.org_id = @org_id ORDER BY t.id FOR UPDATE;
 
 -- name: SampleLedgerRemove :exec
--- SampleLedgerRemove moves what every commission of the program has in any
--- bucket to removed, as the deletion of a partner does.
+-- SampleLedgerRemove moves all buckets of the program's commissions to removed, like the deletion
+-- of a partner.
 INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket,
     amount_minor, created_at)
 SELECT x.org_id, x.program_id, x.partner_id, x.commission_id, x.currency, x.bucket, 'removed', sum(x.amount)::bigint,

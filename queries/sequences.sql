@@ -33,7 +33,7 @@ WHERE id = @id AND org_id = @org_id;
 DELETE FROM sequence_steps WHERE sequence_id = @sequence_id AND org_id = @org_id;
 
 -- name: SequenceShorten :exec
--- SequenceShorten ends the sequence for whoever waits for a step that it has no more.
+-- SequenceShorten ends the sequence for partners that wait for a deleted step.
 UPDATE sequence_enrolments SET next_at = NULL, completed_at = @now
 WHERE sequence_id = @sequence_id AND org_id = @org_id AND next_at IS NOT NULL AND position >= @steps::bigint;
 
@@ -41,8 +41,8 @@ WHERE sequence_id = @sequence_id AND org_id = @org_id AND next_at IS NOT NULL AN
 DELETE FROM sequences WHERE id = @id AND org_id = @org_id;
 
 -- name: ProgramSetEnrols :exec
--- ProgramSetEnrols keeps in mind whether a first commission starts a sequence, so
--- that the sales of other programs need not look.
+-- ProgramSetEnrols records whether a first commission starts a sequence, so that sales of other
+-- programs need no check.
 UPDATE programs t SET enrols_first_commission = EXISTS (SELECT 1 FROM sequences s
     WHERE s.program_id = t.id AND s.org_id = t.org_id AND s.trigger = 'first_commission')
 WHERE t.id = @id AND t.org_id = @org_id;
@@ -68,26 +68,26 @@ WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.trigger = 'first_c
 ON CONFLICT (sequence_id, partner_id) DO NOTHING;
 
 -- name: SequencesIdle :many
--- SequencesIdle lists the sequences whose idle partners were last looked for a day
--- ago, or are being looked for.
+-- SequencesIdle lists the sequences whose last search for idle partners was a day ago, or is
+-- unfinished.
 SELECT s.id, s.org_id FROM sequences s
 WHERE s.trigger = 'idle' AND s.status = 'active' AND (s.idle_after IS NOT NULL OR s.idle_checked_at IS NULL
     OR s.idle_checked_at <= @checked_before) ORDER BY s.id;
 
 -- name: SequenceTakeIdle :one
--- SequenceTakeIdle locks one of them, unless another worker is at it.
+-- SequenceTakeIdle locks one of them, unless another worker has it.
 SELECT s.* FROM sequences s
 WHERE s.id = @id AND s.org_id = @org_id AND s.status = 'active' AND (s.idle_after IS NOT NULL
     OR s.idle_checked_at IS NULL OR s.idle_checked_at <= @checked_before)
 FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: SequenceReached :exec
--- SequenceReached notes when the search began, and how far it has come.
+-- SequenceReached records the begin of the search and its progress.
 UPDATE sequences SET idle_checked_at = @idle_checked_at, idle_after = @idle_after WHERE id = @id AND org_id = @org_id;
 
 -- name: SequenceEnrolIdle :exec
--- SequenceEnrolIdle enrols, of a batch, active partners without a click or a
--- commission since idle_since, who were there and approved already then.
+-- SequenceEnrolIdle enrols the active partners of a batch without a click or a commission since
+-- idle_since, if they were approved before that.
 INSERT INTO sequence_enrolments (sequence_id, partner_id, org_id, program_id, position, next_at, enrolled_at)
 SELECT s.id, p.id, s.org_id, s.program_id, 0, n.at + t.delay_days * interval '24 hours', n.at
 FROM (SELECT @now::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id
@@ -119,8 +119,7 @@ WHERE e.sequence_id = @sequence_id AND e.org_id = @org_id AND e.next_at <= @now 
 ORDER BY e.next_at, e.partner_id LIMIT @lim FOR NO KEY UPDATE OF e SKIP LOCKED;
 
 -- name: SequenceHold :one
--- SequenceHold keeps a sequence from being paused or deleted while partners
--- advance in it.
+-- SequenceHold prevents a pause or deletion of a sequence while partners advance in it.
 SELECT s.id FROM sequences s WHERE s.id = @id AND s.org_id = @org_id AND s.status = 'active' FOR SHARE;
 
 -- name: SequenceMail :exec

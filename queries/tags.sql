@@ -2,11 +2,11 @@
 SELECT t.* FROM tags t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: TagLock :one
--- TagLock reads the row for a change; nobody else changes it until the commit.
+-- TagLock reads the row for a change and locks it until the commit.
 SELECT t.* FROM tags t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: TagInsert :execrows
--- TagInsert adds no row where the name is taken, whatever its case.
+-- TagInsert adds no row if the name is taken, ignoring case.
 INSERT INTO tags (id, org_id, program_id, name, color, created_at, updated_at)
 VALUES (@id, @org_id, @program_id, @name, @color, @created_at, @updated_at)
 ON CONFLICT DO NOTHING;
@@ -15,11 +15,11 @@ ON CONFLICT DO NOTHING;
 UPDATE tags SET name = @name, color = @color, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
 
 -- name: TagByName :one
--- TagByName serves the conflict, which shows the tag that has the name.
+-- TagByName finds the tag for a conflict's answer.
 SELECT t.* FROM tags t WHERE t.program_id = @program_id AND t.org_id = @org_id AND lower(t.name) = lower(@name);
 
 -- name: TagDelete :exec
--- TagDelete takes partners' tags along; resources lose theirs before.
+-- TagDelete also removes partners' tags; those of resources are removed before.
 DELETE FROM tags WHERE id = @id AND org_id = @org_id;
 
 -- name: TagsOfPartners :many

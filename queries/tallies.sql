@@ -1,7 +1,7 @@
--- How many rows the long lists have (schema/000020_tallies.up.sql).
+-- The row counts of long lists (schema/000020_tallies.up.sql).
 
 -- name: TallyTotal :one
--- TallyTotal counts the rows of a list: of a program, or of what they belong to.
+-- TallyTotal counts the rows of a list, of a program or of an owner.
 SELECT coalesce(sum(t.total), 0)::bigint AS total FROM tally_sums t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.list = @list
     AND t.owner_id = coalesce(sqlc.narg('owner_id')::text, '')
@@ -9,8 +9,8 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.list = @list
   AND (sqlc.narg('kinds')::text[] IS NULL OR t.kind = ANY (sqlc.narg('kinds')::text[]));
 
 -- name: TallyOwners :many
--- TallyOwners counts the rows of a list by what they belong to. All differences that
--- are not folded are passed once, whatever the number of owners.
+-- TallyOwners counts the rows of a list by owner. It reads all unfolded differences once, for any
+-- number of owners.
 SELECT t.owner_id::text AS owner_id, sum(t.total)::bigint AS total FROM tally_sums t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.list = @list AND t.owner_id = ANY (@owner_ids::text[])
     GROUP BY 1;
@@ -20,8 +20,8 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.list = @list AND t
 SELECT pg_try_advisory_xact_lock(hashtextextended('tallies', 0));
 
 -- name: TallyFold :one
--- TallyFold moves the next differences into the tallies and counts them. The array
--- keeps it from a nested loop where the table was empty when it was looked at.
+-- TallyFold moves the next differences into the tallies and counts them. The array avoids a nested
+-- loop after the table was analyzed while empty.
 WITH gone AS (
     DELETE FROM tally_entries e WHERE e.id = ANY (ARRAY(SELECT k.id FROM tally_entries k ORDER BY k.program_id, k.list,
         k.id LIMIT @lim))
@@ -45,5 +45,5 @@ WITH gone AS (
 SELECT count(*) FROM gone;
 
 -- name: TallyForget :exec
--- TallyForget removes what nothing is left of; TallyLock comes first.
+-- TallyForget removes zero tallies; TallyLock comes first.
 DELETE FROM tallies WHERE total = 0;

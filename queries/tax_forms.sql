@@ -15,22 +15,20 @@ WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id
   AND (sqlc.narg('type')::text IS NULL OR type = sqlc.narg('type')::text);
 
 -- name: TaxFormRunOut :exec
--- TaxFormRunOut retires the valid form of a partner and type, unless it was signed
--- after the one that is known to have run out.
+-- TaxFormRunOut retires the valid form of a partner and type, unless it was signed after the
+-- expired one.
 UPDATE tax_form_statuses SET status = 'superseded', updated_at = @updated_at
 WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id AND status = 'submitted'
     AND type = @type
   AND (signed_at > sqlc.narg('signed_at')::timestamptz) IS NOT TRUE;
 
 -- name: TaxFormsAsked :exec
--- TaxFormsAsked turns the rows of a program that asks for forms, or no longer
--- does, from one state into the other.
+-- TaxFormsAsked changes the rows' state after a program starts or stops requiring forms.
 UPDATE tax_form_statuses SET status = @status, updated_at = @updated_at
     WHERE program_id = @program_id AND org_id = @org_id AND status = @previous;
 
 -- name: TaxFormsMissing :many
--- TaxFormsMissing lists the partners of whom the program has neither a form nor
--- a row that asks for one.
+-- TaxFormsMissing lists the partners without a form and without a request for one.
 SELECT p.id, p.country_code, p.company_name FROM partners p
 WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.status <> 'declined'
   AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = @program_id AND t.partner_id = p.id
@@ -43,8 +41,7 @@ SELECT unnest(@ids::text[]), @org_id, @program_id, unnest(@partner_ids::text[]),
     @created_at, @created_at;
 
 -- name: TaxProgramsAsking :many
--- TaxProgramsAsking lists programs that want forms and lack a row of some
--- partner's.
+-- TaxProgramsAsking lists programs that require forms and have partners without a row.
 SELECT g.id, g.org_id FROM programs g WHERE g.require_tax_forms AND g.id > @after AND EXISTS (
     SELECT 1 FROM partners p WHERE p.program_id = g.id AND p.status <> 'declined'
       AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = g.id AND t.partner_id = p.id
@@ -52,8 +49,8 @@ SELECT g.id, g.org_id FROM programs g WHERE g.require_tax_forms AND g.id > @afte
 ORDER BY g.id LIMIT @lim;
 
 -- name: TaxFormsExpire :many
--- TaxFormsExpire takes the next forms that have run out; asks is whether
--- their program wants another. Other replicas skip what this one has locked.
+-- TaxFormsExpire locks the next expired forms; asks reports whether their program requires a new
+-- one. Other replicas skip locked ones.
 UPDATE tax_form_statuses t SET status = 'expired', updated_at = @now
 FROM (SELECT f.id FROM tax_form_statuses f JOIN partners p ON p.id = f.partner_id
     WHERE f.status = 'submitted' AND f.expires_at <= @now
@@ -63,7 +60,7 @@ WHERE t.id = due.id AND g.id = t.program_id RETURNING t.org_id, t.program_id, t.
     g.require_tax_forms AS asks;
 
 -- name: TaxFormsValid :many
--- TaxFormsValid lists those of the partners who have a valid form.
+-- TaxFormsValid lists the partners with a valid form.
 SELECT t.partner_id FROM tax_form_statuses t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = ANY (@partner_ids::text[])
     AND t.status = 'submitted'

@@ -4,8 +4,8 @@
 SELECT t.* FROM tracking_values t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.value = @value;
 
 -- name: TrackingValueClaim :execrows
--- TrackingValueClaim takes a value for a partner; it changes nothing, and
--- returns no row, where another partner or a link has it.
+-- TrackingValueClaim claims a value for a partner; it changes nothing, and returns no row, if
+-- another partner or a link has it.
 INSERT INTO tracking_values (org_id, program_id, value, kind, partner_id, link_id)
 VALUES (@org_id, @program_id, @value, @kind, @partner_id, @link_id)
 ON CONFLICT (program_id, value) DO NOTHING;
@@ -16,19 +16,19 @@ SELECT t.value FROM tracking_values t WHERE t.program_id = @program_id AND t.org
 AND (t.value = @stem::text OR t.value LIKE @pattern::text);
 
 -- name: TrackingResolve :many
--- TrackingResolve finds, for each of several visits, their program and the active
--- partner behind the value, its link that fits the landing page best (the same
--- page, else the oldest of that value, deleted ones included), and the visitor's
--- current referral (decisions, 65 and 68). expired reports whether that only waits
--- to be retired. recent_click_id is the visitor's last click on the same value after
--- since, where that is before now. expires_at is the end of that referral, or of one that
--- opens now. name and coupon are what browsers are shown; a coupon is looked for where since
--- is before now. The rows come in the order of the visits; of what there is not,
--- the columns are ''. The partner, who is of the value's program, is found by id alone:
--- without statistics the planner would read all that are active.
+-- TrackingResolve finds, for each of several visits, their program and the active partner behind
+-- the value, its link that fits the landing page best (the same page, else the oldest of that
+-- value, deleted ones included), and the visitor's current referral (decisions, 65 and 68). expired
+-- reports whether that has expired but is not retired. recent_click_id is the visitor's last click
+-- on the same value after since, where that is before now. expires_at is the end of that referral,
+-- or of one that opens now. name and coupon are for browsers; a coupon is read if since is before
+-- now. The rows are in the order of the visits; missing values are ''. The partner, who is of the
+-- value's program, is found by id alone: without statistics the planner would read all that are
+-- active.
 SELECT i.n::bigint AS n, coalesce(g.status, '')::text AS program_status,
     coalesce(g.attribution_model, '')::text AS attribution_model,
-    coalesce(h.expires_at, i.now + make_interval(hours => 24 * coalesce(g.cookie_days, 0)::int))::timestamptz AS expires_at,
+    coalesce(h.expires_at,
+        i.now + make_interval(hours => 24 * coalesce(g.cookie_days, 0)::int))::timestamptz AS expires_at,
     coalesce(h.partner_id, '')::text AS partner_id, coalesce(h.link_id, '')::text AS link_id,
     coalesce(h.handle, '')::text AS handle, coalesce(h.name, '')::text AS name, coalesce(h.coupon, '')::text AS coupon,
     coalesce(h.referral_id, '')::text AS referral_id, coalesce(h.expired, false)::boolean AS expired,
@@ -40,7 +40,8 @@ FROM (SELECT unnest(@program_ids::text[]) AS program_id, unnest(@org_ids::text[]
 LEFT JOIN programs g ON g.id = i.program_id AND g.org_id = i.org_id
 LEFT JOIN LATERAL (
     SELECT p.id AS partner_id, p.handle, coalesce(p.display_name, p.company_name, p.handle) AS name,
-        CASE WHEN i.since < i.now THEN (SELECT d.code FROM coupons d WHERE d.program_id = t.program_id AND d.partner_id = p.id
+        CASE WHEN i.since < i.now THEN (SELECT d.code FROM coupons d
+            WHERE d.program_id = t.program_id AND d.partner_id = p.id
             AND d.active ORDER BY d.created_at DESC, d.id DESC LIMIT 1) END AS coupon,
         (SELECT l.id FROM links l WHERE l.partner_id = p.id AND l.value_key = i.value
             ORDER BY (l.destination_key = i.landing_key) DESC, l.created_at, l.id LIMIT 1) AS link_id,
@@ -60,8 +61,8 @@ LEFT JOIN LATERAL (
 ORDER BY i.n;
 
 -- name: TrackingKnown :many
--- TrackingKnown returns the places, from 1 and in order, of the values that their
--- programs have, whether or not their partners are active.
+-- TrackingKnown returns the indexes, from 1 and in order, of the values that exist in their
+-- programs, including those of inactive partners.
 SELECT i.n::bigint AS n
 FROM (SELECT unnest(@program_ids::text[]) AS program_id, unnest(@org_ids::text[]) AS org_id,
     unnest(@values::text[]) AS value, generate_subscripts(@program_ids::text[], 1) AS n) i
@@ -70,16 +71,16 @@ WHERE EXISTS (SELECT 1 FROM tracking_values t
 ORDER BY i.n;
 
 -- name: VisitorStanding :one
--- VisitorStanding is who brought a browser: of its live referrals, and that of a
--- click which was handed over to it, the one with the last click or the last return to
--- one, or by the program's model the one that came first. The referrals are found first, and the rest for each
--- of them by id or referral: without statistics the planner would begin with all
--- partners, or read all clicks.
+-- VisitorStanding returns the referral that a browser is attributed to: of its live referrals, and
+-- that of a click handed over to it, the one with the last click or return, or the first one by the
+-- program's model. It finds the referrals first, and the rest for each of them by id: without
+-- statistics the planner would begin with all partners, or read all clicks.
 WITH g AS MATERIALIZED (
     SELECT m.attribution_model FROM programs m WHERE m.id = @program_id AND m.org_id = @org_id
 ), known AS MATERIALIZED (
     SELECT v.id, v.program_id, v.partner_id, v.expires_at, v.returned_at, v.returned_click_id FROM referrals v
-    WHERE v.program_id = @program_id AND v.org_id = @org_id AND v.visitor = @visitor AND v.current AND v.expires_at > @now
+    WHERE v.program_id = @program_id AND v.org_id = @org_id AND v.visitor = @visitor AND v.current
+        AND v.expires_at > @now
     UNION
     SELECT h.id, h.program_id, h.partner_id, h.expires_at, h.returned_at, h.returned_click_id FROM referrals h
     WHERE h.id = (SELECT k.referral_id FROM clicks k WHERE k.id = @click_id AND k.org_id = @org_id)
@@ -98,25 +99,26 @@ JOIN LATERAL (
         FROM clicks k WHERE k.referral_id = r.id AND k.org_id = @org_id AND g.attribution_model = 'last'
         ORDER BY k.created_at DESC, k.id DESC LIMIT 1)
     UNION ALL
-    (SELECT k.id, k.created_at AS at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = @org_id AND g.attribution_model = 'first'
+    (SELECT k.id, k.created_at AS at FROM clicks k
+        WHERE k.referral_id = r.id AND k.org_id = @org_id AND g.attribution_model = 'first'
         ORDER BY k.created_at, k.id LIMIT 1)
 ) c ON true
 ORDER BY CASE WHEN g.attribution_model = 'first' THEN c.at END, c.at DESC, c.id DESC LIMIT 1;
 
 -- name: TrackingValueInsert :exec
--- TrackingValueInsert takes a value that was free a moment ago; where another
--- has taken it since, tracking_values_pkey makes the whole work run again.
+-- TrackingValueInsert claims a value after a check that it is free; if another request has taken it
+-- since, tracking_values_pkey makes the work run again.
 INSERT INTO tracking_values (org_id, program_id, value, kind, partner_id, link_id)
 VALUES (@org_id, @program_id, @value, @kind, @partner_id, @link_id);
 
 -- name: TrackingStemLock :exec
--- TrackingStemLock makes those who derive a handle from one stem take turns, so
--- that each sees what the one before took. It ends with the transaction.
+-- TrackingStemLock serializes requests that derive a handle from one stem, so that each sees the
+-- handles before it. It ends with the transaction.
 SELECT pg_advisory_xact_lock(hashtextextended(@program_id::text || '/' || @stem::text, 0));
 
 -- name: ClickStanding :one
--- ClickStanding is the click that counts for a customer of one of a visitor's clicks, where
--- the first partner does: the first of the visitor's earliest live referral.
+-- ClickStanding returns the click that a customer is attributed to under the first-click model: the
+-- first click of the visitor's earliest live referral.
 SELECT k.* FROM referrals o JOIN referrals r ON r.program_id = o.program_id AND r.org_id = o.org_id
     AND r.visitor = o.visitor AND r.current
 JOIN partners p ON p.id = r.partner_id AND p.org_id = o.org_id AND p.status = 'active'

@@ -20,13 +20,12 @@ WHERE id = @id AND org_id = @org_id;
 DELETE FROM webhook_endpoints WHERE id = @id AND org_id = @org_id;
 
 -- name: WebhookCancel :exec
--- WebhookCancel ends what waits for an endpoint that is turned off.
+-- WebhookCancel ends the waiting deliveries of a disabled endpoint.
 UPDATE webhook_deliveries SET status = 'failed', error = @error, next_attempt_at = NULL, finished_at = @now
 WHERE endpoint_id = @endpoint_id AND org_id = @org_id AND next_attempt_at IS NOT NULL;
 
 -- name: WebhookLog :many
--- WebhookLog lists the last deliveries to an endpoint, the newest first, with
--- the bytes that were sent.
+-- WebhookLog lists the last deliveries to an endpoint, newest first, with the sent bytes.
 SELECT sqlc.embed(d), coalesce(d.body, CASE WHEN w.partner_id IS NOT NULL THEN e.partner_body END, e.body,
     '')::text AS sent
 FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
@@ -42,8 +41,8 @@ FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
 WHERE d.id = @id AND d.org_id = @org_id;
 
 -- name: WebhookDeliveryInsert :exec
--- WebhookDeliveryInsert adds a delivery: behind all that wait, where its event_seq is
--- 0. An event_xid of 0 is this transaction's.
+-- WebhookDeliveryInsert adds a delivery, behind all waiting ones if its event_seq is 0. An
+-- event_xid of 0 means this transaction's.
 INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_xid, event_seq, body,
     status, attempts, response_code, error, duration_ms, is_test, replay_of, last_attempt_at, next_attempt_at,
     finished_at, created_at)
@@ -53,8 +52,8 @@ VALUES (@id, @org_id, @program_id, @endpoint_id, @event_id, @event_type,
     @error, @duration_ms, @is_test, @replay_of, @last_attempt_at, @next_attempt_at, @finished_at, @created_at);
 
 -- name: WebhookReplayMany :execrows
--- WebhookReplayMany queues deliveries of a window again, each event once, in the
--- order of the events, behind all that wait. new_id makes their ids.
+-- WebhookReplayMany queues deliveries of a period again, each event once, in the order of the
+-- events, behind all waiting ones. new_id makes their ids.
 INSERT INTO webhook_deliveries (org_id, id, program_id, endpoint_id, event_id, event_type, event_seq, status, replay_of,
     next_attempt_at, created_at)
 SELECT @org_id, 'whd_' || @new_id::text || row_number() OVER (ORDER BY x.seq), x.program_id, x.endpoint_id, x.event_id,
@@ -73,13 +72,11 @@ FROM (
 ) x;
 
 -- name: WebhookClaim :many
--- WebhookClaim leases endpoints that have something to send and that nobody
--- sends to, of events below the horizon (see EventsInsert). Of the sender's free
--- places and its own an organization gets a quarter, so that some are always left
--- for another, and endpoints whose last attempt was not quick get half of that.
--- Each organization in turn gets a place, those that waited longest first; the
--- endpoints of one go by when they were served last, those that were not quick as
--- if that had been ten seconds later.
+-- WebhookClaim leases endpoints with waiting deliveries and without a lease, for events below the
+-- horizon (see EventsInsert). An organization gets at most a quarter of the sender's free places
+-- and its own, so that some remain for others, and endpoints whose last attempt was slow get half
+-- of that. Organizations get places in turn, the longest waiting ones first. Endpoints of an
+-- organization are ordered by their last service; slow ones count as served ten seconds later.
 WITH held AS (
     SELECT w.org_id, count(*) AS places, count(*) FILTER (WHERE NOT l.quick) AS slow
     FROM webhook_leases l JOIN webhook_endpoints w ON w.id = l.endpoint_id
@@ -112,8 +109,7 @@ ON CONFLICT (endpoint_id) DO UPDATE SET owner = excluded.owner, token = l.token 
 RETURNING l.endpoint_id, l.token;
 
 -- name: WebhookNext :many
--- WebhookNext reads the head of an endpoint's line for the lease that covers it,
--- as long as that lasts for another attempt.
+-- WebhookNext reads the next delivery of a leased endpoint, if the lease lasts for another attempt.
 SELECT d.id, d.event_id, d.event_type, d.attempts, d.org_id, w.url, w.secret, w.previous_secret, w.previous_expires_at,
     w.updated_at AS version,
     coalesce(CASE WHEN w.partner_id IS NOT NULL THEN e.partner_body END, e.body, '')::text AS body,
@@ -128,8 +124,7 @@ WHERE l.endpoint_id = @endpoint_id AND l.owner = @owner AND l.token = @token AND
 ORDER BY d.event_seq, d.id LIMIT @lim;
 
 -- name: WebhookRelease :exec
--- WebhookRelease gives a lease back with how the last attempt went, where one was
--- made.
+-- WebhookRelease releases a lease with the result of the last attempt, if any.
 UPDATE webhook_leases SET until = '-infinity', served_at = now(), quick = coalesce(sqlc.narg('quick'), quick)
 WHERE endpoint_id = @endpoint_id AND owner = @owner AND token = @token;
 
@@ -142,22 +137,21 @@ WHERE l.until > now() AND l.owner NOT IN (
         FROM pg_catalog.pg_database b WHERE b.datname = current_database()));
 
 -- name: WebhookBury :exec
--- WebhookBury ends the leases of workers that are dead.
+-- WebhookBury ends the leases of dead workers.
 UPDATE webhook_leases SET until = '-infinity' WHERE owner = ANY (@owners::bigint[]) AND until > now();
 
 -- name: WebhookCancelOff :exec
--- WebhookCancelOff ends what an event committed for an endpoint in the moment in
--- which that was turned off.
+-- WebhookCancelOff ends deliveries that were committed while their endpoint was being disabled.
 UPDATE webhook_deliveries d SET status = 'failed', error = 'The endpoint was turned off.', next_attempt_at = NULL,
     finished_at = @now
 FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND NOT w.enabled AND d.next_attempt_at IS NOT NULL;
 
 -- name: WebhookResults :many
--- WebhookResults writes how attempts ended, of each whose lease has not been lost, and
--- returns them with what their endpoint is now. Deliveries are found by id, whatever the
--- statistics say: each result names its endpoint, or all would meet all leases of their
--- token; IS TRUE keeps the planner from reading an endpoint's line, and the status, in place
--- of next_attempt_at, from reading all that waits where little did when it was analyzed.
+-- WebhookResults writes the results of attempts whose lease is still valid, and returns them with
+-- the state of their endpoint. It finds deliveries by id regardless of statistics: each result
+-- names its endpoint, which avoids a join of all leases with the token; IS TRUE prevents the use of
+-- the endpoint's queue index, and the status instead of next_attempt_at that of the index of
+-- waiting deliveries.
 UPDATE webhook_deliveries d SET status = r.status, attempts = r.attempts, response_code = nullif(r.response_code, 0),
     error = nullif(r.error, ''),
     duration_ms = r.duration_ms, last_attempt_at = r.attempted_at,
@@ -177,9 +171,8 @@ WHERE d.id = r.id AND (d.endpoint_id = r.endpoint_id) IS TRUE AND d.attempts = r
 RETURNING d.id, w.enabled, w.updated_at AS version;
 
 -- name: WebhookDisable :many
--- WebhookDisable turns off an endpoint whose last twenty deliveries all failed
--- for good, within thirty days and over at least five: a receiver that is gone, not
--- one that has a bad day.
+-- WebhookDisable disables an endpoint whose last twenty deliveries all failed permanently, within
+-- thirty days and over at least five days: a dead receiver, not one with a short outage.
 UPDATE webhook_endpoints w SET enabled = false, updated_at = @now
 FROM (
     SELECT count(*) AS n, bool_and(x.status = 'failed') AS all_failed, min(x.finished_at) AS first,

@@ -118,7 +118,7 @@ type PartnerDecideParams struct {
 	OrgID         string
 }
 
-// PartnerDecide moves a partner as its application goes.
+// PartnerDecide sets a partner's status to the decision on its application.
 func (q *Queries) PartnerDecide(ctx context.Context, db DBTX, arg PartnerDecideParams) error {
 	_, err := db.Exec(ctx, partnerDecide,
 		arg.Status,
@@ -153,8 +153,7 @@ type PartnerReapplyParams struct {
 	OrgID           string
 }
 
-// PartnerReapply makes a declined partner pending, with what the new application
-// says of it.
+// PartnerReapply makes a declined partner pending, with the values of the new application.
 func (q *Queries) PartnerReapply(ctx context.Context, db DBTX, arg PartnerReapplyParams) error {
 	_, err := db.Exec(ctx, partnerReapply,
 		arg.GroupID,
@@ -186,8 +185,8 @@ type ProgramRevenueParams struct {
 	Since     clock.Time
 }
 
-// ProgramRevenue is what a program took in its own currency since a time, net of
-// refunds, for the plan's revenue meter.
+// ProgramRevenue sums a program's revenue in its currency since a time, net of refunds, for the
+// plan's revenue limit.
 func (q *Queries) ProgramRevenue(ctx context.Context, db DBTX, arg ProgramRevenueParams) (int64, error) {
 	row := db.QueryRow(ctx, programRevenue,
 		arg.ProgramID,

@@ -24,9 +24,8 @@ type AuditChangedParams struct {
 	AuditedAt clock.Time
 }
 
-// AuditChanged lists the partners of whom the ledger or an event tells something that
-// the last audit could not see. An event's time is that of a server's clock, which may
-// be an hour slow.
+// AuditChanged lists the partners with ledger entries or events that the last audit could not see.
+// An event's time is from a server's clock, which may be an hour slow.
 func (q *Queries) AuditChanged(ctx context.Context, db DBTX, arg AuditChangedParams) ([]string, error) {
 	rows, err := db.Query(ctx, auditChanged, arg.AfterID, arg.Horizon, arg.AuditedAt)
 	if err != nil {
@@ -48,11 +47,13 @@ func (q *Queries) AuditChanged(ctx context.Context, db DBTX, arg AuditChangedPar
 }
 
 const auditCredits = `-- name: AuditCredits :many
-SELECT k.id::text AS what, format('of %s and %s, its sale of %s and %s', k.partner_id, coalesce(k.customer_id, 'no customer'),
+SELECT k.id::text AS what, format('of %s and %s, its sale of %s and %s',
+    k.partner_id, coalesce(k.customer_id, 'no customer'),
     coalesce(s.partner_id, 'no partner'), s.customer_id)::text AS message
 FROM commissions k JOIN sales s ON s.id = k.sale_id LEFT JOIN customer_merges m ON m.id = k.customer_id
 WHERE k.kind = 'referral' AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
-    AND (k.partner_id IS DISTINCT FROM s.partner_id OR coalesce(m.customer_id, k.customer_id) IS DISTINCT FROM s.customer_id)
+    AND (k.partner_id IS DISTINCT FROM s.partner_id
+        OR coalesce(m.customer_id, k.customer_id) IS DISTINCT FROM s.customer_id)
 LIMIT 100
 `
 
@@ -116,7 +117,8 @@ FROM customer_external_ids e LEFT JOIN customers c ON c.id = e.customer_id
 WHERE (c.program_id, c.org_id) IS DISTINCT FROM (e.program_id, e.org_id)
 UNION ALL
 SELECT c.id::text, format('%s is not one of its ids', coalesce(c.external_customer_id, 'no id'))::text
-FROM customers c LEFT JOIN customer_external_ids e ON e.customer_id = c.id AND e.external_customer_id = c.external_customer_id COLLATE "C"
+FROM customers c LEFT JOIN customer_external_ids e ON e.customer_id = c.id
+    AND e.external_customer_id = c.external_customer_id COLLATE "C"
 WHERE e.customer_id IS NULL AND (c.external_customer_id IS NOT NULL
     OR EXISTS (SELECT FROM customer_external_ids o WHERE o.customer_id = c.id))
 LIMIT 100
@@ -127,8 +129,8 @@ type AuditExternalIDsRow struct {
 	Message string
 }
 
-// AuditExternalIDs: an external id is of a customer of its program, and the first one of a
-// customer is one of its ids.
+// AuditExternalIDs: an external id belongs to a customer of its program, and a customer's first one
+// is among its ids.
 func (q *Queries) AuditExternalIDs(ctx context.Context, db DBTX) ([]AuditExternalIDsRow, error) {
 	rows, err := db.Query(ctx, auditExternalIDs)
 	if err != nil {
@@ -161,8 +163,8 @@ type AuditLastRow struct {
 	Horizon   uint64
 }
 
-// AuditLast is the last audit that found nothing, if any; that of another cluster,
-// which a logical restore brings, means nothing here.
+// AuditLast is the last audit without violations, if any. One of another cluster, from a logical
+// restore, is ignored.
 func (q *Queries) AuditLast(ctx context.Context, db DBTX) ([]AuditLastRow, error) {
 	rows, err := db.Query(ctx, auditLast)
 	if err != nil {
@@ -193,7 +195,8 @@ SELECT k.id::text AS what, format('matured at %s, in no payout of %s', k.mature_
 FROM payout_batches b JOIN programs g ON g.id = b.program_id JOIN commissions k ON k.program_id = b.program_id
 WHERE b.auto_run_at IS NOT NULL AND k.status = 'due' AND k.payout_id IS NULL AND k.amount_minor > 0
     AND NOT starts_with(k.partner_id, 'sample_')
-  AND k.mature_at <= b.period_end AND k.mature_at < zone_midnight((b.period_month + interval '1 month')::date, g.time_zone)
+  AND k.mature_at <= b.period_end
+  AND k.mature_at < zone_midnight((b.period_month + interval '1 month')::date, g.time_zone)
   AND greatest(k.created_at, k.approved_at) < b.auto_run_at - interval '1 minute'
   AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
   AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.program_id = k.program_id AND p.partner_id = k.partner_id
@@ -210,10 +213,10 @@ type AuditLeftOutRow struct {
 	Message string
 }
 
-// AuditLeftOut: what was due when a month's automatic run began is in it: the partner
-// has a payout of that month and currency, eligible or not. A clawback may have
-// netted all to nothing, and a payout may have been deleted since. What was approved
-// within the minute before may have been committed after the run.
+// AuditLeftOut: a month's automatic run includes all commissions due at its begin: the partner has
+// a payout of that month and currency, eligible or not. A clawback may have reduced the sum to
+// zero, and a payout may have been deleted since. A commission approved in the minute before may
+// have been committed after the run.
 func (q *Queries) AuditLeftOut(ctx context.Context, db DBTX, partners []string) ([]AuditLeftOutRow, error) {
 	rows, err := db.Query(ctx, auditLeftOut, partners)
 	if err != nil {
@@ -277,11 +280,11 @@ type AuditM01Row struct {
 	Message string
 }
 
-// The equations of money, each a query that returns what breaks it. They run in
-// one snapshot of the whole database and name no organization. Most can be asked of
-// some partners alone: no list stands for all of them. A hundred rows are enough.
-// AuditM01: a balance as read is the sum of the commissions by the bucket of
-// their status; a row on either side without the other is a break.
+// The equations of money. Each query returns the rows that violate it, at most a hundred. They run
+// in one snapshot of the whole database and name no organization. Most can be restricted to a list
+// of partners; null means all.
+// AuditM01: a balance as read is the sum of the commissions by the bucket of their status; a row on
+// one side only is a violation.
 func (q *Queries) AuditM01(ctx context.Context, db DBTX, partners []string) ([]AuditM01Row, error) {
 	rows, err := db.Query(ctx, auditM01, partners)
 	if err != nil {
@@ -337,9 +340,9 @@ type AuditM02Row struct {
 	Message string
 }
 
-// AuditM02: a balance as read is the sum of the ledger. What the reader adds to
-// the row is itself the ledger, so the row must be the ledger up to where it was
-// folded. Money in the ledger without a balance is a break.
+// AuditM02: a balance as read is the sum of the ledger. The reader adds unfolded ledger rows to the
+// balance row, so the row must be the sum of the folded ones. Money in the ledger without a balance
+// is a violation.
 func (q *Queries) AuditM02(ctx context.Context, db DBTX, partners []string) ([]AuditM02Row, error) {
 	rows, err := db.Query(ctx, auditM02, partners)
 	if err != nil {
@@ -376,7 +379,8 @@ FROM (
     WHERE ($1::text[] IS NULL OR e.partner_id = ANY ($1::text[]))
     GROUP BY e.commission_id, k.id
 ) l LEFT JOIN LATERAL (SELECT count(*) AS raised FROM audit_facts a
-    WHERE l.earned <> 1 AND a.target_id = l.commission_id AND a.action IN ('commission.corrected', 'commission.redecided')
+    WHERE l.earned <> 1 AND a.target_id = l.commission_id
+        AND a.action IN ('commission.corrected', 'commission.redecided')
         AND a.after_minor > a.before_minor) c ON true
 WHERE l.earned <> 1 + c.raised OR l.gone_back OR l.mixed
 LIMIT 100
@@ -387,10 +391,10 @@ type AuditM03Row struct {
 	Message string
 }
 
-// AuditM03: a commission's money comes from source once, and once more for each
-// correction in the audit log that raised it, under the commission's own owner and
-// currency. Each row of the ledger sums to zero by construction, so what is left to
-// check is that the rows of one commission belong together.
+// AuditM03: a commission's money comes from source once, and once more for each correction in the
+// audit log that raised it, under the commission's own owner and currency. Each row of the ledger
+// sums to zero by construction, so the query only checks that the rows of one commission belong
+// together.
 func (q *Queries) AuditM03(ctx context.Context, db DBTX, partners []string) ([]AuditM03Row, error) {
 	rows, err := db.Query(ctx, auditM03, partners)
 	if err != nil {
@@ -436,8 +440,8 @@ type AuditM04Row struct {
 	Message string
 }
 
-// AuditM04: no bucket has money of the other sign than what was earned, and
-// that of a commission that is gone is all in removed.
+// AuditM04: no bucket has the opposite sign of the earned amount, and all money of a deleted
+// commission is in removed.
 func (q *Queries) AuditM04(ctx context.Context, db DBTX, partners []string) ([]AuditM04Row, error) {
 	rows, err := db.Query(ctx, auditM04, partners)
 	if err != nil {
@@ -489,9 +493,9 @@ type AuditM05Row struct {
 	Message string
 }
 
-// AuditM05: of pending, due and paid, only the bucket of a commission's status
-// has money, which is its amount; the rest of what was earned is in sink (a
-// refund in part moves it there, rejecting and voiding all of it).
+// AuditM05: of pending, due and paid, only the bucket of a commission's status has money, which is
+// its amount; the rest of the earned amount is in sink (a partial refund moves a part there,
+// rejecting and voiding all of it).
 func (q *Queries) AuditM05(ctx context.Context, db DBTX, partners []string) ([]AuditM05Row, error) {
 	rows, err := db.Query(ctx, auditM05, partners)
 	if err != nil {
@@ -612,11 +616,10 @@ type AuditM08Row struct {
 	Message string
 }
 
-// AuditM08: the amount follows from the row's own rate and revenue, rounded half
-// up. What a refund in part has left of a commission (less than was earned) is
-// a rounded share of rounded values, so it may differ by what these roundings add
-// up to. The commission's rate is the one used, a link's override included. A
-// commission that was corrected by hand has only a rate.
+// AuditM08: the amount follows from the row's own rate and revenue, rounded half up. The rest of a
+// commission after a partial refund is a rounded share of rounded values, so it may differ by the
+// sum of the rounding errors. The commission's rate is the effective one, including a link's
+// override. A commission that was corrected by hand has only a rate.
 func (q *Queries) AuditM08(ctx context.Context, db DBTX, partners []string) ([]AuditM08Row, error) {
 	rows, err := db.Query(ctx, auditM08, partners)
 	if err != nil {
@@ -651,8 +654,8 @@ type AuditM09Row struct {
 	Message string
 }
 
-// AuditM09: a commission and its sale are of one program; one that a flow made
-// is in the sale's currency.
+// AuditM09: a commission and its sale belong to one program; a flow's commission has the sale's
+// currency.
 func (q *Queries) AuditM09(ctx context.Context, db DBTX, partners []string) ([]AuditM09Row, error) {
 	rows, err := db.Query(ctx, auditM09, partners)
 	if err != nil {
@@ -693,9 +696,8 @@ type AuditM10Row struct {
 	Message string
 }
 
-// AuditM10: a payout holds what its commissions sum up to, and one that is not
-// eligible holds none. It is one pass without a join: planned with the statistics of
-// tables that were empty when they were analysed, one would compare each with each.
+// AuditM10: a payout's amount is the sum of its commissions, and an ineligible one has none. The
+// query avoids a join, which would become a nested loop with the statistics of empty tables.
 func (q *Queries) AuditM10(ctx context.Context, db DBTX, partners []string) ([]AuditM10Row, error) {
 	rows, err := db.Query(ctx, auditM10, partners)
 	if err != nil {
@@ -727,7 +729,7 @@ type AuditM11Row struct {
 	Message string
 }
 
-// AuditM11: a payout is more than nothing.
+// AuditM11: a payout's amount is positive.
 func (q *Queries) AuditM11(ctx context.Context, db DBTX, partners []string) ([]AuditM11Row, error) {
 	rows, err := db.Query(ctx, auditM11, partners)
 	if err != nil {
@@ -762,7 +764,7 @@ type AuditM12Row struct {
 	Message string
 }
 
-// AuditM12: the commissions of a payout are its partner's, of its currency and program.
+// AuditM12: the commissions of a payout have its partner, currency and program.
 func (q *Queries) AuditM12(ctx context.Context, db DBTX, partners []string) ([]AuditM12Row, error) {
 	rows, err := db.Query(ctx, auditM12, partners)
 	if err != nil {
@@ -867,9 +869,9 @@ type AuditM16Row struct {
 	Message string
 }
 
-// AuditM16: a refunded sale has no open commission but one in flight, and all
-// of a paid one is clawed back (M17), whether a rule or a hand made it. Refunds of
-// the first release left what a hand had made, and the migration marked it.
+// AuditM16: a refunded sale has no open commission except one in flight, and a paid one is clawed
+// back as a whole (M17), whether a flow or a person made it. Refunds of the first release did not
+// affect manual commissions; the migration marked those.
 func (q *Queries) AuditM16(ctx context.Context, db DBTX, partners []string) ([]AuditM16Row, error) {
 	rows, err := db.Query(ctx, auditM16, partners)
 	if err != nil {
@@ -908,9 +910,8 @@ type AuditM18Row struct {
 	Message string
 }
 
-// AuditM18: what was clawed back of a commission is the sum of what names it,
-// which is its partner's and of its currency: clawbacks, and of a deduction the
-// rewards that undo it.
+// AuditM18: the clawed back amount of a commission is the sum of the commissions that refer to it,
+// with its partner and currency: clawbacks, and for a deduction the rewards that undo it.
 func (q *Queries) AuditM18(ctx context.Context, db DBTX, partners []string) ([]AuditM18Row, error) {
 	rows, err := db.Query(ctx, auditM18, partners)
 	if err != nil {
@@ -948,8 +949,8 @@ type AuditM19Row struct {
 	Message string
 }
 
-// AuditM19: nothing is left to anybody of what a refunded sale earned. What takes a
-// commission back counts also where a hand has rejected it: that forgives it.
+// AuditM19: no partner keeps money of a refunded sale. A rejected clawback counts too: rejecting it
+// waives the debt.
 func (q *Queries) AuditM19(ctx context.Context, db DBTX, partners []string) ([]AuditM19Row, error) {
 	rows, err := db.Query(ctx, auditM19, partners)
 	if err != nil {
@@ -1018,7 +1019,7 @@ type AuditM21Row struct {
 	Message string
 }
 
-// AuditM21: what is voided or rejected says when and why, and is in no payout.
+// AuditM21: a voided or rejected commission has a time and a reason, and is in no payout.
 func (q *Queries) AuditM21(ctx context.Context, db DBTX, partners []string) ([]AuditM21Row, error) {
 	rows, err := db.Query(ctx, auditM21, partners)
 	if err != nil {
@@ -1052,7 +1053,7 @@ type AuditM22Row struct {
 	Message string
 }
 
-// AuditM22: nothing is due before its holding period has run.
+// AuditM22: no commission is due before its holding period has ended.
 func (q *Queries) AuditM22(ctx context.Context, db DBTX, partners []string) ([]AuditM22Row, error) {
 	rows, err := db.Query(ctx, auditM22, partners)
 	if err != nil {
@@ -1076,7 +1077,8 @@ func (q *Queries) AuditM22(ctx context.Context, db DBTX, partners []string) ([]A
 const auditM25 = `-- name: AuditM25 :many
 SELECT e.subject_id::text AS what, format('told as paid %s times', count(*))::text AS message
 FROM events e WHERE e.type = 'commission.paid' GROUP BY e.subject_id HAVING count(*) > 1
-    AND count(*) > 1 + (SELECT count(*) FROM events b WHERE b.subject_id = e.subject_id AND b.type = 'commission.updated'
+    AND count(*) > 1 + (SELECT count(*) FROM events b WHERE b.subject_id = e.subject_id
+        AND b.type = 'commission.updated'
         AND b.body LIKE '%"previous_status":"paid"%')
 LIMIT 100
 `
@@ -1124,9 +1126,9 @@ type AuditM33Row struct {
 	Message string
 }
 
-// AuditM33: what was made or rejected by hand has one line in the audit log,
-// which names the API key or the person. A reward that gives back what a refund took
-// follows from an event of the processor.
+// AuditM33: a commission that a person or an API key has made or rejected has one line in the audit
+// log with that actor. A reward that restores a refunded amount results from an event of the
+// processor.
 func (q *Queries) AuditM33(ctx context.Context, db DBTX, partners []string) ([]AuditM33Row, error) {
 	rows, err := db.Query(ctx, auditM33, partners)
 	if err != nil {
@@ -1163,7 +1165,7 @@ type AuditM34Row struct {
 	Message string
 }
 
-// AuditM34: amounts are within their bounds, and no commission is of nothing.
+// AuditM34: amounts are within their bounds, and no commission is zero.
 func (q *Queries) AuditM34(ctx context.Context, db DBTX, partners []string) ([]AuditM34Row, error) {
 	rows, err := db.Query(ctx, auditM34, partners)
 	if err != nil {
@@ -1186,13 +1188,15 @@ func (q *Queries) AuditM34(ctx context.Context, db DBTX, partners []string) ([]A
 
 const auditMerges = `-- name: AuditMerges :many
 SELECT m.id::text AS what, format('merged into %s of %s: %s', m.customer_id, coalesce(c.program_id, 'no program'),
-    CASE WHEN c.id IS NULL OR (c.program_id, c.org_id) <> (m.program_id, m.org_id) THEN 'not a customer of ' || m.program_id
+    CASE WHEN c.id IS NULL OR (c.program_id, c.org_id) <> (m.program_id, m.org_id)
+        THEN 'not a customer of ' || m.program_id
         WHEN g.id IS NOT NULL THEN 'it is still there'
         ELSE 'it still has sales or unpaid commissions of sales' END)::text AS message
 FROM customer_merges m LEFT JOIN customers c ON c.id = m.customer_id LEFT JOIN customers g ON g.id = m.id
 WHERE c.id IS NULL OR (c.program_id, c.org_id) <> (m.program_id, m.org_id) OR g.id IS NOT NULL
     OR EXISTS (SELECT FROM sales s WHERE s.customer_id = m.id)
-    OR EXISTS (SELECT FROM commissions k WHERE k.customer_id = m.id AND k.status IN ('pending', 'approved', 'due') AND k.sale_id IS NOT NULL)
+    OR EXISTS (SELECT FROM commissions k WHERE k.customer_id = m.id
+        AND k.status IN ('pending', 'approved', 'due') AND k.sale_id IS NOT NULL)
 LIMIT 100
 `
 
@@ -1201,8 +1205,8 @@ type AuditMergesRow struct {
 	Message string
 }
 
-// AuditMerges: a merged customer is gone, its id names a customer of its program, and it
-// has no sale and no unpaid commission of a sale.
+// AuditMerges: a merged customer is deleted, its id refers to a customer of its program, and it has
+// no sale and no unpaid commission of a sale.
 func (q *Queries) AuditMerges(ctx context.Context, db DBTX) ([]AuditMergesRow, error) {
 	rows, err := db.Query(ctx, auditMerges)
 	if err != nil {
@@ -1238,8 +1242,8 @@ type AuditOutcomeRow struct {
 	Message string
 }
 
-// AuditOutcome: a sale that says that a commission was created has it, unless
-// its partner is deleted, and a sale that has one says so.
+// AuditOutcome: a sale has a commission exactly if its outcome is commission_created, unless its
+// partner is deleted.
 func (q *Queries) AuditOutcome(ctx context.Context, db DBTX, partners []string) ([]AuditOutcomeRow, error) {
 	rows, err := db.Query(ctx, auditOutcome, partners)
 	if err != nil {
@@ -1275,8 +1279,8 @@ type AuditPassedParams struct {
 	Whole     bool
 }
 
-// AuditPassed notes an audit that found nothing. One of what changed leaves the time
-// of the last whole one as it is.
+// AuditPassed records an audit without violations. An incremental one does not change the time of
+// the last full one.
 func (q *Queries) AuditPassed(ctx context.Context, db DBTX, arg AuditPassedParams) error {
 	_, err := db.Exec(ctx, auditPassed,
 		arg.AuditedAt,
@@ -1353,8 +1357,7 @@ type AuditReportDaysRow struct {
 	Message string
 }
 
-// AuditReportDays: a summed day that nothing has touched since is the sum of its
-// rows, link by link.
+// AuditReportDays: a summed and unmarked day is the sum of its rows, by link.
 func (q *Queries) AuditReportDays(ctx context.Context, db DBTX) ([]AuditReportDaysRow, error) {
 	rows, err := db.Query(ctx, auditReportDays)
 	if err != nil {
@@ -1411,8 +1414,8 @@ type AuditReportLevelsRow struct {
 	Message string
 }
 
-// AuditReportLevels: what a report counts of a day is the same at every level,
-// and a wider span is the sum of its halves.
+// AuditReportLevels: a day has the same sums at every level, and a wider span is the sum of its
+// halves.
 func (q *Queries) AuditReportLevels(ctx context.Context, db DBTX) ([]AuditReportLevelsRow, error) {
 	rows, err := db.Query(ctx, auditReportLevels)
 	if err != nil {
@@ -1462,7 +1465,7 @@ type AuditRowsRow struct {
 	N    int64
 }
 
-// AuditRows counts what the equations are computed over.
+// AuditRows counts the rows that the equations cover.
 func (q *Queries) AuditRows(ctx context.Context, db DBTX) ([]AuditRowsRow, error) {
 	rows, err := db.Query(ctx, auditRows)
 	if err != nil {
@@ -1496,9 +1499,8 @@ type AuditSnapshotRow struct {
 	AuditedAt clock.Time
 }
 
-// AuditSnapshot lets other connections see this moment, and is what the next audit
-// must look at: entries of the ledger behind after_id, and whatever a transaction
-// wrote that was not finished at horizon.
+// AuditSnapshot exports this snapshot for other connections, and returns the start of the next
+// audit: ledger entries behind after_id, and writes of transactions unfinished at horizon.
 func (q *Queries) AuditSnapshot(ctx context.Context, db DBTX) (AuditSnapshotRow, error) {
 	row := db.QueryRow(ctx, auditSnapshot)
 	var i AuditSnapshotRow

@@ -31,7 +31,8 @@ WITH present AS (
     SELECT r.since FROM (SELECT min(o.created_at) AS since FROM outbox o WHERE o.attempts > 0) r
     WHERE NOT EXISTS (SELECT FROM mails s WHERE s.sent_at > r.since)
 ), inbox AS (
-    SELECT e.due_at AS due FROM inbox_events e WHERE e.due_at IS NOT NULL ORDER BY e.org_id, e.due_at LIMIT $2::integer
+    SELECT e.due_at AS due FROM inbox_events e WHERE e.due_at IS NOT NULL
+    ORDER BY e.org_id, e.due_at LIMIT $2::integer
 ), marks AS (
     SELECT r.program_id, r.day FROM report_marks r LIMIT $2::integer
 ), refused AS (
@@ -47,7 +48,8 @@ SELECT (SELECT count(*) FROM line) AS deliveries,
     (SELECT coalesce(extract(epoch FROM max(p.at - f.since)), 0) FROM mail_since f, present p)::float8 AS mail_failing,
     (SELECT coalesce(extract(epoch FROM max(b.made_at)), 0) FROM backup_mark b)::float8 AS backup_at,
     (SELECT coalesce(extract(epoch FROM max(a.audited_at)), 0) FROM audit_mark a)::float8 AS audit_at,
-    (SELECT count(*) FROM webhook_endpoints w WHERE NOT w.enabled AND NOT starts_with(w.id, 'sample_')) AS endpoints_off,
+    (SELECT count(*) FROM webhook_endpoints w WHERE NOT w.enabled
+        AND NOT starts_with(w.id, 'sample_')) AS endpoints_off,
     (SELECT count(*) FROM outbox) AS mails,
     (SELECT coalesce(extract(epoch FROM max(p.at - o.due)), 0) FROM outbox o, present p
         WHERE o.due <= p.at)::float8 AS mails_due,
@@ -91,11 +93,11 @@ type BacklogRow struct {
 	ArchiveBehind    float64
 }
 
-// What waits in the database, for metrics and probes. Nothing is counted that could be long: a queue is read by the
-// index of what waits in it, up to a limit; the orders are those of the indexes.
-// Backlog counts what waits, each up to lim, and how many seconds that of it has been due which was due first.
-// An endpoint, or the mail server, fails as long as something waits to be tried again and nothing has gone well since
-// that was made. What belongs to a sample is never sent.
+// The queues in the database, for metrics and probes. Long queues are not counted: each is read by
+// the index of its waiting rows, up to a limit, in the order of the index.
+// Backlog counts the rows of each queue, up to lim, and the seconds since the first one was due. An
+// endpoint, or the mail server, counts as failing while something waits for a retry and nothing has
+// succeeded since that was created. Rows of a sample are never sent.
 func (q *Queries) Backlog(ctx context.Context, db DBTX, arg BacklogParams) (BacklogRow, error) {
 	row := db.QueryRow(ctx, backlog, arg.Now, arg.Lim)
 	var i BacklogRow
@@ -127,7 +129,7 @@ INSERT INTO backup_mark (made_at) VALUES ($1)
 ON CONFLICT (id) DO UPDATE SET made_at = greatest(backup_mark.made_at, excluded.made_at)
 `
 
-// BackupMade notes that a backup was made.
+// BackupMade records the time of a backup.
 func (q *Queries) BackupMade(ctx context.Context, db DBTX, madeAt clock.Time) error {
 	_, err := db.Exec(ctx, backupMade, madeAt)
 	return err
@@ -137,7 +139,7 @@ const organizationsUpTo = `-- name: OrganizationsUpTo :many
 SELECT o.created_at FROM organizations o ORDER BY o.created_at, o.id LIMIT $1
 `
 
-// OrganizationsUpTo tells when the first organizations were made, a few of them.
+// OrganizationsUpTo returns the creation times of the first few organizations.
 func (q *Queries) OrganizationsUpTo(ctx context.Context, db DBTX, lim int32) ([]clock.Time, error) {
 	rows, err := db.Query(ctx, organizationsUpTo, lim)
 	if err != nil {
@@ -168,7 +170,7 @@ type PayoutTotalsRow struct {
 	Total  int64
 }
 
-// PayoutTotals counts payouts by their status, as far as the totals of lists are folded.
+// PayoutTotals counts payouts by status from the folded tallies.
 func (q *Queries) PayoutTotals(ctx context.Context, db DBTX) ([]PayoutTotalsRow, error) {
 	rows, err := db.Query(ctx, payoutTotals)
 	if err != nil {
@@ -205,8 +207,7 @@ type WebhookEndpointsFailingParams struct {
 	Before    clock.Time
 }
 
-// WebhookEndpointsFailing counts the program's endpoints that have taken nothing since before a moment, and have been
-// tried.
+// WebhookEndpointsFailing counts the program's endpoints with attempts but no success since a time.
 func (q *Queries) WebhookEndpointsFailing(ctx context.Context, db DBTX, arg WebhookEndpointsFailingParams) (int64, error) {
 	row := db.QueryRow(ctx, webhookEndpointsFailing, arg.ProgramID, arg.OrgID, arg.Before)
 	var count int64

@@ -43,8 +43,8 @@ type CampaignAudienceRow struct {
 	Skipped int64
 }
 
-// CampaignAudience counts who matches the audience now, up to a limit, together
-// with whoever got the mail before, and who of the former has unsubscribed.
+// CampaignAudience counts, up to a limit, the partners that match the audience or got the mail
+// before, and those of the audience that have unsubscribed.
 func (q *Queries) CampaignAudience(ctx context.Context, db DBTX, arg CampaignAudienceParams) (CampaignAudienceRow, error) {
 	row := db.QueryRow(ctx, campaignAudience,
 		arg.CampaignID,
@@ -73,7 +73,7 @@ type CampaignCountedParams struct {
 	OrgID string
 }
 
-// CampaignCounted ends that, with the exact numbers.
+// CampaignCounted completes that, with the exact numbers.
 func (q *Queries) CampaignCounted(ctx context.Context, db DBTX, arg CampaignCountedParams) error {
 	_, err := db.Exec(ctx, campaignCounted, arg.ID, arg.OrgID)
 	return err
@@ -89,8 +89,8 @@ type CampaignDeleteParams struct {
 	OrgID string
 }
 
-// CampaignDelete removes a campaign with its recipients and what lies in the
-// outbox; what is being sent finds out that it is gone.
+// CampaignDelete removes a campaign with its recipients and its mails in the outbox; mails in
+// progress detect that it is deleted.
 func (q *Queries) CampaignDelete(ctx context.Context, db DBTX, arg CampaignDeleteParams) error {
 	_, err := db.Exec(ctx, campaignDelete, arg.ID, arg.OrgID)
 	return err
@@ -108,7 +108,7 @@ type CampaignFinishParams struct {
 	OrgID string
 }
 
-// CampaignFinish ends a campaign whose last mail is out.
+// CampaignFinish ends a campaign whose last mail was sent.
 func (q *Queries) CampaignFinish(ctx context.Context, db DBTX, arg CampaignFinishParams) (int64, error) {
 	result, err := db.Exec(ctx, campaignFinish, arg.Now, arg.ID, arg.OrgID)
 	if err != nil {
@@ -277,7 +277,7 @@ type CampaignMailParams struct {
 	OrgID      string
 }
 
-// CampaignMail puts mails into the outbox; it returns whose mail is new there.
+// CampaignMail queues mails, and returns the partners whose mail is new.
 func (q *Queries) CampaignMail(ctx context.Context, db DBTX, arg CampaignMailParams) ([]string, error) {
 	rows, err := db.Query(ctx, campaignMail,
 		arg.Now,
@@ -320,8 +320,8 @@ type CampaignMailedRow struct {
 	Fresh int64
 }
 
-// CampaignMailed counts the campaign's mails in the outbox, and those of them that
-// do not wait for another attempt.
+// CampaignMailed counts the campaign's mails in the outbox, and how many of them do not wait for a
+// retry.
 func (q *Queries) CampaignMailed(ctx context.Context, db DBTX, arg CampaignMailedParams) (CampaignMailedRow, error) {
 	row := db.QueryRow(ctx, campaignMailed, arg.CampaignID, arg.OrgID)
 	var i CampaignMailedRow
@@ -346,8 +346,8 @@ type CampaignNextRow struct {
 	Email     *string
 }
 
-// CampaignNext reads the next who wait; email is null for one who is gone or has
-// unsubscribed meanwhile.
+// CampaignNext reads the next waiting recipients; email is null for a deleted or unsubscribed
+// partner.
 func (q *Queries) CampaignNext(ctx context.Context, db DBTX, arg CampaignNextParams) ([]CampaignNextRow, error) {
 	rows, err := db.Query(ctx, campaignNext, arg.CampaignID, arg.OrgID, arg.Lim)
 	if err != nil {
@@ -399,7 +399,7 @@ type CampaignReachedParams struct {
 	OrgID         string
 }
 
-// CampaignReached notes how far the audience is written down.
+// CampaignReached records the progress of inserting the recipients.
 func (q *Queries) CampaignReached(ctx context.Context, db DBTX, arg CampaignReachedParams) error {
 	_, err := db.Exec(ctx, campaignReached, arg.AudienceAfter, arg.ID, arg.OrgID)
 	return err
@@ -418,7 +418,7 @@ type CampaignRecallParams struct {
 	OrgID      string
 }
 
-// CampaignRecall takes back what lies in the outbox and is not being sent.
+// CampaignRecall removes the campaign's mails from the outbox, except those in progress.
 func (q *Queries) CampaignRecall(ctx context.Context, db DBTX, arg CampaignRecallParams) error {
 	_, err := db.Exec(ctx, campaignRecall, arg.CampaignID, arg.OrgID)
 	return err
@@ -451,8 +451,8 @@ type CampaignRecipientsAddParams struct {
 	StartedAt  clock.Time
 }
 
-// CampaignRecipientsAdd writes down who of a batch matches the audience, and was
-// there when the campaign was started.
+// CampaignRecipientsAdd inserts the partners of a batch that match the audience and existed at the
+// start of the campaign.
 func (q *Queries) CampaignRecipientsAdd(ctx context.Context, db DBTX, arg CampaignRecipientsAddParams) error {
 	_, err := db.Exec(ctx, campaignRecipientsAdd,
 		arg.CampaignID,
@@ -483,8 +483,8 @@ type CampaignRecipientsForgetParams struct {
 	UptoID     *string
 }
 
-// CampaignRecipientsForget drops whoever of a batch has got nothing yet, before
-// its audience is read again.
+// CampaignRecipientsForget drops the recipients of a batch without a mail, before its audience is
+// read again.
 func (q *Queries) CampaignRecipientsForget(ctx context.Context, db DBTX, arg CampaignRecipientsForgetParams) error {
 	_, err := db.Exec(ctx, campaignRecipientsForget,
 		arg.CampaignID,
@@ -513,7 +513,7 @@ type CampaignRecipientsMarkParams struct {
 	Batch      []string
 }
 
-// CampaignRecipientsMark marks a batch: who is mailed, and all others as skipped.
+// CampaignRecipientsMark marks a batch as mailed or skipped.
 func (q *Queries) CampaignRecipientsMark(ctx context.Context, db DBTX, arg CampaignRecipientsMarkParams) error {
 	_, err := db.Exec(ctx, campaignRecipientsMark,
 		arg.CampaignID,
@@ -535,8 +535,7 @@ type CampaignTakeParams struct {
 	Status CampaignStatus
 }
 
-// CampaignTake locks a campaign for a job; one that is at work elsewhere is passed
-// over.
+// CampaignTake locks a campaign for a job, and skips locked ones.
 func (q *Queries) CampaignTake(ctx context.Context, db DBTX, arg CampaignTakeParams) (Campaign, error) {
 	row := db.QueryRow(ctx, campaignTake, arg.ID, arg.OrgID, arg.Status)
 	var i Campaign
@@ -578,7 +577,7 @@ type CampaignUnopenedParams struct {
 	PartnerID  string
 }
 
-// CampaignUnopened locks the campaign of a mail that was not opened before.
+// CampaignUnopened locks the campaign of an unopened mail.
 func (q *Queries) CampaignUnopened(ctx context.Context, db DBTX, arg CampaignUnopenedParams) (string, error) {
 	row := db.QueryRow(ctx, campaignUnopened, arg.CampaignID, arg.PartnerID)
 	var id string

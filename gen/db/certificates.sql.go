@@ -16,7 +16,7 @@ const certificate = `-- name: Certificate :one
 SELECT c.content FROM certificates c WHERE c.name = $1
 `
 
-// What servers need to get certificates of their own, sealed.
+// The data that servers need to obtain certificates, sealed.
 func (q *Queries) Certificate(ctx context.Context, db DBTX, name string) ([]byte, error) {
 	row := db.QueryRow(ctx, certificate, name)
 	var content []byte

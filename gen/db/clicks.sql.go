@@ -89,7 +89,8 @@ func (q *Queries) ClickInsert(ctx context.Context, db DBTX, arg ClickInsertParam
 
 const clickTotal = `-- name: ClickTotal :one
 WITH covered AS MATERIALIZED (
-    SELECT c.span, c.start, c.from_at, c.to_at FROM report_covered c WHERE c.program_id = $1 AND c.org_id = $2
+    SELECT c.span, c.start, c.from_at, c.to_at FROM report_covered c WHERE c.program_id = $1
+        AND c.org_id = $2
 ), gaps AS MATERIALIZED (
     SELECT coalesce(lag(c.to_at) OVER (ORDER BY c.from_at), '-infinity') AS after, c.from_at AS before FROM covered c
     UNION ALL
@@ -114,8 +115,10 @@ WITH covered AS MATERIALIZED (
 SELECT (coalesce(sum(p.n), 0) - coalesce((SELECT sum(t.total) FROM tally_sums t
     WHERE t.program_id = $1 AND t.org_id = $2 AND t.list = 'forgotten_clicks'
       AND t.owner_id = coalesce($3::text, $4::text, '')
-      AND ($3::text IS NULL OR $4::text IS NULL OR $4::text = (
-        SELECT l.partner_id FROM links l WHERE l.id = $3::text AND l.org_id = $2))), 0))::bigint AS total
+      AND ($3::text IS NULL OR $4::text IS NULL
+          OR $4::text = (
+        SELECT l.partner_id FROM links l WHERE l.id = $3::text
+            AND l.org_id = $2))), 0))::bigint AS total
 FROM parts p
 WHERE EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
 `
@@ -127,10 +130,9 @@ type ClickTotalParams struct {
 	PartnerID *string
 }
 
-// ClickTotal adds what reports have summed to a count of the rest, so that it
-// does not take longer while clicks gather: months and days that nothing has
-// touched since, and the rows of the gaps between them, less those that are gone.
-// It is of one snapshot, and exact as reports are.
+// ClickTotal adds the sums of reports to a count of the rest, so that its time does not grow with
+// the clicks: the sums of unmarked months and days, and the rows of the gaps between them, less
+// deleted ones. It uses one snapshot, and is as exact as reports.
 func (q *Queries) ClickTotal(ctx context.Context, db DBTX, arg ClickTotalParams) (int64, error) {
 	row := db.QueryRow(ctx, clickTotal,
 		arg.ProgramID,

@@ -198,7 +198,7 @@ type CommissionLockParams struct {
 	OrgID string
 }
 
-// CommissionLock reads the row for a change; nobody else changes it until the commit.
+// CommissionLock reads the row for a change and locks it until the commit.
 func (q *Queries) CommissionLock(ctx context.Context, db DBTX, arg CommissionLockParams) (Commission, error) {
 	row := db.QueryRow(ctx, commissionLock, arg.ID, arg.OrgID)
 	var i Commission
@@ -236,7 +236,8 @@ func (q *Queries) CommissionLock(ctx context.Context, db DBTX, arg CommissionLoc
 }
 
 const commissionReasons = `-- name: CommissionReasons :many
-SELECT k.id, k.kind, k.sale_id, (k.metadata ->> 'restores' IS NOT NULL OR k.metadata ->> 'commission_id' IS NOT NULL)::boolean
+SELECT k.id, k.kind, k.sale_id, (k.metadata ->> 'restores' IS NOT NULL
+    OR k.metadata ->> 'commission_id' IS NOT NULL)::boolean
     AS follows, k.revenue_minor, k.rate_type, k.rate_value, k.shrunk_minor, k.currency, k.flow_branch_id,
     s.currency AS sale_currency, f.name AS flow_name, f.branches, c.id AS customer_id,
     coalesce(c.tracked_by, '')::text AS tracked_by, c.lead_at,
@@ -247,7 +248,8 @@ JOIN programs g ON g.id = k.program_id
 LEFT JOIN sales s ON s.id = k.sale_id
 LEFT JOIN flows f ON f.id = k.flow_id AND f.org_id = $1
 LEFT JOIN customer_merges m ON m.id = k.customer_id AND m.org_id = $1
-LEFT JOIN customers c ON c.id = coalesce(m.customer_id, k.customer_id) AND c.partner_id = k.partner_id AND c.org_id = $1
+LEFT JOIN customers c ON c.id = coalesce(m.customer_id, k.customer_id) AND c.partner_id = k.partner_id
+    AND c.org_id = $1
 LEFT JOIN links l ON l.id = c.link_id
 LEFT JOIN coupons u ON u.id = c.coupon_id
 LEFT JOIN clicks v ON v.id = c.click_id
@@ -294,7 +296,7 @@ type CommissionReasonsRow struct {
 
 // CommissionReasons reads the reasons of commissions for their explanation, with the last
 // correction of each. Columns of deleted rows are NULL; a correction whose entry of the audit
-// log was dropped has no reason and no corrector.
+// log was deleted has no reason and no corrector.
 func (q *Queries) CommissionReasons(ctx context.Context, db DBTX, arg CommissionReasonsParams) ([]CommissionReasonsRow, error) {
 	rows, err := db.Query(ctx, commissionReasons, arg.OrgID, arg.Ids)
 	if err != nil {
@@ -343,7 +345,8 @@ func (q *Queries) CommissionReasons(ctx context.Context, db DBTX, arg Commission
 
 const commissionRedecide = `-- name: CommissionRedecide :exec
 UPDATE commissions SET amount_minor = $1, shrunk_minor = $2, refunded_before_minor = 0,
-    revenue_minor = $3, rate_type = $4, rate_value = $5, flow_id = $6, flow_branch_id = $7, updated_at = $8
+    revenue_minor = $3, rate_type = $4, rate_value = $5, flow_id = $6,
+    flow_branch_id = $7, updated_at = $8
 WHERE id = $9 AND org_id = $10 AND status IN ('pending', 'approved', 'due') AND payout_id IS NULL
 `
 
@@ -426,8 +429,8 @@ type CommissionShrinkParams struct {
 	OrgID        string
 }
 
-// CommissionShrink takes a part off an unpaid commission. Its request may have begun
-// before the one that last changed the row, which stays changed at the later time.
+// CommissionShrink reduces an unpaid commission. updated_at never goes back, even if this request
+// began before the last change.
 func (q *Queries) CommissionShrink(ctx context.Context, db DBTX, arg CommissionShrinkParams) error {
 	_, err := db.Exec(ctx, commissionShrink,
 		arg.PartMinor,
@@ -518,8 +521,8 @@ type CommissionsOpenRow struct {
 	AmountMinor int64
 }
 
-// CommissionsOpen sums what a partner has earned and was not paid, by currency and
-// by whether it can be rejected (commission.rejectable, and payout.Lower).
+// CommissionsOpen sums a partner's unpaid commissions by currency and by whether they can be
+// rejected (commission.rejectable, and payout.Lower).
 func (q *Queries) CommissionsOpen(ctx context.Context, db DBTX, arg CommissionsOpenParams) ([]CommissionsOpenRow, error) {
 	rows, err := db.Query(ctx, commissionsOpen, arg.ProgramID, arg.OrgID, arg.PartnerID)
 	if err != nil {
@@ -561,7 +564,7 @@ type CommissionsOpenLockParams struct {
 	Lim       int32
 }
 
-// CommissionsOpenLock locks the oldest of those that can be rejected.
+// CommissionsOpenLock locks the oldest rejectable commissions.
 func (q *Queries) CommissionsOpenLock(ctx context.Context, db DBTX, arg CommissionsOpenLockParams) ([]Commission, error) {
 	rows, err := db.Query(ctx, commissionsOpenLock,
 		arg.ProgramID,
@@ -654,8 +657,8 @@ type CommissionsToApproveParams struct {
 	Lim int32
 }
 
-// CommissionsToApprove takes the next commissions that approve themselves; one
-// whose holding period has run already is due at once.
+// CommissionsToApprove locks the next commissions with automatic approval; one whose holding period
+// has ended is due at once.
 func (q *Queries) CommissionsToApprove(ctx context.Context, db DBTX, arg CommissionsToApproveParams) ([]Commission, error) {
 	rows, err := db.Query(ctx, commissionsToApprove, arg.Now, arg.Lim)
 	if err != nil {
@@ -717,8 +720,8 @@ type CommissionsToMatureParams struct {
 	Lim int32
 }
 
-// CommissionsToMature takes the next commissions whose holding period has
-// run; other replicas skip what this one has locked.
+// CommissionsToMature locks the next commissions whose holding period has ended; other replicas
+// skip them.
 func (q *Queries) CommissionsToMature(ctx context.Context, db DBTX, arg CommissionsToMatureParams) ([]Commission, error) {
 	rows, err := db.Query(ctx, commissionsToMature, arg.Now, arg.Lim)
 	if err != nil {

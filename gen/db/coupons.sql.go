@@ -21,7 +21,7 @@ type CouponByCodeParams struct {
 	Code      string
 }
 
-// CouponByCode ignores case, as the index does that makes codes unique.
+// CouponByCode ignores case, like the unique index.
 func (q *Queries) CouponByCode(ctx context.Context, db DBTX, arg CouponByCodeParams) (Coupon, error) {
 	row := db.QueryRow(ctx, couponByCode, arg.ProgramID, arg.OrgID, arg.Code)
 	var i Coupon
@@ -108,7 +108,7 @@ type CouponInsertParams struct {
 	ActiveAsOf       *clock.Time
 }
 
-// CouponInsert adds no row where the code is taken, whatever its case.
+// CouponInsert adds no row if the code is taken, ignoring case.
 func (q *Queries) CouponInsert(ctx context.Context, db DBTX, arg CouponInsertParams) (int64, error) {
 	result, err := db.Exec(ctx, couponInsert,
 		arg.ID,
@@ -139,7 +139,7 @@ type CouponLockParams struct {
 	OrgID string
 }
 
-// CouponLock reads the row for a change; nobody else changes it until the commit.
+// CouponLock reads the row for a change and locks it until the commit.
 func (q *Queries) CouponLock(ctx context.Context, db DBTX, arg CouponLockParams) (Coupon, error) {
 	row := db.QueryRow(ctx, couponLock, arg.ID, arg.OrgID)
 	var i Coupon
@@ -175,7 +175,7 @@ type CouponSetActiveParams struct {
 	OrgID            string
 }
 
-// CouponSetActive writes what the processor says of a code.
+// CouponSetActive sets the state of a code from the processor.
 func (q *Queries) CouponSetActive(ctx context.Context, db DBTX, arg CouponSetActiveParams) error {
 	_, err := db.Exec(ctx, couponSetActive,
 		arg.Active,
@@ -204,7 +204,7 @@ type CouponUpdateParams struct {
 	OrgID            string
 }
 
-// CouponUpdate leaves the code, which is the processor's.
+// CouponUpdate does not change the code, which belongs to the processor.
 func (q *Queries) CouponUpdate(ctx context.Context, db DBTX, arg CouponUpdateParams) error {
 	_, err := db.Exec(ctx, couponUpdate,
 		arg.ExternalID,
@@ -229,7 +229,7 @@ type CouponsOfPartnerParams struct {
 	PartnerID *string
 }
 
-// CouponsOfPartner counts those that are on.
+// CouponsOfPartner counts a partner's active coupons.
 func (q *Queries) CouponsOfPartner(ctx context.Context, db DBTX, arg CouponsOfPartnerParams) (int64, error) {
 	row := db.QueryRow(ctx, couponsOfPartner, arg.ProgramID, arg.OrgID, arg.PartnerID)
 	var count int64
@@ -250,7 +250,7 @@ type CouponsStopParams struct {
 	PartnerID *string
 }
 
-// CouponsStop turns a partner's coupons off. What a processor says later counts.
+// CouponsStop deactivates a partner's coupons. A later event of the processor overrides it.
 func (q *Queries) CouponsStop(ctx context.Context, db DBTX, arg CouponsStopParams) ([]Coupon, error) {
 	rows, err := db.Query(ctx, couponsStop,
 		arg.Now,

@@ -31,8 +31,8 @@ type CommissionsOfCustomerMoveParams struct {
 	ProgramID string
 }
 
-// CommissionsOfCustomerMove gives the commissions of a customer to another, but for paid
-// ones and a second one of a sign-up.
+// CommissionsOfCustomerMove moves the commissions of a customer to another, except paid ones and a
+// second one of a sign-up.
 func (q *Queries) CommissionsOfCustomerMove(ctx context.Context, db DBTX, arg CommissionsOfCustomerMoveParams) error {
 	_, err := db.Exec(ctx, commissionsOfCustomerMove,
 		arg.ToID,
@@ -278,7 +278,7 @@ type CustomerLockParams struct {
 	OrgID string
 }
 
-// CustomerLock reads the row for a change; nobody else changes it until the commit.
+// CustomerLock reads the row for a change and locks it until the commit.
 func (q *Queries) CustomerLock(ctx context.Context, db DBTX, arg CustomerLockParams) (Customer, error) {
 	row := db.QueryRow(ctx, customerLock, arg.ID, arg.OrgID)
 	var i Customer
@@ -319,7 +319,7 @@ type CustomerMergedIntoParams struct {
 	OrgID string
 }
 
-// CustomerMergedInto finds the customer that answers for a merged one.
+// CustomerMergedInto finds the customer that a merged one was merged into.
 func (q *Queries) CustomerMergedInto(ctx context.Context, db DBTX, arg CustomerMergedIntoParams) (string, error) {
 	row := db.QueryRow(ctx, customerMergedInto, arg.ID, arg.OrgID)
 	var customer_id string
@@ -421,7 +421,8 @@ func (q *Queries) CustomerSame(ctx context.Context, db DBTX, arg CustomerSamePar
 const customerSignupCommissions = `-- name: CustomerSignupCommissions :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.customer_id IN (
     SELECT unnest($1::text[])
-    UNION ALL SELECT m.id FROM customer_merges m WHERE m.customer_id = ANY ($1::text[]) AND m.org_id = $2)
+    UNION ALL SELECT m.id FROM customer_merges m WHERE m.customer_id = ANY ($1::text[])
+        AND m.org_id = $2)
 AND t.program_id = $3 AND t.org_id = $2
 AND t.kind = 'referral' AND t.sale_id IS NULL ORDER BY t.created_at, t.id FOR NO KEY UPDATE OF t
 `
@@ -493,7 +494,7 @@ type CustomerSurvivorParams struct {
 	OrgID string
 }
 
-// CustomerSurvivor reads the customer that answers for a merged one.
+// CustomerSurvivor reads the customer that a merged one was merged into.
 func (q *Queries) CustomerSurvivor(ctx context.Context, db DBTX, arg CustomerSurvivorParams) (Customer, error) {
 	row := db.QueryRow(ctx, customerSurvivor, arg.ID, arg.OrgID)
 	var i Customer
@@ -600,7 +601,7 @@ type DuplicateAddParams struct {
 	ProgramID  string
 }
 
-// DuplicateAdd notes a pair that shares a value, from the view of either.
+// DuplicateAdd records a pair that shares a value, once for each of the two.
 func (q *Queries) DuplicateAdd(ctx context.Context, db DBTX, arg DuplicateAddParams) error {
 	_, err := db.Exec(ctx, duplicateAdd,
 		arg.CustomerID,
@@ -651,7 +652,8 @@ func (q *Queries) Duplicates(ctx context.Context, db DBTX, arg DuplicatesParams)
 }
 
 const duplicatesClear = `-- name: DuplicatesClear :exec
-DELETE FROM customer_duplicates t WHERE t.org_id = $1 AND (t.customer_id = $2 OR t.other_id = $2)
+DELETE FROM customer_duplicates t WHERE t.org_id = $1
+    AND (t.customer_id = $2 OR t.other_id = $2)
 `
 
 type DuplicatesClearParams struct {
@@ -659,7 +661,7 @@ type DuplicatesClearParams struct {
 	CustomerID string
 }
 
-// DuplicatesClear forgets the pairs of a customer, whose values have changed.
+// DuplicatesClear deletes the pairs of a customer whose values have changed.
 func (q *Queries) DuplicatesClear(ctx context.Context, db DBTX, arg DuplicatesClearParams) error {
 	_, err := db.Exec(ctx, duplicatesClear, arg.OrgID, arg.CustomerID)
 	return err
@@ -788,8 +790,8 @@ type LeadKnownParams struct {
 	Identifier *string
 }
 
-// LeadKnown reports whether a browser's lead is a customer of the program already, by its
-// e-mail address or its identifier, whichever visit brought them.
+// LeadKnown reports whether a browser's lead is already a customer of the program, by its e-mail
+// address or its identifier, from any visit.
 func (q *Queries) LeadKnown(ctx context.Context, db DBTX, arg LeadKnownParams) (bool, error) {
 	row := db.QueryRow(ctx, leadKnown,
 		arg.ProgramID,
@@ -836,7 +838,7 @@ type MergesMoveParams struct {
 	OrgID  string
 }
 
-// MergesMove has customers that were merged into a customer answer for another.
+// MergesMove redirects the merges into a customer to another.
 func (q *Queries) MergesMove(ctx context.Context, db DBTX, arg MergesMoveParams) error {
 	_, err := db.Exec(ctx, mergesMove, arg.ToID, arg.FromID, arg.OrgID)
 	return err
@@ -856,7 +858,7 @@ type RiskFlagsMoveParams struct {
 	FromID    *string
 }
 
-// RiskFlagsMove gives the flags of a customer to another, unless that has the same one open.
+// RiskFlagsMove moves the flags of a customer to another, unless that has the same flag open.
 func (q *Queries) RiskFlagsMove(ctx context.Context, db DBTX, arg RiskFlagsMoveParams) error {
 	_, err := db.Exec(ctx, riskFlagsMove,
 		arg.ToID,

@@ -78,7 +78,7 @@ type AuditInsertManyParams struct {
 	CreatedAt clock.Time
 }
 
-// AuditInsertMany writes the same of many targets; befores are JSON.
+// AuditInsertMany writes the same entry for many targets; befores are JSON.
 func (q *Queries) AuditInsertMany(ctx context.Context, db DBTX, arg AuditInsertManyParams) error {
 	_, err := db.Exec(ctx, auditInsertMany,
 		arg.Ids,
@@ -125,8 +125,8 @@ type AuditLogEntryGetParams struct {
 	OrgID string
 }
 
-// AuditLogEntryGet reads an entry of a program; those about the console's people bear
-// the organization's id in its place, and no list of the API has them.
+// AuditLogEntryGet reads an entry of a program. Entries about console users have the organization's
+// id instead, and are in no list of the API.
 func (q *Queries) AuditLogEntryGet(ctx context.Context, db DBTX, arg AuditLogEntryGetParams) (AuditLogEntry, error) {
 	row := db.QueryRow(ctx, auditLogEntryGet, arg.ID, arg.OrgID)
 	var i AuditLogEntry
@@ -185,8 +185,7 @@ const eventsDrawn = `-- name: EventsDrawn :one
 SELECT coalesce(pg_sequence_last_value('events_seq_seq'), 0)::bigint AS drawn
 `
 
-// EventsDrawn is the last number that an event, or what EventsInsert locks, has
-// drawn.
+// EventsDrawn is the last number drawn by an event or a lock of EventsInsert.
 func (q *Queries) EventsDrawn(ctx context.Context, db DBTX) (int64, error) {
 	row := db.QueryRow(ctx, eventsDrawn)
 	var drawn int64
@@ -206,10 +205,9 @@ type EventsHeldRow struct {
 	Number int32
 }
 
-// EventsHeld lists the locks of transactions that have written events and have not
-// ended: the class of their program, and the number below their first event, of
-// which a lock keeps 32 bits. Locks on one number (objsubid 1) are for other things;
-// those on two are for this alone.
+// EventsHeld lists the locks of running transactions with events: the class of their program, and
+// 32 bits of the number below their first event. Only these locks have two keys (objsubid 2); other
+// locks have one (objsubid 1).
 func (q *Queries) EventsHeld(ctx context.Context, db DBTX) ([]EventsHeldRow, error) {
 	rows, err := db.Query(ctx, eventsHeld)
 	if err != nil {
@@ -274,23 +272,20 @@ type EventsInsertParams struct {
 }
 
 // Events are written in the transaction of the change that they report.
-// EventsInsert writes the events of a transaction in their order, and a delivery
-// for each endpoint that takes them at this moment, due at once by every clock.
-// partner_types are those of the events' types that partners may receive. Every
-// parameter is an array that is unnested, so that requests which share a
-// transaction share the statement (package pgtx).
+// EventsInsert writes the events of a transaction in their order, and a delivery, due at once, for
+// each endpoint that currently receives them. partner_types are the event types that partners may
+// receive. Every parameter is an unnested array, so that requests in a shared transaction share the
+// statement (package pgtx).
 //
-// The order of events is that of seq, which is drawn after everything that the
-// transaction has waited for, so that it follows cause and effect. Before its
-// events draw theirs, a transaction draws a number and keeps a lock on it, in the
-// class of their program, until it ends; no two locks are the same, and nobody
-// waits. A reader takes the last number that was drawn (EventsDrawn), then the
-// locks (EventsHeld), then, in a later snapshot, the events up to that number and
-// below each program's lowest lock. Whoever drew one of these had its lock before
-// the reader looked for locks: either it still did, and its events are not below
-// it, or it had ended, and a later snapshot sees what it wrote. So nothing appears
-// any more before what was read. A transaction with more than 16 programs has one
-// lock in class 0, which is every program's, to be modest with the lock table.
+// Events are ordered by seq, which is drawn after all waits of the transaction, so that it follows
+// cause and effect. Before drawing the numbers of its events, a transaction draws a number and
+// holds a lock on it, in the class of their program, until it ends; all locks differ, so none
+// waits. A reader reads the last drawn number (EventsDrawn), then the locks (EventsHeld), and then,
+// in a later snapshot, the events up to that number and below each program's lowest lock. A writer
+// of these numbers held its lock before the reader read the locks. If it still did, its events are
+// not below the lock; if it had ended, the later snapshot contains its events. So no event can
+// appear later before the ones that were read. A transaction with more than 16 programs takes one
+// lock in class 0, which covers all programs, to use less of the lock table.
 func (q *Queries) EventsInsert(ctx context.Context, db DBTX, arg EventsInsertParams) error {
 	_, err := db.Exec(ctx, eventsInsert,
 		arg.ProgramIds,
@@ -387,8 +382,8 @@ type RiskFlagOpenParams struct {
 	CreatedAt  clock.Time
 }
 
-// RiskFlagOpen opens nothing where the same flag is open, or was closed after
-// created_at: whoever closed it saw what this one would report.
+// RiskFlagOpen does nothing if the same flag is open, or was closed after created_at: its reviewer
+// has seen the same facts.
 func (q *Queries) RiskFlagOpen(ctx context.Context, db DBTX, arg RiskFlagOpenParams) (int64, error) {
 	result, err := db.Exec(ctx, riskFlagOpen,
 		arg.ID,

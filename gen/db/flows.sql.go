@@ -81,8 +81,8 @@ type FlowCountsRow struct {
 	ActiveBytes int64
 }
 
-// FlowCounts is asked under the program's lock, so that a quota is exact. It
-// counts the other flows beside one that is written.
+// FlowCounts runs under the program's lock, so that a quota is exact. It does not count the flow
+// that is being written.
 func (q *Queries) FlowCounts(ctx context.Context, db DBTX, arg FlowCountsParams) (FlowCountsRow, error) {
 	row := db.QueryRow(ctx, flowCounts, arg.ProgramID, arg.OrgID, arg.ID)
 	var i FlowCountsRow
@@ -302,7 +302,7 @@ type FlowsActiveParams struct {
 	Trigger   FlowTrigger
 }
 
-// FlowsActive lists the active flows of a program for a trigger, whole.
+// FlowsActive lists the active flows of a program for a trigger, with branches.
 func (q *Queries) FlowsActive(ctx context.Context, db DBTX, arg FlowsActiveParams) ([]Flow, error) {
 	rows, err := db.Query(ctx, flowsActive, arg.ProgramID, arg.OrgID, arg.Trigger)
 	if err != nil {
@@ -384,10 +384,9 @@ type FlowsAskedRow struct {
 	Branches          []byte
 }
 
-// FlowsAsked lists the active flows of a trigger whose scope fits a partner,
-// or a customer's partner, in the order in which they are asked. Branches come
-// only with the digests that are wanted: a server keeps what it has parsed. One
-// row is one whole version of a flow.
+// FlowsAsked lists the active flows of a trigger whose scope includes a partner, or a customer's
+// partner, in the order of evaluation. It returns branches only for the requested digests, because
+// servers cache parsed branches. A row is one complete version of a flow.
 func (q *Queries) FlowsAsked(ctx context.Context, db DBTX, arg FlowsAskedParams) ([]FlowsAskedRow, error) {
 	rows, err := db.Query(ctx, flowsAsked,
 		arg.Wanted,

@@ -32,8 +32,8 @@ type GroupAddParams struct {
 	UpdatedAt   clock.Time
 }
 
-// GroupAdd adds a group whose name and slug were free a moment ago; where
-// another has taken one since, the index makes the whole work run again.
+// GroupAdd adds a group after a check that its name and slug are free; if another request has taken
+// one since, the index makes the work run again.
 func (q *Queries) GroupAdd(ctx context.Context, db DBTX, arg GroupAddParams) error {
 	_, err := db.Exec(ctx, groupAdd,
 		arg.ID,
@@ -102,7 +102,7 @@ type GroupByNameParams struct {
 	Name      string
 }
 
-// GroupByName ignores case, as the index does that makes names unique.
+// GroupByName ignores case, like the unique index.
 func (q *Queries) GroupByName(ctx context.Context, db DBTX, arg GroupByNameParams) (Group, error) {
 	row := db.QueryRow(ctx, groupByName, arg.ProgramID, arg.OrgID, arg.Name)
 	var i Group
@@ -180,7 +180,7 @@ type GroupDeleteFlowsRow struct {
 	Name string
 }
 
-// GroupDeleteFlows takes flows for the group, and those that move partners into it.
+// GroupDeleteFlows deletes the flows of the group, and flows that move partners into it.
 func (q *Queries) GroupDeleteFlows(ctx context.Context, db DBTX, arg GroupDeleteFlowsParams) ([]GroupDeleteFlowsRow, error) {
 	rows, err := db.Query(ctx, groupDeleteFlows, arg.ProgramID, arg.OrgID, arg.GroupID)
 	if err != nil {
@@ -285,7 +285,7 @@ type GroupLeavePartnersParams struct {
 	GroupID   *string
 }
 
-// What refers to a group lets go of it before it is deleted (decisions, 51).
+// References to a group are removed before it is deleted (decisions, 51).
 func (q *Queries) GroupLeavePartners(ctx context.Context, db DBTX, arg GroupLeavePartnersParams) error {
 	_, err := db.Exec(ctx, groupLeavePartners,
 		arg.UpdatedAt,
@@ -305,7 +305,7 @@ type GroupLockParams struct {
 	OrgID string
 }
 
-// GroupLock reads the row for a change; nobody else changes it until the commit.
+// GroupLock reads the row for a change and locks it until the commit.
 func (q *Queries) GroupLock(ctx context.Context, db DBTX, arg GroupLockParams) (Group, error) {
 	row := db.QueryRow(ctx, groupLock, arg.ID, arg.OrgID)
 	var i Group

@@ -45,10 +45,10 @@ type IdempotencyLockParams struct {
 	Key   string
 }
 
-// The record of an Idempotency-Key is written in the transaction of its work. Work
-// during which none is open commits a claim before it: a record with the status 102.
-// IdempotencyLock is a statement of its own: the row must be read after the
-// lock is taken, in a later snapshot.
+// The record of an Idempotency-Key is written in the transaction of its work. Work without an open
+// transaction first commits a claim: a record with the status 102.
+// IdempotencyLock is a separate statement, because the row must be read after the lock is taken, in
+// a later snapshot.
 func (q *Queries) IdempotencyLock(ctx context.Context, db DBTX, arg IdempotencyLockParams) (bool, error) {
 	row := db.QueryRow(ctx, idempotencyLock, arg.OrgID, arg.Key)
 	var pg_try_advisory_xact_lock bool
@@ -115,7 +115,7 @@ type IdempotencyReleaseParams struct {
 	Key   string
 }
 
-// IdempotencyRelease gives up a claim that no answer follows.
+// IdempotencyRelease deletes a claim without an answer.
 func (q *Queries) IdempotencyRelease(ctx context.Context, db DBTX, arg IdempotencyReleaseParams) error {
 	_, err := db.Exec(ctx, idempotencyRelease, arg.OrgID, arg.Key)
 	return err

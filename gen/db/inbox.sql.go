@@ -25,8 +25,7 @@ type AliasesAddParams struct {
 	Aliases          []string
 }
 
-// AliasesAdd notes the other ids of a payment; the first charge that an id was told
-// for keeps it.
+// AliasesAdd records the other ids of a payment; an id keeps its first charge.
 func (q *Queries) AliasesAdd(ctx context.Context, db DBTX, arg AliasesAddParams) error {
 	_, err := db.Exec(ctx, aliasesAdd,
 		arg.OrgID,
@@ -99,8 +98,8 @@ type ConnectionToldParams struct {
 	StaleBefore *clock.Time
 }
 
-// ConnectionTold notes that an event came, to the second, so that a busy connection
-// does not wait for its own row.
+// ConnectionTold records the time of the last event, to the second, so that a busy connection does
+// not contend for its row.
 func (q *Queries) ConnectionTold(ctx context.Context, db DBTX, arg ConnectionToldParams) error {
 	_, err := db.Exec(ctx, connectionTold,
 		arg.Now,
@@ -122,7 +121,7 @@ type CouponByExternalIDsParams struct {
 	ExternalIds []string
 }
 
-// CouponByExternalIDs finds what a processor's discounts are registered as.
+// CouponByExternalIDs finds the coupons of a processor's discounts.
 func (q *Queries) CouponByExternalIDs(ctx context.Context, db DBTX, arg CouponByExternalIDsParams) ([]Coupon, error) {
 	rows, err := db.Query(ctx, couponByExternalIDs, arg.ProgramID, arg.OrgID, arg.ExternalIds)
 	if err != nil {
@@ -170,7 +169,7 @@ type CouponsOfParams struct {
 	ExternalID string
 }
 
-// CouponsOf finds a discount of the processor under its own id, and the codes that take theirs from it.
+// CouponsOf finds a discount of the processor by its id, and the codes that belong to it.
 func (q *Queries) CouponsOf(ctx context.Context, db DBTX, arg CouponsOfParams) ([]Coupon, error) {
 	rows, err := db.Query(ctx, couponsOf, arg.ProgramID, arg.OrgID, arg.ExternalID)
 	if err != nil {
@@ -288,7 +287,7 @@ type CustomerSubscribedParams struct {
 	OrgID                  string
 }
 
-// CustomerSubscribed notes the subscription that a customer pays for.
+// CustomerSubscribed records the subscription that a customer pays for.
 func (q *Queries) CustomerSubscribed(ctx context.Context, db DBTX, arg CustomerSubscribedParams) error {
 	_, err := db.Exec(ctx, customerSubscribed,
 		arg.ExternalSubscriptionID,
@@ -317,7 +316,7 @@ type CustomerUnboundParams struct {
 }
 
 // CustomerUnbound finds a customer without an id at a processor by its e-mail, created
-// since a time, or by its referral. Two rows mean that neither can be told.
+// since a time, or by its referral. Two rows mean that the match is ambiguous.
 func (q *Queries) CustomerUnbound(ctx context.Context, db DBTX, arg CustomerUnboundParams) ([]Customer, error) {
 	rows, err := db.Query(ctx, customerUnbound,
 		arg.ProgramID,
@@ -408,9 +407,9 @@ type InboxClaimRow struct {
 	Asks              bool
 }
 
-// InboxClaim takes some of what is due, of one organization after the other, beginning
-// with the one after @after and without those that are @held. What is not worked by until
-// is anybody's again. asks is whether the processor can be asked for what an event lacks.
+// InboxClaim leases some due events, organization by organization, beginning after @after and
+// without those in @held. The lease ends at until. asks reports whether the processor can be asked
+// for missing data of an event.
 func (q *Queries) InboxClaim(ctx context.Context, db DBTX, arg InboxClaimParams) ([]InboxClaimRow, error) {
 	rows, err := db.Query(ctx, inboxClaim,
 		arg.Until,
@@ -463,7 +462,7 @@ type InboxFailParams struct {
 	Attempts    int64
 }
 
-// InboxFail is the outcome of work that came to no end, if nobody else has begun anew.
+// InboxFail records failed work, unless another worker has claimed the event since.
 func (q *Queries) InboxFail(ctx context.Context, db DBTX, arg InboxFailParams) (int64, error) {
 	result, err := db.Exec(ctx, inboxFail,
 		arg.Status,
@@ -531,7 +530,7 @@ type InboxGiveBackParams struct {
 	Attempts int64
 }
 
-// InboxGiveBack undoes the taking of an event that was not begun, if nobody else has taken it since.
+// InboxGiveBack releases an event that was not started, unless another worker has claimed it since.
 func (q *Queries) InboxGiveBack(ctx context.Context, db DBTX, arg InboxGiveBackParams) error {
 	_, err := db.Exec(ctx, inboxGiveBack,
 		arg.Now,
@@ -577,7 +576,7 @@ type InboxInsertParams struct {
 	CreatedAt       clock.Time
 }
 
-// What payment processors sent, and what became of it.
+// The events of payment processors, and their outcomes.
 // InboxInsert stores an event once: another delivery of it changes nothing.
 func (q *Queries) InboxInsert(ctx context.Context, db DBTX, arg InboxInsertParams) (int64, error) {
 	result, err := db.Exec(ctx, inboxInsert,
@@ -620,7 +619,7 @@ type InboxLockParams struct {
 	Attempts int64
 }
 
-// InboxLock reads a claimed event; no row where somebody else has taken it since.
+// InboxLock reads a claimed event; it returns no row if another worker has claimed it since.
 func (q *Queries) InboxLock(ctx context.Context, db DBTX, arg InboxLockParams) (InboxEvent, error) {
 	row := db.QueryRow(ctx, inboxLock, arg.ID, arg.OrgID, arg.Attempts)
 	var i InboxEvent
@@ -745,7 +744,7 @@ type InboxOutcomesRow struct {
 	SaleID          *string
 }
 
-// InboxOutcomes returns what became of a processor's events, as far as they came.
+// InboxOutcomes returns the outcomes of a processor's received events.
 func (q *Queries) InboxOutcomes(ctx context.Context, db DBTX, arg InboxOutcomesParams) ([]InboxOutcomesRow, error) {
 	rows, err := db.Query(ctx, inboxOutcomes,
 		arg.ProgramID,
@@ -824,7 +823,7 @@ type InboxPostponeParams struct {
 	Attempts    int64
 }
 
-// InboxPostpone is the outcome of work that could not begin, and is no failure.
+// InboxPostpone records work that could not start, which is not a failure.
 func (q *Queries) InboxPostpone(ctx context.Context, db DBTX, arg InboxPostponeParams) (int64, error) {
 	result, err := db.Exec(ctx, inboxPostpone,
 		arg.Status,
@@ -871,7 +870,7 @@ type InboxReplayParams struct {
 	OrgID string
 }
 
-// InboxReplay has an event worked again. One that waits to be worked stays as it is.
+// InboxReplay queues an event again, unless it is waiting.
 func (q *Queries) InboxReplay(ctx context.Context, db DBTX, arg InboxReplayParams) (InboxEvent, error) {
 	row := db.QueryRow(ctx, inboxReplay, arg.Now, arg.ID, arg.OrgID)
 	var i InboxEvent
@@ -969,7 +968,7 @@ type InboxToldRow struct {
 	Payload []byte
 }
 
-// InboxTold returns events of a connection that wait for what a key names, the newest first.
+// InboxTold returns the events of a connection that wait for the object of a key, newest first.
 func (q *Queries) InboxTold(ctx context.Context, db DBTX, arg InboxToldParams) ([]InboxToldRow, error) {
 	rows, err := db.Query(ctx, inboxTold,
 		arg.ProgramID,
@@ -1048,7 +1047,7 @@ type InboxWakeParams struct {
 	Since     clock.Time
 }
 
-// InboxWake has events worked at once that wait for what the keys name.
+// InboxWake makes the events due that wait for the objects of the keys.
 func (q *Queries) InboxWake(ctx context.Context, db DBTX, arg InboxWakeParams) error {
 	_, err := db.Exec(ctx, inboxWake,
 		arg.Now,
@@ -1062,7 +1061,8 @@ func (q *Queries) InboxWake(ctx context.Context, db DBTX, arg InboxWakeParams) e
 
 const optOutsPurge = `-- name: OptOutsPurge :execrows
 DELETE FROM opt_outs t WHERE (t.program_id, t.key) IN (SELECT o.program_id, o.key FROM opt_outs o
-    WHERE o.at < $1 AND (NOT o.opted_out OR o.key LIKE 'charge %') ORDER BY o.at LIMIT $2 FOR UPDATE SKIP LOCKED)
+    WHERE o.at < $1 AND (NOT o.opted_out OR o.key LIKE 'charge %')
+    ORDER BY o.at LIMIT $2 FOR UPDATE SKIP LOCKED)
 `
 
 type OptOutsPurgeParams struct {
@@ -1070,8 +1070,8 @@ type OptOutsPurgeParams struct {
 	Lim    int32
 }
 
-// OptOutsPurge forgets what no event asks for any more: a payment's, and that nobody
-// opted out. A customer's stays as long as the program.
+// OptOutsPurge deletes records that no event needs: those of payments, and those without an
+// opt-out. Those of customers remain as long as the program.
 func (q *Queries) OptOutsPurge(ctx context.Context, db DBTX, arg OptOutsPurgeParams) (int64, error) {
 	result, err := db.Exec(ctx, optOutsPurge, arg.Before, arg.Lim)
 	if err != nil {
@@ -1094,7 +1094,7 @@ type OptOutsSetParams struct {
 	Keys      []string
 }
 
-// OptOutsSet notes what an event said of a switch; a later event's word stays.
+// OptOutsSet records an event's opt-out, unless a later event has set it.
 func (q *Queries) OptOutsSet(ctx context.Context, db DBTX, arg OptOutsSetParams) error {
 	_, err := db.Exec(ctx, optOutsSet,
 		arg.OrgID,

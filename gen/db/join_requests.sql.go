@@ -36,7 +36,7 @@ type JoinCountsRow struct {
 	Waiting     int64
 }
 
-// JoinCounts counts what is limited, under the program's lock; what waits, up to 1,000.
+// JoinCounts counts limited rows, under the program's lock, and waiting ones up to 1,000.
 func (q *Queries) JoinCounts(ctx context.Context, db DBTX, arg JoinCountsParams) (JoinCountsRow, error) {
 	row := db.QueryRow(ctx, joinCounts,
 		arg.ProgramID,
@@ -57,8 +57,8 @@ SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.stat
 ORDER BY (t.id = $1) DESC, t.created_at, t.id LIMIT 1
 `
 
-// JoinDoor is not bound to an organization: it finds the program of a join page's address, which is its
-// id or its subdomain; where several have that, the oldest.
+// JoinDoor is not bound to an organization: it finds the program of a join page by its id or its
+// subdomain; of several, the oldest.
 func (q *Queries) JoinDoor(ctx context.Context, db DBTX, door string) (Program, error) {
 	row := db.QueryRow(ctx, joinDoor, door)
 	var i Program
@@ -147,7 +147,7 @@ type JoinRequestConfirmParams struct {
 	OrgID         string
 }
 
-// JoinRequestConfirm lets go of the application, which has a row of its own from now on.
+// JoinRequestConfirm clears the application, which now has its own row.
 func (q *Queries) JoinRequestConfirm(ctx context.Context, db DBTX, arg JoinRequestConfirmParams) error {
 	_, err := db.Exec(ctx, joinRequestConfirm,
 		arg.ApplicationID,
@@ -270,7 +270,8 @@ func (q *Queries) JoinRequestInsert(ctx context.Context, db DBTX, arg JoinReques
 }
 
 const joinRequestLock = `-- name: JoinRequestLock :one
-SELECT t.token_hash, t.org_id, t.program_id, t.email, t.address_hash, t.application, t.application_id, t.language, t.created_at, t.confirmed_at, t.expires_at FROM join_requests t WHERE t.token_hash = $1 AND t.org_id = $2 AND t.expires_at > $3 FOR UPDATE
+SELECT t.token_hash, t.org_id, t.program_id, t.email, t.address_hash, t.application, t.application_id, t.language, t.created_at, t.confirmed_at, t.expires_at FROM join_requests t WHERE t.token_hash = $1 AND t.org_id = $2
+    AND t.expires_at > $3 FOR UPDATE
 `
 
 type JoinRequestLockParams struct {

@@ -42,7 +42,7 @@ const keyFingerprints = `-- name: KeyFingerprints :many
 SELECT fingerprint, used_since, replaced_at FROM key_fingerprints ORDER BY used_since, fingerprint
 `
 
-// Which secret keys of the server the database depends on, and what they sealed.
+// The server's secret keys on which the database depends, and the values that they sealed.
 func (q *Queries) KeyFingerprints(ctx context.Context, db DBTX) ([]KeyFingerprint, error) {
 	rows, err := db.Query(ctx, keyFingerprints)
 	if err != nil {
@@ -67,8 +67,8 @@ const keyFingerprintsLock = `-- name: KeyFingerprintsLock :exec
 SELECT pg_advisory_xact_lock(hashtextextended('key-fingerprints', 0))
 `
 
-// KeyFingerprintsLock is a statement of its own: what is read next must be read
-// after the lock is taken, in a later snapshot.
+// KeyFingerprintsLock is a separate statement, because the next read must follow the lock, in a
+// later snapshot.
 func (q *Queries) KeyFingerprintsLock(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, keyFingerprintsLock)
 	return err
@@ -83,7 +83,7 @@ type KeyFingerprintsReplaceParams struct {
 	Current string
 }
 
-// KeyFingerprintsReplace says that nothing depends on any other key any more.
+// KeyFingerprintsReplace records that no value depends on any other key.
 func (q *Queries) KeyFingerprintsReplace(ctx context.Context, db DBTX, arg KeyFingerprintsReplaceParams) error {
 	_, err := db.Exec(ctx, keyFingerprintsReplace, arg.Now, arg.Current)
 	return err
@@ -117,9 +117,8 @@ type SealedValuesRow struct {
 	Value []byte
 }
 
-// SealedValues returns one value of each kind and secret key that sealed it, with
-// the place that it was sealed for and how many there are. Those of version 1 do
-// not name their key.
+// SealedValues returns one value of each kind and secret key, with its place and the number of such
+// values. Values of version 1 do not name their key.
 func (q *Queries) SealedValues(ctx context.Context, db DBTX) ([]SealedValuesRow, error) {
 	rows, err := db.Query(ctx, sealedValues)
 	if err != nil {

@@ -26,8 +26,7 @@ type BalanceEnsureParams struct {
 	UpdatedAt clock.Time
 }
 
-// BalanceEnsure makes the row that lists show; it never waits for, or changes,
-// one that is there.
+// BalanceEnsure inserts the row that lists read; it neither changes nor waits for an existing one.
 func (q *Queries) BalanceEnsure(ctx context.Context, db DBTX, arg BalanceEnsureParams) error {
 	_, err := db.Exec(ctx, balanceEnsure,
 		arg.ID,
@@ -62,8 +61,8 @@ FROM balances b CROSS JOIN LATERAL (
 WHERE b.id = $1 AND t.id = b.id AND t.folded_xid = b.folded_xid
 `
 
-// BalanceFold moves into the row every entry of a transaction older than the
-// oldest one still running; such an entry can neither appear nor vanish later.
+// BalanceFold adds to the row every entry of a transaction older than the oldest running one; such
+// entries are final.
 func (q *Queries) BalanceFold(ctx context.Context, db DBTX, id string) error {
 	_, err := db.Exec(ctx, balanceFold, id)
 	return err
@@ -132,9 +131,9 @@ type BalancesStaleRow struct {
 	LastID    int64
 }
 
-// BalancesStale lists, with the last entry looked at, the balances that a fold
-// would change for a stretch of the ledger; an empty one marks the stretch
-// itself, so that a stretch with nothing to fold is passed too.
+// BalancesStale lists the balances that a fold of a range of the ledger would change, with the last
+// entry of the range. An empty row marks the range itself, so that a range without changes is
+// passed too.
 func (q *Queries) BalancesStale(ctx context.Context, db DBTX, arg BalancesStaleParams) ([]BalancesStaleRow, error) {
 	rows, err := db.Query(ctx, balancesStale, arg.AfterID, arg.Lim)
 	if err != nil {
@@ -163,9 +162,8 @@ WITH emptied AS (
 UPDATE ledger_mark SET after_id = 0 WHERE EXISTS (SELECT 1 FROM emptied)
 `
 
-// BalancesUnfold empties the rows that were folded by another cluster, which a
-// logical restore brings: their mark means nothing here. The ledger, which is
-// whole, fills them again, from its beginning.
+// BalancesUnfold resets the rows that another cluster has folded, after a logical restore, because
+// their mark is invalid here. They are folded again from the complete ledger.
 func (q *Queries) BalancesUnfold(ctx context.Context, db DBTX) (int64, error) {
 	result, err := db.Exec(ctx, balancesUnfold)
 	if err != nil {
@@ -195,8 +193,8 @@ type LedgerAppendParams struct {
 	CreatedAts    []clock.Time
 }
 
-// The append-only ledger and the balances that are folded from it.
-// LedgerAppend writes entries, of any organizations, in arrays as EventsInsert does.
+// The append-only ledger and the balances folded from it.
+// LedgerAppend writes entries of any organizations, in arrays like EventsInsert.
 func (q *Queries) LedgerAppend(ctx context.Context, db DBTX, arg LedgerAppendParams) error {
 	_, err := db.Exec(ctx, ledgerAppend,
 		arg.OrgIds,
@@ -216,7 +214,7 @@ const ledgerFolded = `-- name: LedgerFolded :one
 SELECT m.after_id FROM ledger_mark m
 `
 
-// LedgerFolded is the last entry up to which all were folded when a process said so.
+// LedgerFolded records the entry up to which the ledger is folded.
 func (q *Queries) LedgerFolded(ctx context.Context, db DBTX) (int64, error) {
 	row := db.QueryRow(ctx, ledgerFolded)
 	var after_id int64
@@ -236,8 +234,8 @@ type LedgerMarkRow struct {
 	Xid     uint64
 }
 
-// LedgerMark is a place in the ledger: once no transaction older than xid runs,
-// every entry up to id that there will ever be can be seen.
+// LedgerMark is a place in the ledger: when no transaction older than xid runs, all entries up to
+// id are visible.
 func (q *Queries) LedgerMark(ctx context.Context, db DBTX) (LedgerMarkRow, error) {
 	row := db.QueryRow(ctx, ledgerMark)
 	var i LedgerMarkRow

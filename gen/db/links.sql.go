@@ -20,7 +20,7 @@ type LinkAnyParams struct {
 	OrgID string
 }
 
-// LinkAny finds a link whether deleted or not: it may have a value.
+// LinkAny finds a link, deleted or not, because a deleted link keeps its value.
 func (q *Queries) LinkAny(ctx context.Context, db DBTX, arg LinkAnyParams) (Link, error) {
 	row := db.QueryRow(ctx, linkAny, arg.ID, arg.OrgID)
 	var i Link
@@ -148,7 +148,7 @@ type LinkDeleteParams struct {
 	OrgID     string
 }
 
-// LinkDelete keeps the row: its address redirects, and its value stays taken.
+// LinkDelete keeps the row: its address still redirects, and its value remains taken.
 func (q *Queries) LinkDelete(ctx context.Context, db DBTX, arg LinkDeleteParams) error {
 	_, err := db.Exec(ctx, linkDelete, arg.DeletedAt, arg.ID, arg.OrgID)
 	return err
@@ -245,7 +245,7 @@ type LinkLockParams struct {
 	OrgID string
 }
 
-// LinkLock reads the row for a change; nobody else changes it until the commit.
+// LinkLock reads the row for a change and locks it until the commit.
 func (q *Queries) LinkLock(ctx context.Context, db DBTX, arg LinkLockParams) (Link, error) {
 	row := db.QueryRow(ctx, linkLock, arg.ID, arg.OrgID)
 	var i Link
@@ -349,7 +349,7 @@ type LinkStatsRow struct {
 	Customers int64
 }
 
-// LinkStats counts clicks as ClickTotal does.
+// LinkStats counts clicks like ClickTotal.
 func (q *Queries) LinkStats(ctx context.Context, db DBTX, arg LinkStatsParams) ([]LinkStatsRow, error) {
 	rows, err := db.Query(ctx, linkStats, arg.Ids, arg.OrgID)
 	if err != nil {
@@ -390,7 +390,7 @@ type LinkUpdateParams struct {
 	OrgID          string
 }
 
-// LinkUpdate leaves the value, which is published.
+// LinkUpdate does not change the value, which is published.
 func (q *Queries) LinkUpdate(ctx context.Context, db DBTX, arg LinkUpdateParams) error {
 	_, err := db.Exec(ctx, linkUpdate,
 		arg.DestinationURL,
@@ -413,7 +413,7 @@ type LinksEverParams struct {
 	PartnerID string
 }
 
-// LinksEver counts a partner's links, also those that were deleted.
+// LinksEver counts a partner's links, including deleted ones.
 func (q *Queries) LinksEver(ctx context.Context, db DBTX, arg LinksEverParams) (int64, error) {
 	row := db.QueryRow(ctx, linksEver, arg.ProgramID, arg.OrgID, arg.PartnerID)
 	var count int64
@@ -432,7 +432,7 @@ type LinksOfPartnerParams struct {
 	PartnerID string
 }
 
-// LinksOfPartner counts those that are not deleted.
+// LinksOfPartner counts the links that are not deleted.
 func (q *Queries) LinksOfPartner(ctx context.Context, db DBTX, arg LinksOfPartnerParams) (int64, error) {
 	row := db.QueryRow(ctx, linksOfPartner, arg.ProgramID, arg.OrgID, arg.PartnerID)
 	var count int64

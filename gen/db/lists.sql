@@ -370,8 +370,8 @@ WHERE t.program_id = @program_id
     AND x.org_id = @org_id AND x.external_customer_id = sqlc.narg('external_customer_id')::text))
   AND (sqlc.narg('identifier')::text IS NULL OR t.identifier = sqlc.narg('identifier')::text)
   AND (sqlc.narg('has_duplicates')::boolean IS NULL
-    OR sqlc.narg('has_duplicates')::boolean AND t.id = ANY (ARRAY(SELECT DISTINCT d.customer_id FROM customer_duplicates d WHERE d.program_id = @program_id
-    AND d.org_id = @org_id ORDER BY d.customer_id DESC LIMIT 1000)))
+    OR sqlc.narg('has_duplicates')::boolean AND t.id = ANY (ARRAY(SELECT DISTINCT d.customer_id FROM customer_duplicates d
+    WHERE d.program_id = @program_id AND d.org_id = @org_id ORDER BY d.customer_id DESC LIMIT 1000)))
   AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
   AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
@@ -396,8 +396,8 @@ WHERE t.program_id = @program_id
     AND x.org_id = @org_id AND x.external_customer_id = sqlc.narg('external_customer_id')::text))
   AND (sqlc.narg('identifier')::text IS NULL OR t.identifier = sqlc.narg('identifier')::text)
   AND (sqlc.narg('has_duplicates')::boolean IS NULL
-    OR sqlc.narg('has_duplicates')::boolean AND t.id = ANY (ARRAY(SELECT DISTINCT d.customer_id FROM customer_duplicates d WHERE d.program_id = @program_id
-    AND d.org_id = @org_id ORDER BY d.customer_id DESC LIMIT 1000)))
+    OR sqlc.narg('has_duplicates')::boolean AND t.id = ANY (ARRAY(SELECT DISTINCT d.customer_id FROM customer_duplicates d
+    WHERE d.program_id = @program_id AND d.org_id = @org_id ORDER BY d.customer_id DESC LIMIT 1000)))
   AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
   AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   LIMIT @most) few;

@@ -1522,8 +1522,8 @@ WHERE t.program_id = $1
     AND x.org_id = $2 AND x.external_customer_id = $7::text))
   AND ($8::text IS NULL OR t.identifier = $8::text)
   AND ($9::boolean IS NULL
-    OR $9::boolean AND t.id = ANY (ARRAY(SELECT DISTINCT d.customer_id FROM customer_duplicates d WHERE d.program_id = $1
-    AND d.org_id = $2 ORDER BY d.customer_id DESC LIMIT 1000)))
+    OR $9::boolean AND t.id = ANY (ARRAY(SELECT DISTINCT d.customer_id FROM customer_duplicates d
+    WHERE d.program_id = $1 AND d.org_id = $2 ORDER BY d.customer_id DESC LIMIT 1000)))
   AND ($10::timestamptz IS NULL OR t.created_at >= $10::timestamptz)
   AND ($11::timestamptz IS NULL OR t.created_at < $11::timestamptz)
   LIMIT $12) few
@@ -1607,8 +1607,8 @@ WHERE t.program_id = $1
     AND x.org_id = $2 AND x.external_customer_id = $7::text))
   AND ($8::text IS NULL OR t.identifier = $8::text)
   AND ($9::boolean IS NULL
-    OR $9::boolean AND t.id = ANY (ARRAY(SELECT DISTINCT d.customer_id FROM customer_duplicates d WHERE d.program_id = $1
-    AND d.org_id = $2 ORDER BY d.customer_id DESC LIMIT 1000)))
+    OR $9::boolean AND t.id = ANY (ARRAY(SELECT DISTINCT d.customer_id FROM customer_duplicates d
+    WHERE d.program_id = $1 AND d.org_id = $2 ORDER BY d.customer_id DESC LIMIT 1000)))
   AND ($10::timestamptz IS NULL OR t.created_at >= $10::timestamptz)
   AND ($11::timestamptz IS NULL OR t.created_at < $11::timestamptz)
   AND ($12::timestamptz IS NULL

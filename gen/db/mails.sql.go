@@ -23,7 +23,7 @@ type MailAgainParams struct {
 	Attempts      int32
 }
 
-// MailAgain and the other results are those of one attempt, and of no later one.
+// MailAgain and the other results apply to one attempt, and to no later one.
 func (q *Queries) MailAgain(ctx context.Context, db DBTX, arg MailAgainParams) error {
 	_, err := db.Exec(ctx, mailAgain,
 		arg.NextAttemptAt,
@@ -51,7 +51,7 @@ type MailBackParams struct {
 	Attempts int32
 }
 
-// MailBack takes a mail back: its reader waits for it as before.
+// MailBack removes a mail from the outbox: its recipient waits for it as before.
 func (q *Queries) MailBack(ctx context.Context, db DBTX, arg MailBackParams) error {
 	_, err := db.Exec(ctx, mailBack, arg.Now, arg.ID, arg.Attempts)
 	return err
@@ -102,8 +102,8 @@ type MailDoneParams struct {
 	Attempts int32
 }
 
-// MailDone ends a mail as sent, failed or, for one who wants none, skipped (kept
-// as failed), and counts it in its campaign, whose text is not kept twice.
+// MailDone ends a mail as sent, failed or, after an opt-out, skipped (stored as failed), and counts
+// it in its campaign. It drops a text that the campaign has.
 func (q *Queries) MailDone(ctx context.Context, db DBTX, arg MailDoneParams) error {
 	_, err := db.Exec(ctx, mailDone,
 		arg.Outcome,
@@ -184,7 +184,7 @@ type MailGetRow struct {
 	ProgramID  string
 }
 
-// MailGet reads a mail in any state; its program is found as the list finds it.
+// MailGet reads a mail in any state; it finds its program like the list.
 func (q *Queries) MailGet(ctx context.Context, db DBTX, arg MailGetParams) (MailGetRow, error) {
 	row := db.QueryRow(ctx, mailGet, arg.ID, arg.OrgID)
 	var i MailGetRow
@@ -297,10 +297,10 @@ type MailReaderRow struct {
 	Verdict     string
 }
 
-// MailReader is in whose name a mail is sent, with the program's look and who gets
-// the answers, and whether it goes. A mail to many does not where its
-// partner is gone, has unsubscribed or is none of the audience, nor without its
-// campaign or sequence; and not yet while these are paused, or the partner suspended.
+// MailReader returns the sender of a mail, with the program's logo and colour and the reply
+// address, and whether to send it. A bulk mail is dropped if its partner is deleted, unsubscribed
+// or not in the audience, or its campaign or sequence is deleted. It waits while these are paused
+// or the partner is suspended.
 func (q *Queries) MailReader(ctx context.Context, db DBTX, arg MailReaderParams) (MailReaderRow, error) {
 	row := db.QueryRow(ctx, mailReader, arg.ID, arg.OrgID)
 	var i MailReaderRow
@@ -343,7 +343,7 @@ type MailRetryParams struct {
 	OrgID string
 }
 
-// MailRetry queues a mail that failed as if it were new.
+// MailRetry queues a failed mail as if it were new.
 func (q *Queries) MailRetry(ctx context.Context, db DBTX, arg MailRetryParams) error {
 	_, err := db.Exec(ctx, mailRetry, arg.Now, arg.ID, arg.OrgID)
 	return err
@@ -353,8 +353,8 @@ const mailsLost = `-- name: MailsLost :many
 SELECT m.id, m.org_id, m.purpose, m.key, m.recipient, m.subject, m.body, m.status, m.attempts, m.error, m.next_attempt_at, m.taken_at, m.sent_at, m.created_at, m.partner_id, m.campaign_id, m.sequence_id, m.position, m.plain, m.program_id FROM mails m WHERE m.status = 'sending' AND m.taken_at < $1
 `
 
-// MailsLost lists mails whose worker died while it sent them: they may have
-// gone, and go at most once.
+// MailsLost lists mails whose worker died while sending them. They may have been sent, and are not
+// sent again.
 func (q *Queries) MailsLost(ctx context.Context, db DBTX, takenBefore *clock.Time) ([]Mail, error) {
 	rows, err := db.Query(ctx, mailsLost, takenBefore)
 	if err != nil {
@@ -426,8 +426,8 @@ type MailsTakeParams struct {
 	Lim int32
 }
 
-// MailsTake marks the next mails as being sent, before anything is sent; other
-// replicas skip what this one has locked. Mails to many come last.
+// MailsTake marks the next mails as being sent, before sending; other replicas skip locked ones.
+// Bulk mails come last.
 func (q *Queries) MailsTake(ctx context.Context, db DBTX, arg MailsTakeParams) ([]Mail, error) {
 	rows, err := db.Query(ctx, mailsTake, arg.Now, arg.Lim)
 	if err != nil {
@@ -531,8 +531,8 @@ type PartnerMailsRecallParams struct {
 	PartnerID string
 }
 
-// PartnerMailsRecall takes a partner's mails out of the outbox; a campaign finds
-// out that the partner is gone.
+// PartnerMailsRecall removes a partner's mails from the outbox; a campaign detects that the partner
+// is deleted.
 func (q *Queries) PartnerMailsRecall(ctx context.Context, db DBTX, arg PartnerMailsRecallParams) error {
 	_, err := db.Exec(ctx, partnerMailsRecall, arg.OrgID, arg.PartnerID)
 	return err
@@ -571,7 +571,7 @@ type PartnerUnsubscribesKeepParams struct {
 	OrgID string
 }
 
-// PartnerUnsubscribesKeep remembers of a partner who goes that it has unsubscribed.
+// PartnerUnsubscribesKeep stores the opt-out of a deleted partner.
 func (q *Queries) PartnerUnsubscribesKeep(ctx context.Context, db DBTX, arg PartnerUnsubscribesKeepParams) error {
 	_, err := db.Exec(ctx, partnerUnsubscribesKeep, arg.ID, arg.OrgID)
 	return err
@@ -593,7 +593,7 @@ type PartnerUnsubscribesTakeParams struct {
 	Email     string
 }
 
-// PartnerUnsubscribesTake gives that back to a partner who has just come.
+// PartnerUnsubscribesTake restores it for a new partner.
 func (q *Queries) PartnerUnsubscribesTake(ctx context.Context, db DBTX, arg PartnerUnsubscribesTakeParams) error {
 	_, err := db.Exec(ctx, partnerUnsubscribesTake,
 		arg.ID,

@@ -15,8 +15,8 @@ const clicksForget = `-- name: ClicksForget :one
 SELECT forget_clicks($1::timestamptz)::bigint AS months
 `
 
-// ClicksForget takes the first month of clicks that was over at a time: those that
-// brought a customer stay, the others are counted by day.
+// ClicksForget removes the first month of clicks that ended before a time: it keeps clicks of
+// customers, and counts the others by day.
 func (q *Queries) ClicksForget(ctx context.Context, db DBTX, before clock.Time) (int64, error) {
 	row := db.QueryRow(ctx, clicksForget, before)
 	var months int64
@@ -34,8 +34,8 @@ type MonthsDropParams struct {
 	Before clock.Time
 }
 
-// MonthsDrop drops the months of a list that were over at a time and that nothing
-// needs any longer, and counts them.
+// MonthsDrop drops the months of a table that ended before a time and that no row needs, and counts
+// them.
 func (q *Queries) MonthsDrop(ctx context.Context, db DBTX, arg MonthsDropParams) (int64, error) {
 	row := db.QueryRow(ctx, monthsDrop, arg.List, arg.Prefix, arg.Before)
 	var dropped int64
@@ -53,9 +53,9 @@ type MonthsMakeParams struct {
 	Prefix string
 }
 
-// Events, clicks and deliveries lie in partitions by month (schema/000034, 000036).
-// MonthsMake makes the partitions of a list that are missing up to the end of the
-// month after next, and counts them. prefix is that of its ids.
+// Events, clicks and deliveries are partitioned by month (schema/000034, 000036).
+// MonthsMake makes the missing partitions of a table up to the end of the month after next, and
+// counts them. prefix is that of its ids.
 func (q *Queries) MonthsMake(ctx context.Context, db DBTX, arg MonthsMakeParams) (int64, error) {
 	row := db.QueryRow(ctx, monthsMake, arg.List, arg.Prefix)
 	var made int64
@@ -68,7 +68,8 @@ WITH seen AS MATERIALIZED (
     SELECT r.id, r.status = 'visit' AND NOT r.current AND r.expires_at < $1::timestamptz
         AND NOT EXISTS (SELECT 1 FROM customers c WHERE c.referral_id = r.id)
         AND NOT EXISTS (SELECT 1 FROM clicks k WHERE k.referral_id = r.id) AS idle
-    FROM referrals r WHERE r.id > $2::text AND r.id < id_at('ref_', $1::timestamptz) ORDER BY r.id LIMIT $3
+    FROM referrals r WHERE r.id > $2::text AND r.id < id_at('ref_', $1::timestamptz)
+    ORDER BY r.id LIMIT $3
 ), gone AS (
     DELETE FROM referrals r USING seen s WHERE r.id = s.id AND s.idle AND r.status = 'visit' AND NOT r.current
     RETURNING r.org_id, r.program_id, r.partner_id, r.link_id, r.created_at
@@ -88,9 +89,9 @@ type ReferralsForgetParams struct {
 	Lim     int32
 }
 
-// ReferralsForget deletes referrals that ended before a time, that led to nothing and
-// that no click tells of, counts them by day, and returns the last id that it looked
-// at: ” when there are no more. It looks at lim of them behind after_id.
+// ReferralsForget deletes referrals that ended before a time without a customer or a click, and
+// counts them by day. It reads lim of them behind after_id, and returns the last id, or ” at the
+// end.
 func (q *Queries) ReferralsForget(ctx context.Context, db DBTX, arg ReferralsForgetParams) (string, error) {
 	row := db.QueryRow(ctx, referralsForget, arg.Before, arg.AfterID, arg.Lim)
 	var last_id string

@@ -23,8 +23,8 @@ type APIKeyByHashRow struct {
 	FraudMonitoring   *bool
 }
 
-// APIKeyByHash is the only look-up that is not bound to an organization: it
-// finds the organization, and its own limits with it.
+// APIKeyByHash is the only look-up that is not bound to an organization: it finds the organization,
+// with its limits.
 func (q *Queries) APIKeyByHash(ctx context.Context, db DBTX, hash []byte) (APIKeyByHashRow, error) {
 	row := db.QueryRow(ctx, aPIKeyByHash, hash)
 	var i APIKeyByHashRow
@@ -208,7 +208,7 @@ type APIKeyUsedParams struct {
 	StaleBefore *clock.Time
 }
 
-// APIKeyUsed keeps the last use to the minute, whatever the number of replicas.
+// APIKeyUsed records the last use to the minute, for any number of replicas.
 func (q *Queries) APIKeyUsed(ctx context.Context, db DBTX, arg APIKeyUsedParams) error {
 	_, err := db.Exec(ctx, aPIKeyUsed, arg.Now, arg.ID, arg.StaleBefore)
 	return err
@@ -303,7 +303,7 @@ type OrganizationInsertParams struct {
 	CreatedAt  clock.Time
 }
 
-// What the operator and the request path ask about organizations and keys.
+// Queries of the operator and the request path about organizations and keys.
 func (q *Queries) OrganizationInsert(ctx context.Context, db DBTX, arg OrganizationInsertParams) error {
 	_, err := db.Exec(ctx, organizationInsert,
 		arg.ID,
@@ -367,7 +367,7 @@ type OrganizationPlanParams struct {
 	ID                   string
 }
 
-// OrganizationPlan changes those of an organization's own limits that are given.
+// OrganizationPlan changes the given limits of an organization.
 func (q *Queries) OrganizationPlan(ctx context.Context, db DBTX, arg OrganizationPlanParams) (Organization, error) {
 	row := db.QueryRow(ctx, organizationPlan,
 		arg.SetFlowQuota,
@@ -430,8 +430,8 @@ type PayoutDetailsSealedRow struct {
 	PayoutDetails []byte
 }
 
-// PayoutDetailsSealed, WebhookSecretsSealed and IdempotencySealed list what is
-// sealed, in order of their keys, for the rotation of the server's own key.
+// PayoutDetailsSealed, WebhookSecretsSealed and IdempotencySealed list sealed values, in the order
+// of their keys, for the rotation of the server's key.
 func (q *Queries) PayoutDetailsSealed(ctx context.Context, db DBTX, arg PayoutDetailsSealedParams) ([]PayoutDetailsSealedRow, error) {
 	rows, err := db.Query(ctx, payoutDetailsSealed, arg.After, arg.Lim)
 	if err != nil {
@@ -518,9 +518,8 @@ const planForValues = `-- name: PlanForValues :exec
 SELECT set_config('plan_cache_mode', 'force_custom_plan', true)
 `
 
-// PlanForValues makes the statements that follow in the same transaction or
-// round trip planned for their values. Lists need it: with one plan for all
-// values a filter that is set costs a scan of what it does not match.
+// PlanForValues makes later statements of the same transaction or round trip use custom plans.
+// Lists need it: with a generic plan, a filter costs a scan of all rows.
 func (q *Queries) PlanForValues(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, planForValues)
 	return err

@@ -28,7 +28,7 @@ type PartnerAddressSeenParams struct {
 	SeenAt    clock.Time
 }
 
-// Where partners were seen themselves, for the risk sweep.
+// The addresses of partners' own requests, for the risk sweep.
 // PartnerAddressSeen keeps one row for each address and browser, of the last time.
 func (q *Queries) PartnerAddressSeen(ctx context.Context, db DBTX, arg PartnerAddressSeenParams) error {
 	_, err := db.Exec(ctx, partnerAddressSeen,
@@ -55,7 +55,7 @@ type PartnerAddressesPurgeParams struct {
 	Lim    int32
 }
 
-// PartnerAddressesPurge forgets a batch of those not seen since a time.
+// PartnerAddressesPurge deletes a batch of addresses not seen since a time.
 func (q *Queries) PartnerAddressesPurge(ctx context.Context, db DBTX, arg PartnerAddressesPurgeParams) (int64, error) {
 	result, err := db.Exec(ctx, partnerAddressesPurge, arg.Before, arg.Lim)
 	if err != nil {

@@ -171,7 +171,7 @@ type PartnerNotesSumRow struct {
 	Bytes int64
 }
 
-// PartnerNotesSum is how much is written about a partner; the partner is locked.
+// PartnerNotesSum is the total size of the notes about a partner; the partner is locked.
 func (q *Queries) PartnerNotesSum(ctx context.Context, db DBTX, arg PartnerNotesSumParams) (PartnerNotesSumRow, error) {
 	row := db.QueryRow(ctx, partnerNotesSum, arg.ProgramID, arg.OrgID, arg.PartnerID)
 	var i PartnerNotesSumRow

@@ -92,7 +92,7 @@ type MagicLinkVoidParams struct {
 	PartnerID string
 }
 
-// MagicLinkVoid leaves links that were used, which are spent.
+// MagicLinkVoid does not change used links.
 func (q *Queries) MagicLinkVoid(ctx context.Context, db DBTX, arg MagicLinkVoidParams) error {
 	_, err := db.Exec(ctx, magicLinkVoid, arg.ProgramID, arg.OrgID, arg.PartnerID)
 	return err
@@ -108,7 +108,7 @@ type PartnerByEmailParams struct {
 	Email     string
 }
 
-// PartnerByEmail ignores case, as the index does that makes emails unique.
+// PartnerByEmail ignores case, like the unique index.
 func (q *Queries) PartnerByEmail(ctx context.Context, db DBTX, arg PartnerByEmailParams) (Partner, error) {
 	row := db.QueryRow(ctx, partnerByEmail, arg.ProgramID, arg.OrgID, arg.Email)
 	var i Partner
@@ -388,7 +388,7 @@ type PartnerDeleteFlowsRow struct {
 	Name string
 }
 
-// PartnerDeleteFlows returns what rule.deleted is recorded of.
+// PartnerDeleteFlows returns the flows for the events rule.deleted.
 func (q *Queries) PartnerDeleteFlows(ctx context.Context, db DBTX, arg PartnerDeleteFlowsParams) ([]PartnerDeleteFlowsRow, error) {
 	rows, err := db.Query(ctx, partnerDeleteFlows, arg.PartnerID, arg.ProgramID, arg.OrgID)
 	if err != nil {
@@ -525,7 +525,7 @@ type PartnerInsertParams struct {
 	ExternalID             *string
 }
 
-// PartnerInsert writes a row as it is, with a new mail_token where that is empty.
+// PartnerInsert writes a row, with a new mail_token if that is empty.
 func (q *Queries) PartnerInsert(ctx context.Context, db DBTX, arg PartnerInsertParams) (int64, error) {
 	result, err := db.Exec(ctx, partnerInsert,
 		arg.ID,
@@ -602,7 +602,7 @@ type PartnerLeaveSalesParams struct {
 	OrgID     string
 }
 
-// PartnerLeaveSales keeps sales as revenue of the merchant's.
+// PartnerLeaveSales keeps sales as revenue of the merchant.
 func (q *Queries) PartnerLeaveSales(ctx context.Context, db DBTX, arg PartnerLeaveSalesParams) error {
 	_, err := db.Exec(ctx, partnerLeaveSales,
 		arg.UpdatedAt,
@@ -632,8 +632,8 @@ type PartnerLedgerRemoveParams struct {
 	OrgID     string
 }
 
-// PartnerLedgerRemove empties every bucket of the partner's into removed: rows of
-// the ledger are never deleted, and it still adds up.
+// PartnerLedgerRemove moves all buckets of the partner to removed: ledger rows are never deleted,
+// and the ledger still sums to zero.
 func (q *Queries) PartnerLedgerRemove(ctx context.Context, db DBTX, arg PartnerLedgerRemoveParams) error {
 	_, err := db.Exec(ctx, partnerLedgerRemove, arg.CreatedAt, arg.PartnerID, arg.OrgID)
 	return err
@@ -648,7 +648,7 @@ type PartnerLockParams struct {
 	OrgID string
 }
 
-// PartnerLock reads the row for a change; nobody else changes it until the commit.
+// PartnerLock reads the row for a change and locks it until the commit.
 func (q *Queries) PartnerLock(ctx context.Context, db DBTX, arg PartnerLockParams) (Partner, error) {
 	row := db.QueryRow(ctx, partnerLock, arg.ID, arg.OrgID)
 	var i Partner
@@ -717,8 +717,7 @@ type PartnerLockKeyParams struct {
 	OrgID string
 }
 
-// PartnerLockKey also keeps new rows from referring to the partner while it is
-// deleted.
+// PartnerLockKey also prevents new references to the partner while it is being deleted.
 func (q *Queries) PartnerLockKey(ctx context.Context, db DBTX, arg PartnerLockKeyParams) (Partner, error) {
 	row := db.QueryRow(ctx, partnerLockKey, arg.ID, arg.OrgID)
 	var i Partner
@@ -772,8 +771,8 @@ type PartnerOpenPayoutsParams struct {
 	PartnerID string
 }
 
-// PartnerOpenPayouts locks what is not paid yet, so that no rail takes it while
-// its partner goes.
+// PartnerOpenPayouts locks unpaid payouts, so that no rail takes them while the partner is being
+// deleted.
 func (q *Queries) PartnerOpenPayouts(ctx context.Context, db DBTX, arg PartnerOpenPayoutsParams) ([]PayoutStatus, error) {
 	rows, err := db.Query(ctx, partnerOpenPayouts, arg.ProgramID, arg.OrgID, arg.PartnerID)
 	if err != nil {
@@ -933,8 +932,8 @@ type PartnerStatsRow struct {
 	PaidMinor        int64
 }
 
-// PartnerStats takes the money from the balance in the program's currency: what is
-// earned and not rejected or voided is in one of its buckets. Clicks are counted as ClickTotal does.
+// PartnerStats reads the money from the balance in the program's currency, whose buckets contain
+// all earnings that were not rejected or voided. It counts clicks like ClickTotal.
 func (q *Queries) PartnerStats(ctx context.Context, db DBTX, arg PartnerStatsParams) ([]PartnerStatsRow, error) {
 	rows, err := db.Query(ctx, partnerStats, arg.Ids, arg.OrgID)
 	if err != nil {

@@ -31,7 +31,7 @@ type BatchApproveParams struct {
 	PeriodEnd  *clock.Time
 }
 
-// BatchApprove does so with what approves itself.
+// BatchApprove does the same for automatic approval.
 func (q *Queries) BatchApprove(ctx context.Context, db DBTX, arg BatchApproveParams) ([]Commission, error) {
 	rows, err := db.Query(ctx, batchApprove,
 		arg.Now,
@@ -153,8 +153,8 @@ type BatchCommissionsRow struct {
 	Ids         []string
 }
 
-// BatchCommissions sums what is due up to the period's end, and every clawback
-// that is due whatever its date (decisions, 117), by partner and currency.
+// BatchCommissions sums the commissions due by the period's end, and all due clawbacks regardless
+// of their date (decisions, 117), by partner and currency.
 func (q *Queries) BatchCommissions(ctx context.Context, db DBTX, arg BatchCommissionsParams) ([]BatchCommissionsRow, error) {
 	rows, err := db.Query(ctx, batchCommissions,
 		arg.ProgramID,
@@ -199,8 +199,8 @@ type BatchDoneParams struct {
 	OrgID     string
 }
 
-// BatchDone notes that a run has gone through all partners; auto_run_at is when it
-// began, if it was the month's automatic one.
+// BatchDone records that a run has processed all partners; auto_run_at is its begin, if it was the
+// month's automatic one.
 func (q *Queries) BatchDone(ctx context.Context, db DBTX, arg BatchDoneParams) error {
 	_, err := db.Exec(ctx, batchDone,
 		arg.AutoRunAt,
@@ -310,10 +310,9 @@ type BatchMatureParams struct {
 	PeriodEnd  *clock.Time
 }
 
-// BatchMature makes due what has matured by the period's end, whether or not the
-// job that does so has come to it. It and the reads of a page name the page's first
-// and last partner too, so that their cost does not depend on how the planner counts
-// on the others.
+// BatchMature makes the commissions due that have matured by the period's end, ahead of the job. It
+// and the reads of a page also name the page's first and last partner, so that their plan does not
+// depend on estimates of the others.
 func (q *Queries) BatchMature(ctx context.Context, db DBTX, arg BatchMatureParams) ([]Commission, error) {
 	rows, err := db.Query(ctx, batchMature,
 		arg.Now,
@@ -443,8 +442,8 @@ type BatchPartnersParams struct {
 	Lim       int32
 }
 
-// BatchPartners locks the next partners with money to collect, in the order of
-// their ids, so that no refund or sale of theirs falls between.
+// BatchPartners locks the next partners with money to collect, in the order of their ids, so that
+// none of their refunds or sales intervenes.
 func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersParams) ([]Partner, error) {
 	rows, err := db.Query(ctx, batchPartners,
 		arg.ProgramID,
@@ -702,7 +701,7 @@ type PartnersLockParams struct {
 	OrgID string
 }
 
-// PartnersLock locks partners in the order of their ids, before what is owed to them.
+// PartnersLock locks partners in the order of their ids, before their commissions.
 func (q *Queries) PartnersLock(ctx context.Context, db DBTX, arg PartnersLockParams) error {
 	_, err := db.Exec(ctx, partnersLock, arg.Ids, arg.OrgID)
 	return err
@@ -785,7 +784,8 @@ func (q *Queries) PayoutDelete(ctx context.Context, db DBTX, arg PayoutDeletePar
 const payoutDetailsChanged = `-- name: PayoutDetailsChanged :many
 SELECT p.id, p.payout_details_changed_at FROM partners p
 WHERE p.id = ANY ($1::text[]) AND p.org_id = $2 AND p.payout_details_changed_at > (
-    SELECT max(y.paid_at) FROM payouts y WHERE y.program_id = p.program_id AND y.org_id = p.org_id AND y.partner_id = p.id
+    SELECT max(y.paid_at) FROM payouts y WHERE y.program_id = p.program_id AND y.org_id = p.org_id
+        AND y.partner_id = p.id
         AND y.status = 'paid')
 `
 
@@ -1078,8 +1078,8 @@ type PayoutRunAgainParams struct {
 	OrgID         string
 }
 
-// PayoutRunAgain lets a run that is not over stand for one more request. Of
-// automatic runs there is one a month, however many replicas ask for it.
+// PayoutRunAgain reuses an unfinished run for another request. A month has one automatic run,
+// regardless of the number of replicas.
 func (q *Queries) PayoutRunAgain(ctx context.Context, db DBTX, arg PayoutRunAgainParams) (int64, error) {
 	result, err := db.Exec(ctx, payoutRunAgain,
 		arg.PeriodEnd,
@@ -1258,7 +1258,7 @@ type PayoutSubmittedParams struct {
 	OrgID      string
 }
 
-// PayoutSubmitted keeps the id under which the rail knows the transfer.
+// PayoutSubmitted stores the rail's id of the transfer.
 func (q *Queries) PayoutSubmitted(ctx context.Context, db DBTX, arg PayoutSubmittedParams) error {
 	_, err := db.Exec(ctx, payoutSubmitted,
 		arg.ExternalID,
@@ -1286,7 +1286,7 @@ type PayoutUndoParams struct {
 	OrgID        string
 }
 
-// PayoutUndo takes back a payment that was marked by hand, and restores the payout.
+// PayoutUndo undoes a payment that was marked by hand, and restores the payout.
 func (q *Queries) PayoutUndo(ctx context.Context, db DBTX, arg PayoutUndoParams) error {
 	_, err := db.Exec(ctx, payoutUndo,
 		arg.Status,
@@ -1368,8 +1368,7 @@ type PayoutsDueParams struct {
 	Lim int32
 }
 
-// PayoutsDue takes the next payouts whose day has come; other replicas pass
-// over what this one has locked.
+// PayoutsDue locks the next payouts whose due date has passed; other replicas skip them.
 func (q *Queries) PayoutsDue(ctx context.Context, db DBTX, arg PayoutsDueParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, payoutsDue, arg.Now, arg.Lim)
 	if err != nil {
@@ -1430,7 +1429,7 @@ type PayoutsFiledParams struct {
 	OrgID string
 }
 
-// PayoutsFiled notes that payouts leave in a file.
+// PayoutsFiled marks payouts as exported in a file.
 func (q *Queries) PayoutsFiled(ctx context.Context, db DBTX, arg PayoutsFiledParams) error {
 	_, err := db.Exec(ctx, payoutsFiled,
 		arg.Rail,
@@ -1524,8 +1523,8 @@ type PayoutsInFlightParams struct {
 	Lim         int32
 }
 
-// PayoutsInFlight takes the payouts that the rail has, or must still be given,
-// and that nobody has asked about since asked_before.
+// PayoutsInFlight locks the payouts that the rail has, or must still receive, and that were last
+// checked before asked_before.
 func (q *Queries) PayoutsInFlight(ctx context.Context, db DBTX, arg PayoutsInFlightParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, payoutsInFlight,
 		arg.Now,
@@ -1636,7 +1635,8 @@ WITH named AS (SELECT DISTINCT p.currency, CASE WHEN p.method IN ('paypal', 'wis
 SELECT t.id, t.partner_id, t.amount_minor, t.currency, count(*) OVER () AS total FROM payouts t
 WHERE t.batch_id = $1 AND t.org_id = $2 AND t.status = 'processing' AND t.rail = $3
     AND t.id <> ALL ($4::text[])
-    AND (NOT EXISTS (SELECT 1 FROM named) OR (t.currency, CASE WHEN t.method IN ('paypal', 'wise') THEN t.method ELSE '' END)
+    AND (NOT EXISTS (SELECT 1 FROM named)
+        OR (t.currency, CASE WHEN t.method IN ('paypal', 'wise') THEN t.method ELSE '' END)
         IN (SELECT n.currency, n.kind FROM named n))
 ORDER BY t.id LIMIT $5
 `
@@ -1766,7 +1766,7 @@ type PayoutsReevaluateParams struct {
 	ReasonTexts []string
 }
 
-// PayoutsReevaluate decides anew on the page's payouts that were not eligible.
+// PayoutsReevaluate updates the eligibility of the page's ineligible payouts.
 func (q *Queries) PayoutsReevaluate(ctx context.Context, db DBTX, arg PayoutsReevaluateParams) error {
 	_, err := db.Exec(ctx, payoutsReevaluate,
 		arg.PeriodEnd,
@@ -1794,7 +1794,7 @@ type PayoutsReleaseParams struct {
 	OrgID     string
 }
 
-// PayoutsRelease makes due again what the payouts held.
+// PayoutsRelease makes the payouts' commissions due again.
 func (q *Queries) PayoutsRelease(ctx context.Context, db DBTX, arg PayoutsReleaseParams) error {
 	_, err := db.Exec(ctx, payoutsRelease, arg.UpdatedAt, arg.PayoutIds, arg.OrgID)
 	return err
@@ -1811,8 +1811,7 @@ type PayoutsReportedParams struct {
 	Ids     []string
 }
 
-// PayoutsReported reads those of the payouts that are of a batch, in the order in which they
-// are locked.
+// PayoutsReported reads the payouts that belong to a batch, in the order of their locks.
 func (q *Queries) PayoutsReported(ctx context.Context, db DBTX, arg PayoutsReportedParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, payoutsReported, arg.BatchID, arg.OrgID, arg.Ids)
 	if err != nil {
@@ -1881,8 +1880,8 @@ type PayoutsToCancelRow struct {
 	PartnerID string
 }
 
-// PayoutsToCancel lists what can be undone of a batch, by partner; with filed also what left in
-// a file.
+// PayoutsToCancel lists the reversible payouts of a batch, by partner; filed includes exported
+// ones.
 func (q *Queries) PayoutsToCancel(ctx context.Context, db DBTX, arg PayoutsToCancelParams) ([]PayoutsToCancelRow, error) {
 	rows, err := db.Query(ctx, payoutsToCancel,
 		arg.BatchID,
@@ -2053,10 +2052,9 @@ type PayoutsToSendParams struct {
 	Lim            int32
 }
 
-// PayoutsToSend takes the next payouts that are due, and reported as due, of active
-// partners who still want the method that the rail pays; without those with an open high
-// risk flag where hold_on_high_risk is set. Other replicas skip what this one has locked.
-// Sample payouts move no money.
+// PayoutsToSend locks the next payouts that are due, and reported as due, of active partners whose
+// current method the rail pays. hold_on_high_risk excludes those with an open high risk flag. Other
+// replicas skip locked ones. Sample payouts move no money.
 func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, payoutsToSend,
 		arg.Rail,
@@ -2125,7 +2123,7 @@ type PayoutsUndoneParams struct {
 	Rail  *string
 }
 
-// PayoutsUndone locks those of the payouts that can still be undone.
+// PayoutsUndone locks the payouts that can still be undone.
 func (q *Queries) PayoutsUndone(ctx context.Context, db DBTX, arg PayoutsUndoneParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, payoutsUndone,
 		arg.Ids,
@@ -2197,8 +2195,8 @@ type PayoutsUnpaidRow struct {
 	Payouts  int64
 }
 
-// PayoutsUnpaid counts what is not paid of a batch, but for what a rail has, by
-// method and currency.
+// PayoutsUnpaid counts the unpaid payouts of a batch, except those with a rail, by method and
+// currency.
 func (q *Queries) PayoutsUnpaid(ctx context.Context, db DBTX, arg PayoutsUnpaidParams) ([]PayoutsUnpaidRow, error) {
 	rows, err := db.Query(ctx, payoutsUnpaid, arg.BatchID, arg.OrgID, arg.Rail)
 	if err != nil {
@@ -2279,7 +2277,7 @@ type PreviewCommissionsRow struct {
 	Ids         []string
 }
 
-// PreviewCommissions sums what BatchCommissions would after BatchMature and BatchApprove.
+// PreviewCommissions returns the sums of BatchCommissions as after BatchMature and BatchApprove.
 func (q *Queries) PreviewCommissions(ctx context.Context, db DBTX, arg PreviewCommissionsParams) ([]PreviewCommissionsRow, error) {
 	rows, err := db.Query(ctx, previewCommissions,
 		arg.ProgramID,
@@ -2337,7 +2335,7 @@ type PreviewPartnersParams struct {
 	Lim       int32
 }
 
-// PreviewPartners lists whom BatchPartners would lock, and locks nobody.
+// PreviewPartners lists the partners of BatchPartners without locks.
 func (q *Queries) PreviewPartners(ctx context.Context, db DBTX, arg PreviewPartnersParams) ([]Partner, error) {
 	rows, err := db.Query(ctx, previewPartners,
 		arg.ProgramID,
@@ -2476,7 +2474,8 @@ SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND t.id > $1
 AND date_trunc('month', zone_day($2::timestamptz, t.time_zone)::timestamp)
     = date_trunc('month', zone_day($3::timestamptz, t.time_zone)::timestamp)
 AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id
-    AND b.period_month = (date_trunc('month', zone_day($3::timestamptz, t.time_zone)::timestamp) - interval '1 month')::date
+    AND b.period_month =
+        (date_trunc('month', zone_day($3::timestamptz, t.time_zone)::timestamp) - interval '1 month')::date
     AND (b.auto_run_at IS NOT NULL OR EXISTS (SELECT 1 FROM payout_runs r
         WHERE r.program_id = t.id AND r.batch_id = b.id AND r.automatic)))
 ORDER BY t.id LIMIT $4
@@ -2494,10 +2493,9 @@ type ProgramsToBatchRow struct {
 	OrgID string
 }
 
-// ProgramsToBatch lists programs that want the month's batch made and have no
-// automatic run of it, whatever batch somebody asked for; sample programs never do.
-// The month is the one before that of now in the program's zone, which must have begun
-// by settled.
+// ProgramsToBatch lists programs with automatic batches and without the month's automatic run, even
+// if the batch was requested before; sample programs have none. The month is the one before that of
+// now in the program's zone, which must have begun by settled.
 func (q *Queries) ProgramsToBatch(ctx context.Context, db DBTX, arg ProgramsToBatchParams) ([]ProgramsToBatchRow, error) {
 	rows, err := db.Query(ctx, programsToBatch,
 		arg.After,

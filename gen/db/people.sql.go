@@ -81,7 +81,7 @@ type InvitationVoidParams struct {
 	Email string
 }
 
-// InvitationVoid takes back the open invitation of an address.
+// InvitationVoid revokes the open invitation of an address.
 func (q *Queries) InvitationVoid(ctx context.Context, db DBTX, arg InvitationVoidParams) (int64, error) {
 	result, err := db.Exec(ctx, invitationVoid, arg.OrgID, arg.Email)
 	if err != nil {
@@ -143,7 +143,8 @@ func (q *Queries) InvitationsOfEmail(ctx context.Context, db DBTX, arg Invitatio
 }
 
 const invitationsVoidBy = `-- name: InvitationsVoidBy :exec
-DELETE FROM user_links WHERE org_id = $1 AND invited_by = $2::text AND kind = 'invitation' AND used_at IS NULL
+DELETE FROM user_links WHERE org_id = $1 AND invited_by = $2::text AND kind = 'invitation'
+    AND used_at IS NULL
 `
 
 type InvitationsVoidByParams struct {
@@ -151,7 +152,7 @@ type InvitationsVoidByParams struct {
 	InvitedBy string
 }
 
-// InvitationsVoidBy takes back what somebody offered who may invite no longer.
+// InvitationsVoidBy revokes the invitations of a user who may no longer invite.
 func (q *Queries) InvitationsVoidBy(ctx context.Context, db DBTX, arg InvitationsVoidByParams) error {
 	_, err := db.Exec(ctx, invitationsVoidBy, arg.OrgID, arg.InvitedBy)
 	return err
@@ -161,8 +162,7 @@ const organizationLock = `-- name: OrganizationLock :one
 SELECT o.id FROM organizations o WHERE o.id = $1 FOR NO KEY UPDATE
 `
 
-// OrganizationLock lets changes of an organization's people take turns, so that one
-// owner stays.
+// OrganizationLock serializes changes of an organization's users, so that one owner remains.
 func (q *Queries) OrganizationLock(ctx context.Context, db DBTX, id string) (string, error) {
 	row := db.QueryRow(ctx, organizationLock, id)
 	var id_2 string
@@ -182,7 +182,8 @@ func (q *Queries) OwnersCount(ctx context.Context, db DBTX, orgID string) (int64
 }
 
 const peopleLog = `-- name: PeopleLog :many
-SELECT id, org_id, program_id, action, target_id, api_key_id, request_id, reason, before, after, created_at, actor_type, actor_id FROM audit_log_entries t WHERE t.org_id = $1 AND t.program_id = $1 ORDER BY t.created_at DESC, t.id DESC
+SELECT id, org_id, program_id, action, target_id, api_key_id, request_id, reason, before, after, created_at, actor_type, actor_id FROM audit_log_entries t WHERE t.org_id = $1 AND t.program_id = $1
+    ORDER BY t.created_at DESC, t.id DESC
 LIMIT $2
 `
 
@@ -191,8 +192,8 @@ type PeopleLogParams struct {
 	Lim   int32
 }
 
-// PeopleLog is what happened to an organization's people. Such entries are under the
-// organization's own id in place of a program's.
+// PeopleLog lists the audit log of an organization's users. These entries have the organization's
+// id instead of a program's.
 func (q *Queries) PeopleLog(ctx context.Context, db DBTX, arg PeopleLogParams) ([]AuditLogEntry, error) {
 	rows, err := db.Query(ctx, peopleLog, arg.OrgID, arg.Lim)
 	if err != nil {
@@ -244,7 +245,7 @@ type PeopleNamesRow struct {
 	Name string
 }
 
-// PeopleNames are the names of users, of those who are gone as the log has them.
+// PeopleNames returns the names of users; those of deleted users are from the log.
 func (q *Queries) PeopleNames(ctx context.Context, db DBTX, arg PeopleNamesParams) ([]PeopleNamesRow, error) {
 	rows, err := db.Query(ctx, peopleNames, arg.OrgID, arg.Ids)
 	if err != nil {
@@ -278,7 +279,7 @@ const setUpLock = `-- name: SetUpLock :exec
 SELECT pg_advisory_xact_lock(hashtextextended('user-set-up', 0))
 `
 
-// SetUpLock lets servers that start, and who uses their links, take turns.
+// SetUpLock serializes starting servers and the use of their links.
 func (q *Queries) SetUpLock(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, setUpLock)
 	return err
@@ -293,7 +294,7 @@ type SignInAttemptParams struct {
 	Now      clock.Time
 }
 
-// SignInAttempt notes an attempt by each of its subjects before it is known how it ends.
+// SignInAttempt records an attempt for each of its subjects, before its result is known.
 func (q *Queries) SignInAttempt(ctx context.Context, db DBTX, arg SignInAttemptParams) ([]int64, error) {
 	rows, err := db.Query(ctx, signInAttempt, arg.Subjects, arg.Now)
 	if err != nil {
@@ -330,7 +331,7 @@ type SignInAttemptsRow struct {
 	Since   clock.Time
 }
 
-// SignInAttempts counts the latest attempts of subjects, and says when the oldest was.
+// SignInAttempts counts the latest attempts of subjects, and returns the time of the oldest.
 func (q *Queries) SignInAttempts(ctx context.Context, db DBTX, arg SignInAttemptsParams) ([]SignInAttemptsRow, error) {
 	rows, err := db.Query(ctx, signInAttempts, arg.Subjects, arg.Since)
 	if err != nil {
@@ -373,7 +374,7 @@ const signInForget = `-- name: SignInForget :exec
 DELETE FROM sign_in_failures WHERE id = ANY ($1::bigint[])
 `
 
-// SignInForget takes attempts back that have not failed.
+// SignInForget removes attempts that succeeded.
 func (q *Queries) SignInForget(ctx context.Context, db DBTX, ids []int64) error {
 	_, err := db.Exec(ctx, signInForget, ids)
 	return err
@@ -479,8 +480,10 @@ func (q *Queries) UserGet(ctx context.Context, db DBTX, arg UserGetParams) (User
 
 const userInsert = `-- name: UserInsert :exec
 
-INSERT INTO users (id, org_id, email, name, role, password_hash, oidc_issuer, oidc_subject, proven_at, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+INSERT INTO users (id, org_id, email, name, role, password_hash, oidc_issuer, oidc_subject,
+    proven_at, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+    $10)
 `
 
 type UserInsertParams struct {
@@ -516,7 +519,8 @@ func (q *Queries) UserInsert(ctx context.Context, db DBTX, arg UserInsertParams)
 const userLinkFind = `-- name: UserLinkFind :one
 SELECT t.token_hash, t.kind, t.org_id, t.user_id, t.email, t.role, t.invited_by, t.created_at, t.expires_at, t.used_at, t.mailed, coalesce(o.name, '')::text AS organization, coalesce(u.name, '')::text AS name,
     coalesce(u.email, t.email, '')::text AS address
-FROM user_links t LEFT JOIN organizations o ON o.id = t.org_id LEFT JOIN users u ON u.org_id = t.org_id AND u.id = t.user_id
+FROM user_links t LEFT JOIN organizations o ON o.id = t.org_id
+LEFT JOIN users u ON u.org_id = t.org_id AND u.id = t.user_id
 WHERE t.token_hash = $1 AND t.used_at IS NULL AND t.expires_at > $2::timestamptz AND u.disabled_at IS NULL
 `
 
@@ -532,7 +536,7 @@ type UserLinkFindRow struct {
 	Address      string
 }
 
-// UserLinkFind is a link that still works, with what its page shows.
+// UserLinkFind returns a valid link, with the data of its page.
 func (q *Queries) UserLinkFind(ctx context.Context, db DBTX, arg UserLinkFindParams) (UserLinkFindRow, error) {
 	row := db.QueryRow(ctx, userLinkFind, arg.TokenHash, arg.Now)
 	var i UserLinkFindRow
@@ -601,7 +605,7 @@ type UserLinkUseParams struct {
 	Kind      string
 }
 
-// UserLinkUse takes a link, once: of several at the same time one gets the row.
+// UserLinkUse uses a link, once: of concurrent requests, one gets the row.
 func (q *Queries) UserLinkUse(ctx context.Context, db DBTX, arg UserLinkUseParams) (UserLink, error) {
 	row := db.QueryRow(ctx, userLinkUse, arg.Now, arg.TokenHash, arg.Kind)
 	var i UserLink
@@ -650,7 +654,7 @@ type UserLinksVoidParams struct {
 	Kind   string
 }
 
-// UserLinksVoid takes back a user's links of a kind; all of them for "".
+// UserLinksVoid revokes a user's links of a kind, or all for "".
 func (q *Queries) UserLinksVoid(ctx context.Context, db DBTX, arg UserLinksVoidParams) error {
 	_, err := db.Exec(ctx, userLinksVoid, arg.OrgID, arg.UserID, arg.Kind)
 	return err
@@ -713,7 +717,7 @@ type UserPlacesParams struct {
 	Now   clock.Time
 }
 
-// UserPlaces counts the users of an organization with its open invitations.
+// UserPlaces counts the users and open invitations of an organization.
 func (q *Queries) UserPlaces(ctx context.Context, db DBTX, arg UserPlacesParams) (int64, error) {
 	row := db.QueryRow(ctx, userPlaces, arg.OrgID, arg.Now)
 	var n int64
@@ -731,7 +735,7 @@ type UserProveParams struct {
 	ID    string
 }
 
-// UserProve notes that a user's address is theirs.
+// UserProve records that a user's address is verified.
 func (q *Queries) UserProve(ctx context.Context, db DBTX, arg UserProveParams) error {
 	_, err := db.Exec(ctx, userProve, arg.Now, arg.OrgID, arg.ID)
 	return err
@@ -817,7 +821,7 @@ type UserSessionRow struct {
 	Organization Organization
 }
 
-// UserSession is who is signed in, with their organization.
+// UserSession returns the user of a session, with their organization.
 func (q *Queries) UserSession(ctx context.Context, db DBTX, arg UserSessionParams) (UserSessionRow, error) {
 	row := db.QueryRow(ctx, userSession, arg.TokenHash, arg.Now, arg.IdleSince)
 	var i UserSessionRow
@@ -871,10 +875,12 @@ func (q *Queries) UserSessionEnd(ctx context.Context, db DBTX, tokenHash []byte)
 const userSessionInsert = `-- name: UserSessionInsert :execrows
 WITH u AS (
     UPDATE users t SET seen_at = $5::timestamptz
-    WHERE t.org_id = $7 AND t.id = $8 AND t.disabled_at IS NULL AND (t.totp_secret IS NULL OR $9::boolean)
+    WHERE t.org_id = $7 AND t.id = $8 AND t.disabled_at IS NULL
+        AND (t.totp_secret IS NULL OR $9::boolean)
     RETURNING t.org_id, t.id)
 INSERT INTO user_sessions (id, token_hash, org_id, user_id, user_agent, address, created_at, seen_at, expires_at)
-SELECT $1, $2, u.org_id, u.id, $3, $4, $5::timestamptz, $5::timestamptz, $6 FROM u
+SELECT $1, $2, u.org_id, u.id, $3, $4, $5::timestamptz, $5::timestamptz, $6
+FROM u
 `
 
 type UserSessionInsertParams struct {
@@ -889,8 +895,7 @@ type UserSessionInsertParams struct {
 	Proven    bool
 }
 
-// UserSessionInsert begins a session of a user who is enabled at that moment, and has
-// shown the second factor that is on.
+// UserSessionInsert begins a session of an enabled user who has shown the current second factor.
 func (q *Queries) UserSessionInsert(ctx context.Context, db DBTX, arg UserSessionInsertParams) (int64, error) {
 	result, err := db.Exec(ctx, userSessionInsert,
 		arg.ID,
@@ -990,7 +995,7 @@ type UserSessionSeenParams struct {
 	ID    string
 }
 
-// UserSessionSeen notes the use of a session, for the session and its user.
+// UserSessionSeen records the use of a session, for the session and its user.
 func (q *Queries) UserSessionSeen(ctx context.Context, db DBTX, arg UserSessionSeenParams) error {
 	_, err := db.Exec(ctx, userSessionSeen, arg.Now, arg.OrgID, arg.ID)
 	return err
@@ -1246,7 +1251,7 @@ type UserUseRecoveryParams struct {
 	ID    string
 }
 
-// UserUseRecovery takes a recovery code, likewise.
+// UserUseRecovery uses a recovery code, in the same way.
 func (q *Queries) UserUseRecovery(ctx context.Context, db DBTX, arg UserUseRecoveryParams) (int64, error) {
 	result, err := db.Exec(ctx, userUseRecovery, arg.Hash, arg.OrgID, arg.ID)
 	if err != nil {
@@ -1256,7 +1261,8 @@ func (q *Queries) UserUseRecovery(ctx context.Context, db DBTX, arg UserUseRecov
 }
 
 const userUseStep = `-- name: UserUseStep :execrows
-UPDATE users SET totp_used = $1 WHERE org_id = $2 AND id = $3 AND totp_secret IS NOT NULL AND totp_used < $1
+UPDATE users SET totp_used = $1 WHERE org_id = $2 AND id = $3 AND totp_secret IS NOT NULL
+    AND totp_used < $1
 `
 
 type UserUseStepParams struct {
@@ -1265,7 +1271,7 @@ type UserUseStepParams struct {
 	ID    string
 }
 
-// UserUseStep takes a code of a step of time: of several at the same time one gets the row.
+// UserUseStep uses the code of a time step: of concurrent requests, one gets the row.
 func (q *Queries) UserUseStep(ctx context.Context, db DBTX, arg UserUseStepParams) (int64, error) {
 	result, err := db.Exec(ctx, userUseStep, arg.Step, arg.OrgID, arg.ID)
 	if err != nil {
@@ -1294,7 +1300,7 @@ type UsersOfEmailParams struct {
 	Lim   int32
 }
 
-// UsersOfEmail is who may sign in with an address, the oldest first.
+// UsersOfEmail lists the users with an address, oldest first.
 func (q *Queries) UsersOfEmail(ctx context.Context, db DBTX, arg UsersOfEmailParams) ([]User, error) {
 	rows, err := db.Query(ctx, usersOfEmail, arg.Email, arg.Lim)
 	if err != nil {
@@ -1344,7 +1350,7 @@ type UsersOfSubjectParams struct {
 	Lim         int32
 }
 
-// UsersOfSubject is whom an OpenID provider means, in each organization; who is disabled comes last.
+// UsersOfSubject lists the users of an OpenID provider's subject in all organizations, disabled ones last.
 func (q *Queries) UsersOfSubject(ctx context.Context, db DBTX, arg UsersOfSubjectParams) ([]User, error) {
 	rows, err := db.Query(ctx, usersOfSubject, arg.OIDCIssuer, arg.OIDCSubject, arg.Lim)
 	if err != nil {
@@ -1392,7 +1398,7 @@ type UsersOperatedParams struct {
 	Lim int32
 }
 
-// UsersOperated is whom the operator means by an id or an address, in whatever organization.
+// UsersOperated finds users by id or address in all organizations, for the operator.
 func (q *Queries) UsersOperated(ctx context.Context, db DBTX, arg UsersOperatedParams) ([]User, error) {
 	rows, err := db.Query(ctx, usersOperated, arg.Who, arg.Lim)
 	if err != nil {
@@ -1436,7 +1442,7 @@ SELECT coalesce(least(max(t.n), $1::bigint), 0)::bigint AS n FROM (SELECT count(
     WHERE u.disabled_at IS NULL GROUP BY u.email) t
 `
 
-// UsersPerEmail is how many users may sign in with one address at most, up to a bound.
+// UsersPerEmail is the largest number of users with one address, up to a bound.
 func (q *Queries) UsersPerEmail(ctx context.Context, db DBTX, most int64) (int64, error) {
 	row := db.QueryRow(ctx, usersPerEmail, most)
 	var n int64

@@ -31,9 +31,9 @@ type MagicLinkUseRow struct {
 	PartnerID string
 }
 
-// What the partner portal asks besides what the API does.
-// MagicLinkUse takes a sign-in link, once: of several at the same time one gets
-// the row. A suspension that is on its way is waited for.
+// Queries of the partner portal that the API does not have.
+// MagicLinkUse uses a sign-in link, once: of concurrent requests, one gets the row. It waits for a
+// concurrent suspension.
 func (q *Queries) MagicLinkUse(ctx context.Context, db DBTX, arg MagicLinkUseParams) (MagicLinkUseRow, error) {
 	row := db.QueryRow(ctx, magicLinkUse, arg.Now, arg.TokenHash)
 	var i MagicLinkUseRow
@@ -132,8 +132,8 @@ type PortalCommissionSumsRow struct {
 	AmountMinor int64
 }
 
-// PortalCommissionSums counts the same, and sums by currency what reports count: not what was
-// rejected or voided.
+// PortalCommissionSums counts the same, and sums by currency like reports: without rejected and
+// voided ones.
 func (q *Queries) PortalCommissionSums(ctx context.Context, db DBTX, arg PortalCommissionSumsParams) ([]PortalCommissionSumsRow, error) {
 	rows, err := db.Query(ctx, portalCommissionSums,
 		arg.ProgramID,
@@ -183,7 +183,8 @@ WITH dated AS (
     LIMIT $10
 )
 SELECT k.id, k.org_id, k.program_id, k.partner_id, k.sale_id, k.customer_id, k.flow_id, k.flow_branch_id, k.kind, k.amount_minor, k.revenue_minor, k.rate_type, k.rate_value, k.currency, k.status, k.mature_at, k.approve_at, k.approved_at, k.voided_at, k.void_reason, k.payout_id, k.metadata, k.created_at, k.updated_at, k.created_xid, k.shrunk_minor, k.clawed_minor, k.refunded_before_minor, a.at, s.amount_minor AS sale_minor, s.currency AS sale_currency, c.email, c.name,
-    coalesce(c.tracked_by, '')::text AS tracked_by, coalesce(l.label, l.value, '')::text AS link_name, u.code AS coupon_code,
+    coalesce(c.tracked_by, '')::text AS tracked_by, coalesce(l.label, l.value, '')::text AS link_name,
+    u.code AS coupon_code,
     (c.click_id IS NOT NULL)::boolean AS clicked, y.due_at AS payout_due_at, y.paid_at AS payout_paid_at
 FROM asked a JOIN commissions k ON k.id = a.id
 LEFT JOIN sales s ON s.id = k.sale_id
@@ -223,8 +224,7 @@ type PortalCommissionsRow struct {
 }
 
 // PortalCommissions lists a partner's commissions with their sales, the newest sale first. A
-// commission's day is the one that reports count it by: its sale's, and of what was taken back
-// and of what has no sale its own.
+// commission's day is that of reports: its sale's, or its own for a clawback and without a sale.
 func (q *Queries) PortalCommissions(ctx context.Context, db DBTX, arg PortalCommissionsParams) ([]PortalCommissionsRow, error) {
 	rows, err := db.Query(ctx, portalCommissions,
 		arg.OrgID,
@@ -363,9 +363,9 @@ type PortalPartnersRow struct {
 	Program Program
 }
 
-// PortalPartners are the active partners with an e-mail address, of one program or of all,
-// those who have settled in and then the oldest first. It is not bound to an organization: who signs in names none. Sample
-// partners get no mails.
+// PortalPartners lists the active partners with an e-mail address, of one program or of all: those
+// who have signed in before first, then the oldest. It is not bound to an organization, because
+// signing in names none. It omits sample partners, who get no mails.
 func (q *Queries) PortalPartners(ctx context.Context, db DBTX, arg PortalPartnersParams) ([]PortalPartnersRow, error) {
 	rows, err := db.Query(ctx, portalPartners, arg.Email, arg.Program, arg.Lim)
 	if err != nil {
@@ -542,8 +542,7 @@ type PortalSessionRow struct {
 	EmbedHosts    []string
 }
 
-// PortalSession is who is signed in, with their program and its look; a partner who is no
-// longer active is not.
+// PortalSession returns the active partner of a session, with the program and its logo and colour.
 func (q *Queries) PortalSession(ctx context.Context, db DBTX, arg PortalSessionParams) (PortalSessionRow, error) {
 	row := db.QueryRow(ctx, portalSession, arg.TokenHash, arg.Embedded, arg.Now)
 	var i PortalSessionRow

@@ -15,7 +15,7 @@ const portalAccentShown = `-- name: PortalAccentShown :one
 SELECT t.accent_color FROM portal_settings t WHERE t.program_id = $1 AND t.accent_color IS NOT NULL
 `
 
-// PortalAccentShown is not bound to an organization: it is what everybody sees.
+// PortalAccentShown is not bound to an organization: the accent colour is public.
 func (q *Queries) PortalAccentShown(ctx context.Context, db DBTX, programID string) (*string, error) {
 	row := db.QueryRow(ctx, portalAccentShown, programID)
 	var accent_color *string
@@ -77,7 +77,7 @@ type PortalLogoShownRow struct {
 	Image       []byte
 }
 
-// PortalLogoShown is not bound to an organization: whoever has the address of a logo sees it.
+// PortalLogoShown is not bound to an organization: the address of a logo is public.
 func (q *Queries) PortalLogoShown(ctx context.Context, db DBTX, arg PortalLogoShownParams) (PortalLogoShownRow, error) {
 	row := db.QueryRow(ctx, portalLogoShown, arg.ProgramID, arg.Version)
 	var i PortalLogoShownRow

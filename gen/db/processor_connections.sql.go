@@ -23,8 +23,7 @@ type ConnectionActiveParams struct {
 	Livemode  bool
 }
 
-// ConnectionActive locks the connection that works for a program, processor and
-// mode.
+// ConnectionActive locks the active connection of a program, processor and mode.
 func (q *Queries) ConnectionActive(ctx context.Context, db DBTX, arg ConnectionActiveParams) (ProcessorConnection, error) {
 	row := db.QueryRow(ctx, connectionActive,
 		arg.ProgramID,
@@ -203,8 +202,7 @@ type ConnectionReconcileParams struct {
 	Made  clock.Time
 }
 
-// ConnectionReconcile takes one connection to Stripe whose night has come, until somebody
-// else may.
+// ConnectionReconcile leases one Stripe connection whose nightly reconciliation is due.
 func (q *Queries) ConnectionReconcile(ctx context.Context, db DBTX, arg ConnectionReconcileParams) (ProcessorConnection, error) {
 	row := db.QueryRow(ctx, connectionReconcile, arg.Until, arg.Now, arg.Made)
 	var i ProcessorConnection
@@ -302,7 +300,7 @@ const connectionsActive = `-- name: ConnectionsActive :many
 SELECT t.id FROM processor_connections t WHERE t.status = 'active'
 `
 
-// ConnectionsActive lists the connections of every organization that take events.
+// ConnectionsActive lists the active connections of all organizations.
 func (q *Queries) ConnectionsActive(ctx context.Context, db DBTX) ([]string, error) {
 	rows, err := db.Query(ctx, connectionsActive)
 	if err != nil {

@@ -185,7 +185,7 @@ type ProgramLockParams struct {
 	OrgID string
 }
 
-// ProgramLock makes writers that count take turns: quotas and batches are exact.
+// ProgramLock serializes writers that count, so that quotas and batches are exact.
 func (q *Queries) ProgramLock(ctx context.Context, db DBTX, arg ProgramLockParams) (Program, error) {
 	row := db.QueryRow(ctx, programLock, arg.ID, arg.OrgID)
 	var i Program
@@ -265,7 +265,8 @@ FROM programs p LEFT JOIN sums s ON s.program_id = p.id LEFT JOIN (
     SELECT y.program_id, sum(y.total) FILTER (WHERE y.list = 'partners') AS partners,
         sum(y.total) FILTER (WHERE y.list = 'partners' AND y.status = 'active') AS active_partners,
         sum(y.total) FILTER (WHERE y.list <> 'partners') AS referrals FROM tally_sums y
-    WHERE y.program_id = ANY ($1::text[]) AND y.org_id = $2 AND y.list IN ('partners', 'referrals', 'forgotten_referrals')
+    WHERE y.program_id = ANY ($1::text[]) AND y.org_id = $2
+        AND y.list IN ('partners', 'referrals', 'forgotten_referrals')
         AND y.owner_id = '' GROUP BY 1) n ON n.program_id = p.id
 WHERE p.id = ANY ($1::text[]) AND p.org_id = $2
 `
@@ -286,9 +287,9 @@ type ProgramStatsRow struct {
 	CommissionsMinor int64
 }
 
-// ProgramStats adds what reports have summed to the rows of the gaps, as ClickTotal
-// does; partners and referrals are from the tallies. Money is the program's
-// currency, net of refunds and voids (decisions, 33).
+// ProgramStats adds the sums of reports to the rows of the gaps, like ClickTotal; partners and
+// referrals are from the tallies. Money is the program's currency, net of refunds and voids
+// (decisions, 33).
 func (q *Queries) ProgramStats(ctx context.Context, db DBTX, arg ProgramStatsParams) ([]ProgramStatsRow, error) {
 	rows, err := db.Query(ctx, programStats, arg.Ids, arg.OrgID)
 	if err != nil {
@@ -376,8 +377,8 @@ type ProgramStatusRow struct {
 	HasPartner             bool
 }
 
-// ProgramStatus counts what waits in a program, each up to 1,000, and says what of
-// its set-up is there.
+// ProgramStatus counts the open tasks of a program, each up to 1,000, and reports the state of its
+// setup.
 func (q *Queries) ProgramStatus(ctx context.Context, db DBTX, arg ProgramStatusParams) (ProgramStatusRow, error) {
 	row := db.QueryRow(ctx, programStatus, arg.Since, arg.ID, arg.OrgID)
 	var i ProgramStatusRow
@@ -444,7 +445,7 @@ type ProgramUpdateParams struct {
 	OrgID                  string
 }
 
-// ProgramUpdate leaves the currency, in which fixed rates and the minimum are.
+// ProgramUpdate does not change the currency, in which fixed rates and the minimum are stored.
 func (q *Queries) ProgramUpdate(ctx context.Context, db DBTX, arg ProgramUpdateParams) error {
 	_, err := db.Exec(ctx, programUpdate,
 		arg.Name,

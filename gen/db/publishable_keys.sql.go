@@ -15,9 +15,9 @@ const publishableHostKnown = `-- name: PublishableHostKnown :one
 SELECT EXISTS (SELECT 1 FROM publishable_keys t WHERE t.allowed_hosts && $1::text[] AND t.revoked_at IS NULL)
 `
 
-// PublishableHostKnown reports whether pages of a host may use any key, of any
-// organization: a browser asks this before it sends a key. names are the host and
-// what it is below, as allowed_hosts has them.
+// PublishableHostKnown reports whether pages of a host may use a key of any organization: a
+// preflight request has no key. names are the host and its parent domains in the form of
+// allowed_hosts.
 func (q *Queries) PublishableHostKnown(ctx context.Context, db DBTX, names []string) (bool, error) {
 	row := db.QueryRow(ctx, publishableHostKnown, names)
 	var exists bool
@@ -39,8 +39,8 @@ type PublishableKeyFindRow struct {
 	FraudMonitoring   *bool
 }
 
-// PublishableKeyFind is not bound to an organization: it finds the one of a page's
-// key, with what the browser's endpoints ask about program and organization.
+// PublishableKeyFind is not bound to an organization: it finds the organization of a page's key,
+// with the data of program and organization for the browser's endpoints.
 func (q *Queries) PublishableKeyFind(ctx context.Context, db DBTX, key string) (PublishableKeyFindRow, error) {
 	row := db.QueryRow(ctx, publishableKeyFind, key)
 	var i PublishableKeyFindRow
@@ -186,14 +186,15 @@ type PublishableKeyRevokeParams struct {
 	OrgID     string
 }
 
-// PublishableKeyRevoke keeps the row: pages that name the key hear that it is revoked.
+// PublishableKeyRevoke keeps the row, so that pages with the key learn that it is revoked.
 func (q *Queries) PublishableKeyRevoke(ctx context.Context, db DBTX, arg PublishableKeyRevokeParams) error {
 	_, err := db.Exec(ctx, publishableKeyRevoke, arg.RevokedAt, arg.ID, arg.OrgID)
 	return err
 }
 
 const publishableKeyUpdate = `-- name: PublishableKeyUpdate :exec
-UPDATE publishable_keys SET allowed_hosts = $1, allow_leads = $2 WHERE id = $3 AND org_id = $4
+UPDATE publishable_keys SET allowed_hosts = $1, allow_leads = $2
+WHERE id = $3 AND org_id = $4
 `
 
 type PublishableKeyUpdateParams struct {
@@ -225,7 +226,7 @@ type PublishableKeyUsedParams struct {
 	StaleBefore *clock.Time
 }
 
-// PublishableKeyUsed notes a use, unless one is noted that is not stale.
+// PublishableKeyUsed records a use, unless a recent one is recorded.
 func (q *Queries) PublishableKeyUsed(ctx context.Context, db DBTX, arg PublishableKeyUsedParams) error {
 	_, err := db.Exec(ctx, publishableKeyUsed,
 		arg.Now,

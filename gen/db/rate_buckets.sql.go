@@ -20,8 +20,7 @@ type RateOweParams struct {
 	ID   string
 }
 
-// RateOwe takes tokens of a key's bucket, also those that are not there: the bucket
-// owes them.
+// RateOwe takes tokens of a key's bucket, even below zero.
 func (q *Queries) RateOwe(ctx context.Context, db DBTX, arg RateOweParams) error {
 	_, err := db.Exec(ctx, rateOwe, arg.Owed, arg.ID)
 	return err
@@ -36,7 +35,7 @@ type RatePurgeParams struct {
 	Lim    int32
 }
 
-// RatePurge forgets buckets that have long been full.
+// RatePurge deletes buckets that have long been full.
 func (q *Queries) RatePurge(ctx context.Context, db DBTX, arg RatePurgeParams) (int64, error) {
 	result, err := db.Exec(ctx, ratePurge, arg.Before, arg.Lim)
 	if err != nil {
@@ -64,10 +63,9 @@ type RateSpendParams struct {
 	At      *clock.Time
 }
 
-// RateSpend takes `granted` tokens of a bucket that fills within a day, in the
-// transaction of what they are for, and returns what is left; below 0 it was not
-// enough, and the transaction must end without a commit. tokens is what is left of a
-// bucket that is new.
+// RateSpend takes `granted` tokens of a bucket that refills within a day, in the transaction that
+// needs them, and returns the rest. If that is negative, the transaction must be rolled back.
+// tokens is the rest of a new bucket.
 func (q *Queries) RateSpend(ctx context.Context, db DBTX, arg RateSpendParams) (float64, error) {
 	row := db.QueryRow(ctx, rateSpend,
 		arg.ID,
@@ -108,10 +106,10 @@ type RateTakeRow struct {
 	Tokens  float64
 }
 
-// RateTake takes up to `granted` tokens of a key's bucket and returns how many it
-// got, and what is left. tokens is what is left of a bucket that is new. The time is
-// the database's unless given: replicas' clocks differ. One that was set back by more
-// than it may waver begins anew. A bucket that owes tokens gives none.
+// RateTake takes up to `granted` tokens of a key's bucket and returns the number taken and the
+// rest. tokens is the rest of a new bucket. The default time is the database's, because replicas'
+// clocks differ. If the time was set back by more than its tolerance, the bucket starts again. A
+// bucket with a debt gives none.
 func (q *Queries) RateTake(ctx context.Context, db DBTX, arg RateTakeParams) (RateTakeRow, error) {
 	row := db.QueryRow(ctx, rateTake,
 		arg.ID,

@@ -46,9 +46,8 @@ type ClickLateRow struct {
 	EarlierPartnerID string
 }
 
-// ClickLate finds the last click of a visitor since a moment and until a payment that
-// followed a live click of another partner. A visitor of more than 100 partners is no
-// person.
+// ClickLate finds the last click of a visitor since a moment and until a payment that followed a
+// live click of another partner. A visitor of more than 100 partners is not a person.
 func (q *Queries) ClickLate(ctx context.Context, db DBTX, arg ClickLateParams) (ClickLateRow, error) {
 	row := db.QueryRow(ctx, clickLate,
 		arg.Since,
@@ -225,7 +224,7 @@ type ReferralLockParams struct {
 	OrgID string
 }
 
-// ReferralLock reads the row for a change; nobody else changes it until the commit.
+// ReferralLock reads the row for a change and locks it until the commit.
 func (q *Queries) ReferralLock(ctx context.Context, db DBTX, arg ReferralLockParams) (Referral, error) {
 	row := db.QueryRow(ctx, referralLock, arg.ID, arg.OrgID)
 	var i Referral
@@ -279,7 +278,7 @@ type ReferralReleaseParams struct {
 	CustomerID string
 }
 
-// ReferralRelease makes a lead a visit again when its only customer goes.
+// ReferralRelease makes a lead a visit again when its only customer is deleted.
 func (q *Queries) ReferralRelease(ctx context.Context, db DBTX, arg ReferralReleaseParams) error {
 	_, err := db.Exec(ctx, referralRelease,
 		arg.UpdatedAt,
@@ -328,8 +327,8 @@ type ReferralReturnParams struct {
 	OrgID   string
 }
 
-// ReferralReturn notes that the visitor came back by a click of the hour before: from now
-// on it is the last one (decisions, 238).
+// ReferralReturn records that the visitor returned by a click of the last hour: it is now the last
+// one (decisions, 238).
 func (q *Queries) ReferralReturn(ctx context.Context, db DBTX, arg ReferralReturnParams) error {
 	_, err := db.Exec(ctx, referralReturn,
 		arg.Now,
@@ -373,8 +372,8 @@ type ReferralsExpireParams struct {
 	Lim int32
 }
 
-// ReferralsExpire retires expired visits, so that the visitor's next click finds
-// the place free. Customers that are bound already stay bound.
+// ReferralsExpire retires expired visits, so that the visitor's next click can open a new one.
+// Attributed customers remain attributed.
 func (q *Queries) ReferralsExpire(ctx context.Context, db DBTX, arg ReferralsExpireParams) (int64, error) {
 	result, err := db.Exec(ctx, referralsExpire, arg.Now, arg.Lim)
 	if err != nil {

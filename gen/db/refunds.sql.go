@@ -22,8 +22,8 @@ type ChargeLockParams struct {
 	ExternalChargeID string
 }
 
-// ChargeLock lets one request at a time decide about a charge of a program, so
-// that a refund and the sale that it comes before cannot miss each other.
+// ChargeLock serializes requests about a charge of a program, so that a refund and a later sale
+// find each other.
 func (q *Queries) ChargeLock(ctx context.Context, db DBTX, arg ChargeLockParams) error {
 	_, err := db.Exec(ctx, chargeLock, arg.OrgID, arg.ProgramID, arg.ExternalChargeID)
 	return err
@@ -40,8 +40,7 @@ type ChargesLockParams struct {
 	ExternalChargeIds []string
 }
 
-// ChargesLock is ChargeLock for several, in their order: who sorts them meets nobody
-// crosswise.
+// ChargesLock is ChargeLock for several charges, in their order: sorted ones cannot deadlock.
 func (q *Queries) ChargesLock(ctx context.Context, db DBTX, arg ChargesLockParams) error {
 	_, err := db.Exec(ctx, chargesLock, arg.OrgID, arg.ProgramID, arg.ExternalChargeIds)
 	return err
@@ -227,7 +226,7 @@ type RefundLastParams struct {
 	OrgID  string
 }
 
-// RefundLast is the refund that left nothing of a sale.
+// RefundLast is the refund that completed the refund of a sale.
 func (q *Queries) RefundLast(ctx context.Context, db DBTX, arg RefundLastParams) (Refund, error) {
 	row := db.QueryRow(ctx, refundLast, arg.SaleID, arg.OrgID)
 	var i Refund
@@ -268,7 +267,7 @@ type RefundRestoreParams struct {
 	OrgID         string
 }
 
-// RefundRestore notes what came back of a refund.
+// RefundRestore records the restored amount of a refund.
 func (q *Queries) RefundRestore(ctx context.Context, db DBTX, arg RefundRestoreParams) error {
 	_, err := db.Exec(ctx, refundRestore,
 		arg.RestoredMinor,
@@ -293,7 +292,7 @@ type RefundsExpireParams struct {
 	Lim    int32
 }
 
-// RefundsExpire gives up on refunds whose sale has not come.
+// RefundsExpire ends the wait of refunds whose sale has not arrived.
 func (q *Queries) RefundsExpire(ctx context.Context, db DBTX, arg RefundsExpireParams) ([]Refund, error) {
 	rows, err := db.Query(ctx, refundsExpire, arg.Now, arg.Before, arg.Lim)
 	if err != nil {
@@ -396,7 +395,7 @@ type RefundsWaitingParams struct {
 	ExternalChargeID *string
 }
 
-// RefundsWaiting lists what came before the sale of a charge.
+// RefundsWaiting lists the refunds that arrived before the sale of a charge.
 func (q *Queries) RefundsWaiting(ctx context.Context, db DBTX, arg RefundsWaitingParams) ([]Refund, error) {
 	rows, err := db.Query(ctx, refundsWaiting, arg.ProgramID, arg.OrgID, arg.ExternalChargeID)
 	if err != nil {

@@ -30,7 +30,7 @@ type ReportDayRow struct {
 	ToAt   clock.Time
 }
 
-// ReportDay returns the zone of a program, and when a day begins and ends in it.
+// ReportDay returns the zone of a program, and the begin and end of a day in it.
 func (q *Queries) ReportDay(ctx context.Context, db DBTX, arg ReportDayParams) (ReportDayRow, error) {
 	row := db.QueryRow(ctx, reportDay, arg.Day, arg.ProgramID, arg.OrgID)
 	var i ReportDayRow
@@ -68,9 +68,9 @@ type ReportDaysToSumRow struct {
 	Day       time.Time
 }
 
-// ReportDaysToSum lists days that were over at a time and are not summed, or touched
-// since: of each program the latest first, in turn, so that one whose zone has
-// changed does not delay the others. A program whose zone changed after settled waits.
+// ReportDaysToSum lists days that ended before a time and are not summed, or marked since: the
+// latest first, one program after the other, so that a program with a new zone does not delay the
+// others. A program whose zone changed after settled waits.
 func (q *Queries) ReportDaysToSum(ctx context.Context, db DBTX, arg ReportDaysToSumParams) ([]ReportDaysToSumRow, error) {
 	rows, err := db.Query(ctx, reportDaysToSum, arg.Ended, arg.Settled, arg.Lim)
 	if err != nil {
@@ -113,7 +113,7 @@ type ReportJoinParams struct {
 	Start     time.Time
 }
 
-// ReportJoin notes that a span is summed whose halves still are.
+// ReportJoin records that a span is summed, if its halves still are.
 func (q *Queries) ReportJoin(ctx context.Context, db DBTX, arg ReportJoinParams) (int64, error) {
 	result, err := db.Exec(ctx, reportJoin,
 		arg.Span,
@@ -175,7 +175,7 @@ const reportLock = `-- name: ReportLock :one
 SELECT pg_try_advisory_xact_lock(hashtextextended('report/' || $1::text, 0))
 `
 
-// ReportLock makes replicas that sum the same program take turns.
+// ReportLock serializes replicas that sum the same program.
 func (q *Queries) ReportLock(ctx context.Context, db DBTX, programID string) (bool, error) {
 	row := db.QueryRow(ctx, reportLock, programID)
 	var pg_try_advisory_xact_lock bool
@@ -185,7 +185,8 @@ func (q *Queries) ReportLock(ctx context.Context, db DBTX, programID string) (bo
 
 const reportMark = `-- name: ReportMark :exec
 INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
-SELECT g.org_id, g.id, ($1::timestamptz AT TIME ZONE 'UTC')::date AS day, $1::timestamptz AS first_at, $1::timestamptz AS last_at
+SELECT g.org_id, g.id, ($1::timestamptz AT TIME ZONE 'UTC')::date AS day,
+    $1::timestamptz AS first_at, $1::timestamptz AS last_at
 FROM programs g WHERE g.id = $2 AND g.org_id = $3
     AND $1 < report_open_since($4::timestamptz, g.time_zone, g.zone_changed_at)
 `
@@ -197,8 +198,8 @@ type ReportMarkParams struct {
 	Settled   clock.Time
 }
 
-// ReportMark notes that something is written at a moment whose day may have been
-// summed. Rows younger than settled are in days that are not summed yet.
+// ReportMark marks the day of a moment as changed, since it may have been summed. Days after
+// settled are not summed yet.
 func (q *Queries) ReportMark(ctx context.Context, db DBTX, arg ReportMarkParams) error {
 	_, err := db.Exec(ctx, reportMark,
 		arg.At,
@@ -221,8 +222,8 @@ type ReportMarkAgainParams struct {
 	OrgID     string
 }
 
-// ReportMarkAgain marks the summed days from before a program was made, which the
-// job would not look for in another zone.
+// ReportMarkAgain marks the summed days before the creation of a program, which the job would not
+// find in another zone.
 func (q *Queries) ReportMarkAgain(ctx context.Context, db DBTX, arg ReportMarkAgainParams) error {
 	_, err := db.Exec(ctx, reportMarkAgain, arg.ProgramID, arg.OrgID)
 	return err
@@ -248,7 +249,7 @@ type ReportMarkCommissionsParams struct {
 	Settled   clock.Time
 }
 
-// ReportMarkCommissions marks the days on which commissions count.
+// ReportMarkCommissions marks the days of commissions.
 func (q *Queries) ReportMarkCommissions(ctx context.Context, db DBTX, arg ReportMarkCommissionsParams) error {
 	_, err := db.Exec(ctx, reportMarkCommissions,
 		arg.OrgID,
@@ -285,8 +286,7 @@ type ReportMarkCustomerParams struct {
 	Settled    clock.Time
 }
 
-// ReportMarkCustomer marks every day on which something counts under the
-// customer's partner or link.
+// ReportMarkCustomer marks every day with rows of the customer's partner or link.
 func (q *Queries) ReportMarkCustomer(ctx context.Context, db DBTX, arg ReportMarkCustomerParams) error {
 	_, err := db.Exec(ctx, reportMarkCustomer,
 		arg.OrgID,
@@ -331,8 +331,7 @@ type ReportMarkPartnerParams struct {
 	Settled   clock.Time
 }
 
-// ReportMarkPartner marks every day on which something counts under a partner
-// that goes, or under its links.
+// ReportMarkPartner marks every day with rows of a deleted partner or its links.
 func (q *Queries) ReportMarkPartner(ctx context.Context, db DBTX, arg ReportMarkPartnerParams) error {
 	_, err := db.Exec(ctx, reportMarkPartner,
 		arg.OrgID,
@@ -373,7 +372,7 @@ const reportMemory = `-- name: ReportMemory :exec
 SELECT set_config('work_mem', '32MB', true)
 `
 
-// ReportMemory lets the report after it in the trip sum in memory.
+// ReportMemory lets the report in the same round trip aggregate in memory.
 func (q *Queries) ReportMemory(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, reportMemory)
 	return err
@@ -385,7 +384,8 @@ WITH spans AS MATERIALIZED (
         SELECT r.span, r.start, r.upto, max(r.upto) OVER (ORDER BY r.start, r.upto DESC
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
         FROM report_untouched r
-        WHERE r.program_id = $8 AND r.org_id = $4 AND r.zone = $10::text AND r.start >= $11::date
+        WHERE r.program_id = $8 AND r.org_id = $4 AND r.zone = $10::text
+            AND r.start >= $11::date
           AND r.upto <= $12::date + 1 AND ($1::text <> 'period'
             OR date_trunc($2::text, r.start::timestamp) = date_trunc($2::text, (r.upto - 1)::timestamp))) w
     WHERE coalesce(w.reached, '-infinity') <= w.start
@@ -396,7 +396,8 @@ WITH spans AS MATERIALIZED (
             UNION ALL SELECT $12::date + 1, $12::date + 1) b) g
     WHERE g.first < g.next
 ), raw AS MATERIALIZED (
-    SELECT p.first, zone_midnight(p.first, $10::text) AS from_at, zone_midnight(p.next, $10::text) AS to_at FROM (
+    SELECT p.first, zone_midnight(p.first, $10::text) AS from_at,
+        zone_midnight(p.next, $10::text) AS to_at FROM (
         SELECT g.first, g.next FROM gaps g WHERE $1::text <> 'period'
         UNION ALL
         SELECT greatest(g.first, b.start::date), least(g.next, (b.start + e.step)::date)
@@ -477,11 +478,10 @@ type ReportRowsRow struct {
 	CommissionsMinor int64
 }
 
-// ReportRows sums a window of the program's days by one dimension: the widest spans
-// in it that are summed and untouched since from report_sums, all other days from
-// their rows. One statement, so that all of it is of one moment. level is the
-// dimension of report_sums that is read, by what the rows stand for. Rows of periods
-// take spans that lie in one period, and read the other days period by period.
+// ReportRows sums a window of the program's days by one dimension: the widest summed and unmarked
+// spans from report_sums, all other days from their rows. It is one statement, for one snapshot.
+// level is the dimension of report_sums to read, by the dimension of the rows. Rows of periods use
+// spans within one period, and read the other days period by period.
 func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams) ([]ReportRowsRow, error) {
 	rows, err := db.Query(ctx, reportRows,
 		arg.By,
@@ -543,7 +543,7 @@ type ReportSpanParams struct {
 	Today     time.Time
 }
 
-// ReportSpan notes that a day is summed, and that it is so again.
+// ReportSpan records that a day is summed, or summed again.
 func (q *Queries) ReportSpan(ctx context.Context, db DBTX, arg ReportSpanParams) error {
 	_, err := db.Exec(ctx, reportSpan,
 		arg.OrgID,
@@ -581,9 +581,8 @@ type ReportSpansToSumRow struct {
 	Span      string
 }
 
-// ReportSpansToSum lists spans whose halves are summed and which are not, the
-// shortest first: they are halves of others. What holds a day that was summed again
-// today waits until tomorrow.
+// ReportSpansToSum lists unsummed spans whose halves are summed, the shortest first, which are
+// halves of others. A span with a day that was summed again today waits until tomorrow.
 func (q *Queries) ReportSpansToSum(ctx context.Context, db DBTX, arg ReportSpansToSumParams) ([]ReportSpansToSumRow, error) {
 	rows, err := db.Query(ctx, reportSpansToSum, arg.Today, arg.Lim)
 	if err != nil {
@@ -714,7 +713,8 @@ type ReportUnmarkParams struct {
 	ProgramID string
 }
 
-// ReportUnmark runs in the transaction that writes the sums. The rest of a mark stays: after a change of the zone it may be of two days.
+// ReportUnmark runs in the transaction that writes the sums. It keeps the rest of a mark, which
+// after a change of the zone may span two days.
 func (q *Queries) ReportUnmark(ctx context.Context, db DBTX, arg ReportUnmarkParams) error {
 	_, err := db.Exec(ctx, reportUnmark, arg.FromAt, arg.ToAt, arg.ProgramID)
 	return err
@@ -738,8 +738,8 @@ type ReportUnspanParams struct {
 	FromAt    clock.Time
 }
 
-// ReportUnspan deletes a day, and days of other zones that overlap it; a trigger
-// deletes the spans that hold them. It reports whether the day was summed in this zone.
+// ReportUnspan deletes a day, and overlapping days of other zones; a trigger deletes the spans that
+// contain them. It reports whether the day was summed in this zone.
 func (q *Queries) ReportUnspan(ctx context.Context, db DBTX, arg ReportUnspanParams) (bool, error) {
 	row := db.QueryRow(ctx, reportUnspan,
 		arg.Start,
@@ -764,8 +764,8 @@ type ReportUnsumParams struct {
 	Start     time.Time
 }
 
-// ReportUnsum names every dimension, which lets the key find the rows: without
-// them it would walk all sums of the program, day after day.
+// ReportUnsum names every dimension, so that the primary key finds the rows: otherwise it would
+// scan all sums of the program.
 func (q *Queries) ReportUnsum(ctx context.Context, db DBTX, arg ReportUnsumParams) error {
 	_, err := db.Exec(ctx, reportUnsum, arg.ProgramID, arg.Span, arg.Start)
 	return err

@@ -137,7 +137,7 @@ type ResourceLockParams struct {
 	OrgID string
 }
 
-// ResourceLock reads the row for a change; nobody else changes it until the commit.
+// ResourceLock reads the row for a change and locks it until the commit.
 func (q *Queries) ResourceLock(ctx context.Context, db DBTX, arg ResourceLockParams) (Resource, error) {
 	row := db.QueryRow(ctx, resourceLock, arg.ID, arg.OrgID)
 	var i Resource
@@ -237,8 +237,8 @@ type ResourcesLoseTagParams struct {
 	OrgID     string
 }
 
-// ResourcesLoseTag and ResourcesLoseGroup detach what is deleted. What was meant
-// for it alone is taken off the shelf: nobody named would mean everybody.
+// ResourcesLoseTag and ResourcesLoseGroup detach a deleted tag or group. They delete resources for
+// it alone, which would otherwise be visible to all partners.
 func (q *Queries) ResourcesLoseTag(ctx context.Context, db DBTX, arg ResourcesLoseTagParams) error {
 	_, err := db.Exec(ctx, resourcesLoseTag,
 		arg.TagID,

@@ -21,8 +21,8 @@ type CustomersMarkOwnParams struct {
 	Ids   []string
 }
 
-// CustomersMarkOwn notes that customers are their own partner. A payment locks its customer
-// before the partner, so one that is paying now is left out.
+// CustomersMarkOwn marks customers that are their own partner. It skips customers locked by a
+// payment, which locks the customer before the partner.
 func (q *Queries) CustomersMarkOwn(ctx context.Context, db DBTX, arg CustomersMarkOwnParams) error {
 	_, err := db.Exec(ctx, customersMarkOwn, arg.OrgID, arg.Ids)
 	return err
@@ -141,7 +141,7 @@ type RiskFlagGetRow struct {
 	CustomerStatus     string
 }
 
-// RiskFlagGet reads a flag with whom it is about, as far as they exist.
+// RiskFlagGet reads a flag with its partner and customer, if they exist.
 func (q *Queries) RiskFlagGet(ctx context.Context, db DBTX, arg RiskFlagGetParams) (RiskFlagGetRow, error) {
 	row := db.QueryRow(ctx, riskFlagGet, arg.OrgID, arg.ID)
 	var i RiskFlagGetRow
@@ -297,7 +297,7 @@ type RiskFlagLockParams struct {
 	OrgID string
 }
 
-// RiskFlagLock reads the flag for a decision; of two reviewers one decides.
+// RiskFlagLock locks the flag for a decision, so that one of two reviewers decides.
 func (q *Queries) RiskFlagLock(ctx context.Context, db DBTX, arg RiskFlagLockParams) (RiskFlag, error) {
 	row := db.QueryRow(ctx, riskFlagLock, arg.ID, arg.OrgID)
 	var i RiskFlag
@@ -416,7 +416,7 @@ type RiskFlaggedParams struct {
 	PartnerIds []string
 }
 
-// RiskFlagged lists those of the partners who have an open flag of high severity.
+// RiskFlagged lists the partners with an open flag of high severity.
 func (q *Queries) RiskFlagged(ctx context.Context, db DBTX, arg RiskFlaggedParams) ([]string, error) {
 	rows, err := db.Query(ctx, riskFlagged, arg.ProgramID, arg.OrgID, arg.PartnerIds)
 	if err != nil {
@@ -455,8 +455,8 @@ type RiskOwnCustomersParams struct {
 	Mailbox   string
 }
 
-// RiskOwnCustomers returns customers of a partner whose e-mail, or identifier that is one,
-// reaches the mailbox of an address in the form of normalEmail.
+// RiskOwnCustomers returns customers of a partner whose e-mail address, or identifier in that form,
+// belongs to the mailbox of an address in the form of normalEmail.
 func (q *Queries) RiskOwnCustomers(ctx context.Context, db DBTX, arg RiskOwnCustomersParams) ([]string, error) {
 	rows, err := db.Query(ctx, riskOwnCustomers,
 		arg.ProgramID,

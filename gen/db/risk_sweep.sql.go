@@ -23,8 +23,8 @@ type RiskBeginRow struct {
 	Planned string
 }
 
-// RiskBegin takes the program for one sweep, unless another has it, and allows the
-// sweep's reads more time than a request's.
+// RiskBegin locks the program for one sweep, unless another has it, and gives the sweep's reads
+// more time than a request's.
 func (q *Queries) RiskBegin(ctx context.Context, db DBTX, programID string) (RiskBeginRow, error) {
 	row := db.QueryRow(ctx, riskBegin, programID)
 	var i RiskBeginRow
@@ -62,8 +62,8 @@ type RiskClickVelocityRow struct {
 	LastAt    clock.Time
 }
 
-// RiskClickVelocity finds the most clicks that came from one address within an hour,
-// a partner, of the clicks since a time that were not settled yet.
+// RiskClickVelocity finds for each partner the most clicks from one address within an hour, of the
+// clicks since a time and after the last closed flag.
 func (q *Queries) RiskClickVelocity(ctx context.Context, db DBTX, arg RiskClickVelocityParams) ([]RiskClickVelocityRow, error) {
 	rows, err := db.Query(ctx, riskClickVelocity,
 		arg.Most,
@@ -158,8 +158,7 @@ type RiskOwnAddressesRow struct {
 	SeenAt     clock.Time
 }
 
-// RiskOwnAddresses lists customers who clicked from an address at which their
-// partner was seen, and who were never flagged for it.
+// RiskOwnAddresses lists unflagged customers who clicked from an address of their partner.
 func (q *Queries) RiskOwnAddresses(ctx context.Context, db DBTX, arg RiskOwnAddressesParams) ([]RiskOwnAddressesRow, error) {
 	rows, err := db.Query(ctx, riskOwnAddresses,
 		arg.ProgramID,
@@ -210,9 +209,9 @@ type RiskProgramsRow struct {
 	OrgID string
 }
 
-// What the hourly risk sweep reads of one program. A flag that was closed settles
-// the facts up to then: judged is, a partner, whether a flag of the kind is open,
-// and when the last one was closed.
+// The reads of the hourly risk sweep of one program. A closed flag covers the facts before it:
+// judged reports for each partner whether a flag of the kind is open, and when the last one was
+// closed.
 // RiskPrograms lists the programs of organizations that are monitored; monitored
 // is the server's default.
 func (q *Queries) RiskPrograms(ctx context.Context, db DBTX, arg RiskProgramsParams) ([]RiskProgramsRow, error) {
@@ -266,8 +265,8 @@ type RiskRefundRatesRow struct {
 	Refunded  int64
 }
 
-// RiskRefundRates counts, a partner with a refunded sale, the customers of its sales
-// since a time, and those with one that was refunded in whole and not settled yet.
+// RiskRefundRates counts, for each partner with a refunded sale, the customers of its sales since a
+// time, and those with a fully refunded sale after the last closed flag.
 func (q *Queries) RiskRefundRates(ctx context.Context, db DBTX, arg RiskRefundRatesParams) ([]RiskRefundRatesRow, error) {
 	rows, err := db.Query(ctx, riskRefundRates,
 		arg.Now,
@@ -465,8 +464,8 @@ type RiskSignupsRow struct {
 	Before    int64
 }
 
-// RiskSignups and RiskSales count, a partner with at least so many of the last day
-// that were not settled yet, these and those of the weeks before.
+// RiskSignups and RiskSales count, for each partner with at least so many in the last day after the
+// last closed flag, these and those of the preceding weeks.
 func (q *Queries) RiskSignups(ctx context.Context, db DBTX, arg RiskSignupsParams) ([]RiskSignupsRow, error) {
 	rows, err := db.Query(ctx, riskSignups,
 		arg.ProgramID,

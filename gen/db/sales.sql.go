@@ -128,9 +128,9 @@ type SaleCommissionsParams struct {
 	OrgID  string
 }
 
-// SaleCommissions locks what was earned of the sale, by a rule or by hand, and
-// what was deducted by hand. Deductions come first, so that no payout sinks below
-// what is left in it. What refunds made themselves names its commission.
+// SaleCommissions locks the commissions of the sale, made by flows or by hand, and manual
+// deductions. Deductions come first, so that no payout falls below its remaining commissions.
+// Clawbacks of refunds refer to their commission.
 func (q *Queries) SaleCommissions(ctx context.Context, db DBTX, arg SaleCommissionsParams) ([]Commission, error) {
 	rows, err := db.Query(ctx, saleCommissions, arg.SaleID, arg.OrgID)
 	if err != nil {
@@ -181,7 +181,8 @@ func (q *Queries) SaleCommissions(ctx context.Context, db DBTX, arg SaleCommissi
 }
 
 const saleCommissionsRestored = `-- name: SaleCommissionsRestored :exec
-UPDATE commissions SET refunded_before_minor = $1, updated_at = greatest(updated_at, $2::timestamptz)
+UPDATE commissions SET refunded_before_minor = $1, updated_at = greatest(updated_at,
+    $2::timestamptz)
 WHERE sale_id = $3 AND org_id = $4 AND refunded_before_minor > $1
 `
 
@@ -192,8 +193,8 @@ type SaleCommissionsRestoredParams struct {
 	OrgID         string
 }
 
-// SaleCommissionsRestored notes that less of the sale is refunded now than was when some
-// of its commissions were made.
+// SaleCommissionsRestored records that the refunded amount is now lower than when some of the
+// commissions were made.
 func (q *Queries) SaleCommissionsRestored(ctx context.Context, db DBTX, arg SaleCommissionsRestoredParams) error {
 	_, err := db.Exec(ctx, saleCommissionsRestored,
 		arg.RefundedMinor,
@@ -219,7 +220,7 @@ type SaleCreditParams struct {
 	OrgID           string
 }
 
-// SaleCredit gives a sale without a partner to one.
+// SaleCredit assigns a partner to a sale without one.
 func (q *Queries) SaleCredit(ctx context.Context, db DBTX, arg SaleCreditParams) error {
 	_, err := db.Exec(ctx, saleCredit,
 		arg.PartnerID,
@@ -267,9 +268,8 @@ type SaleCustomerRow struct {
 	TagIds                 []string
 }
 
-// SaleCustomer reads the customer of a new sale with everything about its
-// attribution, after SaleCustomerLock: a statement of its own sees what was
-// committed while the lock was waited for.
+// SaleCustomer reads the customer of a new sale with its attribution, after SaleCustomerLock: a
+// separate statement sees the commits during the wait for the lock.
 func (q *Queries) SaleCustomer(ctx context.Context, db DBTX, arg SaleCustomerParams) (SaleCustomerRow, error) {
 	row := db.QueryRow(ctx, saleCustomer, arg.CustomerID, arg.OrgID)
 	var i SaleCustomerRow
@@ -572,7 +572,7 @@ type SaleLockParams struct {
 	OrgID string
 }
 
-// SaleLock reads the row for a change; nobody else changes it until the commit.
+// SaleLock reads the row for a change and locks it until the commit.
 func (q *Queries) SaleLock(ctx context.Context, db DBTX, arg SaleLockParams) (Sale, error) {
 	row := db.QueryRow(ctx, saleLock, arg.ID, arg.OrgID)
 	var i Sale
@@ -632,8 +632,7 @@ type SaleNewcomerRow struct {
 	TagIds                 []string
 }
 
-// SaleNewcomer reads what SaleCustomer does for a customer whom a partner has still to
-// bring.
+// SaleNewcomer reads the same as SaleCustomer for a new customer.
 func (q *Queries) SaleNewcomer(ctx context.Context, db DBTX, arg SaleNewcomerParams) (SaleNewcomerRow, error) {
 	row := db.QueryRow(ctx, saleNewcomer, arg.PartnerID, arg.OrgID)
 	var i SaleNewcomerRow
@@ -710,7 +709,7 @@ type SalePartnersLockParams struct {
 	SaleID string
 }
 
-// SalePartnersLock locks everybody who earns of a sale, in the order of ids.
+// SalePartnersLock locks all partners that earn from a sale, in the order of ids.
 func (q *Queries) SalePartnersLock(ctx context.Context, db DBTX, arg SalePartnersLockParams) ([]string, error) {
 	rows, err := db.Query(ctx, salePartnersLock, arg.OrgID, arg.SaleID)
 	if err != nil {
@@ -785,7 +784,7 @@ type SaleShareParams struct {
 	OrgID string
 }
 
-// SaleShare keeps a sale from being refunded until the commit.
+// SaleShare prevents refunds of a sale until the commit.
 func (q *Queries) SaleShare(ctx context.Context, db DBTX, arg SaleShareParams) (Sale, error) {
 	row := db.QueryRow(ctx, saleShare, arg.ID, arg.OrgID)
 	var i Sale
@@ -866,8 +865,8 @@ type SaleTotalParams struct {
 	PartnerID      *string
 }
 
-// SaleTotal counts as ClickTotal does, in a window or without one. The partner's
-// index, which has not the time in this order, is kept out of the gaps.
+// SaleTotal counts like ClickTotal, with or without a window. It avoids the partner's index for the
+// gaps, which does not have the time in this order.
 func (q *Queries) SaleTotal(ctx context.Context, db DBTX, arg SaleTotalParams) (int64, error) {
 	row := db.QueryRow(ctx, saleTotal,
 		arg.ProgramID,
@@ -893,7 +892,7 @@ type SalesMoveParams struct {
 	OrgID     string
 }
 
-// SalesMove gives the sales of a customer to another.
+// SalesMove moves the sales of a customer to another.
 func (q *Queries) SalesMove(ctx context.Context, db DBTX, arg SalesMoveParams) error {
 	_, err := db.Exec(ctx, salesMove,
 		arg.ToID,
@@ -1012,8 +1011,8 @@ type SalesPastRow struct {
 	TagIds         []string
 }
 
-// SalesPast reads what SaleCustomer reads of one, of recorded sales: under their partners,
-// or for those without one under a partner that is given.
+// SalesPast reads the columns of SaleCustomer for recorded sales, with their partner or, for sales
+// without one, the given partner.
 func (q *Queries) SalesPast(ctx context.Context, db DBTX, arg SalesPastParams) ([]SalesPastRow, error) {
 	rows, err := db.Query(ctx, salesPast, arg.PartnerID, arg.Ids, arg.OrgID)
 	if err != nil {
@@ -1181,8 +1180,7 @@ type SalesRehearsedRow struct {
 	TagIds         []string
 }
 
-// SalesRehearsed reads a page of a program's sales, the latest first, with what
-// SaleCustomer reads of one.
+// SalesRehearsed reads a page of a program's sales, latest first, with the columns of SaleCustomer.
 func (q *Queries) SalesRehearsed(ctx context.Context, db DBTX, arg SalesRehearsedParams) ([]SalesRehearsedRow, error) {
 	rows, err := db.Query(ctx, salesRehearsed,
 		arg.ProgramID,

@@ -48,8 +48,8 @@ type SampleLedgerRemoveParams struct {
 	OrgID     string
 }
 
-// SampleLedgerRemove moves what every commission of the program has in any
-// bucket to removed, as the deletion of a partner does.
+// SampleLedgerRemove moves all buckets of the program's commissions to removed, like the deletion
+// of a partner.
 func (q *Queries) SampleLedgerRemove(ctx context.Context, db DBTX, arg SampleLedgerRemoveParams) error {
 	_, err := db.Exec(ctx, sampleLedgerRemove, arg.CreatedAt, arg.ProgramID, arg.OrgID)
 	return err
@@ -60,8 +60,8 @@ const sampleLockOrganization = `-- name: SampleLockOrganization :one
 SELECT t.id FROM organizations t WHERE t.id = $1 FOR UPDATE
 `
 
-// The sample program comes and goes as one set; its rows are copied in, not
-// inserted, so only what surrounds the copies is here.
+// The sample program is loaded and removed as a whole. Its rows are loaded by COPY, so this file
+// has only the other statements.
 // SampleLockOrganization lets one load or removal run at a time.
 func (q *Queries) SampleLockOrganization(ctx context.Context, db DBTX, orgID string) (string, error) {
 	row := db.QueryRow(ctx, sampleLockOrganization, orgID)

@@ -22,8 +22,8 @@ type ProgramSetEnrolsParams struct {
 	OrgID string
 }
 
-// ProgramSetEnrols keeps in mind whether a first commission starts a sequence, so
-// that the sales of other programs need not look.
+// ProgramSetEnrols records whether a first commission starts a sequence, so that sales of other
+// programs need no check.
 func (q *Queries) ProgramSetEnrols(ctx context.Context, db DBTX, arg ProgramSetEnrolsParams) error {
 	_, err := db.Exec(ctx, programSetEnrols, arg.ID, arg.OrgID)
 	return err
@@ -198,8 +198,8 @@ type SequenceEnrolIdleParams struct {
 	UptoID    string
 }
 
-// SequenceEnrolIdle enrols, of a batch, active partners without a click or a
-// commission since idle_since, who were there and approved already then.
+// SequenceEnrolIdle enrols the active partners of a batch without a click or a commission since
+// idle_since, if they were approved before that.
 func (q *Queries) SequenceEnrolIdle(ctx context.Context, db DBTX, arg SequenceEnrolIdleParams) error {
 	_, err := db.Exec(ctx, sequenceEnrolIdle,
 		arg.Now,
@@ -249,8 +249,7 @@ type SequenceHoldParams struct {
 	OrgID string
 }
 
-// SequenceHold keeps a sequence from being paused or deleted while partners
-// advance in it.
+// SequenceHold prevents a pause or deletion of a sequence while partners advance in it.
 func (q *Queries) SequenceHold(ctx context.Context, db DBTX, arg SequenceHoldParams) (string, error) {
 	row := db.QueryRow(ctx, sequenceHold, arg.ID, arg.OrgID)
 	var id string
@@ -372,7 +371,7 @@ type SequenceReachedParams struct {
 	OrgID         string
 }
 
-// SequenceReached notes when the search began, and how far it has come.
+// SequenceReached records the begin of the search and its progress.
 func (q *Queries) SequenceReached(ctx context.Context, db DBTX, arg SequenceReachedParams) error {
 	_, err := db.Exec(ctx, sequenceReached,
 		arg.IdleCheckedAt,
@@ -416,7 +415,7 @@ type SequenceShortenParams struct {
 	Steps      int64
 }
 
-// SequenceShorten ends the sequence for whoever waits for a step that it has no more.
+// SequenceShorten ends the sequence for partners that wait for a deleted step.
 func (q *Queries) SequenceShorten(ctx context.Context, db DBTX, arg SequenceShortenParams) error {
 	_, err := db.Exec(ctx, sequenceShorten,
 		arg.Now,
@@ -545,7 +544,7 @@ type SequenceTakeIdleParams struct {
 	CheckedBefore *clock.Time
 }
 
-// SequenceTakeIdle locks one of them, unless another worker is at it.
+// SequenceTakeIdle locks one of them, unless another worker has it.
 func (q *Queries) SequenceTakeIdle(ctx context.Context, db DBTX, arg SequenceTakeIdleParams) (Sequence, error) {
 	row := db.QueryRow(ctx, sequenceTakeIdle, arg.ID, arg.OrgID, arg.CheckedBefore)
 	var i Sequence
@@ -630,8 +629,8 @@ type SequencesIdleRow struct {
 	OrgID string
 }
 
-// SequencesIdle lists the sequences whose idle partners were last looked for a day
-// ago, or are being looked for.
+// SequencesIdle lists the sequences whose last search for idle partners was a day ago, or is
+// unfinished.
 func (q *Queries) SequencesIdle(ctx context.Context, db DBTX, checkedBefore *clock.Time) ([]SequencesIdleRow, error) {
 	rows, err := db.Query(ctx, sequencesIdle, checkedBefore)
 	if err != nil {

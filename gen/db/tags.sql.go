@@ -57,7 +57,7 @@ type TagByNameParams struct {
 	Name      string
 }
 
-// TagByName serves the conflict, which shows the tag that has the name.
+// TagByName finds the tag for a conflict's answer.
 func (q *Queries) TagByName(ctx context.Context, db DBTX, arg TagByNameParams) (Tag, error) {
 	row := db.QueryRow(ctx, tagByName, arg.ProgramID, arg.OrgID, arg.Name)
 	var i Tag
@@ -82,7 +82,7 @@ type TagDeleteParams struct {
 	OrgID string
 }
 
-// TagDelete takes partners' tags along; resources lose theirs before.
+// TagDelete also removes partners' tags; those of resources are removed before.
 func (q *Queries) TagDelete(ctx context.Context, db DBTX, arg TagDeleteParams) error {
 	_, err := db.Exec(ctx, tagDelete, arg.ID, arg.OrgID)
 	return err
@@ -128,7 +128,7 @@ type TagInsertParams struct {
 	UpdatedAt clock.Time
 }
 
-// TagInsert adds no row where the name is taken, whatever its case.
+// TagInsert adds no row if the name is taken, ignoring case.
 func (q *Queries) TagInsert(ctx context.Context, db DBTX, arg TagInsertParams) (int64, error) {
 	result, err := db.Exec(ctx, tagInsert,
 		arg.ID,
@@ -154,7 +154,7 @@ type TagLockParams struct {
 	OrgID string
 }
 
-// TagLock reads the row for a change; nobody else changes it until the commit.
+// TagLock reads the row for a change and locks it until the commit.
 func (q *Queries) TagLock(ctx context.Context, db DBTX, arg TagLockParams) (Tag, error) {
 	row := db.QueryRow(ctx, tagLock, arg.ID, arg.OrgID)
 	var i Tag

@@ -33,8 +33,8 @@ WITH gone AS (
 SELECT count(*) FROM gone
 `
 
-// TallyFold moves the next differences into the tallies and counts them. The array
-// keeps it from a nested loop where the table was empty when it was looked at.
+// TallyFold moves the next differences into the tallies and counts them. The array avoids a nested
+// loop after the table was analyzed while empty.
 func (q *Queries) TallyFold(ctx context.Context, db DBTX, lim int32) (int64, error) {
 	row := db.QueryRow(ctx, tallyFold, lim)
 	var count int64
@@ -46,7 +46,7 @@ const tallyForget = `-- name: TallyForget :exec
 DELETE FROM tallies WHERE total = 0
 `
 
-// TallyForget removes what nothing is left of; TallyLock comes first.
+// TallyForget removes zero tallies; TallyLock comes first.
 func (q *Queries) TallyForget(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, tallyForget)
 	return err
@@ -82,8 +82,8 @@ type TallyOwnersRow struct {
 	Total   int64
 }
 
-// TallyOwners counts the rows of a list by what they belong to. All differences that
-// are not folded are passed once, whatever the number of owners.
+// TallyOwners counts the rows of a list by owner. It reads all unfolded differences once, for any
+// number of owners.
 func (q *Queries) TallyOwners(ctx context.Context, db DBTX, arg TallyOwnersParams) ([]TallyOwnersRow, error) {
 	rows, err := db.Query(ctx, tallyOwners,
 		arg.ProgramID,
@@ -127,8 +127,8 @@ type TallyTotalParams struct {
 	Kinds     []string
 }
 
-// How many rows the long lists have (schema/000020_tallies.up.sql).
-// TallyTotal counts the rows of a list: of a program, or of what they belong to.
+// The row counts of long lists (schema/000020_tallies.up.sql).
+// TallyTotal counts the rows of a list, of a program or of an owner.
 func (q *Queries) TallyTotal(ctx context.Context, db DBTX, arg TallyTotalParams) (int64, error) {
 	row := db.QueryRow(ctx, tallyTotal,
 		arg.ProgramID,

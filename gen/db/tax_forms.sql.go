@@ -96,8 +96,8 @@ type TaxFormRunOutParams struct {
 	SignedAt  *clock.Time
 }
 
-// TaxFormRunOut retires the valid form of a partner and type, unless it was signed
-// after the one that is known to have run out.
+// TaxFormRunOut retires the valid form of a partner and type, unless it was signed after the
+// expired one.
 func (q *Queries) TaxFormRunOut(ctx context.Context, db DBTX, arg TaxFormRunOutParams) error {
 	_, err := db.Exec(ctx, taxFormRunOut,
 		arg.UpdatedAt,
@@ -150,8 +150,7 @@ type TaxFormsAskedParams struct {
 	Previous  TaxFormState
 }
 
-// TaxFormsAsked turns the rows of a program that asks for forms, or no longer
-// does, from one state into the other.
+// TaxFormsAsked changes the rows' state after a program starts or stops requiring forms.
 func (q *Queries) TaxFormsAsked(ctx context.Context, db DBTX, arg TaxFormsAskedParams) error {
 	_, err := db.Exec(ctx, taxFormsAsked,
 		arg.Status,
@@ -186,8 +185,8 @@ type TaxFormsExpireRow struct {
 	Asks      bool
 }
 
-// TaxFormsExpire takes the next forms that have run out; asks is whether
-// their program wants another. Other replicas skip what this one has locked.
+// TaxFormsExpire locks the next expired forms; asks reports whether their program requires a new
+// one. Other replicas skip locked ones.
 func (q *Queries) TaxFormsExpire(ctx context.Context, db DBTX, arg TaxFormsExpireParams) ([]TaxFormsExpireRow, error) {
 	rows, err := db.Query(ctx, taxFormsExpire, arg.Now, arg.Lim)
 	if err != nil {
@@ -234,8 +233,7 @@ type TaxFormsMissingRow struct {
 	CompanyName *string
 }
 
-// TaxFormsMissing lists the partners of whom the program has neither a form nor
-// a row that asks for one.
+// TaxFormsMissing lists the partners without a form and without a request for one.
 func (q *Queries) TaxFormsMissing(ctx context.Context, db DBTX, arg TaxFormsMissingParams) ([]TaxFormsMissingRow, error) {
 	rows, err := db.Query(ctx, taxFormsMissing, arg.ProgramID, arg.OrgID, arg.Lim)
 	if err != nil {
@@ -297,7 +295,7 @@ type TaxFormsValidParams struct {
 	Now        *clock.Time
 }
 
-// TaxFormsValid lists those of the partners who have a valid form.
+// TaxFormsValid lists the partners with a valid form.
 func (q *Queries) TaxFormsValid(ctx context.Context, db DBTX, arg TaxFormsValidParams) ([]string, error) {
 	rows, err := db.Query(ctx, taxFormsValid,
 		arg.ProgramID,
@@ -341,8 +339,7 @@ type TaxProgramsAskingRow struct {
 	OrgID string
 }
 
-// TaxProgramsAsking lists programs that want forms and lack a row of some
-// partner's.
+// TaxProgramsAsking lists programs that require forms and have partners without a row.
 func (q *Queries) TaxProgramsAsking(ctx context.Context, db DBTX, arg TaxProgramsAskingParams) ([]TaxProgramsAskingRow, error) {
 	rows, err := db.Query(ctx, taxProgramsAsking, arg.After, arg.Lim)
 	if err != nil {

@@ -26,8 +26,8 @@ type ClickStandingParams struct {
 	Now        clock.Time
 }
 
-// ClickStanding is the click that counts for a customer of one of a visitor's clicks, where
-// the first partner does: the first of the visitor's earliest live referral.
+// ClickStanding returns the click that a customer is attributed to under the first-click model: the
+// first click of the visitor's earliest live referral.
 func (q *Queries) ClickStanding(ctx context.Context, db DBTX, arg ClickStandingParams) (Click, error) {
 	row := db.QueryRow(ctx, clickStanding, arg.ReferralID, arg.OrgID, arg.Now)
 	var i Click
@@ -65,8 +65,8 @@ type TrackingKnownParams struct {
 	Values     []string
 }
 
-// TrackingKnown returns the places, from 1 and in order, of the values that their
-// programs have, whether or not their partners are active.
+// TrackingKnown returns the indexes, from 1 and in order, of the values that exist in their
+// programs, including those of inactive partners.
 func (q *Queries) TrackingKnown(ctx context.Context, db DBTX, arg TrackingKnownParams) ([]int64, error) {
 	rows, err := db.Query(ctx, trackingKnown, arg.ProgramIds, arg.OrgIds, arg.Values)
 	if err != nil {
@@ -90,7 +90,8 @@ func (q *Queries) TrackingKnown(ctx context.Context, db DBTX, arg TrackingKnownP
 const trackingResolve = `-- name: TrackingResolve :many
 SELECT i.n::bigint AS n, coalesce(g.status, '')::text AS program_status,
     coalesce(g.attribution_model, '')::text AS attribution_model,
-    coalesce(h.expires_at, i.now + make_interval(hours => 24 * coalesce(g.cookie_days, 0)::int))::timestamptz AS expires_at,
+    coalesce(h.expires_at,
+        i.now + make_interval(hours => 24 * coalesce(g.cookie_days, 0)::int))::timestamptz AS expires_at,
     coalesce(h.partner_id, '')::text AS partner_id, coalesce(h.link_id, '')::text AS link_id,
     coalesce(h.handle, '')::text AS handle, coalesce(h.name, '')::text AS name, coalesce(h.coupon, '')::text AS coupon,
     coalesce(h.referral_id, '')::text AS referral_id, coalesce(h.expired, false)::boolean AS expired,
@@ -102,7 +103,8 @@ FROM (SELECT unnest($1::text[]) AS program_id, unnest($2::text[]) AS org_id,
 LEFT JOIN programs g ON g.id = i.program_id AND g.org_id = i.org_id
 LEFT JOIN LATERAL (
     SELECT p.id AS partner_id, p.handle, coalesce(p.display_name, p.company_name, p.handle) AS name,
-        CASE WHEN i.since < i.now THEN (SELECT d.code FROM coupons d WHERE d.program_id = t.program_id AND d.partner_id = p.id
+        CASE WHEN i.since < i.now THEN (SELECT d.code FROM coupons d
+            WHERE d.program_id = t.program_id AND d.partner_id = p.id
             AND d.active ORDER BY d.created_at DESC, d.id DESC LIMIT 1) END AS coupon,
         (SELECT l.id FROM links l WHERE l.partner_id = p.id AND l.value_key = i.value
             ORDER BY (l.destination_key = i.landing_key) DESC, l.created_at, l.id LIMIT 1) AS link_id,
@@ -147,16 +149,15 @@ type TrackingResolveRow struct {
 	RecentClickID    string
 }
 
-// TrackingResolve finds, for each of several visits, their program and the active
-// partner behind the value, its link that fits the landing page best (the same
-// page, else the oldest of that value, deleted ones included), and the visitor's
-// current referral (decisions, 65 and 68). expired reports whether that only waits
-// to be retired. recent_click_id is the visitor's last click on the same value after
-// since, where that is before now. expires_at is the end of that referral, or of one that
-// opens now. name and coupon are what browsers are shown; a coupon is looked for where since
-// is before now. The rows come in the order of the visits; of what there is not,
-// the columns are ”. The partner, who is of the value's program, is found by id alone:
-// without statistics the planner would read all that are active.
+// TrackingResolve finds, for each of several visits, their program and the active partner behind
+// the value, its link that fits the landing page best (the same page, else the oldest of that
+// value, deleted ones included), and the visitor's current referral (decisions, 65 and 68). expired
+// reports whether that has expired but is not retired. recent_click_id is the visitor's last click
+// on the same value after since, where that is before now. expires_at is the end of that referral,
+// or of one that opens now. name and coupon are for browsers; a coupon is read if since is before
+// now. The rows are in the order of the visits; missing values are ”. The partner, who is of the
+// value's program, is found by id alone: without statistics the planner would read all that are
+// active.
 func (q *Queries) TrackingResolve(ctx context.Context, db DBTX, arg TrackingResolveParams) ([]TrackingResolveRow, error) {
 	rows, err := db.Query(ctx, trackingResolve,
 		arg.ProgramIds,
@@ -207,8 +208,8 @@ type TrackingStemLockParams struct {
 	Stem      string
 }
 
-// TrackingStemLock makes those who derive a handle from one stem take turns, so
-// that each sees what the one before took. It ends with the transaction.
+// TrackingStemLock serializes requests that derive a handle from one stem, so that each sees the
+// handles before it. It ends with the transaction.
 func (q *Queries) TrackingStemLock(ctx context.Context, db DBTX, arg TrackingStemLockParams) error {
 	_, err := db.Exec(ctx, trackingStemLock, arg.ProgramID, arg.Stem)
 	return err
@@ -229,8 +230,8 @@ type TrackingValueClaimParams struct {
 	LinkID    *string
 }
 
-// TrackingValueClaim takes a value for a partner; it changes nothing, and
-// returns no row, where another partner or a link has it.
+// TrackingValueClaim claims a value for a partner; it changes nothing, and returns no row, if
+// another partner or a link has it.
 func (q *Queries) TrackingValueClaim(ctx context.Context, db DBTX, arg TrackingValueClaimParams) (int64, error) {
 	result, err := db.Exec(ctx, trackingValueClaim,
 		arg.OrgID,
@@ -286,8 +287,8 @@ type TrackingValueInsertParams struct {
 	LinkID    *string
 }
 
-// TrackingValueInsert takes a value that was free a moment ago; where another
-// has taken it since, tracking_values_pkey makes the whole work run again.
+// TrackingValueInsert claims a value after a check that it is free; if another request has taken it
+// since, tracking_values_pkey makes the work run again.
 func (q *Queries) TrackingValueInsert(ctx context.Context, db DBTX, arg TrackingValueInsertParams) error {
 	_, err := db.Exec(ctx, trackingValueInsert,
 		arg.OrgID,
@@ -343,7 +344,8 @@ WITH g AS MATERIALIZED (
     SELECT m.attribution_model FROM programs m WHERE m.id = $2 AND m.org_id = $1
 ), known AS MATERIALIZED (
     SELECT v.id, v.program_id, v.partner_id, v.expires_at, v.returned_at, v.returned_click_id FROM referrals v
-    WHERE v.program_id = $2 AND v.org_id = $1 AND v.visitor = $3 AND v.current AND v.expires_at > $4
+    WHERE v.program_id = $2 AND v.org_id = $1 AND v.visitor = $3 AND v.current
+        AND v.expires_at > $4
     UNION
     SELECT h.id, h.program_id, h.partner_id, h.expires_at, h.returned_at, h.returned_click_id FROM referrals h
     WHERE h.id = (SELECT k.referral_id FROM clicks k WHERE k.id = $5 AND k.org_id = $1)
@@ -362,7 +364,8 @@ JOIN LATERAL (
         FROM clicks k WHERE k.referral_id = r.id AND k.org_id = $1 AND g.attribution_model = 'last'
         ORDER BY k.created_at DESC, k.id DESC LIMIT 1)
     UNION ALL
-    (SELECT k.id, k.created_at AS at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = $1 AND g.attribution_model = 'first'
+    (SELECT k.id, k.created_at AS at FROM clicks k
+        WHERE k.referral_id = r.id AND k.org_id = $1 AND g.attribution_model = 'first'
         ORDER BY k.created_at, k.id LIMIT 1)
 ) c ON true
 ORDER BY CASE WHEN g.attribution_model = 'first' THEN c.at END, c.at DESC, c.id DESC LIMIT 1
@@ -385,11 +388,10 @@ type VisitorStandingRow struct {
 	Coupon     string
 }
 
-// VisitorStanding is who brought a browser: of its live referrals, and that of a
-// click which was handed over to it, the one with the last click or the last return to
-// one, or by the program's model the one that came first. The referrals are found first, and the rest for each
-// of them by id or referral: without statistics the planner would begin with all
-// partners, or read all clicks.
+// VisitorStanding returns the referral that a browser is attributed to: of its live referrals, and
+// that of a click handed over to it, the one with the last click or return, or the first one by the
+// program's model. It finds the referrals first, and the rest for each of them by id: without
+// statistics the planner would begin with all partners, or read all clicks.
 func (q *Queries) VisitorStanding(ctx context.Context, db DBTX, arg VisitorStandingParams) (VisitorStandingRow, error) {
 	row := db.QueryRow(ctx, visitorStanding,
 		arg.OrgID,

@@ -44,7 +44,7 @@ const webhookBury = `-- name: WebhookBury :exec
 UPDATE webhook_leases SET until = '-infinity' WHERE owner = ANY ($1::bigint[]) AND until > now()
 `
 
-// WebhookBury ends the leases of workers that are dead.
+// WebhookBury ends the leases of dead workers.
 func (q *Queries) WebhookBury(ctx context.Context, db DBTX, owners []int64) error {
 	_, err := db.Exec(ctx, webhookBury, owners)
 	return err
@@ -62,7 +62,7 @@ type WebhookCancelParams struct {
 	OrgID      string
 }
 
-// WebhookCancel ends what waits for an endpoint that is turned off.
+// WebhookCancel ends the waiting deliveries of a disabled endpoint.
 func (q *Queries) WebhookCancel(ctx context.Context, db DBTX, arg WebhookCancelParams) error {
 	_, err := db.Exec(ctx, webhookCancel,
 		arg.Error,
@@ -79,8 +79,7 @@ UPDATE webhook_deliveries d SET status = 'failed', error = 'The endpoint was tur
 FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND NOT w.enabled AND d.next_attempt_at IS NOT NULL
 `
 
-// WebhookCancelOff ends what an event committed for an endpoint in the moment in
-// which that was turned off.
+// WebhookCancelOff ends deliveries that were committed while their endpoint was being disabled.
 func (q *Queries) WebhookCancelOff(ctx context.Context, db DBTX, now *clock.Time) error {
 	_, err := db.Exec(ctx, webhookCancelOff, now)
 	return err
@@ -134,13 +133,11 @@ type WebhookClaimRow struct {
 	Token      int64
 }
 
-// WebhookClaim leases endpoints that have something to send and that nobody
-// sends to, of events below the horizon (see EventsInsert). Of the sender's free
-// places and its own an organization gets a quarter, so that some are always left
-// for another, and endpoints whose last attempt was not quick get half of that.
-// Each organization in turn gets a place, those that waited longest first; the
-// endpoints of one go by when they were served last, those that were not quick as
-// if that had been ten seconds later.
+// WebhookClaim leases endpoints with waiting deliveries and without a lease, for events below the
+// horizon (see EventsInsert). An organization gets at most a quarter of the sender's free places
+// and its own, so that some remain for others, and endpoints whose last attempt was slow get half
+// of that. Organizations get places in turn, the longest waiting ones first. Endpoints of an
+// organization are ordered by their last service; slow ones count as served ten seconds later.
 func (q *Queries) WebhookClaim(ctx context.Context, db DBTX, arg WebhookClaimParams) ([]WebhookClaimRow, error) {
 	rows, err := db.Query(ctx, webhookClaim,
 		arg.Owner,
@@ -254,8 +251,8 @@ type WebhookDeliveryInsertParams struct {
 	CreatedAt     clock.Time
 }
 
-// WebhookDeliveryInsert adds a delivery: behind all that wait, where its event_seq is
-// 0. An event_xid of 0 is this transaction's.
+// WebhookDeliveryInsert adds a delivery, behind all waiting ones if its event_seq is 0. An
+// event_xid of 0 means this transaction's.
 func (q *Queries) WebhookDeliveryInsert(ctx context.Context, db DBTX, arg WebhookDeliveryInsertParams) error {
 	_, err := db.Exec(ctx, webhookDeliveryInsert,
 		arg.ID,
@@ -303,9 +300,8 @@ type WebhookDisableParams struct {
 	Since      clock.Time
 }
 
-// WebhookDisable turns off an endpoint whose last twenty deliveries all failed
-// for good, within thirty days and over at least five: a receiver that is gone, not
-// one that has a bad day.
+// WebhookDisable disables an endpoint whose last twenty deliveries all failed permanently, within
+// thirty days and over at least five days: a dead receiver, not one with a short outage.
 func (q *Queries) WebhookDisable(ctx context.Context, db DBTX, arg WebhookDisableParams) ([]WebhookEndpoint, error) {
 	rows, err := db.Query(ctx, webhookDisable, arg.Now, arg.EndpointID, arg.Since)
 	if err != nil {
@@ -506,8 +502,7 @@ type WebhookLogRow struct {
 	Sent            string
 }
 
-// WebhookLog lists the last deliveries to an endpoint, the newest first, with
-// the bytes that were sent.
+// WebhookLog lists the last deliveries to an endpoint, newest first, with the sent bytes.
 func (q *Queries) WebhookLog(ctx context.Context, db DBTX, arg WebhookLogParams) ([]WebhookLogRow, error) {
 	rows, err := db.Query(ctx, webhookLog, arg.OrgID, arg.EndpointID, arg.Lim)
 	if err != nil {
@@ -591,8 +586,7 @@ type WebhookNextRow struct {
 	RequestID         string
 }
 
-// WebhookNext reads the head of an endpoint's line for the lease that covers it,
-// as long as that lasts for another attempt.
+// WebhookNext reads the next delivery of a leased endpoint, if the lease lasts for another attempt.
 func (q *Queries) WebhookNext(ctx context.Context, db DBTX, arg WebhookNextParams) ([]WebhookNextRow, error) {
 	rows, err := db.Query(ctx, webhookNext,
 		arg.EndpointID,
@@ -647,8 +641,7 @@ type WebhookReleaseParams struct {
 	Token      int64
 }
 
-// WebhookRelease gives a lease back with how the last attempt went, where one was
-// made.
+// WebhookRelease releases a lease with the result of the last attempt, if any.
 func (q *Queries) WebhookRelease(ctx context.Context, db DBTX, arg WebhookReleaseParams) error {
 	_, err := db.Exec(ctx, webhookRelease,
 		arg.Quick,
@@ -688,8 +681,8 @@ type WebhookReplayManyParams struct {
 	ToAt       clock.Time
 }
 
-// WebhookReplayMany queues deliveries of a window again, each event once, in the
-// order of the events, behind all that wait. new_id makes their ids.
+// WebhookReplayMany queues deliveries of a period again, each event once, in the order of the
+// events, behind all waiting ones. new_id makes their ids.
 func (q *Queries) WebhookReplayMany(ctx context.Context, db DBTX, arg WebhookReplayManyParams) (int64, error) {
 	result, err := db.Exec(ctx, webhookReplayMany,
 		arg.OrgID,
@@ -747,11 +740,11 @@ type WebhookResultsRow struct {
 	Version clock.Time
 }
 
-// WebhookResults writes how attempts ended, of each whose lease has not been lost, and
-// returns them with what their endpoint is now. Deliveries are found by id, whatever the
-// statistics say: each result names its endpoint, or all would meet all leases of their
-// token; IS TRUE keeps the planner from reading an endpoint's line, and the status, in place
-// of next_attempt_at, from reading all that waits where little did when it was analyzed.
+// WebhookResults writes the results of attempts whose lease is still valid, and returns them with
+// the state of their endpoint. It finds deliveries by id regardless of statistics: each result
+// names its endpoint, which avoids a join of all leases with the token; IS TRUE prevents the use of
+// the endpoint's queue index, and the status instead of next_attempt_at that of the index of
+// waiting deliveries.
 func (q *Queries) WebhookResults(ctx context.Context, db DBTX, arg WebhookResultsParams) ([]WebhookResultsRow, error) {
 	rows, err := db.Query(ctx, webhookResults,
 		arg.Owner,

@@ -1,5 +1,5 @@
-// Package clock is the one source of time. Everything that decides by time
-// takes a Clock, so that tests and `rail job run --now` can set it.
+// Package clock is the only source of time. All decisions by time use a Clock, so that tests and
+// `rail job run --now` can set it.
 package clock
 
 import (
@@ -9,27 +9,27 @@ import (
 
 // Clock returns the time.
 type Clock interface {
-	// Now returns the present in UTC, cut to microseconds as PostgreSQL keeps it.
+	// Now returns the current time in UTC, truncated to microseconds like in PostgreSQL.
 	Now() Time
 }
 
-// System is the machine's clock.
+// System is the system clock.
 type System struct{}
 
-// Now returns the machine's time.
+// Now returns the system time.
 func (System) Now() Time { return At(time.Now()) }
 
-// Real returns the machine's time with what its monotonic clock reads. It is for
-// measuring how long something takes; what is decided by time takes a Clock.
+// Real returns the system time with its monotonic reading, for measuring durations. Decisions by
+// time use a Clock.
 func Real() time.Time { return time.Now() }
 
-// Manual is a clock that stands until it is moved. Safe for concurrent use.
+// Manual is a clock that only moves when it is set. It is safe for concurrent use.
 type Manual struct {
 	mu  sync.Mutex
 	now Time
 }
 
-// NewManual returns a clock set to t.
+// NewManual returns a clock at t.
 func NewManual(t time.Time) *Manual { return &Manual{now: At(t)} }
 
 // Now returns the time that was set last.

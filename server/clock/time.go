@@ -9,8 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// wire is RFC 3339 in UTC with milliseconds, the form of every time in a
-// response or an event.
+// wire is RFC 3339 in UTC with milliseconds, the format of every time in a response or an event.
 const wire = "2006-01-02T15:04:05.000Z"
 
 // Times accepted from a client lie in [earliest, latest) (decisions, 189).
@@ -19,17 +18,17 @@ var (
 	latest   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// ErrFormat describes the form of a date-time.
+// ErrFormat describes a valid date-time.
 var ErrFormat = errors.New("must be an RFC 3339 date-time between 2000-01-01 and 2100-01-01, such as 2026-09-01T12:00:00Z")
 
-// ErrDate describes the form of a date or date-time.
+// ErrDate describes a valid date or date-time.
 var ErrDate = errors.New("must be an ISO date (2026-09-01) or an RFC 3339 date-time between 2000-01-01 and 2100-01-01")
 
 // Time is a moment in UTC. It reads strictly, writes milliseconds, and is
 // stored as timestamptz with microseconds.
 type Time struct{ time.Time }
 
-// At returns t in UTC, cut to microseconds.
+// At returns t in UTC, truncated to microseconds.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Microsecond)} }
 
 // Plus returns t moved by d.
@@ -72,9 +71,8 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return t.UnmarshalText(b[1 : len(b)-1])
 }
 
-// Parse reads an RFC 3339 date-time. Fractions are cut to microseconds; what
-// time.Parse takes beyond the standard (a comma fraction, an hour of one digit,
-// an offset of 24 hours) is refused.
+// Parse parses an RFC 3339 date-time. It truncates fractions to microseconds, and refuses the
+// extensions of time.Parse (a comma fraction, an hour of one digit, an offset of 24 hours).
 func Parse(s string) (Time, error) {
 	p, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil || !wellFormed(s) {
@@ -97,8 +95,7 @@ func wellFormed(s string) bool {
 	return offset[1:3] < "24" && offset[4:] < "60"
 }
 
-// ParseDate reads an ISO date as its midnight in UTC, or a date-time. bare
-// reports whether it was a date.
+// ParseDate parses an ISO date as its midnight in UTC, or a date-time. bare is true for a date.
 func ParseDate(s string) (t Time, bare bool, err error) {
 	if len(s) == len(time.DateOnly) {
 		p, err := time.Parse(time.DateOnly, s)

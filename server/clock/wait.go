@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Wait waits for d of the machine's time. It ends early with ctx, and returns why
-// that ended.
+// Wait waits for d of the system time. It ends early with ctx, and returns the cause.
 func Wait(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

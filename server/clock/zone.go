@@ -5,25 +5,25 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // zones where the machine has none, as in a container
+	_ "time/tzdata" // zones for machines without them, such as containers
 )
 
-// Zone returns the time zone with an IANA name, such as Australia/Sydney. Refused are
-// the empty name and Local, which Go takes for UTC and the machine's zone, and files of
-// some machines that are no zones: with leap seconds, or of the machine's own settings.
+// Zone returns the time zone with an IANA name, such as Australia/Sydney. It refuses the empty name
+// and Local, which Go accepts for UTC and the local zone, and files of some systems that are not
+// zones.
 func Zone(name string) (*time.Location, error) {
 	switch folder, _, _ := strings.Cut(name, "/"); folder {
 	case "", "Local", "localtime", "posixrules", "Factory", "posix", "right":
-		return nil, fmt.Errorf("%q is no IANA time zone", name)
+		return nil, fmt.Errorf("%q is not an IANA time zone", name)
 	}
 	return time.LoadLocation(name)
 }
 
-// zones caches the zones that StoredZone has returned, by name. There are some 600.
+// zones caches the zones that StoredZone has returned, by name. There are about 600.
 var zones sync.Map // string to *time.Location
 
-// StoredZone returns a zone that was checked when it was stored. On a machine that does
-// not know it, it returns UTC.
+// StoredZone returns a zone that was validated when it was stored. It returns UTC if this machine
+// does not have the zone.
 func StoredZone(name string) *time.Location {
 	if name == "UTC" || name == "" {
 		return time.UTC
@@ -40,9 +40,9 @@ func StoredZone(name string) *time.Location {
 	return loc
 }
 
-// DayIn returns the day of t in a zone, as its midnight in UTC: the last day that has
-// begun. Where clocks are set back across midnight, the calendar shows the day before
-// again; that still counts for the day. The function zone_day of the database is the same.
+// DayIn returns the day of t in a zone, as its midnight in UTC: the last day that has begun. If
+// clocks are set back across midnight, the repeated part of the day before belongs to the new day.
+// The database's function zone_day does the same.
 func (t Time) DayIn(loc *time.Location) time.Time {
 	y, m, d := t.In(loc).Date()
 	day := time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
@@ -52,9 +52,9 @@ func (t Time) DayIn(loc *time.Location) time.Time {
 	return day
 }
 
-// Midnight returns the first moment of a day in a zone: where clocks are set forward at
-// midnight, the moment of the change; where midnight comes twice, the earlier one. The
-// function zone_midnight of the database is the same.
+// Midnight returns the first moment of a day in a zone: the moment of the change if clocks are set
+// forward at midnight, and the earlier one if midnight occurs twice. The database's function
+// zone_midnight does the same.
 func Midnight(day time.Time, loc *time.Location) Time {
 	y, m, d := day.Date()
 	at := time.Date(y, m, d, 0, 0, 0, 0, loc) // by the offset before or after a change

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestZone refuses names that some machines have files of and that are no zones.
+// TestZone refuses names of files that some systems have and that are not zones.
 func TestZone(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{"UTC", "Etc/UTC", "Australia/Sydney", "America/Argentina/Buenos_Aires"} {
@@ -24,7 +24,7 @@ func TestZone(t *testing.T) {
 	require.Equal(t, time.UTC, StoredZone("Mars/Phobos"))
 }
 
-// TestMidnight has the days that are not 24 hours from midnight to midnight.
+// TestMidnight tests days that do not have 24 hours.
 func TestMidnight(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ zone, day, from, hours string }{
@@ -37,7 +37,7 @@ func TestMidnight(t *testing.T) {
 		{"Australia/Lord_Howe", "2026-04-05", "2026-04-04T13:00:00.000Z", "24h30m0s"},
 		{"Asia/Kolkata", "2026-04-05", "2026-04-04T18:30:00.000Z", "24h0m0s"},
 		{"Asia/Kathmandu", "2026-04-05", "2026-04-04T18:15:00.000Z", "24h0m0s"},
-		// Midnight comes twice.
+		// Midnight occurs twice.
 		{"Atlantic/Azores", "2025-10-26", "2025-10-26T00:00:00.000Z", "25h0m0s"},
 		{"America/Havana", "2025-11-02", "2025-11-02T04:00:00.000Z", "25h0m0s"},
 		// There is no midnight.

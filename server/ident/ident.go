@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Prefix is the type part of an id, its underscore included.
+// Prefix is the type part of an id, including its underscore.
 type Prefix string
 
 // The prefixes of the API's objects, and those of the operator's own
@@ -75,8 +75,8 @@ func NewSample(p Prefix) string { return sample + New(p) }
 // IsSample reports whether id belongs to a sample row.
 func IsSample(id string) bool { return strings.HasPrefix(id, sample) }
 
-// Has reports whether id looks like an id of p's type. It bounds what is asked
-// of the database; the object may not exist.
+// Has reports whether id has the form of an id of p's type. It avoids useless queries; the object
+// need not exist.
 func Has(id string, p Prefix) bool {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(id, sample), string(p))
 	if !ok || rest == "" || len(id) > 64 {
@@ -91,8 +91,8 @@ func Has(id string, p Prefix) bool {
 	return true
 }
 
-// BalanceID is the id of a partner's balance in a currency, made of both, so
-// that it is a cursor without a look-up.
+// BalanceID returns the id of a partner's balance in a currency. It consists of both, so that it is
+// a cursor without a look-up.
 func BalanceID(partnerID, currency string) string {
 	prefix := string(Balance)
 	if IsSample(partnerID) {

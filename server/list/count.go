@@ -9,8 +9,8 @@ import (
 	"rail/server/work"
 )
 
-// A list is counted row by row up to fewRows. A total costs the same for any
-// number, but for a short list more than its rows do.
+// A list is counted row by row up to fewRows. A total costs the same for any length, but more than
+// the rows of a short list.
 const (
 	fewRows = 5000
 	allRows = math.MaxInt32
@@ -18,9 +18,9 @@ const (
 
 // Counted is a list that can be counted with its filters, such as db.SaleList.
 type Counted interface {
-	// Count counts row by row, up to most where the list has a total.
+	// Count counts row by row, up to most if the list has a total.
 	Count(ctx context.Context, tx db.DBTX, in db.Scope, most int32) (int64, error)
-	// Total returns what counts the list where it is long, or nil where nothing does.
+	// Total returns the query that counts a long list, or nil.
 	Total() *db.Total
 }
 
@@ -55,8 +55,7 @@ func (c *Count) First(ctx context.Context) pgtx.Read {
 	}
 }
 
-// Rest asks for the total of a list that the first read found to be long, in a
-// separate round trip.
+// Rest reads the total of a long list, in a second round trip.
 func (c *Count) Rest(ctx context.Context, u *work.Unit) error {
 	if !c.long {
 		return nil
@@ -66,7 +65,7 @@ func (c *Count) Rest(ctx context.Context, u *work.Unit) error {
 		func(tx pgtx.DBTX) (err error) { c.rows, err = c.total.Of(ctx, tx, c.in); return err })
 }
 
-// Rows is the number of objects, once the reads have run.
+// Rows returns the number of objects after the reads have run.
 func (c *Count) Rows() int64 { return c.rows }
 
 // CountBy returns how many rows of a list each owner in one program has, from the

@@ -13,7 +13,7 @@ import (
 	"rail/server/work"
 )
 
-// tallied makes a program with n entries in its audit log, of two actions.
+// tallied makes a program with n entries of two actions in its audit log.
 func tallied(t *testing.T, n int) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.New(t)
@@ -35,7 +35,7 @@ func tallied(t *testing.T, n int) *pgxpool.Pool {
 	return pool
 }
 
-// counted returns the count of a list as a page reads it.
+// counted returns the count of a list like a page.
 func counted(t *testing.T, pool *pgxpool.Pool, l list.Counted) int64 {
 	t.Helper()
 	u := work.NewRun(pool, work.Actor{}, clock.Time{}).For("org_1")
@@ -45,7 +45,7 @@ func counted(t *testing.T, pool *pgxpool.Pool, l list.Counted) int64 {
 	return c.Rows()
 }
 
-// TestCount: a list has one count, whichever way it was counted.
+// TestCount: both ways to count a list give the same number.
 func TestCount(t *testing.T) {
 	t.Parallel()
 	created, target := "sale.created", "sale_1"
@@ -58,8 +58,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestLongIsNotCountedByRow checks that the count of a long list comes from tallies, and of a short one
-// from its rows.
+// TestLongIsNotCountedByRow: a long list is counted by its tallies, a short one by its rows.
 func TestLongIsNotCountedByRow(t *testing.T) {
 	t.Parallel()
 	pool := tallied(t, 6000)
@@ -71,7 +70,7 @@ func TestLongIsNotCountedByRow(t *testing.T) {
 	require.EqualValues(t, 600, counted(t, pool, db.AuditLogList{TargetID: &target}), "tallies do not know targets")
 }
 
-// TestPicky: a filter that few of many rows may pass is not counted by row at all.
+// TestPicky: a list with a selective filter is not counted by row.
 func TestPicky(t *testing.T) {
 	t.Parallel()
 	refunded, customer, partner := true, "cus_1", "part_1"
@@ -81,7 +80,7 @@ func TestPicky(t *testing.T) {
 	require.Nil(t, db.PayoutList{PartnerID: &partner, BatchID: &customer}.Total(), "tallies know one owner at a time")
 }
 
-// TestBy checks that rows are counted by their owner.
+// TestBy: rows are counted by owner.
 func TestBy(t *testing.T) {
 	t.Parallel()
 	pool := tallied(t, 0)

@@ -1,6 +1,5 @@
-// Package list reads one page of a list: its rows in order, whether more follow,
-// and how many there are in all. The API and the portal share it; its refusals
-// name parameters that both have.
+// Package list reads one page of a list: its rows in order, whether more follow, and the total
+// number. The API and the portal share it; its refusals name parameters of both.
 package list
 
 import (
@@ -16,7 +15,7 @@ import (
 	"rail/server/work"
 )
 
-// defaultLimit is the page size without a limit.
+// defaultLimit is the default page size.
 const defaultLimit = 25
 
 var queries = db.New()
@@ -50,13 +49,12 @@ type List[P, R any] interface {
 	Page(ctx context.Context, tx db.DBTX, in db.Scope, after, before *P, lim int32) ([]R, error)
 	// Cursor returns the place of a row, or pgx.ErrNoRows.
 	Cursor(ctx context.Context, tx db.DBTX, in db.Scope, id string) (P, error)
-	// Refs are the ids of other objects that the filters were given.
+	// Refs returns the ids of other objects in the filters.
 	Refs() []db.Ref
 }
 
-// Of reads a page in one round trip, and one more each to look up a cursor and to
-// count a long list. The statements are planned for their values: a plan for any
-// values cannot know which filters are set.
+// Of reads a page in one round trip. Looking up a cursor and counting a long list take one more
+// each. The statements get custom plans, because a generic plan cannot know which filters are set.
 func Of[P, R any](ctx context.Context, u *work.Unit, request Request, l List[P, R]) (Page[R], error) {
 	var out Page[R]
 	after, before, err := place(ctx, u, request, l)
@@ -72,12 +70,11 @@ func Of[P, R any](ctx context.Context, u *work.Unit, request Request, l List[P, 
 	err = Read(ctx, u, request.ProgramID, references(l.Refs()),
 		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
 		func(tx pgtx.DBTX) (err error) {
-			// An additional row shows whether there are more.
+			// Read one row more to learn whether more follow.
 			out.Rows, err = l.Page(ctx, tx, in, after, before, lim+1)
 			return err
 		},
-		// After the page: what is created between the two is counted, so that no page
-		// has more objects than there are in all.
+		// Count after reading the page, so that the total is never below the number of its objects.
 		counted.First(ctx))
 	if err != nil {
 		return out, err
@@ -96,9 +93,9 @@ func Of[P, R any](ctx context.Context, u *work.Unit, request Request, l List[P, 
 	return out, nil
 }
 
-// Read runs the reads of a list in one round trip with the checks of its program
-// and of the ids in its filters. That the checks travel along is safe: a page of
-// a foreign program is empty, since every list is bound to the organization.
+// Read runs the reads of a list in one round trip with the checks of its program and of the ids in
+// its filters. This is safe, because every list is bound to the organization, so a page of a
+// foreign program is empty.
 func Read(ctx context.Context, u *work.Unit, programID string, refs []work.Reference, reads ...pgtx.Read) error {
 	var exists error
 	checks := work.NewReferences(refs...)
@@ -113,7 +110,7 @@ func Read(ctx context.Context, u *work.Unit, programID string, refs []work.Refer
 	return checks.Verdict(programID)
 }
 
-// references returns the ids in a list's filters as the checks take them.
+// references returns the ids in a list's filters for the checks.
 func references(refs []db.Ref) []work.Reference {
 	out := make([]work.Reference, len(refs))
 	for i, r := range refs {
@@ -154,7 +151,7 @@ func place[P, R any](ctx context.Context, u *work.Unit, request Request, l List[
 
 const startingAfter, endingBefore = "starting_after", "ending_before"
 
-// cursor returns the cursor that is given, if any, and the name of its parameter.
+// cursor returns the given cursor, if any, and the name of its parameter.
 func cursor(after, before *string) (id *string, param string, err error) {
 	switch {
 	case after != nil && before != nil:
@@ -166,7 +163,7 @@ func cursor(after, before *string) (id *string, param string, err error) {
 	return before, endingBefore, nil
 }
 
-// notOfList refuses a cursor that names no row of the list.
+// notOfList refuses a cursor that is not a row of the list.
 func notOfList(param string) error {
 	return problem.On(param, problem.InvalidCursor, "%s is not an object of this list.", param)
 }

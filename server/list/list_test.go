@@ -69,7 +69,7 @@ func TestOf(t *testing.T) {
 	require.True(t, back.HasMore)
 }
 
-// TestRefusals: what is asked of a list must be of the list's own.
+// TestRefusals: cursors and ids in filters must belong to the list.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	pool, u := setup(t)
@@ -96,7 +96,7 @@ func TestRefusals(t *testing.T) {
 	refused(err, problem.ResourceNotFound, "program_id")
 }
 
-// TestSlice checks that a page of a slice equals a page of rows.
+// TestSlice: a page of a list in memory equals one of rows.
 func TestSlice(t *testing.T) {
 	t.Parallel()
 	all := []string{"a", "b", "c", "d", "e"}

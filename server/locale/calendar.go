@@ -8,8 +8,8 @@ import (
 	"rail/server/clock"
 )
 
-// calendar is how a language writes days. In the patterns D is the day, M the short name of
-// the month, L its long one, Y the year.
+// calendar holds a language's date formats. In the patterns D is the day, M the short name of the
+// month, L its long one, Y the year.
 type calendar struct {
 	day, month  string
 	short, long [12]string
@@ -20,7 +20,7 @@ var english = [12]string{
 	"December",
 }
 
-// abbreviated cuts names to their first three letters.
+// abbreviated shortens names to their first three letters.
 func abbreviated(names [12]string) (out [12]string) {
 	for i, name := range names {
 		out[i] = name[:3]
@@ -28,10 +28,10 @@ func abbreviated(names [12]string) (out [12]string) {
 	return out
 }
 
-// american is that of English in the United States.
+// american is the calendar of English in the United States.
 var american = calendar{"M D, Y", "L Y", abbreviated(english), english}
 
-// calendars are those of the languages, by their tags; the names are those of CLDR.
+// calendars maps language tags to calendars; the names are those of CLDR.
 var calendars = map[string]*calendar{
 	"en": {"D M Y", "L Y", abbreviated(english), english},
 	"de": {
@@ -81,21 +81,21 @@ func (c *calendar) write(pattern string, t time.Time) string {
 	).Replace(pattern)
 }
 
-// Day is the day of a moment, in the locale's time zone.
+// Day formats the day of a moment, in the locale's time zone.
 func (l *Locale) Day(t time.Time) string { return l.Date(clock.At(t).DayIn(l.Zone())) }
 
-// Date is a day of the calendar, which no time zone moves.
+// Date formats a calendar day, without a time zone.
 func (l *Locale) Date(day time.Time) string { return l.calendar.write(l.calendar.day, day) }
 
-// Moment is a day and a time, in the locale's time zone. The page's script shows it in the
+// Moment formats a day and a time, in the locale's time zone. The page's script shows it in the
 // browser's zone.
 func (l *Locale) Moment(t time.Time) string {
 	local := t.In(l.Zone())
 	return l.Date(local) + ", " + local.Format("15:04")
 }
 
-// Month is a month with its year.
+// Month formats a month with its year.
 func (l *Locale) Month(t time.Time) string { return l.calendar.write(l.calendar.month, t) }
 
-// ShortMonth is a month's name for places where space is scarce.
+// ShortMonth returns a month's short name.
 func (l *Locale) ShortMonth(t time.Time) string { return l.calendar.short[t.Month()-time.January] }

@@ -1,11 +1,10 @@
-// Package locale says things as their reader is used to: words in one of six languages,
-// and numbers, amounts, dates and countries in the way of the place.
+// Package locale formats texts, numbers, amounts, dates and countries for a reader, in six
+// languages.
 //
-// A text is written in English where it is used and is its own key: T finds the
-// translation under messages/, one folder a language, with one file for each site. A sentence is one text, whose parts
-// stand in it as verbs of package fmt (%s, %d), so that a language can put them where it
-// needs them. TestTexts finds every text of the templates and the code, and fails where a
-// language lacks one.
+// The English text in the code is the key of its translations: T finds them under messages/, one
+// folder a language, with one file for each site. A sentence is one text with verbs of package fmt
+// (%s, %d) for its parts, so that each language can place them. TestTexts finds all texts of the
+// templates and the code, and fails if a language lacks one.
 package locale
 
 import (
@@ -25,15 +24,15 @@ import (
 	"rail/server/locale/currency"
 )
 
-// Locale is how a reader is spoken to. There are few, made once, so that they can be
-// compared and be the keys of maps; In makes others, whose Base is one of them.
+// Locale is a language with its formats. The locales of All and Place are made once, so that they
+// can be compared and used as map keys; In makes others, whose Base is one of them.
 type Locale struct {
 	words    language.Tag
 	texts    *message.Printer
 	figures  *message.Printer
-	point    string // between a whole number and its fraction
+	point    string // the decimal separator
 	calendar *calendar
-	zone     *time.Location // of its days and times; nil for UTC
+	zone     *time.Location // of days and times; nil for UTC
 	base     *Locale        // the locale without a zone; nil for itself
 }
 
@@ -44,23 +43,23 @@ func (l *Locale) In(zone *time.Location) *Locale {
 	return &out
 }
 
-// Base returns the locale as it was before In.
+// Base returns the locale without a zone.
 func (l *Locale) Base() *Locale { return cmp.Or(l.base, l) }
 
 // Zone returns the time zone of the locale's days and times.
 func (l *Locale) Zone() *time.Location { return cmp.Or(l.zone, time.UTC) }
 
-// English is the default language.
+// English is the default locale.
 var English = of(language.English, language.English)
 
-// languages are the languages of the texts.
+// languages lists the languages with texts.
 var languages = []*Locale{
 	English, of(language.German, language.German), of(language.French, language.French),
 	of(language.Spanish, language.Spanish), of(language.BrazilianPortuguese, language.BrazilianPortuguese),
 	of(language.Japanese, language.Japanese),
 }
 
-// places are English words with the figures of a place, one for each way to write them.
+// places are locales with English words and a region's number and date formats, one for each format.
 var places = []*Locale{
 	English, of(language.English, language.AmericanEnglish), of(language.English, language.German),
 	of(language.English, language.French), of(language.English, language.MustParse("de-CH")),
@@ -75,7 +74,7 @@ var matcher = func() language.Matcher {
 	return language.NewMatcher(tags)
 }()
 
-// of makes a locale with the words of a language and the figures of a place.
+// of makes a locale with the words of a language and the formats of a region.
 func of(words, place language.Tag) *Locale {
 	l := &Locale{
 		words: words, texts: message.NewPrinter(words, message.Catalog(texts)), figures: message.NewPrinter(place),
@@ -91,8 +90,8 @@ func of(words, place language.Tag) *Locale {
 // All returns the locales of all languages, English first.
 func All() []*Locale { return slices.Clone(languages) }
 
-// Of returns the locale of the first code that is one of a language known here, such as a
-// partner's, and otherwise what a browser accepts, by its Accept-Language.
+// Of returns the locale of the first supported code, such as a partner's language, or the best one
+// for a browser's Accept-Language.
 func Of(accept string, codes ...string) *Locale {
 	for _, code := range codes {
 		if tag, err := language.Parse(code); err == nil {
@@ -109,9 +108,8 @@ func Of(accept string, codes ...string) *Locale {
 	return languages[i]
 }
 
-// Place returns English words with the figures of the place that a browser prefers, by
-// its Accept-Language. Places that write them in none of the ways known here get English
-// ones.
+// Place returns the locale with English words and the formats that a browser's Accept-Language
+// prefers. Unsupported formats become English ones.
 func Place(accept string) *Locale {
 	accepted, _, err := language.ParseAcceptLanguage(accept)
 	if err != nil || len(accepted) == 0 {
@@ -130,30 +128,30 @@ func Place(accept string) *Locale {
 	return English
 }
 
-// Language is the language's tag, as in the attribute lang: de, or pt-BR.
+// Language returns the language's tag for the attribute lang, such as de or pt-BR.
 func (l *Locale) Language() string { return l.words.String() }
 
-// Name is the language's own name, for who chooses one.
+// Name returns the language's name in that language.
 func (l *Locale) Name() string { return display.Self.Name(l.words) }
 
-// T is a text in the reader's language. args fill its verbs; whole numbers among them are
-// written as the language does.
+// T returns a text in the reader's language. args fill its verbs; whole numbers get the language's
+// format.
 func (l *Locale) T(text string, args ...any) string { return l.texts.Sprintf(text, args...) }
 
-// Said translates a text from elsewhere, such as an error message. An unknown text does not
-// change.
+// Said returns the translation of another's text, such as an error message, or the text itself if
+// it has none.
 func (l *Locale) Said(text string) string { return l.T(strings.ReplaceAll(text, "%", "%%")) }
 
-// Money is an amount in minor units with the code of its currency, which is the same in
-// every language: signs such as $ are those of several.
+// Money formats an amount in minor units with the code of its currency. Codes are unambiguous in
+// every language; several currencies share signs such as $.
 func (l *Locale) Money(minor int64, code string) string {
 	return l.decimal(currency.Decimal(minor, code)) + " " + code
 }
 
-// Count is a whole number.
+// Count formats a whole number.
 func (l *Locale) Count(n int64) string { return l.decimal(strconv.FormatInt(n, 10)) }
 
-// Percent is a share in basis points: 1250 is 12.5 %.
+// Percent formats a share in basis points: 1250 is 12.5 %.
 func (l *Locale) Percent(basisPoints int64) string {
 	sign, rest := "", basisPoints
 	if rest < 0 {
@@ -167,8 +165,8 @@ func (l *Locale) Percent(basisPoints int64) string {
 	return l.decimal(text) + " %"
 }
 
-// decimal writes a number, given with a point, as the place does. The minus sign is
-// U+2212, which is as wide as a digit.
+// decimal formats a number that is given with a point. The minus sign is U+2212, which is as wide
+// as a digit.
 func (l *Locale) decimal(text string) string {
 	sign := ""
 	if strings.HasPrefix(text, "-") {
@@ -184,7 +182,7 @@ func (l *Locale) decimal(text string) string {
 	return sign + whole + rest
 }
 
-// Country is the name of a country by its code in capitals, or the code where it has none.
+// Country returns the name of a country by its upper-case code, or the code if it has none.
 func (l *Locale) Country(code string) string {
 	region, err := language.ParseRegion(code)
 	if err != nil || !region.IsCountry() {
@@ -193,7 +191,7 @@ func (l *Locale) Country(code string) string {
 	return display.Regions(l.words).Name(region)
 }
 
-// Countries are the codes of all countries of ISO 3166-1, by their names in the language.
+// Countries returns the codes of all countries of ISO 3166-1, sorted by their names in the language.
 func (l *Locale) Countries() []string {
 	out, keys := []string{}, map[string]string{}
 	for a := 'A'; a <= 'Z'; a++ {
@@ -209,13 +207,13 @@ func (l *Locale) Countries() []string {
 	return out
 }
 
-// reserved are codes that are no countries of the standard, though they are used for some.
+// reserved lists codes that are in use but are not countries of the standard.
 var reserved = map[string]bool{
 	"AC": true, "CP": true, "CQ": true, "DG": true, "EA": true, "EU": true, "EZ": true, "IC": true, "QO": true, "TA": true,
 	"UN": true, "XK": true,
 }
 
-// plainLetters is a name without the marks of its letters, to sort by.
+// plainLetters returns a name without diacritics, to sort by.
 func plainLetters(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Mn, r) {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFigures: amounts, numbers and days as each language writes them.
+// TestFigures: amounts, numbers and days in each language's format.
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 5, 14, 7, 0, 0, time.UTC)
@@ -36,7 +36,7 @@ func TestFigures(t *testing.T) {
 	require.Equal(t, "ZZZ", English.Country("ZZZ"))
 }
 
-// TestOf: a partner's language takes precedence over the browser's languages.
+// TestOf: a partner's language takes precedence over the browser's.
 func TestOf(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ accept, code, want string }{
@@ -47,7 +47,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestPlace: the figures of the console are those of the browser's place, in English words.
+// TestPlace: the console has English words and the browser's formats.
 func TestPlace(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 5, 0, 0, 0, 0, time.UTC)
@@ -63,7 +63,7 @@ func TestPlace(t *testing.T) {
 	require.Equal(t, "12,34,567", Place("hi").Count(1234567))
 }
 
-// TestSaid: what others wrote is no pattern.
+// TestSaid: another's text is not a format string.
 func TestSaid(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "Kopieren", Of("", "de").Said("Copy"))

@@ -2,8 +2,7 @@ package opt
 
 import "slices"
 
-// Distinct returns values in their order, each once. It is never nil: what is
-// absent is an empty list.
+// Distinct returns the distinct values in their order. The result is never nil.
 func Distinct(values []string) []string {
 	out := make([]string, 0, len(values))
 	for _, v := range values {

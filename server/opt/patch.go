@@ -20,7 +20,7 @@ func ChangeOrClear[T any](field **T, given nullable.Nullable[T]) {
 	}
 }
 
-// Given returns a pointer as the value of a field: not given where it is nil.
+// Given returns a pointer as the value of a field, which is not given if the pointer is nil.
 func Given[T any](p *T) nullable.Nullable[T] {
 	if p == nil {
 		return nil

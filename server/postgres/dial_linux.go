@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unanswered bounds how long data that was sent waits for its receipt, which keep-alives do not.
+// unanswered bounds the wait for an acknowledgement of sent data, which keep-alives do not.
 func unanswered(network, _ string, c syscall.RawConn) (err error) {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil
 	}
 	controlled := c.Control(func(fd uintptr) {
-		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(goneAfter.Milliseconds()))
+		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unackedTimeout.Milliseconds()))
 	})
 	return errors.Join(controlled, err)
 }

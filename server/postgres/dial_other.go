@@ -4,5 +4,5 @@ package postgres
 
 import "syscall"
 
-// unanswered leaves it to keep-alives, and to the system, to notice a machine that is gone.
+// unanswered relies on keep-alives and the system to detect an unreachable server.
 func unanswered(string, string, syscall.RawConn) error { return nil }

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ErrNotDurable means that the server may lose transactions it has confirmed.
-var ErrNotDurable = errors.New("the database server is not set up to keep what it confirms")
+// ErrNotDurable means that the server may lose confirmed transactions.
+var ErrNotDurable = errors.New("the database server may lose confirmed transactions")
 
 // checkDurable reads the settings that decide whether a commit survives a crash.
 func checkDurable(ctx context.Context, conn *pgx.Conn) error {

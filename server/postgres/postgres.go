@@ -1,5 +1,4 @@
-// Package postgres opens the connection pool with the session settings that
-// every query of the service relies on.
+// Package postgres opens the connection pool with the session settings that all queries rely on.
 package postgres
 
 import (
@@ -17,17 +16,17 @@ import (
 	"rail/server/telemetry/outage"
 )
 
-// session has the settings of each connection, unless the DSN names its own.
-// Bare numbers are milliseconds.
+// session holds the settings of each connection; the DSN may override them. Bare numbers are
+// milliseconds.
 var session = map[string]string{
 	"application_name": "rail",
 	"timezone":         "UTC",
-	// Short statements profit from kept plans; lists ask for plans of their
-	// own (queries/operators.sql, PlanForValues).
+	// Short statements profit from cached plans; lists ask for custom plans (queries/operators.sql,
+	// PlanForValues).
 	"plan_cache_mode": "auto",
 	"jit":             "off", // no statement runs long enough to be worth compiling
-	// What requests read has indexes. A plan that was made while a table was nearly empty, and is kept until the
-	// table is analyzed again, must not read it whole when it has grown.
+	// Requests read by indexes. A plan cached while a table was nearly empty must not scan the
+	// whole table after it has grown.
 	"enable_seqscan":                      "off",
 	"statement_timeout":                   "5000",
 	"lock_timeout":                        "3000",
@@ -35,15 +34,15 @@ var session = map[string]string{
 	"client_connection_check_interval":    "1s",
 }
 
-// Options tunes a pool.
+// Options configures a pool.
 type Options struct {
-	// MaxConns is the pool's limit; 0 leaves the DSN's or pgx's own.
+	// MaxConns is the pool's limit; 0 means that of the DSN or the default of pgx.
 	MaxConns int
 	// Tracer sees every query; may be nil.
 	Tracer pgx.QueryTracer
 	// Check refuses connections to a server that could lose commits.
 	Check bool
-	// Outages tells when connections begin to fail, and when they recover; may be nil.
+	// Outages logs when connections begin to fail and when they recover; may be nil.
 	Outages *outage.Log
 	// Accept refuses connections by its error; may be nil.
 	Accept func(context.Context, *pgx.Conn) error
@@ -64,8 +63,7 @@ func Open(ctx context.Context, dsn string, o Options) (*pgxpool.Pool, error) {
 	return pool, nil
 }
 
-// Pool makes a pool, which connects once it is used. It fails when the DSN is
-// malformed.
+// Pool makes a pool that connects on first use. It fails if the DSN is malformed.
 func Pool(dsn string, o Options) (*pgxpool.Pool, error) {
 	cfg, err := configure(dsn, o)
 	if err != nil {
@@ -78,7 +76,7 @@ func Pool(dsn string, o Options) (*pgxpool.Pool, error) {
 	return pool, nil
 }
 
-// Session is how to connect once, outside a pool, to a database at dsn.
+// Session returns the configuration of a single connection to dsn, outside a pool.
 func Session(dsn string) (*pgx.ConnConfig, error) {
 	cfg, err := configure(dsn, Options{})
 	if err != nil {
@@ -87,8 +85,7 @@ func Session(dsn string) (*pgx.ConnConfig, error) {
 	return cfg.ConnConfig, nil
 }
 
-// configure returns the pool's configuration. Settings in the DSN win over those
-// of session.
+// configure returns the pool's configuration. Settings in the DSN override those of session.
 func configure(dsn string, o Options) (*pgxpool.Config, error) {
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -103,7 +100,7 @@ func configure(dsn string, o Options) (*pgxpool.Config, error) {
 	}
 	cfg.ConnConfig.Tracer = o.tracer()
 	cfg.ConnConfig.DialFunc = dialer().DialContext
-	cfg.ConnConfig.ConnectTimeout = cmp.Or(cfg.ConnConfig.ConnectTimeout, connectWithin)
+	cfg.ConnConfig.ConnectTimeout = cmp.Or(cfg.ConnConfig.ConnectTimeout, connectTimeout)
 	cfg.ConnConfig.OnNotice = pgtx.NoteReplication
 	for name, value := range session {
 		if _, set := cfg.ConnConfig.RuntimeParams[name]; !set {
@@ -125,7 +122,7 @@ func configure(dsn string, o Options) (*pgxpool.Config, error) {
 	return cfg, nil
 }
 
-// readInUTC makes times come in UTC; pgx would return them in the machine's zone.
+// readInUTC makes pgx return times in UTC instead of the local time zone.
 func readInUTC(types *pgtype.Map) {
 	one := &pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
 		Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}}

@@ -46,8 +46,8 @@ func TestTimesAreUTC(t *testing.T) {
 	}
 }
 
-// The tests' private server is not durable; its settings can be raised for a
-// session only in part, so what is refused must name the rest.
+// The tests' private server is not durable, and a session can change only some of the settings, so
+// the error must name the others.
 func TestCheck(t *testing.T) {
 	dsn := pgtest.DSN(t)
 	var fsync string
@@ -78,8 +78,7 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// The modes that send JSON as bytes would fail on the first flow: they are
-// refused at the start.
+// The modes that send JSON as bytes would fail on the first flow, so Open refuses them.
 func TestModes(t *testing.T) {
 	dsn := pgtest.DSN(t)
 	for mode, works := range map[string]bool{

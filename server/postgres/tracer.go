@@ -10,7 +10,7 @@ import (
 	"rail/server/telemetry/outage"
 )
 
-// tracer returns what sees all that the options ask for, nil for nothing: then a query costs no more for it.
+// tracer returns the tracers of the options as one, or nil for none, which costs nothing.
 func (o Options) tracer() pgx.QueryTracer {
 	if o.Outages == nil {
 		return o.Tracer
@@ -21,7 +21,7 @@ func (o Options) tracer() pgx.QueryTracer {
 	return multitracer.New(o.Tracer, connects{outages: o.Outages})
 }
 
-// connects sees how attempts to connect end.
+// connects traces the results of connection attempts.
 type connects struct{ outages *outage.Log }
 
 // TraceConnectStart returns the context of an attempt.
@@ -29,14 +29,14 @@ func (connects) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartDa
 	return ctx
 }
 
-// TraceConnectEnd notes how it ended, unless whoever wanted the connection has gone.
+// TraceConnectEnd records the result, unless the caller's context has ended.
 func (c connects) TraceConnectEnd(ctx context.Context, d pgx.TraceConnectEndData) {
 	if !errors.Is(ctx.Err(), context.Canceled) {
 		c.outages.Note("", d.Err)
 	}
 }
 
-// TraceQueryStart and TraceQueryEnd make it a tracer, as pgx wants it.
+// TraceQueryStart and TraceQueryEnd implement pgx's interface and do nothing.
 func (connects) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	return ctx
 }

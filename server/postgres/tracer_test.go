@@ -14,7 +14,7 @@ import (
 	"rail/server/telemetry/outage"
 )
 
-// TestOutagesOfConnections: a database that is away is told of once, and when it is back, beside a tracer of queries.
+// TestOutagesOfConnections: an outage and its end are each logged once, even with a query tracer.
 func TestOutagesOfConnections(t *testing.T) {
 	t.Parallel()
 	var told bytes.Buffer

@@ -1,8 +1,8 @@
-// Package problem is the closed list of the API's errors, and the one table from a code to its type
-// and HTTP status (decisions, 3 to 5).
+// Package problem has the closed list of the API's error codes, and the table from a code to its
+// type and HTTP status (decisions, 3 to 5).
 //
-// The rules return an *Error wherever a client is at fault; everything else that goes wrong is an ordinary
-// error, which the HTTP layer answers as an internal one. The package writes no answers and knows no request.
+// The rules return an *Error for a fault of the client. Every other failure is an ordinary error,
+// which the HTTP layer answers as an internal one. The package does not depend on HTTP.
 package problem
 
 import "net/http"
@@ -26,7 +26,7 @@ const (
 	InsufficientScope Code = "insufficient_scope"
 	OriginNotAllowed  Code = "origin_not_allowed"
 
-	// 400: something in the request, which Param names.
+	// 400: a part of the request, which Param names.
 
 	InvalidJSON         Code = "invalid_json"
 	ParameterMissing    Code = "parameter_missing"
@@ -51,13 +51,13 @@ const (
 	UnsupportedMediaType Code = "unsupported_media_type"
 	IdempotencyKeyReused Code = "idempotency_key_reused"
 
-	// 404: an object of another organization does not exist either.
+	// 404: the same for an object of another organization.
 
 	ResourceNotFound      Code = "resource_not_found"
 	RouteNotFound         Code = "route_not_found"
 	TrackingValueNotFound Code = "tracking_value_not_found"
 
-	// 409: a value that must be unique; answers have the existing object where that helps.
+	// 409: a value that must be unique; some answers have the existing object.
 
 	PartnerEmailTaken       Code = "partner_email_taken"
 	PartnerExternalIDTaken  Code = "partner_external_id_taken"
@@ -138,7 +138,7 @@ type class struct {
 	status int
 }
 
-// The classes of several codes; others stand in the table itself.
+// The classes of several codes; the table has the others.
 var (
 	authentication = class{"authentication_error", http.StatusUnauthorized}
 	permission     = class{"permission_error", http.StatusForbidden}
@@ -149,52 +149,101 @@ var (
 	notImplemented = class{"not_implemented_error", http.StatusNotImplemented}
 )
 
-// classes is the one table from code to type and status.
+// classes maps codes to types and statuses.
 var classes = map[Code]class{
-	APIKeyMissing: authentication, APIKeyInvalid: authentication, APIKeyRevoked: authentication,
-	SignatureRequired: authentication, SignatureInvalid: authentication, SignatureExpired: authentication,
+	APIKeyMissing:     authentication,
+	APIKeyInvalid:     authentication,
+	APIKeyRevoked:     authentication,
+	SignatureRequired: authentication,
+	SignatureInvalid:  authentication,
+	SignatureExpired:  authentication,
 
-	InsufficientScope: permission, OriginNotAllowed: permission,
+	InsufficientScope: permission,
+	OriginNotAllowed:  permission,
 
-	InvalidJSON: invalid, ParameterMissing: invalid, ParameterInvalid: invalid, ParameterUnknown: invalid,
-	ParametersExclusive: invalid, InvalidCursor: invalid, InvalidExpand: invalid, InvalidInclude: invalid,
-	InvalidReference: invalid, InvalidCondition: invalid, FlowTooLarge: invalid, RangeTooLarge: invalid,
-	URLNotAllowed: invalid, CountryBlocked: invalid,
-	UnsupportedVersion: invalid,
+	InvalidJSON:         invalid,
+	ParameterMissing:    invalid,
+	ParameterInvalid:    invalid,
+	ParameterUnknown:    invalid,
+	ParametersExclusive: invalid,
+	InvalidCursor:       invalid,
+	InvalidExpand:       invalid,
+	InvalidInclude:      invalid,
+	InvalidReference:    invalid,
+	InvalidCondition:    invalid,
+	FlowTooLarge:        invalid,
+	RangeTooLarge:       invalid,
+	URLNotAllowed:       invalid,
+	CountryBlocked:      invalid,
+	UnsupportedVersion:  invalid,
 
 	MethodNotAllowed:     {"invalid_request_error", http.StatusMethodNotAllowed},
 	PayloadTooLarge:      {"invalid_request_error", http.StatusRequestEntityTooLarge},
 	UnsupportedMediaType: {"invalid_request_error", http.StatusUnsupportedMediaType},
 	IdempotencyKeyReused: {"invalid_request_error", http.StatusUnprocessableEntity},
 
-	ResourceNotFound: notFound, RouteNotFound: notFound, TrackingValueNotFound: notFound,
+	ResourceNotFound:      notFound,
+	RouteNotFound:         notFound,
+	TrackingValueNotFound: notFound,
 
-	PartnerEmailTaken: conflict, PartnerExternalIDTaken: conflict,
-	PartnerHandleTaken: conflict, LinkValueTaken: conflict, CouponCodeTaken: conflict,
-	TagNameTaken: conflict, GroupNameTaken: conflict, CustomerExternalIDTaken: conflict,
-	CustomerExternalIDLimit: conflict, CustomersOfTwoPartners: conflict, CustomerMergeLimit: conflict,
-	CustomerHasPartner: conflict, CreditLimit: conflict,
+	PartnerEmailTaken:       conflict,
+	PartnerExternalIDTaken:  conflict,
+	PartnerHandleTaken:      conflict,
+	LinkValueTaken:          conflict,
+	CouponCodeTaken:         conflict,
+	TagNameTaken:            conflict,
+	GroupNameTaken:          conflict,
+	CustomerExternalIDTaken: conflict,
+	CustomerExternalIDLimit: conflict,
+	CustomersOfTwoPartners:  conflict,
+	CustomerMergeLimit:      conflict,
+	CustomerHasPartner:      conflict,
+	CreditLimit:             conflict,
 
-	ApplicationAlreadyDecided: conflict, CommissionNotPending: conflict, CommissionAlreadyPaid: conflict,
-	CommissionNotOpen: conflict, CommissionNotCorrectable: conflict, CommissionInPayout: conflict,
-	SaleRefunded: conflict, RefundWaiting: conflict, CustomerHasSales: conflict,
-	CustomerHasPaidCommissions: conflict, DefaultGroupUndeletable: conflict, PayoutInFlight: conflict,
-	PayoutAlreadyPaid: conflict, PayoutNotPayable: conflict, PayoutNotUndoable: conflict,
-	PayoutBatchGenerating: conflict, PayoutRailPays: conflict,
-	CampaignNotSendable: conflict, CampaignNotPausable: conflict, CampaignNotResumable: conflict,
-	CampaignNotEditable: conflict, CampaignAudienceEmpty: conflict,
-	MailNotRetryable: conflict, PartnerNotActive: conflict, PartnerNotReviewed: conflict,
-	PartnerNoteLimit: conflict, RiskFlagClosed: conflict, InboxEventNotResolvable: conflict,
-	ProgramPaused:   conflict,
-	ReferralExpired: conflict, SelfReferralBlocked: conflict, WebhookEndpointDisabled: conflict,
-	WebhookEndpointLimit: conflict, WebhookEventExpired: conflict, WebhookTestDelivery: conflict,
-	IdempotencyInProgress: conflict,
+	ApplicationAlreadyDecided:  conflict,
+	CommissionNotPending:       conflict,
+	CommissionAlreadyPaid:      conflict,
+	CommissionNotOpen:          conflict,
+	CommissionNotCorrectable:   conflict,
+	CommissionInPayout:         conflict,
+	SaleRefunded:               conflict,
+	RefundWaiting:              conflict,
+	CustomerHasSales:           conflict,
+	CustomerHasPaidCommissions: conflict,
+	DefaultGroupUndeletable:    conflict,
+	PayoutInFlight:             conflict,
+	PayoutAlreadyPaid:          conflict,
+	PayoutNotPayable:           conflict,
+	PayoutNotUndoable:          conflict,
+	PayoutBatchGenerating:      conflict,
+	PayoutRailPays:             conflict,
+	CampaignNotSendable:        conflict,
+	CampaignNotPausable:        conflict,
+	CampaignNotResumable:       conflict,
+	CampaignNotEditable:        conflict,
+	CampaignAudienceEmpty:      conflict,
+	MailNotRetryable:           conflict,
+	PartnerNotActive:           conflict,
+	PartnerNotReviewed:         conflict,
+	PartnerNoteLimit:           conflict,
+	RiskFlagClosed:             conflict,
+	InboxEventNotResolvable:    conflict,
+	ProgramPaused:              conflict,
+	ReferralExpired:            conflict,
+	SelfReferralBlocked:        conflict,
+	WebhookEndpointDisabled:    conflict,
+	WebhookEndpointLimit:       conflict,
+	WebhookEventExpired:        conflict,
+	WebhookTestDelivery:        conflict,
+	IdempotencyInProgress:      conflict,
 
 	RateLimitExceeded: {"rate_limit_error", http.StatusTooManyRequests},
 
-	FlowQuotaExceeded: plan, RevenueMeterExceeded: plan,
+	FlowQuotaExceeded:    plan,
+	RevenueMeterExceeded: plan,
 
-	EmailNotConfigured: notImplemented, RailNotConfigured: notImplemented,
+	EmailNotConfigured: notImplemented,
+	RailNotConfigured:  notImplemented,
 
 	InternalError: {"api_error", http.StatusInternalServerError},
 	Unavailable:   {"api_error", http.StatusServiceUnavailable},

@@ -8,8 +8,8 @@ import (
 // maxNamed bounds the known names in a message.
 const maxNamed = 50
 
-// UnknownName refuses an unknown name and lists the known ones. what is the predicate of the message,
-// as in "is not known here"; param is the name with the path to it.
+// UnknownName refuses an unknown name, and lists the known ones. what is the predicate of the
+// message, such as "is not known here"; param is the name with its path.
 func UnknownName(param, what, name string, known []string) *Error {
 	message := param + " " + what + "."
 	if meant := Nearest(name, known); meant != "" {
@@ -33,7 +33,7 @@ func NotOneOf(param, given string, allowed []string) *Error {
 	return Invalid(param, "%s", message)
 }
 
-// listed returns the names with commas between, the first of them where there are many.
+// listed joins the first maxNamed names with commas.
 func listed(names []string) string {
 	if len(names) <= maxNamed {
 		return strings.Join(names, ", ")
@@ -41,11 +41,11 @@ func listed(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
 }
 
-// Nearest returns the known name that was probably meant, or "". It is at most
-// two typing errors away, ignoring case and punctuation, or is the only known
-// name with name as whole words at an end, as amount_minor with amount.
+// Nearest returns the known name that was probably meant, or "": one with one or two typing
+// mistakes, ignoring case and punctuation, or the only one that begins or ends with the name as
+// whole words, as amount_minor with amount.
 func Nearest(name string, known []string) string {
-	// The bound keeps a long name from costing time: a request may have thousands of them.
+	// The bound limits the cost of long names: a request may have thousands of them.
 	given := letters(name)
 	if given == "" || len(name) > 128 {
 		return ""
@@ -54,8 +54,8 @@ func Nearest(name string, known []string) string {
 	for _, k := range known {
 		other := letters(k)
 		if max(len(given)-len(other), len(other)-len(given)) >= least {
-			// The lengths alone differ by as many mistakes.
-			continue // so many mistakes at least
+			// The difference of the lengths is a lower bound of the mistakes.
+			continue // too many mistakes
 		}
 		if d := distance(given, other); d < least {
 			best, least = k, d
@@ -68,7 +68,7 @@ func Nearest(name string, known []string) string {
 		if !strings.HasPrefix(k, name+"_") && !strings.HasSuffix(k, "_"+name) {
 			continue
 		}
-		// Two names with the same end: which was meant is unclear.
+		// Two names match, so the meant one is unclear.
 		if best != "" {
 			return ""
 		}
@@ -77,7 +77,7 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// slips is how many mistakes are likely in a name of a length; none in a single letter.
+// slips returns the number of likely mistakes in a name of a length; 0 for a single letter.
 func slips(length int) int {
 	switch {
 	case length < 2:
@@ -90,7 +90,7 @@ func slips(length int) int {
 	return 3
 }
 
-// letters is a name by its letters and digits alone.
+// letters returns the letters and digits of a name.
 func letters(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -100,8 +100,8 @@ func letters(name string) string {
 	}, strings.ToLower(name))
 }
 
-// distance counts the letters to add, drop, change or swap with their neighbour that make a of b. It is the distance of
-// optimal string alignment, in which a swapped pair stays as it is.
+// distance returns the optimal string alignment distance: the number of letters to add, drop,
+// change or swap with their neighbour to make a of b.
 func distance(a, b string) int {
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -24,7 +24,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestNearestIsCheap: paths are compared before the caller is rate limited.
+// TestNearestIsCheap: paths are compared before callers are rate limited.
 func TestNearestIsCheap(t *testing.T) { //nolint:paralleltest // allocations are counted
 	var known []string
 	for i := range 30 {

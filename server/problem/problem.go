@@ -6,17 +6,16 @@ import (
 	"slices"
 )
 
-// Error is a refusal or failure that the client gets. What happened inside stays in Cause, which is logged and
-// never sent. Its code decides the status; the message is for people and may change.
+// Error is a refusal or failure for the client. Cause is the internal error, which is logged and
+// never sent. The code determines the status; the message is for people and may change.
 type Error struct {
 	Code       Code
 	Message    string
 	Param      string // path of the parameter at fault, such as items.0.url; "" for none
-	Existing   any    // the row that a 409 collides with; the handler maps it
+	Existing   any    // the row that a 409 conflicts with; the HTTP layer converts it
 	RetryAfter int    // seconds; 0 for none
 	Cause      error
-	// Committed marks the one kind of refusal that keeps its effects: a
-	// self-referral (decisions, 216).
+	// Committed marks a refusal that keeps its effects: a self-referral (decisions, 216).
 	Committed bool
 }
 
@@ -77,7 +76,7 @@ func Internal(cause error) *Error {
 	return &Error{Code: InternalError, Message: "Something went wrong on our side; nothing was changed.", Cause: cause}
 }
 
-// Full wraps an error of a database that is out of space. It recovers once there is space.
+// Full wraps an error of a database without disk space. It passes when the operator frees space.
 func Full(cause error) *Error {
 	return &Error{
 		Code: Unavailable, Message: "The database has no room; nothing was changed. Try again when the operator has made some.",
@@ -85,7 +84,8 @@ func Full(cause error) *Error {
 	}
 }
 
-// Away wraps an error of a database or server that will be back soon: a 503, after which the client tries again.
+// Away wraps an error of a database or server that is temporarily unavailable: a 503, after which
+// the client retries.
 func Away(cause error) *Error {
 	return &Error{
 		Code: Unavailable, Message: "The service is unavailable for a moment; try again.", Cause: cause, RetryAfter: 1,

@@ -11,8 +11,7 @@ import (
 	"rail/openapi"
 )
 
-// TestListIsTheDescriptions: the closed lists of codes and types are those of
-// the published description, and so are the type and the status of each code.
+// TestListIsTheDescriptions: codes, types and statuses equal those of the published description.
 func TestListIsTheDescriptions(t *testing.T) {
 	t.Parallel()
 	var doc struct {
@@ -36,7 +35,7 @@ func TestListIsTheDescriptions(t *testing.T) {
 		e := New(c, "text")
 		require.Contains(t, doc.Components.Schemas.ErrorType.Enum, e.Type(), c)
 		require.GreaterOrEqual(t, e.Status(), 400, c)
-		if example, shared := doc.Components.Examples[c]; shared { // others stand at their operations
+		if example, shared := doc.Components.Examples[c]; shared { // others are defined at their operations
 			require.Equal(t, []string{e.Type(), string(c)}, []string{example.Value.Error.Type, example.Value.Error.Code})
 		}
 	}

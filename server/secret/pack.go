@@ -6,11 +6,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// packFrom is the size, in bytes, from which a value is compressed before it is
-// sealed. Sealed bytes no longer compress.
+// packFrom is the size in bytes from which a value is compressed before it is sealed. Sealed bytes
+// cannot be compressed.
 const packFrom = 4 << 10
 
-// packing returns the encoder and decoder, which any number of callers share.
+// packing returns the encoder and decoder, which all callers share.
 var packing = sync.OnceValues(func() (p struct {
 	*zstd.Encoder
 	*zstd.Decoder
@@ -23,8 +23,7 @@ var packing = sync.OnceValues(func() (p struct {
 	return p, err
 })
 
-// pack returns a value as it is to be sealed, and the version that shows whether it
-// was compressed.
+// pack returns the bytes to seal, compressed if they are large, and their version.
 func pack(plain []byte) ([]byte, byte) {
 	if len(plain) < packFrom {
 		return plain, version2
@@ -48,8 +47,8 @@ func unpack(packed []byte) ([]byte, error) {
 	return p.DecodeAll(packed, nil)
 }
 
-// place returns what a value of a version is bound to. Version 3 is part of it, so
-// that a compressed value cannot pass for another one.
+// place returns the additional data of a value. It includes version 3, so that a compressed value
+// cannot pass for an uncompressed one.
 func place(where string, version byte) []byte {
 	if version == version3 {
 		where += "\x00packed"

@@ -1,6 +1,5 @@
-// Package secret provides all uses of the server's secret key: sealing
-// values that must be read again, and keyed hashes of values that must only be
-// recognized. Each use has its own derived key.
+// Package secret seals values that must be read again, and hashes values that must only be
+// recognized. Each use has its own key, derived from the server's secret key.
 package secret
 
 import (
@@ -16,8 +15,8 @@ import (
 	"net/netip"
 )
 
-// Sealed values begin with a version. Version 2 names the key that sealed the
-// value; version 1 did not. Version 3 is version 2 of a value that was compressed.
+// Sealed values begin with a version. Version 2 names the key that sealed the value; version 1 does
+// not. Version 3 is version 2 with a compressed value.
 const (
 	version1 = 1
 	version2 = 2
@@ -25,10 +24,10 @@ const (
 	idLength = 4
 )
 
-// ErrSealed is returned for a value that no key at hand has sealed.
+// ErrSealed means that none of the keys has sealed a value.
 var ErrSealed = errors.New("secret: the value does not open with this key")
 
-// keys are derived from one secret key of the server.
+// keys are the keys derived from one secret key of the server.
 type keys struct {
 	id     [idLength]byte
 	box    cipher.AEAD
@@ -39,9 +38,8 @@ type keys struct {
 	signIn []byte
 }
 
-// Keeper has the derived keys: the current ones, which seal and hash, and
-// those of former secret keys, which only open and recognize. It is safe for
-// concurrent use.
+// Keeper holds the derived keys: the current ones, which seal and hash, and those of former secret
+// keys, which only open and recognize. It is safe for concurrent use.
 type Keeper struct {
 	current keys
 	former  []keys
@@ -98,14 +96,14 @@ func keysOf(master [32]byte) (k keys, err error) {
 	return k, err
 }
 
-// derive returns 32 bytes for a use. The names must stay: stored values depend
-// on them.
+// derive returns 32 bytes for a use. The names must not change, because stored values depend on
+// them.
 func derive(master [32]byte, use string) ([]byte, error) {
 	return hkdf.Key(sha256.New, master[:], nil, "rail/"+use, 32)
 }
 
-// Seal encrypts plain for one place, named by where (such as a table and a
-// row): a value moved to another place does not open.
+// Seal encrypts plain for one place, named by where (such as a table and a row): in another place
+// it cannot be decrypted.
 func (k *Keeper) Seal(plain []byte, where string) ([]byte, error) {
 	box := k.current.box
 	plain, version := pack(plain)
@@ -120,8 +118,8 @@ func (k *Keeper) Seal(plain []byte, where string) ([]byte, error) {
 	return box.Seal(out, nonce, plain, place(where, version)), nil //nolint:gosec // the nonce is random
 }
 
-// Open decrypts what Seal made for the same place, under the current key or a
-// former one.
+// Open decrypts a value that Seal encrypted for the same place, with the current key or a former
+// one.
 func (k *Keeper) Open(sealed []byte, where string) ([]byte, error) {
 	for _, one := range append([]keys{k.current}, k.former...) {
 		if plain, err := one.open(sealed, where); err == nil {
@@ -165,8 +163,8 @@ func (k *Keeper) Fingerprints() []string {
 	return out
 }
 
-// SealedBy returns the fingerprint of the secret key that sealed a value, or ""
-// where the value does not say.
+// SealedBy returns the fingerprint of the secret key that sealed a value, or "" if the value does
+// not contain it.
 func SealedBy(sealed []byte) string {
 	if len(sealed) <= idLength || sealed[0] != version2 && sealed[0] != version3 {
 		return ""
@@ -174,7 +172,7 @@ func SealedBy(sealed []byte) string {
 	return hex.EncodeToString(sealed[1 : 1+idLength])
 }
 
-// FormerAPIKeyHashes returns an API key's hashes under former keys.
+// FormerAPIKeyHashes returns the stored hashes of an API key under former secret keys.
 func (k *Keeper) FormerAPIKeyHashes(token string) [][]byte {
 	out := make([][]byte, len(k.former))
 	for i, old := range k.former {
@@ -183,12 +181,11 @@ func (k *Keeper) FormerAPIKeyHashes(token string) [][]byte {
 	return out
 }
 
-// HashAPIKey returns what is stored of an API key.
+// HashAPIKey returns the stored hash of an API key.
 func (k *Keeper) HashAPIKey(token string) []byte { return mac(k.current.apiKey, token) }
 
-// HashIP returns 16 bytes that recognize an address within a program, in whatever
-// spelling, and reveal nothing about it. Under a new secret key all addresses are
-// new.
+// HashIP returns 16 bytes that recognize an address within a program, in every spelling, and reveal
+// nothing about it. With a new secret key all addresses are new.
 func (k *Keeper) HashIP(programID, ip string) []byte {
 	if a, err := netip.ParseAddr(ip); err == nil {
 		ip = a.Unmap().WithZone("").String()
@@ -196,8 +193,8 @@ func (k *Keeper) HashIP(programID, ip string) []byte {
 	return mac(k.current.ip, programID+"\x00"+ip)[:16]
 }
 
-// Mark returns a short proof that this server wrote text, such as an address in
-// a mail; Marked reports whether a mark is one, of a former key too.
+// Mark returns a short proof that this server wrote text, such as an address in a mail. Marked
+// verifies it, also under former keys.
 func (k *Keeper) Mark(text string) string { return k.current.marked(text) }
 
 // Marked reports whether mark is the Mark of text.
@@ -211,29 +208,28 @@ func (k *Keeper) Marked(text, mark string) bool {
 
 func (k *keys) marked(text string) string { return hex.EncodeToString(mac(k.mark, text)[:16]) }
 
-// HashDevice returns 16 bytes that identify a browser's user agent within a
-// program.
+// HashDevice returns 16 bytes that recognize a browser's description of itself within a program.
 func (k *Keeper) HashDevice(programID, userAgent string) []byte {
 	return mac(k.current.ip, programID+"\x00device\x00"+userAgent)[:16]
 }
 
-// HashSignIn returns 16 bytes that recognize who tries to sign in, an account or an
-// address, and reveal nothing about it.
+// HashSignIn returns 16 bytes that recognize the account or the address of a sign-in attempt, and
+// reveal nothing about it.
 func (k *Keeper) HashSignIn(subject string) []byte { return mac(k.current.signIn, subject)[:16] }
 
-// HashDetails returns what recognizes payout details within a program.
+// HashDetails returns a hash that recognizes payout details within a program.
 func (k *Keeper) HashDetails(programID, text string) []byte {
 	return mac(k.current.detail, programID+"\x00"+text)
 }
 
-// HashToken returns what is stored of a random token. The token has the
-// strength of a key itself, so no key is needed.
+// HashToken returns the stored hash of a random token. The token is as strong as a key, so the hash
+// needs none.
 func HashToken(token string) []byte {
 	sum := sha256.Sum256([]byte(token))
 	return sum[:]
 }
 
-// NameOf returns what tells tokens apart and reveals none, such as the key of a mail with a link.
+// NameOf returns a name that identifies a token without revealing it, such as the key of a mail with a link.
 func NameOf(token string) string { return hex.EncodeToString(HashToken(token)[:16]) }
 
 // mac returns the HMAC-SHA256 of text.

@@ -43,7 +43,7 @@ func underAttack(ctx context.Context, sys *system, size Size) (f figures, err er
 		return nil, err
 	}
 	a := &assault{sys: sys, o: o}
-	a.program = o.made(ctx, "/v1/programs", M{
+	a.program = o.createID(ctx, "/v1/programs", M{
 		"name": "Attacked", "website_url": "https://a.example", "currency": "USD",
 	})
 	if a.server, err = sys.process(sys.dsn); err != nil {

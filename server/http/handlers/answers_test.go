@@ -56,8 +56,8 @@ func keyed() []operation {
 	return slices.DeleteFunc(slices.Clone(operations()), func(op operation) bool { return strings.HasPrefix(op.path, "/t/") })
 }
 
-// TestMisspelt: a member or parameter that nobody knows is refused with what is
-// known there and with what was probably meant, on every operation.
+// TestMisspelt: an unknown member or parameter is refused with the known names and the probably
+// meant one, on every operation.
 func TestMisspelt(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -85,8 +85,8 @@ func TestMisspelt(t *testing.T) {
 	}
 }
 
-// TestWrongValues: whatever is wrong with a value, nobody is shown a regular
-// expression or an escape of HTML.
+// TestWrongValues: whatever is wrong with a value, no message contains a regular expression or an
+// escape of HTML.
 func TestWrongValues(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

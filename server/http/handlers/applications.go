@@ -32,7 +32,7 @@ func (s *Server) ListApplications(ctx context.Context,
 	return api.ListApplications200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
 }
 
-// fillApplications adds the relations that the query asks for, in one round trip.
+// fillApplications adds the relations that the query requests, in one round trip.
 func fillApplications(ctx context.Context, u *work.Unit, applications []api.Application,
 	expand []api.ApplicationExpand) error {
 	return together(ctx, u,
@@ -58,8 +58,8 @@ func (s *Server) RetrieveApplication(ctx context.Context,
 	return api.RetrieveApplication200JSONResponse(one[0]), err
 }
 
-// CreateApplication puts an applicant in the review queue.
-// Whoever was declined before applies again with the same call.
+// CreateApplication puts an applicant in the review queue. A declined applicant applies again with
+// the same call.
 func (s *Server) CreateApplication(
 	ctx context.Context, r api.CreateApplicationRequestObject,
 ) (api.CreateApplicationResponseObject, error) {
@@ -71,8 +71,8 @@ func (s *Server) CreateApplication(
 	return api.CreateApplication201JSONResponse(toApplication(a)), err
 }
 
-// ApproveApplication makes the applicant an active partner.
-// An application that is decided already is a 409.
+// ApproveApplication makes the applicant an active partner. An application with a decision is a
+// 409.
 func (s *Server) ApproveApplication(
 	ctx context.Context, r api.ApproveApplicationRequestObject,
 ) (api.ApproveApplicationResponseObject, error) {
@@ -93,8 +93,7 @@ func (s *Server) RejectApplication(
 	return api.RejectApplication200JSONResponse(toApplication(a)), err
 }
 
-// WithdrawApplication withdraws an application on behalf of the applicant.
-// No mail is sent: the applicant knows.
+// WithdrawApplication withdraws an application on behalf of the applicant, and sends no mail.
 func (s *Server) WithdrawApplication(
 	ctx context.Context, r api.WithdrawApplicationRequestObject,
 ) (api.WithdrawApplicationResponseObject, error) {
@@ -102,14 +101,23 @@ func (s *Server) WithdrawApplication(
 	return api.WithdrawApplication200JSONResponse(toApplication(a)), err
 }
 
-// toApplication shows an application. The partner is null for an imported one that
-// nobody has decided yet.
+// toApplication converts an application. The partner is null for an imported application without a
+// decision.
 func toApplication(a db.Application) api.Application {
 	return api.Application{
-		ID: a.ID, Object: "application", ProgramID: a.ProgramID, GroupID: a.GroupID, PartnerID: a.PartnerID, Email: a.Email,
-		Answers: a.Answers,
-		Source:  (*api.ApplicationSource)(a.Source), Status: api.ApplicationStatus(a.Status),
-		ReviewedByUserID: a.ReviewedByUserID, ReviewedAt: a.ReviewedAt,
-		RejectionReason: a.RejectionReason, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
+		ID:               a.ID,
+		Object:           "application",
+		ProgramID:        a.ProgramID,
+		GroupID:          a.GroupID,
+		PartnerID:        a.PartnerID,
+		Email:            a.Email,
+		Answers:          a.Answers,
+		Source:           (*api.ApplicationSource)(a.Source),
+		Status:           api.ApplicationStatus(a.Status),
+		ReviewedByUserID: a.ReviewedByUserID,
+		ReviewedAt:       a.ReviewedAt,
+		RejectionReason:  a.RejectionReason,
+		CreatedAt:        a.CreatedAt,
+		UpdatedAt:        a.UpdatedAt,
 	}
 }

@@ -85,7 +85,7 @@ func TestApplicationTravels(t *testing.T) {
 	s.Refused(409, "program_paused", "", apply(s, program, "new@example.com"))
 }
 
-// TestApplyAgainAtOnce: of many applications of somebody who was declined one is taken.
+// TestApplyAgainAtOnce: of many concurrent applications of a declined applicant, one is accepted.
 func TestApplyAgainAtOnce(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

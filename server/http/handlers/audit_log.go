@@ -11,8 +11,8 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// ListAuditLogEntries lists who did what in a program, newest first.
-// Entries outlive what they are about.
+// ListAuditLogEntries lists the audit log of a program, newest first. Entries remain after their
+// object is deleted.
 func (s *Server) ListAuditLogEntries(ctx context.Context,
 	r api.ListAuditLogEntriesRequestObject) (api.ListAuditLogEntriesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -43,8 +43,8 @@ func (s *Server) RetrieveAuditLogEntry(ctx context.Context,
 	return api.RetrieveAuditLogEntry200JSONResponse(toAuditLogEntry(row)), u.CheckProgram(row.ProgramID)
 }
 
-// toAuditLogEntry shows an entry. api_key_id is set for keys alone; actor_type and
-// actor_id name every kind of actor.
+// toAuditLogEntry converts an entry. api_key_id is set only for keys; actor_type and actor_id are set
+// for every kind of actor.
 func toAuditLogEntry(e db.AuditLogEntry) api.AuditLogEntry {
 	actor := auditlog.ActorOf(e)
 	return api.AuditLogEntry{

@@ -12,14 +12,13 @@ import (
 	"rail/server/work"
 )
 
-// ListBalances lists the balances of a program by partner, then currency; a
-// balance's id is its cursor.
-// Only the currencies in which a partner has earned have a balance.
+// ListBalances lists the balances of a program by partner, then currency; a balance's id is its
+// cursor. A partner has a balance in each currency in which it has earned.
 func (s *Server) ListBalances(ctx context.Context,
 	r api.ListBalancesRequestObject) (api.ListBalancesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
 	if p.Currency != nil {
-		// Codes are stored in upper case and may be given in any.
+		// Codes are stored in upper case; the parameter may have any case.
 		code, err := currency.Parse(*p.Currency)
 		if err != nil {
 			return nil, err
@@ -39,14 +38,14 @@ func (s *Server) ListBalances(ctx context.Context,
 	return api.ListBalances200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillBalances adds the relations that the query asks for.
+// fillBalances adds the relations that the query requests.
 func fillBalances(ctx context.Context, u *work.Unit, balances []api.Balance, expand []api.BalanceExpand) error {
 	return together(ctx, u,
 		embedPartner(ctx, u, wants(expand, api.BalanceExpandPartner), balances,
 			func(b *api.Balance) (*string, *nullable.Nullable[api.Partner]) { return &b.PartnerID, &b.Partner }))
 }
 
-// RetrieveBalance returns one balance, exact to the last commit.
+// RetrieveBalance returns one balance, including the last commit.
 func (s *Server) RetrieveBalance(ctx context.Context,
 	r api.RetrieveBalanceRequestObject) (api.RetrieveBalanceResponseObject, error) {
 	u := work.From(ctx)
@@ -57,13 +56,13 @@ func (s *Server) RetrieveBalance(ctx context.Context,
 	if err := u.CheckProgram(row.ProgramID); err != nil {
 		return nil, err
 	}
-	// The same row as in a list: what is not folded yet is added to both.
+	// The same row as in a list: both add ledger rows that are not folded yet.
 	one := []api.Balance{toBalance(db.BalancePageRow(row))}
 	err = fillBalances(ctx, u, one, r.Params.Expand)
 	return api.RetrieveBalance200JSONResponse(one[0]), err
 }
 
-// toBalance shows a balance; all its amounts are minor units of its currency.
+// toBalance converts a balance; all its amounts are minor units of its currency.
 func toBalance(b db.BalancePageRow) api.Balance {
 	return api.Balance{
 		ID: b.ID, Object: "balance", ProgramID: b.ProgramID, PartnerID: b.PartnerID, Currency: b.Currency,

@@ -90,7 +90,7 @@ func counted(texts []string) map[string]int {
 	return out
 }
 
-// What is in flight stays, and is said; a quiet ban sends no mail.
+// Payouts in flight remain and are reported; a quiet ban sends no mail.
 func TestBanKeepsInFlight(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
@@ -125,7 +125,7 @@ func TestBanRefusals(t *testing.T) {
 	s.Refused(403, "insufficient_scope", "", s.Do("POST", "/v1/partners/"+partner+"/ban", narrow, M{"reason": "Spam."}))
 }
 
-// One call rejects a bounded number, and says how many are left.
+// One call rejects a bounded number, and returns how many remain.
 func TestBanOfMany(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -197,7 +197,7 @@ func TestRaceBan(t *testing.T) {
 	balanced(t, s)
 }
 
-// saleOf is a sale with a charge of its own number.
+// saleOf records a sale with a numbered charge.
 func saleOf(program, customer string, n int) M {
 	return apitest.SaleBody(program, customer, M{"external_charge_id": fmt.Sprintf("ban_%d", n)})
 }

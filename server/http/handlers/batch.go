@@ -13,8 +13,8 @@ import (
 
 const batchResult = "batch_result"
 
-// outcome is how one item of a batch went: the fields of api.SaleBatchOutcome and
-// its like.
+// outcome is the result of one item of a batch: the fields of api.SaleBatchOutcome and similar
+// types.
 type outcome[T any] struct {
 	Error  *api.Error
 	Index  int64
@@ -22,15 +22,15 @@ type outcome[T any] struct {
 	Status int64
 }
 
-// recorded is what the operation of one item answers, and its status.
+// recorded is the answer to one item, with its status.
 type recorded[T any] struct {
 	status int
 	result T
 }
 
-// eachItem does what each item of a batch asks, in one transaction, and returns how
-// each went and how many went well. An item that is refused leaves nothing behind;
-// a failure of the server's ends the whole batch (decisions, 244).
+// eachItem runs the operation of each item of a batch in one transaction. It returns the outcomes
+// and the number of successes. A refused item leaves nothing behind; a failure of the server ends
+// the whole batch (decisions, 244).
 func eachItem[In, Out any](
 	ctx context.Context, programID string, items []json.RawMessage, do func(context.Context, In) (recorded[Out], error),
 ) (out []outcome[Out], succeeded int64, err error) {
@@ -65,7 +65,7 @@ func eachItem[In, Out any](
 	return out, succeeded, nil
 }
 
-// toError returns a refusal as the envelope of errors has it.
+// toError converts a refusal to an error body.
 func toError(p *problem.Error, requestID string) *api.Error {
 	e := &api.Error{
 		Type: api.ErrorType(p.Type()), Code: api.ErrorCode(p.Code), Message: p.Message, RequestID: requestID,
@@ -76,7 +76,7 @@ func toError(p *problem.Error, requestID string) *api.Error {
 	return e
 }
 
-// CreateSaleBatch records payments, each as CreateSale does.
+// CreateSaleBatch records payments, each like CreateSale.
 func (s *Server) CreateSaleBatch(
 	ctx context.Context, r api.CreateSaleBatchRequestObject,
 ) (api.CreateSaleBatchResponseObject, error) {
@@ -96,7 +96,7 @@ func (s *Server) CreateSaleBatch(
 	}, err
 }
 
-// CreateClickBatch records visits, each as CreateClick does.
+// CreateClickBatch records visits, each like CreateClick.
 func (s *Server) CreateClickBatch(
 	ctx context.Context, r api.CreateClickBatchRequestObject,
 ) (api.CreateClickBatchResponseObject, error) {

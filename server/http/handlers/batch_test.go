@@ -147,8 +147,8 @@ func TestClickBatch(t *testing.T) {
 	require.Equal(t, "program_paused", refusal(a, 0)[0])
 }
 
-// TestBatchCounts: ten items count as one request, also those that the bucket has
-// no tokens for.
+// TestBatchCounts: ten items count as one request, including those that the bucket has no tokens
+// for.
 func TestBatchCounts(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -17,8 +17,8 @@ import (
 	"rail/server/work"
 )
 
-// CreateBrowserVisit records the visit that a page saw, or takes over a click from
-// another page, and answers who brought the visitor.
+// CreateBrowserVisit records a page's visit, or takes over a click from another page, and returns
+// the visitor's attribution.
 func (s *Server) CreateBrowserVisit(
 	ctx context.Context, r api.CreateBrowserVisitRequestObject,
 ) (api.CreateBrowserVisitResponseObject, error) {
@@ -46,7 +46,7 @@ func (s *Server) CreateBrowserVisit(
 		visit.Standing, err = tracking.Standing(ctx, u, program, by.Visitor, by.Handed)
 	}
 	switch {
-	case errors.Is(err, pgx.ErrNoRows): // expired, or its partner is active no more
+	case errors.Is(err, pgx.ErrNoRows): // expired, or its partner is no longer active
 		return api.CreateBrowserVisit204Response{}, nil
 	case err != nil:
 		return nil, err
@@ -71,8 +71,8 @@ func (s *Server) browse(
 	return out, err
 }
 
-// takeOver makes the click of a body the visitor's, and reports false where there is
-// none to take and the value counts.
+// takeOver assigns the click of a body to the visitor. It reports false if there is no click to
+// take and the value applies.
 func takeOver(ctx context.Context, u *work.Unit, by *browser.Caller, b *api.BrowserVisit) (bool, error) {
 	if b.ClickID == nil && b.Value == nil {
 		return false, problem.Missing("value")
@@ -92,7 +92,7 @@ func takeOver(ctx context.Context, u *work.Unit, by *browser.Caller, b *api.Brow
 	return handed, nil
 }
 
-// RetrieveBrowserAttribution answers who brought the browser, by its cookie.
+// RetrieveBrowserAttribution returns the attribution of the browser's cookie.
 func (s *Server) RetrieveBrowserAttribution(
 	ctx context.Context, _ api.RetrieveBrowserAttributionRequestObject,
 ) (api.RetrieveBrowserAttributionResponseObject, error) {
@@ -110,8 +110,8 @@ func (s *Server) RetrieveBrowserAttribution(
 	return api.RetrieveBrowserAttribution200JSONResponse(toAttribution(by.Visitor, standing)), err
 }
 
-// CreateBrowserLead makes a customer of the visitor. The answer is the same for a
-// new one and one that is known: what a page sends must not ask who is.
+// CreateBrowserLead makes a customer of the visitor. The answer is the same for a new and a known
+// customer, so that pages cannot find out who is a customer.
 func (s *Server) CreateBrowserLead(
 	ctx context.Context, r api.CreateBrowserLeadRequestObject,
 ) (api.CreateBrowserLeadResponseObject, error) {
@@ -126,7 +126,7 @@ func (s *Server) CreateBrowserLead(
 		return nil, err
 	}
 	visitor, click := cmp.Or(by.Visitor, opt.Value(b.Visitor)), by.Handed
-	if b.ClickID != nil { // the page knows better than the cookie
+	if b.ClickID != nil { // the page's click takes precedence over the cookie
 		visitor, click = "", *b.ClickID
 	}
 	standing, err := tracking.Standing(ctx, u, by.Key.ProgramID, visitor, click)
@@ -147,7 +147,7 @@ func (s *Server) CreateBrowserLead(
 	}, err
 }
 
-// toAttribution returns what a page may know of who brought its visitor.
+// toAttribution returns the public part of a visitor's attribution.
 func toAttribution(visitor string, r db.VisitorStandingRow) api.BrowserAttribution {
 	out := api.BrowserAttribution{
 		Object: "browser_attribution", Visitor: visitor, ClickID: r.ClickID, ReferralID: r.ReferralID,

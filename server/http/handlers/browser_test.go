@@ -251,8 +251,8 @@ func TestBrowserTakesOver(t *testing.T) {
 	require.NotEqual(t, foreign, own.String("click_id"), "the value counts then")
 }
 
-// TestBrowserLead: a page's lead is a customer of the visit's partner, once, and its
-// answers do not say who is known.
+// TestBrowserLead: a page's lead is a customer of the visit's partner, once, and its answers do not
+// reveal known customers.
 func TestBrowserLead(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, M{"allow_leads": true})
@@ -284,8 +284,8 @@ func TestBrowserLead(t *testing.T) {
 	p.Refused(400, "parameter_invalid", "email", lead(M{"email": "nobody"}))
 }
 
-// TestAttributionModel: a customer of a visitor with two partners is the last one's,
-// or the first one's where the program says so, whichever click is named.
+// TestAttributionModel: a customer of a visitor with two partners is the last one's, or the first
+// one's if the program is set so, whichever click is given.
 func TestAttributionModel(t *testing.T) {
 	t.Parallel()
 	for model, handle := range map[string]string{"last": "bob", "first": "ada"} {

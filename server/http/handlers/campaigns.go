@@ -47,8 +47,7 @@ func audience(a api.CampaignAudience) campaign.Audience {
 	return campaign.Audience{GroupIDs: a.GroupIds, TagIDs: a.TagIds, Statuses: texts(a.Statuses), PartnerIDs: a.PartnerIds}
 }
 
-// UpdateCampaign changes what is still to be sent. An audience of null is that of a
-// new campaign.
+// UpdateCampaign changes a campaign that is not sent yet. A null audience resets it to the default.
 func (s *Server) UpdateCampaign(ctx context.Context,
 	r api.UpdateCampaignRequestObject) (api.UpdateCampaignResponseObject, error) {
 	b := r.Body
@@ -61,51 +60,56 @@ func (s *Server) UpdateCampaign(ctx context.Context,
 	return api.UpdateCampaign200JSONResponse(toCampaign(row)), err
 }
 
-// DeleteCampaign removes a campaign that is not being sent and is not done.
+// DeleteCampaign removes a campaign that is neither being sent nor finished.
 func (s *Server) DeleteCampaign(ctx context.Context,
 	r api.DeleteCampaignRequestObject) (api.DeleteCampaignResponseObject, error) {
 	err := campaign.Delete(ctx, work.From(ctx), r.ID)
 	return api.DeleteCampaign200JSONResponse{ID: r.ID, Object: "campaign", Deleted: true}, err
 }
 
-// SendCampaign starts a draft, or goes on with a paused campaign.
+// SendCampaign starts a draft, or resumes a paused campaign.
 func (s *Server) SendCampaign(ctx context.Context,
 	r api.SendCampaignRequestObject) (api.SendCampaignResponseObject, error) {
 	row, err := campaign.Send(ctx, work.From(ctx), s.Mail, r.ID)
 	return api.SendCampaign200JSONResponse(toCampaign(row)), err
 }
 
-// PauseCampaign stops sending; mails that have left stay sent.
+// PauseCampaign stops sending; delivered mails are not affected.
 func (s *Server) PauseCampaign(ctx context.Context,
 	r api.PauseCampaignRequestObject) (api.PauseCampaignResponseObject, error) {
 	row, err := campaign.Pause(ctx, work.From(ctx), r.ID)
 	return api.PauseCampaign200JSONResponse(toCampaign(row)), err
 }
 
-// ResumeCampaign lets a paused campaign go on.
+// ResumeCampaign resumes a paused campaign.
 func (s *Server) ResumeCampaign(ctx context.Context,
 	r api.ResumeCampaignRequestObject) (api.ResumeCampaignResponseObject, error) {
 	row, err := campaign.Resume(ctx, work.From(ctx), s.Mail, r.ID)
 	return api.ResumeCampaign200JSONResponse(toCampaign(row)), err
 }
 
-// PreviewCampaign shows what would be sent now, and says to how many.
+// PreviewCampaign returns the mail of a campaign and the current number of recipients.
 func (s *Server) PreviewCampaign(ctx context.Context,
 	r api.PreviewCampaignRequestObject) (api.PreviewCampaignResponseObject, error) {
 	p, err := campaign.Show(ctx, work.From(ctx), r.ID)
 	return api.PreviewCampaign200JSONResponse{
-		Object: "campaign_preview", CampaignID: p.ID, Subject: p.Subject, Body: p.Body, HTML: p.HTML,
+		Object:     "campaign_preview",
+		CampaignID: p.ID,
+		Subject:    p.Subject,
+		Body:       p.Body,
+		HTML:       p.HTML,
 		Audience: api.CampaignAudience{
 			GroupIds: p.GroupIds, TagIds: p.TagIds, PartnerIds: p.PartnerIds,
 			Statuses: mapped(p.Statuses, func(t string) api.PartnerStatus {
 				return api.PartnerStatus(t)
 			}),
 		},
-		Total: p.Total, Skipped: p.Skipped,
+		Total:   p.Total,
+		Skipped: p.Skipped,
 	}, err
 }
 
-// TestCampaign sends the mail of a campaign to whoever asks.
+// TestCampaign sends the mail of a campaign to the caller's address.
 func (s *Server) TestCampaign(ctx context.Context,
 	r api.TestCampaignRequestObject) (api.TestCampaignResponseObject, error) {
 	to, err := campaign.Test(ctx, work.From(ctx), s.Mail, r.ID)
@@ -114,11 +118,22 @@ func (s *Server) TestCampaign(ctx context.Context,
 
 func toCampaign(r db.Campaign) api.Campaign {
 	return api.Campaign{
-		ID: r.ID, Object: "campaign", ProgramID: r.ProgramID, Name: r.Name, Subject: r.Subject,
+		ID:          r.ID,
+		Object:      "campaign",
+		ProgramID:   r.ProgramID,
+		Name:        r.Name,
+		Subject:     r.Subject,
 		Status:      api.CampaignStatus(r.Status),
-		ScheduledAt: r.ScheduledAt, SentAt: r.SentAt, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		ScheduledAt: r.ScheduledAt,
+		SentAt:      r.SentAt,
+		CreatedAt:   r.CreatedAt,
+		UpdatedAt:   r.UpdatedAt,
 		Stats: api.CampaignStats{
-			Total: r.Total, Queued: r.Total - r.Sent - r.Failed - r.Skipped, Sent: r.Sent, Failed: r.Failed, Opened: r.Opened,
+			Total:   r.Total,
+			Queued:  r.Total - r.Sent - r.Failed - r.Skipped,
+			Sent:    r.Sent,
+			Failed:  r.Failed,
+			Opened:  r.Opened,
 			Skipped: r.Skipped,
 		},
 	}

@@ -265,8 +265,8 @@ func TestLeavesWhileQueued(t *testing.T) {
 	require.Len(t, m.post.mails, 1)
 }
 
-// TestCampaignPause: what waits is kept back, a changed text counts for the rest, and
-// nobody gets the mail twice.
+// TestCampaignPause: what waits is kept back, a changed text counts for the rest, and no partner
+// gets the mail twice.
 func TestCampaignPause(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -291,8 +291,8 @@ func TestCampaignPause(t *testing.T) {
 	m.Must(200, m.Delete("/v1/campaigns/"+m.campaign()))
 }
 
-// TestCampaignSchedule: a scheduled campaign goes when its time comes, and one
-// that matches nobody is left for its owner.
+// TestCampaignSchedule: a scheduled campaign goes when its time comes, and one without a recipient
+// is left for its owner.
 func TestCampaignSchedule(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -444,7 +444,8 @@ func TestCampaignOnce(t *testing.T) {
 	require.Len(t, m.post.mails, 30)
 }
 
-// TestCampaignPreview: a preview says what would be sent to how many, and a test goes to the owner alone.
+// TestCampaignPreview: a preview returns the mail and the number of recipients, and a test goes
+// only to the owner.
 func TestCampaignPreview(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)

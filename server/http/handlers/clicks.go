@@ -14,8 +14,8 @@ import (
 	"rail/server/work"
 )
 
-// ListClicks lists the clicks of a program, newest first.
-// total_count is exact, and mostly of sums: clicks are the largest table.
+// ListClicks lists the clicks of a program, newest first. total_count is exact, and mostly computed
+// from sums: clicks are the largest table.
 func (s *Server) ListClicks(ctx context.Context,
 	r api.ListClicksRequestObject) (api.ListClicksResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -37,7 +37,7 @@ func (s *Server) ListClicks(ctx context.Context,
 	return api.ListClicks200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillClicks adds the relations that the query asks for, in one round trip.
+// fillClicks adds the relations that the query requests, in one round trip.
 func (s *Server) fillClicks(ctx context.Context, u *work.Unit, clicks []api.Click, expand []api.ClickExpand) error {
 	return together(ctx, u,
 		embedPartner(ctx, u, wants(expand, api.ClickExpandPartner), clicks,
@@ -59,15 +59,14 @@ func (s *Server) RetrieveClick(ctx context.Context,
 	if err := u.CheckProgram(click.ProgramID); err != nil {
 		return nil, err
 	}
-	// A page of one, so that relations are filled in as for lists.
+	// A page of one, so that relations are filled in like those of lists.
 	one := []api.Click{toClick(click)}
 	err = s.fillClicks(ctx, u, one, r.Params.Expand)
 	return api.RetrieveClick200JSONResponse(one[0]), err
 }
 
-// CreateClick records a visit that the merchant's server saw.
-// The value is a partner's handle or that of a link; the answer names the referral
-// that the visitor has from now on.
+// CreateClick records a visit to the merchant's server. The value is that of a partner's handle or
+// a link; the answer names the visitor's current referral.
 func (s *Server) CreateClick(
 	ctx context.Context, r api.CreateClickRequestObject,
 ) (api.CreateClickResponseObject, error) {
@@ -83,9 +82,8 @@ func (s *Server) CreateClick(
 	return api.CreateClick201JSONResponse(toClick(click)), err
 }
 
-// referrer returns the page that the visitor came from. Both spellings of the
-// member are accepted, since HTTP misspells the word; two values that differ are
-// refused.
+// referrer returns the page from which the visitor came. It accepts both spellings of the member,
+// since HTTP misspells the word, and refuses two different values.
 func referrer(b *api.ClickCreate) (*string, error) {
 	switch {
 	case b.Referer == nil:

@@ -41,8 +41,7 @@ func (s *Server) ListCommissions(ctx context.Context,
 	return api.ListCommissions200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillCommissions adds the relations that the query asks for, in one round trip.
-// The flow of a commission may have been deleted and is null then.
+// fillCommissions adds the requested relations, in one round trip. A deleted flow is null.
 func fillCommissions(ctx context.Context, u *work.Unit, commissions []api.Commission,
 	expand []api.CommissionExpand, include []api.CommissionInclude) error {
 	return together(ctx, u,
@@ -59,8 +58,7 @@ func fillCommissions(ctx context.Context, u *work.Unit, commissions []api.Commis
 			func(k *api.Commission) (*string, *nullable.Nullable[api.Flow]) { return k.FlowID, &k.Flow }))
 }
 
-// explanations returns the read that says why commissions are what they are, or nil
-// where it is not asked for.
+// explanations returns the read of the commissions' explanations, or nil if they are not requested.
 func explanations(ctx context.Context, u *work.Unit, wanted bool, commissions []api.Commission) pgtx.Read {
 	if !wanted || len(commissions) == 0 {
 		return nil
@@ -91,9 +89,8 @@ func (s *Server) RetrieveCommission(ctx context.Context,
 	return api.RetrieveCommission200JSONResponse(one[0]), err
 }
 
-// ListMaturingCommissions lists the commissions whose mature_at lies in a range
-// of days or moments, both ends included, the oldest first.
-// It answers what will be due when, for the merchant's plans.
+// ListMaturingCommissions lists the commissions whose mature_at is in a range of days or moments,
+// both ends included, oldest first.
 func (s *Server) ListMaturingCommissions(ctx context.Context,
 	r api.ListMaturingCommissionsRequestObject) (api.ListMaturingCommissionsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -136,8 +133,8 @@ func (s *Server) CorrectCommission(
 	return api.CorrectCommission200JSONResponse(toCommission(k)), err
 }
 
-// ApproveCommission approves a pending commission.
-// One whose holding period has run is due at once. Any other state is a 409.
+// ApproveCommission approves a pending commission. A commission whose holding period has ended is
+// due at once. Any other state is a 409.
 func (s *Server) ApproveCommission(
 	ctx context.Context, r api.ApproveCommissionRequestObject,
 ) (api.ApproveCommissionResponseObject, error) {
@@ -149,9 +146,8 @@ func (s *Server) ApproveCommission(
 	return api.ApproveCommission200JSONResponse(toCommission(k)), err
 }
 
-// RejectCommission refuses an unpaid commission for good.
-// It leaves its payout, if that is still open; one in flight cannot be left, which
-// is a 409.
+// RejectCommission rejects an unpaid commission permanently, and removes it from an open payout. A
+// commission in a payout in flight is a 409.
 func (s *Server) RejectCommission(
 	ctx context.Context, r api.RejectCommissionRequestObject,
 ) (api.RejectCommissionResponseObject, error) {

@@ -13,8 +13,8 @@ import (
 	"rail/server/work"
 )
 
-// ListCoupons lists the coupons of a program, newest first.
-// The filter code ignores case, as codes do at the till.
+// ListCoupons lists the coupons of a program, newest first. The filter code ignores case, like a
+// checkout.
 func (s *Server) ListCoupons(ctx context.Context,
 	r api.ListCouponsRequestObject) (api.ListCouponsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -36,7 +36,7 @@ func (s *Server) ListCoupons(ctx context.Context,
 	return api.ListCoupons200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillCoupons adds the relations and statistics that the query asks for, in one
+// fillCoupons adds the relations and statistics that the query requests, in one
 // round trip.
 func fillCoupons(ctx context.Context, u *work.Unit, coupons []api.Coupon, expand []api.CouponExpand,
 	include []api.CouponInclude) error {
@@ -48,8 +48,8 @@ func fillCoupons(ctx context.Context, u *work.Unit, coupons []api.Coupon, expand
 		couponStats(ctx, u, wants(include, api.CouponIncludeStats), coupons))
 }
 
-// couponStats returns the read that fills in how many customers each coupon
-// brought, or nil where that is not asked for.
+// couponStats returns the read of the coupons' numbers of customers, or nil if they are not
+// requested.
 func couponStats(ctx context.Context, u *work.Unit, wanted bool, coupons []api.Coupon) pgtx.Read {
 	if !wanted || len(coupons) == 0 {
 		return nil
@@ -92,8 +92,8 @@ func (s *Server) CreateCoupon(
 	return api.CreateCoupon201JSONResponse(toCoupon(coupon)), err
 }
 
-// UpdateCoupon changes the promotion id and the partner.
-// The code itself stays: it is the processor's.
+// UpdateCoupon changes the promotion id and the partner. The code does not change: it belongs to
+// the processor.
 func (s *Server) UpdateCoupon(
 	ctx context.Context, r api.UpdateCouponRequestObject,
 ) (api.UpdateCouponResponseObject, error) {
@@ -103,8 +103,7 @@ func (s *Server) UpdateCoupon(
 	return api.UpdateCoupon200JSONResponse(toCoupon(coupon)), err
 }
 
-// DeleteCoupon removes a coupon.
-// Customers that it brought keep their partner.
+// DeleteCoupon removes a coupon. Its customers keep their partner.
 func (s *Server) DeleteCoupon(
 	ctx context.Context, r api.DeleteCouponRequestObject,
 ) (api.DeleteCouponResponseObject, error) {

@@ -73,8 +73,8 @@ func withIDs(ctx context.Context, u *work.Unit, k db.Customer) (api.Customer, er
 	return one[0], err
 }
 
-// AttachExternalID attaches an id at a payment processor: 201 for a new one, 200 for one
-// that the customer has already.
+// AttachExternalID attaches an id at a payment processor: 201 for a new id, 200 for one of the
+// customer.
 func (s *Server) AttachExternalID(
 	ctx context.Context, r api.AttachExternalIDRequestObject,
 ) (api.AttachExternalIDResponseObject, error) {
@@ -90,7 +90,7 @@ func (s *Server) AttachExternalID(
 	return api.AttachExternalID200JSONResponse(out), err
 }
 
-// DetachExternalID detaches an id from a customer. Recorded sales stay.
+// DetachExternalID detaches an id from a customer. Recorded sales are not affected.
 func (s *Server) DetachExternalID(
 	ctx context.Context, r api.DetachExternalIDRequestObject,
 ) (api.DetachExternalIDResponseObject, error) {
@@ -149,8 +149,11 @@ func (s *Server) CreditCustomer(
 	}
 	for _, one := range c.Sales {
 		out.Sales = append(out.Sales, api.CreditedSale{
-			SaleID: one.Sale.ID, CommissionID: one.CommissionID, AmountMinor: one.AmountMinor, Currency: one.Currency,
-			Reason: opt.OrNil(one.Reason),
+			SaleID:       one.Sale.ID,
+			CommissionID: one.CommissionID,
+			AmountMinor:  one.AmountMinor,
+			Currency:     one.Currency,
+			Reason:       opt.OrNil(one.Reason),
 		})
 	}
 	return api.CreditCustomer200JSONResponse(out), nil

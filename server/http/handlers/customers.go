@@ -26,10 +26,14 @@ func (s *Server) ListCustomers(ctx context.Context,
 		return nil, err
 	}
 	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CustomerList{
-		PartnerID: p.PartnerID, Status: list.Any(p.Status),
-		Email: opt.Lower(p.Email), ExternalCustomerID: p.ExternalCustomerID, Identifier: p.Identifier,
-		HasDuplicates: (*bool)(p.HasDuplicates),
-		CreatedAfter:  since, CreatedBefore: until,
+		PartnerID:          p.PartnerID,
+		Status:             list.Any(p.Status),
+		Email:              opt.Lower(p.Email),
+		ExternalCustomerID: p.ExternalCustomerID,
+		Identifier:         p.Identifier,
+		HasDuplicates:      (*bool)(p.HasDuplicates),
+		CreatedAfter:       since,
+		CreatedBefore:      until,
 	})
 	if err != nil {
 		return nil, err
@@ -41,7 +45,7 @@ func (s *Server) ListCustomers(ctx context.Context,
 	return api.ListCustomers200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillCustomers adds the relations and parts that the query asks for, in one round trip.
+// fillCustomers adds the relations and parts that the query requests, in one round trip.
 func (s *Server) fillCustomers(ctx context.Context, u *work.Unit, customers []api.Customer,
 	expand []api.CustomerExpand, include []api.CustomerInclude) error {
 	return together(ctx, u,
@@ -60,7 +64,7 @@ func (s *Server) RetrieveCustomer(ctx context.Context,
 	r api.RetrieveCustomerRequestObject) (api.RetrieveCustomerResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.CustomerGet(ctx, u.Short(), db.CustomerGetParams{ID: r.ID, OrgID: u.OrgID})
-	if errors.Is(err, pgx.ErrNoRows) { // it may answer for another since a merge
+	if errors.Is(err, pgx.ErrNoRows) { // the id may be that of a merged customer
 		row, err = queries.CustomerSurvivor(ctx, u.DB(), db.CustomerSurvivorParams{ID: r.ID, OrgID: u.OrgID})
 	}
 	if err != nil {
@@ -74,17 +78,21 @@ func (s *Server) RetrieveCustomer(ctx context.Context,
 	return api.RetrieveCustomer200JSONResponse(one[0]), err
 }
 
-// CreateCustomer attributes a customer to a partner: to one that is named, or
-// through the click or the coupon that brought the customer.
-// An external id that is taken is a 409 with the customer that has it.
+// CreateCustomer attributes a customer to a partner: the given one, or that of a click or coupon. A
+// used external id is a 409 with its customer.
 func (s *Server) CreateCustomer(
 	ctx context.Context, r api.CreateCustomerRequestObject,
 ) (api.CreateCustomerResponseObject, error) {
 	b := r.Body
 	k, others, err := s.Customers.CreateCompared(ctx, work.From(ctx), customer.Input{
-		ProgramID: b.ProgramID, ExternalCustomerID: b.ExternalCustomerID, Email: b.Email, Name: b.Name,
-		Identifier: b.Identifier, Status: (*string)(b.Status), Metadata: b.Metadata,
-		Route: tracking.Route{PartnerID: b.PartnerID, ClickID: b.ClickID, CouponCode: b.CouponCode},
+		ProgramID:          b.ProgramID,
+		ExternalCustomerID: b.ExternalCustomerID,
+		Email:              b.Email,
+		Name:               b.Name,
+		Identifier:         b.Identifier,
+		Status:             (*string)(b.Status),
+		Metadata:           b.Metadata,
+		Route:              tracking.Route{PartnerID: b.PartnerID, ClickID: b.ClickID, CouponCode: b.CouponCode},
 	})
 	out := toCustomer(k)
 	for _, d := range others {
@@ -93,7 +101,7 @@ func (s *Server) CreateCustomer(
 	return api.CreateCustomer201JSONResponse(out), err
 }
 
-// warnings makes, by the field that two customers have in common, the warning about it.
+// warnings makes the warning about each field that two customers have in common.
 var warnings = map[string]func(id string) api.CustomerWarning{
 	"identifier": func(id string) api.CustomerWarning {
 		return api.CustomerWarning{
@@ -109,21 +117,25 @@ var warnings = map[string]func(id string) api.CustomerWarning{
 	},
 }
 
-// UpdateCustomer changes a customer; a new partner_id reassigns it.
-// Earlier sales and commissions stay with the former partner.
+// UpdateCustomer changes a customer; a new partner_id reassigns it. Earlier sales and commissions
+// remain with the former partner.
 func (s *Server) UpdateCustomer(
 	ctx context.Context, r api.UpdateCustomerRequestObject,
 ) (api.UpdateCustomerResponseObject, error) {
 	b := r.Body
 	k, err := s.Customers.Update(ctx, work.From(ctx), r.ID, customer.Changes{
-		PartnerID: b.PartnerID, Status: (*string)(b.Status), Email: b.Email, Name: b.Name, Identifier: b.Identifier,
-		Metadata: b.Metadata,
+		PartnerID:  b.PartnerID,
+		Status:     (*string)(b.Status),
+		Email:      b.Email,
+		Name:       b.Name,
+		Identifier: b.Identifier,
+		Metadata:   b.Metadata,
 	})
 	return api.UpdateCustomer200JSONResponse(toCustomer(k)), err
 }
 
-// DeleteCustomer removes a customer that never paid.
-// One with sales, or whose sign-up commission was paid, is a 409.
+// DeleteCustomer removes a customer that never paid. A customer with sales or a paid sign-up
+// commission is a 409.
 func (s *Server) DeleteCustomer(
 	ctx context.Context, r api.DeleteCustomerRequestObject,
 ) (api.DeleteCustomerResponseObject, error) {

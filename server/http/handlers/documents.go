@@ -12,14 +12,14 @@ import (
 	"rail/server/opt"
 )
 
-// The documents are made once, when the first of them is asked for.
+// The documents are made once, at the first request.
 var (
 	openAPIDocument  = newDocument("application/json", func([]byte) (string, error) { return string(openapi.Bundle), nil })
 	llmsDocument     = newDocument("text/plain; charset=utf-8", llms.Short)
 	llmsFullDocument = newDocument("text/plain; charset=utf-8", llms.Full)
 )
 
-// llmsParts are the parts of the reference, by tag.
+// llmsParts holds the parts of the reference, by tag.
 var llmsParts = sync.OnceValues(func() (map[string]*static.Text, error) {
 	parts, err := llms.Parts(openapi.Bundle)
 	out := map[string]*static.Text{}
@@ -29,8 +29,8 @@ var llmsParts = sync.OnceValues(func() (map[string]*static.Text, error) {
 	return out, err
 })
 
-// newDocument returns a document that write makes of the bundle. Clients may keep
-// it for five minutes: it changes with the binary only.
+// newDocument returns a document that write makes from the bundle. Clients may cache it for five
+// minutes: it changes only with the binary.
 func newDocument(kind string, write func(bundle []byte) (string, error)) *static.Text {
 	return static.New(kind, "public, max-age=300", func() ([]byte, error) {
 		text, err := write(openapi.Bundle)
@@ -38,8 +38,8 @@ func newDocument(kind string, write func(bundle []byte) (string, error)) *static
 	})
 }
 
-// delivery is the answer to a request for a document. The generated answers
-// would encode the document anew and know neither ETag nor 304.
+// delivery is the answer to a request for a document. The generated answers would encode it again
+// and have neither ETag nor 304.
 type delivery struct {
 	*static.Text
 	accept, ifNoneMatch string
@@ -64,7 +64,7 @@ func (d delivery) VisitRetrieveLLMsTextResponse(w http.ResponseWriter) error { r
 // VisitRetrieveLLMsFullTextResponse writes the answer.
 func (d delivery) VisitRetrieveLLMsFullTextResponse(w http.ResponseWriter) error { return d.write(w) }
 
-// RetrieveOpenAPIDocument returns the description as it was bundled.
+// RetrieveOpenAPIDocument returns the bundled description.
 func (s *Server) RetrieveOpenAPIDocument(ctx context.Context,
 	r api.RetrieveOpenAPIDocumentRequestObject) (api.RetrieveOpenAPIDocumentResponseObject, error) {
 	return deliver(ctx, openAPIDocument, r.Params.IfNoneMatch), nil

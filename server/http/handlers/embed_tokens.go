@@ -9,7 +9,7 @@ import (
 	"rail/server/work"
 )
 
-// CreateEmbedToken opens a partner's portal within a page of the merchant's.
+// CreateEmbedToken opens a partner's portal within a page of the merchant.
 func (s *Server) CreateEmbedToken(
 	ctx context.Context, r api.CreateEmbedTokenRequestObject,
 ) (api.CreateEmbedTokenResponseObject, error) {
@@ -24,7 +24,10 @@ func (s *Server) CreateEmbedToken(
 	}
 	e, err := partner.EmbedFor(ctx, work.From(ctx), c, b.PartnerID)
 	return api.CreateEmbedToken201JSONResponse{
-		Object: "embed_token", PartnerID: e.PartnerID, URL: s.BaseURL + "/embed/" + e.Token, Token: e.Token,
+		Object:    "embed_token",
+		PartnerID: e.PartnerID,
+		URL:       s.BaseURL + "/embed/" + e.Token,
+		Token:     e.Token,
 		ExpiresAt: e.ExpiresAt,
 	}, err
 }

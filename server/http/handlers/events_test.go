@@ -48,8 +48,7 @@ func schemaName(kind string) string {
 	return b.String() + "Event"
 }
 
-// described fails the test unless the stored body is what the description says
-// of its type.
+// described fails the test unless the stored body matches the description of its type.
 func described(t *testing.T, e apitest.Answer) {
 	t.Helper()
 	schemas, err := eventSchemas()

@@ -182,10 +182,9 @@ func (p *provoker) failInbox() {
 	p.step("refused", "inbox_event.failed")
 }
 
-// TestEveryEventIsProvoked provokes the types that TestEventBodies does not: over
-// the API, by a job, by a rail, or by what a processor's integration will call.
-// Each is recorded once, with exactly its fields; a type of the catalogue that
-// nothing provokes fails.
+// TestEveryEventIsProvoked provokes the types that TestEventBodies does not: over the API, by a
+// job, by a rail, or by a processor's integration. Each is recorded once, with exactly its fields;
+// a type of the catalogue that nothing provokes fails.
 func TestEveryEventIsProvoked(t *testing.T) {
 	t.Parallel()
 	p := &provoker{railed: newRailed(t), t: t, seen: map[string]bool{}}

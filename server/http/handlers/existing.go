@@ -2,9 +2,8 @@ package handlers
 
 import "rail/gen/db"
 
-// Existing returns the row that a conflict is with as the API shows it. Rows of
-// other types are not shown: they may contain what the caller must not see.
-// The answer to a 409 has it, so that the caller needs no second request to go on.
+// Existing converts the row of a conflict to its API object for the answer to a 409, so that the
+// caller needs no second request. It returns nil for other types, which may contain hidden members.
 func (s *Server) Existing(row any) any {
 	switch row := row.(type) {
 	case db.Partner:

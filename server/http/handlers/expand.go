@@ -10,19 +10,19 @@ import (
 	"rail/server/work"
 )
 
-// wants reports whether a relation or a computed part was asked for.
+// wants reports whether a relation or a computed part was requested.
 func wants[E ~string](asked []E, name E) bool { return slices.Contains(asked, name) }
 
-// embed loads the related objects of a page with one query and sets them. ref
-// returns the id of an object's relation (nil for none), set stores it. A
-// relation that is asked for but does not exist is null, not absent.
+// embed loads the related objects of a page with one query and sets them. ref returns the id of an
+// object's relation (nil for none), set stores it. A requested relation that does not exist is
+// null, not absent.
 func embed[O, R, A any](ctx context.Context, tx pgtx.DBTX, u *work.Unit, objects []O,
 	ref func(*O) *string, load func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]R, error),
 	toAPI func(R) (string, A), set func(*O, nullable.Nullable[A]),
 ) error {
 	var ids []string
 	for i := range objects {
-		// Objects of a page share relations: each is loaded once.
+		// Objects of a page share relations, so load each once.
 		if id := ref(&objects[i]); id != nil && !slices.Contains(ids, *id) {
 			ids = append(ids, *id)
 		}
@@ -50,8 +50,7 @@ func embed[O, R, A any](ctx context.Context, tx pgtx.DBTX, u *work.Unit, objects
 	return nil
 }
 
-// ids lists the ids of objects.
-// They are in the order of the objects.
+// ids returns the ids of objects in their order.
 func ids[O any](objects []O, id func(*O) string) []string {
 	out := make([]string, len(objects))
 	for i := range objects {

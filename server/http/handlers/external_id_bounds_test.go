@@ -60,8 +60,8 @@ func TestStrangeExternalIDs(t *testing.T) {
 	}
 }
 
-// TestDetachedIDComesBack: a detached id names nobody. A payment by it that names the person in
-// another way attaches it again, and earlier payments by it are recorded too.
+// TestDetachedIDComesBack: a detached id identifies no customer. A payment by it that names the
+// person in another way attaches it again, and earlier payments by it are recorded too.
 func TestDetachedIDComesBack(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)

@@ -50,12 +50,12 @@ func TestFieldCase1And21AtStripe(t *testing.T) {
 	}
 }
 
-// A learner tells Rail, as a processor does, who somebody with the merchant's id "u1" and an e-mail
-// is, and records a payment of theirs. click may be "".
+// A learner tells Rail, like a processor, the identity of a customer with the merchant's id "u1"
+// and an e-mail is, and records a payment of theirs. click may be "".
 type learner struct {
 	name string
 	pay  func(h inboxed, charge, email, click string)
-	// changed tells that the customer has another e-mail; nil where the processor has no such event.
+	// changed sends a change of the customer's e-mail; nil if the processor has no such event.
 	changed func(h inboxed, email string)
 }
 
@@ -142,10 +142,10 @@ func (h inboxed) flagKinds() (kinds []string) {
 	return kinds
 }
 
-// TestFieldCase3And4AtEveryProcessor: field case 3. Whichever processor tells an e-mail first, it is
-// checked as at sign-up, whether the customer is a lead with the merchant's own id or is made by the
-// event. A partner's own payments pay nobody; other addresses are flagged and pay. Field case 4: the
-// address of the payout is the partner's own, too.
+// TestFieldCase3And4AtEveryProcessor: field case 3. Whichever processor tells an e-mail first, it
+// is checked as at sign-up, whether the customer is a lead with the merchant's own id or is made by
+// the event. A partner's own payments earn no commission; other addresses are flagged and pay.
+// Field case 4: the address of the payout is the partner's own, too.
 func TestFieldCase3And4AtEveryProcessor(t *testing.T) {
 	t.Parallel()
 	for _, p := range learners {

@@ -45,7 +45,7 @@ func (h inboxed) monthEnds(first string) (paid []int64) {
 	return paid
 }
 
-// due is what the partner is owed. It is negative where a refund took back what was paid.
+// due is the partner's due amount. It is negative after a refund of a paid commission.
 func (h inboxed) due() int64 {
 	h.t.Helper()
 	_, due, _ := h.Balance(h.program, h.partner, "USD")

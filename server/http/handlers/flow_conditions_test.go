@@ -182,8 +182,7 @@ func preview(s *apitest.Server, more ...M) apitest.Answer {
 	return s.Must(200, s.Post("/v1/flows/preview", body))
 }
 
-// pays records a sale of 100.00 and returns what it earned, which is what a preview
-// has said.
+// pays records a sale of 100.00 and returns its commission, which a preview has said.
 func pays(s *apitest.Server, program, customer string, more ...M) int64 {
 	s.T.Helper()
 	foretold := preview(s, append([]M{{"program_id": program, "customer_id": customer}}, more...)...)

@@ -21,7 +21,7 @@ func rehearse(s *apitest.Server, program string, flow M, more ...M) apitest.Answ
 	return s.Post("/v1/flows/rehearse", body)
 }
 
-// A rehearsal says what the sales pay now and would pay, and changes nothing.
+// A rehearsal returns the current and the changed commissions of sales, and changes nothing.
 func TestFlowRehearsal(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t)

@@ -17,9 +17,9 @@ import (
 	"rail/server/work"
 )
 
-// ListFlows lists the flows of a program in the order in which they are asked:
-// priority, then partner before group before program, then the oldest.
-// The order decides: of the flows that pay, the first that applies is taken.
+// ListFlows lists the flows of a program in the order of their evaluation: by priority, then
+// partner before group before program, then oldest first. The first flow that applies and pays is
+// used.
 func (s *Server) ListFlows(ctx context.Context, r api.ListFlowsRequestObject) (api.ListFlowsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
 	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.FlowList{
@@ -28,7 +28,7 @@ func (s *Server) ListFlows(ctx context.Context, r api.ListFlowsRequestObject) (a
 	if err != nil {
 		return nil, err
 	}
-	// Branches are JSON in the row: a damaged one fails the page instead of vanishing.
+	// Branches are JSON in the row; a damaged one fails the page.
 	data, err := mappedAll(rows.Rows, toFlow)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (s *Server) ListFlows(ctx context.Context, r api.ListFlowsRequestObject) (a
 	return api.ListFlows200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillFlows adds the relations that the query asks for, in one round trip.
+// fillFlows adds the relations that the query requests, in one round trip.
 func fillFlows(ctx context.Context, u *work.Unit, flows []api.Flow, expand []api.FlowExpand) error {
 	return together(ctx, u,
 		embedGroup(ctx, u, wants(expand, api.FlowExpandGroup), flows,
@@ -48,8 +48,7 @@ func fillFlows(ctx context.Context, u *work.Unit, flows []api.Flow, expand []api
 			func(f *api.Flow) (*string, *nullable.Nullable[api.Partner]) { return f.PartnerID, &f.Partner }))
 }
 
-// RetrieveFlow returns one flow.
-// It is without warnings, which answer a write.
+// RetrieveFlow returns one flow, without the warnings of a write.
 func (s *Server) RetrieveFlow(ctx context.Context,
 	r api.RetrieveFlowRequestObject) (api.RetrieveFlowResponseObject, error) {
 	u := work.From(ctx)
@@ -69,18 +68,27 @@ func (s *Server) RetrieveFlow(ctx context.Context,
 	return api.RetrieveFlow200JSONResponse(one[0]), err
 }
 
-// CreateFlow adds a commission rule.
-// The answer has warnings about rates that look like a mistake.
+// CreateFlow adds a commission rule. The answer has warnings about unusual rates.
 func (s *Server) CreateFlow(
 	ctx context.Context, r api.CreateFlowRequestObject,
 ) (api.CreateFlowResponseObject, error) {
 	b := r.Body
 	row, err := flow.Create(ctx, work.From(ctx), flow.New{
-		ProgramID: b.ProgramID, Name: b.Name, Description: b.Description, GroupID: b.GroupID, PartnerID: b.PartnerID,
-		TargetGroupID: b.TargetGroupID, Trigger: (*string)(b.Trigger), Action: (*string)(b.Action),
-		ApprovalMode: (*string)(b.ApprovalMode), Status: (*string)(b.Status), RateType: (*string)(b.RateType),
-		RateValue: b.RateValue, ApprovalDelayDays: b.ApprovalDelayDays, Priority: b.Priority,
-		Branches: branchInputs(b.Branches),
+		ProgramID:         b.ProgramID,
+		Name:              b.Name,
+		Description:       b.Description,
+		GroupID:           b.GroupID,
+		PartnerID:         b.PartnerID,
+		TargetGroupID:     b.TargetGroupID,
+		Trigger:           (*string)(b.Trigger),
+		Action:            (*string)(b.Action),
+		ApprovalMode:      (*string)(b.ApprovalMode),
+		Status:            (*string)(b.Status),
+		RateType:          (*string)(b.RateType),
+		RateValue:         b.RateValue,
+		ApprovalDelayDays: b.ApprovalDelayDays,
+		Priority:          b.Priority,
+		Branches:          branchInputs(b.Branches),
 	})
 	if err != nil {
 		return nil, err
@@ -89,8 +97,8 @@ func (s *Server) CreateFlow(
 	return api.CreateFlow201JSONResponse(out), err
 }
 
-// UpdateFlow changes a flow.
-// Branches are replaced as a whole: a branch that the body leaves out is deleted.
+// UpdateFlow changes a flow. Branches are replaced as a whole: a branch missing in the body is
+// deleted.
 func (s *Server) UpdateFlow(
 	ctx context.Context, r api.UpdateFlowRequestObject,
 ) (api.UpdateFlowResponseObject, error) {
@@ -102,7 +110,7 @@ func (s *Server) UpdateFlow(
 	return api.UpdateFlow200JSONResponse(out), err
 }
 
-// flowChange reads the change of a flow.
+// flowChange converts the body of a change.
 func flowChange(b api.FlowUpdate) flow.Change {
 	return flow.Change{
 		Name: b.Name, Trigger: (*string)(b.Trigger), Action: (*string)(b.Action), ApprovalMode: (*string)(b.ApprovalMode),
@@ -112,7 +120,7 @@ func flowChange(b api.FlowUpdate) flow.Change {
 	}
 }
 
-// RehearseFlows says what the last sales would have paid with a flow changed.
+// RehearseFlows computes the commissions of recent sales with a changed flow.
 func (s *Server) RehearseFlows(
 	ctx context.Context, r api.RehearseFlowsRequestObject,
 ) (api.RehearseFlowsResponseObject, error) {
@@ -126,14 +134,20 @@ func (s *Server) RehearseFlows(
 	}
 	done, err := sale.Rehearse(ctx, u, draft, u.Now.Days(-days))
 	return api.RehearseFlows200JSONResponse{
-		Object: "flow_rehearsal", ProgramID: b.ProgramID, Days: days, SalesCount: done.Sales,
-		Complete: done.Complete, ChangedCount: done.Changed, Before: toSums(done.Before), After: toSums(done.After),
-		Examples: mapped(done.Examples, toRehearsalExample),
+		Object:       "flow_rehearsal",
+		ProgramID:    b.ProgramID,
+		Days:         days,
+		SalesCount:   done.Sales,
+		Complete:     done.Complete,
+		ChangedCount: done.Changed,
+		Before:       toSums(done.Before),
+		After:        toSums(done.After),
+		Examples:     mapped(done.Examples, toRehearsalExample),
 	}, err
 }
 
-// within returns a refusal of a member of the body's member at, which its parameter
-// then names. References of the body itself keep their names.
+// within prefixes the parameter of a refusal with at, the member of the body that contains it. It
+// does not prefix the body's references.
 func within(at string, err error) error {
 	var p *problem.Error
 	if !errors.As(err, &p) || p.Param == "" || p.Param == "program_id" || p.Param == "flow_id" {
@@ -144,7 +158,7 @@ func within(at string, err error) error {
 	return &out
 }
 
-// toRehearsalExample shows a sale that would have paid another amount.
+// toRehearsalExample converts a sale with a different commission.
 func toRehearsalExample(e sale.Example) api.FlowRehearsalExample {
 	pay := func(p sale.Pay) api.FlowRehearsalPay {
 		return api.FlowRehearsalPay{
@@ -158,8 +172,8 @@ func toRehearsalExample(e sale.Example) api.FlowRehearsalExample {
 	}
 }
 
-// branchInputs returns the branches of a body. nil stays nil: it leaves the
-// branches as they are, whereas an empty list removes them.
+// branchInputs returns the branches of a body. It returns nil for nil, which changes nothing; an
+// empty list removes all branches.
 func branchInputs(given []api.FlowBranchInput) []flow.BranchInput {
 	if given == nil {
 		return nil
@@ -171,7 +185,7 @@ func branchInputs(given []api.FlowBranchInput) []flow.BranchInput {
 	})
 }
 
-// PreviewFlows says what a payment would earn, and records nothing.
+// PreviewFlows computes the commission of a payment, and records nothing.
 func (s *Server) PreviewFlows(
 	ctx context.Context, r api.PreviewFlowsRequestObject,
 ) (api.PreviewFlowsResponseObject, error) {
@@ -200,7 +214,7 @@ func (s *Server) PreviewFlows(
 	return out, nil
 }
 
-// DeleteFlow removes a flow; the commissions that it made keep its id.
+// DeleteFlow removes a flow; its commissions keep its id.
 func (s *Server) DeleteFlow(
 	ctx context.Context, r api.DeleteFlowRequestObject,
 ) (api.DeleteFlowResponseObject, error) {

@@ -60,7 +60,7 @@ var badFlows = []badFlow{
 	{M{"approval_mode": "manual", "approval_delay_days": 5}, 400, "parameter_invalid", "approval_delay_days"},
 }
 
-// flowFixture is a program with what its flows can name, and what is another's.
+// flowFixture is a program with the objects that its flows can refer to, and objects of another program.
 type flowFixture struct {
 	*apitest.Server
 	program, partner, group      string

@@ -41,7 +41,7 @@ func (s *Server) RetrieveGroup(
 	return api.RetrieveGroup200JSONResponse(out[0]), err
 }
 
-// addGroupStats sets the counters of groups where they are asked for.
+// addGroupStats sets the counters of groups if they are requested.
 func addGroupStats(ctx context.Context, u *work.Unit, groups []api.Group, include []api.GroupInclude) error {
 	if !wants(include, api.GroupIncludeStats) || len(groups) == 0 {
 		return nil
@@ -55,35 +55,39 @@ func addGroupStats(ctx context.Context, u *work.Unit, groups []api.Group, includ
 	return err
 }
 
-// CreateGroup adds a group.
-// A name that is taken is a 409 with the group that has it; the slug is derived.
+// CreateGroup adds a group, with a slug derived from its name. A used name is a 409 with its group.
 func (s *Server) CreateGroup(
 	ctx context.Context, r api.CreateGroupRequestObject,
 ) (api.CreateGroupResponseObject, error) {
 	b := r.Body
 	g, err := group.Create(ctx, work.From(ctx), group.Input{
-		ProgramID: b.ProgramID, Name: b.Name, Description: b.Description, LandingURL: b.LandingURL,
-		IsPrivate: opt.Value(b.IsPrivate),
+		ProgramID:   b.ProgramID,
+		Name:        b.Name,
+		Description: b.Description,
+		LandingURL:  b.LandingURL,
+		IsPrivate:   opt.Value(b.IsPrivate),
 	})
 	return api.CreateGroup201JSONResponse(toGroup(g)), err
 }
 
-// UpdateGroup changes a group.
-// A group becomes the default by is_default, which takes it from the group that was;
-// no group can merely stop being the default.
+// UpdateGroup changes a group. is_default makes it the default instead of the former one; it cannot
+// be unset.
 func (s *Server) UpdateGroup(
 	ctx context.Context, r api.UpdateGroupRequestObject,
 ) (api.UpdateGroupResponseObject, error) {
 	b := r.Body
 	g, err := group.Update(ctx, work.From(ctx), r.ID, group.Changes{
-		Name: b.Name, Description: b.Description, LandingURL: b.LandingURL, IsPrivate: b.IsPrivate,
-		IsDefault: (*bool)(b.IsDefault),
+		Name:        b.Name,
+		Description: b.Description,
+		LandingURL:  b.LandingURL,
+		IsPrivate:   b.IsPrivate,
+		IsDefault:   (*bool)(b.IsDefault),
 	})
 	return api.UpdateGroup200JSONResponse(toGroup(g)), err
 }
 
-// DeleteGroup removes a group with its flows.
-// Its partners stay, without a group. The default group is a 409.
+// DeleteGroup removes a group with its flows. Its partners then have no group. The default group is
+// a 409.
 func (s *Server) DeleteGroup(
 	ctx context.Context, r api.DeleteGroupRequestObject,
 ) (api.DeleteGroupResponseObject, error) {

@@ -9,7 +9,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// unseen are characters of each kind that nobody sees.
+// unseen lists invisible characters of each kind.
 var unseen = map[string]string{
 	"width": "\u200b", "direction": "\u202e", "isolate": "\u2066", "hyphen": "\u00ad", "line": "\u2028", "paragraph": "\u2029",
 	"private": "\ue000", "beyond": "\U000f0001", "mark": "\ufeff", "control": "\u0085", "tag": "\U000e0041",

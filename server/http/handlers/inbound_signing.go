@@ -8,9 +8,8 @@ import (
 	"rail/server/work"
 )
 
-// SetInboundSigning changes whether requests with the calling key must be
-// signed. While they must, the request path has seen the signature of the call
-// that turns it off (decisions, 2).
+// SetInboundSigning changes whether requests with the calling key must be signed. The call that
+// turns signing off must be signed itself (decisions, 2).
 func (s *Server) SetInboundSigning(ctx context.Context,
 	r api.SetInboundSigningRequestObject) (api.SetInboundSigningResponseObject, error) {
 	u := work.From(ctx)

@@ -11,7 +11,7 @@ import (
 	"rail/server/work"
 )
 
-// ListInboxEvents lists what processors sent, newest first.
+// ListInboxEvents lists processors' events, newest first.
 func (s *Server) ListInboxEvents(ctx context.Context,
 	r api.ListInboxEventsRequestObject) (api.ListInboxEventsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -20,16 +20,20 @@ func (s *Server) ListInboxEvents(ctx context.Context,
 		return nil, err
 	}
 	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.InboxEventList{
-		ConnectionID: p.ConnectionID, Status: list.Any(p.Status), Type: p.Type, ReasonCode: p.ReasonCode,
+		ConnectionID:    p.ConnectionID,
+		Status:          list.Any(p.Status),
+		Type:            p.Type,
+		ReasonCode:      p.ReasonCode,
 		ExternalEventID: p.ExternalEventID,
-		CreatedAfter:    since, CreatedBefore: until,
+		CreatedAfter:    since,
+		CreatedBefore:   until,
 	})
 	return api.ListInboxEvents200JSONResponse{
 		Data: mapped(rows.Rows, toInboxEvent), HasMore: rows.HasMore, TotalCount: rows.Total,
 	}, err
 }
 
-// RetrieveInboxEvent returns one event, with its body where that is asked for.
+// RetrieveInboxEvent returns one event, with its body if requested.
 func (s *Server) RetrieveInboxEvent(ctx context.Context,
 	r api.RetrieveInboxEventRequestObject) (api.RetrieveInboxEventResponseObject, error) {
 	u := work.From(ctx)
@@ -58,7 +62,7 @@ func (s *Server) RetrieveInboxEvent(ctx context.Context,
 	return api.RetrieveInboxEvent200JSONResponse(e), nil
 }
 
-// object returns a JSON object as it was sent, and null for anything else.
+// object returns a JSON object unchanged, and null for other values.
 func object(body []byte) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil || members == nil {
@@ -67,7 +71,7 @@ func object(body []byte) json.RawMessage {
 	return body
 }
 
-// ReplayInboxEvent has an event worked again.
+// ReplayInboxEvent processes an event again.
 func (s *Server) ReplayInboxEvent(ctx context.Context,
 	r api.ReplayInboxEventRequestObject) (api.ReplayInboxEventResponseObject, error) {
 	u := work.From(ctx)
@@ -78,7 +82,7 @@ func (s *Server) ReplayInboxEvent(ctx context.Context,
 	return api.ReplayInboxEvent200JSONResponse(toInboxEvent(row)), u.CheckProgram(row.ProgramID)
 }
 
-// ResolveInboxEvent restores what a failed refund took.
+// ResolveInboxEvent restores the money of a failed refund.
 func (s *Server) ResolveInboxEvent(ctx context.Context,
 	r api.ResolveInboxEventRequestObject) (api.ResolveInboxEventResponseObject, error) {
 	row, err := inbox.Resolve(ctx, work.From(ctx), s.Keeper, r.ID)
@@ -88,13 +92,25 @@ func (s *Server) ResolveInboxEvent(ctx context.Context,
 	return api.ResolveInboxEvent200JSONResponse(toInboxEvent(row)), nil
 }
 
-// toInboxEvent shows an event without its body.
+// toInboxEvent converts an event without its body.
 func toInboxEvent(e db.InboxEvent) api.InboxEvent {
 	return api.InboxEvent{
-		ID: e.ID, Object: "inbox_event", ProgramID: e.ProgramID, ConnectionID: e.ConnectionID,
-		Processor: api.ConnectedProcessor(e.Processor), ExternalEventID: e.ExternalEventID, Type: e.Type,
-		Livemode: e.Livemode, Status: api.InboxEventStatus(e.Status), ReasonCode: e.ReasonCode, Reason: e.Reason,
-		CustomerID: e.CustomerID, SaleID: e.SaleID, RefundID: e.RefundID, Attempts: e.Attempts, ReceivedAt: e.CreatedAt,
-		ProcessedAt: e.ProcessedAt,
+		ID:              e.ID,
+		Object:          "inbox_event",
+		ProgramID:       e.ProgramID,
+		ConnectionID:    e.ConnectionID,
+		Processor:       api.ConnectedProcessor(e.Processor),
+		ExternalEventID: e.ExternalEventID,
+		Type:            e.Type,
+		Livemode:        e.Livemode,
+		Status:          api.InboxEventStatus(e.Status),
+		ReasonCode:      e.ReasonCode,
+		Reason:          e.Reason,
+		CustomerID:      e.CustomerID,
+		SaleID:          e.SaleID,
+		RefundID:        e.RefundID,
+		Attempts:        e.Attempts,
+		ReceivedAt:      e.CreatedAt,
+		ProcessedAt:     e.ProcessedAt,
 	}
 }

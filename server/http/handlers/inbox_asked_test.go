@@ -60,8 +60,8 @@ func TestStripeAsked(t *testing.T) {
 	require.Equal(t, []any{nil, nil}, []any{sale.Body["interval"], sale.Body["product_name"]})
 }
 
-// TestStripeAskedOptOut: a customer whom Stripe knows as opted out is nobody's, though no
-// event said so.
+// TestStripeAskedOptOut: a customer whom Stripe knows as opted out is not attributed, even without
+// an event.
 func TestStripeAskedOptOut(t *testing.T) {
 	t.Parallel()
 	h, api := newAsking(t)

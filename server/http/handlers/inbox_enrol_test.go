@@ -25,8 +25,8 @@ func newTold(t *testing.T, settings M, types ...string) (inboxed, *apitest.Sink)
 	})}, sink
 }
 
-// TestStripeEnrols: with the first payment that Stripe tells of, a customer becomes a
-// partner where the program asks for it, once, and the merchant is told of it.
+// TestStripeEnrols: with the first payment from Stripe, a customer becomes a partner once, if the
+// program is set so, and the merchant is notified.
 func TestStripeEnrols(t *testing.T) {
 	t.Parallel()
 	types := []string{"affiliate.created", "customer.enrolled_as_partner", "sale.created"}
@@ -74,8 +74,8 @@ func TestStripeEnrols(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestStripeEnrolsNobodyElse: who cannot become a partner is a customer whose payment
-// is recorded; and nobody does unasked, or by a payment that the API records.
+// TestStripeEnrolsNobodyElse: who cannot become a partner is a customer whose payment is recorded;
+// and no customer becomes one without the setting, or by a payment through the API.
 func TestStripeEnrolsNobodyElse(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t, func(in *connection.Input) { in.RecordDirect = true })
@@ -88,7 +88,7 @@ func TestStripeEnrolsNobodyElse(t *testing.T) {
 		p.Name, p.Customer, p.Email = name, "cus_"+name, name+"@example.com"
 		change(&p)
 		h.deliver(p.Event("invoice.paid", p.Invoice()))
-		h.Clock.Advance(time.Minute) // no checkout says who brought them
+		h.Clock.Advance(time.Minute) // no checkout names their partner
 		h.last("recorded", nil)
 		require.Equal(t, partners, h.total("partners"), name)
 	}

@@ -52,7 +52,7 @@ func TestStripeOptOut(t *testing.T) {
 	require.EqualValues(t, 1, h.total("sales"))
 }
 
-// TestStripeTwoDisputes: each dispute of a customer has a flag of its own.
+// TestStripeTwoDisputes: each dispute of a customer has a separate flag.
 func TestStripeTwoDisputes(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t)

@@ -337,8 +337,8 @@ func TestStripeInOneBatch(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestStripeTrialBeforeCheckout: Stripe tells of a subscription before the checkout that
-// says who brought the customer.
+// TestStripeTrialBeforeCheckout: the event of a subscription arrives before the checkout that names
+// the customer's partner.
 func TestStripeTrialBeforeCheckout(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t)
@@ -384,9 +384,9 @@ func (h inboxed) soldBy(partner any) apitest.Answer {
 	return sale
 }
 
-// TestStripeDirectBeforeCheckout: a payment of nobody's waits a minute for its checkout,
-// also of a customer who bought before. Who was recorded without a partner is the
-// partner's whom a later checkout names, and its next payments are.
+// TestStripeDirectBeforeCheckout: an unattributed payment waits a minute for its checkout, also of
+// a customer who bought before. Who was recorded without a partner is the partner's whom a later
+// checkout names, and its next payments are.
 func TestStripeDirectBeforeCheckout(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t, func(in *connection.Input) { in.RecordDirect = true })
@@ -414,7 +414,7 @@ func TestStripeDirectBeforeCheckout(t *testing.T) {
 	require.Equal(t, h.partner, h.Get("/v1/sales?external_charge_id=in_d2&program_id=" + h.program).Data()[0]["partner_id"])
 	require.Equal(t, "click", h.Get("/v1/customers/" + k).Body["attribution"].(M)["rule"])
 
-	for _, order := range orders(2) { // a checkout that names nobody ends the waiting
+	for _, order := range orders(2) { // a checkout without a partner ends the wait
 		own := h.purchase(stripetest.Acacia, fmt.Sprint("own", order[0]))
 		own.Reference = ""
 		for _, at := range order {
@@ -438,9 +438,9 @@ func TestStripeDirectBeforeCheckout(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestStripeInvoiceAfterOutside: a payment whose minute was over before anything said
-// that an invoice brings it is not recorded again with the invoice; where that came
-// first, the inbox says that the money is there twice.
+// TestStripeInvoiceAfterOutside: a payment whose minute was over before anything said that an
+// invoice brings it is not recorded again with the invoice; where that came first, the inbox
+// reports the duplicate.
 func TestStripeInvoiceAfterOutside(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t, func(in *connection.Input) { in.OutsideCheckout = true })

@@ -161,14 +161,14 @@ func TestInboxFindsWhoPaid(t *testing.T) {
 	h.send(paid("ch_again", M{"email": "guest@example.com"}))
 	require.Equal(t, "promotion_code", h.Get("/v1/customers/" +
 		h.last("recorded", nil).String("customer_id")).Body["attribution"].(M)["rule"], "a guest is known by the e-mail")
-	// By a code's text alone nobody is found.
+	// The text of a code alone identifies no partner.
 	h.send(paid("ch_text", M{"external_customer_id": "c_8", "coupon_external_id": "ANN10"}))
 	h.last("ignored", "no_partner")
 	balanced(t, h.Server)
 }
 
-// A payment of nobody's is no sale; a coupon or a lead that explains it within 30
-// days makes it one at once.
+// An unattributed payment is not a sale; a coupon or a lead that explains it within 30 days makes
+// it one at once.
 func TestInboxExplainedLater(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -197,7 +197,7 @@ func TestInboxExplainedLater(t *testing.T) {
 		"program_id": h.program, "partner_id": h.partner, "external_customer_id": "c_3",
 	}))
 	h.last("ignored", "no_partner")
-	// With record_direct it is a sale of nobody's.
+	// With record_direct it is a sale without a partner.
 	direct := newInboxed(t, func(in *connection.Input) { in.RecordDirect = true })
 	direct.send(paid("ch_1", M{"external_customer_id": "c_1"}))
 	e := direct.last("recorded", nil)

@@ -34,7 +34,7 @@ func (s *Server) ListLinks(ctx context.Context, r api.ListLinksRequestObject) (a
 	return api.ListLinks200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillLinks adds the relations and statistics that the query asks for, in one
+// fillLinks adds the relations and statistics that the query requests, in one
 // round trip.
 func fillLinks(ctx context.Context, u *work.Unit, links []api.Link, expand []api.LinkExpand,
 	include []api.LinkInclude) error {
@@ -44,8 +44,7 @@ func fillLinks(ctx context.Context, u *work.Unit, links []api.Link, expand []api
 		linkStats(ctx, u, wants(include, api.LinkIncludeStats), links))
 }
 
-// linkStats returns the read that fills in the statistics of links, or nil where
-// they are not asked for.
+// linkStats returns the read of the links' statistics, or nil if they are not requested.
 func linkStats(ctx context.Context, u *work.Unit, wanted bool, links []api.Link) pgtx.Read {
 	if !wanted || len(links) == 0 {
 		return nil
@@ -81,9 +80,8 @@ func (s *Server) RetrieveLink(ctx context.Context,
 	return api.RetrieveLink200JSONResponse(one[0]), err
 }
 
-// CreateLink adds a link to a partner.
-// Without a value the link carries the partner's handle. A value that anybody in the
-// program has, or had, is a 409.
+// CreateLink adds a link to a partner. Without a value it uses the partner's handle. A value that
+// was ever used in the program is a 409.
 func (s *Server) CreateLink(ctx context.Context, r api.CreateLinkRequestObject) (api.CreateLinkResponseObject, error) {
 	b := r.Body
 	link, err := tracking.CreateLink(ctx, work.From(ctx), tracking.LinkInput{
@@ -93,8 +91,7 @@ func (s *Server) CreateLink(ctx context.Context, r api.CreateLinkRequestObject) 
 	return api.CreateLink201JSONResponse(s.toLink(link)), err
 }
 
-// UpdateLink changes destination and label.
-// The value stays, as it is published.
+// UpdateLink changes destination and label. The value cannot change, because it is published.
 func (s *Server) UpdateLink(ctx context.Context, r api.UpdateLinkRequestObject) (api.UpdateLinkResponseObject, error) {
 	link, err := tracking.UpdateLink(ctx, work.From(ctx), r.ID, tracking.LinkChanges{
 		DestinationURL: r.Body.DestinationURL, Label: r.Body.Label,
@@ -102,7 +99,7 @@ func (s *Server) UpdateLink(ctx context.Context, r api.UpdateLinkRequestObject) 
 	return api.UpdateLink200JSONResponse(s.toLink(link)), err
 }
 
-// DeleteLink hides a link; its clicks stay, and its short link still redirects.
+// DeleteLink hides a link; its clicks remain, and its short link still redirects.
 func (s *Server) DeleteLink(ctx context.Context, r api.DeleteLinkRequestObject) (api.DeleteLinkResponseObject, error) {
 	err := tracking.DeleteLink(ctx, work.From(ctx), r.ID)
 	return api.DeleteLink200JSONResponse{ID: r.ID, Object: "link", Deleted: true}, err

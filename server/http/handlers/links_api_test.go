@@ -148,7 +148,7 @@ func TestFlowQuota(t *testing.T) {
 	s.Must(200, s.Post("/v1/flows/"+second, M{"status": "active"}))
 }
 
-// What is wrong with a condition is reported as such, with its path.
+// A fault in a condition is reported with its path.
 func TestFlowConditionPaths(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

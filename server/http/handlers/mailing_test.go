@@ -67,8 +67,8 @@ func (m mailing) broken(table, column, value string) {
 		value))
 }
 
-// TestCampaignOfManyPartners: no statement grows with the audience, and what the
-// request counted is what is written down.
+// TestCampaignOfManyPartners: no statement grows with the audience, and the request's count is the
+// number of recipients.
 func TestCampaignOfManyPartners(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -208,8 +208,8 @@ func TestChangesWhileSending(t *testing.T) {
 	}
 }
 
-// TestSuspendedInCampaign: who is none of the audience any more gets nothing; an
-// audience of suspended partners does.
+// TestSuspendedInCampaign: a partner that left the audience gets nothing; an audience of suspended
+// partners does.
 func TestSuspendedInCampaign(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -438,8 +438,7 @@ func TestFirstCommissionNoted(t *testing.T) {
 	require.True(t, enrols)
 }
 
-// TestApplyAgainWithHandle: whoever applies again gets the handle it asks for, if
-// it is free.
+// TestApplyAgainWithHandle: a repeated application gets the requested handle, if it is free.
 func TestApplyAgainWithHandle(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)

@@ -11,7 +11,7 @@ import (
 	"rail/server/work"
 )
 
-// ListMails lists the mails of an organization that could not be delivered, newest first.
+// ListMails lists an organization's undelivered mails, newest first.
 func (s *Server) ListMails(ctx context.Context, r api.ListMailsRequestObject) (api.ListMailsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
 	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
@@ -26,7 +26,7 @@ func (s *Server) ListMails(ctx context.Context, r api.ListMailsRequestObject) (a
 	}, err
 }
 
-// RetrieveMail returns one mail, in any state and without its text.
+// RetrieveMail returns one mail, in any state, without its text.
 func (s *Server) RetrieveMail(
 	ctx context.Context, r api.RetrieveMailRequestObject,
 ) (api.RetrieveMailResponseObject, error) {
@@ -34,7 +34,7 @@ func (s *Server) RetrieveMail(
 	return api.RetrieveMail200JSONResponse(toMail(m)), err
 }
 
-// RetryMail sends a mail that failed once more.
+// RetryMail sends a failed mail again.
 func (s *Server) RetryMail(ctx context.Context, r api.RetryMailRequestObject) (api.RetryMailResponseObject, error) {
 	m, err := s.Mail.Retry(ctx, work.From(ctx), r.ID)
 	return api.RetryMail200JSONResponse(toMail(m)), err

@@ -14,11 +14,10 @@ import (
 	"rail/server/program/tracking"
 )
 
-// The mappers from rows to the generated types are total: a row that the
-// database has can always be shown.
+// The mappers from rows to the generated types are total: they convert every row of the database.
 
-// enums returns the texts of an array column as values of an enum. Values are
-// validated when they are written.
+// enums converts the texts of an array column to values of an enum. Values are validated when they
+// are written.
 func enums[E ~string](values []string) []E {
 	out := make([]E, len(values))
 	for i, v := range values {
@@ -27,7 +26,7 @@ func enums[E ~string](values []string) []E {
 	return out
 }
 
-// texts is the reverse of enums.
+// texts is the inverse of enums.
 func texts[E ~string](values []E) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
@@ -36,7 +35,7 @@ func texts[E ~string](values []E) []string {
 	return out
 }
 
-// toSums lists sums of money in the order of their currencies.
+// toSums returns sums of money by currency.
 func toSums(minor map[string]int64) []api.MoneySum {
 	out := []api.MoneySum{}
 	for _, currency := range slices.Sorted(maps.Keys(minor)) {
@@ -45,59 +44,111 @@ func toSums(minor map[string]int64) []api.MoneySum {
 	return out
 }
 
-// toProgram shows a program. It has no secret fields.
+// toProgram converts a program. It has no secret fields.
 func toProgram(p db.Program) api.Program {
 	return api.Program{
-		ID: p.ID, Object: "program", Name: p.Name, ProductName: p.ProductName, WebsiteURL: p.WebsiteURL, Currency: p.Currency,
-		Status: api.ProgramStatus(p.Status), Subdomain: p.Subdomain, CustomDomain: p.CustomDomain, TermsURL: p.TermsURL,
-		TermsVersion: p.TermsVersion, CookieDays: p.CookieDays, URLParams: p.URLParams,
+		ID:                     p.ID,
+		Object:                 "program",
+		Name:                   p.Name,
+		ProductName:            p.ProductName,
+		WebsiteURL:             p.WebsiteURL,
+		Currency:               p.Currency,
+		Status:                 api.ProgramStatus(p.Status),
+		Subdomain:              p.Subdomain,
+		CustomDomain:           p.CustomDomain,
+		TermsURL:               p.TermsURL,
+		TermsVersion:           p.TermsVersion,
+		CookieDays:             p.CookieDays,
+		URLParams:              p.URLParams,
 		CommissionOnNetRevenue: p.CommissionOnNetRevenue,
 		CommissionBase:         api.CommissionBase(rules.BaseOf(p.CommissionOnNetRevenue, p.CommissionNetOfFee)),
-		HoldingPeriodDays:      p.HoldingPeriodDays, MinPayoutMinor: p.MinPayoutMinor,
-		PayoutTerm:    api.PayoutTerm(p.PayoutTerm),
-		PayoutMethods: enums[api.PayoutMethod](p.PayoutMethods), BlockSelfReferrals: p.BlockSelfReferrals,
-		BlockedCountries: p.BlockedCountries, RequireTaxForms: p.RequireTaxForms, AutoPayoutsEnabled: p.AutoPayoutsEnabled,
-		AttributionModel: api.AttributionModel(p.AttributionModel), ClickOnRedirect: p.ClickOnRedirect,
-		AutoEnrolCustomers: p.AutoEnrolCustomers, LeadMatchDays: p.LeadMatchDays, TimeZone: p.TimeZone,
-		CouponBeatsLink: p.CouponBeatsLink, IgnoreLateClicks: p.IgnoreLateClicks,
-		Processor: (*api.Processor)(p.Processor), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+		HoldingPeriodDays:      p.HoldingPeriodDays,
+		MinPayoutMinor:         p.MinPayoutMinor,
+		PayoutTerm:             api.PayoutTerm(p.PayoutTerm),
+		PayoutMethods:          enums[api.PayoutMethod](p.PayoutMethods),
+		BlockSelfReferrals:     p.BlockSelfReferrals,
+		BlockedCountries:       p.BlockedCountries,
+		RequireTaxForms:        p.RequireTaxForms,
+		AutoPayoutsEnabled:     p.AutoPayoutsEnabled,
+		AttributionModel:       api.AttributionModel(p.AttributionModel),
+		ClickOnRedirect:        p.ClickOnRedirect,
+		AutoEnrolCustomers:     p.AutoEnrolCustomers,
+		LeadMatchDays:          p.LeadMatchDays,
+		TimeZone:               p.TimeZone,
+		CouponBeatsLink:        p.CouponBeatsLink,
+		IgnoreLateClicks:       p.IgnoreLateClicks,
+		Processor:              (*api.Processor)(p.Processor),
+		CreatedAt:              p.CreatedAt,
+		UpdatedAt:              p.UpdatedAt,
 	}
 }
 
-// toGroup shows a group without its statistics, which addGroupStats adds.
+// toGroup converts a group without its statistics, which addGroupStats adds.
 func toGroup(g db.Group) api.Group {
 	return api.Group{
-		ID: g.ID, Object: "group", ProgramID: g.ProgramID, Name: g.Name, Slug: g.Slug, Description: g.Description,
-		LandingURL: g.LandingURL, IsPrivate: g.IsPrivate, IsDefault: g.IsDefault, CreatedAt: g.CreatedAt,
-		UpdatedAt: g.UpdatedAt,
+		ID:          g.ID,
+		Object:      "group",
+		ProgramID:   g.ProgramID,
+		Name:        g.Name,
+		Slug:        g.Slug,
+		Description: g.Description,
+		LandingURL:  g.LandingURL,
+		IsPrivate:   g.IsPrivate,
+		IsDefault:   g.IsDefault,
+		CreatedAt:   g.CreatedAt,
+		UpdatedAt:   g.UpdatedAt,
 	}
 }
 
-// toTag shows a tag.
+// toTag converts a tag.
 func toTag(t db.Tag) api.Tag {
 	return api.Tag{
-		ID: t.ID, Object: "tag", ProgramID: t.ProgramID, Name: t.Name, Color: t.Color, CreatedAt: t.CreatedAt,
+		ID:        t.ID,
+		Object:    "tag",
+		ProgramID: t.ProgramID,
+		Name:      t.Name,
+		Color:     t.Color,
+		CreatedAt: t.CreatedAt,
 		UpdatedAt: t.UpdatedAt,
 	}
 }
 
-// toPartner shows a partner. The payout details are not among its fields: they are
-// written over the API and read by exports, payment rails and the partner alone.
+// toPartner converts a partner. It omits the payout details, which only exports, payment rails and the
+// partner may read.
 func toPartner(p db.Partner) api.Partner {
 	return api.Partner{
-		ID: p.ID, Object: "partner", ProgramID: p.ProgramID, GroupID: p.GroupID, Email: p.Email, FirstName: p.FirstName,
-		LastName: p.LastName, DisplayName: p.DisplayName, CompanyName: p.CompanyName, WebsiteURL: p.WebsiteURL,
-		CountryCode: p.CountryCode, LanguageCode: p.LanguageCode, Handle: p.Handle, Status: api.PartnerStatus(p.Status),
-		DeclineReason: p.DeclineReason, SuspensionReason: p.SuspensionReason, MinPayoutMinor: p.MinPayoutMinor,
-		TermsAcceptedAt: p.TermsAcceptedAt, TermsVersion: p.TermsVersion, CompletedOnboarding: p.CompletedOnboarding,
-		EmailFirstReferral: p.EmailFirstReferral, EmailNewReferral: p.EmailNewReferral, EmailPayoutPaid: p.EmailPayoutPaid,
-		Metadata: p.Metadata, PayoutMethod: (*api.PayoutMethod)(p.PayoutMethod), ExternalID: p.ExternalID,
-		CreatedAt: p.CreatedAt,
-		UpdatedAt: p.UpdatedAt,
+		ID:                  p.ID,
+		Object:              "partner",
+		ProgramID:           p.ProgramID,
+		GroupID:             p.GroupID,
+		Email:               p.Email,
+		FirstName:           p.FirstName,
+		LastName:            p.LastName,
+		DisplayName:         p.DisplayName,
+		CompanyName:         p.CompanyName,
+		WebsiteURL:          p.WebsiteURL,
+		CountryCode:         p.CountryCode,
+		LanguageCode:        p.LanguageCode,
+		Handle:              p.Handle,
+		Status:              api.PartnerStatus(p.Status),
+		DeclineReason:       p.DeclineReason,
+		SuspensionReason:    p.SuspensionReason,
+		MinPayoutMinor:      p.MinPayoutMinor,
+		TermsAcceptedAt:     p.TermsAcceptedAt,
+		TermsVersion:        p.TermsVersion,
+		CompletedOnboarding: p.CompletedOnboarding,
+		EmailFirstReferral:  p.EmailFirstReferral,
+		EmailNewReferral:    p.EmailNewReferral,
+		EmailPayoutPaid:     p.EmailPayoutPaid,
+		Metadata:            p.Metadata,
+		PayoutMethod:        (*api.PayoutMethod)(p.PayoutMethod),
+		ExternalID:          p.ExternalID,
+		CreatedAt:           p.CreatedAt,
+		UpdatedAt:           p.UpdatedAt,
 	}
 }
 
-// toLink needs the server for the addresses of short links.
+// toLink is a method because it needs the addresses of short links.
 func (s *Server) toLink(l db.Link) api.Link {
 	out := api.Link{
 		ID: l.ID, Object: "link", PartnerID: l.PartnerID, Param: l.Param, Value: l.Value, DestinationURL: l.DestinationURL,
@@ -113,7 +164,7 @@ func (s *Server) toLink(l db.Link) api.Link {
 	return out
 }
 
-// toCoupon shows a coupon.
+// toCoupon converts a coupon.
 func toCoupon(k db.Coupon) api.Coupon {
 	return api.Coupon{
 		ID: k.ID, Object: "coupon", ProgramID: k.ProgramID, PartnerID: k.PartnerID, GroupID: k.GroupID, Code: k.Code,
@@ -121,87 +172,141 @@ func toCoupon(k db.Coupon) api.Coupon {
 	}
 }
 
-// toClick shows a click without the hash of the visitor's address, which is for the
+// toClick converts a click without the hash of the visitor's address, which is for the
 // risk checks.
 func toClick(k db.Click) api.Click {
 	return api.Click{
-		ID: k.ID, Object: "click", ProgramID: k.ProgramID, PartnerID: k.PartnerID, LinkID: k.LinkID, ReferralID: k.ReferralID,
-		UserAgent: k.UserAgent, Referer: k.Referer, Country: k.Country, Device: k.Device, LandingURL: k.LandingURL,
-		CreatedAt: k.CreatedAt,
+		ID:         k.ID,
+		Object:     "click",
+		ProgramID:  k.ProgramID,
+		PartnerID:  k.PartnerID,
+		LinkID:     k.LinkID,
+		ReferralID: k.ReferralID,
+		UserAgent:  k.UserAgent,
+		Referer:    k.Referer,
+		Country:    k.Country,
+		Device:     k.Device,
+		LandingURL: k.LandingURL,
+		CreatedAt:  k.CreatedAt,
 	}
 }
 
-// toReferral shows a referral without the visitor's token, of which only a hash is
+// toReferral converts a referral without the visitor's token, of which only a hash is
 // stored.
 func toReferral(r db.Referral) api.Referral {
-	// Without UTM parameters the column is NULL, which must be shown as null
-	// rather than as nothing.
+	// Without UTM parameters the column is NULL, which must be null in JSON, not absent.
 	utm := json.RawMessage(r.UTM)
 	if utm == nil {
 		utm = json.RawMessage("null")
 	}
 	return api.Referral{
-		ID: r.ID, Object: "referral", ProgramID: r.ProgramID, PartnerID: r.PartnerID, LinkID: r.LinkID,
+		ID:         r.ID,
+		Object:     "referral",
+		ProgramID:  r.ProgramID,
+		PartnerID:  r.PartnerID,
+		LinkID:     r.LinkID,
 		LandingURL: r.LandingURL,
-		UTM:        utm, TrackedBy: api.TrackedBy(r.TrackedBy), Status: api.ReferralStatus(r.Status), ExpiresAt: r.ExpiresAt,
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		UTM:        utm,
+		TrackedBy:  api.TrackedBy(r.TrackedBy),
+		Status:     api.ReferralStatus(r.Status),
+		ExpiresAt:  r.ExpiresAt,
+		CreatedAt:  r.CreatedAt,
+		UpdatedAt:  r.UpdatedAt,
 	}
 }
 
-// toCustomer shows a customer with whose it is, and by what (tracked_by).
+// toCustomer converts a customer with its attribution (tracked_by).
 func toCustomer(k db.Customer) api.Customer {
 	return api.Customer{
-		ID: k.ID, Object: "customer", ProgramID: k.ProgramID, PartnerID: k.PartnerID, ReferralID: k.ReferralID,
-		LinkID:   k.LinkID,
-		CouponID: k.CouponID, Processor: (*api.Processor)(k.Processor), ExternalCustomerID: k.ExternalCustomerID,
-		ExternalSubscriptionID: k.ExternalSubscriptionID, Email: k.Email, Name: k.Name, Identifier: k.Identifier,
-		Status: api.CustomerStatus(k.Status), TrackedBy: api.TrackedBy(k.TrackedBy), LeadAt: k.LeadAt,
-		ConvertedAt: k.ConvertedAt,
-		Metadata:    k.Metadata, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt, Attribution: k.Attribution,
+		ID:                     k.ID,
+		Object:                 "customer",
+		ProgramID:              k.ProgramID,
+		PartnerID:              k.PartnerID,
+		ReferralID:             k.ReferralID,
+		LinkID:                 k.LinkID,
+		CouponID:               k.CouponID,
+		Processor:              (*api.Processor)(k.Processor),
+		ExternalCustomerID:     k.ExternalCustomerID,
+		ExternalSubscriptionID: k.ExternalSubscriptionID,
+		Email:                  k.Email,
+		Name:                   k.Name,
+		Identifier:             k.Identifier,
+		Status:                 api.CustomerStatus(k.Status),
+		TrackedBy:              api.TrackedBy(k.TrackedBy),
+		LeadAt:                 k.LeadAt,
+		ConvertedAt:            k.ConvertedAt,
+		Metadata:               k.Metadata,
+		CreatedAt:              k.CreatedAt,
+		UpdatedAt:              k.UpdatedAt,
+		Attribution:            k.Attribution,
 	}
 }
 
-// toSale shows a sale without what only its creation answers, the outcome. A
-// whole refund leaves the row's amount as it was before that refund, so the
-// amount is added to what was refunded in part.
+// toSale converts a sale without the outcome, which only its creation returns. A whole refund does
+// not change the row's amount, so the refunded amount is the sum of both.
 func toSale(k db.Sale) api.Sale {
 	refunded := k.RefundedMinor
 	if k.RefundedAt != nil {
 		refunded += k.AmountMinor
 	}
 	return api.Sale{
-		ID: k.ID, Object: "sale", ProgramID: k.ProgramID, CustomerID: k.CustomerID, PartnerID: k.PartnerID,
-		ExternalChargeID: k.ExternalChargeID, ExternalPaymentIntentID: k.ExternalPaymentIntentID,
-		Processor:   api.Processor(k.Processor),
-		AmountMinor: k.AmountMinor, ChargedMinor: k.AmountMinor + k.RefundedMinor, RefundedMinor: refunded,
-		TaxMinor: k.TaxMinor, FeeMinor: k.FeeMinor, Currency: k.Currency, BillingType: api.BillingType(k.BillingType),
-		Interval: (*api.BillingInterval)(k.Interval), ProductID: k.ProductID, ProductName: k.ProductName,
-		IsFirstSale: k.IsFirstSale,
-		OccurredAt:  k.OccurredAt, RefundedAt: k.RefundedAt, Metadata: k.Metadata, CreatedAt: k.CreatedAt,
-		UpdatedAt: k.UpdatedAt,
+		ID:                      k.ID,
+		Object:                  "sale",
+		ProgramID:               k.ProgramID,
+		CustomerID:              k.CustomerID,
+		PartnerID:               k.PartnerID,
+		ExternalChargeID:        k.ExternalChargeID,
+		ExternalPaymentIntentID: k.ExternalPaymentIntentID,
+		Processor:               api.Processor(k.Processor),
+		AmountMinor:             k.AmountMinor,
+		ChargedMinor:            k.AmountMinor + k.RefundedMinor,
+		RefundedMinor:           refunded,
+		TaxMinor:                k.TaxMinor,
+		FeeMinor:                k.FeeMinor,
+		Currency:                k.Currency,
+		BillingType:             api.BillingType(k.BillingType),
+		Interval:                (*api.BillingInterval)(k.Interval),
+		ProductID:               k.ProductID,
+		ProductName:             k.ProductName,
+		IsFirstSale:             k.IsFirstSale,
+		OccurredAt:              k.OccurredAt,
+		RefundedAt:              k.RefundedAt,
+		Metadata:                k.Metadata,
+		CreatedAt:               k.CreatedAt,
+		UpdatedAt:               k.UpdatedAt,
 	}
 }
 
-// toCommission shows a commission as the audit log does.
+// toCommission converts a commission like the audit log.
 func toCommission(k db.Commission) api.Commission { return commission.ToAPI(k) }
 
-// toFlow shows a flow. Its branches are stored as the JSON that the API shows.
+// toFlow converts a flow. Its branches are stored in the JSON form of the API.
 func toFlow(f db.Flow) (api.Flow, error) {
 	out := api.Flow{
-		ID: f.ID, Object: "flow", ProgramID: f.ProgramID, Name: f.Name, Description: f.Description, GroupID: f.GroupID,
-		PartnerID: f.PartnerID, Trigger: api.FlowTrigger(f.Trigger), Action: api.FlowAction(f.Action),
-		TargetGroupID: f.TargetGroupID,
-		RateType:      (*api.RateType)(f.RateType), RateValue: f.RateValue,
+		ID:                f.ID,
+		Object:            "flow",
+		ProgramID:         f.ProgramID,
+		Name:              f.Name,
+		Description:       f.Description,
+		GroupID:           f.GroupID,
+		PartnerID:         f.PartnerID,
+		Trigger:           api.FlowTrigger(f.Trigger),
+		Action:            api.FlowAction(f.Action),
+		TargetGroupID:     f.TargetGroupID,
+		RateType:          (*api.RateType)(f.RateType),
+		RateValue:         f.RateValue,
 		ApprovalMode:      api.FlowApprovalMode(f.ApprovalMode),
-		ApprovalDelayDays: f.ApprovalDelayDays, Priority: f.Priority, Status: api.FlowStatus(f.Status),
-		Branches:  []api.FlowBranch{},
-		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
+		ApprovalDelayDays: f.ApprovalDelayDays,
+		Priority:          f.Priority,
+		Status:            api.FlowStatus(f.Status),
+		Branches:          []api.FlowBranch{},
+		CreatedAt:         f.CreatedAt,
+		UpdatedAt:         f.UpdatedAt,
 	}
 	return out, json.Unmarshal(f.Branches, &out.Branches)
 }
 
-// toSavedFlow shows a flow that was just written, with warnings about rates that
-// look like a mistake.
+// toSavedFlow converts a written flow, with warnings about unusual rates.
 func toSavedFlow(row db.Flow) (api.SavedFlow, error) {
 	f, err := toFlow(row)
 	if err != nil {
@@ -209,30 +314,56 @@ func toSavedFlow(row db.Flow) (api.SavedFlow, error) {
 	}
 	unusual, err := flow.Warnings(row)
 	return api.SavedFlow{
-		ID: f.ID, Object: f.Object, ProgramID: f.ProgramID, Name: f.Name, Description: f.Description, GroupID: f.GroupID,
-		PartnerID: f.PartnerID, Trigger: f.Trigger, Action: f.Action, TargetGroupID: f.TargetGroupID, RateType: f.RateType,
-		RateValue: f.RateValue, ApprovalMode: f.ApprovalMode, ApprovalDelayDays: f.ApprovalDelayDays, Priority: f.Priority,
-		Status: f.Status, Branches: f.Branches, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
-		Warnings: mapped(unusual, toWarning),
+		ID:                f.ID,
+		Object:            f.Object,
+		ProgramID:         f.ProgramID,
+		Name:              f.Name,
+		Description:       f.Description,
+		GroupID:           f.GroupID,
+		PartnerID:         f.PartnerID,
+		Trigger:           f.Trigger,
+		Action:            f.Action,
+		TargetGroupID:     f.TargetGroupID,
+		RateType:          f.RateType,
+		RateValue:         f.RateValue,
+		ApprovalMode:      f.ApprovalMode,
+		ApprovalDelayDays: f.ApprovalDelayDays,
+		Priority:          f.Priority,
+		Status:            f.Status,
+		Branches:          f.Branches,
+		CreatedAt:         f.CreatedAt,
+		UpdatedAt:         f.UpdatedAt,
+		Warnings:          mapped(unusual, toWarning),
 	}, err
 }
 
-// toWarning shows a warning with the field that it is about.
+// toWarning converts a warning with its field.
 func toWarning(w flow.Warning) api.FlowWarning {
 	return api.FlowWarning{Code: api.FlowWarningCodeRateUnusual, Message: w.Param + ": " + w.Message}
 }
 
-// toPayout shows a payout with the number of its commissions, which is counted by
-// the query.
+// toPayout converts a payout with the number of its commissions from the query.
 func toPayout(p db.Payout, commissions int64) api.Payout {
 	return api.Payout{
-		ID: p.ID, Object: "payout", ProgramID: p.ProgramID, PartnerID: p.PartnerID, BatchID: p.BatchID,
-		AmountMinor: p.AmountMinor,
-		Currency:    p.Currency, Status: api.PayoutStatus(p.Status), Method: (*api.PayoutMethod)(p.Method),
-		ExternalID: p.ExternalID,
-		Reason:     (*api.PayoutIneligibilityReason)(p.Reason), ReasonText: p.ReasonText, ErrorCode: p.ErrorCode,
+		ID:              p.ID,
+		Object:          "payout",
+		ProgramID:       p.ProgramID,
+		PartnerID:       p.PartnerID,
+		BatchID:         p.BatchID,
+		AmountMinor:     p.AmountMinor,
+		Currency:        p.Currency,
+		Status:          api.PayoutStatus(p.Status),
+		Method:          (*api.PayoutMethod)(p.Method),
+		ExternalID:      p.ExternalID,
+		Reason:          (*api.PayoutIneligibilityReason)(p.Reason),
+		ReasonText:      p.ReasonText,
+		ErrorCode:       p.ErrorCode,
 		ErrorMessage:    p.ErrorMessage,
-		CommissionCount: commissions, PeriodEnd: p.PeriodEnd, DueAt: p.DueAt, PaidAt: p.PaidAt, CreatedAt: p.CreatedAt,
-		UpdatedAt: p.UpdatedAt,
+		CommissionCount: commissions,
+		PeriodEnd:       p.PeriodEnd,
+		DueAt:           p.DueAt,
+		PaidAt:          p.PaidAt,
+		CreatedAt:       p.CreatedAt,
+		UpdatedAt:       p.UpdatedAt,
 	}
 }

@@ -56,8 +56,8 @@ func (h inboxed) collect() {
 	h.Must(201, h.Post("/v1/payout_batches", M{"program_id": h.program, "period_end": h.Clock.Now().String()}))
 }
 
-// TestMergePaysOneBonus: two first payments become one, and the bonus of the later one
-// goes. It does not matter that its amount is no longer the one that the rule pays.
+// TestMergePaysOneBonus: two first payments become one, and the bonus of the later one goes. Its
+// amount may differ from that of the rule.
 func TestMergePaysOneBonus(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -202,8 +202,8 @@ func TestWonChargebackAfterMerge(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// adjusted has Paddle tell of an adjustment of its first payment an hour later, and requires
-// that it is recorded.
+// adjusted sends Paddle's adjustment of its first payment an hour later, and requires that it is
+// recorded.
 func (h inboxed) adjusted(s said) {
 	h.t.Helper()
 	h.Clock.Advance(time.Hour)

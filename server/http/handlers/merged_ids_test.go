@@ -42,7 +42,7 @@ func TestMergedIDs(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestDeletedSurvivor: a merged customer's id names nobody once the survivor is deleted.
+// TestDeletedSurvivor: a merged customer's id identifies no customer after the survivor is deleted.
 func TestDeletedSurvivor(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)

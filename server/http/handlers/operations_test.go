@@ -31,7 +31,7 @@ func (s slot) param() string {
 	return s.name
 }
 
-// value is what the member is with the id in the slot.
+// value is the member's value with the id in the slot.
 func (s slot) value(id string) any {
 	if s.wrap {
 		return []string{id}
@@ -39,7 +39,7 @@ func (s slot) value(id string) any {
 	return id
 }
 
-// operation is what the tests of every operation need to know of one.
+// operation describes one operation for the tests of every operation.
 type operation struct {
 	id, method, path string
 	hasBody          bool

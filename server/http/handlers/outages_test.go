@@ -22,8 +22,8 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// TestNoConnections: a database that lets nobody in any more is reported as 503 at once,
-// and nothing needs a restart when it does again.
+// TestNoConnections: a database that refuses connections is reported as 503 at once, and nothing
+// needs a restart when it does again.
 func TestNoConnections(t *testing.T) {
 	t.Parallel()
 	owner := apitest.New(t)
@@ -95,7 +95,7 @@ func TestStopsUnderLoad(t *testing.T) {
 					r.Header.Set("Content-Type", "application/json")
 					res, err := client.Do(r)
 					if err != nil {
-						return // it takes no connections any more
+						return // it accepts no more connections
 					}
 					if res.Body.Close() != nil || res.StatusCode == http.StatusTooManyRequests {
 						continue

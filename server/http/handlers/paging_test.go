@@ -116,7 +116,7 @@ func lists(t *testing.T) []operation {
 	t.Helper()
 	var out []operation
 	for _, op := range operations() {
-		if op.cursors && !op.takesID() && op.id != "listWebhookEvents" { // these two are pages of what is at hand
+		if op.cursors && !op.takesID() && op.id != "listWebhookEvents" { // these two are pages of lists in memory
 			out = append(out, op)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"rail/server/work"
 )
 
-// ListPartnerNotes lists what was noted about a program's partners, newest first.
+// ListPartnerNotes lists the notes about a program's partners, newest first.
 func (s *Server) ListPartnerNotes(ctx context.Context,
 	r api.ListPartnerNotesRequestObject) (api.ListPartnerNotesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -42,8 +42,11 @@ func (s *Server) RetrievePartnerNoteFile(ctx context.Context,
 	r api.RetrievePartnerNoteFileRequestObject) (api.RetrievePartnerNoteFileResponseObject, error) {
 	n, content, err := partner.NoteContent(ctx, work.From(ctx), r.ID)
 	return api.RetrievePartnerNoteFile200JSONResponse{
-		Object: "partner_note_file", NoteID: n.ID, Name: opt.Value(n.FileName), SizeBytes: opt.Value(n.FileSize),
-		Content: base64.StdEncoding.EncodeToString(content),
+		Object:    "partner_note_file",
+		NoteID:    n.ID,
+		Name:      opt.Value(n.FileName),
+		SizeBytes: opt.Value(n.FileSize),
+		Content:   base64.StdEncoding.EncodeToString(content),
 	}, err
 }
 

@@ -34,7 +34,7 @@ func (s *Server) ListPartners(ctx context.Context,
 		return nil, err
 	}
 	data := mapped(rows.Rows, toPartner)
-	err = dressPartners(ctx, u, data, p.Expand, p.Include)
+	err = fillPartners(ctx, u, data, p.Expand, p.Include)
 	return api.ListPartners200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
 }
 
@@ -50,17 +50,17 @@ func (s *Server) RetrievePartner(ctx context.Context,
 		return nil, err
 	}
 	out := []api.Partner{toPartner(row)}
-	err = dressPartners(ctx, u, out, r.Params.Expand, r.Params.Include)
+	err = fillPartners(ctx, u, out, r.Params.Expand, r.Params.Include)
 	return api.RetrievePartner200JSONResponse(out[0]), err
 }
 
-// CreatePartner adds a partner, at once or to the review queue.
-// An email or a handle that is taken is a 409 with what has it.
+// CreatePartner adds a partner, at once or to the review queue. A used email or handle is a 409
+// with its partner.
 func (s *Server) CreatePartner(
 	ctx context.Context, r api.CreatePartnerRequestObject,
 ) (api.CreatePartnerResponseObject, error) {
 	u, b := work.From(ctx), r.Body
-	// Only "pending" can be asked for besides the default, which is active.
+	// The only other status than the default, active, is pending.
 	pending := b.Status != nil && *b.Status == api.PartnerCreateStatusPending
 	c := partner.Candidate{
 		ProgramID: b.ProgramID, GroupID: b.GroupID, Email: b.Email, Handle: b.Handle, FirstName: b.FirstName,
@@ -86,18 +86,28 @@ func (s *Server) UpdatePartner(
 ) (api.UpdatePartnerResponseObject, error) {
 	b := r.Body
 	p, err := s.Partners.Update(ctx, work.From(ctx), r.ID, partner.Patch{
-		FirstName: b.FirstName, LastName: b.LastName, DisplayName: b.DisplayName, CompanyName: b.CompanyName,
-		WebsiteURL: b.WebsiteURL, CountryCode: b.CountryCode, GroupID: b.GroupID, Handle: b.Handle,
-		Status: (*db.PartnerStatus)(b.Status), SuspensionReason: b.SuspensionReason, MinPayoutMinor: b.MinPayoutMinor,
-		PayoutMethod: b.PayoutMethod, PayoutDetails: b.PayoutDetails, Metadata: b.Metadata, TagIDs: b.TagIds,
-		ExternalID: b.ExternalID,
+		FirstName:        b.FirstName,
+		LastName:         b.LastName,
+		DisplayName:      b.DisplayName,
+		CompanyName:      b.CompanyName,
+		WebsiteURL:       b.WebsiteURL,
+		CountryCode:      b.CountryCode,
+		GroupID:          b.GroupID,
+		Handle:           b.Handle,
+		Status:           (*db.PartnerStatus)(b.Status),
+		SuspensionReason: b.SuspensionReason,
+		MinPayoutMinor:   b.MinPayoutMinor,
+		PayoutMethod:     b.PayoutMethod,
+		PayoutDetails:    b.PayoutDetails,
+		Metadata:         b.Metadata,
+		TagIDs:           b.TagIds,
+		ExternalID:       b.ExternalID,
 	})
 	return api.UpdatePartner200JSONResponse(toPartner(p)), err
 }
 
-// DeletePartner removes a partner.
-// Its commissions and payouts go too; its sales stay, without a partner. A payout in
-// flight is a 409.
+// DeletePartner removes a partner with its commissions and payouts. Its sales remain, without a
+// partner. A payout in flight is a 409.
 func (s *Server) DeletePartner(
 	ctx context.Context, r api.DeletePartnerRequestObject,
 ) (api.DeletePartnerResponseObject, error) {
@@ -105,8 +115,8 @@ func (s *Server) DeletePartner(
 	return api.DeletePartner200JSONResponse{ID: r.ID, Object: "partner", Deleted: true}, err
 }
 
-// BanPartner suspends a partner and rejects what it was not paid.
-// A dry run answers what that would be.
+// BanPartner suspends a partner and rejects its unpaid commissions. A dry run only returns the
+// effects.
 func (s *Server) BanPartner(
 	ctx context.Context, r api.BanPartnerRequestObject,
 ) (api.BanPartnerResponseObject, error) {
@@ -127,9 +137,8 @@ func (s *Server) BanPartner(
 	}, err
 }
 
-// dressPartners adds the relations, statistics and tags that the query asks for,
-// in one round trip.
-func dressPartners(ctx context.Context, u *work.Unit, partners []api.Partner, expand []api.PartnerExpand,
+// fillPartners adds the requested relations, statistics and tags, in one round trip.
+func fillPartners(ctx context.Context, u *work.Unit, partners []api.Partner, expand []api.PartnerExpand,
 	include []api.PartnerInclude) error {
 	var stats, tags pgtx.Read
 	if wants(include, api.PartnerIncludeStats) {
@@ -143,15 +152,17 @@ func dressPartners(ctx context.Context, u *work.Unit, partners []api.Partner, ex
 	return together(ctx, u, group, stats, tags)
 }
 
-// addPartnerStats sets the counters of partners, zeros where nothing has happened
-// yet.
+// addPartnerStats sets the counters of partners, which may be zero.
 func addPartnerStats(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners []api.Partner) error {
 	rows, err := queries.PartnerStats(ctx, tx, db.PartnerStatsParams{Ids: partnerIDs(partners), OrgID: u.OrgID})
 	stats := map[string]api.PartnerStats{}
 	for _, r := range rows {
 		stats[r.ID] = api.PartnerStats{
-			Clicks: r.Clicks, Referrals: r.Referrals, Customers: r.Customers, CommissionsMinor: r.CommissionsMinor,
-			PaidMinor: r.PaidMinor,
+			Clicks:           r.Clicks,
+			Referrals:        r.Referrals,
+			Customers:        r.Customers,
+			CommissionsMinor: r.CommissionsMinor,
+			PaidMinor:        r.PaidMinor,
 		}
 	}
 	for i := range partners {
@@ -160,8 +171,8 @@ func addPartnerStats(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners [
 	return err
 }
 
-// addPartnerTags sets the tags of partners. Without tags the list is empty, never
-// null: null means that it was not asked for.
+// addPartnerTags sets the tags of partners. Without tags the list is empty; null would mean that it
+// was not requested.
 func addPartnerTags(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners []api.Partner) error {
 	rows, err := queries.TagsOfPartners(ctx, tx, db.TagsOfPartnersParams{PartnerIds: partnerIDs(partners), OrgID: u.OrgID})
 	tags := map[string][]api.Tag{}
@@ -175,7 +186,7 @@ func addPartnerTags(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners []
 	return err
 }
 
-// partnerIDs lists the ids of a page.
+// partnerIDs returns the ids of a page.
 func partnerIDs(partners []api.Partner) []string {
 	return ids(partners, func(p *api.Partner) string { return p.ID })
 }

@@ -68,7 +68,7 @@ func TestCreatePartner(t *testing.T) {
 	require.Equal(t, group, null.String("group_id"), "null is like leaving it out")
 }
 
-// TestInvitePartner: who is invited gets a mail with a link that signs it in, and nobody else does.
+// TestInvitePartner: only an invited partner gets a mail with a sign-in link.
 func TestInvitePartner(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
@@ -219,7 +219,7 @@ func TestPartnerExternalID(t *testing.T) {
 	}
 	require.EqualValues(t, 1, find(program, "Crm-1").Int("total_count"))
 	require.Empty(t, find(other, "Crm-1").Data())
-	s.Partner(other, M{"external_id": "Crm-1"}) // another program's partners have ids of their own
+	s.Partner(other, M{"external_id": "Crm-1"}) // another program's partners have other ids
 	create := M{"program_id": program, "email": "eve@example.com", "external_id": "Crm-1"}
 	require.Equal(t, ada.Body, s.Refused(409, "partner_external_id_taken", "external_id", s.Post("/v1/partners", create)).Body["existing"])
 	path := "/v1/partners/" + ben.String("id")

@@ -13,8 +13,8 @@ import (
 	"rail/server/work"
 )
 
-// ListPayoutBatches lists the batches of a program, newest first.
-// Their totals are summed when they are asked for.
+// ListPayoutBatches lists the batches of a program, newest first. Their totals are computed on
+// request.
 func (s *Server) ListPayoutBatches(ctx context.Context,
 	r api.ListPayoutBatchesRequestObject) (api.ListPayoutBatchesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -32,8 +32,7 @@ func (s *Server) ListPayoutBatches(ctx context.Context,
 	return api.ListPayoutBatches200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
 }
 
-// RetrievePayoutBatch returns one batch.
-// Its totals are of this moment.
+// RetrievePayoutBatch returns one batch with its current totals.
 func (s *Server) RetrievePayoutBatch(ctx context.Context,
 	r api.RetrievePayoutBatchRequestObject) (api.RetrievePayoutBatchResponseObject, error) {
 	u := work.From(ctx)
@@ -51,15 +50,17 @@ func (s *Server) RetrievePayoutBatch(ctx context.Context,
 	return api.RetrievePayoutBatch200JSONResponse(one[0]), nil
 }
 
-// CreatePayoutBatch generates the batch of a month: 201 for a new one, 200 for
-// a month that has one, whose totals are fresh (decisions, 118).
-// Partners beyond the first page are collected by a job; the batch is generating until
-// then. No money moves.
+// CreatePayoutBatch generates the batch of a month: 201 for a new one, 200 for an existing one,
+// with current totals (decisions, 118). A job adds partners beyond the first page; the batch is
+// generating until then. No money moves.
 func (s *Server) CreatePayoutBatch(ctx context.Context,
 	r api.CreatePayoutBatchRequestObject) (api.CreatePayoutBatchResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	batch, created, err := payout.GenerateIn(ctx, u, b.ProgramID, payout.Order{
-		Until: b.PeriodEnd, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: opt.Value(b.IgnoreMinimum),
+		Until:          b.PeriodEnd,
+		PartnerID:      b.PartnerID,
+		GroupID:        b.GroupID,
+		IgnoreMinimum:  opt.Value(b.IgnoreMinimum),
 		HoldOnHighRisk: s.HoldOnHighRisk,
 	})
 	if err != nil {
@@ -69,31 +70,43 @@ func (s *Server) CreatePayoutBatch(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	// The two states are one body; only the status says which it was.
+	// Both answers have the same body; only the status differs.
 	if created {
 		return api.CreatePayoutBatch201JSONResponse(one[0]), nil
 	}
 	return api.CreatePayoutBatch200JSONResponse(one[0]), nil
 }
 
-// PreviewPayoutBatch says what CreatePayoutBatch would do, and changes nothing.
+// PreviewPayoutBatch returns the result of CreatePayoutBatch without changing anything.
 func (s *Server) PreviewPayoutBatch(ctx context.Context,
 	r api.PreviewPayoutBatchRequestObject) (api.PreviewPayoutBatchResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	p, err := payout.PreviewIn(ctx, u, b.ProgramID, payout.Order{
-		Until: b.PeriodEnd, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: opt.Value(b.IgnoreMinimum),
+		Until:          b.PeriodEnd,
+		PartnerID:      b.PartnerID,
+		GroupID:        b.GroupID,
+		IgnoreMinimum:  opt.Value(b.IgnoreMinimum),
 		HoldOnHighRisk: s.HoldOnHighRisk,
 	}, payout.Window{
 		After: opt.Value(b.StartingAfter), Limit: int(*cmp.Or(b.Limit, new(int64(100)))),
 		Outcome: payout.Outcome(opt.Value(b.Outcome)),
 	})
 	return api.PreviewPayoutBatch200JSONResponse{
-		Object: "payout_preview", ProgramID: b.ProgramID, PeriodEnd: p.PeriodEnd, DueAt: p.DueAt, BatchID: p.BatchID,
-		PartnerCount: int64(p.Partners), Partial: p.Partial, HasMore: p.More,
+		Object:       "payout_preview",
+		ProgramID:    b.ProgramID,
+		PeriodEnd:    p.PeriodEnd,
+		DueAt:        p.DueAt,
+		BatchID:      p.BatchID,
+		PartnerCount: int64(p.Partners),
+		Partial:      p.Partial,
+		HasMore:      p.More,
 		Totals: mapped(p.Totals, func(t payout.Total) api.PayoutPreviewTotal {
 			return api.PayoutPreviewTotal{
-				Outcome: api.PayoutPreviewOutcome(t.Outcome), Reason: opt.OrNil(api.PayoutIneligibilityReason(t.Reason)),
-				Currency: t.Currency, Method: opt.OrNil(api.PayoutMethod(t.Method)), PayoutCount: t.Payouts,
+				Outcome:     api.PayoutPreviewOutcome(t.Outcome),
+				Reason:      opt.OrNil(api.PayoutIneligibilityReason(t.Reason)),
+				Currency:    t.Currency,
+				Method:      opt.OrNil(api.PayoutMethod(t.Method)),
+				PayoutCount: t.Payouts,
 				AmountMinor: t.AmountMinor,
 			}
 		}),
@@ -103,25 +116,35 @@ func (s *Server) PreviewPayoutBatch(ctx context.Context,
 
 func toPreviewLine(l payout.Line) api.PayoutPreviewLine {
 	return api.PayoutPreviewLine{
-		PartnerID: l.Partner.ID, PartnerName: payout.NameOf(l.Partner), PartnerEmail: l.Partner.Email,
-		Currency: l.Currency, AmountMinor: l.AmountMinor, CommissionCount: int64(l.Commissions),
-		Method: opt.OrNil(api.PayoutMethod(l.Method)), Outcome: api.PayoutPreviewOutcome(l.Outcome),
-		Reason: opt.OrNil(api.PayoutIneligibilityReason(l.Reason)), ReasonText: opt.OrNil(l.Text),
+		PartnerID:        l.Partner.ID,
+		PartnerName:      payout.NameOf(l.Partner),
+		PartnerEmail:     l.Partner.Email,
+		Currency:         l.Currency,
+		AmountMinor:      l.AmountMinor,
+		CommissionCount:  int64(l.Commissions),
+		Method:           opt.OrNil(api.PayoutMethod(l.Method)),
+		Outcome:          api.PayoutPreviewOutcome(l.Outcome),
+		Reason:           opt.OrNil(api.PayoutIneligibilityReason(l.Reason)),
+		ReasonText:       opt.OrNil(l.Text),
 		DetailsChangedAt: l.DetailsChangedAt,
 	}
 }
 
-// toBatches adds to batches of one program what their payouts sum to, in one round
-// trip.
+// toBatches adds the totals of their payouts to batches of one program, in one round trip.
 func toBatches(ctx context.Context, u *work.Unit, rows []db.PayoutBatch) ([]api.PayoutBatch, error) {
 	out := make([]api.PayoutBatch, len(rows))
 	at := map[string]*api.PayoutBatch{}
 	for i, b := range rows {
 		out[i] = api.PayoutBatch{
-			ID: b.ID, Object: "payout_batch", ProgramID: b.ProgramID, PeriodEnd: b.PeriodEnd,
-			// Until a payout that waits, or a run, says otherwise.
-			Status: api.PayoutBatchStatusCompleted,
-			Totals: []api.PayoutBatchTotal{}, CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt,
+			ID:        b.ID,
+			Object:    "payout_batch",
+			ProgramID: b.ProgramID,
+			PeriodEnd: b.PeriodEnd,
+			// A waiting payout or a run changes this below.
+			Status:    api.PayoutBatchStatusCompleted,
+			Totals:    []api.PayoutBatchTotal{},
+			CreatedAt: b.CreatedAt,
+			UpdatedAt: b.UpdatedAt,
 		}
 		at[b.ID] = &out[i]
 	}
@@ -145,17 +168,17 @@ func toBatches(ctx context.Context, u *work.Unit, rows []db.PayoutBatch) ([]api.
 	for _, s := range sums {
 		addTotal(at[s.BatchID], s)
 	}
-	// A run still adds payouts to it, so it is open whatever its payouts are.
+	// A run still adds payouts, so the batch is open regardless of its payouts.
 	for _, id := range generating {
 		at[id].Generating, at[id].Status = true, api.PayoutBatchStatusOpen
 	}
 	return out, err
 }
 
-// addTotal counts one currency and state of a batch's payouts; a batch is
-// completed when none of its payouts waits (decisions, 115 and 198).
+// addTotal adds the total of one currency and state to a batch. A batch is completed if none of its
+// payouts waits (decisions, 115 and 198).
 func addTotal(b *api.PayoutBatch, s db.BatchTotalsRow) {
-	// It is counted, but its money stays due and is in no total.
+	// It is counted, but its money is still due and in no total.
 	if s.Status == db.PayoutStatusNotEligible {
 		b.NotEligibleCount += s.Payouts
 		return
@@ -164,7 +187,7 @@ func addTotal(b *api.PayoutBatch, s db.BatchTotalsRow) {
 	if s.Status != db.PayoutStatusPaid {
 		b.Status = api.PayoutBatchStatusOpen
 	}
-	// The rows come by currency, so that a currency's total is the last or a new one.
+	// The rows are sorted by currency, so a currency's total is the last or a new one.
 	last := len(b.Totals) - 1
 	if last < 0 || b.Totals[last].Currency != s.Currency {
 		b.Totals = append(b.Totals, api.PayoutBatchTotal{Currency: s.Currency})

@@ -75,7 +75,7 @@ func TestExport(t *testing.T) {
 	f.tallied(t)
 }
 
-// TestExportTable: the table has whoever no service's file has, with what a bank needs, and
+// TestExportTable: the table has the payouts of no service's file, with the bank details, and
 // nothing that a spreadsheet would run.
 func TestExportTable(t *testing.T) {
 	t.Parallel()
@@ -106,7 +106,7 @@ func TestExportTable(t *testing.T) {
 	f.tallied(t)
 }
 
-// TestExportRefuses: what would be a wrong file, or pay somebody twice, is refused.
+// TestExportRefuses: a wrong file, or one that pays a partner twice, is refused.
 func TestExportRefuses(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)
@@ -155,8 +155,8 @@ func TestExportInParts(t *testing.T) {
 	f.tallied(t)
 }
 
-// TestResults: a provider's result ends payouts as the hand does, once, and says what it does
-// not end and why.
+// TestResults: a provider's result ends payouts once, like the manual operations, and reports what
+// it does not end and why.
 func TestResults(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)

@@ -14,13 +14,13 @@ import (
 	"rail/server/work"
 )
 
-// shownLeft and shownResults are how many items an answer lists at most.
+// maxLeft and maxResults bound the items of an answer.
 const (
-	shownLeft    = 500
-	shownResults = 1000
+	maxLeft    = 500
+	maxResults = 1000
 )
 
-// ExportPayoutBatch writes a file of a batch, whose payouts are processing from then on.
+// ExportPayoutBatch writes a file of a batch and marks its payouts as processing.
 func (s *Server) ExportPayoutBatch(ctx context.Context,
 	r api.ExportPayoutBatchRequestObject) (api.ExportPayoutBatchResponseObject, error) {
 	u, b := work.From(ctx), r.Body
@@ -48,11 +48,19 @@ func (s *Server) ExportPayoutBatch(ctx context.Context,
 		return nil, err
 	}
 	return api.ExportPayoutBatch200JSONResponse{
-		Object: "payout_file", BatchID: f.Batch.ID, Format: b.Format, Currency: opt.OrNil(done.Currency),
-		FileName: f.Name(done.Currency), ContentType: "text/csv; charset=utf-8", Content: text,
-		PayoutCount: int64(done.Rows), AmountMinor: done.AmountMinor, AgainCount: int64(done.Repeated), HasMore: more,
-		LeftCount: int64(len(done.Left)),
-		Left: mapped(done.Left[:min(len(done.Left), shownLeft)], func(l payout.Omission) api.PayoutLeftOut {
+		Object:      "payout_file",
+		BatchID:     f.Batch.ID,
+		Format:      b.Format,
+		Currency:    opt.OrNil(done.Currency),
+		FileName:    f.Name(done.Currency),
+		ContentType: "text/csv; charset=utf-8",
+		Content:     text,
+		PayoutCount: int64(done.Rows),
+		AmountMinor: done.AmountMinor,
+		AgainCount:  int64(done.Repeated),
+		HasMore:     more,
+		LeftCount:   int64(len(done.Left)),
+		Left: mapped(done.Left[:min(len(done.Left), maxLeft)], func(l payout.Omission) api.PayoutLeftOut {
 			return api.PayoutLeftOut{PayoutID: l.PayoutID, PartnerID: l.PartnerID, Reason: l.Why, Elsewhere: l.Elsewhere}
 		}),
 		Other: mapped(done.Other, func(o db.PayoutsUnpaidRow) api.PayoutFileOther {
@@ -63,7 +71,7 @@ func (s *Server) ExportPayoutBatch(ctx context.Context,
 	}, nil
 }
 
-// ReportPayoutResults ends payouts of a batch as a provider's result says.
+// ReportPayoutResults ends payouts of a batch according to a provider's results.
 func (s *Server) ReportPayoutResults(ctx context.Context,
 	r api.ReportPayoutResultsRequestObject) (api.ReportPayoutResultsResponseObject, error) {
 	u := work.From(ctx)
@@ -82,12 +90,19 @@ func (s *Server) ReportPayoutResults(ctx context.Context,
 	}
 	told := slices.DeleteFunc(report.Results, func(r payout.Result) bool { return r.Outcome == payout.EndedUnchanged })
 	return api.ReportPayoutResults200JSONResponse{
-		Object: "payout_result_report", BatchID: r.ID, PaidCount: counts[payout.EndedPaid],
-		FailedCount: counts[payout.EndedFailed], UnchangedCount: counts[payout.EndedUnchanged],
-		WaitingCount: counts[payout.EndedWaiting], RefusedCount: counts[payout.EndedRefused],
-		UnknownCount: counts[payout.EndedUnknown], RemainingCount: int64(report.Remaining),
-		RepeatedCount: int64(report.Repeated), MissingCount: report.MissingCount, Missing: mapped(report.Missing, toMissing),
-		Data: mapped(told[:min(len(told), shownResults)], toPayoutResult),
+		Object:         "payout_result_report",
+		BatchID:        r.ID,
+		PaidCount:      counts[payout.EndedPaid],
+		FailedCount:    counts[payout.EndedFailed],
+		UnchangedCount: counts[payout.EndedUnchanged],
+		WaitingCount:   counts[payout.EndedWaiting],
+		RefusedCount:   counts[payout.EndedRefused],
+		UnknownCount:   counts[payout.EndedUnknown],
+		RemainingCount: int64(report.Remaining),
+		RepeatedCount:  int64(report.Repeated),
+		MissingCount:   report.MissingCount,
+		Missing:        mapped(report.Missing, toMissing),
+		Data:           mapped(told[:min(len(told), maxResults)], toPayoutResult),
 	}, nil
 }
 
@@ -105,7 +120,7 @@ func toMissing(p db.PayoutsMissingRow) api.PayoutMissing {
 	return api.PayoutMissing{PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency}
 }
 
-// CancelPayoutBatch undoes what can still be undone of a batch.
+// CancelPayoutBatch undoes the reversible part of a batch.
 func (s *Server) CancelPayoutBatch(ctx context.Context,
 	r api.CancelPayoutBatchRequestObject) (api.CancelPayoutBatchResponseObject, error) {
 	exported := r.Body != nil && opt.Value(r.Body.Exported)

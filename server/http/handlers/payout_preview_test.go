@@ -159,7 +159,7 @@ func (e *earner) madeSince(earlier map[string]bool) map[told]bool {
 	return got
 }
 
-// TestPayoutPreviewNarrows: a preview takes what a batch takes, and refuses what it refuses.
+// TestPayoutPreviewNarrows: a preview accepts and refuses the same parameters as a batch.
 func TestPayoutPreviewNarrows(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t, M{"min_payout_minor": 1000000})
@@ -181,7 +181,7 @@ func TestPayoutPreviewNarrows(t *testing.T) {
 	require.Empty(t, e.payouts(""))
 }
 
-// TestPayoutPreviewOfMany: the sums are of everybody, in several pages of reads.
+// TestPayoutPreviewOfMany: the sums include all partners, in several pages of reads.
 func TestPayoutPreviewOfMany(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t)

@@ -48,7 +48,7 @@ func (e earner) many(n int) {
 	}
 }
 
-// run runs a job by a connection of its own, which is traced.
+// run runs a job on a separate, traced connection.
 func (e earner) run(ctx context.Context, name string, tracer pgx.QueryTracer) error {
 	e.s.T.Helper()
 	pool, err := postgres.Open(e.s.T.Context(), e.s.DSN, postgres.Options{MaxConns: 1, Tracer: tracer})
@@ -312,7 +312,7 @@ func TestAutoPayoutsOfOthers(t *testing.T) {
 	broken.tallied(t)
 }
 
-// TestPaidAt: nobody was paid before there was something to pay.
+// TestPaidAt: a payout cannot be paid before its commissions were earned.
 func TestPaidAt(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t)

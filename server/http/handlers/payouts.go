@@ -14,8 +14,8 @@ import (
 	"rail/server/work"
 )
 
-// ListPayouts lists the payouts of a program, newest first.
-// Those that were not eligible are among them, with the reason.
+// ListPayouts lists the payouts of a program, newest first, including ineligible ones with the
+// reason.
 func (s *Server) ListPayouts(ctx context.Context,
 	r api.ListPayoutsRequestObject) (api.ListPayoutsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -38,11 +38,11 @@ func (s *Server) ListPayouts(ctx context.Context,
 	return api.ListPayouts200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillPayouts counts the payouts' commissions and embeds what was asked for, in one
-// round trip; the batches' totals cost another.
+// fillPayouts counts the payouts' commissions and embeds the requested relations, in one round
+// trip; the batches' totals take another.
 func fillPayouts(ctx context.Context, u *work.Unit, payouts []api.Payout, expand []api.PayoutExpand) error {
 	var batches []db.PayoutBatch
-	// The commissions are always counted: commission_count is no option.
+	// Always count the commissions: commission_count is not optional.
 	reads := []pgtx.Read{
 		func(tx pgtx.DBTX) error { return countCommissions(ctx, tx, u, payouts) },
 		func(tx pgtx.DBTX) error { return noteDetails(ctx, tx, u, payouts) },
@@ -65,7 +65,7 @@ func fillPayouts(ctx context.Context, u *work.Unit, payouts []api.Payout, expand
 	if !wants(expand, api.PayoutExpandBatch) {
 		return nil
 	}
-	// A second trip: which batches there are is known only after the first.
+	// A second round trip, because the batches are known only after the first.
 	whole, err := toBatches(ctx, u, batches)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func countCommissions(ctx context.Context, tx pgtx.DBTX, u *work.Unit, payouts [
 	return err
 }
 
-// noteDetails notes on unpaid payouts that the partner's payout details changed since it was last paid.
+// noteDetails marks unpaid payouts whose partner's payout details have changed since its last payment.
 func noteDetails(ctx context.Context, tx pgtx.DBTX, u *work.Unit, payouts []api.Payout) error {
 	partners := ids(payouts, func(p *api.Payout) string { return p.PartnerID })
 	changed, err := payout.DetailsChanged(ctx, tx, u.OrgID, partners)
@@ -121,9 +121,8 @@ func (s *Server) RetrievePayout(ctx context.Context,
 	return api.RetrievePayout200JSONResponse(one[0]), err
 }
 
-// MarkPayoutPaid settles a payout that was paid outside of any rail.
-// paid_at is now unless the body gives it. A payout that is paid, in flight or not
-// eligible is a 409.
+// MarkPayoutPaid settles a payout that was paid without a rail. The default of paid_at is now. A
+// payout that is paid, in flight or not eligible is a 409.
 func (s *Server) MarkPayoutPaid(ctx context.Context,
 	r api.MarkPayoutPaidRequestObject) (api.MarkPayoutPaidResponseObject, error) {
 	u := work.From(ctx)
@@ -136,11 +135,11 @@ func (s *Server) MarkPayoutPaid(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	shown, err := s.shown(ctx, u, p)
+	shown, err := s.changedPayout(ctx, u, p)
 	return api.MarkPayoutPaid200JSONResponse(shown), err
 }
 
-// MarkPayoutFailed ends a payout that left in a file and of which no money arrived.
+// MarkPayoutFailed ends an exported payout whose money did not arrive.
 func (s *Server) MarkPayoutFailed(ctx context.Context,
 	r api.MarkPayoutFailedRequestObject) (api.MarkPayoutFailedResponseObject, error) {
 	u := work.From(ctx)
@@ -148,11 +147,11 @@ func (s *Server) MarkPayoutFailed(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	shown, err := s.shown(ctx, u, p)
+	shown, err := s.changedPayout(ctx, u, p)
 	return api.MarkPayoutFailed200JSONResponse(shown), err
 }
 
-// UndoPayoutPaid takes back a payment that was marked by hand.
+// UndoPayoutPaid undoes MarkPayoutPaid.
 func (s *Server) UndoPayoutPaid(ctx context.Context,
 	r api.UndoPayoutPaidRequestObject) (api.UndoPayoutPaidResponseObject, error) {
 	u := work.From(ctx)
@@ -160,12 +159,12 @@ func (s *Server) UndoPayoutPaid(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	shown, err := s.shown(ctx, u, p)
+	shown, err := s.changedPayout(ctx, u, p)
 	return api.UndoPayoutPaid200JSONResponse(shown), err
 }
 
-// shown is a payout that was just changed, as the API shows it.
-func (s *Server) shown(ctx context.Context, u *work.Unit, p db.Payout) (api.Payout, error) {
+// changedPayout converts a changed payout.
+func (s *Server) changedPayout(ctx context.Context, u *work.Unit, p db.Payout) (api.Payout, error) {
 	one := []api.Payout{toPayout(p, 0)}
 	err := countCommissions(ctx, u.Tx, u, one)
 	if err == nil {
@@ -174,9 +173,8 @@ func (s *Server) shown(ctx context.Context, u *work.Unit, p db.Payout) (api.Payo
 	return one[0], err
 }
 
-// DeletePayout removes a payout that was not paid; its commissions are due
-// again.
-// One that is paid or in flight is a 409.
+// DeletePayout removes an unpaid payout; its commissions are due again. A payout that is paid or in
+// flight is a 409.
 func (s *Server) DeletePayout(ctx context.Context,
 	r api.DeletePayoutRequestObject) (api.DeletePayoutResponseObject, error) {
 	err := payout.Delete(ctx, work.From(ctx), r.ID)

@@ -211,7 +211,7 @@ func (c *crowd) refund() {
 	c.works()
 }
 
-// customers returns the customers of each person. A customer of nobody, or of two, fails.
+// customers returns the customers of each person. A customer of no person, or of two, fails the test.
 func (c *crowd) customers() map[*person][]string {
 	out := map[*person][]string{}
 	for _, k := range c.stripe.Get("/v1/customers?limit=100&include[]=external_ids&program_id=" + c.stripe.program).Data() {

@@ -15,7 +15,7 @@ import (
 	"rail/server/work"
 )
 
-// RetrievePortalSettings returns how a program shows itself.
+// RetrievePortalSettings returns the portal settings of a program.
 func (s *Server) RetrievePortalSettings(ctx context.Context,
 	r api.RetrievePortalSettingsRequestObject) (api.RetrievePortalSettingsResponseObject, error) {
 	u := work.From(ctx)
@@ -33,16 +33,22 @@ func (s *Server) RetrievePortalSettings(ctx context.Context,
 	return api.RetrievePortalSettings200JSONResponse(shown), err
 }
 
-// UpdatePortalSettings changes how a program shows itself.
+// UpdatePortalSettings changes the portal settings of a program.
 func (s *Server) UpdatePortalSettings(ctx context.Context,
 	r api.UpdatePortalSettingsRequestObject) (api.UpdatePortalSettingsResponseObject, error) {
 	b := r.Body
 	u := work.From(ctx)
 	changed, err := portalsettings.Update(ctx, u, r.ID, portalsettings.Changes{
-		Join: (*db.JoinMode)(b.Join), AccentColor: b.AccentColor, Introduction: b.Introduction, ReplyTo: b.ReplyTo,
-		Logo:      as(b.Logo, func(l api.PortalLogo) string { return l.Data }),
-		Questions: questionsOf(b.Questions), AutoApprove: as(b.AutoApprove, autoApprovalOf),
-		LinkHosts: b.LinkHosts, EmbedHosts: b.EmbedHosts, MaxLinks: b.MaxLinks,
+		Join:         (*db.JoinMode)(b.Join),
+		AccentColor:  b.AccentColor,
+		Introduction: b.Introduction,
+		ReplyTo:      b.ReplyTo,
+		Logo:         as(b.Logo, func(l api.PortalLogo) string { return l.Data }),
+		Questions:    questionsOf(b.Questions),
+		AutoApprove:  as(b.AutoApprove, autoApprovalOf),
+		LinkHosts:    b.LinkHosts,
+		EmbedHosts:   b.EmbedHosts,
+		MaxLinks:     b.MaxLinks,
 	})
 	if err != nil {
 		return nil, err
@@ -51,7 +57,7 @@ func (s *Server) UpdatePortalSettings(ctx context.Context,
 	return api.UpdatePortalSettings200JSONResponse(shown), err
 }
 
-// as returns an optional value in another form.
+// as converts an optional value.
 func as[A, B any](n nullable.Nullable[A], form func(A) B) nullable.Nullable[B] {
 	value, err := n.Get()
 	switch {
@@ -63,20 +69,23 @@ func as[A, B any](n nullable.Nullable[A], form func(A) B) nullable.Nullable[B] {
 	return nullable.NewNullableWithValue(form(value))
 }
 
-// questionsOf fills in what may be left out of questions.
+// questionsOf fills in the optional members of questions.
 func questionsOf(given []api.PortalQuestionInput) []api.PortalQuestion {
 	if given == nil {
 		return nil
 	}
 	return mapped(given, func(q api.PortalQuestionInput) api.PortalQuestion {
 		return api.PortalQuestion{
-			Key: q.Key, Label: q.Label, Type: q.Type, Required: opt.Value(q.Required),
-			Options: append([]string{}, q.Options...),
+			Key:      q.Key,
+			Label:    q.Label,
+			Type:     q.Type,
+			Required: opt.Value(q.Required),
+			Options:  append([]string{}, q.Options...),
 		}
 	})
 }
 
-// autoApprovalOf is the rule as it is shown.
+// autoApprovalOf converts the rule of automatic approval.
 func autoApprovalOf(a api.AutoApprovalInput) api.AutoApproval { return api.AutoApproval(a) }
 
 func (s *Server) toPortalSettings(

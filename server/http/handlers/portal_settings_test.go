@@ -63,7 +63,7 @@ func TestPortalSettings(t *testing.T) {
 	})
 }
 
-// A logo and a colour are served to everybody by addresses that name what is in them.
+// A logo and a colour are public, at addresses with the hash of their content.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

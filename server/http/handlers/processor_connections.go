@@ -32,7 +32,7 @@ func (s *Server) RetrieveProcessorConnection(ctx context.Context,
 	return api.RetrieveProcessorConnection200JSONResponse(s.toConnection(row)), u.CheckProgram(row.ProgramID)
 }
 
-// toConnection shows a connection without its secrets.
+// toConnection converts a connection without its secrets.
 func (s *Server) toConnection(c db.ProcessorConnection) api.ProcessorConnection {
 	return api.ProcessorConnection{
 		ID: c.ID, Object: "processor_connection", ProgramID: c.ProgramID, Processor: api.ConnectedProcessor(c.Processor),

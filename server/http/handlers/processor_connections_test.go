@@ -9,7 +9,7 @@ import (
 	"rail/server/inbound/connection"
 )
 
-// A connection is shown without its secrets, and only the one that works is active.
+// A connection is returned without its secrets, and only the working one is active.
 func TestProcessorConnections(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -41,10 +41,10 @@ func (s *Server) RetrieveProgram(ctx context.Context,
 	return api.RetrieveProgram200JSONResponse(out[0]), err
 }
 
-// statusDays is how far back failures and payments of nobody's wait for somebody.
+// statusDays is the period of failures and unattributed payments in a program's status.
 const statusDays = 30
 
-// RetrieveProgramStatus says what waits in a program, and what of its set-up is there.
+// RetrieveProgramStatus returns the open tasks of a program and the state of its setup.
 func (s *Server) RetrieveProgramStatus(ctx context.Context,
 	r api.RetrieveProgramStatusRequestObject) (api.RetrieveProgramStatusResponseObject, error) {
 	u := work.From(ctx)
@@ -60,21 +60,29 @@ func (s *Server) RetrieveProgramStatus(ctx context.Context,
 	return api.RetrieveProgramStatus200JSONResponse{
 		Object: "program_status", ProgramID: r.ID,
 		Waiting: api.ProgramWaiting{
-			Applications: row.Applications, RiskFlags: row.RiskFlags, FailedMails: row.FailedMails,
-			DisabledEndpoints: row.DisabledEndpoints, PaymentsWithoutPartner: row.PaymentsWithoutPartner,
-			FailedEvents: row.FailedEvents,
+			Applications:           row.Applications,
+			RiskFlags:              row.RiskFlags,
+			FailedMails:            row.FailedMails,
+			DisabledEndpoints:      row.DisabledEndpoints,
+			PaymentsWithoutPartner: row.PaymentsWithoutPartner,
+			FailedEvents:           row.FailedEvents,
 		},
 		Setup: api.ProgramSetup{
-			ScriptSeenAt: row.ScriptSeenAt, ProcessorConnected: row.ProcessorConnected,
-			ProcessorSeenAt: row.ProcessorSeenAt, SaleSeenAt: row.SaleSeenAt, HasFlow: row.HasFlow,
-			HasTerms: row.HasTerms, HasMail: s.Mail.Ready(), HasPayoutMethod: row.HasPayoutMethod,
-			HasPartner: row.HasPartner,
+			ScriptSeenAt:       row.ScriptSeenAt,
+			ProcessorConnected: row.ProcessorConnected,
+			ProcessorSeenAt:    row.ProcessorSeenAt,
+			SaleSeenAt:         row.SaleSeenAt,
+			HasFlow:            row.HasFlow,
+			HasTerms:           row.HasTerms,
+			HasMail:            s.Mail.Ready(),
+			HasPayoutMethod:    row.HasPayoutMethod,
+			HasPartner:         row.HasPartner,
 		},
 	}, nil
 }
 
-// addProgramStats sets the counters of programs where include asks for them, with
-// one query for the whole page. A program without rows gets zeros.
+// addProgramStats sets the counters of programs if include requests them, with one query for the
+// page. A program without rows gets zeros.
 func addProgramStats(ctx context.Context, u *work.Unit, programs []api.Program, include []api.ProgramInclude) error {
 	if !wants(include, api.ProgramIncludeStats) || len(programs) == 0 {
 		return nil
@@ -100,18 +108,33 @@ func (s *Server) CreateProgram(ctx context.Context,
 	r api.CreateProgramRequestObject) (api.CreateProgramResponseObject, error) {
 	b := r.Body
 	p, err := program.Create(ctx, work.From(ctx), program.Input{
-		Name: b.Name, WebsiteURL: b.WebsiteURL, Currency: b.Currency, TermsURL: b.TermsURL, Subdomain: b.Subdomain,
-		URLParams: b.URLParams, PayoutMethods: texts(b.PayoutMethods), AutoPayoutsEnabled: b.AutoPayoutsEnabled,
+		Name:               b.Name,
+		WebsiteURL:         b.WebsiteURL,
+		Currency:           b.Currency,
+		TermsURL:           b.TermsURL,
+		Subdomain:          b.Subdomain,
+		URLParams:          b.URLParams,
+		PayoutMethods:      texts(b.PayoutMethods),
+		AutoPayoutsEnabled: b.AutoPayoutsEnabled,
 		Settings: program.Settings{
-			ProductName: b.ProductName, Status: (*db.ProgramStatus)(b.Status), CookieDays: b.CookieDays,
-			HoldingPeriodDays: b.HoldingPeriodDays, MinPayoutMinor: b.MinPayoutMinor,
-			PayoutTerm: (*db.PayoutTerm)(b.PayoutTerm), CommissionOnNetRevenue: b.CommissionOnNetRevenue,
-			CommissionBase:     (*rules.Base)(b.CommissionBase),
-			BlockSelfReferrals: b.BlockSelfReferrals, RequireTaxForms: b.RequireTaxForms,
-			BlockedCountries: b.BlockedCountries, AttributionModel: (*db.AttributionModel)(b.AttributionModel),
-			ClickOnRedirect: b.ClickOnRedirect, AutoEnrolCustomers: b.AutoEnrolCustomers,
-			LeadMatchDays: opt.Given(b.LeadMatchDays), TimeZone: b.TimeZone,
-			CouponBeatsLink: b.CouponBeatsLink, IgnoreLateClicks: b.IgnoreLateClicks,
+			ProductName:            b.ProductName,
+			Status:                 (*db.ProgramStatus)(b.Status),
+			CookieDays:             b.CookieDays,
+			HoldingPeriodDays:      b.HoldingPeriodDays,
+			MinPayoutMinor:         b.MinPayoutMinor,
+			PayoutTerm:             (*db.PayoutTerm)(b.PayoutTerm),
+			CommissionOnNetRevenue: b.CommissionOnNetRevenue,
+			CommissionBase:         (*rules.Base)(b.CommissionBase),
+			BlockSelfReferrals:     b.BlockSelfReferrals,
+			RequireTaxForms:        b.RequireTaxForms,
+			BlockedCountries:       b.BlockedCountries,
+			AttributionModel:       (*db.AttributionModel)(b.AttributionModel),
+			ClickOnRedirect:        b.ClickOnRedirect,
+			AutoEnrolCustomers:     b.AutoEnrolCustomers,
+			LeadMatchDays:          opt.Given(b.LeadMatchDays),
+			TimeZone:               b.TimeZone,
+			CouponBeatsLink:        b.CouponBeatsLink,
+			IgnoreLateClicks:       b.IgnoreLateClicks,
 		},
 	})
 	return api.CreateProgram201JSONResponse(toProgram(p)), err
@@ -124,15 +147,24 @@ func (s *Server) UpdateProgram(ctx context.Context,
 	p, err := program.Update(ctx, work.From(ctx), r.ID, program.Changes{
 		Name: b.Name, WebsiteURL: b.WebsiteURL, TermsURL: b.TermsURL,
 		Settings: program.Settings{
-			ProductName: b.ProductName, Status: (*db.ProgramStatus)(b.Status), CookieDays: b.CookieDays,
-			HoldingPeriodDays: b.HoldingPeriodDays, MinPayoutMinor: b.MinPayoutMinor,
-			PayoutTerm: (*db.PayoutTerm)(b.PayoutTerm), CommissionOnNetRevenue: b.CommissionOnNetRevenue,
-			CommissionBase:     (*rules.Base)(b.CommissionBase),
-			BlockSelfReferrals: b.BlockSelfReferrals, RequireTaxForms: b.RequireTaxForms,
-			BlockedCountries: b.BlockedCountries, AttributionModel: (*db.AttributionModel)(b.AttributionModel),
-			ClickOnRedirect: b.ClickOnRedirect, AutoEnrolCustomers: b.AutoEnrolCustomers,
-			LeadMatchDays: b.LeadMatchDays, TimeZone: b.TimeZone,
-			CouponBeatsLink: b.CouponBeatsLink, IgnoreLateClicks: b.IgnoreLateClicks,
+			ProductName:            b.ProductName,
+			Status:                 (*db.ProgramStatus)(b.Status),
+			CookieDays:             b.CookieDays,
+			HoldingPeriodDays:      b.HoldingPeriodDays,
+			MinPayoutMinor:         b.MinPayoutMinor,
+			PayoutTerm:             (*db.PayoutTerm)(b.PayoutTerm),
+			CommissionOnNetRevenue: b.CommissionOnNetRevenue,
+			CommissionBase:         (*rules.Base)(b.CommissionBase),
+			BlockSelfReferrals:     b.BlockSelfReferrals,
+			RequireTaxForms:        b.RequireTaxForms,
+			BlockedCountries:       b.BlockedCountries,
+			AttributionModel:       (*db.AttributionModel)(b.AttributionModel),
+			ClickOnRedirect:        b.ClickOnRedirect,
+			AutoEnrolCustomers:     b.AutoEnrolCustomers,
+			LeadMatchDays:          b.LeadMatchDays,
+			TimeZone:               b.TimeZone,
+			CouponBeatsLink:        b.CouponBeatsLink,
+			IgnoreLateClicks:       b.IgnoreLateClicks,
 		},
 	})
 	return api.UpdateProgram200JSONResponse(toProgram(p)), err

@@ -42,7 +42,7 @@ func (s *Server) CreatePublishableKey(ctx context.Context,
 	return api.CreatePublishableKey201JSONResponse(s.toPublishableKey(row)), err
 }
 
-// UpdatePublishableKey changes which pages may use a key, and for what.
+// UpdatePublishableKey changes the hosts and the uses of a key.
 func (s *Server) UpdatePublishableKey(ctx context.Context,
 	r api.UpdatePublishableKeyRequestObject) (api.UpdatePublishableKeyResponseObject, error) {
 	row, err := publishable.Update(ctx, work.From(ctx), r.ID, publishable.Changes{
@@ -60,8 +60,14 @@ func (s *Server) DeletePublishableKey(ctx context.Context,
 
 func (s *Server) toPublishableKey(k db.PublishableKey) api.PublishableKey {
 	return api.PublishableKey{
-		ID: k.ID, Object: "publishable_key", ProgramID: k.ProgramID, Key: k.Key, AllowedHosts: k.AllowedHosts,
-		AllowLeads: k.AllowLeads, Tag: script.Tag(s.BaseURL, k.Key, k.URLParams...), LastUsedAt: k.LastUsedAt,
-		CreatedAt: k.CreatedAt,
+		ID:           k.ID,
+		Object:       "publishable_key",
+		ProgramID:    k.ProgramID,
+		Key:          k.Key,
+		AllowedHosts: k.AllowedHosts,
+		AllowLeads:   k.AllowLeads,
+		Tag:          script.Tag(s.BaseURL, k.Key, k.URLParams...),
+		LastUsedAt:   k.LastUsedAt,
+		CreatedAt:    k.CreatedAt,
 	}
 }

@@ -132,8 +132,8 @@ func TestRaceR7MarkPaidSettlement(t *testing.T) {
 	w.tallied(t)
 }
 
-// TestRetrievesTogether has many requests of two organizations look up by id at
-// the same moment: each gets its own object, and nobody that of another.
+// TestRetrievesTogether has many requests of two organizations look up by id at the same moment:
+// each gets its own object.
 func TestRetrievesTogether(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

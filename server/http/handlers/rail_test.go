@@ -249,8 +249,8 @@ func (*stuck) Status(context.Context, payout.Transfer) (payout.Status, error) {
 	return payout.Status{}, nil
 }
 
-// TestRailThatHangs: a rail that does not answer is asked little, and delays no
-// other; none may bear the name that stands for files.
+// TestRailThatHangs: a rail that does not answer is asked little, and delays no other; none may
+// have the name for files.
 func TestRailThatHangs(t *testing.T) {
 	t.Parallel()
 	r := railed{earner: newEarner(t), rail: railtest.New()}

@@ -11,8 +11,8 @@ import (
 	"rail/server/work"
 )
 
-// ListReferrals lists the referrals of a program, newest first.
-// They are opened by clicks; no operation creates one.
+// ListReferrals lists the referrals of a program, newest first. Clicks open them; no operation
+// creates one.
 func (s *Server) ListReferrals(ctx context.Context,
 	r api.ListReferralsRequestObject) (api.ListReferralsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -34,7 +34,7 @@ func (s *Server) ListReferrals(ctx context.Context,
 	return api.ListReferrals200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillReferrals adds the relations that the query asks for, in one round trip.
+// fillReferrals adds the relations that the query requests, in one round trip.
 func (s *Server) fillReferrals(ctx context.Context, u *work.Unit, referrals []api.Referral,
 	expand []api.ReferralExpand) error {
 	return together(ctx, u,
@@ -44,8 +44,7 @@ func (s *Server) fillReferrals(ctx context.Context, u *work.Unit, referrals []ap
 			func(r *api.Referral) (*string, *nullable.Nullable[api.Link]) { return r.LinkID, &r.Link }))
 }
 
-// RetrieveReferral returns one referral.
-// Its link is shown even if it was deleted since.
+// RetrieveReferral returns one referral, with its link even if that is deleted.
 func (s *Server) RetrieveReferral(ctx context.Context,
 	r api.RetrieveReferralRequestObject) (api.RetrieveReferralResponseObject, error) {
 	u := work.From(ctx)
@@ -56,7 +55,7 @@ func (s *Server) RetrieveReferral(ctx context.Context,
 	if err := u.CheckProgram(referral.ProgramID); err != nil {
 		return nil, err
 	}
-	// A page of one, so that relations are filled in as for lists.
+	// A page of one, so that relations are filled in like those of lists.
 	one := []api.Referral{toReferral(referral)}
 	err = s.fillReferrals(ctx, u, one, r.Params.Expand)
 	return api.RetrieveReferral200JSONResponse(one[0]), err

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRefundDryRun: a dry run of a refund tells what the refund then does, and leaves nothing.
+// TestRefundDryRun: a dry run of a refund returns the effects of the refund, and changes nothing.
 func TestRefundDryRun(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t)

@@ -15,11 +15,11 @@ import (
 	"rail/server/work"
 )
 
-// RefundSale refunds a sale as a whole or, with amount_minor, in part. A second
-// whole refund changes nothing and returns the first one's time (decisions, 97).
-// The answer lists what became of each commission.
+// RefundSale refunds a sale as a whole or, with amount_minor, in part. A second whole refund
+// changes nothing and returns the first one's time (decisions, 97). The answer lists the effect on
+// each commission.
 func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) (api.RefundSaleResponseObject, error) {
-	// The body is optional: without one the whole rest is refunded.
+	// The body is optional: without one, refund the rest.
 	body := api.SaleRefund{}
 	if r.Body != nil {
 		body = *r.Body
@@ -29,26 +29,35 @@ func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) 
 		refund = sale.PreviewRefund
 	}
 	done, err := refund(ctx, work.From(ctx), sale.RefundInput{
-		SaleID: r.ID, ExternalID: body.ExternalRefundID, AmountMinor: body.AmountMinor, At: body.RefundedAt,
-		Reason: body.Reason,
+		SaleID:      r.ID,
+		ExternalID:  body.ExternalRefundID,
+		AmountMinor: body.AmountMinor,
+		At:          body.RefundedAt,
+		Reason:      body.Reason,
 	})
 	if err != nil {
 		return nil, err
 	}
-	// Here the sale is known, so its fields are not optional as those of CreateRefund.
+	// The sale is known, so its fields are not optional like those of CreateRefund.
 	f, err := toRefunded(done)
 	return api.RefundSale200JSONResponse{
-		ID: f.ID, Object: f.Object, SaleID: opt.Value(f.SaleID), ExternalRefundID: f.ExternalRefundID, Status: f.Status,
+		ID:                f.ID,
+		Object:            f.Object,
+		SaleID:            opt.Value(f.SaleID),
+		ExternalRefundID:  f.ExternalRefundID,
+		Status:            f.Status,
 		AmountMinor:       opt.Value(f.AmountMinor),
-		VoidedCommissions: f.VoidedCommissions, ClawbackMinor: f.ClawbackMinor, Currency: opt.Value(f.Currency),
-		Commissions: f.Commissions,
-		Warnings:    f.Warnings, RefundedAt: f.RefundedAt,
+		VoidedCommissions: f.VoidedCommissions,
+		ClawbackMinor:     f.ClawbackMinor,
+		Currency:          opt.Value(f.Currency),
+		Commissions:       f.Commissions,
+		Warnings:          f.Warnings,
+		RefundedAt:        f.RefundedAt,
 	}, err
 }
 
-// CreateRefund records a refund by the processor's ids: 201 where it was applied,
-// 202 where it waits for its sale, 200 where it was recorded before.
-// A refund that waits is applied when its sale is recorded.
+// CreateRefund records a refund by the processor's ids: 201 if it was applied, 202 if it waits for
+// its sale, 200 if it was recorded before. A waiting refund is applied when its sale is recorded.
 func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObject) (api.CreateRefundResponseObject,
 	error) {
 	b := r.Body
@@ -62,7 +71,7 @@ func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObje
 	switch {
 	case err != nil:
 		return nil, err
-	// Before the status: a refund that waits can be repeated too.
+	// Before the status, because a waiting refund can be repeated too.
 	case done.Repeated:
 		return api.CreateRefund200JSONResponse(refund), nil
 	case done.Status == db.RefundStatusWaiting:
@@ -71,8 +80,8 @@ func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObje
 	return api.CreateRefund201JSONResponse(refund), nil
 }
 
-// ListRefunds lists the refunds of a program, newest first.
-// Those that wait for their sale are among them.
+// ListRefunds lists the refunds of a program, newest first, including those that wait for their
+// sale.
 func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject) (api.ListRefundsResponseObject,
 	error) {
 	u, p := work.From(ctx), r.Params
@@ -81,9 +90,12 @@ func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject
 		return nil, err
 	}
 	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.RefundList{
-		SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID, ExternalRefundID: p.ExternalRefundID,
-		Status:       list.Any(p.Status),
-		CreatedAfter: since, CreatedBefore: until,
+		SaleID:           p.SaleID,
+		ExternalChargeID: p.ExternalChargeID,
+		ExternalRefundID: p.ExternalRefundID,
+		Status:           list.Any(p.Status),
+		CreatedAfter:     since,
+		CreatedBefore:    until,
 	})
 	if err != nil {
 		return nil, err
@@ -98,7 +110,7 @@ func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject
 	return api.ListRefunds200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillRefunds adds the relations that the query asks for.
+// fillRefunds adds the relations that the query requests.
 func fillRefunds(ctx context.Context, u *work.Unit, refunds []api.Refund, expand []api.RefundExpand) error {
 	return together(ctx, u, embedSale(ctx, u, wants(expand, api.RefundExpandSale), refunds,
 		func(f *api.Refund) (*string, *nullable.Nullable[api.Sale]) { return f.SaleID, &f.Sale }))
@@ -124,8 +136,8 @@ func (s *Server) RetrieveRefund(ctx context.Context,
 	return api.RetrieveRefund200JSONResponse(one[0]), err
 }
 
-// toRefunded shows a refund as the answer to the call that made it: with a
-// warning where the refund was recorded before with other values.
+// toRefunded converts a refund for the answer to CreateRefund, with a warning if it was recorded
+// before with other values.
 func toRefunded(done sale.Refunded) (api.Refund, error) {
 	refund, err := toRefund(done.Refund)
 	if len(done.Differs) > 0 {
@@ -135,18 +147,29 @@ func toRefunded(done sale.Refunded) (api.Refund, error) {
 	return refund, err
 }
 
-// toRefund shows a refund. Its effects on commissions and its restorations are stored as
-// the JSON that the API shows.
+// toRefund converts a refund. Its effects on commissions and its restorations are stored in the
+// JSON form of the API.
 func toRefund(f db.Refund) (api.Refund, error) {
 	out := api.Refund{
-		ID: f.ID, Object: "refund", ProgramID: f.ProgramID, SaleID: f.SaleID, ExternalChargeID: f.ExternalChargeID,
-		ExternalRefundID: f.ExternalRefundID,
-		Status:           api.RefundStatus(f.Status), AmountMinor: f.AmountMinor, Currency: f.Currency,
+		ID:                f.ID,
+		Object:            "refund",
+		ProgramID:         f.ProgramID,
+		SaleID:            f.SaleID,
+		ExternalChargeID:  f.ExternalChargeID,
+		ExternalRefundID:  f.ExternalRefundID,
+		Status:            api.RefundStatus(f.Status),
+		AmountMinor:       f.AmountMinor,
+		Currency:          f.Currency,
 		VoidedCommissions: f.VoidedCommissions,
-		ClawbackMinor:     f.ClawbackMinor, Commissions: []api.RefundedCommission{}, Reason: f.Reason,
-		Warnings:      []api.RefundWarning{},
-		RestoredMinor: f.RestoredMinor, Restorations: []api.Restoration{},
-		RefundedAt: f.RefundedAt, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
+		ClawbackMinor:     f.ClawbackMinor,
+		Commissions:       []api.RefundedCommission{},
+		Reason:            f.Reason,
+		Warnings:          []api.RefundWarning{},
+		RestoredMinor:     f.RestoredMinor,
+		Restorations:      []api.Restoration{},
+		RefundedAt:        f.RefundedAt,
+		CreatedAt:         f.CreatedAt,
+		UpdatedAt:         f.UpdatedAt,
 	}
 	return out, errors.Join(json.Unmarshal(f.Effects, &out.Commissions), json.Unmarshal(f.Restorations, &out.Restorations))
 }

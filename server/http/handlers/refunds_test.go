@@ -193,8 +193,8 @@ func TestRefundReachesCommissionsByHand(t *testing.T) {
 	}
 }
 
-// TestRefundOfASaleAhead: a sale may occur minutes ahead of the server's clock;
-// its refund is not refused for a time that nobody sent.
+// TestRefundOfASaleAhead: a sale may occur minutes ahead of the server's clock; its refund is not
+// refused for a time that was not sent.
 func TestRefundOfASaleAhead(t *testing.T) {
 	t.Parallel()
 	w := sell(t, 1000)

@@ -11,8 +11,7 @@ import (
 	"rail/server/work"
 )
 
-// together runs reads in one round trip. A read that was not asked for is nil and
-// is skipped.
+// together runs reads in one round trip, and skips nil.
 func together(ctx context.Context, u *work.Unit, reads ...pgtx.Read) error {
 	var asked []pgtx.Read
 	for _, r := range reads {
@@ -26,9 +25,8 @@ func together(ctx context.Context, u *work.Unit, reads ...pgtx.Read) error {
 	return u.Together(ctx, asked...)
 }
 
-// relate returns the read that fills in a relation of a page of objects, or nil
-// where it was not asked for. at returns an object's reference and the place of
-// the related object.
+// relate returns the read that fills in a relation of a page of objects, or nil if it is not
+// requested. at returns an object's reference and the place of the related object.
 func relate[O, R, A any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
 	at func(*O) (*string, *nullable.Nullable[A]),
 	load func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]R, error), toAPI func(R) (string, A),
@@ -41,8 +39,7 @@ func relate[O, R, A any](ctx context.Context, u *work.Unit, wanted bool, objects
 	return func(tx pgtx.DBTX) error { return embed(ctx, tx, u, objects, ref, load, toAPI, set) }
 }
 
-// The functions below say for each type how its rows are loaded, by ids and
-// organization, and how they are shown.
+// The functions below load the rows of each type by ids and organization, and convert them.
 func embedPartner[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
 	at func(*O) (*string, *nullable.Nullable[api.Partner])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Partner, error) {
@@ -52,7 +49,7 @@ func embedPartner[O any](ctx context.Context, u *work.Unit, wanted bool, objects
 		func(p db.Partner) (string, api.Partner) { return p.ID, toPartner(p) })
 }
 
-// embedGroup loads groups. One that is deleted leaves no reference behind.
+// embedGroup loads groups. No references to deleted groups exist.
 func embedGroup[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
 	at func(*O) (*string, *nullable.Nullable[api.Group])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Group, error) {
@@ -61,7 +58,7 @@ func embedGroup[O any](ctx context.Context, u *work.Unit, wanted bool, objects [
 	return relate(ctx, u, wanted, objects, at, load, func(g db.Group) (string, api.Group) { return g.ID, toGroup(g) })
 }
 
-// embedLink shows deleted links too: clicks stay grouped under them.
+// embedLink loads links, including deleted ones, by which clicks remain grouped.
 func embedLink[O any](ctx context.Context, s *Server, u *work.Unit, wanted bool, objects []O,
 	at func(*O) (*string, *nullable.Nullable[api.Link])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Link, error) {
@@ -90,7 +87,7 @@ func embedCustomer[O any](ctx context.Context, u *work.Unit, wanted bool, object
 		func(r db.CustomerByIDsRow) (string, api.Customer) { return r.Asked, toCustomer(r.Customer) })
 }
 
-// embedSale loads sales as lists show them, without their outcome.
+// embedSale loads sales, without their outcome.
 func embedSale[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
 	at func(*O) (*string, *nullable.Nullable[api.Sale])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Sale, error) {
@@ -110,7 +107,7 @@ func embedPayout[O any](ctx context.Context, u *work.Unit, wanted bool, objects 
 	})
 }
 
-// embedFlow maps while it loads, since reading stored branches can fail.
+// embedFlow converts rows while loading, because decoding stored branches can fail.
 func embedFlow[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
 	at func(*O) (*string, *nullable.Nullable[api.Flow])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]api.Flow, error) {
@@ -123,8 +120,8 @@ func embedFlow[O any](ctx context.Context, u *work.Unit, wanted bool, objects []
 	return relate(ctx, u, wanted, objects, at, load, func(f api.Flow) (string, api.Flow) { return f.ID, f })
 }
 
-// mapped maps the rows of a page.
-// The result is never nil: an empty page is [] in JSON, not null.
+// mapped converts the rows of a page. The result is never nil: an empty page is [] in JSON, not
+// null.
 func mapped[R, A any](rows []R, toAPI func(R) A) []A {
 	out := make([]A, len(rows))
 	for i, r := range rows {
@@ -133,7 +130,7 @@ func mapped[R, A any](rows []R, toAPI func(R) A) []A {
 	return out
 }
 
-// mappedAll is mapped for rows that may not be readable.
+// mappedAll is mapped with a conversion that may fail.
 func mappedAll[R, A any](rows []R, toAPI func(R) (A, error)) ([]A, error) {
 	out := make([]A, len(rows))
 	for i, r := range rows {

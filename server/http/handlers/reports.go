@@ -16,11 +16,10 @@ import (
 	"rail/server/work"
 )
 
-// reportMonths is how far a report looks back unless "from" is given.
+// reportMonths is the default length of a report.
 const reportMonths = 12
 
-// RetrieveReport counts what happened in a window of days (decisions, 139 to 145
-// and 199).
+// RetrieveReport returns the report of a range of days (decisions, 139 to 145 and 199).
 func (s *Server) RetrieveReport(ctx context.Context,
 	r api.RetrieveReportRequestObject) (api.RetrieveReportResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -29,8 +28,7 @@ func (s *Server) RetrieveReport(ctx context.Context,
 		return nil, err
 	}
 	windows := []report.Query{q}
-	// The period before is of the same length and ends where this one begins. It is
-	// compared with unless the request says otherwise.
+	// By default, compare with the preceding period of the same length.
 	compares := p.Compare == nil || *p.Compare == api.ReportComparePreviousPeriod
 	if compares {
 		windows = append(windows, q.Before())
@@ -52,8 +50,14 @@ func (s *Server) RetrieveReport(ctx context.Context,
 		return nil, err
 	}
 	out := api.Report{
-		Object: "report", Dimension: api.ReportDimension(q.By), Currency: q.Currency, From: day(q.From), To: day(q.To),
-		RowCount: int64(count), Rows: toReportRows(q, now.Rows, labels), Totals: toReportTotals(q, now.Totals),
+		Object:          "report",
+		Dimension:       api.ReportDimension(q.By),
+		Currency:        q.Currency,
+		From:            day(q.From),
+		To:              day(q.To),
+		RowCount:        int64(count),
+		Rows:            toReportRows(q, now.Rows, labels),
+		Totals:          toReportTotals(q, now.Totals),
 		DrillDownConfig: drillDown(q.By),
 	}
 	if compares {
@@ -67,7 +71,7 @@ func (s *Server) RetrieveReport(ctx context.Context,
 	return api.RetrieveReport200JSONResponse(out), nil
 }
 
-// reportDelta is the change from one window to the next.
+// reportDelta returns the change from one period to the next.
 func reportDelta(before, now report.Figures) *api.ReportDelta {
 	return &api.ReportDelta{
 		Revenue: api.ReportRevenueDelta{
@@ -84,13 +88,17 @@ func reportDelta(before, now report.Figures) *api.ReportDelta {
 // reportQuery reads and validates the parameters.
 func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) (report.Query, error) {
 	q := report.Query{
-		OrgID: u.OrgID, ProgramID: p.ProgramID, By: report.Partner, PartnerID: p.PartnerID, GroupID: p.GroupID,
-		TagID: p.TagID,
+		OrgID:     u.OrgID,
+		ProgramID: p.ProgramID,
+		By:        report.Partner,
+		PartnerID: p.PartnerID,
+		GroupID:   p.GroupID,
+		TagID:     p.TagID,
 	}
 	if p.Dimension != nil {
 		q.By = report.By(*p.Dimension)
 	}
-	// The program has the currency and the zone; the other references share a trip.
+	// The program has the currency and the zone; the other references share a round trip.
 	prog, err := u.Program(ctx, p.ProgramID)
 	if err != nil {
 		return q, err
@@ -99,7 +107,7 @@ func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) 
 	if err := reportWindow(&q, p, u.Now.DayIn(clock.StoredZone(q.Zone))); err != nil {
 		return q, err
 	}
-	// Money in other currencies is left out of a report, never converted.
+	// A report omits money in other currencies, and never converts it.
 	q.Currency, q.ProgramCurrency = prog.Currency, prog.Currency
 	if p.Currency != nil {
 		if q.Currency, err = currency.Parse(*p.Currency); err != nil {
@@ -113,7 +121,7 @@ func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) 
 // reportWindow fills in the days and, for periods, the size of the rows.
 // Both ends are days in the program's zone, and both are included.
 func reportWindow(q *report.Query, p api.RetrieveReportParams, today time.Time) (err error) {
-	// The defaults depend on each other: to is today, and from follows from to.
+	// The default of to is today, and that of from depends on to.
 	if q.To, err = reportDay("to", p.To, today); err != nil {
 		return err
 	}
@@ -153,7 +161,7 @@ func reportWindow(q *report.Query, p api.RetrieveReportParams, today time.Time) 
 	return nil
 }
 
-// reportDay reads an ISO date, or returns otherwise where none is given.
+// reportDay parses an ISO date, or returns otherwise if none is given.
 func reportDay(param string, given *string, otherwise time.Time) (time.Time, error) {
 	if given == nil {
 		return otherwise, nil
@@ -165,15 +173,14 @@ func reportDay(param string, given *string, otherwise time.Time) (time.Time, err
 	return at.Time, nil
 }
 
-// nameless has the labels of rows without a key: what belongs to no link,
-// group, tag or product.
+// nameless holds the labels of rows without a link, group, tag or product.
 var nameless = map[report.By]string{
 	report.Link: "Without link", report.Group: "Without group", report.Tag: "Without tag",
 	report.Product: "Without product",
 }
 
-// reportLabels returns the labels of rows by their keys. Products have theirs in
-// the sales; objects are looked up, both windows at once.
+// reportLabels returns the labels of rows by their keys. Labels of products are in the sales;
+// objects are looked up, for both periods at once.
 func reportLabels(ctx context.Context, u *work.Unit, q report.Query,
 	windows ...[]report.Row) (map[string]string, error) {
 	labels := map[string]string{"": nameless[q.By], report.Direct: "Direct"}
@@ -181,7 +188,7 @@ func reportLabels(ctx context.Context, u *work.Unit, q report.Query,
 	for _, rows := range windows {
 		for _, r := range rows {
 			switch {
-			// These have theirs already.
+			// These have labels.
 			case r.Key == "" || r.Key == report.Direct:
 			case q.By == report.Period:
 				labels[r.Key] = periodLabel(q.Bucket, r.Key)
@@ -202,8 +209,7 @@ func reportLabels(ctx context.Context, u *work.Unit, q report.Query,
 	return labels, err
 }
 
-// periodLabel returns the first day of a period as people write it, by the size
-// of the periods.
+// periodLabel formats the first day of a period for people, by the size of the periods.
 func periodLabel(bucket, key string) string {
 	at, err := time.Parse(time.DateOnly, key)
 	switch {
@@ -215,8 +221,8 @@ func periodLabel(bucket, key string) string {
 	return at.Format("January 2006")
 }
 
-// toReportRows shows rows. A key without a label, such as that of a deleted
-// object, stands for itself.
+// toReportRows converts rows. A key without a label, such as that of a deleted object, is its own
+// label.
 func toReportRows(q report.Query, rows []report.Row, labels map[string]string) []api.ReportRow {
 	out := make([]api.ReportRow, len(rows))
 	for i, r := range rows {
@@ -226,10 +232,17 @@ func toReportRows(q report.Query, rows []report.Row, labels map[string]string) [
 			label = r.Key
 		}
 		out[i] = api.ReportRow{
-			Key: opt.OrNil(r.Key), Label: label, Clicks: t.Clicks, Leads: t.Leads, Customers: t.Customers, Sales: t.Sales,
-			Refunded:     t.Refunded,
-			RevenueMinor: t.RevenueMinor, CommissionsMinor: t.CommissionsMinor, ConversionBps: t.ConversionBps,
-			RefundBps: t.RefundBps,
+			Key:              opt.OrNil(r.Key),
+			Label:            label,
+			Clicks:           t.Clicks,
+			Leads:            t.Leads,
+			Customers:        t.Customers,
+			Sales:            t.Sales,
+			Refunded:         t.Refunded,
+			RevenueMinor:     t.RevenueMinor,
+			CommissionsMinor: t.CommissionsMinor,
+			ConversionBps:    t.ConversionBps,
+			RefundBps:        t.RefundBps,
 		}
 	}
 	return out
@@ -238,10 +251,15 @@ func toReportRows(q report.Query, rows []report.Row, labels map[string]string) [
 // toReportTotals adds the ratios. A product has no clicks and no leads.
 func toReportTotals(q report.Query, f report.Figures) api.ReportTotals {
 	t := api.ReportTotals{
-		Clicks: &f.Clicks, Leads: &f.Leads, Customers: f.Customers, Sales: f.Sales, Refunded: f.Refunded,
+		Clicks:           &f.Clicks,
+		Leads:            &f.Leads,
+		Customers:        f.Customers,
+		Sales:            f.Sales,
+		Refunded:         f.Refunded,
 		RevenueMinor:     f.RevenueMinor,
-		CommissionsMinor: f.CommissionsMinor, ConversionBps: report.Bps(f.Customers, f.Clicks),
-		RefundBps: report.Bps(f.Refunded, f.Sales),
+		CommissionsMinor: f.CommissionsMinor,
+		ConversionBps:    report.Bps(f.Customers, f.Clicks),
+		RefundBps:        report.Bps(f.Refunded, f.Sales),
 	}
 	if q.By == report.Product {
 		t.Clicks, t.Leads, t.ConversionBps = nil, nil, nil
@@ -249,8 +267,8 @@ func toReportTotals(q report.Query, f report.Figures) api.ReportTotals {
 	return t
 }
 
-// drillDown describes how a row becomes a filter of the same report (decisions,
-// 144), or returns nil for dimensions that are no filter.
+// drillDown returns the filter of the same report for a row (decisions, 144), or nil for dimensions
+// without one.
 func drillDown(by report.By) *api.ReportDrillDown {
 	switch by {
 	case report.Partner, report.Group, report.Tag, report.Link:
@@ -259,5 +277,5 @@ func drillDown(by report.By) *api.ReportDrillDown {
 	return nil
 }
 
-// day shows the date of a time.
+// day returns the date of a time.
 func day(t time.Time) openapi_types.Date { return openapi_types.Date{Time: t} }

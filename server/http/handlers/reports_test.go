@@ -43,7 +43,7 @@ func is(figures ...string) []string { return figures }
 
 func sumReports(t *testing.T, s *apitest.Server) { t.Helper(); runJob(t, s, "sum-reports") }
 
-// figures checks the reports of a program; stage says how they come about.
+// figures checks the reports of a program; stage names how they are computed.
 type figures struct {
 	*apitest.Server
 	t                     *testing.T
@@ -301,7 +301,7 @@ func everyReport(s *apitest.Server, program string, queries []string) (out []str
 	return out
 }
 
-// bustle is a program in which things happen by chance, and what is asked of it.
+// bustle is a program with random activity, and the questions to its reports.
 type bustle struct {
 	*apitest.Server
 	t                          *testing.T

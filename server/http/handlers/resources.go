@@ -10,8 +10,8 @@ import (
 	"rail/server/work"
 )
 
-// ListResources lists the shelf of a program: what is in no folder, then folder
-// by folder.
+// ListResources lists the resources of a program: first those without a folder, then folder by
+// folder.
 func (s *Server) ListResources(ctx context.Context,
 	r api.ListResourcesRequestObject) (api.ListResourcesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -37,7 +37,12 @@ func (s *Server) CreateResource(ctx context.Context,
 	r api.CreateResourceRequestObject) (api.CreateResourceResponseObject, error) {
 	b := r.Body
 	row, err := resource.Create(ctx, work.From(ctx), resource.Input{
-		ProgramID: b.ProgramID, Title: b.Title, URL: b.URL, Folder: b.Folder, GroupIDs: b.GroupIds, TagIDs: b.TagIds,
+		ProgramID: b.ProgramID,
+		Title:     b.Title,
+		URL:       b.URL,
+		Folder:    b.Folder,
+		GroupIDs:  b.GroupIds,
+		TagIDs:    b.TagIds,
 		Published: b.Published == nil || *b.Published,
 	})
 	return api.CreateResource201JSONResponse(toResource(row)), err
@@ -53,7 +58,7 @@ func (s *Server) UpdateResource(ctx context.Context,
 	return api.UpdateResource200JSONResponse(toResource(row)), err
 }
 
-// DeleteResource takes a resource off the shelf.
+// DeleteResource removes a resource.
 func (s *Server) DeleteResource(ctx context.Context,
 	r api.DeleteResourceRequestObject) (api.DeleteResourceResponseObject, error) {
 	err := resource.Delete(ctx, work.From(ctx), r.ID)
@@ -62,10 +67,22 @@ func (s *Server) DeleteResource(ctx context.Context,
 
 func toResource(r db.Resource) api.Resource {
 	return api.Resource{
-		ID: r.ID, Object: "resource", ProgramID: r.ProgramID, Kind: api.ResourceKind(r.Kind), Title: r.Title, URL: r.URL,
-		Folder: r.Folder, MimeType: r.MimeType,
-		SizeBytes: r.SizeBytes, GroupIds: r.GroupIds, TagIds: r.TagIds, Position: r.Position, Published: r.Published,
+		ID:          r.ID,
+		Object:      "resource",
+		ProgramID:   r.ProgramID,
+		Kind:        api.ResourceKind(r.Kind),
+		Title:       r.Title,
+		URL:         r.URL,
+		Folder:      r.Folder,
+		MimeType:    r.MimeType,
+		SizeBytes:   r.SizeBytes,
+		GroupIds:    r.GroupIds,
+		TagIds:      r.TagIds,
+		Position:    r.Position,
+		Published:   r.Published,
 		PublishedAt: r.PublishedAt,
-		Metadata:    r.Metadata, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		Metadata:    r.Metadata,
+		CreatedAt:   r.CreatedAt,
+		UpdatedAt:   r.UpdatedAt,
 	}
 }

@@ -217,8 +217,8 @@ func TestChargebackInAnotherCurrency(t *testing.T) {
 	require.Equal(t, int64(2400), h.one().sale)
 }
 
-// A person corrected the commission for what was left of the sale after a chargeback. Money
-// that comes back changes nothing about it, and later refunds take their share of it.
+// A person corrected the commission to the rest of the sale after a chargeback. Money that comes
+// back changes nothing about it, and later refunds take their share of it.
 func TestWonChargebackAfterCorrection(t *testing.T) {
 	t.Parallel()
 	h := newMoney(t, paddleMoney)

@@ -13,16 +13,16 @@ import (
 	"rail/server/work"
 )
 
-// riskLimit is the page size of risk flags unless told.
+// riskLimit is the default page size of risk flags.
 const riskLimit = 50
 
-// riskList is the list of risk flags with its filters, for list.Of. It is written by hand,
-// since its order goes both up and down.
+// riskList is the list of risk flags with its filters, for list.Of. It is not generated, because
+// its order is both ascending and descending.
 type riskList struct {
 	PartnerID                   *string
 	StatusIn                    []string
 	CreatedAfter, CreatedBefore *clock.Time
-	Skip                        int32 // how many flags of the beginning are passed over; without a cursor
+	Skip                        int32 // flags to skip; without a cursor
 }
 
 // Page returns the first flags after a place, or the last before one in reverse.
@@ -57,10 +57,10 @@ func (l riskList) Count(ctx context.Context, tx db.DBTX, in db.Scope, _ int32) (
 	})
 }
 
-// Total is nil: nothing else counts the flags.
+// Total returns nil: flags have no total.
 func (l riskList) Total() *db.Total { return nil }
 
-// Refs are the ids in the filters, as those of a list about partners.
+// Refs returns the ids in the filters.
 func (l riskList) Refs() []db.Ref { return db.PartnerNoteList{PartnerID: l.PartnerID}.Refs() }
 
 // ListRiskFlags lists the flags of a program: the highest severity first, the
@@ -97,7 +97,7 @@ func (s *Server) RetrieveRiskFlag(
 	return api.RetrieveRiskFlag200JSONResponse(f), err
 }
 
-// riskFlag reads one flag as the API shows it.
+// riskFlag reads and converts one flag.
 func riskFlag(ctx context.Context, u *work.Unit, id string) (api.RiskFlag, error) {
 	row, err := queries.RiskFlagGet(ctx, u.Short(), db.RiskFlagGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -106,8 +106,8 @@ func riskFlag(ctx context.Context, u *work.Unit, id string) (api.RiskFlag, error
 	return toRiskFlag(row), u.CheckProgram(row.RiskFlag.ProgramID)
 }
 
-// ReviewRiskFlag takes an open flag into review; one in review stays there.
-// A flag that is closed is a 409.
+// ReviewRiskFlag takes an open flag into review, and does nothing for a flag in review. A closed
+// flag is a 409.
 func (s *Server) ReviewRiskFlag(
 	ctx context.Context, r api.ReviewRiskFlagRequestObject,
 ) (api.ReviewRiskFlagResponseObject, error) {
@@ -115,13 +115,13 @@ func (s *Server) ReviewRiskFlag(
 	if err := risk.Review(ctx, u, r.ID); err != nil {
 		return nil, err
 	}
-	// Read after the change: in a transaction a read sends the queued writes first.
+	// Read after the change: a read sends the queued writes first.
 	out, err := riskFlag(ctx, u, r.ID)
 	return api.ReviewRiskFlag200JSONResponse(out), err
 }
 
-// ResolveRiskFlag closes a flag, with a note that says why.
-// A flag that is closed already is a 409, so that two reviewers cannot both decide.
+// ResolveRiskFlag closes a flag, with a note of the reason. A closed flag is a 409, so that two
+// reviewers cannot both decide.
 func (s *Server) ResolveRiskFlag(
 	ctx context.Context, r api.ResolveRiskFlagRequestObject,
 ) (api.ResolveRiskFlagResponseObject, error) {
@@ -133,7 +133,7 @@ func (s *Server) ResolveRiskFlag(
 	return api.ResolveRiskFlag200JSONResponse(out), err
 }
 
-// toRiskFlag shows a flag with whom it is about, as far as they are still there.
+// toRiskFlag converts a flag with its partner and customer, if they still exist.
 func toRiskFlag(r db.RiskFlagGetRow) api.RiskFlag {
 	f := r.RiskFlag
 	out := api.RiskFlag{
@@ -141,7 +141,7 @@ func toRiskFlag(r db.RiskFlagGetRow) api.RiskFlag {
 		Status: api.RiskFlagStatus(f.Status), Evidence: f.Evidence, ResolvedAt: f.ResolvedAt, ResolvedBy: f.ResolvedBy,
 		ResolutionNote: f.ResolutionNote, CreatedAt: f.CreatedAt,
 	}
-	// Flags outlive whom they are about; a row that is gone leaves its status empty.
+	// Flags remain after their objects are deleted; the status of a deleted one is empty.
 	if f.PartnerID != nil && r.PartnerStatus != "" {
 		out.Partner = &api.RiskFlagPartner{
 			ID: *f.PartnerID, Email: opt.Value(r.PartnerEmail), Handle: opt.Value(r.PartnerHandle),

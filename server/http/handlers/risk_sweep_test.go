@@ -346,7 +346,7 @@ func TestSweepsAtOnce(t *testing.T) {
 	}
 }
 
-// open opens the flag of a finding in a unit of work of its own.
+// open opens the flag of a finding in a separate unit of work.
 func (w watched) open(t *testing.T, f risk.Finding) (bool, error) {
 	return w.openAt(t, w.Clock.Now(), f)
 }

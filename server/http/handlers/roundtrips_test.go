@@ -112,7 +112,7 @@ func newTracedServer(t *testing.T) tracedServer {
 	return w
 }
 
-// roundTrip is an operation and what it costs.
+// roundTrip is an operation and its cost.
 type roundTrip struct {
 	operation string
 	most      int // what the design allows

@@ -18,8 +18,7 @@ import (
 	"rail/server/work"
 )
 
-// ListSales lists the sales of a program, newest first by when they were
-// recorded, whenever they occurred.
+// ListSales lists the sales of a program, by the time of recording, newest first.
 func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (api.ListSalesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
 	after, err := dateFilter("occurred_after", p.OccurredAfter)
@@ -30,7 +29,7 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 	if err != nil {
 		return nil, err
 	}
-	// nil for both; a sale that is refunded in part is not refunded.
+	// nil for both; a partly refunded sale does not count as refunded.
 	var refunded *bool
 	if p.Refunded != nil {
 		refunded = new(*p.Refunded == api.SaleRefundedFilterTrue)
@@ -59,8 +58,8 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 	return api.ListSales200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// dateFilter reads a filter that takes an ISO date, which is its midnight in
-// UTC, or a date-time (decisions, 29).
+// dateFilter parses a filter: an ISO date, which is its midnight in UTC, or a date-time (decisions,
+// 29).
 func dateFilter(param string, given *string) (*clock.Time, error) {
 	if given == nil {
 		return nil, nil
@@ -72,7 +71,7 @@ func dateFilter(param string, given *string) (*clock.Time, error) {
 	return &t, nil
 }
 
-// fillSales adds the relations that the query asks for, in one round trip.
+// fillSales adds the relations that the query requests, in one round trip.
 func fillSales(ctx context.Context, u *work.Unit, sales []api.Sale, expand []api.SaleExpand) error {
 	return together(ctx, u,
 		embedPartner(ctx, u, wants(expand, api.SaleExpandPartner), sales,
@@ -81,8 +80,7 @@ func fillSales(ctx context.Context, u *work.Unit, sales []api.Sale, expand []api
 			func(k *api.Sale) (*string, *nullable.Nullable[api.Customer]) { return &k.CustomerID, &k.Customer }))
 }
 
-// RetrieveSale returns one sale.
-// Its outcome and warnings are in the answer that recorded it.
+// RetrieveSale returns one sale, without the outcome and warnings of its recording.
 func (s *Server) RetrieveSale(ctx context.Context,
 	r api.RetrieveSaleRequestObject) (api.RetrieveSaleResponseObject, error) {
 	u := work.From(ctx)
@@ -98,17 +96,25 @@ func (s *Server) RetrieveSale(ctx context.Context,
 	return api.RetrieveSale200JSONResponse(one[0]), err
 }
 
-// CreateSale records a payment: 201 for a new sale, 200 with the stored one for
-// a charge that is known.
-// The customer may be new: then the body says which partner brought it. A stored sale
-// that differs from the payment is returned with a warning, not refused.
+// CreateSale records a payment: 201 for a new sale, 200 with the stored one for a known charge. For
+// a new customer, the body names the partner. A stored sale that differs from the payment is
+// returned with a warning.
 func (s *Server) CreateSale(ctx context.Context, r api.CreateSaleRequestObject) (api.CreateSaleResponseObject, error) {
 	b := r.Body
 	out, err := s.Sales.Record(ctx, work.From(ctx), sale.Payment{
-		ProgramID: b.ProgramID, ExternalChargeID: b.ExternalChargeID, Processor: "api", AmountMinor: b.AmountMinor,
-		TaxMinor: b.TaxMinor, FeeMinor: b.FeeMinor, Currency: b.Currency, BillingType: (*string)(b.BillingType),
-		Interval: (*string)(b.Interval), ProductID: b.ProductID, ProductName: b.ProductName, OccurredAt: b.OccurredAt,
-		Metadata: b.Metadata,
+		ProgramID:        b.ProgramID,
+		ExternalChargeID: b.ExternalChargeID,
+		Processor:        "api",
+		AmountMinor:      b.AmountMinor,
+		TaxMinor:         b.TaxMinor,
+		FeeMinor:         b.FeeMinor,
+		Currency:         b.Currency,
+		BillingType:      (*string)(b.BillingType),
+		Interval:         (*string)(b.Interval),
+		ProductID:        b.ProductID,
+		ProductName:      b.ProductName,
+		OccurredAt:       b.OccurredAt,
+		Metadata:         b.Metadata,
 		Payer: customer.Payer{
 			CustomerID: b.CustomerID, ExternalCustomerID: b.ExternalCustomerID,
 			Route: tracking.Route{PartnerID: b.PartnerID, ClickID: b.ClickID, CouponCode: b.CouponCode},
@@ -127,26 +133,44 @@ func (s *Server) CreateSale(ctx context.Context, r api.CreateSaleRequestObject) 
 	return api.CreateSale201JSONResponse(recorded), nil
 }
 
-// differs returns the warning that a repeated call has other values than the
-// first, with the names of the members that differ.
+// differs returns the warning that a repeated call has other values than the first, with the names
+// of the different members.
 func differs(what string, members []string) string {
 	return "The " + what + " was recorded before with other values, which stay: " + strings.Join(members, ", ") + "."
 }
 
-// toRecordedSale is a sale with what followed from it.
+// toRecordedSale converts a sale with its outcome.
 func toRecordedSale(out sale.Outcome) (api.RecordedSale, error) {
 	s := toSale(out.Sale)
 	recorded := api.RecordedSale{
-		ID: s.ID, Object: s.Object, ProgramID: s.ProgramID, CustomerID: s.CustomerID, PartnerID: s.PartnerID,
-		ExternalChargeID: s.ExternalChargeID, ExternalPaymentIntentID: s.ExternalPaymentIntentID, Processor: s.Processor,
-		AmountMinor: s.AmountMinor, ChargedMinor: s.ChargedMinor, RefundedMinor: s.RefundedMinor, TaxMinor: s.TaxMinor,
-		FeeMinor: s.FeeMinor, Currency: s.Currency, BillingType: s.BillingType, Interval: s.Interval, ProductID: s.ProductID,
-		ProductName: s.ProductName,
-		IsFirstSale: s.IsFirstSale, OccurredAt: s.OccurredAt, RefundedAt: s.RefundedAt, Metadata: s.Metadata,
-		ActivityOutcome: api.SaleActivityOutcome(out.Sale.ActivityOutcome), Warnings: []api.SaleWarning{},
-		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+		ID:                      s.ID,
+		Object:                  s.Object,
+		ProgramID:               s.ProgramID,
+		CustomerID:              s.CustomerID,
+		PartnerID:               s.PartnerID,
+		ExternalChargeID:        s.ExternalChargeID,
+		ExternalPaymentIntentID: s.ExternalPaymentIntentID,
+		Processor:               s.Processor,
+		AmountMinor:             s.AmountMinor,
+		ChargedMinor:            s.ChargedMinor,
+		RefundedMinor:           s.RefundedMinor,
+		TaxMinor:                s.TaxMinor,
+		FeeMinor:                s.FeeMinor,
+		Currency:                s.Currency,
+		BillingType:             s.BillingType,
+		Interval:                s.Interval,
+		ProductID:               s.ProductID,
+		ProductName:             s.ProductName,
+		IsFirstSale:             s.IsFirstSale,
+		OccurredAt:              s.OccurredAt,
+		RefundedAt:              s.RefundedAt,
+		Metadata:                s.Metadata,
+		ActivityOutcome:         api.SaleActivityOutcome(out.Sale.ActivityOutcome),
+		Warnings:                []api.SaleWarning{},
+		CreatedAt:               s.CreatedAt,
+		UpdatedAt:               s.UpdatedAt,
 	}
-	// They are stored as the JSON that the API shows.
+	// They are stored in the JSON form of the API.
 	if err := json.Unmarshal(out.Sale.Warnings, &recorded.Warnings); err != nil {
 		return recorded, err
 	}

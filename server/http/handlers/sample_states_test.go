@@ -64,7 +64,7 @@ func document(t *testing.T) *openapi3.T {
 	return doc
 }
 
-// itemOf is the schema of what an operation lists, nil where it lists nothing.
+// itemOf returns the schema of a list's items, or nil for an operation without a list.
 func itemOf(op *openapi3.Operation) *openapi3.Schema {
 	ok := op.Responses.Status(200)
 	if ok == nil || ok.Value.Content.Get("application/json") == nil {

@@ -22,8 +22,7 @@ func (s *Server) ListSequences(ctx context.Context,
 	return api.ListSequences200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
 }
 
-// counted shows sequences with the numbers of their steps and partners, counted
-// by one query.
+// counted converts sequences with the numbers of their steps and partners, which one query counts.
 func counted(ctx context.Context, u *work.Unit, rows []db.Sequence) ([]api.Sequence, error) {
 	ids := mapped(rows, func(r db.Sequence) string { return r.ID })
 	counts, err := queries.SequenceCounts(ctx, u.DB(), db.SequenceCountsParams{Ids: ids, OrgID: u.OrgID})
@@ -60,8 +59,11 @@ func (s *Server) CreateSequence(ctx context.Context,
 	r api.CreateSequenceRequestObject) (api.CreateSequenceResponseObject, error) {
 	b := r.Body
 	row, err := sequence.Create(ctx, work.From(ctx), sequence.Input{
-		ProgramID: b.ProgramID, Name: b.Name, Trigger: db.SequenceTrigger(b.Trigger), TriggerDays: b.TriggerDays,
-		Steps: mapped(b.Steps, toStep),
+		ProgramID:   b.ProgramID,
+		Name:        b.Name,
+		Trigger:     db.SequenceTrigger(b.Trigger),
+		TriggerDays: b.TriggerDays,
+		Steps:       mapped(b.Steps, toStep),
 	})
 	return api.CreateSequence201JSONResponse(toSequence(row, db.SequenceCountsRow{Steps: int64(len(b.Steps))})), err
 }
@@ -74,7 +76,7 @@ func toStep(q api.SequenceStep) sequence.Step {
 func (s *Server) UpdateSequence(ctx context.Context,
 	r api.UpdateSequenceRequestObject) (api.UpdateSequenceResponseObject, error) {
 	b := r.Body
-	q, err := shown(ctx, func(u *work.Unit) (db.Sequence, error) {
+	q, err := changed(ctx, func(u *work.Unit) (db.Sequence, error) {
 		return sequence.Update(ctx, u, r.ID, sequence.Changes{
 			Name: b.Name, TriggerDays: b.TriggerDays, Steps: mapped(b.Steps, toStep),
 		})
@@ -89,14 +91,14 @@ func (s *Server) DeleteSequence(ctx context.Context,
 	return api.DeleteSequence200JSONResponse{ID: r.ID, Object: "sequence", Deleted: true}, err
 }
 
-// PauseSequence stops everybody at their step.
+// PauseSequence stops all partners at their step.
 func (s *Server) PauseSequence(ctx context.Context,
 	r api.PauseSequenceRequestObject) (api.PauseSequenceResponseObject, error) {
 	q, err := setSequence(ctx, r.ID, db.SequenceStatusPaused)
 	return api.PauseSequence200JSONResponse(q), err
 }
 
-// ResumeSequence lets everybody go on from their step.
+// ResumeSequence lets all partners continue from their step.
 func (s *Server) ResumeSequence(ctx context.Context,
 	r api.ResumeSequenceRequestObject) (api.ResumeSequenceResponseObject, error) {
 	q, err := setSequence(ctx, r.ID, db.SequenceStatusActive)
@@ -104,11 +106,11 @@ func (s *Server) ResumeSequence(ctx context.Context,
 }
 
 func setSequence(ctx context.Context, id string, status db.SequenceStatus) (api.Sequence, error) {
-	return shown(ctx, func(u *work.Unit) (db.Sequence, error) { return sequence.SetStatus(ctx, u, id, status) })
+	return changed(ctx, func(u *work.Unit) (db.Sequence, error) { return sequence.SetStatus(ctx, u, id, status) })
 }
 
-// shown changes a sequence and shows it with its numbers.
-func shown(ctx context.Context, change func(*work.Unit) (db.Sequence, error)) (api.Sequence, error) {
+// changed changes a sequence and converts it with its numbers.
+func changed(ctx context.Context, change func(*work.Unit) (db.Sequence, error)) (api.Sequence, error) {
 	u := work.From(ctx)
 	row, err := change(u)
 	if err != nil {
@@ -123,10 +125,16 @@ func shown(ctx context.Context, change func(*work.Unit) (db.Sequence, error)) (a
 
 func toSequence(r db.Sequence, n db.SequenceCountsRow) api.Sequence {
 	return api.Sequence{
-		ID: r.ID, Object: "sequence", ProgramID: r.ProgramID, Name: r.Name, Status: api.SequenceStatus(r.Status),
+		ID:          r.ID,
+		Object:      "sequence",
+		ProgramID:   r.ProgramID,
+		Name:        r.Name,
+		Status:      api.SequenceStatus(r.Status),
 		Trigger:     api.SequenceTrigger(r.Trigger),
-		TriggerDays: r.TriggerDays, Steps: n.Steps,
-		Counts:    api.SequenceCounts{Enrolled: n.Enrolled, Active: n.Active, Completed: n.Enrolled - n.Active},
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		TriggerDays: r.TriggerDays,
+		Steps:       n.Steps,
+		Counts:      api.SequenceCounts{Enrolled: n.Enrolled, Active: n.Active, Completed: n.Enrolled - n.Active},
+		CreatedAt:   r.CreatedAt,
+		UpdatedAt:   r.UpdatedAt,
 	}
 }

@@ -1,9 +1,8 @@
-// Package handlers implements the operations of the description: one file a
-// resource, each handler a reading of the call, a few statements, and a
-// mapping of rows to the generated types.
+// Package handlers implements the operations of the description, one file a resource. A handler
+// reads the call, runs a few statements, and converts rows to the generated types.
 //
-// No rule is in here: what may be done, and what follows from it, is decided by
-// packages program, money and outbound. The handlers are alike on purpose:
+// Packages program, money and outbound decide what is allowed and its effects. The handlers are
+// alike on purpose:
 //
 //   - a list reads a page of rows (package page), maps them, and adds what expand[]
 //     and include[] ask for in one more round trip;
@@ -12,8 +11,8 @@
 //   - a write hands the body to the rules and shows what they return. The request
 //     path commits it, after the handler has returned.
 //
-// Errors are returned as they are: the request path turns pgx.ErrNoRows into a 404
-// and a lost race into another attempt (package middleware).
+// Handlers return errors unchanged: package middleware answers pgx.ErrNoRows with 404 and retries
+// after a lost race.
 package handlers
 
 import (
@@ -32,24 +31,24 @@ import (
 	"rail/server/secret"
 )
 
-// Options is what the operations depend on, besides their call.
+// Options holds the dependencies of the operations.
 type Options struct {
 	Keys     *auth.Store
 	Keeper   *secret.Keeper
-	BaseURL  string // where the service is reached, without a slash at its end
-	ShortURL string // where short links live; BaseURL + "/r" where it is empty
-	// HoldOnHighRisk keeps partners with an open high risk flag out of payouts.
+	BaseURL  string // the service's address, without a slash at the end
+	ShortURL string // the address of short links; the default is BaseURL + "/r"
+	// HoldOnHighRisk excludes partners with an open high risk flag from payouts.
 	HoldOnHighRisk bool
-	// Rails are the operator's payment rails, whose payouts are in no file.
+	// Rails are the operator's payment rails; exports omit their payouts.
 	Rails []payout.Rail
-	// Partners has the rules of who takes part in a program.
+	// Partners has the rules of partners.
 	Partners *partner.Service
-	// Tracking records the visits that partners bring.
+	// Tracking records visits.
 	Tracking tracking.Service
-	// Customers signs up who was referred; Sales records what they pay.
+	// Customers signs up referred customers; Sales records their payments.
 	Customers customer.Service
 	Sales     sale.Service
-	// Mail takes the mails that changes cause; nil for none.
+	// Mail queues the mails of changes; may be nil.
 	Mail     *mail.Outbox
 	Webhooks *webhook.Endpoints
 }
@@ -61,13 +60,13 @@ type Server struct {
 
 // New returns the operations.
 func New(o Options) *Server {
-	// Addresses are made by adding a path that begins with a slash.
+	// Paths, which begin with a slash, are appended to the addresses.
 	o.BaseURL = strings.TrimSuffix(o.BaseURL, "/")
 	o.ShortURL = tracking.ShortBase(o.BaseURL, o.ShortURL)
 	return &Server{Options: o}
 }
 
-// An operation that is added to the description does not compile until it is here.
+// A new operation of the description does not compile until it is implemented here.
 var _ api.StrictServerInterface = (*Server)(nil)
 
 var queries = db.New()

@@ -9,15 +9,14 @@ import (
 	"rail/server/work"
 )
 
-// signInLife is how long a sign-in link works unless the body gives ttl_seconds.
-const signInLife = 900 * time.Second
+// signInTTL is the default lifetime of a sign-in link.
+const signInTTL = 900 * time.Second
 
-// CreatePartnerSSO mints a sign-in link for the portal; the newest link of a
-// partner is the only one that works.
+// CreatePartnerSSO makes a sign-in link for the portal. Only the newest link of a partner works.
 func (s *Server) CreatePartnerSSO(
 	ctx context.Context, r api.CreatePartnerSSORequestObject,
 ) (api.CreatePartnerSSOResponseObject, error) {
-	life := signInLife
+	life := signInTTL
 	if r.Body != nil && r.Body.TTLSeconds != nil {
 		life = time.Duration(*r.Body.TTLSeconds) * time.Second
 	}

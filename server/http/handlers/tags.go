@@ -51,7 +51,7 @@ func (s *Server) UpdateTag(ctx context.Context, r api.UpdateTagRequestObject) (a
 	return api.UpdateTag200JSONResponse(toTag(tag)), err
 }
 
-// DeleteTag removes a tag from everything that carries it.
+// DeleteTag removes a tag from all its objects.
 func (s *Server) DeleteTag(ctx context.Context, r api.DeleteTagRequestObject) (api.DeleteTagResponseObject, error) {
 	err := group.DeleteTag(ctx, work.From(ctx), r.ID)
 	return api.DeleteTag200JSONResponse{ID: r.ID, Object: "tag", Deleted: true}, err

@@ -12,8 +12,8 @@ import (
 	"rail/server/work"
 )
 
-// ListTaxFormStatuses lists the tax-form statuses of a program, newest first.
-// Retired ones are among them.
+// ListTaxFormStatuses lists the tax-form statuses of a program, newest first, including retired
+// ones.
 func (s *Server) ListTaxFormStatuses(ctx context.Context,
 	r api.ListTaxFormStatusesRequestObject) (api.ListTaxFormStatusesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -35,7 +35,7 @@ func (s *Server) ListTaxFormStatuses(ctx context.Context,
 	return api.ListTaxFormStatuses200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillTaxForms adds the relations that the query asks for.
+// fillTaxForms adds the relations that the query requests.
 func fillTaxForms(
 	ctx context.Context, u *work.Unit, forms []api.TaxFormStatus, expand []api.TaxFormStatusExpand,
 ) error {
@@ -60,8 +60,8 @@ func (s *Server) RetrieveTaxFormStatus(
 	return api.RetrieveTaxFormStatus200JSONResponse(one[0]), err
 }
 
-// CreateTaxFormStatus records the status of a form that was collected elsewhere.
-// What it replaces is retired: a partner has one current row of each type.
+// CreateTaxFormStatus records the status of a form that was collected elsewhere, and retires the
+// former one: a partner has one current row of each type.
 func (s *Server) CreateTaxFormStatus(
 	ctx context.Context, r api.CreateTaxFormStatusRequestObject,
 ) (api.CreateTaxFormStatusResponseObject, error) {
@@ -73,8 +73,8 @@ func (s *Server) CreateTaxFormStatus(
 	return api.CreateTaxFormStatus201JSONResponse(toTaxForm(f)), err
 }
 
-// toTaxForm shows a status. The form itself is never stored: Rail knows only that
-// and when it was signed, and when it runs out.
+// toTaxForm converts a status. Rail never stores the form itself, only when it was signed and when
+// it expires.
 func toTaxForm(f db.TaxFormStatus) api.TaxFormStatus {
 	return api.TaxFormStatus{
 		ID: f.ID, Object: "tax_form_status", PartnerID: f.PartnerID, Type: api.TaxFormType(f.Type),

@@ -11,9 +11,8 @@ import (
 	"rail/server/work"
 )
 
-// ListWebhookDeliveries lists the last deliveries to an endpoint, newest first,
-// each with the exact body.
-// The log is short, so it is read whole and paged in memory.
+// ListWebhookDeliveries lists the last deliveries to an endpoint, newest first, each with the exact
+// body. The log is short, so it is read as a whole and paged in memory.
 func (s *Server) ListWebhookDeliveries(
 	ctx context.Context, r api.ListWebhookDeliveriesRequestObject,
 ) (api.ListWebhookDeliveriesResponseObject, error) {
@@ -58,8 +57,7 @@ func (s *Server) ReplayWebhookDelivery(
 	return api.ReplayWebhookDelivery202JSONResponse(toDelivery(row)), err
 }
 
-// ReplayWebhookEndpoint queues everything again that failed since a time, or
-// everything of a window.
+// ReplayWebhookEndpoint queues all failed deliveries since a time again, or all of a period.
 func (s *Server) ReplayWebhookEndpoint(
 	ctx context.Context, r api.ReplayWebhookEndpointRequestObject,
 ) (api.ReplayWebhookEndpointResponseObject, error) {
@@ -67,7 +65,7 @@ func (s *Server) ReplayWebhookEndpoint(
 	return api.ReplayWebhookEndpoint202JSONResponse{Object: "webhook_replay", Queued: n}, err
 }
 
-// toDelivery shows a delivery with the body as it was sent.
+// toDelivery converts a delivery with the exact body.
 func toDelivery(row db.WebhookLogRow) api.WebhookDelivery {
 	d := row.WebhookDelivery
 	out := api.WebhookDelivery{
@@ -79,7 +77,7 @@ func toDelivery(row db.WebhookLogRow) api.WebhookDelivery {
 	if d.ResponseCode != nil {
 		out.ResponseCode = new(int64(*d.ResponseCode))
 	}
-	if d.NextAttemptAt != nil && d.NextAttemptAt.Before(d.CreatedAt.Time) { // it is due by every clock
+	if d.NextAttemptAt != nil && d.NextAttemptAt.Before(d.CreatedAt.Time) { // it is due
 		out.NextAttemptAt = &d.CreatedAt
 	}
 	return out

@@ -29,7 +29,7 @@ func (s *Server) RetrieveWebhookEndpoint(
 	return api.RetrieveWebhookEndpoint200JSONResponse(toEndpoint(e)), err
 }
 
-// CreateWebhookEndpoint adds an endpoint and shows its secret, this once.
+// CreateWebhookEndpoint adds an endpoint and returns its secret, only in this answer.
 func (s *Server) CreateWebhookEndpoint(
 	ctx context.Context, r api.CreateWebhookEndpointRequestObject,
 ) (api.CreateWebhookEndpointResponseObject, error) {
@@ -41,8 +41,7 @@ func (s *Server) CreateWebhookEndpoint(
 	return api.CreateWebhookEndpoint201JSONResponse(out), err
 }
 
-// UpdateWebhookEndpoint changes what is sent, and whether anything is.
-// An endpoint that is turned on again gets new events only.
+// UpdateWebhookEndpoint changes an endpoint. One that is enabled again gets only new events.
 func (s *Server) UpdateWebhookEndpoint(
 	ctx context.Context, r api.UpdateWebhookEndpointRequestObject,
 ) (api.UpdateWebhookEndpointResponseObject, error) {
@@ -55,7 +54,7 @@ func (s *Server) UpdateWebhookEndpoint(
 	return api.UpdateWebhookEndpoint200JSONResponse(toEndpoint(e)), err
 }
 
-// DeleteWebhookEndpoint removes an endpoint with its log; nothing more is sent.
+// DeleteWebhookEndpoint removes an endpoint with its log and stops sending.
 func (s *Server) DeleteWebhookEndpoint(
 	ctx context.Context, r api.DeleteWebhookEndpointRequestObject,
 ) (api.DeleteWebhookEndpointResponseObject, error) {
@@ -63,7 +62,7 @@ func (s *Server) DeleteWebhookEndpoint(
 	return api.DeleteWebhookEndpoint200JSONResponse{ID: r.ID, Object: "webhook_endpoint", Deleted: true}, err
 }
 
-// RotateWebhookEndpointSecret makes a new secret and shows it, this once.
+// RotateWebhookEndpointSecret makes a new secret and returns it, only in this answer.
 func (s *Server) RotateWebhookEndpointSecret(
 	ctx context.Context, r api.RotateWebhookEndpointSecretRequestObject,
 ) (api.RotateWebhookEndpointSecretResponseObject, error) {
@@ -87,8 +86,7 @@ func (s *Server) ListWebhookEvents(
 	}, err
 }
 
-// toEndpoint shows an endpoint without its secret, which only the answers that make
-// one have.
+// toEndpoint converts an endpoint without its secret, which only the answers that make one have.
 func toEndpoint(e db.WebhookEndpoint) api.WebhookEndpoint {
 	return api.WebhookEndpoint{
 		ID: e.ID, Object: "webhook_endpoint", ProgramID: e.ProgramID, PartnerID: e.PartnerID, URL: e.URL,
@@ -96,7 +94,7 @@ func toEndpoint(e db.WebhookEndpoint) api.WebhookEndpoint {
 	}
 }
 
-// toEventType shows a type of the catalogue with an example of its data.
+// toEventType converts a type of the catalogue with an example of its data.
 func toEventType(t webhook.EventType) api.WebhookEventType {
 	return api.WebhookEventType{
 		Object: "webhook_event_type", Type: api.EventName(t.Type), Description: t.Description,

@@ -10,7 +10,7 @@ import (
 	"rail/server/work"
 )
 
-// FollowEvents returns what happened since a cursor, oldest first.
+// FollowEvents returns the events after a cursor, oldest first.
 func (s *Server) FollowEvents(
 	ctx context.Context, r api.FollowEventsRequestObject,
 ) (api.FollowEventsResponseObject, error) {
@@ -24,7 +24,7 @@ func (s *Server) FollowEvents(
 	}, err
 }
 
-// RetrieveEvent returns one event with the body as it is sent.
+// RetrieveEvent returns one event with the body as sent.
 func (s *Server) RetrieveEvent(
 	ctx context.Context, r api.RetrieveEventRequestObject,
 ) (api.RetrieveEventResponseObject, error) {
@@ -36,10 +36,14 @@ func (s *Server) RetrieveEvent(
 	return api.RetrieveEvent200JSONResponse(toFollowedEvent(db.EventsSinceRow(row))), u.CheckProgram(row.ProgramID)
 }
 
-// toFollowedEvent shows an event with the body as it is sent.
+// toFollowedEvent converts an event with the body as sent.
 func toFollowedEvent(e db.EventsSinceRow) api.FollowedEvent {
 	return api.FollowedEvent{
-		ID: e.ID, Object: "event", ProgramID: e.ProgramID, Type: api.EventName(e.Type), RequestBody: e.Body,
-		CreatedAt: e.CreatedAt,
+		ID:          e.ID,
+		Object:      "event",
+		ProgramID:   e.ProgramID,
+		Type:        api.EventName(e.Type),
+		RequestBody: e.Body,
+		CreatedAt:   e.CreatedAt,
 	}
 }

@@ -48,8 +48,8 @@ func (h hooked) arrived(t *testing.T, path string, n int) (ids []string) {
 	return ids
 }
 
-// TestWaitsForItsProgramOnly: a transaction that stays open delays what its
-// own program records after it, and nobody else's events.
+// TestWaitsForItsProgramOnly: a transaction that stays open delays what its own program records
+// after it, and no other events.
 func TestWaitsForItsProgramOnly(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)

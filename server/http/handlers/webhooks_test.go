@@ -456,7 +456,7 @@ func TestAutomaticDisable(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		failed int
-		span   time.Duration // from the first to the one that is about to fail
+		span   time.Duration // from the first to the one before the failure
 		one    string        // the status of one of the nineteen before it
 		off    bool
 	}{

@@ -7,8 +7,8 @@ import (
 	"rail/server/problem"
 )
 
-// window reads a range of days or moments, both ends included: a bare date as
-// its end means the end of that day (decisions, 29).
+// window parses a range of days or moments, both ends included: a date as its end means the end of
+// that day (decisions, 29).
 func window(from, to string) (start, end clock.Time, err error) {
 	start, _, err = clock.ParseDate(from)
 	if err != nil {
@@ -18,7 +18,7 @@ func window(from, to string) (start, end clock.Time, err error) {
 	if err != nil {
 		return start, end, problem.Invalid("to", "to %s.", err)
 	}
-	// Times are kept in microseconds, so this is the last one of the day.
+	// Times have microseconds, so this is the last one of the day.
 	if bare {
 		end = end.Plus(24*time.Hour - time.Microsecond)
 	}
@@ -28,7 +28,7 @@ func window(from, to string) (start, end clock.Time, err error) {
 	return start, end, nil
 }
 
-// created reads the range of created_after and created_before, which most lists have.
+// created parses the range of created_after and created_before, which most lists have.
 func created(after, before *string) (since, until *clock.Time, err error) {
 	if since, err = dateFilter("created_after", after); err != nil {
 		return nil, nil, err

@@ -1,5 +1,5 @@
-// Package hooks is where payment processors send their events. A request is verified,
-// stored and answered; what becomes of the event is the inbox's.
+// Package hooks serves the addresses for payment processors' events. It verifies, stores and
+// answers each request; package inbox applies the event.
 package hooks
 
 import (
@@ -22,26 +22,25 @@ import (
 // Path is the address of a connection.
 const Path = "/hooks/:processor/:connection_id"
 
-// perConnection is how many signed events of one connection a server takes a second.
+// perConnection is the number of signed events a second that a server accepts of one connection.
 const perConnection = 2000
 
-// timeout bounds the work of one request, before its body and after it.
+// timeout bounds the work of one request before and after reading its body.
 const timeout = 8 * time.Second
 
-// Limits charge those who are refused.
+// Limits charges addresses for their requests.
 type Limits interface {
-	// Charge counts a request against its address, and refuses it where that has none
-	// left.
+	// Charge charges a request to its address, and refuses it beyond the address's limit.
 	Charge(c echo.Context) error
-	// GiveBack takes back what Charge has counted.
+	// GiveBack undoes Charge.
 	GiveBack(c echo.Context)
-	// ChargeTo counts a request against a name.
+	// ChargeTo charges a request to a name.
 	ChargeTo(name string, perSecond int) error
-	// Payer names the address, or the network, that Charge counts.
+	// Payer names the address or network that Charge charges.
 	Payer(c echo.Context) string
 }
 
-// Hooks takes the requests of processors.
+// Hooks serves the requests of processors.
 type Hooks struct {
 	box    inbox.Box
 	limits Limits
@@ -49,12 +48,12 @@ type Hooks struct {
 	places places
 }
 
-// New returns what takes events into a box.
+// New returns the handler that stores events in a box.
 func New(box inbox.Box, limits Limits, c clock.Clock) *Hooks {
 	return &Hooks{box: box, limits: limits, known: known{clock: c, list: box.Active}}
 }
 
-// failure is the body of the one refusal that the API has another status for.
+// failure is the body of a refusal whose status differs from the API's.
 type failure struct {
 	Error struct {
 		Type      string       `json:"type"`
@@ -64,11 +63,10 @@ type failure struct {
 	} `json:"error"`
 }
 
-// Receive stores an event. A request counts against its address until its signature
-// fits; from then on it counts against its connection alone, since processors send from
-// few addresses.
+// Receive stores an event. A request is charged to its address until its signature is verified, and
+// then only to its connection, because processors send from few addresses.
 func (h *Hooks) Receive(c echo.Context) error {
-	// The work does not end when the processor goes away.
+	// The work continues when the processor disconnects.
 	alive := context.WithoutCancel(c.Request().Context())
 	limited := h.limits.Charge(c)
 	connection, err := h.find(alive, c, limited)
@@ -86,7 +84,7 @@ func (h *Hooks) Receive(c echo.Context) error {
 	default:
 		return err
 	}
-	// Only now: what is forged must not use up what the processor may send.
+	// After verification: forged events must not use up the connection's limit.
 	if err := h.limits.ChargeTo("hook "+connection.ID, perConnection); err != nil {
 		return err
 	}
@@ -98,10 +96,9 @@ func (h *Hooks) Receive(c echo.Context) error {
 	return c.JSON(http.StatusOK, map[string]bool{"received": true})
 }
 
-// find returns the connection that is named. An address that asks too often may name none
-// that the server does not know: each look-up is a question to the database. It may name
-// those that the server knows: a processor sends the events of many from one address, also
-// those that somebody has made it send with another secret.
+// find returns the connection of the path. An address beyond its limit may only use cached
+// connections, since a look-up costs a query. Cached ones remain usable because a processor sends
+// the events of many accounts from one address, including wrongly signed ones.
 func (h *Hooks) find(ctx context.Context, c echo.Context, limited error) (db.ProcessorConnection, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -112,8 +109,8 @@ func (h *Hooks) find(ctx context.Context, c echo.Context, limited error) (db.Pro
 	return h.box.Find(ctx, c.Param("processor"), id)
 }
 
-// signed returns the raw body, which is what was signed, once its signature fits. Until
-// then a body that is not small has one of few places.
+// signed returns the raw body after verifying its signature. Until then, a body larger than
+// smallBody needs one of few places.
 func (h *Hooks) signed(c echo.Context, connection db.ProcessorConnection, limited bool) ([]byte, error) {
 	r := c.Request()
 	if r.ContentLength > inbox.MaxBody {
@@ -124,7 +121,7 @@ func (h *Hooks) signed(c echo.Context, connection db.ProcessorConnection, limite
 	}
 	connected := http.NewResponseController(c.Response().Writer)
 	at := &place{address: h.limits.Payer(c), most: placesOfAddress, stop: func() {
-		_ = connected.SetReadDeadline(clock.Real()) // fails where the connection has ended alone
+		_ = connected.SetReadDeadline(clock.Real()) // fails only if the connection has ended
 	}}
 	if limited {
 		at.most = placesBeyond
@@ -148,12 +145,12 @@ func (h *Hooks) signed(c echo.Context, connection db.ProcessorConnection, limite
 	return bytes.Clone(body.Bytes()), nil
 }
 
-// buffers are used again, so that a flood of bodies makes no garbage.
+// buffers are reused, so that many bodies make no garbage.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 var errTooLarge = problem.New(problem.PayloadTooLarge, "The body is larger than %d bytes.", inbox.MaxBody)
 
-// readAll reads the raw body. Room for a large one is made when its beginning has come.
+// readAll reads the raw body. It allocates memory for a large one only after its beginning has arrived.
 func readAll(body *bytes.Buffer, r *http.Request) error {
 	body.Reset()
 	_, err := body.ReadFrom(io.LimitReader(r.Body, smallBody))
@@ -172,14 +169,14 @@ func readAll(body *bytes.Buffer, r *http.Request) error {
 	return nil
 }
 
-// busy answers 429 where there is no place for a body: a 503 would be an error of the server in its log.
+// busy answers 429 if no place is free: a 503 would be logged as an error of the server.
 func busy() error {
 	p := problem.New(problem.RateLimitExceeded, "Too many large bodies at once. Try again.")
 	p.RetryAfter = 1
 	return p
 }
 
-// forged answers 400: here a signature stands for no key, whose refusals are 401.
+// forged answers 400: 401 is for API keys, and this signature has none.
 func forged(c echo.Context, err error) error {
 	var f failure
 	f.Error.Type, f.Error.Code, f.Error.Message = "invalid_request_error", problem.SignatureInvalid, err.Error()+"."

@@ -22,10 +22,10 @@ import (
 	"rail/server/inbound/connection"
 )
 
-// M is an object of JSON.
+// M is a JSON object.
 type M = apitest.M
 
-// large is the size of the largest body that is read.
+// large is the size of the largest accepted body.
 const large = 2 << 20
 
 // caller is a connection that has sent the head of an event.
@@ -46,17 +46,17 @@ func begin(t testing.TB, s *apitest.Server, from, path string, size int, header 
 	return caller{conn, t}
 }
 
-// answer returns what the server says, while it may still wait for the body.
+// answer returns the server's answer, which may come before the body is sent.
 func (c caller) answer() *http.Response {
-	defer c.Close() // nothing is under way
+	defer c.Close() // no response is pending
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
 	require.NoError(c.t, err, "the server waits for the body")
 	require.NoError(c.t, res.Body.Close())
 	return res
 }
 
-// TestHeadsAreRefusedFirst: a request that has no signature, or one of another time, is
-// answered before its body has come.
+// TestHeadsAreRefusedFirst: a request without a signature, or with an expired one, is answered
+// before its body arrives.
 func TestHeadsAreRefusedFirst(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -89,8 +89,8 @@ func TestHeadsAreRefusedFirst(t *testing.T) {
 	}
 }
 
-// TestSlowBodies: 300 bodies without a key, each a byte short, take little memory, also
-// from many addresses; all are told to come again, and signed events go on meanwhile.
+// TestSlowBodies: 300 unsigned bodies, each missing a byte, take little memory, even from many
+// addresses. All are told to retry, and signed events are accepted meanwhile.
 func TestSlowBodies(t *testing.T) {
 	t.Parallel()
 	first := apitest.Real(t)
@@ -104,7 +104,7 @@ func TestSlowBodies(t *testing.T) {
 	for i := range callers {
 		from := fmt.Sprintf("127.0.0.%d", 1+i%addresses)
 		conn := begin(t, s.Server, from, "/hooks/generic/"+c.ID, large, header)
-		t.Cleanup(func() { _ = conn.Close() })  // some have a place until then
+		t.Cleanup(func() { _ = conn.Close() })  // some hold a place until then
 		go func() { _, _ = conn.Write(junk) }() // the server need not read it
 		go func() {
 			if res, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
@@ -127,7 +127,7 @@ func TestSlowBodies(t *testing.T) {
 
 var resident = regexp.MustCompile(`VmHWM:\s*(\d+) kB`)
 
-// peak is the most memory that a process has had, in MiB.
+// peak returns the largest memory use of a process, in MiB.
 func peak(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -139,8 +139,8 @@ func peak(t *testing.T, pid int) int {
 	return kib >> 10
 }
 
-// TestManyEventsOfOneAddress: a processor that delivers more at once than there are
-// places, and more than its address may ask, has them all taken.
+// TestManyEventsOfOneAddress: events of a processor beyond the number of places and the address's
+// limit are all accepted.
 func TestManyEventsOfOneAddress(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, func(c *config.Config) { c.AddressRateLimit = 5 })

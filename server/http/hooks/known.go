@@ -8,11 +8,11 @@ import (
 	"rail/server/clock"
 )
 
-// stale is how old what is known of connections may be before it is asked for again.
-const stale = time.Second
+// cacheTTL is how long the list of active connections is cached.
+const cacheTTL = time.Second
 
-// known are the connections that take events, as they were lately. However many
-// requests name others, the database is asked once a second.
+// known caches the ids of active connections. Requests for other ids query the database at most
+// once a second.
 type known struct {
 	clock clock.Clock
 	list  func(ctx context.Context) ([]string, error)
@@ -21,13 +21,12 @@ type known struct {
 	ids   map[string]bool
 }
 
-// has reports whether a connection takes events. Where that cannot be learned, what was
-// known before counts.
+// has reports whether a connection is active. After an error it uses the old cache.
 func (k *known) has(ctx context.Context, id string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.clock.Now()
-	if age := now.Sub(k.at.Time); k.ids[id] || age >= 0 && age < stale {
+	if age := now.Sub(k.at.Time); k.ids[id] || age >= 0 && age < cacheTTL {
 		return k.ids[id]
 	}
 	k.at = now

@@ -9,44 +9,43 @@ import (
 	"rail/server/clock"
 )
 
-// The bounds of bodies whose signature is not checked yet: 48 MiB a server, and 16 KiB of each connection.
+// Limits of bodies with unverified signatures: 48 MiB a server, and 16 KiB of each connection.
 const (
-	// smallBody is the largest body that needs no place. Most events are smaller, so that
-	// those who hold all places cannot keep them out.
+	// smallBody is the largest body that needs no place. Most events are smaller, so that they are
+	// accepted even if all places are taken.
 	smallBody = 16 << 10
-	// placesInAll and placesOfAddress bound the larger bodies, by server and by address.
-	placesInAll     = 24
+	// maxPlaces and placesOfAddress bound the larger bodies, by server and by address.
+	maxPlaces       = 24
 	placesOfAddress = 8
-	// placesBeyond is for an address that asks too often.
+	// placesBeyond is for an address beyond its rate limit.
 	placesBeyond = 2
-	// grace is how long a body keeps its place when others wait for it. A processor's
-	// body takes milliseconds; a slow one gives way.
+	// grace is how long a body keeps its place while others wait. A processor's body takes
+	// milliseconds; a slow one loses its place.
 	grace = 250 * time.Millisecond
-	// patience is how long a request waits for a place. Processors wait at least 5 s for
-	// the answer.
-	patience = 2 * time.Second
+	// placeTimeout bounds the wait for a place. Processors wait at least 5 s for the answer.
+	placeTimeout = 2 * time.Second
 )
 
-// place is what a body holds until its signature is checked.
+// place is held by a body until its signature is verified.
 type place struct {
 	address string
-	most    int    // places of the address, this one with them
+	most    int    // places of the address, including this one
 	stop    func() // ends the reading
 
 	since time.Time // set by take
-	gone  bool      // another body has it
+	gone  bool      // another body has taken it
 }
 
-// places are those that are held. The zero value is ready to use.
+// places holds the occupied places. The zero value is ready to use.
 type places struct {
 	mu      sync.Mutex
 	held    []*place      // the oldest first
-	changed chan struct{} // closed when one is left, if somebody waits
+	changed chan struct{} // closed when a place is left, or nil
 }
 
-// take waits for a place, and reports whether there was one in time.
+// take waits for a place, and reports whether it got one in time.
 func (p *places) take(ctx context.Context, at *place) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, placeTimeout)
 	defer cancel()
 	for {
 		changed, wait := p.try(at)
@@ -65,8 +64,8 @@ func (p *places) take(ctx context.Context, at *place) bool {
 	}
 }
 
-// try takes a place, that of the oldest body in the way if need be. While that has its
-// grace, try returns what to wait for.
+// try takes a place, if necessary that of the oldest body in the way. During that body's grace, try
+// returns the channel and time to wait for.
 func (p *places) try(at *place) (changed <-chan struct{}, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,8 +86,7 @@ func (p *places) try(at *place) (changed <-chan struct{}, wait time.Duration) {
 	return nil, 0
 }
 
-// inTheWay returns the oldest body of those that leave no place, or nil. The caller
-// holds p.mu.
+// inTheWay returns the oldest body that prevents another one, or nil. The caller holds p.mu.
 func (p *places) inTheWay(at *place) *place {
 	var first *place
 	n := 0
@@ -102,18 +100,18 @@ func (p *places) inTheWay(at *place) *place {
 	switch {
 	case n >= at.most:
 		return first
-	case len(p.held) >= placesInAll:
+	case len(p.held) >= maxPlaces:
 		return p.held[0]
 	}
 	return nil
 }
 
-// remove takes a place from those that are held. The caller holds p.mu.
+// remove removes a place. The caller holds p.mu.
 func (p *places) remove(at *place) {
 	p.held = slices.DeleteFunc(p.held, func(other *place) bool { return other == at })
 }
 
-// leave gives a place back.
+// leave releases a place.
 func (p *places) leave(at *place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -241,8 +241,11 @@ func writeRow(ctx context.Context, to pgtx.DBTX, r *record, status int, sealed [
 // the work is rolled back: an answer to a request with a key is always stored.
 func (f *Front) spend(ctx context.Context, work *work.Unit, org string, bytes int) error {
 	left, err := queries.RateSpend(ctx, work.DB(), db.RateSpendParams{
-		ID: "answers " + org, Size: maxStoredBytes, Tokens: float64(maxStoredBytes - bytes), Granted: int64(bytes),
-		At: f.shared.time(work.Now),
+		ID:      "answers " + org,
+		Size:    maxStoredBytes,
+		Tokens:  float64(maxStoredBytes - bytes),
+		Granted: int64(bytes),
+		At:      f.shared.time(work.Now),
 	})
 	if err != nil || left >= 0 {
 		return err

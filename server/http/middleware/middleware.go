@@ -89,10 +89,13 @@ func New(o Options) *Front {
 	}
 	alone := newLimiter(o.Clock)
 	return &Front{
-		Options: o, limiter: alone, pages: newLimiter(o.Clock), shared: newSharedLimiter(o.Pool, o.Clock, alone),
-		beyond: map[string]echo.HandlerFunc{},
-		free:   map[string]string{},
-		sheets: make(chan struct{}, maxTables),
+		Options: o,
+		limiter: alone,
+		pages:   newLimiter(o.Clock),
+		shared:  newSharedLimiter(o.Pool, o.Clock, alone),
+		beyond:  map[string]echo.HandlerFunc{},
+		free:    map[string]string{},
+		sheets:  make(chan struct{}, maxTables),
 	}
 }
 

@@ -90,7 +90,7 @@ func TestStandbyGone(t *testing.T) {
 
 	s.Clock.Advance(time.Hour)
 	standby.Promote()
-	require.Eventually(t, says("it is no standby"), time.Minute, 5*time.Millisecond)
+	require.Eventually(t, says("the server is not a standby"), time.Minute, 5*time.Millisecond)
 	s.Program()
 	require.Equal(t, n+1, total(s, s.Key))
 }

@@ -69,10 +69,14 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 // unit returns the request as a unit of work: its tenant and the actor of its changes.
 func (f *Front) unit(c echo.Context, s *state, pool *pgxpool.Pool, reads *share.Reads) *work.Unit {
 	return work.New(pool, work.Unit{
-		OrgID: s.key.OrgID, Plan: f.Plan.With(s.key.Plan),
+		OrgID:     s.key.OrgID,
+		Plan:      f.Plan.With(s.key.Plan),
 		Actor:     s.actor(),
-		RequestID: s.id, Now: s.now, Programs: programs(c, s.body), Wake: f.Wake,
-		Reads: reads,
+		RequestID: s.id,
+		Now:       s.now,
+		Programs:  programs(c, s.body),
+		Wake:      f.Wake,
+		Reads:     reads,
 	})
 }
 

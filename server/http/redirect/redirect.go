@@ -1,5 +1,5 @@
-// Package redirect serves the public short links, GET /r/{slug}: it sends visitors
-// on and records their clicks.
+// Package redirect serves the public short links, GET /r/{slug}: it redirects visitors and records
+// their clicks.
 package redirect
 
 import (
@@ -33,16 +33,16 @@ var visitorToken = regexp.MustCompile(`^[A-Za-z0-9_-]{22}$`)
 // shortSlug matches slugs, so that other paths cost no query.
 var shortSlug = regexp.MustCompile(`^[0-9A-Za-z]{1,32}$`)
 
-// Options is what short links depend on.
+// Options configures short links.
 type Options struct {
 	Tracking tracking.Service
 	Pool     *pgxpool.Pool
 	Clock    clock.Clock
 	Log      *slog.Logger
-	Plan     quota.Plan                // of organizations that have none of their own
-	Wake     func()                    // called when events have been committed
+	Plan     quota.Plan                // the default of organizations
+	Wake     func()                    // called after events have been committed
 	Address  func(echo.Context) string // the visitor's address, behind proxies too
-	Secure   bool                      // the service is reached over HTTPS only
+	Secure   bool                      // clients reach the service over HTTPS only
 }
 
 // Redirector serves the short links.
@@ -51,13 +51,12 @@ type Redirector struct{ Options }
 // New returns the handlers of short links.
 func New(o Options) *Redirector { return &Redirector{o} }
 
-// Redirect sends the visitor on and records the click. It always redirects a
-// known slug, also of a deleted link, a paused program or a partner that is not
-// active; of the last two it records nothing. The visitor's parameters are passed on.
+// Redirect redirects the visitor and records the click. It redirects every known slug, even of a
+// deleted link, a paused program or an inactive partner; for the last two it records nothing. It
+// passes the visitor's parameters on.
 func (d *Redirector) Redirect(c echo.Context) error { return d.redirect(c, true) }
 
-// Forward sends the visitor on and records nothing, for an address that asks too
-// often.
+// Forward redirects the visitor and records nothing, for an address beyond its rate limit.
 func (d *Redirector) Forward(c echo.Context) error { return d.redirect(c, false) }
 
 func (d *Redirector) redirect(c echo.Context, record bool) error {
@@ -83,8 +82,8 @@ func (d *Redirector) redirect(c echo.Context, record bool) error {
 	return c.Redirect(http.StatusFound, link.Target)
 }
 
-// slugOf returns the slug in a path without the characters that pasting added to it,
-// such as a point at its end, or "" if there is none.
+// slugOf returns the slug in a path, or "". It removes characters that pasting adds, such as a
+// period at the end.
 func slugOf(path string) string {
 	if shortSlug.MatchString(path) {
 		return path
@@ -96,9 +95,8 @@ func slugOf(path string) string {
 	return ""
 }
 
-// record records the visit as the API would. Errors are only logged: the visitor
-// is sent on in any case. The click is returned for the page to take over, since the
-// browser's cookie is not for it.
+// record records the visit like the API. It only logs errors, since the visitor is redirected in
+// any case. The page takes over the returned click, because it cannot read this cookie.
 func (d *Redirector) record(ctx context.Context, c echo.Context, link tracking.ShortLink) (click string) {
 	r := c.Request()
 	visit := tracking.Visit{
@@ -115,14 +113,14 @@ func (d *Redirector) record(ctx context.Context, c echo.Context, link tracking.S
 		return err
 	})
 	if err != nil {
-		d.Log.Error("short link click not recorded", "link", link.Link.ID, "error", err)
+		d.Log.Error("cannot record the click of a short link", "link", link.Link.ID, "error", err)
 		return ""
 	}
 	return click
 }
 
-// visitor returns the browser's token and sets a new one where there is none. The
-// cookie lives a year and goes to short links only.
+// visitor returns the browser's token, and sets a new one if it has none. The cookie lasts a year
+// and is sent to short links only.
 func (d *Redirector) visitor(c echo.Context) string {
 	if k, err := c.Cookie(visitorCookie); err == nil && visitorToken.MatchString(k.Value) {
 		return k.Value

@@ -53,7 +53,7 @@ func newFixture(t *testing.T) *fixture {
 	return x
 }
 
-// get asks for a slug, in a browser unless change makes it something else.
+// get requests a slug as a browser, unless change modifies the request.
 func (x *fixture) get(
 	handler echo.HandlerFunc, slug string, change ...func(*http.Request),
 ) (*httptest.ResponseRecorder, error) {
@@ -70,16 +70,16 @@ func (x *fixture) get(
 	return w, handler(c)
 }
 
-// follow asks for the link's own slug, and must be sent on with the partner's value.
+// follow requests the link's slug, and expects a redirect with the partner's value.
 func (x *fixture) follow(handler echo.HandlerFunc, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	x.Helper()
-	w := x.sentOn(handler, change...)
+	w := x.redirected(handler, change...)
 	require.Equal(x, "https://shop.example/sale?ref=summer", w.Header().Get("Location"))
 	return w
 }
 
-// sentOn asks for the link's own slug, and must be sent on.
-func (x *fixture) sentOn(handler echo.HandlerFunc, change ...func(*http.Request)) *httptest.ResponseRecorder {
+// redirected requests the link's slug, and expects a redirect.
+func (x *fixture) redirected(handler echo.HandlerFunc, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	x.Helper()
 	w, err := x.get(handler, *x.link.ShortSlug, change...)
 	require.NoError(x, err)
@@ -93,8 +93,7 @@ func (x *fixture) clicks() []string {
 	return worktest.Rows[string](x.Tenant, "SELECT concat_ws(' ', landing_url, user_agent) FROM clicks")
 }
 
-// A visit is a click by the visitor whom a cookie names; one who comes again is
-// the same referral.
+// A visit is a click by the cookie's visitor; a returning visitor has the same referral.
 func TestRedirect(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -117,7 +116,7 @@ func TestRedirect(t *testing.T) {
 	require.Empty(t, x.log.String())
 }
 
-// Everybody is sent on, but who has not seen the page is no visitor.
+// Every request is redirected, but one that does not show the page is not a visit.
 func TestNoVisit(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -141,8 +140,8 @@ func TestNoVisit(t *testing.T) {
 	require.Len(t, x.clicks(), 1, "only a word that ends in bot is a robot's")
 }
 
-// A link leads on for as long as it is known: deleted it still counts, and of a
-// paused program or a suspended partner it does not. The latter's value goes nowhere.
+// Every known link redirects. A deleted link still counts clicks, one of a paused program or a
+// suspended partner does not. That of a suspended partner adds no value.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -157,18 +156,18 @@ func TestStates(t *testing.T) {
 		{"UPDATE programs SET status = 'paused'", 2, "https://shop.example/sale?ref=summer"},
 	} {
 		x.Exec(c.set)
-		require.Equal(t, c.to, x.sentOn(x.links.Redirect).Header().Get("Location"), c.set)
+		require.Equal(t, c.to, x.redirected(x.links.Redirect).Header().Get("Location"), c.set)
 		require.Len(t, x.clicks(), c.clicks, c.set)
 	}
 }
 
-// A visitor is sent on though the click could not be recorded.
+// A visitor is redirected even if the click cannot be recorded.
 func TestRecordingFails(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
 	x.Exec("ALTER TABLE clicks RENAME TO gone")
 	x.follow(x.links.Redirect)
-	require.Contains(t, x.log.String(), "short link click not recorded")
+	require.Contains(t, x.log.String(), "cannot record the click of a short link")
 	require.Contains(t, x.log.String(), x.link.ID)
 }
 

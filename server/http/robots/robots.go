@@ -1,6 +1,5 @@
-// Package robots knows who looks at a page without being its visitor: crawlers,
-// programs that preview links, and browsers that fetch what nobody has seen yet.
-// Short links and the browser's endpoints go by this one list.
+// Package robots recognizes requests that are not visits: crawlers, link previews, and browsers
+// that prefetch a page. Short links and the browser's endpoints use the same list.
 package robots
 
 import (
@@ -9,9 +8,8 @@ import (
 	"strings"
 )
 
-// agents matches the user agents of robots. Instagram's browser, which people use,
-// says Google/google: the word alone is no sign. CUBOT makes phones. Only robots name the
-// page or mailbox of their maker.
+// agents matches the user agents of robots. The word Google alone is no sign: Instagram's browser
+// sends Google/google. CUBOT is a phone maker. Only robots name the page or mailbox of their maker.
 var agents = regexp.MustCompile(`(?i)(?:^|[^u])bot\b|crawl|spider|slurp|preview|scan|scrap|headless|phantomjs|puppeteer|playwright|` +
 	`lighthouse|monitor|pingdom|uptime|facebookexternalhit|meta-externalagent|embedly|whatsapp|skypeuri|` +
 	`vkshare|google-|googleother|feedfetcher|mediapartners|bingpreview|baiduspider|yandex\w*/|quora link|outbrain|` +
@@ -19,8 +17,8 @@ var agents = regexp.MustCompile(`(?i)(?:^|[^u])bot\b|crawl|spider|slurp|preview|
 	`axios/|node-fetch|undici|^node$|got \(|ruby|perl|php/|guzzle|httpclient|http_request|w3c_validator|` +
 	`\+(?:https?|mailto):`)
 
-// Sighting reports whether a request is a visitor's who sees a page. HEAD,
-// prefetches and prerendered pages are not, and neither are robots.
+// Sighting reports whether a request shows a page to a visitor: no HEAD, no prefetch, no
+// prerendering and no robot.
 func Sighting(r *http.Request) bool {
 	h := r.Header
 	purpose := strings.ToLower(h.Get("Sec-Purpose") + " " + h.Get("Purpose") + " " + h.Get("X-Purpose") + " " + h.Get("X-Moz"))

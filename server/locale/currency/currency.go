@@ -1,5 +1,4 @@
-// Package currency knows the currencies of ISO 4217 and how their amounts are
-// written.
+// Package currency has the currencies of ISO 4217 and formats their amounts.
 package currency
 
 import (
@@ -9,9 +8,8 @@ import (
 	"rail/server/problem"
 )
 
-// active is the list of ISO 4217 codes in use, without XXX (no currency) and
-// XTS (testing). BGN, withdrawn in 2026, stays so that its charges can still be
-// imported.
+// active lists the ISO 4217 codes in use, without XXX (no currency) and XTS (testing). BGN,
+// withdrawn in 2026, remains so that its charges can be imported.
 const active = "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BOV BRL BSD " +
 	"BTN BWP BYN BZD CAD CDF CHE CHF CHW CLF CLP CNY COP COU CRC CUP CVE CZK DJF DKK DOP DZD EGP " +
 	"ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK " +
@@ -52,15 +50,37 @@ func Parse(given string) (string, error) {
 	return code, nil
 }
 
-// minorDigits are the decimals of the currencies that do not have two.
+// minorDigits holds the number of decimals of currencies that do not have two.
 var minorDigits = map[string]int{
-	"BIF": 0, "CLP": 0, "DJF": 0, "GNF": 0, "ISK": 0, "JPY": 0, "KMF": 0, "KRW": 0, "PYG": 0, "RWF": 0, "UGX": 0, "UYI": 0,
+	"BIF": 0,
+	"CLP": 0,
+	"DJF": 0,
+	"GNF": 0,
+	"ISK": 0,
+	"JPY": 0,
+	"KMF": 0,
+	"KRW": 0,
+	"PYG": 0,
+	"RWF": 0,
+	"UGX": 0,
+	"UYI": 0,
 	"VND": 0,
-	"VUV": 0, "XAF": 0, "XOF": 0, "XPF": 0, "BHD": 3, "IQD": 3, "JOD": 3, "KWD": 3, "LYD": 3, "OMR": 3, "TND": 3, "CLF": 4,
+	"VUV": 0,
+	"XAF": 0,
+	"XOF": 0,
+	"XPF": 0,
+	"BHD": 3,
+	"IQD": 3,
+	"JOD": 3,
+	"KWD": 3,
+	"LYD": 3,
+	"OMR": 3,
+	"TND": 3,
+	"CLF": 4,
 	"UYW": 4,
 }
 
-// Digits returns how many decimals a currency's own unit has.
+// Digits returns the number of decimals of a currency.
 func Digits(currency string) int {
 	if digits, known := minorDigits[currency]; known {
 		return digits
@@ -68,8 +88,8 @@ func Digits(currency string) int {
 	return 2
 }
 
-// Decimal writes an amount of minor units as a decimal number of the currency's
-// own unit, exactly: 4999 USD is 49.99, 1000 JPY is 1000.
+// Decimal formats an amount in minor units as an exact decimal number in major units: 4999 USD is
+// 49.99, 1000 JPY is 1000.
 func Decimal(minor int64, currency string) string {
 	digits := Digits(currency)
 	sign, text := "", strconv.FormatInt(minor, 10)
@@ -86,12 +106,12 @@ func Decimal(minor int64, currency string) string {
 	return sign + text[:at] + "." + text[at:]
 }
 
-// maxDecimal bounds the characters of an amount that is read.
+// maxDecimal bounds the length of an amount to parse.
 const maxDecimal = 24
 
-// Minor reads an amount of a currency's own unit, as people write it, in minor units: 49.99 USD is
-// 4999. The decimal separator may be a comma. It reports false for an invalid number, more decimals
-// than the currency has, or an overflow.
+// Minor parses an amount in a currency's major unit and returns minor units: 49.99 USD is 4999. It
+// accepts a decimal comma. It reports false for text that is not a number, has more decimals than
+// the currency, or is too large.
 func Minor(decimal, currency string) (int64, bool) {
 	if len(decimal) > maxDecimal {
 		return 0, false

@@ -1,9 +1,9 @@
-// Package plain keeps invisible characters out of names and addresses: with them two that
-// look alike differ, a line is read in another order, or one value becomes two lines.
+// Package plain removes invisible characters from names and addresses: they make equal-looking
+// values differ, reverse the reading order, or split a value into two lines.
 //
-// Some invisible characters change what is seen around them: joiners within Persian and
-// Indic words, joiners and selectors within emoji, and selectors of the forms of Han
-// characters. A name keeps them there, and nowhere else.
+// Some invisible characters change the visible text around them: joiners within Persian and Indic
+// words, joiners and selectors within emoji, and selectors of the forms of Han characters. A name
+// may have them only there.
 package plain
 
 import (
@@ -13,18 +13,18 @@ import (
 	"unicode/utf8"
 )
 
-// hidden are the categories of characters that have no place in a name: controls, formats (such as
-// those of direction and of no width), separators of lines, private use and surrogates.
+// hidden lists the categories of characters that a name must not have: controls, formats (such as
+// direction and zero width), line separators, private use and surrogates.
 var hidden = []*unicode.RangeTable{unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs}
 
-// ignorable are further characters that are shown as nothing.
+// ignorable lists other characters without a glyph.
 var ignorable = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
 
-// blank is a character that is shown as a space, and is none to Unicode: the empty pattern of Braille.
+// blank is the empty Braille pattern, which looks like a space but is not one in Unicode.
 const blank = '\u2800'
 
-// isHidden reports whether a character is not seen. What precedes figures in Arabic has the category of
-// formats, and is seen.
+// isHidden reports whether a character is invisible. The signs before Arabic figures have the
+// category of formats, but are visible.
 func isHidden(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r < ' ' || r == 0x7f
@@ -36,7 +36,7 @@ func isHidden(r rune) bool {
 // isLine reports whether a character ends a line, or is a tab.
 func isLine(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }
 
-// Named reports whether all characters of a text have a place in a name.
+// Named reports whether a name may have all characters of a text.
 func Named(text string) bool {
 	return !strings.ContainsFunc(text, isHidden) || clean(text, never) == text
 }
@@ -48,8 +48,8 @@ func Lined(text string) bool {
 	return !strings.ContainsFunc(text, hides) || clean(text, isLine) == text
 }
 
-// Name returns a name without invisible characters, except characters that change the visible text around them. What
-// separates lines or is a tab becomes a space.
+// Name returns a name without invisible characters, except those that change the visible text
+// around them. Line separators and tabs become spaces.
 func Name(text string) string {
 	if !strings.ContainsFunc(text, isHidden) {
 		return text
@@ -59,7 +59,8 @@ func Name(text string) string {
 
 func never(rune) bool { return false }
 
-// clean returns a text without invisible characters that have no place in it. also are others that stay.
+// clean returns a text without invisible characters, except those with an effect on the text and
+// those for which also is true.
 func clean(text string, also func(rune) bool) string {
 	given := []rune(text)
 	out := make([]rune, 0, len(given))
@@ -78,7 +79,7 @@ func clean(text string, also func(rune) bool) string {
 	return string(out)
 }
 
-// Names does the same to names that may be missing.
+// Names does the same to optional names.
 func Names(names ...**string) {
 	for _, name := range names {
 		if *name != nil && !Named(**name) {
@@ -101,7 +102,7 @@ const (
 	joiner    = '\u200d'
 )
 
-// hasPlace reports whether an invisible character changes what is seen of the characters around it.
+// hasPlace reports whether an invisible character changes the visible text around it.
 func hasPlace(r rune, before, after []rune) bool {
 	switch {
 	case len(before) == 0:
@@ -114,8 +115,8 @@ func hasPlace(r rune, before, after []rune) bool {
 	return false
 }
 
-// joins reports whether a joiner has a place between characters: within an emoji, beside the sign
-// of an Indic script that takes a vowel away, or within a word of a script whose letters join.
+// joins reports whether a joiner is valid between characters: within an emoji, beside an Indic
+// virama, or within a word of a script whose letters join.
 func joins(r rune, before, after []rune) bool {
 	last, next := before[len(before)-1], rune(0)
 	if i := slices.IndexFunc(after, func(r rune) bool { return !isHidden(r) }); i >= 0 {
@@ -129,7 +130,7 @@ func joins(r rune, before, after []rune) bool {
 	case slices.Contains(viramas, next):
 		return unicode.Is(unicode.Lo, last)
 	}
-	// Marks of vowels stand above or below letters, and change nothing.
+	// Vowel marks above or below letters do not matter.
 	letter := letterOf(before)
 	if i := slices.IndexFunc(after, func(r rune) bool { return !isHidden(r) && !unicode.Is(unicode.Mn, r) }); i >= 0 {
 		next = after[i]
@@ -142,7 +143,7 @@ func joins(r rune, before, after []rune) bool {
 	return false
 }
 
-// letterOf returns the last character that is no mark; 0 for none.
+// letterOf returns the last character that is not a mark, or 0.
 func letterOf(text []rune) rune {
 	for _, r := range slices.Backward(text) {
 		if !unicode.Is(unicode.Mn, r) {
@@ -162,7 +163,7 @@ func bare(text []rune) rune {
 	return 0
 }
 
-// selects reports whether a selector has a place after a character.
+// selects reports whether a selector is valid after a character.
 func selects(r, last rune, after []rune) bool {
 	switch {
 	case unicode.Is(unicode.Mongolian, r) || r >= 0x180b && r <= 0x180f:
@@ -194,15 +195,15 @@ var emoji = &unicode.RangeTable{
 	R32: []unicode.Range32{{0x1f000, 0x1faff, 1}},
 }
 
-// formed are other characters that a selector shows as emoji.
+// formed lists other characters that a selector turns into emoji.
 var formed = &unicode.RangeTable{R16: []unicode.Range16{
 	{0xa9, 0xa9, 1}, {0xae, 0xae, 1}, {0x203c, 0x203c, 1}, {0x2049, 0x2049, 1}, {0x2122, 0x2122, 1}, {0x2139, 0x2139, 1},
 	{0x2934, 0x2935, 1}, {0x24c2, 0x24c2, 1}, {0x3030, 0x3030, 1}, {0x303d, 0x303d, 1}, {0x3297, 0x3297, 1},
 	{0x3299, 0x3299, 1},
 }, LatinOffset: 2}
 
-// flags are those of England, Scotland and Wales: a black flag with the letters of the region in
-// characters that are not seen.
+// flags lists those of England, Scotland and Wales: a black flag with the region's letters in
+// invisible characters.
 var flags = [][]rune{region("gbeng"), region("gbsct"), region("gbwls")}
 
 func region(letters string) []rune {
@@ -223,20 +224,20 @@ func flagOf(text []rune) int {
 	return 0
 }
 
-// viramas are the signs that take the vowel of a letter away; a joiner beside one chooses the form
+// viramas lists the signs that remove the vowel of a letter; a joiner beside one selects the form
 // of the letters.
 var viramas = []rune{
 	0x94d, 0x9cd, 0xa4d, 0xacd, 0xb4d, 0xbcd, 0xc4d, 0xccd, 0xd3b, 0xd3c, 0xd4d, 0xdca, 0x1039, 0x103a, 0x17d2, 0x1b44,
 	0xa9c0, 0x11046, 0x110b9, 0x111c0, 0x11235,
 }
 
-// joining are the scripts whose letters join.
+// joining lists the scripts whose letters join.
 var joining = []*unicode.RangeTable{
 	unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Nko, unicode.Mandaic, unicode.Phags_Pa, unicode.Adlam,
 	unicode.Hanifi_Rohingya,
 }
 
-// toRight are the Arabic letters that do not join what follows: a joiner after one changes nothing.
+// toRight lists the Arabic letters that do not join the next letter: a joiner after one has no effect.
 var toRight = &unicode.RangeTable{R16: []unicode.Range16{
 	{0x621, 0x625, 1}, {0x627, 0x627, 1}, {0x629, 0x629, 1}, {0x62f, 0x632, 1}, {0x648, 0x648, 1}, {0x671, 0x677, 1},
 	{0x688, 0x699, 1}, {0x6c0, 0x6c0, 1}, {0x6c3, 0x6cb, 1}, {0x6cd, 0x6cd, 1}, {0x6cf, 0x6cf, 1}, {0x6d2, 0x6d3, 1},

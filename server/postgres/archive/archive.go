@@ -1,15 +1,15 @@
-// Package archive keeps what a private cluster is restored from as it was at any moment:
-// base backups, and all WAL from the first one on. PostgreSQL writes both.
+// Package archive stores base backups of a private cluster and all WAL from the first one on, from
+// which the cluster can be restored to any moment. PostgreSQL writes both.
 //
-// An archive is a folder with one for each history of a cluster, which is what it wrote
-// without a gap. A restored cluster begins a history of its own, so that none overwrites
-// what another wrote, and a moment alone says which one it is in:
+// An archive has a folder for each history of a cluster: a period of WAL without a gap. A restored
+// cluster begins a new history, so that no cluster overwrites another's files, and a moment belongs
+// to one history:
 //
 //	20261123T135200.000Z/wal/000000010000000000000003.gz
 //	20261123T135200.000Z/base/20261123T135201.000Z/base.tar.gz
 //	20261123T135200.000Z/base/20261123T135201.000Z/rail.json
 //
-// What rail.json says is written last: a base without it is not whole.
+// rail.json is written last: a base backup without it is incomplete.
 package archive
 
 import (
@@ -26,24 +26,24 @@ import (
 	"rail/server/postgres/embedded"
 )
 
-// stamp is the form of the names that say a time.
+// stamp is the time format of folder names.
 const stamp = "20060102T150405.000Z"
 
-// ErrNoMoment means that an archive does not hold the moment that was asked for.
-var ErrNoMoment = errors.New("the archive does not hold that moment")
+// ErrNoMoment means that the archive does not contain the requested moment.
+var ErrNoMoment = errors.New("the archive does not contain that moment")
 
-// Manifest says what a base backup is of.
+// Manifest describes a base backup.
 type Manifest struct {
 	Rail string `json:"rail"`
-	// Began and Ended are when the backup was made. It is no use for moments before its end.
+	// Began and Ended are the times of the backup. It cannot restore moments before its end.
 	Began time.Time `json:"began_at"`
 	Ended time.Time `json:"ended_at"`
-	// FirstWAL is the file that recovery begins with, LastWAL one that has a commit after Began.
+	// FirstWAL is the file with which recovery begins, LastWAL a file with a commit after Began.
 	FirstWAL string `json:"first_wal"`
 	LastWAL  string `json:"last_wal"`
-	// Fingerprints are those of the secret keys that the rows depend on.
+	// Fingerprints identify the secret keys that the rows depend on.
 	Fingerprints []string           `json:"key_fingerprints"`
-	Keys         *backup.SealedKeys `json:"keys,omitempty"` // nil where they were left out
+	Keys         *backup.SealedKeys `json:"keys,omitempty"` // nil if they were omitted
 }
 
 // Base is a base backup with the WAL that follows it in its history.
@@ -54,18 +54,18 @@ type Base struct {
 	wal     wal
 }
 
-// Range is the moments that one base backup restores to.
+// Range is the period to which one base backup can be restored.
 type Range struct {
 	Base  string    `json:"base"`
 	From  time.Time `json:"from"`
 	To    time.Time `json:"to"`
 	Bytes int64     `json:"bytes"`
 	Key   bool      `json:"holds_key"`
-	// Missing is the file of WAL that ends the range before its time, or "".
+	// Missing is the absent WAL file that cuts the range short, or "".
 	Missing string `json:"missing,omitempty"`
 }
 
-// List returns what an archive holds, the oldest first.
+// List returns the ranges of an archive, the oldest first.
 func List(dir string) ([]Range, error) {
 	all, err := bases(dir)
 	out := make([]Range, 0, len(all))
@@ -79,7 +79,7 @@ func List(dir string) ([]Range, error) {
 	return out, err
 }
 
-// Range returns the moments that the backup restores to, were there no later one.
+// Range returns the range of the backup, regardless of later ones.
 func (b Base) Range() Range {
 	r := Range{Base: b.dir, From: b.Ended, To: b.wal.reaches(), Key: b.Keys != nil, Missing: b.wal.missing}
 	if st, err := os.Stat(b.tar()); err == nil {
@@ -88,7 +88,7 @@ func (b Base) Range() Range {
 	return r
 }
 
-// bases returns the whole base backups of an archive in the order of their ends.
+// bases returns the complete base backups of an archive in the order of their ends.
 func bases(dir string) ([]Base, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func bases(dir string) ([]Base, error) {
 	return out, err
 }
 
-// read reads what rail.json says of a base backup, and which WAL follows it.
+// read reads the rail.json of a base backup, and the names of the WAL files that follow it.
 func read(path string) (b Base, err error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -119,17 +119,17 @@ func read(path string) (b Base, err error) {
 	return b, err
 }
 
-// Folder is where the base backup is.
+// Folder returns the folder of the base backup.
 func (b Base) Folder() string { return b.dir }
 
-// Files is how many files of WAL are restored after it.
+// Files returns the number of WAL files to restore after it.
 func (b Base) Files() int { return len(b.wal.files) }
 
-// tar is the file with the cluster's files.
+// tar returns the path of the archive of the cluster's files.
 func (b Base) tar() string { return filepath.Join(b.dir, "base.tar.gz") }
 
-// Choose returns the base backup and the WAL to restore a moment from; the last one where
-// it is zero. It fails with ErrNoMoment.
+// Choose returns the base backup and the WAL for restoring a moment, or the last moment if it is
+// zero. It fails with ErrNoMoment.
 func Choose(dir string, to time.Time) (Base, error) {
 	all, err := bases(dir)
 	if err != nil {
@@ -151,8 +151,8 @@ func Choose(dir string, to time.Time) (Base, error) {
 	return all[at], all[at].upTo(to, all[at+1:])
 }
 
-// upTo leaves out WAL that is not needed for a moment, where a later base backup of the
-// history says which that is, and refuses a moment after the last file.
+// upTo drops WAL after the next base backup of the history, which a moment does not need, and
+// refuses a moment after the last file.
 func (b *Base) upTo(to time.Time, later []Base) error {
 	for _, next := range later {
 		if next.history == b.history && next.Began.After(to) && b.wal.end(next.LastWAL) {
@@ -167,10 +167,10 @@ func (b *Base) upTo(to time.Time, later []Base) error {
 			show(b.wal.reaches())))
 }
 
-// show writes a moment as --to takes it.
+// show formats a moment for --to.
 func show(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// escaped makes a folder's name stand for itself in a pattern.
+// escaped escapes a folder's name for a glob pattern.
 func escaped(dir string) string {
 	var out []rune
 	for _, r := range dir {
@@ -182,9 +182,9 @@ func escaped(dir string) string {
 	return string(out)
 }
 
-// Newest returns when the last base backup of a history began, zero without any.
+// Newest returns the start of the last base backup of a history, or zero.
 func Newest(history string) (time.Time, error) {
-	// In the order of the names, which are times.
+	// The names are times, so they are in order.
 	found, err := filepath.Glob(filepath.Join(escaped(embedded.Bases(history)), "*", "rail.json"))
 	if err != nil || len(found) == 0 {
 		return time.Time{}, err

@@ -16,7 +16,7 @@ import (
 
 var noon = time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
 
-// seg is the nth file of WAL of the first timeline.
+// seg returns the name of the nth WAL file of the first timeline.
 func seg(n uint64) string { return name(1, n*segment) }
 
 // add adds a file to an archive, with a time.
@@ -34,8 +34,8 @@ func add(t *testing.T, at time.Time, path ...string) {
 	require.NoError(t, os.Chtimes(file, at, at))
 }
 
-// made is an archive with two histories. The first has WAL 1 to 9, one a minute from noon on, and base backups at 1 and
-// at 5; the second begins an hour later.
+// made returns an archive with two histories. The first has WAL 1 to 9, one a minute from noon on,
+// and base backups at 1 and at 5; the second begins an hour later.
 func made(t *testing.T) (dir, first, second string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "an [archive]")
@@ -46,7 +46,7 @@ func made(t *testing.T) (dir, first, second string) {
 			dir:      filepath.Join(history, "base", began.Format(stamp)),
 		}
 		require.NoError(t, os.MkdirAll(b.dir, 0o700))
-		require.NoError(t, b.keep())
+		require.NoError(t, b.complete())
 	}
 	for n := range 9 {
 		add(t, noon.Add(time.Duration(n+1)*time.Minute), first, "wal", seg(uint64(n+1))+".gz")
@@ -60,11 +60,11 @@ func made(t *testing.T) (dir, first, second string) {
 		dir:      filepath.Join(second, "base", "x"),
 	}
 	require.NoError(t, os.MkdirAll(b.dir, 0o700))
-	require.NoError(t, b.keep())
+	require.NoError(t, b.complete())
 	return dir, first, second
 }
 
-// TestNames: the files of WAL follow each other as PostgreSQL names them.
+// TestNames: WAL files have the order of PostgreSQL's names.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "00000001000000000000000A", name(1, 0xA000028))
@@ -76,7 +76,7 @@ func TestNames(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestChoose: a moment says which base backup and which WAL it is restored from.
+// TestChoose: a moment determines its base backup and WAL.
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	dir, first, second := made(t)
@@ -109,7 +109,7 @@ func TestChoose(t *testing.T) {
 	require.Equal(t, second, b.history)
 }
 
-// TestMissing: a file that is gone ends what can be restored, and is named.
+// TestMissing: a missing file ends the range, and is named.
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	dir, first, second := made(t)
@@ -123,13 +123,13 @@ func TestMissing(t *testing.T) {
 	require.NoError(t, err)
 	_, err = Choose(dir, noon.Add(7*time.Minute))
 	require.ErrorContains(t, err, gone+" is missing, so it reaches to 2026-09-01T12:06:00.000Z")
-	// The end of an archive with a gap is not taken for its last moment.
+	// An archive with a gap has no last moment.
 	require.NoError(t, os.RemoveAll(second))
 	_, err = Choose(dir, time.Time{})
 	require.ErrorContains(t, err, gone+" is missing")
 }
 
-// TestUnpack: a file of WAL is whole or refused.
+// TestUnpack: an incomplete WAL file is refused.
 func TestUnpack(t *testing.T) {
 	t.Parallel()
 	_, first, _ := made(t)
@@ -153,7 +153,7 @@ func TestUnpack(t *testing.T) {
 	require.ErrorContains(t, w.unpack(into, nothing), "it has 9 bytes")
 }
 
-// TestPrune: what no moment needs goes, and nothing else.
+// TestPrune: only files that no moment needs are removed.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	dir, first, second := made(t)
@@ -178,7 +178,7 @@ func TestPrune(t *testing.T) {
 	require.FileExists(t, filepath.Join(first, "wal", seg(5)+".gz"), "the only base backup stays")
 }
 
-// TestPruneHistories: what was restored from stays whole until the history that follows reaches back so far.
+// TestPruneHistories: an older history stays complete until the next one covers the retention period.
 func TestPruneHistories(t *testing.T) {
 	t.Parallel()
 	dir, first, second := made(t)
@@ -189,7 +189,7 @@ func TestPruneHistories(t *testing.T) {
 	require.DirExists(t, second)
 }
 
-// TestManifest: what rail.json says is read again, and half of it is refused.
+// TestManifest: rail.json is read back, and an incomplete one is refused.
 func TestManifest(t *testing.T) {
 	t.Parallel()
 	dir, first, _ := made(t)

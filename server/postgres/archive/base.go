@@ -18,17 +18,17 @@ import (
 	"rail/server/postgres/embedded"
 )
 
-// lock is the number of the lock that whoever makes a base backup holds.
+// lock is the number of the advisory lock for base backups.
 const lock = 7_245_001
 
-// archivedWithin is how long the last file of WAL of a base backup may take.
-const archivedWithin = 5 * time.Minute
+// archiveTimeout bounds the wait for the last WAL file of a base backup.
+const archiveTimeout = 5 * time.Minute
 
-// ErrBusy means that another process makes a base backup.
-var ErrBusy = errors.New("a base backup is being made already")
+// ErrBusy means that another base backup is running.
+var ErrBusy = errors.New("another base backup is running")
 
-// Make makes a base backup of the cluster at dsn, which archives into history. m has what
-// only the caller knows.
+// Make makes a base backup of the cluster at dsn, which archives into history. The caller fills in
+// the other members of m.
 func Make(ctx context.Context, dsn, history string, m Manifest) (Base, error) {
 	b := Base{Manifest: m, history: history}
 	conn, err := replication(ctx, dsn)
@@ -48,13 +48,13 @@ func Make(ctx context.Context, dsn, history string, m Manifest) (Base, error) {
 	if err := archived(ctx, filepath.Join(embedded.WAL(history), b.LastWAL+".gz")); err != nil {
 		return b, err
 	}
-	if err := b.keep(); err != nil {
+	if err := b.complete(); err != nil {
 		return b, err
 	}
 	return read(filepath.Join(b.dir, "rail.json"))
 }
 
-// replication connects as a standby does, which may copy a cluster.
+// replication opens a replication connection, which may copy a cluster.
 func replication(ctx context.Context, dsn string) (*pgconn.PgConn, error) {
 	cfg, err := pgconn.ParseConfig(dsn)
 	if err != nil {
@@ -64,8 +64,8 @@ func replication(ctx context.Context, dsn string) (*pgconn.PgConn, error) {
 	return pgconn.ConnectConfig(ctx, cfg)
 }
 
-// copy has PostgreSQL write its files. The transaction afterwards lets a recovery see that
-// it has gone past every moment before the backup.
+// copy makes PostgreSQL write its files. The transaction afterwards lets a recovery detect that it
+// has passed every moment before the backup.
 func (b *Base) copy(ctx context.Context, conn *pgconn.PgConn) (err error) {
 	if b.Began, err = now(ctx, conn); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (b *Base) copy(ctx context.Context, conn *pgconn.PgConn) (err error) {
 	return err
 }
 
-// fileOf returns the file of WAL of a position and a timeline, as PostgreSQL writes them.
+// fileOf returns the WAL file of a position and a timeline in PostgreSQL's notation.
 func fileOf(at []string) (string, error) {
 	high, low, _ := strings.Cut(at[0], "/")
 	h, err := strconv.ParseUint(high, 16, 32)
@@ -104,7 +104,7 @@ func fileOf(at []string) (string, error) {
 	return name(uint32(timeline), h<<32+l), errors.Join(err, err2, err3)
 }
 
-// now returns the database's time, by which commits are dated.
+// now returns the database's time, which dates commits.
 func now(ctx context.Context, conn *pgconn.PgConn) (time.Time, error) {
 	text, err := value(ctx, conn, "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')")
 	if err != nil {
@@ -122,8 +122,8 @@ func value(ctx context.Context, conn *pgconn.PgConn, sql string) (string, error)
 	return rows[0][0], nil
 }
 
-// values runs a command and returns the rows of all its answers, of which there is one at
-// least. A replication connection knows no other way of asking.
+// values runs a command and returns the rows of all its results, at least one. A replication
+// connection only supports the simple protocol.
 func values(ctx context.Context, conn *pgconn.PgConn, sql string) (out [][]string, err error) {
 	results, err := conn.Exec(ctx, sql).ReadAll()
 	if err != nil {
@@ -146,7 +146,7 @@ func values(ctx context.Context, conn *pgconn.PgConn, sql string) (out [][]strin
 
 // archived waits until PostgreSQL has archived a file.
 func archived(ctx context.Context, path string) error {
-	ctx, cancel := context.WithTimeout(ctx, archivedWithin)
+	ctx, cancel := context.WithTimeout(ctx, archiveTimeout)
 	defer cancel()
 	for {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -158,8 +158,8 @@ func archived(ctx context.Context, path string) error {
 	}
 }
 
-// keep writes what makes the backup whole.
-func (b *Base) keep() error {
+// complete writes rail.json, which completes the backup.
+func (b *Base) complete() error {
 	raw, err := json.MarshalIndent(b.Manifest, "", "  ")
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// every is the time between two base backups, between is how often it is looked at.
+	// every is the time between two base backups, between the time between two checks.
 	every   = 24 * time.Hour
 	between = time.Minute
 )
@@ -22,22 +22,22 @@ const (
 // Keeper makes the base backups of a cluster that archives.
 type Keeper struct {
 	Pool *pgxpool.Pool
-	// History is the folder that the cluster archives into now, or "".
+	// History returns the folder that the cluster archives into, or "".
 	History func() (string, error)
-	// Days is how far back the archive reaches.
+	// Days is the retention period of the archive.
 	Days  int
 	Clock clock.Clock
 	Log   *slog.Logger
-	// Manifest returns what only the caller knows of a backup.
+	// Manifest returns the manifest's members that the caller fills in.
 	Manifest func(context.Context) (Manifest, error)
-	// Made is called when a base backup was made.
+	// Made is called after each base backup.
 	Made func(context.Context)
 
 	failing string
 }
 
-// Keep makes a base backup whenever the last one is a day old, until ctx ends. It says when
-// archiving begins to fail, and when it goes on.
+// Keep makes a base backup whenever the last one is a day old, until ctx ends. It logs when
+// archiving begins to fail and when it recovers.
 func (k *Keeper) Keep(ctx context.Context) {
 	for {
 		k.note(ctx, errors.Join(k.archives(ctx), k.due(ctx)))
@@ -47,20 +47,20 @@ func (k *Keeper) Keep(ctx context.Context) {
 	}
 }
 
-// note logs a failure once, however long it lasts, and its end.
+// note logs the start and the end of a failure.
 func (k *Keeper) note(ctx context.Context, err error) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && k.failing == "":
-		k.Log.Error("archive fails: PostgreSQL keeps its WAL until it goes on", "error", err)
+		k.Log.Error("archiving fails; PostgreSQL retains its WAL until it succeeds", "error", err)
 		k.failing = err.Error()
 	case err == nil && k.failing != "":
-		k.Log.Info("archive goes on")
+		k.Log.Info("archiving works again")
 		k.failing = ""
 	}
 }
 
-// archives fails where the last file of WAL was not archived.
+// archives returns an error if the last WAL file was not archived.
 func (k *Keeper) archives(ctx context.Context) error {
 	var failed *string
 	err := k.Pool.QueryRow(ctx, `SELECT last_failed_wal FROM pg_stat_archiver
@@ -72,7 +72,7 @@ func (k *Keeper) archives(ctx context.Context) error {
 	return err
 }
 
-// due makes a base backup where one is due.
+// due makes a base backup if the last one is old enough.
 func (k *Keeper) due(ctx context.Context) error {
 	history, err := k.history()
 	if err != nil {
@@ -98,7 +98,7 @@ func (k *Keeper) history() (string, error) {
 	return history, err
 }
 
-// Make makes a base backup now, and removes what is too old.
+// Make makes a base backup now, and removes files beyond the retention period.
 func (k *Keeper) Make(ctx context.Context) (Base, error) {
 	history, err := k.history()
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 	"rail/server/postgres/embedded"
 )
 
-// archiving is a cluster with an archive.
+// archiving starts a cluster with an archive.
 func archiving(t *testing.T) (*embedded.Server, *pgxpool.Pool) {
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) // for PostgreSQL's account, where root runs the tests
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) // for PostgreSQL's account, if root runs the tests
 	s, err := embedded.Start(t.Context(), embedded.Options{Dir: filepath.Join(dir, "data"), ArchiveDir: filepath.Join(dir, "archive")})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Stop()) })
@@ -31,7 +31,7 @@ func archiving(t *testing.T) (*embedded.Server, *pgxpool.Pool) {
 	return s, pool
 }
 
-// TestKeeper: a base backup is made a day; a folder that is away is told of once, and so is its return.
+// TestKeeper: one base backup is made a day. The loss of the folder is logged once, and so is its return.
 func TestKeeper(t *testing.T) {
 	t.Parallel()
 	s, pool := archiving(t)
@@ -68,15 +68,15 @@ func TestKeeper(t *testing.T) {
 	require.Eventually(t, func() bool { return k.archives(t.Context()) != nil }, time.Minute, 50*time.Millisecond)
 	look()
 	look()
-	require.Equal(t, 1, strings.Count(log.String(), "archive fails"), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "archiving fails"), log.String())
 	require.NoError(t, os.Rename(history+".away", history))
 	require.Eventually(t, func() bool { return k.archives(t.Context()) == nil }, 2*time.Minute, 50*time.Millisecond)
 	look()
 	look()
-	require.Equal(t, 1, strings.Count(log.String(), "archive goes on"), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "archiving works again"), log.String())
 }
 
-// TestOneAtATime: a second base backup is refused while one is made.
+// TestOneAtATime: a second base backup is refused while one is running.
 func TestOneAtATime(t *testing.T) {
 	t.Parallel()
 	s, pool := archiving(t)

@@ -10,15 +10,15 @@ import (
 	"rail/server/postgres/embedded"
 )
 
-// Prune removes what no moment from oldest on needs: of the newest history base backups but the last
-// one before it, and the WAL before what stays. An older history stays whole until the one
-// that follows it reaches back so far: whoever has restored from it may want another moment.
+// Prune removes the files that no moment from oldest on needs. In the newest history it keeps the
+// last base backup before oldest, later ones, and their WAL. An older history stays complete until
+// the next one reaches back to oldest, so that the operator can restore another moment of it.
 func Prune(dir string, oldest time.Time) error {
 	all, err := bases(dir)
 	if err != nil {
 		return err
 	}
-	of, histories := map[string][]Base{}, []string{} // in the order of their first base backups
+	of, histories := map[string][]Base{}, []string{} // by their first base backups
 	for _, b := range all {
 		if of[b.history] == nil {
 			histories = append(histories, b.history)
@@ -38,7 +38,7 @@ func Prune(dir string, oldest time.Time) error {
 	return err
 }
 
-// shorten removes what a history does not need.
+// shorten removes the files that a history does not need.
 func shorten(history string, own []Base, oldest time.Time) error {
 	first := 0
 	for i, b := range own {
@@ -48,7 +48,7 @@ func shorten(history string, own []Base, oldest time.Time) error {
 	}
 	var err error
 	for _, b := range own[:first] {
-		// What makes it whole goes first: half a backup must not look like one.
+		// Remove rail.json first: a partial backup must not look complete.
 		err = errors.Join(err, os.Remove(filepath.Join(b.dir, "rail.json")), os.RemoveAll(b.dir))
 	}
 	entries, read := os.ReadDir(embedded.WAL(history))
@@ -60,7 +60,7 @@ func shorten(history string, own []Base, oldest time.Time) error {
 	return errors.Join(err, read)
 }
 
-// sweep removes base backups that were not finished.
+// sweep removes incomplete base backups.
 func sweep(history string) error {
 	entries, err := os.ReadDir(embedded.Bases(history))
 	for _, e := range entries {

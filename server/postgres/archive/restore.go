@@ -52,7 +52,7 @@ func extract(from *tar.Reader, into string, told backup.Progress) error {
 			return err
 		}
 		if !filepath.IsLocal(h.Name) {
-			return fmt.Errorf("%q is no place in a cluster", h.Name)
+			return fmt.Errorf("%q is not a path in a cluster", h.Name)
 		}
 		told("base backup", done)
 		if err := write(h, from, filepath.Join(into, h.Name)); err != nil { //nolint:gosec // G305: it is local
@@ -62,7 +62,7 @@ func extract(from *tar.Reader, into string, told backup.Progress) error {
 	}
 }
 
-// write writes one entry. A cluster of Rail's has folders and files alone.
+// write writes one entry. A cluster of Rail has only folders and files.
 func write(h *tar.Header, from io.Reader, path string) error {
 	switch h.Typeflag {
 	case tar.TypeDir:

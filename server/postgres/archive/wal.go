@@ -16,38 +16,38 @@ import (
 	"rail/server/postgres/backup"
 )
 
-// segment is the size of a file of WAL, which PostgreSQL's initdb chooses.
+// segment is the size of a WAL file, which initdb sets.
 const segment = 16 << 20
 
-// packed matches the name of a file of WAL in an archive.
+// packed matches the name of a WAL file in an archive.
 var packed = regexp.MustCompile(`^[0-9A-F]{24}\.gz$`)
 
-// wal is files that follow each other.
+// wal is a sequence of WAL files without a gap.
 type wal struct {
 	dir   string
 	files []string
-	// missing is the file after the last one, where later ones are there; else "".
+	// missing is the file after the last one, if later ones exist, or "".
 	missing string
 }
 
-// name returns that of the file which holds a position of a timeline.
+// name returns the name of the WAL file with a position of a timeline.
 func name(timeline uint32, position uint64) string {
 	n := position / segment
 	return fmt.Sprintf("%08X%08X%08X", timeline, n>>8, n&0xff)
 }
 
-// next returns the name of the file that follows one.
+// next returns the name of the next file.
 func next(of string) string {
-	timeline, _ := strconv.ParseUint(of[:8], 16, 32) // as matched by packed
+	timeline, _ := strconv.ParseUint(of[:8], 16, 32) // packed has matched
 	high, _ := strconv.ParseUint(of[8:16], 16, 32)
 	low, _ := strconv.ParseUint(of[16:], 16, 32)
 	return name(uint32(timeline), (high<<8+low+1)*segment)
 }
 
-// following returns the files of a folder from the first one up to where one is missing.
+// following returns the files of a folder from the first one up to a gap.
 func following(dir, first string) (wal, error) {
 	w := wal{dir: dir, missing: first}
-	entries, err := os.ReadDir(dir) // in the order of the names
+	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		return w, err
 	}
@@ -67,7 +67,7 @@ func following(dir, first string) (wal, error) {
 	return w, nil
 }
 
-// reaches returns the time of the last record, which is that of its file.
+// reaches returns the time of the last record, which is the modification time of its file.
 func (w *wal) reaches() time.Time {
 	if len(w.files) == 0 {
 		return time.Time{}
@@ -79,7 +79,7 @@ func (w *wal) reaches() time.Time {
 	return st.ModTime().UTC()
 }
 
-// end makes a file the last one, if it is there.
+// end drops the files after last, if it exists.
 func (w *wal) end(last string) bool {
 	at := slices.Index(w.files, last)
 	if at >= 0 {
@@ -88,7 +88,7 @@ func (w *wal) end(last string) bool {
 	return at >= 0
 }
 
-// gap returns the error of a file that is missing among others, with advice, or nil.
+// gap returns an error with advice if a file between others is missing, or nil.
 func (w *wal) gap(advice string) error {
 	if w.missing == "" {
 		return nil
@@ -97,7 +97,7 @@ func (w *wal) gap(advice string) error {
 		filepath.Join(w.dir, w.missing+".gz"), show(w.reaches()), advice)
 }
 
-// unpack writes the files into a folder, each whole.
+// unpack writes the files into a folder.
 func (w *wal) unpack(into string, told backup.Progress) error {
 	for i, name := range w.files {
 		told("WAL", int64(i)*segment)
@@ -108,8 +108,8 @@ func (w *wal) unpack(into string, told backup.Progress) error {
 	return nil
 }
 
-// unpackOne writes one file. One that is cut off would else end a recovery early, as if
-// nothing came after it.
+// unpackOne writes one file and checks its size: a truncated file would silently end a recovery
+// early.
 func (w *wal) unpackOne(name, to string) (err error) {
 	from := filepath.Join(w.dir, name+".gz")
 	raw, err := os.Open(from)

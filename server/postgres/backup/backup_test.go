@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// kept are the tables whose rows a backup carries over.
-var kept = []string{
+// included lists the tables whose rows a backup contains.
+var included = []string{
 	"api_keys", "applications", "audit_log_entries", "audit_log_facts", "balances", "campaign_recipients", "campaigns", "charge_aliases", "clicks",
 	"commissions", "coupons", "customer_duplicates", "customer_external_ids", "customer_merges", "customers",
 	"events", "flows", "forgotten", "groups", "idempotency_keys", "inbox_events", "inbox_waits", "key_fingerprints", "ledger_entries", "links",
@@ -27,27 +27,27 @@ var kept = []string{
 	"tracking_values", "users", "webhook_deliveries", "webhook_endpoints",
 }
 
-// TestEveryTable: of each table somebody has decided whether its rows are carried
-// over, and each column that they are without has a default.
+// TestEveryTable: each table is listed as included or omitted, and each omitted column has a
+// default.
 func TestEveryTable(t *testing.T) {
 	t.Parallel()
 	conn, err := connect(t.Context(), pgtest.DSN(t))
 	require.NoError(t, err)
-	defer conn.Close(t.Context()) // the test is over
-	tables, err := carried(t.Context(), conn)
+	defer conn.Close(t.Context()) // the test has ended
+	tables, err := includedTables(t.Context(), conn)
 	require.NoError(t, err)
 	var names []string
 	for _, table := range tables {
 		names = append(names, table.Name)
 		require.NotEmpty(t, table.Columns)
 	}
-	require.Equal(t, kept, names, "a new table: name it here, or in left with the reason")
+	require.Equal(t, included, names, "a new table: name it here, or in omitted with the reason")
 	rows, err := conn.Query(t.Context(), `SELECT c.relname::text FROM pg_class c
 		WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = 'p' AND c.relnamespace = 'public'::regnamespace AND c.relname <> 'schema_migrations' ORDER BY 1`)
 	require.NoError(t, err)
 	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
-	for name := range left {
+	for name := range omitted {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -55,12 +55,12 @@ func TestEveryTable(t *testing.T) {
 	rows, err = conn.Query(t.Context(), `SELECT table_name || '.' || column_name FROM information_schema.columns
 		WHERE table_schema = 'public' AND table_name NOT IN (SELECT relname FROM pg_class WHERE relispartition)
 			AND is_nullable = 'NO' AND column_default IS NULL AND is_generated = 'NEVER'
-			AND (udt_name = 'xid8' OR table_name = 'balances' AND column_name = ANY($1))`, anew["balances"])
+			AND (udt_name = 'xid8' OR table_name = 'balances' AND column_name = ANY($1))`, reset["balances"])
 	require.NoError(t, err)
 	bare, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	require.Empty(t, bare)
-	for _, c := range anew["balances"] {
+	for _, c := range reset["balances"] {
 		var exists bool
 		require.NoError(t,
 			conn.QueryRow(t.Context(),

@@ -14,8 +14,8 @@ import (
 	"rail/schema"
 )
 
-// settings make COPY write and read the same text on every server, and lift the
-// time limits that are meant for requests.
+// settings make COPY use the same text format on every server, and remove the time limits of
+// requests.
 const settings = `SET client_encoding = 'UTF8'; SET timezone = 'UTC'; SET datestyle = 'ISO, YMD'; SET intervalstyle = 'postgres';
 	SET bytea_output = 'hex'; SET extra_float_digits = 1; SET standard_conforming_strings = on;
 	SET statement_timeout = 0; SET lock_timeout = '1min'; SET idle_in_transaction_session_timeout = 0`
@@ -33,11 +33,11 @@ func connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// created finds the tables that a migration makes.
+// created finds the tables that a migration creates.
 var created = regexp.MustCompile(`(?m)^CREATE (?:UNLOGGED )?TABLE (\w+)`)
 
-// ours are the names of all tables that migrations have ever made. There may be
-// others in the database, of other programs.
+// ours holds the names of all tables that migrations have ever created. The database may have
+// tables of other programs.
 var ours = sync.OnceValues(func() ([]string, error) {
 	var out []string
 	files, err := fs.Glob(schema.FS, "*.up.sql")
@@ -56,12 +56,11 @@ var ours = sync.OnceValues(func() ([]string, error) {
 	return out, nil
 })
 
-// carried returns the tables whose rows a backup contains, by name, with the columns
-// that it contains of each. Columns of type xid8 number transactions of this cluster
-// alone.
-// Temporary and unlogged tables (relpersistence) are left out too: a crash empties those as well.
-// Rows of partitions are those of the table that they are of.
-func carried(ctx context.Context, conn *pgx.Conn) ([]Table, error) {
+// includedTables returns the tables whose rows a backup contains, by name, with the columns. It omits
+// columns of type xid8, which number transactions of this cluster, and temporary and unlogged
+// tables (relpersistence), which a crash empties as well. Rows of partitions belong to their parent
+// table.
+func includedTables(ctx context.Context, conn *pgx.Conn) ([]Table, error) {
 	known, err := ours()
 	if err != nil {
 		return nil, err
@@ -77,15 +76,15 @@ func carried(ctx context.Context, conn *pgx.Conn) ([]Table, error) {
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t Table, err error) {
 		return t, row.Scan(&t.Name, &t.Columns)
 	})
-	all = slices.DeleteFunc(all, func(t Table) bool { return left[t.Name] != "" || !slices.Contains(known, t.Name) })
+	all = slices.DeleteFunc(all, func(t Table) bool { return omitted[t.Name] != "" || !slices.Contains(known, t.Name) })
 	for i := range all {
 		all[i].Columns = slices.DeleteFunc(all[i].Columns,
-			func(c string) bool { return slices.Contains(anew[all[i].Name], c) })
+			func(c string) bool { return slices.Contains(reset[all[i].Name], c) })
 	}
 	return all, err
 }
 
-// quote returns a name as SQL takes it.
+// quote quotes a name for SQL.
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
 
 // columns returns the list of t's columns for a statement.
@@ -97,14 +96,13 @@ func (t Table) columns() string {
 	return strings.Join(quoted, ", ")
 }
 
-// parts are the statements that drop parts of the tables, and those that make
-// them again as they were.
+// parts holds the statements that drop parts of the tables, and those that recreate them.
 type parts struct{ off, back []string }
 
-// heavy returns the foreign keys and indexes of the tables. Without them rows load
-// in any order, and much faster.
-// Indexes come back before foreign keys (turn), which use them. Those of a partitioned
-// table come back with all that its partitions have, not as PostgreSQL writes them.
+// heavy returns the foreign keys and indexes of the tables. Without them, rows load faster and in
+// any order. Indexes are recreated before foreign keys (turn), which use them. Those of a
+// partitioned table are recreated together with those of its partitions, which PostgreSQL's own
+// definition omits.
 func heavy(ctx context.Context, conn *pgx.Conn) (parts, error) {
 	rows, err := conn.Query(ctx, `SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', f.conrelid::regclass, f.conname),
 			format('ALTER TABLE %s ADD CONSTRAINT %I %s', f.conrelid::regclass, f.conname, pg_get_constraintdef(f.oid)), 2 AS turn

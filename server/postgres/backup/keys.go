@@ -9,24 +9,23 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// ErrPassphrase means that a passphrase does not open the keys of a backup.
+// ErrPassphrase means that a passphrase does not decrypt the keys of a backup.
 var ErrPassphrase = errors.New("this is not the passphrase of the backup")
 
-// The cost of one guess at a passphrase: about a tenth of a second of a core.
+// The cost of one guess at a passphrase: about 0.1 s of one core.
 const (
 	passes  = 3
 	memory  = 64 << 10 // KiB
 	threads = 4
 )
 
-// The most that a file may ask for: a damaged or hostile one must not take all of
-// the memory.
+// Limits of a file's parameters: a damaged or hostile one must not use up the memory.
 const (
 	maxPasses = 20
 	maxMemory = 1 << 20
 )
 
-// place is what the sealed keys are bound to.
+// place is the place for which the keys are sealed.
 const place = "rail backup, secret keys"
 
 // SealedKeys are the server's secret keys, sealed with a passphrase: argon2id and
@@ -43,15 +42,18 @@ type SealedKeys struct {
 // SealKeys seals keys with a passphrase.
 func SealKeys(keys [][32]byte, passphrase string) (*SealedKeys, error) {
 	s := &SealedKeys{
-		Passes: passes, MemoryKiB: memory, Threads: threads, Salt: make([]byte, 16),
-		Nonce: make([]byte, chacha20poly1305.NonceSizeX),
+		Passes:    passes,
+		MemoryKiB: memory,
+		Threads:   threads,
+		Salt:      make([]byte, 16),
+		Nonce:     make([]byte, chacha20poly1305.NonceSizeX),
 	}
 	for _, b := range [][]byte{s.Salt, s.Nonce} {
 		if _, err := rand.Read(b); err != nil {
 			return nil, err
 		}
 	}
-	// Salt and nonce are new for each backup, so that the same passphrase seals differently.
+	// Salt and nonce are new for each backup, so that equal passphrases seal differently.
 	box, err := s.cipher(passphrase)
 	if err != nil {
 		return nil, err
@@ -64,8 +66,8 @@ func SealKeys(keys [][32]byte, passphrase string) (*SealedKeys, error) {
 	return s, nil
 }
 
-// Open returns the keys, the current one first. It fails with ErrPassphrase, or with ErrDamaged where the parameters
-// are not those of a backup.
+// Open returns the keys, the current one first. It fails with ErrPassphrase, or with ErrDamaged if
+// the parameters are out of bounds.
 func (s *SealedKeys) Open(passphrase string) ([][32]byte, error) {
 	if s.Passes < 1 || s.Passes > maxPasses || s.MemoryKiB > maxMemory || s.Threads < 1 ||
 		len(s.Nonce) != chacha20poly1305.NonceSizeX {

@@ -18,18 +18,17 @@ import (
 	"rail/server/secret"
 )
 
-// maxText bounds, in bytes, what is read of an entry that is not a table's.
+// maxText bounds the bytes read from an entry that is not a table's.
 const maxText = 4 << 20
 
-// source is a backup that is being read, with the checksum of what was read. Nothing that it has read is proven before
-// finish.
+// source reads a backup and computes its checksum. The data is not verified before finish.
 type source struct {
 	file     *os.File
 	packed   *zstd.Decoder
 	tar      *tar.Reader
 	sum      hash.Hash
 	manifest Manifest
-	entry    *tar.Header // the one at hand, nil after the last
+	entry    *tar.Header // the current one, nil after the last
 	progress Progress
 	read     int64
 }
@@ -45,18 +44,18 @@ func open(path string, progress Progress) (s *source, err error) {
 			s.close()
 		}
 	}()
-	// A small file may unpack to a large one; this bounds the window, not the backup.
+	// This bounds the window of a hostile file, not the size of the backup.
 	if s.packed, err = zstd.NewReader(s.file, zstd.WithDecoderMaxMemory(256<<20)); err != nil {
 		return s, err
 	}
 	s.tar = tar.NewReader(s.packed)
 	if err := s.next(); err != nil || s.entry == nil || s.entry.Name != manifestName {
-		return s, fmt.Errorf("%w: %s does not begin as a backup does", ErrDamaged, path)
+		return s, fmt.Errorf("%w: %s does not begin like a backup", ErrDamaged, path)
 	}
 	if err := s.text(&s.manifest); err != nil {
 		return s, err
 	}
-	// Checked first: the rest of the file means something else in another form.
+	// Checked first, because the rest of the file depends on the format.
 	if s.manifest.Format != format {
 		return s, fmt.Errorf("the backup has the form %d, this program reads %d: a newer Rail made it", s.manifest.Format,
 			format)
@@ -69,7 +68,7 @@ func (s *source) close() {
 	if s.packed != nil {
 		s.packed.Close()
 	}
-	_ = s.file.Close() // it was only read
+	_ = s.file.Close() // opened for reading only
 }
 
 // next goes to the next entry.
@@ -81,16 +80,16 @@ func (s *source) next() (err error) {
 	if err != nil {
 		return damaged(err)
 	}
-	if s.entry.Name != proofName { // which proves what is before it
+	if s.entry.Name != proofName { // which covers only the entries before it
 		count(s.sum, s.entry.Name, s.entry.Size)
 	}
 	return nil
 }
 
-// damaged wraps an error of the archive's form in ErrDamaged.
+// damaged wraps an error of the archive's format in ErrDamaged.
 func damaged(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: it is cut off", ErrDamaged)
+		return fmt.Errorf("%w: it is truncated", ErrDamaged)
 	}
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
@@ -136,17 +135,17 @@ type rows struct {
 	*source
 	of     string
 	begun  int64
-	failed error // what ended it too early
+	failed error // the error that ended it early
 }
 
-// rows returns the reader of a table whose first entry is the current one.
+// rows returns a reader of the table whose first entry is the current one.
 func (s *source) rows(table string) *rows { return &rows{source: s, of: table, begun: s.read} }
 
-// Read goes on with the next entry as long as that is of the same table.
+// Read continues with the next entry as long as it belongs to the same table.
 func (r *rows) Read(p []byte) (int, error) {
 	for r.table() == r.of {
 		n, err := r.source.Read(p)
-		// The end of an entry, not yet of the table.
+		// The end of an entry, perhaps not of the table.
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
@@ -162,8 +161,8 @@ func (r *rows) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// finish reads what follows the tables, and checks the proof over all that was
-// read. Only then are the rows known to be those of the backup.
+// finish reads the entries after the tables, and checks the proof over all entries. Only then are
+// the rows verified.
 func (s *source) finish(keeper *secret.Keeper) (e end, err error) {
 	if s.entry == nil || s.entry.Name != endName {
 		return e, fmt.Errorf("%w: it ends too early", ErrDamaged)
@@ -174,7 +173,7 @@ func (s *source) finish(keeper *secret.Keeper) (e end, err error) {
 	if err := s.next(); err != nil {
 		return e, err
 	}
-	// The sum is taken before the proof is read, which is not a part of it.
+	// Take the sum before reading the proof, which is not part of it.
 	if s.entry == nil || s.entry.Name != proofName {
 		return e, fmt.Errorf("%w: it ends too early", ErrDamaged)
 	}
@@ -184,7 +183,7 @@ func (s *source) finish(keeper *secret.Keeper) (e end, err error) {
 		return e, damaged(err)
 	}
 	if !keeper.Marked(want, string(bytes.TrimSpace(proof))) {
-		return e, fmt.Errorf("%w: it is not as it was written", ErrDamaged)
+		return e, fmt.Errorf("%w: its proof does not match", ErrDamaged)
 	}
 	if err := s.next(); err != nil || s.entry != nil {
 		return e, fmt.Errorf("%w: something follows its end", ErrDamaged)
@@ -192,7 +191,7 @@ func (s *source) finish(keeper *secret.Keeper) (e end, err error) {
 	return e, nil
 }
 
-// Describe reads the manifest of a backup. It proves nothing: use Check before relying on it.
+// Describe reads the manifest of a backup. It verifies nothing: call Check before relying on it.
 func Describe(path string) (Manifest, error) {
 	s, err := open(path, nil)
 	if err != nil {
@@ -202,15 +201,15 @@ func Describe(path string) (Manifest, error) {
 	return s.manifest, nil
 }
 
-// Check reads a backup from its beginning to its end, and fails with ErrDamaged
-// where it is not as it was written by a program with the same secret key.
+// Check reads the whole backup, and fails with ErrDamaged unless a program with the same secret key
+// wrote it and it is unchanged.
 func Check(ctx context.Context, path string, keeper *secret.Keeper, progress Progress) error {
 	s, err := open(path, progress)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	// Each reader leaves the source at the first entry of the next table.
+	// Each reader leaves the source at the next table.
 	for t := s.table(); t != ""; t = s.table() {
 		if _, err := io.Copy(io.Discard, s.rows(t)); err != nil {
 			return err

@@ -14,24 +14,23 @@ import (
 	"rail/server/secret"
 )
 
-// fingerprints is the one table that a server fills before it does anything else.
-// The backup's rows replace it.
+// fingerprints is the only table that a server fills before anything else. The backup's rows
+// replace its rows.
 const fingerprints = "key_fingerprints"
 
-// Restore fills the database at dsn, which must be empty and used by nobody else,
-// from a backup, and migrates it to this program's version. It returns the number
-// of rows. They are loaded in one transaction: after an error there are none.
+// Restore fills the database at dsn from a backup, and migrates it to this program's version. The
+// database must be empty and have no other connections. Restore returns the number of rows. It
+// loads them in one transaction: after an error there are none.
 func Restore(ctx context.Context, dsn, path string, keeper *secret.Keeper, progress Progress) (n int64, err error) {
 	s, err := open(path, progress)
 	if err != nil {
 		return 0, err
 	}
 	defer s.close()
-	if err := s.room(ctx, dsn); err != nil {
+	if err := s.checkEmpty(ctx, dsn); err != nil {
 		return 0, err
 	}
-	// The rows fit the tables of the backup's version; later migrations then
-	// change both.
+	// Load into the tables of the backup's version; later migrations then change tables and rows.
 	if err := migrate.To(ctx, dsn, s.manifest.Schema); err != nil {
 		return 0, err
 	}
@@ -49,14 +48,14 @@ func Restore(ctx context.Context, dsn, path string, keeper *secret.Keeper, progr
 	if err := migrate.Up(ctx, dsn); err != nil {
 		return n, err
 	}
-	// Plans are bad until the tables have statistics, and autovacuum would take its time.
+	// Plans are bad until the tables have statistics, and autovacuum may take long.
 	progress("analyzing", s.read)
 	_, err = conn.Exec(ctx, "ANALYZE")
 	return n, err
 }
 
-// room returns nil if the database may be filled from the backup.
-func (s *source) room(ctx context.Context, dsn string) (err error) {
+// checkEmpty returns nil if the database may be filled from the backup.
+func (s *source) checkEmpty(ctx context.Context, dsn string) (err error) {
 	latest, err := migrate.Latest()
 	if err != nil {
 		return err
@@ -73,7 +72,7 @@ func (s *source) room(ctx context.Context, dsn string) (err error) {
 	if err := alone(ctx, conn); err != nil {
 		return err
 	}
-	tables, err := carried(ctx, conn)
+	tables, err := includedTables(ctx, conn)
 	if err != nil {
 		return err
 	}
@@ -82,7 +81,7 @@ func (s *source) room(ctx context.Context, dsn string) (err error) {
 		if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+quote(t.Name)+")").Scan(&filled); err != nil {
 			return err
 		}
-		// A server that has just made its tables has put the fingerprint of its key there.
+		// A server that has just created its tables has inserted the fingerprint of its key.
 		if filled && t.Name != fingerprints {
 			return fmt.Errorf("%w: %s has rows; restore into another database or another folder", ErrNotEmpty, t.Name)
 		}
@@ -90,8 +89,8 @@ func (s *source) room(ctx context.Context, dsn string) (err error) {
 	return nil
 }
 
-// alone waits up to three seconds until nobody else is connected to the database,
-// as closed connections take some time to go.
+// alone waits up to three seconds until the database has no other connections: closed ones take a
+// moment to disappear.
 func alone(ctx context.Context, conn *pgx.Conn) error {
 	for tries := 0; ; tries++ {
 		var others int
@@ -109,10 +108,10 @@ func alone(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// load copies the rows into tables without their foreign keys, indexes and
-// triggers, checks the proof and the counts, and then makes those again.
+// load drops foreign keys, indexes and triggers, copies the rows, checks the proof and the counts,
+// and then recreates them.
 func (s *source) load(ctx context.Context, conn *pgx.Conn, keeper *secret.Keeper) (n int64, err error) {
-	here, err := carried(ctx, conn)
+	here, err := includedTables(ctx, conn)
 	if err != nil {
 		return 0, err
 	}
@@ -120,7 +119,7 @@ func (s *source) load(ctx context.Context, conn *pgx.Conn, keeper *secret.Keeper
 	if err != nil {
 		return 0, err
 	}
-	// Triggers would count the rows again, which the counters in the backup have counted.
+	// Triggers would count the rows a second time; the backup contains the counters.
 	for _, t := range here {
 		parts.off = append(parts.off, "ALTER TABLE "+quote(t.Name)+" DISABLE TRIGGER USER")
 		parts.back = append(parts.back, "ALTER TABLE "+quote(t.Name)+" ENABLE TRIGGER USER")
@@ -161,8 +160,8 @@ func (s *source) each(ctx context.Context, conn *pgx.Conn, what string, statemen
 	return nil
 }
 
-// copy copies the tables in the order of the archive, and returns the number of
-// rows of each. Names are checked against both sides, since they end up in SQL.
+// copy copies the tables in the order of the archive, and returns the number of rows of each. It
+// checks the names, which become SQL, against the database.
 func (s *source) copy(ctx context.Context, conn *pgx.Conn, here []Table) (map[string]int64, error) {
 	came := map[string]int64{}
 	for name := s.table(); name != ""; name = s.table() {
@@ -173,8 +172,8 @@ func (s *source) copy(ctx context.Context, conn *pgx.Conn, here []Table) (map[st
 		sql := fmt.Sprintf("COPY %s (%s) FROM STDIN", quote(name), s.manifest.Tables[i].columns())
 		rows := s.rows(name)
 		tag, err := conn.PgConn().CopyFrom(ctx, rows, sql)
-		// COPY fails too when its reader does; the reader's error says why.
-		if rows.failed != nil { // of which the database's error is the echo
+		// When its reader fails, COPY fails too; the reader's error has the cause.
+		if rows.failed != nil { // the cause of the database's error
 			return nil, rows.failed
 		}
 		if err != nil {
@@ -185,8 +184,8 @@ func (s *source) copy(ctx context.Context, conn *pgx.Conn, here []Table) (map[st
 	return came, nil
 }
 
-// sequences sets the sequences of columns past the last number of the
-// backup, and past the rows: no number is ever given out twice.
+// sequences sets the columns' sequences past the last number of the backup and of the rows, so that
+// no number is used twice.
 func sequences(ctx context.Context, conn *pgx.Conn, last map[string]int64) error {
 	found, err := conn.Query(ctx, `SELECT c.relname::text, a.attname::text, s.relname::text FROM pg_class s
 		JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = s.oid AND d.refclassid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')

@@ -14,7 +14,7 @@ import (
 	"rail/server/secret"
 )
 
-// as is the DSN of a database for a new role, which gets what the statements say.
+// as returns the DSN for a new role, which gets the privileges of the statements.
 func as(t *testing.T, dsn, role string, grants ...string) string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
@@ -33,8 +33,8 @@ func as(t *testing.T, dsn, role string, grants ...string) string {
 	return u.String()
 }
 
-// TestRoles: a role that may read can back up, and one that may make tables can
-// restore; neither is a superuser.
+// TestRoles: a role that may read can back up, and one that may create tables can restore, without
+// superuser rights.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("RAIL_TEST_DATABASE_URL") != "" {

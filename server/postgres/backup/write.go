@@ -19,13 +19,12 @@ import (
 	"rail/server/secret"
 )
 
-// piece is how many bytes of a table one entry of the archive has at most. An entry must
-// say its length first, and how long a table is, is known only at its end.
+// piece is the largest size of an entry with a table's rows. An entry begins with its length, and
+// the length of a table is only known at its end.
 const piece = 1 << 20
 
-// Write writes the database at dsn, which takes transactions of more than one
-// statement, to w. It fills in the manifest's schema and tables, and returns how
-// many rows it has written.
+// Write writes the database at dsn to w, and returns the number of rows. It fills in the manifest's
+// schema and tables. The DSN must allow transactions of several statements.
 func Write(ctx context.Context, dsn string, w io.Writer, m Manifest, keeper *secret.Keeper,
 	progress Progress) (n int64, err error) {
 	conn, err := connect(ctx, dsn)
@@ -53,11 +52,11 @@ func Write(ctx context.Context, dsn string, w io.Writer, m Manifest, keeper *sec
 	return n, errors.Join(err, packed.Close())
 }
 
-// begin begins a transaction that sees one moment of all tables, and notes the
-// tables in the manifest. It locks them before that moment is taken, so that a
-// migration waits, and then looks whether they are still the same.
+// begin begins a transaction that sees all tables at one moment, and lists the tables in the
+// manifest. It locks them before taking the snapshot, so that migrations wait, and then checks that
+// they are still the same.
 func (m *Manifest) begin(ctx context.Context, conn *pgx.Conn) error {
-	tables, err := carried(ctx, conn)
+	tables, err := includedTables(ctx, conn)
 	if err != nil {
 		return err
 	}
@@ -77,12 +76,12 @@ func (m *Manifest) begin(ctx context.Context, conn *pgx.Conn) error {
 			return fmt.Errorf("lock the tables: %w", err)
 		}
 	}
-	if m.Tables, err = carried(ctx, conn); err != nil {
+	if m.Tables, err = includedTables(ctx, conn); err != nil {
 		return err
 	}
-	// A migration between the two looks has committed; its tables may not be locked.
+	// A migration has committed between the two reads; its tables may be unlocked.
 	if fmt.Sprint(m.Tables) != fmt.Sprint(tables) {
-		return errors.New("the tables were migrated meanwhile: begin again")
+		return errors.New("a migration changed the tables during the backup: start it again")
 	}
 	var dirty bool
 	if m.Schema, dirty, err = migrate.At(ctx, conn); err != nil {
@@ -94,19 +93,19 @@ func (m *Manifest) begin(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	case dirty:
 		return migrate.ErrDirty
-	case m.Schema > latest: // of which this program does not know every table
+	case m.Schema > latest: // this program does not know all of its tables
 		return migrate.ErrNewer
 	}
 	return nil
 }
 
-// archive is the file that is being written, with the checksum of its content.
+// archive writes the file and computes the checksum of its content.
 type archive struct {
 	tar *tar.Writer
 	sum hash.Hash
 }
 
-// add writes an entry and adds it to the checksum. The whole body is in memory, which pieces keep small.
+// add writes an entry and adds it to the checksum. The body is in memory; piece bounds it.
 func (a *archive) add(name string, body []byte) error {
 	if err := a.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(body))}); err != nil {
 		return err
@@ -132,8 +131,8 @@ func (a *archive) addJSON(name string, v any) error {
 	return a.add(name, body)
 }
 
-// fill writes everything but the proof, and returns the rows of each table. The end comes after the rows because only
-// then their numbers are known.
+// fill writes everything except the proof, and returns the number of each table's rows. end.json
+// follows the rows because it contains their numbers.
 func (a *archive) fill(ctx context.Context, conn *pgx.Conn, m Manifest, progress Progress) (map[string]int64, error) {
 	if err := a.addJSON(manifestName, m); err != nil {
 		return nil, err
@@ -150,7 +149,7 @@ func (a *archive) fill(ctx context.Context, conn *pgx.Conn, m Manifest, progress
 		}
 		e.Rows[t.Name] = tag.RowsAffected()
 	}
-	// Read last: a sequence is of no moment, and may only be ahead of the rows.
+	// Read last: sequences do not belong to the snapshot, and must not be behind the rows.
 	rows, err := conn.Query(ctx,
 		"SELECT sequencename::text, last_value FROM pg_sequences WHERE schemaname = current_schema() AND last_value IS NOT NULL")
 	if err != nil {
@@ -175,7 +174,7 @@ func (a *archive) prove(keeper *secret.Keeper) error {
 	return a.tar.Close()
 }
 
-// proven returns the text that the proof is the server's mark of.
+// proven returns the text that the proof authenticates.
 func proven(sum hash.Hash) string { return "backup " + hex.EncodeToString(sum.Sum(nil)) }
 
 // pieces writes a table's rows as entries of a bounded size.
@@ -202,7 +201,7 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// flush writes what is collected as an entry.
+// flush writes the collected bytes as an entry.
 func (p *pieces) flush() error {
 	if len(p.buffer) == 0 {
 		return nil

@@ -11,17 +11,16 @@ import (
 	"syscall"
 )
 
-// account is who the server runs as. PostgreSQL refuses to run as root, so a
-// process of root runs it as another account.
+// account is the user that the server runs as. PostgreSQL refuses to run as root, so a root process
+// runs it as another user.
 type account struct {
 	name       string
 	uid, gid   uint32
-	credential *syscall.Credential // nil: as this process
+	credential *syscall.Credential // nil for this process's own user
 }
 
-// accountFor returns this process's own account, or for root that of the cluster's owner. A new
-// cluster of root's is owned by postgres, and by nobody where there is no account postgres.
-// The owner stays when an account postgres comes later, with a package of PostgreSQL.
+// accountFor returns this process's account, or for root the owner of the cluster's data. A new cluster
+// of root belongs to postgres, or to nobody if there is no account postgres; it keeps its owner.
 func accountFor(l layout) (account, error) {
 	if os.Geteuid() != 0 {
 		return account{name: "this account", uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}, nil
@@ -55,7 +54,7 @@ func ownerOf(data string) (account, bool) {
 	return who, true
 }
 
-// lent returns the account that a process of root runs the server as.
+// lent returns the account under which a root process runs the server.
 func lent(u *user.User) (account, error) {
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
 	if err != nil {
@@ -70,9 +69,9 @@ func lent(u *user.User) (account, error) {
 	return a, nil
 }
 
-// blockedBy returns the highest existing directory on the way to path, or path
-// itself, that the account cannot enter; "" if there is none. It looks at mode
-// bits, and only for a lent account: for its own, the kernel answers this process.
+// blockedBy returns the highest existing directory on the way to path, or path itself, that the
+// account cannot enter; "" if there is none. It checks mode bits, and only for a lent account: for
+// its own, the kernel checks.
 func (a account) blockedBy(path string) string {
 	if a.credential == nil {
 		return ""
@@ -92,7 +91,7 @@ func (a account) blockedBy(path string) string {
 	}
 }
 
-// mayEnter looks at the execute bit of owner, group or others, whichever applies.
+// mayEnter checks the execute bit of owner, group or others, whichever applies.
 func (a account) mayEnter(st fs.FileInfo) bool {
 	perm := st.Mode().Perm()
 	sys, ok := st.Sys().(*syscall.Stat_t)

@@ -13,14 +13,14 @@ import (
 	"rail/server/clock"
 )
 
-// archiveEvery is how long a file of WAL that is not full waits at most: what is lost
-// with the disk of the data.
+// archiveEvery is the longest time before a partial WAL file is archived: the loss if the data disk
+// fails.
 const archiveEvery = time.Minute
 
-// archiveCommand packs a file of WAL under another name and flushes it before it gets its
-// own: a name stands for a whole file. A file that is there stays: PostgreSQL may send one
-// twice, and one with other bytes is another cluster's. The time of the file is kept, which
-// is that of the last record in it.
+// archiveCommand compresses a WAL file under a temporary name, flushes it, and renames it, so that
+// every name is a complete file. It never overwrites a file: PostgreSQL may archive one twice, and
+// a different one belongs to another cluster. It keeps the file's time, which is that of its last
+// record.
 const archiveCommand = `d=%s; f="$d/%%f.gz"; if [ -e "$f" ]; then gzip -dc "$f" | cmp - "%%p"; ` +
 	`else gzip -1c "%%p" >"$f.new" && touch -r "%%p" "$f.new" && sync "$f.new" && mv "$f.new" "$f"; fi && sync "$d"`
 
@@ -39,12 +39,11 @@ func WAL(history string) string { return filepath.Join(history, "wal") }
 // Bases returns the folder of a history that has its base backups.
 func Bases(history string) string { return filepath.Join(history, "base") }
 
-// History returns the folder that the cluster archives into, or "" where it archives
-// nothing. It is one without a gap: a cluster that was restored, or ran for a while
-// without an archive, begins another.
+// History returns the folder that the cluster archives into, or "" without an archive. A history
+// has no gap: a cluster that was restored, or ran without an archive, begins a new one.
 func (s *Server) History() (string, error) { return layout{dir: s.options.Dir}.history() }
 
-// history reads the note of the folder.
+// history reads the folder's name from its file.
 func (l layout) history() (string, error) {
 	noted, err := os.ReadFile(l.note())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -53,11 +52,11 @@ func (l layout) history() (string, error) {
 	return string(noted), err
 }
 
-// note is where the folder is noted. It is no part of a base backup.
+// note returns the file with the folder's name, which is not part of a base backup.
 func (l layout) note() string { return filepath.Join(l.dir, "archive.history") }
 
-// continues returns the settings for archiving into the history that is noted, also where
-// it is away: PostgreSQL then keeps its files. Where none is noted in this archive it
+// continues returns the settings for archiving into the cluster's current history, even if its
+// folder is unavailable: PostgreSQL then retains its files. Without a history in this archive it
 // begins one.
 func (c cluster) continues() ([]string, error) {
 	if c.ArchiveDir == "" {
@@ -77,7 +76,7 @@ func (c cluster) continues() ([]string, error) {
 	return archiving(history), err
 }
 
-// begins makes the folder of a new history.
+// begins creates the folder of a new history.
 func (c cluster) begins(dir string) (string, error) {
 	if err := reachable(dir, c.account); err != nil {
 		return "", err

@@ -9,7 +9,7 @@ import (
 	"rail/server/clock"
 )
 
-// archivesInto starts the cluster of dir with an archive, or without one, and returns its history.
+// archivesInto starts the cluster of dir, with or without an archive, and returns its history.
 func archivesInto(t *testing.T, dir, archive string, work func(*Server, string)) string {
 	t.Helper()
 	s, err := Start(t.Context(), Options{Dir: dir, ArchiveDir: archive})
@@ -23,7 +23,7 @@ func archivesInto(t *testing.T, dir, archive string, work func(*Server, string))
 	return history
 }
 
-// TestHistory: a cluster goes on with its history until it has run without an archive.
+// TestHistory: a cluster continues its history until it has run without an archive.
 func TestHistory(t *testing.T) {
 	dir := openDir(t)
 	archive := filepath.Join(openDir(t), "it's 100% safe")
@@ -49,7 +49,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestArchiveRefusesAnother: a file of other content under the name of one that is to be archived stays.
+// TestArchiveRefusesAnother: archiving does not overwrite a different file of the same name.
 func TestArchiveRefusesAnother(t *testing.T) {
 	archivesInto(t, openDir(t), filepath.Join(openDir(t), "archive"), func(s *Server, history string) {
 		file := value(t, s, "SELECT pg_walfile_name(pg_current_wal_insert_lsn())")
@@ -68,7 +68,7 @@ func TestArchiveRefusesAnother(t *testing.T) {
 	})
 }
 
-// TestRecoverNeedsRoom: a cluster that is there is not replaced, and what cannot be filled leaves none.
+// TestRecoverNeedsRoom: Recover does not replace a cluster, and leaves none after an error.
 func TestRecoverNeedsRoom(t *testing.T) {
 	dir := openDir(t)
 	fill := func(string) error { return os.ErrInvalid }

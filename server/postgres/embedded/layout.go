@@ -17,14 +17,13 @@ const maxSocketPath = 100
 // ErrUnreachable means that the server's account cannot enter the directory.
 var ErrUnreachable = errors.New("directory closed to the server's account")
 
-// layout names the places of one cluster.
+// layout names the paths of one cluster.
 type layout struct {
 	dir    string // absolute
 	socket string // directory of the socket, private to the account
 }
 
-// The places in dir: data is the cluster once made is there; fresh is where a
-// new cluster is made.
+// The paths in dir: data is the cluster if made exists; a new cluster is made in fresh.
 func (l layout) data() string    { return filepath.Join(l.dir, "data") }
 func (l layout) made() string    { return filepath.Join(l.data(), "PG_VERSION") }
 func (l layout) fresh() string   { return filepath.Join(l.dir, "data.init") }
@@ -32,8 +31,7 @@ func (l layout) lock() string    { return filepath.Join(l.dir, "start.lock") }
 func (l layout) log() string     { return filepath.Join(l.dir, "postgres.log") }
 func (l layout) pidFile() string { return filepath.Join(l.data(), "postmaster.pid") }
 
-// prepare makes the directories. It writes nothing before it knows that the
-// account can enter them.
+// prepare makes the directories. It writes nothing unless the account can enter them.
 func prepare(dir string, who account) (layout, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -63,8 +61,8 @@ func reachable(dir string, who account) error {
 		ErrUnreachable, who.name, blocked, blocked)
 }
 
-// makeOpen makes dir, and lets other accounts pass through it whatever the umask
-// is. It does not change the mode of a directory that exists.
+// makeOpen makes dir, and lets other accounts enter it regardless of the umask. It does not change
+// the mode of an existing directory.
 func makeOpen(dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -74,17 +72,17 @@ func makeOpen(dir string) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil { // other accounts pass through
+	if err := os.Mkdir(dir, 0o755); err != nil { // other accounts may enter
 		if errors.Is(err, fs.ErrExist) {
-			return nil // another process that starts at this moment
+			return nil // made by another process at the same time
 		}
 		return err
 	}
 	return os.Chmod(dir, 0o755) // as above
 }
 
-// makePrivate makes a directory for the account alone. One that exists must be
-// private already: under /tmp anybody could have made it.
+// makePrivate makes a directory that only the account can enter. An existing one must be private:
+// under /tmp any user could have made it.
 func makePrivate(dir string, who account) error {
 	err := os.Mkdir(dir, 0o700)
 	if err == nil {

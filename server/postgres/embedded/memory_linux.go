@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Memory returns how many bytes of memory this process may use with all that it starts: those of the machine, or fewer
-// where a control group says so. It is 0 where that is unknown.
+// Memory returns the bytes of memory that this process and its children may use: those of the
+// machine, or fewer if a control group limits them. It returns 0 if they are unknown.
 func Memory() uint64 {
 	var info syscall.Sysinfo_t
 	if syscall.Sysinfo(&info) != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMemoryOfGroups: the tightest limit on the way up counts, of both versions of control groups.
+// TestMemoryOfGroups: the lowest limit of a group and its parents applies, in both versions of control groups.
 func TestMemoryOfGroups(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

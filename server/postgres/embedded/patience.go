@@ -11,18 +11,18 @@ import (
 	"rail/server/clock"
 )
 
-// errStalled ends a start that makes no progress any more.
+// errStalled ends a start without progress.
 var errStalled = errors.New("PostgreSQL made no progress")
 
-// progressEvery is how often is looked whether a start goes on. PostgreSQL tells every ten seconds.
+// progressEvery is the time between checks of a start's progress. PostgreSQL logs progress every ten seconds.
 const progressEvery = time.Second
 
-// advances is in each line of the log by which PostgreSQL tells of work before it takes connections: it replays its
-// log, or writes files to the disk, and says how long it has.
+// advances is part of each log line about progress before PostgreSQL accepts connections: it
+// replays its WAL, or syncs files, and logs the elapsed time.
 var advances = []byte("elapsed time: ")
 
-// patient returns a context for a start, which ends where the log at path has told of no progress for the limit: a
-// recovery after a crash may take as long as it needs.
+// patient returns a context for a start. It ends when the log at path shows no progress for the
+// limit: a recovery after a crash may take as long as it needs.
 func patient(ctx context.Context, path string, limit time.Duration) (_ context.Context, cancel func()) {
 	ctx, end := context.WithCancelCause(ctx)
 	seen := logSize(path)
@@ -43,7 +43,7 @@ func patient(ctx context.Context, path string, limit time.Duration) (_ context.C
 	return ctx, func() { end(nil) }
 }
 
-// logSize returns where the log ends, 0 where there is none.
+// logSize returns the size of the log, or 0.
 func logSize(path string) int64 {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -52,8 +52,8 @@ func logSize(path string) int64 {
 	return st.Size()
 }
 
-// advanced reports whether the log tells of progress since seen, which it moves to the end. A log that was emptied is
-// read from its beginning.
+// advanced reports whether the log shows progress since the offset seen, and moves seen to the end.
+// It reads an emptied log from the beginning.
 func advanced(path string, seen *int64) bool {
 	f, err := os.Open(path)
 	if err != nil {

@@ -1,8 +1,6 @@
-// Package embedded runs a private PostgreSQL cluster in a data directory, from
-// server binaries that are already on the machine. It lets Rail start with no
-// database set up beforehand. The cluster listens on a Unix socket only, ends
-// with the process that started it, and recovers by itself when either of the
-// two was killed.
+// Package embedded runs a private PostgreSQL cluster in a data directory with the server binaries
+// of the machine, so that Rail needs no database setup. The cluster listens only on a Unix socket,
+// ends with the process that started it, and recovers after either of the two was killed.
 package embedded
 
 import (
@@ -16,7 +14,7 @@ import (
 	"time"
 )
 
-// startLimit is how long a start may go without progress, a waiting shutdown included. Tests have less patience.
+// startLimit is how long a start may take without progress, including the wait for a shutdown. Tests use less.
 var startLimit = 90 * time.Second
 
 const (
@@ -25,24 +23,24 @@ const (
 	pollSlowly = 500 * time.Millisecond // in a recovery, whose log has a line for each refused connection
 
 	defaultMaxConnections = 100
-	defaultPort           = 5432 // only a part of the socket's name
+	defaultPort           = 5432 // part of the socket's name
 )
 
-// Options says where and how a cluster runs.
+// Options configures a cluster.
 type Options struct {
-	// Dir contains the cluster, its log and its lock. Made when absent.
+	// Dir contains the cluster, its log and its lock. It is created if absent.
 	Dir string
-	// Durable makes commits survive a loss of power. Only tests leave it false.
+	// Durable makes commits survive a power failure. Only tests leave it false.
 	Durable bool
 	// MaxConnections is the server's limit; 0 means 100.
 	MaxConnections int
-	// ArchiveDir gets every file of WAL within a minute, packed; none unless set.
+	// ArchiveDir receives every WAL file within a minute, compressed; "" disables archiving.
 	ArchiveDir string
-	// Tuned says that the cluster may take its part of Memory, and logs slow statements.
+	// Tuned sets the cluster's memory from Memory, and logs slow statements.
 	Tuned bool
-	// BinDir has the server programs; those of RAIL_PG_BINDIR, or else of the machine, unless set.
+	// BinDir is the directory of the server programs. The default is RAIL_PG_BINDIR, or an installed version.
 	BinDir string
-	// Logf gets a line for each step that takes time; may be nil.
+	// Logf logs each slow step; may be nil.
 	Logf func(format string, args ...any)
 }
 
@@ -66,7 +64,7 @@ func (s *Server) process() *process {
 	return s.proc
 }
 
-// DSN is the connection URL of one database of the cluster.
+// DSN returns the connection URL of one database of the cluster.
 func (s *Server) DSN(db string) string {
 	q := url.Values{
 		"host":    {s.socketDir},
@@ -78,13 +76,13 @@ func (s *Server) DSN(db string) string {
 	return u.String()
 }
 
-// Joined reports whether another process runs the cluster, so that this one
-// neither stops it nor keeps it alive.
+// Joined reports whether another process runs the cluster, so that this one neither stops nor
+// restarts it.
 func (s *Server) Joined() bool { return s.process() == nil }
 
-// Stop shuts the cluster down, ending open sessions. It does nothing to a
-// joined one, and a second call returns what the first did. The error says
-// that the server had died before or did not end cleanly.
+// Stop shuts the cluster down and ends open sessions. It does nothing to a joined one, and a second
+// call returns the first result. It returns an error if the server had died before or did not end
+// cleanly.
 func (s *Server) Stop() error {
 	s.mu.Lock()
 	s.stopped = true
@@ -101,12 +99,10 @@ func (s *Server) Stop() error {
 	return s.stopErr
 }
 
-// Start runs the cluster in o.Dir, making it first when there is none, and
-// returns when it answers. A cluster that another process runs there is joined.
-// It fails with ErrNoBinaries where no PostgreSQL is installed, with
-// ErrOtherMajor where only such is that cannot read the cluster, with
-// ErrUnreachable where the account to run as cannot enter the directory, and
-// with ctx's error when that ends.
+// Start starts the cluster in o.Dir, creates it if necessary, and returns when it answers. It joins
+// a cluster that another process runs there. It fails with ErrNoBinaries if PostgreSQL is not
+// installed, with ErrOtherMajor if the cluster's major version is not installed, with
+// ErrUnreachable if the server's account cannot enter the directory, and with ctx's error.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	o = o.withDefaults()
 	dir, err := filepath.Abs(o.Dir)
@@ -137,8 +133,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// start makes, joins or launches the cluster under a lock on the directory, so that
-// of processes that start at once one does it and the others join.
+// start makes, joins or launches the cluster under a lock on the directory, so that one of several
+// starting processes launches it and the others join.
 func start(ctx context.Context, o Options) (_ *Server, err error) {
 	c, unlock, err := open(ctx, o)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"rail/server/clock"
 )
 
-// TestMain also serves as the other process of the tests: it starts or joins
-// the cluster of its directory, says so, and waits to be killed or asked to end.
+// TestMain also runs as the second process of the tests: it starts or joins the cluster of its
+// directory, reports that, and waits for its end.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("RAIL_TEST_PGEMBED"); dir != "" {
 		os.Exit(helper(dir))
@@ -46,7 +46,7 @@ func helper(dir string) int {
 	return 0
 }
 
-// other starts a second process on dir and returns what it said.
+// other starts a second process on dir and returns its report.
 func other(t *testing.T, dir string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -73,7 +73,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// openDir is a temporary directory that the server's account can enter.
+// openDir returns a temporary directory that the server's account can enter.
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pgembed")
@@ -176,8 +176,8 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// The id in a stale file belongs to a live process that is no server: as after
-// a container's restart.
+// The id in a stale file belongs to a live process that is not a server, as after a container's
+// restart.
 func TestStaleFileOfAnotherProcess(t *testing.T) {
 	dir := openDir(t)
 	first, err := Start(t.Context(), Options{Dir: dir, Durable: true})
@@ -325,8 +325,7 @@ func TestFailureShowsLog(t *testing.T) {
 	}
 }
 
-// A server that dies under its keeper comes back at the same address, and stops
-// when it is asked to.
+// Keep restarts a server that dies at the same address, and Stop stops it.
 func TestKeep(t *testing.T) {
 	dir := openDir(t)
 	s, err := Start(t.Context(), Options{Dir: dir, Durable: true})
@@ -352,7 +351,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// A joined server whose owner ends becomes the joiner's own.
+// After its owner has ended, a joined server is run by the joiner.
 func TestKeepJoined(t *testing.T) {
 	dir := openDir(t)
 	owner, err := Start(t.Context(), Options{Dir: dir, Durable: true})

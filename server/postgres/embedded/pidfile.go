@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// postmaster is what a server, running or killed, wrote about itself.
+// postmaster holds the pid file of a server, running or killed.
 type postmaster struct {
 	pid    int
 	port   int
-	socket string // empty while the server has not got that far
+	socket string // empty early in the start
 	ready  bool   // neither starting nor stopping
 }
 
@@ -51,8 +51,8 @@ func exists(pid int) bool {
 	return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
-// disown marks the files of a killed server whose process id belongs to another
-// program now. PostgreSQL would take that program for a running server.
+// disown marks the files of a killed server whose process id now belongs to another program,
+// because PostgreSQL would take that program for a running server.
 func (l layout) disown(pm *postmaster) error {
 	files := []string{l.pidFile()}
 	if pm.socket != "" {
@@ -66,9 +66,9 @@ func (l layout) disown(pm *postmaster) error {
 	return nil
 }
 
-// claim replaces the process id in the first line by this process's, which the
-// server knows to be its parent's and so no server's. The other lines stay: they
-// lead it to killed sessions that are still attached to shared memory.
+// claim replaces the process id in the first line with this process's, which the server recognizes
+// as its parent's. It keeps the other lines, by which the server finds killed sessions that are
+// still attached to shared memory.
 func claim(name string, pid int) error {
 	text, err := os.ReadFile(name)
 	if err != nil {

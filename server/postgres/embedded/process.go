@@ -13,12 +13,12 @@ import (
 // process is a child that ends with this process.
 type process struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed when it ended
+	done chan struct{} // closed when the child has ended
 	err  error         // of Wait; read after done
 }
 
-// spawn starts cmd on a thread of its own that lives as long as the child: the
-// kernel sends the parent-death signal when that thread ends, not the process.
+// spawn starts cmd on a dedicated thread that lives as long as the child: the kernel sends the
+// parent-death signal when that thread ends, not the process.
 func spawn(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	started := make(chan error, 1)
@@ -73,7 +73,7 @@ func (p *process) signal(sig os.Signal) error {
 	return err
 }
 
-// exitError returns an error also for a server that ended with status 0.
+// exitError returns an error even for a server that ended with status 0.
 func exitError(err error) error {
 	if err == nil {
 		return errors.New("exit status 0")

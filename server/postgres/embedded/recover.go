@@ -14,10 +14,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Recover makes the cluster of o.Dir, where there is none, from a base backup and WAL, which
-// fill writes into a folder and its pg_wal. It is as it was at the moment to, or after all of
-// the WAL where that is zero. The cluster does not run afterwards. Recover returns the time of
-// its last transaction. A recovery that fails leaves no cluster.
+// Recover makes the cluster of o.Dir, which must not exist, from a base backup and WAL. fill writes
+// them into a folder and its pg_wal. The cluster has the state of the moment to, or the end of the
+// WAL if to is zero. It does not run afterwards. Recover returns the time of its last transaction.
+// A failed recovery leaves no cluster.
 func Recover(ctx context.Context, o Options, to time.Time, fill func(dir string) error) (last time.Time, err error) {
 	whole := layout{dir: o.Dir}
 	if Exists(o.Dir) {
@@ -35,7 +35,7 @@ func Recover(ctx context.Context, o Options, to time.Time, fill func(dir string)
 	if err := c.refill(fill); err != nil {
 		return last, err
 	}
-	// Those of the major version that the base backup is of.
+	// Use the programs of the base backup's major version.
 	if c.bin, err = c.programs(); err != nil {
 		return last, err
 	}
@@ -61,12 +61,13 @@ func (c cluster) refill(fill func(dir string) error) error {
 	})
 }
 
-// replay has the server replay its WAL and end. It answers once it has done so, since it
-// takes no connections as a standby.
+// replay lets the server replay its WAL and stops it. The server answers only after that, because
+// it accepts no connections as a standby.
 func (c cluster) replay(ctx context.Context, to time.Time) (last time.Time, err error) {
 	settings := []string{"hot_standby=off", "restore_command=false", "recovery_target_action=promote"}
 	s, err := c.run(ctx, append(slices.Clip(settings), until(to)...))
-	// PostgreSQL wants a transaction after the moment. Where there is none, all of the WAL is what was there then.
+	// PostgreSQL requires a transaction after the moment. Without one, the whole WAL is the state
+	// at that moment.
 	if err != nil && strings.Contains(err.Error(), "recovery ended before configured recovery target was reached") {
 		s, err = c.run(ctx, settings)
 	}
@@ -77,7 +78,7 @@ func (c cluster) replay(ctx context.Context, to time.Time) (last time.Time, err 
 	return last, errors.Join(err, s.Stop())
 }
 
-// until returns the setting for a moment, none for the end.
+// until returns the setting for a moment, or none for the end.
 func until(to time.Time) []string {
 	if to.IsZero() {
 		return nil
@@ -85,7 +86,7 @@ func until(to time.Time) []string {
 	return []string{"recovery_target_time=" + to.UTC().Format("2006-01-02 15:04:05.999999-07:00")}
 }
 
-// lastReplayed returns the time of the last transaction of the recovery, zero without any.
+// lastReplayed returns the time of the recovery's last transaction, or zero.
 func (s *Server) lastReplayed(ctx context.Context) (time.Time, error) {
 	conn, err := pgx.Connect(ctx, s.DSN("postgres"))
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// serves reports whether the live process pid is a server of the data directory:
-// no zombie, and with the directory as its working directory, as every server. In
-// doubt it returns true, since two servers would damage the files.
+// serves reports whether the process pid is a server of the data directory: it is not a zombie, and
+// has the directory as its working directory. In doubt it returns true, because two servers would
+// damage the files.
 func serves(pid int, data string) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

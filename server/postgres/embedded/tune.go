@@ -2,19 +2,20 @@ package embedded
 
 import "strconv"
 
-// Bounds of what the memory of a machine decides. PostgreSQL shares it with Rail's own server, and with the system's
-// cache of files, which serves it too.
+// Limits of settings that depend on the machine's memory. PostgreSQL shares it with Rail and with
+// the system's file cache, which it also uses.
 const (
 	mega = 1 << 20
 	giga = 1 << 30
 )
 
-// slowStatement is from when on the log has a statement, in milliseconds: requests end theirs after five seconds.
+// slowStatement is the duration in milliseconds from which a statement is logged; requests end
+// theirs after five seconds.
 const slowStatement = 1000
 
-// tuned returns the settings of a cluster for a machine with so many bytes of memory, 0 for unknown. Tables become
-// large before a fifth of their rows has died, so that they are vacuumed earlier than PostgreSQL does by itself. The
-// log has no values of slow statements, since some are secret.
+// tuned returns the settings of a cluster for a machine with so many bytes of memory, 0 for
+// unknown. Large tables are vacuumed earlier than by default, before a fifth of their rows is dead.
+// Slow statements are logged without their values, some of which are secret.
 func tuned(memory uint64) []string {
 	settings := []string{
 		"autovacuum_vacuum_scale_factor=0.02", "autovacuum_analyze_scale_factor=0.02",
@@ -30,7 +31,7 @@ func tuned(memory uint64) []string {
 		"maintenance_work_mem="+megabytes(memory/16, 16*mega, giga), "work_mem="+megabytes(memory/256, 2*mega, 64*mega))
 }
 
-// megabytes returns a size within bounds as a setting has it.
+// megabytes returns a size within bounds in the form of a setting.
 func megabytes(bytes, least, most uint64) string {
 	return strconv.FormatUint(min(max(bytes, least), most)/mega, 10) + "MB"
 }

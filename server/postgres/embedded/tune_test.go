@@ -12,7 +12,7 @@ import (
 	"rail/server/clock"
 )
 
-// TestTuned: a cluster for Rail takes settings from the memory, and its log has slow statements without their values.
+// TestTuned: a cluster for Rail sets its memory, and logs slow statements without their values.
 func TestTuned(t *testing.T) {
 	dir := openDir(t)
 	s, err := Start(t.Context(), Options{Dir: dir, Tuned: true})
@@ -31,7 +31,7 @@ func TestTuned(t *testing.T) {
 	require.Regexp(t, `duration: \d+\.\d+ ms .*pg_sleep`, string(log))
 }
 
-// TestMemorySettings: a small container and a large machine both get settings that PostgreSQL can hold.
+// TestMemorySettings: PostgreSQL accepts the settings of a small container and of a large machine.
 func TestMemorySettings(t *testing.T) {
 	t.Parallel()
 	for memory, want := range map[uint64]string{
@@ -45,7 +45,7 @@ func TestMemorySettings(t *testing.T) {
 	require.NotContains(t, strings.Join(tuned(0), " "), "shared_buffers")
 }
 
-// TestStartIsPatient: a start goes on for as long as PostgreSQL tells of progress, and ends when it does not.
+// TestStartIsPatient: a start continues as long as PostgreSQL logs progress.
 func TestStartIsPatient(t *testing.T) {
 	before := startLimit
 	startLimit = 2 * time.Second

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// fatal matches a line of the log by which a process of the server says why it ended.
+// fatal matches a log line with the reason of a server process's end.
 var fatal = regexp.MustCompile(`(?:FATAL|PANIC):  .*`)
 
-// passing are what a server says to those who connect before or after it serves: they say
-// nothing of why it ended.
+// passing lists the messages of a starting or stopping server to clients, which are no reason of
+// its end.
 var passing = regexp.MustCompile(`FATAL:  (?:the database system is |terminating |sorry, too many clients)`)
 
-// lastWords is the last line of a log by which a server said why it ended; "" for none.
+// lastWords returns the last line of a log with the reason of the server's end, or "".
 func lastWords(log string) string {
 	last := ""
 	for line := range strings.Lines(log) {
@@ -25,7 +25,7 @@ func lastWords(log string) string {
 	return last
 }
 
-// quiet is a log without what the server says to those who connect too early.
+// quiet returns a log without the messages to clients that connect too early.
 func quiet(log string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(log) {
@@ -36,7 +36,7 @@ func quiet(log string) string {
 	return kept.String()
 }
 
-// lastWordsOf is lastWords of the end of a file.
+// lastWordsOf returns lastWords of the end of a file.
 func lastWordsOf(path string) string {
 	const most = 64 << 10
 	f, err := os.Open(path)

@@ -16,33 +16,33 @@ import (
 	"rail/server/clock"
 )
 
-// A migration waits two seconds for a table (its lock_timeout) and then makes way
-// for a moment, so that requests do not queue behind it. The moment is between half a
-// pause and three halves: what comes at fixed intervals would meet it again.
+// A migration waits two seconds for a table (its lock_timeout) and then pauses, so that requests do
+// not queue behind it. The pause is random, between a half and three halves, so that it does not
+// meet periodic work again.
 const pause = time.Second
 
-// attempts is how often a part of a migration is begun. Tests give up sooner.
+// attempts is the number of attempts at a part of a migration. Tests use fewer.
 var attempts = 30
 
-// unknown is a number that no migration has.
+// unknown is not the number of any migration.
 const unknown = -2
 
-// ErrBusy means that a migration could not lock its tables at any attempt. Nothing
-// of it was kept: it can be started again.
+// ErrBusy means that a migration could not lock its tables in any attempt. Nothing of it was kept,
+// and it can be run again.
 var ErrBusy = errors.New("the tables that a migration changes were in use all the time")
 
-// atomic makes a migration, or the last of its parts, and the record of its version one transaction: however
-// it ends, the version says what is there. The driver alone records in separate
-// transactions that a migration begins and that it has ended. The first of them
-// waits for whoever reads the version, even a dump, and blocks every later reader.
+// atomic runs a migration, or the last of its parts, and the record of its version in one
+// transaction, so that the version always matches the tables. The driver itself records the begin
+// and the end of a migration in separate transactions. The first of them waits for all readers of
+// the version, such as a dump, and blocks later readers.
 type atomic struct {
 	database.Driver
 	ctx   context.Context //nolint:containedctx // the methods of a driver take none
 	dsn   string
-	next  int // the version that Run is to reach
-	at    int // the version that Run has noted
+	next  int // the version to reach
+	at    int // the version that Run has recorded
 	tell  func(version int)
-	tried func(version, attempt int, err error) // hears of each attempt that was in vain
+	tried func(version, attempt int, err error) // called for each failed attempt
 }
 
 // SetVersion does nothing if Run records the version, or has recorded it.
@@ -67,13 +67,13 @@ func note(version int) []byte {
 	return []byte(sql)
 }
 
-// then parts a migration into transactions.
+// then separates a migration into transactions.
 const then = "\n-- Then, in a transaction of its own:\n"
 
-// Run runs a migration. What must not keep others out for long, such as reading the
-// whole of a table to validate a constraint, is a transaction of its own between
-// two short ones. The version is noted with the last: a migration that ended in
-// between is begun again, so each part but that must bear to be repeated.
+// Run runs a migration. Long work that must not hold strong locks, such as scanning a table to
+// validate a constraint, is a separate transaction between two short ones. The version is recorded
+// with the last part. An interrupted migration starts again, so all parts except the last must be
+// repeatable.
 func (a *atomic) Run(migration io.Reader) error {
 	sql, err := io.ReadAll(migration)
 	if err != nil {
@@ -88,8 +88,8 @@ func (a *atomic) Run(migration io.Reader) error {
 	return nil
 }
 
-// part runs a part of a migration, and again if its tables were in use. Statements
-// that are sent as one text are one transaction.
+// part runs a part of a migration, and repeats it if its tables were in use. Statements sent as one
+// text are one transaction.
 func (a *atomic) part(sql string) error {
 	var way *inTheWay
 	defer func() { way.stop() }()
@@ -99,7 +99,7 @@ func (a *atomic) part(sql string) error {
 			return nil
 		}
 		if !busy(err) {
-			return fmt.Errorf("migration %d failed, and its transaction was undone: %w", a.next, err)
+			return fmt.Errorf("migration %d failed, and its transaction was rolled back: %w", a.next, err)
 		}
 		a.tried(a.next, n, err)
 		if n == attempts {
@@ -115,7 +115,7 @@ func (a *atomic) part(sql string) error {
 	}
 }
 
-// cause returns the error of the database alone. That of the driver has the whole text of the migration.
+// cause returns the database's error without the text of the migration, which the driver's error contains.
 func cause(err error) error {
 	failed, ok := errors.AsType[database.Error](err)
 	if !ok || failed.OrigErr == nil {

@@ -12,26 +12,27 @@ import (
 	"rail/server/clock"
 )
 
-// applicationName is how sessions of migrations are known in pg_stat_activity.
+// applicationName identifies sessions of migrations in pg_stat_activity.
 const applicationName = "rail migrate"
 
-// watchEvery is how often is looked who keeps a migration waiting. It waits two seconds each time.
+// watchEvery is the time between checks of which session blocks a migration. A migration waits two seconds.
 const watchEvery = 200 * time.Millisecond
 
-// blocker finds a session that keeps a migration waiting. A role sees the statements of its own sessions alone,
-// unless it may read all statistics.
+// blocker selects a session that blocks a migration. A role sees only the statements of its own
+// sessions, unless it may read all statistics.
 const blocker = `SELECT b.pid, b.application_name, coalesce(b.query, '') FROM pg_stat_activity w
 	CROSS JOIN LATERAL unnest(pg_blocking_pids(w.pid)) p (pid) JOIN pg_stat_activity b ON b.pid = p.pid
 	WHERE w.datname = current_database() AND w.application_name = '` + applicationName + `' ORDER BY b.xact_start LIMIT 1`
 
-// inTheWay knows which session has kept a migration waiting the last time.
+// inTheWay records the session that last blocked a migration.
 type inTheWay struct {
 	end  func()
 	mu   sync.Mutex
 	last string
 }
 
-// watchFor looks who keeps migrations waiting, until stop is called. Where it cannot look, it knows nobody.
+// watchFor records the sessions that block migrations, until stop is called. It records none if it
+// cannot connect.
 func watchFor(ctx context.Context, dsn string) *inTheWay {
 	w := &inTheWay{}
 	ctx, cancel := context.WithCancel(ctx)
@@ -67,14 +68,14 @@ func (w *inTheWay) look(ctx context.Context, conn *pgx.Conn) {
 	w.last = fmt.Sprintf("; session %d (%s) was in the way, with: %s", pid, name, query)
 }
 
-// stop ends the look-out, if there is one.
+// stop ends the watch.
 func (w *inTheWay) stop() {
 	if w != nil {
 		w.end()
 	}
 }
 
-// String returns what follows in a message; "" where nobody was seen.
+// String returns the suffix of a message, or "" if no session was seen.
 func (w *inTheWay) String() string {
 	if w == nil {
 		return ""

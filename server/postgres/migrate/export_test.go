@@ -2,7 +2,7 @@ package migrate
 
 import "testing"
 
-// Attempts has migrations give up sooner, for one test at a time.
+// Attempts sets the number of attempts, for one test at a time.
 func Attempts(t *testing.T, n int) {
 	before := attempts
 	attempts = n

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 )
 
-// Hash is a hex digest of the names and texts of the set's .up.sql files. Test
-// databases are cached by it.
+// Hash returns a hex digest of the names and texts of the set's .up.sql files. Test databases are
+// cached by it.
 func (s Set) Hash() (string, error) {
 	names, err := fs.Glob(s.files, "*.up.sql")
 	if err != nil {
@@ -20,7 +20,7 @@ func (s Set) Hash() (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("read migrations: %w", err)
 		}
-		// The lengths keep two sets apart whose texts only join up the same.
+		// The lengths distinguish sets whose concatenated texts are equal.
 		fmt.Fprintf(sum, "%d %s %d\n%s", len(name), name, len(text), text)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil

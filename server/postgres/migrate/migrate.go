@@ -1,6 +1,5 @@
-// Package migrate brings a database's tables to the version that this program
-// was built for. Several processes may start at once: an advisory lock lets one
-// work while the others wait.
+// Package migrate migrates a database to the version of this program. An advisory lock lets one of
+// several processes work while the others wait.
 package migrate
 
 import (
@@ -22,20 +21,20 @@ import (
 	"rail/schema"
 )
 
-// lockTimeout is how long one process waits for another's migrations: building
-// an index of a large table takes minutes.
+// lockTimeout is how long one process waits for another's migrations: an index of a large table
+// takes minutes.
 const lockTimeout = 10 * time.Minute
 
-// ErrNewer means that the database is ahead of this program, as when an older
-// release is started after a newer one.
+// ErrNewer means that the database is newer than this program, for example when an older release
+// starts after a newer one.
 var ErrNewer = errors.New("the database is newer than this program")
 
-// ErrDirty means that a migration of another tool, or of a release before 0.1,
-// failed halfway and that somebody has to look.
+// ErrDirty means that a migration of another tool, or of a release before 0.1, failed halfway and
+// needs a manual repair.
 var ErrDirty = errors.New("an earlier migration of the database failed halfway")
 
-// ErrUnreleased means that the database was made before the first release, whose
-// migrations began anew.
+// ErrUnreleased means that the database is from before the first release, which restarted the
+// numbers of migrations.
 var ErrUnreleased = errors.New("the database is from before the first release and cannot be upgraded: start with an empty one")
 
 // Set is a set of migrations.
@@ -45,7 +44,7 @@ type Set struct {
 	tried func(version, attempt int, err error)
 }
 
-// From takes the migrations at the root of files, named NNNNNN_name.up.sql.
+// From returns the set of migrations at the root of files, named NNNNNN_name.up.sql.
 func From(files fs.FS) Set {
 	return Set{files: files, tell: func(int) {}, tried: func(int, int, error) {}}
 }
@@ -53,34 +52,34 @@ func From(files fs.FS) Set {
 // Schema is the set that is built into this program.
 func Schema() Set { return From(schema.FS) }
 
-// Telling returns the set, which calls tell before it brings a database to each next version.
+// Telling returns a set that calls tell before it migrates a database to each next version.
 func (s Set) Telling(tell func(version int)) Set {
 	s.tell = tell
 	return s
 }
 
-// Tried returns the set, which calls tried for each attempt of a migration that found its tables in use.
+// Tried returns a set that calls tried for each attempt that found the migration's tables in use.
 func (s Set) Tried(tried func(version, attempt int, err error)) Set {
 	s.tried = tried
 	return s
 }
 
-// Up applies what is missing from the program's own set; see Set.Up.
+// Up applies the missing migrations of the program's set; see Set.Up.
 func Up(ctx context.Context, dsn string) error { return Schema().Up(ctx, dsn) }
 
-// Down takes back the last steps migrations of the program's own set.
+// Down reverts the last steps migrations of the program's set.
 func Down(ctx context.Context, dsn string, steps int) error { return Schema().Down(ctx, dsn, steps) }
 
-// To brings a database to a version of the program's own set; see Set.To.
+// To migrates a database to a version of the program's set; see Set.To.
 func To(ctx context.Context, dsn string, version uint) error {
 	return Schema().To(ctx, dsn, version)
 }
 
-// Latest is the highest number in the program's own set, 0 when it is empty.
+// Latest returns the highest number in the program's set, or 0 if it is empty.
 func Latest() (uint, error) { return Schema().Latest() }
 
-// Up applies what is missing. It fails with ErrNewer, ErrDirty or ErrBusy where
-// that is not possible. When ctx ends it stops after the migration at work.
+// Up applies the missing migrations. It may fail with ErrNewer, ErrDirty or ErrBusy. When ctx ends,
+// it stops after the running migration.
 func (s Set) Up(ctx context.Context, dsn string) error {
 	if err := s.checkVersion(ctx, dsn); err != nil {
 		return err
@@ -88,9 +87,8 @@ func (s Set) Up(ctx context.Context, dsn string) error {
 	return s.run(ctx, dsn, (*migrate.Migrate).Up)
 }
 
-// Down takes back the last steps migrations, and with them their tables' data.
-// steps must be at least 1; it fails when fewer were applied, and with ErrBusy as
-// Up does.
+// Down reverts the last steps migrations, and with them their tables' data. steps must be at least
+// 1. It fails if fewer were applied, and with ErrBusy like Up.
 func (s Set) Down(ctx context.Context, dsn string, steps int) error {
 	if steps < 1 {
 		return fmt.Errorf("migrate down: %d steps", steps)
@@ -98,13 +96,12 @@ func (s Set) Down(ctx context.Context, dsn string, steps int) error {
 	return s.run(ctx, dsn, func(m *migrate.Migrate) error { return m.Steps(-steps) })
 }
 
-// To applies migrations, or takes them back with their tables' data, until the
-// database is at version.
+// To applies migrations, or reverts them with their tables' data, until the database is at version.
 func (s Set) To(ctx context.Context, dsn string, version uint) error {
 	return s.run(ctx, dsn, func(m *migrate.Migrate) error { return m.Migrate(version) })
 }
 
-// Latest is the highest number in the set, 0 when it is empty.
+// Latest returns the highest number in the set, or 0 if it is empty.
 func (s Set) Latest() (uint, error) {
 	src, err := iofs.New(s.files, ".")
 	if err != nil {
@@ -154,11 +151,11 @@ func (s Set) Missing(at uint) (n int, err error) {
 	return n, src.Close()
 }
 
-// raises matches where a migration says which programs it still serves.
+// raises matches the statement of a migration that sets the oldest supported program.
 var raises = regexp.MustCompile(`(?m)^(?:UPDATE schema_floor SET version = |INSERT INTO schema_floor \(version\) VALUES \()(\d+)`)
 
-// Floor returns the oldest version of programs that the database serves once it has all migrations of the set: those
-// that know fewer migrations have to be stopped before. It is 0 where no migration says so.
+// Floor returns the oldest version of programs that a database with all migrations of the set still
+// supports: programs with fewer migrations must be stopped first. It is 0 if no migration sets one.
 func (s Set) Floor() (floor uint, err error) {
 	names, err := fs.Glob(s.files, "*.up.sql")
 	if err != nil {
@@ -180,8 +177,8 @@ func (s Set) Floor() (floor uint, err error) {
 	return floor, nil
 }
 
-// Version reads which migration the database is at, 0 for an empty one. dirty
-// reports that this migration failed halfway. It writes nothing.
+// Version reads the migration number of the database, 0 for an empty one. dirty reports that this
+// migration failed halfway. Version writes nothing.
 func Version(ctx context.Context, dsn string) (version uint, dirty bool, err error) {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
@@ -207,22 +204,21 @@ func (s Set) checkVersion(ctx context.Context, dsn string) error {
 	case err != nil:
 		return err
 	case at > latest:
-		return fmt.Errorf("%w: it is at migration %d, the program knows %d", ErrNewer, at, latest)
+		return fmt.Errorf("%w: it is at migration %d, the program at %d", ErrNewer, at, latest)
 	case at > 0 && at < first:
 		return fmt.Errorf("%w (it is at migration %d)", ErrUnreleased, at)
 	}
 	return nil
 }
 
-// run runs work with the migrations' lock, and stops between two migrations when
-// ctx ends.
+// run runs work with the migrations' lock, and stops between two migrations when ctx ends.
 func (s Set) run(ctx context.Context, dsn string, work func(*migrate.Migrate) error) (err error) {
 	m, err := s.open(ctx, dsn)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closed(m)) }()
-	// The channel has room for one, so that a late end of ctx blocks nobody.
+	// The channel has a buffer, so that a late end of ctx does not block.
 	stop := context.AfterFunc(ctx, func() { m.GracefulStop <- true })
 	defer stop()
 	err = work(m)
@@ -261,8 +257,8 @@ func (s Set) open(ctx context.Context, dsn string) (*migrate.Migrate, error) {
 	return m, nil
 }
 
-// unbounded takes off what a role or a database may set for requests: counting the
-// rows of a large table takes longer. Each migration has a lock_timeout of its own.
+// unbounded removes the time limits that a role or a database sets for requests: counting the rows
+// of a large table takes longer. Each migration sets its lock_timeout.
 const unbounded = "SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0"
 
 // openDB opens the database without the time limits of requests.
@@ -282,7 +278,7 @@ func openDB(ctx context.Context, dsn string) (*sql.DB, error) {
 	return db, nil
 }
 
-// closed closes both ends of m.
+// closed closes the source and the database of m.
 func closed(m *migrate.Migrate) error {
 	src, db := m.Close()
 	return errors.Join(src, db)

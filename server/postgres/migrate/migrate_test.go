@@ -28,7 +28,7 @@ func two() fstest.MapFS {
 	}
 }
 
-// empty is a database at version 0.
+// empty returns a database at version 0.
 func empty(t *testing.T) string {
 	dsn := pgtest.DSNFrom(t, migrate.From(fstest.MapFS{
 		"000001_none.up.sql": file("SELECT 1;"), "000001_none.down.sql": file("SELECT 1;"),
@@ -130,8 +130,8 @@ func TestFailedMigration(t *testing.T) {
 	expect(t, dsn, 7, false)
 }
 
-// TestParts: what is before a migration's last part is kept when that fails, and done
-// again by the next attempt; the version is that of the last part.
+// TestParts: if a migration's last part fails, the earlier parts are kept, and the next attempt
+// repeats them; the version is that of the last part.
 func TestParts(t *testing.T) {
 	dsn, files := empty(t), two()
 	begun := "CREATE TABLE IF NOT EXISTS b (); CREATE TABLE IF NOT EXISTS turns (n int); INSERT INTO turns VALUES (1);\n" +
@@ -195,8 +195,8 @@ func waits(t *testing.T, pool *pgxpool.Pool, kind string, n int) {
 	}
 }
 
-// used is a database at the first of two migrations, and a transaction that locks
-// the table of the first.
+// used returns a database at the first of two migrations, and a transaction that locks the table of
+// the first.
 func used(t *testing.T, second string) (string, migrate.Set, *pgxpool.Pool, pgx.Tx) {
 	t.Helper()
 	dsn, files := empty(t), two()
@@ -213,7 +213,7 @@ func used(t *testing.T, second string) (string, migrate.Set, *pgxpool.Pool, pgx.
 
 const change = "CREATE TABLE b (); SET LOCAL lock_timeout = '50ms'; ALTER TABLE a ADD n int;"
 
-// A migration that finds a table in use makes way and keeps nothing.
+// A migration that finds a table in use pauses and keeps nothing.
 func TestTableInUse(t *testing.T) {
 	dsn, set, pool, tx := used(t, change)
 	short, stop := context.WithCancel(t.Context())
@@ -230,7 +230,7 @@ func TestTableInUse(t *testing.T) {
 	expect(t, dsn, 7, false)
 }
 
-// What a migration could not do is one line: which one, why, who was in the way, and what to do.
+// The error of a migration is one line: its number, the reason, the blocking session, and the remedy.
 func TestFailureIsOneLine(t *testing.T) {
 	dsn, set, _, tx := used(t, "SET LOCAL lock_timeout = '400ms';\nALTER TABLE a ADD n int;\n"+strings.Repeat("SELECT 1;\n", 50))
 	migrate.Attempts(t, 3)
@@ -266,7 +266,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// It goes on once the table is free, and whoever else migrates waits meanwhile.
+// It continues when the table is free, and other migrating processes wait.
 func TestTableInUseOfTwo(t *testing.T) {
 	dsn, set, pool, tx := used(t, change)
 	one, two := make(chan error, 1), make(chan error, 1)
@@ -280,7 +280,7 @@ func TestTableInUseOfTwo(t *testing.T) {
 	expect(t, dsn, 7, false)
 }
 
-// A deadlock with a writer is undone and tried again.
+// After a deadlock with a writer, it is rolled back and retried.
 func TestDeadlock(t *testing.T) {
 	dsn, set, pool, tx := used(t, "CREATE TABLE b (); LOCK TABLE c; LOCK TABLE a;")
 	_, err := pool.Exec(t.Context(), "CREATE TABLE c ()")
@@ -288,13 +288,13 @@ func TestDeadlock(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- set.Up(t.Context(), dsn) }()
 	waits(t, pool, "relation", 1)
-	_, _ = tx.Exec(t.Context(), "LOCK TABLE c") // one of the two goes on
+	_, _ = tx.Exec(t.Context(), "LOCK TABLE c") // one of the two succeeds
 	_ = tx.Rollback(t.Context())
 	ok(t, <-done)
 	expect(t, dsn, 7, false)
 }
 
-// Taking back is as patient, and leaves what it could not take.
+// Reverting retries too, and keeps tables that it could not lock.
 func TestTableInUseDown(t *testing.T) {
 	dsn, files := empty(t), two()
 	files["000007_b.down.sql"] = file("SET LOCAL lock_timeout = '50ms'; DROP TABLE b;")
@@ -319,7 +319,7 @@ func TestTableInUseDown(t *testing.T) {
 	expect(t, dsn, 1, false)
 }
 
-// A dump reads the version for as long as it runs, and delays nobody.
+// A dump reads the version for a long time and does not delay migrations.
 func TestDumpMeanwhile(t *testing.T) {
 	dsn, set, _, tx := used(t, "CREATE TABLE b ();")
 	_, err := tx.Exec(t.Context(), "LOCK TABLE schema_migrations IN ACCESS SHARE MODE")
@@ -340,7 +340,7 @@ func TestUnbounded(t *testing.T) {
 	expect(t, dsn, 7, false)
 }
 
-// What a program can work with.
+// The databases that a program supports.
 func TestServes(t *testing.T) {
 	dsn := pgtest.DSN(t)
 	pool := pgtest.Pool(t, dsn)
@@ -353,7 +353,7 @@ func TestServes(t *testing.T) {
 		want    error
 	}{
 		{0, false, 0, nil}, {-1, false, 0, migrate.ErrOlder}, {0, true, 0, migrate.ErrDirty},
-		{1, false, 0, nil}, {3, false, 0, nil}, {1, true, 0, migrate.ErrDirty}, // the next release is being put in place
+		{1, false, 0, nil}, {3, false, 0, nil}, {1, true, 0, migrate.ErrDirty}, // during an upgrade to the next release
 		{1, false, 1, migrate.ErrNewer}, {2, false, 1, migrate.ErrNewer},
 	} {
 		_, err := pool.Exec(t.Context(), "UPDATE schema_migrations SET version = $1, dirty = $2", int(latest)+c.version,

@@ -20,9 +20,9 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Serves returns nil if this program can work with the database, else ErrEmpty,
-// ErrUnreleased, ErrOlder, ErrNewer or ErrDirty. A newer database serves if its migrations left
-// everything that this program uses: schema_floor says so.
+// Serves returns nil if this program can work with the database, or ErrEmpty, ErrUnreleased,
+// ErrOlder, ErrNewer or ErrDirty. A newer database is supported if schema_floor allows this
+// program's version.
 func Serves(ctx context.Context, db Querier) error {
 	latest, err := Latest()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package shortage remembers what the database has lately run out of. Writes fail then, and reads
-// go on, so that neither a ping nor a page would show it.
+// Package shortage records that the database has recently run out of disk or memory. Writes then
+// fail while reads succeed, so that neither a ping nor a page would show it.
 package shortage
 
 import (
@@ -12,7 +12,7 @@ import (
 	"rail/server/clock"
 )
 
-// Kind is what there is too little of.
+// Kind is a resource that is short.
 type Kind string
 
 // The kinds of shortages.
@@ -22,11 +22,11 @@ const (
 	Memory Kind = "memory"
 )
 
-// lasts is for how long after the last failure there is a shortage: jobs write more often.
+// lasts is how long a shortage lasts after the last failure; jobs write more often than that.
 const lasts = time.Minute
 
-// Of says what an error of the database is for want of. A disk that cannot be written is as one
-// without room.
+// Of returns the kind of shortage that caused an error of the database. A disk with write errors
+// counts as full.
 func Of(err error) Kind {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -41,17 +41,17 @@ func Of(err error) Kind {
 	return None
 }
 
-// Watch remembers failures. It may be used at the same time; a nil one knows of none.
+// Watch records failures. It is safe for concurrent use; a nil Watch records none.
 type Watch struct {
 	clock clock.Clock
 	mu    sync.Mutex
 	last  map[Kind]clock.Time
 }
 
-// NewWatch returns a watch that has seen nothing.
+// NewWatch returns a watch without failures.
 func NewWatch(c clock.Clock) *Watch { return &Watch{clock: c, last: map[Kind]clock.Time{}} }
 
-// Note takes an error of anything that the database was asked to do.
+// Note records an error of the database.
 func (w *Watch) Note(err error) {
 	kind := Of(err)
 	if w == nil || kind == None {
@@ -62,7 +62,7 @@ func (w *Watch) Note(err error) {
 	w.last[kind] = w.clock.Now()
 }
 
-// Problem says, for everybody to read, that there is a shortage of a kind; "" where there is none.
+// Problem returns a public message about the current shortage, or "".
 func (w *Watch) Problem(kind Kind) string {
 	if w == nil {
 		return ""

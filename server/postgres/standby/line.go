@@ -6,14 +6,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// line is a connection of its own to a server, so that questions do not wait for a
-// place in a pool.
+// line is a dedicated connection to a server, so that checks do not wait for a connection of a
+// pool.
 type line struct {
 	config *pgx.ConnConfig
 	conn   *pgx.Conn
 }
 
-// ask runs a statement of one row. After an error the line is opened anew.
+// ask runs a statement with one row. After an error it reconnects.
 func (l *line) ask(ctx context.Context, sql string, dest ...any) (err error) {
 	if l.conn == nil {
 		if l.conn, err = pgx.ConnectConfig(ctx, l.config); err != nil {
@@ -28,7 +28,7 @@ func (l *line) ask(ctx context.Context, sql string, dest ...any) (err error) {
 
 func (l *line) close() {
 	if l.conn != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 		defer cancel()
 		_ = l.conn.Close(ctx) // it may be broken
 		l.conn = nil

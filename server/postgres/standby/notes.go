@@ -6,21 +6,20 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// most bounds the names of which positions are kept at a time, some 100 bytes each.
-// Those beyond it share one.
+// most bounds the keys with a position, about 100 bytes each. Further keys share one position.
 const most = 50_000
 
-// shared is the name of all who find no room.
+// shared is the key of the shared position.
 const shared = ""
 
-// notes are the positions of those who wrote in the last MaxLag. Older ones are not
-// needed: a standby in use is not so far behind.
+// notes holds the positions of writes in the last MaxLag by key. A standby in use has replayed
+// older ones.
 type notes struct {
 	mu         sync.Mutex
 	young, old map[string]pgtx.Position
 }
 
-// put notes a position of somebody.
+// put records the position of a key's write.
 func (n *notes) put(who string, at pgtx.Position) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -33,14 +32,14 @@ func (n *notes) put(who string, at pgtx.Position) {
 	n.young[who] = n.young[who].Later(at)
 }
 
-// get returns how far a standby must be for somebody.
+// get returns the position that a standby must have reached for a key.
 func (n *notes) get(who string) pgtx.Position {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.young[who].Later(n.old[who]).Later(n.young[shared]).Later(n.old[shared])
 }
 
-// age forgets what was noted before it ran the last time.
+// age drops positions recorded before its previous call.
 func (n *notes) age() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -1,12 +1,12 @@
-// Package standby lets reads go to standbys of the database, without anybody
-// missing what it has written itself.
+// Package standby sends reads to standbys of the database, and lets every caller read its own
+// writes.
 //
-// A standby is behind the primary by its lag. Each is asked every tenth of a second
-// how far it has replayed the primary's log, and is left out while it is away, lags
-// more than [MaxLag], or follows another timeline than the primary is on, as after a
-// failover. Whoever writes leaves the position of its commit here, and reads at a
-// standby only once that has got so far; until then, and where no standby will do,
-// it reads at the primary. What others write shows there as late as the lag.
+// A standby is behind the primary by its lag. The package checks ten times a second how far each
+// standby has replayed the primary's log. It does not use a standby that is unavailable, lags more
+// than [MaxLag], or follows another timeline than the primary, as after a failover. A caller's
+// write records its position here, and the caller reads from a standby only after that has replayed
+// the position; until then it reads from the primary. It sees the writes of others with a delay of
+// the lag.
 package standby
 
 import (
@@ -25,31 +25,29 @@ import (
 	"rail/server/telemetry/outage"
 )
 
-// MaxLag is how far behind a standby may be that serves reads.
+// MaxLag bounds the lag of a standby that serves reads.
 const MaxLag = 10 * time.Second
 
-// Options is what standbys depend on.
+// Options configures standbys.
 type Options struct {
 	Primary *pgxpool.Pool
-	// URLs are the addresses, each of one server: behind a balancer nobody knows
-	// which of several will be asked.
+	// URLs are the addresses, one of each server. A load balancer would mix several servers.
 	URLs     []string
-	MaxConns int // to each
-	// Reads makes what short reads on a pool travel with.
+	MaxConns int // of each standby
+	// Reads makes the batcher of short reads on a pool.
 	Reads func(*pgxpool.Pool) *share.Reads
-	// Outages tells when a standby is left out, and when it is used again.
+	// Outages logs when a standby is no longer used, and when it is used again.
 	Outages *outage.Log
 }
 
-// Set is the standbys of a database. A nil Set has none.
+// Set holds the standbys of a database. A nil Set has none.
 type Set struct {
 	all   []*Standby
 	notes notes
 	turns atomic.Uint64
 }
 
-// Open returns the standbys, which are asked, and used, once Run runs. With no
-// address it returns nil.
+// Open returns the standbys, which are used while Run runs. Without addresses it returns nil.
 func Open(o Options) (*Set, error) {
 	if len(o.URLs) == 0 {
 		return nil, nil
@@ -91,15 +89,15 @@ func (s *Set) close() {
 	}
 }
 
-// Wrote notes how far a standby must be for somebody who has written.
+// Wrote records the position of a key's write, which a standby must have replayed.
 func (s *Set) Wrote(who string, at pgtx.Position) {
 	if s != nil {
 		s.notes.put(who, at)
 	}
 }
 
-// Choose returns a standby for a read of somebody who may have seen the primary at a
-// position elsewhere, nil where only the primary will do.
+// Choose returns a standby for a read of a key that may have seen the position at another server,
+// or nil if the primary must serve it.
 func (s *Set) Choose(who string, seen pgtx.Position) *Standby {
 	if s == nil {
 		return nil

@@ -16,21 +16,21 @@ func at(timeline uint32, lsn uint64) pgtx.Position {
 	return pgtx.Position{Timeline: timeline, LSN: lsn}
 }
 
-// quiet is a standby that was never asked.
+// quiet returns a standby that was never checked.
 func quiet() *Standby { return &Standby{Name: "s"} }
 
-// TestLag: a standby is used once it has caught up for the first time, and for as long as
-// it is less than MaxLag behind.
+// TestLag: a standby is used after it has caught up for the first time, and while it is less than
+// MaxLag behind.
 func TestLag(t *testing.T) {
 	t.Parallel()
 	s := quiet()
 	began := clock.Real()
-	look := func(after time.Duration, primary, own uint64) error {
+	check := func(after time.Duration, primary, own uint64) error {
 		return s.reached(at(1, own), mark{at(1, primary), began.Add(after)})
 	}
-	require.NoError(t, look(0, 100, 50))
+	require.NoError(t, check(0, 100, 50))
 	require.False(t, s.Up(), "not caught up yet")
-	require.NoError(t, look(time.Second, 200, 100))
+	require.NoError(t, check(time.Second, 200, 100))
 	require.True(t, s.Up())
 	require.True(t, s.serves(at(1, 100)))
 	require.False(t, s.serves(at(1, 101)), "not replayed")
@@ -38,17 +38,17 @@ func TestLag(t *testing.T) {
 	require.True(t, s.serves(pgtx.Position{}))
 	require.False(t, s.serves(pgtx.Unknown))
 	require.Equal(t, time.Second, s.Lag())
-	require.NoError(t, look(2*time.Second, 300, 300))
+	require.NoError(t, check(2*time.Second, 300, 300))
 	require.Zero(t, s.Lag())
-	require.NoError(t, look(3*time.Second, 400, 300))
-	require.NoError(t, look(2*time.Second+MaxLag, 500, 399))
-	require.ErrorContains(t, look(2*time.Second+MaxLag+1, 500, 399), "behind")
+	require.NoError(t, check(3*time.Second, 400, 300))
+	require.NoError(t, check(2*time.Second+MaxLag, 500, 399))
+	require.ErrorContains(t, check(2*time.Second+MaxLag+1, 500, 399), "lags")
 	s.drop()
-	require.ErrorContains(t, look(3*time.Second+MaxLag, 500, 399), "behind")
+	require.ErrorContains(t, check(3*time.Second+MaxLag, 500, 399), "lags")
 	require.False(t, s.Up(), "back, and still behind")
 }
 
-// TestStale: a standby that was not asked for long is not used.
+// TestStale: a standby that was not checked for long is not used.
 func TestStale(t *testing.T) {
 	t.Parallel()
 	s := quiet()
@@ -56,7 +56,7 @@ func TestStale(t *testing.T) {
 	require.False(t, s.serves(pgtx.Position{}))
 }
 
-// TestRefusal: only a standby that follows the primary itself will do.
+// TestRefusal: only a standby that follows the primary is used.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	right := answer{at: at(2, 9), cluster: 7, standby: true}
@@ -65,10 +65,10 @@ func TestRefusal(t *testing.T) {
 	require.ErrorContains(t, right.refusal(7, 3), "failover")
 	require.ErrorContains(t, right.refusal(7, 1), "failover", "its primary is not the one that is written to")
 	right.standby = false
-	require.ErrorContains(t, right.refusal(7, 2), "no standby")
+	require.ErrorContains(t, right.refusal(7, 2), "not a standby")
 }
 
-// TestLeave: reads end with the use of their standby.
+// TestLeave: reads end when their standby is no longer used.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	s := quiet()
@@ -87,8 +87,7 @@ func TestLeave(t *testing.T) {
 	require.Error(t, ctx.Err(), "it was left out in between")
 }
 
-// TestNotes: a position is known for as long as a standby may be behind; who finds no
-// room shares one.
+// TestNotes: a position is kept as long as a standby may lag; keys beyond the limit share one.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	var n notes

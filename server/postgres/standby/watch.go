@@ -20,49 +20,49 @@ import (
 )
 
 const (
-	// every is how often a standby is asked. Who has written reads at the primary for
-	// about so long.
+	// every is the time between checks of a standby. A key that has written reads from the primary
+	// for about that long.
 	every = 100 * time.Millisecond
-	// patience is how long an answer may take. A standby that stands still is left out
-	// then, and its reads with it.
-	patience = time.Second
+	// checkTimeout bounds a check. After it, an unresponsive standby is no longer used, and its
+	// reads end.
+	checkTimeout = time.Second
 )
 
-// Standby is one server with what reads run on.
+// Standby is one server with its pool.
 type Standby struct {
-	Name  string // its address, without what is secret
+	Name  string // its address without secrets
 	Pool  *pgxpool.Pool
 	Reads *share.Reads
 
 	outages *outage.Log
 	primary line
 	self    line
-	view    atomic.Pointer[view] // nil while it is left out
-	lag     atomic.Int64         // in nanoseconds, as last seen
+	view    atomic.Pointer[view] // nil while it is not used
+	lag     atomic.Int64         // in nanoseconds, at the last check
 
-	// Of the goroutine that watches.
-	fresh   time.Time // what was committed before is replayed
+	// Used only by the watching goroutine.
+	fresh   time.Time // earlier commits are replayed
 	awaited mark
-	end     context.CancelFunc // of the view's life
+	end     context.CancelFunc // ends the view
 
-	// started tells servers apart: an address may lead to another one by now.
+	// started identifies a server: the address may now lead to another one.
 	started atomic.Pointer[time.Time]
 }
 
-// view is what reads need to know of a standby in use.
+// view describes a standby in use for reads.
 type view struct {
 	at    pgtx.Position
 	fresh time.Time
 	life  context.Context //nolint:containedctx // of the time for which it is in use, not of a call
 }
 
-// mark is where the primary was at a time.
+// mark is the primary's position at a time.
 type mark struct {
 	at   pgtx.Position
 	time time.Time
 }
 
-// open returns a standby that has not been asked yet.
+// open returns a standby that has not been checked yet.
 func open(o Options, url string) (*Standby, error) {
 	at, err := postgres.Session(url)
 	if err != nil {
@@ -79,26 +79,26 @@ func open(o Options, url string) (*Standby, error) {
 	return s, nil
 }
 
-// accept refuses a connection to another server than the one that is watched.
+// accept refuses a connection to another server than the checked one.
 func (s *Standby) accept(ctx context.Context, conn *pgx.Conn) error {
 	var started time.Time
 	if err := conn.QueryRow(ctx, "SELECT pg_postmaster_start_time()").Scan(&started); err != nil {
 		return err
 	}
 	if known := s.started.Load(); known == nil || !known.Equal(started) {
-		return errors.New("the address leads to another server than a moment ago")
+		return errors.New("the address now leads to another server")
 	}
 	return nil
 }
 
-// serves reports whether a read that needs a position may run here.
+// serves reports whether the standby has replayed a position.
 func (s *Standby) serves(need pgtx.Position) bool {
 	v := s.view.Load()
 	return v != nil && v.at.Reaches(need) && clock.Real().Sub(v.fresh) <= MaxLag
 }
 
-// Bound returns a context for a read, which ends when the standby is left out: a
-// server that is gone answers nobody.
+// Bound returns a context for a read that ends when the standby is no longer used, because an
+// unreachable server does not answer.
 func (s *Standby) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	v := s.view.Load()
 	ctx, cancel := context.WithCancel(ctx)
@@ -113,15 +113,15 @@ func (s *Standby) Bound(ctx context.Context) (context.Context, context.CancelFun
 // Up reports whether the standby is in use.
 func (s *Standby) Up() bool { return s.view.Load() != nil }
 
-// Lag returns at most how far the standby was behind when it was asked last.
+// Lag returns an upper bound of the standby's lag at the last check.
 func (s *Standby) Lag() time.Duration { return time.Duration(s.lag.Load()) }
 
-// run asks the standby until ctx ends.
+// run checks the standby until ctx ends.
 func (s *Standby) run(ctx context.Context) {
 	defer s.primary.close()
 	defer s.self.close()
 	for clock.Wait(ctx, every) == nil {
-		if err := s.look(ctx); err != nil && ctx.Err() == nil {
+		if err := s.check(ctx); err != nil && ctx.Err() == nil {
 			s.leave(err)
 		}
 	}
@@ -129,10 +129,10 @@ func (s *Standby) run(ctx context.Context) {
 }
 
 const (
-	// where asks the primary, and what then the standby.
+	// where reads the primary's position, and what the standby's state.
 	where = "SELECT w.timeline, w.lsn, c.system_identifier FROM (" + pgtx.PositionSQL + ") w, pg_control_system() c"
-	// A standby's timeline is known from its last restart point at the latest; its
-	// receiver knows it at once, and tells those who may read all statistics.
+	// The last restart point has a standby's timeline, with a delay. The receiver has it at once,
+	// visible to roles that may read all statistics.
 	what = `SELECT greatest(p.timeline_id, r.min_recovery_end_timeline, v.received_tli)::int8,
 		(coalesce(pg_last_wal_replay_lsn(), '0/0') - '0/0')::int8, c.system_identifier, pg_is_in_recovery(),
 		pg_postmaster_start_time()
@@ -140,15 +140,15 @@ const (
 	LEFT JOIN pg_stat_wal_receiver v ON true`
 )
 
-// look asks the primary where it is, and then the standby, and puts the standby in
-// use. It returns why the standby cannot be.
-func (s *Standby) look(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// check reads the primary's position and then the standby's, and puts the standby in use. It
+// returns the reason if the standby cannot be used.
+func (s *Standby) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	now := mark{time: clock.Real()}
 	var cluster int64
 	if err := s.primary.ask(ctx, where, &now.at.Timeline, &now.at.LSN, &cluster); err != nil {
-		return fmt.Errorf("the primary does not say where it is: %w", err)
+		return fmt.Errorf("cannot read the primary's position: %w", err)
 	}
 	var it answer
 	if err := s.self.ask(ctx, what, &it.at.Timeline, &it.at.LSN, &it.cluster, &it.standby, &it.started); err != nil {
@@ -161,7 +161,7 @@ func (s *Standby) look(ctx context.Context) error {
 	return s.reached(it.at, now)
 }
 
-// answer is what a server says of itself.
+// answer is the state of a server.
 type answer struct {
 	at      pgtx.Position
 	cluster int64
@@ -169,22 +169,22 @@ type answer struct {
 	started time.Time
 }
 
-// refusal returns why a server cannot be a standby of a primary, nil where it can.
+// refusal returns the reason why a server is not a standby of the primary, or nil.
 func (a answer) refusal(cluster int64, timeline uint32) error {
 	switch {
 	case a.cluster != cluster:
-		return errors.New("it is a server of another cluster")
+		return errors.New("the server belongs to another cluster")
 	case !a.standby:
-		return errors.New("it is no standby")
+		return errors.New("the server is not a standby")
 	case a.at.Timeline != timeline:
-		return fmt.Errorf("it is not known to follow the primary since the failover (timelines %d and %d)",
+		return fmt.Errorf("the server has not followed the primary since the failover (timelines %d and %d)",
 			a.at.Timeline, timeline)
 	}
 	return nil
 }
 
-// meet forgets what is known of another server at this address, or of this one before
-// it was started again: it may be further behind than it was.
+// meet resets the state if another server has the address, or the server has restarted: it may lag
+// more than before.
 func (s *Standby) meet(started time.Time) {
 	if known := s.started.Swap(&started); known != nil && !known.Equal(started) {
 		s.drop()
@@ -193,9 +193,8 @@ func (s *Standby) meet(started time.Time) {
 	}
 }
 
-// reached notes how far the standby is when the primary was at now just before. Of the
-// places of the primary it awaits one at a time, so that its lag may be less than
-// it seems.
+// reached records the standby's position, given the primary's just before. It waits for one
+// position of the primary at a time, so the real lag may be smaller.
 func (s *Standby) reached(at pgtx.Position, now mark) error {
 	switch {
 	case at.Reaches(now.at):
@@ -206,13 +205,13 @@ func (s *Standby) reached(at pgtx.Position, now mark) error {
 		s.fresh, s.awaited = s.awaited.time, now
 	}
 	since := s.fresh
-	if since.IsZero() { // it has not caught up yet
+	if since.IsZero() { // not caught up yet
 		since = s.awaited.time
 	}
 	lag := now.time.Sub(since)
 	s.lag.Store(int64(lag))
 	if lag > MaxLag {
-		return fmt.Errorf("it is more than %s behind", MaxLag)
+		return fmt.Errorf("the server lags more than %s", MaxLag)
 	}
 	if !s.fresh.IsZero() {
 		s.use(view{at: at, fresh: s.fresh})
@@ -237,7 +236,7 @@ func (s *Standby) leave(reason error) {
 	s.outages.Note(s.Name, reason)
 }
 
-// drop takes the standby out of use, which ends the reads there.
+// drop takes the standby out of use and ends its reads.
 func (s *Standby) drop() {
 	if s.view.Swap(nil) != nil {
 		s.end()

@@ -1,4 +1,4 @@
-// Package disk tells how much room a folder's disk has.
+// Package disk measures the free space of a folder's disk.
 package disk
 
 import (
@@ -9,19 +9,19 @@ import (
 	"syscall"
 )
 
-// Least is how much room a server needs to start: PostgreSQL's log of writes alone takes that much within minutes.
+// Least is the free space that a server needs to start: PostgreSQL's WAL alone takes that much within minutes.
 const Least = 200 << 20
 
-// Scarce is the room below which somebody should be told, in bytes and as a part of the disk.
+// Scarce is the free space below which the operator should be warned, in bytes and as a part of the disk.
 const (
 	Scarce     = 1 << 30
 	ScarcePart = 0.1
 )
 
-// Room is what a disk has, in bytes. Free is what the account of this process may use.
+// Room is the space of a disk, in bytes. Free is the part that this process's account may use.
 type Room struct{ Free, Size uint64 }
 
-// Of returns the room of the disk that a folder is on, or would be made on.
+// Of returns the room of the disk of a folder, which need not exist.
 func Of(dir string) (Room, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -39,12 +39,12 @@ func Of(dir string) (Room, error) {
 	return Room{Free: fsys.Bavail * block, Size: fsys.Blocks * block}, nil
 }
 
-// IsScarce reports whether somebody should be told: a tenth of a large disk is enough for long, so both bounds count.
+// IsScarce reports whether the free space is below both limits of Scarce: a tenth of a large disk lasts long.
 func (r Room) IsScarce() bool {
 	return r.Free < Scarce || r.Free < 10*Scarce && float64(r.Free) < ScarcePart*float64(r.Size)
 }
 
-// String returns what is left, as a message has it.
+// String returns the free space for messages.
 func (r Room) String() string {
 	if r.Free < Scarce {
 		return fmt.Sprintf("%d MB", r.Free>>20)

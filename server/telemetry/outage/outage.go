@@ -1,8 +1,9 @@
-// Package outage writes one line to the log when something begins to fail and one when it recovers, in place of a
-// line for each try.
+// Package outage logs one line when something begins to fail and one when it recovers, instead of
+// one for each attempt.
 //
-// A Log is for things of one kind, such as endpoints or jobs, which it tells apart by name. What fails and works by
-// turns has its two lines once a minute at most. Each server tells what it has met itself.
+// A Log is for things of one kind, such as endpoints or jobs, identified by name. A thing that
+// fails and recovers repeatedly gets the two lines at most once a minute. Each server logs its own
+// observations.
 package outage
 
 import (
@@ -14,42 +15,42 @@ import (
 )
 
 const (
-	// mostKept bounds the things that are kept in mind.
-	mostKept = 10_000
-	// forgotten is how long after its last failure a thing is kept in mind: longer than the longest wait from one
-	// try of anything to the next.
-	forgotten = 48 * time.Hour
-	// quiet is the least time from one line about a thing's failure to the next.
+	// maxTracked bounds the tracked things.
+	maxTracked = 10_000
+	// trackFor is how long a thing is tracked after its last failure: longer than the longest wait
+	// between two attempts.
+	trackFor = 48 * time.Hour
+	// quiet is the shortest time between two lines about a thing's failure.
 	quiet = time.Minute
 )
 
-// Log tells of things of one kind. Its methods may be called at the same time; those of a nil Log do nothing.
+// Log logs the outages of things of one kind. It is safe for concurrent use; a nil Log does nothing.
 type Log struct {
 	log   *slog.Logger
 	clock clock.Clock
 	kind  string // as in "a webhook endpoint began to fail"
-	key   string // of the attribute that has the name; "" where there is one thing only
+	key   string // the attribute of the name; "" for a single thing
 
 	mu  sync.Mutex
 	out map[string]*outage
 }
 
-// outage is what is known of a thing that fails, or did a short while ago.
+// outage is the state of a thing that fails or has failed recently.
 type outage struct {
-	open     bool
-	told     bool // that it began
-	tries    int
-	since    clock.Time
-	last     clock.Time // of its failures
-	lastTold clock.Time
+	open       bool
+	logged     bool // the begin was logged
+	tries      int
+	since      clock.Time
+	last       clock.Time // the last failure
+	lastLogged clock.Time
 }
 
-// New returns a Log of things of a kind, whose names stand under key; "" for the only thing of its kind.
+// New returns a Log of things of a kind, with their names in attribute key; "" for a single thing.
 func New(log *slog.Logger, c clock.Clock, kind, key string) *Log {
 	return &Log{log: log, clock: c, kind: kind, key: key, out: map[string]*outage{}}
 }
 
-// Note takes how a try ended: with an error, or nil where it went well.
+// Note records the result of an attempt: an error, or nil for success.
 func (l *Log) Note(name string, err error) {
 	if l == nil || l.log == nil {
 		return
@@ -63,7 +64,7 @@ func (l *Log) Note(name string, err error) {
 	}
 }
 
-// Forget takes a thing out of mind that is there no longer.
+// Forget drops the state of a thing that no longer exists.
 func (l *Log) Forget(name string) {
 	if l == nil {
 		return
@@ -77,40 +78,40 @@ func (l *Log) failed(name string, err error) {
 	now := l.clock.Now()
 	o := l.out[name]
 	if o == nil {
-		if o = l.keep(name, now); o == nil {
+		if o = l.track(name, now); o == nil {
 			return
 		}
 	}
 	if !o.open {
-		o.open, o.told, o.tries, o.since = true, false, 0, now
+		o.open, o.logged, o.tries, o.since = true, false, 0, now
 	}
 	o.tries++
 	o.last = now
-	if o.told || now.Before(o.lastTold.Plus(quiet).Time) {
+	if o.logged || now.Before(o.lastLogged.Plus(quiet).Time) {
 		l.log.Debug(l.kind+" failed again", l.attrs(name, "error", err)...)
 		return
 	}
-	o.told, o.lastTold = true, now
+	o.logged, o.lastLogged = true, now
 	l.log.Warn(l.kind+" began to fail", l.attrs(name, "error", err)...)
 }
 
 func (l *Log) recovered(name string, o *outage) {
-	if o.open = false; o.told {
+	if o.open = false; o.logged {
 		now := l.clock.Now()
 		l.log.Info(l.kind+" recovered", l.attrs(name, "failures", o.tries, "after", now.Sub(o.since.Time))...)
 	}
 }
 
-// keep takes a thing in mind, and returns nil where there are too many: then only those that are known are told of.
-func (l *Log) keep(name string, now clock.Time) *outage {
-	if len(l.out) >= mostKept {
+// track starts tracking name; it returns nil when the table is full.
+func (l *Log) track(name string, now clock.Time) *outage {
+	if len(l.out) >= maxTracked {
 		for other, o := range l.out {
-			if !o.open && now.After(o.last.Plus(quiet).Time) || now.After(o.last.Plus(forgotten).Time) {
+			if !o.open && now.After(o.last.Plus(quiet).Time) || now.After(o.last.Plus(trackFor).Time) {
 				delete(l.out, other)
 			}
 		}
 	}
-	if len(l.out) >= mostKept {
+	if len(l.out) >= maxTracked {
 		return nil
 	}
 	o := &outage{}

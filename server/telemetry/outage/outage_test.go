@@ -16,15 +16,15 @@ import (
 
 var errAway = errors.New("away")
 
-// told is a Log on a clock that stands, with what it writes.
-type told struct {
+// fixture is a Log with a manual clock and its output.
+type fixture struct {
 	*Log
 	clock *clock.Manual
 	out   bytes.Buffer
 }
 
-func newTold(kind, key string) *told {
-	t := &told{clock: clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))}
+func newFixture(kind, key string) *fixture {
+	t := &fixture{clock: clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))}
 	plain := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
@@ -35,7 +35,7 @@ func newTold(kind, key string) *told {
 	return t
 }
 
-func (t *told) lines() []string {
+func (t *fixture) lines() []string {
 	all := strings.Split(strings.TrimSpace(t.out.String()), "\n")
 	t.out.Reset()
 	return all
@@ -43,7 +43,7 @@ func (t *told) lines() []string {
 
 func TestOneLineAtEachEnd(t *testing.T) {
 	t.Parallel()
-	l := newTold("a webhook endpoint", "endpoint")
+	l := newFixture("a webhook endpoint", "endpoint")
 	for range 20 {
 		l.Note("wep_1", errAway)
 		l.clock.Advance(time.Hour)
@@ -60,10 +60,10 @@ func TestOneLineAtEachEnd(t *testing.T) {
 	require.Len(t, l.lines(), 2, "each again, by itself")
 }
 
-// What fails every other time is told of once a minute.
+// A thing that fails every other time is logged once a minute.
 func TestByTurns(t *testing.T) {
 	t.Parallel()
-	l := newTold("the mail server", "")
+	l := newFixture("the mail server", "")
 	for range 600 {
 		l.Note("", errAway)
 		l.Note("", nil)
@@ -78,18 +78,18 @@ func TestByTurns(t *testing.T) {
 	l.clock.Advance(time.Minute)
 	l.lines()
 	l.Note("", errAway)
-	require.Len(t, l.lines(), 1, "what goes on failing is told of in the end")
+	require.Len(t, l.lines(), 1, "a lasting failure is logged in the end")
 }
 
 func TestBounded(t *testing.T) {
 	t.Parallel()
-	l := newTold("a webhook endpoint", "endpoint")
-	for i := range mostKept + 50 {
+	l := newFixture("a webhook endpoint", "endpoint")
+	for i := range maxTracked + 50 {
 		l.Note(fmt.Sprint(i), errAway)
 	}
-	require.Len(t, l.lines(), mostKept)
-	require.Len(t, l.Log.out, mostKept)
-	l.clock.Advance(forgotten + time.Second)
+	require.Len(t, l.lines(), maxTracked)
+	require.Len(t, l.Log.out, maxTracked)
+	l.clock.Advance(trackFor + time.Second)
 	l.Note("new", errAway)
 	require.Len(t, l.Log.out, 1, "what was not heard of for days")
 	l.Forget("new")

@@ -26,7 +26,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// exporter sends spans by OTLP over HTTP. OpenTelemetry's own links gRPC for that too.
+// exporter sends spans by OTLP over HTTP. OpenTelemetry's exporter would link gRPC.
 type exporter struct {
 	url     string
 	client  http.Client
@@ -34,7 +34,7 @@ type exporter struct {
 	packed  bool
 }
 
-// variable returns a variable of OpenTelemetry for traces, or else the one for all signals.
+// variable returns OpenTelemetry's variable for traces, or the one for all signals.
 func variable(name string) string {
 	if v := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_" + name); v != "" {
 		return v
@@ -42,8 +42,8 @@ func variable(name string) string {
 	return os.Getenv("OTEL_EXPORTER_OTLP_" + name)
 }
 
-// newExporter returns the exporter to a collector. Headers, time-out, compression and the collector's certificate
-// authority are those of OpenTelemetry's variables.
+// newExporter returns the exporter to a collector. OpenTelemetry's variables set headers, timeout,
+// compression and the collector's certificate authority.
 func newExporter(endpoint string) (*exporter, error) {
 	e := &exporter{
 		url: strings.TrimSuffix(endpoint, "/") + "/v1/traces", headers: http.Header{}, packed: variable("COMPRESSION") == "gzip",
@@ -74,7 +74,7 @@ func newExporter(endpoint string) (*exporter, error) {
 	return e, err
 }
 
-// ExportSpans sends spans, once: what the collector does not take is dropped.
+// ExportSpans sends spans once; those that the collector refuses are dropped.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	if len(spans) == 0 {
 		return nil
@@ -98,7 +98,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection is used again
+	_, err = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection is reused
 	if err = errors.Join(err, res.Body.Close()); err == nil && res.StatusCode/100 != 2 {
 		err = fmt.Errorf("%s answers %d", e.url, res.StatusCode)
 	}
@@ -111,12 +111,12 @@ func (*exporter) Shutdown(context.Context) error { return nil }
 func pack(body []byte) []byte {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
-	_, _ = w.Write(body) // a buffer takes all
+	_, _ = w.Write(body) // a buffer never fails
 	_ = w.Close()
 	return out.Bytes()
 }
 
-// message has spans as the protocol has them. All are of one resource and one scope.
+// message converts spans to the protocol's form. All belong to one resource and one scope.
 func message(spans []sdk.ReadOnlySpan) *traces.TracesData {
 	scope := &traces.ScopeSpans{Scope: &common.InstrumentationScope{Name: spans[0].InstrumentationScope().Name}}
 	for _, s := range spans {
@@ -132,13 +132,17 @@ func spanOf(s sdk.ReadOnlySpan) *traces.Span {
 	of := s.SpanContext()
 	traceID, spanID := of.TraceID(), of.SpanID()
 	out := &traces.Span{
-		TraceId: traceID[:], SpanId: spanID[:], TraceState: of.TraceState().String(),
-		Flags: uint32(of.TraceFlags()), Name: s.Name(),
-		// The numbers of the protocol are those of package trace.
+		TraceId:    traceID[:],
+		SpanId:     spanID[:],
+		TraceState: of.TraceState().String(),
+		Flags:      uint32(of.TraceFlags()),
+		Name:       s.Name(),
+		// The protocol uses the numbers of package trace.
 		Kind:              traces.Span_SpanKind(s.SpanKind()),
 		StartTimeUnixNano: uint64(s.StartTime().UnixNano()),
-		EndTimeUnixNano:   uint64(s.EndTime().UnixNano()), Status: statusOf(s.Status()),
-		Attributes: attributes(s.Attributes()),
+		EndTimeUnixNano:   uint64(s.EndTime().UnixNano()),
+		Status:            statusOf(s.Status()),
+		Attributes:        attributes(s.Attributes()),
 	}
 	if parent := s.Parent().SpanID(); parent.IsValid() {
 		out.ParentSpanId = parent[:]
@@ -173,7 +177,7 @@ func statusOf(s sdk.Status) *traces.Status {
 	return out
 }
 
-// attributes has the kinds of values that spans and resources of Rail have: others become texts.
+// attributes supports the types of values in Rail's spans and resources; others become texts.
 func attributes(all []attribute.KeyValue) []*common.KeyValue {
 	out := make([]*common.KeyValue, 0, len(all))
 	for _, a := range all {

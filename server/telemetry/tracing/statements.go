@@ -11,8 +11,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Statements returns what makes a span of each statement, and of each batch of them, within a span that is recorded;
-// nil where nothing is traced. They have the names of their queries; neither their text nor their values are told.
+// Statements returns a tracer that makes a span for each statement and each batch within a recorded
+// span, or nil without tracing. The spans have the names of the queries, but neither texts nor
+// values.
 func (t *Tracer) Statements() pgx.QueryTracer {
 	if t == nil {
 		return nil
@@ -27,7 +28,7 @@ func (s statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.Trac
 	return s.start(ctx, nameOf(d.SQL))
 }
 
-// TraceQueryEnd ends it.
+// TraceQueryEnd ends the span of a statement.
 func (statements) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryEndData) {
 	end(ctx, d.Err)
 }
@@ -37,19 +38,19 @@ func (s statements) TraceBatchStart(ctx context.Context, _ *pgx.Conn, d pgx.Trac
 	return s.start(ctx, "batch", attribute.Int("db.operation.batch.size", d.Batch.Len()))
 }
 
-// TraceBatchQuery notes that a statement of it has answered.
+// TraceBatchQuery records the end of one of its statements.
 func (statements) TraceBatchQuery(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchQueryData) {
 	if own(ctx) {
 		trace.SpanFromContext(ctx).AddEvent(nameOf(d.SQL))
 	}
 }
 
-// TraceBatchEnd ends it.
+// TraceBatchEnd ends the span of a batch.
 func (statements) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchEndData) {
 	end(ctx, d.Err)
 }
 
-// within is the key that marks the context of a statement's own span.
+// within is the context key of a statement's span.
 type within struct{}
 
 // own reports whether the span of a context is that of its statement.

@@ -1,7 +1,7 @@
-// Package tracing tells an OpenTelemetry collector what a request did: its statements, and the webhooks that it caused.
+// Package tracing sends traces of requests to an OpenTelemetry collector, with their statements and webhooks.
 //
-// The trace of a request follows from its id, unless the caller brought one of its own: so whatever knows the id, such
-// as an event, knows the trace, and nothing more has to be kept (decisions, 277). A nil Tracer traces nothing.
+// The trace id of a request derives from its request id, unless the caller sent a trace. An event
+// has the request id, so no other data is stored (decisions, 277). A nil Tracer traces nothing.
 package tracing
 
 import (
@@ -22,45 +22,46 @@ import (
 	"rail/server/telemetry/outage"
 )
 
-// Tracer makes spans and sends them, in batches and beside the work: where the collector is away they are dropped.
+// Tracer makes spans and sends them in batches in the background. It drops them if the collector is
+// unavailable.
 type Tracer struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
 }
 
-// New returns a tracer that sends to a collector by OTLP over HTTP, for which it does not wait. The other variables of
-// OpenTelemetry, such as OTEL_EXPORTER_OTLP_HEADERS and OTEL_TRACES_SAMPLER, are read from the environment. outages
-// tells when the collector fails; may be nil.
+// New returns a tracer that sends to a collector by OTLP over HTTP, without waiting for it. The
+// other variables of OpenTelemetry, such as OTEL_EXPORTER_OTLP_HEADERS and OTEL_TRACES_SAMPLER, are
+// read from the environment. outages logs failures of the collector; may be nil.
 func New(ctx context.Context, endpoint, version string, outages *outage.Log) (*Tracer, error) {
 	exporter, err := newExporter(endpoint)
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
-	// What the environment says wins.
+	// The environment overrides these.
 	of, err := resource.New(ctx, resource.WithAttributes(
 		attribute.String("service.name", "rail"), attribute.String("service.version", version),
 	), resource.WithHost(), resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
-	p := sdk.NewTracerProvider(sdk.WithBatcher(told{exporter, outages}), sdk.WithResource(of), sdk.WithIDGenerator(ids{}))
+	p := sdk.NewTracerProvider(sdk.WithBatcher(logged{exporter, outages}), sdk.WithResource(of), sdk.WithIDGenerator(ids{}))
 	return &Tracer{p, p.Tracer("rail")}, nil
 }
 
-// told is an exporter that tells once when it begins to fail: by itself, the library writes a line for each batch.
-type told struct {
+// logged is an exporter that logs the start of a failure once; the library would log each batch.
+type logged struct {
 	sdk.SpanExporter
 
 	outages *outage.Log
 }
 
 // ExportSpans sends spans, or drops them.
-func (e told) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+func (e logged) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	e.outages.Note("", e.SpanExporter.ExportSpans(ctx, spans))
 	return nil
 }
 
-// Stop sends what is left.
+// Stop sends the remaining spans.
 func (t *Tracer) Stop(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -102,7 +103,7 @@ func (s *Span) end(code int, fault string) {
 	s.span.End()
 }
 
-// Request begins the span of a request, in the caller's trace where there is one. Its operation is known at its end.
+// Request begins the span of a request, in the caller's trace if it sent one. The operation is set at its end.
 func (t *Tracer) Request(ctx context.Context, r *http.Request, id string) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -111,7 +112,7 @@ func (t *Tracer) Request(ctx context.Context, r *http.Request, id string) (conte
 		trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithAttributes(attribute.String("http.request.method", r.Method), attribute.String("rail.request_id", id)),
 	}
-	if !trace.SpanContextFromContext(ctx).IsValid() { // else the server asks itself
+	if !trace.SpanContextFromContext(ctx).IsValid() { // else the request comes from this server
 		ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
 	}
 	if trace.SpanContextFromContext(ctx).IsValid() {
@@ -121,7 +122,7 @@ func (t *Tracer) Request(ctx context.Context, r *http.Request, id string) (conte
 	return ctx, &Span{span}                                                                 //nolint:spancheck // as above
 }
 
-// Delivery is an attempt to deliver an event. RequestID is of the request that caused it; "" for none.
+// Delivery is an attempt to deliver an event. RequestID is that of the request that caused it, or "".
 type Delivery struct {
 	ID, Endpoint, Event, RequestID string
 	Attempt                        int
@@ -154,10 +155,10 @@ func of(requestID string) trace.SpanContext {
 	})
 }
 
-// wanted is the key of the ids that the next span is to have.
+// wanted is the context key of the ids for the next span.
 type wanted struct{}
 
-// ids gives spans the ids that are wanted, once, and others random ones.
+// ids gives a span the ids in its context, once, and other spans random ids.
 type ids struct{}
 
 // NewIDs returns the ids of a span that begins a trace.

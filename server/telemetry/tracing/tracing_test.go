@@ -58,7 +58,7 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// all returns the spans that a test has in mind, as far as they have come.
+// all returns the received spans of a test.
 func (r *receiver) all(which func(*traces.Span) bool) (out []*traces.Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,13 +86,13 @@ func attribute(s *traces.Span, key string) string {
 	return ""
 }
 
-// of selects spans by their name and the request that they tell of.
+// of selects spans by name and request.
 func of(name, request string) func(*traces.Span) bool {
 	return func(s *traces.Span) bool { return s.GetName() == name && attribute(s, "rail.request_id") == request }
 }
 
-// TestTraces: a request is a span, its statements are within it, and the webhook that it caused is in the same trace
-// and linked to it; a trace that the caller has brought goes on.
+// TestTraces: a request is a span that contains its statements. The webhook that it caused is in
+// the same trace and linked to it. A caller's trace is continued.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	r, sink := newReceiver(t), apitest.NewSink(t)
@@ -138,12 +138,12 @@ func TestTraces(t *testing.T) {
 		text += s.String()
 	}
 	for _, secret := range []string{"example.com", s.Key, "INSERT"} {
-		require.NotContains(t, text, secret, "neither values nor statements are told")
+		require.NotContains(t, text, secret, "neither values nor statements are sent")
 	}
 	require.Equal(t, "hush", r.heads[0].Get("Api-Key"), "the standard variables count")
 }
 
-// TestCollectorFails: that spans are lost is told once, and keeps nobody.
+// TestCollectorFails: the loss of spans is logged once, and blocks nothing.
 func TestCollectorFails(t *testing.T) {
 	t.Parallel()
 	web := httptest.NewServer(http.NotFoundHandler())
@@ -160,7 +160,7 @@ func TestCollectorFails(t *testing.T) {
 	require.Equal(t, 1, strings.Count(log.String(), "the collector of traces began to fail"))
 }
 
-// TestWithout: nothing is traced, and nothing stands in the way, where no collector is configured.
+// TestWithout: without a collector, nothing is traced.
 func TestWithout(t *testing.T) {
 	t.Parallel()
 	var none *tracing.Tracer
