@@ -32,7 +32,8 @@ func ready(pool *pgxpool.Pool) pages.Ready {
 // schemaOf reports whether an error means that the database is reachable, at a version that does not serve this
 // binary.
 func schemaOf(err error) bool {
-	return errors.Is(err, migrate.ErrUnreleased) || errors.Is(err, migrate.ErrOlder) || errors.Is(err, migrate.ErrNewer) || errors.Is(err, migrate.ErrDirty)
+	return errors.Is(err, migrate.ErrUnreleased) || errors.Is(err, migrate.ErrOlder) ||
+		errors.Is(err, migrate.ErrNewer) || errors.Is(err, migrate.ErrDirty)
 }
 
 // Work that has waited for longer is a failure, as in the alerts.

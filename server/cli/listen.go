@@ -168,8 +168,8 @@ func pauseAfter(err error) time.Duration {
 	return listenPoll
 }
 
-// reportConnection prints once that the server is unreachable, as during a restart, and once that it is back. No event is
-// lost, since the cursor stays.
+// reportConnection prints once that the server is unreachable, as during a restart, and once that it is back. No
+// event is lost, since the cursor stays.
 func (f *forwarder) reportConnection(ctx context.Context, err error) {
 	switch {
 	case transient(err) && !f.away && ctx.Err() == nil:

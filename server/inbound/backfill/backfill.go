@@ -204,7 +204,9 @@ func (r *run) work(ctx context.Context, missing []pastEvent) error {
 		if err != nil {
 			return err
 		}
-		pending := slices.ContainsFunc(missing, func(h pastEvent) bool { return became[h.ID].Status == db.InboxStatusPending })
+		pending := slices.ContainsFunc(missing, func(h pastEvent) bool {
+			return became[h.ID].Status == db.InboxStatusPending
+		})
 		if !pending || n == maxPolls {
 			r.note(missing, became)
 			return nil

@@ -132,9 +132,9 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 	return outcome{}.recorded().of(done.Sale), a.alias(ctx, p.Link)
 }
 
-// attributeRecorded handles an event that attributes a payment outside Checkout after the payment was recorded: the invoice
-// becomes another name of that sale. If the invoice was recorded before, it may be the same money twice, which
-// only the merchant can tell.
+// attributeRecorded handles an event that attributes a payment outside Checkout after the payment was recorded:
+// the invoice becomes another name of that sale. If the invoice was recorded before, it may be the same money
+// twice, which only the merchant can tell.
 func (a *application) attributeRecorded(ctx context.Context, l processor.Link) (*outcome, error) {
 	if !a.c.OutsideCheckout || len(l.Alias) == 0 {
 		return nil, nil

@@ -128,7 +128,9 @@ func refusal(err error) (*outcome, error) {
 
 // attribute assigns a customer without a partner to the partner of the first valid route, and reports whether
 // there is one: a payment recorded without a partner may precede its checkout.
-func (a *application) attribute(ctx context.Context, k db.Customer, routes []tracking.Route) (db.Customer, bool, error) {
+func (a *application) attribute(
+	ctx context.Context, k db.Customer, routes []tracking.Route,
+) (db.Customer, bool, error) {
 	for _, r := range routes {
 		r.At = a.r.At
 		brought, err := a.Customers.Assign(ctx, a.u, k.ID, r)
@@ -160,8 +162,8 @@ func (a *application) routes(ctx context.Context, b processor.Binding) (all []tr
 	return append(all, coupons...), err
 }
 
-// lockByExternalID returns the customer with the id at the processor. It locks every name of the customer: two first events
-// of one must not both sign it up.
+// lockByExternalID returns the customer with the id at the processor. It locks every name of the customer: two
+// first events of one must not both sign it up.
 func (a *application) lockByExternalID(ctx context.Context, b processor.Binding) (db.Customer, error) {
 	b.Identifier, b.Coupon = customer.Clues{ExternalID: b.Customer, Identifier: b.Identifier, Email: b.Email}.Own(), nil
 	names := slices.Sorted(slices.Values(keysOf(b)))

@@ -83,7 +83,9 @@ func each(ctx context.Context, pool *pgxpool.Pool, list func() ([]span, error),
 }
 
 // tryExclusive runs work in a transaction, unless another replica sums the same program; then it returns false.
-func tryExclusive(ctx context.Context, pool *pgxpool.Pool, s span, work func(pgtx.DBTX, span) error) (done bool, err error) {
+func tryExclusive(
+	ctx context.Context, pool *pgxpool.Pool, s span, work func(pgtx.DBTX, span) error,
+) (done bool, err error) {
 	err = pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) error {
 		if done, err = queries.ReportLock(ctx, tx, s.ProgramID); err != nil || !done {
 			return err

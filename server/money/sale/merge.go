@@ -235,7 +235,9 @@ func (w *merging) bonus(made map[string]db.Commission) string {
 }
 
 // ruleCommissions returns the rules' commissions by sale, and notes the corrected ones.
-func (w *merging) ruleCommissions(ctx context.Context, u *work.Unit, sales []db.Sale) (map[string]db.Commission, error) {
+func (w *merging) ruleCommissions(
+	ctx context.Context, u *work.Unit, sales []db.Sale,
+) (map[string]db.Commission, error) {
 	ids := make([]string, len(sales))
 	for i, s := range sales {
 		ids[i] = s.ID

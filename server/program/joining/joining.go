@@ -196,7 +196,8 @@ func (s *Service) Confirm(ctx context.Context, u *work.Unit, r Request) error {
 		return err
 	}
 	err = queries.JoinRequestConfirm(ctx, u.Later(), db.JoinRequestConfirmParams{
-		ApplicationID: &made.ID, ConfirmedAt: &u.Now, ExpiresAt: u.Now.Plus(StatusLife), TokenHash: row.TokenHash, OrgID: u.OrgID,
+		ApplicationID: &made.ID, ConfirmedAt: &u.Now, ExpiresAt: u.Now.Plus(StatusLife), TokenHash: row.TokenHash,
+		OrgID: u.OrgID,
 	})
 	if err != nil {
 		return err

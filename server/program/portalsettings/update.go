@@ -100,8 +100,9 @@ func (s *Settings) applyRule(to nullable.Nullable[api.AutoApproval]) {
 	}
 	given := to.MustGet()
 	s.AutoApprove = &api.AutoApproval{
-		GroupIds:  opt.Distinct(given.GroupIds),
-		Countries: normalizeAll(strings.ToUpper, given.Countries), EmailDomains: normalizeAll(strings.ToLower, given.EmailDomains),
+		GroupIds:     opt.Distinct(given.GroupIds),
+		Countries:    normalizeAll(strings.ToUpper, given.Countries),
+		EmailDomains: normalizeAll(strings.ToLower, given.EmailDomains),
 	}
 }
 

@@ -24,7 +24,7 @@ func (c *Client) CreateEndpoint(ctx context.Context, to string, types []string) 
 	var made Endpoint
 	err := c.send(ctx, http.MethodPost, "/v1/webhook_endpoints", form, &made)
 	if err == nil && (made.ID == "" || made.Secret == "") {
-		err = errors.New("Stripe's new endpoint has no id or no secret")
+		err = errors.New("the new endpoint at Stripe has no id or no secret")
 	}
 	return made, err
 }
