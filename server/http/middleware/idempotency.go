@@ -108,10 +108,10 @@ func fingerprint(c echo.Context, s *state) []byte {
 	return h.Sum(nil)
 }
 
-// alreadyDone is the error of work that was done before; it carries the first response.
-type alreadyDone struct{ response *buffered }
+// doneError is the error of work that was done before; it carries the first response.
+type doneError struct{ response *buffered }
 
-func (alreadyDone) Error() string { return "middleware: the work has been done before" }
+func (doneError) Error() string { return "middleware: the work has been done before" }
 
 // take claims the key for work in tx. Only the first attempt of a request claims ahead.
 func (f *Front) take(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record) error {
@@ -212,7 +212,7 @@ func (f *Front) replay(c echo.Context, r *record, row db.IdempotencyKey) error {
 	out.header.Set("Idempotent-Replayed", "true")
 	out.header.Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
 	out.body.Write(body)
-	return alreadyDone{out}
+	return doneError{out}
 }
 
 // store stores the response in the transaction of the work, so that both are committed or neither

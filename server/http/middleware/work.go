@@ -163,7 +163,7 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, u *work.Unit, r *
 // withoutKey returns the stored response of a key that the request does not get, if there is one.
 func (f *Front) withoutKey(c echo.Context, tx *pgtx.Tx, err error) (*buffered, error) {
 	tx.Rollback()
-	var done alreadyDone
+	var done doneError
 	if !errors.As(err, &done) {
 		return nil, err
 	}

@@ -44,7 +44,8 @@ func New(ctx context.Context, endpoint, version string, outages *outage.Log) (*T
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
-	p := sdk.NewTracerProvider(sdk.WithBatcher(logged{exporter, outages}), sdk.WithResource(of), sdk.WithIDGenerator(ids{}))
+	p := sdk.NewTracerProvider(
+		sdk.WithBatcher(logged{exporter, outages}), sdk.WithResource(of), sdk.WithIDGenerator(ids{}))
 	return &Tracer{p, p.Tracer("rail")}, nil
 }
 
