@@ -100,6 +100,14 @@ func TestMessages(t *testing.T) {
 		{"No such tax form; part_… is a partner's id.", s.Get("/v1/tax_form_statuses/" + partner)},
 		{"No such inbox event; part_… is a partner's id.", s.Get("/v1/inbox_events/" + partner)},
 		{"No such sale.", s.Get("/v1/sales/sale_none")},
+		{
+			"group_id must be a group's id, such as grp_01kb2m4q8e7v9t3n5x6c0d1f2g. Also at fault: email, handle.",
+			s.Post("/v1/partners", M{"program_id": program, "handle": 5, "group_id": "x"}),
+		},
+		{
+			"program_id must be a program's id, such as prg_01kb2m4q8e7v9t3n5x6c0d1f2g. Also at fault: partner_id.",
+			s.Get("/v1/links?program_id=x&partner_id=y"),
+		},
 		{"No such sale.", s.Get("/v1/sales/x")},
 		{"No such path. Did you mean /v1/programs?", s.Get("/v2/programs")},
 		{"No such path. Did you mean /v1/sales/sale_1?", s.Get("/v10/sales/sale_1")},
