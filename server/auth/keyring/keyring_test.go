@@ -204,7 +204,7 @@ func TestReplacement(t *testing.T) {
 	require.NoError(t, keyring.Admit(t.Context(), pool, given(t, 1, 2)), "in whichever order")
 	seal(t, pool, "stored answer", given(t, 1))
 	err := keyring.Rotated(t.Context(), pool, given(t, 2, 1))
-	require.ErrorContains(t, err, print(t, 1)+" meanwhile")
+	require.ErrorContains(t, err, print(t, 1)+" in the meantime")
 	exec(t, pool, "DELETE FROM idempotency_keys")
 	require.NoError(t, keyring.Rotated(t.Context(), pool, given(t, 2, 1)))
 	require.NoError(t, keyring.Admit(t.Context(), pool, given(t, 2)))
