@@ -182,7 +182,7 @@ func TestOrganizationsAndKeys(t *testing.T) {
 	r.found(token, true)
 	status, _, errs := r.run("key", "revoke", id)
 	require.Equal(t, 1, status)
-	require.Contains(t, errs, "revoked already")
+	require.Contains(t, errs, "is already revoked")
 	r.must("org", "create", "--name", "Second")
 	status, _, errs = r.run("key", "list")
 	require.Equal(t, 2, status)

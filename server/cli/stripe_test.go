@@ -90,7 +90,7 @@ func TestStripeBackfill(t *testing.T) {
 	require.Contains(t, errs, "resume with --connection "+id+" --since 2026-08-20")
 	require.Contains(t, out, id)
 	for args, says := range map[string]string{
-		"": "--since must be", "--since 2026-13-01": "--since must be", "--since 2027-01-01": "lies ahead",
+		"": "--since must be", "--since 2026-13-01": "--since must be", "--since 2027-01-01": "is in the future",
 		"--since 2026-08-20 --connection pco_none": "no connection",
 	} {
 		_, _, errs := w.run(append([]string{"stripe", "backfill"}, strings.Fields(args)...)...)
@@ -142,8 +142,8 @@ func TestProcessorStripe(t *testing.T) {
 	w.must("processor", "disconnect", byHand["id"].(string))
 	for args, says := range map[string]string{
 		"":                                  "the processor's signing secret is required",
-		"--api-key rk_test_good":            "the key is of the other mode",
-		"--api-key rk_live_1 --test":        "the key is of the other mode",
+		"--api-key rk_test_good":            "the key has the wrong mode",
+		"--api-key rk_live_1 --test":        "the key has the wrong mode",
 		"--api-key rk_live_bad":             "lacks a permission",
 		"--api-key odd_key --secret whsec_": "",
 	} {

@@ -26,7 +26,7 @@ func TestUsers(t *testing.T) {
 	require.NotContains(t, listed, "/console/")
 	id := made["id"].(string)
 	require.Contains(t, r.must("user", "create", "--email", "ben@acme.example", "--name", "Ben", "--role", "viewer"),
-		"Hand this on")
+		"Pass this link on")
 	require.Equal(t, "finance", r.object("user", "role", "BEN@acme.example", "--role", "finance")["role"])
 	require.NotNil(t, r.object("user", "disable", "ben@acme.example")["disabled_at"])
 	require.Contains(t, r.must("user", "list"), "disabled")

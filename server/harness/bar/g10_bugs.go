@@ -36,8 +36,8 @@ func bugs() []bug {
 			"if id[i] <= 0x20 || id[i] > 0x7e {", "if i < 0 {", false,
 		},
 		{
-			"scopes not checked", "g3", "server/http/middleware/scope.go", "", "!s.key.Allows(s.route.Scopes)",
-			"!s.key.Allows(nil)", true,
+			"scopes not checked", "g3", "server/http/middleware/scope.go", "", "!s.actor.Allows(s.route.Scopes)",
+			"!s.actor.Allows(nil)", true,
 		},
 		{
 			"answers of keys not kept", "g4", "server/http/middleware/work.go", "",
