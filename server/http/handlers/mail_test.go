@@ -9,8 +9,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestMailsOfChanges: decisions, leads and payments are mailed to those who want
-// it; without a way to send, nothing is queued.
+// TestMailsOfChanges: partners who enabled the mails get one about decisions, leads and payments.
+// Without a mail server, nothing is queued.
 func TestMailsOfChanges(t *testing.T) {
 	t.Parallel()
 	run := func(options ...apitest.Option) []string {

@@ -22,7 +22,8 @@ func failedMail(s *apitest.Server) string {
 	return id
 }
 
-// TestMails: what failed is listed, without its text, and goes again when asked to, unless it is a campaign's.
+// TestMails: failed mails are listed without their text, and can be sent again unless they belong
+// to a campaign.
 func TestMails(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
@@ -73,7 +74,7 @@ func TestMails(t *testing.T) {
 	s.Refused(404, "resource_not_found", "", s.Get("/v1/mails/"+foreign))
 }
 
-// TestMailsWithoutServer: where no mail is sent, none is sent again.
+// TestMailsWithoutServer: without a mail server, a mail cannot be sent again.
 func TestMailsWithoutServer(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

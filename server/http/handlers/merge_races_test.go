@@ -45,8 +45,8 @@ func TestRefundWaitsForMerge(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestMergesAtOnce: of merges in a circle two succeed, and the others find that the two
-// customers are one already. None of them answers 404.
+// TestMergesAtOnce: of three merges in a circle two succeed. The others find that the two customers
+// are already one. None of them answers 404.
 func TestMergesAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -73,8 +73,8 @@ func TestMergesAtOnce(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestWritesDuringMerges: sales, ids, a refund and a credit under both ids go on while the two
-// customers are merged both ways. One first sale is left, and the books are right.
+// TestWritesDuringMerges: sales, ids, a refund and a credit under both ids continue while the two
+// customers are merged both ways. One first sale remains, and the books balance.
 func TestWritesDuringMerges(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)

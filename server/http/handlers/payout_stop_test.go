@@ -12,8 +12,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestStopDuringPayouts: a server that is stopped while it makes a batch ends well, another one finishes the batch, and
-// each partner is paid once.
+// TestStopDuringPayouts: a server that is stopped while it creates a batch exits cleanly. Another
+// server finishes the batch, and each partner is paid once.
 func TestStopDuringPayouts(t *testing.T) {
 	t.Parallel()
 	const n = 3 * page
