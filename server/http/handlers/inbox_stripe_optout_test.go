@@ -98,8 +98,8 @@ func TestStripeGuestsAtOnce(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestStripeForeignRefundID: a refund id from the merchant that looks like a refunded total is an
-// ordinary refund.
+// TestStripeForeignRefundID: a refund id from the merchant that looks like that of a refunded total
+// belongs to an ordinary refund.
 func TestStripeForeignRefundID(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t)

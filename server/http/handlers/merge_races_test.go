@@ -45,7 +45,7 @@ func TestRefundWaitsForMerge(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestMergesAtOnce: of three merges in a circle two succeed. The others find that the two customers
+// TestMergesAtOnce: of four merges in a circle two succeed. The others find that the two customers
 // are already one. None of them answers 404.
 func TestMergesAtOnce(t *testing.T) {
 	t.Parallel()

@@ -98,8 +98,8 @@ func TestUpdateProgram(t *testing.T) {
 	require.Empty(t, s.Events(program))
 }
 
-// TestCommissionBase: both names of what a percentage is taken of say the same,
-// whichever was written.
+// TestCommissionBase: both names of the commission's base have the same value, whichever name the
+// request used.
 func TestCommissionBase(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -253,7 +253,7 @@ func TestPausedProgram(t *testing.T) {
 	s.Click(program, "ada")
 }
 
-// TestProgramSettingsLater: what exists keeps the settings under which it came.
+// TestProgramSettingsLater: existing objects keep the settings from the time of their creation.
 func TestProgramSettingsLater(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -83,8 +83,8 @@ func TestPartnerSSORefusals(t *testing.T) {
 	s.Must(200, s.Do("POST", path, s.NewKey(s.Org, true, "partners:write"), nil))
 }
 
-// TestSetInboundSigning: what front's TestSignedRequests leaves out, the answer
-// and whose requests it is about.
+// TestSetInboundSigning tests the response and the requests that need a signature.
+// TestSignedRequests of front tests the rest.
 func TestSetInboundSigning(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -14,8 +14,7 @@ import (
 	"rail/server/harness/pgtest"
 )
 
-// TestEveryReadAtAStandby: each GET of the description answers at a standby, and what it
-// answers at the primary.
+// TestEveryReadAtAStandby: a standby answers each GET of the description as the primary does.
 func TestEveryReadAtAStandby(t *testing.T) {
 	t.Parallel()
 	dsn, standby := pgtest.Replicated(t)

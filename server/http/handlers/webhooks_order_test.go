@@ -21,7 +21,7 @@ import (
 	"rail/server/work/event"
 )
 
-// another is the same server for another organization.
+// another returns the same server with a key of another organization.
 func (h hooked) another() hooked {
 	s := *h.s
 	s.Org = s.NewOrg("Another")
@@ -39,7 +39,7 @@ func (h hooked) record(t *testing.T, tx pgtx.DBTX) (id string) {
 	return r.IDs()[0]
 }
 
-// arrived lists the events of a path in the order in which they came.
+// arrived lists the events of a path in order of arrival.
 func (h hooked) arrived(t *testing.T, path string, n int) (ids []string) {
 	t.Helper()
 	for _, r := range h.sink.Wait(t, path, n) {
@@ -71,8 +71,8 @@ func TestWaitsForItsProgramOnly(t *testing.T) {
 	require.Equal(t, []string{first, second}, h.arrived(t, "/in", 2))
 }
 
-// TestClockOfWriter: what a server records whose clock is ahead goes before what
-// others record later.
+// TestClockOfWriter: events of a server whose clock is ahead are delivered before later events of
+// other servers.
 func TestClockOfWriter(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -94,7 +94,7 @@ func TestClockOfWriter(t *testing.T) {
 	h.arrived(t, "/in", 3)
 }
 
-// TestReplayKeepsOrder: what is queued again goes in the order of the events.
+// TestReplayKeepsOrder: replayed events are delivered in their original order.
 func TestReplayKeepsOrder(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -114,7 +114,7 @@ func TestReplayKeepsOrder(t *testing.T) {
 	require.Equal(t, append(append(want, want...), last), h.arrived(t, "/in", 25))
 }
 
-// hang adds endpoints of the program that never answer, and gives each events.
+// hang adds endpoints that never answer to the program, and gives each of them events.
 func (h hooked) hang(t *testing.T, endpoints, events int) {
 	t.Helper()
 	keeper, err := secret.New(h.s.Config.SecretKey)
@@ -133,8 +133,8 @@ func (h hooked) hang(t *testing.T, endpoints, events int) {
 	}
 }
 
-// TestShares: receivers that hang, more than a sender has places, delay neither
-// another organization's webhooks nor those of their own that answer.
+// TestShares: more hanging receivers than a sender has places delay neither another organization's
+// webhooks nor the organization's working endpoints.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
