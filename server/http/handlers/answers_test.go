@@ -72,7 +72,7 @@ func TestMisspelt(t *testing.T) {
 		if op.method != http.MethodPost {
 			continue
 		}
-		if !op.hasBody { // which may name the program for all that
+		if !op.hasBody { // it may still name the program
 			body = []string{"program_id"}
 		}
 		for _, name := range body {

@@ -172,7 +172,7 @@ func TestBatchCounts(t *testing.T) {
 	s.Clock.Advance(time.Second)
 	a := s.Must(200, send(500))
 	require.EqualValues(t, 500, a.Int("succeeded"))
-	s.Clock.Advance(time.Second) // 30 tokens are owed
+	s.Clock.Advance(time.Second) // the bucket lacks 30 tokens
 	s.Refused(429, "rate_limit_exceeded", "", read())
 	s.Clock.Advance(time.Second)
 	s.Must(200, read())

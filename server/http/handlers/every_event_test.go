@@ -37,7 +37,7 @@ var provokedByResources = []string{
 type provoker struct {
 	railed
 	t       *testing.T
-	earlier int             // the events that earlier steps have seen
+	earlier int             // the number of events of earlier steps
 	seen    map[string]bool // by type
 }
 

@@ -109,7 +109,7 @@ func moves(t *testing.T, click, direct bool) {
 			Version: stripetest.Clover, Name: fmt.Sprint("m", month), Live: true, At: stripe.Clock.Now().Time, Customer: "cus_7",
 			Subscription: true, Invoiced: true, Amount: 10000, Currency: "usd", Email: "ada@firm.example",
 		}
-		if month == 4 { // the renewal names the customer of Stripe alone
+		if month == 4 { // the renewal names only Stripe's customer
 			p.Reference, p.Metadata = "user-7", custom
 			stripe.deliver(p.Event("checkout.session.completed", p.Session()))
 			require.Equal(t, k, stripe.last("recorded", nil).String("customer_id"))

@@ -49,8 +49,8 @@ func TestFlowConditionsAreBounded(t *testing.T) {
 	full := "/v1/flows/" + ids[0]
 	s.Refused(400, "flow_too_large", "branches", s.Post(full, `{"branches":`+conditionsOf(most+1)+`}`))
 	s.Refused(400, "flow_too_large", "branches", s.Post("/v1/flows", largeFlow(program, 100, "")))
-	s.Must(201, s.Post("/v1/flows", largeFlow(s.Program(), most, ""))) // another program's are its own
-	s.Flow(program)                                                    // none take nothing
+	s.Must(201, s.Post("/v1/flows", largeFlow(s.Program(), most, ""))) // programs have separate limits
+	s.Flow(program)                                                    // a flow without conditions uses no space
 	idle := "/v1/flows/" + s.Must(201, s.Post("/v1/flows", largeFlow(program, most, `,"status":"inactive"`))).String("id")
 	s.Refused(400, "flow_too_large", "branches", s.Post(idle, M{"status": "active"}))
 
@@ -80,7 +80,7 @@ func TestFlowBoundHoldsInRaces(t *testing.T) {
 	for i := range statuses {
 		all.Go(func() {
 			at := servers[i%2]
-			if i < 2 { // one that grows, on both
+			if i < 2 { // a flow that grows, on both servers
 				statuses[i] = at.Post("/v1/flows/"+small, `{"branches":`+conditionsOf(16<<10)+`}`).Status
 				return
 			}
@@ -180,7 +180,7 @@ func TestFlowChangesCountAtOnce(t *testing.T) {
 	for range 40 {
 		rates, branches := map[string]int{}, []any{}
 		for _, product := range products {
-			if rate := random.IntN(5) * 100; rate > 0 { // few, so that versions come back
+			if rate := random.IntN(5) * 100; rate > 0 { // few rates, so that versions repeat
 				rates[product] = rate
 				branches = append(branches, branchOf(rate, cond("sale.product_id", "eq", product)))
 			}

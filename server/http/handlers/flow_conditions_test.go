@@ -206,7 +206,7 @@ func TestFirstYearAndExclusion(t *testing.T) {
 		branchOf(0, cond("sale.product_id", "in", []string{"prod_addon"})),
 		branchOf(5000, cond("customer.months_since_conversion", "lt", 12)),
 	}})
-	s.Flow(program, M{"rate_value": 100}) // older flow first; this one is never asked
+	s.Flow(program, M{"rate_value": 100}) // the older flow is first; this one is never evaluated
 	at := func(when string) M { return M{"occurred_at": when} }
 	require.EqualValues(t, 5000, pays(s, program, customer, at("2025-01-31T10:00:00Z")))
 	require.EqualValues(t, 5000, pays(s, program, customer, at("2025-12-31T10:00:00Z")))

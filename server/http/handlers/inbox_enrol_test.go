@@ -174,7 +174,7 @@ func TestStripeCoupons(t *testing.T) {
 			}
 			require.ElementsMatch(t, []string{a, b}, off, "the codes that are known to be of the coupon")
 			require.Equal(t, true, h.Get("/v1/coupons/" + c).Body["active"])
-			code("C", "created", true, -10) // tells only now whose code it is
+			code("C", "created", true, -10) // the code gets its partner only now
 			sees(c, false)
 
 			h.Clock.Advance(2 * time.Minute)

@@ -22,7 +22,7 @@ func TestStripeOutOfBand(t *testing.T) {
 		p := h.purchase(v, "oob")
 		h.deliver(p.Event("checkout.session.completed", p.Session()))
 		in := p.Invoice()
-		if v == stripetest.Acacia { // the balance of the customer bore 400
+		if v == stripetest.Acacia { // the customer's balance paid 400
 			in["paid_out_of_band"], in["amount_paid"], in["total"], in["charge"], in["payment_intent"] = true, 0, 2800, nil, nil
 		}
 		h.deliver(p.Event("invoice.paid", in))
@@ -41,7 +41,7 @@ func TestStripeOutOfBand(t *testing.T) {
 			p := p
 			p.Refunded = n
 			charge := p.ChargeObject()
-			charge["invoice"] = in["id"] // as before basil; from then on the payment's event said it
+			charge["invoice"] = in["id"] // as before basil; later versions have it in the payment's event
 			return p.Event("charge.refunded", charge, fmt.Sprint(n))
 		}
 		h.deliver(level(300))

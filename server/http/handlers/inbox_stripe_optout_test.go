@@ -26,7 +26,7 @@ func TestStripeOptOut(t *testing.T) {
 		h.work()
 	}
 	says(told, M{"rail": "skip"})
-	says(told.Add(-time.Minute), nil) // an older state that comes later
+	says(told.Add(-time.Minute), nil) // an older state that arrives later
 	h.deliver(p.Event("customer.subscription.created", p.SubscriptionObject("active")))
 	h.last("ignored", "opted_out")
 	h.deliver(p.Event("invoice.paid", p.Invoice()))

@@ -35,7 +35,7 @@ func TestLateClick(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		before        time.Duration // from the later click to the payment
-		ignore, byBob bool          // whose the customer is then
+		ignore, byBob bool          // then the partner of the customer
 		lead          bool          // signed up by the earlier click
 		flagged       bool
 	}{

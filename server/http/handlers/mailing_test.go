@@ -286,7 +286,7 @@ func TestLongRun(t *testing.T) {
 		case n == 1:
 			m.Clock.Advance(11 * time.Minute)
 			m.Must(200, m.Post("/v1/applications/"+applied.String("id")+"/approve", nil))
-		case n == 12: // another replica looks for mails that were lost
+		case n == 12: // another replica searches for lost mails
 			require.NoError(t, m.sender(hook(func(string) error { return nil })).Run(t.Context(), m.Clock.Now()))
 		}
 		return nil

@@ -52,7 +52,7 @@ func TestMails(t *testing.T) {
 	}
 	s.Must(200, s.Get("/v1/mails/"+plain+"?program_id="+other))
 	s.Refused(404, "resource_not_found", "program_id", s.Get("/v1/mails/"+many+"?program_id="+other))
-	own := failedMail(s) // such as one about a certificate: it names its program itself
+	own := failedMail(s) // for example about a certificate: the mail contains its program
 	_, err = s.Pool.Exec(t.Context(), `UPDATE mails SET program_id = $2 WHERE id = $1`, own, program)
 	require.NoError(t, err)
 	s.Refused(404, "resource_not_found", "program_id", s.Get("/v1/mails/"+own+"?program_id="+other))

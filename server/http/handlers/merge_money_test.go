@@ -63,7 +63,7 @@ func TestMergePaysOneBonus(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(h inboxed, flow, later string)
-		later  int64 // what is left for the later payment
+		later  int64 // the remaining commission of the later payment
 	}{
 		{"nothing happened since", func(inboxed, string, string) {}, 1000},
 		{"the rule pays more since", func(h inboxed, flow, _ string) {

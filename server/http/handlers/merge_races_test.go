@@ -106,7 +106,7 @@ func TestWritesDuringMerges(t *testing.T) {
 		}
 		refused := slices.DeleteFunc(atOnce(len(calls), func(i int) apitest.Answer { return calls[i]() }),
 			func(a apitest.Answer) bool { return a.Status < 300 })
-		for _, a := range refused { // of merges one, and of ids those that the other customer had before
+		for _, a := range refused { // one merge, and ids that the other customer already had
 			require.Contains(t, []string{"parameter_invalid", "customer_external_id_taken"}, a.Code(), "%s", a.Raw)
 		}
 	}

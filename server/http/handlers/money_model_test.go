@@ -371,7 +371,7 @@ func (b *book) compareCommissions() {
 	require.Len(b.t, rows, len(b.commissions))
 	for _, row := range rows {
 		at := slices.IndexFunc(b.commissions, func(k *modelCommission) bool { return k.id == row.String("id") })
-		if at < 0 { // new: it is the first unnamed one that looks like it
+		if at < 0 { // new: the first commission without an id that equals it
 			at = slices.IndexFunc(b.commissions, func(k *modelCommission) bool {
 				return k.id == "" && k.kind == row.String("kind") && k.amount == row.Int("amount_minor") &&
 					b.partners[k.partner] == row.String("partner_id")

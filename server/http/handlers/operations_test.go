@@ -46,7 +46,7 @@ type operation struct {
 	cursors          bool // the list takes starting_after and ending_before
 	ranged           bool // the list takes created_after and created_before
 	needsProgram     bool
-	toleratesProgram bool // program_id is optional and must be the object's
+	toleratesProgram bool // program_id is optional and must match the object's
 }
 
 // url returns the path with the id filled in.

@@ -95,7 +95,7 @@ func TestStopsUnderLoad(t *testing.T) {
 					r.Header.Set("Content-Type", "application/json")
 					res, err := client.Do(r)
 					if err != nil {
-						return // it accepts no more connections
+						return // the server no longer accepts connections
 					}
 					if res.Body.Close() != nil || res.StatusCode == http.StatusTooManyRequests {
 						continue

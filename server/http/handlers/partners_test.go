@@ -85,7 +85,7 @@ func TestInvitePartner(t *testing.T) {
 	path := regexp.MustCompile(`rail://(/portal/sign-in/\S+)`).FindStringSubmatch(text)
 	require.Len(t, path, 2, text)
 	s.Clock.Advance(6 * 24 * time.Hour)
-	s.Must(200, s.Do("GET", path[1], "", nil)) // a scanner of mails only looks
+	s.Must(200, s.Do("GET", path[1], "", nil)) // a mail scanner only opens the page
 	s.Must(303, s.Do("POST", path[1], "", nil))
 	s.Must(410, s.Do("POST", path[1], "", nil))
 }
@@ -609,7 +609,7 @@ type deletion struct {
 	*apitest.Server
 	t                           *testing.T
 	program, partner, bystander string
-	flow, kept                  string // the partner's, and the program's
+	flow, kept                  string // of the partner, and of the program
 	link, coupon, customer      string
 	click                       apitest.Answer
 	due, waiting                string                    // sales of the partner

@@ -37,7 +37,7 @@ func foretold(p *api.PayoutPreview) map[told]bool {
 		if l.Outcome == api.PayoutPreviewOutcomePayout || l.Outcome == api.PayoutPreviewOutcomeNotEligible {
 			count := l.CommissionCount
 			if l.Reason != nil {
-				count = 0 // such a payout holds none
+				count = 0 // such a payout has no commissions
 			}
 			out[told{
 				l.PartnerID, l.Currency, fmt.Sprint(deref(l.Reason)), deref(l.ReasonText), l.AmountMinor, count,

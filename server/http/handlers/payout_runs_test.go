@@ -140,7 +140,7 @@ func TestBatchIsResumed(t *testing.T) {
 			require.Error(t, e.run(ctx, "generate-payouts", tracer))
 			require.Equal(t, true, e.batch(200, M{"partner_id": e.payouts("")[0].String("partner_id")}).Body["generating"])
 			atOnce(3, func(int) apitest.Answer { runJob(t, e.s, "generate-payouts"); return apitest.Answer{} })
-			runJob(t, e.s, "generate-payouts") // what each left to another
+			runJob(t, e.s, "generate-payouts") // finishes the work of an interrupted run
 			batch := e.batch(200)
 			require.Equal(t, []any{false, int64(3*page + 1)}, []any{batch.Body["generating"], batch.Int("payout_count")})
 			e.tallied(t)

@@ -36,7 +36,7 @@ func TestStopDuringPayouts(t *testing.T) {
 	}
 	answered := make(chan int, 1)
 	go func() {
-		status, _ := post(t.Context(), stopped.URL) // 0 where the server had stopped listening
+		status, _ := post(t.Context(), stopped.URL) // 0 if the server had stopped listening
 		answered <- status
 	}()
 	paid := func() (payouts int) {

@@ -331,7 +331,7 @@ func (c *crowd) compare(of map[*person]string) {
 			earned = personPrice / 5
 		}
 		partner := p.of.partner
-		if p.refunded == personPrice { // a credit leaves it without a partner
+		if p.refunded == personPrice { // a credit does not give it a partner
 			partner = got[p.charge].Partner
 		}
 		want[p.charge] = paid{k, partner, earned * (personPrice - p.refunded) / personPrice}
@@ -353,7 +353,7 @@ func TestPersonsAgainstModel(t *testing.T) {
 	var s *apitest.Server
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		if n++; n%1000 == 1 { // by then decades have passed at the server
+		if n++; n%1000 == 1 { // the server's clock is decades ahead by then
 			s = apitest.New(t)
 		}
 		c := newCrowd(s, t, rt)

@@ -181,7 +181,7 @@ func TestProgramRefusals(t *testing.T) {
 		delete(body, missing)
 		s.Refused(400, "parameter_missing", missing, s.Post("/v1/programs", body))
 	}
-	fixed := M{ // set at creation, or by the operator, only
+	fixed := M{ // can only be set at creation or by the operator
 		"currency": "EUR", "subdomain": "x", "url_params": []string{"a"}, "payout_methods": []string{"wise"},
 		"auto_payouts_enabled": true,
 		"custom_domain":        "x.example", "terms_version": "2", "processor": "stripe", "id": program,

@@ -20,7 +20,7 @@ import (
 type railed struct {
 	earner
 	rail *railtest.Rail
-	hold bool // what a high flag does (decisions, 149)
+	hold bool // whether a high flag holds payouts (decisions, 149)
 }
 
 func newRailed(t *testing.T) railed {

@@ -308,7 +308,7 @@ type bustle struct {
 	program                    string
 	rnd                        *rand.Rand
 	partners, customers, sales []string
-	live                       int // clicks are on the first so many partners
+	live                       int // the number of partners that get clicks
 	queries                    []string
 }
 

@@ -43,7 +43,7 @@ var wonChargebacks = []struct {
 	taken, back    int64
 	mode           string
 	paid           bool
-	status         string // of the commission that gives back
+	status         string // of the commission that takes the share back
 	sale, share    int64
 	half, halfLeft int64 // a later refund, and the share after it
 }{

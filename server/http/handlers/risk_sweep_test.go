@@ -305,7 +305,7 @@ func TestSweepDuplicatePartners(t *testing.T) {
 	}
 	require.Equal(t, 6, tally(w.Server, w.program, "risk_flag.created"))
 	paid(eve, "paypal", M{"email": "new@example.com"})
-	_, err := w.Pool.Exec(t.Context(), "UPDATE partners SET payout_details_hash = NULL") // as an earlier version left them
+	_, err := w.Pool.Exec(t.Context(), "UPDATE partners SET payout_details_hash = NULL") // as written by an earlier version
 	require.NoError(t, err)
 	named := map[string]any{}
 	for _, f := range w.sweep("duplicate_partner") {
@@ -330,7 +330,7 @@ func TestSweepsAtOnce(t *testing.T) {
 		return apitest.Answer{}
 	})
 	require.Len(t, w.sweep("duplicate_partner"), 2)
-	atOnce(6, func(int) apitest.Answer { // even where two looked at the same time
+	atOnce(6, func(int) apitest.Answer { // even if two sweeps read at the same time
 		_, err := w.open(t, risk.Finding{ProgramID: w.program, PartnerID: ada, Kind: "click_velocity", Severity: "medium"})
 		if err != nil {
 			t.Error(err)

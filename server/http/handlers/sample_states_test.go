@@ -22,7 +22,7 @@ import (
 
 // neverThere are values that a list cannot contain.
 var neverThere = map[string][]string{
-	"/v1/commissions/maturing status": {"due", "paid", "rejected", "voided"},   // what matures is on its way
+	"/v1/commissions/maturing status": {"due", "paid", "rejected", "voided"},   // the list has only maturing commissions
 	"/v1/commissions/maturing kind":   {"clawback"},                            // a clawback is due at once
 	"/v1/programs status":             {"paused"},                              // the sample is one program
 	"/v1/mails status":                {"queued", "sending", "sent", "failed"}, // the sample sends nothing
@@ -156,7 +156,7 @@ func TestSampleSendsNothing(t *testing.T) {
 		}
 		return guard.DialContext(ctx, network, address)
 	})
-	for n := range 2 { // the sender has looked for others' too
+	for n := range 2 { // the sender has searched other organizations too
 		s.Partner(own)
 		sink.Wait(t, "/own", n+1)
 	}

@@ -43,7 +43,7 @@ func TestDeliveriesSurviveKills(t *testing.T) {
 	h, _, start := delivering(t)
 	h.endpoint("/in")
 	h.sink.Answer = func(http.ResponseWriter, apitest.Received) { apitest.Linger(3 * time.Millisecond) }
-	kills := 4 // RAIL_TEST_KILLS=50 is a night's run
+	kills := 4 // RAIL_TEST_KILLS=50 runs overnight
 	if n, err := strconv.Atoi(os.Getenv("RAIL_TEST_KILLS")); err == nil {
 		kills = n
 	}
@@ -135,7 +135,7 @@ func TestFencing(t *testing.T) {
 	h.settled(t, id, "delivered", 1)
 	before := h.log(id)[0]
 	close(answer)
-	stop() // the first has written, or not, what it knows
+	stop() // the first process has stored its result, or not
 	require.Equal(t, before.Body, h.log(id)[0].Body)
 	require.Len(t, h.sink.Got("/in"), 2)
 }

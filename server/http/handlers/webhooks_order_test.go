@@ -62,7 +62,7 @@ func TestWaitsForItsProgramOnly(t *testing.T) {
 	t.Cleanup(func() { _ = tx.Rollback(context.Background()) }) // it may have ended
 	first := h.record(t, tx)
 	second := h.record(t, h.s.Pool)
-	for n := range 3 { // each a look of the sender later
+	for n := range 3 { // each is a later poll of the sender
 		other.record(t, h.s.Pool)
 		other.arrived(t, "/other", n+1)
 	}
@@ -165,6 +165,6 @@ func TestShares(t *testing.T) {
 		require.NoError(t,
 			h.s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM webhook_leases WHERE until > now()").Scan(&busy))
 		require.Less(t, busy, 70, "an eighth of 512 places, and what is at work besides")
-		return busy > 50 // but for the moment in which all end at once
+		return busy > 50 // except at the moment when all end at once
 	}, "they hang")
 }

@@ -489,7 +489,7 @@ func TestAutomaticDisable(t *testing.T) {
 			h.s.Deliver()
 			h.last2(t, id)
 			enabled := func() bool { return h.s.Get("/v1/webhook_endpoints/" + id).Body["enabled"] == true }
-			if c.off { // it is checked after the result was written
+			if c.off { // the check runs after the result is stored
 				require.Eventually(t, func() bool { return !enabled() }, 10*time.Second, 10*time.Millisecond)
 			}
 			require.Equal(t, !c.off, enabled())

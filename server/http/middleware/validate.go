@@ -56,7 +56,7 @@ func pathParams(c echo.Context) map[string]string {
 	return out
 }
 
-// refusal converts the validator's error into one that names the parameter.
+// refusal converts the validator's error into an error that names the parameter.
 func (d *Document) refusal(err error) *problem.Error {
 	param := ""
 	if re, ok := errors.AsType[*openapi3filter.RequestError](err); ok {
