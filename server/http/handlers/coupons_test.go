@@ -57,7 +57,7 @@ func TestCouponLife(t *testing.T) {
 	require.Equal(t, M{"coupon_id": id, "partner_id": nil, "code": "Save 10%", "active": true}, recorded[1].Body["data"])
 	require.Equal(t, "affiliate_coupon.deleted", recorded[2].String("type"))
 	require.Equal(t, M{"coupon_id": id, "partner_id": nil}, recorded[2].Body["data"])
-	s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": "save 10%"})) // a deleted code is available again
+	s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": "save 10%"})) // a deleted code is free again
 }
 
 func TestCouponRefusals(t *testing.T) {

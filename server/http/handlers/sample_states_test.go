@@ -22,7 +22,7 @@ import (
 
 // neverThere are values that a list cannot contain.
 var neverThere = map[string][]string{
-	"/v1/commissions/maturing status": {"due", "paid", "rejected", "voided"},   // the list has only maturing commissions
+	"/v1/commissions/maturing status": {"due", "paid", "rejected", "voided"},   // maturing ones are pending
 	"/v1/commissions/maturing kind":   {"clawback"},                            // a clawback is due at once
 	"/v1/programs status":             {"paused"},                              // the sample is one program
 	"/v1/mails status":                {"queued", "sending", "sent", "failed"}, // the sample sends nothing

@@ -125,7 +125,7 @@ func (d *Document) schemaRefusal(se *openapi3.SchemaError, param string) *proble
 }
 
 // parameterRefusal returns the refusal of a query parameter; expand and include
-// have codes of their own.
+// have separate codes.
 func (d *Document) parameterRefusal(se *openapi3.SchemaError, param string) *problem.Error {
 	p := d.fault(se, param)
 	switch param {
