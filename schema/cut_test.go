@@ -9,7 +9,7 @@ import (
 	"rail/server/harness/pgtest"
 )
 
-// logged are entries of the audit log of two programs: one action that the books need, one that they do not need.
+// logged inserts audit log entries of two programs: an action that the books need, and an action that they do not need.
 const logged = `INSERT INTO audit_log_entries
 	(id, org_id, program_id, action, target_id, api_key_id, before, after, reason, created_at)
 	SELECT format('aud_%s_%s_%s', p, d, n), 'org_1', 'prg_' || p,

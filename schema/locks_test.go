@@ -109,8 +109,8 @@ func held(t *testing.T, tx pgx.Tx) map[string]int {
 	return out
 }
 
-// stronger runs the parts of a migration, and returns where one makes a lock stronger that writers wait for, or that
-// waits for them: a writer that comes in between would hold what the migration wants, and want what it holds.
+// stronger runs the parts of a migration, and returns the parts that upgrade a lock that conflicts with writers. A
+// writer that locks the table in between would wait for the migration, and the migration for the writer: a deadlock.
 func stronger(t *testing.T, dsn, sql string) (out []string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)

@@ -290,8 +290,7 @@ var (
 	requestBody = regexp.MustCompile(`(?m)^type \w+JSONRequestBody = (\w+)$`)
 )
 
-// requestTypes is the set of gen/api's types that stand for requests, their
-// bodies and responses.
+// requestTypes returns the set of gen/api's types for requests, their bodies and responses.
 func requestTypes(t *testing.T) map[string]bool {
 	t.Helper()
 	code, err := os.ReadFile("../gen/api/api.gen.go")

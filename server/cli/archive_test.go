@@ -205,8 +205,8 @@ func TestArchive(t *testing.T) {
 	refusals(t, a, two)
 }
 
-// TestArchiveIsAway: an archive that takes nothing stops neither writes nor a stop and a start, and what was written
-// meanwhile is in it when it takes files again.
+// TestArchiveIsAway: while an archive accepts no files, the server still writes, stops and starts. When the archive
+// accepts files again, it gets the writes made meanwhile.
 func TestArchiveIsAway(t *testing.T) {
 	t.Parallel()
 	a := serveArchived(t)

@@ -41,9 +41,9 @@ func listed(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
 }
 
-// Nearest returns the known name that was probably meant, or "": one with one or two typing
-// mistakes, ignoring case and punctuation, or the only one that begins or ends with the name as
-// whole words, as amount_minor with amount.
+// Nearest returns the known name that was probably meant, or "". The known name differs by one
+// or two typing mistakes, ignoring case and punctuation, or it is the only known name that begins or
+// ends with the name as whole words, as amount_minor begins with amount.
 func Nearest(name string, known []string) string {
 	// The bound limits the cost of long names: a request may have thousands of them.
 	given := letters(name)

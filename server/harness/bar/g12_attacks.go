@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// slowBodies are the callers of processors' addresses that never end their bodies, and mostMemory is what the
-	// server may take meanwhile, in MiB.
+	// slowBodies is the number of callers of processors' addresses that never end their bodies. mostMemory is the
+	// memory in MiB that the server may use meanwhile.
 	slowBodies, mostMemory = 300, 200
 	// largest is the size of the largest body that is read, and places is how many the server waits for at a time.
 	largest, places = 2 << 20, 24
@@ -67,8 +67,8 @@ func (a *assault) unit() *work.Unit {
 	return work.NewRun(a.sys.pool, work.Actor{Kind: work.Operator, ID: "bar"}, clock.System{}.Now()).For(a.o.id)
 }
 
-// slow sends bodies that each stay a byte short. All but those that have a place are refused, and the server's memory
-// stays within its bound.
+// slow sends bodies that each lack the last byte. The server has a limited number of places for them and refuses the
+// rest, and its memory stays within the limit.
 func (a *assault) slow(ctx context.Context, f *figures) error {
 	var at string
 	err := a.unit().Within(ctx, func(u *work.Unit) error {

@@ -31,8 +31,7 @@ func misspelt(name string) string {
 	return name + "x"
 }
 
-// named are the parameters of the query and the members of the body that the
-// description gives an operation.
+// named returns the query parameters and the body members that the description gives an operation.
 func named(t *testing.T, op operation) (query, body []string) {
 	t.Helper()
 	item := contract.Spec().Paths.Find(op.path)
@@ -50,14 +49,14 @@ func named(t *testing.T, op operation) (query, body []string) {
 	return query, body
 }
 
-// keyed are the operations that an API key opens; the browser's ask for a key of
-// their own before anything else.
+// keyed returns the operations that an API key can call. Operations for browsers check for a
+// publishable key first.
 func keyed() []operation {
 	return slices.DeleteFunc(slices.Clone(operations()), func(op operation) bool { return strings.HasPrefix(op.path, "/t/") })
 }
 
-// TestMisspelt: an unknown member or parameter is refused with the known names and the probably
-// meant one, on every operation.
+// TestMisspelt: every operation refuses an unknown member or parameter. The message lists the known
+// names and suggests the closest one.
 func TestMisspelt(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -73,7 +72,7 @@ func TestMisspelt(t *testing.T) {
 		if op.method != http.MethodPost {
 			continue
 		}
-		if !op.hasBody { // which may name the program for all that
+		if !op.hasBody { // it may still name the program
 			body = []string{"program_id"}
 		}
 		for _, name := range body {
@@ -85,8 +84,7 @@ func TestMisspelt(t *testing.T) {
 	}
 }
 
-// TestWrongValues: whatever is wrong with a value, no message contains a regular expression or an
-// escape of HTML.
+// TestWrongValues: no message about a wrong value contains a regular expression or an HTML escape.
 func TestWrongValues(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -114,8 +112,8 @@ func plain(t *testing.T, a apitest.Answer) {
 	}
 }
 
-// TestWrongIDs: an id of another type is refused with what it is and what it
-// should be, wherever an id stands.
+// TestWrongIDs: an id of another type is refused wherever a request takes an id. The message names
+// the id's type and the expected type.
 func TestWrongIDs(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -225,7 +223,7 @@ func TestNoSuchPath(t *testing.T) {
 	}
 }
 
-// TestHead: HEAD is GET without the body, on every operation.
+// TestHead: every operation answers HEAD like GET, without the body.
 func TestHead(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

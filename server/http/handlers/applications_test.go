@@ -85,7 +85,8 @@ func TestApplicationTravels(t *testing.T) {
 	s.Refused(409, "program_paused", "", apply(s, program, "new@example.com"))
 }
 
-// TestApplyAgainAtOnce: of many concurrent applications of a declined applicant, one is accepted.
+// TestApplyAgainAtOnce: when a declined applicant applies many times at once, one application is
+// accepted.
 func TestApplyAgainAtOnce(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -11,7 +11,7 @@ import (
 	"rail/server/jobs"
 )
 
-// cutLog runs the job of the audit log's retention.
+// cutLog runs the job that deletes old entries of the audit log.
 func cutLog(t *testing.T, s *apitest.Server, days int, now clock.Time) {
 	t.Helper()
 	for _, j := range jobs.All(jobs.Deps{Pool: s.Pool, Clock: s.Clock, AuditRetentionDays: days}) {
@@ -23,8 +23,8 @@ func cutLog(t *testing.T, s *apitest.Server, days int, now clock.Time) {
 	require.Fail(t, "no such job")
 }
 
-// TestAuditRetention: the log's old entries go when the operator says so, its lists and totals are exact, and a
-// commission that was corrected stays corrected.
+// TestAuditRetention: old entries are deleted if the operator sets a retention. Lists and totals
+// stay exact, and a corrected commission stays corrected.
 func TestAuditRetention(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)

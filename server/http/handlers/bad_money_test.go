@@ -12,8 +12,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// moneyIDs are of a program whose money has moved, and of what belongs to
-// another program.
+// moneyIDs are the ids of a program whose money has moved, and of objects of another program.
 type moneyIDs struct {
 	program, partner, customer       string
 	sale                             string // of 100.00
@@ -22,7 +21,7 @@ type moneyIDs struct {
 	stranger, foreignCustomer        string
 }
 
-// moveMoney pays a partner, refunds a sale, and finds another partner too poor.
+// moveMoney pays a partner, refunds a sale, and leaves another partner below the minimum payout.
 func moveMoney(e earner) moneyIDs {
 	e.s.T.Helper()
 	s := e.s
@@ -146,8 +145,8 @@ func (ids moneyIDs) badPayouts() []badMoney {
 	}
 }
 
-// TestBadMoneyChangesNothing: every bound, wrong state and wrong reference of the
-// operations that move money is refused by its name, and not one row changes.
+// TestBadMoneyChangesNothing: operations that move money refuse values out of bounds, wrong states
+// and wrong references. The error names the parameter, and no row changes.
 func TestBadMoneyChangesNothing(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t)

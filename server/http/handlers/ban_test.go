@@ -12,20 +12,20 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// money is a sum as a ban answers it.
+// money is an amount in a ban's response.
 func money(currency, minor string) M {
 	return M{"currency": currency, "amount_minor": json.Number(minor)}
 }
 
-// openCount counts what a partner has earned and was not paid.
+// openCount counts the partner's commissions that are not paid yet.
 func openCount(s *apitest.Server, program, partner string) int64 {
 	list := s.Must(200, s.Get("/v1/commissions?program_id="+program+"&partner_id="+partner+
 		"&status=pending,approved,due&kind=referral,reward&limit=1"))
 	return list.Int("total_count")
 }
 
-// A ban suspends, rejects what is open whatever its state, also what a payout has
-// collected, and turns coupons off. A dry run answers the same and does nothing.
+// A ban suspends the partner, rejects all open commissions, including those in a payout, and
+// disables coupons. A dry run returns the same response and changes nothing.
 func TestBanPartner(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
@@ -81,7 +81,7 @@ func TestBanPartner(t *testing.T) {
 	require.Equal(t, 1, mails, "the same ban again tells nobody")
 }
 
-// counted counts each text.
+// counted counts how often each text occurs.
 func counted(texts []string) map[string]int {
 	out := map[string]int{}
 	for _, x := range texts {
@@ -90,7 +90,7 @@ func counted(texts []string) map[string]int {
 	return out
 }
 
-// Payouts in flight remain and are reported; a quiet ban sends no mail.
+// Payouts in flight remain and are reported. A quiet ban sends no mail.
 func TestBanKeepsInFlight(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
@@ -125,7 +125,7 @@ func TestBanRefusals(t *testing.T) {
 	s.Refused(403, "insufficient_scope", "", s.Do("POST", "/v1/partners/"+partner+"/ban", narrow, M{"reason": "Spam."}))
 }
 
-// One call rejects a bounded number, and returns how many remain.
+// One call rejects a limited number of commissions and returns how many remain.
 func TestBanOfMany(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -157,8 +157,8 @@ func TestBanOfMany(t *testing.T) {
 	balanced(t, s)
 }
 
-// Whatever happens beside a ban, nothing is open after it and the books balance: of a
-// sale, a sign-up, a refund, a decision and a payout each is before it or after it.
+// After a ban that races with sales, sign-ups, refunds, decisions and payouts, no commission is
+// open and the books balance. Each of these happens before the ban or after it.
 func TestRaceBan(t *testing.T) {
 	t.Parallel()
 	const rounds, callers = 10, 24

@@ -11,7 +11,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// itemStatuses returns those of the items of a batch's answer.
+// itemStatuses returns the status of each item in a batch's response.
 func itemStatuses(t *testing.T, a apitest.Answer) (out []int) {
 	t.Helper()
 	require.Equal(t, "batch_result", a.String("object"))
@@ -28,7 +28,7 @@ func refusal(a apitest.Answer, i int) [2]string {
 	return [2]string{item.Code(), item.Param()}
 }
 
-// TestSaleBatch has items of every fate: each as its own call, in their order.
+// TestSaleBatch: a batch treats each item as a single call, in order, and returns each result.
 func TestSaleBatch(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -93,8 +93,7 @@ func TestSaleBatch(t *testing.T) {
 	require.Equal(t, 6, created)
 }
 
-// TestBatchRefusedAsAWhole: what is wrong with the batch and not with an item
-// records nothing.
+// TestBatchRefusedAsAWhole: if the batch itself is invalid, it is refused and nothing is recorded.
 func TestBatchRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -118,8 +117,8 @@ func TestBatchRefusedAsAWhole(t *testing.T) {
 	require.Empty(t, s.Must(200, s.Get("/v1/sales?program_id="+program)).Data())
 }
 
-// TestClickBatch: visits of one visitor join one referral, and an unknown value
-// costs the others nothing.
+// TestClickBatch: visits of one visitor join one referral. An unknown value does not affect the
+// other items.
 func TestClickBatch(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -147,8 +146,8 @@ func TestClickBatch(t *testing.T) {
 	require.Equal(t, "program_paused", refusal(a, 0)[0])
 }
 
-// TestBatchCounts: ten items count as one request, including those that the bucket has no tokens
-// for.
+// TestBatchCounts: ten items count as one request, even when the bucket has too few tokens for all
+// of them.
 func TestBatchCounts(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -173,7 +172,7 @@ func TestBatchCounts(t *testing.T) {
 	s.Clock.Advance(time.Second)
 	a := s.Must(200, send(500))
 	require.EqualValues(t, 500, a.Int("succeeded"))
-	s.Clock.Advance(time.Second) // 30 tokens are owed
+	s.Clock.Advance(time.Second) // the bucket lacks 30 tokens
 	s.Refused(429, "rate_limit_exceeded", "", read())
 	s.Clock.Advance(time.Second)
 	s.Must(200, read())

@@ -18,7 +18,7 @@ const (
 	shop    = "https://shop.example"
 )
 
-// shopPage is a browser on pages of shop.example, with the cookie that it was given.
+// shopPage is a browser on pages of shop.example. It keeps the cookie that it received.
 type shopPage struct {
 	*apitest.Server
 	program, key, keyID, cookie string
@@ -37,7 +37,7 @@ func newPage(t *testing.T, more M) *shopPage {
 	return p
 }
 
-// do sends a page's request, and keeps the cookie.
+// do sends a request as the page does, and stores the cookie.
 func (p *shopPage) do(method, path string, body M, headers ...string) apitest.Answer {
 	p.T.Helper()
 	var sent any
@@ -62,14 +62,14 @@ func (p *shopPage) visit(value string, headers ...string) apitest.Answer {
 	return p.do("POST", "/t/c", M{"key": p.key, "value": value, "url": shop + "/?ref=" + value}, headers...)
 }
 
-// clicks counts what was recorded.
+// clicks counts the recorded clicks.
 func (p *shopPage) clicks() int64 {
 	p.T.Helper()
 	return p.Must(200, p.Get("/v1/clicks?program_id="+p.program)).Int("total_count")
 }
 
-// TestBrowserVisit: a page's visit is a click with a referral, the browser is known by
-// its cookie, and the same visit again is the same click.
+// TestBrowserVisit: a visit of a page is a click with a referral. The cookie identifies the
+// browser, and a repeat of the same visit is the same click.
 func TestBrowserVisit(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, nil)
@@ -108,7 +108,7 @@ func TestBrowserVisit(t *testing.T) {
 	require.Equal(t, "https://shop.example/", p.Must(200, p.Get("/v1/clicks/"+named.String("click_id"))).String("landing_url"))
 }
 
-// TestBrowserCookie: the cookie's attributes follow from where page and path are.
+// TestBrowserCookie: the cookie's attributes depend on the page's host and the request's path.
 func TestBrowserCookie(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, M{"allowed_hosts": []string{"shop.example", "*.shop.co.uk", "localhost", "127.0.0.1"}})
@@ -142,7 +142,7 @@ func TestBrowserCookie(t *testing.T) {
 	}
 }
 
-// TestBrowserRefusals: a key, an origin and a body that are not right.
+// TestBrowserRefusals: a wrong key, origin or body is refused.
 func TestBrowserRefusals(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, nil)
@@ -186,8 +186,8 @@ func TestBrowserRefusals(t *testing.T) {
 	apitest.Eventually(t, func() bool { return p.visit("ada").Code() == "api_key_revoked" }, "a revoked key is taken")
 }
 
-// TestBrowserPreflight: pages of hosts that some key names may ask, with that key or
-// before they name one.
+// TestBrowserPreflight: preflight requests succeed for a host that the key allows. Without a
+// key, they succeed for a host that any key allows.
 func TestBrowserPreflight(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, nil)
@@ -217,7 +217,7 @@ func TestBrowserPreflight(t *testing.T) {
 	}
 }
 
-// TestBrowserSeesNobody: what no visitor sees makes no click, and no cookie.
+// TestBrowserSeesNobody: a page load that no visitor sees creates no click and no cookie.
 func TestBrowserSeesNobody(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, nil)
@@ -232,8 +232,8 @@ func TestBrowserSeesNobody(t *testing.T) {
 	require.Zero(t, p.clicks())
 }
 
-// TestBrowserTakesOver: a click that another page or a short link handed over is the
-// visitor's, and none is recorded.
+// TestBrowserTakesOver: a click handed over by another page or a short link belongs to the visitor.
+// No new click is recorded.
 func TestBrowserTakesOver(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, nil)
@@ -251,8 +251,8 @@ func TestBrowserTakesOver(t *testing.T) {
 	require.NotEqual(t, foreign, own.String("click_id"), "the value counts then")
 }
 
-// TestBrowserLead: a page's lead is a customer of the visit's partner, once, and its answers do not
-// reveal known customers.
+// TestBrowserLead: a lead from a page becomes a customer of the visit's partner, once. The
+// responses do not reveal known customers.
 func TestBrowserLead(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, M{"allow_leads": true})
@@ -284,8 +284,8 @@ func TestBrowserLead(t *testing.T) {
 	p.Refused(400, "parameter_invalid", "email", lead(M{"email": "nobody"}))
 }
 
-// TestAttributionModel: a customer of a visitor with two partners is the last one's, or the first
-// one's if the program is set so, whichever click is given.
+// TestAttributionModel: if a visitor came through two partners, the customer belongs to the last
+// one, or to the first one if the program says so. The click in the request does not matter.
 func TestAttributionModel(t *testing.T) {
 	t.Parallel()
 	for model, handle := range map[string]string{"last": "bob", "first": "ada"} {
@@ -305,9 +305,9 @@ func TestAttributionModel(t *testing.T) {
 	}
 }
 
-// TestReturnIsTheLastTouch: who comes back to a partner within the hour makes no second
-// click, and is that partner's again, by a parameter or a short link; in a program that
-// goes by the first partner nothing changes.
+// TestReturnIsTheLastTouch: a visitor who comes back to a partner within an hour makes no second
+// click, but belongs to that partner again, by a parameter or a short link. In a program with
+// first-touch attribution nothing changes.
 func TestReturnIsTheLastTouch(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, M{"allow_leads": true})
@@ -350,8 +350,8 @@ func TestReturnIsTheLastTouch(t *testing.T) {
 	require.Equal(t, ada.String("click_id"), me())
 }
 
-// TestRedirectHandsOver: a short link's click is in the address that it leads to,
-// unless the program turns that off.
+// TestRedirectHandsOver: a short link adds its click to the destination address, unless the program
+// disables that.
 func TestRedirectHandsOver(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, nil)

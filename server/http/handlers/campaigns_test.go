@@ -24,8 +24,8 @@ import (
 	"rail/server/secret"
 )
 
-// postman is a transport that keeps what it carries, by recipient; it refuses
-// those of refuse.
+// postman is a transport that stores mails by recipient. It refuses mails to the recipients in
+// refuse.
 type postman struct {
 	mu     sync.Mutex
 	mails  map[string][]string
@@ -69,7 +69,7 @@ func newMailing(t *testing.T) mailing {
 	return mailing{s, s.Program(), &postman{mails: map[string][]string{}}}
 }
 
-// sender sends by a transport of the test's choice.
+// sender sends through the given transport.
 func (m mailing) sender(by mail.Transport) mail.Sender {
 	m.T.Helper()
 	keeper, err := secret.New(m.Config.SecretKey)
@@ -81,7 +81,7 @@ func (m mailing) sender(by mail.Transport) mail.Sender {
 	}
 }
 
-// run runs jobs as the clock stands; mails go to the postman.
+// run runs jobs at the clock's time. Mails go to the postman.
 func (m mailing) run(names ...string) {
 	m.T.Helper()
 	for _, name := range names {
@@ -111,7 +111,7 @@ func (m mailing) send(id string) apitest.Answer {
 	return m.Post("/v1/campaigns/"+id+"/send", M{"program_id": m.program})
 }
 
-// stats are total, queued, sent, failed, opened and skipped, and the status.
+// stats are the counts total, queued, sent, failed, opened and skipped, and the status.
 func (m mailing) stats(id string) []any {
 	m.T.Helper()
 	a := m.Must(200, m.Get("/v1/campaigns/"+id+"?program_id="+m.program))
@@ -126,8 +126,8 @@ func want(status string, total, queued, sent, failed, opened, skipped int64) []a
 	return []any{total, queued, sent, failed, opened, skipped, status}
 }
 
-// TestCampaign goes from the draft to the last mail, with one partner who has
-// unsubscribed and one whose mailbox is gone.
+// TestCampaign runs a campaign from the draft to the last mail. One partner has unsubscribed, and
+// one mailbox does not exist.
 func TestCampaign(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -173,7 +173,7 @@ func TestCampaign(t *testing.T) {
 	require.Zero(t, bodies, "a text is not kept for every reader")
 }
 
-// address finds an address of the mail.
+// address finds an address in the mail.
 func addressIn(t *testing.T, text, before, until string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(text, before)
@@ -183,7 +183,7 @@ func addressIn(t *testing.T, text, before, until string) string {
 	return out
 }
 
-// TestOpenedAndUnsubscribed follows the addresses of a mail.
+// TestOpenedAndUnsubscribed requests the open and unsubscribe addresses of a mail.
 func TestOpenedAndUnsubscribed(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -244,8 +244,7 @@ func fetch(t *testing.T, method, address string, form url.Values) *http.Response
 	return got
 }
 
-// TestLeavesWhileQueued: who unsubscribes, or is deleted, between the start and
-// the mail gets none.
+// TestLeavesWhileQueued: a partner who unsubscribes or is deleted after the start gets no mail.
 func TestLeavesWhileQueued(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -265,8 +264,8 @@ func TestLeavesWhileQueued(t *testing.T) {
 	require.Len(t, m.post.mails, 1)
 }
 
-// TestCampaignPause: what waits is kept back, a changed text counts for the rest, and no partner
-// gets the mail twice.
+// TestCampaignPause: a pause keeps queued mails back. A changed text applies to the remaining
+// mails, and no partner gets the mail twice.
 func TestCampaignPause(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -291,8 +290,8 @@ func TestCampaignPause(t *testing.T) {
 	m.Must(200, m.Delete("/v1/campaigns/"+m.campaign()))
 }
 
-// TestCampaignSchedule: a scheduled campaign goes when its time comes, and one without a recipient
-// is left for its owner.
+// TestCampaignSchedule: a scheduled campaign starts at its time. A campaign without
+// recipients is paused.
 func TestCampaignSchedule(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -318,8 +317,8 @@ func TestCampaignSchedule(t *testing.T) {
 	m.Refused(400, "parameter_invalid", "scheduled_at", m.Post("/v1/campaigns", past))
 }
 
-// TestCampaignResume: a paused campaign waits again for a time that is to come, and is else
-// sent to who has not got it.
+// TestCampaignResume: a resumed campaign waits if its time is in the future. Otherwise it goes to
+// the recipients who have not received it.
 func TestCampaignResume(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -347,7 +346,8 @@ func TestCampaignResume(t *testing.T) {
 	m.Refused(404, "resource_not_found", "program_id", m.Post("/v1/campaigns/"+id+"/resume", M{"program_id": m.Program()}))
 }
 
-// TestCampaignAudience: the lists apply together, their values are alternatives.
+// TestCampaignAudience: a partner must match every list of the audience. Within a list, one value
+// is enough.
 func TestCampaignAudience(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -395,7 +395,7 @@ func TestCampaignAudience(t *testing.T) {
 	m.Must(200, m.send(id))
 }
 
-// TestCampaignWithoutMail: nothing changes, and nothing is lost.
+// TestCampaignWithoutMail: without a mail server nothing changes and nothing is lost.
 func TestCampaignWithoutMail(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -411,8 +411,8 @@ func TestCampaignWithoutMail(t *testing.T) {
 	m.Refused(404, "resource_not_found", "program_id", s.Post("/v1/campaigns/"+id+"/send", M{"program_id": other}))
 }
 
-// TestCampaignOnce: several callers start it once, and several replicas
-// send each mail once.
+// TestCampaignOnce: concurrent callers start a campaign once, and concurrent replicas send each
+// mail once.
 func TestCampaignOnce(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -444,7 +444,7 @@ func TestCampaignOnce(t *testing.T) {
 	require.Len(t, m.post.mails, 30)
 }
 
-// TestCampaignPreview: a preview returns the mail and the number of recipients, and a test goes
+// TestCampaignPreview: a preview returns the mail and the number of recipients. A test mail goes
 // only to the owner.
 func TestCampaignPreview(t *testing.T) {
 	t.Parallel()

@@ -62,8 +62,8 @@ func TestClickFields(t *testing.T) {
 	require.Nil(t, s.Get("/v1/referrals/" + bare.String("referral_id")).Body["utm"])
 }
 
-// TestClickResolution: handles first, old ones too, then link values; of the
-// partner's links that of the landing page, else the oldest (decisions, 68).
+// TestClickResolution: a value matches handles first, including former ones, then link values.
+// Among the partner's links, the link to the landing page wins, then the oldest (decisions, 68).
 func TestClickResolution(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -166,8 +166,8 @@ func TestClickRefusals(t *testing.T) {
 	stranger.Refused(404, "resource_not_found", "", stranger.Get("/v1/clicks/"+click.String("id")))
 }
 
-// TestOneReferralAVisitor: one live referral a visitor and partner; one that
-// expired makes room for a new one, and the window stays as it was opened.
+// TestOneReferralAVisitor: a visitor has one live referral per partner. An expired referral allows
+// a new one, and a repeated click does not extend the window.
 func TestOneReferralAVisitor(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -11,8 +11,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestMainJobWithGeneratedClient walks the main job through the client that is
-// generated from the description, as an integrator would.
+// TestMainJobWithGeneratedClient runs the main job through the generated client, as an integrator
+// would.
 func TestMainJobWithGeneratedClient(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestClockSet: a clock that is set back by an hour, and forward again, refuses no write, repeats none, and leaves the
-// books in order.
+// TestClockSet: if the clock is set back by an hour and forward again, no write is refused or
+// repeated, and the books balance.
 func TestClockSet(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)

@@ -244,8 +244,8 @@ func TestReferralsExpire(t *testing.T) {
 	require.Equal(t, 0, current())
 }
 
-// TestRetrieveAuditLogEntry: an entry of the list is retrieved by its id, the same; what
-// happened to the console's people is in no list, and is not found.
+// TestRetrieveAuditLogEntry: the retrieved entry equals the entry of the list. Entries about
+// console users are in no list and cannot be retrieved.
 func TestRetrieveAuditLogEntry(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

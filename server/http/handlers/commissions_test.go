@@ -38,7 +38,8 @@ func TestCommissionFields(t *testing.T) {
 	stranger.Refused(404, "resource_not_found", "", stranger.Get("/v1/commissions/"+k.String("id")))
 }
 
-// TestCommissionStatus: the state at creation by mode and holding period (decisions, 102).
+// TestCommissionStatus: the approval mode and the holding period decide the first status
+// (decisions, 102).
 func TestCommissionStatus(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -57,7 +57,7 @@ func TestCouponLife(t *testing.T) {
 	require.Equal(t, M{"coupon_id": id, "partner_id": nil, "code": "Save 10%", "active": true}, recorded[1].Body["data"])
 	require.Equal(t, "affiliate_coupon.deleted", recorded[2].String("type"))
 	require.Equal(t, M{"coupon_id": id, "partner_id": nil}, recorded[2].Body["data"])
-	s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": "save 10%"})) // a deleted code is free
+	s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": "save 10%"})) // a deleted code is free again
 }
 
 func TestCouponRefusals(t *testing.T) {
@@ -69,7 +69,7 @@ func TestCouponRefusals(t *testing.T) {
 	stranger := apitest.On(t, s.DSN, s.Clock)
 	foreign := stranger.Partner(stranger.Program())
 	existing := s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": "Taken"}))
-	for _, code := range []string{"Ta\u200bken", "Taken\u3164", "Ta\u2800ken"} { // looks like the other one
+	for _, code := range []string{"Ta\u200bken", "Taken\u3164", "Ta\u2800ken"} { // looks like the existing code
 		unseen := s.Must(400, s.Post("/v1/coupons", M{"program_id": program, "code": code}))
 		require.Equal(t, "code", unseen.Body["error"].(M)["param"])
 	}

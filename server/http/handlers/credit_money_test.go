@@ -21,8 +21,8 @@ func (h inboxed) credit(customer string) {
 	}))
 }
 
-// TestRefundAfterCredit: the commission of a sale that was refunded in part before the credit
-// gives its share of later refunds alone.
+// TestRefundAfterCredit: if a sale was refunded in part before the credit, its commission shares
+// only in later refunds.
 func TestRefundAfterCredit(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t, recordDirect)
@@ -43,8 +43,8 @@ func TestRefundAfterCredit(t *testing.T) {
 	refund(M{}, 0)
 }
 
-// TestWonChargebackAfterCredit: money that comes back after the credit earns the partner's
-// share, although it was lost before the credit.
+// TestWonChargebackAfterCredit: money that comes back after the credit earns the partner's share,
+// although it was lost before the credit.
 func TestWonChargebackAfterCredit(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t, recordDirect, func(in *connection.Input) {
@@ -69,8 +69,8 @@ func TestWonChargebackAfterCredit(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestCreditCountsSales: a rule about the partner's sales sees each credited sale as if it had
-// been recorded for the partner. A dry run counts the same.
+// TestCreditCountsSales: a rule that counts the partner's sales counts each credited sale as if it
+// had been recorded for the partner. A dry run counts the same.
 func TestCreditCountsSales(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -100,8 +100,8 @@ func TestCreditCountsSales(t *testing.T) {
 	}
 }
 
-// TestEventsOfCreditAndMerge: subscribers hear of every commission that a credit makes and of
-// every one that a merge changes.
+// TestEventsOfCreditAndMerge: subscribers get an event for every commission that a credit creates
+// or a merge changes.
 func TestEventsOfCreditAndMerge(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t, recordDirect)

@@ -24,7 +24,7 @@ func (h inboxed) bounty() {
 	})
 }
 
-// of returns what commissions of a sale by rule are worth, rejected and voided ones left out.
+// of returns the amounts of a sale's commissions by rule, without rejected and voided ones.
 func (h inboxed) of(sale string) (minor int64) {
 	h.t.Helper()
 	for _, k := range h.Get("/v1/commissions?program_id=" + h.program + "&sale_id=" + sale).Data() {
@@ -43,7 +43,7 @@ func (h inboxed) sell(customer, charge string, at time.Time) string {
 	})).String("id")
 }
 
-// TestMergeCustomers: of two customers one person remains, with one first payment, one
+// TestMergeCustomers: a merge of two customers leaves one person with one first payment, one
 // conversion, every id and every sale. A dry run lists the same changes and changes nothing.
 func TestMergeCustomers(t *testing.T) {
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestMergeCustomers(t *testing.T) {
 	require.EqualValues(t, 1, h.total("customers"))
 	balanced(t, h.Server)
 
-	// The merged id keeps working wherever a customer id is taken.
+	// The merged id still works in every request that takes a customer id.
 	require.Equal(t, into, h.Must(201, h.Post("/v1/sales", M{
 		"program_id": h.program, "customer_id": from, "external_charge_id": "ch_4", "amount_minor": 100, "currency": "USD",
 	})).String("customer_id"))
@@ -103,7 +103,7 @@ func (h inboxed) firsts() map[string]any {
 	return out
 }
 
-// Customers of two partners are merged only for one of them, and paid commissions stay.
+// A merge of customers of two partners keeps one of the partners. Paid commissions stay.
 func TestMergeOfTwoPartners(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -135,8 +135,8 @@ func TestMergeOfTwoPartners(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestCreditCustomer: a customer without a partner, and its past sales, go to one; sales of
-// a partner are never changed.
+// TestCreditCustomer: a customer without a partner, and its past sales, can be credited to a
+// partner. Sales that have a partner never change.
 func TestCreditCustomer(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t, recordDirect)
@@ -171,8 +171,8 @@ func TestCreditCustomer(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestCorrectCommission: an unpaid commission gets another amount with a reason, refunds
-// take their share of it, and nothing else can be corrected.
+// TestCorrectCommission: an unpaid commission can be corrected to another amount with a reason.
+// Refunds then take their share of the new amount. Other commissions cannot be corrected.
 func TestCorrectCommission(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)

@@ -107,7 +107,8 @@ func TestCustomerRefusals(t *testing.T) {
 	stranger.Refused(404, "resource_not_found", "", stranger.Delete("/v1/customers/"+existing.String("id")))
 }
 
-// TestSelfReferral: the one refusal with effects (decisions, 66 and 216).
+// TestSelfReferral: a self-referral is the only refused request that has effects (decisions, 66 and
+// 216).
 func TestSelfReferral(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -234,7 +235,7 @@ func TestCustomerUpdate(t *testing.T) {
 	require.Equal(t, false, second.Body["is_first_sale"])
 }
 
-// TestCustomerStates: what a sale does to each state (decisions, 85 and 86).
+// TestCustomerStates: a sale changes each customer state as specified (decisions, 85 and 86).
 func TestCustomerStates(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -9,8 +9,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestCreateEmbedToken: a token is for one partner of the program, by its id or as the merchant's own user,
-// who is enrolled once.
+// TestCreateEmbedToken: a token is for one partner of the program. The request names the partner by
+// its id, or names the merchant's user, who is enrolled once.
 func TestCreateEmbedToken(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

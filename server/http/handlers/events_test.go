@@ -21,8 +21,8 @@ func jsonOf(t *testing.T, v any) string {
 	return string(raw)
 }
 
-// eventSchemas is the description's schemas, closed: an event may not have
-// what its type does not list.
+// eventSchemas returns the description's schemas without additional properties, so that an event
+// cannot have members that its type does not list.
 var eventSchemas = sync.OnceValues(func() (openapi3.Schemas, error) {
 	doc, err := openapi.Read(openapi.Bundle)
 	if err != nil {
@@ -39,7 +39,7 @@ var eventSchemas = sync.OnceValues(func() (openapi3.Schemas, error) {
 	return doc.Components.Schemas, nil
 })
 
-// schemaName is the name of an event type's schema.
+// schemaName returns the name of an event type's schema.
 func schemaName(kind string) string {
 	var b strings.Builder
 	for _, word := range strings.FieldsFunc(kind, func(r rune) bool { return r == '.' || r == '_' }) {
@@ -86,8 +86,8 @@ func stepper(t *testing.T, s *apitest.Server, program string, seen map[string]bo
 	}
 }
 
-// TestEventBodies provokes every event type of these resources: recorded once, in
-// its order, by the call that caused it, as the description says.
+// TestEventBodies causes every event type of these resources. The call records each event once, in
+// order, with a body that matches the description.
 func TestEventBodies(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -148,7 +148,7 @@ func TestEventBodies(t *testing.T) {
 	}
 }
 
-// TestSaleEventData: exact data of the events of a sale, in their order.
+// TestSaleEventData: the events of a sale have exactly this data, in order.
 func TestSaleEventData(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

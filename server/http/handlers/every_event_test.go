@@ -18,11 +18,11 @@ import (
 	"rail/server/work"
 )
 
-// unprovoked are the types that only an operator's purge would cause, which Rail
-// does not have.
+// unprovoked are the event types that only a purge by the operator would cause. Rail has no such
+// purge.
 var unprovoked = []string{"sale.deleted", "commission.deleted"}
 
-// provokedByResources are the types that TestEventBodies provokes.
+// provokedByResources are the event types that TestEventBodies causes.
 var provokedByResources = []string{
 	"affiliate.created", "affiliate.updated", "affiliate.deleted", "application.submitted", "affiliate_link.created",
 	"affiliate_link.updated",
@@ -37,12 +37,12 @@ var provokedByResources = []string{
 type provoker struct {
 	railed
 	t       *testing.T
-	earlier int             // the events that earlier steps have seen
+	earlier int             // the number of events of earlier steps
 	seen    map[string]bool // by type
 }
 
-// step fails the test unless each type was recorded once since the step before, and
-// everything that was recorded has exactly its fields.
+// step fails the test unless each of these types was recorded once since the last step, and every
+// recorded event has exactly its fields.
 func (p *provoker) step(what string, types ...string) {
 	p.t.Helper()
 	all := p.s.Events(p.program)
@@ -71,8 +71,7 @@ func (p *provoker) reviewApplications() {
 	p.step("reject", "application.rejected")
 }
 
-// payOut takes a payout from its batch over the rail to its end, and returns its
-// partner.
+// payOut pays a payout of its batch over the rail, and returns its partner.
 func (p *provoker) payOut() (partner string) {
 	p.t.Helper()
 	s := p.s
@@ -107,7 +106,7 @@ func (p *provoker) payOut() (partner string) {
 	return partner
 }
 
-// flagRisk has a partner refer itself.
+// flagRisk makes a partner refer itself.
 func (p *provoker) flagRisk(partner string) {
 	p.t.Helper()
 	s := p.s
@@ -119,7 +118,7 @@ func (p *provoker) flagRisk(partner string) {
 	p.step("resolve", "risk_flag.resolved")
 }
 
-// switchCoupon turns a coupon off and on, as a processor does.
+// switchCoupon disables and enables a coupon, as a processor does.
 func (p *provoker) switchCoupon() {
 	p.t.Helper()
 	s := p.s
@@ -162,7 +161,7 @@ func (p *provoker) ban() {
 	p.step("banned", "affiliate.updated", "affiliate.banned")
 }
 
-// waitForSale has a refund wait for its sale in vain.
+// waitForSale records a refund whose sale never comes.
 func (p *provoker) waitForSale() {
 	p.t.Helper()
 	p.s.Must(202, p.s.Post("/v1/refunds", refundBody(p.program, "ch_never", "re_never")))
@@ -172,7 +171,7 @@ func (p *provoker) waitForSale() {
 	p.step("unmatched", "refund.updated")
 }
 
-// failInbox has a processor send what the rules refuse.
+// failInbox sends an event of a processor that the rules refuse.
 func (p *provoker) failInbox() {
 	p.t.Helper()
 	connected := p.s.Connect(p.program)
@@ -182,9 +181,9 @@ func (p *provoker) failInbox() {
 	p.step("refused", "inbox_event.failed")
 }
 
-// TestEveryEventIsProvoked provokes the types that TestEventBodies does not: over the API, by a
-// job, by a rail, or by a processor's integration. Each is recorded once, with exactly its fields;
-// a type of the catalogue that nothing provokes fails.
+// TestEveryEventIsProvoked causes the types that TestEventBodies does not: over the API, by a job,
+// by a rail, or by a processor's integration. Each is recorded once, with exactly its fields. A
+// type of the catalogue that no step causes fails the test.
 func TestEveryEventIsProvoked(t *testing.T) {
 	t.Parallel()
 	p := &provoker{railed: newRailed(t), t: t, seen: map[string]bool{}}
@@ -204,7 +203,7 @@ func TestEveryEventIsProvoked(t *testing.T) {
 	}
 }
 
-// processor runs what an integration will run, in a transaction like a request's.
+// processor runs the rules as an integration does, in a transaction like a request's.
 func processor(t *testing.T, s *apitest.Server, run func(context.Context, *handlers.Server, *work.Unit) error) {
 	t.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)

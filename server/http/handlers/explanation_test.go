@@ -8,8 +8,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestExplanation: a commission explains in words its amount, and why it is its partner's, also
-// when what made it is gone.
+// TestExplanation: a commission explains its amount and its partner in words, even after the
+// objects that caused it are deleted.
 func TestExplanation(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -10,8 +10,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestExternalIDLimit: a customer has at most 100 ids. A payment by another one is recorded
-// all the same, for the customer found by the identifier, and the id stays unattached.
+// TestExternalIDLimit: a customer has at most 100 ids. A payment with one more id is still recorded
+// for the customer that the identifier finds. The id is not attached.
 func TestExternalIDLimit(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -32,7 +32,7 @@ func TestExternalIDLimit(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestStrangeExternalIDs: an id is any text of 1 to 255 characters without NUL, kept and
+// TestStrangeExternalIDs: an id is any text of 1 to 255 characters without NUL. It is stored and
 // compared exactly.
 func TestStrangeExternalIDs(t *testing.T) {
 	t.Parallel()
@@ -60,8 +60,9 @@ func TestStrangeExternalIDs(t *testing.T) {
 	}
 }
 
-// TestDetachedIDComesBack: a detached id identifies no customer. A payment by it that names the
-// person in another way attaches it again, and earlier payments by it are recorded too.
+// TestDetachedIDComesBack: a detached id identifies no customer. If a payment with it identifies
+// the person in another way, the id is attached again, and earlier payments with it are recorded
+// too.
 func TestDetachedIDComesBack(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)

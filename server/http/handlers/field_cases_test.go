@@ -16,9 +16,10 @@ import (
 	"rail/server/inbound/lemonsqueezy"
 )
 
-// TestFieldCase1And21AtStripe: field case 1. An account gets a second customer at Stripe: both are the
-// customer with the account's id, also where payments without a partner are recorded. Field case 21:
-// the sign-up had a private e-mail and the checkout the firm's, and no second lead is left over.
+// TestFieldCase1And21AtStripe: field case 1. An account gets a second customer at Stripe. Both
+// belong to the customer with the account's id, even if the program records payments without a
+// partner. Field case 21: the sign-up has a private e-mail and the checkout the firm's. No second
+// lead remains.
 func TestFieldCase1And21AtStripe(t *testing.T) {
 	t.Parallel()
 	for _, v := range stripetest.Versions {
@@ -50,12 +51,13 @@ func TestFieldCase1And21AtStripe(t *testing.T) {
 	}
 }
 
-// A learner tells Rail, like a processor, the identity of a customer with the merchant's id "u1"
-// and an e-mail is, and records a payment of theirs. click may be "".
+// A learner sends Rail, like a processor, the e-mail of a customer with the merchant's id "u1" and
+// records a payment of that customer. click may be "".
 type learner struct {
 	name string
 	pay  func(h inboxed, charge, email, click string)
-	// changed sends a change of the customer's e-mail; nil if the processor has no such event.
+	// changed sends a change of the customer's e-mail. It is nil if the processor has no such
+	// event.
 	changed func(h inboxed, email string)
 }
 
@@ -142,10 +144,10 @@ func (h inboxed) flagKinds() (kinds []string) {
 	return kinds
 }
 
-// TestFieldCase3And4AtEveryProcessor: field case 3. Whichever processor tells an e-mail first, it
-// is checked as at sign-up, whether the customer is a lead with the merchant's own id or is made by
-// the event. A partner's own payments earn no commission; other addresses are flagged and pay.
-// Field case 4: the address of the payout is the partner's own, too.
+// TestFieldCase3And4AtEveryProcessor: field case 3. An e-mail from any processor is checked as at
+// sign-up, whether the customer is a lead with the merchant's own id or the event creates the
+// customer. A partner's own payments earn no commission. Other addresses are flagged and pay. Field
+// case 4: the payout address also counts as the partner's own.
 func TestFieldCase3And4AtEveryProcessor(t *testing.T) {
 	t.Parallel()
 	for _, p := range learners {
@@ -201,7 +203,7 @@ func TestFieldCase3And4AtEveryProcessor(t *testing.T) {
 	}
 }
 
-// newLearning connects a program, with a partner that is paid at another address than its own.
+// newLearning connects a program. Its partner is paid at an address other than its e-mail.
 func newLearning(t *testing.T, p learner, block bool) inboxed {
 	t.Helper()
 	h := newMoney(t, moneyProcessor{name: p.name})
@@ -213,8 +215,8 @@ func newLearning(t *testing.T, p learner, block bool) inboxed {
 	return h
 }
 
-// TestFieldCase5AtStripe: field case 5. A guest of Stripe's checkout is known by the e-mail after weeks,
-// in whichever case it is typed.
+// TestFieldCase5AtStripe: field case 5. The e-mail identifies a guest of Stripe's checkout even
+// after weeks, in upper and lower case.
 func TestFieldCase5AtStripe(t *testing.T) {
 	t.Parallel()
 	for _, v := range stripetest.Versions {
@@ -235,9 +237,9 @@ func TestFieldCase5AtStripe(t *testing.T) {
 	}
 }
 
-// TestFieldCase6AtStripe: field case 6. A trial without a card ends with the first payment, which names
-// the e-mail of the sign-up and nothing else. The customer is the partner's as long as the program
-// says; by default as long as the cookie lives.
+// TestFieldCase6AtStripe: field case 6. A trial without a card ends with the first payment, which
+// identifies the customer only by the e-mail of the sign-up. The customer stays the partner's for
+// the period that the program sets, by default the cookie's lifetime.
 func TestFieldCase6AtStripe(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -264,8 +266,8 @@ func TestFieldCase6AtStripe(t *testing.T) {
 	}
 }
 
-// TestFieldCase20UmlautHosts: field case 20. A shop's name with an umlaut works as it is typed, for keys, for
-// the hosts of the portal and for links, and is the name that its browsers send.
+// TestFieldCase20UmlautHosts: field case 20. A shop's host name with an umlaut can be entered as
+// typed for keys, for the portal's hosts and for links. It equals the name that browsers send.
 func TestFieldCase20UmlautHosts(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

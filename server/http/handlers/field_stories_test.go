@@ -20,7 +20,8 @@ func (h inboxed) at(moment string) {
 	h.Clock.Set(to)
 }
 
-// newMonthly is a program that is connected to Stripe and pays each month from 50.00 on.
+// newMonthly is a program that is connected to Stripe and pays balances of at least 50.00 each
+// month.
 func newMonthly(t *testing.T) inboxed {
 	t.Helper()
 	s := apitest.New(t)
@@ -31,8 +32,8 @@ func newMonthly(t *testing.T) inboxed {
 	})}
 }
 
-// monthEnds sets the clock to the moment on the first of a month at which the payouts of the month
-// before are made, pays them, and returns their amounts.
+// monthEnds sets the clock to the first of a month, when the payouts of the month before are
+// created. It pays them and returns their amounts.
 func (h inboxed) monthEnds(first string) (paid []int64) {
 	h.t.Helper()
 	h.at(first + "T00:10:00Z")
@@ -45,7 +46,7 @@ func (h inboxed) monthEnds(first string) (paid []int64) {
 	return paid
 }
 
-// due is the partner's due amount. It is negative after a refund of a paid commission.
+// due returns the partner's due amount. It is negative after a refund of a paid commission.
 func (h inboxed) due() int64 {
 	h.t.Helper()
 	_, due, _ := h.Balance(h.program, h.partner, "USD")
@@ -53,8 +54,8 @@ func (h inboxed) due() int64 {
 }
 
 // TestFieldCase2ShopMovesProcessor: field case 2. A shop moves from Paddle to Stripe in April. Its
-// user keeps the id at the shop, and so remains one customer: the bounty for the first payment is
-// paid once, and "20 % for 3 months" ends in March, whether or not both checkouts name the click.
+// user keeps the id at the shop, and so remains one customer. The bounty for the first payment is
+// paid once, and "20 % for 3 months" ends in March, whether or not both checkouts have the click.
 func TestFieldCase2ShopMovesProcessor(t *testing.T) {
 	t.Parallel()
 	for _, click := range []bool{true, false} {
@@ -108,7 +109,7 @@ func moves(t *testing.T, click, direct bool) {
 			Version: stripetest.Clover, Name: fmt.Sprint("m", month), Live: true, At: stripe.Clock.Now().Time, Customer: "cus_7",
 			Subscription: true, Invoiced: true, Amount: 10000, Currency: "usd", Email: "ada@firm.example",
 		}
-		if month == 4 { // the renewal names the customer of Stripe alone
+		if month == 4 { // the renewal names only Stripe's customer
 			p.Reference, p.Metadata = "user-7", custom
 			stripe.deliver(p.Event("checkout.session.completed", p.Session()))
 			require.Equal(t, k, stripe.last("recorded", nil).String("customer_id"))
@@ -125,7 +126,7 @@ func moves(t *testing.T, click, direct bool) {
 	balanced(t, paddle.Server)
 }
 
-// oneCustomer requires that the sales of five months are one person's.
+// oneCustomer requires that the sales of five months belong to one customer.
 func (h inboxed) oneCustomer(k string, sales []string) {
 	h.t.Helper()
 	var got []int64
@@ -145,9 +146,9 @@ func (h inboxed) oneCustomer(k string, sales []string) {
 	balanced(h.t, h.Server)
 }
 
-// TestFieldCase10DebtIsCarried: field case 10. The commission of an annual plan is paid out; in April
-// nine of twelve months are refunded. The debt is worked off by the next commissions, and no payout
-// is made before they exceed it by the minimum.
+// TestFieldCase10DebtIsCarried: field case 10. The commission of an annual plan is paid out. In
+// April nine of twelve months are refunded. The next commissions reduce the debt, and no payout is
+// made until they exceed it by the minimum.
 func TestFieldCase10DebtIsCarried(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -207,9 +208,9 @@ func TestFieldCase10DebtIsCarried(t *testing.T) {
 	}
 }
 
-// TestFieldCase11DebitReturned: field case 11. A bank debit succeeds and its commission is paid out.
-// Seven weeks later the bank returns it, as three events of a lost dispute: they take the share back
-// once. The commission of the next payment, by card, works the debt off.
+// TestFieldCase11DebitReturned: field case 11. A bank debit succeeds and its commission is paid
+// out. Seven weeks later the bank returns the debit. The three events of the lost dispute take the
+// share back once. The commission of the next payment, by card, reduces the debt.
 func TestFieldCase11DebitReturned(t *testing.T) {
 	t.Parallel()
 	h := newMonthly(t)

@@ -12,7 +12,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// conditionsOf are the branches of a flow whose conditions take so many bytes.
+// conditionsOf returns the branches of a flow whose conditions have the given size in bytes.
 func conditionsOf(bytes int) string {
 	var branches []string
 	for bytes > 0 {
@@ -34,8 +34,8 @@ func largeFlow(program string, bytes int, more string) string {
 		conditionsOf(bytes), more)
 }
 
-// TestFlowConditionsAreBounded: 16 KiB a flow, 256 KiB the active flows of a
-// program, at every way in (decisions, 232).
+// TestFlowConditionsAreBounded: every request that saves a flow limits its conditions to 16 KiB,
+// and those of a program's active flows to 256 KiB (decisions, 232).
 func TestFlowConditionsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -49,8 +49,8 @@ func TestFlowConditionsAreBounded(t *testing.T) {
 	full := "/v1/flows/" + ids[0]
 	s.Refused(400, "flow_too_large", "branches", s.Post(full, `{"branches":`+conditionsOf(most+1)+`}`))
 	s.Refused(400, "flow_too_large", "branches", s.Post("/v1/flows", largeFlow(program, 100, "")))
-	s.Must(201, s.Post("/v1/flows", largeFlow(s.Program(), most, ""))) // another program's are its own
-	s.Flow(program)                                                    // none take nothing
+	s.Must(201, s.Post("/v1/flows", largeFlow(s.Program(), most, ""))) // programs have separate limits
+	s.Flow(program)                                                    // a flow without conditions uses no space
 	idle := "/v1/flows/" + s.Must(201, s.Post("/v1/flows", largeFlow(program, most, `,"status":"inactive"`))).String("id")
 	s.Refused(400, "flow_too_large", "branches", s.Post(idle, M{"status": "active"}))
 
@@ -65,7 +65,7 @@ func TestFlowConditionsAreBounded(t *testing.T) {
 	s.Must(200, s.Post(idle, M{"status": "active"}))
 }
 
-// TestFlowBoundHoldsInRaces: two servers that save at once share the bound.
+// TestFlowBoundHoldsInRaces: two servers that save at the same time share the limit.
 func TestFlowBoundHoldsInRaces(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -80,7 +80,7 @@ func TestFlowBoundHoldsInRaces(t *testing.T) {
 	for i := range statuses {
 		all.Go(func() {
 			at := servers[i%2]
-			if i < 2 { // one that grows, on both
+			if i < 2 { // a flow that grows, on both servers
 				statuses[i] = at.Post("/v1/flows/"+small, `{"branches":`+conditionsOf(16<<10)+`}`).Status
 				return
 			}
@@ -99,8 +99,7 @@ func TestFlowBoundHoldsInRaces(t *testing.T) {
 	}
 }
 
-// onSameOrg is a second server whose key is one of the first server's
-// organization.
+// onSameOrg is a second server with a key of the first server's organization.
 func onSameOrg(t *testing.T, s *apitest.Server) *apitest.Server {
 	t.Helper()
 	second := apitest.On(t, s.DSN, s.Clock)
@@ -108,8 +107,8 @@ func onSameOrg(t *testing.T, s *apitest.Server) *apitest.Server {
 	return second
 }
 
-// TestFlowsOverTheBounds: what was stored before there were bounds is read and
-// evaluated, and can be deleted, but not saved again.
+// TestFlowsOverTheBounds: flows that were stored before the limits existed are read, evaluated and
+// deleted, but cannot be saved again.
 func TestFlowsOverTheBounds(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -135,8 +134,8 @@ func TestFlowsOverTheBounds(t *testing.T) {
 	s.Must(200, s.Delete(path))
 }
 
-// TestFlowsAreParsedOncePerVersion: a sale reads branches only where its server
-// meets them for the first time.
+// TestFlowsAreParsedOncePerVersion: a server parses the branches of a version only at the first
+// sale that uses it.
 func TestFlowsAreParsedOncePerVersion(t *testing.T) {
 	t.Parallel()
 	w := newTracedServer(t)
@@ -166,9 +165,8 @@ func TestFlowsAreParsedOncePerVersion(t *testing.T) {
 	require.Equal(t, 1, sale(), "a flow that cannot decide is not read")
 }
 
-// TestFlowChangesCountAtOnce: the very next sale follows a change, on whichever
-// server, however often flows change within one moment, and whatever each has
-// parsed before.
+// TestFlowChangesCountAtOnce: the next sale on any server uses a change, even if flows change many
+// times at the same moment, and even if the server has parsed an earlier version.
 func TestFlowChangesCountAtOnce(t *testing.T) {
 	t.Parallel()
 	s := apitest.Real(t)
@@ -182,7 +180,7 @@ func TestFlowChangesCountAtOnce(t *testing.T) {
 	for range 40 {
 		rates, branches := map[string]int{}, []any{}
 		for _, product := range products {
-			if rate := random.IntN(5) * 100; rate > 0 { // few, so that versions come back
+			if rate := random.IntN(5) * 100; rate > 0 { // few rates, so that versions repeat
 				rates[product] = rate
 				branches = append(branches, branchOf(rate, cond("sale.product_id", "eq", product)))
 			}
@@ -201,8 +199,8 @@ func TestFlowChangesCountAtOnce(t *testing.T) {
 	}
 }
 
-// TestFlowWarnings: a rate that looks like percent sent for basis points is
-// saved, and said (decisions, 231).
+// TestFlowWarnings: a rate that looks like percent instead of basis points is saved with a warning
+// (decisions, 231).
 func TestFlowWarnings(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -11,7 +11,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// soleCommission returns the commission of a sale, or false where it has none.
+// soleCommission returns the commission of a sale, or false if it has none.
 func soleCommission(s *apitest.Server, program, sale string) (apitest.Answer, bool) {
 	s.T.Helper()
 	list := s.Must(200, s.Get("/v1/commissions?program_id="+program+"&sale_id="+sale)).Data()
@@ -36,7 +36,7 @@ func branchOf(rate int, conditions ...any) M {
 // when is a list of one condition.
 func when(field, operator string, value any) []any { return []any{cond(field, operator, value)} }
 
-// given is what conditions look at, where it is not the default.
+// given is the data that the conditions read, if it is not the default.
 type given struct {
 	partner, click, customer, sale M
 }
@@ -50,7 +50,7 @@ var (
 	aboutPlace   = given{partner: M{"country_code": "FR"}, click: M{"country": "de"}}
 )
 
-// branchCase is a sale of 100.00 that a branch matches or not.
+// branchCase is a sale of 100.00, and whether a branch matches it.
 type branchCase struct {
 	given
 	conditions []any
@@ -125,7 +125,7 @@ var branchCases = []branchCase{
 	},
 }
 
-// buyer is the customer of the case, of a click on the handle where it has one.
+// buyer returns the customer of the case. The customer has a click if the case has a handle.
 func (g given) buyer(s *apitest.Server, program, partner, handle string) string {
 	s.T.Helper()
 	body := M{"program_id": program}
@@ -138,8 +138,8 @@ func (g given) buyer(s *apitest.Server, program, partner, handle string) string 
 	return s.Must(201, s.Post("/v1/customers", body)).String("id")
 }
 
-// TestBranchConditions: one sale of 100.00 a condition; the branch pays 50 %,
-// the flow itself 10 %.
+// TestBranchConditions: each condition gets one sale of 100.00. The branch pays 50 %, and the flow
+// itself 10 %.
 func TestBranchConditions(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -172,7 +172,7 @@ func TestBranchConditions(t *testing.T) {
 	}
 }
 
-// preview asks what a payment of 100.00 would earn.
+// preview returns the commission that a payment of 100.00 would earn.
 func preview(s *apitest.Server, more ...M) apitest.Answer {
 	s.T.Helper()
 	body := M{"amount_minor": 10000, "currency": "USD"}
@@ -182,7 +182,7 @@ func preview(s *apitest.Server, more ...M) apitest.Answer {
 	return s.Must(200, s.Post("/v1/flows/preview", body))
 }
 
-// pays records a sale of 100.00 and returns its commission, which a preview has said.
+// pays records a sale of 100.00 and returns its commission, which must equal the preview.
 func pays(s *apitest.Server, program, customer string, more ...M) int64 {
 	s.T.Helper()
 	foretold := preview(s, append([]M{{"program_id": program, "customer_id": customer}}, more...)...)
@@ -206,7 +206,7 @@ func TestFirstYearAndExclusion(t *testing.T) {
 		branchOf(0, cond("sale.product_id", "in", []string{"prod_addon"})),
 		branchOf(5000, cond("customer.months_since_conversion", "lt", 12)),
 	}})
-	s.Flow(program, M{"rate_value": 100}) // older flow first; this one is never asked
+	s.Flow(program, M{"rate_value": 100}) // the older flow is first; this one is never evaluated
 	at := func(when string) M { return M{"occurred_at": when} }
 	require.EqualValues(t, 5000, pays(s, program, customer, at("2025-01-31T10:00:00Z")))
 	require.EqualValues(t, 5000, pays(s, program, customer, at("2025-12-31T10:00:00Z")))
@@ -255,8 +255,8 @@ func TestCounterAndTagConditions(t *testing.T) {
 	require.EqualValues(t, 2000, pays(s, program, one))
 }
 
-// TestWhichFlowPays: priority, then partner, group, program, then the oldest;
-// one flow pays and a rate of nothing is a decision too (decisions, 133, 134).
+// TestWhichFlowPays: flows are ordered by priority, then partner, group and program, then age. One
+// flow pays, and a rate of zero also counts (decisions, 133, 134).
 func TestWhichFlowPays(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -377,7 +377,8 @@ func TestSignupCommissions(t *testing.T) {
 	require.Len(t, commissions(), 2, "a sale asks the flows of payments alone")
 }
 
-// TestLinkRateOverride beats the flow's rate and its branches' (decisions, 77).
+// TestLinkRateOverride: a link's rate overrides the rates of the flow and its branches (decisions,
+// 77).
 func TestLinkRateOverride(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

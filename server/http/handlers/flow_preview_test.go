@@ -9,8 +9,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestFlowPreview: a preview says in words what a payment would earn and why, and
-// records nothing.
+// TestFlowPreview: a preview explains in words the commission of a payment, and records nothing.
 func TestFlowPreview(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -47,7 +46,7 @@ func TestFlowPreview(t *testing.T) {
 	require.EqualValues(t, 2, s.Get("/v1/sales?program_id="+program).Int("total_count"))
 }
 
-// TestFlowPreviewOfTheFirst: the newcomer is counted, as a sale would find it counted.
+// TestFlowPreviewOfTheFirst: a preview counts a new customer as a sale would.
 func TestFlowPreviewOfTheFirst(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

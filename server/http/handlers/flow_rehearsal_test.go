@@ -12,7 +12,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// rehearse asks what a flow would have done.
+// rehearse returns the commissions that a flow would have paid.
 func rehearse(s *apitest.Server, program string, flow M, more ...M) apitest.Answer {
 	body := M{"program_id": program, "flow": flow}
 	for _, m := range more {
@@ -61,8 +61,8 @@ func TestFlowRehearsal(t *testing.T) {
 	require.EqualValues(t, 3, later.Int("sales_count"))
 }
 
-// The flows as they are give every sale what it was given when it was recorded: the
-// rehearsal and the recording are one rule. Counters of the customer are as of the sale.
+// With unchanged flows, a rehearsal returns the commissions that the sales got when they were
+// recorded: both use one rule. Counters of the customer have their values at the sale's time.
 func TestFlowRehearsalIsTheSale(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -34,7 +34,7 @@ func TestFlowDefaults(t *testing.T) {
 	require.Empty(t, s.EventTypes(program), "the catalogue has no rule.created")
 }
 
-// badFlow is a body that is refused as a new flow, and as a change of one.
+// badFlow is a body that is refused both as a new flow and as a change of a flow.
 type badFlow struct {
 	body        M
 	status      int
@@ -95,7 +95,7 @@ func (w flowFixture) badReferences() []badFlow {
 
 var firstSale = cond("sale.is_first_sale", "eq", true)
 
-// branchWith is a list of one branch that would be good but for the member.
+// branchWith is a list of one branch, which is valid except for the member.
 func branchWith(member string, v any) []any {
 	b := branchOf(1)
 	b[member] = v
@@ -137,7 +137,7 @@ var badBranches = []badFlow{
 	},
 }
 
-// flow is a body that makes a flow.
+// flow is a body that creates a flow.
 func (w flowFixture) flow(more M) M {
 	b := M{"program_id": w.program, "name": "Rule", "rate_type": "percent", "rate_value": 1000}
 	maps.Copy(b, more)
@@ -191,8 +191,8 @@ func (w flowFixture) refusedAsChange(path string, bad []badFlow) {
 	w.Refused(400, "parameter_unknown", "currency", w.Post(path, M{"currency": "USD"}))
 }
 
-// TestFlowUpdate: what is absent stays, branches are replaced, and each change
-// is recorded as what it is (decisions, 136).
+// TestFlowUpdate: absent members do not change, branches are replaced, and the type of the recorded
+// event matches the change (decisions, 136).
 func TestFlowUpdate(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -256,7 +256,7 @@ func TestFlowUpdate(t *testing.T) {
 	require.Equal(t, M{"rule_id": flow.String("id"), "name": "Rule"}, recorded[4].Body["data"])
 }
 
-// TestFlowCeiling: 500 flows a program, active or not (decisions, 137).
+// TestFlowCeiling: a program has at most 500 flows, active or not (decisions, 137).
 func TestFlowCeiling(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -121,7 +121,8 @@ func TestDefaultGroup(t *testing.T) {
 	s.Refused(409, "default_group_undeletable", "", s.Delete("/v1/groups/"+group))
 }
 
-// TestDefaultGroupRace: many callers make many groups the default; one stays.
+// TestDefaultGroupRace: many callers make different groups the default at once, and one default
+// remains.
 func TestDefaultGroupRace(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -24,8 +24,9 @@ func newAsking(t *testing.T, options ...func(*connection.Input)) (inboxed, *stri
 	return h, api
 }
 
-// TestStripeAsked: what an event lacks is asked for. While Stripe does not answer the
-// event waits, others go on, and nothing is lost; what a key may not read is left out.
+// TestStripeAsked: Rail requests data that an event lacks from Stripe. While Stripe does not
+// answer, the event waits, others are processed, and nothing is lost. Data that the key may not
+// read is left out.
 func TestStripeAsked(t *testing.T) {
 	t.Parallel()
 	h, api := newAsking(t)
@@ -60,8 +61,8 @@ func TestStripeAsked(t *testing.T) {
 	require.Equal(t, []any{nil, nil}, []any{sale.Body["interval"], sale.Body["product_name"]})
 }
 
-// TestStripeAskedOptOut: a customer whom Stripe knows as opted out is not attributed, even without
-// an event.
+// TestStripeAskedOptOut: a customer who opted out according to Stripe is not attributed, even
+// without an event.
 func TestStripeAskedOptOut(t *testing.T) {
 	t.Parallel()
 	h, api := newAsking(t)

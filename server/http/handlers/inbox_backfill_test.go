@@ -16,7 +16,7 @@ import (
 	"rail/server/secret"
 )
 
-// backfill reads from Stripe what happened since some days ago.
+// backfill reads the events of the last days from Stripe.
 func (h inboxed) backfill(days int64) (backfill.Report, error) {
 	h.t.Helper()
 	keeper, err := secret.New(h.Config.SecretKey)
@@ -28,13 +28,13 @@ func (h inboxed) backfill(days int64) (backfill.Report, error) {
 	return b.Run(h.t.Context(), c, now.Days(-days), now)
 }
 
-// numbers are those of a report.
+// numbers returns the counts of a report.
 func numbers(r backfill.Report) []int64 {
 	return []int64{r.Seen, r.Known, r.Missing, r.Recorded, r.Ignored, r.Waiting, r.Failed, r.Different}
 }
 
-// TestBackfillEvents: what did not reach the server is recorded once, by the ids of
-// Stripe's events, however often it is read and beside what comes by itself.
+// TestBackfillEvents: missed events are recorded once, by the ids of Stripe's events, even if they
+// are read several times and also arrive as webhooks.
 func TestBackfillEvents(t *testing.T) {
 	t.Parallel()
 	h, api := newAsking(t)
@@ -80,7 +80,7 @@ func TestBackfillEvents(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestBackfillDifferences: a sale of another amount than Stripe's payment is said.
+// TestBackfillDifferences: the report lists a sale whose amount differs from Stripe's payment.
 func TestBackfillDifferences(t *testing.T) {
 	t.Parallel()
 	h, api := newAsking(t)
@@ -99,8 +99,8 @@ func TestBackfillDifferences(t *testing.T) {
 	require.EqualValues(t, 1, h.total("sales"))
 }
 
-// TestBackfillObjects: what is older than Stripe's list of events is read from what is
-// left of it, and known the second time.
+// TestBackfillObjects: Stripe's list of events covers a limited time. Older payments are read from
+// Stripe's objects, and the second run finds them recorded.
 func TestBackfillObjects(t *testing.T) {
 	t.Parallel()
 	h, api := newAsking(t)
@@ -123,7 +123,8 @@ func TestBackfillObjects(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestBackfillStopped: a run that fails says until when all was read, and is run again.
+// TestBackfillStopped: a run that fails reports the time up to which it has read everything, and
+// can be repeated.
 func TestBackfillStopped(t *testing.T) {
 	t.Parallel()
 	h, api := newAsking(t)
@@ -142,7 +143,7 @@ func TestBackfillStopped(t *testing.T) {
 	require.Equal(t, "the connection has no API key", r.Skipped)
 }
 
-// TestReconcile: a night records what was missed since the connection was made, once.
+// TestReconcile: the nightly job records the events missed since the connection was created, once.
 func TestReconcile(t *testing.T) {
 	t.Parallel()
 	h, api := newAsking(t)
@@ -175,7 +176,7 @@ func TestReconcile(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// reconcile runs the job, and returns how it ended.
+// reconcile runs the job and returns its outcome.
 func (h inboxed) reconcile() error {
 	h.t.Helper()
 	keeper, err := secret.New(h.Config.SecretKey)

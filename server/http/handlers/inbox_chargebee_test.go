@@ -13,8 +13,8 @@ import (
 	"rail/server/inbound/connection"
 )
 
-// TestChargebee: a payment, the customer that alone has the click, and two refunds in
-// every order make one sale with what is left.
+// TestChargebee: a payment, its customer, which alone has the click, and two refunds make one sale
+// with the remaining amount, in every order.
 func TestChargebee(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t, func(in *connection.Input) { in.Processor = connection.Chargebee })

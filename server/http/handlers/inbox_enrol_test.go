@@ -74,8 +74,9 @@ func TestStripeEnrols(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestStripeEnrolsNobodyElse: who cannot become a partner is a customer whose payment is recorded;
-// and no customer becomes one without the setting, or by a payment through the API.
+// TestStripeEnrolsNobodyElse: a customer who cannot become a partner stays a customer, and the
+// payment is recorded. Without the setting, or by a payment through the API, no customer becomes a
+// partner.
 func TestStripeEnrolsNobodyElse(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t, func(in *connection.Input) { in.RecordDirect = true })
@@ -112,9 +113,9 @@ func TestStripeEnrolsNobodyElse(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestStripeCoupons: a code that Stripe turns off, on again, or whose coupon ends is
-// told to the merchant once each, in whatever order the events come, and also where
-// the code is registered after them.
+// TestStripeCoupons: the merchant is notified once each when Stripe disables a code, enables it
+// again, or ends its coupon. The order of the events does not matter, and the code may be
+// registered after them.
 func TestStripeCoupons(t *testing.T) {
 	t.Parallel()
 	for _, v := range stripetest.Versions {
@@ -173,7 +174,7 @@ func TestStripeCoupons(t *testing.T) {
 			}
 			require.ElementsMatch(t, []string{a, b}, off, "the codes that are known to be of the coupon")
 			require.Equal(t, true, h.Get("/v1/coupons/" + c).Body["active"])
-			code("C", "created", true, -10) // tells only now whose code it is
+			code("C", "created", true, -10) // the code gets its partner only now
 			sees(c, false)
 
 			h.Clock.Advance(2 * time.Minute)

@@ -18,7 +18,7 @@ import (
 	"rail/server/inbound/lemonsqueezy"
 )
 
-// hook sends a body to the connection with one header, and requires that it is taken.
+// hook sends a body to the connection with one header, and requires that it is accepted.
 func (h inboxed) hook(body []byte, header, value string) {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost,
@@ -49,8 +49,8 @@ func newLemon(t *testing.T) inboxed {
 	return newInboxed(t, func(in *connection.Input) { in.Processor, in.Secret = connection.LemonSqueezy, "lemon-secret" })
 }
 
-// The first payment of a subscription comes as an order and as an invoice, and so do
-// its refunds: whichever comes first, it is one sale, refunded once.
+// The first payment of a subscription arrives as an order and as an invoice, and so do its refunds.
+// In either order they make one sale, refunded once.
 func TestLemonSqueezy(t *testing.T) {
 	t.Parallel()
 	h := newLemon(t)
@@ -96,8 +96,8 @@ func TestLemonSqueezy(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// What no subscription names within a minute was paid once. What names it later finds
-// it all the same.
+// An order that no subscription names within a minute is a one-time payment. A subscription that
+// names it later still finds it.
 func TestLemonSqueezyOrder(t *testing.T) {
 	t.Parallel()
 	h := newLemon(t)

@@ -25,8 +25,7 @@ import (
 	"rail/server/inbound/stripe"
 )
 
-// What an event about money does. The table in server/inbound/README.md says it in these
-// words.
+// The effects of an event about money, in the words of the table in server/inbound/README.md.
 const (
 	takes    = "lowers the sale and takes back the partner's share"
 	restores = "restores the sale and the partner's share"
@@ -43,7 +42,7 @@ type said struct {
 	data M
 }
 
-// moneyRow is a row of the table: an event in a state, after others.
+// moneyRow is a row of the table: an event in a state, after other events.
 type moneyRow struct {
 	event, state string
 	before       []said
@@ -60,7 +59,7 @@ type moneyProcessor struct {
 	rows    []moneyRow
 }
 
-// numbered puts a payment's number in the place of # in texts.
+// numbered replaces # in texts with a payment's number.
 func numbered(v any, n int) any {
 	switch v := v.(type) {
 	case string:
@@ -331,7 +330,7 @@ func postPolar(h inboxed, at time.Time, kind string, data any) {
 
 var moneyProcessors = []moneyProcessor{stripeMoney, paddleMoney, chargebeeMoney, lemonMoney, polarMoney}
 
-// newMoney connects a processor, with an hour between the payments and now.
+// newMoney connects a processor. The payments are an hour old.
 func newMoney(t *testing.T, p moneyProcessor) inboxed {
 	t.Helper()
 	return newInboxed(t, func(in *connection.Input) {
@@ -345,14 +344,13 @@ func newMoney(t *testing.T, p moneyProcessor) inboxed {
 	})
 }
 
-// books are the amounts that are left of a payment's sale and of its partner's share, and
-// its flags.
+// books are the remaining amounts of a payment's sale and of its partner's share, and its flags.
 type books struct {
 	sale, share int64
 	open, flags int
 }
 
-// books reads those of each sale, by charge.
+// books returns the books of each sale, by charge.
 func (h inboxed) books() map[string]books {
 	h.t.Helper()
 	out := map[string]books{}
@@ -381,7 +379,7 @@ func (h inboxed) books() map[string]books {
 	return out
 }
 
-// TestMoneyThatComesBack plays each row of the table in server/inbound/README.md. Among them are
+// TestMoneyThatComesBack runs each row of the table in server/inbound/README.md. Among them are
 // field case 8 (Paddle withdraws a warning, or loses a chargeback) and field case 22 (a credit note
 // that was paid back outside Stripe).
 func TestMoneyThatComesBack(t *testing.T) {
@@ -415,7 +413,7 @@ func TestMoneyThatComesBack(t *testing.T) {
 	}
 }
 
-// hasEffect compares what an event did with what its row says.
+// hasEffect compares the event's effect with its row.
 func (h inboxed) hasEffect(row moneyRow, e apitest.Answer, b books) {
 	h.t.Helper()
 	name := fmt.Sprint(row.event, " ", row.state, " ", e.Body)
@@ -451,7 +449,7 @@ func (h inboxed) hasEffect(row moneyRow, e apitest.Answer, b books) {
 	require.NotNil(h.t, e.Body["refund_id"], name)
 }
 
-// TestTableOfMoney compares the table of README.md with the rows that are played.
+// TestTableOfMoney compares the table of README.md with the rows of the test.
 func TestTableOfMoney(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../inbound/README.md")

@@ -13,8 +13,8 @@ import (
 )
 
 // Field case 9 (an invoice that was paid by bank transfer): it is a sale in every version of
-// Stripe's API. Field case 22: a credit note that pays back by transfer lowers it, beside what
-// Stripe refunds.
+// Stripe's API. Field case 22: a credit note that pays back by transfer lowers the sale, in
+// addition to Stripe's refunds.
 func TestStripeOutOfBand(t *testing.T) {
 	t.Parallel()
 	for _, v := range stripetest.Versions {
@@ -22,7 +22,7 @@ func TestStripeOutOfBand(t *testing.T) {
 		p := h.purchase(v, "oob")
 		h.deliver(p.Event("checkout.session.completed", p.Session()))
 		in := p.Invoice()
-		if v == stripetest.Acacia { // the balance of the customer bore 400
+		if v == stripetest.Acacia { // the customer's balance paid 400
 			in["paid_out_of_band"], in["amount_paid"], in["total"], in["charge"], in["payment_intent"] = true, 0, 2800, nil, nil
 		}
 		h.deliver(p.Event("invoice.paid", in))
@@ -41,7 +41,7 @@ func TestStripeOutOfBand(t *testing.T) {
 			p := p
 			p.Refunded = n
 			charge := p.ChargeObject()
-			charge["invoice"] = in["id"] // as before basil; from then on the payment's event said it
+			charge["invoice"] = in["id"] // as before basil; later versions have it in the payment's event
 			return p.Event("charge.refunded", charge, fmt.Sprint(n))
 		}
 		h.deliver(level(300))
@@ -86,9 +86,9 @@ func TestStripeIntentOfInvoice(t *testing.T) {
 	}
 }
 
-// Field case 18. A test connection follows Stripe's test clock: "20 % for 2 months, then 1 %" of
-// four renewals a month apart, of which all lie ahead of the server's clock. A live connection
-// dates them now.
+// Field case 18. A test connection uses the time of Stripe's test clock: a flow of "20 % for 2
+// months, then 1 %" gets four renewals a month apart, all in the future of the server's clock. A
+// live connection dates them now.
 func TestStripeTestClock(t *testing.T) {
 	t.Parallel()
 	for _, live := range []bool{false, true} {
@@ -130,8 +130,8 @@ func TestStripeTestClock(t *testing.T) {
 	}
 }
 
-// ahead requires that reports count the sales on their days, now and when some of these
-// days are over, and that no commission matures before its own time.
+// ahead requires that reports count the sales on their days, now and after some of these days, and
+// that no commission matures before its time.
 func (h inboxed) ahead(live bool) {
 	h.t.Helper()
 	months := func() (sales []int64) {

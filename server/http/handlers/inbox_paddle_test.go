@@ -26,8 +26,8 @@ func (h inboxed) notify(id, kind string, data M) {
 	h.hook(body, paddle.Header, fmt.Sprintf("ts=%d;h1=%s", now.Unix(), hex.EncodeToString(mac.Sum(nil))))
 }
 
-// TestPaddle records a transaction of a visitor with a click, and takes back what its adjustments
-// do, which came first. Paddle's events say no mode: the connection does.
+// TestPaddle records a transaction of a visitor with a click, and applies its adjustments, which
+// arrived first. Paddle's events do not contain the mode, so the connection's mode is used.
 func TestPaddle(t *testing.T) {
 	t.Parallel()
 	for _, live := range []bool{true, false} {

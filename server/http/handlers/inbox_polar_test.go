@@ -11,8 +11,8 @@ import (
 	"rail/server/inbound/connection"
 )
 
-// TestPolar records an order of a visitor with a click, and follows its level of refunds, which
-// came first.
+// TestPolar records an order of a visitor with a click, and applies its refunded total, which
+// arrived first.
 func TestPolar(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t, func(in *connection.Input) { in.Processor, in.Secret = connection.Polar, "polar_whs_1" })

@@ -13,8 +13,8 @@ import (
 	"rail/server/inbound/connection"
 )
 
-// TestStripeOptOut: what the merchant marks on a customer or a checkout counts for
-// the events that do not show it, until the customer says otherwise.
+// TestStripeOptOut: an opt-out in the metadata of a customer or a checkout also applies to events
+// without the metadata, until the customer's metadata changes.
 func TestStripeOptOut(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t, func(in *connection.Input) { in.OutsideCheckout = true })
@@ -26,7 +26,7 @@ func TestStripeOptOut(t *testing.T) {
 		h.work()
 	}
 	says(told, M{"rail": "skip"})
-	says(told.Add(-time.Minute), nil) // an older state that comes later
+	says(told.Add(-time.Minute), nil) // an older state that arrives later
 	h.deliver(p.Event("customer.subscription.created", p.SubscriptionObject("active")))
 	h.last("ignored", "opted_out")
 	h.deliver(p.Event("invoice.paid", p.Invoice()))
@@ -75,8 +75,8 @@ func TestStripeTwoDisputes(t *testing.T) {
 	require.Equal(t, "dp_two", open()[0]["evidence"].(M)["dispute_id"])
 }
 
-// TestStripeGuestsAtOnce has two payments of one guest worked at once: they are of
-// one customer.
+// TestStripeGuestsAtOnce processes two payments of one guest at the same time. Both belong to one
+// customer.
 func TestStripeGuestsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t)
@@ -98,7 +98,8 @@ func TestStripeGuestsAtOnce(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestStripeForeignRefundID: a refund that the merchant named like a level is none.
+// TestStripeForeignRefundID: a refund id from the merchant that looks like that of a refunded total
+// belongs to an ordinary refund.
 func TestStripeForeignRefundID(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t)

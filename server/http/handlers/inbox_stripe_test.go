@@ -38,7 +38,7 @@ func (h inboxed) deliver(body []byte) {
 	require.Equal(h.t, http.StatusOK, res.StatusCode)
 }
 
-// purchase is a subscription's first payment, whose checkout had a click.
+// purchase returns a subscription's first payment, whose checkout had a click.
 func (h inboxed) purchase(v stripetest.Version, name string) stripetest.Purchase {
 	return stripetest.Purchase{
 		Version: v, Name: name, Live: true, At: h.Clock.Now().Time, Customer: "cus_" + name, Subscription: true,
@@ -62,10 +62,9 @@ func orders(n int) [][]int {
 	return all
 }
 
-// TestStripeInEveryOrder delivers a checkout, its invoice, their payment, a refund
-// and a lost dispute in each of their 120 orders, twice each. What remains of the
-// sale and its commission is the same, whichever came first, and also where payments
-// that nobody brought are recorded.
+// TestStripeInEveryOrder delivers a checkout, its invoice, their payment, a refund and a lost
+// dispute in each of their 120 orders, twice each. The remaining amounts of the sale and its
+// commission are the same in every order, also if the program records unattributed payments.
 func TestStripeInEveryOrder(t *testing.T) {
 	t.Parallel()
 	for _, v := range stripetest.Versions {
@@ -116,7 +115,7 @@ func inEveryOrder(t *testing.T, v stripetest.Version, options ...func(*connectio
 	balanced(t, h.Server)
 }
 
-// TestStripePayments follows payments of every kind to their outcome.
+// TestStripePayments sends payments of every kind and checks their outcome.
 func TestStripePayments(t *testing.T) {
 	t.Parallel()
 	for _, v := range stripetest.Versions {
@@ -185,14 +184,14 @@ func TestStripePayments(t *testing.T) {
 	}
 }
 
-// code is the reason code of the event that came last.
+// code returns the reason code of the newest event.
 func (h inboxed) code() any {
 	events := h.work()
 	return events[len(events)-1].Body["reason_code"]
 }
 
-// TestStripeRefunds: levels and disputes of one sale add up to it, never to more,
-// and what stands open is flagged.
+// TestStripeRefunds: refunds and disputes of a sale never take back more than its amount, and an
+// open dispute is flagged.
 func TestStripeRefunds(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t)
@@ -250,8 +249,8 @@ func TestStripeRefunds(t *testing.T) {
 	}
 }
 
-// TestStripeOutside: a payment that Stripe's checkout does not report is recorded
-// after a minute, if the connection says so and no invoice had it.
+// TestStripeOutside: a payment outside Stripe's checkout is recorded after a minute, if the
+// connection allows it and the payment has no invoice.
 func TestStripeOutside(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t, func(in *connection.Input) { in.OutsideCheckout = true })
@@ -272,8 +271,8 @@ func TestStripeOutside(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestStripeAtOnce delivers the events of one purchase from many sides at once,
-// each several times, while the inbox is worked by several.
+// TestStripeAtOnce delivers the events of one purchase concurrently, each several times, while
+// several workers process the inbox.
 func TestStripeAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t)
@@ -304,8 +303,8 @@ func TestStripeAtOnce(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestStripeInOneBatch has the events of many purchases, in every order, worked at
-// once by several hands: nothing is left waiting for what came in the same moment.
+// TestStripeInOneBatch processes the events of many purchases, in every order, with several workers
+// at once. No event keeps waiting for another that arrived at the same moment.
 func TestStripeInOneBatch(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t)
@@ -358,8 +357,8 @@ func TestStripeTrialBeforeCheckout(t *testing.T) {
 	require.Equal(t, "sub_t2", h.Get("/v1/customers/" + k.String("id")).Body["external_subscription_id"])
 }
 
-// TestStripeLastUseOfCode: a code's last use turns it off at once, and the payment
-// that it was used for comes after that.
+// TestStripeLastUseOfCode: the last use of a code disables it at once. The payment of that use
+// arrives later.
 func TestStripeLastUseOfCode(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t)
@@ -376,7 +375,7 @@ func TestStripeLastUseOfCode(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// soldBy requires a partner, or nil for none, of the sale that the last event recorded.
+// soldBy requires that the sale of the last event has this partner, or none if nil.
 func (h inboxed) soldBy(partner any) apitest.Answer {
 	h.t.Helper()
 	sale := h.Get("/v1/sales/" + h.last("recorded", nil).String("sale_id"))
@@ -384,9 +383,9 @@ func (h inboxed) soldBy(partner any) apitest.Answer {
 	return sale
 }
 
-// TestStripeDirectBeforeCheckout: an unattributed payment waits a minute for its checkout, also of
-// a customer who bought before. Who was recorded without a partner is the partner's whom a later
-// checkout names, and its next payments are.
+// TestStripeDirectBeforeCheckout: an unattributed payment waits a minute for its checkout, even if
+// the customer bought before. If a later checkout names a partner for a customer recorded without
+// one, the customer and its next payments belong to that partner.
 func TestStripeDirectBeforeCheckout(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t, func(in *connection.Input) { in.RecordDirect = true })
@@ -438,9 +437,9 @@ func TestStripeDirectBeforeCheckout(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestStripeInvoiceAfterOutside: a payment whose minute was over before anything said that an
-// invoice brings it is not recorded again with the invoice; where that came first, the inbox
-// reports the duplicate.
+// TestStripeInvoiceAfterOutside: a payment may be recorded after its minute, before any event shows
+// that it belongs to an invoice. The invoice does not record it again. If the invoice was recorded
+// first, the inbox reports the duplicate.
 func TestStripeInvoiceAfterOutside(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t, func(in *connection.Input) { in.OutsideCheckout = true })

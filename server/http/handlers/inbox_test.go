@@ -35,10 +35,10 @@ func newInboxed(t *testing.T, options ...func(*connection.Input)) inboxed {
 	return inboxed{s, t, program, s.Partner(program, M{"handle": "ann"}), s.Connect(program, options...)}
 }
 
-// send has an event stored.
+// send stores an event as if it had been received.
 func (h inboxed) send(body M, id ...string) { h.t.Helper(); h.Must(200, h.c.Send(body, id...)) }
 
-// work works the inbox, and returns its events in the order of their arrival.
+// work processes the inbox, and returns its events in the order of their arrival.
 func (h inboxed) work() (events []apitest.Answer) {
 	h.t.Helper()
 	runJob(h.t, h.Server, "work-inbox")
@@ -49,7 +49,7 @@ func (h inboxed) work() (events []apitest.Answer) {
 	return events
 }
 
-// last works the inbox and requires an outcome of the event that came last.
+// last processes the inbox and requires this outcome of the newest event.
 func (h inboxed) last(status string, code any) apitest.Answer {
 	h.t.Helper()
 	events := h.work()
@@ -63,15 +63,15 @@ func (h inboxed) total(list string) int64 {
 	return h.Get("/v1/" + list + "?program_id=" + h.program).Int("total_count")
 }
 
-// paid is a sale's event with other members.
+// paid returns the event of a sale with these members changed.
 func paid(charge string, more M) M {
 	body := M{"type": "sale", "external_charge_id": charge, "amount_minor": 5000, "currency": "usd"}
 	maps.Copy(body, more)
 	return body
 }
 
-// A sale of somebody who came by a click makes the customer, the sale and its
-// commission; another delivery changes nothing, and a refund takes its share.
+// A sale of a visitor with a click creates the customer, the sale and its commission. Another
+// delivery changes nothing, and a refund takes its share.
 func TestGenericHook(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -115,8 +115,8 @@ func TestGenericHook(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// A known customer keeps its partner, whatever its next payment says; a lead is
-// found by the merchant's own id or, for a week, by its e-mail.
+// A known customer keeps its partner, whatever its next payment contains. A lead is found by the
+// merchant's own id or, for a week, by its e-mail.
 func TestInboxFindsWhoPaid(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -167,8 +167,8 @@ func TestInboxFindsWhoPaid(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// An unattributed payment is not a sale; a coupon or a lead that explains it within 30 days makes
-// it one at once.
+// An unattributed payment is not a sale. A coupon or a lead that attributes it within 30 days makes
+// it a sale at once.
 func TestInboxExplainedLater(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -187,7 +187,7 @@ func TestInboxExplainedLater(t *testing.T) {
 	}))
 	h.last("recorded", nil)
 	require.EqualValues(t, 2, h.total("sales"))
-	// Too late after 30 days.
+	// After 30 days it is too late.
 	h.send(paid("ch_3", M{"external_customer_id": "c_3"}))
 	h.last("ignored", "no_partner")
 	h.Clock.Advance(time.Minute)
@@ -204,8 +204,8 @@ func TestInboxExplainedLater(t *testing.T) {
 	require.Nil(t, direct.Get("/v1/sales/" + e.String("sale_id")).Body["partner_id"])
 }
 
-// A refund that comes before its sale waits, and is taken up when the sale comes by
-// whichever way; after 30 days it is ignored, as of a payment that was never the program's.
+// A refund before its sale waits, and is applied when the sale arrives by any route. After 30 days
+// it is ignored, like a refund of a payment that is not the program's.
 func TestInboxWaits(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -235,8 +235,8 @@ func TestInboxWaits(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// What is not signed, or too long ago, is refused and stored nowhere; what is signed
-// and says nothing is stored with the reason.
+// An event that is unsigned or too old is refused and not stored. A signed event without usable
+// content is stored with the reason.
 func TestHookRefusals(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -299,8 +299,8 @@ func TestHookLimits(t *testing.T) {
 	}
 }
 
-// Beyond the limit of an address the database is not asked about connections that do not
-// exist; those that do are asked for all the same.
+// Over an address's limit, requests for connections that do not exist no longer query the database.
+// Requests for existing connections still do.
 func TestHooksOfUnknownConnections(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, func(c *config.Config) { c.AddressRateLimit = 5 })
@@ -337,8 +337,8 @@ func TestHooksOfUnknownConnections(t *testing.T) {
 	require.Equal(t, 200, later.Send(M{}).Status, "made since")
 }
 
-// The sale, its refunds and their repetitions come in any order and from two servers
-// at once: one sale is made, and each refund once.
+// A sale, its refunds and their repeats arrive in any order and from two servers at once. The
+// result is one sale, and each refund once.
 func TestInboxRaces(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -383,8 +383,8 @@ func TestInboxRaces(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// An event is shown with its body on request, is found by the filters, and is
-// worked again when replayed, which records nothing twice.
+// An event can be retrieved with its body and found by the filters. A replay processes it again and
+// records nothing twice.
 func TestInboxEvents(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -417,7 +417,7 @@ func TestInboxEvents(t *testing.T) {
 	require.Zero(t, h.total("inbox_events"))
 }
 
-// Work that comes to no end is given up after the eighth time, and stops nothing.
+// An event that fails eight times is given up. It does not block other events.
 func TestInboxPoison(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -435,8 +435,8 @@ func TestInboxPoison(t *testing.T) {
 	require.Equal(t, 1, tally(h.Server, h.program, "inbox_event.failed"), "told once it is given up")
 }
 
-// A payment that is read long after it was made belongs to whoever had brought the
-// customer by then; one that was made after the visit expired does not.
+// A payment that is processed late belongs to the customer's partner at the time of the payment. If
+// the visit had expired by then, the payment has no partner.
 func TestInboxReadsLate(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)

@@ -28,14 +28,14 @@ func (h inboxed) flagged(kind string) (partners []string) {
 	return partners
 }
 
-// A click of another partner shortly before a first payment is flagged and, where the
-// program ignores such clicks, the earlier partner keeps the customer.
+// A click of another partner shortly before a first payment is flagged. If the program ignores such
+// clicks, the earlier partner keeps the customer.
 func TestLateClick(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name          string
 		before        time.Duration // from the later click to the payment
-		ignore, byBob bool          // whose the customer is then
+		ignore, byBob bool          // then the partner of the customer
 		lead          bool          // signed up by the earlier click
 		flagged       bool
 	}{
@@ -91,8 +91,8 @@ func TestLateClick(t *testing.T) {
 }
 
 // Field case 19 (a link of one partner and a coupon of another in one checkout): the link counts.
-// Where coupons count before links, the coupon of the first payment takes a link's customer over; a
-// later one changes nothing.
+// If coupons count before links, the coupon of the first payment moves the customer to the coupon's
+// partner. A later coupon changes nothing.
 func TestFieldCase19CouponBeatsLink(t *testing.T) {
 	t.Parallel()
 	for _, beats := range []bool{false, true} {

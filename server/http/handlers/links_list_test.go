@@ -11,8 +11,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// pagedBothWays walks a list two at a time, forwards and backwards, and wants
-// exactly those ids in that order. path carries program_id and any filters.
+// pagedBothWays reads a list in pages of two, forwards and backwards, and requires exactly these
+// ids in this order. path contains program_id and any filters.
 func pagedBothWays(t *testing.T, s *apitest.Server, path string, want []string) {
 	t.Helper()
 	page := func(cursor string) ([]string, bool) {

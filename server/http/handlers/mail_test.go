@@ -9,8 +9,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestMailsOfChanges: decisions, leads and payments are mailed to those who want
-// it; without a way to send, nothing is queued.
+// TestMailsOfChanges: partners who enabled the mails get one about decisions, leads and payments.
+// Without a mail server, nothing is queued.
 func TestMailsOfChanges(t *testing.T) {
 	t.Parallel()
 	run := func(options ...apitest.Option) []string {
@@ -30,7 +30,7 @@ func TestMailsOfChanges(t *testing.T) {
 			customer := s.Must(201,
 				s.Post("/v1/customers", M{"program_id": e.program, "click_id": click.String("id")})).String("id")
 			s.Sale(e.program, customer)
-			if i != 1 { // one without a click; one through a click that is a lead's already
+			if i != 1 { // two cases: without a click, and with a click that a lead has used
 				s.Customer(e.program, click.String("partner_id"))
 				s.Must(201, s.Post("/v1/customers", M{"program_id": e.program, "click_id": click.String("id")}))
 			}

@@ -13,7 +13,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// hook is a transport that a function plays, for one worker at a time.
+// hook is a transport that calls a function. One worker at a time uses it.
 type hook func(to string) error
 
 func (h hook) Send(_ context.Context, m *gomail.Msg) error { return h(m.GetToString()[0]) }
@@ -26,7 +26,7 @@ func (m mailing) sql(statement string, args ...any) {
 	require.NoError(m.T, err)
 }
 
-// mails are the states of the outbox, with how many are in each.
+// mails returns the number of mails in the outbox by status.
 func (m mailing) mails() map[string]int {
 	m.T.Helper()
 	rows, err := m.Pool.Query(m.T.Context(), "SELECT status FROM mails")
@@ -40,7 +40,7 @@ func (m mailing) mails() map[string]int {
 	return out
 }
 
-// crowd adds n partners like the first one, whose ids come before its own.
+// crowd adds n partners like the first one. Their ids sort before the first one's.
 func (m mailing) crowd(n int) {
 	m.T.Helper()
 	m.sql(`DO $$ DECLARE cols text; BEGIN
@@ -51,8 +51,8 @@ func (m mailing) crowd(n int) {
 		END $$`)
 }
 
-// bounded lets no statement write more than 5000 rows into a table: a program
-// of any size must fit into the time of a statement.
+// bounded limits a statement to 5000 rows of a table: the statements must finish in time for a
+// program of any size.
 func (m mailing) bounded(table string) {
 	m.T.Helper()
 	m.sql(`CREATE FUNCTION few() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -60,7 +60,7 @@ func (m mailing) bounded(table string) {
 	m.sql(fmt.Sprintf("CREATE TRIGGER few AFTER INSERT ON %s REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION few()", table))
 }
 
-// broken makes every write into a table fail where a column has the value.
+// broken makes every write to a table fail if the column has the value.
 func (m mailing) broken(table, column, value string) {
 	m.T.Helper()
 	m.sql(fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT %s_broken_check CHECK (%s <> '%s') NOT VALID", table, table, column,
@@ -95,7 +95,8 @@ func TestCampaignOfManyPartners(t *testing.T) {
 	require.Equal(t, want("sending", 10_803, 9603, 0, 0, 0, 1200), m.stats(id), "who left the audience is forgotten")
 }
 
-// TestOneCampaignHoldsUpNoOther: what cannot be written down fails alone.
+// TestOneCampaignHoldsUpNoOther: if the mails of one campaign cannot be stored, the other campaigns
+// continue.
 func TestOneCampaignHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -117,8 +118,7 @@ func TestOneCampaignHoldsUpNoOther(t *testing.T) {
 	require.Equal(t, want("sent", 1, 0, 1, 0, 0, 0), m.stats(bad))
 }
 
-// TestIdleOfManyPartners: the search goes in batches, and on from where it was
-// broken off.
+// TestIdleOfManyPartners: the search works in batches, and continues after an interruption.
 func TestIdleOfManyPartners(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -139,8 +139,8 @@ func TestIdleOfManyPartners(t *testing.T) {
 	require.Equal(t, int64(6001), m.counts(id)[0])
 }
 
-// TestOneSequenceHoldsUpNoOther: neither in the search for idle partners nor in
-// what is due.
+// TestOneSequenceHoldsUpNoOther: a sequence that fails delays no other, in the search for idle
+// partners or in sending due steps.
 func TestOneSequenceHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -157,8 +157,8 @@ func TestOneSequenceHoldsUpNoOther(t *testing.T) {
 	require.Len(t, m.post.mails["ada@example.com"], 1)
 }
 
-// TestChangesWhileSending: a mail that is on its way when its campaign is paused,
-// changed, started anew or deleted does not go later as it was.
+// TestChangesWhileSending: if a campaign is paused, changed, restarted or deleted while a mail is
+// being sent, the old mail is not sent again later.
 func TestChangesWhileSending(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
@@ -208,8 +208,8 @@ func TestChangesWhileSending(t *testing.T) {
 	}
 }
 
-// TestSuspendedInCampaign: a partner that left the audience gets nothing; an audience of suspended
-// partners does.
+// TestSuspendedInCampaign: a suspended partner leaves the audience and gets nothing. An audience of
+// suspended partners does get the mail.
 func TestSuspendedInCampaign(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -226,8 +226,8 @@ func TestSuspendedInCampaign(t *testing.T) {
 	require.Equal(t, want("sent", 1, 0, 1, 0, 0, 0), m.stats(id))
 }
 
-// TestSequenceMailsAreRecalled: a mail in the outbox goes back to its step while
-// its sequence or its partner is paused, and goes nowhere once the sequence is gone.
+// TestSequenceMailsAreRecalled: a mail in the outbox returns to its step while its sequence or its
+// partner is paused. It is dropped when the sequence is deleted.
 func TestSequenceMailsAreRecalled(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -262,8 +262,8 @@ func TestSequenceMailsAreRecalled(t *testing.T) {
 	require.Equal(t, map[string]int{"sent": 2, "failed": 2}, m.mails())
 }
 
-// TestLongRun: a run of many mails goes by the clock: what reports something goes
-// first also when it came meanwhile, and no other replica takes its mails for lost.
+// TestLongRun: a long run reads the clock again. A notification that is queued during the run is
+// sent before the rest of the campaign, and no other replica treats the run's mails as lost.
 func TestLongRun(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -286,7 +286,7 @@ func TestLongRun(t *testing.T) {
 		case n == 1:
 			m.Clock.Advance(11 * time.Minute)
 			m.Must(200, m.Post("/v1/applications/"+applied.String("id")+"/approve", nil))
-		case n == 12: // another replica looks for mails that were lost
+		case n == 12: // another replica searches for lost mails
 			require.NoError(t, m.sender(hook(func(string) error { return nil })).Run(t.Context(), m.Clock.Now()))
 		}
 		return nil
@@ -300,8 +300,7 @@ func TestLongRun(t *testing.T) {
 	require.Zero(t, late)
 }
 
-// TestBackOffHoldsUpNobody: mails that wait for another attempt leave the window
-// to others.
+// TestBackOffHoldsUpNobody: mails that wait for a retry do not delay others.
 func TestBackOffHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -315,8 +314,8 @@ func TestBackOffHoldsUpNobody(t *testing.T) {
 	require.Len(t, m.post.mails["last@example.com"], 1)
 }
 
-// TestStopWhileSending: no mail that was not handed over is lost when the server
-// stops, nor when the database cannot say whom a mail is for.
+// TestStopWhileSending: no unsent mail is lost when the server stops, or when the database cannot
+// return the recipient.
 func TestStopWhileSending(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -340,8 +339,8 @@ func TestStopWhileSending(t *testing.T) {
 	require.Equal(t, want("sent", 20, 0, 20, 0, 0, 0), m.stats(id))
 }
 
-// TestUnsubscribedComesBack: who has unsubscribed stays so when its partner is
-// deleted and made again, with whatever letters the address is written.
+// TestUnsubscribedComesBack: an unsubscribed address stays unsubscribed when its partner is deleted
+// and created again, whatever the case of its letters.
 func TestUnsubscribedComesBack(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -372,7 +371,7 @@ func TestUnsubscribedComesBack(t *testing.T) {
 	require.Equal(t, want("sending", 2, 2, 0, 0, 0, 0), m.stats(id), "who subscribed again stays so too")
 }
 
-// TestOneMailboxOnce: another way to write an address is no other mailbox.
+// TestOneMailboxOnce: two spellings of an address are one mailbox.
 func TestOneMailboxOnce(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -392,7 +391,7 @@ func TestOneMailboxOnce(t *testing.T) {
 	require.Equal(t, 2, m.post.count())
 }
 
-// TestIdleSinceApproval: an applicant is not idle before it is a partner.
+// TestIdleSinceApproval: the time before an applicant's approval does not count as idle.
 func TestIdleSinceApproval(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -407,8 +406,8 @@ func TestIdleSinceApproval(t *testing.T) {
 	require.Equal(t, int64(1), m.counts(id)[0])
 }
 
-// TestFirstCommissionNoted: a sequence that is deleted while another is made does
-// not switch the other off.
+// TestFirstCommissionNoted: deleting one sequence while another is created does not disable the
+// other.
 func TestFirstCommissionNoted(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)

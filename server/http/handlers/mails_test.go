@@ -22,7 +22,8 @@ func failedMail(s *apitest.Server) string {
 	return id
 }
 
-// TestMails: what failed is listed, without its text, and goes again when asked to, unless it is a campaign's.
+// TestMails: failed mails are listed without their text, and can be sent again unless they belong
+// to a campaign.
 func TestMails(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
@@ -51,7 +52,7 @@ func TestMails(t *testing.T) {
 	}
 	s.Must(200, s.Get("/v1/mails/"+plain+"?program_id="+other))
 	s.Refused(404, "resource_not_found", "program_id", s.Get("/v1/mails/"+many+"?program_id="+other))
-	own := failedMail(s) // such as one about a certificate: it names its program itself
+	own := failedMail(s) // for example about a certificate: the mail contains its program
 	_, err = s.Pool.Exec(t.Context(), `UPDATE mails SET program_id = $2 WHERE id = $1`, own, program)
 	require.NoError(t, err)
 	s.Refused(404, "resource_not_found", "program_id", s.Get("/v1/mails/"+own+"?program_id="+other))
@@ -73,7 +74,7 @@ func TestMails(t *testing.T) {
 	s.Refused(404, "resource_not_found", "", s.Get("/v1/mails/"+foreign))
 }
 
-// TestMailsWithoutServer: where no mail is sent, none is sent again.
+// TestMailsWithoutServer: without a mail server, a mail cannot be sent again.
 func TestMailsWithoutServer(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -8,8 +8,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestBoundsOfMergeAndCredit: one credit takes 500 sales, and one merge 1,000. One more is
-// refused, by a dry run too.
+// TestBoundsOfMergeAndCredit: one credit accepts 500 sales, and one merge 1,000. More are refused,
+// by a dry run too.
 func TestBoundsOfMergeAndCredit(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t, recordDirect)
@@ -51,7 +51,8 @@ func TestBoundsOfMergeAndCredit(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestBoundsOfCreditAndCorrection: a time or an amount that means nothing is refused by name.
+// TestBoundsOfCreditAndCorrection: an invalid time or amount is refused, and the error names the
+// parameter.
 func TestBoundsOfCreditAndCorrection(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)

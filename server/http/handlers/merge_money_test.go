@@ -50,20 +50,20 @@ func (h inboxed) signUps() string {
 	return h.Flow(h.program, M{"name": "Sign-up", "trigger": "new_signup", "rate_type": "fixed", "rate_value": 700})
 }
 
-// collect puts commissions that are due into payouts.
+// collect puts due commissions into payouts.
 func (h inboxed) collect() {
 	h.t.Helper()
 	h.Must(201, h.Post("/v1/payout_batches", M{"program_id": h.program, "period_end": h.Clock.Now().String()}))
 }
 
-// TestMergePaysOneBonus: two first payments become one, and the bonus of the later one goes. Its
-// amount may differ from that of the rule.
+// TestMergePaysOneBonus: two first payments become one, and the bonus of the later one is voided.
+// Its amount may differ from that of the rule.
 func TestMergePaysOneBonus(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		change func(h inboxed, flow, later string)
-		later  int64 // what is left for the later payment
+		later  int64 // the remaining commission of the later payment
 	}{
 		{"nothing happened since", func(inboxed, string, string) {}, 1000},
 		{"the rule pays more since", func(h inboxed, flow, _ string) {
@@ -85,8 +85,8 @@ func TestMergePaysOneBonus(t *testing.T) {
 	}
 }
 
-// TestMergeAfterPaidBonus: a bonus that is paid, or in a payout, stays, so the other one
-// goes, even if its payment was earlier.
+// TestMergeAfterPaidBonus: a bonus that is paid, or in a payout, stays. The other bonus is voided,
+// even if its payment was earlier.
 func TestMergeAfterPaidBonus(t *testing.T) {
 	t.Parallel()
 	for name, pay := range map[string]func(inboxed){"paid": inboxed.settle, "in a payout": inboxed.collect} {
@@ -103,7 +103,8 @@ func TestMergeAfterPaidBonus(t *testing.T) {
 	}
 }
 
-// TestMergeLeavesOneSignup: one that is paid or in a payout stays, and the open one is voided.
+// TestMergeLeavesOneSignup: a sign-up commission that is paid or in a payout stays, and the open
+// one is voided.
 func TestMergeLeavesOneSignup(t *testing.T) {
 	t.Parallel()
 	for name, pay := range map[string]func(inboxed){
@@ -156,8 +157,8 @@ func TestSignupOfTheStayingPartner(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestRefundAfterMerge: a refund takes its share of the commission that the merge left, with
-// regard to what was refunded before.
+// TestRefundAfterMerge: a refund after the merge takes its share of the remaining commission.
+// Earlier refunds count.
 func TestRefundAfterMerge(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -179,7 +180,7 @@ func TestRefundAfterMerge(t *testing.T) {
 	refund(M{}, 0)
 }
 
-// TestWonChargebackAfterMerge: the partner gets back the share at the rate that the merge left.
+// TestWonChargebackAfterMerge: the partner gets back the share at the rate after the merge.
 func TestWonChargebackAfterMerge(t *testing.T) {
 	t.Parallel()
 	h := newMoney(t, paddleMoney)
@@ -211,8 +212,8 @@ func (h inboxed) adjusted(s said) {
 	h.last("recorded", nil)
 }
 
-// TestMergeOfDirectCustomer: a customer without a partner brings its first payment along, and
-// a credit of it later pays the bonus.
+// TestMergeOfDirectCustomer: a customer without a partner keeps its first payment in a merge. A
+// later credit of that payment pays the bonus.
 func TestMergeOfDirectCustomer(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t, recordDirect)
@@ -234,8 +235,8 @@ func TestMergeOfDirectCustomer(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestReportsAfterMergeAndCredit: days that are summed already stay equal to their rows when
-// customers move between partners and links.
+// TestReportsAfterMergeAndCredit: the daily sums still equal their rows after customers move
+// between partners and links.
 func TestReportsAfterMergeAndCredit(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t, recordDirect)

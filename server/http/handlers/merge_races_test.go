@@ -45,8 +45,8 @@ func TestRefundWaitsForMerge(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestMergesAtOnce: of merges in a circle two succeed, and the others find that the two
-// customers are one already. None of them answers 404.
+// TestMergesAtOnce: of four merges in a circle two succeed. The others find that the two customers
+// are already one. None of them answers 404.
 func TestMergesAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -73,8 +73,8 @@ func TestMergesAtOnce(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestWritesDuringMerges: sales, ids, a refund and a credit under both ids go on while the two
-// customers are merged both ways. One first sale is left, and the books are right.
+// TestWritesDuringMerges: sales, ids, a refund and a credit under both ids continue while the two
+// customers are merged both ways. One first sale remains, and the books balance.
 func TestWritesDuringMerges(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -106,7 +106,7 @@ func TestWritesDuringMerges(t *testing.T) {
 		}
 		refused := slices.DeleteFunc(atOnce(len(calls), func(i int) apitest.Answer { return calls[i]() }),
 			func(a apitest.Answer) bool { return a.Status < 300 })
-		for _, a := range refused { // of merges one, and of ids those that the other customer had before
+		for _, a := range refused { // one merge, and ids that the other customer already had
 			require.Contains(t, []string{"parameter_invalid", "customer_external_id_taken"}, a.Code(), "%s", a.Raw)
 		}
 	}

@@ -102,8 +102,8 @@ func TestPaidCommissionOfMergedCustomer(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestRetryWithMergedID: a sale sent again under the id of a customer merged since is the same
-// sale, without a warning.
+// TestRetryWithMergedID: a sale sent again under the id of a merged customer is the same sale,
+// without a warning.
 func TestRetryWithMergedID(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -135,8 +135,8 @@ func TestMergedStatus(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestMergeOfClicks: of two visits that one person signed up by, one is converted, and reports
-// count one customer.
+// TestMergeOfClicks: one person signed up through two visits. After the merge one of them is
+// converted, and reports count one customer.
 func TestMergeOfClicks(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -155,7 +155,8 @@ func TestMergeOfClicks(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestDryRunOfMerge: it shows the customer and the commissions exactly as the merge leaves them.
+// TestDryRunOfMerge: a dry run returns exactly the customer and the commissions that the merge
+// returns.
 func TestDryRunOfMerge(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)

@@ -13,8 +13,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// The model is money as the contract and DECISIONS.md describe it, kept in
-// memory and worked out apart from the server's own rules.
+// The model computes money as the contract and DECISIONS.md describe it, in memory and
+// independently of the server's rules.
 
 type modelSale struct {
 	id                      string
@@ -39,7 +39,7 @@ type modelPayout struct {
 	month      string
 }
 
-// book is the model with the server that it is compared with.
+// book is the model together with the server under test.
 type book struct {
 	s           *apitest.Server
 	t           *rapid.T
@@ -122,7 +122,7 @@ func (b *book) sell(customer int, amount int64) {
 	}))
 }
 
-// grant makes a commission by hand, for a sale or for none.
+// grant creates a commission by hand, with or without a sale.
 func (b *book) grant(s *modelSale, partner int, amount int64) {
 	body := M{"amount_minor": amount}
 	if s != nil {
@@ -158,7 +158,7 @@ func (b *book) approve(k *modelCommission) {
 	}
 }
 
-// lower takes an amount out of the open payout of a commission.
+// lower subtracts an amount from the open payout of a commission.
 func (b *book) lower(k *modelCommission, amount int64) {
 	if k.payout == nil {
 		return
@@ -168,7 +168,7 @@ func (b *book) lower(k *modelCommission, amount int64) {
 	}
 }
 
-// drop removes a payout; what it had is free again.
+// drop removes a payout and releases its commissions.
 func (b *book) drop(p *modelPayout) {
 	for _, k := range b.commissions {
 		if k.payout == p {
@@ -218,7 +218,7 @@ func (b *book) refund(s *modelSale, part int64) {
 	}
 }
 
-// giveBack takes a refund's share of all that the sale earned, deductions first.
+// giveBack takes a refund's share of the sale's commissions, deductions first.
 func (b *book) giveBack(s *modelSale, part int64) (voided, clawed int64) {
 	slices.SortStableFunc(s.earned, func(x, y *modelCommission) int {
 		return int(min(max(x.earned, -1), 1)) - int(min(max(y.earned, -1), 1))
@@ -339,7 +339,7 @@ func (b *book) reassign(customer, partner int) {
 	b.of[customer] = partner
 }
 
-// compare reads everything over the API and compares it with the model.
+// compare reads all objects over the API and compares them with the model.
 func (b *book) compare() {
 	b.compareCommissions()
 	b.comparePayouts()
@@ -371,7 +371,7 @@ func (b *book) compareCommissions() {
 	require.Len(b.t, rows, len(b.commissions))
 	for _, row := range rows {
 		at := slices.IndexFunc(b.commissions, func(k *modelCommission) bool { return k.id == row.String("id") })
-		if at < 0 { // new: it is the first unnamed one that looks like it
+		if at < 0 { // new: the first commission without an id that equals it
 			at = slices.IndexFunc(b.commissions, func(k *modelCommission) bool {
 				return k.id == "" && k.kind == row.String("kind") && k.amount == row.Int("amount_minor") &&
 					b.partners[k.partner] == row.String("partner_id")
@@ -424,8 +424,8 @@ func (b *book) comparePayouts() {
 	}
 }
 
-// TestMoneyAgainstModel drives random sequences of everything that moves money
-// and compares every balance, payout and status after each step.
+// TestMoneyAgainstModel runs random sequences of all operations that move money, and compares every
+// balance, payout and status after each step.
 func TestMoneyAgainstModel(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -469,7 +469,7 @@ func TestMoneyAgainstModel(t *testing.T) {
 	balanced(t, s)
 }
 
-// pick chooses one, or skips the step where there is none.
+// pick chooses an element, or skips the step if there is none.
 func pick[T any](t *rapid.T, of []T) T {
 	if len(of) == 0 {
 		t.Skip("nothing there yet")

@@ -15,15 +15,14 @@ import (
 	"rail/server/ident"
 )
 
-// slot is a place of a request that holds an id: a query parameter or a member
-// of the body.
+// slot is a place for an id in a request: a query parameter or a member of the body.
 type slot struct {
 	name   string // partner_id, tag_ids[0]
 	prefix string // part_
 	wrap   bool   // the member is a list
 }
 
-// param is how a refusal names the slot.
+// param returns the slot's name in an error.
 func (s slot) param() string {
 	if s.wrap {
 		return s.name + "[0]"
@@ -39,7 +38,7 @@ func (s slot) value(id string) any {
 	return id
 }
 
-// operation describes one operation for the tests of every operation.
+// operation describes an operation for the tests that run on every operation.
 type operation struct {
 	id, method, path string
 	hasBody          bool
@@ -47,15 +46,15 @@ type operation struct {
 	cursors          bool // the list takes starting_after and ending_before
 	ranged           bool // the list takes created_after and created_before
 	needsProgram     bool
-	toleratesProgram bool // program_id is optional and must be the object's
+	toleratesProgram bool // program_id is optional and must match the object's
 }
 
-// url returns the path with an id in its place.
+// url returns the path with the id filled in.
 func (o operation) url(id string) string { return strings.Replace(o.path, "{id}", id, 1) }
 
 func (o operation) takesID() bool { return strings.Contains(o.path, "{id}") }
 
-// window is the range that the list of maturing commissions demands.
+// window is the range that the list of maturing commissions requires.
 func (o operation) window() string {
 	if o.id == "listMaturingCommissions" {
 		return "&from=2020-01-01&to=2099-01-01"
@@ -81,7 +80,7 @@ func (o operation) prefix() string {
 	}[resource]
 }
 
-// operations reads the implemented operations from the description.
+// operations returns the implemented operations of the description.
 var operations = sync.OnceValue(func() []operation {
 	var d struct {
 		Paths      map[string]map[string]any
@@ -146,7 +145,7 @@ func (o *operation) parameter(p M, schemas map[string]M) {
 	}
 }
 
-// idPrefix returns the prefix of the ids that a schema asks for, or "".
+// idPrefix returns the prefix of the ids that a schema requires, or "".
 func idPrefix(schema M, schemas map[string]M) string {
 	if choices, ok := schema["oneOf"].([]any); ok {
 		for _, c := range choices {
@@ -171,8 +170,8 @@ func idPrefix(schema M, schemas map[string]M) string {
 // objects maps the prefix of a type to the id of one object of an organization.
 type objects map[string]string
 
-// populate makes one object of each type. Everything unique is made of stem, so that
-// two organizations can have different values or the same.
+// populate creates one object of each type. Unique values derive from stem, so that two
+// organizations can have different values or the same.
 func populate(s *apitest.Server, stem string) objects {
 	s.T.Helper()
 	own := objects{}
@@ -236,7 +235,7 @@ func populate(s *apitest.Server, stem string) objects {
 	return own
 }
 
-// populateByJobs adds the objects that other objects, jobs and processors make.
+// populateByJobs adds the objects that depend on other objects, jobs and processors.
 func populateByJobs(s *apitest.Server, own objects, stem string) {
 	s.T.Helper()
 	program := own["prg_"]
@@ -277,7 +276,7 @@ func populateByJobs(s *apitest.Server, own objects, stem string) {
 	require.NoError(s.T, err)
 }
 
-// rows is a fingerprint of everything that an organization owns, by table.
+// rows returns a fingerprint of all rows of an organization, by table.
 func rows(s *apitest.Server, org string) map[string]string {
 	s.T.Helper()
 	found, err := s.Pool.Query(s.T.Context(), `SELECT table_name::text FROM information_schema.columns

@@ -22,8 +22,8 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// TestNoConnections: a database that refuses connections is reported as 503 at once, and nothing
-// needs a restart when it does again.
+// TestNoConnections: while the database refuses connections, requests get 503 at once. When it
+// accepts them again, the server works without a restart.
 func TestNoConnections(t *testing.T) {
 	t.Parallel()
 	owner := apitest.New(t)
@@ -66,8 +66,8 @@ func TestNoConnections(t *testing.T) {
 		"what was refused wrote nothing")
 }
 
-// TestStopsUnderLoad: a server that is asked to stop finishes what it has begun: of
-// what it wrote it has answered.
+// TestStopsUnderLoad: a server that is asked to stop finishes its requests. Every write that it
+// committed was acknowledged.
 func TestStopsUnderLoad(t *testing.T) {
 	t.Parallel()
 	base := apitest.Real(t)
@@ -95,7 +95,7 @@ func TestStopsUnderLoad(t *testing.T) {
 					r.Header.Set("Content-Type", "application/json")
 					res, err := client.Do(r)
 					if err != nil {
-						return // it accepts no more connections
+						return // the server no longer accepts connections
 					}
 					if res.Body.Close() != nil || res.StatusCode == http.StatusTooManyRequests {
 						continue
@@ -126,8 +126,8 @@ func TestStopsUnderLoad(t *testing.T) {
 	}
 }
 
-// TestStoppedReplica: a replica that stands still in the middle of a write keeps
-// the others up for ten seconds at most, and writes nothing of it when it wakes.
+// TestStoppedReplica: a replica that is suspended in the middle of a write blocks the others for
+// ten seconds at most. The write is rolled back when it resumes.
 func TestStoppedReplica(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("RAIL_TEST_FULL") != "1" {
@@ -168,7 +168,7 @@ func TestStoppedReplica(t *testing.T) {
 		other.Must(200, other.Get("/v1/partners/"+partner+"?include=stats")).Body["stats"].(M)["commissions_minor"])
 }
 
-// next is a release to come, which adds what migrations add.
+// next is the migration of a future release, with typical changes.
 const next = `SET LOCAL lock_timeout = '2s';
 	ALTER TABLE sales ADD COLUMN channel text, ADD COLUMN weight bigint NOT NULL DEFAULT 1;
 	ALTER TABLE partners ADD COLUMN rank bigint;
@@ -176,8 +176,8 @@ const next = `SET LOCAL lock_timeout = '2s';
 	CREATE INDEX sales_weight_idx ON sales (program_id, weight);
 	CREATE INDEX commissions_amount_idx ON commissions (program_id, amount_minor);`
 
-// TestMigrationUnderLoad: replicas answer while the tables of the next release are
-// put in place, and go on with them.
+// TestMigrationUnderLoad: replicas answer while the tables of the next release are created, and
+// continue with them.
 func TestMigrationUnderLoad(t *testing.T) {
 	t.Parallel()
 	base := apitest.Real(t)

@@ -14,11 +14,11 @@ import (
 	"rail/server/ident"
 )
 
-// each is how many objects of every type the lists are filled with.
+// each is the number of objects of every type in the lists.
 const each = 7
 
-// fill makes each objects of every type in one program. The clock stands still
-// but for once, so that most of them have equal times.
+// fill creates the objects of every type in one program. The clock advances only once, so that most
+// of them have equal times.
 func fill(s *apitest.Server) (program string) {
 	s.T.Helper()
 	for range each - 1 {
@@ -124,7 +124,7 @@ func lists(t *testing.T) []operation {
 	return out
 }
 
-// pager asks for pages of a list.
+// pager requests pages of a list.
 type pager struct {
 	s    *apitest.Server
 	op   operation
@@ -144,8 +144,8 @@ func newPager(s *apitest.Server, op operation, program string) pager {
 
 func (p pager) get(query string) apitest.Answer { p.s.T.Helper(); return p.s.Get(p.base + query) }
 
-// page returns the ids of a page and whether more follow; every page must count
-// all objects and be full while more follow.
+// page returns the ids of a page and whether more follow. Every page must count all objects, and
+// must be full if more follow.
 func (p pager) page(query string, limit int) (ids []string, more bool) {
 	p.s.T.Helper()
 	a := p.s.Must(200, p.get(fmt.Sprintf("limit=%d%s", limit, query)))
@@ -163,8 +163,8 @@ func (p pager) page(query string, limit int) (ids []string, more bool) {
 	return ids, more
 }
 
-// walk follows a cursor to the list's end, in the list's order. It starts at
-// from, or at the beginning where that is empty.
+// walk follows a cursor to the end of the list, in the list's order. It starts at from, or at the
+// beginning if from is empty.
 func (p pager) walk(cursor, from string, limit int) []string {
 	p.s.T.Helper()
 	var all []string
@@ -190,7 +190,7 @@ func (p pager) walk(cursor, from string, limit int) []string {
 	return nil
 }
 
-// compare is the order that a list promises.
+// compare compares two objects in the order that the list promises.
 func (p pager) compare(a, b M) int {
 	text := func(o M, name string) string { s, _ := o[name].(string); return s }
 	switch p.op.id {
@@ -228,8 +228,8 @@ func (p pager) compare(a, b M) int {
 	}
 }
 
-// TestPagingWalks walks every list in both directions with every page size:
-// each object once, in the list's order, with has_more and total_count exact.
+// TestPagingWalks reads every list in both directions with every page size. Each object appears
+// once, in the list's order, with exact has_more and total_count.
 func TestPagingWalks(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -293,8 +293,8 @@ func TestPagingFilteredCount(t *testing.T) {
 	require.Equal(t, "pending", last.Data()[0]["status"])
 }
 
-// TestPagingBadValues: values that no list takes. That a cursor of another list,
-// program or organization is refused like one of no object is stage G2 of the bar.
+// TestPagingBadValues: every list refuses these values. Stage G2 of the bar tests that a cursor of
+// another list, program or organization is refused like an unknown one.
 func TestPagingBadValues(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -334,15 +334,15 @@ func TestPagingBadValues(t *testing.T) {
 	}
 }
 
-// settings are the lists of what somebody sets up, or that have another range: all others are
-// of what happens, and take a range of times.
+// settings are the lists of configured objects, and lists with a different range. All other lists
+// are of recorded objects and accept a range of times.
 var settings = []string{
 	"listBalances", "listCampaigns", "listFlows", "listGroups", "listMaturingCommissions", "listProcessorConnections",
 	"listPrograms", "listPublishableKeys", "listResources", "listSequences", "listTags", "listWebhookEndpoints",
 }
 
-// TestCreatedRanges: every list of what happens is narrowed to a range of times, the first included and the last not, and
-// counts what is in it.
+// TestCreatedRanges: every list of recorded objects accepts a range of times, with the start
+// included and the end excluded, and counts the objects in it.
 func TestCreatedRanges(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -381,7 +381,8 @@ func TestCreatedRanges(t *testing.T) {
 	}
 }
 
-// born is when an object was made; an event of a processor says when it came in.
+// born returns the time when an object was created. For a processor's event it is the time of
+// arrival.
 func born(o M) string {
 	if at, ok := o["received_at"].(string); ok {
 		return at
@@ -389,7 +390,7 @@ func born(o M) string {
 	return o["created_at"].(string)
 }
 
-// ids are those of objects, in their order.
+// ids returns the ids of objects, in order.
 func ids(objects []M) []string {
 	out := []string{}
 	for _, o := range objects {

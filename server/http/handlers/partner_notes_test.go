@@ -64,7 +64,7 @@ func TestPartnerNotes(t *testing.T) {
 	s.Refused(404, "resource_not_found", "", s.Get("/v1/partner_notes/"+second.String("id")))
 }
 
-// TestUpdatePartnerNote: another text has another author, and the file stays.
+// TestUpdatePartnerNote: a new text changes the author, and the file stays.
 func TestUpdatePartnerNote(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -89,7 +89,8 @@ func TestUpdatePartnerNote(t *testing.T) {
 	s.Refused(404, "resource_not_found", "", s.Post("/v1/partner_notes/note_none", M{"text": "x"}))
 }
 
-// TestPartnerNoteLimit: so many notes, and so many bytes, and none more, however many are sent at once.
+// TestPartnerNoteLimit: the number of notes and their total size are limited, even for concurrent
+// requests.
 func TestPartnerNoteLimit(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

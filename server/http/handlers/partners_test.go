@@ -85,7 +85,7 @@ func TestInvitePartner(t *testing.T) {
 	path := regexp.MustCompile(`rail://(/portal/sign-in/\S+)`).FindStringSubmatch(text)
 	require.Len(t, path, 2, text)
 	s.Clock.Advance(6 * 24 * time.Hour)
-	s.Must(200, s.Do("GET", path[1], "", nil)) // a scanner of mails only looks
+	s.Must(200, s.Do("GET", path[1], "", nil)) // a mail scanner only opens the page
 	s.Must(303, s.Do("POST", path[1], "", nil))
 	s.Must(410, s.Do("POST", path[1], "", nil))
 }
@@ -139,8 +139,8 @@ func TestDerivedHandles(t *testing.T) {
 	}
 }
 
-// TestDerivedHandlesAtOnce: many of one stem at once all come in, each with a
-// handle of its own.
+// TestDerivedHandlesAtOnce: many partners with the same stem are created at once, each with a
+// unique handle.
 func TestDerivedHandlesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -201,8 +201,8 @@ func TestPartnerTaken(t *testing.T) {
 		s.Must(201, s.Post("/v1/partners", M{"program_id": program, "email": "promo@example.com"})).String("handle"))
 }
 
-// TestPartnerExternalID: a partner is found by the merchant's own id, which is unique in the program, exact, and free
-// again once it is cleared.
+// TestPartnerExternalID: the merchant's own id finds a partner. It is unique in the program,
+// compared exactly, and free again after it is cleared.
 func TestPartnerExternalID(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -238,7 +238,7 @@ func TestPartnerExternalID(t *testing.T) {
 	}
 }
 
-// TestPartnerExternalIDAtOnce: of many who take one at once, one gets it.
+// TestPartnerExternalIDAtOnce: when many partners take one id at once, one gets it.
 func TestPartnerExternalIDAtOnce(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -571,8 +571,8 @@ func TestPartnerStats(t *testing.T) {
 	s.Refused(400, "invalid_include", "include[]", s.Get("/v1/partners/"+ada+"?include=money"))
 }
 
-// TestPartnerEarnings: a partner's figures are the sums of its commissions in the
-// program's currency, whatever became of them, folded or not.
+// TestPartnerEarnings: a partner's figures are the sums of its commissions in the program's
+// currency, in every status, before and after they are folded.
 func TestPartnerEarnings(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t)
@@ -604,12 +604,12 @@ func TestPartnerEarnings(t *testing.T) {
 	earned(1400, 1800)
 }
 
-// deletion is of a partner that has one of everything, beside a bystander.
+// deletion is the deletion of a partner with one object of each type, next to another partner.
 type deletion struct {
 	*apitest.Server
 	t                           *testing.T
 	program, partner, bystander string
-	flow, kept                  string // the partner's, and the program's
+	flow, kept                  string // of the partner, and of the program
 	link, coupon, customer      string
 	click                       apitest.Answer
 	due, waiting                string                    // sales of the partner
@@ -667,7 +667,7 @@ func (w deletion) records(recorded []apitest.Answer) {
 	require.Equal(w.t, M{"partner_id": w.partner}, recorded[3].Body["data"])
 }
 
-// removes: what was the partner's is not found.
+// removes: the partner's objects are not found.
 func (w deletion) removes() {
 	w.t.Helper()
 	for _, path := range []string{
@@ -682,7 +682,7 @@ func (w deletion) removes() {
 		w.Get("/v1/balances?program_id="+w.program+"&partner_id="+w.partner))
 }
 
-// detaches: the coupon and the sales stay, of no partner.
+// detaches: the coupon and the sales remain, without a partner.
 func (w deletion) detaches() {
 	w.t.Helper()
 	require.Nil(w.t, w.Must(200, w.Get("/v1/coupons/"+w.coupon)).Body["partner_id"])
@@ -696,7 +696,7 @@ func (w deletion) detaches() {
 	require.Equal(w.t, w.due, again.String("id"), "one charge, one sale, forever")
 }
 
-// spares: what is another's stays, and of the partner's money nothing is left.
+// spares: the other partner's objects remain, and the deleted partner's money is gone.
 func (w deletion) spares() {
 	w.t.Helper()
 	w.Must(200, w.Get("/v1/flows/"+w.kept))
@@ -713,7 +713,7 @@ func (w deletion) spares() {
 	require.Zero(w.t, sum)
 }
 
-// frees: the handle leads nowhere; a new partner may have it and the email.
+// frees: the handle leads nowhere, and a new partner can have the handle and the e-mail.
 func (w deletion) frees() {
 	w.t.Helper()
 	w.Refused(404, "tracking_value_not_found", "value", w.Post("/v1/clicks", M{
@@ -736,7 +736,7 @@ func TestDeletePartner(t *testing.T) {
 	w.frees()
 }
 
-// TestDeletePartnerInFlight: a payout that is processing keeps its partner.
+// TestDeletePartnerInFlight: a partner with a payout in processing cannot be deleted.
 func TestDeletePartnerInFlight(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -11,15 +11,15 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// pastes are the values that people paste, all of them ada's.
+// pastes are values as people paste them. All of them belong to ada.
 var pastes = []string{
 	"ada?utm_source=yt", "ada%20", "ada ", "ada%E2%80%8B", "ada\u200b", "\ufeffada", "a\u00adda", "ada\u200f", "ada\u00a0", "ada/",
 	"ada.", "ada,", "ada&amp;utm_source=yt", "ADA!", "(ada)", "ada?" + strings.Repeat("x", 2000),
 }
 
 // TestCase13PastedValues: field case 13 (links as people paste them). The API, the batch, the pixel
-// and short links read a value, or a slug, as the partner published it. A value that ends with a
-// point stays one.
+// and short links read a value, or a slug, as the partner published it. A value may end with a full
+// stop.
 func TestCase13PastedValues(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -155,7 +155,7 @@ func TestCase15ShortLinksCarryParameters(t *testing.T) {
 	require.Equal(t, M{"utm_source": "yt"}, referral.Body["utm"])
 	require.Equal(t, link.String("url"), to(""))
 
-	// Bytes that headers and columns refuse stay escaped, and a long landing page is cut.
+	// Bytes that headers and columns refuse stay escaped, and a long landing page is truncated.
 	require.Equal(t, "https://shop.example/?plan=pro&ref=ada&q=%FF%00#/pricing", to("q=%FF%00"))
 	long := "x=" + strings.Repeat("y", 3000)
 	require.Equal(t, "https://shop.example/?plan=pro&ref=ada&"+long+"#/pricing", to(long))

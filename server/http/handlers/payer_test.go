@@ -11,8 +11,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestSaleOfANewCustomer: a sale with the processor's id of a customer and the
-// click, coupon or partner that brought it is all that a shop must send.
+// TestSaleOfANewCustomer: a shop only has to send a sale with the processor's id of the customer
+// and the click, coupon or partner.
 func TestSaleOfANewCustomer(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -63,8 +63,8 @@ func TestSaleOfANewCustomer(t *testing.T) {
 	balanced(t, s)
 }
 
-// TestNewCustomerManyCallers: sales of one new customer at once make one
-// customer, and each its sale.
+// TestNewCustomerManyCallers: concurrent sales of one new customer create one customer and all the
+// sales.
 func TestNewCustomerManyCallers(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -94,8 +94,8 @@ func TestNewCustomerManyCallers(t *testing.T) {
 	balanced(t, s)
 }
 
-// TestKnownChargeOfAGonePartner: a charge is one sale for ever, also where its
-// customer went with the partner.
+// TestKnownChargeOfAGonePartner: a charge stays one sale, even after its customer was deleted with
+// the partner.
 func TestKnownChargeOfAGonePartner(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -158,8 +158,8 @@ func TestPayerRefusals(t *testing.T) {
 	require.EqualValues(t, 1, s.Get("/v1/customers?program_id="+program).Int("total_count"), "a refusal makes nobody")
 }
 
-// TestIdsOfOthers: sales, commissions and coupons are found, and commissions
-// made, by the processor's ids.
+// TestIdsOfOthers: the processor's ids find sales, commissions and coupons, and can be used to
+// create commissions.
 func TestIdsOfOthers(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -197,8 +197,8 @@ func TestIdsOfOthers(t *testing.T) {
 		M{"external_charge_id": "none"}))
 }
 
-// TestOneChargeOneNewCustomer: callers who name different new customers for one
-// charge make one of them.
+// TestOneChargeOneNewCustomer: callers that name different new customers for one charge create one
+// customer.
 func TestOneChargeOneNewCustomer(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

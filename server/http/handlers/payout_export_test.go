@@ -28,14 +28,14 @@ func (f *filer) exported(t *testing.T, format api.PayoutFileFormat, change ...fu
 	return answer.JSON200
 }
 
-// reported sends a provider's result, of lines under these headings.
+// reported sends a provider's result with these headings and lines.
 func (f *filer) reported(t *testing.T, lines ...string) *api.PayoutResultReport {
 	t.Helper()
 	text := "payout_id,status,transaction_id,reason,amount,currency\n" + strings.Join(lines, "\n") + "\n"
 	return f.results(t, text)
 }
 
-// cancelled undoes what can be undone.
+// cancelled cancels all payouts that can be cancelled.
 func (f *filer) cancelled(t *testing.T, exported bool) *api.PayoutBatchCancelled {
 	t.Helper()
 	body := api.PayoutBatchCancel{Exported: &exported}
@@ -75,8 +75,8 @@ func TestExport(t *testing.T) {
 	f.tallied(t)
 }
 
-// TestExportTable: the table has the payouts of no service's file, with the bank details, and
-// nothing that a spreadsheet would run.
+// TestExportTable: the table contains the payouts that fit no service's file, with the bank
+// details. It contains no text that a spreadsheet would run as a formula.
 func TestExportTable(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)
@@ -106,7 +106,7 @@ func TestExportTable(t *testing.T) {
 	f.tallied(t)
 }
 
-// TestExportRefuses: a wrong file, or one that pays a partner twice, is refused.
+// TestExportRefuses: a wrong file is refused, and so is a file that pays a partner twice.
 func TestExportRefuses(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)
@@ -125,7 +125,8 @@ func TestExportRefuses(t *testing.T) {
 	f.s.Refused(409, "payout_batch_generating", "", f.s.Post("/v1/payout_batches/"+f.batch+"/cancel", nil))
 }
 
-// TestExportInParts: a file has as many rows as its service takes, and another has the rest.
+// TestExportInParts: a file has at most as many rows as its service accepts. Another file has the
+// rest.
 func TestExportInParts(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)
@@ -155,8 +156,8 @@ func TestExportInParts(t *testing.T) {
 	f.tallied(t)
 }
 
-// TestResults: a provider's result ends payouts once, like the manual operations, and reports what
-// it does not end and why.
+// TestResults: a provider's result ends payouts once, like the manual operations. It reports the
+// payouts that it does not end, with reasons.
 func TestResults(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)
@@ -226,7 +227,7 @@ func TestResults(t *testing.T) {
 	f.tallied(t)
 }
 
-// TestMarkFailed: what left in a file may be told to have failed; nothing else may.
+// TestMarkFailed: only a payout that was exported in a file can be marked as failed.
 func TestMarkFailed(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)
@@ -246,7 +247,7 @@ func TestMarkFailed(t *testing.T) {
 	f.tallied(t)
 }
 
-// TestCancel: what can be undone is, and is collected anew; the rest stays.
+// TestCancel: payouts that can be cancelled are cancelled and collected again. The others stay.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t, M{"min_payout_minor": 500})
@@ -277,7 +278,7 @@ func TestCancel(t *testing.T) {
 	f.tallied(t)
 }
 
-// TestFilesOfRails: a method that a rail pays is in no file.
+// TestFilesOfRails: files leave out payouts by a method that a rail pays.
 func TestFilesOfRails(t *testing.T) {
 	t.Parallel()
 	r := newRailed(t)
@@ -294,8 +295,8 @@ func TestFilesOfRails(t *testing.T) {
 	require.Zero(t, r.s.Must(200, r.s.Post(export, M{"format": "csv"})).Int("payout_count"))
 }
 
-// TestCancelRaces: cancelling beside payments, refunds, exports, results and other runs leaves
-// books that balance.
+// TestCancelRaces: the books balance when cancelling races with payments, refunds, exports, results
+// and other runs.
 func TestCancelRaces(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)
@@ -335,8 +336,8 @@ func TestCancelRaces(t *testing.T) {
 }
 
 // TestFilesOfCurrencies: field case 7 (PayPal's file in forints and New Taiwan dollars). PayPal's
-// file has whole units where PayPal takes no others, and what PayPal does not pay is left out with
-// the reason before it has left: it stays due.
+// file has whole units in currencies without decimals at PayPal. Payouts that PayPal cannot pay are
+// left out with a reason, and stay due.
 func TestFilesOfCurrencies(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]map[int]string{ // by the amount: the cell, or why there is none

@@ -37,7 +37,7 @@ func newFiler(t *testing.T, more ...M) *filer {
 	return f
 }
 
-// wants adds a partner with money due who is paid by a method.
+// wants adds a partner with a due balance who is paid by the method.
 func (f *filer) wants(method any, amounts ...int) (partner string, sales []string) {
 	partner, sales = f.partner(amounts...)
 	f.s.Must(200, f.s.Post("/v1/partners/"+partner, M{"payout_method": method}))
@@ -63,7 +63,7 @@ func (f *filer) rail(args ...string) (status int, out, errs string) {
 	return status, o.String(), e.String()
 }
 
-// reference is the reference of a payout in a file: its id, or for Wise its end.
+// reference returns the reference of a payout in a file: its id, or the end of its id for Wise.
 var reference = regexp.MustCompile("^(pyt_.*|P[0-9A-Z]{16})$")
 
 // export writes a file, and returns its rows by the reference of the payout.
@@ -83,8 +83,8 @@ func (f *filer) export(method string, more ...string) (status int, rows map[stri
 	return status, rows, errs
 }
 
-// TestWhatLeftInAFile: a payout that an export has written is out of reach. What is
-// refunded is clawed back, and what the file pays is what the books say.
+// TestWhatLeftInAFile: an exported payout cannot change. A later refund is clawed back, and the
+// file and the books have the same amounts.
 func TestWhatLeftInAFile(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)
@@ -136,8 +136,8 @@ func TestWhatLeftInAFile(t *testing.T) {
 	f.tallied(t)
 }
 
-// TestFilesNameWhatTheyLeaveOut: each unpaid payout of the batch is in the file, or
-// named with the reason.
+// TestFilesNameWhatTheyLeaveOut: each unpaid payout of the batch is in the file, or listed with the
+// reason.
 func TestFilesNameWhatTheyLeaveOut(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)
@@ -194,7 +194,7 @@ func TestFilesNameWhatTheyLeaveOut(t *testing.T) {
 	f.tallied(t)
 }
 
-// TestFilesEnd: what left in a file ends as paid or failed, by the operator's word.
+// TestFilesEnd: the operator marks exported payouts as paid or failed.
 func TestFilesEnd(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)

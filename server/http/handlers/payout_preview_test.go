@@ -11,7 +11,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// preview asks what a batch would do, through the generated client.
+// preview returns the preview of a batch, through the generated client.
 func (e earner) preview(t *testing.T, change ...func(*api.PayoutPreviewRequest)) *api.PayoutPreview {
 	t.Helper()
 	body := api.PayoutPreviewRequest{ProgramID: e.program, PeriodEnd: "2026-09-01"}
@@ -24,20 +24,20 @@ func (e earner) preview(t *testing.T, change ...func(*api.PayoutPreviewRequest))
 	return answer.JSON200
 }
 
-// told is a line of a preview, or a payout of a batch, as both show it.
+// told is a line of a preview, or a payout of a batch. Both have these members.
 type told struct {
 	partner, currency, reason, text string
 	amount, commissions             int64
 }
 
-// foretold are the lines that a batch makes payouts of.
+// foretold returns the lines for which a batch creates payouts.
 func foretold(p *api.PayoutPreview) map[told]bool {
 	out := map[told]bool{}
 	for _, l := range p.Data {
 		if l.Outcome == api.PayoutPreviewOutcomePayout || l.Outcome == api.PayoutPreviewOutcomeNotEligible {
 			count := l.CommissionCount
 			if l.Reason != nil {
-				count = 0 // such a payout holds none
+				count = 0 // such a payout has no commissions
 			}
 			out[told{
 				l.PartnerID, l.Currency, fmt.Sprint(deref(l.Reason)), deref(l.ReasonText), l.AmountMinor, count,
@@ -54,8 +54,8 @@ func deref[T any](p *T) (v T) {
 	return v
 }
 
-// TestPayoutPreview: who gets what and who does not is what a batch then makes of it, to
-// the word; and a preview changes nothing.
+// TestPayoutPreview: a batch creates exactly the payouts of the preview, with the same texts. A
+// preview changes nothing.
 func TestPayoutPreview(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t, M{"min_payout_minor": 1000, "payout_methods": []string{"paypal", "wise"}})
@@ -101,7 +101,7 @@ func TestPayoutPreview(t *testing.T) {
 		Outcome: "payout", Currency: "EUR", Method: new(api.PayoutMethodPaypal), PayoutCount: 1, AmountMinor: 700,
 	}, p.Totals[0])
 
-	// Some days later it has approved itself, whether or not the job that does so has come to it.
+	// Some days later the commission is approved automatically, whether or not the job has run.
 	s.Clock.Advance(6 * 24 * time.Hour)
 	at := func(b *api.PayoutPreviewRequest) { b.PeriodEnd = s.Clock.Now().String() }
 	p = e.preview(t, at)
@@ -122,7 +122,7 @@ func TestPayoutPreview(t *testing.T) {
 	e.tallied(t)
 }
 
-// previewPages collects the lines of a preview, one a page.
+// previewPages collects the lines of a preview in pages of one line.
 func (e *earner) previewPages(t *testing.T, at func(*api.PayoutPreviewRequest), totals []api.PayoutPreviewTotal) map[told]bool {
 	t.Helper()
 	paged := map[told]bool{}

@@ -9,7 +9,7 @@ import (
 	"rail/gen/api"
 )
 
-// results posts a provider's result as it is.
+// results sends a provider's result unchanged.
 func (f *filer) results(t *testing.T, content string) *api.PayoutResultReport {
 	t.Helper()
 	answer, err := f.s.Client.ReportPayoutResultsWithResponse(t.Context(), f.batch, nil, api.PayoutResults{Content: content})
@@ -18,7 +18,7 @@ func (f *filer) results(t *testing.T, content string) *api.PayoutResultReport {
 	return answer.JSON200
 }
 
-// newFiled returns n payouts that left in a file of a method, each of 20.00 USD, by their partners.
+// newFiled returns n payouts of 20.00 USD that were exported in a file of a method, by partner.
 func newFiled(t *testing.T, method string, n int) (f *filer, partners, ids []string) {
 	t.Helper()
 	f = newFiler(t)
@@ -34,8 +34,8 @@ func newFiled(t *testing.T, method string, n int) (f *filer, partners, ids []str
 	return f, partners, ids
 }
 
-// TestResultsReadReferencesAlone: whatever recipients call themselves, a row ends the payout of
-// its reference and no other.
+// TestResultsReadReferencesAlone: a row ends the payout of its reference and no other, whatever the
+// recipients' names are.
 func TestResultsReadReferencesAlone(t *testing.T) {
 	t.Parallel()
 	f, _, ids := newFiled(t, "paypal", 3)
@@ -60,8 +60,8 @@ func TestResultsReadReferencesAlone(t *testing.T) {
 	f.tallied(t)
 }
 
-// TestResultsNameWhatIsMissing: a payout that left in such a file and that no row names is
-// reported until it has ended; payouts of other files are not.
+// TestResultsNameWhatIsMissing: an exported payout without a row in the result is reported until it
+// has ended. Payouts of other files are not reported.
 func TestResultsNameWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)
@@ -80,7 +80,7 @@ func TestResultsNameWhatIsMissing(t *testing.T) {
 	require.Empty(t, report.Missing)
 }
 
-// TestResultsOfWise: the short reference and the id of an older file both name the payout.
+// TestResultsOfWise: the short reference and the id from an older file both identify the payout.
 func TestResultsOfWise(t *testing.T) {
 	t.Parallel()
 	f, _, ids := newFiled(t, "wise", 3)
@@ -99,8 +99,8 @@ func TestResultsOfWise(t *testing.T) {
 	f.tallied(t)
 }
 
-// TestResultsOfSpreadsheets: field case 17 (a result file out of a spreadsheet). A result that a
-// spreadsheet has saved is read, in each of its ways.
+// TestResultsOfSpreadsheets: field case 17 (a result file from a spreadsheet). A result that a
+// spreadsheet has saved is read, in all its variants.
 func TestResultsOfSpreadsheets(t *testing.T) {
 	t.Parallel()
 	variants := []string{

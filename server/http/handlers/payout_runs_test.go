@@ -17,7 +17,7 @@ import (
 	"rail/server/postgres"
 )
 
-// page is how many partners one transaction of a batch collects.
+// page is the number of partners that one transaction of a batch collects.
 const page = 500
 
 // many adds n partners with 1000 due each, in the order of their numbers.
@@ -63,9 +63,8 @@ func (e earner) run(ctx context.Context, name string, tracer pgx.QueryTracer) er
 	return nil
 }
 
-// TestBatchOfManyPartners: a batch of any number of partners answers at once, and is
-// made in pages, each with the same number of statements. 100,000 partners with
-// RAIL_TEST_FULL=1.
+// TestBatchOfManyPartners: a batch of any number of partners answers at once, and is created in
+// pages, each with the same number of statements. 100,000 partners with RAIL_TEST_FULL=1.
 func TestBatchOfManyPartners(t *testing.T) {
 	t.Parallel()
 	n := 1200
@@ -126,8 +125,8 @@ func (c *cut) TraceBatchStart(ctx context.Context, conn *pgx.Conn, d pgx.TraceBa
 	return c.trips.TraceBatchStart(ctx, conn, d)
 }
 
-// TestBatchIsResumed: wherever the work is cut off, and however many replicas go on
-// with it, each partner is paid once.
+// TestBatchIsResumed: each partner is paid once, wherever the work is interrupted and however many
+// replicas resume it.
 func TestBatchIsResumed(t *testing.T) {
 	t.Parallel()
 	for _, after := range []int{1, 2, 3, 4, 5, 6} {
@@ -141,7 +140,7 @@ func TestBatchIsResumed(t *testing.T) {
 			require.Error(t, e.run(ctx, "generate-payouts", tracer))
 			require.Equal(t, true, e.batch(200, M{"partner_id": e.payouts("")[0].String("partner_id")}).Body["generating"])
 			atOnce(3, func(int) apitest.Answer { runJob(t, e.s, "generate-payouts"); return apitest.Answer{} })
-			runJob(t, e.s, "generate-payouts") // what each left to another
+			runJob(t, e.s, "generate-payouts") // finishes the work of an interrupted run
 			batch := e.batch(200)
 			require.Equal(t, []any{false, int64(3*page + 1)}, []any{batch.Body["generating"], batch.Int("payout_count")})
 			e.tallied(t)
@@ -149,8 +148,8 @@ func TestBatchIsResumed(t *testing.T) {
 	}
 }
 
-// TestBatchAskedAgainWhileItIsMade: requests for the same join the run, which then
-// passes all partners once more; requests for something else have their own.
+// TestBatchAskedAgainWhileItIsMade: a request with the same parameters joins the run, which then
+// visits all partners once more. A request with other parameters starts a separate run.
 func TestBatchAskedAgainWhileItIsMade(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t, M{"min_payout_minor": 1001})
@@ -178,8 +177,8 @@ func TestBatchAskedAgainWhileItIsMade(t *testing.T) {
 	e.tallied(t)
 }
 
-// TestBatchOfManyRaces: payments, deletions and refunds while a batch is made, by two
-// replicas, leave books that balance.
+// TestBatchOfManyRaces: the books balance after payments, deletions and refunds while two replicas
+// create a batch.
 func TestBatchOfManyRaces(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t)
@@ -213,11 +212,11 @@ func TestBatchOfManyRaces(t *testing.T) {
 	e.tallied(t)
 }
 
-// monthEnds moves to the time of the monthly batches.
+// monthEnds advances to the time of the monthly batches.
 func (e earner) monthEnds() { e.s.Clock.Set(time.Date(2026, 10, 1, 0, 10, 0, 0, time.UTC)) }
 
-// TestAutoPayoutsLeaveNobodyOut: whoever made which batch of the month before, and
-// in whatever order jobs run, who is due at the month's end is in it.
+// TestAutoPayoutsLeaveNobodyOut: every partner with a due balance at the month's end is in the
+// batch, whatever batches exist for the month before and in whatever order jobs run.
 func TestAutoPayoutsLeaveNobodyOut(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t, M{"auto_payouts_enabled": true})
@@ -245,8 +244,8 @@ func TestAutoPayoutsLeaveNobodyOut(t *testing.T) {
 	e.tallied(t)
 }
 
-// TestAutoPayoutsAreMadeOnce: a run that was made is not made again, by replicas at
-// the same moment or a minute later, whatever becomes of its payouts.
+// TestAutoPayoutsAreMadeOnce: a completed run is not repeated, by replicas at the same moment or a
+// minute later, whatever happens to its payouts.
 func TestAutoPayoutsAreMadeOnce(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t, M{"auto_payouts_enabled": true})
@@ -266,7 +265,7 @@ func TestAutoPayoutsAreMadeOnce(t *testing.T) {
 	e.tallied(t)
 }
 
-// queriesOf are the names of queries, without what prepares them.
+// queriesOf returns the names of queries, without the statements that prepare them.
 func queriesOf(names []string) (out []string) {
 	for _, n := range names {
 		if !strings.HasPrefix(n, "prepare") {
@@ -276,7 +275,7 @@ func queriesOf(names []string) (out []string) {
 	return out
 }
 
-// TestAutoPayoutsOfOthers: a program that fails, or is large, delays no other.
+// TestAutoPayoutsOfOthers: a program that fails, or is large, does not delay others.
 func TestAutoPayoutsOfOthers(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

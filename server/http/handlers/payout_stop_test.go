@@ -12,8 +12,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestStopDuringPayouts: a server that is stopped while it makes a batch ends well, another one finishes the batch, and
-// each partner is paid once.
+// TestStopDuringPayouts: a server that is stopped while it creates a batch exits cleanly. Another
+// server finishes the batch, and each partner is paid once.
 func TestStopDuringPayouts(t *testing.T) {
 	t.Parallel()
 	const n = 3 * page
@@ -36,7 +36,7 @@ func TestStopDuringPayouts(t *testing.T) {
 	}
 	answered := make(chan int, 1)
 	go func() {
-		status, _ := post(t.Context(), stopped.URL) // 0 where the server had stopped listening
+		status, _ := post(t.Context(), stopped.URL) // 0 if the server had stopped listening
 		answered <- status
 	}()
 	paid := func() (payouts int) {

@@ -10,7 +10,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// undo takes a payment back.
+// undo undoes a payment.
 func (e earner) undo(id string) apitest.Answer {
 	return e.s.Post("/v1/payouts/"+id+"/undo_paid", M{"reason": "The wrong one."})
 }
@@ -33,8 +33,8 @@ func (e earner) books(t *testing.T) (out string) {
 	return out
 }
 
-// TestUndoPaid: marking a payout as paid and undoing that leaves everything as it was, whatever the
-// payout was before; then it can be paid again.
+// TestUndoPaid: marking a payout as paid and undoing that restores the previous state, whatever the
+// payout's status was. Then it can be paid again.
 func TestUndoPaid(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)
@@ -79,7 +79,8 @@ func TestUndoPaid(t *testing.T) {
 	f.tallied(t)
 }
 
-// TestUndoPaidRefused: only what was marked by hand within a day, and has had no refund since, is undone.
+// TestUndoPaidRefused: only a payout that was marked by hand within a day, and has had no refund
+// since, can be undone.
 func TestUndoPaidRefused(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)
@@ -109,8 +110,8 @@ func TestUndoPaidRefused(t *testing.T) {
 	f.tallied(t)
 }
 
-// TestUndoPaidRaces: undoing beside refunds, payments, runs and itself leaves books that balance, and each
-// undo takes one payment back.
+// TestUndoPaidRaces: the books balance when undoing races with refunds, payments, runs and itself.
+// Each undo reverses one payment.
 func TestUndoPaidRaces(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t)
@@ -157,8 +158,8 @@ func TestUndoPaidRaces(t *testing.T) {
 	require.Equal(t, paid, undone+left)
 }
 
-// TestUndoPaidMail: the partner's mail about a payment marked by hand waits for ten minutes, and is dropped by an
-// undo until then; a payment that a result reports is mailed at once.
+// TestUndoPaidMail: the partner's mail about a payment marked by hand waits for ten minutes, and an
+// undo in that time drops it. A payment that a result reports is mailed at once.
 func TestUndoPaidMail(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -192,7 +193,8 @@ func TestUndoPaidMail(t *testing.T) {
 	expect(0, 1)
 }
 
-// TestPaidAtSinceTheOldestSale: history is marked at its own dates; what was granted by hand counts from its creation.
+// TestPaidAtSinceTheOldestSale: past payouts can be marked as paid at past times. A commission
+// granted by hand counts from its creation.
 func TestPaidAtSinceTheOldestSale(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t)
@@ -213,8 +215,8 @@ func TestPaidAtSinceTheOldestSale(t *testing.T) {
 	e.tallied(t)
 }
 
-// TestDetailsChanged: the partner is mailed about each change of where it is paid, and its unpaid payouts show a
-// change since the last payment.
+// TestDetailsChanged: the partner gets a mail about each change of its payout details. Its unpaid
+// payouts show a change since the last payment.
 func TestDetailsChanged(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
@@ -260,7 +262,7 @@ func TestDetailsChanged(t *testing.T) {
 	e.tallied(t)
 }
 
-// TestNoPayoutIdsInNames: a partner cannot be called, or be paid at, the id of a payout.
+// TestNoPayoutIdsInNames: a payout id is refused as a partner's name and in its payout details.
 func TestNoPayoutIdsInNames(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -10,7 +10,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// earner is a program with partners that have money due.
+// earner is a program with partners that have due balances.
 type earner struct {
 	s       *apitest.Server
 	program string
@@ -24,7 +24,7 @@ func newEarner(t *testing.T, more ...M) earner {
 	return e
 }
 
-// partner returns a partner whose customers paid these amounts; 20 % is due.
+// partner returns a partner whose customers paid these amounts. 20 % of them is due.
 func (e earner) partner(amounts ...int) (partner string, sales []string) {
 	partner = e.s.Partner(e.program)
 	customer := e.s.Customer(e.program, partner)
@@ -49,8 +49,8 @@ func (e earner) payouts(query string) (out []apitest.Answer) {
 	return out
 }
 
-// tallied fails the test unless every open or paid payout is the sum of what it
-// holds, and each of these commissions is in the state of its payout.
+// tallied fails the test unless every open or paid payout is the sum of its commissions, and each
+// of these commissions is in the state of its payout.
 func (e earner) tallied(t *testing.T) {
 	t.Helper()
 	var wrong int
@@ -161,8 +161,8 @@ func TestPayoutDeleted(t *testing.T) {
 	e.tallied(t)
 }
 
-// TestMoneyLeavesAnOpenPayout: refunds and rejections lower a pending payout,
-// and remove it when nothing is left.
+// TestMoneyLeavesAnOpenPayout: refunds and rejections reduce a pending payout, and remove it if
+// nothing is left.
 func TestMoneyLeavesAnOpenPayout(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t)
@@ -208,8 +208,8 @@ func TestBatchRefusals(t *testing.T) {
 	}
 }
 
-// TestPayoutRaces: batches, payments, refunds and deletions at once, through
-// two servers, leave books that balance, and pay nothing twice.
+// TestPayoutRaces: concurrent batches, payments, refunds and deletions through two servers leave
+// books that balance, and pay nothing twice.
 func TestPayoutRaces(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t)

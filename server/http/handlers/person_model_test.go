@@ -42,8 +42,7 @@ type modelPayment struct {
 	refunded int64
 }
 
-// crowd is the model with the program that it is compared with. Stripe and Paddle are
-// connected to it.
+// crowd is the model with the program under test. Stripe and Paddle are connected to the program.
 type crowd struct {
 	t              *rapid.T
 	stripe, paddle inboxed
@@ -82,7 +81,7 @@ func newCrowd(s *apitest.Server, t *testing.T, rt *rapid.T) *crowd {
 	return c
 }
 
-// name returns a name that is new in the program.
+// name returns a new name, unique in the program.
 func (c *crowd) name(prefix string) string {
 	c.names++
 	return fmt.Sprint(prefix, c.names)
@@ -103,7 +102,7 @@ func (c *crowd) id(p *person, prefix string) string {
 	return id
 }
 
-// clues returns what an event says about a person beside the id.
+// clues returns the data about a person that an event contains besides the id.
 func (c *crowd) clues(p *person) (metadata M, email string) {
 	metadata = M{}
 	if c.bool("names the identifier") {
@@ -118,8 +117,8 @@ func (c *crowd) clues(p *person) (metadata M, email string) {
 	return metadata, email
 }
 
-// works works the inbox and lets up to four days pass. All happens within 28 days: a payment
-// waits 30 days for its customer.
+// works processes the inbox and lets up to four days pass. Everything happens within 28 days,
+// because a payment waits 30 days for its customer.
 func (c *crowd) works() {
 	runJob(c.stripe.t, c.stripe.Server, "work-inbox")
 	pass := time.Duration(rapid.IntRange(1, 96).Draw(c.t, "hours")) * time.Hour
@@ -131,7 +130,7 @@ func (c *crowd) works() {
 	c.stripe.Clock.Advance(pass)
 }
 
-// signUp has the merchant's server make a customer.
+// signUp creates a customer from the merchant's server.
 func (c *crowd) signUp() {
 	p := c.someone()
 	body := M{"program_id": c.stripe.program, "click_id": p.click}
@@ -160,7 +159,7 @@ func (c *crowd) purchase(p *person) stripetest.Purchase {
 	}
 }
 
-// bind completes a checkout that is paid later, if ever.
+// bind completes a checkout that is paid later, or never.
 func (c *crowd) bind() {
 	b := c.purchase(c.someone())
 	b.Subscription, b.Invoiced = true, true
@@ -187,7 +186,7 @@ func (c *crowd) pay() {
 	c.works()
 }
 
-// refund gives half or all of a payment back.
+// refund refunds half or all of a payment.
 func (c *crowd) refund() {
 	open := slices.DeleteFunc(slices.Clone(c.payments), func(p *modelPayment) bool { return p.refunded > 0 })
 	if len(open) == 0 {
@@ -241,7 +240,7 @@ func (c *crowd) merge() {
 	c.join(rapid.Permutation(two).Draw(c.t, "customers")[:2])
 }
 
-// join merges all customers into the first, each after a dry run, which says the same.
+// join merges all customers into the first. Before each merge, a dry run must return the same.
 func (c *crowd) join(ids []string) {
 	for _, from := range ids[1:] {
 		path := "/v1/customers/" + ids[0] + "/merge"
@@ -251,7 +250,7 @@ func (c *crowd) join(ids []string) {
 	}
 }
 
-// amounts returns what a merge changes, by sale.
+// amounts returns the changes of a merge, by sale.
 func amounts(merged apitest.Answer) (out []string) {
 	for _, k := range merged.Body["commissions"].([]any) {
 		k := k.(M)
@@ -261,8 +260,8 @@ func amounts(merged apitest.Answer) (out []string) {
 	return out
 }
 
-// settle does what a manager would do in the end: it gives every person one customer with
-// all ids, and credits payments that were recorded without a partner.
+// settle makes the final corrections of a manager: it gives every person one customer with all ids,
+// and credits payments that were recorded without a partner.
 func (c *crowd) settle() map[*person]string {
 	h, of := c.stripe, map[*person]string{}
 	for _, p := range c.people {
@@ -285,7 +284,7 @@ func (c *crowd) settle() map[*person]string {
 	return of
 }
 
-// customersLeft returns the customer for which all ids of a person answer.
+// customersLeft returns the customer that all ids of a person identify.
 func (c *crowd) customersLeft(p *person, ids []string) string {
 	var left string
 	for _, id := range append(ids, p.signups...) {
@@ -332,7 +331,7 @@ func (c *crowd) compare(of map[*person]string) {
 			earned = personPrice / 5
 		}
 		partner := p.of.partner
-		if p.refunded == personPrice { // a credit leaves it without a partner
+		if p.refunded == personPrice { // a credit does not give it a partner
 			partner = got[p.charge].Partner
 		}
 		want[p.charge] = paid{k, partner, earned * (personPrice - p.refunded) / personPrice}
@@ -346,16 +345,15 @@ func (c *crowd) at(charge string) time.Time {
 	return c.payments[i].at
 }
 
-// TestPersonsAgainstModel has people sign up, check out, pay, get money back and be merged
-// in any order, through two processors, under several ids. In the end every payment is
-// credited as if there had been one customer a person all the time. -rapid.checks sets how
-// many sequences are tried.
+// TestPersonsAgainstModel has people sign up, check out, pay, get refunds and be merged in any
+// order, through two processors, under several ids. In the end every payment is credited as if each
+// person had always been one customer. -rapid.checks sets the number of sequences.
 func TestPersonsAgainstModel(t *testing.T) {
 	t.Parallel()
 	var s *apitest.Server
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		if n++; n%1000 == 1 { // by then decades have passed at the server
+		if n++; n%1000 == 1 { // the server's clock is decades ahead by then
 			s = apitest.New(t)
 		}
 		c := newCrowd(s, t, rt)

@@ -11,7 +11,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// hanging has receivers wait until answer is called, or the test ends.
+// hanging makes receivers wait until answer is called or the test ends.
 func (h hooked) hanging(t *testing.T) (answer func()) {
 	t.Helper()
 	gate := make(chan struct{})
@@ -21,7 +21,7 @@ func (h hooked) hanging(t *testing.T) (answer func()) {
 	return answer
 }
 
-// ping sends a test to an endpoint, with an Idempotency-Key where one is given.
+// ping sends a test to an endpoint, with an Idempotency-Key if one is given.
 func (h hooked) ping(endpoint string, key ...string) apitest.Answer {
 	var headers []string
 	if len(key) > 0 {
@@ -30,9 +30,8 @@ func (h hooked) ping(endpoint string, key ...string) apitest.Answer {
 	return h.s.Do("POST", "/v1/webhook_endpoints/"+endpoint+"/ping", h.s.Key, nil, headers...)
 }
 
-// TestPingHoldsNoTransaction: while a receiver takes its time, no session of the
-// database has a transaction open. A key is in flight meanwhile, and afterwards
-// gives the one answer again.
+// TestPingHoldsNoTransaction: while a receiver is slow, no database session has a transaction open.
+// The key is in flight meanwhile, and afterwards returns the same response again.
 func TestPingHoldsNoTransaction(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -64,7 +63,7 @@ func TestPingHoldsNoTransaction(t *testing.T) {
 	h.s.Refused(422, "idempotency_key_reused", "Idempotency-Key", h.ping(bare, "k"))
 }
 
-// TestPingRace: of many at once with one key, one pings.
+// TestPingRace: of many concurrent requests with one key, one sends a ping.
 func TestPingRace(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -84,8 +83,8 @@ func TestPingRace(t *testing.T) {
 	require.Len(t, h.log(id), 1)
 }
 
-// TestClaimOfACrash: a key whose server ended before the answer is free again
-// after half a minute; one whose request was not answered for good, at once.
+// TestClaimOfACrash: if the server ends before the response, the key is free again after half a
+// minute. If the request failed with a temporary error, the key is free at once.
 func TestClaimOfACrash(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)

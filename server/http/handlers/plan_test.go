@@ -10,8 +10,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// planned sets a limit of an organization as the operator does, and waits until
-// both servers heed it, as probe finds out.
+// planned sets a limit of an organization as the operator does, and waits until probe shows that
+// both servers apply it.
 func planned(t *testing.T, s *apitest.Server, org, column string, value any, probe func() bool) {
 	t.Helper()
 	_, err := s.Pool.Exec(t.Context(), "UPDATE organizations SET "+column+" = $2 WHERE id = $1", org, value)
@@ -19,8 +19,8 @@ func planned(t *testing.T, s *apitest.Server, org, column string, value any, pro
 	require.Eventually(t, probe, 30*time.Second, 20*time.Millisecond)
 }
 
-// TestFlowQuotaOfOrganization: an organization's own quota is for it alone, on
-// every replica without a restart; none lifts the server's, null returns to it.
+// TestFlowQuotaOfOrganization: an organization's quota applies to that organization alone, on every
+// replica without a restart. "none" removes the server's limit, and null restores it.
 func TestFlowQuotaOfOrganization(t *testing.T) {
 	t.Parallel()
 	quota := func(c *config.Config) { c.FlowQuota = 1 }
@@ -47,7 +47,7 @@ func TestFlowQuotaOfOrganization(t *testing.T) {
 	planned(t, s, s.Org, "flow_quota", nil, own(s, 402))
 }
 
-// TestRevenueMeterOfOrganization: the meter is the organization's own.
+// TestRevenueMeterOfOrganization: an organization can have a different meter.
 func TestRevenueMeterOfOrganization(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -68,8 +68,8 @@ func TestRevenueMeterOfOrganization(t *testing.T) {
 	require.Eventually(t, func() bool { return approve(&metered).Status == 200 }, 30*time.Second, 20*time.Millisecond)
 }
 
-// TestMonitoringOfOrganization: what is off for one organization stays on for the
-// others, with a key and through the public short link; and the other way round.
+// TestMonitoringOfOrganization: a check disabled for one organization stays enabled for the others,
+// with a key and through the public short link. The reverse also holds.
 func TestMonitoringOfOrganization(t *testing.T) {
 	t.Parallel()
 	all := []string{"disposable_email", "paid_traffic", "paid_traffic"}
@@ -89,8 +89,7 @@ func TestMonitoringOfOrganization(t *testing.T) {
 	}
 }
 
-// flagged does in a new program what is flagged where that is on, and returns the
-// kinds of its flags.
+// flagged causes every flag in a new program, and returns the kinds of its flags.
 func flagged(s *apitest.Server) (kinds []string) {
 	program := s.Program()
 	ada, bob := s.Partner(program, M{"handle": "ada"}), s.Partner(program)

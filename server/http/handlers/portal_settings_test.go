@@ -96,7 +96,7 @@ func TestLooks(t *testing.T) {
 	require.Equal(t, 404, s.Do(http.MethodGet, "/look/prg_none/0123456789abcdef", "", nil).Status)
 }
 
-// What cannot be is refused by its name, and leaves everything as it was.
+// An invalid value is refused with the parameter's name, and changes nothing.
 func TestPortalSettingsRefused(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

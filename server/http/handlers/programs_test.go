@@ -98,8 +98,8 @@ func TestUpdateProgram(t *testing.T) {
 	require.Empty(t, s.Events(program))
 }
 
-// TestCommissionBase: both names of what a percentage is taken of say the same,
-// whichever was written.
+// TestCommissionBase: both names of the commission's base have the same value, whichever name the
+// request used.
 func TestCommissionBase(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -181,7 +181,7 @@ func TestProgramRefusals(t *testing.T) {
 		delete(body, missing)
 		s.Refused(400, "parameter_missing", missing, s.Post("/v1/programs", body))
 	}
-	fixed := M{ // set at creation, or by the operator, only
+	fixed := M{ // can only be set at creation or by the operator
 		"currency": "EUR", "subdomain": "x", "url_params": []string{"a"}, "payout_methods": []string{"wise"},
 		"auto_payouts_enabled": true,
 		"custom_domain":        "x.example", "terms_version": "2", "processor": "stripe", "id": program,
@@ -253,7 +253,7 @@ func TestPausedProgram(t *testing.T) {
 	s.Click(program, "ada")
 }
 
-// TestProgramSettingsLater: what exists keeps the settings under which it came.
+// TestProgramSettingsLater: existing objects keep the settings from the time of their creation.
 func TestProgramSettingsLater(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -41,7 +41,7 @@ func statuses(answers []apitest.Answer, status int) (n int) {
 	return n
 }
 
-// ensure201 lets a batch that was there already count as made.
+// ensure201 accepts a batch that already exists as created.
 func ensure201(a apitest.Answer) apitest.Answer {
 	if a.Status == 200 {
 		a.Status = 201
@@ -49,8 +49,8 @@ func ensure201(a apitest.Answer) apitest.Answer {
 	return a
 }
 
-// TestReferralConvertsOnce: of several customers of one visit that pay at once,
-// one converts it.
+// TestReferralConvertsOnce: if several customers of one visit pay at once, one converts the
+// referral.
 func TestReferralConvertsOnce(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -64,7 +64,7 @@ func TestReferralConvertsOnce(t *testing.T) {
 	}
 }
 
-// TestReferralOfOthersStays: a customer that goes takes nothing from those of
+// TestReferralOfOthersStays: deleting a customer does not change the referral of other customers of
 // the same visit.
 func TestReferralOfOthersStays(t *testing.T) {
 	t.Parallel()
@@ -84,9 +84,9 @@ func TestReferralOfOthersStays(t *testing.T) {
 	require.Equal(t, 1, tally(s, program, "referral.converted"))
 }
 
-// TestRaceR7MarkPaidSettlement races payments by hand through two servers with the
-// settlement of a payment rail: one wins. The other races of two servers are stage G6 of
-// the bar, whose servers have no rail.
+// TestRaceR7MarkPaidSettlement races manual payments through two servers with the settlement of a
+// payment rail: one wins. Stage G6 of the bar tests the other races of two servers. Its servers
+// have no rail.
 func TestRaceR7MarkPaidSettlement(t *testing.T) {
 	t.Parallel()
 	const rounds, callers = 12, 16
@@ -132,8 +132,8 @@ func TestRaceR7MarkPaidSettlement(t *testing.T) {
 	w.tallied(t)
 }
 
-// TestRetrievesTogether has many requests of two organizations look up by id at the same moment:
-// each gets its own object.
+// TestRetrievesTogether: many requests of two organizations retrieve objects by id at the same
+// moment, and each gets the right object.
 func TestRetrievesTogether(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

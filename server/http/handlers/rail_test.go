@@ -16,11 +16,11 @@ import (
 	"rail/server/work"
 )
 
-// railed is an earner whose payouts a rail in memory pays.
+// railed is an earner whose payouts are paid by a rail in memory.
 type railed struct {
 	earner
 	rail *railtest.Rail
-	hold bool // what a high flag does (decisions, 149)
+	hold bool // whether a high flag holds payouts (decisions, 149)
 }
 
 func newRailed(t *testing.T) railed {
@@ -28,7 +28,7 @@ func newRailed(t *testing.T) railed {
 	return railed{earner: newEarner(t, M{"payout_methods": []string{"paypal"}}), rail: railtest.New()}
 }
 
-// round advances the clock and does one round of the job.
+// round advances the clock and runs the job once.
 func (r railed) round(t *testing.T) error {
 	t.Helper()
 	r.s.Clock.Advance(6 * time.Minute)
@@ -36,7 +36,7 @@ func (r railed) round(t *testing.T) error {
 	return r.again(t)
 }
 
-// again does one round at the same time.
+// again runs the job once at the same time.
 func (r railed) again(t *testing.T) error {
 	t.Helper()
 	keeper, err := secret.New(r.s.Config.SecretKey)
@@ -45,12 +45,12 @@ func (r railed) again(t *testing.T) error {
 	return sender.Run(t.Context(), railRun(r.s, r.s.Clock.Now()))
 }
 
-// railRun is a run of the job that pays out.
+// railRun is a run of the job that pays payouts.
 func railRun(s *apitest.Server, now clock.Time) *work.Unit {
 	return work.NewRun(s.Pool, work.Actor{Kind: work.Job, ID: "send-payouts"}, now)
 }
 
-// due makes a payout that is due and returns it with its sales.
+// due creates a due payout and returns it with its sales.
 func (r railed) due(t *testing.T, amounts ...int) (id, partner string, sales []string) {
 	t.Helper()
 	partner, sales = r.partner(amounts...)
@@ -143,8 +143,8 @@ func TestRailRejectsAndReturns(t *testing.T) {
 	r.tallied(t)
 }
 
-// TestRefundsOfWhatWasInFlight: a refund that met a payout in flight clawed its
-// part back; whatever becomes of the payout, nothing is taken twice.
+// TestRefundsOfWhatWasInFlight: a refund during a payout in flight claws its share back. Whatever
+// happens to the payout, nothing is taken twice.
 func TestRefundsOfWhatWasInFlight(t *testing.T) {
 	t.Parallel()
 	r := newRailed(t)
@@ -169,8 +169,7 @@ func TestRefundsOfWhatWasInFlight(t *testing.T) {
 	r.tallied(t)
 }
 
-// TestRailAway: an answer that is lost, and a rail that is away, delay a payout
-// and never pay it twice.
+// TestRailAway: a lost response or an unavailable rail delays a payout and never pays it twice.
 func TestRailAway(t *testing.T) {
 	t.Parallel()
 	r := newRailed(t)
@@ -196,9 +195,9 @@ func TestRailAway(t *testing.T) {
 	r.tallied(t)
 }
 
-// TestRailSendsOnlyWhatIsWanted: a partner who was suspended, or chose another
-// method, is not paid by the rail; an unknown state, and the refusal of what the
-// rail may have, leave a payout in flight.
+// TestRailSendsOnlyWhatIsWanted: the rail does not pay a partner who was suspended or chose another
+// method. A payout stays in flight if its state is unknown, or if the rail refuses a payout that it
+// may already have.
 func TestRailSendsOnlyWhatIsWanted(t *testing.T) {
 	t.Parallel()
 	r := newRailed(t)
@@ -235,7 +234,7 @@ func TestRailSendsOnlyWhatIsWanted(t *testing.T) {
 	r.tallied(t)
 }
 
-// stuck is a rail that answers nothing.
+// stuck is a rail that never answers.
 type stuck struct{ asked atomic.Int32 }
 
 func (*stuck) Name() string      { return "stuck" }
@@ -249,8 +248,8 @@ func (*stuck) Status(context.Context, payout.Transfer) (payout.Status, error) {
 	return payout.Status{}, nil
 }
 
-// TestRailThatHangs: a rail that does not answer is asked little, and delays no other; none may
-// have the name for files.
+// TestRailThatHangs: a rail that does not answer gets few requests and does not delay others. No
+// rail may have the name reserved for files.
 func TestRailThatHangs(t *testing.T) {
 	t.Parallel()
 	r := railed{earner: newEarner(t), rail: railtest.New()}
@@ -281,7 +280,7 @@ func TestRailThatHangs(t *testing.T) {
 	r.tallied(t)
 }
 
-// ofPayPal is a rail in memory under another name, which pays by PayPal only.
+// ofPayPal is a rail in memory with another name. It pays by PayPal only.
 type ofPayPal struct {
 	*railtest.Rail
 	name string
@@ -302,8 +301,8 @@ func openFlagOn(t *testing.T, s *apitest.Server, id string) (flag string) {
 		partner.String("id")).Data()[0]["id"].(string)
 }
 
-// TestRailRaces: rounds of two replicas, payments by hand, refunds and
-// deletions at once end every payout once.
+// TestRailRaces: concurrent runs of two replicas, manual payments, refunds and deletions end every
+// payout once.
 func TestRailRaces(t *testing.T) {
 	t.Parallel()
 	r := newRailed(t)

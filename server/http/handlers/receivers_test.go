@@ -17,8 +17,8 @@ import (
 	"rail/server/outbound/webhook/verify"
 )
 
-// What stands around the receivers of webhook's README.md, so that they are
-// programs that read a delivery and a secret.
+// The code around the receivers of webhook's README.md. It turns each into a program that reads a
+// delivery and a secret.
 const (
 	nodeBefore = `
 import { readFileSync } from 'node:fs'
@@ -30,7 +30,7 @@ console.log(event.type)`
 	pythonBefore = `
 import json, sys
 `
-	// Headers come as they are, and nothing may be raised.
+	// Headers are passed unchanged, and no exception may be raised.
 	pythonHostile = `
 print(sum(verified(h, b"{}", "whsec_x", int(sys.argv[1])) for h in [None] + json.load(sys.stdin)))
 `
@@ -40,7 +40,7 @@ body = d["body"].encode()
 print(json.loads(body)["type"] if verified(d["headers"]["rail-signature"], body, d["secret"], d["now"]) else "bad")`
 )
 
-// receiver is the block of code in a language that the README shows.
+// receiver returns the README's code block in a language.
 func receiver(t *testing.T, language string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../outbound/webhook/README.md")
@@ -50,9 +50,9 @@ func receiver(t *testing.T, language string) string {
 	return string(found[0][1])
 }
 
-// TestReceivers: deliveries of the running server verify with what webhook's
-// README.md advises receivers to use, and not with another secret. Node with the package
-// standardwebhooks, and Python, take part where they are installed.
+// TestReceivers: the README's receivers verify deliveries of the running server, and refuse them
+// with another secret. Receivers in Python and in Node with the package standardwebhooks run if
+// they are installed.
 func TestReceivers(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)

@@ -16,7 +16,7 @@ import (
 
 const browser = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
-// follow asks for a short link as a browser does; headers may replace its own.
+// follow requests a short link as a browser does. The given headers replace the default ones.
 func follow(s *apitest.Server, method, slug string, headers ...string) apitest.Answer {
 	return s.Do(method, "/r/"+slug, "", nil, append([]string{"User-Agent", browser}, headers...)...)
 }
@@ -93,8 +93,8 @@ func TestShortLinkLooksRecordNothing(t *testing.T) {
 	s.Refused(404, "route_not_found", "", follow(s, "GET", "a.b"))
 }
 
-// TestShortLinkBeyondTheLimit: an address that follows links without end is sent on,
-// and writes no more than its allowance; another address is not concerned.
+// TestShortLinkBeyondTheLimit: an address that requests links without end is still redirected, but
+// records no more clicks than its limit. Other addresses are not affected.
 func TestShortLinkBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, func(c *config.Config) {
@@ -119,8 +119,9 @@ func TestShortLinkBeyondTheLimit(t *testing.T) {
 	require.Contains(t, s.Log(), "limited=true")
 }
 
-// TestShortLinkKeepsRedirecting: a deleted link sends on and counts; a paused program's
-// sends on alone, and a suspended partner's so without the partner's value.
+// TestShortLinkKeepsRedirecting: a deleted link redirects and counts. A link of a paused program
+// redirects and does not count. A suspended partner's link does the same, without the partner's
+// value.
 func TestShortLinkKeepsRedirecting(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -156,7 +157,7 @@ func TestShortLinkKeepsRedirecting(t *testing.T) {
 	require.EqualValues(t, 3, count())
 }
 
-// landed is where a short link leads, without the click that it hands over.
+// landed returns the destination of a short link without the click id.
 func landed(a apitest.Answer) string {
 	return regexp.MustCompile(`[?&]rail_click=clk_[0-9a-z]+`).ReplaceAllString(a.Header.Get("Location"), "")
 }

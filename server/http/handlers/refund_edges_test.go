@@ -9,9 +9,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestDeductionThatRefundsUndidStays: a deduction that was in flight when its sale was
-// refunded is undone by a reward, and can no longer be rejected: that would give the
-// money twice.
+// TestDeductionThatRefundsUndidStays: a deduction was in flight when its sale was refunded, and a
+// reward undid it. It can no longer be rejected, because that would return the money twice.
 func TestDeductionThatRefundsUndidStays(t *testing.T) {
 	t.Parallel()
 	w := sell(t, 10000, M{"holding_period_days": 0})
@@ -32,7 +31,8 @@ func TestDeductionThatRefundsUndidStays(t *testing.T) {
 	balanced(t, w.s)
 }
 
-// TestRepeatedMetadata: metadata is the same in whatever order and spacing.
+// TestRepeatedMetadata: a repeat with the same metadata in another order or spacing is the same
+// request.
 func TestRepeatedMetadata(t *testing.T) {
 	t.Parallel()
 	w := sell(t, 1000)
@@ -45,8 +45,8 @@ func TestRepeatedMetadata(t *testing.T) {
 	require.Len(t, post(200, `{"b":3,"a":"1"}`).Body["warnings"], 1)
 }
 
-// TestUnmatchedRefundToldOtherwise: a refund that is applied at last is taken as it
-// was reported first, and says so.
+// TestUnmatchedRefundToldOtherwise: a refund that is applied later keeps the values of its first
+// report, and the response warns about the difference.
 func TestUnmatchedRefundToldOtherwise(t *testing.T) {
 	t.Parallel()
 	w := sell(t, 1000)

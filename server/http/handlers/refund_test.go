@@ -33,7 +33,7 @@ func sell(t *testing.T, amount int64, more ...M) sold {
 
 func (w sold) refund(body any) apitest.Answer { return w.s.Post("/v1/sales/"+w.saleID+"/refund", body) }
 
-// commissions returns those of the sale, oldest first.
+// commissions returns the commissions of the sale, oldest first.
 func (w sold) commissions() (out []apitest.Answer) {
 	data := w.s.Must(200, w.s.Get("/v1/commissions?program_id="+w.program+"&sale_id="+w.saleID)).Data()
 	for _, d := range slices.Backward(data) {
@@ -42,7 +42,7 @@ func (w sold) commissions() (out []apitest.Answer) {
 	return out
 }
 
-// pay makes the commission paid, as a payout would.
+// pay marks the commission as paid, as a payout would.
 func (w sold) pay(t *testing.T) {
 	t.Helper()
 	batch, payout := ident.New(ident.Batch), ident.New(ident.Payout)
@@ -186,8 +186,8 @@ func TestRefundRefusals(t *testing.T) {
 	require.Equal(t, before, after, "a refusal changes nothing")
 }
 
-// TestPartsAtOnce: parts given back at once, before and after the commission is
-// paid, sum to the whole, and the books balance after each.
+// TestPartsAtOnce: concurrent partial refunds, before and after the commission is paid, sum to the
+// whole. The books balance after each.
 func TestPartsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := sell(t, 9973)

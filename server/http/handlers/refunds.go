@@ -80,7 +80,7 @@ func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObje
 	return api.CreateRefund201JSONResponse(refund), nil
 }
 
-// ListRefunds lists the refunds of a program, newest first, including those that wait for their
+// ListRefunds lists the refunds of a program, newest first, including refunds that wait for their
 // sale.
 func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject) (api.ListRefundsResponseObject,
 	error) {

@@ -21,8 +21,8 @@ func refundBody(program, charge, refund string, more ...M) M {
 // charge returns the charge of the sale.
 func (w sold) charge() string { return w.s.Get("/v1/sales/" + w.saleID).String("external_charge_id") }
 
-// TestRefundIsTakenOnce: a refund with an id is taken once, by whichever route it
-// is reported, however often and however late.
+// TestRefundIsTakenOnce: a refund with an id is recorded once, by any route, however often and
+// however late it is reported.
 func TestRefundIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	w := sell(t, 10000)
@@ -62,7 +62,7 @@ func TestRefundIsTakenOnce(t *testing.T) {
 	balanced(t, w.s)
 }
 
-// TestRefundBeforeItsSale: a refund that comes first waits, can be seen, and is
+// TestRefundBeforeItsSale: a refund that arrives before its sale waits, can be retrieved, and is
 // applied in the transaction of the sale.
 func TestRefundBeforeItsSale(t *testing.T) {
 	t.Parallel()
@@ -101,7 +101,8 @@ func TestRefundBeforeItsSale(t *testing.T) {
 	balanced(t, s)
 }
 
-// TestRefundsThatWaitAreBounded: the sale applies them all.
+// TestRefundsThatWaitAreBounded: a sale has a limited number of waiting refunds, and applies them
+// all.
 func TestRefundsThatWaitAreBounded(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -119,8 +120,8 @@ func TestRefundsThatWaitAreBounded(t *testing.T) {
 	balanced(t, s)
 }
 
-// TestRefundGivesUp: a refund whose sale does not come is unmatched after 30
-// days; reported again when the sale is there, it is applied after all.
+// TestRefundGivesUp: a refund without a sale is unmatched after 30 days. If it is reported again
+// when the sale exists, it is applied.
 func TestRefundGivesUp(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -140,8 +141,8 @@ func TestRefundGivesUp(t *testing.T) {
 	balanced(t, s)
 }
 
-// TestRefundWithoutARow: what a server of the release before has refunded gets its
-// row when it is refunded again.
+// TestRefundWithoutARow: a sale refunded by a server of the previous release gets its row at the
+// next refund.
 func TestRefundWithoutARow(t *testing.T) {
 	t.Parallel()
 	w := sell(t, 1000)
@@ -155,8 +156,8 @@ func TestRefundWithoutARow(t *testing.T) {
 	balanced(t, w.s)
 }
 
-// TestRefundReachesCommissionsByHand: what was granted or deducted by hand for a
-// sale goes with it, paid or not.
+// TestRefundReachesCommissionsByHand: a refund also takes its share of rewards and deductions that
+// were granted by hand for the sale, paid or not.
 func TestRefundReachesCommissionsByHand(t *testing.T) {
 	t.Parallel()
 	for _, paid := range []bool{false, true} {
@@ -193,8 +194,8 @@ func TestRefundReachesCommissionsByHand(t *testing.T) {
 	}
 }
 
-// TestRefundOfASaleAhead: a sale may occur minutes ahead of the server's clock; its refund is not
-// refused for a time that was not sent.
+// TestRefundOfASaleAhead: a sale may be some minutes ahead of the server's clock. A refund without
+// a time is still accepted.
 func TestRefundOfASaleAhead(t *testing.T) {
 	t.Parallel()
 	w := sell(t, 1000)

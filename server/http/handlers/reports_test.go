@@ -18,8 +18,8 @@ func reported(s *apitest.Server, program, query string) apitest.Answer {
 	return s.Must(200, s.Get("/v1/reports?program_id="+program+query))
 }
 
-// row returns the figures of a row: clicks, leads, customers, sales, refunded,
-// revenue, commissions; nil where there is none.
+// row returns the figures of a row: clicks, leads, customers, sales, refunded, revenue,
+// commissions. It returns nil if there is no row.
 func row(a apitest.Answer, key any) []string {
 	rows, _ := a.Body["rows"].([]any)
 	for _, r := range rows {
@@ -43,7 +43,7 @@ func is(figures ...string) []string { return figures }
 
 func sumReports(t *testing.T, s *apitest.Server) { t.Helper(); runJob(t, s, "sum-reports") }
 
-// figures checks the reports of a program; stage names how they are computed.
+// figures checks the reports of a program. stage names the way they are computed.
 type figures struct {
 	*apitest.Server
 	t                     *testing.T
@@ -72,8 +72,7 @@ func newFigures(t *testing.T) figures {
 	return w
 }
 
-// sell has ada, bob and a partner who is deleted earn something today; bob sold
-// yesterday too.
+// sell records sales of ada, bob and a deleted partner today, and a sale of bob yesterday.
 func (w figures) sell() {
 	w.t.Helper()
 	s, program := w.Server, w.program
@@ -159,7 +158,7 @@ func (w figures) inEuros() {
 	require.Equal(w.t, is("1", "1", "1", "1", "0", "700", "140"), row(a, w.bob), "counts are of no currency")
 }
 
-// ofAda: each filter leaves ada's figures, in every dimension.
+// ofAda: each filter returns ada's figures, in every dimension.
 func (w figures) ofAda(stage string) {
 	w.t.Helper()
 	for _, filter := range []string{"&partner_id=" + w.ada, "&group_id=" + w.group, "&tag_id=" + w.tag} {
@@ -182,7 +181,7 @@ func (w figures) check(stage string) {
 	w.ofAda(stage)
 }
 
-// TestReportFigures: every dimension counts what decisions 141, 143 and 199 say.
+// TestReportFigures: every dimension counts as decisions 141, 143 and 199 specify.
 func TestReportFigures(t *testing.T) {
 	t.Parallel()
 	w := newFigures(t)
@@ -256,7 +255,8 @@ func TestReportWindows(t *testing.T) {
 	}
 }
 
-// TestReportTop: top leaves the first rows, and what they were in the days before; all else is of all rows.
+// TestReportTop: top limits the rows to the first ones, with their figures in the previous period.
+// The totals include all rows.
 func TestReportTop(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -289,7 +289,7 @@ func TestReportTop(t *testing.T) {
 		keys(reported(s, program, "&from=2026-08-01&to=2026-08-31&top=1000").Body["rows"]))
 }
 
-// everyReport asks for every dimension, some windows and filters.
+// everyReport requests every dimension, and some windows and filters.
 func everyReport(s *apitest.Server, program string, queries []string) (out []string) {
 	for _, d := range []string{
 		"partner", "link", "product", "group", "tag", "period", "period&granularity=month", "period&granularity=day",
@@ -301,14 +301,14 @@ func everyReport(s *apitest.Server, program string, queries []string) (out []str
 	return out
 }
 
-// bustle is a program with random activity, and the questions to its reports.
+// bustle is a program with random activity, and its report requests.
 type bustle struct {
 	*apitest.Server
 	t                          *testing.T
 	program                    string
 	rnd                        *rand.Rand
 	partners, customers, sales []string
-	live                       int // clicks are on the first so many partners
+	live                       int // the number of partners that get clicks
 	queries                    []string
 }
 
@@ -334,7 +334,7 @@ func newBustle(t *testing.T) *bustle {
 
 func (w *bustle) one(of []string) string { return of[w.rnd.IntN(len(of))] }
 
-// act does one thing, where what it needs is there.
+// act performs one random action, if the objects that it needs exist.
 func (w *bustle) act() {
 	w.t.Helper()
 	switch w.rnd.IntN(9) {
@@ -368,7 +368,7 @@ func (w *bustle) sell() {
 	w.sales = append(w.sales, sale.String("id"))
 }
 
-// refund refunds a sale or a part of it, where that much is left.
+// refund refunds a sale or a part of it, if enough is left.
 func (w *bustle) refund() {
 	w.t.Helper()
 	if len(w.sales) > 0 {
@@ -377,7 +377,7 @@ func (w *bustle) refund() {
 	}
 }
 
-// reassign gives a customer to a partner.
+// reassign moves a customer to a partner.
 func (w *bustle) reassign() {
 	w.t.Helper()
 	if len(w.customers) > 0 {
@@ -394,7 +394,7 @@ func (w *bustle) reject() {
 	}
 }
 
-// deletePartner deletes the third partner; the fourth takes its place.
+// deletePartner deletes the third partner. The fourth takes its place.
 func (w *bustle) deletePartner() {
 	w.t.Helper()
 	w.Must(200, w.Delete("/v1/partners/"+w.partners[2]))
@@ -407,7 +407,7 @@ func (w *bustle) reports() []string {
 	return everyReport(w.Server, w.program, w.queries)
 }
 
-// unsummed returns the reports as they are without any sums.
+// unsummed returns the reports computed without any sums.
 func (w *bustle) unsummed() []string {
 	w.t.Helper()
 	_, err := w.Pool.Exec(w.t.Context(), "UPDATE report_spans SET program_id = 'hidden_' || program_id")
@@ -418,8 +418,8 @@ func (w *bustle) unsummed() []string {
 	return out
 }
 
-// TestReportsAreExact: sums, marks and rows give the same answers, whatever was
-// changed after a day was summed, and whatever part is summed again.
+// TestReportsAreExact: sums, marks and rows give the same results, whatever changed after a day was
+// summed, and whatever part is summed again.
 func TestReportsAreExact(t *testing.T) {
 	t.Parallel()
 	w := newBustle(t)
@@ -465,8 +465,8 @@ func any2(rnd *rand.Rand, a, b any) any {
 	return b
 }
 
-// TestReportsWhileSummed: sales of the past, sums by two replicas and reports at
-// once; the last report counts everything.
+// TestReportsWhileSummed: sales in the past, sums by two replicas and reports run concurrently. The
+// last report counts everything.
 func TestReportsWhileSummed(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -491,8 +491,8 @@ func TestReportsWhileSummed(t *testing.T) {
 	balanced(t, s)
 }
 
-// TestReportBuckets: a report has at most 1100 rows of a period, whatever their
-// size; other dimensions have as many rows as they have keys.
+// TestReportBuckets: a report has at most 1100 rows by period, of any size. Other dimensions have
+// one row per key.
 func TestReportBuckets(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

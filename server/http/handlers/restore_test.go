@@ -19,7 +19,7 @@ func (h inboxed) settle() {
 	}
 }
 
-// adjust is an adjustment of Paddle with an amount.
+// adjust returns an adjustment of Paddle with an amount.
 func adjust(id, action string, amount int64) said {
 	a := paddleAdjustment(id, action, "approved")
 	a["totals"] = M{"subtotal": fmt.Sprint(amount), "tax": "0", "total": fmt.Sprint(amount)}
@@ -37,13 +37,13 @@ func (h inboxed) one() books {
 	return books{}
 }
 
-// wonChargebacks are what TestWonChargeback takes, gives back and expects.
+// wonChargebacks are the input, the reversal and the expected result of TestWonChargeback.
 var wonChargebacks = []struct {
 	name           string
 	taken, back    int64
 	mode           string
 	paid           bool
-	status         string // of the commission that gives back
+	status         string // of the commission that takes the share back
 	sale, share    int64
 	half, halfLeft int64 // a later refund, and the share after it
 }{
@@ -58,8 +58,8 @@ var wonChargebacks = []struct {
 	{"paid, back in part", 2400, 601, "immediate", true, "due", 601, 120, 300, 60},
 }
 
-// Field case 8 (a won chargeback at Paddle): it gives the partner's share back, whatever became of
-// the commission, and later refunds and chargebacks take their share of it, whole or in part.
+// Field case 8 (a won chargeback at Paddle): it returns the partner's share, whatever the
+// commission's status. Later refunds and chargebacks take their share of it, whole or in part.
 func TestWonChargeback(t *testing.T) {
 	t.Parallel()
 	for _, c := range wonChargebacks {
@@ -93,7 +93,7 @@ func TestWonChargeback(t *testing.T) {
 			require.Contains(t, line[0]["reason"], "dispute of txn_1")
 			require.Equal(t, "active", h.Get("/v1/customers/" + won.String("customer_id")).Body["status"])
 
-			// The same reversal told again, by another event.
+			// Another event reports the same reversal.
 			h.Clock.Advance(time.Hour)
 			again := adjust("adj_2", "chargeback_reverse", c.back)
 			again.kind = "adjustment.updated"
@@ -114,8 +114,8 @@ func TestWonChargeback(t *testing.T) {
 	}
 }
 
-// A chargeback, a refund, the reversal and another chargeback come in every order, each
-// twice, and leave the same books.
+// A chargeback, a refund, the reversal and another chargeback arrive in every order, each twice.
+// The books are the same.
 func TestChargebackInEveryOrder(t *testing.T) {
 	t.Parallel()
 	h := newMoney(t, paddleMoney)
@@ -126,7 +126,7 @@ func TestChargebackInEveryOrder(t *testing.T) {
 	h.inAnyOrder(paddleMoney, events, books{sale: 1500, share: 300, flags: 1})
 }
 
-// The same at Stripe, whose refunds are levels of the payment.
+// The same at Stripe, whose refunds report the payment's refunded total.
 func TestDisputeInEveryOrder(t *testing.T) {
 	t.Parallel()
 	h := newMoney(t, stripeMoney)
@@ -138,7 +138,7 @@ func TestDisputeInEveryOrder(t *testing.T) {
 	h.inAnyOrder(stripeMoney, events, books{sale: 1400, share: 280, flags: 1})
 }
 
-// inAnyOrder pays and sends events, dated in their order, in every order.
+// inAnyOrder pays and sends events in every order. Their times stay in the original order.
 func (h inboxed) inAnyOrder(p moneyProcessor, events []said, want books) {
 	h.t.Helper()
 	all := orders(len(events))
@@ -166,8 +166,8 @@ func (h inboxed) inAnyOrder(p moneyProcessor, events []said, want books) {
 	balanced(h.t, h.Server)
 }
 
-// A refund that failed and was made again before anybody restored the first: restoring it
-// leaves the second.
+// A refund failed and was repeated before the first one was restored. Restoring the first one does
+// not change the second.
 func TestFailedRefundMadeAgain(t *testing.T) {
 	t.Parallel()
 	h := newMoney(t, stripeMoney)
@@ -217,8 +217,8 @@ func TestChargebackInAnotherCurrency(t *testing.T) {
 	require.Equal(t, int64(2400), h.one().sale)
 }
 
-// A person corrected the commission to the rest of the sale after a chargeback. Money that comes
-// back changes nothing about it, and later refunds take their share of it.
+// A person corrected the commission to the rest of the sale after a chargeback. When the money
+// comes back, the commission does not change. Later refunds take their share of it.
 func TestWonChargebackAfterCorrection(t *testing.T) {
 	t.Parallel()
 	h := newMoney(t, paddleMoney)

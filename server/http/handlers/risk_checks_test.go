@@ -10,8 +10,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestRiskChecks: what clicks and customers show is flagged once a cause, with
-// its evidence, and nothing is where monitoring is off.
+// TestRiskChecks: suspicious clicks and customers are flagged once per cause, with evidence.
+// Without monitoring nothing is flagged.
 func TestRiskChecks(t *testing.T) {
 	t.Parallel()
 	run := func(options ...apitest.Option) []string {
@@ -46,8 +46,8 @@ func TestRiskChecks(t *testing.T) {
 	require.Empty(t, run(func(c *config.Config) { c.FraudMonitoring = false }))
 }
 
-// TestPaidShortLink: an advertisement for a short link marks the link's address. A
-// flag that was dismissed is not opened again by the next click.
+// TestPaidShortLink: a click from an advertisement flags the short link's address. The next click
+// does not open a dismissed flag again.
 func TestPaidShortLink(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -74,8 +74,8 @@ func TestPaidShortLink(t *testing.T) {
 	require.Len(t, flags(), 1)
 }
 
-// TestHoldOnHighRisk: where the operator wants it, an open high flag keeps a
-// partner out of payouts until it is closed.
+// TestHoldOnHighRisk: if the operator enables the hold, a partner with an open high flag is left
+// out of payouts until the flag is closed.
 func TestHoldOnHighRisk(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, func(c *config.Config) { c.HoldOnHighRisk = true })

@@ -18,7 +18,7 @@ import (
 	"rail/server/work"
 )
 
-// watched is a program that the risk sweep passes over.
+// watched is a program that the risk sweep checks.
 type watched struct {
 	*apitest.Server
 	t       *testing.T
@@ -30,8 +30,8 @@ func watch(t *testing.T, options ...apitest.Option) watched {
 	return watched{s, t, s.Program(M{"payout_methods": []string{"paypal", "wise"}})}
 }
 
-// sweep runs the job and returns the open flags of a kind, the oldest first. Each
-// has its evidence in shape.
+// sweep runs the job and returns the open flags of a kind, the oldest first. It checks the form of
+// each flag's evidence.
 func (w watched) sweep(kind string) (out []M) {
 	w.t.Helper()
 	runJob(w.t, w.Server, "risk-sweep")
@@ -55,7 +55,7 @@ func (w watched) sweep(kind string) (out []M) {
 	return out
 }
 
-// resolve closes a flag a minute later, and goes on a minute after that.
+// resolve waits a minute, closes a flag, and waits another minute.
 func (w watched) resolve(f M) {
 	w.t.Helper()
 	w.Clock.Advance(time.Minute)
@@ -63,14 +63,14 @@ func (w watched) resolve(f M) {
 	w.Clock.Advance(time.Minute)
 }
 
-// of returns the partner of the one flag there is, and its evidence.
+// of returns the partner and the evidence of the only flag.
 func (w watched) of(flags []M) (string, M) {
 	w.t.Helper()
 	require.Len(w.t, flags, 1)
 	return flags[0]["partner"].(M)["id"].(string), flags[0]["evidence"].(M)
 }
 
-// facts are members of the evidence as text.
+// facts returns members of the evidence as text.
 func facts(evidence M, names ...string) string {
 	var out []string
 	for _, n := range names {
@@ -205,7 +205,7 @@ func TestSweepConversionSpike(t *testing.T) {
 	require.Equal(t, ada, partner)
 }
 
-// seen notes where a partner was, as the portal does.
+// seen records a partner's address and browser, as the portal does.
 func (w watched) seen(partner, ip, agent string) {
 	w.t.Helper()
 	keeper, err := secret.New(w.Config.SecretKey)
@@ -251,7 +251,7 @@ func TestSweepOwnAddress(t *testing.T) {
 	require.Equal(t, 1, kept, "of ada's two, one was seen less than 90 days ago")
 }
 
-// short cuts the fraction of a second.
+// short removes the fraction of a second.
 func short(v any) string { return v.(string)[:19] + "Z" }
 
 func TestSweepDuplicatePartners(t *testing.T) {
@@ -305,7 +305,7 @@ func TestSweepDuplicatePartners(t *testing.T) {
 	}
 	require.Equal(t, 6, tally(w.Server, w.program, "risk_flag.created"))
 	paid(eve, "paypal", M{"email": "new@example.com"})
-	_, err := w.Pool.Exec(t.Context(), "UPDATE partners SET payout_details_hash = NULL") // as an earlier version left them
+	_, err := w.Pool.Exec(t.Context(), "UPDATE partners SET payout_details_hash = NULL") // as in an earlier version
 	require.NoError(t, err)
 	named := map[string]any{}
 	for _, f := range w.sweep("duplicate_partner") {
@@ -318,8 +318,7 @@ func TestSweepDuplicatePartners(t *testing.T) {
 	require.Equal(t, 3, hashes, "the hash goes with the details")
 }
 
-// TestSweepsAtOnce: however many sweeps meet, a cause opens one flag and is recorded
-// once.
+// TestSweepsAtOnce: concurrent sweeps open one flag per cause and record it once.
 func TestSweepsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := watch(t)
@@ -331,7 +330,7 @@ func TestSweepsAtOnce(t *testing.T) {
 		return apitest.Answer{}
 	})
 	require.Len(t, w.sweep("duplicate_partner"), 2)
-	atOnce(6, func(int) apitest.Answer { // even where two looked at the same time
+	atOnce(6, func(int) apitest.Answer { // even if two sweeps read at the same time
 		_, err := w.open(t, risk.Finding{ProgramID: w.program, PartnerID: ada, Kind: "click_velocity", Severity: "medium"})
 		if err != nil {
 			t.Error(err)
@@ -361,8 +360,8 @@ func (w watched) openAt(t *testing.T, now clock.Time, f risk.Finding) (opened bo
 	return opened, err
 }
 
-// TestClosedMeanwhile: a finding of what was read before its flag was closed does
-// not open it again.
+// TestClosedMeanwhile: a finding from data that was read before its flag was closed does not open
+// the flag again.
 func TestClosedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := watch(t)
@@ -385,8 +384,8 @@ func TestClosedMeanwhile(t *testing.T) {
 	require.True(t, open())
 }
 
-// TestSweepKeepsApart: what two organizations have in common says nothing, and
-// where monitoring is off nothing is looked at.
+// TestSweepKeepsApart: matches between two organizations are not flagged, and without monitoring
+// nothing is checked.
 func TestSweepKeepsApart(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{true, false} {

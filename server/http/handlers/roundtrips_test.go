@@ -17,7 +17,7 @@ import (
 	"rail/server/postgres"
 )
 
-// trips notes each round trip to the database by the names of its queries.
+// trips records each round trip to the database by the names of its queries.
 type trips struct {
 	mu    sync.Mutex
 	names []string
@@ -112,7 +112,7 @@ func newTracedServer(t *testing.T) tracedServer {
 	return w
 }
 
-// roundTrip is an operation and its cost.
+// roundTrip is an operation and its number of round trips.
 type roundTrip struct {
 	operation string
 	most      int // what the design allows
@@ -168,9 +168,9 @@ func (w tracedServer) reads() []roundTrip {
 	}
 }
 
-// TestRoundTrips counts what an operation costs, after authentication, on a
-// server whose one connection knows the statements. A change of a number is a
-// change of speed: make it on purpose.
+// TestRoundTrips counts the round trips of each operation, after authentication, on a server whose
+// one connection has prepared the statements. A different number changes the speed: change it on
+// purpose.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	w := newTracedServer(t)

@@ -13,8 +13,8 @@ import (
 
 type M = apitest.M
 
-// TestMainJob walks the main job over plain HTTP: click, referral, customer,
-// sale, commission, balance, and the events of all of it.
+// TestMainJob runs the main job over plain HTTP: click, referral, customer, sale, commission,
+// balance, and all their events.
 func TestMainJob(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -179,9 +179,8 @@ func TestNetRevenueAndHold(t *testing.T) {
 	require.EqualValues(t, 0, due)
 }
 
-// TestFees: a program takes what the processor kept off a sale, too, where it says
-// so; what is not known it cannot. Refunds take the same share of the commission, and
-// nothing of the fee.
+// TestFees: a program can deduct the processor's fee from a sale, if the fee is known. Refunds take
+// the same share of the commission, and nothing of the fee.
 func TestFees(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -215,8 +214,8 @@ func TestFees(t *testing.T) {
 	balanced(t, s)
 }
 
-// TestFeeOfBatch: a batch takes fees as single calls do, and a repeat says where
-// they differ.
+// TestFeeOfBatch: a batch accepts fees as single calls do, and a repeat with another fee gets a
+// warning.
 func TestFeeOfBatch(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -245,8 +244,8 @@ func TestFeeOfBatch(t *testing.T) {
 	}
 }
 
-// TestSalesInParallel: sales for one partner in parallel leave an exact
-// balance, and one first sale a customer.
+// TestSalesInParallel: parallel sales for one partner leave an exact balance, and each customer has
+// one first sale.
 func TestSalesInParallel(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -268,7 +267,7 @@ func TestSalesInParallel(t *testing.T) {
 	require.Equal(t, want, due)
 }
 
-// atOnce runs f n times at once.
+// atOnce runs f n times concurrently.
 func atOnce(n int, f func(i int) apitest.Answer) []apitest.Answer {
 	out := make([]apitest.Answer, n)
 	var wg sync.WaitGroup

@@ -20,16 +20,16 @@ import (
 	"rail/server/secret"
 )
 
-// neverThere are values that a list cannot have.
+// neverThere are values that a list cannot contain.
 var neverThere = map[string][]string{
-	"/v1/commissions/maturing status": {"due", "paid", "rejected", "voided"},   // what matures is on its way
+	"/v1/commissions/maturing status": {"due", "paid", "rejected", "voided"},   // maturing ones are pending
 	"/v1/commissions/maturing kind":   {"clawback"},                            // a clawback is due at once
 	"/v1/programs status":             {"paused"},                              // the sample is one program
 	"/v1/mails status":                {"queued", "sending", "sent", "failed"}, // the sample sends nothing
 }
 
-// TestSampleHasEveryState asks each list of the description for each status and
-// kind that its objects may have, by its filter where it has one.
+// TestSampleHasEveryState requests each list of the description with each status and kind that its
+// objects may have. It uses the list's filter if there is one.
 func TestSampleHasEveryState(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -90,8 +90,8 @@ func valuesOf(of *openapi3.Schema, member string) (values []string) {
 	return values
 }
 
-// listsAt are the addresses of a list: of a list below an object, those of all
-// such objects.
+// listsAt returns the addresses of a list. For a list below an object, it returns one address per
+// object.
 func listsAt(s *apitest.Server, op *openapi3.Operation, path, program string) []string {
 	query := "?limit=100&program_id=" + program
 	if from := op.Parameters.GetByInAndName("query", "from"); from != nil && from.Required {
@@ -109,7 +109,7 @@ func listsAt(s *apitest.Server, op *openapi3.Operation, path, program string) []
 	return nil
 }
 
-// listsValue reports whether the list has an object with that value of a member.
+// listsValue reports whether the list contains an object whose member has that value.
 func listsValue(s *apitest.Server, list string, op *openapi3.Operation, member, value string) bool {
 	if op.Parameters.GetByInAndName("query", member) != nil {
 		return len(s.Must(200, s.Get(list+"&"+member+"="+value)).Data()) > 0
@@ -126,7 +126,7 @@ func listsValue(s *apitest.Server, list string, op *openapi3.Operation, member, 
 	}
 }
 
-// The sample's endpoint is sent nothing, nor are its campaigns and payouts.
+// Nothing is sent to the sample's endpoint, and its campaigns and payouts are not sent.
 func TestSampleSendsNothing(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Loopback)
@@ -156,7 +156,7 @@ func TestSampleSendsNothing(t *testing.T) {
 		}
 		return guard.DialContext(ctx, network, address)
 	})
-	for n := range 2 { // the sender has looked for others' too
+	for n := range 2 { // the sender has searched other organizations too
 		s.Partner(own)
 		sink.Wait(t, "/own", n+1)
 	}

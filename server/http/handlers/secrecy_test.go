@@ -11,9 +11,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestNothingSecretIsLoggedOrStored: canaries in every secret and personal
-// field are in no line of the log; keys, sign-in tokens and visitors' addresses
-// are in no row of the database.
+// TestNothingSecretIsLoggedOrStored: a canary in every secret and personal field is in no line of
+// the log. Keys, sign-in tokens and visitors' addresses are in no row of the database.
 func TestNothingSecretIsLoggedOrStored(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -19,8 +19,8 @@ func (h inboxed) selfReferrals() (customers []string) {
 	return customers
 }
 
-// TestMergeKeepsSelfReferral: a customer that is its own partner stays so in a merge, although
-// the other customer's e-mail stays.
+// TestMergeKeepsSelfReferral: a customer flagged as its own partner keeps the flag in a merge, even
+// if the other customer's e-mail remains.
 func TestMergeKeepsSelfReferral(t *testing.T) {
 	t.Parallel()
 	for name, own := range map[string]string{"e-mail": "email", "identifier": "identifier"} {
@@ -42,8 +42,8 @@ func TestMergeKeepsSelfReferral(t *testing.T) {
 	}
 }
 
-// TestMergeBringsSelfReferral: the partner that stays is compared with the e-mail that the
-// other customer brings.
+// TestMergeBringsSelfReferral: a merge compares the remaining partner with the e-mail from the
+// other customer.
 func TestMergeBringsSelfReferral(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -58,8 +58,8 @@ func TestMergeBringsSelfReferral(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestFlagsOfMergedCustomers: open flags of both customers name the survivor, whether they are
-// of one partner or of two.
+// TestFlagsOfMergedCustomers: open flags of both customers name the survivor, whether they belong
+// to one partner or to two.
 func TestFlagsOfMergedCustomers(t *testing.T) {
 	t.Parallel()
 	for _, both := range []bool{true, false} {
@@ -83,8 +83,8 @@ func TestFlagsOfMergedCustomers(t *testing.T) {
 	}
 }
 
-// TestPayoutAddressOfCustomer: a partner that is to be paid at the e-mail of its customer gets
-// a flag on that customer, in whatever form the address is written, and one flag alone.
+// TestPayoutAddressOfCustomer: a partner whose payout address is the e-mail of its customer gets
+// one flag on that customer, in any spelling of the address.
 func TestPayoutAddressOfCustomer(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -21,7 +21,7 @@ func (m mailing) sequence(more M) string {
 	return m.Must(201, m.Post("/v1/sequences", body)).String("id")
 }
 
-// counts are the partners enrolled, active and completed.
+// counts are the numbers of enrolled, active and completed partners.
 func (m mailing) counts(id string) []int64 {
 	m.T.Helper()
 	a := m.Must(200, m.Get("/v1/sequences/"+id))
@@ -29,8 +29,8 @@ func (m mailing) counts(id string) []int64 {
 	return []int64{n.Int("enrolled"), n.Int("active"), n.Int("completed")}
 }
 
-// TestSequence: steps go out in their time; a pause and a suspension keep the
-// place; nothing missed comes all at once.
+// TestSequence: steps are sent on time. A pause and a suspension keep the partner's step, and
+// missed steps are not all sent at once.
 func TestSequence(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -77,8 +77,8 @@ func TestSequence(t *testing.T) {
 	m.Refused(404, "resource_not_found", "", m.Get("/v1/sequences/"+id))
 }
 
-// TestSequenceUpdate: other mails find partners at the number of their step; who has no step
-// left is done, and who was done stays so.
+// TestSequenceUpdate: after a change of the mails, partners continue at the number of their step. A
+// partner without a remaining step is completed, and a completed partner stays completed.
 func TestSequenceUpdate(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -117,8 +117,8 @@ func TestSequenceUpdate(t *testing.T) {
 	m.Refused(404, "resource_not_found", "", m.Post("/v1/sequences/seq_none", M{"name": "x"}))
 }
 
-// TestSequenceFirstCommission: the first commission enrols, in its transaction,
-// whatever made it; a later one does not.
+// TestSequenceFirstCommission: the first commission of any origin enrols the partner in its
+// transaction. A later one does not.
 func TestSequenceFirstCommission(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -146,8 +146,7 @@ func TestSequenceFirstCommission(t *testing.T) {
 	require.False(t, enrols)
 }
 
-// TestSequenceIdle: partners without a click or a commission are found once a
-// day.
+// TestSequenceIdle: a daily search finds partners without a click or a commission.
 func TestSequenceIdle(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)

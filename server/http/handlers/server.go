@@ -8,7 +8,7 @@
 //     and include[] ask for in one more round trip;
 //   - a retrieval reads a row of the organization's, and CheckProgram makes one of
 //     another program absent where the query names its own;
-//   - a write hands the body to the rules and shows what they return. The request
+//   - a write passes the body to the rules and returns their result. The request
 //     path commits it, after the handler has returned.
 //
 // Handlers return errors unchanged: package middleware answers pgx.ErrNoRows with 404 and retries

@@ -83,8 +83,8 @@ func TestPartnerSSORefusals(t *testing.T) {
 	s.Must(200, s.Do("POST", path, s.NewKey(s.Org, true, "partners:write"), nil))
 }
 
-// TestSetInboundSigning: what front's TestSignedRequests leaves out, the answer
-// and whose requests it is about.
+// TestSetInboundSigning tests the response and the requests that need a signature.
+// TestSignedRequests of front tests the rest.
 func TestSetInboundSigning(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -97,7 +97,7 @@ func TestSetInboundSigning(t *testing.T) {
 	s.Refused(400, "parameter_invalid", "required", post(M{"required": "true"}))
 	s.Refused(400, "parameter_unknown", "key", post(M{"required": true, "key": "x"}))
 	require.Equal(t, 401, s.Do("POST", "/v1/inbound_signing", "", M{"required": true}).Status)
-	s.Must(200, post(M{"required": false})) // no refusal has switched it on
+	s.Must(200, post(M{"required": false})) // no refused request has enabled it
 	s.Clock.Advance(time.Minute)
 	require.Equal(t, M{"object": "inbound_signing", "required": true, "updated_at": "2026-09-01T12:01:00.000Z"},
 		s.Must(200, post(M{"required": true})).Body)

@@ -14,8 +14,7 @@ import (
 	"rail/server/harness/pgtest"
 )
 
-// TestEveryReadAtAStandby: each GET of the description answers at a standby, and what it
-// answers at the primary.
+// TestEveryReadAtAStandby: a standby answers each GET of the description as the primary does.
 func TestEveryReadAtAStandby(t *testing.T) {
 	t.Parallel()
 	dsn, standby := pgtest.Replicated(t)
@@ -29,14 +28,14 @@ func TestEveryReadAtAStandby(t *testing.T) {
 	}, time.Minute, 5*time.Millisecond)
 	for _, o := range operations() {
 		if o.method != "GET" || !strings.HasPrefix(o.path, "/v1/") || o.id == "retrieveOpenAPIDocument" ||
-			o.id == "followEvents" { // which asks the primary
+			o.id == "followEvents" { // it queries the primary
 			continue
 		}
 		t.Run(o.id, func(t *testing.T) {
 			url := o.url(own[o.prefix()]) + "?program_id=" + own["prg_"] + o.window()
 			want, line := s.Get(url), regexp.MustCompile(`.*operation=`+o.id+" .*")
 			require.Equal(t, 200, want.Status, "%s %s", url, want.Raw)
-			apitest.Eventually(t, func() bool { // the first calls may have come too early
+			apitest.Eventually(t, func() bool { // replication may lag behind the first calls
 				require.Equal(t, string(want.Raw), string(reader.Do("GET", url, s.Key, nil).Raw))
 				lines := line.FindAllString(reader.Log(), -1)
 				return strings.Contains(lines[len(lines)-1], "standby=true")

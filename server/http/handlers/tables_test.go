@@ -12,7 +12,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// table asks for a table and returns its rows by the names of their columns.
+// table requests a table and returns its rows by column name.
 func table(t *testing.T, s *apitest.Server, path string, headers ...string) []map[string]string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
@@ -41,8 +41,8 @@ func table(t *testing.T, s *apitest.Server, path string, headers ...string) []ma
 	return rows
 }
 
-// TestTables: a list is a table of all that its filters find, with the same values
-// as in JSON; a report is one of its rows.
+// TestTables: a list as a table contains all objects that its filters match, with the same values
+// as in JSON. A report as a table contains its rows.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

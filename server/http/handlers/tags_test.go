@@ -41,7 +41,7 @@ func TestTags(t *testing.T) {
 		taken = s.Refused(409, "tag_name_taken", "name", s.Post("/v1/tags/"+other.String("id"), M{"name": name}))
 		require.Equal(t, s.Get(path).Body, taken.Body["existing"])
 	}
-	s.Must(201, s.Post("/v1/tags", M{"program_id": s.Program(), "name": "vip"})) // names are a program's own
+	s.Must(201, s.Post("/v1/tags", M{"program_id": s.Program(), "name": "vip"})) // names are unique within a program
 
 	partner := s.Partner(program)
 	s.Must(200, s.Post("/v1/partners/"+partner, M{"tag_ids": []string{tag.String("id"), other.String("id")}}))

@@ -36,9 +36,9 @@ func (h inboxed) bobsCoupon() (id, email string) {
 	return bob.String("id"), bob.String("email")
 }
 
-// TestTakeOverBySelf: where self-referrals are blocked, the coupon of a partner who is the
-// customer takes nothing over, and the payment counts for the partner of the link. The other
-// one is flagged in any case.
+// TestTakeOverBySelf: where self-referrals are blocked, a customer who is a partner cannot move to
+// that partner with its own coupon. The payment counts for the partner of the link, and the other
+// partner is flagged in any case.
 func TestTakeOverBySelf(t *testing.T) {
 	t.Parallel()
 	for _, processor := range []bool{false, true} {
@@ -64,8 +64,8 @@ func TestTakeOverBySelf(t *testing.T) {
 	}
 }
 
-// TestLateClickOfSelf: a customer is not given back to an earlier partner who is the customer
-// itself. Every payment counts for the partner of the late click.
+// TestLateClickOfSelf: a customer does not return to an earlier partner who is the same person.
+// Every payment counts for the partner of the late click.
 func TestLateClickOfSelf(t *testing.T) {
 	t.Parallel()
 	for _, processor := range []bool{false, true} {
@@ -90,7 +90,7 @@ func TestLateClickOfSelf(t *testing.T) {
 	}
 }
 
-// TestCouponAndClickOfLead: a checkout with the click of a lead and a coupon is of that lead,
+// TestCouponAndClickOfLead: a checkout with the click of a lead and a coupon belongs to that lead,
 // whichever of them counts first. The coupon only decides about the partner.
 func TestCouponAndClickOfLead(t *testing.T) {
 	t.Parallel()

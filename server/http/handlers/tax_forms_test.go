@@ -78,8 +78,8 @@ func TestTaxFormRefusals(t *testing.T) {
 	}
 }
 
-// TestTaxFormsDecideOnPayouts: a program that asks for forms pays no partner
-// without a valid one, until it no longer asks.
+// TestTaxFormsDecideOnPayouts: while a program requires forms, it does not pay a partner without a
+// valid one.
 func TestTaxFormsDecideOnPayouts(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t, M{"require_tax_forms": true})
@@ -127,8 +127,8 @@ func TestTaxFormsDecideOnPayouts(t *testing.T) {
 	e.tallied(t)
 }
 
-// TestTaxFormRunsOut: a form that is recorded as expired ends the valid one of its
-// type, whatever the dates of that one, and the partner is asked for another.
+// TestTaxFormRunsOut: recording an expired form ends the valid form of its type, whatever its
+// dates, and the partner is asked for another.
 func TestTaxFormRunsOut(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t, M{"require_tax_forms": true})
@@ -156,7 +156,7 @@ func TestTaxFormRunsOut(t *testing.T) {
 	e.tallied(t)
 }
 
-// TestTaxFormsAtOnce: of forms handed in together one is current.
+// TestTaxFormsAtOnce: if several forms are submitted at once, one is current.
 func TestTaxFormsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -8,8 +8,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestFollowEvents: events are followed in their order, each once, with the body that webhooks get, from the moment of
-// the first call on.
+// TestFollowEvents: a follower receives the events in order, each once, with the same body as
+// webhooks, from its first call on.
 func TestFollowEvents(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -50,7 +50,7 @@ func TestFollowEvents(t *testing.T) {
 	require.Equal(t, other, one.Data()[0]["program_id"])
 }
 
-// TestRetrieveEvent: an event that was followed is retrieved by its id, the same.
+// TestRetrieveEvent: the retrieved event equals the followed event.
 func TestRetrieveEvent(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -66,7 +66,8 @@ func TestRetrieveEvent(t *testing.T) {
 	s.Refused(404, "resource_not_found", "", s.Do("GET", url, stranger, nil))
 }
 
-// TestFollowEventsRefused: a cursor is of one organization, and of the server's own making.
+// TestFollowEventsRefused: a cursor is refused if it belongs to another organization or does not
+// come from the server.
 func TestFollowEventsRefused(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -14,7 +14,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// delivering is a program whose events two server processes may deliver.
+// delivering is a program whose events are delivered by two server processes.
 func delivering(t *testing.T) (hooked, *apitest.Process, func() *apitest.Process) {
 	t.Helper()
 	base := apitest.Real(t, apitest.Loopback)
@@ -27,7 +27,7 @@ func delivering(t *testing.T) (hooked, *apitest.Process, func() *apitest.Process
 	return hooked{e, apitest.NewSink(t)}, first, start
 }
 
-// ids counts what has arrived by event.
+// ids counts the arrived deliveries by event.
 func (h hooked) ids(path string) map[string]int {
 	out := map[string]int{}
 	for _, r := range h.sink.Got(path) {
@@ -36,15 +36,14 @@ func (h hooked) ids(path string) map[string]int {
 	return out
 }
 
-// TestDeliveriesSurviveKills: workers that are killed in the middle lose
-// nothing, what comes twice is the same, and another takes over within two
-// seconds.
+// TestDeliveriesSurviveKills: if workers are killed during delivery, nothing is lost, repeats are
+// identical, and another worker takes over within two seconds.
 func TestDeliveriesSurviveKills(t *testing.T) {
 	t.Parallel()
 	h, _, start := delivering(t)
 	h.endpoint("/in")
 	h.sink.Answer = func(http.ResponseWriter, apitest.Received) { apitest.Linger(3 * time.Millisecond) }
-	kills := 4 // RAIL_TEST_KILLS=50 is a night's run
+	kills := 4 // RAIL_TEST_KILLS=50 runs overnight
 	if n, err := strconv.Atoi(os.Getenv("RAIL_TEST_KILLS")); err == nil {
 		kills = n
 	}
@@ -81,8 +80,8 @@ func TestDeliveriesSurviveKills(t *testing.T) {
 	require.LessOrEqual(t, doubles, kills)
 }
 
-// TestTakeover: the endpoint of a worker that is killed while it sends is taken
-// over at once.
+// TestTakeover: if a worker is killed while it sends, another worker takes over its endpoint at
+// once.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
 	h, first, start := delivering(t)
@@ -111,7 +110,7 @@ func TestTakeover(t *testing.T) {
 		"the attempt that was cut off is made again, not counted twice")
 }
 
-// TestFencing: a result that comes after its lease changes nothing.
+// TestFencing: a result that arrives after its lease changes nothing.
 func TestFencing(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -136,14 +135,13 @@ func TestFencing(t *testing.T) {
 	h.settled(t, id, "delivered", 1)
 	before := h.log(id)[0]
 	close(answer)
-	stop() // the first has written, or not, what it knows
+	stop() // the first process has stored its result, or not
 	require.Equal(t, before.Body, h.log(id)[0].Body)
 	require.Len(t, h.sink.Got("/in"), 2)
 }
 
-// TestStoppedWorker: a worker that is stopped past its lease, in the middle of
-// an attempt, changes nothing when it goes on. A lease takes
-// half a minute, so that this runs with RAIL_TEST_FULL=1 only.
+// TestStoppedWorker: a worker that is suspended past its lease, during an attempt, changes nothing
+// when it resumes. A lease takes half a minute, so this runs only with RAIL_TEST_FULL=1.
 func TestStoppedWorker(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("RAIL_TEST_FULL") != "1" {

@@ -21,7 +21,7 @@ import (
 	"rail/server/work/event"
 )
 
-// another is the same server for another organization.
+// another returns the same server with a key of another organization.
 func (h hooked) another() hooked {
 	s := *h.s
 	s.Org = s.NewOrg("Another")
@@ -39,7 +39,7 @@ func (h hooked) record(t *testing.T, tx pgtx.DBTX) (id string) {
 	return r.IDs()[0]
 }
 
-// arrived lists the events of a path in the order in which they came.
+// arrived lists the events of a path in order of arrival.
 func (h hooked) arrived(t *testing.T, path string, n int) (ids []string) {
 	t.Helper()
 	for _, r := range h.sink.Wait(t, path, n) {
@@ -62,7 +62,7 @@ func TestWaitsForItsProgramOnly(t *testing.T) {
 	t.Cleanup(func() { _ = tx.Rollback(context.Background()) }) // it may have ended
 	first := h.record(t, tx)
 	second := h.record(t, h.s.Pool)
-	for n := range 3 { // each a look of the sender later
+	for n := range 3 { // each is a later poll of the sender
 		other.record(t, h.s.Pool)
 		other.arrived(t, "/other", n+1)
 	}
@@ -71,8 +71,8 @@ func TestWaitsForItsProgramOnly(t *testing.T) {
 	require.Equal(t, []string{first, second}, h.arrived(t, "/in", 2))
 }
 
-// TestClockOfWriter: what a server records whose clock is ahead goes before what
-// others record later.
+// TestClockOfWriter: events of a server whose clock is ahead are delivered before later events of
+// other servers.
 func TestClockOfWriter(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -94,7 +94,7 @@ func TestClockOfWriter(t *testing.T) {
 	h.arrived(t, "/in", 3)
 }
 
-// TestReplayKeepsOrder: what is queued again goes in the order of the events.
+// TestReplayKeepsOrder: replayed events are delivered in their original order.
 func TestReplayKeepsOrder(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -114,7 +114,7 @@ func TestReplayKeepsOrder(t *testing.T) {
 	require.Equal(t, append(append(want, want...), last), h.arrived(t, "/in", 25))
 }
 
-// hang adds endpoints of the program that never answer, and gives each events.
+// hang adds endpoints that never answer to the program, and gives each of them events.
 func (h hooked) hang(t *testing.T, endpoints, events int) {
 	t.Helper()
 	keeper, err := secret.New(h.s.Config.SecretKey)
@@ -133,8 +133,8 @@ func (h hooked) hang(t *testing.T, endpoints, events int) {
 	}
 }
 
-// TestShares: receivers that hang, more than a sender has places, delay neither
-// another organization's webhooks nor those of their own that answer.
+// TestShares: more hanging receivers than a sender has places delay neither another organization's
+// webhooks nor the organization's working endpoints.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -165,6 +165,6 @@ func TestShares(t *testing.T) {
 		require.NoError(t,
 			h.s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM webhook_leases WHERE until > now()").Scan(&busy))
 		require.Less(t, busy, 70, "an eighth of 512 places, and what is at work besides")
-		return busy > 50 // but for the moment in which all end at once
+		return busy > 50 // except at the moment when all end at once
 	}, "they hang")
 }

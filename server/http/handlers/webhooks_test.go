@@ -17,7 +17,7 @@ import (
 	"rail/server/outbound/webhook"
 )
 
-// hooked is a server with a sender, a sink and a program whose sales pay.
+// hooked is a server with a sender, a sink and a program that pays commissions on sales.
 type hooked struct {
 	earner
 	sink *apitest.Sink
@@ -47,7 +47,7 @@ func (h hooked) log(endpoint string) (out []apitest.Answer) {
 	return out
 }
 
-// settled waits until an endpoint's newest n deliveries are in a status.
+// settled waits until the newest n deliveries of an endpoint have a status.
 func (h hooked) settled(t *testing.T, endpoint, status string, n int) []apitest.Answer {
 	t.Helper()
 	var log []apitest.Answer
@@ -121,7 +121,7 @@ func TestWebhookEndpoint(t *testing.T) {
 	s.Refused(409, "webhook_endpoint_limit", "", s.Post("/v1/webhook_endpoints", M{
 		"program_id": program, "url": "https://hooks.example/",
 	}))
-	// postbacks take none of the program's
+	// Postbacks do not count towards the program's limit.
 	s.Must(201, s.Post("/v1/webhook_endpoints", M{
 		"program_id": program, "partner_id": partner, "url": "https://hooks.example/",
 	}))
@@ -130,8 +130,8 @@ func TestWebhookEndpoint(t *testing.T) {
 	s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/"}))
 }
 
-// TestDelivery: a merchant's endpoint gets every event, whole and signed in both
-// forms, in order; a partner's gets its own, without the customer's identity.
+// TestDelivery: a merchant's endpoint gets every event, complete, signed in both forms, and in
+// order. A partner's endpoint gets the partner's events, without the customer's identity.
 func TestDelivery(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -196,9 +196,8 @@ func TestDelivery(t *testing.T) {
 	require.True(t, bodies[log[0].String("request_body")], "the log shows what the sink got")
 }
 
-// TestRetrySchedule moves the clock through the 63 hours of a delivery that is
-// never acknowledged: eight attempts, each at its time, and no event behind it
-// waits.
+// TestRetrySchedule advances the clock through the 63 hours of a delivery that is never
+// acknowledged. It gets eight attempts, each at its time, and does not delay later events.
 func TestRetrySchedule(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -242,8 +241,8 @@ func TestRetrySchedule(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "3", "4", "5", "6", "7", "8"}, attempts)
 }
 
-// TestFailingEndpointIsTold: the log has a line when an endpoint begins to fail and one when it recovers, and none
-// for each try.
+// TestFailingEndpointIsTold: the log has a line when an endpoint begins to fail and one when it
+// recovers, but none for each attempt.
 func TestFailingEndpointIsTold(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -285,8 +284,8 @@ func (h hooked) last(t *testing.T, id string, n int, status string) apitest.Answ
 	return d
 }
 
-// TestOneInFlight: several senders send to an endpoint one after the other, and
-// in the order of the events, while others hang.
+// TestOneInFlight: several senders send to an endpoint one after the other, in the order of the
+// events, while other endpoints hang.
 func TestOneInFlight(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -388,7 +387,7 @@ func TestReplayAndPing(t *testing.T) {
 		s.Must(200, s.Get("/v1/webhook_events?limit=1&starting_after=affiliate.created")).Data()[0]["type"])
 }
 
-// replaysOfTimes replays what an endpoint was sent in a range of time.
+// replaysOfTimes replays an endpoint's deliveries in a range of time.
 func (h hooked) replaysOfTimes(t *testing.T, id string) {
 	t.Helper()
 	s := h.s
@@ -449,8 +448,8 @@ func TestRotationByTime(t *testing.T) {
 	signed(secrets[0], secrets[1])
 }
 
-// TestAutomaticDisable: twenty failed for good over five days turn an endpoint
-// off, and nothing less.
+// TestAutomaticDisable: twenty failed deliveries over five days disable an endpoint. Fewer
+// failures, or a shorter time, do not.
 func TestAutomaticDisable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -490,7 +489,7 @@ func TestAutomaticDisable(t *testing.T) {
 			h.s.Deliver()
 			h.last2(t, id)
 			enabled := func() bool { return h.s.Get("/v1/webhook_endpoints/" + id).Body["enabled"] == true }
-			if c.off { // it is checked after the result was written
+			if c.off { // the check runs after the result is stored
 				require.Eventually(t, func() bool { return !enabled() }, 10*time.Second, 10*time.Millisecond)
 			}
 			require.Equal(t, !c.off, enabled())
@@ -502,7 +501,7 @@ func TestAutomaticDisable(t *testing.T) {
 	}
 }
 
-// last2 waits until nothing of an endpoint waits any longer.
+// last2 waits until no delivery of an endpoint is pending.
 func (h hooked) last2(t *testing.T, id string) {
 	t.Helper()
 	apitest.Eventually(t, func() bool {
@@ -510,9 +509,9 @@ func (h hooked) last2(t *testing.T, id string) {
 	}, "nothing waits")
 }
 
-// TestPingOfWhatHangs: a ping reports a receiver that does not answer, with and
-// without an Idempotency-Key. An organization's pings wait for no other's, and its
-// partners' leave a place to its own.
+// TestPingOfWhatHangs: a ping reports a receiver that does not answer, with and without an
+// Idempotency-Key. Pings of one organization do not wait for those of another. Pings of partners
+// leave a place for the organization's pings.
 func TestPingOfWhatHangs(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)

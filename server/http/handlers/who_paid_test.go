@@ -12,7 +12,7 @@ import (
 	"rail/server/inbound/connection"
 )
 
-// paidBy sends a payment and returns the customer that it was recorded for.
+// paidBy sends a payment and returns the customer for which it was recorded.
 func (h inboxed) paidBy(charge string, more M) apitest.Answer {
 	h.t.Helper()
 	h.send(paid(charge, more))
@@ -37,8 +37,8 @@ func (h inboxed) ids(customer string) (out []string) {
 }
 
 // Field case 1 (a second customer at the processor for one account) and field case 21 (a private
-// e-mail at sign-up, the firm's at the checkout): the merchant's own id names one person, whichever
-// ids and e-mails a processor has for them. A bounty for the first payment is paid once.
+// e-mail at sign-up, the firm's at the checkout): the merchant's own id identifies one person,
+// whatever ids and e-mails the processor uses. A bounty for the first payment is paid once.
 func TestFieldCase1SecondProcessorID(t *testing.T) {
 	t.Parallel()
 	for _, direct := range []bool{false, true} {
@@ -74,9 +74,9 @@ func TestFieldCase1SecondProcessorID(t *testing.T) {
 	}
 }
 
-// Field case 3 (a partner buys by its own link): an e-mail that only the checkout knows is stored
-// and checked like one given at sign-up. Field case 4: so is the address at which the partner is
-// paid.
+// Field case 3 (a partner buys through the partner's own link): an e-mail that appears only at the
+// checkout is stored and checked like one from the sign-up. Field case 4: the partner's payout
+// address is checked too.
 func TestFieldCase3And4SelfReferral(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -115,7 +115,7 @@ func TestFieldCase3And4SelfReferral(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// Field case 5: a guest is known by the e-mail, whatever its case, for ever.
+// Field case 5: the e-mail, in upper or lower case, identifies a guest without a time limit.
 func TestFieldCase5Guest(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -125,7 +125,7 @@ func TestFieldCase5Guest(t *testing.T) {
 	require.EqualValues(t, 2000, h.earned())
 }
 
-// A guest who has an account later is the same customer within lead_match_days.
+// A guest who signs up later is the same customer within lead_match_days.
 func TestGuestGetsAnAccount(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -162,8 +162,8 @@ func TestCaseOfEMails(t *testing.T) {
 	}
 }
 
-// Field case 6: an e-mail matches a sign-up as long as the program says, by default as long
-// as the visitor's referral lives.
+// Field case 6: an e-mail matches a sign-up for the period that the program sets, by default the
+// lifetime of the visitor's referral.
 func TestFieldCase6LongTrial(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -236,7 +236,7 @@ func TestExternalIDs(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// A customer that is probably another one is created with a warning that names it, and
+// A customer that is probably a duplicate is created with a warning that names the other one, and
 // both are listed.
 func TestDuplicateCustomers(t *testing.T) {
 	t.Parallel()

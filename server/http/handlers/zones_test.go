@@ -17,8 +17,8 @@ func moment(t *testing.T, s *apitest.Server, at string) {
 	s.Clock.Set(to)
 }
 
-// TestMonthsOfZones: field case 16 (Sydney, a sale on 1 November at 08:30). A sale counts in the
-// month that it is at the merchant's, in the report and in the payout batch, to the second.
+// TestMonthsOfZones: field case 16 (Sydney, a sale on 1 November at 08:30). In the report and in
+// the payout batch, a sale counts in the month of the merchant's time zone, exact to the second.
 func TestMonthsOfZones(t *testing.T) {
 	t.Parallel()
 	for zone, c := range map[string]struct{ last, first, end, batchAt, due string }{
@@ -84,8 +84,8 @@ func TestMonthsOfZones(t *testing.T) {
 	}
 }
 
-// TestPeriodEndOfZones: a date that is tomorrow in UTC may be today in the zone, and the
-// other way round.
+// TestPeriodEndOfZones: a date that is tomorrow in UTC may be today in the zone. The reverse also
+// holds.
 func TestPeriodEndOfZones(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t, M{"time_zone": "Pacific/Kiritimati"}) // UTC+14

@@ -28,7 +28,7 @@ func CheckJSON(body []byte) *problem.Error {
 	if !utf8.Valid(body) {
 		return problem.New(problem.InvalidJSON, "The body is not valid UTF-8.")
 	}
-	// text finds duplicate names itself, including those that differ only by case.
+	// text finds duplicate names itself, including names that differ only by case.
 	d := jsonReader{Decoder: jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))}
 	for {
 		if err := d.next(); err != nil {

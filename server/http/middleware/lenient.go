@@ -20,7 +20,7 @@ func checkNames(schema *openapi3.Schema, body []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
 	if err := dec.Decode(&v); err != nil {
-		return nil //nolint:nilerr // the validator says what is wrong
+		return nil //nolint:nilerr // the validator reports the error
 	}
 	return namesOf(schema, v, "")
 }

@@ -9,8 +9,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestLenient: with the setting, unknown members are ignored, except those that Go would decode as
-// known ones.
+// TestLenient: with the setting, unknown members are ignored, except members that Go would decode
+// as known ones.
 func TestLenient(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, func(c *config.Config) { c.IgnoreUnknownFields = true })

@@ -25,15 +25,15 @@ type budget struct {
 }
 
 // limiter has a token bucket for each caller on this replica: a burst of one second's allowance,
-// refilled evenly. When the recent buckets reach half of maxBuckets, it drops those that have not
-// been used since the last time. Idle buckets are full, so dropping them changes nothing.
+// refilled evenly. When the recent buckets reach half of maxBuckets, it drops the buckets that
+// have not been used since the last time. Idle buckets are full, so dropping them changes nothing.
 type limiter struct {
 	clock       clock.Clock
 	mu          sync.Mutex
 	recent, old map[string]*bucket
 }
 
-// bucket holds the tokens at a time; the next use adds those that have accrued since.
+// bucket holds the tokens at a time. The next use adds the tokens accrued since then.
 type bucket struct {
 	tokens float64
 	at     time.Time

@@ -49,8 +49,8 @@ func TestAddressLimit(t *testing.T) {
 	s.Must(200, s.Do("GET", "/v1/openapi.json", "", nil))
 }
 
-// TestJunkAsksNobody: a token that cannot be a key is not looked up, and one that can be is only
-// looked up while its address has a token left.
+// TestJunkAsksNobody: a token that cannot be a key causes no query. A token that can be a key causes one only
+// while its address is below the rate limit.
 func TestJunkAsksNobody(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, limit(25))

@@ -56,7 +56,7 @@ func pathParams(c echo.Context) map[string]string {
 	return out
 }
 
-// refusal converts the validator's error into one that names the parameter.
+// refusal converts the validator's error into an error that names the parameter.
 func (d *Document) refusal(err error) *problem.Error {
 	param := ""
 	if re, ok := errors.AsType[*openapi3filter.RequestError](err); ok {
@@ -125,7 +125,7 @@ func (d *Document) schemaRefusal(se *openapi3.SchemaError, param string) *proble
 }
 
 // parameterRefusal returns the refusal of a query parameter; expand and include
-// have codes of their own.
+// have separate codes.
 func (d *Document) parameterRefusal(se *openapi3.SchemaError, param string) *problem.Error {
 	p := d.fault(se, param)
 	switch param {

@@ -116,7 +116,7 @@ func TestRedirect(t *testing.T) {
 	require.Empty(t, x.log.String())
 }
 
-// Every request is redirected, but one that does not show the page is not a visit.
+// Every request is redirected, but a request that does not show the page is not a visit.
 func TestNoVisit(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)

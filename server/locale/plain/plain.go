@@ -48,7 +48,7 @@ func Lined(text string) bool {
 	return !strings.ContainsFunc(text, hides) || clean(text, isLine) == text
 }
 
-// Name returns a name without invisible characters, except those that change the visible text
+// Name returns a name without invisible characters, except characters that change the visible text
 // around them. Line separators and tabs become spaces.
 func Name(text string) string {
 	if !strings.ContainsFunc(text, isHidden) {

@@ -96,7 +96,7 @@ func (t Table) columns() string {
 	return strings.Join(quoted, ", ")
 }
 
-// parts holds the statements that drop parts of the tables, and those that recreate them.
+// parts holds the statements that drop parts of the tables, and the statements that recreate them.
 type parts struct{ off, back []string }
 
 // heavy returns the foreign keys and indexes of the tables. Without them, rows load faster and in

@@ -33,8 +33,8 @@ func as(t *testing.T, dsn, role string, grants ...string) string {
 	return u.String()
 }
 
-// TestRoles: a role that may read can back up, and one that may create tables can restore, without
-// superuser rights.
+// TestRoles: a role that may read can back up, and a role that may create tables can restore.
+// Neither needs superuser rights.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("RAIL_TEST_DATABASE_URL") != "" {

@@ -27,8 +27,8 @@ func merge(queues [][]statement) []statement {
 	}
 }
 
-// next returns the text to send next: one that no queue has behind another text, so that all
-// statements of that text are grouped. If there is none, it returns the first text.
+// next returns the text to send next. It prefers a text that no queue has behind another text, so
+// that all statements of that text are grouped. Otherwise it returns the first text.
 func next(queues [][]statement) (sql string, ok bool) {
 	for _, q := range queues {
 		if len(q) == 0 {

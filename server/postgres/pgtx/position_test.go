@@ -38,8 +38,8 @@ func TestPositionOrder(t *testing.T) {
 	require.False(t, at(1, 9).Reaches(at(2, 1)))
 }
 
-// TestTrace: a traced transaction has the position behind its commit, alone and shared; one that
-// fails or sends nothing has none.
+// TestTrace: a traced transaction has the position after its commit, alone and shared. A
+// transaction that fails or sends nothing has none.
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t, pgtest.DurableDSN(t))

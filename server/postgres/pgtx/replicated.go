@@ -20,7 +20,7 @@ func NoteReplication(c *pgconn.PgConn, n *pgconn.Notice) {
 }
 
 // replicated returns an error if a failover may lose the commit that just ended, so that no client
-// is told of a success. It closes the connection.
+// receives a success. It closes the connection.
 func (t *Tx) replicated(ctx context.Context) error {
 	c := t.conn.Conn().PgConn()
 	if t.outer != nil || c.CustomData()[unreplicated] == nil {

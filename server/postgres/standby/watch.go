@@ -129,7 +129,7 @@ func (s *Standby) run(ctx context.Context) {
 }
 
 const (
-	// where reads the primary's position, and what the standby's state.
+	// where reads the primary's position. The constant what reads the standby's state.
 	where = "SELECT w.timeline, w.lsn, c.system_identifier FROM (" + pgtx.PositionSQL + ") w, pg_control_system() c"
 	// The last restart point has a standby's timeline, with a delay. The receiver has it at once,
 	// visible to roles that may read all statistics.

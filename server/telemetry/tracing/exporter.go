@@ -74,7 +74,7 @@ func newExporter(endpoint string) (*exporter, error) {
 	return e, err
 }
 
-// ExportSpans sends spans once; those that the collector refuses are dropped.
+// ExportSpans sends spans once. Spans that the collector refuses are dropped.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	if len(spans) == 0 {
 		return nil

@@ -177,7 +177,7 @@ func TestVia(t *testing.T) {
 	}
 }
 
-// TestWithout: nothing is traced, and nothing stands in the way, where no collector is configured.
+// TestWithout: without a collector nothing is traced, and requests work as usual.
 func TestWithout(t *testing.T) {
 	t.Parallel()
 	var none *tracing.Tracer

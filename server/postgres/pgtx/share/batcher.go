@@ -135,8 +135,8 @@ func (b *Batcher[T]) next() (members []T) {
 	return members
 }
 
-// pick removes the members of the next batch from those that wait. A member does not
-// overtake one that waits for a name that both have. The caller holds mu.
+// pick removes the members of the next batch from the waiting members. A member does not
+// overtake a waiting member that shares a name with it. The caller holds mu.
 func (b *Batcher[T]) pick() (members []T) {
 	blocked := map[string]bool{}
 	stay := b.waiting[:0]

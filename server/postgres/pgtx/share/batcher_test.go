@@ -90,8 +90,8 @@ func TestBatcherGathers(t *testing.T) {
 	require.Equal(t, share.Stats{Batches: 3, Members: 5}, l.Stats())
 }
 
-// TestBatcherNames runs members with the same name one after the other; a member does not overtake
-// one that waits for a common name.
+// TestBatcherNames runs members with the same name one after the other. A member does not overtake
+// a waiting member that shares a name with it.
 func TestBatcherNames(t *testing.T) {
 	t.Parallel()
 	l := newStepped(share.Limits{Members: 9, Batches: 1})

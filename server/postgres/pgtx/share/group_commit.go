@@ -4,7 +4,7 @@
 // another, together with one COMMIT. Equal INSERTs become one INSERT of several rows. Each request is answered after
 // that commit, and none sees the writes of another. A request claims what only one of them may decide about, such as a
 // charge ([pgtx.Tx.Claim]). When the shared transaction fails, it is rolled back, and each member repeats its work in
-// a transaction of its own ([pgtx.ErrRetryAlone]). When the connection is lost during the commit, the outcome is
+// a separate transaction ([pgtx.ErrRetryAlone]). When the connection is lost during the commit, the outcome is
 // unknown, and each member gets that error.
 //
 // [Reads] sends short reads of requests without a transaction, such as look-ups by id, in one batch.

@@ -16,7 +16,7 @@ const maxAttempts = 4
 // Nested runs n pieces of work inside t as its members: it sends all their reads
 // together, and then all their writes. It returns the error of each piece; a failed one
 // leaves nothing, and the others succeed. Pieces with equal claims run in order. A piece
-// that cannot share runs alone, before those that wait for its claims, or last if it
+// that cannot share runs alone, before the pieces that wait for its claims, or last if it
 // fails before its first read. The caller uses t again when Nested returns.
 func Nested(ctx context.Context, t *pgtx.Tx, n int, do func(i int, tx *pgtx.Tx) error) []error {
 	g := newGroupCommit(t.Nested, Limits{Members: n}) // no workers: the batch starts when all have joined

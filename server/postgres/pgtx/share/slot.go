@@ -25,7 +25,7 @@ type slot struct {
 	ended     chan struct{} // closed when the shared transaction has ended
 }
 
-// request is what a member asks its group for: reads, the commit, or the end.
+// request is a member's request to its group: reads, the commit, or the end.
 type request struct {
 	reads  []pgtx.Read
 	errs   []error // of the reads
