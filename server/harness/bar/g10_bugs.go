@@ -41,7 +41,7 @@ func bugs() []bug {
 		},
 		{
 			"answers of keys not kept", "g4", "server/http/middleware/work.go", "",
-			"if err := f.keep(ctx, u, r, out); err != nil {", "if err := error(nil); err != nil {", false,
+			"if err := f.store(ctx, u, r, out); err != nil {", "if err := error(nil); err != nil {", false,
 		},
 		{
 			"bodies of keys not compared", "g4", "server/http/middleware/idempotency.go", "",
@@ -67,7 +67,7 @@ func bugs() []bug {
 		},
 		{
 			"a database that is away answers 500", "g7", "server/http/middleware/errors.go", "func databaseProblem",
-			"if away(pg.Code) || pgtx.Again(err) {", "if pg.Code == \"\" && pgtx.Again(err) {", false,
+			"if unavailable(pg.Code) || pgtx.Again(err) {", "if pg.Code == \"\" && pgtx.Again(err) {", false,
 		},
 		{
 			"redirects followed", "g8", "server/outbound/webhook/attempt.go", "CheckRedirect", "return http.ErrUseLastResponse",
