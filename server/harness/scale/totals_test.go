@@ -95,7 +95,9 @@ func touchDay(t *testing.T, pool *pgxpool.Pool) {
 	for _, sql := range []string{
 		"DELETE FROM clicks WHERE program_id = $1 AND created_at >= timestamptz '2026-08-11Z' AND created_at < timestamptz '2026-08-12Z'",
 		"UPDATE sales SET refunded_at = created_at WHERE program_id = $1 AND occurred_at >= timestamptz '2026-08-11Z' AND occurred_at < timestamptz '2026-08-12Z'",
-		"INSERT INTO report_marks (org_id, program_id, day) SELECT org_id, id, '2026-08-11' FROM programs WHERE id = $1",
+		`INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+			SELECT org_id, id, '2026-08-11', timestamptz '2026-08-11Z', timestamptz '2026-08-11 23:59:59.999999Z'
+			FROM programs WHERE id = $1`,
 	} {
 		done, err := pool.Exec(t.Context(), sql, dataset.ID("prg", 0))
 		require.NoError(t, err)
