@@ -211,7 +211,7 @@
     })
   })
 
-  // What leads away is marked when it is touched, not before: until then it is the page's.
+  // touch changes a link or form when the visitor uses it, and not before.
   const touch = safe(e => {
     const a = e.composedPath().find(x => x.hostname && x.href), f = e.target
     if (a && handed(a.href) != a.href) a.href = handed(a.href)
