@@ -140,7 +140,8 @@ func (x *examination) proxy() {
 		x.note("proxy", OK, "The page's site serves Rail.", "")
 		return
 	}
-	x.note("proxy", Advice, fmt.Sprintf("Rail's host, %s, is not the page's host. Filter lists may block it, and Safari limits the lifetime of its cookies.", x.base.Host),
+	x.note("proxy", Advice, fmt.Sprintf(
+		"Rail's host, %s, is not the page's host. Filter lists may block it, and Safari limits the lifetime of its cookies.", x.base.Host),
 		"Proxy a path of the site to Rail, and load the script from there.")
 }
 
@@ -149,7 +150,8 @@ func (x *examination) cookies() {
 	host := x.page.url.Hostname()
 	site, at := registrable(host), registrable(x.base.Hostname())
 	if site != at {
-		x.note("cookie", Advice, fmt.Sprintf("Rail's cookie belongs to %s, and the page to %s. Rail cannot restore a click after the browser clears the page's data.", at, site),
+		x.note("cookie", Advice, fmt.Sprintf(
+			"Rail's cookie belongs to %s, and the page to %s. Rail cannot restore a click after the browser clears the page's data.", at, site),
 			"Proxy a path of the site to Rail, or give Rail a subdomain of "+site+".")
 	} else {
 		x.note("cookie", OK, "Rail's cookie belongs to "+site+" and its subdomains.", "")
