@@ -1,6 +1,6 @@
-// Package llms writes the description of the API as plain text, for language
-// models and for people with a pager: Short is an overview with one line an
-// operation, Full contains everything.
+// Package llms writes the API reference as plain text, for language models and for
+// people who read in a terminal. Short returns an overview with one line for each
+// operation. Full returns everything.
 package llms
 
 import (
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// description is what the texts need of the bundled OpenAPI document.
+// description has the parts of the bundled OpenAPI document that the texts use.
 type description struct {
 	Info struct {
 		Title, Version, Summary, Description string
@@ -26,8 +26,8 @@ type description struct {
 	}
 }
 
-// pathItem is a path, or a webhook, which has only a Post. The API has no other
-// methods than these three.
+// pathItem is a path or a webhook. A webhook has only a Post. The API uses only these
+// three methods.
 type pathItem struct {
 	Parameters []parameter
 	Get        *operation
@@ -35,8 +35,8 @@ type pathItem struct {
 	Delete     *operation
 }
 
-// operation is what the texts show of one operation. Additive is whether it is an
-// addition to Rail's specification. Audience names the pages that need the operation.
+// operation is one operation. Additive marks an addition to Rail's specification.
+// Audience names the pages that the operation serves.
 type operation struct {
 	ID          string `json:"operationId"`
 	Summary     string
@@ -50,7 +50,7 @@ type operation struct {
 	Audience    string `json:"x-audience"`
 }
 
-// parameter is one of an operation, or a reference to a shared one.
+// parameter is a parameter of an operation, or a reference to a shared parameter.
 type parameter struct {
 	Ref         string `json:"$ref"`
 	Name        string
@@ -61,27 +61,27 @@ type parameter struct {
 	Example     any
 }
 
-// body is what a request sends, by media type.
+// body is the body of a request, by media type.
 type body struct {
 	Required bool
 	Content  map[string]content
 }
 
-// response is one answer of an operation, or a reference to a refusal that many share.
+// response is a response of an operation, or a reference to a shared error response.
 type response struct {
 	Ref         string `json:"$ref"`
 	Description string
 	Content     map[string]content
 }
 
-// content is a body of one media type with its examples, the first of which is shown.
+// content is a body of one media type with its examples. The texts show the first example.
 type content struct {
 	Schema   schema
 	Examples ordered[struct{ Value json.RawMessage }]
 }
 
-// schema has the keywords that shape shows. A keyword that the description begins to
-// use is silently absent from the texts until it is added here.
+// schema has the keywords that shape shows. The texts silently omit any other keyword of
+// the OpenAPI document, so add new keywords here.
 type schema struct {
 	Ref         string `json:"$ref"`
 	Description string
@@ -104,7 +104,7 @@ type schema struct {
 	Additive    bool `json:"x-additive"`
 }
 
-// types is one type or several.
+// types is a list of JSON types. The document writes a single type as a string.
 type types []string
 
 // UnmarshalJSON reads both forms.
@@ -116,16 +116,15 @@ func (t *types) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(t))
 }
 
-// ordered is a JSON object that keeps the order of its members, which the
-// description chose for its readers.
+// ordered is a JSON object that preserves the order of its members.
 type ordered[V any] struct {
 	names  []string
 	values map[string]V
 }
 
-// UnmarshalJSON reads the members in their order.
-// encoding/json does not say in which order it met the members, so they are read
-// twice: once for their values, once for their names.
+// UnmarshalJSON reads the members in their order. encoding/json does not report the
+// order of a map's members, so UnmarshalJSON parses the object twice: once for the
+// values, and once for the names.
 func (o *ordered[V]) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &o.values); err != nil {
 		return err
@@ -148,8 +147,8 @@ func (o *ordered[V]) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// parse reads the bundle. Its references within are kept and followed when needed: to
-// resolve them all would never end where schemas contain themselves.
+// parse reads the bundle. It does not resolve references: recursive schemas would never
+// end.
 func parse(bundle []byte) (*description, error) {
 	var d description
 	if err := json.Unmarshal(bundle, &d); err != nil {
@@ -158,7 +157,7 @@ func parse(bundle []byte) (*description, error) {
 	return &d, nil
 }
 
-// name returns what a reference names.
+// name returns the last segment of a reference.
 func name(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
 // follow returns the parameter that p refers to, or p itself.
@@ -169,8 +168,8 @@ func (d *description) follow(p parameter) parameter {
 	return d.Components.Parameters.values[name(p.Ref)]
 }
 
-// each calls f for every operation of the API that bears the tag, with the
-// parameters of its path in front of its own.
+// each calls f for every operation with the tag. The operation's parameters begin with
+// the parameters of the path.
 func (d *description) each(tag string, f func(method, path string, op operation)) {
 	for _, path := range d.Paths.names {
 		item := d.Paths.values[path]
@@ -181,7 +180,7 @@ func (d *description) each(tag string, f func(method, path string, op operation)
 			if on.op == nil || len(on.op.Tags) == 0 || on.op.Tags[0] != tag {
 				continue
 			}
-			// A copy: the parameters of the path must not be added to the description.
+			// Copy the operation, so that the description stays unchanged.
 			op := *on.op
 			op.Parameters = slices.Concat(item.Parameters, op.Parameters)
 			f(on.method, path, op)

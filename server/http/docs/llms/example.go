@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// example writes a request of the operation and its answer.
+// example writes an example request of the operation and its response.
 func (b *reference) example(method, path string, op operation) {
 	fmt.Fprintf(b, "\nExample:\n\n    %s %s\n", method, b.target(path, op))
 	if op.RequestBody != nil {
 		b.sample(op.RequestBody.Content, "")
 	}
 	for _, status := range op.Responses.names {
-		// The statuses are three digits; what is less is a success, and the first is enough.
+		// Statuses have three digits, so a status below "3" is a success. One example is enough.
 		if status < "3" {
 			b.sample(op.Responses.values[status].Content, status+" ")
 			return
@@ -23,8 +23,7 @@ func (b *reference) example(method, path string, op operation) {
 	}
 }
 
-// target is the path with an id in its place and the parameters that are
-// required.
+// target returns the path with an example id and the required query parameters.
 func (d *description) target(path string, op operation) string {
 	query := url.Values{}
 	for _, p := range op.Parameters {
@@ -32,7 +31,7 @@ func (d *description) target(path string, op operation) string {
 			query.Set(p.Name, fmt.Sprint(p.Example))
 		}
 	}
-	// Actions below an object, as /v1/sales/{id}/refund, have its id too.
+	// Actions on an object, such as /v1/sales/{id}/refund, use the same id.
 	resource, _, _ := strings.Cut(path, "/{id}")
 	if id := d.shownAt(resource + "/{id}"); id != "" {
 		path = strings.Replace(path, "{id}", id, 1)
@@ -43,20 +42,19 @@ func (d *description) target(path string, op operation) string {
 	return path
 }
 
-// shownAt is the id of the example of the object that a path shows, or "".
-// It takes the id from the GET of the object, so that the examples of one resource
-// all speak of the same object.
+// shownAt returns the id in the example response of GET path, or "". All examples of a
+// resource use this id, so that they show the same object.
 func (d *description) shownAt(path string) string {
 	var shown struct{ ID string }
 	if get := d.Paths.values[path].Get; get != nil {
 		if raw := first(get.Responses.values["200"].Content); raw != nil {
-			_ = json.Unmarshal(raw, &shown) // what has no id shows none
+			_ = json.Unmarshal(raw, &shown) // an example without an id leaves the ID empty
 		}
 	}
 	return shown.ID
 }
 
-// sample writes the first example of a body in one line.
+// sample writes the first example of a body on one line.
 func (b *reference) sample(of map[string]content, label string) {
 	raw := first(of)
 	if raw == nil {
@@ -68,7 +66,7 @@ func (b *reference) sample(of map[string]content, label string) {
 	}
 }
 
-// first returns the first example of a body, or nil for none.
+// first returns the first example of a body, or nil if there is none.
 func first(of map[string]content) json.RawMessage {
 	for _, c := range of {
 		for _, name := range c.Examples.names {
@@ -78,8 +76,8 @@ func first(of map[string]content) json.RawMessage {
 	return nil
 }
 
-// shortened leaves the first object of a list.
-// One object shows the fields; fifty would be most of the text.
+// shortened removes all but the first object from a list. One object is enough to show
+// the fields, and fifty would fill most of the text.
 func shortened(raw json.RawMessage) json.RawMessage {
 	var list struct {
 		Data       []json.RawMessage `json:"data"`
@@ -97,7 +95,8 @@ func shortened(raw json.RawMessage) json.RawMessage {
 	return short
 }
 
-// reachable are the schemas that the operations of a tag lead to.
+// reachable returns the names of the schemas that the operations of a tag refer to,
+// directly or through other schemas.
 func (d *description) reachable(tag string) map[string]bool {
 	seen := map[string]bool{}
 	d.each(tag, func(_, _ string, op operation) {
@@ -114,15 +113,15 @@ func (d *description) reachable(tag string) map[string]bool {
 	return seen
 }
 
-// reachContent adds what a body leads to.
+// reachContent adds the schemas that a body refers to.
 func (d *description) reachContent(of map[string]content, seen map[string]bool) {
 	for _, c := range of {
 		d.reach(c.Schema, seen)
 	}
 }
 
-// reach adds what a schema leads to. It stops at names that it has seen: schemas can
-// contain themselves.
+// reach adds the schemas that s refers to. It skips the names in seen, because schemas
+// can be recursive.
 func (d *description) reach(s schema, seen map[string]bool) {
 	if s.Ref != "" {
 		if n := name(s.Ref); !seen[n] {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// reference is the text of Full, or of a part, while it is written.
+// reference builds the text of Full or of one part.
 type reference struct {
 	*description
 	strings.Builder
-	bodies map[string]bool // the schemas that are described where they are sent
+	bodies map[string]bool // the schemas that an operation's body has already described
 }
 
 // Full returns the whole reference: every operation with its parameters, body,
-// answers and an example, every event, and every object with its fields. What is
-// common to all operations stands once, in front of them.
+// responses and an example, every event, and every object with its fields. It begins
+// with the headers and errors that all operations share.
 func Full(bundle []byte) (string, error) {
 	d, err := parse(bundle)
 	if err != nil {
@@ -33,8 +33,8 @@ func Full(bundle []byte) (string, error) {
 	return b.String(), nil
 }
 
-// Parts returns, by tag, what Full says of the operations that bear it, with
-// the objects that they lead to.
+// Parts returns a reference for each tag: the operations with the tag, as in Full, and
+// the objects that they refer to.
 func Parts(bundle []byte) (map[string]string, error) {
 	d, err := parse(bundle)
 	if err != nil {
@@ -59,7 +59,7 @@ func (b *reference) tag(name, description string) {
 	b.each(name, b.operation)
 }
 
-// common writes the headers and the refusals that operations share.
+// common writes the headers and the error responses that operations share.
 func (b *reference) common() {
 	b.WriteString("## Request headers\n\n")
 	for _, n := range b.Components.Parameters.names {
@@ -84,8 +84,8 @@ func shared(p parameter) bool {
 	return false
 }
 
-// operation writes one operation. Refusals are the answers that are references; they
-// are only named here, as common has their words.
+// operation writes one operation. Responses that are references are error responses:
+// operation only lists their names, because common describes them.
 func (b *reference) operation(method, path string, op operation) {
 	fmt.Fprintf(b, "### %s %s\n\n%s%s. %s\n\n", method, path, op.Summary, notes(op), oneLine(op.Description))
 	for _, p := range op.Parameters {
@@ -111,13 +111,13 @@ func (b *reference) operation(method, path string, op operation) {
 	b.WriteByte('\n')
 }
 
-// parameter writes a parameter in one line.
+// parameter writes a parameter on one line.
 func (b *reference) parameter(p parameter) {
 	fmt.Fprintf(b, "- `%s` (%s, %s%s): %s\n", p.Name, p.In, p.Schema.shape(), mark(p.Required, ", required"),
 		oneLine(p.Description))
 }
 
-// body writes the fields of a body where it is sent.
+// body writes the fields of a request body.
 func (b *reference) body(rb *body) {
 	if rb == nil {
 		return
@@ -133,7 +133,7 @@ func (b *reference) body(rb *body) {
 	}
 }
 
-// answer writes one answer, in one line.
+// answer writes a response on one line.
 func (b *reference) answer(status string, r response) {
 	shape := ""
 	for _, content := range r.Content {
@@ -153,8 +153,8 @@ func (b *reference) events() {
 	}
 }
 
-// objects writes the named schemas of only, or all where that is nil, that no
-// body has described yet.
+// objects writes the schemas named in only, or all schemas if only is nil. It skips the
+// schemas that a body has already described.
 func (b *reference) objects(only map[string]bool) {
 	b.WriteString("## Objects\n\n")
 	for _, n := range b.Components.Schemas.names {
@@ -171,8 +171,8 @@ func (b *reference) objects(only map[string]bool) {
 	}
 }
 
-// fields writes a line for each field. One without words of its own has those of the
-// object that it refers to.
+// fields writes one line for each field. A field without a description uses the
+// description of the schema that it refers to.
 func (b *reference) fields(s schema) {
 	for _, n := range s.Properties.names {
 		p := s.Properties.values[n]
@@ -185,7 +185,7 @@ func (b *reference) fields(s schema) {
 	}
 }
 
-// mark returns text when it applies, or "".
+// mark returns text if when is true, or "".
 func mark(when bool, text string) string {
 	if when {
 		return text

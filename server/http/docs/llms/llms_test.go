@@ -27,9 +27,9 @@ func TestShortNamesEveryOperation(t *testing.T) {
 			if !strings.Contains(text, ": "+op.Summary) {
 				t.Errorf("%s is missing", op.ID)
 			}
-			said := notes(*op)
-			if !strings.Contains(text, op.Summary+said) || strings.Contains(said, "console") != (op.Audience == "console") {
-				t.Errorf("%s: %s", op.ID, said)
+			note := notes(*op)
+			if !strings.Contains(text, op.Summary+note) || strings.Contains(note, "console") != (op.Audience == "console") {
+				t.Errorf("%s: %s", op.ID, note)
 			}
 		}
 	}
@@ -59,8 +59,8 @@ func TestFullHoldsParametersFieldsAndEvents(t *testing.T) {
 	}
 }
 
-// TestEveryOperationHasAnExample: a request and, where something comes back,
-// an answer.
+// TestEveryOperationHasAnExample: every operation has an example request, and a response
+// if it returns one.
 func TestEveryOperationHasAnExample(t *testing.T) {
 	text, err := Full(openapi.Bundle)
 	if err != nil {
@@ -79,8 +79,8 @@ func TestEveryOperationHasAnExample(t *testing.T) {
 	}
 }
 
-// TestPartsAreTheTags: a part has the operations of its tag and what they
-// lead to, and nothing else.
+// TestPartsAreTheTags: a part has the operations of its tag and the objects that they
+// refer to, and nothing else.
 func TestPartsAreTheTags(t *testing.T) {
 	parts, err := Parts(openapi.Bundle)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// shape returns in a few words what a value looks like.
-// A named schema is only named: Full describes it once, among the objects.
+// shape returns a short description of the values of a schema. For a reference it
+// returns only the name: Full describes the schema once, under Objects.
 func (s schema) shape() string {
 	switch {
 	case s.Ref != "":
@@ -33,7 +33,7 @@ func (s schema) shape() string {
 	return strings.Join(parts, ", ")
 }
 
-// kind returns the JSON types of a value. "any value" is one whose schema says none.
+// kind returns the JSON types of a value, or "any value" if the schema has no type.
 func (s schema) kind() string {
 	kind := strings.Join(s.Type, " or ")
 	if s.Items != nil {
@@ -45,7 +45,7 @@ func (s schema) kind() string {
 	return kind
 }
 
-// bounds returns the limits of a number, of a text's length, and of an array's.
+// bounds returns the limits of a number, of a string's length, and of an array's length.
 func (s schema) bounds() []string {
 	var out []string
 	out = append(out, span(number(s.Minimum), number(s.Maximum), "")...)
@@ -53,7 +53,7 @@ func (s schema) bounds() []string {
 	return append(out, span(length(s.MinItems), length(s.MaxItems), " items")...)
 }
 
-// span says what lies between two limits, of which either may be "".
+// span returns the text of a range. Either limit may be "".
 func span(low, high, unit string) []string {
 	switch {
 	case low != "" && high != "":
@@ -66,7 +66,7 @@ func span(low, high, unit string) []string {
 	return nil
 }
 
-// number returns a limit as the description writes it, or "".
+// number returns a limit as the OpenAPI document writes it, or "".
 func number(n *json.Number) string {
 	if n == nil {
 		return ""
@@ -82,7 +82,7 @@ func length(n *int) string {
 	return fmt.Sprint(*n)
 }
 
-// alternatives returns the shapes of which a value has one.
+// alternatives returns the shapes of a oneOf, joined with "or".
 func alternatives(of []schema) string {
 	shapes := make([]string, len(of))
 	for i, s := range of {
@@ -91,7 +91,7 @@ func alternatives(of []schema) string {
 	return strings.Join(shapes, " or ")
 }
 
-// values returns the members of an enum.
+// values returns the members of an enum, joined with "|".
 func values(enum []any) string {
 	texts := make([]string, len(enum))
 	for i, v := range enum {

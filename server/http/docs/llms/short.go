@@ -7,15 +7,15 @@ import (
 	"rail/server/http/docs/guides"
 )
 
-// changelog is what changed for clients, the newest first. Deprecations are
-// announced here twelve months ahead (decisions, 16).
+// changelog lists the changes that affect clients, newest first. It announces
+// deprecations twelve months ahead (decisions, 16).
 const changelog = `## Changelog
 
 - 2026-08-21: first version.
 `
 
-// Short returns the overview: what the service is, its conventions, one line
-// an operation, and the changelog.
+// Short returns the overview: the service, its conventions, one line for each operation,
+// and the changelog.
 func Short(bundle []byte) (string, error) {
 	d, err := parse(bundle)
 	if err != nil {
@@ -42,13 +42,13 @@ func Short(bundle []byte) (string, error) {
 	return b.String(), nil
 }
 
-// head writes what both texts begin with.
+// head writes the beginning of both texts.
 func (d *description) head(b *strings.Builder) {
 	fmt.Fprintf(b, "# %s\n\n> %s\n\nVersion %s.\n\n## Conventions\n\n%s\n\n", d.Info.Title, d.Info.Summary, d.Info.Version,
 		strings.TrimSpace(d.Info.Description))
 }
 
-// notes returns who may call the operation.
+// notes returns the scopes and the audience of an operation, in parentheses.
 func notes(op operation) string {
 	if len(op.Security) == 0 {
 		return " (no key needed)"
@@ -60,7 +60,7 @@ func notes(op operation) string {
 	return " (scope " + s + mark(op.Audience != "", ", for the "+op.Audience) + ")"
 }
 
-// scopes lists the alternatives of which a key needs one.
+// scopes returns the scopes of an operation. A key needs one of them.
 func scopes(op operation) string {
 	var all []string
 	for _, alternative := range op.Security {

@@ -1,5 +1,5 @@
-// Package mailpages serves what mails link to: the page that unsubscribes, and
-// the picture that counts an opening.
+// Package mailpages serves the links in mails: the unsubscribe page and the tracking
+// pixel that counts openings.
 package mailpages
 
 import (
@@ -24,7 +24,7 @@ import (
 
 var queries = db.New()
 
-// Pages is what the pages need.
+// Pages serves the pages. It holds their dependencies.
 type Pages struct {
 	Pool   *pgxpool.Pool
 	Keeper *secret.Keeper
@@ -38,7 +38,7 @@ func (p Pages) Register(e *echo.Echo) {
 	e.GET(PicturePath, p.opened)
 }
 
-// PicturePath is where the picture is that counts an opening.
+// PicturePath is the path of the tracking pixel.
 const PicturePath = "/mail/open/:campaign/:partner/:mark"
 
 //go:embed unsubscribe.html
@@ -46,7 +46,7 @@ var unsubscribePage string
 
 var page = template.Must(template.New("unsubscribe").Parse(unsubscribePage))
 
-// policy allows the page's own style, by its digest, and nothing else.
+// policy allows only the page's own style, by its digest.
 var policy = "default-src 'none'; style-src 'sha256-" + styleDigest() + "'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -57,13 +57,13 @@ func styleDigest() string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// view is what the page shows: nothing about a token that is nobody's.
+// view is the data of the page's template. It is empty for an unknown token.
 type view struct {
 	Known, Subscribed bool
 	Program           string
 }
 
-// show asks before it does anything: mail programs look at every address.
+// show changes nothing, because mail programs fetch every link. The page has a button.
 func (p Pages) show(c echo.Context) error {
 	token := c.Param("token")
 	if !mailToken.MatchString(token) {
@@ -79,12 +79,12 @@ func (p Pages) show(c echo.Context) error {
 	return render(c, http.StatusOK, view{Known: true, Subscribed: row.UnsubscribedAt == nil, Program: row.ProgramName})
 }
 
-// mailToken is the form of a token; anything else is nobody's.
+// mailToken matches the format of a token.
 var mailToken = regexp.MustCompile("^[0-9a-f]{32}$")
 
-// unsubscribe serves the page's button and the one click of mail programs (RFC
-// 8058), which send no cookie and follow no redirect. The field `again` takes it
-// back.
+// unsubscribe serves the page's button and the one-click request of mail programs (RFC
+// 8058), which send no cookies and follow no redirects. With the field again=yes it
+// subscribes the partner again.
 func (p Pages) unsubscribe(c echo.Context) error {
 	c.Request().Body = http.MaxBytesReader(c.Response(), c.Request().Body, 1<<12)
 	again, now := c.FormValue("again") == "yes", p.Clock.Now()
@@ -107,12 +107,12 @@ func render(c echo.Context, status int, v view) error {
 	return page.Execute(c.Response(), v)
 }
 
-// pixel is a transparent picture of one point.
+// pixel is a transparent image of one pixel.
 var pixel = []byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x00!\xf9\x04\x01\x00\x00\x00\x00" +
 	",\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;")
 
-// opened counts the opening, where the server made the address, and answers with
-// the picture in any case.
+// opened counts an opening if the server signed the address. It always returns the
+// image.
 func (p Pages) opened(c echo.Context) error {
 	campaign, partner := c.Param("campaign"), c.Param("partner")
 	if mark, ok := strings.CutSuffix(c.Param("mark"), ".gif"); ok && p.Keeper.Marked(campaign+" "+partner, mark) {
@@ -123,7 +123,7 @@ func (p Pages) opened(c echo.Context) error {
 	return Picture(c)
 }
 
-// Picture answers with the picture alone; nothing is counted.
+// Picture returns the image and counts nothing.
 func Picture(c echo.Context) error {
 	c.Response().Header().Set("Cache-Control", "no-store")
 	return c.Blob(http.StatusOK, "image/gif", pixel)

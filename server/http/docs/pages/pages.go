@@ -1,5 +1,5 @@
-// Package pages serves what stands beside the API: the docs page with its
-// assets, which ask no other server for anything, and the probes.
+// Package pages serves the docs page with its assets, and the health probes. The docs
+// page sends no requests to other servers.
 package pages
 
 import (
@@ -14,12 +14,12 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// policy lets the docs page load from, and talk to, this server alone. Inline
-// styles are Scalar's own; nothing runs inline.
+// policy lets the docs page send requests only to this server. Scalar needs inline
+// styles. Inline scripts are not allowed.
 const policy = "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
 	"font-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// Names with a version in them never change; the others may with the binary.
+// Files with a version in their name never change. The others may change with a release.
 const (
 	forever = "public, max-age=31536000, immutable"
 	shortly = "public, max-age=300"
@@ -34,13 +34,13 @@ var files = map[string]*static.Text{
 	"/favicon.ico":             static.New("image/svg+xml", shortly, file("favicon.svg")),
 }
 
-// file returns what reads an embedded file, when it is first asked for.
+// file returns a function that reads an embedded file.
 func file(name string) func() ([]byte, error) {
 	return func() ([]byte, error) { return assets.ReadFile("assets/" + name) }
 }
 
-// Register adds the pages and the probes to e. ready returns why the server
-// cannot answer requests now, or nil; checks say more of it.
+// Register adds the pages and the probes to e. ready returns nil if the server can answer
+// requests now, and otherwise the reason. checks returns the details for /readyz?verbose.
 func Register(e *echo.Echo, ready Ready, checks Checks) {
 	both := []string{http.MethodGet, http.MethodHead}
 	for path, text := range files {
@@ -51,7 +51,7 @@ func Register(e *echo.Echo, ready Ready, checks Checks) {
 	e.Match(both, "/readyz", func(c echo.Context) error { return ready.readyz(c, checks) })
 }
 
-// serve answers with a file and the headers that confine the page.
+// serve answers with a file and the security headers of the page.
 func serve(c echo.Context, text *static.Text) error {
 	h, asked := c.Response().Header(), c.Request().Header
 	h.Set("Content-Security-Policy", policy)

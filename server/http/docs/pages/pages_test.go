@@ -65,7 +65,7 @@ func TestDocsLoadsFromThisServerAlone(t *testing.T) {
 		t.Fatalf("links: %v", links)
 	}
 	for _, l := range links {
-		if l[1] == "/llms-full.txt" || l[1] == "/docs/guides" { // of other packages
+		if l[1] == "/llms-full.txt" || l[1] == "/docs/guides" { // other packages serve these
 			continue
 		}
 		if w := get(t, up, l[1]); w.Code != http.StatusOK || w.Header().Get("Content-Security-Policy") == "" {

@@ -10,32 +10,32 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// probeTimeout lets a probe answer before the prober gives up.
+// probeTimeout is shorter than the timeout of common probers.
 const probeTimeout = 2 * time.Second
 
-// Ready returns why requests cannot be answered now, or nil.
+// Ready returns nil if the server can answer requests now, and otherwise the reason.
 type Ready func(ctx context.Context) error
 
-// condition is the body of a probe's answer.
+// condition is the body of a probe's response.
 type condition struct {
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// healthz answers 200 while the process runs. It does not ask the database:
-// restarting the server would not bring that back.
+// healthz answers 200 while the process runs. It does not check the database, because a
+// restart of the server does not repair the database.
 func healthz(c echo.Context) error {
 	return probe(c, http.StatusOK, condition{Status: "ok"})
 }
 
-// A Check is one of the things that whoever asks in detail is told of. Problem is what is wrong with it, or "".
+// A Check is one line of /readyz?verbose. Problem is "" if the check passed.
 type Check struct{ Name, Problem string }
 
-// Checks are what a server looks at, in the order in which they are told.
+// Checks runs the server's checks and returns them in the order of the response.
 type Checks func(ctx context.Context) []Check
 
-// verbose answers with a line for each check, as Kubernetes does. The status is that of the answer without them:
-// what is wrong with a job is no reason to send requests elsewhere (decisions, 276).
+// verbose answers with a line for each check, in the format of Kubernetes. The checks do not change the status,
+// because a failed job is no reason to send requests to another server (decisions, 276).
 func (r Ready) verbose(ctx context.Context, c echo.Context, checks Checks) error {
 	var lines strings.Builder
 	for _, check := range checks(ctx) {
@@ -53,10 +53,10 @@ func (r Ready) verbose(ctx context.Context, c echo.Context, checks Checks) error
 	return c.String(status, lines.String()+"readyz check "+outcome+"\n")
 }
 
-// readyz reports whether requests can be answered, so that a balancer sends them
-// elsewhere while they cannot.
+// readyz reports whether the server can answer requests. While it cannot, a load
+// balancer sends them to another server.
 func (r Ready) readyz(c echo.Context, checks Checks) error {
-	// others may wait for the same answer
+	// Other requests may wait for the same check, so it outlives this request.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), probeTimeout)
 	defer cancel()
 	if c.QueryParams().Has("verbose") {
@@ -68,7 +68,7 @@ func (r Ready) readyz(c echo.Context, checks Checks) error {
 	return probe(c, http.StatusOK, condition{Status: "ok"})
 }
 
-// probe answers with a condition that no cache may keep.
+// probe answers with a condition. Caches must not store it.
 func probe(c echo.Context, status int, body condition) error {
 	c.Response().Header().Set("Cache-Control", "no-store")
 	return c.JSON(status, body)

@@ -13,14 +13,14 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// stored is what a page can read of what was stored in the browser.
-const stored = "document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)"
+// storage is an expression for all data that a page can read from the browser's storage.
+const storage = "document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)"
 
-// stub takes the calls that come before the script.
+// stub queues the calls that run before the script loads.
 const stub = "<script>window.rail = window.rail || function () { (rail.q = rail.q || []).push(arguments) }</script>"
 
-// TestClick: a value in the address becomes a click, which stays for later pages, the same
-// within an hour; another partner's takes its place, unless the first touch counts.
+// TestClick: a value in the address creates a click, which later pages use. The same value creates no
+// new click within an hour. Another partner's value replaces the click, unless data-touch is first.
 func TestClick(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -46,17 +46,17 @@ func TestClick(t *testing.T) {
 	require.Equal(t, first.ClickID, b.settled().ClickID)
 	w.shop("", "")
 	b.open("shop.test/?ref=nobody")
-	require.Equal(t, first.ClickID, b.settled().ClickID, "an unknown value takes nothing away")
+	require.Equal(t, first.ClickID, b.settled().ClickID, "an unknown value does not delete the click")
 	b.open("shop.test/?ref=bob")
 	require.Equal(t, "bob", b.settled().Partner.Handle)
 	w.shop(`data-params="via, aff"`, "")
 	b.open("shop.test/?ref=bob&aff=ada")
-	require.Equal(t, first.ClickID, b.settled().ClickID, "within the hour it is the same click, and the last again")
+	require.Equal(t, first.ClickID, b.settled().ClickID, "within an hour Rail returns the same click")
 	b.silent()
 }
 
-// TestOwnAd: the merchant's own advertisement may lead to an address with a partner's parameter. The
-// visit is the partner's, and is shown to the merchant as paid traffic.
+// TestOwnAd: an advertisement of the merchant may link to an address with a partner's parameter. Rail
+// attributes the visit to the partner and flags it as paid traffic.
 func TestOwnAd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -69,8 +69,8 @@ func TestOwnAd(t *testing.T) {
 	require.Equal(t, "paid_traffic", flags[0]["kind"])
 }
 
-// TestPurgedStorage: where a browser clears what scripts stored, Rail's own cookie restores it.
-// A shop proxies a path for that, since browsers keep cookies of other sites out.
+// TestPurgedStorage: after the browser clears the data of scripts, the script restores it with Rail's
+// cookie. This requires a proxy on the shop's site, because browsers block third-party cookies.
 func TestPurgedStorage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -80,10 +80,10 @@ func TestPurgedStorage(t *testing.T) {
 	click := b.settled().ClickID
 	b.run(`localStorage.clear(); sessionStorage.clear()
 		for (const domain of ['', ';domain=shop.test']) document.cookie = 'rail_click=;path=/;max-age=0' + domain`)
-	require.NotContains(t, eval[string](b, stored), "clk_")
+	require.NotContains(t, eval[string](b, storage), "clk_")
 	b.open("shop.test/")
 	require.Equal(t, click, b.settled().ClickID)
-	require.Contains(t, eval[string](b, stored), click)
+	require.Contains(t, eval[string](b, storage), click)
 	require.Len(t, w.requests("/t/c"), 1)
 	require.Equal(t, 200, w.requests("/t/me")[0].status)
 }
@@ -101,36 +101,37 @@ func TestSubdomain(t *testing.T) {
 	require.Equal(t, click, b.settled().ClickID)
 }
 
-// TestRailIsAway: the page goes on, nothing is thrown, and the next page tells what this one could not.
+// TestRailIsAway: without Rail the page works and the script throws no error. The next page repeats the
+// report.
 func TestRailIsAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.shop("", `<a id=pay href="https://buy.stripe.com/x">Pay</a>`)
-	w.behaves(true, nil)
+	w.setRail(true, nil)
 	b := newTab(t, w)
 	b.open("shop.test/?ref=ada")
 	require.Nil(t, b.settled())
-	require.Equal(t, "https://buy.stripe.com/x", b.follow("#pay"), "never with an empty value")
+	require.Equal(t, "https://buy.stripe.com/x", b.follow("#pay"), "the script adds no empty value")
 	require.False(t, eval[bool](b, "rail('lead', { email: 'a@b.example' })"))
-	w.behaves(false, nil)
+	w.setRail(false, nil)
 	b.open("shop.test/")
 	require.Equal(t, "ada", b.settled().Partner.Handle)
 	require.Equal(t, w.at("shop.test/?ref=ada"), w.requests("/t/c")[0].body["url"])
 	b.silent()
 }
 
-// TestRailIsSlow: a page is there before Rail answers, and waits for 'ready' three seconds at most.
+// TestRailIsSlow: the page loads before Rail answers, and rail:ready fires after three seconds at most.
 func TestRailIsSlow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.shop("", "")
-	held := make(chan struct{})
-	w.behaves(false, held)
+	gate := make(chan struct{})
+	w.setRail(false, gate)
 	b := newHasty(t, w)
 	b.open("shop.test/?ref=ada")
 	require.Equal(t, "complete", eval[string](b, "document.readyState"))
 	require.Nil(t, b.settled())
-	close(held)
+	close(gate)
 	b.until("rail('get')")
 	b.silent()
 }
@@ -140,21 +141,21 @@ func TestBlockedNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.page("shop.test/", `<script>window.rail = window.rail || function () { (rail.q = rail.q || []).push(arguments) }
-		rail('ready', () => { window.said = 1 }); document.title = 'fine'</script>
+		rail('ready', () => { window.called = 1 }); document.title = 'fine'</script>
 		<script async src="http://blocked.test/rail.js" data-rail="`+w.key+`"></script>`, "")
 	b := newTab(t, w, chromedp.Flag("host-resolver-rules", "MAP blocked.test ~NOTFOUND, MAP *.test 127.0.0.1"))
 	b.open("shop.test/?ref=ada")
 	require.Equal(t, "fine", eval[string](b, "document.title"))
 	require.Empty(t, w.requests("/t/c"))
-	// The proxied path is of the shop's own name, which is on no list.
+	// The proxy has the shop's host, which is on no filter list.
 	w.page("shop.test/", `<script>window.rail = window.rail || function () { (rail.q = rail.q || []).push(arguments) }
-		rail('ready', known => { window.said = known.partner.handle })</script>`+w.proxied(""), "")
+		rail('ready', click => { window.handle = click.partner.handle })</script>`+w.proxied(""), "")
 	b.open("shop.test/?ref=ada")
-	b.until("window.said == 'ada'")
+	b.until("window.handle == 'ada'")
 }
 
-// TestConsent: nothing is stored or sent before it, nor after it was refused; the value goes along
-// on the shop's own links.
+// TestConsent: the script stores and sends nothing before consent or after a refusal. Links within the
+// shop carry the value.
 func TestConsent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -168,43 +169,43 @@ func TestConsent(t *testing.T) {
 	require.Equal(t, "http://other.test/", b.follow("#other"))
 	b.run("rail('consent', false)")
 	require.Nil(t, b.settled())
-	require.Equal(t, "{}{}", eval[string](b, stored))
-	require.Empty(t, w.asked)
+	require.Equal(t, "{}{}", eval[string](b, storage))
+	require.Empty(t, w.log)
 	b.run("rail('consent', true)")
 	click := b.settled().ClickID
 	require.Equal(t, click, eval[string](b, "document.querySelector('[name=rail_click]').value"))
 	b.run("rail('consent', false)")
 	require.Nil(t, b.settled())
-	require.Equal(t, "{}{}", eval[string](b, stored))
+	require.Equal(t, "{}{}", eval[string](b, storage))
 	require.Zero(t, eval[int](b, "document.querySelectorAll('[name=rail_click]').length"))
 	b.silent()
 }
 
-// TestConsentTakenBack: what is taken back before Rail has answered, or before Rail was asked, is
-// not stored.
+// TestConsentTakenBack: if the visitor withdraws consent before the script sends a report, or before
+// Rail answers it, the script stores nothing.
 func TestConsentTakenBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.shop("", "")
-	held := make(chan struct{})
-	w.behaves(false, held)
+	gate := make(chan struct{})
+	w.setRail(false, gate)
 	b := newTab(t, w)
 	b.open("shop.test/?ref=ada")
 	b.until("window.Rail")
 	b.run("rail('consent', false)")
-	close(held)
+	close(gate)
 	require.Nil(t, b.settled())
-	require.Equal(t, "{}{}", eval[string](b, stored))
+	require.Equal(t, "{}{}", eval[string](b, storage))
 	require.Len(t, w.requests("/t/c"), 1)
 	w.page("shop.test/", stub+"<script>rail('consent', false)</script>"+w.proxied(""), "")
 	b.open("shop.test/?ref=bob")
 	require.Nil(t, b.settled())
-	require.Equal(t, "{}{}", eval[string](b, stored))
-	require.Len(t, w.asked, 1)
+	require.Equal(t, "{}{}", eval[string](b, storage))
+	require.Len(t, w.log, 1)
 	b.silent()
 }
 
-// TestStub: a page has the stub, and calls nothing before the script is there.
+// TestStub: the page has the stub, but calls nothing before the script loads.
 func TestStub(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -214,7 +215,7 @@ func TestStub(t *testing.T) {
 	require.Equal(t, "ada", b.settled().Partner.Handle)
 }
 
-// TestBadPage: what the page has wrong is the page's, and the visit counts.
+// TestBadPage: the script counts the visit even if the page has errors in its attributes.
 func TestBadPage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -230,8 +231,8 @@ func TestBadPage(t *testing.T) {
 	b.silent()
 }
 
-// TestCrossDomain: links and forms to the merchant's other site hand the click over at the moment
-// they are used, and the other page takes it out of its address.
+// TestCrossDomain: when the visitor uses a link or form to the merchant's other site, the script adds the
+// click to the address. The other page's script removes it from the address.
 func TestCrossDomain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -243,7 +244,7 @@ func TestCrossDomain(t *testing.T) {
 	b := newTab(t, w)
 	b.open("shop.test/?ref=ada")
 	click := b.settled().ClickID
-	require.NotContains(t, eval[string](b, "document.body.innerHTML"), click, "until it is touched, a link is the page's")
+	require.NotContains(t, eval[string](b, "document.body.innerHTML"), click, "the script does not change a link before the visitor uses it")
 	require.Equal(t, "https://deep.third.test/?rail_click="+click, b.follow("#third"))
 	require.Equal(t, "https://another.test/", b.follow("#stranger"))
 	require.Equal(t, "mailto:a@b.example", b.follow("#mail"))
@@ -258,11 +259,11 @@ func TestCrossDomain(t *testing.T) {
 	require.Equal(t, w.at("other.test/?b=2#c"), eval[string](b, "location.href"))
 	require.Len(t, w.requests("/t/c"), 2)
 	b.open("other.test/?rail_click=clk_unknown")
-	require.Equal(t, click, b.settled().ClickID, "what is no click takes nothing away")
+	require.Equal(t, click, b.settled().ClickID, "an unknown click does not delete the click")
 }
 
-// TestRoutes: a single-page application changes the address without a page, also before the script
-// is there.
+// TestRoutes: a single-page application changes the address without a page load, even before the script
+// loads.
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -274,7 +275,7 @@ func TestRoutes(t *testing.T) {
 	require.Equal(t, "bob", b.settled().Partner.Handle)
 	b.run("history.pushState({}, '', '/about?ref=bob'); history.replaceState({ mine: 3 }, '', '/contact?ref=bob')")
 	b.settled()
-	require.Len(t, w.requests("/t/c"), 2, "routes that keep the query are no clicks")
+	require.Len(t, w.requests("/t/c"), 2, "a route change with the same query creates no click")
 	require.Equal(t, 3, eval[int](b, "history.state.mine"))
 	w.Clock.Advance(2 * time.Hour)
 	b.run("rail('track', 'ada')")
@@ -282,7 +283,7 @@ func TestRoutes(t *testing.T) {
 	b.silent()
 }
 
-// TestForgedOrigin: a page that is none of the merchant's cannot report.
+// TestForgedOrigin: a page of another host cannot report clicks.
 func TestForgedOrigin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -296,7 +297,7 @@ func TestForgedOrigin(t *testing.T) {
 	require.Zero(t, w.Must(http.StatusOK, w.Get("/v1/clicks?program_id="+w.program)).Int("total_count"))
 }
 
-// TestOtherSite: without a proxy the script works with what the page itself may store.
+// TestOtherSite: without a proxy the script works with the page's own storage.
 func TestOtherSite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -313,7 +314,8 @@ func TestOtherSite(t *testing.T) {
 	b.silent()
 }
 
-// TestCheckouts: what leads to a processor takes the click along, and nothing without one.
+// TestCheckouts: links and elements of payment processors carry the click. Without a click they stay
+// unchanged.
 func TestCheckouts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -361,11 +363,11 @@ func TestCheckouts(t *testing.T) {
 	b.silent()
 }
 
-// counts opens a page as a visitor who comes after hours, and requires that this is a new click
-// of the partner ada. It returns what the script reported.
+// counts opens a page two hours later and requires that it creates a new click of the partner ada. It
+// returns the body of the script's report.
 func counts(b *tab, page string) map[string]any {
 	b.t.Helper()
-	b.open("shop.test/blank") // from here, another fragment loads a page as well
+	b.open("shop.test/blank") // a change of only the fragment would not load the page
 	b.run("localStorage.clear()")
 	b.w.Clock.Advance(2 * time.Hour)
 	before := len(b.w.requests("/t/c"))
@@ -377,8 +379,8 @@ func counts(b *tab, page string) map[string]any {
 	return sent[0].body
 }
 
-// TestCase12HashRoutes: field case 12 (a hash router). A page whose router keeps the route in the
-// fragment has the query there, too.
+// TestCase12HashRoutes: field case 12 (a hash router). A hash router has the route and the query in the
+// fragment.
 func TestCase12HashRoutes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -398,8 +400,8 @@ func TestCase12HashRoutes(t *testing.T) {
 	b.silent()
 }
 
-// TestCase13PastedLinks: field case 13 (links as people paste them). A link that was changed by
-// pasting makes a click. A parameter with exactly the right name comes first.
+// TestCase13PastedLinks: field case 13 (links as people paste them). A link with damage from copying and
+// pasting creates a click. A parameter with the exact name has precedence.
 func TestCase13PastedLinks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -416,7 +418,7 @@ func TestCase13PastedLinks(t *testing.T) {
 }
 
 // TestCase14LongAddress: field case 14 (long addresses, and a value of another site). An address of
-// any length makes a click, and a value of another site does not replace the partner.
+// any length creates a click, and a value of another site does not replace the partner.
 func TestCase14LongAddress(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -431,8 +433,8 @@ func TestCase14LongAddress(t *testing.T) {
 	b.silent()
 }
 
-// TestShortLink: the click of a short link comes with the visitor, whose browser cookie for it is
-// Rail's alone; the page takes it over, makes no second one, and a lead is that click's partner's.
+// TestShortLink: a visitor arrives through a short link, whose click is only in Rail's cookie. The page
+// uses this click and creates no second one. A lead belongs to the click's partner.
 func TestShortLink(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -461,8 +463,8 @@ func TestShortLink(t *testing.T) {
 	b.silent()
 }
 
-// TestShopify: a shop of Shopify's gets the click as an attribute of its cart, which its orders
-// show; a cart that fails is no error of the page's, and other pages have none.
+// TestShopify: a Shopify shop gets the click as an attribute of its cart, which Shopify copies to the
+// order. An error of the cart causes no error in the page. Other pages send no cart request.
 func TestShopify(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -482,12 +484,12 @@ func TestShopify(t *testing.T) {
 		page(tag)
 		b.open("shop.test/?ref=ada")
 		require.Equal(t, "ada", b.settled().Partner.Handle)
-		b.run("localStorage.clear()") // the next page asks again
+		b.run("localStorage.clear()") // so that the next page sends a report
 	}
 	page(head + w.proxied(""))
 	b.open("shop.test/?ref=bob")
 	bob := b.settled().ClickID
-	require.Equal(t, `application/json {"attributes":{"rail_click":"`+bob+`"}}`, <-carts, "the first cart that was told")
+	require.Equal(t, `application/json {"attributes":{"rail_click":"`+bob+`"}}`, <-carts, "only this page updates the cart")
 	b.run(`window.fetch = (was => (url, o) => url == '/cart/update.js' ? (window.failed = Promise.reject('no cart')) : was(url, o))(fetch)
 		rail('track', 'ada')`)
 	require.Equal(t, "ada", b.settled().Partner.Handle)
@@ -496,7 +498,7 @@ func TestShopify(t *testing.T) {
 	b.silent()
 }
 
-// TestForms: marked forms send the click; what a partner's visitors get is shown.
+// TestForms: marked forms send the click, and the page shows the partner's name and discount.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -516,7 +518,7 @@ func TestForms(t *testing.T) {
 	b.silent()
 }
 
-// TestContentSecurityPolicy: proxied, the script needs the page's own origin and nothing else.
+// TestContentSecurityPolicy: behind a proxy the script needs only the page's own origin.
 func TestContentSecurityPolicy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -530,7 +532,7 @@ func TestContentSecurityPolicy(t *testing.T) {
 	b.silent()
 }
 
-// TestDebug: the console of a page that is asked says why a visit was counted or not.
+// TestDebug: with rail_debug=1 the console shows whether Rail counted a visit, or the reason if not.
 func TestDebug(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -539,7 +541,7 @@ func TestDebug(t *testing.T) {
 	for _, c := range []struct{ attributes, page, why string }{
 		{"", "shop.test/?rail_debug=1", "not counted: no ref"},
 		{"", "shop.test/?rail_debug=1&ref=nobody", "\"code\":\"tracking_value_not_found\""},
-		{"", "forger.test/?rail_debug=1&ref=ada", "not counted yet: TypeError"}, // the browser says that it is the origin
+		{"", "forger.test/?rail_debug=1&ref=ada", "not counted yet: TypeError"}, // only the browser's own message names the origin
 		{`data-consent="required"`, "shop.test/?rail_debug=1&ref=ada", "not counted: no consent"},
 		{"", "shop.test/?rail_debug=1&ref=ada", "counted\n"},
 		{"", "shop.test/?rail_debug=1&ref=ada", "counted before"},
@@ -548,30 +550,30 @@ func TestDebug(t *testing.T) {
 	} {
 		w.shop(c.attributes, "")
 		b.mu.Lock()
-		b.said = nil
+		b.debug = nil
 		b.mu.Unlock()
-		b.open("shop.test/blank") // a fragment alone would load nothing
+		b.open("shop.test/blank") // a change of only the fragment would not load the page
 		b.open(c.page)
 		b.says(c.why)
 	}
-	w.behaves(true, nil)
+	w.setRail(true, nil)
 	b.open("shop.test/?rail_debug=1&ref=bob")
 	b.says("not counted yet: TypeError")
 	robot := newTab(t, w, chromedp.UserAgent("facebookexternalhit/1.1"))
-	w.behaves(false, nil)
+	w.setRail(false, nil)
 	robot.open("shop.test/?rail_debug=1&ref=ada")
 	robot.says("not counted: robot or prefetch")
 	b.mu.Lock()
-	b.said = nil
+	b.debug = nil
 	b.mu.Unlock()
 	b.open("shop.test/?ref=bob")
 	b.settled()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	require.Empty(t, b.said)
+	require.Empty(t, b.debug)
 }
 
-// TestRobot: what a program drives makes no click.
+// TestRobot: an automated browser creates no click.
 func TestRobot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -583,8 +585,8 @@ func TestRobot(t *testing.T) {
 	b.says("not counted: automated browser")
 }
 
-// TestPrerender: a page that a browser renders before anybody asked for it makes its click when it
-// is looked at. The page says of itself that it is one.
+// TestPrerender: a prerendered page creates its click only when the visitor opens it. The test's page
+// simulates prerendering.
 func TestPrerender(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -592,7 +594,7 @@ func TestPrerender(t *testing.T) {
 	b := newTab(t, w)
 	b.open("shop.test/?ref=ada")
 	b.until("window.Rail")
-	b.run("rail('consent', true)") // as a banner says on every page
+	b.run("rail('consent', true)") // consent banners call this on every page
 	require.Nil(t, b.settled())
 	require.Empty(t, w.requests("/t/c"))
 	b.run("window.seen = 1; document.dispatchEvent(new Event('prerenderingchange'))")

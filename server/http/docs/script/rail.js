@@ -1,12 +1,12 @@
-// rail.js finds out which partner sent a visitor, and hands the click on to where the
-// visitor pays. README.md, beside it, lists its attributes and calls; make generate
-// writes gen/script/rail.js from it, which has to stay below 2,600 bytes of gzip.
+// rail.js finds out which partner sent a visitor, and passes the click to the checkout.
+// README.md lists its attributes and calls. make generate minifies it to
+// gen/script/rail.js, which must stay below 2,600 bytes with gzip.
 //
-// The page comes first: nothing here makes it wait, and nothing that fails reaches it.
+// The script must never block the page or throw an error in it.
 (() => {
   const w = window, d = document, l = location
   const tag = d.currentScript || d.querySelector('script[data-rail]')
-  const early = (w.rail || 0).q || [] // a stub that nobody has called yet has none
+  const early = (w.rail || 0).q || [] // a stub without calls has no q
   if (!tag || (w.Rail || 0).paddle) return // no tag, or a second one on the page
   const o = tag.dataset
 
@@ -19,19 +19,19 @@
   const base = o.base || new URL('t', tag.src).href
 
   let consent = o.consent != 'required'
-  let click // what is known: the answer of Rail, with the value and the time that it was told
-  let held // what the address brought and Rail was not told yet
-  let told // the last value, which routes that keep the query do not tell again
-  let busy = Promise.resolve() // ends when there is nothing more to learn
+  let click // the response of Rail, with the value and the time of the report
+  let held // an arrival that is not yet reported
+  let told // the last value, so that a route change with the same query does not report it again
+  let busy = Promise.resolve() // resolves when all jobs are done
 
-  // say explains in the console, on pages that are opened with ?rail_debug=1.
+  // say writes to the console if the page was opened with ?rail_debug=1.
   const debug = /rail_debug=1/.test(l.href)
   const say = text => { debug && console.log('Rail: ' + text) }
 
   const get = () => click || null
 
-  // The cookie is for the merchant's own server. It goes to the widest domain that the
-  // browser lets it go to, so that a shop and its app share it.
+  // The merchant's server reads this cookie. Its domain is the widest that the browser
+  // accepts, so that a shop and its app share it.
   const cookie = () => find(/\brail_click=(\w+)/, d.cookie)
   const cookies = (id, seconds) => {
     let domain = '';
@@ -42,15 +42,15 @@
     })
   }
 
-  // Storage may be switched off, and then throws: the cookie and the page still have the click.
+  // Storage throws if the browser disables it. The cookie and the page still have the click.
   const read = safe(where => JSON.parse(w[where + 'Storage'].rail || 0))
   const write = (where, x) => safe(s => {
     s = w[where + 'Storage']
     x && consent ? s.rail = JSON.stringify(x) : delete s.rail
   })()
 
-  // keep stores a click, or forgets the one that was stored, as it does with an answer that
-  // comes after consent was taken back.
+  // keep stores a click. Without a click, or without consent, it deletes the stored click:
+  // the visitor may withdraw consent while a request is open.
   const keep = c => {
     click = c = consent && c
     write('local', c)
@@ -60,8 +60,8 @@
     fill()
   }
 
-  // recall takes up the click of an earlier page: the cookie says whether there is one. Of
-  // another subdomain's page there is the cookie alone, and the rest is asked for.
+  // recall loads the click of an earlier page. The cookie decides whether there is a click.
+  // A click from another subdomain has only the cookie; restore requests the rest.
   const recall = () => {
     const id = cookie(), c = read('local')
     click = id && (c && c.click_id == id ? c : { click_id: id })
@@ -73,14 +73,14 @@
     credentials: 'include',
   })
 
-  // tell reports an arrival. What Rail could not be told waits for the tab's next page.
+  // tell reports an arrival. If Rail is not reachable, the next page in the tab reports it.
   const tell = a => {
     a.key = o.rail
     a.visitor = click && click.visitor
     return post(base + '/c', a).then(r => {
-      if (r.status > 428) throw r.status // too many, or Rail's fault
+      if (r.status > 428) throw r.status // too many requests, or a server error
       if (r.status > 201) {
-        recall() // what was taken for a click is none
+        recall() // the click in the address does not exist
         return r.text().then(text => say('not counted: ' + (text || 'robot or prefetch')))
       }
       return r.json().then(c => {
@@ -96,15 +96,15 @@
     })
   }
 
-  // restore asks whether Rail knows the visitor by its own cookie, which stays where a
-  // browser clears what scripts have stored.
+  // restore asks Rail for the visitor's click by Rail's own cookie. This cookie remains when
+  // a browser clears the data of scripts.
   const restore = () => fetch(base + '/me?key=' + o.rail, { credentials: 'include' }).then(r => {
     if (r.status == 200) return r.json().then(keep)
     write('session', 1)
     say('new visitor')
   }).catch(say)
 
-  // work does a job after those before it. Who waits for 'ready' waits three seconds at most.
+  // work runs a job after all earlier jobs. It fires rail:ready after three seconds at most.
   const work = job => {
     const mine = busy = Promise.race([
       busy.then(safe(() => consent && job())), new Promise(end => setTimeout(end, 3e3)),
@@ -113,7 +113,7 @@
     })
   }
 
-  // arrive takes up what brought the visitor.
+  // arrive handles an arrival: a visit with a value or a click in the address.
   const arrive = a => {
     held = a
     if (d.prerendering) return
@@ -133,18 +133,18 @@
     param, value: value || undefined, click_id: id, url: url.slice(0, 16384), referrer: d.referrer,
   })
 
-  // look reads the page's address, or the one that it was opened with, which a router may
-  // have changed by now. It reports whether there was anything.
+  // look reads the page's current address, or the address of the page load if a router has
+  // changed it. It returns 1 if it found an arrival.
   const look = safe(opened => {
     const u = new URL(opened || l), q = u.searchParams
     const id = find(/[?&]rail_click=((sample_)?clk_\w+)/, u.search)
-    // A pasted address may have the parameter in another case, behind "&amp;", behind a second
-    // "?" or in the fragment. The server cleans its value.
+    // In a pasted address the parameter may have a different case, follow "&amp;" or a second
+    // "?", or be in the fragment. The server cleans the value.
     let value
     const param = params.find(p => value = q.get(p)) ||
       params.find(p => value = find(RegExp('[?#&](?:amp;)?' + p + '=([^&#]+)', 'i'), u))
     if (id) {
-      told = value // first: the changed address is looked at, too
+      told = value // set it before replaceState, which calls look again
       q.delete('rail_click')
       opened || history.replaceState(history.state, '', u)
     } else if (!param) return say('not counted: no ' + params)
@@ -154,7 +154,7 @@
     return 1
   })
 
-  // start begins, and begins again with consent.
+  // start runs when the script loads, and again when the visitor gives consent.
   const start = () => {
     consent && recall()
     if (held) return arrive(held)
@@ -163,7 +163,7 @@
     waits && waits.key ? arrive(waits) : work(() => !waits && !(click && click.expires_at) && restore())
   }
 
-  // handed returns an address with what its host takes.
+  // handed returns an address with the click in the parameter that its host accepts.
   const takes = [
     ['lemonsqueezy.com', 'checkout[custom][rail_click]'], ['polar.sh', 'reference_id'],
     ...words('buy.stripe.com checkout.stripe.com ' + (o.checkoutHosts || '')).map(host => [host, 'client_reference_id']),
@@ -173,12 +173,12 @@
     const own = at([o.domain || l.hostname])
     const took = auto && takes.find(t => at([t[0]]))
     const name = click ? took ? took[1] : !own && at(words(o.domains)) && 'rail_click' : own && held && (held.click_id ? 'rail_click' : held.param)
-    if (!name || q.get(name)) return url // an empty one is none: Stripe refuses it
+    if (!name || q.get(name)) return url // replace an empty value, because Stripe refuses it
     q.set(name, (click || held).click_id || held.value)
     return u.href
   }
 
-  // hide puts the click into a form, or takes it out.
+  // hide adds the click to a form in a hidden field, or removes the field.
   const hide = form => {
     let i = form.querySelector('input[name=rail_click]')
     if (!click) return i && i.remove()
@@ -190,7 +190,7 @@
     i.value = click.click_id
   }
 
-  // fill hands the click to marked forms and to checkouts within the page.
+  // fill adds the click to marked forms and to checkouts in the page.
   const forms = 'form[data-rail]' + (o.forms ? ',' + o.forms : '')
   const each = (selector, f) => d.querySelectorAll(selector).forEach(safe(f))
   const fill = safe(() => {
@@ -211,7 +211,7 @@
     })
   })
 
-  // What leads away is marked when it is touched, not before: until then it is the page's.
+  // touch changes a link or form when the visitor uses it, and not before.
   const touch = safe(e => {
     const a = e.composedPath().find(x => x.hostname && x.href), f = e.target
     if (a && handed(a.href) != a.href) a.href = handed(a.href)

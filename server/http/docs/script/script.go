@@ -1,5 +1,5 @@
-// Package script serves rail.js, which the pages of merchants load: it finds out which
-// partner sent a visitor. The package also writes the tag that loads it.
+// Package script serves rail.js, which runs in merchants' pages and finds out which
+// partner sent a visitor. The package also builds the tag that loads rail.js.
 package script
 
 import (
@@ -16,23 +16,23 @@ import (
 	"rail/server/http/docs/static"
 )
 
-// Path is where the script of this release is, whichever that is.
+// Path is the path of the current release's script.
 const Path = "/rail.js"
 
-// kind is the media type, which browsers insist on: nothing may be sniffed.
+// kind is the media type. Browsers require it, because the server sends nosniff.
 const kind = "text/javascript; charset=utf-8"
 
-// released are the scripts of earlier releases: tags name one by its hash, and stay.
+// released contains the scripts of earlier releases. Tags in merchants' pages still name them.
 //
 //go:embed released
 var released embed.FS
 
-// Named returns the path of the script that never changes.
+// Named returns the path of this release's script by its hash. Its content never changes.
 func Named() string { return "/rail-" + script.Hash + ".js" }
 
-// Tag returns the tag for the pages of a merchant: a script that is loaded beside the page, and
-// refused by the browser if it is another. params are the query parameters that carry a
-// tracking value; without them the script looks for ref.
+// Tag returns the tag for a merchant's pages. The tag loads the script asynchronously, and the
+// browser verifies its content. params are the query parameters that carry a tracking value.
+// Without params the script reads ref.
 func Tag(baseURL, key string, params ...string) string {
 	tag := `<script async src="` + html.EscapeString(strings.TrimSuffix(baseURL, "/")+Named()) +
 		`" integrity="` + script.Integrity + `" crossorigin="anonymous" data-rail="` + html.EscapeString(key) + `"`
@@ -42,7 +42,7 @@ func Tag(baseURL, key string, params ...string) string {
 	return tag + `></script>`
 }
 
-// Integrities returns what tags name as the content of each script that is served, by its path.
+// Integrities returns the integrity attribute of this release's script, by path.
 func Integrities() map[string]string {
 	return map[string]string{Path: script.Integrity, Named(): script.Integrity}
 }
@@ -54,15 +54,15 @@ func texts() map[string]*static.Text {
 		Path:    static.New(kind, "public, max-age=3600", func() ([]byte, error) { return script.Source, nil }),
 		Named(): static.New(kind, forever, func() ([]byte, error) { return script.Source, nil }),
 	}
-	old, _ := fs.Glob(released, "released/rail-*.js") // the pattern is right
+	old, _ := fs.Glob(released, "released/rail-*.js") // Glob fails only for an invalid pattern
 	for _, name := range old {
 		out["/"+path.Base(name)] = static.New(kind, forever, func() ([]byte, error) { return released.ReadFile(name) })
 	}
 	return out
 }
 
-// Register adds the scripts to e. beyond has them served to addresses that ask too often, too:
-// behind a proxy of the merchant's, all visitors have one, and the script is in memory.
+// Register adds the scripts to e. It passes them to beyond, which serves them without a rate
+// limit: visitors behind a merchant's proxy share one address, and the script is in memory.
 func Register(e *echo.Echo, beyond func(path string, h echo.HandlerFunc)) {
 	for path, text := range texts() {
 		h := func(c echo.Context) error { return serve(c, text) }
@@ -71,7 +71,7 @@ func Register(e *echo.Echo, beyond func(path string, h echo.HandlerFunc)) {
 	}
 }
 
-// serve answers with a script. Any page may load it and, which integrity needs, read it.
+// serve answers with a script. Any page may load and read it: integrity requires read access.
 func serve(c echo.Context, text *static.Text) error {
 	h, asked := c.Response().Header(), c.Request().Header
 	h.Set("Access-Control-Allow-Origin", "*")

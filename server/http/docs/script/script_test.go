@@ -17,10 +17,10 @@ import (
 	"rail/server/http/docs/script"
 )
 
-// most is the size of the script that pages load, compressed.
+// most is the maximum size of the compressed script.
 const most = 2600
 
-// fetch asks for a path as a page of another origin does.
+// fetch requests a path as a page of another origin does.
 func fetch(t *testing.T, s *apitest.Server, method, path string, headers ...string) (*http.Response, []byte) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, http.NoBody)
@@ -71,7 +71,7 @@ func TestServed(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, other.StatusCode)
 }
 
-// TestTag: what the tag names is what is served.
+// TestTag: the tag's hash and integrity match the served script.
 func TestTag(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -84,7 +84,7 @@ func TestTag(t *testing.T) {
 	require.Contains(t, script.Tag(`https://rail.example/"><b>`, "x"), `/&#34;&gt;&lt;b&gt;/rail-`)
 }
 
-// TestReleased: the scripts that older tags name are what their names say.
+// TestReleased: the name of each script has the hash of its content.
 func TestReleased(t *testing.T) {
 	t.Parallel()
 	old, err := filepath.Glob("released/rail-*.js")

@@ -16,20 +16,20 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// callsShop is a shop that tells Rail by its own server who came, who bought and who
-// paid. What is between the marks is there for Rail alone, and is counted.
+// callsShop is a shop whose server reports clicks, customers and payments to Rail's API. The
+// lines between the marks are its integration with Rail. A test counts them.
 type callsShop struct {
-	secret string // of the shop's own endpoint at Stripe
+	secret string // of the shop's webhook endpoint at Stripe
 	mu     sync.Mutex
 	// rail begins
 	rail, key, program string
-	codes              map[string]string // table: promotion codes of Stripe, and what they are called in Rail
-	customers          map[string]string // table: customers of Stripe, and those of Rail; "" for one whom nobody brought
-	invoices           map[string]string // table: payments of Stripe, and the invoice of each
+	codes              map[string]string // table: Rail's coupon code by Stripe's promotion code
+	customers          map[string]string // table: Rail's customer by Stripe's customer; "" if no partner referred the customer
+	invoices           map[string]string // table: Stripe's invoice by Stripe's payment
 	// rail ends
 }
 
-// object is what the shop reads of Stripe's objects.
+// object has the members of Stripe's objects that the shop reads.
 type object struct {
 	ID        string `json:"id"`
 	Status    string `json:"status"`
@@ -59,7 +59,7 @@ type object struct {
 	} `json:"payment"`
 }
 
-// ServeHTTP is the shop's page, and its endpoint for Stripe.
+// ServeHTTP serves the shop's page and its webhook endpoint for Stripe.
 func (s *callsShop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/stripe" {
 		s.stripe(w, r)
@@ -71,7 +71,7 @@ func (s *callsShop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reference = c.Value
 	}
 	if ref := r.URL.Query().Get("ref"); ref != "" {
-		if click, err := s.visited(r, ref); err == nil { // the page is shown in any case
+		if click, err := s.visited(r, ref); err == nil { // show the page even after an error
 			reference = click
 			http.SetCookie(w, &http.Cookie{Name: "rail_click", Value: click, MaxAge: 60 * 86400, HttpOnly: true})
 		}
@@ -80,8 +80,8 @@ func (s *callsShop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	showPage(w, "", reference)
 }
 
-// stripe takes an event. What cannot be used yet is answered with 500: Stripe sends it
-// again.
+// stripe handles an event. It answers 500 if an earlier event is missing, so that Stripe sends
+// the event again.
 func (s *callsShop) stripe(w http.ResponseWriter, r *http.Request) {
 	var e struct {
 		Type string                  `json:"type"`
@@ -123,7 +123,7 @@ func (s *callsShop) stripe(w http.ResponseWriter, r *http.Request) {
 
 // rail begins
 
-var errEarly = errors.New("what comes before this is not here yet")
+var errEarly = errors.New("an earlier event is missing")
 
 func (s *callsShop) visited(r *http.Request, ref string) (click string, err error) {
 	return s.tell("clicks", apitest.M{

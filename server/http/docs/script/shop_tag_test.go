@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// tagShop is a shop that has Rail's tag in its page, and whose program is connected to
-// Stripe. What is between the marks is all that it has for Rail.
+// tagShop is a shop with Rail's tag in its page and a program with a connection to Stripe.
+// The lines between the marks are its whole integration with Rail.
 type tagShop struct{ tag string }
 
-// tagShopHead is what the merchant pasted into the head of the page. Address, hash and key are those
-// that the publishable key's member tag has.
+// tagShopHead is the HTML that the merchant pastes into the head of the page. {TAG} is the tag of the
+// publishable key.
 const tagShopHead = `
 <!-- rail begins -->
 {TAG}
 <!-- rail ends -->
 `
 
-// tagShopConnected is what the merchant ran once.
+// tagShopConnected is the command that the merchant runs once.
 const tagShopConnected = `
 # rail begins
 rail processor connect stripe --program {PROGRAM} --secret {SECRET} --json
 # rail ends
 `
 
-// ServeHTTP is the shop's page.
+// ServeHTTP serves the shop's page.
 func (s tagShop) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	showPage(w, strings.ReplaceAll(tagShopHead, "{TAG}", s.tag), "")
 }

@@ -32,26 +32,26 @@ import (
 	"rail/server/secret"
 )
 
-// shopSecret signs what Stripe sends to each of its endpoints in these tests.
+// shopSecret signs Stripe's events to both webhook endpoints.
 const shopSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// A buyer comes to a shop, buys there, and pays for some months.
+// A buyer visits a shop, buys there, and pays for some months.
 type buyer struct {
 	name      string
-	ref       string // the partner whose link they follow; "" for none
-	promotion string // the code that they enter at Stripe; "" for none
+	ref       string // the partner of the link that the buyer follows; "" for none
+	promotion string // the code that the buyer enters at Stripe; "" for none
 	guest     bool   // pays once, without an account at Stripe
 	trial     bool   // pays nothing for the first month
 	months    int
 	amount    int64 // of each payment
-	tax       int64 // of it
+	tax       int64 // the part of amount that is tax
 	refunds   []int64
-	dispute   string // how a dispute on the first payment ended; "" without one
+	dispute   string // the result of a dispute on the first payment; "" for no dispute
 	owner     string // the partner who earns; "" for none
-	earned    int64  // what, in all
+	earned    int64  // the partner's total commission
 }
 
-// buyers are one of each kind. The rate is 20 % of what remains of the payments without their tax.
+// buyers has one buyer for each case. The commission is 20 % of the payments without tax and refunds.
 var buyers = []buyer{
 	{name: "link", ref: "ada", months: 1, amount: 2500, owner: "ada", earned: 500},
 	{name: "taxed", ref: "bob", months: 1, amount: 2900, tax: 400, owner: "bob", earned: 500},
@@ -66,15 +66,15 @@ var buyers = []buyer{
 	{name: "nobody", months: 2, amount: 9000},
 }
 
-// TestShops has the same buyers buy in two shops: one whose server tells Rail everything
-// by calls, and one with a tag and a connection. Stripe sends the same events to both, in an order
-// of its own and more than once. At the end the two programs have the same books. Two of the visitors
-// come by a browser, where there is one, and the others by the requests that it sends.
+// TestShops: the same buyers buy in two shops. One shop's server calls Rail's API. The other has
+// Rail's tag and a connection to Stripe. Stripe sends the same events to both, in random order, some of
+// them twice. At the end both programs have the same records. Two of the buyers use a browser, if there
+// is one. For the others the test sends the browser's requests.
 func TestShops(t *testing.T) {
 	t.Parallel()
 	m := newMarket(t)
 	for _, b := range buyers {
-		for _, s := range []*sold{m.calls, m.tag} {
+		for _, s := range []*shop{m.calls, m.tag} {
 			come := m.visit
 			if browser() != "" && (b.name == "link" || b.name == "guest") {
 				come = m.browse
@@ -91,7 +91,7 @@ func TestShops(t *testing.T) {
 	require.Equal(t, expected(), calls["balances"])
 	require.Len(t, calls["sales"], 13)
 	m.rail("audit")
-	require.Empty(t, m.unworked())
+	require.Empty(t, m.unfinished())
 
 	lines := railLines(t, "shop_tag_test.go")
 	require.LessOrEqual(t, len(lines), 8, "%q", lines)
@@ -99,7 +99,7 @@ func TestShops(t *testing.T) {
 	t.Logf("%d lines by calls, %d with a tag and a connection", len(railLines(t, "shop_calls_test.go")), len(lines))
 }
 
-// expected is what each partner has earned, by the buyers alone.
+// expected returns the balances of the partners, computed from buyers.
 func expected() []string {
 	var out []string
 	for _, partner := range []string{"ada", "bob", "cy"} {
@@ -114,19 +114,19 @@ func expected() []string {
 	return out
 }
 
-// market is two shops in one world.
+// market has the two shops in one world.
 type market struct {
 	*world
 	t          *testing.T
-	calls, tag *sold
+	calls, tag *shop
 	shuffle    *rand.Rand
 }
 
-// sold is a shop as its buyers and Stripe see it.
-type sold struct {
+// shop is a shop from the view of its buyers and Stripe.
+type shop struct {
 	host, program string
-	endpoint      string            // where Stripe sends its events
-	references    map[string]string // what the link to Stripe had, by buyer
+	endpoint      string            // the address for Stripe's events
+	references    map[string]string // the client_reference_id of the link to Stripe, by buyer
 }
 
 func newMarket(t *testing.T) *market {
@@ -157,8 +157,8 @@ func newMarket(t *testing.T) *market {
 	return m
 }
 
-// open makes a shop's program. Both have the same partners, rate and coupon.
-func (m *market) open(host string) *sold {
+// open creates a shop's program. Both programs have the same partners, rate and coupon.
+func (m *market) open(host string) *shop {
 	m.t.Helper()
 	program := m.Program(apitest.M{"commission_on_net_revenue": true})
 	m.Flow(program)
@@ -169,10 +169,10 @@ func (m *market) open(host string) *sold {
 		"program_id": program, "code": "BOB", "partner_id": m.Partner(program, apitest.M{"handle": "bob"}),
 		"external_id": "promo_bob",
 	}))
-	return &sold{host: host, program: program, references: map[string]string{}}
+	return &shop{host: host, program: program, references: map[string]string{}}
 }
 
-// rail runs a command of the operator and returns what it prints.
+// rail runs the rail command and returns its output.
 func (m *market) rail(args ...string) string {
 	m.t.Helper()
 	var out, errs bytes.Buffer
@@ -184,8 +184,8 @@ func (m *market) rail(args ...string) string {
 	return out.String()
 }
 
-// showPage is the page of either shop. Its link leads to a payment page of Stripe, with a
-// reference where the shop's server has one.
+// showPage writes the page of both shops. It links to a Stripe payment page, with a reference
+// if the shop's server has one.
 func showPage(w http.ResponseWriter, head, reference string) {
 	query := ""
 	if reference != "" {
@@ -196,17 +196,17 @@ func showPage(w http.ResponseWriter, head, reference string) {
 		query)
 }
 
-// landing is where a buyer arrives.
-func (m *market) landing(s *sold, b buyer) string {
+// landing returns the page that a buyer visits first.
+func (m *market) landing(s *shop, b buyer) string {
 	if b.ref == "" {
 		return s.host + "/"
 	}
 	return s.host + "/?ref=" + b.ref
 }
 
-// browse lets a browser visit a shop, come back later, and follow the link to Stripe. It returns what the
-// link hands over.
-func (m *market) browse(s *sold, b buyer) string {
+// browse visits a shop twice in a browser and follows the link to Stripe. It returns the link's
+// client_reference_id.
+func (m *market) browse(s *shop, b buyer) string {
 	m.t.Helper()
 	page := newTab(m.t, m.world)
 	page.open(m.landing(s, b))
@@ -223,8 +223,8 @@ func (m *market) browse(s *sold, b buyer) string {
 	return to.Query().Get("client_reference_id")
 }
 
-// visit does the same by the requests that a browser sends.
-func (m *market) visit(s *sold, b buyer) string {
+// visit does the same without a browser: it sends the browser's requests.
+func (m *market) visit(s *shop, b buyer) string {
 	m.t.Helper()
 	jar, err := cookiejar.New(nil)
 	require.NoError(m.t, err)
@@ -241,9 +241,9 @@ func (m *market) visit(s *sold, b buyer) string {
 		require.NoError(m.t, err)
 		return string(body)
 	}
-	arrived, reference := get(m.landing(s, b)), ""
+	first, reference := get(m.landing(s, b)), ""
 	if s == m.tag && b.ref != "" {
-		reference = m.told(arrived, m.landing(s, b), b.ref)
+		reference = m.report(first, m.landing(s, b), b.ref)
 	}
 	if to := regexp.MustCompile(`client_reference_id=([^"]+)`).FindStringSubmatch(get(s.host + "/")); to != nil {
 		reference = to[1]
@@ -251,8 +251,8 @@ func (m *market) visit(s *sold, b buyer) string {
 	return reference
 }
 
-// told sends what the script in a page tells Rail, and returns the click that it hands over.
-func (m *market) told(page, address, value string) string {
+// report sends the request of a page's script to Rail, and returns the click.
+func (m *market) report(page, address, value string) string {
 	m.t.Helper()
 	key := regexp.MustCompile(`data-rail="([^"]+)"`).FindStringSubmatch(page)
 	require.NotNil(m.t, key, page)
@@ -261,10 +261,10 @@ func (m *market) told(page, address, value string) string {
 	}, "Origin", "http://tag.test:"+m.port, "User-Agent", visitor)).String("click_id")
 }
 
-// pay has Stripe send the events of a month to both shops.
+// pay sends Stripe's events of a month to both shops.
 func (m *market) pay(month int) {
 	m.t.Helper()
-	for _, s := range []*sold{m.calls, m.tag} {
+	for _, s := range []*shop{m.calls, m.tag} {
 		var all [][]byte
 		for _, b := range buyers {
 			all = append(all, b.events(month, s.references[b.name], m.Clock.Now().Time)...)
@@ -275,16 +275,16 @@ func (m *market) pay(month int) {
 		shuffle()
 		m.deliver(s.endpoint, all)
 	}
-	m.worked()
-	m.Clock.Advance(2 * time.Minute) // what was early is looked at again
-	m.worked()
+	m.runInbox()
+	m.Clock.Advance(2 * time.Minute) // the job then retries the events that came too early
+	m.runInbox()
 }
 
-// deliver sends events as Stripe does: what is not taken comes again after the others.
+// deliver sends events as Stripe does. It sends an event again, after the others, until the answer is 200.
 func (m *market) deliver(endpoint string, events [][]byte) {
 	m.t.Helper()
 	for round := 0; len(events) > 0; round++ {
-		require.Less(m.t, round, 10, "%d events are never taken by %s: %s", len(events), endpoint, events[0])
+		require.Less(m.t, round, 10, "%d events always fail at %s: %s", len(events), endpoint, events[0])
 		var later [][]byte
 		for _, body := range events {
 			r, err := http.NewRequestWithContext(m.t.Context(), http.MethodPost, endpoint, bytes.NewReader(body))
@@ -304,22 +304,22 @@ func (m *market) deliver(endpoint string, events [][]byte) {
 	}
 }
 
-// fromStripe reads an event that a shop was sent, as Stripe's package for shops does.
+// fromStripe verifies and reads an event, as Stripe's client library does.
 func fromStripe(r *http.Request, signing string, event any) bool {
 	body, err := io.ReadAll(r.Body)
 	return err == nil && stripe.Source{}.Verify(signing, r.Header, body, clock.Time{Time: signedAt(r)}) == nil &&
 		json.Unmarshal(body, event) == nil
 }
 
-// signedAt is the time in a signature: these tests have a clock of their own.
+// signedAt returns the time in a signature, because the tests use a manual clock.
 func signedAt(r *http.Request) time.Time {
 	var seconds int64
 	fmt.Sscanf(r.Header.Get(stripe.Header), "t=%d", &seconds)
 	return time.Unix(seconds, 0)
 }
 
-// worked works the inbox, as a server does all the time.
-func (m *market) worked() {
+// runInbox runs the inbox job once.
+func (m *market) runInbox() {
 	m.t.Helper()
 	for _, j := range jobs.All(jobs.Deps{Pool: m.Pool, Clock: m.Clock, Keeper: m.keeper()}) {
 		if j.Name == "work-inbox" {
@@ -335,8 +335,8 @@ func (m *market) keeper() *secret.Keeper {
 	return keeper
 }
 
-// unworked returns the events that came to no end.
-func (m *market) unworked() []apitest.M {
+// unfinished returns the events in the inbox that are not processed.
+func (m *market) unfinished() []apitest.M {
 	m.t.Helper()
 	var out []apitest.M
 	for _, status := range []string{"pending", "waiting", "failed"} {
@@ -345,8 +345,8 @@ func (m *market) unworked() []apitest.M {
 	return out
 }
 
-// events are those of a buyer's month, as an endpoint of today's version is sent them. Money comes
-// back, and disputes are decided, in the month after the first payment.
+// events returns Stripe's events for a buyer's month, in the current API version. Refunds and the
+// results of disputes come in the month after the first payment.
 func (b buyer) events(month int, reference string, at time.Time) (out [][]byte) {
 	p := stripetest.Purchase{
 		Version: stripetest.Clover, Name: fmt.Sprint(b.name, "_", month), Live: true, At: at, Customer: "cus_" + b.name,
@@ -378,7 +378,7 @@ func (b buyer) events(month int, reference string, at time.Time) (out [][]byte) 
 	return out
 }
 
-// returns are the events by which money of the first payment comes back.
+// returns returns the events of the refunds and the dispute of the first payment.
 func (b buyer) returns(p stripetest.Purchase) (out [][]byte) {
 	p.Name = b.name + "_0"
 	for i, amount := range b.refunds {
@@ -394,7 +394,7 @@ func (b buyer) returns(p stripetest.Purchase) (out [][]byte) {
 	return out
 }
 
-// books are what a program has written down, as far as it does not depend on the names of its objects.
+// books returns a program's records without the ids of its objects.
 func (m *market) books(program string) map[string][]string {
 	m.t.Helper()
 	out := map[string][]string{}
@@ -409,7 +409,7 @@ func (m *market) books(program string) map[string][]string {
 			WHERE c.program_id = $1 ORDER BY 1`,
 		"customers": `SELECT concat_ws(' ', k.email, k.status, k.external_customer_id, k.tracked_by, p.handle)
 			FROM customers k LEFT JOIN partners p ON p.id = k.partner_id WHERE k.program_id = $1 ORDER BY 1`,
-		// Where Stripe reports levels, in how many steps one is reached depends on the order of the events.
+		// Some of Stripe's events report the refunded total, so the number of refunds depends on their order.
 		"refunds": `SELECT concat_ws(' ', s.external_charge_id, sum(r.amount_minor))
 			FROM refunds r JOIN sales s ON s.id = r.sale_id WHERE r.program_id = $1 GROUP BY s.id ORDER BY 1`,
 	} {
@@ -430,7 +430,7 @@ func (m *market) books(program string) map[string][]string {
 	return out
 }
 
-// railLines returns the lines of a file that a merchant has for Rail.
+// railLines returns the lines of a file that belong to the merchant's integration with Rail.
 func railLines(t *testing.T, name string) []string {
 	t.Helper()
 	raw, err := os.ReadFile(name)
@@ -438,7 +438,7 @@ func railLines(t *testing.T, name string) []string {
 	return marked(string(raw))
 }
 
-// marked returns the lines between marks, without comments and empty ones.
+// marked returns the lines between the marks, without comments and empty lines.
 func marked(text string) (out []string) {
 	inside := false
 	for line := range strings.Lines(text) {

@@ -17,7 +17,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// browser finds a browser, or ""; RAIL_TEST_BROWSER names one.
+// browser returns the path of a browser, or "". RAIL_TEST_BROWSER can name one.
 func browser() string {
 	for _, name := range []string{
 		os.Getenv("RAIL_TEST_BROWSER"), "chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
@@ -32,33 +32,33 @@ func browser() string {
 	return ""
 }
 
-// chromium is browser for tests that need one.
+// chromium returns the path of a browser, and skips the test if there is none.
 func chromium(t *testing.T) string {
 	t.Helper()
 	path := browser()
 	if path == "" {
-		t.Skip("no Chromium found: the script was not run in a browser; install one, or name it with RAIL_TEST_BROWSER")
+		t.Skip("no Chromium found: install one, or name a browser with RAIL_TEST_BROWSER")
 	}
 	return path
 }
 
-// visitor is how a browser of people calls itself. A headless one says so, and is a robot.
+// visitor is the User-Agent of a desktop browser. Rail takes the one of a headless browser for a robot.
 const visitor = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/148.0.0.0 Safari/537.36"
 
-// tab is a page of a browser of its own, with the errors that its pages did not catch.
+// tab is a page in a separate browser. It collects the uncaught errors of its pages.
 type tab struct {
 	t      *testing.T
 	w      *world
 	ctx    context.Context
 	mu     sync.Mutex
-	errors []string // without the lines of the script's debug mode
-	said   []string // these lines, without the prefix
+	errors []string // console lines, without the script's debug lines
+	debug  []string // the script's debug lines, without their prefix
 }
 
-// patient has the script wait a minute for Rail, and not three seconds: the machine may be busy.
+// patient makes the script wait a minute for Rail instead of three seconds, because the machine may be busy.
 const patient = "const soon = setTimeout; window.setTimeout = (f, ms, ...rest) => soon(f, ms == 3e3 ? 6e4 : ms, ...rest)"
 
-// newTab opens a browser that looks like a visitor's.
+// newTab opens a browser that looks like a visitor's browser.
 func newTab(t *testing.T, w *world, options ...chromedp.ExecAllocatorOption) *tab {
 	t.Helper()
 	b := newHasty(t, w, options...)
@@ -68,7 +68,7 @@ func newTab(t *testing.T, w *world, options ...chromedp.ExecAllocatorOption) *ta
 	return b
 }
 
-// newHasty is newTab with the script's own three seconds.
+// newHasty is newTab with the script's timeout of three seconds.
 func newHasty(t *testing.T, w *world, options ...chromedp.ExecAllocatorOption) *tab {
 	t.Helper()
 	options = append(append(chromedp.DefaultExecAllocatorOptions[:],
@@ -93,7 +93,7 @@ func newHasty(t *testing.T, w *world, options ...chromedp.ExecAllocatorOption) *
 			}
 			b.mu.Lock()
 			if text, ok := strings.CutPrefix(m.Text, "Rail: "); ok {
-				b.said = append(b.said, text)
+				b.debug = append(b.debug, text)
 			} else {
 				b.errors = append(b.errors, m.String())
 			}
@@ -110,7 +110,7 @@ func (b *tab) open(page string) {
 	require.NoError(b.t, err, page)
 }
 
-// eval runs an expression of the test's own in the page.
+// eval evaluates an expression in the page.
 func eval[T any](b *tab, expression string) T {
 	b.t.Helper()
 	out, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -118,13 +118,13 @@ func eval[T any](b *tab, expression string) T {
 	return out
 }
 
-// run runs statements.
+// run runs statements in the page.
 func (b *tab) run(statements string) {
 	b.t.Helper()
 	eval[bool](b, "(async () => {"+statements+"; return true})()")
 }
 
-// until waits for a condition of the page.
+// until waits until an expression in the page is true.
 func (b *tab) until(condition string) {
 	b.t.Helper()
 	apitest.Eventually(b.t, func() bool {
@@ -133,20 +133,20 @@ func (b *tab) until(condition string) {
 	}, "the page has %s", condition)
 }
 
-// known is what rail('get') says, or nil.
-type known struct {
+// result is the result of rail('get').
+type result struct {
 	ClickID string `json:"click_id"`
 	Partner struct{ Name, Handle string }
 }
 
-// settled waits until the script has nothing more to learn, and returns what it knows.
-func (b *tab) settled() *known {
+// settled waits until the script is ready, and returns its click, or nil if there is none.
+func (b *tab) settled() *result {
 	b.t.Helper()
 	b.until("window.Rail")
-	return eval[*known](b, "new Promise(done => rail('ready', done))")
+	return eval[*result](b, "new Promise(done => rail('ready', done))")
 }
 
-// follow touches a link as a pointer does, and returns where it leads.
+// follow sends a link a pointerdown event, and returns its address.
 func (b *tab) follow(selector string) string {
 	b.t.Helper()
 	return eval[string](b, `(a => {
@@ -155,18 +155,18 @@ func (b *tab) follow(selector string) string {
 	})(document.querySelector('`+selector+`'))`)
 }
 
-// says waits until the script has written a text to the console.
+// says waits until the script has logged a text in its debug mode.
 func (b *tab) says(text string) {
 	b.t.Helper()
 	apitest.Eventually(b.t, func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		return strings.Contains(strings.Join(b.said, "\n"), text)
+		return strings.Contains(strings.Join(b.debug, "\n"), text)
 	}, "the console has %q", text)
 }
 
-// silent holds the pages to having thrown and logged nothing. The browser's own word on a
-// request that Rail refused or did not answer cannot be kept from it.
+// silent requires that the pages threw and logged nothing. It ignores the browser's own
+// messages about failed requests.
 func (b *tab) silent() {
 	b.t.Helper()
 	b.mu.Lock()
@@ -176,7 +176,7 @@ func (b *tab) silent() {
 	}))
 }
 
-// TestErrorsAreSeen: what a page throws and nobody catches is among the errors of its tab.
+// TestErrorsAreSeen: a tab collects the uncaught errors of its page.
 func TestErrorsAreSeen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -188,6 +188,6 @@ func TestErrorsAreSeen(t *testing.T) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			return strings.Contains(strings.Join(b.errors, " "), text)
-		}, "%q is seen", text)
+		}, "the tab has the error %q", text)
 	}
 }

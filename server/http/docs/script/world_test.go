@@ -20,39 +20,38 @@ import (
 	"rail/server/harness/pgtest"
 )
 
-// world is what a browser can reach: Rail at rail.test, and pages of merchants at any
-// other host. Under /_r/ each of these hands requests on to Rail, as the proxies of
-// merchants do.
+// world serves all hosts of the tests: Rail at rail.test, and merchants' pages at every
+// other host. Under /_r/ every merchant's host is a proxy for Rail.
 type world struct {
 	*apitest.Server
 	rail     http.Handler
 	port     string
 	program  string
-	key, tag string // of shop.test, what is below it, and other.test
+	key, tag string // for shop.test, its subdomains, and other.test
 
 	mu     sync.Mutex
-	hosts  map[string]http.Handler // servers of merchants
+	hosts  map[string]http.Handler // merchants' servers
 	pages  map[string]string       // by host and path
 	policy string                  // the Content-Security-Policy of pages
-	away   bool                    // Rail answers nothing
-	held   chan struct{}           // Rail answers when it is closed; nil for at once
-	asked  []asked
+	away   bool                    // Rail does not answer
+	gate   chan struct{}           // Rail answers after it is closed; nil for at once
+	log    []request
 }
 
-// asked is a request that reached Rail.
-type asked struct {
+// request is a request that reached Rail.
+type request struct {
 	path, host string
 	body       map[string]any
 	status     int
 }
 
-// newWorld starts a server, whose clock is that of browsers, with the partners ada and bob.
+// newWorld starts a server with the partners ada and bob. Its clock starts at the browsers' time.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	return newWorldOn(t, pgtest.DSN(t))
 }
 
-// newWorldOn is newWorld with a database.
+// newWorldOn is newWorld with a given database.
 func newWorldOn(t *testing.T, dsn string) *world {
 	t.Helper()
 	w := &world{pages: map[string]string{}}
@@ -76,19 +75,19 @@ func newWorldOn(t *testing.T, dsn string) *world {
 	return w
 }
 
-// at returns the address of a page.
+// at returns the URL of a page.
 func (w *world) at(page string) string {
 	host, path, _ := strings.Cut(page, "/")
 	return "http://" + host + ":" + w.port + "/" + path
 }
 
-// proxied returns the tag with further attributes, for pages that load it through the
-// proxy of their own host.
+// proxied returns a tag that loads the script through the page's own host, with additional
+// attributes.
 func (w *world) proxied(attributes string) string {
 	return `<script async src="/_r/rail.js" data-rail="` + w.key + `" ` + attributes + `></script>`
 }
 
-// shop makes a page of shop.test with the tag.
+// shop sets the home page of shop.test, with the tag.
 func (w *world) shop(attributes, body string) {
 	w.page("shop.test/", w.proxied(attributes), body)
 }
@@ -99,25 +98,25 @@ func (w *world) page(page, head, body string) {
 	w.pages[page] = "<!doctype html><title>x</title>" + head + "<body>" + body
 }
 
-// serve puts a server of a merchant in the place of a host's pages.
+// serve replaces the pages of a host by a merchant's server.
 func (w *world) serve(host string, server http.Handler) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hosts = map[string]http.Handler{host: server}
 }
 
-// behaves says how Rail behaves from now on.
-func (w *world) behaves(away bool, held chan struct{}) {
+// setRail sets whether and when Rail answers.
+func (w *world) setRail(away bool, gate chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.away, w.held = away, held
+	w.away, w.gate = away, gate
 }
 
 func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	host, _, _ := strings.Cut(r.Host, ":")
 	path, proxied := strings.CutPrefix(r.URL.Path, "/_r")
 	if host == "rail.test" || proxied {
-		w.hand(out, r, host, path)
+		w.forward(out, r, host, path)
 		return
 	}
 	w.mu.Lock()
@@ -134,17 +133,17 @@ func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	io.WriteString(out, page)
 }
 
-// hand hands a request on to Rail, and notes it.
-func (w *world) hand(out http.ResponseWriter, r *http.Request, host, path string) {
+// forward forwards a request to Rail and logs it.
+func (w *world) forward(out http.ResponseWriter, r *http.Request, host, path string) {
 	w.mu.Lock()
-	away, held := w.away, w.held
+	away, gate := w.away, w.gate
 	w.mu.Unlock()
 	if away && strings.HasPrefix(path, "/t/") {
 		panic(http.ErrAbortHandler)
 	}
-	if held != nil && strings.HasPrefix(path, "/t/") {
+	if gate != nil && strings.HasPrefix(path, "/t/") {
 		select {
-		case <-held:
+		case <-gate:
 		case <-r.Context().Done():
 			return
 		}
@@ -153,11 +152,11 @@ func (w *world) hand(out http.ResponseWriter, r *http.Request, host, path string
 	r.URL.Path, r.Body = path, io.NopCloser(strings.NewReader(string(sent)))
 	got := httptest.NewRecorder()
 	w.rail.ServeHTTP(got, r)
-	note := asked{path: path, host: host, status: got.Code}
-	_ = json.Unmarshal(sent, &note.body)
+	entry := request{path: path, host: host, status: got.Code}
+	_ = json.Unmarshal(sent, &entry.body)
 	w.mu.Lock()
 	if strings.HasPrefix(path, "/t/") && r.Method != http.MethodOptions {
-		w.asked = append(w.asked, note)
+		w.log = append(w.log, entry)
 	}
 	w.mu.Unlock()
 	maps.Copy(out.Header(), got.Header())
@@ -165,12 +164,12 @@ func (w *world) hand(out http.ResponseWriter, r *http.Request, host, path string
 	out.Write(got.Body.Bytes())
 }
 
-// requests returns what Rail was asked at a path.
-func (w *world) requests(path string) []asked {
+// requests returns the requests that Rail received at a path.
+func (w *world) requests(path string) []request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var out []asked
-	for _, a := range w.asked {
+	var out []request
+	for _, a := range w.log {
 		if a.path == path {
 			out = append(out, a)
 		}

@@ -1,5 +1,5 @@
-// Package static serves texts that stay the same while the server runs: compressed
-// once, when they are first asked for, and known by an ETag.
+// Package static serves texts that do not change while the server runs. It compresses
+// each text once, on the first request, and gives it an ETag.
 package static
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MinPacked is the smallest text, in bytes, that is worth compressing.
+// MinPacked is the size in bytes from which New compresses a text.
 const MinPacked = 1024
 
 // Text is a text with its media type and Cache-Control.
@@ -26,14 +26,14 @@ type Text struct {
 	forms       func() (forms, error)
 }
 
-// forms are the text by Content-Encoding; "" is the text itself.
+// forms holds the text by Content-Encoding. The key "" is the uncompressed text.
 type forms struct {
 	etag string // without the quotes
 	by   map[string][]byte
 }
 
-// New returns a text of a media type. cache is the Cache-Control of its answers.
-// body is called when the text is first asked for.
+// New returns a text of the media type kind. cache is the Cache-Control header of its
+// responses. The first request calls body.
 func New(kind, cache string, body func() ([]byte, error)) *Text {
 	return &Text{kind, cache, sync.OnceValues(func() (forms, error) {
 		plain, err := body()
@@ -52,8 +52,8 @@ func New(kind, cache string, body func() ([]byte, error)) *Text {
 	})}
 }
 
-// Zipped returns a text that is embedded as gzip. It is unpacked once, for
-// clients that do not accept gzip.
+// Zipped returns a text whose body is gzip data. The first request decompresses it once,
+// for clients that do not accept gzip.
 func Zipped(kind, cache string, packed func() ([]byte, error)) *Text {
 	return &Text{kind, cache, sync.OnceValues(func() (forms, error) {
 		body, err := packed()
@@ -71,14 +71,14 @@ func Zipped(kind, cache string, packed func() ([]byte, error)) *Text {
 	})}
 }
 
-// formsOf returns the plain form. 96 bits of the hash are enough to distinguish
+// formsOf returns the uncompressed form. 96 bits of the hash are enough to distinguish
 // versions of one text.
 func formsOf(plain []byte) forms {
 	sum := sha256.Sum256(plain)
 	return forms{hex.EncodeToString(sum[:12]), map[string][]byte{"": plain}}
 }
 
-// gzipped compresses as well as gzip can: it is done once.
+// gzipped uses the best compression, because each text is compressed only once.
 func gzipped(plain []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -91,7 +91,7 @@ func gzipped(plain []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// zstandard compresses in the caller's goroutine, so that no other stays behind.
+// zstandard compresses in the caller's goroutine, so that it leaves no goroutine running.
 func zstandard(plain []byte) ([]byte, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -101,9 +101,9 @@ func zstandard(plain []byte) ([]byte, error) {
 	return w.EncodeAll(plain, nil), nil
 }
 
-// Serve answers a GET or a HEAD with the text in the encoding that the client likes
-// best, or with 304 where it has the text in any of them. Every encoding has an ETag
-// of its own, as strong ones must.
+// Serve answers a GET or HEAD request with the text in the encoding that the client
+// prefers. It answers 304 if ifNoneMatch names the text in any encoding. Strong ETags
+// must differ between encodings, so each encoding has a different ETag.
 func (t *Text) Serve(w http.ResponseWriter, accept, ifNoneMatch string) error {
 	f, err := t.forms()
 	if err != nil {
@@ -136,8 +136,8 @@ func (f forms) tag(encoding string) string {
 	return `"` + f.etag + "-" + encoding + `"`
 }
 
-// matches reports whether an If-None-Match header names one of the ETags. The
-// comparison is weak, as RFC 9110 asks for here.
+// matches reports whether an If-None-Match header names one of the ETags. RFC 9110
+// requires a weak comparison.
 func (f forms) matches(header string) bool {
 	for tag := range strings.SplitSeq(header, ",") {
 		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
@@ -153,9 +153,9 @@ func (f forms) matches(header string) bool {
 	return false
 }
 
-// choose returns the encoding that an Accept-Encoding header weighs most among
-// those of the text; zstd, which is smaller, where it weighs as much as gzip. ""
-// is the plain text.
+// choose returns the encoding of the text with the highest weight in an Accept-Encoding
+// header, or "" for the uncompressed text. If zstd and gzip have the same weight, it
+// returns zstd, because zstd is smaller.
 func (f forms) choose(header string) string {
 	best, most := "", 0.0
 	for item := range strings.SplitSeq(header, ",") {
@@ -167,8 +167,8 @@ func (f forms) choose(header string) string {
 	return best
 }
 
-// coding returns the name and weight of one item of an Accept-Encoding header. 0
-// means "not acceptable", and so does a weight that cannot be read.
+// coding returns the name and weight of one item of an Accept-Encoding header. The
+// weight 0 means "not acceptable". An invalid weight is 0.
 func coding(item string) (name string, weight float64) {
 	name, parameter, found := strings.Cut(item, ";")
 	name = strings.ToLower(strings.TrimSpace(name))
@@ -183,16 +183,16 @@ func coding(item string) (name string, weight float64) {
 	return name, weight
 }
 
-// accepts is the key of the header in a context.
+// accepts is the context key of the header.
 type accepts struct{}
 
-// Accepting returns a context that carries the Accept-Encoding of a request, for
-// handlers that are not given the request itself.
+// Accepting returns a context with the Accept-Encoding header of a request, for handlers
+// that do not receive the request.
 func Accepting(ctx context.Context, header string) context.Context {
 	return context.WithValue(ctx, accepts{}, header)
 }
 
-// Accepted returns what Accepting put into ctx, or "".
+// Accepted returns the header that Accepting stored in ctx, or "".
 func Accepted(ctx context.Context) string {
 	header, _ := ctx.Value(accepts{}).(string)
 	return header

@@ -61,7 +61,7 @@ func unpacked(t *testing.T, encoding string, in io.Reader) string {
 	return string(out)
 }
 
-// TestETags: each encoding has its own, and a client that has any of them has the text.
+// TestETags: each encoding has a different ETag, and each of them yields a 304.
 func TestETags(t *testing.T) {
 	t.Parallel()
 	x := text(strings.Repeat("one and the same ", 100))

@@ -1,5 +1,5 @@
-// Everything that would reach another server is off: fonts, telemetry, the
-// agent, the hosted client and the proxy.
+// The options turn off every feature that sends requests to another server: fonts,
+// telemetry, the agent, the hosted client and the proxy.
 Scalar.createApiReference('#reference', {
   url: '/v1/openapi.json',
   withDefaultFonts: false,

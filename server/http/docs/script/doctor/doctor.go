@@ -1,6 +1,6 @@
-// Package doctor examines a page that should load rail.js: whether the tag is right, whether
-// the page's policy lets it work, and whether Rail takes what such a page sends. It looks from
-// outside, as a browser would, and records nothing.
+// Package doctor checks a page that should load rail.js: the tag, the page's
+// Content-Security-Policy, and whether Rail accepts reports from the page. It sends the
+// requests of a browser and creates no clicks.
 package doctor
 
 import (
@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// State is what a finding is.
+// State is the result of a check.
 type State string
 
 // The states of findings.
 const (
 	OK     State = "ok"
-	Advice State = "advice" // it works, and could work better
+	Advice State = "advice" // the tag works, but the merchant can improve it
 	Wrong  State = "wrong"
 )
 
-// Finding is what was found of one thing, and what to change.
+// Finding is the result of one check and a way to fix it.
 type Finding struct {
 	Check string `json:"check"` // page, tag, integrity, policy, hosts, proxy, cookie, program
 	State State  `json:"state"`
@@ -30,28 +30,28 @@ type Finding struct {
 	Fix   string `json:"fix,omitempty"`
 }
 
-// Report is all that was found of a page.
+// Report has all findings of a page.
 type Report struct {
 	URL      string    `json:"url"` // after redirects
 	OK       bool      `json:"ok"`  // nothing is wrong
 	Findings []Finding `json:"findings"`
 }
 
-// Program is what the page should be for; the zero value is any.
+// Program is the program that the page should belong to. The zero value allows any program.
 type Program struct {
 	ID     string
-	Keys   []string // those in use
+	Keys   []string // publishable keys that are not revoked
 	Params []string // its url_params
 }
 
-// The bounds of an examination.
+// The limits of an examination.
 const (
-	patience     = 10 * time.Second // for all of it
+	patience     = 10 * time.Second // for the whole examination
 	maxBytes     = 2 << 20          // of a page or a script
 	maxRedirects = 5
 )
 
-// Examine looks at a page.
+// Examine checks a page.
 func Examine(ctx context.Context, address string, p Program) Report {
 	return examine(ctx, http.DefaultTransport, address, p)
 }
@@ -59,36 +59,35 @@ func Examine(ctx context.Context, address string, p Program) Report {
 func examine(ctx context.Context, way http.RoundTripper, address string, p Program) Report {
 	ctx, end := context.WithTimeout(ctx, patience)
 	defer end()
-	x := &examination{client: &http.Client{Transport: way, CheckRedirect: bounded}, program: p}
+	x := &examination{client: &http.Client{Transport: way, CheckRedirect: limitRedirects}, program: p}
 	x.look(ctx, address)
 	wrong := slices.ContainsFunc(x.findings, func(f Finding) bool { return f.State == Wrong })
 	return Report{URL: cmp.Or(x.page.url.String(), address), OK: !wrong, Findings: x.findings}
 }
 
-// bounded ends a chain of redirects.
-func bounded(_ *http.Request, via []*http.Request) error {
+// limitRedirects stops after maxRedirects redirects.
+func limitRedirects(_ *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return http.ErrUseLastResponse
 	}
 	return nil
 }
 
-// examination is one page under examination.
+// examination is the state while Examine checks a page.
 type examination struct {
 	client   *http.Client
 	program  Program
 	findings []Finding
 	page     page
 	tag      tag
-	base     *url.URL // where the script reports to
+	base     *url.URL // the address of the endpoints
 }
 
 func (x *examination) note(check string, s State, text, fix string) {
 	x.findings = append(x.findings, Finding{check, s, text, fix})
 }
 
-// look does one check after the other. Without a page, a tag or an address of the script there
-// is nothing more to see.
+// look runs the checks. It stops early if the page or the tag is missing.
 func (x *examination) look(ctx context.Context, address string) {
 	if x.fetchPage(ctx, address) && x.findTag() {
 		x.script(ctx)

@@ -22,13 +22,13 @@ const (
 	beside = "http://rail.acme.example"
 )
 
-// site answers for every host: for Rail below rail.* and below /_r, and for a shop elsewhere.
+// site answers for every host. It is Rail on rail.* and below /_r, and a shop elsewhere.
 type site struct {
 	page    string
 	policy  string // of the page
-	refuses string // a code that Rail refuses the key with
-	keeps   bool   // a proxy that keeps headers of Rail to itself
-	lost    bool   // a proxy that answers for Rail
+	refuses string // the error code of Rail for the key; "" for none
+	keeps   bool   // a proxy removes Rail's headers
+	lost    bool   // a proxy answers in place of Rail
 	scripts http.Handler
 }
 
@@ -93,7 +93,7 @@ func (s *site) me(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"error":{"code":%q,"message":"no."}}`, s.refuses)
 }
 
-// at examines an address, as if every host were the site's.
+// at examines an address. All hosts resolve to the site.
 func (s *site) at(t *testing.T, address string, p Program) Report {
 	t.Helper()
 	server := httptest.NewServer(s)
@@ -105,7 +105,7 @@ func (s *site) at(t *testing.T, address string, p Program) Report {
 	return examine(t.Context(), way, address, p)
 }
 
-// found returns the findings of a state, a line each.
+// found returns the findings with a state, one on each line.
 func (r Report) found(s State) string {
 	var lines []string
 	for _, f := range r.Findings {
@@ -116,7 +116,7 @@ func (r Report) found(s State) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestInOrder: a page with the tag of a key, proxied or not.
+// TestInOrder: a page with a correct tag is OK, with or without a proxy.
 func TestInOrder(t *testing.T) {
 	t.Parallel()
 	s := newSite("<head>" + script.Tag(onSite, key))
@@ -133,15 +133,15 @@ func TestInOrder(t *testing.T) {
 
 	r = newSite(script.Tag("http://rail.shop.example", key)).at(t, "http://www.shop.example/", Program{})
 	require.True(t, r.OK)
-	require.Contains(t, r.found(Advice), "for the page another host")
-	require.Contains(t, r.found(OK), "Rail's cookie counts for shop.example")
+	require.Contains(t, r.found(Advice), "is not the page's host")
+	require.Contains(t, r.found(OK), "Rail's cookie belongs to shop.example")
 
 	r = newSite(script.Tag(beside, key)).at(t, "http://shop.example/", Program{})
 	require.True(t, r.OK)
-	require.Contains(t, r.found(Advice), "Rail's cookie is of acme.example, and the page of shop.example")
+	require.Contains(t, r.found(Advice), "Rail's cookie belongs to acme.example, and the page to shop.example")
 }
 
-// TestWrong: each fault is found, and what to change is said.
+// TestWrong: the report names each fault and the way to fix it.
 func TestWrong(t *testing.T) {
 	t.Parallel()
 	own, other := script.Tag(onSite, key), script.Tag(beside, key)
@@ -158,43 +158,43 @@ func TestWrong(t *testing.T) {
 		"a comment":        {page: "<!-- " + own + " -->", want: "tag: The page has no tag"},
 		"two tags":         {page: own + own, want: "tag: The page has 2 tags"},
 		"no key":           {page: `<script async src="/_r/rail.js"></script>`, want: `tag: data-rail is ""`},
-		"a secret key":     {page: `<script data-rail="rail_live_x" src="/_r/rail.js"></script>`, want: "which is no publishable key"},
+		"a secret key":     {page: `<script data-rail="rail_live_x" src="/_r/rail.js"></script>`, want: "which is not a publishable key"},
 		"no source":        {page: `<script data-rail="` + key + `"></script>`, want: "tag: The tag has no src"},
 		"no address":       {page: `<script async data-rail="` + key + `" src="https://%zz/rail.js"></script>`, change: func(s *site) { s.policy = "script-src *" }, want: "The script cannot be fetched"},
 		"another release":  {page: strings.Replace(own, script.Named(), "/rail-00000000.js", 1), want: "answers 404. Paste the tag"},
-		"another script":   {page: strings.Replace(own, "sha384-", "sha384-x", 1), want: "integrity: The browser refuses the script: it is not"},
-		"not to be read":   {page: strings.Replace(other, ` crossorigin="anonymous"`, "", 1), want: "integrity: The browser refuses the script: it cannot"},
-		"no script":        {page: strings.Replace(own, "/_r"+script.Named(), "/", 1), want: "is text/html, no script. Check that the proxy"},
+		"another script":   {page: strings.Replace(own, "sha384-", "sha384-x", 1), want: "integrity: The browser blocks the script: its content"},
+		"not to be read":   {page: strings.Replace(other, ` crossorigin="anonymous"`, "", 1), want: "integrity: The browser blocks the script: it may not"},
+		"no script":        {page: strings.Replace(own, "/_r"+script.Named(), "/", 1), want: "is text/html, not a script. Check that the proxy"},
 		"a foreign domain": {page: strings.Replace(own, "data-rail", `data-domain="acme.example" data-rail`, 1), want: "cookie: data-domain is acme.example"},
 		"a public suffix":  {page: strings.Replace(own, "data-rail", `data-domain="example" data-rail`, 1), want: "cookie: data-domain is example"},
 		"script policy": {
 			page: other, change: func(s *site) { s.policy = "script-src 'self' https:; connect-src *" },
-			want: "policy: script-src keeps the script out: 'self' https: Add http://rail.acme.example to script-src",
+			want: "policy: script-src blocks the script: 'self' https: Add http://rail.acme.example to script-src",
 		},
 		"report policy": {
 			page: own, change: func(s *site) { s.policy = "script-src 'self'; default-src 'none'" },
-			want: "policy: default-src keeps the script from reporting to http://shop.example/_r/t: 'none' Add 'self' to connect-src",
+			want: "policy: default-src blocks the script's requests to http://shop.example/_r/t: 'none' Add 'self' to connect-src",
 		},
 		"a policy in the page": {
-			page: `<meta http-equiv=content-security-policy content="default-src 'none'">` + own, want: "policy: default-src keeps the script out",
+			page: `<meta http-equiv=content-security-policy content="default-src 'none'">` + own, want: "policy: default-src blocks the script:",
 		},
 		"a host too few": {
 			page: own, change: func(s *site) { s.refuses = "origin_not_allowed" },
-			want: "hosts: Rail refuses pages of http://shop.example: no. Make a key for this host: rail pubkey create --program PROGRAM_ID --host shop.example",
+			want: "hosts: The key does not allow pages of http://shop.example: no. Create a key for this host: rail pubkey create --program PROGRAM_ID --host shop.example",
 		},
 		"a revoked key": {
-			page: own, change: func(s *site) { s.refuses = "api_key_revoked" }, want: "hosts: Rail does not take the key: no.",
+			page: own, change: func(s *site) { s.refuses = "api_key_revoked" }, want: "hosts: Rail does not accept the key: no.",
 		},
 		"a lost path": {
-			page: own, change: func(s *site) { s.lost = true }, want: "proxy: http://shop.example/_r/t/me answers 404, not as Rail does.",
+			page: own, change: func(s *site) { s.lost = true }, want: "proxy: http://shop.example/_r/t/me answers 404, and not as Rail does.",
 		},
 		"lost headers": {
-			page: other, change: func(s *site) { s.keeps = true }, want: "proxy: Browsers keep Rail's answers from the page",
+			page: other, change: func(s *site) { s.keeps = true }, want: "proxy: Browsers hide Rail's responses from the page",
 		},
-		"another program": {page: own, program: Program{ID: "prg_2", Keys: []string{"x"}}, want: "program: The key is none of prg_2"},
+		"another program": {page: own, program: Program{ID: "prg_2", Keys: []string{"x"}}, want: "program: The key does not belong to prg_2"},
 		"another parameter": {
 			page: own, program: Program{ID: "prg_2", Keys: []string{key}, Params: []string{"ref", "via"}},
-			want: `program: The program's links may carry via, which the tag does not look for. Add data-params="ref,via"`,
+			want: `program: The program's links may use the parameter via, which the tag does not read. Add data-params="ref,via"`,
 		},
 	} {
 		s := newSite(c.page)
@@ -207,12 +207,12 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// TestBounds: a page is read up to a bound, and a host that is not there is said.
+// TestBounds: Examine reads a page up to a limit, and reports a host that does not answer.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	r := newSite(script.Tag(onSite, key)).at(t, "http://shop.example/huge", Program{})
 	require.Contains(t, r.found(OK), fmt.Sprintf("has %d bytes", 2<<20))
-	require.True(t, r.OK, "what is behind the bound is not read")
+	require.True(t, r.OK, "Examine ignores the second tag, which is beyond the limit")
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	r = Examine(t.Context(), gone.URL, Program{})
@@ -221,13 +221,13 @@ func TestBounds(t *testing.T) {
 	require.Contains(t, r.found(Wrong), "page: The page cannot be fetched")
 }
 
-// TestAdvice: what works, and could work better.
+// TestAdvice: a tag that works gets advice.
 func TestAdvice(t *testing.T) {
 	t.Parallel()
 	for tag, want := range map[string]string{
-		`<script async src="/_r/rail.js" data-rail="` + key + `">`:                "The tag takes any script",
-		`<script async src="/_r` + script.Named() + `" data-rail="` + key + `">`:  "without its integrity",
-		strings.Replace(script.Tag(onSite, key), script.Named(), script.Path, 1):  "today's script alone",
+		`<script async src="/_r/rail.js" data-rail="` + key + `">`:                "The tag accepts any script",
+		`<script async src="/_r` + script.Named() + `" data-rail="` + key + `">`:  "but no integrity",
+		strings.Replace(script.Tag(onSite, key), script.Named(), script.Path, 1):  "only today's script",
 		strings.Replace(script.Tag(onSite, key), "<script async ", "<script ", 1): "The page waits for the script",
 	} {
 		r := newSite(tag).at(t, "http://shop.example/", Program{})

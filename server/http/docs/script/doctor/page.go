@@ -16,17 +16,17 @@ import (
 	"rail/server/program/publishable"
 )
 
-// page is a page as it came.
+// page is the address of a page and the parts of its response that the checks need.
 type page struct {
 	url      *url.URL
 	policies []policy
 	tags     []tag
 }
 
-// tag is the attributes of a script element.
+// tag has the attributes of a script element.
 type tag map[string]string
 
-// answer is what an address answered, its body up to the bound.
+// answer is a response. Its body has at most maxBytes.
 type answer struct {
 	url    *url.URL // after redirects
 	status int
@@ -34,7 +34,7 @@ type answer struct {
 	body   []byte
 }
 
-// get asks for an address as a page of an origin does; "" is no page.
+// get requests an address. from is the Origin header, or "" for none.
 func (x *examination) get(ctx context.Context, address, from string) (answer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
@@ -53,12 +53,12 @@ func (x *examination) get(ctx context.Context, address, from string) (answer, er
 	return answer{res.Request.URL, res.StatusCode, res.Header, body}, err
 }
 
-// fetchPage reports whether there is a page.
+// fetchPage fetches the page and reports whether it succeeded.
 func (x *examination) fetchPage(ctx context.Context, address string) bool {
 	got, err := x.get(ctx, address, "")
 	if err != nil {
 		x.page.url = &url.URL{}
-		x.note("page", Wrong, "The page cannot be fetched: "+err.Error(), "Check the address, and that the host answers within ten seconds.")
+		x.note("page", Wrong, "The page cannot be fetched: "+err.Error(), "Check the address. The host must answer within ten seconds.")
 		return false
 	}
 	x.page.url = got.url
@@ -97,23 +97,23 @@ func (p *page) read(body []byte) {
 
 var railSource = regexp.MustCompile(`/rail(-[0-9a-f]{8})?\.js(\?|$)`)
 
-// findTag reports whether the page has a tag whose script can be looked at.
+// findTag finds the tag of rail.js. It reports whether the other checks can run.
 func (x *examination) findTag() bool {
 	if len(x.page.tags) == 0 {
 		x.note("tag", Wrong, "The page has no tag of rail.js.",
-			"Paste the tag that rail pubkey create shows into the page's head. A tag that another script writes cannot be seen here.")
+			"Paste the tag that rail pubkey create shows into the page's head. This check cannot see a tag that another script adds.")
 		return false
 	}
 	x.tag = x.page.tags[0]
 	if len(x.page.tags) > 1 {
-		x.note("tag", Wrong, fmt.Sprintf("The page has %d tags; the first one wins.", len(x.page.tags)), "Leave one.")
+		x.note("tag", Wrong, fmt.Sprintf("The page has %d tags. Only the first one works.", len(x.page.tags)), "Remove the others.")
 	}
 	if key := x.tag["data-rail"]; !publishable.IsKey(key) {
-		x.note("tag", Wrong, fmt.Sprintf("data-rail is %q, which is no publishable key.", key), "Take the key that rail pubkey list shows.")
+		x.note("tag", Wrong, fmt.Sprintf("data-rail is %q, which is not a publishable key.", key), "Use the key that rail pubkey list shows.")
 		return false
 	}
 	if x.tag["src"] == "" {
-		x.note("tag", Wrong, "The tag has no src.", "Paste the whole tag.")
+		x.note("tag", Wrong, "The tag has no src.", "Paste the complete tag.")
 		return false
 	}
 	_, async := x.tag["async"]

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// policy is a Content-Security-Policy: sources by directive.
+// policy is a Content-Security-Policy: lists of sources by directive.
 type policy map[string][]string
 
-// policiesOf reads a header, which may have several policies; all of them hold.
+// policiesOf parses a header. It may contain several policies, and browsers apply all of them.
 func policiesOf(header string) []policy {
 	var out []policy
 	for text := range strings.SplitSeq(header, ",") {
@@ -20,7 +20,7 @@ func policiesOf(header string) []policy {
 				continue
 			}
 			name := strings.ToLower(words[0])
-			if _, twice := p[name]; !twice { // the first one counts
+			if _, twice := p[name]; !twice { // browsers use the first one
 				p[name] = words[1:]
 			}
 		}
@@ -31,8 +31,8 @@ func policiesOf(header string) []policy {
 	return out
 }
 
-// sources returns the sources of the first of some directives that the policy has, and its name;
-// "" where it has none and so forbids nothing.
+// sources returns the name and the sources of the first of the directives that the policy
+// contains. The name is "" if the policy contains none of them, and so allows everything.
 func (p policy) sources(directives ...string) (name string, sources []string) {
 	for _, d := range directives {
 		if list, ok := p[d]; ok {
@@ -42,31 +42,31 @@ func (p policy) sources(directives ...string) (name string, sources []string) {
 	return "", nil
 }
 
-// policies holds the policies against what the script needs.
+// policies checks that the page's policies allow the script and its requests.
 func (x *examination) policies() {
 	before := len(x.findings)
 	source, err := x.page.url.Parse(x.tag["src"])
-	if err != nil { // script has said so
+	if err != nil { // the check of the script reports it
 		return
 	}
 	for _, p := range x.page.policies {
 		name, list := p.sources("script-src-elem", "script-src", "default-src")
 		if name != "" && !x.allows(list, source) {
-			x.note("policy", Wrong, fmt.Sprintf("%s keeps the script out: %s", name, strings.Join(list, " ")),
-				fmt.Sprintf("Add %s to %s of the page's Content-Security-Policy.", x.wanted(source), atLeast(name, "script-src")))
+			x.note("policy", Wrong, fmt.Sprintf("%s blocks the script: %s", name, strings.Join(list, " ")),
+				fmt.Sprintf("Add %s to %s of the page's Content-Security-Policy.", x.sourceFor(source), atLeast(name, "script-src")))
 		}
 		name, list = p.sources("connect-src", "default-src")
 		if name != "" && !matchesAny(list, x.base, x.page.url) {
-			x.note("policy", Wrong, fmt.Sprintf("%s keeps the script from reporting to %s: %s", name, x.base, strings.Join(list, " ")),
-				fmt.Sprintf("Add %s to %s of the page's Content-Security-Policy.", x.wanted(x.base), atLeast(name, "connect-src")))
+			x.note("policy", Wrong, fmt.Sprintf("%s blocks the script's requests to %s: %s", name, x.base, strings.Join(list, " ")),
+				fmt.Sprintf("Add %s to %s of the page's Content-Security-Policy.", x.sourceFor(x.base), atLeast(name, "connect-src")))
 		}
 	}
 	if len(x.findings) == before {
-		x.note("policy", OK, fmt.Sprintf("%d policies of the page let the script load and report.", len(x.page.policies)), "")
+		x.note("policy", OK, fmt.Sprintf("The page's policies (%d) allow the script and its requests.", len(x.page.policies)), "")
 	}
 }
 
-// atLeast names a directive of its own where the policy has default-src alone.
+// atLeast returns own if the policy has only default-src, and otherwise has.
 func atLeast(has, own string) string {
 	if has == "default-src" {
 		return own
@@ -74,16 +74,16 @@ func atLeast(has, own string) string {
 	return has
 }
 
-// wanted returns the source to add for an address.
-func (x *examination) wanted(u *url.URL) string {
+// sourceFor returns the source expression that allows an address.
+func (x *examination) sourceFor(u *url.URL) string {
 	if origin(u) == origin(x.page.url) {
 		return "'self'"
 	}
 	return origin(u)
 }
 
-// allows reports whether a list of sources lets the tag's script load: by its nonce, by its
-// integrity, or by where it is from, which 'strict-dynamic' overrules.
+// allows reports whether a list of sources allows the tag's script by its nonce, its integrity
+// or its address. With 'strict-dynamic' browsers ignore the address.
 func (x *examination) allows(list []string, source *url.URL) bool {
 	strict := false
 	for _, s := range list {
@@ -99,7 +99,7 @@ func (x *examination) allows(list []string, source *url.URL) bool {
 	return !strict && matchesAny(list, source, x.page.url)
 }
 
-// matchesAny reports whether an address is one of the sources; self is the page's.
+// matchesAny reports whether an address matches one of the sources. self is the page's address.
 func matchesAny(list []string, u, self *url.URL) bool {
 	for _, s := range list {
 		if matches(strings.ToLower(s), u, self) {
@@ -109,8 +109,8 @@ func matchesAny(list []string, u, self *url.URL) bool {
 	return false
 }
 
-// matches reports whether an address is of a source, in lower case: *, 'self', a scheme, or a
-// host with or without scheme, port and path. Where a source names http, https will do.
+// matches reports whether an address matches a source in lower case. A source is *, 'self', a
+// scheme, or a host with an optional scheme, port and path. A source with http also allows https.
 func matches(source string, u, self *url.URL) bool {
 	switch {
 	case source == "*":
@@ -128,7 +128,8 @@ func matches(source string, u, self *url.URL) bool {
 	return (u.Scheme == scheme || u.Scheme == "https" && scheme == "http") && isAt(host, u) && isBelow("/"+path, u.Path)
 }
 
-// isAt reports whether an address is at a host of a source, which may have a wildcard and a port.
+// isAt reports whether an address matches the host of a source. The host may have a wildcard
+// and a port.
 func isAt(host string, u *url.URL) bool {
 	name, port, named := strings.Cut(host, ":")
 	if named && port != "*" && port != portOf(u) || !named && u.Port() != "" {
@@ -139,12 +140,13 @@ func isAt(host string, u *url.URL) bool {
 	return wild && strings.HasSuffix(own, below) || own == name
 }
 
-// isBelow reports whether a path is that of a source: all below it, where that ends in a slash.
+// isBelow reports whether a path matches the path of a source. A source that ends in a slash
+// matches every path below it.
 func isBelow(source, path string) bool {
 	return source == "/" || source == path || strings.HasSuffix(source, "/") && strings.HasPrefix(path, source)
 }
 
-// portOf returns the port of an address, also where it is that of its scheme.
+// portOf returns the port of an address, or the default port of its scheme.
 func portOf(u *url.URL) string {
 	switch {
 	case u.Port() != "":
