@@ -16,8 +16,8 @@ import (
 	"rail/server/problem"
 )
 
-// localAPI sends requests to the API within this process, as the person in the request's context. They take the same path
-// as requests from outside, with the same rules, limits and audit log.
+// localAPI sends requests to the API within this process, as the person in the request's context. They take the
+// same path as requests from outside, with the same rules, limits and audit log.
 type localAPI struct{ handler http.Handler }
 
 // Do sends a request of the generated client. A status of 400 or above is returned as a *problem.Error.

@@ -106,8 +106,13 @@ func New(o Options) (*Console, error) {
 		return nil, err
 	}
 	c := &Console{
-		Options: o, api: asks, localAPI: localAPI{o.Handler}, operations: o.Document.Operations(), bodies: o.Document.Bodies(),
-		mux: http.NewServeMux(), secure: strings.HasPrefix(o.BaseURL, "https:"),
+		Options:    o,
+		api:        asks,
+		localAPI:   localAPI{o.Handler},
+		operations: o.Document.Operations(),
+		bodies:     o.Document.Bodies(),
+		mux:        http.NewServeMux(),
+		secure:     strings.HasPrefix(o.BaseURL, "https:"),
 	}
 	c.cookie = site.Cookie{Name: "rail_console", Path: "/console", Secure: c.secure}
 	c.remembered = site.Cookie{Name: "rail_console_browser", Path: "/console", Secure: c.secure}

@@ -104,7 +104,7 @@ func TestConnectStripe(t *testing.T) {
 	api := apitest.New(t, func(c *config.Config) { c.StripeURL = server.URL })
 	s := newSiteOf(api, api.Program())
 	wrong := s.owner.send("/integrations/connect/stripe", "api_key", "rk_test_private", "secret", "whsec_private")
-	s.owner.says(400, "of the other mode", wrong)
+	s.owner.says(400, "has the wrong mode", wrong)
 	require.NotContains(t, string(wrong.Raw), "_private")
 	made := s.Must(200, s.owner.send("/integrations/connect/stripe", "secret", "whsec_private", "test", "on"))
 	require.NotContains(t, string(made.Raw), "whsec_private")

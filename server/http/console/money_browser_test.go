@@ -149,7 +149,7 @@ func TestWhyInTheBrowser(t *testing.T) {
 	d.press("Commissions")
 	d.Reads("15.00 USD")
 	d.tick("Ada Lovelace")
-	d.Reads("With the ticked commissions: 1")
+	d.Reads("1 selected")
 	d.Do(chromedp.SendKeys(chromedp.CSS("#reason"), "A test purchase"))
 	d.press("Reject")
 	d.Reads("1 commission is rejected.")

@@ -21,7 +21,7 @@ func TestCookie(t *testing.T) {
 		require.Empty(t, k.Value(c))
 		k.Set(c, "token", time.Minute)
 		k.Clear(c)
-		set := w.Result().Cookies() //nolint:bodyclose // a recorder's
+		set := w.Result().Cookies()
 		require.Len(t, set, 2)
 		path, name := "/x", "rail_x"
 		if secure {

@@ -138,8 +138,8 @@ func (w *merging) lockPartners(ctx context.Context, u *work.Unit) error {
 	return queries.PartnersLock(ctx, u.DB(), db.PartnersLockParams{Ids: slices.Compact(ids), OrgID: u.OrgID})
 }
 
-// signups keeps one sign-up commission, since a person signs up once. A commission that is paid or in a payout stays, and
-// open ones are voided. If all are open, one of the surviving partner stays.
+// signups keeps one sign-up commission, since a person signs up once. A commission that is paid or in a payout
+// stays, and open ones are voided. If all are open, one of the surviving partner stays.
 func (w *merging) signups(ctx context.Context, u *work.Unit) error {
 	rows, err := queries.CustomerSignupCommissions(ctx, u.DB(), db.CustomerSignupCommissionsParams{
 		CustomerIds: []string{w.pair.Into.ID, w.pair.From.ID}, ProgramID: w.pair.Into.ProgramID, OrgID: u.OrgID,
