@@ -85,13 +85,12 @@ lint: go fmt-check contract clients ## run vet and golangci-lint; check the imag
 	elif ! $(MAKE) --no-print-directory packages; then echo 'npm could not install the linters: the description is not linted'; \
 	else $(MAKE) --no-print-directory lint-description; fi
 
-# The pages and folders whose Markdown, YAML and Go comments Vale checks; server/http, postgres and telemetry are to follow.
-PROSE = *.md compose.yaml .ci/image cmd openapi server/README.md \
-	$(addprefix server/,app auth cli clock harness ident inbound jobs list locale money opt outbound problem program secret team work)
+# Vale checks the Markdown, YAML, templates and Go comments of the whole tree, but for generated code and its own rules.
+PROSE = ':!gen' ':!.ci/vale' ':!.golangci.yml' ':!sqlc.yaml' ':!openapi/released'
 
 .PHONY: lint-prose
 lint-prose: go ## check comments and pages for plain English and spelling
-	@git ls-files -- $(PROSE) | grep -E '\.(md|go|ya?ml)$$' | \
+	@git ls-files -- $(PROSE) | grep -E '\.(md|go|ya?ml|html)$$' | \
 		xargs go tool -modfile=.ci/vale.mod vale --config .ci/vale.ini --no-wrap --output line
 
 .PHONY: lint-alerts

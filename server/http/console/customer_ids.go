@@ -11,7 +11,7 @@ import (
 	"rail/server/problem"
 )
 
-// whichCustomer finds the one customer that a person named: by id, e-mail, own id or id at a
+// whichCustomer finds the one customer that a person named: by id, email, own id or id at a
 // processor.
 func (v *visit) whichCustomer(text string) (k api.Customer, err error) {
 	if text == "" {

@@ -21,7 +21,7 @@ import (
 // ruleData holds the data of the form of a rule.
 type ruleData struct {
 	ID, Name  string // of the stored rule; "" for a new one
-	Partner   string // the e-mail of its partner
+	Partner   string // the email of its partner
 	Flow      api.Flow
 	Rate      string
 	Cases     []ruleCase

@@ -285,7 +285,7 @@ func TestBrowserLead(t *testing.T) {
 }
 
 // TestAttributionModel: if a visitor came through two partners, the customer belongs to the last
-// one, or to the first one if the program says so. The click in the request does not matter.
+// one, or to the first one if the program is set so. The click in the request does not matter.
 func TestAttributionModel(t *testing.T) {
 	t.Parallel()
 	for model, handle := range map[string]string{"last": "bob", "first": "ada"} {

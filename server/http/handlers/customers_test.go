@@ -98,7 +98,7 @@ func TestCustomerRefusals(t *testing.T) {
 		"program_id": program, "click_id": click.String("id"),
 	}))
 	require.Len(t, s.Events(program), before)
-	// e-mail is not unique
+	// email is not unique
 	s.Must(201, s.Post("/v1/customers", M{
 		"program_id": program, "partner_id": ann, "email": "one@example.org", "external_customer_id": "EXT_1",
 	}))

@@ -18,7 +18,7 @@ import (
 
 // TestFieldCase1And21AtStripe: field case 1. An account gets a second customer at Stripe. Both
 // belong to the customer with the account's id, even if the program records payments without a
-// partner. Field case 21: the sign-up has a private e-mail and the checkout the firm's. No second
+// partner. Field case 21: the sign-up has a private email and the checkout the firm's. No second
 // lead remains.
 func TestFieldCase1And21AtStripe(t *testing.T) {
 	t.Parallel()
@@ -51,12 +51,12 @@ func TestFieldCase1And21AtStripe(t *testing.T) {
 	}
 }
 
-// A learner sends Rail, like a processor, the e-mail of a customer with the merchant's id "u1" and
+// A learner sends Rail, like a processor, the email of a customer with the merchant's id "u1" and
 // records a payment of that customer. click may be "".
 type learner struct {
 	name string
 	pay  func(h inboxed, charge, email, click string)
-	// changed sends a change of the customer's e-mail. It is nil if the processor has no such
+	// changed sends a change of the customer's email. It is nil if the processor has no such
 	// event.
 	changed func(h inboxed, email string)
 }
@@ -82,7 +82,7 @@ var learners = []learner{
 		},
 	},
 	{
-		connection.Paddle, func(h inboxed, charge, email, click string) { // transactions have no e-mail
+		connection.Paddle, func(h inboxed, charge, email, click string) { // transactions have no email
 			customerOfPaddle(h, "customer.created", email)
 			h.work()
 			postPaddle(h, h.Clock.Now().Time, "transaction.completed", M{
@@ -144,7 +144,7 @@ func (h inboxed) flagKinds() (kinds []string) {
 	return kinds
 }
 
-// TestFieldCase3And4AtEveryProcessor: field case 3. An e-mail from any processor is checked as at
+// TestFieldCase3And4AtEveryProcessor: field case 3. An email from any processor is checked as at
 // sign-up, whether the customer is a lead with the merchant's own id or the event creates the
 // customer. A partner's own payments earn no commission. Other addresses are flagged and pay. Field
 // case 4: the payout address also counts as the partner's own.
@@ -203,7 +203,7 @@ func TestFieldCase3And4AtEveryProcessor(t *testing.T) {
 	}
 }
 
-// newLearning connects a program. Its partner is paid at an address other than its e-mail.
+// newLearning connects a program. Its partner is paid at an address other than its email.
 func newLearning(t *testing.T, p learner, block bool) inboxed {
 	t.Helper()
 	h := newMoney(t, moneyProcessor{name: p.name})
@@ -215,7 +215,7 @@ func newLearning(t *testing.T, p learner, block bool) inboxed {
 	return h
 }
 
-// TestFieldCase5AtStripe: field case 5. The e-mail identifies a guest of Stripe's checkout even
+// TestFieldCase5AtStripe: field case 5. The email identifies a guest of Stripe's checkout even
 // after weeks, in upper and lower case.
 func TestFieldCase5AtStripe(t *testing.T) {
 	t.Parallel()
@@ -238,7 +238,7 @@ func TestFieldCase5AtStripe(t *testing.T) {
 }
 
 // TestFieldCase6AtStripe: field case 6. A trial without a card ends with the first payment, which
-// identifies the customer only by the e-mail of the sign-up. The customer stays the partner's for
+// identifies the customer only by the email of the sign-up. The customer stays the partner's for
 // the period that the program sets, by default the cookie's lifetime.
 func TestFieldCase6AtStripe(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ var unseen = map[string]string{
 	"private": "\ue000", "beyond": "\U000f0001", "mark": "\ufeff", "control": "\u0085", "tag": "\U000e0041",
 }
 
-// TestUnseenCharacters: requests refuse e-mail addresses with invisible characters, and remove
+// TestUnseenCharacters: requests refuse email addresses with invisible characters, and remove
 // such characters from names.
 func TestUnseenCharacters(t *testing.T) {
 	t.Parallel()

@@ -116,7 +116,7 @@ func TestGenericHook(t *testing.T) {
 }
 
 // A known customer keeps its partner, whatever its next payment contains. A lead is found by the
-// merchant's own id or, for a week, by its e-mail.
+// merchant's own id or, for a week, by its email.
 func TestInboxFindsWhoPaid(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)

@@ -713,7 +713,7 @@ func (w deletion) spares() {
 	require.Zero(w.t, sum)
 }
 
-// frees: the handle leads nowhere, and a new partner can have the handle and the e-mail.
+// frees: the handle leads nowhere, and a new partner can have the handle and the email.
 func (w deletion) frees() {
 	w.t.Helper()
 	w.Refused(404, "tracking_value_not_found", "value", w.Post("/v1/clicks", M{

@@ -174,7 +174,7 @@ func (c *crowd) pay() {
 		c.stripe.deliver(b.Event("checkout.session.completed", b.Session()))
 		c.payments = append(c.payments, &modelPayment{of: p, charge: b.Charge(), at: now, stripe: true})
 	} else {
-		// Paddle's transactions have no e-mail.
+		// Paddle's transactions have no email.
 		metadata, _ := c.clues(p)
 		charge := c.name("txn_")
 		c.paddle.notify(c.name("evt_"), "transaction.completed", M{

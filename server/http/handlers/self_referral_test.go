@@ -20,7 +20,7 @@ func (h inboxed) selfReferrals() (customers []string) {
 }
 
 // TestMergeKeepsSelfReferral: a customer flagged as its own partner keeps the flag in a merge, even
-// if the other customer's e-mail remains.
+// if the other customer's email remains.
 func TestMergeKeepsSelfReferral(t *testing.T) {
 	t.Parallel()
 	for name, own := range map[string]string{"e-mail": "email", "identifier": "identifier"} {
@@ -42,7 +42,7 @@ func TestMergeKeepsSelfReferral(t *testing.T) {
 	}
 }
 
-// TestMergeBringsSelfReferral: a merge compares the remaining partner with the e-mail from the
+// TestMergeBringsSelfReferral: a merge compares the remaining partner with the email from the
 // other customer.
 func TestMergeBringsSelfReferral(t *testing.T) {
 	t.Parallel()
@@ -83,7 +83,7 @@ func TestFlagsOfMergedCustomers(t *testing.T) {
 	}
 }
 
-// TestPayoutAddressOfCustomer: a partner whose payout address is the e-mail of its customer gets
+// TestPayoutAddressOfCustomer: a partner whose payout address is the email of its customer gets
 // one flag on that customer, in any spelling of the address.
 func TestPayoutAddressOfCustomer(t *testing.T) {
 	t.Parallel()

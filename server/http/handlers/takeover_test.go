@@ -26,7 +26,7 @@ func (h inboxed) pays(processor bool, charge, externalID string, couponOfBob boo
 	h.Must(201, h.Post("/v1/sales", body))
 }
 
-// bobsCoupon makes the partner bob with a coupon, and returns bob's id and e-mail.
+// bobsCoupon makes the partner bob with a coupon, and returns bob's id and email.
 func (h inboxed) bobsCoupon() (id, email string) {
 	h.t.Helper()
 	bob := h.PartnerObject(h.program, M{"handle": "bob"})

@@ -41,7 +41,7 @@ func (s *Server) CreateWebhookEndpoint(
 	return api.CreateWebhookEndpoint201JSONResponse(out), err
 }
 
-// UpdateWebhookEndpoint changes an endpoint. One that is enabled again gets only new events.
+// UpdateWebhookEndpoint changes an endpoint. An endpoint that is enabled again gets only new events.
 func (s *Server) UpdateWebhookEndpoint(
 	ctx context.Context, r api.UpdateWebhookEndpointRequestObject,
 ) (api.UpdateWebhookEndpointResponseObject, error) {

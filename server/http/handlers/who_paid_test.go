@@ -37,8 +37,8 @@ func (h inboxed) ids(customer string) (out []string) {
 }
 
 // Field case 1 (a second customer at the processor for one account) and field case 21 (a private
-// e-mail at sign-up, the firm's at the checkout): the merchant's own id identifies one person,
-// whatever ids and e-mails the processor uses. A bounty for the first payment is paid once.
+// email at sign-up, the firm's at the checkout): the merchant's own id identifies one person,
+// whatever ids and emails the processor uses. A bounty for the first payment is paid once.
 func TestFieldCase1SecondProcessorID(t *testing.T) {
 	t.Parallel()
 	for _, direct := range []bool{false, true} {
@@ -74,7 +74,7 @@ func TestFieldCase1SecondProcessorID(t *testing.T) {
 	}
 }
 
-// Field case 3 (a partner buys through the partner's own link): an e-mail that appears only at the
+// Field case 3 (a partner buys through the partner's own link): an email that appears only at the
 // checkout is stored and checked like one from the sign-up. Field case 4: the partner's payout
 // address is checked too.
 func TestFieldCase3And4SelfReferral(t *testing.T) {
@@ -115,7 +115,7 @@ func TestFieldCase3And4SelfReferral(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// Field case 5: the e-mail, in upper or lower case, identifies a guest without a time limit.
+// Field case 5: the email, in upper or lower case, identifies a guest without a time limit.
 func TestFieldCase5Guest(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -137,7 +137,7 @@ func TestGuestGetsAnAccount(t *testing.T) {
 	require.Equal(t, first.String("id"), h.paidBy("ch_3", M{"email": "g@buyers.example"}).String("id"), "as a guest again")
 }
 
-// An e-mail matches in upper and lower case, letters with accents included. ß and SS are
+// An email matches in upper and lower case, letters with accents included. ß and SS are
 // different letters.
 func TestCaseOfEMails(t *testing.T) {
 	t.Parallel()
@@ -162,7 +162,7 @@ func TestCaseOfEMails(t *testing.T) {
 	}
 }
 
-// Field case 6: an e-mail matches a sign-up for the period that the program sets, by default the
+// Field case 6: an email matches a sign-up for the period that the program sets, by default the
 // lifetime of the visitor's referral.
 func TestFieldCase6LongTrial(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 )
 
 // observe writes the error, if any, logs the request in one line, and counts it. The line has the
-// route's pattern. It never has the path, the body, a header, an e-mail or an address.
+// route's pattern. It never has the path, the body, a header, an email or an address.
 func (f *Front) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)

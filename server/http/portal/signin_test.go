@@ -53,7 +53,7 @@ func mailsTo(s *apitest.Server, email string) (paths []string) {
 }
 
 // TestSignInByMail: a partner asks for a link, a scanner looks at it, and the button signs in,
-// once. Nobody learns whether an address is a partner's.
+// once. The page does not reveal whether an address belongs to a partner.
 func TestSignInByMail(t *testing.T) {
 	t.Parallel()
 	s := mailing(t)

@@ -20,7 +20,7 @@ type account struct {
 }
 
 // accountFor returns this process's account, or for root the owner of the cluster's data. A new cluster
-// of root belongs to postgres, or to nobody if there is no account postgres; it keeps its owner.
+// of root belongs to the account postgres, or to the system's unprivileged one without it; it keeps its owner.
 func accountFor(l layout) (account, error) {
 	if os.Geteuid() != 0 {
 		return account{name: "this account", uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}, nil

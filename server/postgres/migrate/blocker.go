@@ -18,8 +18,8 @@ const applicationName = "rail migrate"
 // watchEvery is the time between checks of which session blocks a migration. A migration waits two seconds.
 const watchEvery = 200 * time.Millisecond
 
-// blocker selects a session that blocks a migration. A role sees only the statements of its own
-// sessions, unless it may read all statistics.
+// blocker selects a session that blocks a migration. A role sees the statements of other
+// roles only if it may read all statistics.
 const blocker = `SELECT b.pid, b.application_name, coalesce(b.query, '') FROM pg_stat_activity w
 	CROSS JOIN LATERAL unnest(pg_blocking_pids(w.pid)) p (pid) JOIN pg_stat_activity b ON b.pid = p.pid
 	WHERE w.datname = current_database() AND w.application_name = '` + applicationName + `' ORDER BY b.xact_start LIMIT 1`

@@ -10,7 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// probeTimeout is shorter than the timeout of common probers.
+// probeTimeout is shorter than the timeout of common monitors.
 const probeTimeout = 2 * time.Second
 
 // Ready returns nil if the server can answer requests now, and otherwise the reason.
