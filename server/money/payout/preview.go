@@ -212,11 +212,3 @@ func Next(ctx context.Context, u *work.Unit, program db.Program, partner db.Part
 	}
 	return lines, o.dueAt(), err
 }
-
-// Least returns the minimum of a payout to a partner, in the program's currency (decisions, 120).
-func Least(program db.Program, partner db.Partner) int64 {
-	if partner.MinPayoutMinor != nil {
-		return *partner.MinPayoutMinor
-	}
-	return program.MinPayoutMinor
-}
