@@ -126,8 +126,8 @@ func TestWrongIDs(t *testing.T) {
 				other, owner = ident.Tag, "a tag's id"
 			}
 			s.Refused(400, "parameter_invalid", sl.param(), a)
-			require.Regexp(t, `^\S+ must be an? [A-Za-z ]+'s id, such as `+sl.prefix+`\w+; `+string(other)+`… is `+owner+`\.$`,
-				message(a), op.id)
+			want := `^\S+ must be an? [A-Za-z ]+'s id, such as ` + sl.prefix + `\w+; ` + string(other) + `… is ` + owner + `\.`
+			require.Regexp(t, want+`( Also at fault: [a-z_, ]+\.)?$`, message(a), op.id)
 			asked++
 		}
 		wrong := func(sl slot) string {
