@@ -109,6 +109,10 @@ func (f *fuzzer) prepare(ctx context.Context, n int) error {
 		for range 3 { // of payouts that left in a file, which some are to fail
 			m.pool["pyt_"] = append(m.pool["pyt_"], o.subject(ctx, operations()["markPayoutFailed"], own)["pyt_"])
 		}
+		for range 3 { // failed refunds, for a person to decide
+			m.pool["inb_"] = append(m.pool["inb_"], o.failedRefund(ctx, own))
+		}
+		o.object(ctx, "/v1/customers/"+own["cus_"]+"/external_ids", M{"external_customer_id": attachedID}) // to detach
 		f.families = append(f.families, m)
 		// The families differ, so that rules meet in more than one combination.
 		if i%2 == 0 { // for commissions to approve
