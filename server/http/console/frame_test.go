@@ -149,6 +149,10 @@ func TestKeys(t *testing.T) {
 	s.Must(200, s.Do("GET", "/v1/programs", token, nil))
 	require.NotContains(t, s.owner.page("/keys"), token)
 	s.owner.says(400, "is required", s.owner.send("/keys"))
+	two := s.owner.send("/resources", "title", strings.Repeat("x", 300), "group_ids", "x",
+		"url", "https://shop.example")
+	require.Equal(t, 400, two.Status)
+	require.NotContains(t, string(two.Raw), "Also at fault", "a message is beside one field")
 	id := s.Must(200, s.Get("/v1/audit_log_entries?program_id="+s.program)).Data()
 	require.Empty(t, id, "an organization's keys are no change of its program")
 	found := keyRevoke.FindAllStringSubmatch(s.owner.page("/keys"), -1)

@@ -32,7 +32,11 @@ func (f *Front) validate(next echo.HandlerFunc) echo.HandlerFunc {
 			Route: s.route.Route, Options: validation,
 		}
 		if err := openapi3filter.ValidateRequest(c.Request().Context(), in); err != nil {
-			return f.Document.further(c.Request().Context(), *in, f.Document.refusal(err))
+			refused := f.Document.refusal(err)
+			if s.via == console { // a page shows the message beside one field
+				return refused
+			}
+			return f.Document.further(c.Request().Context(), *in, refused)
 		}
 		if f.Document.lenient {
 			if err := checkNames(s.route.body, s.body); err != nil {
