@@ -88,8 +88,8 @@ CREATE TABLE partner_addresses (
 );
 CREATE INDEX partner_addresses_seen_idx ON partner_addresses (seen_at);
 
--- author_id is the user or API key that wrote the note, author_name the user's name at that time. The content of a
--- file is in a table of its own, so that lists do not read it.
+-- author_id is the user or API key that wrote the note, author_name the user's name at that time. A separate table
+-- has the content of a file, so that lists do not read it.
 CREATE TABLE partner_notes (
     id          text COLLATE "C" NOT NULL,
     org_id      text COLLATE "C" NOT NULL,

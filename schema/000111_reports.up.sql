@@ -271,8 +271,8 @@ EXCEPTION WHEN lock_not_available OR foreign_key_violation THEN
 END $$;
 
 -- Each list has triggers that write a difference for every statement that changes its rows. The functions name their
--- table with its schema and run as the role that writes: a search path of their own would cost each insert a fifth
--- more.
+-- table with its schema and run as the role that writes: setting a search path in each function would make
+-- inserts a fifth slower.
 DO $do$
 DECLARE
     list record;

@@ -154,7 +154,7 @@ type TrackingResolveRow struct {
 // value, deleted ones included), and the visitor's current referral (decisions, 65 and 68). expired
 // reports whether that has expired but is not retired. recent_click_id is the visitor's last click
 // on the same value after since, where that is before now. expires_at is the end of that referral,
-// or of one that opens now. name and coupon are for browsers; a coupon is read if since is before
+// or of a new referral. name and coupon are for browsers; a coupon is read if since is before
 // now. The rows are in the order of the visits; missing values are ”. The partner, who is of the
 // value's program, is found by id alone: without statistics the planner would read all that are
 // active.

@@ -9,16 +9,15 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"rail/server/clock"
+	"rail/server/harness/process"
 	"rail/server/inbound/connection"
 	"rail/server/team"
 	"rail/server/work"
@@ -62,16 +61,11 @@ type assault struct {
 	server  *instance
 }
 
-// unit is a unit of work of the operator's.
-func (a *assault) unit() *work.Unit {
-	return work.NewRun(a.sys.pool, work.Actor{Kind: work.Operator, ID: "bar"}, clock.System{}.Now()).For(a.o.id)
-}
-
 // slow sends bodies that each lack the last byte. The server has a limited number of places for them and refuses the
 // rest, and its memory stays within the limit.
 func (a *assault) slow(ctx context.Context, f *figures) error {
 	var at string
-	err := a.unit().Within(ctx, func(u *work.Unit) error {
+	err := a.o.unit().Within(ctx, func(u *work.Unit) error {
 		c, _, err := connection.Service{Keeper: a.sys.keeper}.Connect(ctx, u, connection.Input{
 			ProgramID: a.program, Processor: connection.Generic, Live: true,
 		})
@@ -107,7 +101,7 @@ func (a *assault) slow(ctx context.Context, f *figures) error {
 			return fmt.Errorf("only %d of %d slow bodies are refused", n, slowBodies-places)
 		}
 	}
-	mib, err := peak(a.server.cmd.Process.Pid)
+	mib, err := process.PeakMemory(a.server.cmd.Process.Pid)
 	if err == nil && mib >= mostMemory {
 		a.sys.fault("%d slow bodies take %d MiB of memory, more than %d", slowBodies, mib, mostMemory)
 	}
@@ -128,22 +122,6 @@ func (a *assault) begin(ctx context.Context, path, from string) (net.Conn, error
 	return conn, err
 }
 
-var residentMost = regexp.MustCompile(`VmHWM:\s*(\d+) kB`)
-
-// peak is the most memory that a process has had, in MiB.
-func peak(pid int) (int, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	found := residentMost.FindSubmatch(text)
-	if found == nil {
-		return 0, errors.New("the system does not say what memory a process has had")
-	}
-	kib, err := strconv.Atoi(string(found[1]))
-	return kib >> 10, err
-}
-
 // flood guesses passwords from 100 networks. The owner, who has signed in from a browser before, signs in from it as
 // often as n.
 func (a *assault) flood(ctx context.Context, n int, f *figures) error {
@@ -151,7 +129,7 @@ func (a *assault) flood(ctx context.Context, n int, f *figures) error {
 		Pool: a.sys.pool, Keeper: a.sys.keeper, Clock: clock.System{}, BaseURL: "http://" + a.server.addr,
 	})
 	email := a.sys.unique("owner") + "@attacked.example"
-	_, link, err := people.Create(ctx, a.unit(), team.NewUser{Email: email, Name: "Owner", Role: team.Owner})
+	_, link, err := people.Create(ctx, a.o.unit(), team.NewUser{Email: email, Name: "Owner", Role: team.Owner})
 	if err == nil {
 		_, err = people.Reset(ctx, path.Base(link), attacked)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"rail/server/clock"
 	"rail/server/harness/stripetest"
 	"rail/server/inbound/connection"
 	"rail/server/inbound/stripe"
@@ -77,8 +76,7 @@ func (s *stream) prepare(ctx context.Context, purchases int, rnd *rand.Rand) err
 			"program_id": s.program, "email": handle + "@example.com", "handle": handle,
 		})
 	}
-	u := work.NewRun(s.sys.pool, work.Actor{Kind: work.Operator, ID: "bar"}, clock.System{}.Now()).For(s.o.id)
-	err := u.Within(ctx, func(u *work.Unit) error {
+	err := s.o.unit().Within(ctx, func(u *work.Unit) error {
 		c, _, err := connection.Service{Keeper: s.sys.keeper}.Connect(ctx, u, connection.Input{
 			ProgramID: s.program, Processor: connection.Stripe, Live: true, Secret: streamSecret,
 		})

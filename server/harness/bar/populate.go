@@ -60,11 +60,15 @@ func (o *org) addProgram(ctx context.Context, own objects, stem string) {
 	})
 }
 
+// unit returns a unit of work of the operator.
+func (o *org) unit() *work.Unit {
+	return work.NewRun(o.sys.pool, work.Actor{Kind: work.Operator, ID: "bar"}, clock.System{}.Now()).For(o.id)
+}
+
 // connect connects the program to a payment processor, which only the operator can,
 // and adds an event.
 func (o *org) connect(ctx context.Context, own objects) {
-	u := work.NewRun(o.sys.pool, work.Actor{Kind: work.Operator, ID: "bar"}, clock.System{}.Now()).For(o.id)
-	err := u.Within(ctx, func(u *work.Unit) error {
+	err := o.unit().Within(ctx, func(u *work.Unit) error {
 		c, _, err := connection.Service{Keeper: o.sys.keeper}.Connect(ctx, u, connection.Input{
 			ProgramID: own["prg_"], Processor: connection.Generic, Live: true,
 		})
@@ -102,8 +106,7 @@ func (o *org) failedRefund(ctx context.Context, own objects) (id string) {
 	sale, refund := o.sale(ctx, own), o.sys.unique("re")
 	charge := o.get(ctx, "/v1/sales/"+sale).text("external_charge_id")
 	o.object(ctx, "/v1/refunds", M{"program_id": own["prg_"], "external_charge_id": charge, "external_refund_id": refund})
-	u := work.NewRun(o.sys.pool, work.Actor{Kind: work.Operator, ID: "bar"}, clock.System{}.Now()).For(o.id)
-	err := u.Within(ctx, func(u *work.Unit) error {
+	err := o.unit().Within(ctx, func(u *work.Unit) error {
 		c, _, err := connection.Service{Keeper: o.sys.keeper}.Connect(ctx, u, connection.Input{
 			ProgramID: own["prg_"], Processor: connection.Chargebee, Live: true, Replace: true,
 		})

@@ -4,11 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 
 	"rail/server/app/config"
 	"rail/server/harness/apitest"
+	"rail/server/harness/process"
 	"rail/server/inbound/connection"
 )
 
@@ -122,21 +122,12 @@ func TestSlowBodies(t *testing.T) {
 		require.Equal(t, 429, res.StatusCode)
 		require.Equal(t, "1", res.Header.Get("Retry-After"))
 	}
-	require.Less(t, peak(t, s.Cmd.Process.Pid), 200, "MiB of memory")
-}
-
-var resident = regexp.MustCompile(`VmHWM:\s*(\d+) kB`)
-
-// peak returns the largest memory use of a process, in MiB.
-func peak(t *testing.T, pid int) int {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Skip("the system does not say what memory a process has had")
+	mib, err := process.PeakMemory(s.Cmd.Process.Pid)
+	if errors.Is(err, process.ErrNoMemory) {
+		t.Skip(err)
 	}
-	kib, err := strconv.Atoi(string(resident.FindSubmatch(text)[1]))
 	require.NoError(t, err)
-	return kib >> 10
+	require.Less(t, mib, 200, "MiB of memory")
 }
 
 // TestManyEventsOfOneAddress: events of a processor beyond the number of places and the address's

@@ -438,8 +438,8 @@ func TestWho(t *testing.T) {
 	require.Equal(t, &processor.Coupon{ID: "FALL"}, r.Coupon)
 }
 
-// TestBounds: an event may name as many payments and codes as Stripe allows, and no more. Rail locks
-// each or waits for it.
+// TestBounds: an event may name at most as many payments and codes as Stripe allows, because Rail
+// locks each or waits for it.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	var ids []loose.ID

@@ -159,7 +159,7 @@ func notForPartners(param string) error {
 	return problem.Invalid(param, "A postback accepts only referral.*, commission.* and payout.* types.")
 }
 
-// Update changes an endpoint. A disabled endpoint gets no more events. When it is enabled again, earlier
+// Update changes an endpoint. A disabled endpoint receives no events. When it is enabled again, earlier
 // failures no longer count towards disabling it.
 func (s *Endpoints) Update(
 	ctx context.Context, u *work.Unit, id string, to EndpointChange,

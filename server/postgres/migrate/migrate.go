@@ -195,20 +195,23 @@ func (s Set) checkVersion(ctx context.Context, dsn string) error {
 	if err != nil {
 		return err
 	}
-	first, err := s.First()
+	at, _, err := Version(ctx, dsn)
 	if err != nil {
 		return err
 	}
-	at, _, err := Version(ctx, dsn)
-	switch {
-	case err != nil:
-		return err
-	case at > latest:
+	if at > latest {
 		return fmt.Errorf("%w: it is at migration %d, the program at %d", ErrNewer, at, latest)
-	case at > 0 && at < first:
+	}
+	return s.checkReleased(at)
+}
+
+// checkReleased returns ErrUnreleased for a version that precedes the first migration of s.
+func (s Set) checkReleased(at uint) error {
+	first, err := s.First()
+	if err == nil && at > 0 && at < first {
 		return fmt.Errorf("%w (it is at migration %d)", ErrUnreleased, at)
 	}
-	return nil
+	return err
 }
 
 // run runs work with the migrations' lock, and stops between two migrations when ctx ends.

@@ -28,10 +28,6 @@ func Serves(ctx context.Context, db Querier) error {
 	if err != nil {
 		return err
 	}
-	first, err := Schema().First()
-	if err != nil {
-		return err
-	}
 	at, dirty, err := At(ctx, db)
 	switch {
 	case err != nil:
@@ -40,9 +36,10 @@ func Serves(ctx context.Context, db Querier) error {
 		return fmt.Errorf("%w: migration %d", ErrDirty, at)
 	case at == 0:
 		return ErrEmpty
-	case at < first:
-		return fmt.Errorf("%w (it is at migration %d)", ErrUnreleased, at)
 	case at < latest:
+		if err := Schema().checkReleased(at); err != nil {
+			return err
+		}
 		return fmt.Errorf("%w: it is at version %d, this program needs %d", ErrOlder, at, latest)
 	case at == latest:
 		return nil

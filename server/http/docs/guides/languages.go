@@ -30,7 +30,7 @@ var curl = language{
 	text: func(s string) string {
 		return variable.ReplaceAllString(strings.ReplaceAll(quoted(s), "'", `'\''`), `'$$$1'`)
 	},
-	key: func(s string) string { return quoted(s) + ": " },
+	key: quotedKey,
 	call: func(c call, path, headers, body string) string {
 		line := strings.ToLower(c.method) + " " + shell(path)
 		if body != "" {
@@ -70,14 +70,8 @@ var node = language{
 		}
 		return substituted(s, quote, "%s", "$${%s}", "")
 	},
-	key: func(s string) string { return s + ": " },
-	call: func(c call, path, headers, body string) string {
-		line := "await " + strings.ToLower(c.method) + "(" + join(path, body, headers) + ")"
-		if c.name != "" {
-			return "const " + c.name + " = " + line
-		}
-		return line
-	},
+	key:  func(s string) string { return s + ": " },
+	call: function("await ", "const %s = "),
 	hour: "const %s = new Date(Date.now() - 3_600_000).toISOString()",
 }
 
@@ -85,14 +79,8 @@ var python = language{
 	name: "python", title: "Python", fence: "python", file: "setup.py",
 	indent: "    ", comma: ",", object: "{", list: "[", null: "None", yes: "True", no: "False",
 	text: func(s string) string { return substituted(s, quoted, "%s", "{%s}", "f") },
-	key:  func(s string) string { return quoted(s) + ": " },
-	call: func(c call, path, headers, body string) string {
-		line := strings.ToLower(c.method) + "(" + join(path, body, headers) + ")"
-		if c.name != "" {
-			return c.name + " = " + line
-		}
-		return line
-	},
+	key:  quotedKey,
+	call: function("", "%s = "),
 	hour: "%s = (datetime.now(timezone.utc) - timedelta(hours=1)).isoformat()",
 }
 
@@ -100,15 +88,21 @@ var golang = language{
 	name: "go", title: "Go", fence: "go", file: "setup.go.txt",
 	indent: "\t", comma: ",", object: "object{", list: "[]any{", null: "nil", yes: "true", no: "false",
 	text: concatenated,
-	key:  func(s string) string { return quoted(s) + ": " },
-	call: func(c call, path, headers, body string) string {
-		line := strings.ToLower(c.method) + "(" + join(path, body, headers) + ")"
+	key:  quotedKey,
+	call: function("", "%s := "),
+	hour: "%s := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)",
+}
+
+// function writes a call of the function get or post. prefix precedes the function's name;
+// assign has %s for the name of the result.
+func function(prefix, assign string) func(c call, path, headers, body string) string {
+	return func(c call, path, headers, body string) string {
+		line := prefix + strings.ToLower(c.method) + "(" + join(path, body, headers) + ")"
 		if c.name != "" {
-			return c.name + " := " + line
+			return fmt.Sprintf(assign, c.name) + line
 		}
 		return line
-	},
-	hour: "%s := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)",
+	}
 }
 
 // concatenated writes a string in Go, which has no variables in strings.
@@ -131,6 +125,9 @@ func concatenated(s string) string {
 	}
 	return strings.Join(parts, " + ")
 }
+
+// quotedKey writes the name of a member in quotes.
+func quotedKey(name string) string { return quoted(name) + ": " }
 
 // join lists the arguments that are not empty.
 func join(all ...string) string {
