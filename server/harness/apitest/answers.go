@@ -5,49 +5,28 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"slices"
 	"sync"
-	"testing"
 
 	described "rail/server/harness/contract"
 )
 
-// seen counts the answers of all tests of this binary, by operation and status.
-var (
-	seenMu sync.Mutex
-	seen   = map[string]map[int]int{}
-)
-
-// Seen returns how often each operation answered with each status.
-func Seen() map[string]map[int]int {
-	seenMu.Lock()
-	defer seenMu.Unlock()
-	out := map[string]map[int]int{}
-	for op, statuses := range seen {
-		out[op] = maps.Clone(statuses)
-	}
-	return out
+// succeeded is the set of the operations that have answered a server's requests with a success.
+type succeeded struct {
+	mu  sync.Mutex
+	set map[string]bool
 }
 
-// SeenOperations returns the operations that answered with a success, sorted.
-func SeenOperations() []string {
-	var out []string
-	for op, statuses := range Seen() {
-		for status := range statuses {
-			if status < 300 {
-				out = append(out, op)
-				break
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
+// Succeeded returns the operations that have answered this server's requests with a success.
+func (s *Server) Succeeded() map[string]bool {
+	s.succeeded.mu.Lock()
+	defer s.succeeded.mu.Unlock()
+	return maps.Clone(s.succeeded.set)
 }
 
 // checker is a transport that fails the test for a response that the description does
 // not allow.
 type checker struct {
-	t    testing.TB
+	s    *Server
 	next http.RoundTripper
 }
 
@@ -65,21 +44,18 @@ func (c *checker) RoundTrip(r *http.Request) (*http.Response, error) {
 	_ = res.Body.Close()
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	operation, faults := described.Answer(r, res.StatusCode, res.Header, body)
-	if operation != "" {
-		note(operation, res.StatusCode)
+	if operation != "" && res.StatusCode < 300 {
+		c.s.succeeded.add(operation)
 	}
 	for _, fault := range faults {
-		c.t.Error(fault)
+		c.s.T.Error(fault)
 	}
 	return res, nil
 }
 
-// note counts an answer for Seen, with which tests find operations that were never called.
-func note(operation string, status int) {
-	seenMu.Lock()
-	defer seenMu.Unlock()
-	if seen[operation] == nil {
-		seen[operation] = map[int]int{}
-	}
-	seen[operation][status]++
+// add adds an operation to the set.
+func (s *succeeded) add(operation string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.set[operation] = true
 }

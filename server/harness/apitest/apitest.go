@@ -48,6 +48,8 @@ type Server struct {
 	Client *api.ClientWithResponses
 	Config config.Config
 	log    *record
+	// succeeded is shared with the server's processes.
+	succeeded *succeeded
 }
 
 // Option changes how a server is started.
@@ -75,7 +77,9 @@ func On(t testing.TB, dsn string, c *clock.Manual, options ...Option) *Server {
 		o(&cfg)
 	}
 	pool := pgtest.Pool(t, dsn)
-	s := &Server{T: t, Pool: pool, DSN: dsn, Clock: c, Config: cfg, log: &record{}}
+	s := &Server{
+		T: t, Pool: pool, DSN: dsn, Clock: c, Config: cfg, log: &record{}, succeeded: &succeeded{set: map[string]bool{}},
+	}
 	a, err := app.New(t.Context(), cfg, pool, c, slog.New(slog.NewTextHandler(io.MultiWriter(s.log, console()), nil)))
 	require.NoError(t, err)
 	var following sync.WaitGroup
@@ -154,7 +158,7 @@ func (s *Server) NewKeyWith(org string, live bool, perSecond int32, scopes ...st
 // the description.
 func (s *Server) ClientFor(key string) *api.ClientWithResponses {
 	s.T.Helper()
-	h := &http.Client{Transport: &checker{t: s.T, next: http.DefaultTransport}}
+	h := &http.Client{Transport: &checker{s: s, next: http.DefaultTransport}}
 	c, err := api.NewClientWithResponses(s.URL, api.WithHTTPClient(h),
 		api.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
 			r.Header.Set("Authorization", "Bearer "+key)

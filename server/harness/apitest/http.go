@@ -109,7 +109,7 @@ func (s *Server) Do(method, path, key string, body any, headers ...string) Answe
 func (s *Server) Send(r *http.Request) Answer {
 	s.T.Helper()
 	client := &http.Client{
-		Transport:     &checker{t: s.T, next: http.DefaultTransport},
+		Transport:     &checker{s: s, next: http.DefaultTransport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	res, err := client.Do(r)

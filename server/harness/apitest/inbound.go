@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
+	"rail/server/harness/stripetest"
 	"rail/server/inbound/connection"
+	"rail/server/inbound/stripe"
 	"rail/server/outbound/webhook"
 	"rail/server/secret"
 	"rail/server/work"
@@ -76,4 +78,16 @@ func (c Connected) SendRaw(body []byte, id string, at time.Time, signing string)
 	a := Answer{Status: res.StatusCode, Raw: raw, Header: res.Header}
 	require.NoError(c.s.T, json.Unmarshal(raw, &a.Body), "%s", raw)
 	return a
+}
+
+// SendStripe sends an event to a connection to Stripe as Stripe does, signed now with the secret.
+func (c Connected) SendStripe(body []byte, signing string) {
+	c.s.T.Helper()
+	r, err := http.NewRequestWithContext(c.s.T.Context(), http.MethodPost, c.s.URL+"/hooks/stripe/"+c.ID, bytes.NewReader(body))
+	require.NoError(c.s.T, err)
+	r.Header.Set(stripe.Header, stripetest.Sign(signing, body, c.s.Clock.Now().Time))
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(c.s.T, err)
+	require.NoError(c.s.T, res.Body.Close())
+	require.Equal(c.s.T, http.StatusOK, res.StatusCode)
 }

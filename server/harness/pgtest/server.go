@@ -33,19 +33,9 @@ type cluster struct {
 // that start the real binary.
 var private, durable = &cluster{}, &cluster{durable: true}
 
-// Main runs the tests, stops the private server if one was started, and exits. An
-// error of after, which runs when all tests have passed, fails the run too.
-func Main(m *testing.M, after ...func() error) {
+// Main runs the tests, stops the private server if one was started, and exits.
+func Main(m *testing.M) {
 	code := m.Run()
-	for _, check := range after {
-		if code != 0 {
-			break
-		}
-		if err := check(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
 	if err := errors.Join(private.stop(), durable.stop()); err != nil {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)
 		code = max(code, 1)

@@ -13,5 +13,5 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "15"); err != nil {
 		panic(err)
 	}
-	pgtest.Main(m, everyOperationIsTested)
+	pgtest.Main(m)
 }
