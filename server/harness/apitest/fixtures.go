@@ -119,3 +119,42 @@ func (s *Server) EventTypes(program string) []string {
 	}
 	return out
 }
+
+// Grant asks for a commission of 5.00 that is entered by hand.
+func Grant(s *Server, program, partner string, more ...M) Answer {
+	s.T.Helper()
+	return s.Post("/v1/commissions", with(M{
+		"program_id": program, "partner_id": partner, "amount_minor": 500, "reason": "A good year.",
+	}, more))
+}
+
+// Apply sends an application.
+func Apply(s *Server, program, email string, more ...M) Answer {
+	s.T.Helper()
+	return s.Post("/v1/applications", with(M{"program_id": program, "email": email}, more))
+}
+
+// RefundBody is a refund of a charge.
+func RefundBody(program, charge, refund string, more ...M) M {
+	return with(M{"program_id": program, "external_charge_id": charge, "external_refund_id": refund}, more)
+}
+
+// DefaultGroups returns the default groups of a program.
+func (s *Server) DefaultGroups(program string) (ids []string) {
+	s.T.Helper()
+	for _, g := range s.Must(200, s.Get("/v1/groups?program_id="+program+"&limit=100")).Data() {
+		if g["is_default"] == true {
+			ids = append(ids, g["id"].(string))
+		}
+	}
+	return ids
+}
+
+// Browser is the User-Agent of a browser.
+const Browser = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+
+// Follow requests a short link as a browser does. The given headers replace the default ones.
+func Follow(s *Server, method, slug string, headers ...string) Answer {
+	s.T.Helper()
+	return s.Do(method, "/r/"+slug, "", nil, append([]string{"User-Agent", Browser}, headers...)...)
+}

@@ -47,7 +47,7 @@ func TestClickFields(t *testing.T) {
 		"expires_at": "2026-10-01T12:00:00.000Z",
 		"created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, referral.Body)
-	recorded := newEvents(s, program, before)
+	recorded := s.Events(program)[before:]
 	require.Len(t, recorded, 1)
 	require.Equal(t, "referral.created", recorded[0].String("type"))
 	require.Equal(t, M{

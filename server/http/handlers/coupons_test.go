@@ -49,7 +49,7 @@ func TestCouponLife(t *testing.T) {
 	require.Nil(t, s.Must(200, s.Get("/v1/customers/"+customer)).Body["coupon_id"], "79")
 	require.Equal(t, partner, s.Get("/v1/customers/"+customer).String("partner_id"))
 
-	recorded := newEvents(s, program, before)
+	recorded := s.Events(program)[before:]
 	require.Len(t, recorded, 3)
 	require.Equal(t, "affiliate_coupon.created", recorded[0].String("type"))
 	require.Equal(t, M{"coupon_id": id, "partner_id": partner, "code": "Save 10%", "active": true}, recorded[0].Body["data"])

@@ -43,32 +43,6 @@ func TestRefundAfterCredit(t *testing.T) {
 	refund(M{}, 0)
 }
 
-// TestWonChargebackAfterCredit: money that comes back after the credit earns the partner's share,
-// although it was lost before the credit.
-func TestWonChargebackAfterCredit(t *testing.T) {
-	t.Parallel()
-	h := newInboxed(t, recordDirect, func(in *connection.Input) {
-		in.Processor, in.Secret = connection.Paddle, "pdl_ntfset_1"
-	})
-	postPaddle(h, h.Clock.Now().Time, "transaction.completed", numbered(M{
-		"id": "txn_#", "customer_id": "ctm_#", "currency_code": "USD",
-		"details": M{"totals": M{"tax": "0", "total": "2400", "grand_total": "2400"}},
-	}, 1))
-	e := h.last("recorded", nil)
-	sale := e.String("sale_id")
-	h.adjusted(adjust("adj_1", "chargeback", 1200))
-	h.credit(e.String("customer_id"))
-	require.EqualValues(t, 1200, h.one().sale)
-	require.EqualValues(t, 240, h.of(sale), "20 % of 12.00")
-	h.adjusted(adjust("adj_2", "chargeback_reverse", 1200))
-	require.EqualValues(t, 2400, h.one().sale)
-	require.EqualValues(t, 480, h.of(sale), "20 % of 24.00")
-	balanced(t, h.Server)
-	h.adjusted(adjust("adj_3", "refund", 1200))
-	require.EqualValues(t, 240, h.of(sale), "20 % of 12.00")
-	balanced(t, h.Server)
-}
-
 // TestCreditCountsSales: a rule that counts the partner's sales counts each credited sale as if it
 // had been recorded for the partner. A dry run counts the same.
 func TestCreditCountsSales(t *testing.T) {

@@ -125,7 +125,7 @@ func TestSelfReferral(t *testing.T) {
 	require.Nil(t, through.Body["existing"])
 	s.Refused(404, "resource_not_found", "", s.Get("/v1/referrals/"+click.String("referral_id")))
 	require.Nil(t, s.Get("/v1/clicks/" + click.String("id")).Body["referral_id"])
-	recorded := newEvents(s, program, before)
+	recorded := s.Events(program)[before:]
 	require.Len(t, recorded, 2)
 	data := map[string]M{}
 	for _, e := range recorded {
@@ -140,7 +140,7 @@ func TestSelfReferral(t *testing.T) {
 	require.Equal(t, "high", flag["severity"])
 	require.Nil(t, flag["customer_id"])
 	blocked(M{"partner_id": ann})
-	require.Len(t, newEvents(s, program, before), 2, "the flag is open already")
+	require.Len(t, s.Events(program)[before:], 2, "the flag is open already")
 	require.EqualValues(t, 0, s.Get("/v1/customers?program_id="+program).Int("total_count"))
 	s.Must(201, s.Post("/v1/customers", M{"program_id": program, "partner_id": ann, "email": "ann.lee@example.com"}))
 	require.NotEqual(t, click.String("referral_id"),
@@ -288,7 +288,7 @@ func TestCustomerDelete(t *testing.T) {
 	require.Equal(t, "2026-09-01T12:00:00.000Z", voided.String("voided_at"))
 	_, due, _ = s.Balance(program, partner, "USD")
 	require.EqualValues(t, 0, due)
-	recorded := newEvents(s, program, before)
+	recorded := s.Events(program)[before:]
 	require.Len(t, recorded, 1)
 	require.Equal(t, "commission.voided", recorded[0].String("type"))
 	data := apitest.Answer{Body: recorded[0].Body["data"].(M)}

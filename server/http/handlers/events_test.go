@@ -161,7 +161,7 @@ func TestSaleEventData(t *testing.T) {
 	sale := s.Sale(program, customer, M{"external_charge_id": "ch_1", "occurred_at": "2026-08-31T00:00:00Z"}).String("id")
 	commission := s.Get("/v1/commissions?program_id=" + program).Data()[0]["id"].(string)
 	var got []string
-	for _, e := range newEvents(s, program, before) {
+	for _, e := range s.Events(program)[before:] {
 		got = append(got, e.String("type")+" "+jsonOf(t, e.Body["data"]))
 	}
 	want := []struct {

@@ -137,10 +137,11 @@ func webhookCalls(s *apitest.Server, own objects) []call {
 // failedRefund returns an event of Stripe about a refund that failed after it was deducted.
 func failedRefund(s *apitest.Server) string {
 	s.T.Helper()
+	const signing = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	program := s.Program()
 	s.Partner(program, M{"handle": "ann"})
 	connected := s.Connect(program, func(in *connection.Input) {
-		in.Processor, in.Secret = connection.Stripe, stripeSecret
+		in.Processor, in.Secret = connection.Stripe, signing
 	})
 	p := stripetest.Purchase{
 		Version: stripetest.Versions[0], Name: "ada", Live: true, At: s.Clock.Now().Time, Customer: "cus_ada", Amount: 2400,
@@ -152,7 +153,7 @@ func failedRefund(s *apitest.Server) string {
 		p.Event("checkout.session.completed", p.Session()), charge.Event("charge.refunded", charge.ChargeObject()),
 		p.Event("refund.failed", p.Refund("re_1", 900, "failed")),
 	} {
-		connected.SendStripe(event, stripeSecret)
+		connected.SendStripe(event, signing)
 		apitest.RunJob(s.T, s, "work-inbox")
 	}
 	return s.Get("/v1/inbox_events?program_id=" + program).Data()[0]["id"].(string)

@@ -138,19 +138,23 @@ func TestFlowsOverTheBounds(t *testing.T) {
 // sale that uses it.
 func TestFlowsAreParsedOncePerVersion(t *testing.T) {
 	t.Parallel()
-	w := newTracedServer(t)
+	s := apitest.New(t)
+	program := s.Program()
+	customer := s.Customer(program, s.Partner(program))
+	s.Flow(program, M{"branches": []any{branchOf(100, cond("sale.product_id", "eq", "x"))}})
+	w, tracer := s.Traced()
 	sale := func() int {
-		w.tracer.take()
-		w.Sale(w.program, w.customer)
+		tracer.Take()
+		w.Sale(program, customer)
 		asked := 0
-		for _, names := range w.tracer.take() {
+		for _, names := range tracer.Take() {
 			asked += strings.Count(names, "FlowsAsked")
 		}
 		return asked
 	}
 	sale()
 	require.Equal(t, 1, sale(), "known")
-	id := fmt.Sprint(w.Get("/v1/flows?program_id=" + w.program).Data()[0]["id"])
+	id := fmt.Sprint(w.Get("/v1/flows?program_id=" + program).Data()[0]["id"])
 	w.Must(200, w.Post("/v1/flows/"+id, M{"name": "Other", "rate_value": 1500, "priority": 7}))
 	require.Equal(t, 1, sale(), "what the branches say is the same")
 	w.Must(200, w.Post("/v1/flows/"+id, M{
@@ -160,7 +164,7 @@ func TestFlowsAreParsedOncePerVersion(t *testing.T) {
 	require.Equal(t, 1, sale())
 	w.Must(201,
 		w.Post("/v1/flows",
-			M{"program_id": w.program, "name": "Later", "rate_type": "percent", "rate_value": 1, "priority": 1000,
+			M{"program_id": program, "name": "Later", "rate_type": "percent", "rate_value": 1, "priority": 1000,
 				"branches": []any{branchOf(100, cond("sale.product_id", "eq", apitest.Unique("product-")))}}))
 	require.Equal(t, 1, sale(), "a flow that cannot decide is not read")
 }

@@ -311,13 +311,13 @@ func TestSwitchGroup(t *testing.T) {
 	before := len(s.Events(program))
 	require.EqualValues(t, 1000, pays(s, program, customer), "from the next event on")
 	require.Equal(t, gold, group())
-	recorded := newEvents(s, program, before)
+	recorded := s.Events(program)[before:]
 	last := recorded[len(recorded)-1]
 	require.Equal(t, "affiliate.updated", last.String("type"))
 	require.Equal(t, M{"partner_id": partner, "status": "active", "reason": nil}, last.Body["data"])
 	before = len(s.Events(program))
 	require.EqualValues(t, 3000, pays(s, program, customer))
-	for _, e := range newEvents(s, program, before) {
+	for _, e := range s.Events(program)[before:] {
 		require.NotEqual(t, "affiliate.updated", e.String("type"), "the partner is there already")
 	}
 
@@ -358,7 +358,7 @@ func TestSignupCommissions(t *testing.T) {
 	for _, name := range []string{"sale_id", "flow_branch_id", "revenue_minor", "payout_id"} {
 		require.Nil(t, k.Body[name], name)
 	}
-	recorded := newEvents(s, program, before)
+	recorded := s.Events(program)[before:]
 	require.Len(t, recorded, 1)
 	require.Equal(t, "commission.created", recorded[0].String("type"))
 	require.Equal(t, flow.String("id"), recorded[0].Body["data"].(M)["rule_id"])

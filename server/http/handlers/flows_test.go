@@ -241,7 +241,7 @@ func TestFlowUpdate(t *testing.T) {
 	}))
 	s.Must(200, s.Post(path, M{"status": "active"}))
 	s.Must(200, s.Delete(path))
-	recorded := newEvents(s, program, before)
+	recorded := s.Events(program)[before:]
 	var types []string
 	for _, e := range recorded {
 		types = append(types, e.String("type"))

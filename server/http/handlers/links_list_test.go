@@ -45,11 +45,6 @@ func pagedBothWays(t *testing.T, s *apitest.Server, path string, want []string) 
 		s.Get(path+"&starting_after="+want[0]+"&ending_before="+want[0]))
 }
 
-// newEvents returns the events of a program after the first n.
-func newEvents(s *apitest.Server, program string, n int) []apitest.Answer {
-	return s.Events(program)[n:]
-}
-
 func TestLinkDefaults(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -68,7 +63,7 @@ func TestLinkDefaults(t *testing.T) {
 		"short_slug": slug, "short_domain": "rail.example",
 		"label": nil, "created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, link.Body)
-	recorded := newEvents(s, program, before)
+	recorded := s.Events(program)[before:]
 	require.Len(t, recorded, 1)
 	require.Equal(t, "affiliate_link.created", recorded[0].String("type"))
 	require.Equal(t, M{
@@ -85,7 +80,7 @@ func TestLinkDefaults(t *testing.T) {
 	same := s.Must(200, s.Post(path, M{"label": "Blog", "destination_url": link.String("destination_url")}))
 	require.Equal(t, labelled.Body, same.Body, "nothing changed")
 	s.Must(200, s.Delete(path))
-	recorded = newEvents(s, program, before+1)
+	recorded = s.Events(program)[before+1:]
 	require.Len(t, recorded, 2, "no event where nothing changed")
 	require.Equal(t, "affiliate_link.updated", recorded[0].String("type"), "for a label too")
 	require.Equal(t,

@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,4 +55,39 @@ func TestMailsOfChanges(t *testing.T) {
 		"payout_paid ada@example.com",
 	}, run(func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() }))
 	require.Empty(t, run())
+}
+
+// TestUndoPaidMail: the partner's mail about a payment marked by hand waits for ten minutes, and an
+// undo in that time drops it. A payment that a result reports is mailed at once.
+func TestUndoPaidMail(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	s, e := m.Server, earner{m.Server, m.program}
+	s.Flow(e.program)
+	e.partner(10000)
+	e.batch(201)
+	id := e.payouts("")[0].String("id")
+	mails := func() (queued, sent int) {
+		m.run("send-mail")
+		require.NoError(t, s.Pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE status = 'queued'),
+			count(*) FILTER (WHERE status = 'sent') FROM mails WHERE purpose = 'payout_paid'`).Scan(&queued, &sent))
+		return queued, sent
+	}
+	expect := func(queued, sent int) {
+		t.Helper()
+		q, n := mails()
+		require.Equal(t, []int{queued, sent}, []int{q, n})
+	}
+	s.Must(200, s.Post("/v1/payouts/"+id+"/mark_paid", nil))
+	s.Clock.Advance(9 * time.Minute)
+	expect(1, 0)
+	s.Must(200, s.Post("/v1/payouts/"+id+"/undo_paid", M{"reason": "The wrong one."}))
+	expect(0, 0)
+	s.Must(200, s.Post("/v1/payouts/"+id+"/mark_paid", nil))
+	s.Clock.Advance(10 * time.Minute)
+	expect(0, 1)
+	s.Must(200, s.Post("/v1/payouts/"+id+"/undo_paid", M{"reason": "The wrong one."}))
+	s.Must(200, s.Post("/v1/payout_batches/"+e.payouts("")[0].String("batch_id")+"/results",
+		M{"content": "payout_id,status\n" + id + ",paid\n"}))
+	expect(0, 1)
 }

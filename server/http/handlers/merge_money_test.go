@@ -180,38 +180,6 @@ func TestRefundAfterMerge(t *testing.T) {
 	refund(M{}, 0)
 }
 
-// TestWonChargebackAfterMerge: the partner gets back the share at the rate after the merge.
-func TestWonChargebackAfterMerge(t *testing.T) {
-	t.Parallel()
-	h := newMoney(t, paddleMoney)
-	h.firstPays("percent", 5000)
-	into := h.create(nil)
-	h.sell(into, "early", h.Clock.Now().Time.AddDate(0, 0, -9))
-	paddleMoney.pay(h, 1)
-	e := h.last("recorded", nil)
-	sale, from := e.String("sale_id"), e.String("customer_id")
-	require.EqualValues(t, 1200, h.of(sale))
-	h.adjusted(adjust("adj_1", "chargeback", 1200))
-	require.EqualValues(t, 600, h.of(sale))
-	h.Must(200, h.merge(into, from, nil))
-	require.EqualValues(t, 120, h.of(sale), "10 % of 12.00")
-	h.adjusted(adjust("adj_2", "chargeback_reverse", 1200))
-	require.EqualValues(t, 240, h.of(sale), "10 % of 24.00")
-	balanced(t, h.Server)
-	h.adjusted(adjust("adj_3", "refund", 600))
-	require.EqualValues(t, 180, h.of(sale), "10 % of 18.00")
-	balanced(t, h.Server)
-}
-
-// adjusted sends Paddle's adjustment of its first payment an hour later, and requires that it is
-// recorded.
-func (h inboxed) adjusted(s said) {
-	h.t.Helper()
-	h.Clock.Advance(time.Hour)
-	paddleMoney.say(h, 1, h.Clock.Now().Time, s)
-	h.last("recorded", nil)
-}
-
 // TestMergeOfDirectCustomer: a customer without a partner keeps its first payment in a merge. A
 // later credit of that payment pays the bonus.
 func TestMergeOfDirectCustomer(t *testing.T) {

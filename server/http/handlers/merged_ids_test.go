@@ -151,7 +151,7 @@ func TestMergeOfClicks(t *testing.T) {
 	h.sell(into, "ch_2", h.Clock.Now().Time)
 	require.Equal(t, 1, tally(h.Server, h.program, "referral.converted"))
 	got := reported(h.Server, h.program, "&from=2026-08-01&to=2026-09-30&compare=none")
-	require.Equal(t, is("2", "1", "1", "2", "0", "20000", "4000"), row(got, h.partner))
+	require.Equal(t, []string{"2", "1", "1", "2", "0", "20000", "4000"}, row(got, h.partner))
 	balanced(t, h.Server)
 }
 

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -164,7 +165,7 @@ func TestStoppedReplica(t *testing.T) {
 	require.Contains(t, []int{200, 503}, (<-answer).Status)
 	require.Equal(t, refunded.String("refunded_at"), other.Get("/v1/sales/"+sale).String("refunded_at"))
 	require.Equal(t, 1, tally(other.Server, e.program, "sale.refunded"))
-	require.Equal(t, number("0"),
+	require.Equal(t, json.Number("0"),
 		other.Must(200, other.Get("/v1/partners/"+partner+"?include=stats")).Body["stats"].(M)["commissions_minor"])
 }
 

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
@@ -292,8 +293,8 @@ func TestUpdatePartner(t *testing.T) {
 		{"first_name", "F", "F"}, {"last_name", "L", "L"}, {"display_name", "D", "D"}, {"company_name", "C", "C"},
 		{"website_url", "https://p.example", "https://p.example"}, {"country_code", "fr", "FR"},
 		{"handle", "new-handle", "new-handle"},
-		{"group_id", group, group}, {"min_payout_minor", 5000, number("5000")}, {"metadata", M{"a": "b"}, M{"a": "b"}},
-		{"metadata", M{"c": "d"}, M{"c": "d"}}, {"payout_method", "wise", "wise"}, {"min_payout_minor", 0, number("0")},
+		{"group_id", group, group}, {"min_payout_minor", 5000, json.Number("5000")}, {"metadata", M{"a": "b"}, M{"a": "b"}},
+		{"metadata", M{"c": "d"}, M{"c": "d"}}, {"payout_method", "wise", "wise"}, {"min_payout_minor", 0, json.Number("0")},
 		{"first_name", nil, nil}, {"last_name", nil, nil}, {"display_name", nil, nil}, {"company_name", nil, nil},
 		{"website_url", nil, nil},
 		{"country_code", nil, nil}, {"group_id", nil, nil}, {"min_payout_minor", nil, nil}, {"metadata", nil, nil},
@@ -559,9 +560,9 @@ func TestPartnerStats(t *testing.T) {
 	s.Sale(program, customer, M{"amount_minor": 99, "currency": "EUR"})
 	stats := func(clicks, referrals, customers, commissions string) M {
 		return M{
-			"clicks": number(clicks), "referrals": number(referrals), "customers": number(customers),
-			"commissions_minor": number(commissions),
-			"paid_minor":        number("0"),
+			"clicks": json.Number(clicks), "referrals": json.Number(referrals), "customers": json.Number(customers),
+			"commissions_minor": json.Number(commissions),
+			"paid_minor":        json.Number("0"),
 		}
 	}
 	require.Equal(t, stats("3", "2", "1", "200"), s.Must(200, s.Get("/v1/partners/"+ada+"?include=stats")).Body["stats"])
@@ -581,7 +582,7 @@ func TestPartnerEarnings(t *testing.T) {
 		t.Helper()
 		for range 2 {
 			stats := e.s.Must(200, e.s.Get("/v1/partners/"+partner+"?include=stats")).Body["stats"].(M)
-			require.Equal(t, []any{number(fmt.Sprint(commissions)), number(fmt.Sprint(paid))}, []any{
+			require.Equal(t, []any{json.Number(fmt.Sprint(commissions)), json.Number(fmt.Sprint(paid))}, []any{
 				stats["commissions_minor"], stats["paid_minor"],
 			})
 			var sum int64
@@ -739,17 +740,19 @@ func TestDeletePartner(t *testing.T) {
 // TestDeletePartnerInFlight: a partner with a payout in processing cannot be deleted.
 func TestDeletePartnerInFlight(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t)
-	w := populate(s, "ada")
-	s.Flow(w["prg_"], M{"partner_id": w["part_"]})
+	e := newEarner(t)
+	s := e.s
+	partner, _ := e.partner(10000)
+	e.batch(201)
+	s.Flow(e.program, M{"partner_id": partner})
 	set := func(status string) {
-		_, err := s.Pool.Exec(t.Context(), "UPDATE payouts SET status = $2, rail = 'x' WHERE id = $1", w["pyt_"], status)
+		_, err := s.Pool.Exec(t.Context(), "UPDATE payouts SET status = $2, rail = 'x' WHERE partner_id = $1", partner, status)
 		require.NoError(t, err)
 	}
 	set("processing")
 	before := rows(s, s.Org)
-	s.Refused(409, "payout_in_flight", "", s.Delete("/v1/partners/"+w["part_"]))
+	s.Refused(409, "payout_in_flight", "", s.Delete("/v1/partners/"+partner))
 	require.Equal(t, before, rows(s, s.Org), "a refusal changes nothing")
 	set("failed")
-	s.Must(200, s.Delete("/v1/partners/"+w["part_"]))
+	s.Must(200, s.Delete("/v1/partners/"+partner))
 }

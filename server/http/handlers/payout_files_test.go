@@ -241,3 +241,11 @@ func TestFilesEnd(t *testing.T) {
 	require.Equal(t, 3, tally(s, f.program, "payout.paid"))
 	f.tallied(t)
 }
+
+// ensure201 accepts a batch that already exists as created.
+func ensure201(a apitest.Answer) apitest.Answer {
+	if a.Status == 200 {
+		a.Status = 201
+	}
+	return a
+}

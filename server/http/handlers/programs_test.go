@@ -12,8 +12,6 @@ import (
 	"rail/server/harness/apitest"
 )
 
-func number(n string) json.Number { return json.Number(n) }
-
 func TestCreateProgram(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -26,9 +24,9 @@ func TestCreateProgram(t *testing.T) {
 		"website_url": "https://acme.example",
 		"currency":    "EUR", "status": "active", "subdomain": "acme-shop", "custom_domain": nil, "terms_url": nil,
 		"terms_version": nil,
-		"cookie_days":   number("30"), "url_params": []any{"ref"}, "commission_on_net_revenue": false,
-		"commission_base": "gross", "holding_period_days": number("30"),
-		"min_payout_minor": number("0"), "payout_term": "net_30", "payout_methods": []any{}, "block_self_referrals": true,
+		"cookie_days":   json.Number("30"), "url_params": []any{"ref"}, "commission_on_net_revenue": false,
+		"commission_base": "gross", "holding_period_days": json.Number("30"),
+		"min_payout_minor": json.Number("0"), "payout_term": "net_30", "payout_methods": []any{}, "block_self_referrals": true,
 		"blocked_countries": []any{}, "require_tax_forms": false, "auto_payouts_enabled": false, "processor": "api",
 		"attribution_model": "last", "click_on_redirect": true, "auto_enrol_customers": false,
 		"lead_match_days": nil, "time_zone": "UTC", "coupon_beats_link": false, "ignore_late_clicks": false,
@@ -76,14 +74,14 @@ func TestUpdateProgram(t *testing.T) {
 	}{
 		{"name", "N", "N"}, {"product_name", "P", "P"}, {"website_url", "https://n.example", "https://n.example"},
 		{"status", "paused", "paused"},
-		{"terms_url", "https://n.example/t", "https://n.example/t"}, {"terms_url", nil, nil}, {"cookie_days", 1, number("1")},
-		{"holding_period_days", 180, number("180")},
-		{"min_payout_minor", 7, number("7")},
+		{"terms_url", "https://n.example/t", "https://n.example/t"}, {"terms_url", nil, nil}, {"cookie_days", 1, json.Number("1")},
+		{"holding_period_days", 180, json.Number("180")},
+		{"min_payout_minor", 7, json.Number("7")},
 		{"payout_term", "net_15", "net_15"}, {"block_self_referrals", false, false},
 		{"blocked_countries", []string{"de", "DE"}, []any{"DE"}},
 		{"blocked_countries", []string{}, []any{}}, {"require_tax_forms", true, true},
 		{"auto_enrol_customers", true, true},
-		{"lead_match_days", 14, number("14")}, {"lead_match_days", nil, nil}, {"time_zone", "Australia/Sydney", "Australia/Sydney"},
+		{"lead_match_days", 14, json.Number("14")}, {"lead_match_days", nil, nil}, {"time_zone", "Australia/Sydney", "Australia/Sydney"},
 		{"coupon_beats_link", true, true}, {"ignore_late_clicks", true, true},
 	} {
 		before = s.Must(200, s.Get(path))
@@ -205,7 +203,7 @@ func TestProgramStats(t *testing.T) {
 	for _, name := range []string{
 		"partners", "active_partners", "clicks", "referrals", "customers", "sales_minor", "commissions_minor",
 	} {
-		zero[name] = number("0")
+		zero[name] = json.Number("0")
 	}
 	require.Equal(t, zero, empty.Body["stats"])
 	require.NotContains(t, s.Get("/v1/programs/"+program).Body, "stats")
@@ -219,9 +217,9 @@ func TestProgramStats(t *testing.T) {
 	s.Sale(program, customer, M{"amount_minor": 500})
 	s.Sale(program, customer, M{"amount_minor": 99, "currency": "EUR"}) // not the program's currency
 	want := M{
-		"partners": number("2"), "active_partners": number("1"), "clicks": number("2"), "referrals": number("1"),
-		"customers":   number("1"),
-		"sales_minor": number("1500"), "commissions_minor": number("300"),
+		"partners": json.Number("2"), "active_partners": json.Number("1"), "clicks": json.Number("2"), "referrals": json.Number("1"),
+		"customers":   json.Number("1"),
+		"sales_minor": json.Number("1500"), "commissions_minor": json.Number("300"),
 	}
 	require.Equal(t, want, s.Must(200, s.Get("/v1/programs/"+program+"?include[]=stats")).Body["stats"])
 	other := s.Program()

@@ -332,3 +332,51 @@ func TestRailRaces(t *testing.T) {
 	}
 	require.Equal(t, 5, tally(s, r.program, "payout.paid"))
 }
+
+// TestRaceR7MarkPaidSettlement races manual payments through two servers with the settlement of a
+// payment rail: one wins. Stage G6 of the bar tests the other races of two servers. Its servers
+// have no rail.
+func TestRaceR7MarkPaidSettlement(t *testing.T) {
+	t.Parallel()
+	const rounds, callers = 12, 16
+	servers := apitest.Processes(t, apitest.Real(t), 2)
+	w := earner{servers[0].Server, servers[0].Program(M{"payout_methods": []string{"paypal"}})}
+	w.s.Flow(w.program)
+	keeper, err := secret.New(w.s.Config.SecretKey)
+	require.NoError(t, err)
+	memory := railtest.New()
+	sender := payout.Sender{Pool: w.s.Pool, Keeper: keeper, Rails: []payout.Rail{memory}}
+	for round := range rounds {
+		partner := w.s.Partner(w.program)
+		w.s.Must(200, w.s.Post("/v1/partners/"+partner, M{"payout_method": "paypal"}))
+		sale := w.s.Sale(w.program, w.s.Customer(w.program, partner), M{"amount_minor": 10000}).String("id")
+		commission := w.s.Get("/v1/commissions?program_id=" + w.program + "&sale_id=" + sale).Data()[0]["id"].(string)
+		w.s.Must(201, ensure201(w.s.Post("/v1/payout_batches", M{
+			"program_id": w.program, "period_end": clock.System{}.Now().String(),
+		})))
+		id := w.payouts("&partner_id=" + partner)[0].String("id")
+		memory.End(id, payout.Status{State: payout.Settled})
+		now := clock.System{}.Now().Days(int64(40 + round))
+		runJobAt(t, w.s, "payouts-due", now)
+		for _, a := range atOnce(callers, func(i int) apitest.Answer {
+			if i%4 > 0 {
+				return servers[i%2].Post("/v1/payouts/"+id+"/mark_paid", nil)
+			}
+			if err := sender.Run(t.Context(), railRun(w.s, now.Plus(time.Duration(i)*time.Minute))); err != nil {
+				t.Error(err)
+			}
+			return apitest.Answer{}
+		}) {
+			require.Contains(t, []int{0, 200, 201, 400, 404, 409}, a.Status, "%s", a.Raw)
+		}
+		require.NoError(t, sender.Run(t.Context(), railRun(w.s, now.Plus(time.Hour))))
+		require.Equal(t, "paid", w.payouts("&partner_id=" + partner)[0].String("status"))
+		for kind, subject := range map[string]string{"payout.paid": id, "commission.paid": commission} {
+			var n int
+			require.NoError(t, w.s.Pool.QueryRow(t.Context(),
+				"SELECT count(*) FROM events WHERE type = $1 AND subject_id = $2", kind, subject).Scan(&n))
+			require.Equal(t, 1, n, kind)
+		}
+	}
+	w.tallied(t)
+}

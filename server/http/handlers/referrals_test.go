@@ -35,7 +35,7 @@ func TestReferralStates(t *testing.T) {
 	s.Sale(program, second)
 	require.Equal(t, "converted", status())
 	recorded := map[string][]any{}
-	for _, e := range newEvents(s, program, before) {
+	for _, e := range s.Events(program)[before:] {
 		recorded[e.String("type")] = append(recorded[e.String("type")], e.Body["data"])
 	}
 	require.Equal(t,
@@ -82,4 +82,49 @@ func TestReferralList(t *testing.T) {
 	require.Nil(t, list[1]["link"])
 	stranger := apitest.On(t, s.DSN, s.Clock)
 	stranger.Refused(404, "resource_not_found", "", stranger.Get("/v1/referrals/"+all[0]))
+}
+
+// visitors returns customers of one click, and its referral.
+func visitors(s *apitest.Server, program, handle string, n int) (customers []string, referral string) {
+	click := s.Click(program, handle)
+	for range n {
+		customers = append(customers,
+			s.Must(201, s.Post("/v1/customers", M{"program_id": program, "click_id": click.String("id")})).String("id"))
+	}
+	return customers, click.String("referral_id")
+}
+
+// TestReferralConvertsOnce: if several customers of one visit pay at once, one converts the
+// referral.
+func TestReferralConvertsOnce(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	s.Partner(program, M{"handle": "once"})
+	for round := 1; round <= 5; round++ {
+		customers, referral := visitors(s, program, "once", 4)
+		atOnce(4, func(i int) apitest.Answer { return s.Sale(program, customers[i]) })
+		require.Equal(t, round, tally(s, program, "referral.converted"))
+		require.Equal(t, "converted", s.Get("/v1/referrals/"+referral).String("status"))
+	}
+}
+
+// TestReferralOfOthersStays: deleting a customer does not change the referral of other customers of
+// the same visit.
+func TestReferralOfOthersStays(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	s.Partner(program, M{"handle": "shared"})
+	status := func(referral string) string { return s.Get("/v1/referrals/" + referral).String("status") }
+	customers, referral := visitors(s, program, "shared", 3)
+	s.Must(200, s.Delete("/v1/customers/"+customers[0]))
+	require.Equal(t, "lead", status(referral))
+	s.Sale(program, customers[1])
+	s.Must(200, s.Delete("/v1/customers/"+customers[2]))
+	require.Equal(t, "converted", status(referral))
+	alone, referral := visitors(s, program, "shared", 1)
+	s.Must(200, s.Delete("/v1/customers/"+alone[0]))
+	require.Equal(t, "visit", status(referral))
+	require.Equal(t, 1, tally(s, program, "referral.converted"))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/apitest"
+	"rail/server/inbound/connection"
 )
 
 // settle pays every commission that is due.
@@ -237,5 +238,63 @@ func TestWonChargebackAfterCorrection(t *testing.T) {
 	balanced(t, h.Server)
 	h.adjusted(adjust("adj_4", "refund", 1200))
 	require.Zero(t, h.of(sale))
+	balanced(t, h.Server)
+}
+
+// TestWonChargebackAfterMerge: the partner gets back the share at the rate after the merge.
+func TestWonChargebackAfterMerge(t *testing.T) {
+	t.Parallel()
+	h := newMoney(t, paddleMoney)
+	h.firstPays("percent", 5000)
+	into := h.create(nil)
+	h.sell(into, "early", h.Clock.Now().Time.AddDate(0, 0, -9))
+	paddleMoney.pay(h, 1)
+	e := h.last("recorded", nil)
+	sale, from := e.String("sale_id"), e.String("customer_id")
+	require.EqualValues(t, 1200, h.of(sale))
+	h.adjusted(adjust("adj_1", "chargeback", 1200))
+	require.EqualValues(t, 600, h.of(sale))
+	h.Must(200, h.merge(into, from, nil))
+	require.EqualValues(t, 120, h.of(sale), "10 % of 12.00")
+	h.adjusted(adjust("adj_2", "chargeback_reverse", 1200))
+	require.EqualValues(t, 240, h.of(sale), "10 % of 24.00")
+	balanced(t, h.Server)
+	h.adjusted(adjust("adj_3", "refund", 600))
+	require.EqualValues(t, 180, h.of(sale), "10 % of 18.00")
+	balanced(t, h.Server)
+}
+
+// adjusted sends Paddle's adjustment of its first payment an hour later, and requires that it is
+// recorded.
+func (h inboxed) adjusted(s said) {
+	h.t.Helper()
+	h.Clock.Advance(time.Hour)
+	paddleMoney.say(h, 1, h.Clock.Now().Time, s)
+	h.last("recorded", nil)
+}
+
+// TestWonChargebackAfterCredit: money that comes back after the credit earns the partner's share,
+// although it was lost before the credit.
+func TestWonChargebackAfterCredit(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t, recordDirect, func(in *connection.Input) {
+		in.Processor, in.Secret = connection.Paddle, "pdl_ntfset_1"
+	})
+	postPaddle(h, h.Clock.Now().Time, "transaction.completed", numbered(M{
+		"id": "txn_#", "customer_id": "ctm_#", "currency_code": "USD",
+		"details": M{"totals": M{"tax": "0", "total": "2400", "grand_total": "2400"}},
+	}, 1))
+	e := h.last("recorded", nil)
+	sale := e.String("sale_id")
+	h.adjusted(adjust("adj_1", "chargeback", 1200))
+	h.credit(e.String("customer_id"))
+	require.EqualValues(t, 1200, h.one().sale)
+	require.EqualValues(t, 240, h.of(sale), "20 % of 12.00")
+	h.adjusted(adjust("adj_2", "chargeback_reverse", 1200))
+	require.EqualValues(t, 2400, h.one().sale)
+	require.EqualValues(t, 480, h.of(sale), "20 % of 24.00")
+	balanced(t, h.Server)
+	h.adjusted(adjust("adj_3", "refund", 1200))
+	require.EqualValues(t, 240, h.of(sale), "20 % of 12.00")
 	balanced(t, h.Server)
 }

@@ -2,8 +2,6 @@ package handlers_test
 
 import (
 	"context"
-	"log/slog"
-	"net/http/httptest"
 	"regexp"
 	"slices"
 	"sync"
@@ -12,9 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"rail/server/app"
 	"rail/server/harness/apitest"
-	"rail/server/postgres"
 )
 
 // trips records each round trip to the database by the names of its queries.
@@ -81,7 +77,7 @@ func (t *trips) TracePrepareEnd(context.Context, *pgx.Conn, pgx.TracePrepareEndD
 // tracedServer is a server whose one connection is traced.
 type tracedServer struct {
 	*apitest.Server
-	tracer *trips
+	tracer *apitest.Trips
 
 	program, partner, customer, sale string
 	counted, counting                string // a program whose flow counts sales, and its customer
@@ -90,18 +86,8 @@ type tracedServer struct {
 func newTracedServer(t *testing.T) tracedServer {
 	t.Helper()
 	s := apitest.New(t)
-	tracer := &trips{}
-	pool, err := postgres.Open(t.Context(), s.DSN, postgres.Options{MaxConns: 1, Tracer: tracer})
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	a, err := app.New(t.Context(), s.Config, pool, s.Clock, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
-	web := httptest.NewServer(a.Handler())
-	t.Cleanup(web.Close)
-	traced := *s
-	traced.URL = web.URL
-
-	w := tracedServer{Server: &traced, tracer: tracer, program: s.Program()}
+	traced, tracer := s.Traced()
+	w := tracedServer{Server: traced, tracer: tracer, program: s.Program()}
 	w.partner = s.Partner(w.program, M{"handle": "ann"})
 	s.Flow(w.program, M{"branches": []any{branchOf(100, cond("sale.product_id", "eq", "x"))}})
 	w.customer = s.Customer(w.program, w.partner)
@@ -178,10 +164,10 @@ func TestRoundTrips(t *testing.T) {
 		for range 2 { // the first runs prepare the statements
 			require.Less(t, c.run().Status, 300, c.operation)
 		}
-		w.tracer.take()
+		w.tracer.Take()
 		answer := c.run()
 		require.Less(t, answer.Status, 300, c.operation)
-		names := w.tracer.take()
+		names := w.tracer.Take()
 		require.LessOrEqual(t, len(names), c.most, "%s: %v", c.operation, names)
 		require.Len(t, names, c.trips, "%s: %v", c.operation, names)
 	}

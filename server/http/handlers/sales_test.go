@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
@@ -232,7 +233,7 @@ func TestFeeOfBatch(t *testing.T) {
 		return a.Data()
 	}
 	first := post(item("a", 500), item("b", nil), item("c", 501), item("d", -1))
-	require.Equal(t, number("500"), first[0]["result"].(M)["fee_minor"])
+	require.Equal(t, json.Number("500"), first[0]["result"].(M)["fee_minor"])
 	require.Nil(t, first[1]["result"].(M)["fee_minor"])
 	for _, refused := range first[2:] {
 		require.Equal(t, "fee_minor", refused["error"].(M)["param"])
