@@ -27,21 +27,21 @@ func cutLog(t *testing.T, s *apitest.Server, days int, now clock.Time) {
 // stay exact, and a corrected commission stays corrected.
 func TestAuditRetention(t *testing.T) {
 	t.Parallel()
-	h := newInboxed(t)
+	h := apitest.NewInboxed(t)
 	at := h.Clock.Now()
-	into, from := h.Customer(h.program, h.partner), h.Customer(h.program, h.partner)
-	h.sell(into, "ch_1", at.Time)
-	sale := h.sell(from, "ch_2", at.Time)
-	id := h.Get("/v1/commissions?program_id=" + h.program + "&sale_id=" + sale).Data()[0]["id"].(string)
+	into, from := h.Customer(h.ProgramID, h.PartnerID), h.Customer(h.ProgramID, h.PartnerID)
+	h.Sell(into, "ch_1", at.Time)
+	sale := h.Sell(from, "ch_2", at.Time)
+	id := h.Get("/v1/commissions?program_id=" + h.ProgramID + "&sale_id=" + sale).Data()[0]["id"].(string)
 	h.Must(200, h.Post("/v1/commissions/"+id, M{"amount_minor": 3000, "reason": "Agreed by phone"}))
-	reward := h.Must(201, grant(h.Server, h.program, h.partner)).String("id")
+	reward := h.Must(201, apitest.Grant(h.Server, h.ProgramID, h.PartnerID)).String("id")
 	h.Must(200, h.Post("/v1/commissions/"+reward+"/reject", M{"reason": "No."}))
 	_, err := h.Pool.Exec(t.Context(), `ALTER TABLE audit_log_entries DISABLE TRIGGER audit_log_entries_append_only;
 		UPDATE audit_log_entries SET created_at = created_at - interval '400 days';
 		ALTER TABLE audit_log_entries ENABLE TRIGGER audit_log_entries_append_only`)
 	require.NoError(t, err)
-	h.Must(201, grant(h.Server, h.program, h.partner))
-	list := "/v1/audit_log_entries?program_id=" + h.program
+	h.Must(201, apitest.Grant(h.Server, h.ProgramID, h.PartnerID))
+	list := "/v1/audit_log_entries?program_id=" + h.ProgramID
 	entries := func(want int) {
 		t.Helper()
 		page := h.Must(200, h.Get(list))
@@ -49,7 +49,7 @@ func TestAuditRetention(t *testing.T) {
 		require.Len(t, page.Data(), want)
 		require.EqualValues(t, len(h.Get(list+"&action=commission.corrected").Data()),
 			h.Get(list+"&action=commission.corrected").Int("total_count"))
-		balanced(t, h.Server)
+		apitest.Balanced(t, h.Server)
 	}
 	entries(5)
 	old := h.Get(list + "&action=commission.corrected").Data()[0]["id"].(string)
@@ -63,7 +63,7 @@ func TestAuditRetention(t *testing.T) {
 
 	explained := h.Must(200, h.Get("/v1/commissions/"+id+"?include[]=explanation")).Body["explanation"].(M)["amount"]
 	require.Regexp(t, `Corrected to 30\.00 USD on 2025-07-28\.$`, explained, "without who did it and why")
-	h.Must(200, h.merge(into, from, nil))
+	h.Must(200, h.Merge(into, from, nil))
 	require.EqualValues(t, 3000, h.Get("/v1/commissions/"+id).Int("amount_minor"), "a merge leaves what was corrected")
 	entries(int(h.Get(list).Int("total_count")))
 }

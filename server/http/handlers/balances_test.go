@@ -29,12 +29,12 @@ func TestBalanceList(t *testing.T) {
 	}
 	a, b := partners[0], partners[1]
 	base := "/v1/balances?program_id=" + program
-	pagedBothWays(t, s, base, []string{
+	apitest.PagedBothWays(t, s, base, []string{
 		bal(a, "eur"), bal(a, "gbp"), bal(a, "usd"), bal(b, "eur"), bal(b, "gbp"), bal(b, "usd"),
 	})
-	pagedBothWays(t, s, base+"&partner_id="+b, []string{bal(b, "eur"), bal(b, "gbp"), bal(b, "usd")})
-	pagedBothWays(t, s, base+"&currency=usd", []string{bal(a, "usd"), bal(b, "usd")})
-	pagedBothWays(t, s, base+"&currency=USD&partner_id="+a, []string{bal(a, "usd")})
+	apitest.PagedBothWays(t, s, base+"&partner_id="+b, []string{bal(b, "eur"), bal(b, "gbp"), bal(b, "usd")})
+	apitest.PagedBothWays(t, s, base+"&currency=usd", []string{bal(a, "usd"), bal(b, "usd")})
+	apitest.PagedBothWays(t, s, base+"&currency=USD&partner_id="+a, []string{bal(a, "usd")})
 	require.EqualValues(t, 0, s.Get(base+"&partner_id="+idle).Int("total_count"), "none before the first commission")
 	s.Refused(400, "parameter_invalid", "currency", s.Get(base+"&currency=XXX"))
 	s.Refused(400, "invalid_cursor", "starting_after", s.Get(base+"&starting_after="+bal(idle, "usd")))

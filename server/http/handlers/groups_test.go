@@ -11,17 +11,6 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// defaults lists the default groups of a program.
-func defaults(s *apitest.Server, program string) (ids []string) {
-	s.T.Helper()
-	for _, g := range s.Must(200, s.Get("/v1/groups?program_id="+program+"&limit=100")).Data() {
-		if g["is_default"] == true {
-			ids = append(ids, g["id"].(string))
-		}
-	}
-	return ids
-}
-
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -97,7 +86,7 @@ func TestDefaultGroup(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program, other := s.Program(), s.Program()
-	first, untouched := defaults(s, program), defaults(s, other)
+	first, untouched := s.DefaultGroups(program), s.DefaultGroups(other)
 	require.Len(t, first, 1)
 	require.Equal(t, "Default", s.Get("/v1/groups/"+first[0]).String("name"))
 	require.Equal(t, "default", s.Get("/v1/groups/"+first[0]).String("slug"))
@@ -110,12 +99,12 @@ func TestDefaultGroup(t *testing.T) {
 		"program_id": program, "name": "h", "is_default": true,
 	}))
 	s.Refused(409, "default_group_undeletable", "", s.Delete("/v1/groups/"+first[0]))
-	require.Equal(t, first, defaults(s, program))
+	require.Equal(t, first, s.DefaultGroups(program))
 	require.Equal(t, true, s.Must(200, s.Post("/v1/groups/"+group, M{"is_default": true})).Body["is_default"])
-	require.Equal(t, []string{group}, defaults(s, program), "exactly one default")
-	require.Equal(t, untouched, defaults(s, other))
+	require.Equal(t, []string{group}, s.DefaultGroups(program), "exactly one default")
+	require.Equal(t, untouched, s.DefaultGroups(other))
 	s.Must(200, s.Post("/v1/groups/"+group, M{"is_default": true}))
-	require.Equal(t, []string{group}, defaults(s, program))
+	require.Equal(t, []string{group}, s.DefaultGroups(program))
 	require.Equal(t, group, s.PartnerObject(program).String("group_id"))
 	s.Must(200, s.Delete("/v1/groups/"+first[0]))
 	s.Refused(409, "default_group_undeletable", "", s.Delete("/v1/groups/"+group))
@@ -132,11 +121,11 @@ func TestDefaultGroupRace(t *testing.T) {
 		ids = append(ids,
 			s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": apitest.Unique("g")})).String("id"))
 	}
-	for _, a := range atOnce(16,
+	for _, a := range apitest.AtOnce(16,
 		func(i int) apitest.Answer { return s.Post("/v1/groups/"+ids[i%4], M{"is_default": true}) }) {
 		require.Equal(t, 200, a.Status, "%s", a.Raw)
 	}
-	require.Len(t, defaults(s, program), 1)
+	require.Len(t, s.DefaultGroups(program), 1)
 }
 
 func TestDeleteGroup(t *testing.T) {
@@ -181,7 +170,7 @@ func TestGroupRefusals(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	group := s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "g"})).String("id")
-	before := rows(s, s.Org)
+	before := apitest.Rows(s, s.Org)
 	for _, c := range []struct {
 		body  M
 		param string
@@ -202,5 +191,5 @@ func TestGroupRefusals(t *testing.T) {
 	s.Refused(404, "resource_not_found", "program_id", s.Post("/v1/groups", M{"program_id": "prg_none", "name": "x"}))
 	s.Refused(404, "resource_not_found", "", s.Post("/v1/groups/grp_none", M{"name": "x"}))
 	s.Refused(404, "resource_not_found", "", s.Delete("/v1/groups/grp_none"))
-	require.Equal(t, before, rows(s, s.Org), "a refusal changes nothing")
+	require.Equal(t, before, apitest.Rows(s, s.Org), "a refusal changes nothing")
 }

@@ -2,7 +2,6 @@ package handlers_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -214,7 +213,7 @@ func populate(s *apitest.Server, stem string) objects {
 		"program_id": program, "customer_id": own["cus_"], "external_charge_id": "ch_" + stem, "amount_minor": 4999,
 		"currency": "USD",
 	})
-	own["rfd_"] = s.Must(202, s.Post("/v1/refunds", refundBody(program, "ch_other_"+stem, "re_"+stem))).String("id")
+	own["rfd_"] = s.Must(202, s.Post("/v1/refunds", apitest.RefundBody(program, "ch_other_"+stem, "re_"+stem))).String("id")
 	add("tax_", "/v1/tax_form_statuses", M{"partner_id": own["part_"], "type": "w9", "status": "submitted"})
 	add("whe_", "/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/"})
 	add("app_", "/v1/applications", M{"program_id": program, "email": "new@" + stem + ".example", "handle": stem + "-new"})
@@ -274,29 +273,4 @@ func populateByJobs(s *apitest.Server, own objects, stem string) {
 		SELECT $1, w.org_id, w.program_id, w.id, e.id, e.type, 0, 'pending', e.created_at, e.created_at
 		FROM webhook_endpoints w JOIN events e ON e.program_id = w.program_id WHERE w.id = $2 LIMIT 1`, own["whd_"], own["whe_"])
 	require.NoError(s.T, err)
-}
-
-// rows returns a fingerprint of all rows of an organization, by table.
-func rows(s *apitest.Server, org string) map[string]string {
-	s.T.Helper()
-	found, err := s.Pool.Query(s.T.Context(), `SELECT table_name::text FROM information_schema.columns
-		WHERE table_schema = 'public' AND column_name = 'org_id' ORDER BY 1`)
-	require.NoError(s.T, err)
-	var tables []string
-	for found.Next() {
-		var name string
-		require.NoError(s.T, found.Scan(&name))
-		tables = append(tables, name)
-	}
-	require.NoError(s.T, found.Err())
-	out := map[string]string{}
-	for _, table := range tables {
-		var n int
-		var sum string
-		require.NoError(s.T,
-			s.Pool.QueryRow(s.T.Context(), `SELECT count(*), md5(coalesce(string_agg(t::text, E'\n' ORDER BY t::text), ''))
-			FROM `+table+` t WHERE org_id = $1`, org).Scan(&n, &sum))
-		out[table] = fmt.Sprint(n, " rows ", sum)
-	}
-	return out
 }

@@ -51,7 +51,7 @@ func TestNoConnections(t *testing.T) {
 		err := owner.Pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE usename = $1", name).Scan(&left)
 		return err == nil && left == 0
 	}, 10*time.Second, time.Millisecond)
-	for _, a := range atOnce(20, func(i int) apitest.Answer {
+	for _, a := range apitest.AtOnce(20, func(i int) apitest.Answer {
 		if i%2 == 0 {
 			return s.Get("/v1/programs/" + program)
 		}
@@ -136,10 +136,10 @@ func TestStoppedReplica(t *testing.T) {
 	}
 	of := apitest.Processes(t, apitest.Real(t), 2)
 	stopped, other := of[0], of[1]
-	e := earner{other.Server, other.Program()}
-	e.s.Flow(e.program)
-	partner, _ := e.partner(1000)
-	sale := e.s.Get("/v1/sales?program_id=" + e.program).Data()[0]["id"].(string)
+	e := other.Server.Earner()
+	e.Flow(e.ProgramID)
+	partner, _ := e.Referrer(1000)
+	sale := e.Get("/v1/sales?program_id=" + e.ProgramID).Data()[0]["id"].(string)
 	lock, err := other.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	_, err = lock.Exec(t.Context(), "SELECT 1 FROM commissions WHERE sale_id = $1 FOR UPDATE", sale)
@@ -164,7 +164,7 @@ func TestStoppedReplica(t *testing.T) {
 	require.NoError(t, stopped.Cmd.Process.Signal(syscall.SIGCONT))
 	require.Contains(t, []int{200, 503}, (<-answer).Status)
 	require.Equal(t, refunded.String("refunded_at"), other.Get("/v1/sales/"+sale).String("refunded_at"))
-	require.Equal(t, 1, tally(other.Server, e.program, "sale.refunded"))
+	require.Equal(t, 1, apitest.Tally(other.Server, e.ProgramID, "sale.refunded"))
 	require.Equal(t, json.Number("0"),
 		other.Must(200, other.Get("/v1/partners/"+partner+"?include=stats")).Body["stats"].(M)["commissions_minor"])
 }
@@ -183,10 +183,10 @@ func TestMigrationUnderLoad(t *testing.T) {
 	t.Parallel()
 	base := apitest.Real(t)
 	of := apitest.Processes(t, base, 2)
-	e := earner{of[0].Server, of[0].Program()}
-	e.s.Flow(e.program)
-	e.partner(1000)
-	customer := e.s.Get("/v1/customers?program_id=" + e.program).Data()[0]["id"]
+	e := of[0].Server.Earner()
+	e.Flow(e.ProgramID)
+	e.Referrer(1000)
+	customer := e.Get("/v1/customers?program_id=" + e.ProgramID).Data()[0]["id"]
 	files := fstest.MapFS{}
 	require.NoError(t, fs.WalkDir(schema.FS, ".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -209,10 +209,10 @@ func TestMigrationUnderLoad(t *testing.T) {
 				default:
 				}
 				a := p.Post("/v1/sales", M{
-					"program_id": e.program, "customer_id": customer, "external_charge_id": fmt.Sprintf("m%d-%d", i, n),
+					"program_id": e.ProgramID, "customer_id": customer, "external_charge_id": fmt.Sprintf("m%d-%d", i, n),
 					"amount_minor": 500, "currency": "USD",
 				})
-				read := p.Get("/v1/partners?include=stats&program_id=" + e.program)
+				read := p.Get("/v1/partners?include=stats&program_id=" + e.ProgramID)
 				if a.Status == 201 {
 					sold.Add(1)
 				}

@@ -54,7 +54,7 @@ func fill(s *apitest.Server) (program string) {
 		fillRows(s, program, partner, i)
 		customer := s.Customer(program, partner)
 		s.Sale(program, customer, M{"currency": []string{"USD", "EUR"}[i%2]})
-		s.Must(202, s.Post("/v1/refunds", refundBody(program, handle, handle)))
+		s.Must(202, s.Post("/v1/refunds", apitest.RefundBody(program, handle, handle)))
 		if i == each-1 {
 			break // the default group and the first flow are there already
 		}

@@ -59,7 +59,7 @@ func TestRevenueMeterOfOrganization(t *testing.T) {
 	approve := func(s *apitest.Server) apitest.Answer {
 		program := s.Program()
 		s.Sale(program, s.Customer(program, s.Partner(program)))
-		return s.Post("/v1/applications/"+s.Must(201, apply(s, program, "a@example.com")).String("id")+"/approve", nil)
+		return s.Post("/v1/applications/"+s.Must(201, apitest.Apply(s, program, "a@example.com")).String("id")+"/approve", nil)
 	}
 	s.Must(200, approve(s))
 	metered.Refused(402, "revenue_meter_exceeded", "", approve(&metered))
@@ -96,7 +96,7 @@ func flagged(s *apitest.Server) (kinds []string) {
 	s.Click(program, "ada", M{"landing_url": "https://shop.example/?ref=ada&gclid=x"})
 	s.Customer(program, ada, M{"email": "x@mailinator.com"})
 	link := M{"program_id": program, "partner_id": bob, "destination_url": "https://shop.example/?gclid=x"}
-	s.Must(302, follow(s, "GET", s.Must(201, s.Post("/v1/links", link)).String("short_slug")))
+	s.Must(302, apitest.Follow(s, "GET", s.Must(201, s.Post("/v1/links", link)).String("short_slug")))
 	for _, f := range s.Must(200, s.Get("/v1/risk_flags?program_id="+program)).Data() {
 		kinds = append(kinds, f["kind"].(string))
 	}

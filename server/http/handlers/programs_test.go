@@ -33,7 +33,7 @@ func TestCreateProgram(t *testing.T) {
 		"created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, p.Body, "the defaults")
 	require.Equal(t, p.Body, s.Must(200, s.Get("/v1/programs/"+p.String("id"))).Body)
-	require.Len(t, defaults(s, p.String("id")), 1, "the Default group is made with it")
+	require.Len(t, s.DefaultGroups(p.String("id")), 1, "the Default group is made with it")
 	require.EqualValues(t, 1, s.Get("/v1/groups?program_id="+p.String("id")).Int("total_count"))
 
 	given := M{
@@ -139,7 +139,7 @@ func TestProgramRefusals(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program()
-	before := rows(s, s.Org)
+	before := apitest.Rows(s, s.Org)
 	for _, c := range []struct {
 		body  M
 		param string
@@ -191,7 +191,7 @@ func TestProgramRefusals(t *testing.T) {
 	s.Refused(400, "invalid_expand", "expand[]", s.Get("/v1/programs/"+program+"?expand=group"))
 	s.Refused(400, "invalid_include", "include[]", s.Get("/v1/programs?include=tags"))
 	s.Refused(405, "method_not_allowed", "", s.Delete("/v1/programs/"+program))
-	require.Equal(t, before, rows(s, s.Org), "a refusal changes nothing")
+	require.Equal(t, before, apitest.Rows(s, s.Org), "a refusal changes nothing")
 }
 
 func TestProgramStats(t *testing.T) {
@@ -238,12 +238,12 @@ func TestPausedProgram(t *testing.T) {
 	customer := s.Customer(program, partner)
 	s.Flow(program)
 	s.Must(200, s.Post("/v1/programs/"+program, M{"status": "paused"}))
-	before := rows(s, s.Org)
+	before := apitest.Rows(s, s.Org)
 	s.Refused(409, "program_paused", "", s.Post("/v1/partners", M{"program_id": program, "email": "new@example.com"}))
 	s.Refused(409, "program_paused", "", s.Post("/v1/clicks", M{
 		"program_id": program, "value": "ada", "landing_url": "https://shop.example", "visitor_token": "visitor-1",
 	}))
-	require.Equal(t, before, rows(s, s.Org))
+	require.Equal(t, before, apitest.Rows(s, s.Org))
 	require.Equal(t, "commission_created", s.Sale(program, customer).String("activity_outcome"),
 		"earned rights survive a pause")
 	s.Must(200, s.Post("/v1/programs/"+program, M{"status": "active"}))

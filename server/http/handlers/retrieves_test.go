@@ -8,24 +8,6 @@ import (
 	"rail/server/harness/apitest"
 )
 
-func tally(s *apitest.Server, program, kind string) (n int) {
-	for _, t := range s.EventTypes(program) {
-		if t == kind {
-			n++
-		}
-	}
-	return n
-}
-
-func statuses(answers []apitest.Answer, status int) (n int) {
-	for _, a := range answers {
-		if a.Status == status {
-			n++
-		}
-	}
-	return n
-}
-
 // TestRetrievesTogether: many requests of two organizations retrieve objects by id at the same
 // moment, and each gets the right object.
 func TestRetrievesTogether(t *testing.T) {
@@ -35,7 +17,7 @@ func TestRetrievesTogether(t *testing.T) {
 	program := s.Program()
 	tag := s.Must(201, s.Post("/v1/tags", M{"program_id": program, "name": "VIP"}))
 	partner := s.PartnerObject(program)
-	answers := atOnce(80, func(i int) apitest.Answer {
+	answers := apitest.AtOnce(80, func(i int) apitest.Answer {
 		path := []string{"/v1/tags/" + tag.String("id"), "/v1/partners/" + partner.String("id")}[i%2]
 		if i%4 > 1 {
 			return s.Do("GET", path, key, nil)

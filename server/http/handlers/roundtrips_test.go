@@ -1,78 +1,19 @@
 package handlers_test
 
 import (
-	"context"
 	"regexp"
 	"slices"
-	"sync"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/apitest"
 )
 
-// trips records each round trip to the database by the names of its queries.
-type trips struct {
-	mu    sync.Mutex
-	names []string
-}
-
 var (
 	queryName = regexp.MustCompile(`^-- name: (\w+)`)
 	ofKey     = regexp.MustCompile(`^APIKey`) // the authentication's own
 )
-
-func (t *trips) note(sql string, more ...string) {
-	name := sql
-	if m := queryName.FindStringSubmatch(sql); m != nil {
-		name = m[1]
-	}
-	for _, s := range more {
-		if m := queryName.FindStringSubmatch(s); m != nil {
-			s = m[1]
-		}
-		name += "+" + s
-	}
-	if ofKey.MatchString(name) || name == "-- ping" {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.names = append(t.names, name)
-}
-
-func (t *trips) take() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	out := t.names
-	t.names = nil
-	return out
-}
-
-func (t *trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
-	t.note(d.SQL)
-	return ctx
-}
-func (t *trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-func (t *trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
-	var all []string
-	for _, q := range d.Batch.QueuedQueries {
-		all = append(all, q.SQL)
-	}
-	t.note(all[0], all[1:]...)
-	return ctx
-}
-func (t *trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
-func (t *trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
-
-func (t *trips) TracePrepareStart(ctx context.Context, _ *pgx.Conn, d pgx.TracePrepareStartData) context.Context {
-	t.note("prepare", d.SQL)
-	return ctx
-}
-func (t *trips) TracePrepareEnd(context.Context, *pgx.Conn, pgx.TracePrepareEndData) {}
 
 // tracedServer is a server whose one connection is traced.
 type tracedServer struct {
@@ -89,11 +30,11 @@ func newTracedServer(t *testing.T) tracedServer {
 	traced, tracer := s.Traced()
 	w := tracedServer{Server: traced, tracer: tracer, program: s.Program()}
 	w.partner = s.Partner(w.program, M{"handle": "ann"})
-	s.Flow(w.program, M{"branches": []any{branchOf(100, cond("sale.product_id", "eq", "x"))}})
+	s.Flow(w.program, M{"branches": []any{apitest.Branch(100, apitest.Condition("sale.product_id", "eq", "x"))}})
 	w.customer = s.Customer(w.program, w.partner)
 	w.counted = s.Program()
 	w.counting = s.Customer(w.counted, s.Partner(w.counted))
-	s.Flow(w.counted, M{"branches": []any{branchOf(100, cond("partner.sales_count", "gte", 1000))}})
+	s.Flow(w.counted, M{"branches": []any{apitest.Branch(100, apitest.Condition("partner.sales_count", "gte", 1000))}})
 	w.sale = s.Sale(w.program, w.customer, M{"external_charge_id": "ch_known"}).String("id")
 	return w
 }

@@ -145,7 +145,7 @@ func TestSampleSendsNothing(t *testing.T) {
 	before := state()
 	s.Clock.Advance(1000 * time.Hour)
 	for _, job := range []string{"payouts-due", "auto-payouts", "send-campaigns", "advance-sequences", "risk-sweep"} {
-		runJob(t, s, job)
+		apitest.RunJob(t, s, job)
 	}
 	sink, own := apitest.NewSink(t), s.Program()
 	s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": own, "url": sink.URL + "/own"}))

@@ -65,19 +65,19 @@ func TestPartnerSSORefusals(t *testing.T) {
 	partner := s.Partner(program)
 	path := "/v1/partners/" + partner + "/sso"
 	s.Must(200, s.Post(path, nil))
-	before := rows(s, s.Org)
+	before := apitest.Rows(s, s.Org)
 	for _, ttl := range []any{59, 3601, 0, -1, "900", 90.5, nil, true} {
 		s.Refused(400, "parameter_invalid", "ttl_seconds", s.Post(path, M{"ttl_seconds": ttl}))
 	}
 	s.Refused(400, "parameter_unknown", "ttl", s.Post(path, M{"ttl": 60}))
 	s.Refused(404, "resource_not_found", "", s.Post("/v1/partners/part_none/sso", nil))
-	require.Equal(t, before, rows(s, s.Org), "a refusal voids no link")
+	require.Equal(t, before, apitest.Rows(s, s.Org), "a refusal voids no link")
 	pending := s.Partner(program, M{"status": "pending"})
 	s.Refused(409, "partner_not_active", "", s.Post("/v1/partners/"+pending+"/sso", nil))
 	s.Must(200, s.Post("/v1/partners/"+partner, M{"status": "suspended"}))
-	before = rows(s, s.Org)
+	before = apitest.Rows(s, s.Org)
 	s.Refused(409, "partner_not_active", "", s.Post(path, nil))
-	require.Equal(t, before, rows(s, s.Org))
+	require.Equal(t, before, apitest.Rows(s, s.Org))
 	require.Equal(t, 403, s.Do("POST", path, s.NewKey(s.Org, true, "read", "payouts:write"), nil).Status)
 	s.Must(200, s.Post("/v1/partners/"+partner, M{"status": "active"}))
 	s.Must(200, s.Do("POST", path, s.NewKey(s.Org, true, "partners:write"), nil))

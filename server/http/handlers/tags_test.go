@@ -63,7 +63,7 @@ func TestTagRefusals(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	tag := s.Must(201, s.Post("/v1/tags", M{"program_id": program, "name": "one"})).String("id")
-	before := rows(s, s.Org)
+	before := apitest.Rows(s, s.Org)
 	create := func(more M) apitest.Answer {
 		body := M{"program_id": program, "name": "two"}
 		maps.Copy(body, more)
@@ -89,6 +89,6 @@ func TestTagRefusals(t *testing.T) {
 	s.Refused(400, "parameter_unknown", "created_at", create(M{"created_at": "2026-09-01T12:00:00Z"}))
 	s.Refused(400, "invalid_expand", "expand[]", s.Get("/v1/tags/"+tag+"?expand=program"))
 	s.Refused(400, "invalid_include", "include[]", s.Get("/v1/tags?program_id="+program+"&include=stats"))
-	require.Equal(t, before, rows(s, s.Org), "a refusal changes nothing")
+	require.Equal(t, before, apitest.Rows(s, s.Org), "a refusal changes nothing")
 	s.Must(201, create(M{"name": strings.Repeat("é", 255)}))
 }

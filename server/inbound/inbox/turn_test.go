@@ -2,6 +2,7 @@ package inbox_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -20,7 +21,14 @@ import (
 	"rail/server/secret"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+// TestMain limits the property test, whose steps are requests, so that the whole suite stays fast.
+// -rapid.checks=1000 runs more.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "15"); err != nil {
+		panic(err)
+	}
+	pgtest.Main(m)
+}
 
 // hurried is a clock that advances a quarter of a minute on each of its first reads: fewer than it takes to
 // claim an event too often.
@@ -107,8 +115,8 @@ func (p *stuck) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	p.asking.Add(-1)
 }
 
-// stripe stores invoices that must be completed from Stripe's API.
-func stripe(s *apitest.Server, w inbox.Worker, invoices int) {
+// storeInvoices stores events of invoices that must be completed from Stripe's API.
+func storeInvoices(s *apitest.Server, w inbox.Worker, invoices int) {
 	s.T.Helper()
 	c := s.Connect(s.Program(), func(in *connection.Input) {
 		in.Processor, in.Secret, in.APIKey = connection.Stripe, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "rk_live_1"
@@ -134,7 +142,7 @@ func TestSlowProcessor(t *testing.T) {
 	quick := apitest.On(t, slow.DSN, slow.Clock)
 	w := worker(t, slow, ticking{slow.Clock.Now(), clock.At(clock.Real())})
 	w.API = inbox.NewAPI(web.URL)
-	stripe(slow, w, 60)
+	storeInvoices(slow, w, 60)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx, w.Clock.Now()) }()

@@ -3,6 +3,7 @@ package sale
 import (
 	"context"
 	"errors"
+	"flag"
 	"testing"
 	"time"
 
@@ -19,7 +20,14 @@ import (
 	"rail/server/work"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+// TestMain limits the property test, whose steps are requests, so that the whole suite stays fast.
+// -rapid.checks=1000 runs more.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "15"); err != nil {
+		panic(err)
+	}
+	pgtest.Main(m)
+}
 
 // shop is a tenant whose flow pays 20 percent.
 type shop struct {

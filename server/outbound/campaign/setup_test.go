@@ -1,0 +1,6 @@
+package campaign_test
+
+import "rail/server/harness/apitest"
+
+// M is a JSON object.
+type M = apitest.M

@@ -1,0 +1,83 @@
+package flow_test
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+)
+
+// TestFlowPreview: a preview explains in words the commission of a payment, and records nothing.
+func TestFlowPreview(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	partner := s.Partner(program, M{"handle": "ada"})
+	s.Flow(program, M{"name": "Creators", "rate_value": 1250, "branches": []any{
+		M{"label": "First month", "conditions": when("customer.sales_count", "eq", 1), "rate_type": "percent", "rate_value": 5000},
+		M{"conditions": when("sale.product_id", "eq", "box"), "rate_type": "fixed", "rate_value": 300},
+	}})
+	customer := s.Customer(program, partner)
+	says := func(want string, more ...M) {
+		t.Helper()
+		require.Equal(t, want, preview(s, append([]M{{"program_id": program}}, more...)...).String("explanation"))
+	}
+	newcomer, known := M{"partner_id": partner}, M{"customer_id": customer}
+	const half = "A sale of 100.00 USD would pay 50.00 USD: 50 % of 100.00 USD, by the branch First month of the flow Creators."
+	says(half, newcomer)
+	says(half, known)
+	s.Sale(program, customer)
+	says(half, newcomer)
+	says("A sale of 100.00 USD would pay 12.50 USD: 12.5 % of 100.00 USD, by the flow Creators.", known)
+	says("A sale of 100.00 USD would pay 3.00 USD: a fixed amount, by branch 2 of the flow Creators.", known, M{"product_id": "box"})
+	nobody := s.Must(201, s.Post("/v1/sales", M{
+		"program_id": program, "customer_id": s.Customer(program, partner), "external_charge_id": "c", "amount_minor": 1,
+		"currency": "USD",
+	}))
+	require.Equal(t, "sale", nobody.String("object"))
+	s.Must(200, s.Post("/v1/partners/"+partner, M{"status": "suspended"}))
+	says("A sale of 100.00 USD would pay nothing. The partner is suspended; its customers' sales pay nothing.", known)
+	none := preview(s, M{"program_id": program}, newcomer)
+	require.Equal(t, []any{nil, nil, nil, "no_commission_from_rules"}, []any{
+		none.Body["flow_id"], none.Body["rate_type"], none.Body["mature_at"], none.Body["warnings"].([]any)[0].(M)["code"],
+	})
+	require.EqualValues(t, 2, s.Get("/v1/sales?program_id="+program).Int("total_count"))
+}
+
+// TestFlowPreviewOfTheFirst: a preview counts a new customer as a sale would.
+func TestFlowPreviewOfTheFirst(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	partner := s.Partner(program)
+	s.Flow(program, M{"branches": []any{
+		M{"label": "First lead", "conditions": when("partner.leads_count", "eq", 1), "rate_type": "percent", "rate_value": 5000},
+	}})
+	says := func(who M) string { return preview(s, M{"program_id": program}, who).String("explanation") }
+	before := says(M{"partner_id": partner})
+	require.Contains(t, before, "First lead")
+	require.Equal(t, before, says(M{"customer_id": s.Customer(program, partner)}))
+}
+
+func TestFlowPreviewRefusals(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	elsewhere := s.Program()
+	partner := s.Partner(elsewhere)
+	refused := func(status int, code, param string, more M) {
+		t.Helper()
+		body := M{"program_id": program, "amount_minor": 100, "currency": "USD"}
+		maps.Copy(body, more)
+		s.Refused(status, code, param, s.Post("/v1/flows/preview", body))
+	}
+	refused(400, "parameter_missing", "customer_id", nil)
+	refused(400, "parameters_exclusive", "partner_id", M{"customer_id": s.Customer(elsewhere, partner), "partner_id": partner})
+	refused(400, "invalid_reference", "partner_id", M{"partner_id": partner})
+	refused(404, "resource_not_found", "partner_id", M{"partner_id": "part_01kb2m4q8e7v9t3n5x6c0d1f2g"})
+	refused(404, "resource_not_found", "customer_id", M{"customer_id": "cus_01kb2m4q8e7v9t3n5x6c0d1f2g"})
+	refused(404, "resource_not_found", "program_id", M{"program_id": "prg_01kb2m4q8e7v9t3n5x6c0d1f2g", "partner_id": partner})
+	refused(400, "parameter_invalid", "tax_minor", M{"partner_id": partner, "tax_minor": 101})
+}

@@ -1,0 +1,6 @@
+package flow_test
+
+import "rail/server/harness/apitest"
+
+// M is a JSON object.
+type M = apitest.M
