@@ -83,7 +83,8 @@ func (c Connected) SendRaw(body []byte, id string, at time.Time, signing string)
 // SendStripe sends an event to a connection to Stripe as Stripe does, signed now with the secret.
 func (c Connected) SendStripe(body []byte, signing string) {
 	c.s.T.Helper()
-	r, err := http.NewRequestWithContext(c.s.T.Context(), http.MethodPost, c.s.URL+"/hooks/stripe/"+c.ID, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(c.s.T.Context(), http.MethodPost,
+		c.s.URL+"/hooks/stripe/"+c.ID, bytes.NewReader(body))
 	require.NoError(c.s.T, err)
 	r.Header.Set(stripe.Header, stripetest.Sign(signing, body, c.s.Clock.Now().Time))
 	res, err := http.DefaultClient.Do(r)

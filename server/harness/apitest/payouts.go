@@ -66,8 +66,11 @@ func (e Earner) Tallied(t testing.TB) {
 	t.Helper()
 	var wrong int
 	require.NoError(t, e.Pool.QueryRow(t.Context(), `SELECT count(*) FROM payouts p LEFT JOIN LATERAL (
-			SELECT coalesce(sum(k.amount_minor), 0) AS sum, bool_and((k.status = 'paid') = (p.status = 'paid')) AS fits FROM commissions k WHERE k.payout_id = p.id) h ON true
-		WHERE p.status <> 'not_eligible' AND (h.sum <> p.amount_minor OR NOT coalesce(h.fits, false)) OR p.status = 'not_eligible' AND h.sum <> 0`).Scan(&wrong))
+			SELECT coalesce(sum(k.amount_minor), 0) AS sum,
+				bool_and((k.status = 'paid') = (p.status = 'paid')) AS fits
+			FROM commissions k WHERE k.payout_id = p.id) h ON true
+		WHERE p.status <> 'not_eligible' AND (h.sum <> p.amount_minor OR NOT coalesce(h.fits, false))
+			OR p.status = 'not_eligible' AND h.sum <> 0`).Scan(&wrong))
 	require.Zero(t, wrong)
 	Balanced(t, e.Server)
 }
@@ -114,7 +117,8 @@ func (r Railed) Due(t testing.TB, amounts ...int) (id, partner string, sales []s
 	r.Must(200, r.Post("/v1/partners/"+partner, M{
 		"payout_method": "paypal", "payout_details": M{"email": "pay@example.com"},
 	}))
-	if a := r.Post("/v1/payout_batches", M{"program_id": r.ProgramID, "period_end": r.Clock.Now().String()}); a.Status != 201 {
+	month := M{"program_id": r.ProgramID, "period_end": r.Clock.Now().String()}
+	if a := r.Post("/v1/payout_batches", month); a.Status != 201 {
 		r.Must(200, a)
 	}
 	return r.Payouts("&partner_id=" + partner)[0].String("id"), partner, sales

@@ -35,8 +35,8 @@ func TestEveryOperationSucceeds(t *testing.T) {
 	}
 	callBrowser(s, own)
 	for _, calls := range [][]call{
-		partnerCalls(s, own), trackingCalls(s, own), mailCalls(s, own), webhookCalls(s, own), payoutCalls(s, own), saleCalls(s, own),
-		deletions(s, own),
+		partnerCalls(s, own), trackingCalls(s, own), mailCalls(s, own), webhookCalls(s, own), payoutCalls(s, own),
+		saleCalls(s, own), deletions(s, own),
 	} {
 		for _, c := range calls {
 			i := slices.IndexFunc(operations(), func(op operation) bool { return op.id == c.operation })

@@ -1,18 +1,12 @@
 package handlers_test
 
 import (
-	"regexp"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/apitest"
-)
-
-var (
-	queryName = regexp.MustCompile(`^-- name: (\w+)`)
-	ofKey     = regexp.MustCompile(`^APIKey`) // the authentication's own
 )
 
 // tracedServer is a server whose one connection is traced.

@@ -1,9 +1,7 @@
 package inbox_test
 
 import (
-	"bytes"
 	"fmt"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -13,7 +11,6 @@ import (
 	"rail/server/harness/apitest"
 	"rail/server/harness/stripetest"
 	"rail/server/inbound/connection"
-	"rail/server/inbound/stripe"
 )
 
 const stripeSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -27,16 +24,7 @@ func newStriped(t *testing.T, options ...func(*connection.Input)) inboxed {
 }
 
 // deliver sends an event as Stripe does.
-func (h inboxed) deliver(body []byte) {
-	h.T.Helper()
-	r, err := http.NewRequestWithContext(h.T.Context(), http.MethodPost, h.URL+"/hooks/stripe/"+h.Connection.ID, bytes.NewReader(body))
-	require.NoError(h.T, err)
-	r.Header.Set(stripe.Header, stripetest.Sign(stripeSecret, body, h.Clock.Now().Time))
-	res, err := http.DefaultClient.Do(r)
-	require.NoError(h.T, err)
-	defer res.Body.Close()
-	require.Equal(h.T, http.StatusOK, res.StatusCode)
-}
+func (h inboxed) deliver(body []byte) { h.T.Helper(); h.Connection.SendStripe(body, stripeSecret) }
 
 // purchase returns a subscription's first payment, whose checkout had a click.
 func (h inboxed) purchase(v stripetest.Version, name string) stripetest.Purchase {

@@ -223,7 +223,8 @@ func TestHookRefusals(t *testing.T) {
 		`{"test":true,"external_charge_id":"x","amount_minor":1,"currency":"usd"}`: {"ignored", "test_event"},
 		``: {"failed", "malformed"}, "\xff": {"failed", "malformed"},
 	} {
-		require.Equal(t, 200, h.Connection.SendRaw([]byte(text), apitest.Unique("msg_"), now, h.Connection.Signing).Status, text)
+		a := h.Connection.SendRaw([]byte(text), apitest.Unique("msg_"), now, h.Connection.Signing)
+		require.Equal(t, 200, a.Status, text)
 		require.Equal(t, want[0], h.Last(want[0].(string), want[1]).String("status"), text)
 	}
 	require.Zero(t, h.Total("sales"))

@@ -139,7 +139,10 @@ func TestBatchIsResumed(t *testing.T) {
 			tracer := &cut{after: after, end: cancel}
 			require.Error(t, e.run(ctx, "generate-payouts", tracer))
 			require.Equal(t, true, e.Batch(200, M{"partner_id": e.Payouts("")[0].String("partner_id")}).Body["generating"])
-			apitest.AtOnce(3, func(int) apitest.Answer { apitest.RunJob(t, e.Server, "generate-payouts"); return apitest.Answer{} })
+			apitest.AtOnce(3, func(int) apitest.Answer {
+				apitest.RunJob(t, e.Server, "generate-payouts")
+				return apitest.Answer{}
+			})
 			apitest.RunJob(t, e.Server, "generate-payouts") // finishes the work of an interrupted run
 			batch := e.Batch(200)
 			require.Equal(t, []any{false, int64(3*page + 1)}, []any{batch.Body["generating"], batch.Int("payout_count")})

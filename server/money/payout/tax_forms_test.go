@@ -162,7 +162,9 @@ func TestTaxFormsAtOnce(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	partner := s.Partner(program)
-	for _, a := range apitest.AtOnce(12, func(int) apitest.Answer { return s.Post("/v1/tax_form_statuses", taxForm(partner)) }) {
+	for _, a := range apitest.AtOnce(12, func(int) apitest.Answer {
+		return s.Post("/v1/tax_form_statuses", taxForm(partner))
+	}) {
 		require.Equal(t, 201, a.Status, "%s", a.Raw)
 	}
 	require.Len(t, taxForms(s, program, "&status=submitted"), 1)

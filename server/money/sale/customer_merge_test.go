@@ -35,19 +35,20 @@ func TestMergeCustomers(t *testing.T) {
 	old := h.Sell(from, "ch_1", now.AddDate(0, -3, 0))
 	bonus := h.Sell(into, "ch_2", now.AddDate(0, -2, 1))
 	late := h.Sell(into, "ch_3", now.AddDate(0, 0, -1))
-	require.Equal(t, []int64{5000, 5000, 2000}, []int64{h.CommissionsOf(old), h.CommissionsOf(bonus), h.CommissionsOf(late)})
+	shares := func() []int64 { return []int64{h.CommissionsOf(old), h.CommissionsOf(bonus), h.CommissionsOf(late)} }
+	require.Equal(t, []int64{5000, 5000, 2000}, shares())
 
 	path := "/v1/customers/" + into + "/merge"
 	dry := h.Must(200, h.Post(path, M{"customer_id": from, "dry_run": true}))
 	require.Equal(t, "b@example.org", dry.Body["customer"].(M)["email"])
 	require.Len(t, dry.Body["commissions"], 2)
-	require.Equal(t, []int64{5000, 5000, 2000}, []int64{h.CommissionsOf(old), h.CommissionsOf(bonus), h.CommissionsOf(late)}, "a dry run changes nothing")
+	require.Equal(t, []int64{5000, 5000, 2000}, shares(), "a dry run changes nothing")
 	require.EqualValues(t, 2, h.Total("customers"))
 
 	done := h.Must(200, h.Post(path, M{"customer_id": from}))
 	require.Equal(t, dry.Body["commissions"], done.Body["commissions"])
 	require.EqualValues(t, 1, done.Int("sales"))
-	require.Equal(t, []int64{5000, 2000, 0}, []int64{h.CommissionsOf(old), h.CommissionsOf(bonus), h.CommissionsOf(late)})
+	require.Equal(t, []int64{5000, 2000, 0}, shares())
 	require.Equal(t, []string{"cus_A", "cus_B"}, h.ExternalIDs(into))
 	k := h.Must(200, h.Get("/v1/customers/"+from))
 	require.Equal(t, []any{into, "Bo", "u1", "cus_A"}, []any{

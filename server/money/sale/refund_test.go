@@ -198,7 +198,9 @@ func TestPartsAtOnce(t *testing.T) {
 	}
 	half := len(parts) / 2
 	give := func(some []int64) {
-		for _, a := range apitest.AtOnce(len(some), func(i int) apitest.Answer { return w.refund(M{"amount_minor": some[i]}) }) {
+		for _, a := range apitest.AtOnce(len(some), func(i int) apitest.Answer {
+			return w.refund(M{"amount_minor": some[i]})
+		}) {
 			w.s.Must(200, a)
 		}
 		apitest.Balanced(t, w.s)
