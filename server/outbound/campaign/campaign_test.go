@@ -1,4 +1,4 @@
-package campaign
+package campaign_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/harness/worktest"
+	"rail/server/outbound/campaign"
 	"rail/server/outbound/mail"
 	"rail/server/problem"
 	"rail/server/work"
@@ -37,8 +38,8 @@ func tenant(t *testing.T, partners int) *worktest.Tenant {
 func draft(x *worktest.Tenant, statuses ...string) (c db.Campaign) {
 	x.Helper()
 	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
-		c, err = Create(ctx, u, Input{
-			ProgramID: x.Program.ID, Name: "News", Subject: "News", Body: "Hello", Audience: Audience{Statuses: statuses},
+		c, err = campaign.Create(ctx, u, campaign.Input{
+			ProgramID: x.Program.ID, Name: "News", Subject: "News", Body: "Hello", Audience: campaign.Audience{Statuses: statuses},
 		})
 		return err
 	})
@@ -48,16 +49,16 @@ func draft(x *worktest.Tenant, statuses ...string) (c db.Campaign) {
 func send(x *worktest.Tenant, id string) (c db.Campaign) {
 	x.Helper()
 	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
-		c, err = Send(ctx, u, mails, id)
+		c, err = campaign.Send(ctx, u, mails, id)
 		return err
 	})
 	return c
 }
 
-func update(x *worktest.Tenant, id string, to Changes) (c db.Campaign) {
+func update(x *worktest.Tenant, id string, to campaign.Changes) (c db.Campaign) {
 	x.Helper()
 	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
-		c, err = Update(ctx, u, id, to)
+		c, err = campaign.Update(ctx, u, id, to)
 		return err
 	})
 	return c
@@ -66,7 +67,7 @@ func update(x *worktest.Tenant, id string, to Changes) (c db.Campaign) {
 // run runs the job at a time.
 func run(x *worktest.Tenant, at clock.Time) {
 	x.Helper()
-	require.NoError(x, Run(x.Context(), x.Pool, at))
+	require.NoError(x, campaign.Run(x.Context(), x.Pool, at))
 }
 
 // recipients returns the recipients of the campaign with their states.
@@ -111,7 +112,7 @@ func TestPause(t *testing.T) {
 	run(x, now)
 	x.Exec("UPDATE mails SET status = 'sent', sent_at = now(), next_attempt_at = NULL WHERE partner_id = 'part_1'")
 	x.Exec("UPDATE campaign_recipients SET status = 'sent' WHERE partner_id = 'part_1'")
-	pause := func(ctx context.Context, u *work.Unit) error { _, err := Pause(ctx, u, c.ID); return err }
+	pause := func(ctx context.Context, u *work.Unit) error { _, err := campaign.Pause(ctx, u, c.ID); return err }
 	x.Must(pause)
 	require.Equal(t, []string{"part_1 sent", "part_2 queued"}, recipients(x))
 	require.Equal(t, []int64{1}, worktest.Rows[int64](x, "SELECT count(*) FROM mails"))
@@ -130,7 +131,7 @@ func TestNobody(t *testing.T) {
 	x := tenant(t, 1)
 	c := draft(x, "pending")
 	x.Refused(problem.CampaignAudienceEmpty, "", func(ctx context.Context, u *work.Unit) error {
-		none, err := Send(ctx, u, mails, c.ID)
+		none, err := campaign.Send(ctx, u, mails, c.ID)
 		require.Zero(x, none.Total)
 		return err
 	})
@@ -148,26 +149,26 @@ func TestStates(t *testing.T) {
 	x := tenant(t, 1)
 	c := draft(x)
 	x.Refused(problem.EmailNotConfigured, "", func(ctx context.Context, u *work.Unit) error {
-		_, err := Send(ctx, u, nil, c.ID)
+		_, err := campaign.Send(ctx, u, nil, c.ID)
 		return err
 	})
 	send(x, c.ID)
 	for _, state := range []string{"status = 'sending'", "status = 'sent', sent = total, sent_at = updated_at"} {
 		x.Exec("UPDATE campaigns SET " + state)
 		x.Refused(problem.CampaignNotEditable, "", func(ctx context.Context, u *work.Unit) error {
-			_, err := Update(ctx, u, c.ID, Changes{Name: new("Old news")})
+			_, err := campaign.Update(ctx, u, c.ID, campaign.Changes{Name: new("Old news")})
 			return err
 		})
 		x.Refused(problem.CampaignNotEditable, "", func(ctx context.Context, u *work.Unit) error {
-			return Delete(ctx, u, c.ID)
+			return campaign.Delete(ctx, u, c.ID)
 		})
 		x.Refused(problem.CampaignNotSendable, "", func(ctx context.Context, u *work.Unit) error {
-			_, err := Send(ctx, u, mails, c.ID)
+			_, err := campaign.Send(ctx, u, mails, c.ID)
 			return err
 		})
 	}
 	x.Exec("UPDATE campaigns SET status = 'paused', sent_at = NULL")
-	x.Must(func(ctx context.Context, u *work.Unit) error { return Delete(ctx, u, c.ID) })
+	x.Must(func(ctx context.Context, u *work.Unit) error { return campaign.Delete(ctx, u, c.ID) })
 	require.Empty(t, worktest.Rows[string](x, "SELECT id FROM campaigns"))
 }
 
@@ -177,13 +178,13 @@ func TestSchedule(t *testing.T) {
 	t.Parallel()
 	x := tenant(t, 1)
 	c := draft(x)
-	at := Changes{ScheduledAt: nullable.NewNullableWithValue(now.Days(1))}
-	never := Changes{ScheduledAt: nullable.NewNullNullable[clock.Time]()}
+	at := campaign.Changes{ScheduledAt: nullable.NewNullableWithValue(now.Days(1))}
+	never := campaign.Changes{ScheduledAt: nullable.NewNullNullable[clock.Time]()}
 	require.Equal(t, db.CampaignStatusScheduled, update(x, c.ID, at).Status)
-	require.Equal(t, db.CampaignStatusScheduled, update(x, c.ID, Changes{Name: new("Other")}).Status)
+	require.Equal(t, db.CampaignStatusScheduled, update(x, c.ID, campaign.Changes{Name: new("Other")}).Status)
 	require.Equal(t, db.CampaignStatusDraft, update(x, c.ID, never).Status)
 	x.Refused(problem.ParameterInvalid, "scheduled_at", func(ctx context.Context, u *work.Unit) error {
-		_, err := Update(ctx, u, c.ID, Changes{ScheduledAt: nullable.NewNullableWithValue(now)})
+		_, err := campaign.Update(ctx, u, c.ID, campaign.Changes{ScheduledAt: nullable.NewNullableWithValue(now)})
 		return err
 	})
 	x.Exec("UPDATE campaigns SET started_at = created_at")
@@ -202,11 +203,11 @@ func TestAudience(t *testing.T) {
 	}
 	c := draft(x, "active", "pending", "active")
 	require.Equal(t, []string{"active", "pending"}, c.Statuses)
-	c = update(x, c.ID, Changes{Audience: &Audience{GroupIDs: []string{"grp_1", "grp_1"}}})
+	c = update(x, c.ID, campaign.Changes{Audience: &campaign.Audience{GroupIDs: []string{"grp_1", "grp_1"}}})
 	require.Equal(t, []string{"grp_1"}, c.GroupIds)
 	require.Empty(t, c.Statuses, "the whole audience is another")
 	x.Refused(problem.InvalidReference, "audience.group_ids[1]", func(ctx context.Context, u *work.Unit) error {
-		_, err := Update(ctx, u, c.ID, Changes{Audience: &Audience{GroupIDs: []string{"grp_1", "grp_2"}}})
+		_, err := campaign.Update(ctx, u, c.ID, campaign.Changes{Audience: &campaign.Audience{GroupIDs: []string{"grp_1", "grp_2"}}})
 		return err
 	})
 }

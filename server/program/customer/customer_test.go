@@ -1,4 +1,4 @@
-package customer
+package customer_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"rail/server/harness/pgtest"
 	"rail/server/harness/worktest"
 	"rail/server/problem"
+	"rail/server/program/customer"
 	"rail/server/program/tracking"
 	"rail/server/secret"
 	"rail/server/work"
@@ -41,21 +42,21 @@ func (x fixture) click(handle string) (k db.Click) {
 	return k
 }
 
-func (x fixture) create(in Input) (k db.Customer) {
+func (x fixture) create(in customer.Input) (k db.Customer) {
 	x.Helper()
 	in.ProgramID = x.Program.ID
 	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
-		k, err = Service{}.Create(ctx, u, in)
+		k, err = customer.Service{}.Create(ctx, u, in)
 		return err
 	})
 	return k
 }
 
-func (x fixture) refused(code problem.Code, param string, in Input) {
+func (x fixture) refused(code problem.Code, param string, in customer.Input) {
 	x.Helper()
 	in.ProgramID = x.Program.ID
 	x.Refused(code, param, func(ctx context.Context, u *work.Unit) error {
-		_, err := Service{}.Create(ctx, u, in)
+		_, err := customer.Service{}.Create(ctx, u, in)
 		return err
 	})
 }
@@ -69,7 +70,7 @@ func (x fixture) referral(id string) string {
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	x := setup(t)
-	k := x.create(Input{Route: tracking.Route{PartnerID: &x.bob.ID}})
+	k := x.create(customer.Input{Route: tracking.Route{PartnerID: &x.bob.ID}})
 	require.Equal(t, []any{x.bob.ID, "api", "lead"}, []any{*k.PartnerID, string(k.TrackedBy), string(k.Status)})
 	x.Must(func(ctx context.Context, u *work.Unit) error {
 		_, err := tracking.CreateCoupon(ctx, u, tracking.CouponInput{
@@ -77,7 +78,7 @@ func TestCreate(t *testing.T) {
 		})
 		return err
 	})
-	k = x.create(Input{Route: tracking.Route{CouponCode: new("bob10")}})
+	k = x.create(customer.Input{Route: tracking.Route{CouponCode: new("bob10")}})
 	require.Equal(t, []any{x.bob.ID, "coupon"}, []any{*k.PartnerID, string(k.TrackedBy)})
 	require.NotNil(t, k.CouponID)
 
@@ -85,7 +86,7 @@ func TestCreate(t *testing.T) {
 	require.Equal(t, "visit", x.referral(*click.ReferralID))
 	before := len(x.Events())
 	for range 2 {
-		k = x.create(Input{Route: tracking.Route{ClickID: &click.ID}})
+		k = x.create(customer.Input{Route: tracking.Route{ClickID: &click.ID}})
 		require.Equal(t, []any{x.ann.ID, "link", click.ID, *click.ReferralID},
 			[]any{*k.PartnerID, string(k.TrackedBy), *k.ClickID, *k.ReferralID})
 		require.Equal(t, "lead", x.referral(*click.ReferralID))
@@ -98,41 +99,41 @@ func TestCreateIsRefused(t *testing.T) {
 	x := setup(t)
 	click := x.click("ann")
 	byAnn := tracking.Route{PartnerID: &x.ann.ID}
-	x.refused(problem.ParameterMissing, "partner_id", Input{})
-	x.refused(problem.ParametersExclusive, "click_id", Input{
+	x.refused(problem.ParameterMissing, "partner_id", customer.Input{})
+	x.refused(problem.ParametersExclusive, "click_id", customer.Input{
 		Route: tracking.Route{PartnerID: &x.ann.ID, ClickID: &click.ID},
 	})
-	x.refused(problem.ParameterInvalid, "metadata", Input{Route: byAnn, Metadata: []byte(`[]`)})
-	x.refused(problem.ResourceNotFound, "coupon_code", Input{Route: tracking.Route{CouponCode: new("none")}})
-	x.refused(problem.SelfReferralBlocked, "email", Input{Route: byAnn, Email: new("ANN+1@partners.example")})
-	x.create(Input{Route: byAnn, ExternalCustomerID: new("c1")})
-	x.refused(problem.CustomerExternalIDTaken, "external_customer_id", Input{
+	x.refused(problem.ParameterInvalid, "metadata", customer.Input{Route: byAnn, Metadata: []byte(`[]`)})
+	x.refused(problem.ResourceNotFound, "coupon_code", customer.Input{Route: tracking.Route{CouponCode: new("none")}})
+	x.refused(problem.SelfReferralBlocked, "email", customer.Input{Route: byAnn, Email: new("ANN+1@partners.example")})
+	x.create(customer.Input{Route: byAnn, ExternalCustomerID: new("c1")})
+	x.refused(problem.CustomerExternalIDTaken, "external_customer_id", customer.Input{
 		Route: byAnn, ExternalCustomerID: new("c1"),
 	})
 	x.Now = x.Now.Days(x.Program.CookieDays)
-	x.refused(problem.ReferralExpired, "click_id", Input{Route: tracking.Route{ClickID: &click.ID}})
+	x.refused(problem.ReferralExpired, "click_id", customer.Input{Route: tracking.Route{ClickID: &click.ID}})
 	_, err := x.Pool.Exec(t.Context(), "UPDATE partners SET status = 'suspended'")
 	require.NoError(t, err)
-	x.refused(problem.PartnerNotActive, "partner_id", Input{Route: byAnn})
+	x.refused(problem.PartnerNotActive, "partner_id", customer.Input{Route: byAnn})
 }
 
 // A payer is found by either id, and created if a route exists.
 func TestPayer(t *testing.T) {
 	t.Parallel()
 	x := setup(t)
-	payer := func(by Payer) (id string, err error) {
+	payer := func(by customer.Payer) (id string, err error) {
 		err = x.Do(func(ctx context.Context, u *work.Unit) (err error) {
-			id, err = Service{}.Payer(ctx, u, x.Program.ID, "ch_1", by)
+			id, err = customer.Service{}.Payer(ctx, u, x.Program.ID, "ch_1", by)
 			return err
 		})
 		return id, err
 	}
 	external := new("c1")
-	_, err := payer(Payer{ExternalCustomerID: external})
+	_, err := payer(customer.Payer{ExternalCustomerID: external})
 	require.Equal(t, problem.NotFound("external_customer_id"), err)
-	made, err := payer(Payer{ExternalCustomerID: external, Route: tracking.Route{PartnerID: &x.ann.ID}})
+	made, err := payer(customer.Payer{ExternalCustomerID: external, Route: tracking.Route{PartnerID: &x.ann.ID}})
 	require.NoError(t, err)
-	for _, by := range []Payer{
+	for _, by := range []customer.Payer{
 		{CustomerID: &made}, {ExternalCustomerID: external},
 		{ExternalCustomerID: external, Route: tracking.Route{PartnerID: &x.bob.ID}},
 	} {
@@ -140,7 +141,7 @@ func TestPayer(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, made, id)
 	}
-	_, err = payer(Payer{CustomerID: &made, Route: tracking.Route{PartnerID: &x.ann.ID}})
+	_, err = payer(customer.Payer{CustomerID: &made, Route: tracking.Route{PartnerID: &x.ann.ID}})
 	require.ErrorContains(t, err, "customer_id and partner_id exclude each other.")
 }
 
@@ -150,10 +151,10 @@ func TestReassignAndDelete(t *testing.T) {
 	t.Parallel()
 	x := setup(t)
 	click := x.click("ann")
-	first := x.create(Input{Route: tracking.Route{ClickID: &click.ID}})
-	second := x.create(Input{Route: tracking.Route{ClickID: &click.ID}})
+	first := x.create(customer.Input{Route: tracking.Route{ClickID: &click.ID}})
+	second := x.create(customer.Input{Route: tracking.Route{ClickID: &click.ID}})
 	x.Must(func(ctx context.Context, u *work.Unit) error {
-		k, err := Service{}.Update(ctx, u, first.ID, Changes{PartnerID: &x.bob.ID})
+		k, err := customer.Service{}.Update(ctx, u, first.ID, customer.Changes{PartnerID: &x.bob.ID})
 		require.Equal(t, []any{x.bob.ID, "manual"}, []any{*k.PartnerID, string(k.TrackedBy)})
 		require.Nil(t, k.ReferralID)
 		require.Nil(t, k.ClickID)
@@ -162,9 +163,9 @@ func TestReassignAndDelete(t *testing.T) {
 	require.Equal(t, []string{"customer.reassigned"},
 		worktest.Rows[string](x.Tenant, "SELECT action FROM audit_log_entries"))
 	require.Equal(t, "lead", x.referral(*click.ReferralID))
-	x.Must(func(ctx context.Context, u *work.Unit) error { return Delete(ctx, u, second.ID) })
+	x.Must(func(ctx context.Context, u *work.Unit) error { return customer.Delete(ctx, u, second.ID) })
 	require.Equal(t, "visit", x.referral(*click.ReferralID))
 	x.Refused(problem.ResourceNotFound, "", func(ctx context.Context, u *work.Unit) error {
-		return Delete(ctx, u, second.ID)
+		return customer.Delete(ctx, u, second.ID)
 	})
 }
