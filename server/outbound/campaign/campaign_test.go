@@ -207,7 +207,8 @@ func TestAudience(t *testing.T) {
 	require.Equal(t, []string{"grp_1"}, c.GroupIds)
 	require.Empty(t, c.Statuses, "the whole audience is another")
 	x.Refused(problem.InvalidReference, "audience.group_ids[1]", func(ctx context.Context, u *work.Unit) error {
-		_, err := campaign.Update(ctx, u, c.ID, campaign.Changes{Audience: &campaign.Audience{GroupIDs: []string{"grp_1", "grp_2"}}})
+		audience := campaign.Audience{GroupIDs: []string{"grp_1", "grp_2"}}
+		_, err := campaign.Update(ctx, u, c.ID, campaign.Changes{Audience: &audience})
 		return err
 	})
 }
