@@ -69,10 +69,10 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 
 // countries are all, by their names in the partner's language. A code that is none stays.
 func (v *visit) countries() []site.Option {
-	out := []site.Option{{Value: "", Label: v.locale.T("Choose a country")}}
+	out := []site.Option{{Value: "", Label: v.Locale.T("Choose a country")}}
 	known := false
-	for _, code := range v.locale.Countries() {
-		out = append(out, site.Option{Value: code, Label: v.locale.Country(code)})
+	for _, code := range v.Locale.Countries() {
+		out = append(out, site.Option{Value: code, Label: v.Locale.Country(code)})
 		known = known || code == opt.Value(v.partner.CountryCode)
 	}
 	if code := v.partner.CountryCode; code != nil && !known {
@@ -90,7 +90,7 @@ func saveProfile(v *visit) error {
 		"company_name": &body.CompanyName, "website_url": &body.WebsiteURL, "country_code": &body.CountryCode,
 	} {
 		*to = nullable.NewNullNullable[string]()
-		given := v.form.Value(name)
+		given := v.Form.Value(name)
 		if name == "website_url" {
 			given = secured(given)
 		}
@@ -110,7 +110,7 @@ func saveProfile(v *visit) error {
 	if err != nil {
 		return err
 	}
-	page.Profile = site.Form{Values: v.form.Typed(profileFields...), Errors: wrong}
+	page.Profile = site.Form{Values: v.Form.Typed(profileFields...), Errors: wrong}
 	return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 }
 
@@ -135,12 +135,12 @@ func savePayout(v *visit) error {
 	if !v.fresh() {
 		return errStale
 	}
-	page, err := v.settingsPage(v.form.Value("method"))
+	page, err := v.settingsPage(v.Form.Value("method"))
 	if err != nil {
 		return err
 	}
-	if page.Chosen == nil || page.Chosen.Name != v.form.Value("method") {
-		page.Payout.Errors = site.Faults{"": v.locale.T("Choose one of the program’s payout methods.")}
+	if page.Chosen == nil || page.Chosen.Name != v.Form.Value("method") {
+		page.Payout.Errors = site.Faults{"": v.Locale.T("Choose one of the program’s payout methods.")}
 		return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 	}
 	details, wrong := page.Chosen.read(v)
@@ -155,7 +155,7 @@ func savePayout(v *visit) error {
 			return err
 		}
 	}
-	page.Payout = site.Form{Values: v.form.Typed(page.Chosen.names()...), Errors: wrong}
+	page.Payout = site.Form{Values: v.Form.Typed(page.Chosen.names()...), Errors: wrong}
 	return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 }
 
@@ -163,8 +163,8 @@ func savePayout(v *visit) error {
 // absent from the form, so all three are written.
 func saveNotifications(v *visit) error {
 	to := partner.Choices{
-		FirstReferral: v.form.Has("first_referral"), NewReferral: v.form.Has("new_referral"),
-		PayoutPaid: v.form.Has("payout_paid"),
+		FirstReferral: v.Form.Has("first_referral"), NewReferral: v.Form.Has("new_referral"),
+		PayoutPaid: v.Form.Has("payout_paid"),
 	}
 	err := v.write(func(ctx context.Context) error {
 		return partner.SaveChoices(ctx, work.From(ctx), v.partner.ID, to)
