@@ -108,6 +108,12 @@ func Of(accept string, codes ...string) *Locale {
 	return languages[i]
 }
 
+// IsTag reports whether a text is a language tag of BCP 47.
+func IsTag(text string) bool {
+	_, err := language.Parse(text)
+	return err == nil
+}
+
 // Place returns the locale with English words and the formats that a browser's Accept-Language
 // prefers. Unsupported formats become English ones.
 func Place(accept string) *Locale {

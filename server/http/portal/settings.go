@@ -9,13 +9,14 @@ import (
 
 	gen "rail/gen/api"
 	"rail/server/http/site"
+	"rail/server/locale"
 	"rail/server/opt"
 	"rail/server/program/partner"
 	"rail/server/work"
 )
 
 // profileFields are those of the profile that the partner may change.
-var profileFields = []string{"first_name", "last_name", "display_name", "company_name", "website_url", "country_code"}
+var profileFields = []string{"first_name", "last_name", "display_name", "company_name", "website_url", "country_code", "language_code"}
 
 // settingsPage holds the data of the settings page: the stored values, or the typed ones with their faults.
 type settingsPage struct {
@@ -25,6 +26,7 @@ type settingsPage struct {
 	Chosen          *method  // whose form is open
 	Stored          *stored
 	Countries       []site.Option
+	Languages       []site.Option
 	Fresh           bool // whether the payout method may be changed now
 	Again           bool // whether a link to sign in anew can be mailed
 }
@@ -47,11 +49,12 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 			"first_name": opt.Value(p.FirstName), "last_name": opt.Value(p.LastName),
 			"display_name": opt.Value(p.DisplayName), "company_name": opt.Value(p.CompanyName),
 			"website_url": opt.Value(p.WebsiteURL), "country_code": opt.Value(p.CountryCode),
+			"language_code": opt.Value(p.LanguageCode),
 		}},
 		Payout:  site.Form{Values: map[string]string{}},
 		Choices: partner.ChoicesOf(p), Fresh: v.fresh(),
 		Again:   v.frame == "" && !v.session.Visitor && v.portal.Partners.Mail.Ready(),
-		Methods: v.methods(), Countries: v.countries(),
+		Methods: v.methods(), Countries: v.countries(), Languages: v.languages(),
 	}
 	var err error
 	if page.Stored, err = v.stored(); err != nil {
@@ -81,6 +84,21 @@ func (v *visit) countries() []site.Option {
 	return out
 }
 
+// languages are those with texts, by their own names. A stored language without texts stays.
+func (v *visit) languages() []site.Option {
+	stored := opt.Value(v.partner.LanguageCode)
+	out := []site.Option{{Value: "", Label: v.Locale.T("Your browser’s language")}}
+	known := stored == ""
+	for _, l := range locale.All() {
+		out = append(out, site.Option{Value: l.Language(), Label: l.Name()})
+		known = known || l.Language() == stored
+	}
+	if !known {
+		out = append(out, site.Option{Value: stored, Label: stored})
+	}
+	return out
+}
+
 // saveProfile stores the names, the site and the country. A field that was emptied
 // becomes null, as the API has no empty names.
 func saveProfile(v *visit) error {
@@ -88,6 +106,7 @@ func saveProfile(v *visit) error {
 	for name, to := range map[string]*nullable.Nullable[string]{
 		"first_name": &body.FirstName, "last_name": &body.LastName, "display_name": &body.DisplayName,
 		"company_name": &body.CompanyName, "website_url": &body.WebsiteURL, "country_code": &body.CountryCode,
+		"language_code": &body.LanguageCode,
 	} {
 		*to = nullable.NewNullNullable[string]()
 		given := v.Form.Value(name)
@@ -124,6 +143,7 @@ func (v *visit) saveSelf(body *gen.PartnerUpdate) error {
 		return v.portal.Partners.UpdateSelf(ctx, work.From(ctx), v.partner.ID, partner.Patch{
 			FirstName: body.FirstName, LastName: body.LastName, DisplayName: body.DisplayName,
 			CompanyName: body.CompanyName, WebsiteURL: body.WebsiteURL, CountryCode: body.CountryCode,
+			LanguageCode: body.LanguageCode,
 			PayoutMethod: body.PayoutMethod, PayoutDetails: body.PayoutDetails,
 		})
 	})
