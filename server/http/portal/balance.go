@@ -31,8 +31,8 @@ func (p balance) Short() bool { return p.Least > 0 && p.Sum < p.Least }
 // Has is the part of the minimum that is reached, for a <progress>.
 func (p balance) Has() int64 { return max(p.Sum, 0) }
 
-// balances are the partner's balances, the program's own currency first.
-func (v *visit) balances() ([]balance, error) {
+// balances are the partner's balances, the program's own currency first. open has the open payouts by currency.
+func (v *visit) balances(open map[string]db.Payout) ([]balance, error) {
 	all := list.In(v.program.ID, new(int64(currencies)), nil, nil)
 	found, err := list.Of(v.Ctx(), v.unit(), all, db.BalanceList{PartnerID: &v.partner.ID})
 	if err != nil || len(found.Rows) == 0 {
@@ -41,10 +41,6 @@ func (v *visit) balances() ([]balance, error) {
 	slices.SortStableFunc(found.Rows, func(a, b db.BalancePageRow) int {
 		return cmp.Compare(own(b, v.program.Currency), own(a, v.program.Currency))
 	})
-	open, err := v.open()
-	if err != nil {
-		return nil, err
-	}
 	// The present month is paid by a batch that ends with it.
 	ahead := *v
 	ahead.Now = clock.Midnight(clock.MonthOf(v.Today()).AddDate(0, 1, 0), v.Locale.Zone()).Plus(-time.Microsecond)
@@ -59,8 +55,7 @@ func (v *visit) balances() ([]balance, error) {
 		}
 		if p, ok := open[b.Currency]; ok {
 			out[i].Aside, out[i].Path, out[i].Least = out[i].Next, "/portal/payout?id="+p.ID, 0
-			out[i].Next = v.Locale.T("%s is being paid, due %s.", v.Locale.Money(p.AmountMinor, p.Currency),
-				v.Locale.Day(p.DueAt.Time))
+			out[i].Next = v.underway(p)
 		}
 	}
 	return out, err
@@ -74,19 +69,36 @@ func own(b db.BalancePageRow, currency string) int {
 	return 0
 }
 
-// open returns the open payouts by currency, the one due first.
-func (v *visit) open() (map[string]db.Payout, error) {
-	latest := list.In(v.program.ID, new(int64(currencies)), nil, nil)
-	found, err := list.Of(v.Ctx(), v.unit(), latest, db.PayoutList{
-		PartnerID: &v.partner.ID, Status: []string{string(db.PayoutStatusPending), string(db.PayoutStatusProcessing)},
-	})
-	out := map[string]db.Payout{}
-	for _, p := range found.Rows {
-		if first, ok := out[p.Currency]; !ok || p.DueAt.Before(first.DueAt.Time) {
-			out[p.Currency] = p
-		}
+// underway is the sentence on an open payout.
+func (v *visit) underway(p db.Payout) string {
+	sum := v.Locale.Money(p.AmountMinor, p.Currency)
+	if p.Status == db.PayoutStatusProcessing {
+		return v.Locale.T("%s is on its way. It usually arrives within three days.", sum)
 	}
-	return out, err
+	return v.Locale.T("%s is scheduled for %s.", sum, v.Locale.Day(p.DueAt.Time))
+}
+
+// latestPayouts returns the open payouts by currency, the one due first, and the failed ones that no later payout in
+// the same currency follows.
+func (v *visit) latestPayouts() (open map[string]db.Payout, failed []db.Payout, err error) {
+	latest := list.In(v.program.ID, new(int64(currencies)), nil, nil)
+	found, err := list.Of(v.Ctx(), v.unit(), latest, db.PayoutList{PartnerID: &v.partner.ID})
+	open, seen := map[string]db.Payout{}, map[string]bool{}
+	for _, p := range found.Rows {
+		switch first, ok := open[p.Currency]; p.Status {
+		case db.PayoutStatusPending, db.PayoutStatusProcessing:
+			if !ok || p.DueAt.Before(first.DueAt.Time) {
+				open[p.Currency] = p
+			}
+		case db.PayoutStatusFailed:
+			if !seen[p.Currency] {
+				failed = append(failed, p)
+			}
+		case db.PayoutStatusPaid, db.PayoutStatusNotEligible:
+		}
+		seen[p.Currency] = true
+	}
+	return open, failed, err
 }
 
 // predict predicts the next batch's payout.

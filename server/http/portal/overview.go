@@ -17,6 +17,7 @@ type home struct {
 	Says, Conditions []string // what the partner earns
 	Link             string
 	Steps            []site.Link // what is left of the onboarding
+	Failed           []db.Payout // that the partner may have to do something about
 	Purses           []balance
 	WasPaid          bool
 	Stats            db.PartnerStatsRow
@@ -37,7 +38,12 @@ func overview(v *visit) error {
 	if h.Link, err = v.ownLink(); err != nil {
 		return err
 	}
-	if h.Purses, err = v.balances(); err != nil {
+	open, failed, err := v.latestPayouts()
+	if err != nil {
+		return err
+	}
+	h.Failed = failed
+	if h.Purses, err = v.balances(open); err != nil {
 		return err
 	}
 	h.WasPaid = slices.ContainsFunc(h.Purses, func(p balance) bool { return p.PaidMinor > 0 })
