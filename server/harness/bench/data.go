@@ -23,6 +23,6 @@ func fill(ctx context.Context, dsn string, sz size) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // all statements are done
-	_, err = conn.Exec(ctx, "CHECKPOINT") // otherwise the first one would fall into some run
+	_, err = conn.Exec(ctx, "CHECKPOINT")        // otherwise the first one would fall into some run
 	return err
 }
