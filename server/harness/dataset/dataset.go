@@ -206,18 +206,24 @@ func (f *filler) fill(ctx context.Context) error {
 	return f.run(ctx, vacuums...)
 }
 
-// unused returns ErrInUse for a database that others may need during the load.
+// unused returns ErrInUse for a database that others may need during the load. It waits a second for sessions that end.
 func (f *filler) unused(ctx context.Context) error {
-	var organizations, sessions int
-	err := f.pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM organizations),
-		(SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid())`).Scan(&organizations, &sessions)
-	if err != nil {
-		return fmt.Errorf("database: %w", allowed(err))
+	for try := 1; ; try++ {
+		var organizations, sessions int
+		err := f.pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM organizations),
+			(SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid())`).Scan(&organizations, &sessions)
+		switch {
+		case err != nil:
+			return fmt.Errorf("database: %w", allowed(err))
+		case organizations == 0 && sessions == 0:
+			return nil
+		case organizations > 0 || try == 10:
+			return fmt.Errorf("%w: it has %d organizations and %d other sessions", ErrInUse, organizations, sessions)
+		}
+		if err := clock.Wait(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
 	}
-	if organizations > 0 || sessions > 0 {
-		return fmt.Errorf("%w: it has %d organizations and %d other sessions", ErrInUse, organizations, sessions)
-	}
-	return nil
 }
 
 // insert returns the statement that fills a table.
