@@ -35,8 +35,9 @@ func uniqueIndexes(t *testing.T, pool *pgxpool.Pool) []index {
 	rows, err := pool.Query(t.Context(), `
 		SELECT c.relname AS table, i.relname AS name, x.indisprimary AS primary,
 			ARRAY(SELECT pg_get_indexdef(x.indexrelid, k, true) FROM generate_series(1, x.indnkeyatts) k) AS columns,
-			EXISTS (SELECT FROM pg_attribute a JOIN pg_attribute o ON o.attname = 'org_id' AND (o.attrelid = to_regclass(replace(a.attname, '_id', 's'))
-					OR o.attrelid IN (SELECT f.confrelid FROM pg_constraint f WHERE f.contype = 'f' AND f.conrelid = c.oid AND a.attnum = ANY (f.conkey)))
+			EXISTS (SELECT FROM pg_attribute a JOIN pg_attribute o ON o.attname = 'org_id'
+					AND (o.attrelid = to_regclass(replace(a.attname, '_id', 's')) OR o.attrelid IN (SELECT f.confrelid
+						FROM pg_constraint f WHERE f.contype = 'f' AND f.conrelid = c.oid AND a.attnum = ANY (f.conkey)))
 				WHERE a.attrelid = c.oid AND a.attnum = x.indkey[0]) AS owned,
 			EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum = x.indkey[0]
 				AND a.attname IN ('hash', 'token_hash') AND a.atttypid = 'bytea'::regtype) AS hashed

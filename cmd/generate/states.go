@@ -59,7 +59,8 @@ func writeConstraints(tables map[string]table) []byte {
 		fmt.Fprintf(&w, "%s Name = %q\n", camel(name), name)
 	}
 	w.WriteString(")\n\n")
-	w.WriteString("// Raced has the primary keys of columns other than one random id or token.\nvar Raced = map[Name]bool{\n")
+	w.WriteString("// Raced has the primary keys of columns other than one random id or token.\n")
+	w.WriteString("var Raced = map[Name]bool{\n")
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		if key := tables[name].primary(); len(key) != 1 || key[0] != "id" && key[0] != "token_hash" {
 			fmt.Fprintf(&w, "%s: true,\n", camel(name+"_pkey"))

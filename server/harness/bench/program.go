@@ -92,7 +92,8 @@ func pickHot(sz size, r *rand.Rand) draw {
 
 func setHot(sz size) string {
 	first := customerBase + sz.Customers
-	return fmt.Sprintf("\\set customer random(%d, %d)\n\\set partner %d\n", first, first+hotCustomers-1, partnerBase) + setProgram
+	return fmt.Sprintf("\\set customer random(%d, %d)\n\\set partner %d\n", first, first+hotCustomers-1, partnerBase) +
+		setProgram
 }
 
 func pickPartner(_ size, r *rand.Rand) draw { return ofPartner(partnerBase + r.Int64N(partners)) }

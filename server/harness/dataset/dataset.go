@@ -66,8 +66,9 @@ const Programs = 20
 // Options selects the data.
 type Options struct {
 	Size
-	// Even is the form in which partners, customers and sales are dealt out in turn: sales with what they need, all of
-	// Org. Each program has one flow. The first partner has the last Hot customers too.
+	// Even is the form for package bench. Partners, customers and sales are dealt out in turn, tables that sales do not
+	// need are empty, and all rows are of Org. Each program has one flow. The first partner has the last Hot customers
+	// too.
 	Even bool
 	Hot  int
 	// Until is the end of the two years of data.
@@ -154,7 +155,8 @@ func Fill(ctx context.Context, dsn string, o Options) error {
 	}
 	// A longer name comes before its own prefix.
 	f.numbers = strings.NewReplacer("#partners", fmt.Sprint(o.Partners), "#customers", fmt.Sprint(o.Customers),
-		"#referrals", fmt.Sprint(o.Referrals), "#dealt", fmt.Sprint(o.Customers-o.Hot), "#even", fmt.Sprint(o.Even), "#span", fmt.Sprint(span),
+		"#referrals", fmt.Sprint(o.Referrals), "#dealt", fmt.Sprint(o.Customers-o.Hot), "#even", fmt.Sprint(o.Even),
+		"#span", fmt.Sprint(span),
 		"#program", fmt.Sprint(FirstProgram), "#partner", fmt.Sprint(FirstPartner), "#customer", fmt.Sprint(FirstCustomer),
 		"#sales", fmt.Sprint(o.Sales), "#sale", fmt.Sprint(FirstSale),
 		"#open", ID("com", o.Sales-min(open, o.Sales/2)), "#org", o.Org, "#other", o.Other,

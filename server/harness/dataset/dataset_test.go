@@ -49,9 +49,12 @@ func TestEvenDatasetIsSound(t *testing.T) {
 	pool := pgtest.Pool(t, dsn)
 	sound(t, pool)
 	var customers, hot, sales, flows int
-	require.NoError(t, pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM customers), (SELECT count(*) FROM customers WHERE partner_id = $1),
-		(SELECT count(*) FROM sales WHERE customer_id = $2), (SELECT count(*) FROM flows WHERE status = 'active')`,
-		dataset.ID("part", dataset.FirstPartner), dataset.ID("cus", dataset.FirstCustomer+7)).Scan(&customers, &hot, &sales, &flows))
+	err := pool.QueryRow(t.Context(), `
+		SELECT (SELECT count(*) FROM customers), (SELECT count(*) FROM customers WHERE partner_id = $1),
+			(SELECT count(*) FROM sales WHERE customer_id = $2), (SELECT count(*) FROM flows WHERE status = 'active')`,
+		dataset.ID("part", dataset.FirstPartner), dataset.ID("cus", dataset.FirstCustomer+7),
+	).Scan(&customers, &hot, &sales, &flows)
+	require.NoError(t, err)
 	require.Equal(t, []int{1000, 200 + 2, 4, dataset.Programs}, []int{customers, hot, sales, flows})
 }
 
