@@ -67,7 +67,7 @@ func TestSeeHowItGoes(t *testing.T) {
 	d.Reads("By Link")
 	d.Reads("Partner: ") // by its company's name, if it has one
 	table := browsertest.Eval[string](d.Tab, `fetch([...document.links].find(a => a.text === "Download CSV").href).then(a => a.text())`)
-	require.Contains(t, table, "revenue_minor")
+	require.Contains(t, table, "Partner revenue (USD)")
 	d.Accessible(d.owner.full("/reports?dimension=period&from=2026-01-01"), d.owner.full("/reports"))
 	d.Silent()
 }
