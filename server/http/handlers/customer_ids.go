@@ -12,44 +12,38 @@ import (
 	"rail/server/work"
 )
 
-// includeExternalIDs returns the read that adds their ids at processors to customers.
-func includeExternalIDs(ctx context.Context, u *work.Unit, wanted bool, customers []api.Customer) pgtx.Read {
-	return func(tx pgtx.DBTX) error {
-		if !wanted {
-			return nil
-		}
-		rows, err := queries.ExternalIDs(ctx, tx, db.ExternalIDsParams{CustomerIds: idsOf(customers), OrgID: u.OrgID})
-		for i := range customers {
-			all := []api.CustomerExternalID{}
-			for _, r := range rows {
-				if r.CustomerID == customers[i].ID {
-					all = append(all, toExternalID(r))
-				}
+// addExternalIDs adds their ids at processors to customers.
+func addExternalIDs(ctx context.Context, tx pgtx.DBTX, orgID string, customers []api.Customer) error {
+	rows, err := queries.ExternalIDs(ctx, tx, db.ExternalIDsParams{CustomerIds: customerIDs(customers), OrgID: orgID})
+	for i := range customers {
+		all := []api.CustomerExternalID{}
+		for _, r := range rows {
+			if r.CustomerID == customers[i].ID {
+				all = append(all, toExternalID(r))
 			}
-			customers[i].ExternalIds = &all
 		}
-		return err
+		customers[i].ExternalIds = &all
 	}
+	return err
 }
 
-// includeDuplicates returns the read that adds their probable duplicates to customers.
-func includeDuplicates(ctx context.Context, u *work.Unit, wanted bool, customers []api.Customer) pgtx.Read {
-	return func(tx pgtx.DBTX) error {
-		if !wanted {
-			return nil
-		}
-		rows, err := queries.Duplicates(ctx, tx, db.DuplicatesParams{CustomerIds: idsOf(customers), OrgID: u.OrgID})
-		for i := range customers {
-			all := []api.CustomerDuplicate{}
-			for _, r := range rows {
-				if r.CustomerID == customers[i].ID {
-					all = append(all, api.CustomerDuplicate{CustomerID: r.OtherID, Match: api.CustomerMatch(r.Match)})
-				}
+// addDuplicates adds their probable duplicates to customers.
+func addDuplicates(ctx context.Context, tx pgtx.DBTX, orgID string, customers []api.Customer) error {
+	rows, err := queries.Duplicates(ctx, tx, db.DuplicatesParams{CustomerIds: customerIDs(customers), OrgID: orgID})
+	for i := range customers {
+		all := []api.CustomerDuplicate{}
+		for _, r := range rows {
+			if r.CustomerID == customers[i].ID {
+				all = append(all, api.CustomerDuplicate{CustomerID: r.OtherID, Match: api.CustomerMatch(r.Match)})
 			}
-			customers[i].Duplicates = &all
 		}
-		return err
+		customers[i].Duplicates = &all
 	}
+	return err
+}
+
+func customerIDs(customers []api.Customer) []string {
+	return ids(customers, func(k *api.Customer) string { return k.ID })
 }
 
 func toExternalID(r db.CustomerExternalID) api.CustomerExternalID {
@@ -58,18 +52,10 @@ func toExternalID(r db.CustomerExternalID) api.CustomerExternalID {
 	}
 }
 
-func idsOf(customers []api.Customer) []string {
-	ids := make([]string, len(customers))
-	for i, k := range customers {
-		ids[i] = k.ID
-	}
-	return ids
-}
-
 // withIDs shows a customer with its ids at processors.
 func withIDs(ctx context.Context, u *work.Unit, k db.Customer) (api.Customer, error) {
 	one := []api.Customer{toCustomer(k)}
-	err := includeExternalIDs(ctx, u, true, one)(u.DB())
+	err := addExternalIDs(ctx, u.DB(), u.OrgID, one)
 	return one[0], err
 }
 
@@ -118,11 +104,7 @@ func (s *Server) MergeCustomer(
 		Object: "customer_merge", Customer: toCustomer(m.Customer), MergedCustomerID: m.FromID,
 		Sales: int64(m.Sales), Commissions: []api.MergedCommission{}, DryRun: opt.Value(b.DryRun),
 	}
-	ids := make([]api.CustomerExternalID, len(m.IDs))
-	for i, id := range m.IDs {
-		ids[i] = toExternalID(id)
-	}
-	out.Customer.ExternalIds = &ids
+	out.Customer.ExternalIds = new(mapped(m.IDs, toExternalID))
 	for _, k := range m.Commissions {
 		out.Commissions = append(out.Commissions, api.MergedCommission{
 			SaleID: k.SaleID, CommissionID: k.CommissionID, BeforeMinor: k.Before, AfterMinor: k.After, Currency: k.Currency,

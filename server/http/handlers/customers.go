@@ -20,43 +20,33 @@ import (
 // An email is compared in lower case.
 func (s *Server) ListCustomers(ctx context.Context,
 	r api.ListCustomersRequestObject) (api.ListCustomersResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CustomerList{
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.CustomerList{
 		PartnerID:          p.PartnerID,
 		Status:             list.Any(p.Status),
 		Email:              opt.Lower(p.Email),
 		ExternalCustomerID: p.ExternalCustomerID,
 		Identifier:         p.Identifier,
 		HasDuplicates:      (*bool)(p.HasDuplicates),
-		CreatedAfter:       since,
-		CreatedBefore:      until,
-	})
-	if err != nil {
-		return nil, err
-	}
-	data := mapped(rows.Rows, toCustomer)
-	if err := s.fillCustomers(ctx, u, data, p.Expand, p.Include); err != nil {
-		return nil, err
-	}
-	return api.ListCustomers200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
+		CreatedAfter:       q.date("created_after", p.CreatedAfter),
+		CreatedBefore:      q.date("created_before", p.CreatedBefore),
+	}, toCustomer, s.customerParts(p.Expand, p.Include)...)
+	return api.ListCustomers200JSONResponse(out), err
 }
 
-// fillCustomers adds the relations and parts that the query requests, in one round trip.
-func (s *Server) fillCustomers(ctx context.Context, u *work.Unit, customers []api.Customer,
-	expand []api.CustomerExpand, include []api.CustomerInclude) error {
-	return together(ctx, u,
-		includeExternalIDs(ctx, u, wants(include, api.CustomerIncludeExternalIds), customers),
-		includeDuplicates(ctx, u, wants(include, api.CustomerIncludeDuplicates), customers),
-		embedPartner(ctx, u, wants(expand, api.CustomerExpandPartner), customers,
+// customerParts adds the relations and parts that the query requests, in one round trip.
+func (s *Server) customerParts(expand []api.CustomerExpand, include []api.CustomerInclude) []part[api.Customer] {
+	return []part[api.Customer]{
+		when(wants(include, api.CustomerIncludeExternalIds), addExternalIDs),
+		when(wants(include, api.CustomerIncludeDuplicates), addDuplicates),
+		embedPartner(wants(expand, api.CustomerExpandPartner),
 			func(k *api.Customer) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
-		embedReferral(ctx, u, wants(expand, api.CustomerExpandReferral), customers,
+		embedReferral(wants(expand, api.CustomerExpandReferral),
 			func(k *api.Customer) (*string, *nullable.Nullable[api.Referral]) { return k.ReferralID, &k.Referral }),
-		embedLink(ctx, s, u, wants(expand, api.CustomerExpandLink), customers,
-			func(k *api.Customer) (*string, *nullable.Nullable[api.Link]) { return k.LinkID, &k.Link }))
+		embedLink(s, wants(expand, api.CustomerExpandLink),
+			func(k *api.Customer) (*string, *nullable.Nullable[api.Link]) { return k.LinkID, &k.Link }),
+	}
 }
 
 // RetrieveCustomer returns one customer.
@@ -67,15 +57,8 @@ func (s *Server) RetrieveCustomer(ctx context.Context,
 	if errors.Is(err, pgx.ErrNoRows) { // the id may be that of a merged customer
 		row, err = queries.CustomerSurvivor(ctx, u.DB(), db.CustomerSurvivorParams{ID: r.ID, OrgID: u.OrgID})
 	}
-	if err != nil {
-		return nil, err
-	}
-	if err := u.CheckProgram(row.ProgramID); err != nil {
-		return nil, err
-	}
-	one := []api.Customer{toCustomer(row)}
-	err = s.fillCustomers(ctx, u, one, r.Params.Expand, r.Params.Include)
-	return api.RetrieveCustomer200JSONResponse(one[0]), err
+	out, err := retrieve(ctx, toCustomer(row), row.ProgramID, err, s.customerParts(r.Params.Expand, r.Params.Include)...)
+	return api.RetrieveCustomer200JSONResponse(out), err
 }
 
 // CreateCustomer attributes a customer to a partner: the given one, or that of a click or coupon. A

@@ -21,31 +21,22 @@ import (
 // partner before group before program, then oldest first. The first flow that applies and pays is
 // used.
 func (s *Server) ListFlows(ctx context.Context, r api.ListFlowsRequestObject) (api.ListFlowsResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.FlowList{
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := decodePage(ctx, q, db.FlowList{
 		Status: list.Any(p.Status), GroupID: p.GroupID, PartnerID: p.PartnerID,
-	})
-	if err != nil {
-		return nil, err
-	}
-	// Branches are JSON in the row; a damaged one fails the page.
-	data, err := mappedAll(rows.Rows, toFlow)
-	if err != nil {
-		return nil, err
-	}
-	if err := fillFlows(ctx, u, data, p.Expand); err != nil {
-		return nil, err
-	}
-	return api.ListFlows200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
+	}, toFlow, flowParts(p.Expand)...)
+	return api.ListFlows200JSONResponse(out), err
 }
 
-// fillFlows adds the relations that the query requests, in one round trip.
-func fillFlows(ctx context.Context, u *work.Unit, flows []api.Flow, expand []api.FlowExpand) error {
-	return together(ctx, u,
-		embedGroup(ctx, u, wants(expand, api.FlowExpandGroup), flows,
+// flowParts adds the relations that the query requests, in one round trip.
+func flowParts(expand []api.FlowExpand) []part[api.Flow] {
+	return []part[api.Flow]{
+		embedGroup(wants(expand, api.FlowExpandGroup),
 			func(f *api.Flow) (*string, *nullable.Nullable[api.Group]) { return f.GroupID, &f.Group }),
-		embedPartner(ctx, u, wants(expand, api.FlowExpandPartner), flows,
-			func(f *api.Flow) (*string, *nullable.Nullable[api.Partner]) { return f.PartnerID, &f.Partner }))
+		embedPartner(wants(expand, api.FlowExpandPartner),
+			func(f *api.Flow) (*string, *nullable.Nullable[api.Partner]) { return f.PartnerID, &f.Partner }),
+	}
 }
 
 // RetrieveFlow returns one flow, without the warnings of a write.
@@ -56,16 +47,9 @@ func (s *Server) RetrieveFlow(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	if err := u.CheckProgram(row.ProgramID); err != nil {
-		return nil, err
-	}
-	shown, err := toFlow(row)
-	if err != nil {
-		return nil, err
-	}
-	one := []api.Flow{shown}
-	err = fillFlows(ctx, u, one, r.Params.Expand)
-	return api.RetrieveFlow200JSONResponse(one[0]), err
+	f, err := toFlow(row)
+	out, err := retrieve(ctx, f, row.ProgramID, err, flowParts(r.Params.Expand)...)
+	return api.RetrieveFlow200JSONResponse(out), err
 }
 
 // CreateFlow adds a commission rule. The answer has warnings about unusual rates.

@@ -19,23 +19,16 @@ import (
 // ListPartners lists the partners of a program, newest first.
 func (s *Server) ListPartners(ctx context.Context,
 	r api.ListPartnersRequestObject) (api.ListPartnersResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PartnerList{
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.PartnerList{
 		Status: list.Any(p.Status), GroupID: p.GroupID, TagID: p.TagID,
 		Email: opt.Lower(p.Email), Handle: opt.Lower(p.Handle),
 		ExternalID: p.ExternalID, Search: containing(p.Search),
-		CreatedAfter: since, CreatedBefore: until,
-	})
-	if err != nil {
-		return nil, err
-	}
-	data := mapped(rows.Rows, toPartner)
-	err = fillPartners(ctx, u, data, p.Expand, p.Include)
-	return api.ListPartners200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
+		CreatedAfter:  q.date("created_after", p.CreatedAfter),
+		CreatedBefore: q.date("created_before", p.CreatedBefore),
+	}, toPartner, partnerParts(p.Expand, p.Include)...)
+	return api.ListPartners200JSONResponse(out), err
 }
 
 // RetrievePartner returns one partner.
@@ -43,15 +36,8 @@ func (s *Server) RetrievePartner(ctx context.Context,
 	r api.RetrievePartnerRequestObject) (api.RetrievePartnerResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.PartnerGet(ctx, u.Short(), db.PartnerGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	if err := u.CheckProgram(row.ProgramID); err != nil {
-		return nil, err
-	}
-	out := []api.Partner{toPartner(row)}
-	err = fillPartners(ctx, u, out, r.Params.Expand, r.Params.Include)
-	return api.RetrievePartner200JSONResponse(out[0]), err
+	out, err := retrieve(ctx, toPartner(row), row.ProgramID, err, partnerParts(r.Params.Expand, r.Params.Include)...)
+	return api.RetrievePartner200JSONResponse(out), err
 }
 
 // CreatePartner adds a partner, at once or to the review queue. A used email or handle is a 409
@@ -137,24 +123,19 @@ func (s *Server) BanPartner(
 	}, err
 }
 
-// fillPartners adds the requested relations, statistics and tags, in one round trip.
-func fillPartners(ctx context.Context, u *work.Unit, partners []api.Partner, expand []api.PartnerExpand,
-	include []api.PartnerInclude) error {
-	var stats, tags pgtx.Read
-	if wants(include, api.PartnerIncludeStats) {
-		stats = func(tx pgtx.DBTX) error { return addPartnerStats(ctx, tx, u, partners) }
+// partnerParts adds the requested relations, statistics and tags, in one round trip.
+func partnerParts(expand []api.PartnerExpand, include []api.PartnerInclude) []part[api.Partner] {
+	return []part[api.Partner]{
+		embedGroup(wants(expand, api.PartnerExpandGroup),
+			func(p *api.Partner) (*string, *nullable.Nullable[api.Group]) { return p.GroupID, &p.Group }),
+		when(wants(include, api.PartnerIncludeStats), partnerStats),
+		when(wants(include, api.PartnerIncludeTags), partnerTags),
 	}
-	if wants(include, api.PartnerIncludeTags) {
-		tags = func(tx pgtx.DBTX) error { return addPartnerTags(ctx, tx, u, partners) }
-	}
-	group := embedGroup(ctx, u, wants(expand, api.PartnerExpandGroup), partners,
-		func(p *api.Partner) (*string, *nullable.Nullable[api.Group]) { return p.GroupID, &p.Group })
-	return together(ctx, u, group, stats, tags)
 }
 
-// addPartnerStats sets the counters of partners, which may be zero.
-func addPartnerStats(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners []api.Partner) error {
-	rows, err := queries.PartnerStats(ctx, tx, db.PartnerStatsParams{Ids: partnerIDs(partners), OrgID: u.OrgID})
+// partnerStats adds the counters of partners, which may be zero.
+func partnerStats(ctx context.Context, tx pgtx.DBTX, orgID string, partners []api.Partner) error {
+	rows, err := queries.PartnerStats(ctx, tx, db.PartnerStatsParams{Ids: partnerIDs(partners), OrgID: orgID})
 	stats := map[string]api.PartnerStats{}
 	for _, r := range rows {
 		stats[r.ID] = api.PartnerStats{
@@ -171,10 +152,10 @@ func addPartnerStats(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners [
 	return err
 }
 
-// addPartnerTags sets the tags of partners. Without tags the list is empty; null would mean that it
+// partnerTags adds the tags of partners. Without tags the list is empty; null would mean that it
 // was not requested.
-func addPartnerTags(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners []api.Partner) error {
-	rows, err := queries.TagsOfPartners(ctx, tx, db.TagsOfPartnersParams{PartnerIds: partnerIDs(partners), OrgID: u.OrgID})
+func partnerTags(ctx context.Context, tx pgtx.DBTX, orgID string, partners []api.Partner) error {
+	rows, err := queries.TagsOfPartners(ctx, tx, db.TagsOfPartnersParams{PartnerIds: partnerIDs(partners), OrgID: orgID})
 	tags := map[string][]api.Tag{}
 	for _, r := range rows {
 		tags[r.PartnerID] = append(tags[r.PartnerID], toTag(r.Tag))

@@ -67,26 +67,23 @@ func (l riskList) Refs() []db.Ref { return db.PartnerNoteList{PartnerID: l.Partn
 // newest first within one.
 func (s *Server) ListRiskFlags(ctx context.Context,
 	r api.ListRiskFlagsRequestObject) (api.ListRiskFlagsResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	flags := riskList{PartnerID: p.PartnerID, StatusIn: list.Any(p.Status), CreatedAfter: since, CreatedBefore: until}
-	if p.Offset != nil {
-		flags.Skip = int32(*p.Offset) // the document bounds it
-	}
-	if flags.Skip > 0 && (p.StartingAfter != nil || p.EndingBefore != nil) {
-		return nil, problem.On("offset", problem.ParametersExclusive, "offset and a cursor exclude each other.")
-	}
+	p := r.Params
 	if p.Limit == nil {
 		p.Limit = new(int64(riskLimit))
 	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), flags)
-	return api.ListRiskFlags200JSONResponse{
-		Data:    mapped(rows.Rows, func(r db.RiskFlagListRow) api.RiskFlag { return toRiskFlag(db.RiskFlagGetRow(r)) }),
-		HasMore: rows.HasMore, TotalCount: rows.Total,
-	}, err
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	flags := riskList{
+		PartnerID: p.PartnerID, StatusIn: list.Any(p.Status),
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
+	}
+	if p.Offset != nil {
+		flags.Skip = int32(*p.Offset) // the document bounds it
+	}
+	if q.err == nil && flags.Skip > 0 && (p.StartingAfter != nil || p.EndingBefore != nil) {
+		return nil, problem.On("offset", problem.ParametersExclusive, "offset and a cursor exclude each other.")
+	}
+	out, err := readPage(ctx, q, flags, func(r db.RiskFlagListRow) api.RiskFlag { return toRiskFlag(db.RiskFlagGetRow(r)) })
+	return api.ListRiskFlags200JSONResponse(out), err
 }
 
 // RetrieveRiskFlag returns one flag.

@@ -14,11 +14,10 @@ import (
 func (s *Server) ListWebhookEndpoints(
 	ctx context.Context, r api.ListWebhookEndpointsRequestObject,
 ) (api.ListWebhookEndpointsResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.WebhookEndpointList{})
-	return api.ListWebhookEndpoints200JSONResponse{
-		Data: mapped(rows.Rows, toEndpoint), HasMore: rows.HasMore, TotalCount: rows.Total,
-	}, err
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.WebhookEndpointList{}, toEndpoint)
+	return api.ListWebhookEndpoints200JSONResponse(out), err
 }
 
 // RetrieveWebhookEndpoint returns one endpoint, without its secret.

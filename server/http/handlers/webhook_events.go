@@ -30,10 +30,8 @@ func (s *Server) RetrieveEvent(
 ) (api.RetrieveEventResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.EventGet(ctx, u.Short(), db.EventGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	return api.RetrieveEvent200JSONResponse(toFollowedEvent(db.EventsSinceRow(row))), u.CheckProgram(row.ProgramID)
+	out, err := retrieve(ctx, toFollowedEvent(db.EventsSinceRow(row)), row.ProgramID, err)
+	return api.RetrieveEvent200JSONResponse(out), err
 }
 
 // toFollowedEvent converts an event with the body as sent.
