@@ -19,13 +19,11 @@ func (s *Server) ListApplications(ctx context.Context,
 	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
 	out, err := readPage(ctx, q, db.ApplicationList{
 		PartnerID: p.PartnerID, Status: list.Any(p.Status),
-		CreatedAfter:  q.date("created_after", p.CreatedAfter),
-		CreatedBefore: q.date("created_before", p.CreatedBefore),
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
 	}, toApplication, applicationParts(p.Expand)...)
 	return api.ListApplications200JSONResponse(out), err
 }
 
-// applicationParts adds the relations that the query requests, in one round trip.
 func applicationParts(expand []api.ApplicationExpand) []part[api.Application] {
 	return []part[api.Application]{
 		embedPartner(wants(expand, api.ApplicationExpandPartner),
@@ -40,15 +38,14 @@ func (s *Server) RetrieveApplication(ctx context.Context,
 	r api.RetrieveApplicationRequestObject) (api.RetrieveApplicationResponseObject, error) {
 	u := work.From(ctx)
 	a, err := queries.ApplicationGet(ctx, u.Short(), db.ApplicationGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, toApplication(a), a.ProgramID, err, applicationParts(r.Params.Expand)...)
+	out, err := complete(ctx, toApplication(a), a.ProgramID, err, applicationParts(r.Params.Expand)...)
 	return api.RetrieveApplication200JSONResponse(out), err
 }
 
 // CreateApplication puts an applicant in the review queue. A declined applicant applies again with
 // the same call.
-func (s *Server) CreateApplication(
-	ctx context.Context, r api.CreateApplicationRequestObject,
-) (api.CreateApplicationResponseObject, error) {
+func (s *Server) CreateApplication(ctx context.Context,
+	r api.CreateApplicationRequestObject) (api.CreateApplicationResponseObject, error) {
 	b := r.Body
 	a, err := partner.Apply(ctx, work.From(ctx), partner.Candidate{
 		ProgramID: b.ProgramID, GroupID: b.GroupID, Email: b.Email, Handle: b.Handle, FirstName: b.FirstName,
@@ -59,18 +56,16 @@ func (s *Server) CreateApplication(
 
 // ApproveApplication makes the applicant an active partner. An application with a decision is a
 // 409.
-func (s *Server) ApproveApplication(
-	ctx context.Context, r api.ApproveApplicationRequestObject,
-) (api.ApproveApplicationResponseObject, error) {
+func (s *Server) ApproveApplication(ctx context.Context,
+	r api.ApproveApplicationRequestObject) (api.ApproveApplicationResponseObject, error) {
 	a, err := s.Partners.Approve(ctx, work.From(ctx), r.ID)
 	return api.ApproveApplication200JSONResponse(toApplication(a)), err
 }
 
 // RejectApplication declines the applicant.
 // The reason is mailed to the applicant; without one, a general sentence is.
-func (s *Server) RejectApplication(
-	ctx context.Context, r api.RejectApplicationRequestObject,
-) (api.RejectApplicationResponseObject, error) {
+func (s *Server) RejectApplication(ctx context.Context,
+	r api.RejectApplicationRequestObject) (api.RejectApplicationResponseObject, error) {
 	var reason *string
 	if r.Body != nil {
 		reason = r.Body.Reason
@@ -80,9 +75,8 @@ func (s *Server) RejectApplication(
 }
 
 // WithdrawApplication withdraws an application on behalf of the applicant, and sends no mail.
-func (s *Server) WithdrawApplication(
-	ctx context.Context, r api.WithdrawApplicationRequestObject,
-) (api.WithdrawApplicationResponseObject, error) {
+func (s *Server) WithdrawApplication(ctx context.Context,
+	r api.WithdrawApplicationRequestObject) (api.WithdrawApplicationResponseObject, error) {
 	a, err := partner.Withdraw(ctx, work.From(ctx), r.ID)
 	return api.WithdrawApplication200JSONResponse(toApplication(a)), err
 }

@@ -18,8 +18,7 @@ func (s *Server) ListAuditLogEntries(ctx context.Context,
 	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
 	out, err := readPage(ctx, q, db.AuditLogList{
 		TargetID: p.TargetID, Action: p.Action,
-		CreatedAfter:  q.date("created_after", p.CreatedAfter),
-		CreatedBefore: q.date("created_before", p.CreatedBefore),
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
 	}, toAuditLogEntry)
 	return api.ListAuditLogEntries200JSONResponse(out), err
 }
@@ -29,7 +28,7 @@ func (s *Server) RetrieveAuditLogEntry(ctx context.Context,
 	r api.RetrieveAuditLogEntryRequestObject) (api.RetrieveAuditLogEntryResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.AuditLogEntryGet(ctx, u.Short(), db.AuditLogEntryGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, toAuditLogEntry(row), row.ProgramID, err)
+	out, err := complete(ctx, toAuditLogEntry(row), row.ProgramID, err)
 	return api.RetrieveAuditLogEntry200JSONResponse(out), err
 }
 

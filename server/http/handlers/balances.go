@@ -30,7 +30,6 @@ func (s *Server) ListBalances(ctx context.Context,
 	return api.ListBalances200JSONResponse(out), err
 }
 
-// balanceParts adds the relations that the query requests.
 func balanceParts(expand []api.BalanceExpand) []part[api.Balance] {
 	return []part[api.Balance]{
 		embedPartner(wants(expand, api.BalanceExpandPartner),
@@ -44,7 +43,7 @@ func (s *Server) RetrieveBalance(ctx context.Context,
 	u := work.From(ctx)
 	row, err := queries.BalanceGet(ctx, u.DB(), db.BalanceGetParams{ID: r.ID, OrgID: u.OrgID})
 	// The same row as in a list: both add ledger rows that are not folded yet.
-	out, err := retrieve(ctx, toBalance(db.BalancePageRow(row)), row.ProgramID, err, balanceParts(r.Params.Expand)...)
+	out, err := complete(ctx, toBalance(db.BalancePageRow(row)), row.ProgramID, err, balanceParts(r.Params.Expand)...)
 	return api.RetrieveBalance200JSONResponse(out), err
 }
 

@@ -24,7 +24,7 @@ func (s *Server) RetrieveCampaign(ctx context.Context,
 	r api.RetrieveCampaignRequestObject) (api.RetrieveCampaignResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.CampaignGet(ctx, u.Short(), db.CampaignGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, toCampaign(row), row.ProgramID, err)
+	out, err := complete(ctx, toCampaign(row), row.ProgramID, err)
 	return api.RetrieveCampaign200JSONResponse(out), err
 }
 

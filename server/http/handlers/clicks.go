@@ -15,19 +15,16 @@ import (
 
 // ListClicks lists the clicks of a program, newest first. total_count is exact, and mostly computed
 // from sums: clicks are the largest table.
-func (s *Server) ListClicks(ctx context.Context,
-	r api.ListClicksRequestObject) (api.ListClicksResponseObject, error) {
+func (s *Server) ListClicks(ctx context.Context, r api.ListClicksRequestObject) (api.ListClicksResponseObject, error) {
 	p := r.Params
 	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
 	out, err := readPage(ctx, q, db.ClickList{
 		PartnerID: p.PartnerID, LinkID: p.LinkID, ReferralID: p.ReferralID,
-		CreatedAfter:  q.date("created_after", p.CreatedAfter),
-		CreatedBefore: q.date("created_before", p.CreatedBefore),
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
 	}, toClick, s.clickParts(p.Expand)...)
 	return api.ListClicks200JSONResponse(out), err
 }
 
-// clickParts adds the relations that the query requests, in one round trip.
 func (s *Server) clickParts(expand []api.ClickExpand) []part[api.Click] {
 	return []part[api.Click]{
 		embedPartner(wants(expand, api.ClickExpandPartner),
@@ -44,15 +41,14 @@ func (s *Server) RetrieveClick(ctx context.Context,
 	r api.RetrieveClickRequestObject) (api.RetrieveClickResponseObject, error) {
 	u := work.From(ctx)
 	click, err := queries.ClickGet(ctx, u.Short(), db.ClickGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, toClick(click), click.ProgramID, err, s.clickParts(r.Params.Expand)...)
+	out, err := complete(ctx, toClick(click), click.ProgramID, err, s.clickParts(r.Params.Expand)...)
 	return api.RetrieveClick200JSONResponse(out), err
 }
 
 // CreateClick records a visit to the merchant's server. The value is that of a partner's handle or
 // a link; the answer names the visitor's current referral.
-func (s *Server) CreateClick(
-	ctx context.Context, r api.CreateClickRequestObject,
-) (api.CreateClickResponseObject, error) {
+func (s *Server) CreateClick(ctx context.Context,
+	r api.CreateClickRequestObject) (api.CreateClickResponseObject, error) {
 	b := r.Body
 	from, err := referrer(b)
 	if err != nil {

@@ -35,7 +35,7 @@ func (s *Server) ListCommissions(ctx context.Context,
 	return api.ListCommissions200JSONResponse(out), err
 }
 
-// commissionParts adds the requested relations, in one round trip. A deleted flow is null.
+// commissionParts returns the requested parts. A deleted flow is null.
 func commissionParts(expand []api.CommissionExpand, include []api.CommissionInclude) []part[api.Commission] {
 	return []part[api.Commission]{
 		when(wants(include, api.CommissionIncludeExplanation), explain),
@@ -67,7 +67,7 @@ func (s *Server) RetrieveCommission(ctx context.Context,
 	r api.RetrieveCommissionRequestObject) (api.RetrieveCommissionResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.CommissionGet(ctx, u.Short(), db.CommissionGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, toCommission(row), row.ProgramID, err, commissionParts(r.Params.Expand, r.Params.Include)...)
+	out, err := complete(ctx, toCommission(row), row.ProgramID, err, commissionParts(r.Params.Expand, r.Params.Include)...)
 	return api.RetrieveCommission200JSONResponse(out), err
 }
 
@@ -88,9 +88,8 @@ func (s *Server) ListMaturingCommissions(ctx context.Context,
 
 // CreateCommission makes a commission by hand.
 // The sale and the customer can be named by the processor's ids.
-func (s *Server) CreateCommission(
-	ctx context.Context, r api.CreateCommissionRequestObject,
-) (api.CreateCommissionResponseObject, error) {
+func (s *Server) CreateCommission(ctx context.Context,
+	r api.CreateCommissionRequestObject) (api.CreateCommissionResponseObject, error) {
 	b := r.Body
 	k, err := commission.Grant(ctx, work.From(ctx), commission.Manual{
 		ProgramID: b.ProgramID, PartnerID: b.PartnerID, Reason: b.Reason, SaleID: b.SaleID,
@@ -101,18 +100,16 @@ func (s *Server) CreateCommission(
 }
 
 // CorrectCommission sets the amount of an unpaid commission.
-func (s *Server) CorrectCommission(
-	ctx context.Context, r api.CorrectCommissionRequestObject,
-) (api.CorrectCommissionResponseObject, error) {
+func (s *Server) CorrectCommission(ctx context.Context,
+	r api.CorrectCommissionRequestObject) (api.CorrectCommissionResponseObject, error) {
 	k, err := commission.Correct(ctx, work.From(ctx), r.ID, r.Body.AmountMinor, r.Body.Reason)
 	return api.CorrectCommission200JSONResponse(toCommission(k)), err
 }
 
 // ApproveCommission approves a pending commission. A commission whose holding period has ended is
 // due at once. Any other state is a 409.
-func (s *Server) ApproveCommission(
-	ctx context.Context, r api.ApproveCommissionRequestObject,
-) (api.ApproveCommissionResponseObject, error) {
+func (s *Server) ApproveCommission(ctx context.Context,
+	r api.ApproveCommissionRequestObject) (api.ApproveCommissionResponseObject, error) {
 	var reason *string
 	if r.Body != nil {
 		reason = r.Body.Reason
@@ -123,9 +120,8 @@ func (s *Server) ApproveCommission(
 
 // RejectCommission rejects an unpaid commission permanently, and removes it from an open payout. A
 // commission in a payout in flight is a 409.
-func (s *Server) RejectCommission(
-	ctx context.Context, r api.RejectCommissionRequestObject,
-) (api.RejectCommissionResponseObject, error) {
+func (s *Server) RejectCommission(ctx context.Context,
+	r api.RejectCommissionRequestObject) (api.RejectCommissionResponseObject, error) {
 	k, err := commission.Reject(ctx, work.From(ctx), r.ID, r.Body.Reason)
 	return api.RejectCommission200JSONResponse(toCommission(k)), err
 }

@@ -21,13 +21,11 @@ func (s *Server) ListCoupons(ctx context.Context,
 	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
 	out, err := readPage(ctx, q, db.CouponList{
 		PartnerID: p.PartnerID, Code: p.Code, ExternalID: p.ExternalID,
-		CreatedAfter:  q.date("created_after", p.CreatedAfter),
-		CreatedBefore: q.date("created_before", p.CreatedBefore),
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
 	}, toCoupon, couponParts(p.Expand, p.Include)...)
 	return api.ListCoupons200JSONResponse(out), err
 }
 
-// couponParts adds the relations and statistics that the query requests, in one round trip.
 func couponParts(expand []api.CouponExpand, include []api.CouponInclude) []part[api.Coupon] {
 	return []part[api.Coupon]{
 		embedPartner(wants(expand, api.CouponExpandPartner),
@@ -53,15 +51,14 @@ func (s *Server) RetrieveCoupon(ctx context.Context,
 	r api.RetrieveCouponRequestObject) (api.RetrieveCouponResponseObject, error) {
 	u := work.From(ctx)
 	coupon, err := queries.CouponGet(ctx, u.Short(), db.CouponGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, toCoupon(coupon), coupon.ProgramID, err, couponParts(r.Params.Expand, r.Params.Include)...)
+	out, err := complete(ctx, toCoupon(coupon), coupon.ProgramID, err, couponParts(r.Params.Expand, r.Params.Include)...)
 	return api.RetrieveCoupon200JSONResponse(out), err
 }
 
 // CreateCoupon records a code of the payment processor, so that customers who use
 // it are attributed to its partner.
-func (s *Server) CreateCoupon(
-	ctx context.Context, r api.CreateCouponRequestObject,
-) (api.CreateCouponResponseObject, error) {
+func (s *Server) CreateCoupon(ctx context.Context,
+	r api.CreateCouponRequestObject) (api.CreateCouponResponseObject, error) {
 	b := r.Body
 	coupon, err := tracking.CreateCoupon(ctx, work.From(ctx), tracking.CouponInput{
 		ProgramID: b.ProgramID, Code: b.Code, PartnerID: b.PartnerID, GroupID: b.GroupID, ExternalID: b.ExternalID,
@@ -71,9 +68,8 @@ func (s *Server) CreateCoupon(
 
 // UpdateCoupon changes the promotion id and the partner. The code does not change: it belongs to
 // the processor.
-func (s *Server) UpdateCoupon(
-	ctx context.Context, r api.UpdateCouponRequestObject,
-) (api.UpdateCouponResponseObject, error) {
+func (s *Server) UpdateCoupon(ctx context.Context,
+	r api.UpdateCouponRequestObject) (api.UpdateCouponResponseObject, error) {
 	coupon, err := tracking.UpdateCoupon(ctx, work.From(ctx), r.ID, tracking.CouponChanges{
 		ExternalID: r.Body.ExternalID, PartnerID: r.Body.PartnerID,
 	})
@@ -81,9 +77,8 @@ func (s *Server) UpdateCoupon(
 }
 
 // DeleteCoupon removes a coupon. Its customers keep their partner.
-func (s *Server) DeleteCoupon(
-	ctx context.Context, r api.DeleteCouponRequestObject,
-) (api.DeleteCouponResponseObject, error) {
+func (s *Server) DeleteCoupon(ctx context.Context,
+	r api.DeleteCouponRequestObject) (api.DeleteCouponResponseObject, error) {
 	err := tracking.DeleteCoupon(ctx, work.From(ctx), r.ID)
 	return api.DeleteCoupon200JSONResponse{ID: r.ID, Object: "coupon", Deleted: true}, err
 }

@@ -52,24 +52,12 @@ func toExternalID(r db.CustomerExternalID) api.CustomerExternalID {
 	}
 }
 
-// withIDs shows a customer with its ids at processors.
-func withIDs(ctx context.Context, u *work.Unit, k db.Customer) (api.Customer, error) {
-	one := []api.Customer{toCustomer(k)}
-	err := addExternalIDs(ctx, u.DB(), u.OrgID, one)
-	return one[0], err
-}
-
 // AttachExternalID attaches an id at a payment processor: 201 for a new id, 200 for one of the
 // customer.
-func (s *Server) AttachExternalID(
-	ctx context.Context, r api.AttachExternalIDRequestObject,
-) (api.AttachExternalIDResponseObject, error) {
-	u := work.From(ctx)
-	k, fresh, err := customer.Attach(ctx, u, r.ID, r.Body.ExternalCustomerID, (*string)(r.Body.Processor))
-	if err != nil {
-		return nil, err
-	}
-	out, err := withIDs(ctx, u, k)
+func (s *Server) AttachExternalID(ctx context.Context,
+	r api.AttachExternalIDRequestObject) (api.AttachExternalIDResponseObject, error) {
+	k, fresh, err := customer.Attach(ctx, work.From(ctx), r.ID, r.Body.ExternalCustomerID, (*string)(r.Body.Processor))
+	out, err := complete(ctx, toCustomer(k), k.ProgramID, err, addExternalIDs)
 	if fresh {
 		return api.AttachExternalID201JSONResponse(out), err
 	}
@@ -77,22 +65,16 @@ func (s *Server) AttachExternalID(
 }
 
 // DetachExternalID detaches an id from a customer. Recorded sales are not affected.
-func (s *Server) DetachExternalID(
-	ctx context.Context, r api.DetachExternalIDRequestObject,
-) (api.DetachExternalIDResponseObject, error) {
-	u := work.From(ctx)
-	k, err := customer.Detach(ctx, u, r.ID, r.ExternalCustomerID)
-	if err != nil {
-		return nil, err
-	}
-	out, err := withIDs(ctx, u, k)
+func (s *Server) DetachExternalID(ctx context.Context,
+	r api.DetachExternalIDRequestObject) (api.DetachExternalIDResponseObject, error) {
+	k, err := customer.Detach(ctx, work.From(ctx), r.ID, r.ExternalCustomerID)
+	out, err := complete(ctx, toCustomer(k), k.ProgramID, err, addExternalIDs)
 	return api.DetachExternalID200JSONResponse(out), err
 }
 
 // MergeCustomer merges another customer into one. A dry run changes nothing.
-func (s *Server) MergeCustomer(
-	ctx context.Context, r api.MergeCustomerRequestObject,
-) (api.MergeCustomerResponseObject, error) {
+func (s *Server) MergeCustomer(ctx context.Context,
+	r api.MergeCustomerRequestObject) (api.MergeCustomerResponseObject, error) {
 	b := r.Body
 	m, err := s.Sales.Merge(ctx, work.From(ctx), sale.Merge{
 		IntoID: r.ID, FromID: b.CustomerID, PartnerID: b.PartnerID, DryRun: opt.Value(b.DryRun),
@@ -102,22 +84,22 @@ func (s *Server) MergeCustomer(
 	}
 	out := api.CustomerMerged{
 		Object: "customer_merge", Customer: toCustomer(m.Customer), MergedCustomerID: m.FromID,
-		Sales: int64(m.Sales), Commissions: []api.MergedCommission{}, DryRun: opt.Value(b.DryRun),
+		Sales: int64(m.Sales), Commissions: mapped(m.Commissions, toMergedCommission), DryRun: opt.Value(b.DryRun),
 	}
 	out.Customer.ExternalIds = new(mapped(m.IDs, toExternalID))
-	for _, k := range m.Commissions {
-		out.Commissions = append(out.Commissions, api.MergedCommission{
-			SaleID: k.SaleID, CommissionID: k.CommissionID, BeforeMinor: k.Before, AfterMinor: k.After, Currency: k.Currency,
-		})
-	}
 	return api.MergeCustomer200JSONResponse(out), nil
+}
+
+func toMergedCommission(k sale.RedecidedCommission) api.MergedCommission {
+	return api.MergedCommission{
+		SaleID: k.SaleID, CommissionID: k.CommissionID, BeforeMinor: k.Before, AfterMinor: k.After, Currency: k.Currency,
+	}
 }
 
 // CreditCustomer gives a customer and its past sales to a partner. A dry run changes
 // nothing.
-func (s *Server) CreditCustomer(
-	ctx context.Context, r api.CreditCustomerRequestObject,
-) (api.CreditCustomerResponseObject, error) {
+func (s *Server) CreditCustomer(ctx context.Context,
+	r api.CreditCustomerRequestObject) (api.CreditCustomerResponseObject, error) {
 	b := r.Body
 	c, err := s.Sales.Credit(ctx, work.From(ctx), sale.Credit{
 		CustomerID: r.ID, PartnerID: b.PartnerID, Since: b.Since, DryRun: opt.Value(b.DryRun),
@@ -126,17 +108,15 @@ func (s *Server) CreditCustomer(
 		return nil, err
 	}
 	out := api.Credit{
-		Object: "credit", CustomerID: c.CustomerID, PartnerID: c.PartnerID, Sales: []api.CreditedSale{},
+		Object: "credit", CustomerID: c.CustomerID, PartnerID: c.PartnerID, Sales: mapped(c.Sales, toCreditedSale),
 		AmountMinor: c.AmountMinor, Currency: c.Currency, DryRun: opt.Value(b.DryRun),
 	}
-	for _, one := range c.Sales {
-		out.Sales = append(out.Sales, api.CreditedSale{
-			SaleID:       one.Sale.ID,
-			CommissionID: one.CommissionID,
-			AmountMinor:  one.AmountMinor,
-			Currency:     one.Currency,
-			Reason:       opt.OrNil(one.Reason),
-		})
-	}
 	return api.CreditCustomer200JSONResponse(out), nil
+}
+
+func toCreditedSale(k sale.CreditedSale) api.CreditedSale {
+	return api.CreditedSale{
+		SaleID: k.Sale.ID, CommissionID: k.CommissionID, AmountMinor: k.AmountMinor, Currency: k.Currency,
+		Reason: opt.OrNil(k.Reason),
+	}
 }

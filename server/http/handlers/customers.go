@@ -35,7 +35,6 @@ func (s *Server) ListCustomers(ctx context.Context,
 	return api.ListCustomers200JSONResponse(out), err
 }
 
-// customerParts adds the relations and parts that the query requests, in one round trip.
 func (s *Server) customerParts(expand []api.CustomerExpand, include []api.CustomerInclude) []part[api.Customer] {
 	return []part[api.Customer]{
 		when(wants(include, api.CustomerIncludeExternalIds), addExternalIDs),
@@ -57,15 +56,14 @@ func (s *Server) RetrieveCustomer(ctx context.Context,
 	if errors.Is(err, pgx.ErrNoRows) { // the id may be that of a merged customer
 		row, err = queries.CustomerSurvivor(ctx, u.DB(), db.CustomerSurvivorParams{ID: r.ID, OrgID: u.OrgID})
 	}
-	out, err := retrieve(ctx, toCustomer(row), row.ProgramID, err, s.customerParts(r.Params.Expand, r.Params.Include)...)
+	out, err := complete(ctx, toCustomer(row), row.ProgramID, err, s.customerParts(r.Params.Expand, r.Params.Include)...)
 	return api.RetrieveCustomer200JSONResponse(out), err
 }
 
 // CreateCustomer attributes a customer to a partner: the given one, or that of a click or coupon. A
 // used external id is a 409 with its customer.
-func (s *Server) CreateCustomer(
-	ctx context.Context, r api.CreateCustomerRequestObject,
-) (api.CreateCustomerResponseObject, error) {
+func (s *Server) CreateCustomer(ctx context.Context,
+	r api.CreateCustomerRequestObject) (api.CreateCustomerResponseObject, error) {
 	b := r.Body
 	k, others, err := s.Customers.CreateCompared(ctx, work.From(ctx), customer.Input{
 		ProgramID:          b.ProgramID,
@@ -79,32 +77,27 @@ func (s *Server) CreateCustomer(
 	})
 	out := toCustomer(k)
 	for _, d := range others {
-		out.Warnings = append(out.Warnings, warnings[d.Match](d.CustomerID))
+		out.Warnings = append(out.Warnings, toCustomerWarning(d))
 	}
 	return api.CreateCustomer201JSONResponse(out), err
 }
 
-// warnings makes the warning about each field that two customers have in common.
-var warnings = map[string]func(id string) api.CustomerWarning{
-	"identifier": func(id string) api.CustomerWarning {
-		return api.CustomerWarning{
-			Code: api.CustomerWarningCodeIdentifierTaken, CustomerID: id,
-			Message: "Customer " + id + " has the same identifier. Merge the two if they are one person.",
-		}
-	},
-	"email": func(id string) api.CustomerWarning {
-		return api.CustomerWarning{
-			Code: api.CustomerWarningCodeEmailTaken, CustomerID: id,
-			Message: "Customer " + id + " has the same e-mail. Merge the two if they are one person.",
-		}
-	},
+// toCustomerWarning returns the warning about a field that two customers have in common.
+func toCustomerWarning(d customer.Duplicate) api.CustomerWarning {
+	code, field := api.CustomerWarningCodeEmailTaken, "e-mail"
+	if d.Match == "identifier" {
+		code, field = api.CustomerWarningCodeIdentifierTaken, "identifier"
+	}
+	return api.CustomerWarning{
+		Code: code, CustomerID: d.CustomerID,
+		Message: "Customer " + d.CustomerID + " has the same " + field + ". Merge the two if they are one person.",
+	}
 }
 
 // UpdateCustomer changes a customer; a new partner_id reassigns it. Earlier sales and commissions
 // remain with the former partner.
-func (s *Server) UpdateCustomer(
-	ctx context.Context, r api.UpdateCustomerRequestObject,
-) (api.UpdateCustomerResponseObject, error) {
+func (s *Server) UpdateCustomer(ctx context.Context,
+	r api.UpdateCustomerRequestObject) (api.UpdateCustomerResponseObject, error) {
 	b := r.Body
 	k, err := s.Customers.Update(ctx, work.From(ctx), r.ID, customer.Changes{
 		PartnerID:  b.PartnerID,
@@ -119,9 +112,8 @@ func (s *Server) UpdateCustomer(
 
 // DeleteCustomer removes a customer that never paid. A customer with sales or a paid sign-up
 // commission is a 409.
-func (s *Server) DeleteCustomer(
-	ctx context.Context, r api.DeleteCustomerRequestObject,
-) (api.DeleteCustomerResponseObject, error) {
+func (s *Server) DeleteCustomer(ctx context.Context,
+	r api.DeleteCustomerRequestObject) (api.DeleteCustomerResponseObject, error) {
 	err := customer.Delete(ctx, work.From(ctx), r.ID)
 	return api.DeleteCustomer200JSONResponse{ID: r.ID, Object: "customer", Deleted: true}, err
 }

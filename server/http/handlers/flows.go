@@ -29,7 +29,6 @@ func (s *Server) ListFlows(ctx context.Context, r api.ListFlowsRequestObject) (a
 	return api.ListFlows200JSONResponse(out), err
 }
 
-// flowParts adds the relations that the query requests, in one round trip.
 func flowParts(expand []api.FlowExpand) []part[api.Flow] {
 	return []part[api.Flow]{
 		embedGroup(wants(expand, api.FlowExpandGroup),
@@ -48,14 +47,12 @@ func (s *Server) RetrieveFlow(ctx context.Context,
 		return nil, err
 	}
 	f, err := toFlow(row)
-	out, err := retrieve(ctx, f, row.ProgramID, err, flowParts(r.Params.Expand)...)
+	out, err := complete(ctx, f, row.ProgramID, err, flowParts(r.Params.Expand)...)
 	return api.RetrieveFlow200JSONResponse(out), err
 }
 
 // CreateFlow adds a commission rule. The answer has warnings about unusual rates.
-func (s *Server) CreateFlow(
-	ctx context.Context, r api.CreateFlowRequestObject,
-) (api.CreateFlowResponseObject, error) {
+func (s *Server) CreateFlow(ctx context.Context, r api.CreateFlowRequestObject) (api.CreateFlowResponseObject, error) {
 	b := r.Body
 	row, err := flow.Create(ctx, work.From(ctx), flow.New{
 		ProgramID:         b.ProgramID,
@@ -83,9 +80,7 @@ func (s *Server) CreateFlow(
 
 // UpdateFlow changes a flow. Branches are replaced as a whole: a branch missing in the body is
 // deleted.
-func (s *Server) UpdateFlow(
-	ctx context.Context, r api.UpdateFlowRequestObject,
-) (api.UpdateFlowResponseObject, error) {
+func (s *Server) UpdateFlow(ctx context.Context, r api.UpdateFlowRequestObject) (api.UpdateFlowResponseObject, error) {
 	row, err := flow.Update(ctx, work.From(ctx), r.ID, flowChange(*r.Body))
 	if err != nil {
 		return nil, err
@@ -105,9 +100,8 @@ func flowChange(b api.FlowUpdate) flow.Change {
 }
 
 // RehearseFlows computes the commissions of recent sales with a changed flow.
-func (s *Server) RehearseFlows(
-	ctx context.Context, r api.RehearseFlowsRequestObject,
-) (api.RehearseFlowsResponseObject, error) {
+func (s *Server) RehearseFlows(ctx context.Context,
+	r api.RehearseFlowsRequestObject) (api.RehearseFlowsResponseObject, error) {
 	u, b, days := work.From(ctx), r.Body, int64(30)
 	if b.Days != nil {
 		days = *b.Days
@@ -170,9 +164,8 @@ func branchInputs(given []api.FlowBranchInput) []flow.BranchInput {
 }
 
 // PreviewFlows computes the commission of a payment, and records nothing.
-func (s *Server) PreviewFlows(
-	ctx context.Context, r api.PreviewFlowsRequestObject,
-) (api.PreviewFlowsResponseObject, error) {
+func (s *Server) PreviewFlows(ctx context.Context,
+	r api.PreviewFlowsRequestObject) (api.PreviewFlowsResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	p, err := sale.PreviewPayment(ctx, u, sale.Payment{
 		ProgramID: b.ProgramID, AmountMinor: b.AmountMinor, TaxMinor: b.TaxMinor, FeeMinor: b.FeeMinor, Currency: b.Currency,
@@ -199,9 +192,7 @@ func (s *Server) PreviewFlows(
 }
 
 // DeleteFlow removes a flow; its commissions keep its id.
-func (s *Server) DeleteFlow(
-	ctx context.Context, r api.DeleteFlowRequestObject,
-) (api.DeleteFlowResponseObject, error) {
+func (s *Server) DeleteFlow(ctx context.Context, r api.DeleteFlowRequestObject) (api.DeleteFlowResponseObject, error) {
 	err := flow.Delete(ctx, work.From(ctx), r.ID)
 	return api.DeleteFlow200JSONResponse{ID: r.ID, Object: "flow", Deleted: true}, err
 }

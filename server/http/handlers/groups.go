@@ -13,8 +13,7 @@ import (
 )
 
 // ListGroups lists the groups of a program, newest first.
-func (s *Server) ListGroups(ctx context.Context,
-	r api.ListGroupsRequestObject) (api.ListGroupsResponseObject, error) {
+func (s *Server) ListGroups(ctx context.Context, r api.ListGroupsRequestObject) (api.ListGroupsResponseObject, error) {
 	p := r.Params
 	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
 	out, err := readPage(ctx, q, db.GroupList{}, toGroup, groupParts(p.Include))
@@ -22,16 +21,14 @@ func (s *Server) ListGroups(ctx context.Context,
 }
 
 // RetrieveGroup returns one group.
-func (s *Server) RetrieveGroup(
-	ctx context.Context, r api.RetrieveGroupRequestObject,
-) (api.RetrieveGroupResponseObject, error) {
+func (s *Server) RetrieveGroup(ctx context.Context,
+	r api.RetrieveGroupRequestObject) (api.RetrieveGroupResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.GroupGet(ctx, u.Short(), db.GroupGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, toGroup(row), row.ProgramID, err, groupParts(r.Params.Include))
+	out, err := complete(ctx, toGroup(row), row.ProgramID, err, groupParts(r.Params.Include))
 	return api.RetrieveGroup200JSONResponse(out), err
 }
 
-// groupParts adds the requested counters of groups.
 func groupParts(include []api.GroupInclude) part[api.Group] {
 	return when(wants(include, api.GroupIncludeStats), groupStats)
 }
@@ -47,9 +44,8 @@ func groupStats(ctx context.Context, tx pgtx.DBTX, orgID string, groups []api.Gr
 }
 
 // CreateGroup adds a group, with a slug derived from its name. A used name is a 409 with its group.
-func (s *Server) CreateGroup(
-	ctx context.Context, r api.CreateGroupRequestObject,
-) (api.CreateGroupResponseObject, error) {
+func (s *Server) CreateGroup(ctx context.Context,
+	r api.CreateGroupRequestObject) (api.CreateGroupResponseObject, error) {
 	b := r.Body
 	g, err := group.Create(ctx, work.From(ctx), group.Input{
 		ProgramID:   b.ProgramID,
@@ -63,9 +59,8 @@ func (s *Server) CreateGroup(
 
 // UpdateGroup changes a group. is_default makes it the default instead of the former one; it cannot
 // be unset.
-func (s *Server) UpdateGroup(
-	ctx context.Context, r api.UpdateGroupRequestObject,
-) (api.UpdateGroupResponseObject, error) {
+func (s *Server) UpdateGroup(ctx context.Context,
+	r api.UpdateGroupRequestObject) (api.UpdateGroupResponseObject, error) {
 	b := r.Body
 	g, err := group.Update(ctx, work.From(ctx), r.ID, group.Changes{
 		Name:        b.Name,
@@ -79,9 +74,8 @@ func (s *Server) UpdateGroup(
 
 // DeleteGroup removes a group with its flows. Its partners then have no group. The default group is
 // a 409.
-func (s *Server) DeleteGroup(
-	ctx context.Context, r api.DeleteGroupRequestObject,
-) (api.DeleteGroupResponseObject, error) {
+func (s *Server) DeleteGroup(ctx context.Context,
+	r api.DeleteGroupRequestObject) (api.DeleteGroupResponseObject, error) {
 	err := group.Delete(ctx, work.From(ctx), r.ID)
 	return api.DeleteGroup200JSONResponse{ID: r.ID, Object: "group", Deleted: true}, err
 }

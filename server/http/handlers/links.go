@@ -17,14 +17,12 @@ func (s *Server) ListLinks(ctx context.Context, r api.ListLinksRequestObject) (a
 	p := r.Params
 	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
 	out, err := readPage(ctx, q, db.LinkList{
-		PartnerID:     p.PartnerID,
-		CreatedAfter:  q.date("created_after", p.CreatedAfter),
-		CreatedBefore: q.date("created_before", p.CreatedBefore),
+		PartnerID:    p.PartnerID,
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
 	}, s.toLink, linkParts(p.Expand, p.Include)...)
 	return api.ListLinks200JSONResponse(out), err
 }
 
-// linkParts adds the relations and statistics that the query requests, in one round trip.
 func linkParts(expand []api.LinkExpand, include []api.LinkInclude) []part[api.Link] {
 	return []part[api.Link]{
 		embedPartner(wants(expand, api.LinkExpandPartner),
@@ -53,7 +51,7 @@ func (s *Server) RetrieveLink(ctx context.Context,
 	r api.RetrieveLinkRequestObject) (api.RetrieveLinkResponseObject, error) {
 	u := work.From(ctx)
 	link, err := queries.LinkGet(ctx, u.Short(), db.LinkGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, s.toLink(link), link.ProgramID, err, linkParts(r.Params.Expand, r.Params.Include)...)
+	out, err := complete(ctx, s.toLink(link), link.ProgramID, err, linkParts(r.Params.Expand, r.Params.Include)...)
 	return api.RetrieveLink200JSONResponse(out), err
 }
 

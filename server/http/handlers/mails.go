@@ -15,16 +15,14 @@ func (s *Server) ListMails(ctx context.Context, r api.ListMailsRequestObject) (a
 	p := r.Params
 	q := newQuery("", p.Limit, p.StartingAfter, p.EndingBefore)
 	out, err := readPage(ctx, q, db.MailList{
-		CreatedAfter:  q.date("created_after", p.CreatedAfter),
-		CreatedBefore: q.date("created_before", p.CreatedBefore),
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
 	}, toMail)
 	return api.ListMails200JSONResponse(out), err
 }
 
 // RetrieveMail returns one mail, in any state, without its text.
-func (s *Server) RetrieveMail(
-	ctx context.Context, r api.RetrieveMailRequestObject,
-) (api.RetrieveMailResponseObject, error) {
+func (s *Server) RetrieveMail(ctx context.Context,
+	r api.RetrieveMailRequestObject) (api.RetrieveMailResponseObject, error) {
 	m, err := mail.ByID(ctx, work.From(ctx), r.ID)
 	return api.RetrieveMail200JSONResponse(toMail(m)), err
 }

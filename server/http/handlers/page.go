@@ -67,9 +67,9 @@ func decodePage[P, R, A any](
 	return out, addParts(ctx, u, out.Data, parts...)
 }
 
-// retrieve returns an object with the parts, given the error of reading its row. An object of a
+// complete adds parts to an object, given the error of reading or changing its row. An object of a
 // program that the request excludes is not found.
-func retrieve[A any](ctx context.Context, object A, programID string, err error, parts ...part[A]) (A, error) {
+func complete[A any](ctx context.Context, object A, programID string, err error, parts ...part[A]) (A, error) {
 	if err != nil {
 		return object, err
 	}

@@ -17,9 +17,8 @@ func (s *Server) ListPartnerNotes(ctx context.Context,
 	p := r.Params
 	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
 	out, err := readPage(ctx, q, db.PartnerNoteList{
-		PartnerID:     p.PartnerID,
-		CreatedAfter:  q.date("created_after", p.CreatedAfter),
-		CreatedBefore: q.date("created_before", p.CreatedBefore),
+		PartnerID:    p.PartnerID,
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
 	}, toPartnerNote)
 	return api.ListPartnerNotes200JSONResponse(out), err
 }

@@ -25,8 +25,7 @@ func (s *Server) ListPartners(ctx context.Context,
 		Status: list.Any(p.Status), GroupID: p.GroupID, TagID: p.TagID,
 		Email: opt.Lower(p.Email), Handle: opt.Lower(p.Handle),
 		ExternalID: p.ExternalID, Search: containing(p.Search),
-		CreatedAfter:  q.date("created_after", p.CreatedAfter),
-		CreatedBefore: q.date("created_before", p.CreatedBefore),
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
 	}, toPartner, partnerParts(p.Expand, p.Include)...)
 	return api.ListPartners200JSONResponse(out), err
 }
@@ -36,15 +35,14 @@ func (s *Server) RetrievePartner(ctx context.Context,
 	r api.RetrievePartnerRequestObject) (api.RetrievePartnerResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.PartnerGet(ctx, u.Short(), db.PartnerGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, toPartner(row), row.ProgramID, err, partnerParts(r.Params.Expand, r.Params.Include)...)
+	out, err := complete(ctx, toPartner(row), row.ProgramID, err, partnerParts(r.Params.Expand, r.Params.Include)...)
 	return api.RetrievePartner200JSONResponse(out), err
 }
 
 // CreatePartner adds a partner, at once or to the review queue. A used email or handle is a 409
 // with its partner.
-func (s *Server) CreatePartner(
-	ctx context.Context, r api.CreatePartnerRequestObject,
-) (api.CreatePartnerResponseObject, error) {
+func (s *Server) CreatePartner(ctx context.Context,
+	r api.CreatePartnerRequestObject) (api.CreatePartnerResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	// The only other status than the default, active, is pending.
 	pending := b.Status != nil && *b.Status == api.PartnerCreateStatusPending
@@ -67,9 +65,8 @@ func (s *Server) CreatePartner(
 
 // UpdatePartner changes a partner.
 // Payout details are sealed and never shown again.
-func (s *Server) UpdatePartner(
-	ctx context.Context, r api.UpdatePartnerRequestObject,
-) (api.UpdatePartnerResponseObject, error) {
+func (s *Server) UpdatePartner(ctx context.Context,
+	r api.UpdatePartnerRequestObject) (api.UpdatePartnerResponseObject, error) {
 	b := r.Body
 	p, err := s.Partners.Update(ctx, work.From(ctx), r.ID, partner.Patch{
 		FirstName:        b.FirstName,
@@ -94,18 +91,15 @@ func (s *Server) UpdatePartner(
 
 // DeletePartner removes a partner with its commissions and payouts. Its sales remain, without a
 // partner. A payout in flight is a 409.
-func (s *Server) DeletePartner(
-	ctx context.Context, r api.DeletePartnerRequestObject,
-) (api.DeletePartnerResponseObject, error) {
+func (s *Server) DeletePartner(ctx context.Context,
+	r api.DeletePartnerRequestObject) (api.DeletePartnerResponseObject, error) {
 	err := partner.Delete(ctx, work.From(ctx), r.ID)
 	return api.DeletePartner200JSONResponse{ID: r.ID, Object: "partner", Deleted: true}, err
 }
 
 // BanPartner suspends a partner and rejects its unpaid commissions. A dry run only returns the
 // effects.
-func (s *Server) BanPartner(
-	ctx context.Context, r api.BanPartnerRequestObject,
-) (api.BanPartnerResponseObject, error) {
+func (s *Server) BanPartner(ctx context.Context, r api.BanPartnerRequestObject) (api.BanPartnerResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	var done partner.Ban
 	var err error
@@ -123,7 +117,6 @@ func (s *Server) BanPartner(
 	}, err
 }
 
-// partnerParts adds the requested relations, statistics and tags, in one round trip.
 func partnerParts(expand []api.PartnerExpand, include []api.PartnerInclude) []part[api.Partner] {
 	return []part[api.Partner]{
 		embedGroup(wants(expand, api.PartnerExpandGroup),

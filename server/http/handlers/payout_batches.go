@@ -30,7 +30,7 @@ func (s *Server) RetrievePayoutBatch(ctx context.Context,
 	r api.RetrievePayoutBatchRequestObject) (api.RetrievePayoutBatchResponseObject, error) {
 	u := work.From(ctx)
 	b, err := queries.BatchGet(ctx, u.Short(), db.BatchGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, toBatch(b), b.ProgramID, err, batchParts...)
+	out, err := complete(ctx, toBatch(b), b.ProgramID, err, batchParts...)
 	return api.RetrievePayoutBatch200JSONResponse(out), err
 }
 
@@ -47,18 +47,12 @@ func (s *Server) CreatePayoutBatch(ctx context.Context,
 		IgnoreMinimum:  opt.Value(b.IgnoreMinimum),
 		HoldOnHighRisk: s.HoldOnHighRisk,
 	})
-	if err != nil {
-		return nil, err
-	}
-	one := []api.PayoutBatch{toBatch(batch)}
-	if err := addParts(ctx, u, one, batchParts...); err != nil {
-		return nil, err
-	}
+	out, err := complete(ctx, toBatch(batch), batch.ProgramID, err, batchParts...)
 	// Both answers have the same body; only the status differs.
 	if created {
-		return api.CreatePayoutBatch201JSONResponse(one[0]), nil
+		return api.CreatePayoutBatch201JSONResponse(out), err
 	}
-	return api.CreatePayoutBatch200JSONResponse(one[0]), nil
+	return api.CreatePayoutBatch200JSONResponse(out), err
 }
 
 // PreviewPayoutBatch returns the result of CreatePayoutBatch without changing anything.

@@ -36,7 +36,7 @@ func (s *Server) ListPayouts(ctx context.Context,
 // uncounted converts a payout without the number of its commissions, which countCommissions adds.
 func uncounted(p db.Payout) api.Payout { return toPayout(p, 0) }
 
-// payoutParts adds the numbers of commissions and the requested relations. The totals of a batch
+// payoutParts returns the requested parts and the numbers of commissions. The totals of a batch
 // need the batch first; addTotals reads them.
 func payoutParts(expand []api.PayoutExpand) []part[api.Payout] {
 	return []part[api.Payout]{
@@ -102,7 +102,7 @@ func (s *Server) RetrievePayout(ctx context.Context,
 	r api.RetrievePayoutRequestObject) (api.RetrievePayoutResponseObject, error) {
 	u := work.From(ctx)
 	p, err := queries.PayoutGet(ctx, u.Short(), db.PayoutGetParams{ID: r.ID, OrgID: u.OrgID})
-	one, err := retrieve(ctx, uncounted(p), p.ProgramID, err, payoutParts(r.Params.Expand)...)
+	one, err := complete(ctx, uncounted(p), p.ProgramID, err, payoutParts(r.Params.Expand)...)
 	if err != nil {
 		return nil, err
 	}
@@ -122,35 +122,24 @@ func (s *Server) MarkPayoutPaid(ctx context.Context,
 		payment.At = *cmp.Or(b.PaidAt, &payment.At)
 	}
 	p, err := payout.MarkPaid(ctx, u, s.Mail, r.ID, payment)
-	shown, err := changedPayout(ctx, u, p, err)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails)
 	return api.MarkPayoutPaid200JSONResponse(shown), err
 }
 
 // MarkPayoutFailed ends an exported payout whose money did not arrive.
 func (s *Server) MarkPayoutFailed(ctx context.Context,
 	r api.MarkPayoutFailedRequestObject) (api.MarkPayoutFailedResponseObject, error) {
-	u := work.From(ctx)
-	p, err := payout.MarkFailed(ctx, u, r.ID, r.Body.Reason)
-	shown, err := changedPayout(ctx, u, p, err)
+	p, err := payout.MarkFailed(ctx, work.From(ctx), r.ID, r.Body.Reason)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails)
 	return api.MarkPayoutFailed200JSONResponse(shown), err
 }
 
 // UndoPayoutPaid undoes MarkPayoutPaid.
 func (s *Server) UndoPayoutPaid(ctx context.Context,
 	r api.UndoPayoutPaidRequestObject) (api.UndoPayoutPaidResponseObject, error) {
-	u := work.From(ctx)
-	p, err := payout.UndoPaid(ctx, u, s.Mail, r.ID, r.Body.Reason)
-	shown, err := changedPayout(ctx, u, p, err)
+	p, err := payout.UndoPaid(ctx, work.From(ctx), s.Mail, r.ID, r.Body.Reason)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails)
 	return api.UndoPayoutPaid200JSONResponse(shown), err
-}
-
-// changedPayout converts a changed payout, given the error of the change.
-func changedPayout(ctx context.Context, u *work.Unit, p db.Payout, err error) (api.Payout, error) {
-	one := []api.Payout{uncounted(p)}
-	if err == nil {
-		err = addParts(ctx, u, one, countCommissions, noteDetails)
-	}
-	return one[0], err
 }
 
 // DeletePayout removes an unpaid payout; its commissions are due again. A payout that is paid or in

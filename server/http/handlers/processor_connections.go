@@ -24,7 +24,7 @@ func (s *Server) RetrieveProcessorConnection(ctx context.Context,
 	r api.RetrieveProcessorConnectionRequestObject) (api.RetrieveProcessorConnectionResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.ConnectionGet(ctx, u.Short(), db.ConnectionGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, s.toConnection(row), row.ProgramID, err)
+	out, err := complete(ctx, s.toConnection(row), row.ProgramID, err)
 	return api.RetrieveProcessorConnection200JSONResponse(out), err
 }
 

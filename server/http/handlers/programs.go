@@ -26,7 +26,7 @@ func (s *Server) RetrieveProgram(ctx context.Context,
 	r api.RetrieveProgramRequestObject) (api.RetrieveProgramResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.ProgramGet(ctx, u.Short(), db.ProgramGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, toProgram(row), row.ID, err, programParts(r.Params.Include))
+	out, err := complete(ctx, toProgram(row), row.ID, err, programParts(r.Params.Include))
 	return api.RetrieveProgram200JSONResponse(out), err
 }
 
@@ -70,7 +70,6 @@ func (s *Server) RetrieveProgramStatus(ctx context.Context,
 	}, nil
 }
 
-// programParts adds the requested counters of programs.
 func programParts(include []api.ProgramInclude) part[api.Program] {
 	return when(wants(include, api.ProgramIncludeStats), programStats)
 }

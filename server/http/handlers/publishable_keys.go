@@ -24,7 +24,7 @@ func (s *Server) RetrievePublishableKey(ctx context.Context,
 	r api.RetrievePublishableKeyRequestObject) (api.RetrievePublishableKeyResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.PublishableKeyGet(ctx, u.Short(), db.PublishableKeyGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, s.toPublishableKey(row), row.ProgramID, err)
+	out, err := complete(ctx, s.toPublishableKey(row), row.ProgramID, err)
 	return api.RetrievePublishableKey200JSONResponse(out), err
 }
 

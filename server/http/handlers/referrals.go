@@ -19,13 +19,11 @@ func (s *Server) ListReferrals(ctx context.Context,
 	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
 	out, err := readPage(ctx, q, db.ReferralList{
 		PartnerID: p.PartnerID, Status: list.Any(p.Status),
-		CreatedAfter:  q.date("created_after", p.CreatedAfter),
-		CreatedBefore: q.date("created_before", p.CreatedBefore),
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
 	}, toReferral, s.referralParts(p.Expand)...)
 	return api.ListReferrals200JSONResponse(out), err
 }
 
-// referralParts adds the relations that the query requests, in one round trip.
 func (s *Server) referralParts(expand []api.ReferralExpand) []part[api.Referral] {
 	return []part[api.Referral]{
 		embedPartner(wants(expand, api.ReferralExpandPartner),
@@ -40,6 +38,6 @@ func (s *Server) RetrieveReferral(ctx context.Context,
 	r api.RetrieveReferralRequestObject) (api.RetrieveReferralResponseObject, error) {
 	u := work.From(ctx)
 	referral, err := queries.ReferralGet(ctx, u.Short(), db.ReferralGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, toReferral(referral), referral.ProgramID, err, s.referralParts(r.Params.Expand)...)
+	out, err := complete(ctx, toReferral(referral), referral.ProgramID, err, s.referralParts(r.Params.Expand)...)
 	return api.RetrieveReferral200JSONResponse(out), err
 }

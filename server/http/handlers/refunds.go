@@ -58,8 +58,8 @@ func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) 
 
 // CreateRefund records a refund by the processor's ids: 201 if it was applied, 202 if it waits for
 // its sale, 200 if it was recorded before. A waiting refund is applied when its sale is recorded.
-func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObject) (api.CreateRefundResponseObject,
-	error) {
+func (s *Server) CreateRefund(ctx context.Context,
+	r api.CreateRefundRequestObject) (api.CreateRefundResponseObject, error) {
 	b := r.Body
 	done, err := sale.RefundCharge(ctx, work.From(ctx), b.ProgramID, b.ExternalChargeID, sale.RefundInput{
 		ExternalID: &b.ExternalRefundID, AmountMinor: b.AmountMinor, At: b.RefundedAt, Reason: b.Reason,
@@ -82,8 +82,8 @@ func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObje
 
 // ListRefunds lists the refunds of a program, newest first, including refunds that wait for their
 // sale.
-func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject) (api.ListRefundsResponseObject,
-	error) {
+func (s *Server) ListRefunds(ctx context.Context,
+	r api.ListRefundsRequestObject) (api.ListRefundsResponseObject, error) {
 	p := r.Params
 	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
 	out, err := decodePage(ctx, q, db.RefundList{
@@ -97,7 +97,6 @@ func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject
 	return api.ListRefunds200JSONResponse(out), err
 }
 
-// refundParts adds the relations that the query requests.
 func refundParts(expand []api.RefundExpand) []part[api.Refund] {
 	return []part[api.Refund]{
 		embedSale(wants(expand, api.RefundExpandSale),
@@ -114,7 +113,7 @@ func (s *Server) RetrieveRefund(ctx context.Context,
 		return nil, err
 	}
 	f, err := toRefund(row)
-	out, err := retrieve(ctx, f, row.ProgramID, err, refundParts(r.Params.Expand)...)
+	out, err := complete(ctx, f, row.ProgramID, err, refundParts(r.Params.Expand)...)
 	return api.RetrieveRefund200JSONResponse(out), err
 }
 

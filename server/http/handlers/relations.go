@@ -69,8 +69,7 @@ func embedPartner[O any](wanted bool, at relation[O, api.Partner]) part[O] {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Partner, error) {
 		return queries.PartnerByIDs(ctx, tx, db.PartnerByIDsParams{Ids: ids, OrgID: org})
 	}
-	return embed(wanted, at, load,
-		func(p db.Partner) (string, api.Partner) { return p.ID, toPartner(p) })
+	return embed(wanted, at, load, func(p db.Partner) (string, api.Partner) { return p.ID, toPartner(p) })
 }
 
 // embedGroup loads groups. No references to deleted groups exist.
@@ -94,8 +93,7 @@ func embedReferral[O any](wanted bool, at relation[O, api.Referral]) part[O] {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Referral, error) {
 		return queries.ReferralByIDs(ctx, tx, db.ReferralByIDsParams{Ids: ids, OrgID: org})
 	}
-	return embed(wanted, at, load,
-		func(r db.Referral) (string, api.Referral) { return r.ID, toReferral(r) })
+	return embed(wanted, at, load, func(r db.Referral) (string, api.Referral) { return r.ID, toReferral(r) })
 }
 
 // embedCustomer loads customers.

@@ -24,7 +24,7 @@ func (s *Server) RetrieveResource(ctx context.Context,
 	r api.RetrieveResourceRequestObject) (api.RetrieveResourceResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.ResourceGet(ctx, u.Short(), db.ResourceGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, toResource(row), row.ProgramID, err)
+	out, err := complete(ctx, toResource(row), row.ProgramID, err)
 	return api.RetrieveResource200JSONResponse(out), err
 }
 

@@ -82,14 +82,14 @@ func (s *Server) ListRiskFlags(ctx context.Context,
 	if q.err == nil && flags.Skip > 0 && (p.StartingAfter != nil || p.EndingBefore != nil) {
 		return nil, problem.On("offset", problem.ParametersExclusive, "offset and a cursor exclude each other.")
 	}
-	out, err := readPage(ctx, q, flags, func(r db.RiskFlagListRow) api.RiskFlag { return toRiskFlag(db.RiskFlagGetRow(r)) })
+	fromList := func(r db.RiskFlagListRow) api.RiskFlag { return toRiskFlag(db.RiskFlagGetRow(r)) }
+	out, err := readPage(ctx, q, flags, fromList)
 	return api.ListRiskFlags200JSONResponse(out), err
 }
 
 // RetrieveRiskFlag returns one flag.
-func (s *Server) RetrieveRiskFlag(
-	ctx context.Context, r api.RetrieveRiskFlagRequestObject,
-) (api.RetrieveRiskFlagResponseObject, error) {
+func (s *Server) RetrieveRiskFlag(ctx context.Context,
+	r api.RetrieveRiskFlagRequestObject) (api.RetrieveRiskFlagResponseObject, error) {
 	f, err := riskFlag(ctx, work.From(ctx), r.ID)
 	return api.RetrieveRiskFlag200JSONResponse(f), err
 }
@@ -105,9 +105,8 @@ func riskFlag(ctx context.Context, u *work.Unit, id string) (api.RiskFlag, error
 
 // ReviewRiskFlag takes an open flag into review, and does nothing for a flag in review. A closed
 // flag is a 409.
-func (s *Server) ReviewRiskFlag(
-	ctx context.Context, r api.ReviewRiskFlagRequestObject,
-) (api.ReviewRiskFlagResponseObject, error) {
+func (s *Server) ReviewRiskFlag(ctx context.Context,
+	r api.ReviewRiskFlagRequestObject) (api.ReviewRiskFlagResponseObject, error) {
 	u := work.From(ctx)
 	if err := risk.Review(ctx, u, r.ID); err != nil {
 		return nil, err
@@ -119,9 +118,8 @@ func (s *Server) ReviewRiskFlag(
 
 // ResolveRiskFlag closes a flag, with a note of the reason. A closed flag is a 409, so that two
 // reviewers cannot both decide.
-func (s *Server) ResolveRiskFlag(
-	ctx context.Context, r api.ResolveRiskFlagRequestObject,
-) (api.ResolveRiskFlagResponseObject, error) {
+func (s *Server) ResolveRiskFlag(ctx context.Context,
+	r api.ResolveRiskFlagRequestObject) (api.ResolveRiskFlagResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	if err := risk.Resolve(ctx, u, r.ID, (*db.RiskStatus)(b.Status), b.Note); err != nil {
 		return nil, err

@@ -41,7 +41,6 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 	return api.ListSales200JSONResponse(out), err
 }
 
-// saleParts adds the relations that the query requests, in one round trip.
 func saleParts(expand []api.SaleExpand) []part[api.Sale] {
 	return []part[api.Sale]{
 		embedPartner(wants(expand, api.SaleExpandPartner),
@@ -56,7 +55,7 @@ func (s *Server) RetrieveSale(ctx context.Context,
 	r api.RetrieveSaleRequestObject) (api.RetrieveSaleResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.SaleGet(ctx, u.Short(), db.SaleGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, toSale(row), row.ProgramID, err, saleParts(r.Params.Expand)...)
+	out, err := complete(ctx, toSale(row), row.ProgramID, err, saleParts(r.Params.Expand)...)
 	return api.RetrieveSale200JSONResponse(out), err
 }
 

@@ -41,7 +41,7 @@ func (s *Server) RetrieveSequence(ctx context.Context,
 	r api.RetrieveSequenceRequestObject) (api.RetrieveSequenceResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.SequenceGet(ctx, u.Short(), db.SequenceGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, toSequence(row), row.ProgramID, err, sequenceCounts)
+	out, err := complete(ctx, toSequence(row), row.ProgramID, err, sequenceCounts)
 	return api.RetrieveSequence200JSONResponse(out), err
 }
 
@@ -69,12 +69,11 @@ func toStep(q api.SequenceStep) sequence.Step {
 func (s *Server) UpdateSequence(ctx context.Context,
 	r api.UpdateSequenceRequestObject) (api.UpdateSequenceResponseObject, error) {
 	b := r.Body
-	q, err := changed(ctx, func(u *work.Unit) (db.Sequence, error) {
-		return sequence.Update(ctx, u, r.ID, sequence.Changes{
-			Name: b.Name, TriggerDays: b.TriggerDays, Steps: mapped(b.Steps, toStep),
-		})
+	row, err := sequence.Update(ctx, work.From(ctx), r.ID, sequence.Changes{
+		Name: b.Name, TriggerDays: b.TriggerDays, Steps: mapped(b.Steps, toStep),
 	})
-	return api.UpdateSequence200JSONResponse(q), err
+	out, err := complete(ctx, toSequence(row), row.ProgramID, err, sequenceCounts)
+	return api.UpdateSequence200JSONResponse(out), err
 }
 
 // DeleteSequence removes a sequence with its steps.
@@ -99,19 +98,8 @@ func (s *Server) ResumeSequence(ctx context.Context,
 }
 
 func setSequence(ctx context.Context, id string, status db.SequenceStatus) (api.Sequence, error) {
-	return changed(ctx, func(u *work.Unit) (db.Sequence, error) { return sequence.SetStatus(ctx, u, id, status) })
-}
-
-// changed changes a sequence and converts it with its numbers.
-func changed(ctx context.Context, change func(*work.Unit) (db.Sequence, error)) (api.Sequence, error) {
-	u := work.From(ctx)
-	row, err := change(u)
-	if err != nil {
-		return api.Sequence{}, err
-	}
-	one := []api.Sequence{toSequence(row)}
-	err = sequenceCounts(ctx, u.DB(), u.OrgID, one)
-	return one[0], err
+	row, err := sequence.SetStatus(ctx, work.From(ctx), id, status)
+	return complete(ctx, toSequence(row), row.ProgramID, err, sequenceCounts)
 }
 
 // toSequence converts a sequence without its numbers, which sequenceCounts adds.

@@ -28,12 +28,11 @@ func (s *Server) CreateTag(ctx context.Context, r api.CreateTagRequestObject) (a
 }
 
 // RetrieveTag returns one tag.
-func (s *Server) RetrieveTag(
-	ctx context.Context, r api.RetrieveTagRequestObject,
-) (api.RetrieveTagResponseObject, error) {
+func (s *Server) RetrieveTag(ctx context.Context,
+	r api.RetrieveTagRequestObject) (api.RetrieveTagResponseObject, error) {
 	u := work.From(ctx)
 	tag, err := queries.TagGet(ctx, u.Short(), db.TagGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, toTag(tag), tag.ProgramID, err)
+	out, err := complete(ctx, toTag(tag), tag.ProgramID, err)
 	return api.RetrieveTag200JSONResponse(out), err
 }
 

@@ -20,13 +20,11 @@ func (s *Server) ListTaxFormStatuses(ctx context.Context,
 	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
 	out, err := readPage(ctx, q, db.TaxFormList{
 		PartnerID: p.PartnerID, Status: list.Any(p.Status),
-		CreatedAfter:  q.date("created_after", p.CreatedAfter),
-		CreatedBefore: q.date("created_before", p.CreatedBefore),
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
 	}, toTaxForm, taxFormParts(p.Expand)...)
 	return api.ListTaxFormStatuses200JSONResponse(out), err
 }
 
-// taxFormParts adds the relations that the query requests.
 func taxFormParts(expand []api.TaxFormStatusExpand) []part[api.TaxFormStatus] {
 	return []part[api.TaxFormStatus]{
 		embedPartner(wants(expand, api.TaxFormStatusExpandPartner),
@@ -35,20 +33,18 @@ func taxFormParts(expand []api.TaxFormStatusExpand) []part[api.TaxFormStatus] {
 }
 
 // RetrieveTaxFormStatus returns one tax-form status.
-func (s *Server) RetrieveTaxFormStatus(
-	ctx context.Context, r api.RetrieveTaxFormStatusRequestObject,
-) (api.RetrieveTaxFormStatusResponseObject, error) {
+func (s *Server) RetrieveTaxFormStatus(ctx context.Context,
+	r api.RetrieveTaxFormStatusRequestObject) (api.RetrieveTaxFormStatusResponseObject, error) {
 	u := work.From(ctx)
 	form, err := queries.TaxFormGet(ctx, u.Short(), db.TaxFormGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := retrieve(ctx, toTaxForm(form), form.ProgramID, err, taxFormParts(r.Params.Expand)...)
+	out, err := complete(ctx, toTaxForm(form), form.ProgramID, err, taxFormParts(r.Params.Expand)...)
 	return api.RetrieveTaxFormStatus200JSONResponse(out), err
 }
 
 // CreateTaxFormStatus records the status of a form that was collected elsewhere, and retires the
 // former one: a partner has one current row of each type.
-func (s *Server) CreateTaxFormStatus(
-	ctx context.Context, r api.CreateTaxFormStatusRequestObject,
-) (api.CreateTaxFormStatusResponseObject, error) {
+func (s *Server) CreateTaxFormStatus(ctx context.Context,
+	r api.CreateTaxFormStatusRequestObject) (api.CreateTaxFormStatusResponseObject, error) {
 	b := r.Body
 	f, err := tax.Record(ctx, work.From(ctx), tax.Form{
 		PartnerID: b.PartnerID, Type: db.TaxFormType(b.Type), Status: db.TaxFormState(b.Status),
