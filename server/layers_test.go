@@ -66,6 +66,7 @@ var layers = map[string]layer{
 			"server/work",
 			"server/work/auditlog",
 			"server/work/event",
+			"server/work/queue",
 			"server/work/quota",
 		},
 		below:    []string{"ground"},
