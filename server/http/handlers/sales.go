@@ -10,8 +10,6 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/money/sale"
-	"rail/server/program/customer"
-	"rail/server/program/tracking"
 	"rail/server/work"
 )
 
@@ -78,9 +76,9 @@ func (s *Server) CreateSale(ctx context.Context, r api.CreateSaleRequestObject) 
 		ProductName:      b.ProductName,
 		OccurredAt:       b.OccurredAt,
 		Metadata:         b.Metadata,
-		Payer: customer.Payer{
+		Payer: sale.Payer{
 			CustomerID: b.CustomerID, ExternalCustomerID: b.ExternalCustomerID,
-			Route: tracking.Route{PartnerID: b.PartnerID, ClickID: b.ClickID, CouponCode: b.CouponCode},
+			PartnerID: b.PartnerID, ClickID: b.ClickID, CouponCode: b.CouponCode,
 		},
 	})
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"rail/server/money/sale"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
-	"rail/server/program/customer"
 	"rail/server/work"
 )
 
@@ -119,7 +118,7 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 	if who.id == "" {
 		return a.withoutPartner(p.Binding), nil
 	}
-	done, err := a.Sales.Record(ctx, a.u, a.record(p, who.id))
+	done, err := sale.Service{Customers: a.Customers}.Record(ctx, a.u, a.record(p, who.id))
 	if err != nil {
 		return outcome{}, err
 	}
@@ -168,7 +167,7 @@ func (a *application) record(p processor.Payment, customerID string) sale.Paymen
 	}
 	return sale.Payment{
 		TestClock: !a.c.Livemode,
-		ProgramID: a.e.ProgramID, ExternalChargeID: p.Charge, Payer: customer.Payer{CustomerID: &customerID},
+		ProgramID: a.e.ProgramID, ExternalChargeID: p.Charge, Payer: sale.Payer{CustomerID: &customerID},
 		ExternalPaymentIntentID: text(p.Intent), Processor: a.c.Processor, AmountMinor: p.AmountMinor, TaxMinor: &p.TaxMinor,
 		FeeMinor: p.FeeMinor, Currency: p.Currency, BillingType: billing(p), Interval: text(p.Interval),
 		ProductID: text(p.ProductID), ProductName: text(p.ProductName), OccurredAt: &at, Metadata: metadataOf(p.Metadata),

@@ -16,7 +16,6 @@ import (
 	"rail/server/clock"
 	"rail/server/inbound/processor"
 	"rail/server/locale/plain"
-	"rail/server/money/sale"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/customer"
@@ -47,7 +46,6 @@ type Worker struct {
 	Pool   *pgxpool.Pool
 	Keeper *secret.Keeper
 	Clock  clock.Clock
-	Sales  sale.Service
 	// Customers signs up customers of payments.
 	Customers customer.Service
 	// Plan has the default limits of organizations.
