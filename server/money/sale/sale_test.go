@@ -157,7 +157,7 @@ func TestRefundIsRefused(t *testing.T) {
 }
 
 // A refund that arrives before its sale waits for it, and is applied once.
-func TestRefundBeforeItsSale(t *testing.T) {
+func TestRefundWaitsForItsSale(t *testing.T) {
 	t.Parallel()
 	x := open(t)
 	arrive := func() (done sale.Refunded) {
