@@ -27,7 +27,7 @@ type Queue[T any] struct {
 }
 
 // Run processes items until none is due and no worker is busy, since an item may make others due. When ctx ends,
-// it claims no more. It returns the first error.
+// it stops claiming. It returns the first error.
 func (q Queue[T]) Run(ctx context.Context) error {
 	r := &run[T]{Queue: q}
 	var group errgroup.Group

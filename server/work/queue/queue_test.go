@@ -100,7 +100,7 @@ func TestFailureEndsOneWorker(t *testing.T) {
 	require.Len(t, items.done, 2)
 }
 
-// TestStop: a run that is stopped claims no more.
+// TestStop: a run stops claiming when it is stopped.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
