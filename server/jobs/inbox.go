@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"rail/server/inbound/inbox"
-	"rail/server/money/sale"
 	"rail/server/program/customer"
 )
 
@@ -13,10 +12,9 @@ const inboxDays = 90
 
 // inboxWorker returns a worker for events of payment processors.
 func inboxWorker(m Deps) inbox.Worker {
-	customers := customer.Service{Mail: m.Outbox, Keeper: m.Keeper}
 	return inbox.Worker{
-		Pool: m.Pool, Keeper: m.Keeper, Clock: m.Clock, Sales: sale.Service{Customers: customers}, Customers: customers,
-		Plan: m.Plan, Log: m.Log, API: inbox.NewAPI(m.StripeURL),
+		Pool: m.Pool, Keeper: m.Keeper, Clock: m.Clock, Plan: m.Plan, Log: m.Log, API: inbox.NewAPI(m.StripeURL),
+		Customers: customer.Service{Mail: m.Outbox, Keeper: m.Keeper},
 	}
 }
 

@@ -8,9 +8,7 @@ package jobs
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -93,16 +91,6 @@ func All(m Deps) []Job {
 // unit returns a job's run as a unit of work of no tenant; For makes it a tenant's.
 func unit(pool *pgxpool.Pool, job string, now clock.Time) *work.Unit {
 	return work.NewRun(pool, work.Actor{Kind: work.Job, ID: job}, now)
-}
-
-// guarded turns a panic into an error: a bug in a job must not crash the server.
-func (j Job) guarded(ctx context.Context, now clock.Time) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("panic of type %T\n%s", v, debug.Stack())
-		}
-	}()
-	return j.Run(ctx, now)
 }
 
 // drain calls some until it returns less than a full batch. Each call is bounded, so that no row is locked for

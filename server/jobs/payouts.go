@@ -63,7 +63,8 @@ func autoPayouts(m Deps) Job {
 				programs, err := queries.ProgramsToBatch(ctx, m.Pool, db.ProgramsToBatchParams{
 					After: after, Now: now, Settled: now.Plus(-batchDelay), Lim: moveBatch,
 				})
-				// Finish continues batches with many partners, including those just begun.
+				// Finish continues batches with many partners, including those just begun: this job alone completes a
+				// month when an operator runs it.
 				if err != nil || len(programs) == 0 {
 					return errors.Join(failed, err, runs(m).Finish(ctx, u))
 				}

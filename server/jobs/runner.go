@@ -11,6 +11,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/telemetry/outage"
+	"rail/server/work/queue"
 )
 
 const (
@@ -74,7 +75,7 @@ func (r *Runner) Loop(ctx context.Context, j Job) {
 func (r *Runner) Round(ctx context.Context, j Job) {
 	r.begin(j)
 	began := clock.Real()
-	err := j.guarded(ctx, r.clock.Now())
+	err := queue.Guard(func() error { return j.Run(ctx, r.clock.Now()) })
 	if ctx.Err() != nil {
 		return // stopping the server is not a failure
 	}

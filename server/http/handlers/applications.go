@@ -15,31 +15,22 @@ import (
 // ListApplications lists the applications of a program, newest first.
 func (s *Server) ListApplications(ctx context.Context,
 	r api.ListApplicationsRequestObject) (api.ListApplicationsResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.ApplicationList{
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.ApplicationList{
 		PartnerID: p.PartnerID, Status: list.Any(p.Status),
-		CreatedAfter: since, CreatedBefore: until,
-	})
-	if err != nil {
-		return nil, err
-	}
-	data := mapped(rows.Rows, toApplication)
-	err = fillApplications(ctx, u, data, p.Expand)
-	return api.ListApplications200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
+	}, toApplication, applicationParts(p.Expand)...)
+	return api.ListApplications200JSONResponse(out), err
 }
 
-// fillApplications adds the relations that the query requests, in one round trip.
-func fillApplications(ctx context.Context, u *work.Unit, applications []api.Application,
-	expand []api.ApplicationExpand) error {
-	return together(ctx, u,
-		embedPartner(ctx, u, wants(expand, api.ApplicationExpandPartner), applications,
+func applicationParts(expand []api.ApplicationExpand) []part[api.Application] {
+	return []part[api.Application]{
+		embedPartner(wants(expand, api.ApplicationExpandPartner),
 			func(a *api.Application) (*string, *nullable.Nullable[api.Partner]) { return a.PartnerID, &a.Partner }),
-		embedGroup(ctx, u, wants(expand, api.ApplicationExpandGroup), applications,
-			func(a *api.Application) (*string, *nullable.Nullable[api.Group]) { return a.GroupID, &a.Group }))
+		embedGroup(wants(expand, api.ApplicationExpandGroup),
+			func(a *api.Application) (*string, *nullable.Nullable[api.Group]) { return a.GroupID, &a.Group }),
+	}
 }
 
 // RetrieveApplication returns one application.
@@ -47,22 +38,14 @@ func (s *Server) RetrieveApplication(ctx context.Context,
 	r api.RetrieveApplicationRequestObject) (api.RetrieveApplicationResponseObject, error) {
 	u := work.From(ctx)
 	a, err := queries.ApplicationGet(ctx, u.Short(), db.ApplicationGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	if err := u.CheckProgram(a.ProgramID); err != nil {
-		return nil, err
-	}
-	one := []api.Application{toApplication(a)}
-	err = fillApplications(ctx, u, one, r.Params.Expand)
-	return api.RetrieveApplication200JSONResponse(one[0]), err
+	out, err := complete(ctx, toApplication(a), a.ProgramID, err, applicationParts(r.Params.Expand)...)
+	return api.RetrieveApplication200JSONResponse(out), err
 }
 
 // CreateApplication puts an applicant in the review queue. A declined applicant applies again with
 // the same call.
-func (s *Server) CreateApplication(
-	ctx context.Context, r api.CreateApplicationRequestObject,
-) (api.CreateApplicationResponseObject, error) {
+func (s *Server) CreateApplication(ctx context.Context,
+	r api.CreateApplicationRequestObject) (api.CreateApplicationResponseObject, error) {
 	b := r.Body
 	a, err := partner.Apply(ctx, work.From(ctx), partner.Candidate{
 		ProgramID: b.ProgramID, GroupID: b.GroupID, Email: b.Email, Handle: b.Handle, FirstName: b.FirstName,
@@ -73,18 +56,16 @@ func (s *Server) CreateApplication(
 
 // ApproveApplication makes the applicant an active partner. An application with a decision is a
 // 409.
-func (s *Server) ApproveApplication(
-	ctx context.Context, r api.ApproveApplicationRequestObject,
-) (api.ApproveApplicationResponseObject, error) {
+func (s *Server) ApproveApplication(ctx context.Context,
+	r api.ApproveApplicationRequestObject) (api.ApproveApplicationResponseObject, error) {
 	a, err := s.Partners.Approve(ctx, work.From(ctx), r.ID)
 	return api.ApproveApplication200JSONResponse(toApplication(a)), err
 }
 
 // RejectApplication declines the applicant.
 // The reason is mailed to the applicant; without one, a general sentence is.
-func (s *Server) RejectApplication(
-	ctx context.Context, r api.RejectApplicationRequestObject,
-) (api.RejectApplicationResponseObject, error) {
+func (s *Server) RejectApplication(ctx context.Context,
+	r api.RejectApplicationRequestObject) (api.RejectApplicationResponseObject, error) {
 	var reason *string
 	if r.Body != nil {
 		reason = r.Body.Reason
@@ -94,9 +75,8 @@ func (s *Server) RejectApplication(
 }
 
 // WithdrawApplication withdraws an application on behalf of the applicant, and sends no mail.
-func (s *Server) WithdrawApplication(
-	ctx context.Context, r api.WithdrawApplicationRequestObject,
-) (api.WithdrawApplicationResponseObject, error) {
+func (s *Server) WithdrawApplication(ctx context.Context,
+	r api.WithdrawApplicationRequestObject) (api.WithdrawApplicationResponseObject, error) {
 	a, err := partner.Withdraw(ctx, work.From(ctx), r.ID)
 	return api.WithdrawApplication200JSONResponse(toApplication(a)), err
 }

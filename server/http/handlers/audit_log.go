@@ -5,7 +5,6 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/list"
 	"rail/server/opt"
 	"rail/server/work"
 	"rail/server/work/auditlog"
@@ -15,21 +14,13 @@ import (
 // object is deleted.
 func (s *Server) ListAuditLogEntries(ctx context.Context,
 	r api.ListAuditLogEntriesRequestObject) (api.ListAuditLogEntriesResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.AuditLogList{
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.AuditLogList{
 		TargetID: p.TargetID, Action: p.Action,
-		CreatedAfter: since, CreatedBefore: until,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return api.ListAuditLogEntries200JSONResponse{
-		Data: mapped(rows.Rows, toAuditLogEntry), HasMore: rows.HasMore, TotalCount: rows.Total,
-	}, nil
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
+	}, toAuditLogEntry)
+	return api.ListAuditLogEntries200JSONResponse(out), err
 }
 
 // RetrieveAuditLogEntry returns one entry of a program.
@@ -37,10 +28,8 @@ func (s *Server) RetrieveAuditLogEntry(ctx context.Context,
 	r api.RetrieveAuditLogEntryRequestObject) (api.RetrieveAuditLogEntryResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.AuditLogEntryGet(ctx, u.Short(), db.AuditLogEntryGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	return api.RetrieveAuditLogEntry200JSONResponse(toAuditLogEntry(row)), u.CheckProgram(row.ProgramID)
+	out, err := complete(ctx, toAuditLogEntry(row), row.ProgramID, err)
+	return api.RetrieveAuditLogEntry200JSONResponse(out), err
 }
 
 // toAuditLogEntry converts an entry. api_key_id is set only for keys; actor_type and actor_id are set

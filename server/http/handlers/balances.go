@@ -7,7 +7,6 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/list"
 	"rail/server/locale/currency"
 	"rail/server/work"
 )
@@ -16,7 +15,7 @@ import (
 // cursor. A partner has a balance in each currency in which it has earned.
 func (s *Server) ListBalances(ctx context.Context,
 	r api.ListBalancesRequestObject) (api.ListBalancesResponseObject, error) {
-	u, p := work.From(ctx), r.Params
+	p := r.Params
 	if p.Currency != nil {
 		// Codes are stored in upper case; the parameter may have any case.
 		code, err := currency.Parse(*p.Currency)
@@ -25,24 +24,17 @@ func (s *Server) ListBalances(ctx context.Context,
 		}
 		p.Currency = &code
 	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.BalanceList{
-		PartnerID: p.PartnerID, Currency: p.Currency,
-	})
-	if err != nil {
-		return nil, err
-	}
-	data := mapped(rows.Rows, toBalance)
-	if err := fillBalances(ctx, u, data, p.Expand); err != nil {
-		return nil, err
-	}
-	return api.ListBalances200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.BalanceList{PartnerID: p.PartnerID, Currency: p.Currency},
+		toBalance, balanceParts(p.Expand)...)
+	return api.ListBalances200JSONResponse(out), err
 }
 
-// fillBalances adds the relations that the query requests.
-func fillBalances(ctx context.Context, u *work.Unit, balances []api.Balance, expand []api.BalanceExpand) error {
-	return together(ctx, u,
-		embedPartner(ctx, u, wants(expand, api.BalanceExpandPartner), balances,
-			func(b *api.Balance) (*string, *nullable.Nullable[api.Partner]) { return &b.PartnerID, &b.Partner }))
+func balanceParts(expand []api.BalanceExpand) []part[api.Balance] {
+	return []part[api.Balance]{
+		embedPartner(wants(expand, api.BalanceExpandPartner),
+			func(b *api.Balance) (*string, *nullable.Nullable[api.Partner]) { return &b.PartnerID, &b.Partner }),
+	}
 }
 
 // RetrieveBalance returns one balance, including the last commit.
@@ -50,16 +42,9 @@ func (s *Server) RetrieveBalance(ctx context.Context,
 	r api.RetrieveBalanceRequestObject) (api.RetrieveBalanceResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.BalanceGet(ctx, u.DB(), db.BalanceGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	if err := u.CheckProgram(row.ProgramID); err != nil {
-		return nil, err
-	}
 	// The same row as in a list: both add ledger rows that are not folded yet.
-	one := []api.Balance{toBalance(db.BalancePageRow(row))}
-	err = fillBalances(ctx, u, one, r.Params.Expand)
-	return api.RetrieveBalance200JSONResponse(one[0]), err
+	out, err := complete(ctx, toBalance(db.BalancePageRow(row)), row.ProgramID, err, balanceParts(r.Params.Expand)...)
+	return api.RetrieveBalance200JSONResponse(out), err
 }
 
 // toBalance converts a balance; all its amounts are minor units of its currency.

@@ -77,9 +77,8 @@ func toError(p *problem.Error, requestID string) *api.Error {
 }
 
 // CreateSaleBatch records payments, each like CreateSale.
-func (s *Server) CreateSaleBatch(
-	ctx context.Context, r api.CreateSaleBatchRequestObject,
-) (api.CreateSaleBatchResponseObject, error) {
+func (s *Server) CreateSaleBatch(ctx context.Context,
+	r api.CreateSaleBatchRequestObject) (api.CreateSaleBatchResponseObject, error) {
 	record := func(ctx context.Context, b api.SaleCreate) (recorded[api.RecordedSale], error) {
 		b.ProgramID = r.Body.ProgramID
 		answer, err := s.CreateSale(ctx, api.CreateSaleRequestObject{Body: &b})
@@ -97,9 +96,8 @@ func (s *Server) CreateSaleBatch(
 }
 
 // CreateClickBatch records visits, each like CreateClick.
-func (s *Server) CreateClickBatch(
-	ctx context.Context, r api.CreateClickBatchRequestObject,
-) (api.CreateClickBatchResponseObject, error) {
+func (s *Server) CreateClickBatch(ctx context.Context,
+	r api.CreateClickBatchRequestObject) (api.CreateClickBatchResponseObject, error) {
 	record := func(ctx context.Context, b api.ClickCreate) (recorded[api.Click], error) {
 		b.ProgramID = r.Body.ProgramID
 		answer, err := s.CreateClick(ctx, api.CreateClickRequestObject{Body: &b})

@@ -19,9 +19,8 @@ import (
 
 // CreateBrowserVisit records a page's visit, or takes over a click from another page, and returns
 // the visitor's attribution.
-func (s *Server) CreateBrowserVisit(
-	ctx context.Context, r api.CreateBrowserVisitRequestObject,
-) (api.CreateBrowserVisitResponseObject, error) {
+func (s *Server) CreateBrowserVisit(ctx context.Context,
+	r api.CreateBrowserVisitRequestObject) (api.CreateBrowserVisitResponseObject, error) {
 	u, by, b := work.From(ctx), browser.From(ctx), r.Body
 	program := by.Key.ProgramID
 	if err := u.CheckProgram(program); err != nil {
@@ -112,9 +111,8 @@ func (s *Server) RetrieveBrowserAttribution(
 
 // CreateBrowserLead makes a customer of the visitor. The answer is the same for a new and a known
 // customer, so that pages cannot find out who is a customer.
-func (s *Server) CreateBrowserLead(
-	ctx context.Context, r api.CreateBrowserLeadRequestObject,
-) (api.CreateBrowserLeadResponseObject, error) {
+func (s *Server) CreateBrowserLead(ctx context.Context,
+	r api.CreateBrowserLeadRequestObject) (api.CreateBrowserLeadResponseObject, error) {
 	u, by, b := work.From(ctx), browser.From(ctx), r.Body
 	switch {
 	case !by.Key.AllowLeads:

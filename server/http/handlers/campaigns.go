@@ -5,7 +5,6 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/list"
 	"rail/server/opt"
 	"rail/server/outbound/campaign"
 	"rail/server/work"
@@ -14,11 +13,10 @@ import (
 // ListCampaigns lists the campaigns of a program, newest first.
 func (s *Server) ListCampaigns(ctx context.Context,
 	r api.ListCampaignsRequestObject) (api.ListCampaignsResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CampaignList{})
-	return api.ListCampaigns200JSONResponse{
-		Data: mapped(rows.Rows, toCampaign), HasMore: rows.HasMore, TotalCount: rows.Total,
-	}, err
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.CampaignList{}, toCampaign)
+	return api.ListCampaigns200JSONResponse(out), err
 }
 
 // RetrieveCampaign returns one campaign.
@@ -26,10 +24,8 @@ func (s *Server) RetrieveCampaign(ctx context.Context,
 	r api.RetrieveCampaignRequestObject) (api.RetrieveCampaignResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.CampaignGet(ctx, u.Short(), db.CampaignGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	return api.RetrieveCampaign200JSONResponse(toCampaign(row)), u.CheckProgram(row.ProgramID)
+	out, err := complete(ctx, toCampaign(row), row.ProgramID, err)
+	return api.RetrieveCampaign200JSONResponse(out), err
 }
 
 // CreateCampaign prepares a campaign.

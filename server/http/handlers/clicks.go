@@ -7,7 +7,6 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/list"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/program/tracking"
@@ -16,36 +15,25 @@ import (
 
 // ListClicks lists the clicks of a program, newest first. total_count is exact, and mostly computed
 // from sums: clicks are the largest table.
-func (s *Server) ListClicks(ctx context.Context,
-	r api.ListClicksRequestObject) (api.ListClicksResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.ClickList{
+func (s *Server) ListClicks(ctx context.Context, r api.ListClicksRequestObject) (api.ListClicksResponseObject, error) {
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.ClickList{
 		PartnerID: p.PartnerID, LinkID: p.LinkID, ReferralID: p.ReferralID,
-		CreatedAfter: since, CreatedBefore: until,
-	})
-	if err != nil {
-		return nil, err
-	}
-	data := mapped(rows.Rows, toClick)
-	if err := s.fillClicks(ctx, u, data, p.Expand); err != nil {
-		return nil, err
-	}
-	return api.ListClicks200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
+	}, toClick, s.clickParts(p.Expand)...)
+	return api.ListClicks200JSONResponse(out), err
 }
 
-// fillClicks adds the relations that the query requests, in one round trip.
-func (s *Server) fillClicks(ctx context.Context, u *work.Unit, clicks []api.Click, expand []api.ClickExpand) error {
-	return together(ctx, u,
-		embedPartner(ctx, u, wants(expand, api.ClickExpandPartner), clicks,
+func (s *Server) clickParts(expand []api.ClickExpand) []part[api.Click] {
+	return []part[api.Click]{
+		embedPartner(wants(expand, api.ClickExpandPartner),
 			func(k *api.Click) (*string, *nullable.Nullable[api.Partner]) { return &k.PartnerID, &k.Partner }),
-		embedLink(ctx, s, u, wants(expand, api.ClickExpandLink), clicks,
+		embedLink(s, wants(expand, api.ClickExpandLink),
 			func(k *api.Click) (*string, *nullable.Nullable[api.Link]) { return k.LinkID, &k.Link }),
-		embedReferral(ctx, u, wants(expand, api.ClickExpandReferral), clicks,
-			func(k *api.Click) (*string, *nullable.Nullable[api.Referral]) { return k.ReferralID, &k.Referral }))
+		embedReferral(wants(expand, api.ClickExpandReferral),
+			func(k *api.Click) (*string, *nullable.Nullable[api.Referral]) { return k.ReferralID, &k.Referral }),
+	}
 }
 
 // RetrieveClick returns one click.
@@ -53,23 +41,14 @@ func (s *Server) RetrieveClick(ctx context.Context,
 	r api.RetrieveClickRequestObject) (api.RetrieveClickResponseObject, error) {
 	u := work.From(ctx)
 	click, err := queries.ClickGet(ctx, u.Short(), db.ClickGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	if err := u.CheckProgram(click.ProgramID); err != nil {
-		return nil, err
-	}
-	// A page of one, so that relations are filled in like those of lists.
-	one := []api.Click{toClick(click)}
-	err = s.fillClicks(ctx, u, one, r.Params.Expand)
-	return api.RetrieveClick200JSONResponse(one[0]), err
+	out, err := complete(ctx, toClick(click), click.ProgramID, err, s.clickParts(r.Params.Expand)...)
+	return api.RetrieveClick200JSONResponse(out), err
 }
 
 // CreateClick records a visit to the merchant's server. The value is that of a partner's handle or
 // a link; the answer names the visitor's current referral.
-func (s *Server) CreateClick(
-	ctx context.Context, r api.CreateClickRequestObject,
-) (api.CreateClickResponseObject, error) {
+func (s *Server) CreateClick(ctx context.Context,
+	r api.CreateClickRequestObject) (api.CreateClickResponseObject, error) {
 	b := r.Body
 	from, err := referrer(b)
 	if err != nil {

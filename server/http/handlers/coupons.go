@@ -17,51 +17,33 @@ import (
 // checkout.
 func (s *Server) ListCoupons(ctx context.Context,
 	r api.ListCouponsRequestObject) (api.ListCouponsResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CouponList{
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.CouponList{
 		PartnerID: p.PartnerID, Code: p.Code, ExternalID: p.ExternalID,
-		CreatedAfter: since, CreatedBefore: until,
-	})
-	if err != nil {
-		return nil, err
-	}
-	data := mapped(rows.Rows, toCoupon)
-	if err := fillCoupons(ctx, u, data, p.Expand, p.Include); err != nil {
-		return nil, err
-	}
-	return api.ListCoupons200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
+	}, toCoupon, couponParts(p.Expand, p.Include)...)
+	return api.ListCoupons200JSONResponse(out), err
 }
 
-// fillCoupons adds the relations and statistics that the query requests, in one
-// round trip.
-func fillCoupons(ctx context.Context, u *work.Unit, coupons []api.Coupon, expand []api.CouponExpand,
-	include []api.CouponInclude) error {
-	return together(ctx, u,
-		embedPartner(ctx, u, wants(expand, api.CouponExpandPartner), coupons,
+func couponParts(expand []api.CouponExpand, include []api.CouponInclude) []part[api.Coupon] {
+	return []part[api.Coupon]{
+		embedPartner(wants(expand, api.CouponExpandPartner),
 			func(k *api.Coupon) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
-		embedGroup(ctx, u, wants(expand, api.CouponExpandGroup), coupons,
+		embedGroup(wants(expand, api.CouponExpandGroup),
 			func(k *api.Coupon) (*string, *nullable.Nullable[api.Group]) { return k.GroupID, &k.Group }),
-		couponStats(ctx, u, wants(include, api.CouponIncludeStats), coupons))
+		when(wants(include, api.CouponIncludeStats), couponStats),
+	}
 }
 
-// couponStats returns the read of the coupons' numbers of customers, or nil if they are not
-// requested.
-func couponStats(ctx context.Context, u *work.Unit, wanted bool, coupons []api.Coupon) pgtx.Read {
-	if !wanted || len(coupons) == 0 {
-		return nil
+// couponStats adds the coupons' numbers of customers.
+func couponStats(ctx context.Context, tx pgtx.DBTX, orgID string, coupons []api.Coupon) error {
+	customers, err := list.CountBy(ctx, tx, "customers", db.Scope{ProgramID: coupons[0].ProgramID, OrgID: orgID},
+		ids(coupons, func(k *api.Coupon) string { return k.ID }))
+	for i := range coupons {
+		coupons[i].Stats = &api.CouponStats{Customers: customers[coupons[i].ID]}
 	}
-	return func(tx pgtx.DBTX) error {
-		customers, err := list.CountBy(ctx, tx, "customers", db.Scope{ProgramID: coupons[0].ProgramID, OrgID: u.OrgID},
-			ids(coupons, func(k *api.Coupon) string { return k.ID }))
-		for i := range coupons {
-			coupons[i].Stats = &api.CouponStats{Customers: customers[coupons[i].ID]}
-		}
-		return err
-	}
+	return err
 }
 
 // RetrieveCoupon returns one coupon.
@@ -69,22 +51,14 @@ func (s *Server) RetrieveCoupon(ctx context.Context,
 	r api.RetrieveCouponRequestObject) (api.RetrieveCouponResponseObject, error) {
 	u := work.From(ctx)
 	coupon, err := queries.CouponGet(ctx, u.Short(), db.CouponGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	if err := u.CheckProgram(coupon.ProgramID); err != nil {
-		return nil, err
-	}
-	one := []api.Coupon{toCoupon(coupon)}
-	err = fillCoupons(ctx, u, one, r.Params.Expand, r.Params.Include)
-	return api.RetrieveCoupon200JSONResponse(one[0]), err
+	out, err := complete(ctx, toCoupon(coupon), coupon.ProgramID, err, couponParts(r.Params.Expand, r.Params.Include)...)
+	return api.RetrieveCoupon200JSONResponse(out), err
 }
 
 // CreateCoupon records a code of the payment processor, so that customers who use
 // it are attributed to its partner.
-func (s *Server) CreateCoupon(
-	ctx context.Context, r api.CreateCouponRequestObject,
-) (api.CreateCouponResponseObject, error) {
+func (s *Server) CreateCoupon(ctx context.Context,
+	r api.CreateCouponRequestObject) (api.CreateCouponResponseObject, error) {
 	b := r.Body
 	coupon, err := tracking.CreateCoupon(ctx, work.From(ctx), tracking.CouponInput{
 		ProgramID: b.ProgramID, Code: b.Code, PartnerID: b.PartnerID, GroupID: b.GroupID, ExternalID: b.ExternalID,
@@ -94,9 +68,8 @@ func (s *Server) CreateCoupon(
 
 // UpdateCoupon changes the promotion id and the partner. The code does not change: it belongs to
 // the processor.
-func (s *Server) UpdateCoupon(
-	ctx context.Context, r api.UpdateCouponRequestObject,
-) (api.UpdateCouponResponseObject, error) {
+func (s *Server) UpdateCoupon(ctx context.Context,
+	r api.UpdateCouponRequestObject) (api.UpdateCouponResponseObject, error) {
 	coupon, err := tracking.UpdateCoupon(ctx, work.From(ctx), r.ID, tracking.CouponChanges{
 		ExternalID: r.Body.ExternalID, PartnerID: r.Body.PartnerID,
 	})
@@ -104,9 +77,8 @@ func (s *Server) UpdateCoupon(
 }
 
 // DeleteCoupon removes a coupon. Its customers keep their partner.
-func (s *Server) DeleteCoupon(
-	ctx context.Context, r api.DeleteCouponRequestObject,
-) (api.DeleteCouponResponseObject, error) {
+func (s *Server) DeleteCoupon(ctx context.Context,
+	r api.DeleteCouponRequestObject) (api.DeleteCouponResponseObject, error) {
 	err := tracking.DeleteCoupon(ctx, work.From(ctx), r.ID)
 	return api.DeleteCoupon200JSONResponse{ID: r.ID, Object: "coupon", Deleted: true}, err
 }

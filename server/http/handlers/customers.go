@@ -20,43 +20,32 @@ import (
 // An email is compared in lower case.
 func (s *Server) ListCustomers(ctx context.Context,
 	r api.ListCustomersRequestObject) (api.ListCustomersResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CustomerList{
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.CustomerList{
 		PartnerID:          p.PartnerID,
 		Status:             list.Any(p.Status),
 		Email:              opt.Lower(p.Email),
 		ExternalCustomerID: p.ExternalCustomerID,
 		Identifier:         p.Identifier,
 		HasDuplicates:      (*bool)(p.HasDuplicates),
-		CreatedAfter:       since,
-		CreatedBefore:      until,
-	})
-	if err != nil {
-		return nil, err
-	}
-	data := mapped(rows.Rows, toCustomer)
-	if err := s.fillCustomers(ctx, u, data, p.Expand, p.Include); err != nil {
-		return nil, err
-	}
-	return api.ListCustomers200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
+		CreatedAfter:       q.date("created_after", p.CreatedAfter),
+		CreatedBefore:      q.date("created_before", p.CreatedBefore),
+	}, toCustomer, s.customerParts(p.Expand, p.Include)...)
+	return api.ListCustomers200JSONResponse(out), err
 }
 
-// fillCustomers adds the relations and parts that the query requests, in one round trip.
-func (s *Server) fillCustomers(ctx context.Context, u *work.Unit, customers []api.Customer,
-	expand []api.CustomerExpand, include []api.CustomerInclude) error {
-	return together(ctx, u,
-		includeExternalIDs(ctx, u, wants(include, api.CustomerIncludeExternalIds), customers),
-		includeDuplicates(ctx, u, wants(include, api.CustomerIncludeDuplicates), customers),
-		embedPartner(ctx, u, wants(expand, api.CustomerExpandPartner), customers,
+func (s *Server) customerParts(expand []api.CustomerExpand, include []api.CustomerInclude) []part[api.Customer] {
+	return []part[api.Customer]{
+		when(wants(include, api.CustomerIncludeExternalIds), addExternalIDs),
+		when(wants(include, api.CustomerIncludeDuplicates), addDuplicates),
+		embedPartner(wants(expand, api.CustomerExpandPartner),
 			func(k *api.Customer) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
-		embedReferral(ctx, u, wants(expand, api.CustomerExpandReferral), customers,
+		embedReferral(wants(expand, api.CustomerExpandReferral),
 			func(k *api.Customer) (*string, *nullable.Nullable[api.Referral]) { return k.ReferralID, &k.Referral }),
-		embedLink(ctx, s, u, wants(expand, api.CustomerExpandLink), customers,
-			func(k *api.Customer) (*string, *nullable.Nullable[api.Link]) { return k.LinkID, &k.Link }))
+		embedLink(s, wants(expand, api.CustomerExpandLink),
+			func(k *api.Customer) (*string, *nullable.Nullable[api.Link]) { return k.LinkID, &k.Link }),
+	}
 }
 
 // RetrieveCustomer returns one customer.
@@ -67,22 +56,14 @@ func (s *Server) RetrieveCustomer(ctx context.Context,
 	if errors.Is(err, pgx.ErrNoRows) { // the id may be that of a merged customer
 		row, err = queries.CustomerSurvivor(ctx, u.DB(), db.CustomerSurvivorParams{ID: r.ID, OrgID: u.OrgID})
 	}
-	if err != nil {
-		return nil, err
-	}
-	if err := u.CheckProgram(row.ProgramID); err != nil {
-		return nil, err
-	}
-	one := []api.Customer{toCustomer(row)}
-	err = s.fillCustomers(ctx, u, one, r.Params.Expand, r.Params.Include)
-	return api.RetrieveCustomer200JSONResponse(one[0]), err
+	out, err := complete(ctx, toCustomer(row), row.ProgramID, err, s.customerParts(r.Params.Expand, r.Params.Include)...)
+	return api.RetrieveCustomer200JSONResponse(out), err
 }
 
 // CreateCustomer attributes a customer to a partner: the given one, or that of a click or coupon. A
 // used external id is a 409 with its customer.
-func (s *Server) CreateCustomer(
-	ctx context.Context, r api.CreateCustomerRequestObject,
-) (api.CreateCustomerResponseObject, error) {
+func (s *Server) CreateCustomer(ctx context.Context,
+	r api.CreateCustomerRequestObject) (api.CreateCustomerResponseObject, error) {
 	b := r.Body
 	k, others, err := s.Customers.CreateCompared(ctx, work.From(ctx), customer.Input{
 		ProgramID:          b.ProgramID,
@@ -96,32 +77,27 @@ func (s *Server) CreateCustomer(
 	})
 	out := toCustomer(k)
 	for _, d := range others {
-		out.Warnings = append(out.Warnings, warnings[d.Match](d.CustomerID))
+		out.Warnings = append(out.Warnings, toCustomerWarning(d))
 	}
 	return api.CreateCustomer201JSONResponse(out), err
 }
 
-// warnings makes the warning about each field that two customers have in common.
-var warnings = map[string]func(id string) api.CustomerWarning{
-	"identifier": func(id string) api.CustomerWarning {
-		return api.CustomerWarning{
-			Code: api.CustomerWarningCodeIdentifierTaken, CustomerID: id,
-			Message: "Customer " + id + " has the same identifier. Merge the two if they are one person.",
-		}
-	},
-	"email": func(id string) api.CustomerWarning {
-		return api.CustomerWarning{
-			Code: api.CustomerWarningCodeEmailTaken, CustomerID: id,
-			Message: "Customer " + id + " has the same e-mail. Merge the two if they are one person.",
-		}
-	},
+// toCustomerWarning returns the warning about a field that two customers have in common.
+func toCustomerWarning(d customer.Duplicate) api.CustomerWarning {
+	code, field := api.CustomerWarningCodeEmailTaken, "e-mail"
+	if d.Match == "identifier" {
+		code, field = api.CustomerWarningCodeIdentifierTaken, "identifier"
+	}
+	return api.CustomerWarning{
+		Code: code, CustomerID: d.CustomerID,
+		Message: "Customer " + d.CustomerID + " has the same " + field + ". Merge the two if they are one person.",
+	}
 }
 
 // UpdateCustomer changes a customer; a new partner_id reassigns it. Earlier sales and commissions
 // remain with the former partner.
-func (s *Server) UpdateCustomer(
-	ctx context.Context, r api.UpdateCustomerRequestObject,
-) (api.UpdateCustomerResponseObject, error) {
+func (s *Server) UpdateCustomer(ctx context.Context,
+	r api.UpdateCustomerRequestObject) (api.UpdateCustomerResponseObject, error) {
 	b := r.Body
 	k, err := s.Customers.Update(ctx, work.From(ctx), r.ID, customer.Changes{
 		PartnerID:  b.PartnerID,
@@ -136,9 +112,8 @@ func (s *Server) UpdateCustomer(
 
 // DeleteCustomer removes a customer that never paid. A customer with sales or a paid sign-up
 // commission is a 409.
-func (s *Server) DeleteCustomer(
-	ctx context.Context, r api.DeleteCustomerRequestObject,
-) (api.DeleteCustomerResponseObject, error) {
+func (s *Server) DeleteCustomer(ctx context.Context,
+	r api.DeleteCustomerRequestObject) (api.DeleteCustomerResponseObject, error) {
 	err := customer.Delete(ctx, work.From(ctx), r.ID)
 	return api.DeleteCustomer200JSONResponse{ID: r.ID, Object: "customer", Deleted: true}, err
 }

@@ -10,9 +10,8 @@ import (
 )
 
 // CreateEmbedToken opens a partner's portal within a page of the merchant.
-func (s *Server) CreateEmbedToken(
-	ctx context.Context, r api.CreateEmbedTokenRequestObject,
-) (api.CreateEmbedTokenResponseObject, error) {
+func (s *Server) CreateEmbedToken(ctx context.Context,
+	r api.CreateEmbedTokenRequestObject) (api.CreateEmbedTokenResponseObject, error) {
 	b := r.Body
 	if (b.PartnerID == nil) == (b.Partner == nil) {
 		return nil, problem.Invalid("partner_id", "Exactly one of partner_id and partner is required.")

@@ -21,31 +21,21 @@ import (
 // partner before group before program, then oldest first. The first flow that applies and pays is
 // used.
 func (s *Server) ListFlows(ctx context.Context, r api.ListFlowsRequestObject) (api.ListFlowsResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.FlowList{
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := decodePage(ctx, q, db.FlowList{
 		Status: list.Any(p.Status), GroupID: p.GroupID, PartnerID: p.PartnerID,
-	})
-	if err != nil {
-		return nil, err
-	}
-	// Branches are JSON in the row; a damaged one fails the page.
-	data, err := mappedAll(rows.Rows, toFlow)
-	if err != nil {
-		return nil, err
-	}
-	if err := fillFlows(ctx, u, data, p.Expand); err != nil {
-		return nil, err
-	}
-	return api.ListFlows200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
+	}, toFlow, flowParts(p.Expand)...)
+	return api.ListFlows200JSONResponse(out), err
 }
 
-// fillFlows adds the relations that the query requests, in one round trip.
-func fillFlows(ctx context.Context, u *work.Unit, flows []api.Flow, expand []api.FlowExpand) error {
-	return together(ctx, u,
-		embedGroup(ctx, u, wants(expand, api.FlowExpandGroup), flows,
+func flowParts(expand []api.FlowExpand) []part[api.Flow] {
+	return []part[api.Flow]{
+		embedGroup(wants(expand, api.FlowExpandGroup),
 			func(f *api.Flow) (*string, *nullable.Nullable[api.Group]) { return f.GroupID, &f.Group }),
-		embedPartner(ctx, u, wants(expand, api.FlowExpandPartner), flows,
-			func(f *api.Flow) (*string, *nullable.Nullable[api.Partner]) { return f.PartnerID, &f.Partner }))
+		embedPartner(wants(expand, api.FlowExpandPartner),
+			func(f *api.Flow) (*string, *nullable.Nullable[api.Partner]) { return f.PartnerID, &f.Partner }),
+	}
 }
 
 // RetrieveFlow returns one flow, without the warnings of a write.
@@ -56,22 +46,13 @@ func (s *Server) RetrieveFlow(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	if err := u.CheckProgram(row.ProgramID); err != nil {
-		return nil, err
-	}
-	shown, err := toFlow(row)
-	if err != nil {
-		return nil, err
-	}
-	one := []api.Flow{shown}
-	err = fillFlows(ctx, u, one, r.Params.Expand)
-	return api.RetrieveFlow200JSONResponse(one[0]), err
+	f, err := toFlow(row)
+	out, err := complete(ctx, f, row.ProgramID, err, flowParts(r.Params.Expand)...)
+	return api.RetrieveFlow200JSONResponse(out), err
 }
 
 // CreateFlow adds a commission rule. The answer has warnings about unusual rates.
-func (s *Server) CreateFlow(
-	ctx context.Context, r api.CreateFlowRequestObject,
-) (api.CreateFlowResponseObject, error) {
+func (s *Server) CreateFlow(ctx context.Context, r api.CreateFlowRequestObject) (api.CreateFlowResponseObject, error) {
 	b := r.Body
 	row, err := flow.Create(ctx, work.From(ctx), flow.New{
 		ProgramID:         b.ProgramID,
@@ -99,9 +80,7 @@ func (s *Server) CreateFlow(
 
 // UpdateFlow changes a flow. Branches are replaced as a whole: a branch missing in the body is
 // deleted.
-func (s *Server) UpdateFlow(
-	ctx context.Context, r api.UpdateFlowRequestObject,
-) (api.UpdateFlowResponseObject, error) {
+func (s *Server) UpdateFlow(ctx context.Context, r api.UpdateFlowRequestObject) (api.UpdateFlowResponseObject, error) {
 	row, err := flow.Update(ctx, work.From(ctx), r.ID, flowChange(*r.Body))
 	if err != nil {
 		return nil, err
@@ -121,9 +100,8 @@ func flowChange(b api.FlowUpdate) flow.Change {
 }
 
 // RehearseFlows computes the commissions of recent sales with a changed flow.
-func (s *Server) RehearseFlows(
-	ctx context.Context, r api.RehearseFlowsRequestObject,
-) (api.RehearseFlowsResponseObject, error) {
+func (s *Server) RehearseFlows(ctx context.Context,
+	r api.RehearseFlowsRequestObject) (api.RehearseFlowsResponseObject, error) {
 	u, b, days := work.From(ctx), r.Body, int64(30)
 	if b.Days != nil {
 		days = *b.Days
@@ -186,9 +164,8 @@ func branchInputs(given []api.FlowBranchInput) []flow.BranchInput {
 }
 
 // PreviewFlows computes the commission of a payment, and records nothing.
-func (s *Server) PreviewFlows(
-	ctx context.Context, r api.PreviewFlowsRequestObject,
-) (api.PreviewFlowsResponseObject, error) {
+func (s *Server) PreviewFlows(ctx context.Context,
+	r api.PreviewFlowsRequestObject) (api.PreviewFlowsResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	p, err := sale.PreviewPayment(ctx, u, sale.Payment{
 		ProgramID: b.ProgramID, AmountMinor: b.AmountMinor, TaxMinor: b.TaxMinor, FeeMinor: b.FeeMinor, Currency: b.Currency,
@@ -215,9 +192,7 @@ func (s *Server) PreviewFlows(
 }
 
 // DeleteFlow removes a flow; its commissions keep its id.
-func (s *Server) DeleteFlow(
-	ctx context.Context, r api.DeleteFlowRequestObject,
-) (api.DeleteFlowResponseObject, error) {
+func (s *Server) DeleteFlow(ctx context.Context, r api.DeleteFlowRequestObject) (api.DeleteFlowResponseObject, error) {
 	err := flow.Delete(ctx, work.From(ctx), r.ID)
 	return api.DeleteFlow200JSONResponse{ID: r.ID, Object: "flow", Deleted: true}, err
 }

@@ -14,23 +14,18 @@ import (
 // ListInboxEvents lists processors' events, newest first.
 func (s *Server) ListInboxEvents(ctx context.Context,
 	r api.ListInboxEventsRequestObject) (api.ListInboxEventsResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.InboxEventList{
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.InboxEventList{
 		ConnectionID:    p.ConnectionID,
 		Status:          list.Any(p.Status),
 		Type:            p.Type,
 		ReasonCode:      p.ReasonCode,
 		ExternalEventID: p.ExternalEventID,
-		CreatedAfter:    since,
-		CreatedBefore:   until,
-	})
-	return api.ListInboxEvents200JSONResponse{
-		Data: mapped(rows.Rows, toInboxEvent), HasMore: rows.HasMore, TotalCount: rows.Total,
-	}, err
+		CreatedAfter:    q.date("created_after", p.CreatedAfter),
+		CreatedBefore:   q.date("created_before", p.CreatedBefore),
+	}, toInboxEvent)
+	return api.ListInboxEvents200JSONResponse(out), err
 }
 
 // RetrieveInboxEvent returns one event, with its body if requested.

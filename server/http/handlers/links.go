@@ -7,7 +7,6 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/list"
 	"rail/server/postgres/pgtx"
 	"rail/server/program/tracking"
 	"rail/server/work"
@@ -15,53 +14,36 @@ import (
 
 // ListLinks lists the links of a program, newest first, without deleted ones.
 func (s *Server) ListLinks(ctx context.Context, r api.ListLinksRequestObject) (api.ListLinksResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.LinkList{
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.LinkList{
 		PartnerID:    p.PartnerID,
-		CreatedAfter: since, CreatedBefore: until,
-	})
-	if err != nil {
-		return nil, err
-	}
-	data := mapped(rows.Rows, s.toLink)
-	if err := fillLinks(ctx, u, data, p.Expand, p.Include); err != nil {
-		return nil, err
-	}
-	return api.ListLinks200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
+	}, s.toLink, linkParts(p.Expand, p.Include)...)
+	return api.ListLinks200JSONResponse(out), err
 }
 
-// fillLinks adds the relations and statistics that the query requests, in one
-// round trip.
-func fillLinks(ctx context.Context, u *work.Unit, links []api.Link, expand []api.LinkExpand,
-	include []api.LinkInclude) error {
-	return together(ctx, u,
-		embedPartner(ctx, u, wants(expand, api.LinkExpandPartner), links,
+func linkParts(expand []api.LinkExpand, include []api.LinkInclude) []part[api.Link] {
+	return []part[api.Link]{
+		embedPartner(wants(expand, api.LinkExpandPartner),
 			func(l *api.Link) (*string, *nullable.Nullable[api.Partner]) { return &l.PartnerID, &l.Partner }),
-		linkStats(ctx, u, wants(include, api.LinkIncludeStats), links))
+		when(wants(include, api.LinkIncludeStats), linkStats),
+	}
 }
 
-// linkStats returns the read of the links' statistics, or nil if they are not requested.
-func linkStats(ctx context.Context, u *work.Unit, wanted bool, links []api.Link) pgtx.Read {
-	if !wanted || len(links) == 0 {
-		return nil
+// linkStats adds the links' statistics.
+func linkStats(ctx context.Context, tx pgtx.DBTX, orgID string, links []api.Link) error {
+	rows, err := queries.LinkStats(ctx, tx, db.LinkStatsParams{
+		Ids: ids(links, func(l *api.Link) string { return l.ID }), OrgID: orgID,
+	})
+	stats := make(map[string]api.LinkStats, len(rows))
+	for _, r := range rows {
+		stats[r.ID] = api.LinkStats{Clicks: r.Clicks, Referrals: r.Referrals, Customers: r.Customers}
 	}
-	return func(tx pgtx.DBTX) error {
-		rows, err := queries.LinkStats(ctx, tx, db.LinkStatsParams{
-			Ids: ids(links, func(l *api.Link) string { return l.ID }), OrgID: u.OrgID,
-		})
-		stats := make(map[string]api.LinkStats, len(rows))
-		for _, r := range rows {
-			stats[r.ID] = api.LinkStats{Clicks: r.Clicks, Referrals: r.Referrals, Customers: r.Customers}
-		}
-		for i := range links {
-			links[i].Stats = new(stats[links[i].ID])
-		}
-		return err
+	for i := range links {
+		links[i].Stats = new(stats[links[i].ID])
 	}
+	return err
 }
 
 // RetrieveLink returns one link.
@@ -69,15 +51,8 @@ func (s *Server) RetrieveLink(ctx context.Context,
 	r api.RetrieveLinkRequestObject) (api.RetrieveLinkResponseObject, error) {
 	u := work.From(ctx)
 	link, err := queries.LinkGet(ctx, u.Short(), db.LinkGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	if err := u.CheckProgram(link.ProgramID); err != nil {
-		return nil, err
-	}
-	one := []api.Link{s.toLink(link)}
-	err = fillLinks(ctx, u, one, r.Params.Expand, r.Params.Include)
-	return api.RetrieveLink200JSONResponse(one[0]), err
+	out, err := complete(ctx, s.toLink(link), link.ProgramID, err, linkParts(r.Params.Expand, r.Params.Include)...)
+	return api.RetrieveLink200JSONResponse(out), err
 }
 
 // CreateLink adds a link to a partner. Without a value it uses the partner's handle. A value that

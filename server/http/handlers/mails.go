@@ -5,7 +5,6 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/list"
 	"rail/server/opt"
 	"rail/server/outbound/mail"
 	"rail/server/work"
@@ -13,23 +12,17 @@ import (
 
 // ListMails lists an organization's undelivered mails, newest first.
 func (s *Server) ListMails(ctx context.Context, r api.ListMailsRequestObject) (api.ListMailsResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In("", p.Limit, p.StartingAfter, p.EndingBefore), db.MailList{
-		CreatedAfter: since, CreatedBefore: until,
-	})
-	return api.ListMails200JSONResponse{
-		Data: mapped(rows.Rows, toMail), HasMore: rows.HasMore, TotalCount: rows.Total,
-	}, err
+	p := r.Params
+	q := newQuery("", p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.MailList{
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
+	}, toMail)
+	return api.ListMails200JSONResponse(out), err
 }
 
 // RetrieveMail returns one mail, in any state, without its text.
-func (s *Server) RetrieveMail(
-	ctx context.Context, r api.RetrieveMailRequestObject,
-) (api.RetrieveMailResponseObject, error) {
+func (s *Server) RetrieveMail(ctx context.Context,
+	r api.RetrieveMailRequestObject) (api.RetrieveMailResponseObject, error) {
 	m, err := mail.ByID(ctx, work.From(ctx), r.ID)
 	return api.RetrieveMail200JSONResponse(toMail(m)), err
 }

@@ -6,7 +6,6 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/list"
 	"rail/server/opt"
 	"rail/server/program/partner"
 	"rail/server/work"
@@ -15,19 +14,13 @@ import (
 // ListPartnerNotes lists the notes about a program's partners, newest first.
 func (s *Server) ListPartnerNotes(ctx context.Context,
 	r api.ListPartnerNotesRequestObject) (api.ListPartnerNotesResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore),
-		db.PartnerNoteList{
-			PartnerID:    p.PartnerID,
-			CreatedAfter: since, CreatedBefore: until,
-		})
-	return api.ListPartnerNotes200JSONResponse{
-		Data: mapped(rows.Rows, toPartnerNote), HasMore: rows.HasMore, TotalCount: rows.Total,
-	}, err
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.PartnerNoteList{
+		PartnerID:    p.PartnerID,
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
+	}, toPartnerNote)
+	return api.ListPartnerNotes200JSONResponse(out), err
 }
 
 // RetrievePartnerNote returns one note.

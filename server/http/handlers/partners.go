@@ -19,23 +19,15 @@ import (
 // ListPartners lists the partners of a program, newest first.
 func (s *Server) ListPartners(ctx context.Context,
 	r api.ListPartnersRequestObject) (api.ListPartnersResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PartnerList{
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.PartnerList{
 		Status: list.Any(p.Status), GroupID: p.GroupID, TagID: p.TagID,
 		Email: opt.Lower(p.Email), Handle: opt.Lower(p.Handle),
 		ExternalID: p.ExternalID, Search: containing(p.Search),
-		CreatedAfter: since, CreatedBefore: until,
-	})
-	if err != nil {
-		return nil, err
-	}
-	data := mapped(rows.Rows, toPartner)
-	err = fillPartners(ctx, u, data, p.Expand, p.Include)
-	return api.ListPartners200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
+	}, toPartner, partnerParts(p.Expand, p.Include)...)
+	return api.ListPartners200JSONResponse(out), err
 }
 
 // RetrievePartner returns one partner.
@@ -43,22 +35,14 @@ func (s *Server) RetrievePartner(ctx context.Context,
 	r api.RetrievePartnerRequestObject) (api.RetrievePartnerResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.PartnerGet(ctx, u.Short(), db.PartnerGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	if err := u.CheckProgram(row.ProgramID); err != nil {
-		return nil, err
-	}
-	out := []api.Partner{toPartner(row)}
-	err = fillPartners(ctx, u, out, r.Params.Expand, r.Params.Include)
-	return api.RetrievePartner200JSONResponse(out[0]), err
+	out, err := complete(ctx, toPartner(row), row.ProgramID, err, partnerParts(r.Params.Expand, r.Params.Include)...)
+	return api.RetrievePartner200JSONResponse(out), err
 }
 
 // CreatePartner adds a partner, at once or to the review queue. A used email or handle is a 409
 // with its partner.
-func (s *Server) CreatePartner(
-	ctx context.Context, r api.CreatePartnerRequestObject,
-) (api.CreatePartnerResponseObject, error) {
+func (s *Server) CreatePartner(ctx context.Context,
+	r api.CreatePartnerRequestObject) (api.CreatePartnerResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	// The only other status than the default, active, is pending.
 	pending := b.Status != nil && *b.Status == api.PartnerCreateStatusPending
@@ -81,9 +65,8 @@ func (s *Server) CreatePartner(
 
 // UpdatePartner changes a partner.
 // Payout details are sealed and never shown again.
-func (s *Server) UpdatePartner(
-	ctx context.Context, r api.UpdatePartnerRequestObject,
-) (api.UpdatePartnerResponseObject, error) {
+func (s *Server) UpdatePartner(ctx context.Context,
+	r api.UpdatePartnerRequestObject) (api.UpdatePartnerResponseObject, error) {
 	b := r.Body
 	p, err := s.Partners.Update(ctx, work.From(ctx), r.ID, partner.Patch{
 		FirstName:        b.FirstName,
@@ -109,18 +92,15 @@ func (s *Server) UpdatePartner(
 
 // DeletePartner removes a partner with its commissions and payouts. Its sales remain, without a
 // partner. A payout in flight is a 409.
-func (s *Server) DeletePartner(
-	ctx context.Context, r api.DeletePartnerRequestObject,
-) (api.DeletePartnerResponseObject, error) {
+func (s *Server) DeletePartner(ctx context.Context,
+	r api.DeletePartnerRequestObject) (api.DeletePartnerResponseObject, error) {
 	err := partner.Delete(ctx, work.From(ctx), r.ID)
 	return api.DeletePartner200JSONResponse{ID: r.ID, Object: "partner", Deleted: true}, err
 }
 
 // BanPartner suspends a partner and rejects its unpaid commissions. A dry run only returns the
 // effects.
-func (s *Server) BanPartner(
-	ctx context.Context, r api.BanPartnerRequestObject,
-) (api.BanPartnerResponseObject, error) {
+func (s *Server) BanPartner(ctx context.Context, r api.BanPartnerRequestObject) (api.BanPartnerResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	var done partner.Ban
 	var err error
@@ -138,24 +118,18 @@ func (s *Server) BanPartner(
 	}, err
 }
 
-// fillPartners adds the requested relations, statistics and tags, in one round trip.
-func fillPartners(ctx context.Context, u *work.Unit, partners []api.Partner, expand []api.PartnerExpand,
-	include []api.PartnerInclude) error {
-	var stats, tags pgtx.Read
-	if wants(include, api.PartnerIncludeStats) {
-		stats = func(tx pgtx.DBTX) error { return addPartnerStats(ctx, tx, u, partners) }
+func partnerParts(expand []api.PartnerExpand, include []api.PartnerInclude) []part[api.Partner] {
+	return []part[api.Partner]{
+		embedGroup(wants(expand, api.PartnerExpandGroup),
+			func(p *api.Partner) (*string, *nullable.Nullable[api.Group]) { return p.GroupID, &p.Group }),
+		when(wants(include, api.PartnerIncludeStats), partnerStats),
+		when(wants(include, api.PartnerIncludeTags), partnerTags),
 	}
-	if wants(include, api.PartnerIncludeTags) {
-		tags = func(tx pgtx.DBTX) error { return addPartnerTags(ctx, tx, u, partners) }
-	}
-	group := embedGroup(ctx, u, wants(expand, api.PartnerExpandGroup), partners,
-		func(p *api.Partner) (*string, *nullable.Nullable[api.Group]) { return p.GroupID, &p.Group })
-	return together(ctx, u, group, stats, tags)
 }
 
-// addPartnerStats sets the counters of partners, which may be zero.
-func addPartnerStats(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners []api.Partner) error {
-	rows, err := queries.PartnerStats(ctx, tx, db.PartnerStatsParams{Ids: partnerIDs(partners), OrgID: u.OrgID})
+// partnerStats adds the counters of partners, which may be zero.
+func partnerStats(ctx context.Context, tx pgtx.DBTX, orgID string, partners []api.Partner) error {
+	rows, err := queries.PartnerStats(ctx, tx, db.PartnerStatsParams{Ids: partnerIDs(partners), OrgID: orgID})
 	stats := map[string]api.PartnerStats{}
 	for _, r := range rows {
 		stats[r.ID] = api.PartnerStats{
@@ -172,10 +146,10 @@ func addPartnerStats(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners [
 	return err
 }
 
-// addPartnerTags sets the tags of partners. Without tags the list is empty; null would mean that it
+// partnerTags adds the tags of partners. Without tags the list is empty; null would mean that it
 // was not requested.
-func addPartnerTags(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners []api.Partner) error {
-	rows, err := queries.TagsOfPartners(ctx, tx, db.TagsOfPartnersParams{PartnerIds: partnerIDs(partners), OrgID: u.OrgID})
+func partnerTags(ctx context.Context, tx pgtx.DBTX, orgID string, partners []api.Partner) error {
+	rows, err := queries.TagsOfPartners(ctx, tx, db.TagsOfPartnersParams{PartnerIds: partnerIDs(partners), OrgID: orgID})
 	tags := map[string][]api.Tag{}
 	for _, r := range rows {
 		tags[r.PartnerID] = append(tags[r.PartnerID], toTag(r.Tag))

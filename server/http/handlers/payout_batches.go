@@ -3,10 +3,10 @@ package handlers
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/list"
 	"rail/server/money/payout"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
@@ -17,19 +17,12 @@ import (
 // request.
 func (s *Server) ListPayoutBatches(ctx context.Context,
 	r api.ListPayoutBatchesRequestObject) (api.ListPayoutBatchesResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.BatchList{
-		CreatedAfter: since, CreatedBefore: until,
-	})
-	if err != nil {
-		return nil, err
-	}
-	data, err := toBatches(ctx, u, rows.Rows)
-	return api.ListPayoutBatches200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.BatchList{
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
+	}, toBatch, batchParts...)
+	return api.ListPayoutBatches200JSONResponse(out), err
 }
 
 // RetrievePayoutBatch returns one batch with its current totals.
@@ -37,17 +30,8 @@ func (s *Server) RetrievePayoutBatch(ctx context.Context,
 	r api.RetrievePayoutBatchRequestObject) (api.RetrievePayoutBatchResponseObject, error) {
 	u := work.From(ctx)
 	b, err := queries.BatchGet(ctx, u.Short(), db.BatchGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	if err := u.CheckProgram(b.ProgramID); err != nil {
-		return nil, err
-	}
-	one, err := toBatches(ctx, u, []db.PayoutBatch{b})
-	if err != nil {
-		return nil, err
-	}
-	return api.RetrievePayoutBatch200JSONResponse(one[0]), nil
+	out, err := complete(ctx, toBatch(b), b.ProgramID, err, batchParts...)
+	return api.RetrievePayoutBatch200JSONResponse(out), err
 }
 
 // CreatePayoutBatch generates the batch of a month: 201 for a new one, 200 for an existing one,
@@ -63,18 +47,12 @@ func (s *Server) CreatePayoutBatch(ctx context.Context,
 		IgnoreMinimum:  opt.Value(b.IgnoreMinimum),
 		HoldOnHighRisk: s.HoldOnHighRisk,
 	})
-	if err != nil {
-		return nil, err
-	}
-	one, err := toBatches(ctx, u, []db.PayoutBatch{batch})
-	if err != nil {
-		return nil, err
-	}
+	out, err := complete(ctx, toBatch(batch), batch.ProgramID, err, batchParts...)
 	// Both answers have the same body; only the status differs.
 	if created {
-		return api.CreatePayoutBatch201JSONResponse(one[0]), nil
+		return api.CreatePayoutBatch201JSONResponse(out), err
 	}
-	return api.CreatePayoutBatch200JSONResponse(one[0]), nil
+	return api.CreatePayoutBatch200JSONResponse(out), err
 }
 
 // PreviewPayoutBatch returns the result of CreatePayoutBatch without changing anything.
@@ -130,49 +108,50 @@ func toPreviewLine(l payout.Line) api.PayoutPreviewLine {
 	}
 }
 
-// toBatches adds the totals of their payouts to batches of one program, in one round trip.
-func toBatches(ctx context.Context, u *work.Unit, rows []db.PayoutBatch) ([]api.PayoutBatch, error) {
-	out := make([]api.PayoutBatch, len(rows))
-	at := map[string]*api.PayoutBatch{}
-	for i, b := range rows {
-		out[i] = api.PayoutBatch{
-			ID:        b.ID,
-			Object:    "payout_batch",
-			ProgramID: b.ProgramID,
-			PeriodEnd: b.PeriodEnd,
-			// A waiting payout or a run changes this below.
-			Status:    api.PayoutBatchStatusCompleted,
-			Totals:    []api.PayoutBatchTotal{},
-			CreatedAt: b.CreatedAt,
-			UpdatedAt: b.UpdatedAt,
+// toBatch converts a batch as it is without waiting payouts; batchParts change it.
+func toBatch(b db.PayoutBatch) api.PayoutBatch {
+	return api.PayoutBatch{
+		ID:        b.ID,
+		Object:    "payout_batch",
+		ProgramID: b.ProgramID,
+		PeriodEnd: b.PeriodEnd,
+		Status:    api.PayoutBatchStatusCompleted,
+		Totals:    []api.PayoutBatchTotal{},
+		CreatedAt: b.CreatedAt,
+		UpdatedAt: b.UpdatedAt,
+	}
+}
+
+// batchParts adds the totals of their payouts to batches, and whether a run still adds payouts.
+var batchParts = []part[api.PayoutBatch]{batchTotals, generatingBatches}
+
+func batchTotals(ctx context.Context, tx pgtx.DBTX, orgID string, batches []api.PayoutBatch) error {
+	sums, err := queries.BatchTotals(ctx, tx, db.BatchTotalsParams{BatchIds: batchIDs(batches), OrgID: orgID})
+	for i := range batches {
+		for _, sum := range sums {
+			if sum.BatchID == batches[i].ID {
+				addTotal(&batches[i], sum)
+			}
 		}
-		at[b.ID] = &out[i]
 	}
-	if len(rows) == 0 {
-		return out, nil
+	return err
+}
+
+func generatingBatches(ctx context.Context, tx pgtx.DBTX, orgID string, batches []api.PayoutBatch) error {
+	generating, err := queries.BatchesGenerating(ctx, tx, db.BatchesGeneratingParams{
+		ProgramID: batches[0].ProgramID, Ids: batchIDs(batches), OrgID: orgID,
+	})
+	for i, b := range batches {
+		// A run still adds payouts, so the batch is open regardless of its payouts.
+		if slices.Contains(generating, b.ID) {
+			batches[i].Generating, batches[i].Status = true, api.PayoutBatchStatusOpen
+		}
 	}
-	wanted := ids(out, func(b *api.PayoutBatch) string { return b.ID })
-	var sums []db.BatchTotalsRow
-	var generating []string
-	err := u.Together(ctx,
-		func(tx pgtx.DBTX) (err error) {
-			sums, err = queries.BatchTotals(ctx, tx, db.BatchTotalsParams{BatchIds: wanted, OrgID: u.OrgID})
-			return err
-		},
-		func(tx pgtx.DBTX) (err error) {
-			generating, err = queries.BatchesGenerating(ctx, tx, db.BatchesGeneratingParams{
-				ProgramID: rows[0].ProgramID, Ids: wanted, OrgID: u.OrgID,
-			})
-			return err
-		})
-	for _, s := range sums {
-		addTotal(at[s.BatchID], s)
-	}
-	// A run still adds payouts, so the batch is open regardless of its payouts.
-	for _, id := range generating {
-		at[id].Generating, at[id].Status = true, api.PayoutBatchStatusOpen
-	}
-	return out, err
+	return err
+}
+
+func batchIDs(batches []api.PayoutBatch) []string {
+	return ids(batches, func(b *api.PayoutBatch) string { return b.ID })
 }
 
 // addTotal adds the total of one currency and state to a batch. A batch is completed if none of its

@@ -3,6 +3,8 @@ package handlers
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/oapi-codegen/nullable"
 
@@ -18,74 +20,64 @@ import (
 // reason.
 func (s *Server) ListPayouts(ctx context.Context,
 	r api.ListPayoutsRequestObject) (api.ListPayoutsResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PayoutList{
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.PayoutList{
 		PartnerID: p.PartnerID, BatchID: p.BatchID, Status: list.Any(p.Status),
-		CreatedAfter: since, CreatedBefore: until,
-	})
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
+	}, uncounted, payoutParts(p.Expand)...)
 	if err != nil {
 		return nil, err
 	}
-	// The commissions are counted below, for all payouts at once.
-	data := mapped(rows.Rows, func(p db.Payout) api.Payout { return toPayout(p, 0) })
-	if err := fillPayouts(ctx, u, data, p.Expand); err != nil {
-		return nil, err
-	}
-	return api.ListPayouts200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
+	err = addTotals(ctx, out.Data, p.Expand)
+	return api.ListPayouts200JSONResponse(out), err
 }
 
-// fillPayouts counts the payouts' commissions and embeds the requested relations, in one round
-// trip; the batches' totals take another.
-func fillPayouts(ctx context.Context, u *work.Unit, payouts []api.Payout, expand []api.PayoutExpand) error {
-	var batches []db.PayoutBatch
-	// Always count the commissions: commission_count is not optional.
-	reads := []pgtx.Read{
-		func(tx pgtx.DBTX) error { return countCommissions(ctx, tx, u, payouts) },
-		func(tx pgtx.DBTX) error { return noteDetails(ctx, tx, u, payouts) },
+// uncounted converts a payout without the number of its commissions, which countCommissions adds.
+func uncounted(p db.Payout) api.Payout { return toPayout(p, 0) }
+
+// payoutParts returns the requested parts and the numbers of commissions. The totals of a batch
+// need the batch first; addTotals reads them.
+func payoutParts(expand []api.PayoutExpand) []part[api.Payout] {
+	return []part[api.Payout]{
+		countCommissions, // always: commission_count is not optional
+		noteDetails,
+		embedPartner(wants(expand, api.PayoutExpandPartner),
+			func(p *api.Payout) (*string, *nullable.Nullable[api.Partner]) { return &p.PartnerID, &p.Partner }),
+		embedBatch(wants(expand, api.PayoutExpandBatch),
+			func(p *api.Payout) (*string, *nullable.Nullable[api.PayoutBatch]) { return &p.BatchID, &p.Batch }),
 	}
-	if wants(expand, api.PayoutExpandBatch) {
-		reads = append(reads, func(tx pgtx.DBTX) (err error) {
-			batches, err = queries.BatchByIDs(ctx, tx, db.BatchByIDsParams{
-				Ids: ids(payouts, func(p *api.Payout) string { return p.BatchID }), OrgID: u.OrgID,
-			})
-			return err
-		})
-	}
-	if err := u.Together(ctx, reads...); err != nil {
-		return err
-	}
-	if err := together(ctx, u, embedPartner(ctx, u, wants(expand, api.PayoutExpandPartner), payouts,
-		func(p *api.Payout) (*string, *nullable.Nullable[api.Partner]) { return &p.PartnerID, &p.Partner })); err != nil {
-		return err
-	}
+}
+
+// addTotals adds their totals to the embedded batches of payouts.
+func addTotals(ctx context.Context, payouts []api.Payout, expand []api.PayoutExpand) error {
 	if !wants(expand, api.PayoutExpandBatch) {
 		return nil
 	}
-	// A second round trip, because the batches are known only after the first.
-	whole, err := toBatches(ctx, u, batches)
-	if err != nil {
+	embedded := map[string]api.PayoutBatch{}
+	for _, p := range payouts {
+		if b, err := p.Batch.Get(); err == nil {
+			embedded[b.ID] = b
+		}
+	}
+	batches := slices.Collect(maps.Values(embedded))
+	if err := addParts(ctx, work.From(ctx), batches, batchParts...); err != nil {
 		return err
 	}
+	for _, b := range batches {
+		embedded[b.ID] = b
+	}
 	for i := range payouts {
-		for _, b := range whole {
-			if b.ID == payouts[i].BatchID {
-				payouts[i].Batch = nullable.NewNullableWithValue(b)
-			}
+		if b, ok := embedded[payouts[i].BatchID]; ok {
+			payouts[i].Batch.Set(b)
 		}
 	}
 	return nil
 }
 
-// countCommissions counts the commissions of payouts of one program.
-func countCommissions(ctx context.Context, tx pgtx.DBTX, u *work.Unit, payouts []api.Payout) error {
-	if len(payouts) == 0 {
-		return nil
-	}
-	counts, err := list.CountBy(ctx, tx, "commissions", db.Scope{ProgramID: payouts[0].ProgramID, OrgID: u.OrgID},
+// countCommissions counts the commissions of payouts.
+func countCommissions(ctx context.Context, tx pgtx.DBTX, orgID string, payouts []api.Payout) error {
+	counts, err := list.CountBy(ctx, tx, "commissions", db.Scope{ProgramID: payouts[0].ProgramID, OrgID: orgID},
 		ids(payouts, func(p *api.Payout) string { return p.ID }))
 	for i := range payouts {
 		payouts[i].CommissionCount = counts[payouts[i].ID]
@@ -94,9 +86,9 @@ func countCommissions(ctx context.Context, tx pgtx.DBTX, u *work.Unit, payouts [
 }
 
 // noteDetails marks unpaid payouts whose partner's payout details have changed since its last payment.
-func noteDetails(ctx context.Context, tx pgtx.DBTX, u *work.Unit, payouts []api.Payout) error {
+func noteDetails(ctx context.Context, tx pgtx.DBTX, orgID string, payouts []api.Payout) error {
 	partners := ids(payouts, func(p *api.Payout) string { return p.PartnerID })
-	changed, err := payout.DetailsChanged(ctx, tx, u.OrgID, partners)
+	changed, err := payout.DetailsChanged(ctx, tx, orgID, partners)
 	for i, p := range payouts {
 		if at, ok := changed[p.PartnerID]; ok && p.Status != api.PayoutStatusPaid {
 			payouts[i].DetailsChangedAt = &at
@@ -110,15 +102,13 @@ func (s *Server) RetrievePayout(ctx context.Context,
 	r api.RetrievePayoutRequestObject) (api.RetrievePayoutResponseObject, error) {
 	u := work.From(ctx)
 	p, err := queries.PayoutGet(ctx, u.Short(), db.PayoutGetParams{ID: r.ID, OrgID: u.OrgID})
+	one, err := complete(ctx, uncounted(p), p.ProgramID, err, payoutParts(r.Params.Expand)...)
 	if err != nil {
 		return nil, err
 	}
-	if err := u.CheckProgram(p.ProgramID); err != nil {
-		return nil, err
-	}
-	one := []api.Payout{toPayout(p, 0)}
-	err = fillPayouts(ctx, u, one, r.Params.Expand)
-	return api.RetrievePayout200JSONResponse(one[0]), err
+	out := []api.Payout{one}
+	err = addTotals(ctx, out, r.Params.Expand)
+	return api.RetrievePayout200JSONResponse(out[0]), err
 }
 
 // MarkPayoutPaid settles a payout that was paid without a rail. The default of paid_at is now. A
@@ -132,45 +122,24 @@ func (s *Server) MarkPayoutPaid(ctx context.Context,
 		payment.At = *cmp.Or(b.PaidAt, &payment.At)
 	}
 	p, err := payout.MarkPaid(ctx, u, s.Mail, r.ID, payment)
-	if err != nil {
-		return nil, err
-	}
-	shown, err := s.changedPayout(ctx, u, p)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails)
 	return api.MarkPayoutPaid200JSONResponse(shown), err
 }
 
 // MarkPayoutFailed ends an exported payout whose money did not arrive.
 func (s *Server) MarkPayoutFailed(ctx context.Context,
 	r api.MarkPayoutFailedRequestObject) (api.MarkPayoutFailedResponseObject, error) {
-	u := work.From(ctx)
-	p, err := payout.MarkFailed(ctx, u, r.ID, r.Body.Reason)
-	if err != nil {
-		return nil, err
-	}
-	shown, err := s.changedPayout(ctx, u, p)
+	p, err := payout.MarkFailed(ctx, work.From(ctx), r.ID, r.Body.Reason)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails)
 	return api.MarkPayoutFailed200JSONResponse(shown), err
 }
 
 // UndoPayoutPaid undoes MarkPayoutPaid.
 func (s *Server) UndoPayoutPaid(ctx context.Context,
 	r api.UndoPayoutPaidRequestObject) (api.UndoPayoutPaidResponseObject, error) {
-	u := work.From(ctx)
-	p, err := payout.UndoPaid(ctx, u, s.Mail, r.ID, r.Body.Reason)
-	if err != nil {
-		return nil, err
-	}
-	shown, err := s.changedPayout(ctx, u, p)
+	p, err := payout.UndoPaid(ctx, work.From(ctx), s.Mail, r.ID, r.Body.Reason)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails)
 	return api.UndoPayoutPaid200JSONResponse(shown), err
-}
-
-// changedPayout converts a changed payout.
-func (s *Server) changedPayout(ctx context.Context, u *work.Unit, p db.Payout) (api.Payout, error) {
-	one := []api.Payout{toPayout(p, 0)}
-	err := countCommissions(ctx, u.Tx, u, one)
-	if err == nil {
-		err = noteDetails(ctx, u.Tx, u, one)
-	}
-	return one[0], err
 }
 
 // DeletePayout removes an unpaid payout; its commissions are due again. A payout that is paid or in

@@ -13,12 +13,10 @@ import (
 // ListProcessorConnections lists the connections of a program, newest first.
 func (s *Server) ListProcessorConnections(ctx context.Context,
 	r api.ListProcessorConnectionsRequestObject) (api.ListProcessorConnectionsResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore),
-		db.ConnectionList{Status: list.Any(p.Status)})
-	return api.ListProcessorConnections200JSONResponse{
-		Data: mapped(rows.Rows, s.toConnection), HasMore: rows.HasMore, TotalCount: rows.Total,
-	}, err
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.ConnectionList{Status: list.Any(p.Status)}, s.toConnection)
+	return api.ListProcessorConnections200JSONResponse(out), err
 }
 
 // RetrieveProcessorConnection returns one connection.
@@ -26,10 +24,8 @@ func (s *Server) RetrieveProcessorConnection(ctx context.Context,
 	r api.RetrieveProcessorConnectionRequestObject) (api.RetrieveProcessorConnectionResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.ConnectionGet(ctx, u.Short(), db.ConnectionGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	return api.RetrieveProcessorConnection200JSONResponse(s.toConnection(row)), u.CheckProgram(row.ProgramID)
+	out, err := complete(ctx, s.toConnection(row), row.ProgramID, err)
+	return api.RetrieveProcessorConnection200JSONResponse(out), err
 }
 
 // toConnection converts a connection without its secrets.

@@ -5,9 +5,9 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/list"
 	"rail/server/money/rules"
 	"rail/server/opt"
+	"rail/server/postgres/pgtx"
 	"rail/server/program"
 	"rail/server/work"
 )
@@ -15,14 +15,10 @@ import (
 // ListPrograms lists the organization's programs, newest first.
 func (s *Server) ListPrograms(ctx context.Context,
 	r api.ListProgramsRequestObject) (api.ListProgramsResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	rows, err := list.Of(ctx, u, list.In("", p.Limit, p.StartingAfter, p.EndingBefore), db.ProgramList{})
-	if err != nil {
-		return nil, err
-	}
-	data := mapped(rows.Rows, toProgram)
-	err = addProgramStats(ctx, u, data, p.Include)
-	return api.ListPrograms200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
+	p := r.Params
+	q := newQuery("", p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.ProgramList{}, toProgram, programParts(p.Include))
+	return api.ListPrograms200JSONResponse(out), err
 }
 
 // RetrieveProgram returns one program.
@@ -30,15 +26,8 @@ func (s *Server) RetrieveProgram(ctx context.Context,
 	r api.RetrieveProgramRequestObject) (api.RetrieveProgramResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.ProgramGet(ctx, u.Short(), db.ProgramGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	if err := u.CheckProgram(row.ID); err != nil {
-		return nil, err
-	}
-	out := []api.Program{toProgram(row)}
-	err = addProgramStats(ctx, u, out, r.Params.Include)
-	return api.RetrieveProgram200JSONResponse(out[0]), err
+	out, err := complete(ctx, toProgram(row), row.ID, err, programParts(r.Params.Include))
+	return api.RetrieveProgram200JSONResponse(out), err
 }
 
 // statusDays is the period of failures and unattributed payments in a program's status.
@@ -81,14 +70,14 @@ func (s *Server) RetrieveProgramStatus(ctx context.Context,
 	}, nil
 }
 
-// addProgramStats sets the counters of programs if include requests them, with one query for the
-// page. A program without rows gets zeros.
-func addProgramStats(ctx context.Context, u *work.Unit, programs []api.Program, include []api.ProgramInclude) error {
-	if !wants(include, api.ProgramIncludeStats) || len(programs) == 0 {
-		return nil
-	}
-	rows, err := queries.ProgramStats(ctx, u.DB(), db.ProgramStatsParams{
-		Ids: ids(programs, func(p *api.Program) string { return p.ID }), OrgID: u.OrgID,
+func programParts(include []api.ProgramInclude) part[api.Program] {
+	return when(wants(include, api.ProgramIncludeStats), programStats)
+}
+
+// programStats adds the counters of programs. A program without rows gets zeros.
+func programStats(ctx context.Context, tx pgtx.DBTX, orgID string, programs []api.Program) error {
+	rows, err := queries.ProgramStats(ctx, tx, db.ProgramStatsParams{
+		Ids: ids(programs, func(p *api.Program) string { return p.ID }), OrgID: orgID,
 	})
 	stats := map[string]api.ProgramStats{}
 	for _, r := range rows {

@@ -6,7 +6,6 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/http/docs/script"
-	"rail/server/list"
 	"rail/server/program/publishable"
 	"rail/server/work"
 )
@@ -14,11 +13,10 @@ import (
 // ListPublishableKeys lists the keys of a program's pages, newest first.
 func (s *Server) ListPublishableKeys(ctx context.Context,
 	r api.ListPublishableKeysRequestObject) (api.ListPublishableKeysResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PublishableKeyList{})
-	return api.ListPublishableKeys200JSONResponse{
-		Data: mapped(rows.Rows, s.toPublishableKey), HasMore: rows.HasMore, TotalCount: rows.Total,
-	}, err
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.PublishableKeyList{}, s.toPublishableKey)
+	return api.ListPublishableKeys200JSONResponse(out), err
 }
 
 // RetrievePublishableKey returns one key.
@@ -26,10 +24,8 @@ func (s *Server) RetrievePublishableKey(ctx context.Context,
 	r api.RetrievePublishableKeyRequestObject) (api.RetrievePublishableKeyResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.PublishableKeyGet(ctx, u.Short(), db.PublishableKeyGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	return api.RetrievePublishableKey200JSONResponse(s.toPublishableKey(row)), u.CheckProgram(row.ProgramID)
+	out, err := complete(ctx, s.toPublishableKey(row), row.ProgramID, err)
+	return api.RetrievePublishableKey200JSONResponse(out), err
 }
 
 // CreatePublishableKey makes a key for the pages of some hosts.

@@ -15,33 +15,22 @@ import (
 // creates one.
 func (s *Server) ListReferrals(ctx context.Context,
 	r api.ListReferralsRequestObject) (api.ListReferralsResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.ReferralList{
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.ReferralList{
 		PartnerID: p.PartnerID, Status: list.Any(p.Status),
-		CreatedAfter: since, CreatedBefore: until,
-	})
-	if err != nil {
-		return nil, err
-	}
-	data := mapped(rows.Rows, toReferral)
-	if err := s.fillReferrals(ctx, u, data, p.Expand); err != nil {
-		return nil, err
-	}
-	return api.ListReferrals200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
+	}, toReferral, s.referralParts(p.Expand)...)
+	return api.ListReferrals200JSONResponse(out), err
 }
 
-// fillReferrals adds the relations that the query requests, in one round trip.
-func (s *Server) fillReferrals(ctx context.Context, u *work.Unit, referrals []api.Referral,
-	expand []api.ReferralExpand) error {
-	return together(ctx, u,
-		embedPartner(ctx, u, wants(expand, api.ReferralExpandPartner), referrals,
+func (s *Server) referralParts(expand []api.ReferralExpand) []part[api.Referral] {
+	return []part[api.Referral]{
+		embedPartner(wants(expand, api.ReferralExpandPartner),
 			func(r *api.Referral) (*string, *nullable.Nullable[api.Partner]) { return &r.PartnerID, &r.Partner }),
-		embedLink(ctx, s, u, wants(expand, api.ReferralExpandLink), referrals,
-			func(r *api.Referral) (*string, *nullable.Nullable[api.Link]) { return r.LinkID, &r.Link }))
+		embedLink(s, wants(expand, api.ReferralExpandLink),
+			func(r *api.Referral) (*string, *nullable.Nullable[api.Link]) { return r.LinkID, &r.Link }),
+	}
 }
 
 // RetrieveReferral returns one referral, with its link even if that is deleted.
@@ -49,14 +38,6 @@ func (s *Server) RetrieveReferral(ctx context.Context,
 	r api.RetrieveReferralRequestObject) (api.RetrieveReferralResponseObject, error) {
 	u := work.From(ctx)
 	referral, err := queries.ReferralGet(ctx, u.Short(), db.ReferralGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	if err := u.CheckProgram(referral.ProgramID); err != nil {
-		return nil, err
-	}
-	// A page of one, so that relations are filled in like those of lists.
-	one := []api.Referral{toReferral(referral)}
-	err = s.fillReferrals(ctx, u, one, r.Params.Expand)
-	return api.RetrieveReferral200JSONResponse(one[0]), err
+	out, err := complete(ctx, toReferral(referral), referral.ProgramID, err, s.referralParts(r.Params.Expand)...)
+	return api.RetrieveReferral200JSONResponse(out), err
 }

@@ -58,8 +58,8 @@ func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) 
 
 // CreateRefund records a refund by the processor's ids: 201 if it was applied, 202 if it waits for
 // its sale, 200 if it was recorded before. A waiting refund is applied when its sale is recorded.
-func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObject) (api.CreateRefundResponseObject,
-	error) {
+func (s *Server) CreateRefund(ctx context.Context,
+	r api.CreateRefundRequestObject) (api.CreateRefundResponseObject, error) {
 	b := r.Body
 	done, err := sale.RefundCharge(ctx, work.From(ctx), b.ProgramID, b.ExternalChargeID, sale.RefundInput{
 		ExternalID: &b.ExternalRefundID, AmountMinor: b.AmountMinor, At: b.RefundedAt, Reason: b.Reason,
@@ -82,38 +82,26 @@ func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObje
 
 // ListRefunds lists the refunds of a program, newest first, including refunds that wait for their
 // sale.
-func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject) (api.ListRefundsResponseObject,
-	error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.RefundList{
+func (s *Server) ListRefunds(ctx context.Context,
+	r api.ListRefundsRequestObject) (api.ListRefundsResponseObject, error) {
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := decodePage(ctx, q, db.RefundList{
 		SaleID:           p.SaleID,
 		ExternalChargeID: p.ExternalChargeID,
 		ExternalRefundID: p.ExternalRefundID,
 		Status:           list.Any(p.Status),
-		CreatedAfter:     since,
-		CreatedBefore:    until,
-	})
-	if err != nil {
-		return nil, err
-	}
-	data, err := mappedAll(rows.Rows, toRefund)
-	if err != nil {
-		return nil, err
-	}
-	if err := fillRefunds(ctx, u, data, p.Expand); err != nil {
-		return nil, err
-	}
-	return api.ListRefunds200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
+		CreatedAfter:     q.date("created_after", p.CreatedAfter),
+		CreatedBefore:    q.date("created_before", p.CreatedBefore),
+	}, toRefund, refundParts(p.Expand)...)
+	return api.ListRefunds200JSONResponse(out), err
 }
 
-// fillRefunds adds the relations that the query requests.
-func fillRefunds(ctx context.Context, u *work.Unit, refunds []api.Refund, expand []api.RefundExpand) error {
-	return together(ctx, u, embedSale(ctx, u, wants(expand, api.RefundExpandSale), refunds,
-		func(f *api.Refund) (*string, *nullable.Nullable[api.Sale]) { return f.SaleID, &f.Sale }))
+func refundParts(expand []api.RefundExpand) []part[api.Refund] {
+	return []part[api.Refund]{
+		embedSale(wants(expand, api.RefundExpandSale),
+			func(f *api.Refund) (*string, *nullable.Nullable[api.Sale]) { return f.SaleID, &f.Sale }),
+	}
 }
 
 // RetrieveRefund returns one refund.
@@ -124,16 +112,9 @@ func (s *Server) RetrieveRefund(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	if err := u.CheckProgram(row.ProgramID); err != nil {
-		return nil, err
-	}
-	refund, err := toRefund(row)
-	if err != nil {
-		return nil, err
-	}
-	one := []api.Refund{refund}
-	err = fillRefunds(ctx, u, one, r.Params.Expand)
-	return api.RetrieveRefund200JSONResponse(one[0]), err
+	f, err := toRefund(row)
+	out, err := complete(ctx, f, row.ProgramID, err, refundParts(r.Params.Expand)...)
+	return api.RetrieveRefund200JSONResponse(out), err
 }
 
 // toRefunded converts a refund for the answer to CreateRefund, with a warning if it was recorded

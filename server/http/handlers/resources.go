@@ -5,7 +5,6 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/list"
 	"rail/server/program/resource"
 	"rail/server/work"
 )
@@ -14,11 +13,10 @@ import (
 // folder.
 func (s *Server) ListResources(ctx context.Context,
 	r api.ListResourcesRequestObject) (api.ListResourcesResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.ResourceList{})
-	return api.ListResources200JSONResponse{
-		Data: mapped(rows.Rows, toResource), HasMore: rows.HasMore, TotalCount: rows.Total,
-	}, err
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.ResourceList{}, toResource)
+	return api.ListResources200JSONResponse(out), err
 }
 
 // RetrieveResource returns one resource.
@@ -26,10 +24,8 @@ func (s *Server) RetrieveResource(ctx context.Context,
 	r api.RetrieveResourceRequestObject) (api.RetrieveResourceResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.ResourceGet(ctx, u.Short(), db.ResourceGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	return api.RetrieveResource200JSONResponse(toResource(row)), u.CheckProgram(row.ProgramID)
+	out, err := complete(ctx, toResource(row), row.ProgramID, err)
+	return api.RetrieveResource200JSONResponse(out), err
 }
 
 // CreateResource puts a link at the end of its folder.

@@ -67,32 +67,29 @@ func (l riskList) Refs() []db.Ref { return db.PartnerNoteList{PartnerID: l.Partn
 // newest first within one.
 func (s *Server) ListRiskFlags(ctx context.Context,
 	r api.ListRiskFlagsRequestObject) (api.ListRiskFlagsResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	flags := riskList{PartnerID: p.PartnerID, StatusIn: list.Any(p.Status), CreatedAfter: since, CreatedBefore: until}
-	if p.Offset != nil {
-		flags.Skip = int32(*p.Offset) // the document bounds it
-	}
-	if flags.Skip > 0 && (p.StartingAfter != nil || p.EndingBefore != nil) {
-		return nil, problem.On("offset", problem.ParametersExclusive, "offset and a cursor exclude each other.")
-	}
+	p := r.Params
 	if p.Limit == nil {
 		p.Limit = new(int64(riskLimit))
 	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), flags)
-	return api.ListRiskFlags200JSONResponse{
-		Data:    mapped(rows.Rows, func(r db.RiskFlagListRow) api.RiskFlag { return toRiskFlag(db.RiskFlagGetRow(r)) }),
-		HasMore: rows.HasMore, TotalCount: rows.Total,
-	}, err
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	flags := riskList{
+		PartnerID: p.PartnerID, StatusIn: list.Any(p.Status),
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
+	}
+	if p.Offset != nil {
+		flags.Skip = int32(*p.Offset) // the document bounds it
+	}
+	if q.err == nil && flags.Skip > 0 && (p.StartingAfter != nil || p.EndingBefore != nil) {
+		return nil, problem.On("offset", problem.ParametersExclusive, "offset and a cursor exclude each other.")
+	}
+	fromList := func(r db.RiskFlagListRow) api.RiskFlag { return toRiskFlag(db.RiskFlagGetRow(r)) }
+	out, err := readPage(ctx, q, flags, fromList)
+	return api.ListRiskFlags200JSONResponse(out), err
 }
 
 // RetrieveRiskFlag returns one flag.
-func (s *Server) RetrieveRiskFlag(
-	ctx context.Context, r api.RetrieveRiskFlagRequestObject,
-) (api.RetrieveRiskFlagResponseObject, error) {
+func (s *Server) RetrieveRiskFlag(ctx context.Context,
+	r api.RetrieveRiskFlagRequestObject) (api.RetrieveRiskFlagResponseObject, error) {
 	f, err := riskFlag(ctx, work.From(ctx), r.ID)
 	return api.RetrieveRiskFlag200JSONResponse(f), err
 }
@@ -108,9 +105,8 @@ func riskFlag(ctx context.Context, u *work.Unit, id string) (api.RiskFlag, error
 
 // ReviewRiskFlag takes an open flag into review, and does nothing for a flag in review. A closed
 // flag is a 409.
-func (s *Server) ReviewRiskFlag(
-	ctx context.Context, r api.ReviewRiskFlagRequestObject,
-) (api.ReviewRiskFlagResponseObject, error) {
+func (s *Server) ReviewRiskFlag(ctx context.Context,
+	r api.ReviewRiskFlagRequestObject) (api.ReviewRiskFlagResponseObject, error) {
 	u := work.From(ctx)
 	if err := risk.Review(ctx, u, r.ID); err != nil {
 		return nil, err
@@ -122,9 +118,8 @@ func (s *Server) ReviewRiskFlag(
 
 // ResolveRiskFlag closes a flag, with a note of the reason. A closed flag is a 409, so that two
 // reviewers cannot both decide.
-func (s *Server) ResolveRiskFlag(
-	ctx context.Context, r api.ResolveRiskFlagRequestObject,
-) (api.ResolveRiskFlagResponseObject, error) {
+func (s *Server) ResolveRiskFlag(ctx context.Context,
+	r api.ResolveRiskFlagRequestObject) (api.ResolveRiskFlagResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	if err := risk.Resolve(ctx, u, r.ID, (*db.RiskStatus)(b.Status), b.Note); err != nil {
 		return nil, err

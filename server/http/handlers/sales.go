@@ -9,25 +9,17 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/clock"
-	"rail/server/list"
 	"rail/server/money/sale"
-	"rail/server/problem"
-	"rail/server/program/customer"
-	"rail/server/program/tracking"
 	"rail/server/work"
 )
 
 // ListSales lists the sales of a program, by the time of recording, newest first.
 func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (api.ListSalesResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	after, err := dateFilter("occurred_after", p.OccurredAfter)
-	if err != nil {
-		return nil, err
-	}
-	before, err := dateFilter("occurred_before", p.OccurredBefore)
-	if err != nil {
-		return nil, err
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	after, before := q.date("occurred_after", p.OccurredAfter), q.date("occurred_before", p.OccurredBefore)
+	if q.err != nil {
+		return nil, q.err
 	}
 	// nil for both; a partly refunded sale does not count as refunded.
 	var refunded *bool
@@ -35,49 +27,25 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 		refunded = new(*p.Refunded == api.SaleRefundedFilterTrue)
 	}
 	// The customer may be named by the processor's id instead of Rail's.
-	customer, err := u.Customer(ctx, p.ProgramID, p.CustomerID, p.ExternalCustomerID)
+	customer, err := work.From(ctx).Customer(ctx, p.ProgramID, p.CustomerID, p.ExternalCustomerID)
 	if err != nil {
 		return nil, err
 	}
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.SaleList{
+	out, err := readPage(ctx, q, db.SaleList{
 		PartnerID: p.PartnerID, CustomerID: customer, ExternalChargeID: p.ExternalChargeID,
 		OccurredAfter: after, OccurredBefore: before, Refunded: refunded,
-		CreatedAfter: since, CreatedBefore: until,
-	})
-	if err != nil {
-		return nil, err
-	}
-	data := mapped(rows.Rows, toSale)
-	if err := fillSales(ctx, u, data, p.Expand); err != nil {
-		return nil, err
-	}
-	return api.ListSales200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
+	}, toSale, saleParts(p.Expand)...)
+	return api.ListSales200JSONResponse(out), err
 }
 
-// dateFilter parses a filter: an ISO date, which is its midnight in UTC, or a date-time (decisions,
-// 29).
-func dateFilter(param string, given *string) (*clock.Time, error) {
-	if given == nil {
-		return nil, nil
-	}
-	t, _, err := clock.ParseDate(*given)
-	if err != nil {
-		return nil, problem.Invalid(param, "%s %s.", param, err)
-	}
-	return &t, nil
-}
-
-// fillSales adds the relations that the query requests, in one round trip.
-func fillSales(ctx context.Context, u *work.Unit, sales []api.Sale, expand []api.SaleExpand) error {
-	return together(ctx, u,
-		embedPartner(ctx, u, wants(expand, api.SaleExpandPartner), sales,
+func saleParts(expand []api.SaleExpand) []part[api.Sale] {
+	return []part[api.Sale]{
+		embedPartner(wants(expand, api.SaleExpandPartner),
 			func(k *api.Sale) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
-		embedCustomer(ctx, u, wants(expand, api.SaleExpandCustomer), sales,
-			func(k *api.Sale) (*string, *nullable.Nullable[api.Customer]) { return &k.CustomerID, &k.Customer }))
+		embedCustomer(wants(expand, api.SaleExpandCustomer),
+			func(k *api.Sale) (*string, *nullable.Nullable[api.Customer]) { return &k.CustomerID, &k.Customer }),
+	}
 }
 
 // RetrieveSale returns one sale, without the outcome and warnings of its recording.
@@ -85,15 +53,8 @@ func (s *Server) RetrieveSale(ctx context.Context,
 	r api.RetrieveSaleRequestObject) (api.RetrieveSaleResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.SaleGet(ctx, u.Short(), db.SaleGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	if err := u.CheckProgram(row.ProgramID); err != nil {
-		return nil, err
-	}
-	one := []api.Sale{toSale(row)}
-	err = fillSales(ctx, u, one, r.Params.Expand)
-	return api.RetrieveSale200JSONResponse(one[0]), err
+	out, err := complete(ctx, toSale(row), row.ProgramID, err, saleParts(r.Params.Expand)...)
+	return api.RetrieveSale200JSONResponse(out), err
 }
 
 // CreateSale records a payment: 201 for a new sale, 200 with the stored one for a known charge. For
@@ -115,9 +76,9 @@ func (s *Server) CreateSale(ctx context.Context, r api.CreateSaleRequestObject) 
 		ProductName:      b.ProductName,
 		OccurredAt:       b.OccurredAt,
 		Metadata:         b.Metadata,
-		Payer: customer.Payer{
+		Payer: sale.Payer{
 			CustomerID: b.CustomerID, ExternalCustomerID: b.ExternalCustomerID,
-			Route: tracking.Route{PartnerID: b.PartnerID, ClickID: b.ClickID, CouponCode: b.CouponCode},
+			PartnerID: b.PartnerID, ClickID: b.ClickID, CouponCode: b.CouponCode,
 		},
 	})
 	if err != nil {

@@ -5,35 +5,35 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/list"
 	"rail/server/outbound/sequence"
+	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
 
 // ListSequences lists the sequences of a program, newest first.
 func (s *Server) ListSequences(ctx context.Context,
 	r api.ListSequencesRequestObject) (api.ListSequencesResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.SequenceList{})
-	if err != nil {
-		return nil, err
-	}
-	data, err := counted(ctx, u, rows.Rows)
-	return api.ListSequences200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.SequenceList{}, toSequence, sequenceCounts)
+	return api.ListSequences200JSONResponse(out), err
 }
 
-// counted converts sequences with the numbers of their steps and partners, which one query counts.
-func counted(ctx context.Context, u *work.Unit, rows []db.Sequence) ([]api.Sequence, error) {
-	ids := mapped(rows, func(r db.Sequence) string { return r.ID })
-	counts, err := queries.SequenceCounts(ctx, u.DB(), db.SequenceCountsParams{Ids: ids, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
+// sequenceCounts adds the numbers of their steps and partners to sequences.
+func sequenceCounts(ctx context.Context, tx pgtx.DBTX, orgID string, sequences []api.Sequence) error {
+	rows, err := queries.SequenceCounts(ctx, tx, db.SequenceCountsParams{
+		Ids: ids(sequences, func(q *api.Sequence) string { return q.ID }), OrgID: orgID,
+	})
+	counts := make(map[string]db.SequenceCountsRow, len(rows))
+	for _, r := range rows {
+		counts[r.ID] = r
 	}
-	of := make(map[string]db.SequenceCountsRow, len(counts))
-	for _, n := range counts {
-		of[n.ID] = n
+	for i := range sequences {
+		n := counts[sequences[i].ID]
+		sequences[i].Steps = n.Steps
+		sequences[i].Counts = api.SequenceCounts{Enrolled: n.Enrolled, Active: n.Active, Completed: n.Enrolled - n.Active}
 	}
-	return mapped(rows, func(r db.Sequence) api.Sequence { return toSequence(r, of[r.ID]) }), nil
+	return err
 }
 
 // RetrieveSequence returns one sequence.
@@ -41,17 +41,8 @@ func (s *Server) RetrieveSequence(ctx context.Context,
 	r api.RetrieveSequenceRequestObject) (api.RetrieveSequenceResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.SequenceGet(ctx, u.Short(), db.SequenceGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	if err := u.CheckProgram(row.ProgramID); err != nil {
-		return nil, err
-	}
-	one, err := counted(ctx, u, []db.Sequence{row})
-	if err != nil {
-		return nil, err
-	}
-	return api.RetrieveSequence200JSONResponse(one[0]), nil
+	out, err := complete(ctx, toSequence(row), row.ProgramID, err, sequenceCounts)
+	return api.RetrieveSequence200JSONResponse(out), err
 }
 
 // CreateSequence starts a sequence; its trigger enrols partners from now on.
@@ -65,7 +56,9 @@ func (s *Server) CreateSequence(ctx context.Context,
 		TriggerDays: b.TriggerDays,
 		Steps:       mapped(b.Steps, toStep),
 	})
-	return api.CreateSequence201JSONResponse(toSequence(row, db.SequenceCountsRow{Steps: int64(len(b.Steps))})), err
+	out := toSequence(row)
+	out.Steps = int64(len(b.Steps))
+	return api.CreateSequence201JSONResponse(out), err
 }
 
 func toStep(q api.SequenceStep) sequence.Step {
@@ -76,12 +69,11 @@ func toStep(q api.SequenceStep) sequence.Step {
 func (s *Server) UpdateSequence(ctx context.Context,
 	r api.UpdateSequenceRequestObject) (api.UpdateSequenceResponseObject, error) {
 	b := r.Body
-	q, err := changed(ctx, func(u *work.Unit) (db.Sequence, error) {
-		return sequence.Update(ctx, u, r.ID, sequence.Changes{
-			Name: b.Name, TriggerDays: b.TriggerDays, Steps: mapped(b.Steps, toStep),
-		})
+	row, err := sequence.Update(ctx, work.From(ctx), r.ID, sequence.Changes{
+		Name: b.Name, TriggerDays: b.TriggerDays, Steps: mapped(b.Steps, toStep),
 	})
-	return api.UpdateSequence200JSONResponse(q), err
+	out, err := complete(ctx, toSequence(row), row.ProgramID, err, sequenceCounts)
+	return api.UpdateSequence200JSONResponse(out), err
 }
 
 // DeleteSequence removes a sequence with its steps.
@@ -106,24 +98,12 @@ func (s *Server) ResumeSequence(ctx context.Context,
 }
 
 func setSequence(ctx context.Context, id string, status db.SequenceStatus) (api.Sequence, error) {
-	return changed(ctx, func(u *work.Unit) (db.Sequence, error) { return sequence.SetStatus(ctx, u, id, status) })
+	row, err := sequence.SetStatus(ctx, work.From(ctx), id, status)
+	return complete(ctx, toSequence(row), row.ProgramID, err, sequenceCounts)
 }
 
-// changed changes a sequence and converts it with its numbers.
-func changed(ctx context.Context, change func(*work.Unit) (db.Sequence, error)) (api.Sequence, error) {
-	u := work.From(ctx)
-	row, err := change(u)
-	if err != nil {
-		return api.Sequence{}, err
-	}
-	one, err := counted(ctx, u, []db.Sequence{row})
-	if err != nil {
-		return api.Sequence{}, err
-	}
-	return one[0], nil
-}
-
-func toSequence(r db.Sequence, n db.SequenceCountsRow) api.Sequence {
+// toSequence converts a sequence without its numbers, which sequenceCounts adds.
+func toSequence(r db.Sequence) api.Sequence {
 	return api.Sequence{
 		ID:          r.ID,
 		Object:      "sequence",
@@ -132,8 +112,6 @@ func toSequence(r db.Sequence, n db.SequenceCountsRow) api.Sequence {
 		Status:      api.SequenceStatus(r.Status),
 		Trigger:     api.SequenceTrigger(r.Trigger),
 		TriggerDays: r.TriggerDays,
-		Steps:       n.Steps,
-		Counts:      api.SequenceCounts{Enrolled: n.Enrolled, Active: n.Active, Completed: n.Enrolled - n.Active},
 		CreatedAt:   r.CreatedAt,
 		UpdatedAt:   r.UpdatedAt,
 	}

@@ -4,10 +4,9 @@
 // Packages program, money and outbound decide what is allowed and its effects. The handlers are
 // alike on purpose:
 //
-//   - a list reads a page of rows (package page), maps them, and adds what expand[]
-//     and include[] ask for in one more round trip;
-//   - a retrieval reads a row of the organization's, and CheckProgram makes one of
-//     another program absent where the query names its own;
+//   - a list (readPage) reads a page of rows, converts them, and adds the parts that
+//     expand[] and include[] ask for in one more round trip;
+//   - a retrieval reads a row of the organization, and complete adds the same parts;
 //   - a write passes the body to the rules and returns their result. The request
 //     path commits it, after the handler has returned.
 //

@@ -13,9 +13,8 @@ import (
 const signInTTL = 900 * time.Second
 
 // CreatePartnerSSO makes a sign-in link for the portal. Only the newest link of a partner works.
-func (s *Server) CreatePartnerSSO(
-	ctx context.Context, r api.CreatePartnerSSORequestObject,
-) (api.CreatePartnerSSOResponseObject, error) {
+func (s *Server) CreatePartnerSSO(ctx context.Context,
+	r api.CreatePartnerSSORequestObject) (api.CreatePartnerSSOResponseObject, error) {
 	life := signInTTL
 	if r.Body != nil && r.Body.TTLSeconds != nil {
 		life = time.Duration(*r.Body.TTLSeconds) * time.Second

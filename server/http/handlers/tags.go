@@ -5,21 +5,16 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/list"
 	"rail/server/program/group"
 	"rail/server/work"
 )
 
 // ListTags lists the tags of a program, newest first.
 func (s *Server) ListTags(ctx context.Context, r api.ListTagsRequestObject) (api.ListTagsResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.TagList{})
-	if err != nil {
-		return nil, err
-	}
-	return api.ListTags200JSONResponse{
-		Data: mapped(rows.Rows, toTag), HasMore: rows.HasMore, TotalCount: rows.Total,
-	}, nil
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.TagList{}, toTag)
+	return api.ListTags200JSONResponse(out), err
 }
 
 // CreateTag adds a tag.
@@ -33,15 +28,12 @@ func (s *Server) CreateTag(ctx context.Context, r api.CreateTagRequestObject) (a
 }
 
 // RetrieveTag returns one tag.
-func (s *Server) RetrieveTag(
-	ctx context.Context, r api.RetrieveTagRequestObject,
-) (api.RetrieveTagResponseObject, error) {
+func (s *Server) RetrieveTag(ctx context.Context,
+	r api.RetrieveTagRequestObject) (api.RetrieveTagResponseObject, error) {
 	u := work.From(ctx)
 	tag, err := queries.TagGet(ctx, u.Short(), db.TagGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	return api.RetrieveTag200JSONResponse(toTag(tag)), u.CheckProgram(tag.ProgramID)
+	out, err := complete(ctx, toTag(tag), tag.ProgramID, err)
+	return api.RetrieveTag200JSONResponse(out), err
 }
 
 // UpdateTag changes name and colour.

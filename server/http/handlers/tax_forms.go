@@ -16,55 +16,35 @@ import (
 // ones.
 func (s *Server) ListTaxFormStatuses(ctx context.Context,
 	r api.ListTaxFormStatusesRequestObject) (api.ListTaxFormStatusesResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.TaxFormList{
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.TaxFormList{
 		PartnerID: p.PartnerID, Status: list.Any(p.Status),
-		CreatedAfter: since, CreatedBefore: until,
-	})
-	if err != nil {
-		return nil, err
-	}
-	data := mapped(rows.Rows, toTaxForm)
-	if err := fillTaxForms(ctx, u, data, p.Expand); err != nil {
-		return nil, err
-	}
-	return api.ListTaxFormStatuses200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
+		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
+	}, toTaxForm, taxFormParts(p.Expand)...)
+	return api.ListTaxFormStatuses200JSONResponse(out), err
 }
 
-// fillTaxForms adds the relations that the query requests.
-func fillTaxForms(
-	ctx context.Context, u *work.Unit, forms []api.TaxFormStatus, expand []api.TaxFormStatusExpand,
-) error {
-	return together(ctx, u, embedPartner(ctx, u, wants(expand, api.TaxFormStatusExpandPartner), forms,
-		func(f *api.TaxFormStatus) (*string, *nullable.Nullable[api.Partner]) { return &f.PartnerID, &f.Partner }))
+func taxFormParts(expand []api.TaxFormStatusExpand) []part[api.TaxFormStatus] {
+	return []part[api.TaxFormStatus]{
+		embedPartner(wants(expand, api.TaxFormStatusExpandPartner),
+			func(f *api.TaxFormStatus) (*string, *nullable.Nullable[api.Partner]) { return &f.PartnerID, &f.Partner }),
+	}
 }
 
 // RetrieveTaxFormStatus returns one tax-form status.
-func (s *Server) RetrieveTaxFormStatus(
-	ctx context.Context, r api.RetrieveTaxFormStatusRequestObject,
-) (api.RetrieveTaxFormStatusResponseObject, error) {
+func (s *Server) RetrieveTaxFormStatus(ctx context.Context,
+	r api.RetrieveTaxFormStatusRequestObject) (api.RetrieveTaxFormStatusResponseObject, error) {
 	u := work.From(ctx)
 	form, err := queries.TaxFormGet(ctx, u.Short(), db.TaxFormGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	if err := u.CheckProgram(form.ProgramID); err != nil {
-		return nil, err
-	}
-	one := []api.TaxFormStatus{toTaxForm(form)}
-	err = fillTaxForms(ctx, u, one, r.Params.Expand)
-	return api.RetrieveTaxFormStatus200JSONResponse(one[0]), err
+	out, err := complete(ctx, toTaxForm(form), form.ProgramID, err, taxFormParts(r.Params.Expand)...)
+	return api.RetrieveTaxFormStatus200JSONResponse(out), err
 }
 
 // CreateTaxFormStatus records the status of a form that was collected elsewhere, and retires the
 // former one: a partner has one current row of each type.
-func (s *Server) CreateTaxFormStatus(
-	ctx context.Context, r api.CreateTaxFormStatusRequestObject,
-) (api.CreateTaxFormStatusResponseObject, error) {
+func (s *Server) CreateTaxFormStatus(ctx context.Context,
+	r api.CreateTaxFormStatusRequestObject) (api.CreateTaxFormStatusResponseObject, error) {
 	b := r.Body
 	f, err := tax.Record(ctx, work.From(ctx), tax.Form{
 		PartnerID: b.PartnerID, Type: db.TaxFormType(b.Type), Status: db.TaxFormState(b.Status),

@@ -13,9 +13,8 @@ import (
 
 // ListWebhookDeliveries lists the last deliveries to an endpoint, newest first, each with the exact
 // body. The log is short, so it is read as a whole and paged in memory.
-func (s *Server) ListWebhookDeliveries(
-	ctx context.Context, r api.ListWebhookDeliveriesRequestObject,
-) (api.ListWebhookDeliveriesResponseObject, error) {
+func (s *Server) ListWebhookDeliveries(ctx context.Context,
+	r api.ListWebhookDeliveriesRequestObject) (api.ListWebhookDeliveriesResponseObject, error) {
 	rows, err := webhook.Log(ctx, work.From(ctx), r.ID)
 	if err != nil {
 		return nil, err
@@ -29,18 +28,16 @@ func (s *Server) ListWebhookDeliveries(
 }
 
 // RetrieveWebhookDelivery returns one delivery with the exact body.
-func (s *Server) RetrieveWebhookDelivery(
-	ctx context.Context, r api.RetrieveWebhookDeliveryRequestObject,
-) (api.RetrieveWebhookDeliveryResponseObject, error) {
+func (s *Server) RetrieveWebhookDelivery(ctx context.Context,
+	r api.RetrieveWebhookDeliveryRequestObject) (api.RetrieveWebhookDeliveryResponseObject, error) {
 	row, err := webhook.Delivery(ctx, work.From(ctx), r.ID)
 	return api.RetrieveWebhookDelivery200JSONResponse(toDelivery(row)), err
 }
 
 // PingWebhookEndpoint sends a test event now and returns the delivery with the
 // receiver's answer.
-func (s *Server) PingWebhookEndpoint(
-	ctx context.Context, r api.PingWebhookEndpointRequestObject,
-) (api.PingWebhookEndpointResponseObject, error) {
+func (s *Server) PingWebhookEndpoint(ctx context.Context,
+	r api.PingWebhookEndpointRequestObject) (api.PingWebhookEndpointResponseObject, error) {
 	kind := ""
 	if r.Body != nil {
 		kind = string(opt.Value(r.Body.EventType))
@@ -50,17 +47,15 @@ func (s *Server) PingWebhookEndpoint(
 }
 
 // ReplayWebhookDelivery queues a delivery again, under a new id.
-func (s *Server) ReplayWebhookDelivery(
-	ctx context.Context, r api.ReplayWebhookDeliveryRequestObject,
-) (api.ReplayWebhookDeliveryResponseObject, error) {
+func (s *Server) ReplayWebhookDelivery(ctx context.Context,
+	r api.ReplayWebhookDeliveryRequestObject) (api.ReplayWebhookDeliveryResponseObject, error) {
 	row, err := s.Webhooks.Replay(ctx, work.From(ctx), r.ID)
 	return api.ReplayWebhookDelivery202JSONResponse(toDelivery(row)), err
 }
 
 // ReplayWebhookEndpoint queues all failed deliveries since a time again, or all of a period.
-func (s *Server) ReplayWebhookEndpoint(
-	ctx context.Context, r api.ReplayWebhookEndpointRequestObject,
-) (api.ReplayWebhookEndpointResponseObject, error) {
+func (s *Server) ReplayWebhookEndpoint(ctx context.Context,
+	r api.ReplayWebhookEndpointRequestObject) (api.ReplayWebhookEndpointResponseObject, error) {
 	n, err := s.Webhooks.ReplayMany(ctx, work.From(ctx), r.ID, webhook.Window(*r.Body))
 	return api.ReplayWebhookEndpoint202JSONResponse{Object: "webhook_replay", Queued: n}, err
 }

@@ -11,28 +11,24 @@ import (
 )
 
 // ListWebhookEndpoints lists the endpoints of a program, newest first.
-func (s *Server) ListWebhookEndpoints(
-	ctx context.Context, r api.ListWebhookEndpointsRequestObject,
-) (api.ListWebhookEndpointsResponseObject, error) {
-	u, p := work.From(ctx), r.Params
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.WebhookEndpointList{})
-	return api.ListWebhookEndpoints200JSONResponse{
-		Data: mapped(rows.Rows, toEndpoint), HasMore: rows.HasMore, TotalCount: rows.Total,
-	}, err
+func (s *Server) ListWebhookEndpoints(ctx context.Context,
+	r api.ListWebhookEndpointsRequestObject) (api.ListWebhookEndpointsResponseObject, error) {
+	p := r.Params
+	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.WebhookEndpointList{}, toEndpoint)
+	return api.ListWebhookEndpoints200JSONResponse(out), err
 }
 
 // RetrieveWebhookEndpoint returns one endpoint, without its secret.
-func (s *Server) RetrieveWebhookEndpoint(
-	ctx context.Context, r api.RetrieveWebhookEndpointRequestObject,
-) (api.RetrieveWebhookEndpointResponseObject, error) {
+func (s *Server) RetrieveWebhookEndpoint(ctx context.Context,
+	r api.RetrieveWebhookEndpointRequestObject) (api.RetrieveWebhookEndpointResponseObject, error) {
 	e, err := webhook.Get(ctx, work.From(ctx), r.ID)
 	return api.RetrieveWebhookEndpoint200JSONResponse(toEndpoint(e)), err
 }
 
 // CreateWebhookEndpoint adds an endpoint and returns its secret, only in this answer.
-func (s *Server) CreateWebhookEndpoint(
-	ctx context.Context, r api.CreateWebhookEndpointRequestObject,
-) (api.CreateWebhookEndpointResponseObject, error) {
+func (s *Server) CreateWebhookEndpoint(ctx context.Context,
+	r api.CreateWebhookEndpointRequestObject) (api.CreateWebhookEndpointResponseObject, error) {
 	e, secret, err := s.Webhooks.Create(ctx, work.From(ctx), webhook.NewEndpoint{
 		ProgramID: r.Body.ProgramID, PartnerID: r.Body.PartnerID, URL: r.Body.URL, EventTypes: texts(r.Body.EventTypes),
 	})
@@ -42,9 +38,8 @@ func (s *Server) CreateWebhookEndpoint(
 }
 
 // UpdateWebhookEndpoint changes an endpoint. An endpoint that is enabled again gets only new events.
-func (s *Server) UpdateWebhookEndpoint(
-	ctx context.Context, r api.UpdateWebhookEndpointRequestObject,
-) (api.UpdateWebhookEndpointResponseObject, error) {
+func (s *Server) UpdateWebhookEndpoint(ctx context.Context,
+	r api.UpdateWebhookEndpointRequestObject) (api.UpdateWebhookEndpointResponseObject, error) {
 	to := webhook.EndpointChange{URL: r.Body.URL, Enabled: r.Body.Enabled}
 	// nil leaves the types as they are; an empty list takes all of them.
 	if r.Body.EventTypes != nil {
@@ -55,17 +50,15 @@ func (s *Server) UpdateWebhookEndpoint(
 }
 
 // DeleteWebhookEndpoint removes an endpoint with its log and stops sending.
-func (s *Server) DeleteWebhookEndpoint(
-	ctx context.Context, r api.DeleteWebhookEndpointRequestObject,
-) (api.DeleteWebhookEndpointResponseObject, error) {
+func (s *Server) DeleteWebhookEndpoint(ctx context.Context,
+	r api.DeleteWebhookEndpointRequestObject) (api.DeleteWebhookEndpointResponseObject, error) {
 	err := webhook.Delete(ctx, work.From(ctx), r.ID)
 	return api.DeleteWebhookEndpoint200JSONResponse{ID: r.ID, Object: "webhook_endpoint", Deleted: true}, err
 }
 
 // RotateWebhookEndpointSecret makes a new secret and returns it, only in this answer.
-func (s *Server) RotateWebhookEndpointSecret(
-	ctx context.Context, r api.RotateWebhookEndpointSecretRequestObject,
-) (api.RotateWebhookEndpointSecretResponseObject, error) {
+func (s *Server) RotateWebhookEndpointSecret(ctx context.Context,
+	r api.RotateWebhookEndpointSecretRequestObject) (api.RotateWebhookEndpointSecretResponseObject, error) {
 	e, secret, err := s.Webhooks.Rotate(ctx, work.From(ctx), r.ID)
 	out := toEndpoint(e)
 	out.Secret = &secret

@@ -11,9 +11,8 @@ import (
 )
 
 // FollowEvents returns the events after a cursor, oldest first.
-func (s *Server) FollowEvents(
-	ctx context.Context, r api.FollowEventsRequestObject,
-) (api.FollowEventsResponseObject, error) {
+func (s *Server) FollowEvents(ctx context.Context,
+	r api.FollowEventsRequestObject) (api.FollowEventsResponseObject, error) {
 	limit := webhook.FeedLength
 	if r.Params.Limit != nil {
 		limit = int(*r.Params.Limit)
@@ -25,15 +24,12 @@ func (s *Server) FollowEvents(
 }
 
 // RetrieveEvent returns one event with the body as sent.
-func (s *Server) RetrieveEvent(
-	ctx context.Context, r api.RetrieveEventRequestObject,
-) (api.RetrieveEventResponseObject, error) {
+func (s *Server) RetrieveEvent(ctx context.Context,
+	r api.RetrieveEventRequestObject) (api.RetrieveEventResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.EventGet(ctx, u.Short(), db.EventGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	return api.RetrieveEvent200JSONResponse(toFollowedEvent(db.EventsSinceRow(row))), u.CheckProgram(row.ProgramID)
+	out, err := complete(ctx, toFollowedEvent(db.EventsSinceRow(row)), row.ProgramID, err)
+	return api.RetrieveEvent200JSONResponse(out), err
 }
 
 // toFollowedEvent converts an event with the body as sent.

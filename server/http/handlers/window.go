@@ -27,12 +27,3 @@ func window(from, to string) (start, end clock.Time, err error) {
 	}
 	return start, end, nil
 }
-
-// created parses the range of created_after and created_before, which most lists have.
-func created(after, before *string) (since, until *clock.Time, err error) {
-	if since, err = dateFilter("created_after", after); err != nil {
-		return nil, nil, err
-	}
-	until, err = dateFilter("created_before", before)
-	return since, until, err
-}

@@ -7,8 +7,10 @@ import (
 
 	"rail/gen/db"
 	"rail/server/http/site"
+	"rail/server/http/site/look"
 	"rail/server/problem"
 	"rail/server/program/partner"
+	"rail/server/program/portalsettings"
 )
 
 // signInPage holds the data of the sign-in page.
@@ -28,7 +30,27 @@ func (v *visit) showSignIn(status int, title, text string, form site.Form) error
 }
 
 func (v *visit) writeSignIn(status int, title string, d signInPage) error {
-	return pages.Write(v, v.Locale, status, "sign-in", frame{Layout: v.signedOutLayout(title), Data: d})
+	return pages.Write(v, v.Locale, status, "sign-in", frame{Layout: v.signInLayout(title), Data: d})
+}
+
+// signInLayout returns the header of a sign-in page: that of the program in the address, or else of the service.
+func (v *visit) signInLayout(title string) site.Layout {
+	l := v.signedOutLayout(title)
+	named := v.asksFor()
+	if named == "" {
+		return l
+	}
+	p, err := queries.JoinDoor(v.Ctx(), v.portal.Pool, named)
+	if err != nil { // the page works without
+		return l
+	}
+	s, err := portalsettings.Of(v.Ctx(), v.portal.Pool, p.OrgID, p.ID)
+	if err != nil {
+		return l
+	}
+	own := look.Of(p.ID, s.AccentColor, s.LogoVersion)
+	l.Name, l.Style, l.Logo = p.Name, own.Style, own.Logo
+	return l
 }
 
 // asksFor returns the program in the address or the form; "" for none.

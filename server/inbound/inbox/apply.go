@@ -7,12 +7,10 @@ import (
 	"slices"
 
 	"rail/gen/db"
-	"rail/server/clock"
 	"rail/server/inbound/processor"
 	"rail/server/money/sale"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
-	"rail/server/program/customer"
 	"rail/server/work"
 )
 
@@ -119,7 +117,7 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 	if who.id == "" {
 		return a.withoutPartner(p.Binding), nil
 	}
-	done, err := a.Sales.Record(ctx, a.u, a.record(p, who.id))
+	done, err := sale.Service{Customers: a.Customers}.Record(ctx, a.u, a.record(p, who.id))
 	if err != nil {
 		return outcome{}, err
 	}
@@ -168,7 +166,7 @@ func (a *application) record(p processor.Payment, customerID string) sale.Paymen
 	}
 	return sale.Payment{
 		TestClock: !a.c.Livemode,
-		ProgramID: a.e.ProgramID, ExternalChargeID: p.Charge, Payer: customer.Payer{CustomerID: &customerID},
+		ProgramID: a.e.ProgramID, ExternalChargeID: p.Charge, Payer: sale.Payer{CustomerID: &customerID},
 		ExternalPaymentIntentID: text(p.Intent), Processor: a.c.Processor, AmountMinor: p.AmountMinor, TaxMinor: &p.TaxMinor,
 		FeeMinor: p.FeeMinor, Currency: p.Currency, BillingType: billing(p), Interval: text(p.Interval),
 		ProductID: text(p.ProductID), ProductName: text(p.ProductName), OccurredAt: &at, Metadata: metadataOf(p.Metadata),
@@ -271,95 +269,4 @@ func chargeKeys(ids []string) []string {
 		keys[i] = work.ChargeKey(id)
 	}
 	return keys
-}
-
-// saleOf returns the sale of a payment, or the outcome of an event that waits for it.
-func (a *application) saleOf(ctx context.Context, l processor.Link, missing string) (db.Sale, *outcome, error) {
-	sales, err := a.sales(ctx, l)
-	if err != nil {
-		return db.Sale{}, nil, err
-	}
-	if len(sales) > 0 {
-		return sales[0], nil, nil
-	}
-	if end, err := a.optedOut(ctx, l, ""); err != nil || end != nil {
-		return db.Sale{}, end, err
-	}
-	// The sale may have another id, known from an earlier event.
-	others, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
-		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: linked(l),
-	})
-	return db.Sale{}, new(waiting(codeNoSale, missing, chargeKeys(append(linked(l), others...))...)), err
-}
-
-// refund refunds the sale of a payment, or waits for it.
-func (a *application) refund(ctx context.Context, f processor.Refund) (outcome, error) {
-	s, end, err := a.saleOf(ctx, f.Link, "The refunded payment is not recorded.")
-	switch {
-	case err != nil || end != nil:
-		return opt.Value(end), err
-	case f.Failed:
-		return a.failedRefund(ctx, f, s)
-	case f.Undone:
-		return a.restore(ctx, s, undone(f, s, "The refund or reversal "+f.ID+" of the sale was reversed."))
-	case f.OnTop:
-		return a.onTop(ctx, f, s)
-	case !f.Single:
-		return a.levelled(ctx, f, s)
-	case f.Currency != "" && f.Currency != s.Currency:
-		return a.foreign(f.Currency, s), nil
-	}
-	return a.singleRefund(ctx, f, s)
-}
-
-// singleRefund records one of several refunds, once.
-func (a *application) singleRefund(ctx context.Context, f processor.Refund, s db.Sale) (outcome, error) {
-	in := sale.RefundInput{SaleID: s.ID, ExternalID: text(f.ID), At: a.refundedAt(f.At, s), TestClock: !a.c.Livemode}
-	// If nothing is left, the rules record a refund of zero.
-	if rest := refundable(s); f.LevelMinor > 0 && rest > 0 {
-		in.AmountMinor = new(min(f.LevelMinor, rest))
-	}
-	done, err := sale.RefundCharge(ctx, a.u, a.e.ProgramID, s.ExternalChargeID, in)
-	if err != nil {
-		return outcome{}, err
-	}
-	o := outcome{refund: done.ID}.of(s)
-	if done.Repeated && done.ID != opt.Value(a.e.RefundID) {
-		o.status, o.code, o.reason = db.InboxStatusIgnored, codeRecorded, "The refund is already recorded."
-		return o, nil
-	}
-	return o.recorded(), a.u.Reschedule(ctx, s.ProgramID, work.RefundsKey(s.ID))
-}
-
-// refundable returns how much of a sale can still be refunded.
-func refundable(s db.Sale) int64 {
-	if s.RefundedAt != nil {
-		return 0
-	}
-	return s.AmountMinor
-}
-
-// refundedAt returns the time of a refund. nil leaves it to the rules, which use now, or the sale's time if that
-// is later.
-func (a *application) refundedAt(at clock.Time, s db.Sale) *clock.Time {
-	at = a.moment(at, s)
-	if a.c.Livemode && at.After(a.u.Now.Time) {
-		return nil
-	}
-	return &at
-}
-
-// moment bounds a time of the event for the sale's refunds: not before the sale and, for a live event, not after
-// the server's clock.
-func (a *application) moment(at clock.Time, s db.Sale) clock.Time {
-	if at.IsZero() {
-		at = a.r.At
-	}
-	if a.c.Livemode && at.After(a.u.Now.Time) {
-		at = a.u.Now
-	}
-	if at.Before(s.OccurredAt.Time) {
-		at = s.OccurredAt
-	}
-	return at
 }

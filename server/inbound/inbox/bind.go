@@ -19,7 +19,7 @@ func (a *application) binding(ctx context.Context, b processor.Binding) (outcome
 		return opt.Value(end), err
 	}
 	o := a.nothing()
-	k, end, err := a.customerOf(ctx, b)
+	k, end, err := payer{a, b}.find(ctx)
 	switch {
 	case err != nil || end != nil:
 		return opt.Value(end), err

@@ -17,14 +17,15 @@ func (a *application) dispute(ctx context.Context, d processor.Dispute) (outcome
 	if err != nil || end != nil {
 		return opt.Value(end), err
 	}
-	changed, err := a.flag(ctx, d, s)
+	of := refunds{a, s}
+	changed, err := of.flag(ctx, d)
 	if err != nil {
 		return outcome{}, err
 	}
 	o := ignored(codeRecorded, "The dispute already has this state, or a later one.").of(s)
 	switch d.Status {
 	case processor.DisputeLost, processor.DisputeWon:
-		o, err = a.disputed(ctx, d, s)
+		o, err = of.disputed(ctx, d)
 	}
 	if changed && o.status == db.InboxStatusIgnored {
 		o = o.recorded()
@@ -33,17 +34,17 @@ func (a *application) dispute(ctx context.Context, d processor.Dispute) (outcome
 }
 
 // disputed moves the money of a lost or won dispute.
-func (a *application) disputed(ctx context.Context, d processor.Dispute, s db.Sale) (outcome, error) {
-	amount, ok := inCurrency(d.AmountMinor, d.OfMinor, d.Currency, s)
+func (a refunds) disputed(ctx context.Context, d processor.Dispute) (outcome, error) {
+	amount, ok := inCurrency(d.AmountMinor, d.OfMinor, d.Currency, a.s)
 	if !ok {
-		return a.foreign(d.Currency, s), nil
+		return a.foreign(d.Currency), nil
 	}
 	name := level{of: d.ID}.name()
 	switch {
 	case d.Status == processor.DisputeLost && d.Taking == "":
-		return a.takeBack(ctx, s, level{of: d.ID, minor: amount}, amount, d.At)
+		return a.takeBack(ctx, level{of: d.ID, minor: amount}, amount, d.At)
 	case d.Status == processor.DisputeLost:
-		return a.takeBack(ctx, s, level{of: d.ID + by + d.Taking, minor: amount, once: true}, amount, d.At)
+		return a.takeBack(ctx, level{of: d.ID + by + d.Taking, minor: amount, once: true}, amount, d.At)
 	}
 	r := restoration{
 		source: d.ID, at: d.At, reason: "The dispute of the sale's payment is won (" + d.ID + ").",
@@ -52,7 +53,7 @@ func (a *application) disputed(ctx context.Context, d processor.Dispute, s db.Sa
 	if d.Reversal != "" {
 		r.source, r.minor = d.Reversal, amount
 	}
-	return a.restore(ctx, s, r)
+	return a.restore(ctx, r)
 }
 
 // by separates a dispute from the transaction that took its money.
@@ -70,12 +71,12 @@ var outcomes = map[string]string{
 
 // flag opens or closes the flag of a dispute, and reports whether it did. A dispute whose end arrives first gets
 // a closed flag, so that an earlier event opens none.
-func (a *application) flag(ctx context.Context, d processor.Dispute, s db.Sale) (bool, error) {
-	if s.PartnerID == nil {
+func (a refunds) flag(ctx context.Context, d processor.Dispute) (bool, error) {
+	if a.s.PartnerID == nil {
 		return false, nil
 	}
 	f, err := queries.RiskFlagOfDispute(ctx, a.u.DB(), db.RiskFlagOfDisputeParams{
-		ProgramID: s.ProgramID, OrgID: s.OrgID, PartnerID: s.PartnerID, DisputeID: d.ID,
+		ProgramID: a.s.ProgramID, OrgID: a.s.OrgID, PartnerID: a.s.PartnerID, DisputeID: d.ID,
 	})
 	if err != nil || len(f) > 0 && (d.Status == processor.DisputeOpen || f[0].ResolvedAt != nil) {
 		return false, err
@@ -84,15 +85,15 @@ func (a *application) flag(ctx context.Context, d processor.Dispute, s db.Sale) 
 		return true, risk.Resolve(ctx, a.u, f[0].ID, nil, outcomes[d.Status]+d.Detail+".")
 	}
 	opened, err := risk.Open(ctx, a.u, risk.Finding{
-		ProgramID: s.ProgramID, PartnerID: *s.PartnerID, CustomerID: &s.CustomerID, Kind: disputeKind, Severity: "high",
+		ProgramID: a.s.ProgramID, PartnerID: *a.s.PartnerID, CustomerID: &a.s.CustomerID, Kind: disputeKind, Severity: "high",
 		Summary: "The customer's bank disputes a payment.",
 		Signals: map[string]any{
-			"dispute_id": d.ID, "sale_id": s.ID, "amount_minor": d.AmountMinor, "currency": d.Currency,
+			"dispute_id": d.ID, "sale_id": a.s.ID, "amount_minor": d.AmountMinor, "currency": d.Currency,
 		},
 	})
 	if err != nil || !opened || d.Status == processor.DisputeOpen {
 		return opened, err
 	}
-	_, err = a.flag(ctx, d, s) // now it exists and is closed
+	_, err = a.flag(ctx, d) // now it exists and is closed
 	return true, err
 }

@@ -16,47 +16,47 @@ import (
 // levelled refunds the sale of a payment up to the level of an event. Levels are stored for each payment, beside
 // the refunds that reached them: several payments may settle a bill, and disputes add to it. A level that was
 // reached or passed changes nothing, since events come in any order.
-func (a *application) levelled(ctx context.Context, f processor.Refund, s db.Sale) (outcome, error) {
-	back, ok := inCurrency(f.LevelMinor, f.OfMinor, f.Currency, s)
+func (a refunds) levelled(ctx context.Context, f processor.Refund) (outcome, error) {
+	back, ok := inCurrency(f.LevelMinor, f.OfMinor, f.Currency, a.s)
 	if !ok {
-		return a.foreign(f.Currency, s), nil
+		return a.foreign(f.Currency), nil
 	}
 	payment := f.Charge
 	if f.OfSale {
-		payment = s.ExternalChargeID
+		payment = a.s.ExternalChargeID
 	}
-	return a.takeBack(ctx, s, level{of: payment, minor: back}, 0, f.At)
+	return a.takeBack(ctx, level{of: payment, minor: back}, 0, f.At)
 }
 
 // onTop records a refund that was paid outside the processor, once.
-func (a *application) onTop(ctx context.Context, f processor.Refund, s db.Sale) (outcome, error) {
-	back, ok := inCurrency(f.LevelMinor, f.OfMinor, f.Currency, s)
+func (a refunds) onTop(ctx context.Context, f processor.Refund) (outcome, error) {
+	back, ok := inCurrency(f.LevelMinor, f.OfMinor, f.Currency, a.s)
 	if !ok {
-		return a.foreign(f.Currency, s), nil
+		return a.foreign(f.Currency), nil
 	}
-	return a.takeBack(ctx, s, level{of: f.ID, minor: back, once: true}, back, f.At)
+	return a.takeBack(ctx, level{of: f.ID, minor: back, once: true}, back, f.At)
 }
 
 // takeBack refunds a sale up to a level, counting earlier refunds from any source; a separate amount is refunded
 // in addition. The level does not include refunds that were restored before the event's time. An event that
 // changes nothing is retried when a refund of the sale is restored.
-func (a *application) takeBack(
-	ctx context.Context, s db.Sale, to level, own int64, at clock.Time,
+func (a refunds) takeBack(
+	ctx context.Context, to level, own int64, at clock.Time,
 ) (outcome, error) {
-	rows, err := queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &s.ID, OrgID: s.OrgID})
+	rows, err := queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &a.s.ID, OrgID: a.s.OrgID})
 	if err != nil {
 		return outcome{}, err
 	}
 	reached, restored := levels{}, int64(0)
 	for _, r := range rows {
 		if r.ID == opt.Value(a.e.RefundID) {
-			return outcome{refund: r.ID}.recorded().of(s), nil
+			return outcome{refund: r.ID}.recorded().of(a.s), nil
 		}
 		reached.add(r)
 		if r.LevelMinor != nil {
 			restored += r.RestoredMinor
 		}
-		past, err := restoredBefore(r, to, a.moment(at, s))
+		past, err := restoredBefore(r, to, a.moment(at))
 		if err != nil {
 			return outcome{}, err
 		}
@@ -65,29 +65,29 @@ func (a *application) takeBack(
 	before := reached.sum()
 	reached.raise(to)
 	if reached.sum() == before {
-		return a.retryOnRestore(s, codeRecorded, "This amount is already recorded as refunded."), nil
+		return a.retryOnRestore(codeRecorded, "This amount is already recorded as refunded."), nil
 	}
 	if own == 0 {
-		own = reached.sum() - restored - (whole(s) - refundable(s))
+		own = reached.sum() - restored - (whole(a.s) - refundable(a.s))
 	}
-	amount := min(own, refundable(s))
+	amount := min(own, refundable(a.s))
 	if amount <= 0 {
-		return a.retryOnRestore(s, codeNothingLeft, "Nothing is left of the sale to refund."), nil
+		return a.retryOnRestore(codeNothingLeft, "Nothing is left of the sale to refund."), nil
 	}
-	done, err := sale.RefundCharge(ctx, a.u, a.e.ProgramID, s.ExternalChargeID, sale.RefundInput{
-		SaleID: s.ID, ExternalID: new(to.id()), AmountMinor: &amount, At: a.refundedAt(at, s), LevelMinor: &to.minor,
+	done, err := sale.RefundCharge(ctx, a.u, a.e.ProgramID, a.s.ExternalChargeID, sale.RefundInput{
+		SaleID: a.s.ID, ExternalID: new(to.id()), AmountMinor: &amount, At: a.refundedAt(at), LevelMinor: &to.minor,
 		TestClock: !a.c.Livemode,
 	})
 	if err != nil {
 		return outcome{}, err
 	}
-	return outcome{refund: done.ID}.recorded().of(s), a.u.Reschedule(ctx, s.ProgramID, work.RefundsKey(s.ID))
+	return outcome{refund: done.ID}.recorded().of(a.s), a.u.Reschedule(ctx, a.s.ProgramID, work.RefundsKey(a.s.ID))
 }
 
 // retryOnRestore is the outcome of an event that took nothing, which a restoration may change.
-func (a *application) retryOnRestore(s db.Sale, code, reason string) outcome {
-	o := ignored(code, reason).of(s)
-	o.keys = []string{work.RefundsKey(s.ID)}
+func (a refunds) retryOnRestore(code, reason string) outcome {
+	o := ignored(code, reason).of(a.s)
+	o.keys = []string{work.RefundsKey(a.s.ID)}
 	return o
 }
 
@@ -162,6 +162,6 @@ func inCurrency(n, of int64, currency string, s db.Sale) (int64, bool) {
 	return int64(part), true
 }
 
-func (a *application) foreign(currency string, s db.Sale) outcome {
-	return failed(codeMalformed, "The event is in "+currency+", the sale in "+s.Currency+".").of(s)
+func (a refunds) foreign(currency string) outcome {
+	return failed(codeMalformed, "The event is in "+currency+", the sale in "+a.s.Currency+".").of(a.s)
 }

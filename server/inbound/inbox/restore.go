@@ -26,18 +26,18 @@ type restoration struct {
 
 // restore restores refunds of a sale that are older than the restoration. The event is retried when a matching
 // refund of the sale is recorded, since events come in any order.
-func (a *application) restore(ctx context.Context, s db.Sale, r restoration) (outcome, error) {
-	rows, err := a.restorable(ctx, s, r)
+func (a refunds) restore(ctx context.Context, r restoration) (outcome, error) {
+	rows, err := a.restorable(ctx, r)
 	if err != nil {
 		return outcome{}, err
 	}
-	o := ignored(codeRecorded, "No refund is recorded that this reverses, or it is already reversed.").of(s)
-	o.keys = []string{work.RefundsKey(s.ID)}
+	o := ignored(codeRecorded, "No refund is recorded that this reverses, or it is already reversed.").of(a.s)
+	o.keys = []string{work.RefundsKey(a.s.ID)}
 	if len(rows) == 0 {
 		return o, nil
 	}
 	in := sale.RestoreInput{
-		SaleID: s.ID, SourceID: r.source, AmountMinor: r.minor, At: a.moment(r.at, s), Reason: r.reason,
+		SaleID: a.s.ID, SourceID: r.source, AmountMinor: r.minor, At: a.moment(r.at), Reason: r.reason,
 	}
 	for _, f := range rows {
 		in.RefundIDs = append(in.RefundIDs, f.ID)
@@ -47,13 +47,13 @@ func (a *application) restore(ctx context.Context, s db.Sale, r restoration) (ou
 		return o, err
 	}
 	o.refund = done.RefundID
-	return o.recorded(), a.u.Reschedule(ctx, s.ProgramID, work.RefundsKey(s.ID))
+	return o.recorded(), a.u.Reschedule(ctx, a.s.ProgramID, work.RefundsKey(a.s.ID))
 }
 
 // restorable returns the refunds to restore, newest first.
-func (a *application) restorable(ctx context.Context, s db.Sale, r restoration) ([]db.Refund, error) {
-	rows, err := queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &s.ID, OrgID: s.OrgID})
-	at := a.moment(r.at, s)
+func (a refunds) restorable(ctx context.Context, r restoration) ([]db.Refund, error) {
+	rows, err := queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &a.s.ID, OrgID: a.s.OrgID})
+	at := a.moment(r.at)
 	rows = slices.DeleteFunc(rows, func(f db.Refund) bool {
 		return !r.of(f) || f.RefundedAt.After(at.Time) || opt.Value(f.AmountMinor) == f.RestoredMinor
 	})
@@ -90,8 +90,8 @@ func levelName(f db.Refund) string {
 const failedReason = "The refund did not reach the customer."
 
 // failedRefund leaves a failed refund to a person: the merchant may retry it in another way, or not at all.
-func (a *application) failedRefund(ctx context.Context, f processor.Refund, s db.Sale) (outcome, error) {
-	all, err := queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &s.ID, OrgID: s.OrgID})
+func (a refunds) failedRefund(ctx context.Context, f processor.Refund) (outcome, error) {
+	all, err := queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &a.s.ID, OrgID: a.s.OrgID})
 	if err != nil {
 		return outcome{}, err
 	}
@@ -102,17 +102,17 @@ func (a *application) failedRefund(ctx context.Context, f processor.Refund, s db
 		}
 		for _, one := range past {
 			if one.SourceID == f.ID {
-				return ignored(codeRecorded, "The refund is already restored.").of(s), nil
+				return ignored(codeRecorded, "The refund is already restored.").of(a.s), nil
 			}
 		}
 	}
-	rows, err := a.restorable(ctx, s, undone(f, s, failedReason))
+	rows, err := a.restorable(ctx, undone(f, a.s, failedReason))
 	if err != nil || len(rows) > 0 {
 		return failed(codeRefundFailed, failedReason+" Unless the merchant retries it, restore the commission: "+
-			"use the button on the event's page, or POST /v1/inbox_events/{id}/resolve.").of(s), err
+			"use the button on the event's page, or POST /v1/inbox_events/{id}/resolve.").of(a.s), err
 	}
-	o := ignored(codeNothingTaken, failedReason+" Rail had not deducted it from the sale, so there is nothing to do.").of(s)
-	o.keys = []string{work.RefundsKey(s.ID)}
+	o := ignored(codeNothingTaken, failedReason+" Rail had not deducted it from the sale, so there is nothing to do.").of(a.s)
+	o.keys = []string{work.RefundsKey(a.s.ID)}
 	return o, nil
 }
 
@@ -160,7 +160,7 @@ func (a *application) resolve(ctx context.Context, f processor.Refund) error {
 	if err := a.lock(ctx, slices.Compact(ids)); err != nil {
 		return err
 	}
-	o, err := a.restore(ctx, s, undone(f, s, failedReason))
+	o, err := refunds{a, s}.restore(ctx, undone(f, s, failedReason))
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"rail/server/clock"
 	"rail/server/money/report"
 	"rail/server/problem"
-	"rail/server/program/customer"
 	"rail/server/work"
 	"rail/server/work/auditlog"
 )
@@ -47,27 +46,11 @@ type Credits struct {
 
 // Credit performs a credit. A dry run returns the same result and changes nothing.
 func (s Service) Credit(ctx context.Context, u *work.Unit, c Credit) (Credits, error) {
-	k, err := customer.Lock(ctx, u, c.CustomerID)
-	if err != nil {
-		return Credits{}, err
-	}
-	p, err := u.Program(ctx, k.ProgramID)
+	k, p, err := s.Customers.GivePartner(ctx, u, c)
 	if err != nil {
 		return Credits{}, err
 	}
 	out := Credits{CustomerID: k.ID, PartnerID: c.PartnerID, Sales: []CreditedSale{}, Currency: p.Currency}
-	if err := s.Customers.CheckPartner(ctx, u, p, k, c.PartnerID); err != nil {
-		return out, err
-	}
-	if k.PartnerID != nil && *k.PartnerID != c.PartnerID {
-		return out, problem.On("partner_id", problem.CustomerHasPartner,
-			"The customer has another partner; reassign it instead.")
-	}
-	if !c.DryRun && k.PartnerID == nil {
-		if k, err = s.Customers.Update(ctx, u, k.ID, customer.Changes{PartnerID: &c.PartnerID}); err != nil {
-			return out, err
-		}
-	}
 	c.moves = k.PartnerID == nil
 	lock := db.PartnersLockParams{Ids: []string{c.PartnerID}, OrgID: u.OrgID}
 	if err := queries.PartnersLock(ctx, u.DB(), lock); err != nil {

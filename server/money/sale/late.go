@@ -9,7 +9,6 @@ import (
 
 	"rail/gen/db"
 	"rail/server/postgres/pgtx"
-	"rail/server/program/risk"
 	"rail/server/work"
 )
 
@@ -38,14 +37,9 @@ func (s Service) late(ctx context.Context, u *work.Unit, r *recording) error {
 		}
 		return err
 	}
-	if err := risk.FlagLateClick(ctx, u, r.ProgramID, k.ID, found, r.OccurredAt); err != nil {
-		return err
-	}
-	if !r.who.IgnoreLateClicks || found.PartnerID != *k.PartnerID {
-		return nil
-	}
-	kept, err := s.Customers.GiveBack(ctx, u, k.ID, found.EarlierClickID, r.OccurredAt)
-	if err != nil || !kept {
+	back := r.who.IgnoreLateClicks && found.PartnerID == *k.PartnerID
+	moved, err := s.Customers.LateClick(ctx, u, k, found, r.OccurredAt, back)
+	if err != nil || !moved {
 		return err
 	}
 	if err := r.read(ctx, u); err != nil {

@@ -9,7 +9,6 @@ import (
 	"rail/server/money/rules"
 	"rail/server/opt"
 	"rail/server/problem"
-	"rail/server/program/customer"
 	"rail/server/work"
 )
 
@@ -45,29 +44,15 @@ type Merger struct {
 // payouts are decided again if the customer's first sale, conversion or counters change the decision; everything
 // else about them stays.
 func (s Service) Merge(ctx context.Context, u *work.Unit, m Merge) (Merger, error) {
-	pair, err := customer.LockPair(ctx, u, m.IntoID, m.FromID)
+	pair, err := s.Customers.LockPair(ctx, u, m)
 	if err != nil {
 		return Merger{}, err
 	}
-	out := Merger{FromID: pair.From.ID, Commissions: []RedecidedCommission{}}
-	if err := m.checkPartner(ctx, u, pair.Into.ProgramID); err != nil {
-		return out, err
+	out := Merger{
+		Customer: pair.Merged, FromID: pair.From.ID, IDs: pair.IDs, Commissions: []RedecidedCommission{},
 	}
-	if out.Customer, err = pair.Merged(m.PartnerID); err != nil {
-		return out, err
-	}
-	both := []string{pair.Into.ID, pair.From.ID}
-	out.IDs, err = queries.ExternalIDs(ctx, u.DB(), db.ExternalIDsParams{CustomerIds: both, OrgID: u.OrgID})
-	if err != nil {
-		return out, err
-	}
-	if len(out.IDs) > customer.MaxExternalIDs {
-		return out, problem.New(problem.CustomerExternalIDLimit, "The customers have more than %d external ids together.",
-			customer.MaxExternalIDs)
-	}
-	slices.SortStableFunc(out.IDs, func(a, b db.CustomerExternalID) int { return a.CreatedAt.Compare(b.CreatedAt.Time) })
 	sales, err := queries.SalesOfCustomers(ctx, u.DB(), db.SalesOfCustomersParams{
-		CustomerIds: both, OrgID: u.OrgID, Lim: maxMerged + 1,
+		CustomerIds: []string{pair.Into.ID, pair.From.ID}, OrgID: u.OrgID, Lim: maxMerged + 1,
 	})
 	if err != nil {
 		return out, err
@@ -80,22 +65,10 @@ func (s Service) Merge(ctx context.Context, u *work.Unit, m Merge) (Merger, erro
 	return out, w.run(ctx, u, s)
 }
 
-// checkPartner refuses a partner that is not of the program.
-func (m Merge) checkPartner(ctx context.Context, u *work.Unit, programID string) error {
-	if m.PartnerID == nil {
-		return nil
-	}
-	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: *m.PartnerID, OrgID: u.OrgID})
-	if err != nil {
-		return work.Found(err, "partner_id")
-	}
-	return work.SameProgram(p.ProgramID, programID, "partner_id")
-}
-
 // merging is a running merge.
 type merging struct {
 	Merge
-	pair      customer.Pair
+	pair      Pair
 	sales     []db.Sale       // of both customers, oldest first
 	first     string          // the id of the person's first sale; "" without sales
 	corrected map[string]bool // manually corrected commissions, by id
@@ -124,8 +97,8 @@ func (w *merging) run(ctx context.Context, u *work.Unit, s Service) error {
 	if err := w.move(ctx, u); err != nil {
 		return err
 	}
-	k, err := s.Customers.Join(ctx, u, w.pair, w.out.Customer)
-	w.out.Customer = k
+	var err error
+	w.out.Customer, err = s.Customers.Join(ctx, u, w.pair)
 	return err
 }
 

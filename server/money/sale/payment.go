@@ -8,7 +8,6 @@ import (
 	"rail/server/clock"
 	"rail/server/locale/currency"
 	"rail/server/problem"
-	"rail/server/program/customer"
 	"rail/server/work/metadata"
 )
 
@@ -16,7 +15,7 @@ import (
 // Currency, an ISO 4217 code; AmountMinor is gross, TaxMinor the tax within it, FeeMinor the processor's fee.
 type Payment struct {
 	ProgramID, ExternalChargeID      string
-	Payer                            customer.Payer
+	Payer                            Payer
 	ExternalPaymentIntentID          *string
 	Processor                        string
 	AmountMinor                      int64

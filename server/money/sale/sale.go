@@ -21,16 +21,15 @@ import (
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
-	"rail/server/program/customer"
 	"rail/server/work"
 	"rail/server/work/event"
 )
 
 var queries = db.New()
 
-// Service records payments. Customers finds the payer, or signs up a new customer.
+// Service records payments, merges customers and credits partners.
 type Service struct {
-	Customers customer.Service
+	Customers Customers
 }
 
 // Outcome is a recorded sale. Repeated reports whether the charge was recorded before: Sale is then the stored
@@ -71,7 +70,7 @@ func (s Service) Record(ctx context.Context, u *work.Unit, p Payment) (Outcome, 
 // one charge the second finds the sale.
 func (s Service) record(ctx context.Context, u *work.Unit, c charge) (Outcome, error) {
 	r := recording{charge: c}
-	if err := r.readSurvivor(ctx, u); err != nil {
+	if err := r.readSurvivor(ctx, u, s.Customers); err != nil {
 		return Outcome{}, err
 	}
 	// A processor may send a charge again, and gets the same sale.
@@ -82,7 +81,7 @@ func (s Service) record(ctx context.Context, u *work.Unit, c charge) (Outcome, e
 			return err
 		})
 		if err == nil && c.CustomerID != stored.CustomerID { // the customer may have been merged since
-			c.CustomerID, err = customer.Survivor(ctx, u, c.CustomerID)
+			c.CustomerID, err = s.Customers.Survivor(ctx, u, c.CustomerID)
 		}
 		return Outcome{Sale: stored, Repeated: true, Differs: c.differs(stored)}, err
 	}
@@ -218,11 +217,11 @@ func (r *recording) read(ctx context.Context, u *work.Unit) error {
 }
 
 // readSurvivor reads, and reads again for the customer that a merged one became.
-func (r *recording) readSurvivor(ctx context.Context, u *work.Unit) error {
+func (r *recording) readSurvivor(ctx context.Context, u *work.Unit, of Customers) error {
 	if err := r.read(ctx, u); err != nil || r.known || r.history.ExistingID != "" {
 		return err
 	}
-	id, err := customer.Survivor(ctx, u, r.CustomerID)
+	id, err := of.Survivor(ctx, u, r.CustomerID)
 	if err != nil || id == r.CustomerID {
 		return err
 	}

@@ -1,8 +1,7 @@
-package sale
+package sale_test
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"testing"
 	"time"
@@ -10,13 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
-	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/harness/worktest"
 	"rail/server/ident"
+	"rail/server/money/sale"
 	"rail/server/problem"
 	"rail/server/program/customer"
-	"rail/server/program/tracking"
 	"rail/server/work"
 )
 
@@ -42,28 +40,26 @@ func open(t *testing.T) shop {
 	return shop{x, x.Partner("ann")}
 }
 
-func (x shop) payment(charge string) Payment {
-	return Payment{
+func (x shop) payment(charge string) sale.Payment {
+	return sale.Payment{
 		ProgramID: x.Program.ID, ExternalChargeID: charge, Processor: "api", AmountMinor: 10_000, Currency: "usd",
-		Payer: customer.Payer{
-			ExternalCustomerID: new("c1"), Route: tracking.Route{PartnerID: &x.partner.ID},
-		},
+		Payer: sale.Payer{ExternalCustomerID: new("c1"), PartnerID: &x.partner.ID},
 	}
 }
 
-func (x shop) record(p Payment) (out Outcome) {
+func (x shop) record(p sale.Payment) (out sale.Outcome) {
 	x.Helper()
 	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
-		out, err = Service{}.Record(ctx, u, p)
+		out, err = sale.Service{Customers: customer.Service{}}.Record(ctx, u, p)
 		return err
 	})
 	return out
 }
 
-func (x shop) refund(r RefundInput) (done Refunded) {
+func (x shop) refund(r sale.RefundInput) (done sale.Refunded) {
 	x.Helper()
 	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
-		done, err = Refund(ctx, u, r)
+		done, err = sale.Refund(ctx, u, r)
 		return err
 	})
 	return done
@@ -132,10 +128,10 @@ func TestRefund(t *testing.T) {
 			if c.paid {
 				x.pay()
 			}
-			var last Refunded
+			var last sale.Refunded
 			for _, amount := range c.amounts {
 				x.Now = x.Now.Plus(time.Second)
-				in := RefundInput{SaleID: sold.Sale.ID, AmountMinor: &amount}
+				in := sale.RefundInput{SaleID: sold.Sale.ID, AmountMinor: &amount}
 				if amount == 0 {
 					in.AmountMinor = nil
 				}
@@ -152,29 +148,29 @@ func TestRefundIsRefused(t *testing.T) {
 	t.Parallel()
 	x := open(t)
 	sold := x.record(x.payment("ch_1")).Sale
-	for param, r := range map[string]RefundInput{
+	for param, r := range map[string]sale.RefundInput{
 		"amount_minor": {SaleID: sold.ID, AmountMinor: new(int64(10_001))},
 		"refunded_at":  {SaleID: sold.ID, At: new(x.Now.Plus(time.Second))},
 	} {
 		x.Refused(problem.ParameterInvalid, param, func(ctx context.Context, u *work.Unit) error {
-			_, err := Refund(ctx, u, r)
+			_, err := sale.Refund(ctx, u, r)
 			return err
 		})
 	}
 	require.Equal(t, []string{"referral approved 2000"}, x.commissions())
-	x.refund(RefundInput{SaleID: sold.ID})
-	again := x.refund(RefundInput{SaleID: sold.ID})
+	x.refund(sale.RefundInput{SaleID: sold.ID})
+	again := x.refund(sale.RefundInput{SaleID: sold.ID})
 	require.True(t, again.Repeated)
 	require.Zero(t, *again.AmountMinor)
 }
 
 // A refund that arrives before its sale waits for it, and is applied once.
-func TestRefundBeforeItsSale(t *testing.T) {
+func TestRefundWaitsForItsSale(t *testing.T) {
 	t.Parallel()
 	x := open(t)
-	arrive := func() (done Refunded) {
+	arrive := func() (done sale.Refunded) {
 		x.Must(func(ctx context.Context, u *work.Unit) (err error) {
-			done, err = RefundCharge(ctx, u, x.Program.ID, "ch_1", RefundInput{
+			done, err = sale.RefundCharge(ctx, u, x.Program.ID, "ch_1", sale.RefundInput{
 				ExternalID: new("re_1"), AmountMinor: new(int64(5000)),
 			})
 			return err
@@ -204,26 +200,4 @@ func TestRecordOnce(t *testing.T) {
 	require.Equal(t, []string{"amount_minor", "product_id"}, again.Differs)
 	require.False(t, x.record(x.payment("ch_2")).Sale.IsFirstSale)
 	require.Len(t, x.commissions(), 2)
-}
-
-func TestPaymentIsValidated(t *testing.T) {
-	t.Parallel()
-	now := clock.At(time.Date(2026, time.March, 1, 0, 0, 0, 0, time.UTC))
-	for param, change := range map[string]func(*Payment){
-		"currency":    func(p *Payment) { p.Currency = "XXX" },
-		"tax_minor":   func(p *Payment) { p.TaxMinor = new(int64(101)) },
-		"occurred_at": func(p *Payment) { p.OccurredAt = new(now.Plus(maxAhead + time.Second)) },
-		"interval":    func(p *Payment) { p.BillingType, p.Interval = new("one_time"), new("month") },
-		"metadata":    func(p *Payment) { p.Metadata = []byte("[]") },
-	} {
-		p := Payment{AmountMinor: 100, Currency: "USD"}
-		change(&p)
-		_, err := p.validate(now)
-		refused, ok := errors.AsType[*problem.Error](err)
-		require.True(t, ok, param)
-		require.Equal(t, param, refused.Param)
-	}
-	got, err := Payment{Currency: "eur", Interval: new("month"), OccurredAt: new(now.Plus(maxAhead))}.validate(now)
-	require.NoError(t, err)
-	require.Equal(t, []any{"EUR", "subscription", true}, []any{got.Currency, got.BillingType, got.Dated})
 }

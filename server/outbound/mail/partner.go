@@ -27,11 +27,12 @@ func PortalSignIn(to Recipient, key, token string) Message {
 		paragraph("If you didn’t request it, you can ignore this email.").Message
 }
 
-// Approved notifies an applicant of the approval.
-func Approved(to Recipient, applicationID string) Message {
+// Approved notifies an applicant of the approval. token is that of a link to the portal.
+func Approved(to Recipient, applicationID, token string) Message {
 	return to.letter("application_approved", applicationID).subject("Welcome to %s", to.name()).
 		paragraph("Your application to the affiliate program of %s was approved. You are a partner now.", to.name()).
-		button("Open your portal", to.portal()).Message
+		paragraph("Open your portal to get your link. (The button works once, for 7 days.)").
+		button("Open your portal", "portal/sign-in/"+token).Message
 }
 
 // Rejected notifies an applicant of the rejection, with the reason verbatim.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -22,6 +21,7 @@ import (
 	"rail/server/postgres/pgtx"
 	"rail/server/secret"
 	"rail/server/telemetry/outage"
+	"rail/server/work/queue"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 )
 
 // waits are the times between attempts; after the last one a mail has failed.
-var waits = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour}
+var waits = queue.Backoff{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour}
 
 // Transport sends one mail.
 type Transport interface {
@@ -140,14 +140,8 @@ func (s Sender) Run(ctx context.Context, now clock.Time) error {
 	}
 	began := s.Clock.Now()
 	s.now = func() clock.Time { return now.Plus(s.Clock.Now().Sub(began.Time)) }
-	failures := make([]error, workers+1)
-	failures[workers] = s.giveUp(ctx)
-	var all sync.WaitGroup
-	for i := range workers {
-		all.Go(func() { failures[i] = s.drain(ctx) })
-	}
-	all.Wait()
-	return errors.Join(failures...)
+	q := queue.Queue[db.Mail]{Workers: workers, Clock: s.Clock, Claim: s.take, Work: s.sendEach}
+	return errors.Join(s.giveUp(ctx), q.Run(ctx))
 }
 
 // giveUp fails mails whose worker died while sending. It is unknown whether they were sent, and no mail is sent
@@ -161,29 +155,16 @@ func (s Sender) giveUp(ctx context.Context) error {
 	return failures
 }
 
-// drain takes one mail at a time until none is due. A taken mail is sent or returned, even when the server
-// stops.
-func (s Sender) drain(ctx context.Context) error {
-	for ctx.Err() == nil {
-		taken, err := s.take(ctx)
-		if err != nil || len(taken) == 0 {
-			return err
-		}
-		if err := s.send(ctx, taken[0]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // take marks the next mail as being sent and returns it. It completes even while the server stops: a marked mail
-// that was not read would be lost.
-func (s Sender) take(ctx context.Context) ([]db.Mail, error) {
+// that was not read would be lost. A worker takes one mail at a time, and sends or returns it even then.
+func (s Sender) take(ctx context.Context, _ clock.Time) ([]db.Mail, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
 	now := s.now()
 	return queries.MailsTake(ctx, s.Pool, db.MailsTakeParams{Now: &now, Lim: 1})
 }
+
+func (s Sender) sendEach(ctx context.Context, mails []db.Mail) error { return s.send(ctx, mails[0]) }
 
 // skippedText is the error of a skipped mail.
 const skippedText = "The partner has unsubscribed, or the partner, campaign or sequence was deleted."
@@ -214,8 +195,8 @@ func (s Sender) send(ctx context.Context, m db.Mail) error {
 	if retryable(err) {
 		s.Outages.Note("", err)
 		// m.Attempts counts this attempt.
-		if n := int(m.Attempts); n <= len(waits) {
-			return s.later(ctx, m, waits[n-1], err.Error())
+		if wait, again := waits.After(int(m.Attempts)); again {
+			return s.later(ctx, m, wait, err.Error())
 		}
 	}
 	s.Log.Warn("mail failed", "id", m.ID, "purpose", m.Purpose, "attempts", m.Attempts, "error", err)

@@ -108,7 +108,7 @@ func TestLanguages(t *testing.T) {
 		to := named("Acme")
 		to.Locale = l
 		return []Message{
-			PortalSignIn(to, "k", "token"), Approved(to, "app_1"), Rejected(to, "app_1", "No."), NewReferral(to, "cus_1", true),
+			PortalSignIn(to, "k", "token"), Approved(to, "app_1", "token"), Rejected(to, "app_1", "No."), NewReferral(to, "cus_1", true),
 			NewReferral(to, "cus_1", false), PayoutPaid(to, "pyt_1", 123456, "USD"), Invited(to, "part_1", "token"),
 			Banned(to, "part_1", "No.", start), JoinConfirm(to, "k", "token"), JoinKnown(to, "k"), JoinWaiting(to, "k"),
 		}

@@ -9,6 +9,7 @@ import (
 	"rail/gen/db"
 	"rail/server/harness/pgtest"
 	"rail/server/harness/worktest"
+	"rail/server/money/sale"
 	"rail/server/problem"
 	"rail/server/program/customer"
 	"rail/server/program/tracking"
@@ -121,7 +122,7 @@ func TestCreateIsRefused(t *testing.T) {
 func TestPayer(t *testing.T) {
 	t.Parallel()
 	x := setup(t)
-	payer := func(by customer.Payer) (id string, err error) {
+	payer := func(by sale.Payer) (id string, err error) {
 		err = x.Do(func(ctx context.Context, u *work.Unit) (err error) {
 			id, err = customer.Service{}.Payer(ctx, u, x.Program.ID, "ch_1", by)
 			return err
@@ -129,19 +130,19 @@ func TestPayer(t *testing.T) {
 		return id, err
 	}
 	external := new("c1")
-	_, err := payer(customer.Payer{ExternalCustomerID: external})
+	_, err := payer(sale.Payer{ExternalCustomerID: external})
 	require.Equal(t, problem.NotFound("external_customer_id"), err)
-	made, err := payer(customer.Payer{ExternalCustomerID: external, Route: tracking.Route{PartnerID: &x.ann.ID}})
+	made, err := payer(sale.Payer{ExternalCustomerID: external, PartnerID: &x.ann.ID})
 	require.NoError(t, err)
-	for _, by := range []customer.Payer{
+	for _, by := range []sale.Payer{
 		{CustomerID: &made}, {ExternalCustomerID: external},
-		{ExternalCustomerID: external, Route: tracking.Route{PartnerID: &x.bob.ID}},
+		{ExternalCustomerID: external, PartnerID: &x.bob.ID},
 	} {
 		id, err := payer(by)
 		require.NoError(t, err)
 		require.Equal(t, made, id)
 	}
-	_, err = payer(customer.Payer{CustomerID: &made, Route: tracking.Route{PartnerID: &x.ann.ID}})
+	_, err = payer(sale.Payer{CustomerID: &made, PartnerID: &x.ann.ID})
 	require.ErrorContains(t, err, "customer_id and partner_id exclude each other.")
 }
 

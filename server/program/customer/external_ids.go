@@ -11,8 +11,8 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// MaxExternalIDs bounds a customer's ids at payment processors.
-const MaxExternalIDs = 100
+// maxExternalIDs bounds a customer's ids at payment processors.
+const maxExternalIDs = 100
 
 // Attach attaches an id at a payment processor to a customer and reports whether it is new there (decisions,
 // 301). Payments that wait for the id are retried. An id of another customer is a conflict with that one.
@@ -59,17 +59,17 @@ func attach(ctx context.Context, u *work.Unit, k *db.Customer, externalID string
 	return true, u.Reschedule(ctx, k.ProgramID, work.CustomerKey(externalID))
 }
 
-// hasRoom refuses an id beyond MaxExternalIDs.
+// hasRoom refuses an id beyond maxExternalIDs.
 func hasRoom(ctx context.Context, u *work.Unit, k db.Customer, externalID string) error {
 	if k.ExternalCustomerID == nil {
 		return nil
 	}
 	ids, err := queries.ExternalIDs(ctx, u.DB(), db.ExternalIDsParams{CustomerIds: []string{k.ID}, OrgID: k.OrgID})
 	has := slices.ContainsFunc(ids, func(one db.CustomerExternalID) bool { return one.ExternalCustomerID == externalID })
-	if err != nil || has || len(ids) < MaxExternalIDs {
+	if err != nil || has || len(ids) < maxExternalIDs {
 		return err
 	}
-	return problem.New(problem.CustomerExternalIDLimit, "The customer has %d external ids already.", MaxExternalIDs)
+	return problem.New(problem.CustomerExternalIDLimit, "The customer has %d external ids already.", maxExternalIDs)
 }
 
 // externalIDConflict returns the conflict with the customer that has an external id.

@@ -8,32 +8,56 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/money/report"
+	"rail/server/money/sale"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/work"
 	"rail/server/work/auditlog"
 )
 
-// Pair is two locked customers to merge: From merges into Into.
-type Pair struct {
-	Into, From db.Customer
-}
-
-// LockPair locks two customers of one program in the order of their ids.
-func LockPair(ctx context.Context, u *work.Unit, into, from string) (Pair, error) {
-	p, err := lockPair(ctx, u, into, from)
+// LockPair locks two customers of one program in the order of their ids, and returns the result of their merge.
+func (s Service) LockPair(ctx context.Context, u *work.Unit, m sale.Merge) (sale.Pair, error) {
+	p, err := lockPair(ctx, u, m.IntoID, m.FromID)
 	for range 4 { // another merge may have ended during the wait
 		if !problem.Is(err, problem.ResourceNotFound) {
 			break
 		}
-		p, err = lockPair(ctx, u, into, from)
+		p, err = lockPair(ctx, u, m.IntoID, m.FromID)
 	}
+	if err != nil {
+		return p, err
+	}
+	if err := checkMergedPartner(ctx, u, m.PartnerID, p.Into.ProgramID); err != nil {
+		return p, err
+	}
+	if p.Merged, err = merged(p, m.PartnerID); err != nil {
+		return p, err
+	}
+	both := []string{p.Into.ID, p.From.ID}
+	p.IDs, err = queries.ExternalIDs(ctx, u.DB(), db.ExternalIDsParams{CustomerIds: both, OrgID: u.OrgID})
+	if err == nil && len(p.IDs) > maxExternalIDs {
+		err = problem.New(problem.CustomerExternalIDLimit, "The customers have more than %d external ids together.",
+			maxExternalIDs)
+	}
+	slices.SortStableFunc(p.IDs, func(a, b db.CustomerExternalID) int { return a.CreatedAt.Compare(b.CreatedAt.Time) })
 	return p, err
 }
 
-func lockPair(ctx context.Context, u *work.Unit, into, from string) (p Pair, err error) {
+// checkMergedPartner refuses a partner that is not of the program.
+func checkMergedPartner(ctx context.Context, u *work.Unit, partnerID *string, programID string) error {
+	if partnerID == nil {
+		return nil
+	}
+	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: *partnerID, OrgID: u.OrgID})
+	if err != nil {
+		return work.Found(err, "partner_id")
+	}
+	return work.SameProgram(p.ProgramID, programID, "partner_id")
+}
+
+func lockPair(ctx context.Context, u *work.Unit, into, from string) (p sale.Pair, err error) {
 	for _, id := range []*string{&into, &from} {
-		if *id, err = Survivor(ctx, u, *id); err != nil {
+		if *id, err = survivor(ctx, u, *id); err != nil {
 			return p, err
 		}
 	}
@@ -52,19 +76,19 @@ func lockPair(ctx context.Context, u *work.Unit, into, from string) (p Pair, err
 		}
 		locked[id] = k
 	}
-	p = Pair{locked[into], locked[from]}
+	p.Into, p.From = locked[into], locked[from]
 	if err := u.CheckProgram(p.Into.ProgramID); err != nil {
 		return p, err
 	}
 	return p, work.SameProgram(p.From.ProgramID, p.Into.ProgramID, "customer_id")
 }
 
-// Merged returns the customer after the merge. If the partners differ, partnerID must be one of them; the
+// merged returns the customer after the merge. If the partners differ, partnerID must be one of them; the
 // customer keeps the route to it. It takes over the name, email, identifier, subscription and metadata that it
 // lacks, and the earlier sign-up and conversion.
-func (p Pair) Merged(partnerID *string) (db.Customer, error) {
+func merged(p sale.Pair, partnerID *string) (db.Customer, error) {
 	k := p.Into
-	if err := p.partner(&k, partnerID); err != nil {
+	if err := choosePartner(p, &k, partnerID); err != nil {
 		return k, err
 	}
 	k.Email, k.Name, k.Identifier = opt.Or(k.Email, p.From.Email), opt.Or(k.Name, p.From.Name),
@@ -92,8 +116,8 @@ var ranks = []db.CustomerStatus{
 	db.CustomerStatusActive, db.CustomerStatusSuspended,
 }
 
-// partner sets k's partner and the route to it.
-func (p Pair) partner(k *db.Customer, partnerID *string) error {
+// choosePartner sets k's partner and the route to it.
+func choosePartner(p sale.Pair, k *db.Customer, partnerID *string) error {
 	a, b := p.Into.PartnerID, p.From.PartnerID
 	is := func(id *string) bool { return id != nil && *id == *partnerID }
 	switch {
@@ -118,9 +142,9 @@ func earlier(a, b *clock.Time) *clock.Time {
 	return a
 }
 
-// Join writes a merge; k is the result of Merged. The caller moves the sales and their commissions.
-func (s Service) Join(ctx context.Context, u *work.Unit, p Pair, k db.Customer) (db.Customer, error) {
-	from, into := p.From.ID, p.Into.ID
+// Join writes a merge. The caller moves the sales and their commissions.
+func (s Service) Join(ctx context.Context, u *work.Unit, p sale.Pair) (db.Customer, error) {
+	from, into, k := p.From.ID, p.Into.ID, p.Merged
 	for _, one := range []db.Customer{p.Into, p.From} { // before they change: the rows tell the days
 		if err := report.TouchCustomer(ctx, u, one); err != nil {
 			return k, err

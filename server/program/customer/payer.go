@@ -4,23 +4,26 @@ import (
 	"context"
 
 	"rail/gen/db"
+	"rail/server/money/sale"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/tracking"
 	"rail/server/work"
 )
 
-// Payer names the payer: a customer by Rail's id, or by the processor's id with a route to a partner in case the
-// customer is new.
-type Payer struct {
-	CustomerID, ExternalCustomerID *string
-	Route                          tracking.Route
+var _ sale.Customers = Service{}
+
+// payer is a sale's payer with the route to a partner.
+type payer struct {
+	sale.Payer
+	route tracking.Route
 }
 
 // Payer returns the id of the customer who paid a charge. For an unknown external id it is a lead that came by
 // the route, or a new customer (decisions, 229 and 302). The id is "" if the charge is recorded and no customer
 // has the external id any longer: the recorded sale is the answer then.
-func (s Service) Payer(ctx context.Context, u *work.Unit, programID, chargeID string, by Payer) (string, error) {
+func (s Service) Payer(ctx context.Context, u *work.Unit, programID, chargeID string, p sale.Payer) (string, error) {
+	by := payer{p, tracking.Route{PartnerID: p.PartnerID, ClickID: p.ClickID, CouponCode: p.CouponCode}}
 	if err := by.validate(); err != nil {
 		return "", err
 	}
@@ -29,17 +32,17 @@ func (s Service) Payer(ctx context.Context, u *work.Unit, programID, chargeID st
 		return *by.CustomerID, nil
 	}
 	id, known, err := by.find(ctx, u, programID, chargeID)
-	if err == nil && id != "" && !known && by.Route.Coupon() {
-		return id, s.takeOver(ctx, u, id, by.Route)
+	if err == nil && id != "" && !known && by.route.Coupon() {
+		return id, s.takeOver(ctx, u, id, by.route)
 	}
 	if err != nil || id != "" || known {
 		return id, err
 	}
-	if !by.Route.Given() {
+	if !by.route.Given() {
 		return "", problem.NotFound("external_customer_id")
 	}
 	f, err := s.Identify(ctx, u, Clues{
-		ProgramID: programID, ExternalID: *by.ExternalCustomerID, Routes: []tracking.Route{by.Route},
+		ProgramID: programID, ExternalID: *by.ExternalCustomerID, Routes: []tracking.Route{by.route},
 	})
 	if err == nil && f.ID == "" {
 		err = f.Refused
@@ -59,8 +62,8 @@ func (s Service) takeOver(ctx context.Context, u *work.Unit, id string, r tracki
 
 // validate requires exactly one name of the customer. A route is for a possibly new customer, so it excludes
 // customer_id.
-func (p Payer) validate() error {
-	routes := p.Route.Members()
+func (p payer) validate() error {
+	routes := p.route.Members()
 	switch {
 	case p.CustomerID == nil && p.ExternalCustomerID == nil:
 		return problem.On("customer_id", problem.ParameterMissing,
@@ -77,7 +80,7 @@ func (p Payer) validate() error {
 
 // find returns the customer with the external id, "" for none, and reports whether the charge is recorded. It
 // locks the charge: if requests name different new customers for one charge, only the first signs a customer up.
-func (p Payer) find(
+func (p payer) find(
 	ctx context.Context, u *work.Unit, programID, chargeID string,
 ) (id string, known bool, err error) {
 	org := u.OrgID

@@ -7,14 +7,27 @@ import (
 	"rail/server/clock"
 	"rail/server/money/report"
 	"rail/server/problem"
+	"rail/server/program/risk"
 	"rail/server/program/tracking"
 	"rail/server/work"
 	"rail/server/work/auditlog"
 )
 
-// GiveBack reassigns a customer who has not paid yet to the partner of an earlier click, and reports whether
-// that partner may have it (decisions, 318).
-func (s Service) GiveBack(ctx context.Context, u *work.Unit, id, clickID string, at clock.Time) (bool, error) {
+// LateClick flags the partner of a click shortly before a customer's first payment, and reports whether the customer
+// returned to the partner of the earlier click (decisions, 318).
+func (s Service) LateClick(
+	ctx context.Context, u *work.Unit, k db.Customer, click db.ClickLateRow, paidAt clock.Time, back bool,
+) (bool, error) {
+	err := risk.FlagLateClick(ctx, u, k.ProgramID, k.ID, click, paidAt)
+	if err != nil || !back {
+		return false, err
+	}
+	return s.giveBack(ctx, u, k.ID, click.EarlierClickID, paidAt)
+}
+
+// giveBack reassigns a customer who has not paid yet to the partner of an earlier click, and reports whether
+// that partner may have it.
+func (s Service) giveBack(ctx context.Context, u *work.Unit, id, clickID string, at clock.Time) (bool, error) {
 	k, err := Lock(ctx, u, id)
 	if err != nil {
 		return false, err

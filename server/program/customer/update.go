@@ -13,6 +13,7 @@ import (
 	"rail/gen/db"
 	"rail/server/locale/plain"
 	"rail/server/money/report"
+	"rail/server/money/sale"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
@@ -152,7 +153,7 @@ func update(ctx context.Context, tx pgtx.DBTX, k db.Customer) error {
 func Lock(ctx context.Context, u *work.Unit, id string) (db.Customer, error) {
 	k, err := queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: id, OrgID: u.OrgID})
 	if errors.Is(err, pgx.ErrNoRows) { // a merge may have given it a survivor
-		if id, err = Survivor(ctx, u, id); err == nil {
+		if id, err = survivor(ctx, u, id); err == nil {
 			k, err = queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: id, OrgID: u.OrgID})
 		}
 	}
@@ -163,14 +164,42 @@ func Lock(ctx context.Context, u *work.Unit, id string) (db.Customer, error) {
 }
 
 // Survivor returns the id of the customer of an id: the survivor if it was merged, else the same.
-func Survivor(ctx context.Context, u *work.Unit, id string) (string, error) {
+func (Service) Survivor(ctx context.Context, u *work.Unit, id string) (string, error) {
+	return survivor(ctx, u, id)
+}
+
+func survivor(ctx context.Context, u *work.Unit, id string) (string, error) {
 	into, err := queries.CustomerMergedInto(ctx, u.DB(), db.CustomerMergedIntoParams{ID: id, OrgID: u.OrgID})
 	return cmp.Or(into, id), work.IgnoreNoRows(err)
 }
 
-// CheckPartner returns the reason why a customer may not get a partner: the partner is missing, of another
+// GivePartner locks a customer and gives it a partner, if it has none and this is no dry run. Another partner than
+// the given one is a conflict.
+func (s Service) GivePartner(
+	ctx context.Context, u *work.Unit, c sale.Credit,
+) (k db.Customer, p db.Program, err error) {
+	if k, err = Lock(ctx, u, c.CustomerID); err != nil {
+		return k, p, err
+	}
+	if p, err = u.Program(ctx, k.ProgramID); err != nil {
+		return k, p, err
+	}
+	if err := s.checkPartner(ctx, u, p, k, c.PartnerID); err != nil {
+		return k, p, err
+	}
+	if k.PartnerID != nil && *k.PartnerID != c.PartnerID {
+		return k, p, problem.On("partner_id", problem.CustomerHasPartner,
+			"The customer has another partner; reassign it instead.")
+	}
+	if !c.DryRun && k.PartnerID == nil {
+		k, err = s.Update(ctx, u, k.ID, Changes{PartnerID: &c.PartnerID})
+	}
+	return k, p, err
+}
+
+// checkPartner returns the reason why a customer may not get a partner: the partner is missing, of another
 // program or not active, or it is the customer itself in a program that blocks this.
-func (s Service) CheckPartner(ctx context.Context, u *work.Unit, p db.Program, k db.Customer, partnerID string) error {
+func (s Service) checkPartner(ctx context.Context, u *work.Unit, p db.Program, k db.Customer, partnerID string) error {
 	to, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: partnerID, OrgID: u.OrgID})
 	if err != nil {
 		return work.Found(err, "partner_id")

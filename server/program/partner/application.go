@@ -213,11 +213,17 @@ func (s *Service) notify(ctx context.Context, u *work.Unit, a db.Application, p 
 		return err
 	}
 	to := mail.ToPartner(p, prog, "")
-	m := mail.Approved(to, a.ID)
 	if rejected != nil {
-		m = mail.Rejected(to, a.ID, *rejected)
+		return s.Mail.Queue(ctx, u.Later(), a.OrgID, mail.Rejected(to, a.ID, *rejected), u.Now)
 	}
-	return s.Mail.Queue(ctx, u.Later(), a.OrgID, m, u.Now)
+	if !s.Mail.Ready() {
+		return nil
+	}
+	token, err := newLink(ctx, u.Later(), MailMark, p, u.Now, inviteLife)
+	if err != nil {
+		return err
+	}
+	return s.Mail.Queue(ctx, u.Later(), a.OrgID, mail.Approved(to, a.ID, token), u.Now)
 }
 
 // Withdraw withdraws an application for the applicant (decisions, 61).

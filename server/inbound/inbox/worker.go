@@ -3,9 +3,7 @@ package inbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -18,19 +16,25 @@ import (
 	"rail/server/clock"
 	"rail/server/inbound/processor"
 	"rail/server/locale/plain"
-	"rail/server/money/sale"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/customer"
 	"rail/server/secret"
 	"rail/server/work"
 	"rail/server/work/event"
+	"rail/server/work/queue"
 	"rail/server/work/quota"
 )
 
+// backoff holds the times between the attempts for an event that fails.
+var backoff = queue.Backoff{
+	4 * time.Second, 16 * time.Second, 64 * time.Second, 256 * time.Second, 1024 * time.Second, 4096 * time.Second,
+	16384 * time.Second,
+}
+
 const (
-	// maxFailures bounds consecutive failures of an event.
-	maxFailures = 8
+	// workers is the number of events processed concurrently.
+	workers = 6
 	// waitDays is how long an event waits for missing data.
 	waitDays = 30
 	// retryAfter is when an event is retried that something written at the same moment might explain.
@@ -42,7 +46,6 @@ type Worker struct {
 	Pool   *pgxpool.Pool
 	Keeper *secret.Keeper
 	Clock  clock.Clock
-	Sales  sale.Service
 	// Customers signs up customers of payments.
 	Customers customer.Service
 	// Plan has the default limits of organizations.
@@ -52,15 +55,21 @@ type Worker struct {
 	API *API
 }
 
+// Run processes all due events. A failing event does not stop the others.
+func (w Worker) Run(ctx context.Context, now clock.Time) error {
+	b := &batches{Worker: w, ahead: now.Sub(w.Clock.Now().Time), asking: map[string]int{}}
+	return queue.Queue[db.InboxClaimRow]{Workers: workers, Clock: w.Clock, Claim: b.claim, Work: b.processEach}.Run(ctx)
+}
+
 // one processes one event. A refusal of the rules is its outcome; other errors are retried with growing delays,
-// and given up after maxFailures.
+// and given up after the last one.
 func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) error {
-	if t.Failures > maxFailures {
+	if t.Failures > int64(len(backoff)+1) {
 		return w.failed(ctx, t, now, outcome{
 			status: db.InboxStatusFailed, code: codeError, reason: "The last attempt did not finish.",
 		})
 	}
-	err := w.guarded(ctx, t, now)
+	err := queue.Guard(func() error { return w.process(ctx, t, now) })
 	var refused *problem.Error
 	switch {
 	case err == nil:
@@ -75,27 +84,23 @@ func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) err
 			status: db.InboxStatusFailed, code: string(refused.Code), reason: refused.Message,
 		})
 	}
+	wait, again := backoff.After(int(t.Failures))
 	// Logged at the first failure and at the last.
-	if w.Log != nil && (t.Failures == 1 || t.Failures == maxFailures) {
+	if w.Log != nil && (t.Failures == 1 || !again) {
 		w.Log.Error("inbox event failed", "event", t.ID, "failures", t.Failures, "error", err)
 	}
 	o := outcome{
 		status: db.InboxStatusPending, code: codeError, reason: "An error occurred; the event is retried.",
-		due: new(now.Plus(time.Second << (2 * t.Failures))), // 4 s to 18 h
+		due: new(now.Plus(wait)),
 	}
-	if t.Failures == maxFailures {
+	if !again {
 		o.status, o.reason, o.due = db.InboxStatusFailed, "The event failed eight times.", nil
 	}
 	return w.failed(ctx, t, now, o)
 }
 
-// guarded turns a panic into an error: one event must not crash the server.
-func (w Worker) guarded(ctx context.Context, t db.InboxClaimRow, now clock.Time) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("panic of type %T\n%s", v, debug.Stack())
-		}
-	}()
+// process applies an event and writes its outcome, unless its processor does not answer.
+func (w Worker) process(ctx context.Context, t db.InboxClaimRow, now clock.Time) error {
 	asked, err := w.ask(ctx, t)
 	if away := (*awayError)(nil); errors.As(err, &away) {
 		return w.postpone(ctx, t, now, away)

@@ -20,6 +20,12 @@ import (
 	"rail/server/work"
 )
 
+// payer finds the customer whom an event describes.
+type payer struct {
+	*application
+	b processor.Binding
+}
+
 // payerResult is the paying customer; id is empty if there is none. end is set if the event ends without
 // recording the payment.
 type payerResult struct {
@@ -47,27 +53,28 @@ func keysOf(b processor.Binding) []string {
 // payer finds the paying customer, or signs them up if the event has a route to a partner (decisions, 302). A
 // payment without a partner waits for its checkout.
 func (a *application) payer(ctx context.Context, p processor.Payment) (payerResult, error) {
-	k, end, err := a.customerOf(ctx, p.Binding)
+	by := payer{a, p.Binding}
+	k, end, err := by.find(ctx)
 	switch {
 	case err != nil || end != nil:
 		return payerResult{end: end}, err
 	case k.ID != "" && k.PartnerID != nil:
-		return a.takenOver(ctx, k, p.Binding)
+		return by.takenOver(ctx, k)
 	case k.ID == "" && !a.c.RecordDirect:
 		return payerResult{}, nil
 	}
 	if end, err := a.early(ctx, p); err != nil || end != nil || k.ID != "" {
 		return payerResult{id: k.ID, end: end}, err
 	}
-	return a.direct(ctx, p.Binding)
+	return by.direct(ctx)
 }
 
 // takenOver applies takeover by a coupon at the first payment, from a link's partner to the coupon's.
-func (a *application) takenOver(ctx context.Context, k bound, b processor.Binding) (payerResult, error) {
-	if len(b.Coupon) == 0 || k.ConvertedAt != nil {
+func (a payer) takenOver(ctx context.Context, k bound) (payerResult, error) {
+	if len(a.b.Coupon) == 0 || k.ConvertedAt != nil {
 		return payerResult{id: k.ID}, nil
 	}
-	coupons, err := a.coupons(ctx, b)
+	coupons, err := a.coupons(ctx)
 	if err != nil {
 		return payerResult{}, err
 	}
@@ -82,17 +89,17 @@ type bound struct {
 	changed bool
 }
 
-// customerOf returns the event's customer. An unknown customer is signed up only if the event has a route to a
+// find returns the event's customer. An unknown customer is signed up only if the event has a route to a
 // partner; a customer without a partner gets the partner of such a route.
-func (a *application) customerOf(ctx context.Context, b processor.Binding) (bound, *outcome, error) {
-	k, err := a.lockByExternalID(ctx, b)
+func (a payer) find(ctx context.Context) (bound, *outcome, error) {
+	k, err := a.lockByExternalID(ctx)
 	if err != nil {
 		return bound{}, nil, err
 	}
-	if b, err = a.withEarlier(ctx, k, b); err != nil {
+	if a.b, err = a.withEarlier(ctx, k); err != nil {
 		return bound{}, nil, err
 	}
-	clues, err := a.clues(ctx, b)
+	clues, err := a.clues(ctx)
 	if err != nil {
 		return bound{}, nil, err
 	}
@@ -104,7 +111,7 @@ func (a *application) customerOf(ctx context.Context, b processor.Binding) (boun
 		}
 		k = f.Customer
 	} else {
-		rule := customer.Rule{Rule: api.AttributionRuleKnownCustomer, Detail: b.Customer}
+		rule := customer.Rule{Rule: api.AttributionRuleKnownCustomer, Detail: a.b.Customer}
 		if k, err = a.Customers.FillIn(ctx, a.u, k, clues, rule); err != nil {
 			return bound{}, nil, err
 		}
@@ -128,7 +135,7 @@ func refusal(err error) (*outcome, error) {
 
 // attribute assigns a customer without a partner to the partner of the first valid route, and reports whether
 // there is one: a payment recorded without a partner may precede its checkout.
-func (a *application) attribute(
+func (a payer) attribute(
 	ctx context.Context, k db.Customer, routes []tracking.Route,
 ) (db.Customer, bool, error) {
 	for _, r := range routes {
@@ -142,8 +149,9 @@ func (a *application) attribute(
 }
 
 // clues returns the customer's ids, email, name and routes from an event.
-func (a *application) clues(ctx context.Context, b processor.Binding) (customer.Clues, error) {
-	routes, err := a.routes(ctx, b)
+func (a payer) clues(ctx context.Context) (customer.Clues, error) {
+	routes, err := a.routes(ctx)
+	b := a.b
 	return customer.Clues{
 		ProgramID: a.e.ProgramID, ExternalID: b.Customer, Identifier: b.Identifier, Email: b.Email, Name: b.Name,
 		Routes: routes, Processor: a.c.Processor, At: a.r.At,
@@ -151,20 +159,21 @@ func (a *application) clues(ctx context.Context, b processor.Binding) (customer.
 }
 
 // routes returns the event's routes to partners: its visit, then its coupons.
-func (a *application) routes(ctx context.Context, b processor.Binding) (all []tracking.Route, err error) {
+func (a payer) routes(ctx context.Context) (all []tracking.Route, err error) {
 	switch {
-	case ident.Has(b.Click, ident.Click):
-		all = append(all, tracking.Route{ClickID: &b.Click})
-	case ident.Has(b.Referral, ident.Referral):
-		all = append(all, tracking.Route{ReferralID: &b.Referral})
+	case ident.Has(a.b.Click, ident.Click):
+		all = append(all, tracking.Route{ClickID: &a.b.Click})
+	case ident.Has(a.b.Referral, ident.Referral):
+		all = append(all, tracking.Route{ReferralID: &a.b.Referral})
 	}
-	coupons, err := a.coupons(ctx, b)
+	coupons, err := a.coupons(ctx)
 	return append(all, coupons...), err
 }
 
 // lockByExternalID returns the customer with the id at the processor. It locks every name of the customer: two
 // first events of one must not both sign it up.
-func (a *application) lockByExternalID(ctx context.Context, b processor.Binding) (db.Customer, error) {
+func (a payer) lockByExternalID(ctx context.Context) (db.Customer, error) {
+	b := a.b
 	b.Identifier, b.Coupon = customer.Clues{ExternalID: b.Customer, Identifier: b.Identifier, Email: b.Email}.Own(), nil
 	names := slices.Sorted(slices.Values(keysOf(b)))
 	if b.Customer == "" {
@@ -188,7 +197,8 @@ const maxEarlier = 10
 // withEarlier adds the email, name and identifier of earlier events about the customer to an event without an
 // email. Such events wait until the customer exists, and the checks of a sign-up, which run before the payment,
 // need the email.
-func (a *application) withEarlier(ctx context.Context, k db.Customer, b processor.Binding) (processor.Binding, error) {
+func (a payer) withEarlier(ctx context.Context, k db.Customer) (processor.Binding, error) {
+	b := a.b
 	if b.Customer == "" || b.Email != "" || k.Email != nil {
 		return b, nil
 	}
@@ -214,14 +224,14 @@ func (a *application) withEarlier(ctx context.Context, k db.Customer, b processo
 
 // coupons returns routes by coupons, the closest to the payment first, in the order of the processor's package.
 // A coupon is found by its id at the processor, never by its code.
-func (a *application) coupons(ctx context.Context, b processor.Binding) (all []tracking.Route, err error) {
-	if len(b.Coupon) == 0 {
+func (a payer) coupons(ctx context.Context) (all []tracking.Route, err error) {
+	if len(a.b.Coupon) == 0 {
 		return nil, nil
 	}
 	coupons, err := queries.CouponByExternalIDs(ctx, a.u.DB(), db.CouponByExternalIDsParams{
-		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ExternalIds: b.Coupon,
+		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ExternalIds: a.b.Coupon,
 	})
-	for _, id := range b.Coupon {
+	for _, id := range a.b.Coupon {
 		at := slices.IndexFunc(coupons, func(k db.Coupon) bool { return opt.Value(k.ExternalID) == id && k.PartnerID != nil })
 		if at >= 0 {
 			all = append(all, tracking.Route{CouponID: &coupons[at].ID})
@@ -231,7 +241,8 @@ func (a *application) coupons(ctx context.Context, b processor.Binding) (all []t
 }
 
 // direct signs up a customer without a partner.
-func (a *application) direct(ctx context.Context, b processor.Binding) (payerResult, error) {
+func (a payer) direct(ctx context.Context) (payerResult, error) {
+	b := a.b
 	clues := customer.Clues{ExternalID: b.Customer, Identifier: b.Identifier, Email: b.Email}
 	k, err := a.Customers.Direct(ctx, a.u, customer.Input{
 		ProgramID: a.e.ProgramID, ExternalCustomerID: text(b.Customer), Email: text(b.Email), Name: text(b.Name),
