@@ -26,7 +26,8 @@ ON CONFLICT DO NOTHING;
 -- name: PartnerUpdate :exec
 UPDATE partners SET group_id = @group_id, first_name = @first_name, last_name = @last_name,
     display_name = @display_name,
-    company_name = @company_name, website_url = @website_url, country_code = @country_code, handle = @handle,
+    company_name = @company_name, website_url = @website_url, country_code = @country_code,
+    language_code = @language_code, handle = @handle,
         status = @status,
     decline_reason = @decline_reason, suspension_reason = @suspension_reason, min_payout_minor = @min_payout_minor,
     metadata = @metadata, payout_method = @payout_method, payout_details = @payout_details,

@@ -7415,6 +7415,11 @@ type PartnerCreate struct {
 	// Invite Whether an active partner gets an email with a sign-in link for the portal, valid for seven days. Requires a mail server.
 	Invite *bool `json:"invite,omitempty"`
 
+	// LanguageCode The language of the partner's pages and emails (BCP 47); null means the browser's.
+	//
+	// Examples: pt-BR
+	LanguageCode *string `json:"language_code,omitempty"`
+
 	// LastName Family name.
 	LastName *string `json:"last_name,omitempty"`
 
@@ -7662,6 +7667,11 @@ type PartnerUpdate struct {
 
 	// Handle The `?ref=` value; the old one still works.
 	Handle *string `json:"handle,omitempty"`
+
+	// LanguageCode The language of the partner's pages and emails (BCP 47); null means the browser's.
+	//
+	// Examples: pt-BR
+	LanguageCode nullable.Nullable[string] `json:"language_code,omitempty"`
 
 	// LastName Family name.
 	LastName nullable.Nullable[string] `json:"last_name,omitempty"`

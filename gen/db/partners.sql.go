@@ -964,13 +964,14 @@ func (q *Queries) PartnerStats(ctx context.Context, db DBTX, arg PartnerStatsPar
 const partnerUpdate = `-- name: PartnerUpdate :exec
 UPDATE partners SET group_id = $1, first_name = $2, last_name = $3,
     display_name = $4,
-    company_name = $5, website_url = $6, country_code = $7, handle = $8,
-        status = $9,
-    decline_reason = $10, suspension_reason = $11, min_payout_minor = $12,
-    metadata = $13, payout_method = $14, payout_details = $15,
-    payout_details_hash = $16, payout_details_changed_at = $17,
-        external_id = $18, updated_at = $19
-WHERE id = $20 AND org_id = $21
+    company_name = $5, website_url = $6, country_code = $7,
+    language_code = $8, handle = $9,
+        status = $10,
+    decline_reason = $11, suspension_reason = $12, min_payout_minor = $13,
+    metadata = $14, payout_method = $15, payout_details = $16,
+    payout_details_hash = $17, payout_details_changed_at = $18,
+        external_id = $19, updated_at = $20
+WHERE id = $21 AND org_id = $22
 `
 
 type PartnerUpdateParams struct {
@@ -981,6 +982,7 @@ type PartnerUpdateParams struct {
 	CompanyName            *string
 	WebsiteURL             *string
 	CountryCode            *string
+	LanguageCode           *string
 	Handle                 string
 	Status                 PartnerStatus
 	DeclineReason          *string
@@ -1006,6 +1008,7 @@ func (q *Queries) PartnerUpdate(ctx context.Context, db DBTX, arg PartnerUpdateP
 		arg.CompanyName,
 		arg.WebsiteURL,
 		arg.CountryCode,
+		arg.LanguageCode,
 		arg.Handle,
 		arg.Status,
 		arg.DeclineReason,

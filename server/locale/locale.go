@@ -108,6 +108,12 @@ func Of(accept string, codes ...string) *Locale {
 	return languages[i]
 }
 
+// IsTag reports whether a text is a language tag of BCP 47.
+func IsTag(text string) bool {
+	_, err := language.Parse(text)
+	return err == nil
+}
+
 // Place returns the locale with English words and the formats that a browser's Accept-Language
 // prefers. Unsupported formats become English ones.
 func Place(accept string) *Locale {
@@ -184,21 +190,39 @@ func (l *Locale) decimal(text string) string {
 
 // Country returns the name of a country by its upper-case code, or the code if it has none.
 func (l *Locale) Country(code string) string {
+	if name := renamed[code][l.Language()]; name != "" {
+		return name
+	}
 	region, err := language.ParseRegion(code)
 	if err != nil || !region.IsCountry() {
 		return code
 	}
-	return display.Regions(l.words).Name(region)
+	return cmp.Or(display.Regions(l.words).Name(region), code)
 }
 
-// Countries returns the codes of all countries of ISO 3166-1, sorted by their names in the language.
+// renamed has the names of countries whose name changed after the data of x/text, by code and language.
+var renamed = map[string]map[string]string{
+	"MK": {
+		"en": "North Macedonia", "de": "Nordmazedonien", "fr": "Macédoine du Nord", "es": "Macedonia del Norte",
+		"pt-BR": "Macedônia do Norte", "ja": "北マケドニア",
+	},
+	"SZ": {
+		"en": "Eswatini", "de": "Eswatini", "fr": "Eswatini", "es": "Esuatini", "pt-BR": "Essuatíni", "ja": "エスワティニ",
+	},
+}
+
+// Countries returns the codes of the countries of ISO 3166-1 in which people live, sorted by their names in the
+// language.
 func (l *Locale) Countries() []string {
 	out, keys := []string{}, map[string]string{}
 	for a := 'A'; a <= 'Z'; a++ {
 		for b := 'A'; b <= 'Z'; b++ {
 			code := string([]rune{a, b})
-			if region, err := language.ParseRegion(code); err == nil && region.IsCountry() && !reserved[code] &&
-				region.Canonicalize().String() == code && region.ISO3() != "ZZZ" {
+			region, err := language.ParseRegion(code)
+			if err != nil || !region.IsCountry() || region.Canonicalize().String() != code || region.ISO3() == "ZZZ" {
+				continue
+			}
+			if !strings.Contains(notOffered, code) {
 				out, keys[code] = append(out, code), plainLetters(l.Country(code))
 			}
 		}
@@ -207,11 +231,9 @@ func (l *Locale) Countries() []string {
 	return out
 }
 
-// reserved lists codes that are in use but are not countries of the standard.
-var reserved = map[string]bool{
-	"AC": true, "CP": true, "CQ": true, "DG": true, "EA": true, "EU": true, "EZ": true, "IC": true, "QO": true, "TA": true,
-	"UN": true, "XK": true,
-}
+// notOffered lists codes that are in use but not countries of the standard, codes that were withdrawn, and uninhabited
+// territories.
+const notOffered = "AC CP CQ DG EA EU EZ IC QO TA UN XK " + "AN CS FQ NT PC SU YU " + "AQ BV GS HM TF UM"
 
 // plainLetters returns a name without diacritics, to sort by.
 func plainLetters(name string) string {

@@ -36,6 +36,27 @@ func TestFigures(t *testing.T) {
 	require.Equal(t, "ZZZ", English.Country("ZZZ"))
 }
 
+// TestCountries checks that every offered country has a name, and that none was withdrawn.
+func TestCountries(t *testing.T) {
+	t.Parallel()
+	for _, l := range languages {
+		all := l.Countries()
+		require.Greater(t, len(all), 235, l.Language())
+		seen := map[string]bool{}
+		for _, code := range all {
+			name := l.Country(code)
+			require.NotEmpty(t, name)
+			require.NotEqual(t, code, name, l.Language())
+			require.False(t, seen[name], "%s has two countries called %s", l.Language(), name)
+			seen[name] = true
+		}
+		for _, code := range []string{"AN", "CS", "YU", "NT", "PC", "FQ", "SU", "AQ", "BV"} {
+			require.NotContains(t, all, code)
+		}
+		require.Equal(t, l == English, l.Country("MK") == "North Macedonia", l.Language())
+	}
+}
+
 // TestOf: a partner's language takes precedence over the browser's.
 func TestOf(t *testing.T) {
 	t.Parallel()

@@ -14,14 +14,14 @@ import (
 )
 
 var accountRoutes = map[string]route{
-	"GET /console/account":                  {do: account},
-	"POST /console/account/name":            {do: rename},
-	"POST /console/account/password":        {do: changePassword},
-	"POST /console/account/factor":          {do: enrolFactor},
-	"POST /console/account/factor/confirm":  {do: confirmFactor},
-	"POST /console/account/factor/recovery": {do: renewRecovery},
-	"POST /console/account/factor/drop":     {do: dropFactor},
-	"POST /console/account/sessions":        {do: endSession},
+	"GET /console/account":                  {Do: account},
+	"POST /console/account/name":            {Do: rename},
+	"POST /console/account/password":        {Do: changePassword},
+	"POST /console/account/factor":          {Do: enrolFactor},
+	"POST /console/account/factor/confirm":  {Do: confirmFactor},
+	"POST /console/account/factor/recovery": {Do: renewRecovery},
+	"POST /console/account/factor/drop":     {Do: dropFactor},
+	"POST /console/account/sessions":        {Do: endSession},
 }
 
 // accountData holds the data of the account page.
@@ -34,11 +34,11 @@ type accountData struct {
 
 // account shows the person's account and ways to sign in.
 func account(v *visit) error {
-	user, err := v.console.People.User(v.ctx(), v.unit(), v.session.User.ID)
+	user, err := v.console.People.User(v.Ctx(), v.unit(), v.session.User.ID)
 	if err != nil {
 		return err
 	}
-	sessions, err := v.console.People.Sessions(v.ctx(), v.unit(), user.ID)
+	sessions, err := v.console.People.Sessions(v.Ctx(), v.unit(), user.ID)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func account(v *visit) error {
 }
 
 func rename(v *visit) error {
-	if err := v.console.People.Rename(v.ctx(), v.unit(), v.value("name")); err != nil {
+	if err := v.console.People.Rename(v.Ctx(), v.unit(), v.value("name")); err != nil {
 		return v.again(err, account)
 	}
 	return v.done("/console/account", "Your name is saved.")
@@ -54,8 +54,8 @@ func rename(v *visit) error {
 
 // changePassword takes the passwords as they were typed: spaces at their ends count.
 func changePassword(v *visit) error {
-	typed := url.Values(v.form)
-	err := v.console.People.ChangePassword(v.ctx(), v.unit(), typed.Get("current_password"), typed.Get("password"),
+	typed := url.Values(v.Form)
+	err := v.console.People.ChangePassword(v.Ctx(), v.unit(), typed.Get("current_password"), typed.Get("password"),
 		v.session.ID)
 	if err != nil {
 		return v.again(err, account)
@@ -72,7 +72,7 @@ type factorData struct {
 
 // enrolFactor begins with a second factor. Its secret is shown once, on this page.
 func enrolFactor(v *visit) error {
-	e, err := v.console.People.EnrolFactor(v.ctx(), v.unit())
+	e, err := v.console.People.EnrolFactor(v.Ctx(), v.unit())
 	if err != nil {
 		return v.again(err, account)
 	}
@@ -90,7 +90,7 @@ func (v *visit) showFactor(e team.Enrolment) error {
 
 // confirmFactor turns the second factor on. A wrong code shows the same secret again, which the form carries.
 func confirmFactor(v *visit) error {
-	codes, err := v.console.People.ConfirmFactor(v.ctx(), v.unit(), v.value("code"), v.session.ID)
+	codes, err := v.console.People.ConfirmFactor(v.Ctx(), v.unit(), v.value("code"), v.session.ID)
 	if err != nil {
 		return v.again(err, func(v *visit) error {
 			address := v.value("address")
@@ -105,7 +105,7 @@ func confirmFactor(v *visit) error {
 }
 
 func renewRecovery(v *visit) error {
-	codes, err := v.console.People.RenewRecovery(v.ctx(), v.unit(), v.value("code"))
+	codes, err := v.console.People.RenewRecovery(v.Ctx(), v.unit(), v.value("code"))
 	if err != nil {
 		return v.again(err, account)
 	}
@@ -113,7 +113,7 @@ func renewRecovery(v *visit) error {
 }
 
 func dropFactor(v *visit) error {
-	if err := v.console.People.DropFactor(v.ctx(), v.unit(), v.value("code")); err != nil {
+	if err := v.console.People.DropFactor(v.Ctx(), v.unit(), v.value("code")); err != nil {
 		return v.again(err, account)
 	}
 	return v.done("/console/account", "The second factor is off.")
@@ -121,7 +121,7 @@ func dropFactor(v *visit) error {
 
 // endSession ends a session of the person, or all of them. Ending the current session signs the person out.
 func endSession(v *visit) error {
-	if err := v.console.People.Revoke(v.ctx(), v.unit(), v.session.User.ID, v.value("session")); err != nil {
+	if err := v.console.People.Revoke(v.Ctx(), v.unit(), v.session.User.ID, v.value("session")); err != nil {
 		return err
 	}
 	if id := v.value("session"); id == "" || id == v.session.ID {

@@ -13,6 +13,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/http/middleware"
+	"rail/server/http/site"
 	"rail/server/problem"
 )
 
@@ -22,7 +23,7 @@ type localAPI struct{ handler http.Handler }
 
 // Do sends a request of the generated client. A status of 400 or above is returned as a *problem.Error.
 func (d localAPI) Do(r *http.Request) (*http.Response, error) {
-	if v, ok := r.Context().Value(visitKey{}).(*visit); ok {
+	if v, ok := site.Of[*visit](r.Context()); ok {
 		v.showPosition(r.Header)
 	}
 	w := &answer{header: http.Header{}, status: http.StatusOK}
@@ -101,7 +102,7 @@ func (v *visit) send(operation string, body, into any, ids ...string) error {
 	if len(ids) > 0 && v.program.ID != "" { // an object of another program is then a 404
 		address += "?program_id=" + v.program.ID
 	}
-	r, err := http.NewRequestWithContext(v.ctx(), o[0], address, content)
+	r, err := http.NewRequestWithContext(v.Ctx(), o[0], address, content)
 	if err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func filled(path string, ids []string) string {
 func (v *visit) table(operation, name string, query url.Values, ids ...string) error {
 	o := v.console.operations[operation]
 	query.Set("format", "csv")
-	r, err := http.NewRequestWithContext(v.ctx(), http.MethodGet, inside+filled(o[1], ids)+"?"+query.Encode(), http.NoBody)
+	r, err := http.NewRequestWithContext(v.Ctx(), http.MethodGet, inside+filled(o[1], ids)+"?"+query.Encode(), http.NoBody)
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 )
 
 var applicationRoutes = map[string]route{
-	"GET /console/p/{program}/applications":     {do: applications},
-	"GET /console/p/{program}/applications.csv": {do: applicationsTable},
-	"POST /console/p/{program}/applications":    {do: decideApplications},
+	"GET /console/p/{program}/applications":     {Do: applications},
+	"GET /console/p/{program}/applications.csv": {Do: applicationsTable},
+	"POST /console/p/{program}/applications":    {Do: decideApplications},
 }
 
 // application is a row of the queue.
@@ -51,7 +51,7 @@ func applications(v *visit) error {
 	if status == "" {
 		asked = api.ApplicationStatusPending
 	}
-	reply, err := v.console.api.ListApplicationsWithResponse(v.ctx(), &api.ListApplicationsParams{
+	reply, err := v.console.api.ListApplicationsWithResponse(v.Ctx(), &api.ListApplicationsParams{
 		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before, Limit: new(int64(rowsOfPage)),
 		Status: []api.ApplicationStatus{asked},
 		Expand: []api.ApplicationExpand{api.ApplicationExpandPartner, api.ApplicationExpandGroup},

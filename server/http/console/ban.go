@@ -49,7 +49,7 @@ func (v *visit) rejectedWords(b api.PartnerBan) string {
 	}
 	sums := make([]string, len(b.Rejected))
 	for i, s := range b.Rejected {
-		sums[i] = v.locale.Money(s.AmountMinor, s.Currency)
+		sums[i] = v.Locale.Money(s.AmountMinor, s.Currency)
 	}
 	return fmt.Sprintf("%d %s rejected: %s.", b.RejectedCount, oneOrMany(b.RejectedCount, "commission is", "commissions are"),
 		strings.Join(sums, ", "))
@@ -81,7 +81,7 @@ func banPoints(b api.PartnerBan) []string {
 func (v *visit) banSum(b api.PartnerBan) site.Sum {
 	var sum site.Sum
 	for i, s := range b.Rejected {
-		part := site.Part{Name: "Rejected in " + s.Currency, Text: v.locale.Money(s.AmountMinor, s.Currency)}
+		part := site.Part{Name: "Rejected in " + s.Currency, Text: v.Locale.Money(s.AmountMinor, s.Currency)}
 		if i == len(b.Rejected)-1 && len(b.Rejected) == 1 {
 			part.Name = "Rejected in total"
 			sum.Total = part

@@ -7,15 +7,15 @@ import (
 )
 
 var commissionRoutes = map[string]route{
-	"GET /console/p/{program}/commissions":               {do: commissions},
-	"GET /console/p/{program}/commissions.csv":           {do: commissionTable},
-	"POST /console/p/{program}/commissions/approve":      {do: approveTicked},
-	"POST /console/p/{program}/commissions/reject":       {do: rejectTicked},
-	"GET /console/p/{program}/commissions/new":           {do: newCommission},
-	"POST /console/p/{program}/commissions/new":          {do: grantCommission},
-	"GET /console/p/{program}/commissions/{id}":          {do: commission},
-	"POST /console/p/{program}/commissions/{id}/approve": {do: approveCommission},
-	"POST /console/p/{program}/commissions/{id}/reject":  {do: rejectCommission},
+	"GET /console/p/{program}/commissions":               {Do: commissions},
+	"GET /console/p/{program}/commissions.csv":           {Do: commissionTable},
+	"POST /console/p/{program}/commissions/approve":      {Do: approveTicked},
+	"POST /console/p/{program}/commissions/reject":       {Do: rejectTicked},
+	"GET /console/p/{program}/commissions/new":           {Do: newCommission},
+	"POST /console/p/{program}/commissions/new":          {Do: grantCommission},
+	"GET /console/p/{program}/commissions/{id}":          {Do: commission},
+	"POST /console/p/{program}/commissions/{id}/approve": {Do: approveCommission},
+	"POST /console/p/{program}/commissions/{id}/reject":  {Do: rejectCommission},
 }
 
 // commissionRow is a commission as a list has it.
@@ -76,7 +76,7 @@ func commissions(v *visit) error {
 func (v *visit) commissionsOf(p api.ListCommissionsParams, turn site.Turn) (site.Listing, error) {
 	p.ProgramID, p.Limit = v.program.ID, new(int64(40))
 	p.Expand = []api.CommissionExpand{api.CommissionExpandPartner, api.CommissionExpandCustomer}
-	reply, err := v.console.api.ListCommissionsWithResponse(v.ctx(), &p)
+	reply, err := v.console.api.ListCommissionsWithResponse(v.Ctx(), &p)
 	if err != nil {
 		return site.Listing{}, err
 	}
@@ -119,7 +119,7 @@ func (v *visit) decide(one, several, operation string) error {
 
 // commission shows one commission, and why it is as much and this partner's.
 func commission(v *visit) error {
-	reply, err := v.console.api.RetrieveCommissionWithResponse(v.ctx(), v.PathValue("id"), &api.RetrieveCommissionParams{
+	reply, err := v.console.api.RetrieveCommissionWithResponse(v.Ctx(), v.PathValue("id"), &api.RetrieveCommissionParams{
 		ProgramID: &v.program.ID, Include: []api.CommissionInclude{api.CommissionIncludeExplanation},
 		Expand: []api.CommissionExpand{
 			api.CommissionExpandPartner, api.CommissionExpandCustomer, api.CommissionExpandSale, api.CommissionExpandFlow,
@@ -147,7 +147,7 @@ func (v *visit) historyOf(k api.Commission) []site.Moment {
 	}
 	if k.MatureAt != nil && k.VoidedAt == nil {
 		title := "Can be paid from then on"
-		if !k.MatureAt.After(v.now.Time) {
+		if !k.MatureAt.After(v.Now.Time) {
 			title = "Became payable"
 		}
 		way = append(way, site.Moment{At: *k.MatureAt, Title: title})
@@ -200,5 +200,5 @@ func grantCommission(v *visit) error {
 	if err := v.send("createCommission", body, &made); err != nil {
 		return v.again(err, newCommission)
 	}
-	return v.done(v.at("/commissions/"+made.ID), v.locale.Money(made.AmountMinor, made.Currency)+" for "+nameOf(p)+".")
+	return v.done(v.at("/commissions/"+made.ID), v.Locale.Money(made.AmountMinor, made.Currency)+" for "+nameOf(p)+".")
 }

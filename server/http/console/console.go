@@ -30,7 +30,6 @@ import (
 	"rail/server/inbound/hookup"
 	"rail/server/locale"
 	"rail/server/postgres/shortage"
-	"rail/server/problem"
 	"rail/server/secret"
 	"rail/server/team"
 	"rail/server/work/quota"
@@ -88,16 +87,22 @@ type Console struct {
 	localAPI   localAPI
 	operations map[string][2]string // method and path
 	bodies     map[string]*openapi3.Schema
-	mux        *http.ServeMux
-	origin     *http.CrossOriginProtection
-	secure     bool        // the service is reached by https
+	site       *site.Site[*visit]
 	cookie     site.Cookie // the session's
 	// remembered is the cookie of a browser that has signed in before. It grants no access.
 	remembered site.Cookie
+	// position holds the database's position after a form (position.go).
+	position site.Cookie
+	// trip holds the state of a sign-in at the OpenID provider.
+	trip site.Cookie
 }
 
-// action answers a visit.
-type action func(*visit) error
+type (
+	// action answers a visit.
+	action = func(*visit) error
+	// route is a method and path of the console.
+	route = site.Route[*visit]
+)
 
 // New returns the console.
 func New(o Options) (*Console, error) {
@@ -111,16 +116,26 @@ func New(o Options) (*Console, error) {
 		localAPI:   localAPI{o.Handler},
 		operations: o.Document.Operations(),
 		bodies:     o.Document.Bodies(),
-		mux:        http.NewServeMux(),
-		secure:     strings.HasPrefix(o.BaseURL, "https:"),
 	}
-	c.cookie = site.Cookie{Name: "rail_console", Path: "/console", Secure: c.secure}
-	c.remembered = site.Cookie{Name: "rail_console_browser", Path: "/console", Secure: c.secure}
-	if c.origin, err = site.Origin(o.BaseURL); err != nil {
+	cookie := func(name string) site.Cookie {
+		return site.Cookie{Name: name, Path: "/console", Secure: strings.HasPrefix(o.BaseURL, "https:")}
+	}
+	c.cookie, c.remembered = cookie("rail_console"), cookie("rail_console_browser")
+	c.position, c.trip = cookie("rail_console_position"), cookie("rail_console_trip")
+	c.site, err = site.New(site.Options{
+		Path:    "/console",
+		BaseURL: o.BaseURL,
+		Clock:   o.Clock,
+		Pool:    o.Pool,
+		Wake:    o.Wake,
+		Guard:   site.Guard{Purpose: "rail/console-form"},
+		Flash:   cookie("rail_console_flash"),
+		Timeout: timeout,
+		Sources: []string{"connect-src 'self'"},
+		Locale:  locale.Place,
+	}, routes())
+	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
-	}
-	for pattern, r := range routes() {
-		c.mux.Handle(pattern, r)
 	}
 	return c, nil
 }
@@ -132,68 +147,9 @@ func (c *Console) Register(e *echo.Echo) {
 	e.Any("/console/*", c.serve)
 }
 
-// serve answers one request. Its context outlives the connection's: a change completes even if the browser
-// disconnects, as in the API.
+// serve answers one request.
 func (c *Console) serve(e echo.Context) error {
-	site.Confine(e.Response().Header(), "connect-src 'self'")
-	defer site.Detach(e, timeout)()
-	v := &visit{Context: e, console: c, now: c.Clock.Now(),
-		locale: locale.Place(e.Request().Header.Get("Accept-Language"))}
+	v := &visit{Visit: c.site.Visit(e), console: c}
 	v.shared = newShared(v)
-	r := e.Request().WithContext(context.WithValue(e.Request().Context(), visitKey{}, v))
-	e.SetRequest(r)
-	c.mux.ServeHTTP(e.Response(), r)
-	return v.failed
+	return c.site.Serve(v)
 }
-
-// visitKey is the context's key of the visit.
-type visitKey struct{}
-
-// route is one method and path of the console.
-type route struct {
-	do   action
-	open bool // needs no session
-	// file names the form's file field, of at most maxFile bytes; "" for none.
-	file string
-}
-
-// maxFile is the largest file that a form may have, in bytes.
-const maxFile = 1 << 20
-
-// ServeHTTP runs the route's action for the visit of the request. A fault of the server goes on to
-// the log.
-func (r route) ServeHTTP(_ http.ResponseWriter, req *http.Request) {
-	v, _ := req.Context().Value(visitKey{}).(*visit)
-	v.SetRequest(req)
-	v.SetPath(req.Pattern[strings.IndexByte(req.Pattern, '/'):]) // for the log: a path may contain a token
-	if err := r.answer(v); err != nil {
-		v.failed = v.fail(err)
-	}
-}
-
-// answer checks the origin of a form before the session, and the session before the body, so that a forged request
-// costs neither a query nor memory.
-func (r route) answer(v *visit) error {
-	posted := v.Request().Method == http.MethodPost
-	if posted && v.console.origin.Check(v.Request()) != nil {
-		return site.ErrForged
-	}
-	if !r.open {
-		if err := v.identify(); err != nil {
-			return err
-		}
-	}
-	if posted {
-		if err := v.readForm(r.file); err != nil {
-			return err
-		}
-		v.Response().Before(v.keepPosition)
-	}
-	if err := v.enter(); err != nil {
-		return err
-	}
-	return r.do(v)
-}
-
-// notFound answers all other paths.
-func notFound(*visit) error { return problem.New(problem.RouteNotFound, "There is no such page.") }

@@ -32,7 +32,7 @@ func (v *visit) whichCustomer(text string) (k api.Customer, err error) {
 	for _, params := range ways {
 		params.ProgramID, params.Limit = v.program.ID, new(int64(2))
 		params.Expand = []api.CustomerExpand{api.CustomerExpandPartner}
-		reply, err := v.console.api.ListCustomersWithResponse(v.ctx(), &params)
+		reply, err := v.console.api.ListCustomersWithResponse(v.Ctx(), &params)
 		if err != nil {
 			return k, err
 		}
@@ -49,7 +49,7 @@ func (v *visit) whichCustomer(text string) (k api.Customer, err error) {
 
 // customer retrieves a customer with its partner.
 func (v *visit) customer(id string) (api.Customer, error) {
-	reply, err := v.console.api.RetrieveCustomerWithResponse(v.ctx(), id, &api.RetrieveCustomerParams{
+	reply, err := v.console.api.RetrieveCustomerWithResponse(v.Ctx(), id, &api.RetrieveCustomerParams{
 		ProgramID: &v.program.ID, Expand: []api.CustomerExpand{api.CustomerExpandPartner},
 	})
 	if err != nil {
@@ -95,7 +95,7 @@ func (v *visit) merge(dry bool) (api.CustomerMerged, api.Customer, error) {
 // previewMerge shows a merge before it is done. Where the two have different partners, one is
 // chosen first.
 func previewMerge(v *visit) error {
-	v.form = site.Posted(v.QueryParams())
+	v.Form = site.Posted(v.QueryParams())
 	out, other, err := v.merge(true)
 	p, refused := refused(err)
 	choose := refused && p.Code == problem.CustomersOfTwoPartners
@@ -132,7 +132,7 @@ func (v *visit) credit(dry bool) (out api.Credit, p api.Partner, err error) {
 	}
 	body := map[string]any{"partner_id": p.ID, "since": v.value("since"), "dry_run": dry}
 	if day, err := time.Parse(time.DateOnly, v.value("since")); err == nil {
-		body["since"] = clock.Midnight(day, v.locale.Zone())
+		body["since"] = clock.Midnight(day, v.Locale.Zone())
 	}
 	return out, p, v.send("creditCustomer", body, &out, v.PathValue("id"))
 }
@@ -149,7 +149,7 @@ func ofCredit(err error) error {
 
 // previewCredit shows the commissions of a credit before it is done.
 func previewCredit(v *visit) error {
-	v.form = site.Posted(v.QueryParams())
+	v.Form = site.Posted(v.QueryParams())
 	out, p, err := v.credit(true)
 	if err != nil {
 		return v.again(ofCredit(err), customer)

@@ -9,16 +9,16 @@ import (
 )
 
 var customerRoutes = map[string]route{
-	"GET /console/p/{program}/customers":               {do: customers},
-	"GET /console/p/{program}/customers.csv":           {do: customerTable},
-	"GET /console/p/{program}/customers/{id}":          {do: customer},
-	"POST /console/p/{program}/customers/{id}/partner": {do: reassign},
-	"POST /console/p/{program}/customers/{id}/ids":     {do: attachID},
-	"POST /console/p/{program}/customers/{id}/detach":  {do: detachID},
-	"GET /console/p/{program}/customers/{id}/merge":    {do: previewMerge},
-	"POST /console/p/{program}/customers/{id}/merge":   {do: mergeCustomers},
-	"GET /console/p/{program}/customers/{id}/credit":   {do: previewCredit},
-	"POST /console/p/{program}/customers/{id}/credit":  {do: creditCustomer},
+	"GET /console/p/{program}/customers":               {Do: customers},
+	"GET /console/p/{program}/customers.csv":           {Do: customerTable},
+	"GET /console/p/{program}/customers/{id}":          {Do: customer},
+	"POST /console/p/{program}/customers/{id}/partner": {Do: reassign},
+	"POST /console/p/{program}/customers/{id}/ids":     {Do: attachID},
+	"POST /console/p/{program}/customers/{id}/detach":  {Do: detachID},
+	"GET /console/p/{program}/customers/{id}/merge":    {Do: previewMerge},
+	"POST /console/p/{program}/customers/{id}/merge":   {Do: mergeCustomers},
+	"GET /console/p/{program}/customers/{id}/credit":   {Do: previewCredit},
+	"POST /console/p/{program}/customers/{id}/credit":  {Do: creditCustomer},
 }
 
 // customerRow is a customer as a list has it.
@@ -56,7 +56,7 @@ func customers(v *visit) error {
 	if v.QueryParam("duplicates") != "" {
 		params.HasDuplicates = new(api.ListCustomersParamsHasDuplicatesTrue)
 	}
-	reply, err := v.console.api.ListCustomersWithResponse(v.ctx(), &params)
+	reply, err := v.console.api.ListCustomersWithResponse(v.Ctx(), &params)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func customerTable(v *visit) error {
 // customer shows one customer with its partner, the reason for the attribution, and its payments.
 func customer(v *visit) error {
 	id := v.PathValue("id")
-	reply, err := v.console.api.RetrieveCustomerWithResponse(v.ctx(), id, &api.RetrieveCustomerParams{
+	reply, err := v.console.api.RetrieveCustomerWithResponse(v.Ctx(), id, &api.RetrieveCustomerParams{
 		ProgramID: &v.program.ID,
 		Expand: []api.CustomerExpand{
 			api.CustomerExpandPartner, api.CustomerExpandLink, api.CustomerExpandReferral,
@@ -137,7 +137,7 @@ func (v *visit) whyPartner(paid site.Listing) (string, error) {
 	if len(rows) == 0 {
 		return "", nil
 	}
-	reply, err := v.console.api.ListCommissionsWithResponse(v.ctx(), &api.ListCommissionsParams{
+	reply, err := v.console.api.ListCommissionsWithResponse(v.Ctx(), &api.ListCommissionsParams{
 		ProgramID: v.program.ID, SaleID: &rows[0].ID, Limit: new(int64(1)),
 		Include: []api.CommissionInclude{api.CommissionIncludeExplanation},
 	})

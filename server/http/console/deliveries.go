@@ -11,11 +11,11 @@ import (
 )
 
 var deliveryRoutes = map[string]route{
-	"GET /console/p/{program}/webhooks/{id}/deliveries.csv":                {do: deliveryTable},
-	"GET /console/p/{program}/webhooks/{id}/deliveries/{delivery}":         {do: delivery},
-	"POST /console/p/{program}/webhooks/{id}/deliveries/{delivery}/replay": {do: replayDelivery},
-	"POST /console/p/{program}/webhooks/{id}/ping":                         {do: pingEndpoint},
-	"POST /console/p/{program}/webhooks/{id}/replay":                       {do: replayDeliveries},
+	"GET /console/p/{program}/webhooks/{id}/deliveries.csv":                {Do: deliveryTable},
+	"GET /console/p/{program}/webhooks/{id}/deliveries/{delivery}":         {Do: delivery},
+	"POST /console/p/{program}/webhooks/{id}/deliveries/{delivery}/replay": {Do: replayDelivery},
+	"POST /console/p/{program}/webhooks/{id}/ping":                         {Do: pingEndpoint},
+	"POST /console/p/{program}/webhooks/{id}/replay":                       {Do: replayDeliveries},
 }
 
 // maxDeliveries is how many deliveries the API's log has.
@@ -27,7 +27,7 @@ func (v *visit) deliveries(endpoint string) (site.Listing, error) {
 	if err != nil {
 		return site.Listing{}, err
 	}
-	reply, err := v.console.api.ListWebhookDeliveriesWithResponse(v.ctx(), endpoint, &api.ListWebhookDeliveriesParams{
+	reply, err := v.console.api.ListWebhookDeliveriesWithResponse(v.Ctx(), endpoint, &api.ListWebhookDeliveriesParams{
 		Limit: new(int64(maxListed)), StartingAfter: turn.After, EndingBefore: turn.Before, ProgramID: &v.program.ID,
 	})
 	if err != nil {
@@ -59,7 +59,7 @@ func delivery(v *visit) error {
 
 // delivery is that of the page's address, while the log has it.
 func (v *visit) delivery() (api.WebhookDelivery, error) {
-	reply, err := v.console.api.ListWebhookDeliveriesWithResponse(v.ctx(), v.PathValue("id"),
+	reply, err := v.console.api.ListWebhookDeliveriesWithResponse(v.Ctx(), v.PathValue("id"),
 		&api.ListWebhookDeliveriesParams{Limit: new(int64(maxDeliveries)), ProgramID: &v.program.ID})
 	if err != nil {
 		return api.WebhookDelivery{}, err
@@ -116,7 +116,7 @@ func replayDeliveries(v *visit) error {
 	case queued.Queued == 1:
 		notice = "One delivery is sent again."
 	case queued.Queued > 1:
-		notice = v.locale.Count(queued.Queued) + " deliveries are sent again."
+		notice = v.Locale.Count(queued.Queued) + " deliveries are sent again."
 	}
 	return v.done(v.at("/webhooks/"+e.ID), notice)
 }

@@ -58,7 +58,7 @@ func (v *visit) evidence(flag api.RiskFlag) (out evidence, err error) {
 	out.Summary = fmt.Sprint(signals["summary"])
 	for _, name := range slices.Sorted(maps.Keys(signals)) {
 		if _, sign := signs[name]; !sign && !strings.HasSuffix(name, "_id") && name != "check" && name != "summary" {
-			out.Facts = append(out.Facts, factOf(v.locale, name, signals[name]))
+			out.Facts = append(out.Facts, factOf(v.Locale, name, signals[name]))
 		}
 	}
 	same := sharedBy(signals)
@@ -125,7 +125,7 @@ func customerSharer(c *api.RiskFlagCustomer, same string) sharer {
 
 // partnerOf is a partner of the visit's program.
 func (v *visit) partnerOf(id string) (*api.Partner, error) {
-	reply, err := v.console.api.RetrievePartnerWithResponse(v.ctx(), id,
+	reply, err := v.console.api.RetrievePartnerWithResponse(v.Ctx(), id,
 		&api.RetrievePartnerParams{ProgramID: &v.program.ID})
 	if err != nil {
 		return nil, err

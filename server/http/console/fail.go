@@ -11,8 +11,8 @@ import (
 	"rail/server/team"
 )
 
-// fail answers an error with a page. It returns internal errors, for the log.
-func (v *visit) fail(err error) error {
+// Fail answers an error with a page. It returns internal errors, for the log.
+func (v *visit) Fail(err error) error {
 	if v.Response().Committed {
 		return err
 	}

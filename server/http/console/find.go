@@ -10,7 +10,7 @@ import (
 	"rail/server/problem"
 )
 
-var findRoutes = map[string]route{"GET /console/p/{program}/find/partners": {do: lookUpPartners}}
+var findRoutes = map[string]route{"GET /console/p/{program}/find/partners": {Do: lookUpPartners}}
 
 // maxFound is the number of partners that a search field suggests.
 const maxFound = 10
@@ -33,7 +33,7 @@ func (v *visit) partnersLike(text string) ([]api.Partner, error) {
 	if text == "" {
 		return nil, nil
 	}
-	reply, err := v.console.api.ListPartnersWithResponse(v.ctx(), &api.ListPartnersParams{
+	reply, err := v.console.api.ListPartnersWithResponse(v.Ctx(), &api.ListPartnersParams{
 		ProgramID: v.program.ID, Search: &text, Limit: new(int64(maxFound)),
 	})
 	if err != nil {

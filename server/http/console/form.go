@@ -29,13 +29,13 @@ func (v *visit) body(operation string) map[string]any {
 	if given := v.value("currency"); given != "" {
 		unit = given
 	}
-	for _, name := range v.form["boxes"] {
+	for _, name := range v.Form["boxes"] {
 		put(out, name, false)
 	}
-	for _, name := range v.form["lists"] {
+	for _, name := range v.Form["lists"] {
 		put(out, name, []any{})
 	}
-	for name := range v.form {
+	for name := range v.Form {
 		member := memberOf(schema, name)
 		if member == nil {
 			continue

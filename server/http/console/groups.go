@@ -5,13 +5,13 @@ import (
 )
 
 var groupRoutes = map[string]route{
-	"GET /console/p/{program}/groups":              {do: groups},
-	"POST /console/p/{program}/groups":             {do: createGroup},
-	"POST /console/p/{program}/groups/{id}":        {do: saveGroup},
-	"POST /console/p/{program}/groups/{id}/delete": {do: deleteGroup},
-	"POST /console/p/{program}/tags":               {do: createTag},
-	"POST /console/p/{program}/tags/{id}":          {do: saveTag},
-	"POST /console/p/{program}/tags/{id}/delete":   {do: deleteTag},
+	"GET /console/p/{program}/groups":              {Do: groups},
+	"POST /console/p/{program}/groups":             {Do: createGroup},
+	"POST /console/p/{program}/groups/{id}":        {Do: saveGroup},
+	"POST /console/p/{program}/groups/{id}/delete": {Do: deleteGroup},
+	"POST /console/p/{program}/tags":               {Do: createTag},
+	"POST /console/p/{program}/tags/{id}":          {Do: saveTag},
+	"POST /console/p/{program}/tags/{id}/delete":   {Do: deleteTag},
 }
 
 // groups shows the groups and the tags of a program.

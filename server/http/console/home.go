@@ -11,8 +11,8 @@ import (
 )
 
 var homeRoutes = map[string]route{
-	"GET /console/{$}":         {do: start},
-	"GET /console/p/{program}": {do: home},
+	"GET /console/{$}":         {Do: start},
+	"GET /console/p/{program}": {Do: home},
 }
 
 // start redirects to the organization's first program, or to the page that creates one.
@@ -56,7 +56,7 @@ func home(v *visit) error {
 	if err != nil {
 		return err
 	}
-	status, err := v.console.api.RetrieveProgramStatusWithResponse(v.ctx(), v.program.ID, nil)
+	status, err := v.console.api.RetrieveProgramStatusWithResponse(v.Ctx(), v.program.ID, nil)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (v *visit) notices() ([]Notice, error) {
 	if v.console.Notices == nil {
 		return nil, nil
 	}
-	return v.console.Notices(v.ctx(), Reader{
+	return v.console.Notices(v.Ctx(), Reader{
 		OrgID: v.session.User.OrgID, ProgramID: v.program.ID, Owner: v.session.User.Role.ManagesPeople(),
 	})
 }
@@ -92,7 +92,7 @@ func span(asked string) int {
 
 // report asks for the last days: by date with the period before, or for the first rows of another dimension.
 func (v *visit) report(days int, by api.ReportDimension) (*api.Report, error) {
-	to := v.today()
+	to := v.Today()
 	params := &api.RetrieveReportParams{
 		ProgramID: v.program.ID, Dimension: &by, From: new(to.AddDate(0, 0, 1-days).Format(time.DateOnly)),
 		To: new(to.Format(time.DateOnly)), Currency: &v.program.Currency,
@@ -100,7 +100,7 @@ func (v *visit) report(days int, by api.ReportDimension) (*api.Report, error) {
 	if by != api.ReportDimensionPeriod {
 		params.Compare, params.Top = new(api.ReportCompareNone), new(api.ReportTop(leaders))
 	}
-	reply, err := v.console.api.RetrieveReportWithResponse(v.ctx(), params)
+	reply, err := v.console.api.RetrieveReportWithResponse(v.Ctx(), params)
 	if err != nil {
 		return nil, err
 	}
@@ -109,14 +109,14 @@ func (v *visit) report(days int, by api.ReportDimension) (*api.Report, error) {
 
 // tiles are the totals of a report beside those of the period before.
 func (v *visit) tiles(r *api.Report) []site.Tile {
-	amount := func(minor int64) string { return v.locale.Money(minor, r.Currency) }
+	amount := func(minor int64) string { return v.Locale.Money(minor, r.Currency) }
 	before := api.ReportTotals{}
 	if r.PreviousPeriod != nil {
 		before = r.PreviousPeriod.Totals
 	}
 	return []site.Tile{
-		site.NewTile("Clicks", opt.Value(r.Totals.Clicks), opt.Value(before.Clicks), v.locale.Count),
-		site.NewTile("Customers", r.Totals.Customers, before.Customers, v.locale.Count),
+		site.NewTile("Clicks", opt.Value(r.Totals.Clicks), opt.Value(before.Clicks), v.Locale.Count),
+		site.NewTile("Customers", r.Totals.Customers, before.Customers, v.Locale.Count),
 		site.NewTile("Revenue", r.Totals.RevenueMinor, before.RevenueMinor, amount),
 		site.NewTile("Commissions", r.Totals.CommissionsMinor, before.CommissionsMinor, amount),
 	}
@@ -124,12 +124,12 @@ func (v *visit) tiles(r *api.Report) []site.Tile {
 
 // daily is the chart of a report by date: its revenue, with the other figures in the table.
 func (v *visit) daily(r *api.Report) site.Chart {
-	amount := func(minor int64) string { return v.locale.Money(minor, r.Currency) }
+	amount := func(minor int64) string { return v.Locale.Money(minor, r.Currency) }
 	f := site.Figures{Caption: "Revenue over time", Head: "Date", Columns: []site.Column{
 		{Name: "Revenue", Text: amount, Drawn: true},
 		{Name: "Commissions", Text: amount},
-		{Name: "Clicks", Text: v.locale.Count},
-		{Name: "Customers", Text: v.locale.Count},
+		{Name: "Clicks", Text: v.Locale.Count},
+		{Name: "Customers", Text: v.Locale.Count},
 	}}
 	for _, row := range r.Rows {
 		f.Rows = append(f.Rows, site.Row{

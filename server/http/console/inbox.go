@@ -10,12 +10,12 @@ import (
 )
 
 var inboxRoutes = map[string]route{
-	"GET /console/p/{program}/integrations/events":               {do: inbox},
-	"GET /console/p/{program}/integrations/events.csv":           {do: inboxTable},
-	"GET /console/p/{program}/integrations/events/{id}":          {do: inboxEvent},
-	"POST /console/p/{program}/integrations/events/{id}/replay":  {do: replayInboxEvent},
-	"POST /console/p/{program}/integrations/events/{id}/resolve": {do: resolveInboxEvent},
-	"POST /console/p/{program}/integrations/events/{id}/payer":   {do: namePayer},
+	"GET /console/p/{program}/integrations/events":               {Do: inbox},
+	"GET /console/p/{program}/integrations/events.csv":           {Do: inboxTable},
+	"GET /console/p/{program}/integrations/events/{id}":          {Do: inboxEvent},
+	"POST /console/p/{program}/integrations/events/{id}/replay":  {Do: replayInboxEvent},
+	"POST /console/p/{program}/integrations/events/{id}/resolve": {Do: resolveInboxEvent},
+	"POST /console/p/{program}/integrations/events/{id}/payer":   {Do: namePayer},
 }
 
 // inboxFilters are the filters of the event log.
@@ -58,7 +58,7 @@ func inbox(v *visit) error {
 	if status := v.asked("status"); status != nil {
 		params.Status = []api.InboxEventStatus{api.InboxEventStatus(*status)}
 	}
-	reply, err := v.console.api.ListInboxEventsWithResponse(v.ctx(), params)
+	reply, err := v.console.api.ListInboxEventsWithResponse(v.Ctx(), params)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func inbox(v *visit) error {
 	if err != nil {
 		return err
 	}
-	status, err := v.console.api.RetrieveProgramStatusWithResponse(v.ctx(), v.program.ID, nil)
+	status, err := v.console.api.RetrieveProgramStatusWithResponse(v.Ctx(), v.program.ID, nil)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (v *visit) asked(name string) *string { return opt.OrNil(cleaned(v.QueryPar
 func (v *visit) connectionChoices(connections []api.ProcessorConnection) []site.Option {
 	out := []site.Option{{Label: "All"}}
 	for _, c := range connections {
-		label := site.Words(string(c.Processor), vocabulary) + " since " + v.locale.Day(c.CreatedAt.Time)
+		label := site.Words(string(c.Processor), vocabulary) + " since " + v.Locale.Day(c.CreatedAt.Time)
 		if !c.Livemode {
 			label += ", test"
 		}
@@ -117,7 +117,7 @@ func inboxEvent(v *visit) error {
 
 // inboxEvent is that of the page's address, which must be of the page's program.
 func (v *visit) inboxEvent() (api.InboxEvent, error) {
-	reply, err := v.console.api.RetrieveInboxEventWithResponse(v.ctx(), v.PathValue("id"), &api.RetrieveInboxEventParams{
+	reply, err := v.console.api.RetrieveInboxEventWithResponse(v.Ctx(), v.PathValue("id"), &api.RetrieveInboxEventParams{
 		Include: api.InboxEventIncludeParam{api.InboxEventIncludePayload}, ProgramID: &v.program.ID,
 	})
 	if err != nil {

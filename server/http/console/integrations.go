@@ -9,9 +9,9 @@ import (
 )
 
 var integrationRoutes = map[string]route{
-	"GET /console/p/{program}/integrations":                   {do: integrations},
-	"POST /console/p/{program}/integrations/keys":             {do: createPublishableKey},
-	"POST /console/p/{program}/integrations/keys/{id}/revoke": {do: revokePublishableKey},
+	"GET /console/p/{program}/integrations":                   {Do: integrations},
+	"POST /console/p/{program}/integrations/keys":             {Do: createPublishableKey},
+	"POST /console/p/{program}/integrations/keys/{id}/revoke": {Do: revokePublishableKey},
 }
 
 // integrationsData holds the data of the page about the script and connections.
@@ -25,7 +25,7 @@ type integrationsData struct {
 
 // integrations shows how visits and payments come to Rail.
 func integrations(v *visit) error {
-	keys, err := v.console.api.ListPublishableKeysWithResponse(v.ctx(),
+	keys, err := v.console.api.ListPublishableKeysWithResponse(v.Ctx(),
 		&api.ListPublishableKeysParams{ProgramID: v.program.ID, Limit: new(int64(maxListed))})
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ const maxListed = 20
 
 // connections are the program's latest connections to payment processors.
 func (v *visit) connections() ([]api.ProcessorConnection, error) {
-	reply, err := v.console.api.ListProcessorConnectionsWithResponse(v.ctx(),
+	reply, err := v.console.api.ListProcessorConnectionsWithResponse(v.Ctx(),
 		&api.ListProcessorConnectionsParams{ProgramID: v.program.ID, Limit: new(int64(maxListed))})
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func createPublishableKey(v *visit) error {
 }
 
 func revokePublishableKey(v *visit) error {
-	key, err := v.console.api.RetrievePublishableKeyWithResponse(v.ctx(), v.PathValue("id"),
+	key, err := v.console.api.RetrievePublishableKeyWithResponse(v.Ctx(), v.PathValue("id"),
 		&api.RetrievePublishableKeyParams{ProgramID: &v.program.ID})
 	if err != nil {
 		return err

@@ -10,9 +10,9 @@ import (
 )
 
 var keyRoutes = map[string]route{
-	"GET /console/p/{program}/keys":              {do: keys},
-	"POST /console/p/{program}/keys":             {do: createKey},
-	"POST /console/p/{program}/keys/{id}/revoke": {do: revokeKey},
+	"GET /console/p/{program}/keys":              {Do: keys},
+	"POST /console/p/{program}/keys":             {Do: createKey},
+	"POST /console/p/{program}/keys/{id}/revoke": {Do: revokeKey},
 }
 
 // scopes are those of an API key with what each is for.
@@ -39,7 +39,7 @@ func (v *visit) showKeys(made string) error {
 	if err := v.ownersOnly(); err != nil {
 		return err
 	}
-	list, err := auth.List(v.ctx(), v.unit())
+	list, err := auth.List(v.Ctx(), v.unit())
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func createKey(v *visit) error {
 	if err := v.ownersOnly(); err != nil {
 		return err
 	}
-	made, err := auth.Issue(v.ctx(), v.unit(), v.console.Keeper, auth.Grant{
+	made, err := auth.Issue(v.Ctx(), v.unit(), v.console.Keeper, auth.Grant{
 		Scopes: v.values("scopes"), Live: v.value("test") == "", RateLimit: auth.DefaultRateLimit,
 		Version: middleware.Version, Form: v.once,
 	})
@@ -67,7 +67,7 @@ func revokeKey(v *visit) error {
 	if err := v.ownersOnly(); err != nil {
 		return err
 	}
-	if err := auth.Revoke(v.ctx(), v.unit(), v.PathValue("id")); err != nil {
+	if err := auth.Revoke(v.Ctx(), v.unit(), v.PathValue("id")); err != nil {
 		return err
 	}
 	return v.done(v.at("/keys"), "The key is revoked. It stops working within a second.")

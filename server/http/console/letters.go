@@ -41,7 +41,7 @@ func (d mailData) Sure(f frame) site.Confirm {
 		Hidden: []site.Hidden{{Name: "form_token", Value: f.FormToken()}, {Name: "once", Value: f.Once()}},
 	}
 	if n := d.Letter.Skipped; n > 0 {
-		out.Points = append(out.Points, f.locale.Count(n)+" of them have unsubscribed and get nothing.")
+		out.Points = append(out.Points, f.Locale.Count(n)+" of them have unsubscribed and get nothing.")
 	}
 	out.Points = append(out.Points, "Sent messages cannot be recalled.")
 	return out
@@ -57,7 +57,7 @@ func (f frame) Letter(name, label, stored string) site.Input {
 // Listed is a line with several values to tick that are chosen already, unless the form says otherwise.
 func (f frame) Listed(name, label string, options []site.Option) site.Input {
 	in := f.Line("boxes", name, label, nil)
-	if in.Options = options; f.form != nil {
+	if in.Options = options; f.Form != nil {
 		in.Options = site.Choose(options, f.values(name)...)
 	}
 	return in
@@ -66,7 +66,7 @@ func (f frame) Listed(name, label string, options []site.Option) site.Input {
 // ForChosen is the box of a mail that is for chosen partners alone.
 func (f frame) ForChosen(d mailData) site.Input {
 	n := max(len(d.Chosen), len(d.Letter.Audience.PartnerIds))
-	return f.Tick("chosen", "Only to "+oneOrMany(n, "the chosen partner", "the "+f.locale.Count(int64(n))+" chosen partners"), n > 0)
+	return f.Tick("chosen", "Only to "+oneOrMany(n, "the chosen partner", "the "+f.Locale.Count(int64(n))+" chosen partners"), n > 0)
 }
 
 // ToSome reports whether the mail is, or was, for chosen partners alone.
@@ -86,7 +86,7 @@ func (f frame) States(stored []api.PartnerStatus) site.Input {
 
 // partnersIn is a number of partners.
 func (v *visit) partnersIn(n int64) string {
-	return v.locale.Count(n) + " " + oneOrMany(n, "partner", "partners")
+	return v.Locale.Count(n) + " " + oneOrMany(n, "partner", "partners")
 }
 
 // Page returns the mail as an HTML document, with the footer of bulk mail.

@@ -14,8 +14,8 @@ import (
 )
 
 var logRoutes = map[string]route{
-	"GET /console/p/{program}/log":     {do: auditLog},
-	"GET /console/p/{program}/log.csv": {do: auditTable},
+	"GET /console/p/{program}/log":     {Do: auditLog},
+	"GET /console/p/{program}/log.csv": {Do: auditTable},
 }
 
 // entry is a line of an audit log as people read it.
@@ -33,7 +33,7 @@ func auditLog(v *visit) error {
 	if err != nil {
 		return err
 	}
-	reply, err := v.console.api.ListAuditLogEntriesWithResponse(v.ctx(), &api.ListAuditLogEntriesParams{
+	reply, err := v.console.api.ListAuditLogEntriesWithResponse(v.Ctx(), &api.ListAuditLogEntriesParams{
 		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before,
 		TargetID: opt.OrNil(cleaned(v.QueryParam("target_id"))), Action: opt.OrNil(cleaned(v.QueryParam("action"))),
 	})
@@ -62,7 +62,7 @@ func (v *visit) entries(list []api.AuditLogEntry) ([]entry, error) {
 	for _, e := range list {
 		ids = append(ids, opt.Value(e.ActorID))
 	}
-	names, err := v.console.People.Names(v.ctx(), v.unit(), ids)
+	names, err := v.console.People.Names(v.Ctx(), v.unit(), ids)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (v *visit) entries(list []api.AuditLogEntry) ([]entry, error) {
 
 // peopleLog returns changes of the organization's people.
 func (v *visit) peopleLog() ([]entry, error) {
-	list, err := v.console.People.Log(v.ctx(), v.unit())
+	list, err := v.console.People.Log(v.Ctx(), v.unit())
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (v *visit) peopleLog() ([]entry, error) {
 	for _, e := range list {
 		ids = append(ids, opt.Value(e.ActorID), e.TargetID)
 	}
-	names, err := v.console.People.Names(v.ctx(), v.unit(), ids)
+	names, err := v.console.People.Names(v.Ctx(), v.unit(), ids)
 	if err != nil {
 		return nil, err
 	}

@@ -9,22 +9,22 @@ import (
 )
 
 var mailRoutes = map[string]route{
-	"GET /console/p/{program}/mails":              {do: mails},
-	"GET /console/p/{program}/mails.csv":          {do: mailTable},
-	"GET /console/p/{program}/mails/new":          {do: newMail},
-	"POST /console/p/{program}/mails":             {do: createMail},
-	"GET /console/p/{program}/mails/{id}":         {do: showMail},
-	"GET /console/p/{program}/mails/{id}/edit":    {do: editMail},
-	"POST /console/p/{program}/mails/{id}":        {do: saveMail},
-	"GET /console/p/{program}/mails/{id}/send":    {do: confirmMail},
-	"POST /console/p/{program}/mails/{id}/send":   {do: sendMail},
-	"POST /console/p/{program}/mails/{id}/test":   {do: testMail},
-	"POST /console/p/{program}/mails/{id}/pause":  {do: pauseMail},
-	"POST /console/p/{program}/mails/{id}/delete": {do: deleteMail},
+	"GET /console/p/{program}/mails":              {Do: mails},
+	"GET /console/p/{program}/mails.csv":          {Do: mailTable},
+	"GET /console/p/{program}/mails/new":          {Do: newMail},
+	"POST /console/p/{program}/mails":             {Do: createMail},
+	"GET /console/p/{program}/mails/{id}":         {Do: showMail},
+	"GET /console/p/{program}/mails/{id}/edit":    {Do: editMail},
+	"POST /console/p/{program}/mails/{id}":        {Do: saveMail},
+	"GET /console/p/{program}/mails/{id}/send":    {Do: confirmMail},
+	"POST /console/p/{program}/mails/{id}/send":   {Do: sendMail},
+	"POST /console/p/{program}/mails/{id}/test":   {Do: testMail},
+	"POST /console/p/{program}/mails/{id}/pause":  {Do: pauseMail},
+	"POST /console/p/{program}/mails/{id}/delete": {Do: deleteMail},
 
-	"GET /console/p/{program}/mails/failed":               {do: failedMails},
-	"GET /console/p/{program}/mails/failed.csv":           {do: failedMailTable},
-	"POST /console/p/{program}/mails/failed/{mail}/retry": {do: retryMail},
+	"GET /console/p/{program}/mails/failed":               {Do: failedMails},
+	"GET /console/p/{program}/mails/failed.csv":           {Do: failedMailTable},
+	"POST /console/p/{program}/mails/failed/{mail}/retry": {Do: retryMail},
 }
 
 const (
@@ -49,7 +49,7 @@ func mails(v *visit) error {
 	if err != nil {
 		return err
 	}
-	reply, err := v.console.api.ListCampaignsWithResponse(v.ctx(), &api.ListCampaignsParams{
+	reply, err := v.console.api.ListCampaignsWithResponse(v.Ctx(), &api.ListCampaignsParams{
 		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before,
 	})
 	if err != nil {
@@ -62,7 +62,7 @@ func mails(v *visit) error {
 	if data.Sequences, err = v.sequences(); err != nil {
 		return err
 	}
-	status, err := v.console.api.RetrieveProgramStatusWithResponse(v.ctx(), v.program.ID, nil)
+	status, err := v.console.api.RetrieveProgramStatusWithResponse(v.Ctx(), v.program.ID, nil)
 	if err != nil {
 		return err
 	}
@@ -89,12 +89,12 @@ type mailData struct {
 // mailOf reads the campaign of the page's address.
 func (v *visit) mailOf() (data mailData, err error) {
 	id := v.PathValue("id")
-	one, err := v.console.api.RetrieveCampaignWithResponse(v.ctx(), id,
+	one, err := v.console.api.RetrieveCampaignWithResponse(v.Ctx(), id,
 		&api.RetrieveCampaignParams{ProgramID: v.program.ID})
 	if err != nil {
 		return data, err
 	}
-	letter, err := v.console.api.PreviewCampaignWithResponse(v.ctx(), id,
+	letter, err := v.console.api.PreviewCampaignWithResponse(v.Ctx(), id,
 		&api.PreviewCampaignParams{ProgramID: &v.program.ID})
 	if err != nil {
 		return data, err
@@ -125,7 +125,7 @@ func (v *visit) audienceWords(data mailData) string {
 	}
 	text := "All " + strings.Join(states, " and ") + " partners"
 	if n := len(data.Letter.Audience.PartnerIds); n > 0 {
-		text += " among " + v.locale.Count(int64(n)) + " chosen " + oneOrMany(n, "one", "ones")
+		text += " among " + v.Locale.Count(int64(n)) + " chosen " + oneOrMany(n, "one", "ones")
 	}
 	if names := chosen(data.Groups); len(names) > 0 {
 		text += " of " + strings.Join(names, " or ")
@@ -149,7 +149,7 @@ func chosen(options []site.Option) (names []string) {
 // newMail shows the form of a mail to all partners, or to those in the address.
 func newMail(v *visit) (err error) {
 	data := mailData{Chosen: v.QueryParams()["partner_id"]}
-	if v.form != nil {
+	if v.Form != nil {
 		data.Chosen = v.values("partner_id")
 	}
 	if data.Groups, data.Tags, err = v.audienceChoices(nil, nil); err != nil {

@@ -13,7 +13,7 @@ func failedMails(v *visit) error {
 	if err != nil {
 		return err
 	}
-	reply, err := v.console.api.ListMailsWithResponse(v.ctx(),
+	reply, err := v.console.api.ListMailsWithResponse(v.Ctx(),
 		&api.ListMailsParams{StartingAfter: turn.After, EndingBefore: turn.Before})
 	if err != nil {
 		return err

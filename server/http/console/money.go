@@ -58,7 +58,7 @@ func (v *visit) each(one, several string, change func(id string) error) (string,
 	}
 	var t tally
 	for _, id := range ids {
-		err := v.ctx().Err()
+		err := v.Ctx().Err()
 		if err == nil {
 			err = change(id)
 		}
@@ -68,7 +68,7 @@ func (v *visit) each(one, several string, change func(id string) error) (string,
 		if t.done == 0 {
 			return "", err
 		}
-		v.failed = err // for the log; the page shows the number of changes
+		v.Err = err // for the log; the page shows the number of changes
 		break
 	}
 	return t.words(len(ids), one, several), nil

@@ -11,9 +11,9 @@ import (
 )
 
 var noteRoutes = map[string]route{
-	"POST /console/p/{program}/partners/{id}/notes":               {do: createNote, file: "file"},
-	"POST /console/p/{program}/partners/{id}/notes/{note}/delete": {do: deleteNote},
-	"GET /console/p/{program}/partners/{id}/notes/{note}/file":    {do: noteFile},
+	"POST /console/p/{program}/partners/{id}/notes":               {Do: createNote, File: "file"},
+	"POST /console/p/{program}/partners/{id}/notes/{note}/delete": {Do: deleteNote},
+	"GET /console/p/{program}/partners/{id}/notes/{note}/file":    {Do: noteFile},
 }
 
 // maxNoteFile is the largest file of a note, in bytes (decisions, 263).
@@ -25,7 +25,7 @@ func (v *visit) notesOf(partner string) (site.Listing, error) {
 	if err != nil {
 		return site.Listing{}, err
 	}
-	reply, err := v.console.api.ListPartnerNotesWithResponse(v.ctx(), &api.ListPartnerNotesParams{
+	reply, err := v.console.api.ListPartnerNotesWithResponse(v.Ctx(), &api.ListPartnerNotesParams{
 		ProgramID: v.program.ID, PartnerID: &partner, StartingAfter: turn.After, EndingBefore: turn.Before,
 	})
 	if err != nil {
@@ -39,12 +39,12 @@ func (v *visit) notesOf(partner string) (site.Listing, error) {
 // createNote notes something about the partner, with the file that was chosen.
 func createNote(v *visit) error {
 	body := v.ofPartner("createPartnerNote")
-	if len(v.upload.Body) > maxNoteFile { // as a request it would be refused for its size, without naming the file
+	if len(v.Upload.Body) > maxNoteFile { // as a request it would be refused for its size, without naming the file
 		large := problem.Invalid("file.content", "file.content must have at most %d bytes.", maxNoteFile)
 		return v.again(large, func(v *visit) error { return v.showPartner("notes", "") })
 	}
-	if v.upload.Name != "" {
-		body["file"] = map[string]any{"name": v.upload.Name, "content": base64.StdEncoding.EncodeToString(v.upload.Body)}
+	if v.Upload.Name != "" {
+		body["file"] = map[string]any{"name": v.Upload.Name, "content": base64.StdEncoding.EncodeToString(v.Upload.Body)}
 	}
 	return v.partnerForm("createPartnerNote", body, "notes", "The note is added.")
 }
@@ -58,7 +58,7 @@ func deleteNote(v *visit) error {
 
 // noteFile sends a note's file to be kept: whatever it is, no browser shows or runs it here.
 func noteFile(v *visit) error {
-	reply, err := v.console.api.RetrievePartnerNoteFileWithResponse(v.ctx(), v.PathValue("note"),
+	reply, err := v.console.api.RetrievePartnerNoteFileWithResponse(v.Ctx(), v.PathValue("note"),
 		&api.RetrievePartnerNoteFileParams{ProgramID: &v.program.ID})
 	if err != nil {
 		return err

@@ -10,16 +10,16 @@ import (
 )
 
 var partnerRoutes = map[string]route{
-	"GET /console/p/{program}/partners/{id}":         {do: overview},
-	"GET /console/p/{program}/partners/{id}/{part}":  {do: partnerPart},
-	"POST /console/p/{program}/partners/{id}":        {do: savePartner},
-	"POST /console/p/{program}/partners/{id}/tags":   {do: saveTags},
-	"POST /console/p/{program}/partners/{id}/links":  {do: createLink},
-	"POST /console/p/{program}/partners/{id}/coupon": {do: createCoupon},
-	"POST /console/p/{program}/partners/{id}/state":  {do: saveState},
-	"POST /console/p/{program}/partners/{id}/portal": {do: openPortal},
-	"GET /console/p/{program}/partners/{id}/ban":     {do: banForm},
-	"POST /console/p/{program}/partners/{id}/ban":    {do: ban},
+	"GET /console/p/{program}/partners/{id}":         {Do: overview},
+	"GET /console/p/{program}/partners/{id}/{part}":  {Do: partnerPart},
+	"POST /console/p/{program}/partners/{id}":        {Do: savePartner},
+	"POST /console/p/{program}/partners/{id}/tags":   {Do: saveTags},
+	"POST /console/p/{program}/partners/{id}/links":  {Do: createLink},
+	"POST /console/p/{program}/partners/{id}/coupon": {Do: createCoupon},
+	"POST /console/p/{program}/partners/{id}/state":  {Do: saveState},
+	"POST /console/p/{program}/partners/{id}/portal": {Do: openPortal},
+	"GET /console/p/{program}/partners/{id}/ban":     {Do: banForm},
+	"POST /console/p/{program}/partners/{id}/ban":    {Do: ban},
 }
 
 // partnerParts are the pages of a partner beside the overview, each with the latest of its rows.
@@ -48,7 +48,7 @@ type partnerData struct {
 
 // partner reads a partner of the program with all that its pages show of it.
 func (v *visit) partner(id string) (*api.Partner, error) {
-	reply, err := v.console.api.RetrievePartnerWithResponse(v.ctx(), id, &api.RetrievePartnerParams{
+	reply, err := v.console.api.RetrievePartnerWithResponse(v.Ctx(), id, &api.RetrievePartnerParams{
 		ProgramID: &v.program.ID, Expand: []api.PartnerExpand{api.PartnerExpandGroup},
 		Include: []api.PartnerInclude{api.PartnerIncludeStats, api.PartnerIncludeTags},
 	})
@@ -65,7 +65,7 @@ func overview(v *visit) error { return v.showPartner("", "") }
 func partnerPart(v *visit) error {
 	part := v.PathValue("part")
 	if !slices.ContainsFunc(partnerParts, func(s section) bool { return s.path == part && part != "" }) {
-		return notFound(v)
+		return site.NotFound()
 	}
 	return v.showPartner(part, "")
 }
@@ -107,16 +107,16 @@ func (v *visit) partnerTabs(p api.Partner, part string) site.Tabs {
 func (v *visit) fillOverview(data *partnerData) (err error) {
 	p := data.Partner
 	if s := p.Stats; s != nil {
-		amount := func(minor int64) string { return v.locale.Money(minor, v.program.Currency) }
+		amount := func(minor int64) string { return v.Locale.Money(minor, v.program.Currency) }
 		data.Tiles = []site.Tile{
-			{Name: "Clicks", Text: v.locale.Count(s.Clicks)}, {Name: "Customers", Text: v.locale.Count(s.Customers)},
+			{Name: "Clicks", Text: v.Locale.Count(s.Clicks)}, {Name: "Customers", Text: v.Locale.Count(s.Customers)},
 			{Name: "Commissions", Text: amount(s.CommissionsMinor)}, {Name: "Paid", Text: amount(s.PaidMinor)},
 		}
 	}
 	if data.Groups, data.Tags, err = v.choices(); err != nil {
 		return err
 	}
-	balances, err := v.console.api.ListBalancesWithResponse(v.ctx(),
+	balances, err := v.console.api.ListBalancesWithResponse(v.Ctx(),
 		&api.ListBalancesParams{ProgramID: v.program.ID, PartnerID: &p.ID})
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (v *visit) fillOverview(data *partnerData) (err error) {
 	if p.Status != api.PartnerStatusPending {
 		return nil
 	}
-	open, err := v.console.api.ListApplicationsWithResponse(v.ctx(), &api.ListApplicationsParams{
+	open, err := v.console.api.ListApplicationsWithResponse(v.Ctx(), &api.ListApplicationsParams{
 		ProgramID: v.program.ID, PartnerID: &p.ID, Status: []api.ApplicationStatus{api.ApplicationStatusPending},
 	})
 	if err == nil && len(open.JSON200.Data) > 0 {
@@ -136,7 +136,7 @@ func (v *visit) fillOverview(data *partnerData) (err error) {
 
 // fillPart reads the latest rows of the part.
 func (v *visit) fillPart(data *partnerData) error {
-	id, program, ctx := data.Partner.ID, v.program.ID, v.ctx()
+	id, program, ctx := data.Partner.ID, v.program.ID, v.Ctx()
 	ask := v.console.api
 	switch data.Part {
 	case "links":
@@ -185,7 +185,7 @@ func (v *visit) fillPart(data *partnerData) error {
 
 // fillHistory reads what was done to the partner by hand.
 func (v *visit) fillHistory(data *partnerData) error {
-	r, err := v.console.api.ListAuditLogEntriesWithResponse(v.ctx(),
+	r, err := v.console.api.ListAuditLogEntriesWithResponse(v.Ctx(),
 		&api.ListAuditLogEntriesParams{ProgramID: v.program.ID, TargetID: &data.Partner.ID})
 	if err != nil {
 		return err

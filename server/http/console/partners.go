@@ -11,11 +11,11 @@ import (
 )
 
 var partnerListRoutes = map[string]route{
-	"GET /console/p/{program}/partners":       {do: partners},
-	"GET /console/p/{program}/partners.csv":   {do: partnersTable},
-	"GET /console/p/{program}/partners/new":   {do: newPartner},
-	"POST /console/p/{program}/partners/new":  {do: createPartner},
-	"POST /console/p/{program}/partners/bulk": {do: changePartners},
+	"GET /console/p/{program}/partners":       {Do: partners},
+	"GET /console/p/{program}/partners.csv":   {Do: partnersTable},
+	"GET /console/p/{program}/partners/new":   {Do: newPartner},
+	"POST /console/p/{program}/partners/new":  {Do: createPartner},
+	"POST /console/p/{program}/partners/bulk": {Do: changePartners},
 }
 
 // partnerFilters are the parameters of the list of partners, as the API names them.
@@ -44,7 +44,7 @@ func partners(v *visit) error {
 		Expand:  []api.PartnerExpand{api.PartnerExpandGroup},
 		Include: []api.PartnerInclude{api.PartnerIncludeStats, api.PartnerIncludeTags},
 	}
-	reply, err := v.console.api.ListPartnersWithResponse(v.ctx(), params)
+	reply, err := v.console.api.ListPartnersWithResponse(v.Ctx(), params)
 	if err != nil {
 		return err
 	}

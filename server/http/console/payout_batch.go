@@ -14,7 +14,7 @@ import (
 
 // batchOf reads the run of the page's address.
 func (v *visit) batchOf() (*api.PayoutBatch, error) {
-	reply, err := v.console.api.RetrievePayoutBatchWithResponse(v.ctx(), v.PathValue("id"),
+	reply, err := v.console.api.RetrievePayoutBatchWithResponse(v.Ctx(), v.PathValue("id"),
 		&api.RetrievePayoutBatchParams{ProgramID: &v.program.ID})
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func batch(v *visit) error {
 	if err != nil {
 		return err
 	}
-	again := "?period_end=" + b.PeriodEnd.DayIn(v.locale.Zone()).Format(time.DateOnly)
+	again := "?period_end=" + b.PeriodEnd.DayIn(v.Locale.Zone()).Format(time.DateOnly)
 	return v.show(sheet{"payout-batch", "/payouts", "Payouts of " + v.month(b.PeriodEnd), struct {
 		batchRow
 		Steps      site.Steps
@@ -87,14 +87,14 @@ func exportBatch(v *visit) error {
 		Form  site.Posted
 		Once  string
 		Steps site.Steps
-	}{file, names, v.form, v.once, v.runSteps(3, "")}})
+	}{file, names, v.Form, v.once, v.runSteps(3, "")}})
 }
 
 // namesOf are the names of partners, of the first twenty.
 func (v *visit) namesOf(partners []string) (map[string]string, error) {
 	names := map[string]string{}
 	for _, id := range partners[:min(len(partners), 20)] {
-		reply, err := v.console.api.RetrievePartnerWithResponse(v.ctx(), id, nil)
+		reply, err := v.console.api.RetrievePartnerWithResponse(v.Ctx(), id, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -118,10 +118,10 @@ const maxReports = 10
 
 // reportResults applies the uploaded result file of a provider and shows the result of each row.
 func reportResults(v *visit) error {
-	if len(v.upload.Body) == 0 {
+	if len(v.Upload.Body) == 0 {
 		return v.again(problem.On("results", problem.ParameterMissing, "Choose a file first."), batch)
 	}
-	text := strings.ToValidUTF8(string(v.upload.Body), "")
+	text := strings.ToValidUTF8(string(v.Upload.Body), "")
 	all := api.PayoutResultReport{}
 	for range maxReports {
 		var report api.PayoutResultReport
@@ -161,7 +161,7 @@ func reportResults(v *visit) error {
 		More  int64 // missing payouts that are not listed
 		File  string
 		Steps site.Steps
-	}{all, names, all.MissingCount - int64(len(all.Missing)), v.upload.Name, v.runSteps(3, "")}})
+	}{all, names, all.MissingCount - int64(len(all.Missing)), v.Upload.Name, v.runSteps(3, "")}})
 }
 
 // cancelPage shows the effects of canceling a run before it happens.
@@ -172,7 +172,7 @@ func cancelPage(v *visit) error {
 	}
 	sums := make([]string, len(b.Totals))
 	for i, t := range b.Totals {
-		sums[i] = v.locale.Money(t.AmountMinor, t.Currency)
+		sums[i] = v.Locale.Money(t.AmountMinor, t.Currency)
 	}
 	return v.show(sheet{"payout-cancel", "/payouts", "Cancel the run of " + v.month(b.PeriodEnd), struct {
 		batchRow
@@ -187,10 +187,10 @@ func cancelBatch(v *visit) error {
 	if err := v.send("cancelPayoutBatch", body, &done, v.PathValue("id")); err != nil {
 		return v.again(err, cancelPage)
 	}
-	notice := fmt.Sprintf("%s %s deleted; the commissions are due again.", v.locale.Count(done.PayoutCount),
+	notice := fmt.Sprintf("%s %s deleted; the commissions are due again.", v.Locale.Count(done.PayoutCount),
 		oneOrMany(done.PayoutCount, "payout is", "payouts are"))
 	if done.KeptCount > 0 {
-		notice += fmt.Sprintf(" %s %s: paid, with a payment rail, or in a file.", v.locale.Count(done.KeptCount),
+		notice += fmt.Sprintf(" %s %s: paid, with a payment rail, or in a file.", v.Locale.Count(done.KeptCount),
 			oneOrMany(done.KeptCount, "stays", "stay"))
 	}
 	if done.HasMore {

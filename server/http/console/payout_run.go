@@ -28,7 +28,7 @@ func (v *visit) runSteps(at int, query string) site.Steps {
 
 // planRun asks for which period and for whom.
 func planRun(v *visit) error {
-	v.form = site.Posted(v.QueryParams())
+	v.Form = site.Posted(v.QueryParams())
 	groups, err := v.groupChoices()
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func planRun(v *visit) error {
 		Steps  site.Steps
 		End    string // the last day of the month before
 		Groups []site.Option
-	}{v.runSteps(0, ""), clock.MonthOf(v.today()).AddDate(0, 0, -1).Format(time.DateOnly), noneFirst("All partners", groups)}})
+	}{v.runSteps(0, ""), clock.MonthOf(v.Today()).AddDate(0, 0, -1).Format(time.DateOnly), noneFirst("All partners", groups)}})
 }
 
 // runLine is a partner's line in the preview of a run.
@@ -67,7 +67,7 @@ type runPlan struct {
 
 // previewed asks the API what the run of the address would do.
 func (v *visit) previewed(outcome api.PayoutPreviewOutcome) (*api.PayoutPreview, error) {
-	v.form = site.Posted(v.QueryParams())
+	v.Form = site.Posted(v.QueryParams())
 	body := v.body("previewPayoutBatch")
 	if name := v.value("partner"); name != "" {
 		p, err := v.whichPartner(name)
@@ -191,7 +191,7 @@ func makeRun(v *visit) error {
 	if err := v.send("createPayoutBatch", body, &made); err != nil {
 		return v.again(err, planRun)
 	}
-	notice := v.locale.Count(made.PayoutCount) + oneOrMany(made.PayoutCount, " payout is", " payouts are") + " in the run of " +
+	notice := v.Locale.Count(made.PayoutCount) + oneOrMany(made.PayoutCount, " payout is", " payouts are") + " in the run of " +
 		v.month(made.PeriodEnd) + ". No money has moved yet."
 	if made.Generating {
 		notice = "The run of " + v.month(made.PeriodEnd) + " is being made: more payouts come within minutes. Load the page again."

@@ -10,27 +10,27 @@ import (
 )
 
 var payoutRoutes = map[string]route{
-	"GET /console/p/{program}/payouts":             {do: batches},
-	"GET /console/p/{program}/payouts/all":         {do: payouts},
-	"GET /console/p/{program}/payouts/all.csv":     {do: payoutTable},
-	"POST /console/p/{program}/payouts/paid":       {do: payTicked},
-	"POST /console/p/{program}/payouts/delete":     {do: deleteTicked},
-	"GET /console/p/{program}/payouts/{id}":        {do: payout},
-	"POST /console/p/{program}/payouts/{id}/paid":  {do: markPaid},
-	"POST /console/p/{program}/payouts/{id}/fail":  {do: markFailed},
-	"POST /console/p/{program}/payouts/{id}/unpay": {do: undoPaid},
-	"POST /console/p/{program}/payouts/{id}/undo":  {do: deletePayout},
-	"GET /console/p/{program}/payouts/run":         {do: planRun},
-	"GET /console/p/{program}/payouts/run/preview": {do: previewRun},
-	"GET /console/p/{program}/payouts/run/confirm": {do: confirmRun},
-	"POST /console/p/{program}/payouts/run":        {do: makeRun},
+	"GET /console/p/{program}/payouts":             {Do: batches},
+	"GET /console/p/{program}/payouts/all":         {Do: payouts},
+	"GET /console/p/{program}/payouts/all.csv":     {Do: payoutTable},
+	"POST /console/p/{program}/payouts/paid":       {Do: payTicked},
+	"POST /console/p/{program}/payouts/delete":     {Do: deleteTicked},
+	"GET /console/p/{program}/payouts/{id}":        {Do: payout},
+	"POST /console/p/{program}/payouts/{id}/paid":  {Do: markPaid},
+	"POST /console/p/{program}/payouts/{id}/fail":  {Do: markFailed},
+	"POST /console/p/{program}/payouts/{id}/unpay": {Do: undoPaid},
+	"POST /console/p/{program}/payouts/{id}/undo":  {Do: deletePayout},
+	"GET /console/p/{program}/payouts/run":         {Do: planRun},
+	"GET /console/p/{program}/payouts/run/preview": {Do: previewRun},
+	"GET /console/p/{program}/payouts/run/confirm": {Do: confirmRun},
+	"POST /console/p/{program}/payouts/run":        {Do: makeRun},
 
-	"GET /console/p/{program}/payouts/batches/{id}":          {do: batch},
-	"POST /console/p/{program}/payouts/batches/{id}/export":  {do: exportBatch},
-	"POST /console/p/{program}/payouts/batches/{id}/file":    {do: payoutFile},
-	"POST /console/p/{program}/payouts/batches/{id}/results": {do: reportResults, file: "results"},
-	"GET /console/p/{program}/payouts/batches/{id}/cancel":   {do: cancelPage},
-	"POST /console/p/{program}/payouts/batches/{id}/cancel":  {do: cancelBatch},
+	"GET /console/p/{program}/payouts/batches/{id}":          {Do: batch},
+	"POST /console/p/{program}/payouts/batches/{id}/export":  {Do: exportBatch},
+	"POST /console/p/{program}/payouts/batches/{id}/file":    {Do: payoutFile},
+	"POST /console/p/{program}/payouts/batches/{id}/results": {Do: reportResults, File: "results"},
+	"GET /console/p/{program}/payouts/batches/{id}/cancel":   {Do: cancelPage},
+	"POST /console/p/{program}/payouts/batches/{id}/cancel":  {Do: cancelBatch},
 }
 
 // payoutTabs are the tabs of runs and of all payouts.
@@ -53,7 +53,7 @@ func batches(v *visit) error {
 	if err != nil {
 		return err
 	}
-	reply, err := v.console.api.ListPayoutBatchesWithResponse(v.ctx(), &api.ListPayoutBatchesParams{
+	reply, err := v.console.api.ListPayoutBatchesWithResponse(v.Ctx(), &api.ListPayoutBatchesParams{
 		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before, Limit: new(int64(25)),
 	})
 	if err != nil {
@@ -69,7 +69,7 @@ func batches(v *visit) error {
 func (v *visit) toBatchRow(b api.PayoutBatch) batchRow { return batchRow{b, v.month(b.PeriodEnd)} }
 
 // month is the month of a run in words.
-func (v *visit) month(t clock.Time) string { return t.DayIn(v.locale.Zone()).Format("January 2006") }
+func (v *visit) month(t clock.Time) string { return t.DayIn(v.Locale.Zone()).Format("January 2006") }
 
 // payoutRow is a payout as a list has it.
 type payoutRow struct {
@@ -112,7 +112,7 @@ func payouts(v *visit) error {
 // payoutsOf are payouts of the program with their partners' names.
 func (v *visit) payoutsOf(p api.ListPayoutsParams, turn site.Turn) (site.Listing, error) {
 	p.ProgramID, p.Limit, p.Expand = v.program.ID, new(int64(30)), []api.PayoutExpand{api.PayoutExpandPartner}
-	reply, err := v.console.api.ListPayoutsWithResponse(v.ctx(), &p)
+	reply, err := v.console.api.ListPayoutsWithResponse(v.Ctx(), &p)
 	if err != nil {
 		return site.Listing{}, err
 	}
@@ -136,7 +136,7 @@ func payoutTable(v *visit) error {
 // payout shows one payout with the commissions in it.
 func payout(v *visit) error {
 	id := v.PathValue("id")
-	reply, err := v.console.api.RetrievePayoutWithResponse(v.ctx(), id, &api.RetrievePayoutParams{
+	reply, err := v.console.api.RetrievePayoutWithResponse(v.Ctx(), id, &api.RetrievePayoutParams{
 		ProgramID: &v.program.ID, Expand: []api.PayoutExpand{api.PayoutExpandPartner},
 	})
 	if err != nil {
@@ -160,8 +160,8 @@ func payout(v *visit) error {
 		Today       string
 		Undoable    bool // was paid within a day; the API knows whether by hand
 	}{
-		p, v.month(p.PeriodEnd), inside, v.today().Format(time.DateOnly),
-		p.Status == api.PayoutStatusPaid && v.now.Sub(p.UpdatedAt.Time) <= 24*time.Hour,
+		p, v.month(p.PeriodEnd), inside, v.Today().Format(time.DateOnly),
+		p.Status == api.PayoutStatusPaid && v.Now.Sub(p.UpdatedAt.Time) <= 24*time.Hour,
 	}})
 }
 
@@ -173,8 +173,8 @@ func markPaid(v *visit) error {
 		delete(body, "paid_at")
 		if date, err := time.Parse(time.DateOnly, day); err != nil {
 			body["paid_at"] = day // refused by the API
-		} else if !date.Equal(v.today()) {
-			body["paid_at"] = clock.Midnight(date, v.locale.Zone()).Plus(12 * time.Hour)
+		} else if !date.Equal(v.Today()) {
+			body["paid_at"] = clock.Midnight(date, v.Locale.Zone()).Plus(12 * time.Hour)
 		}
 	}
 	if err := v.send("markPayoutPaid", body, nil, v.PathValue("id")); err != nil {

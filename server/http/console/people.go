@@ -6,14 +6,14 @@ import (
 )
 
 var peopleRoutes = map[string]route{
-	"GET /console/team":                {do: people},
-	"POST /console/team/invite":        {do: invite},
-	"POST /console/team/uninvite":      {do: uninvite},
-	"POST /console/team/{id}/role":     {do: changeRole},
-	"POST /console/team/{id}/disable":  {do: disablePerson},
-	"POST /console/team/{id}/enable":   {do: enablePerson},
-	"POST /console/team/{id}/remove":   {do: removePerson},
-	"POST /console/team/{id}/password": {do: resetPerson},
+	"GET /console/team":                {Do: people},
+	"POST /console/team/invite":        {Do: invite},
+	"POST /console/team/uninvite":      {Do: uninvite},
+	"POST /console/team/{id}/role":     {Do: changeRole},
+	"POST /console/team/{id}/disable":  {Do: disablePerson},
+	"POST /console/team/{id}/enable":   {Do: enablePerson},
+	"POST /console/team/{id}/remove":   {Do: removePerson},
+	"POST /console/team/{id}/password": {Do: resetPerson},
 }
 
 // roles are the roles with their permissions.
@@ -41,7 +41,7 @@ type peopleData struct {
 func people(v *visit) error { return v.showPeople("") }
 
 func (v *visit) showPeople(link string) error {
-	users, err := v.console.People.Users(v.ctx(), v.unit())
+	users, err := v.console.People.Users(v.Ctx(), v.unit())
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (v *visit) showPeople(link string) error {
 		Me: v.session.User.ID, Link: link,
 	}
 	if data.Manages {
-		if data.Invited, err = v.console.People.Invited(v.ctx(), v.unit()); err != nil {
+		if data.Invited, err = v.console.People.Invited(v.Ctx(), v.unit()); err != nil {
 			return err
 		}
 		if data.Log, err = v.peopleLog(); err != nil {
@@ -62,7 +62,7 @@ func (v *visit) showPeople(link string) error {
 
 // invite makes an invitation. Its link is shown once where it cannot be mailed.
 func invite(v *visit) error {
-	link, err := v.console.People.Invite(v.ctx(), v.unit(), v.value("email"), team.Role(v.value("role")))
+	link, err := v.console.People.Invite(v.Ctx(), v.unit(), v.value("email"), team.Role(v.value("role")))
 	if err != nil {
 		return v.again(err, people)
 	}
@@ -74,31 +74,31 @@ func invite(v *visit) error {
 
 func uninvite(v *visit) error {
 	return v.peopleForm("The invitation is withdrawn.",
-		v.console.People.Uninvite(v.ctx(), v.unit(), v.value("email")))
+		v.console.People.Uninvite(v.Ctx(), v.unit(), v.value("email")))
 }
 
 func changeRole(v *visit) error {
 	return v.peopleForm("The role is changed.",
-		v.console.People.ChangeRole(v.ctx(), v.unit(), v.PathValue("id"), team.Role(v.value("role"))))
+		v.console.People.ChangeRole(v.Ctx(), v.unit(), v.PathValue("id"), team.Role(v.value("role"))))
 }
 
 func disablePerson(v *visit) error {
 	return v.peopleForm("This person can no longer sign in.",
-		v.console.People.Disable(v.ctx(), v.unit(), v.PathValue("id")))
+		v.console.People.Disable(v.Ctx(), v.unit(), v.PathValue("id")))
 }
 
 func enablePerson(v *visit) error {
 	return v.peopleForm("This person can sign in again.",
-		v.console.People.Enable(v.ctx(), v.unit(), v.PathValue("id")))
+		v.console.People.Enable(v.Ctx(), v.unit(), v.PathValue("id")))
 }
 
 func removePerson(v *visit) error {
-	return v.peopleForm("This person is removed.", v.console.People.Remove(v.ctx(), v.unit(), v.PathValue("id")))
+	return v.peopleForm("This person is removed.", v.console.People.Remove(v.Ctx(), v.unit(), v.PathValue("id")))
 }
 
 // resetPerson creates a link with which the person chooses a new password.
 func resetPerson(v *visit) error {
-	link, err := v.console.People.ResetLinkFor(v.ctx(), v.unit(), v.PathValue("id"), v.value("factor") != "")
+	link, err := v.console.People.ResetLinkFor(v.Ctx(), v.unit(), v.PathValue("id"), v.value("factor") != "")
 	if err != nil {
 		return v.again(err, people)
 	}

@@ -1,6 +1,6 @@
 package console
 
-var planRoutes = map[string]route{"GET /console/p/{program}/plan": {do: plan}}
+var planRoutes = map[string]route{"GET /console/p/{program}/plan": {Do: plan}}
 
 // limitRow is a limit of the plan in words.
 type limitRow struct {
@@ -18,11 +18,11 @@ func plan(v *visit) error {
 	}
 	revenue := unlimited
 	if now.RevenueMeterMinor > 0 {
-		revenue = v.locale.Money(now.RevenueMeterMinor, v.program.Currency)
+		revenue = v.Locale.Money(now.RevenueMeterMinor, v.program.Currency)
 	}
 	flows := unlimited
 	if now.FlowQuota > 0 {
-		flows = v.locale.Count(now.FlowQuota)
+		flows = v.Locale.Count(now.FlowQuota)
 	}
 	return v.show(sheet{"plan", "/plan", "Plan", []limitRow{
 		{"Active rules", "The number of active rules in a program.", flows, own.FlowQuota != nil},

@@ -15,12 +15,12 @@ import (
 )
 
 var portalRoutes = map[string]route{
-	"GET /console/p/{program}/portal":                  {do: portalPage},
-	"POST /console/p/{program}/portal":                 {do: savePortal},
-	"POST /console/p/{program}/portal/logo":            {do: saveLogo, file: "logo"},
-	"POST /console/p/{program}/portal/rule":            {do: saveJoinRule},
-	"POST /console/p/{program}/portal/questions":       {do: addQuestion},
-	"POST /console/p/{program}/portal/questions/{key}": {do: changeQuestion},
+	"GET /console/p/{program}/portal":                  {Do: portalPage},
+	"POST /console/p/{program}/portal":                 {Do: savePortal},
+	"POST /console/p/{program}/portal/logo":            {Do: saveLogo, File: "logo"},
+	"POST /console/p/{program}/portal/rule":            {Do: saveJoinRule},
+	"POST /console/p/{program}/portal/questions":       {Do: addQuestion},
+	"POST /console/p/{program}/portal/questions/{key}": {Do: changeQuestion},
 }
 
 // portalData holds the data of the page about the portal and the join page.
@@ -86,7 +86,7 @@ func (portalData) Lines(texts []string) string { return strings.Join(texts, "\n"
 
 // portalSettings are those of the program.
 func (v *visit) portalSettings() (api.PortalSettings, error) {
-	reply, err := v.console.api.RetrievePortalSettingsWithResponse(v.ctx(), v.program.ID, nil)
+	reply, err := v.console.api.RetrievePortalSettingsWithResponse(v.Ctx(), v.program.ID, nil)
 	if err != nil {
 		return api.PortalSettings{}, err
 	}
@@ -115,10 +115,10 @@ func saveLogo(v *visit) error {
 	if v.value("do") == "remove" {
 		return v.updatePortal(map[string]any{"logo": nil}, "The logo is gone.")
 	}
-	if len(v.upload.Body) == 0 {
+	if len(v.Upload.Body) == 0 {
 		return v.again(problem.On("logo", problem.ParameterMissing, "Choose a file first."), portalPage)
 	}
-	data := base64.StdEncoding.EncodeToString(v.upload.Body)
+	data := base64.StdEncoding.EncodeToString(v.Upload.Body)
 	return v.updatePortal(map[string]any{"logo": map[string]any{"data": data}}, "The logo is saved.")
 }
 

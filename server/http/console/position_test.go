@@ -37,7 +37,7 @@ func TestPagesAfterAForm(t *testing.T) {
 	}
 	require.NotContains(t, page(session), "Late arrivals", "at the standby")
 	for _, c := range (&http.Response{Header: made.Header}).Cookies() {
-		if c.Name == "rail_console_position" {
+		if c.Name == "__Host-rail_console_position" {
 			require.Contains(t, page(session+"; "+c.Name+"="+c.Value), "Late arrivals")
 			require.NotContains(t, page(session+"; "+c.Name+"=junk"), "Late arrivals", "what is no position is not sent on")
 			return

@@ -12,11 +12,11 @@ import (
 )
 
 var processorRoutes = map[string]route{
-	"GET /console/p/{program}/integrations/connect":                      {do: processors},
-	"GET /console/p/{program}/integrations/connect/{processor}":          {do: processor},
-	"POST /console/p/{program}/integrations/connect/{processor}":         {do: connectProcessor},
-	"POST /console/p/{program}/integrations/connections/{id}/check":      {do: checkProcessor},
-	"POST /console/p/{program}/integrations/connections/{id}/disconnect": {do: disconnectProcessor},
+	"GET /console/p/{program}/integrations/connect":                      {Do: processors},
+	"GET /console/p/{program}/integrations/connect/{processor}":          {Do: processor},
+	"POST /console/p/{program}/integrations/connect/{processor}":         {Do: connectProcessor},
+	"POST /console/p/{program}/integrations/connections/{id}/check":      {Do: checkProcessor},
+	"POST /console/p/{program}/integrations/connections/{id}/disconnect": {Do: disconnectProcessor},
 }
 
 // guide is the path of the guides to processors.
@@ -119,7 +119,7 @@ func connectProcessor(v *visit) error {
 	if kind.Key {
 		in.APIKey = v.value("api_key")
 	}
-	made, err := v.console.Processors.Connect(v.ctx(), v.unit(), in)
+	made, err := v.console.Processors.Connect(v.Ctx(), v.unit(), in)
 	if err != nil {
 		return v.again(unconnected(err), processor)
 	}
@@ -149,7 +149,7 @@ func (v *visit) connected() (db.ProcessorConnection, error) {
 	if err := v.ownersOnly(); err != nil {
 		return db.ProcessorConnection{}, err
 	}
-	return v.console.Processors.Find(v.ctx(), v.unit(), v.program.ID, v.PathValue("id"))
+	return v.console.Processors.Find(v.Ctx(), v.unit(), v.program.ID, v.PathValue("id"))
 }
 
 // checkProcessor looks whether a connection can record payments.
@@ -159,7 +159,7 @@ func checkProcessor(v *visit) error {
 		return err
 	}
 	name := site.Words(c.Processor, vocabulary)
-	if err := v.console.Processors.Check(v.ctx(), c); err != nil {
+	if err := v.console.Processors.Check(v.Ctx(), c); err != nil {
 		return v.again(problem.New(problem.ParameterInvalid, "%s: %s.", name, err), integrations)
 	}
 	notice := name + " can send. Its last event is below."
@@ -175,7 +175,7 @@ func disconnectProcessor(v *visit) error {
 	if err != nil {
 		return err
 	}
-	left, err := v.console.Processors.Disconnect(v.ctx(), v.unit(), c)
+	left, err := v.console.Processors.Disconnect(v.Ctx(), v.unit(), c)
 	if err != nil {
 		return err
 	}

@@ -6,10 +6,10 @@ import (
 )
 
 var programRoutes = map[string]route{
-	"GET /console/new":                   {do: newProgram},
-	"POST /console/new":                  {do: createProgram},
-	"GET /console/p/{program}/settings":  {do: settings},
-	"POST /console/p/{program}/settings": {do: saveSettings},
+	"GET /console/new":                   {Do: newProgram},
+	"POST /console/new":                  {Do: createProgram},
+	"GET /console/p/{program}/settings":  {Do: settings},
+	"POST /console/p/{program}/settings": {Do: saveSettings},
 }
 
 // methods are how partners can be paid.

@@ -3,31 +3,29 @@ package console
 import (
 	"errors"
 	"net/http"
-	"time"
 
 	"rail/server/http/console/oidc"
+	"rail/server/http/site"
 	"rail/server/problem"
 	"rail/server/team"
 )
 
 var providerRoutes = map[string]route{
-	"GET /console/oidc/start":   {do: toProvider, open: true},
-	"GET /console/oidc":         {do: fromProvider, open: true},
-	"POST /console/oidc/choose": {do: choose, open: true},
+	"GET /console/oidc/start":   {Do: toProvider, Open: true},
+	"GET /console/oidc":         {Do: fromProvider, Open: true},
+	"POST /console/oidc/choose": {Do: choose, Open: true},
 }
-
-const tripCookie = "rail_console_trip"
 
 // toProvider sends the browser to the OpenID provider, with a cookie that it has to bring back.
 func toProvider(v *visit) error {
 	if v.console.Provider == nil {
-		return notFound(v)
+		return site.NotFound()
 	}
-	address, state, err := v.console.Provider.Start(v.ctx())
+	address, state, err := v.console.Provider.Start(v.Ctx())
 	if err != nil {
 		return err
 	}
-	v.SetCookie(v.providerCookie(state, int(oidc.Life/time.Second)))
+	v.console.trip.Set(v, state, oidc.Life)
 	return v.Redirect(http.StatusFound, address)
 }
 
@@ -35,24 +33,24 @@ func toProvider(v *visit) error {
 // connected to the provider instead.
 func fromProvider(v *visit) error {
 	if v.console.Provider == nil {
-		return notFound(v)
+		return site.NotFound()
 	}
-	c, err := v.Cookie(tripCookie)
-	if err != nil {
+	state := v.console.trip.Value(v)
+	if state == "" {
 		return v.refuseSignIn(oidc.ErrRefused)
 	}
-	v.SetCookie(v.providerCookie("", -1))
-	who, err := v.console.Provider.Finish(v.ctx(), c.Value, v.QueryParams())
+	v.console.trip.Clear(v)
+	who, err := v.console.Provider.Finish(v.Ctx(), state, v.QueryParams())
 	if err != nil {
 		return v.refuseSignIn(err)
 	}
-	if v.identify() == nil && !v.session.User.OIDC {
-		if err := v.console.People.ConnectOIDC(v.ctx(), v.unit(), who); err != nil {
+	if v.Identify() == nil && !v.session.User.OIDC {
+		if err := v.console.People.ConnectOIDC(v.Ctx(), v.unit(), who); err != nil {
 			return v.again(err, account)
 		}
 		return v.done("/console/account", "Your provider is connected. You can now sign in with it.")
 	}
-	known, err := v.console.People.SignInOIDC(v.ctx(), who, v.console.FirstRole)
+	known, err := v.console.People.SignInOIDC(v.Ctx(), who, v.console.FirstRole)
 	if err != nil {
 		return v.refuseSignIn(err)
 	}
@@ -64,7 +62,7 @@ func fromProvider(v *visit) error {
 
 // choose signs in to the chosen organization.
 func choose(v *visit) error {
-	c, err := v.console.People.Choose(v.ctx(), v.value("choice"), v.value("organization"))
+	c, err := v.console.People.Choose(v.Ctx(), v.value("choice"), v.value("organization"))
 	if err != nil {
 		return v.refuseSignIn(err)
 	}
@@ -81,13 +79,4 @@ func (v *visit) refuseSignIn(err error) error {
 		}
 	}
 	return err
-}
-
-// providerCookie returns the cookie for the way to the provider and back. It comes back from another site and is
-// therefore Lax.
-func (v *visit) providerCookie(value string, age int) *http.Cookie {
-	return &http.Cookie{
-		Name: tripCookie, Value: value, Path: "/console/oidc", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-		Secure: v.console.secure,
-	}
 }

@@ -15,8 +15,8 @@ import (
 )
 
 var reportRoutes = map[string]route{
-	"GET /console/p/{program}/reports":     {do: reports},
-	"GET /console/p/{program}/reports.csv": {do: reportTable},
+	"GET /console/p/{program}/reports":     {Do: reports},
+	"GET /console/p/{program}/reports.csv": {Do: reportTable},
 }
 
 const (
@@ -74,7 +74,7 @@ func reports(v *visit) error {
 // reportAsked returns the report's parameters in the address. The default is by partner, over the last 30 days.
 func (v *visit) reportAsked() url.Values {
 	asked := v.query(reportFilters...)
-	today := v.today()
+	today := v.Today()
 	if !asked.Has("dimension") {
 		asked.Set("dimension", string(api.ReportDimensionPartner))
 	}
@@ -123,7 +123,7 @@ func (v *visit) reportBy(asked url.Values, by api.ReportDimension) (*api.Report,
 	if by != api.ReportDimensionPeriod {
 		params.Top = new(api.ReportTop(maxReportRows))
 	}
-	reply, err := v.console.api.RetrieveReportWithResponse(v.ctx(), params)
+	reply, err := v.console.api.RetrieveReportWithResponse(v.Ctx(), params)
 	if err != nil {
 		return nil, err
 	}
@@ -132,12 +132,12 @@ func (v *visit) reportBy(asked url.Values, by api.ReportDimension) (*api.Report,
 
 // reportRanks are the rows of a report with their revenue drawn. A row of what can be looked into leads there.
 func (v *visit) reportRanks(r *api.Report, asked url.Values) site.Ranks {
-	amount := func(minor int64) string { return v.locale.Money(minor, r.Currency) }
+	amount := func(minor int64) string { return v.Locale.Money(minor, r.Currency) }
 	f := site.Figures{
 		Caption: "By " + string(r.Dimension), Head: site.Words(string(r.Dimension), vocabulary),
 		Columns: []site.Column{
 			{Name: "Revenue", Text: amount, Drawn: true}, {Name: "Commissions", Text: amount}, {Name: "Clicks", Text: v.numberOrDash},
-			{Name: "Customers", Text: v.locale.Count}, {Name: "Sales", Text: v.locale.Count},
+			{Name: "Customers", Text: v.Locale.Count}, {Name: "Sales", Text: v.Locale.Count},
 			{Name: "Conversion rate", Text: share}, {Name: "Refunded", Text: share},
 		},
 	}
@@ -189,7 +189,7 @@ func (v *visit) numberOrDash(n int64) string {
 	if n == absent {
 		return "–"
 	}
-	return v.locale.Count(n)
+	return v.Locale.Count(n)
 }
 
 // share is a share in basis points as percent.
@@ -246,7 +246,7 @@ func dimensions() (out []site.Option) {
 
 // reportSpans lead to the report of the last days.
 func (v *visit) reportSpans(asked url.Values) (out []site.Link) {
-	today := v.today()
+	today := v.Today()
 	for _, days := range spans {
 		query := url.Values{}
 		maps.Copy(query, asked)

@@ -6,12 +6,12 @@ import (
 )
 
 var resourceRoutes = map[string]route{
-	"GET /console/p/{program}/resources":              {do: resources},
-	"GET /console/p/{program}/resources.csv":          {do: resourceTable},
-	"POST /console/p/{program}/resources":             {do: createResource},
-	"GET /console/p/{program}/resources/{id}":         {do: showResource},
-	"POST /console/p/{program}/resources/{id}":        {do: saveResource},
-	"POST /console/p/{program}/resources/{id}/delete": {do: deleteResource},
+	"GET /console/p/{program}/resources":              {Do: resources},
+	"GET /console/p/{program}/resources.csv":          {Do: resourceTable},
+	"POST /console/p/{program}/resources":             {Do: createResource},
+	"GET /console/p/{program}/resources/{id}":         {Do: showResource},
+	"POST /console/p/{program}/resources/{id}":        {Do: saveResource},
+	"POST /console/p/{program}/resources/{id}/delete": {Do: deleteResource},
 }
 
 const resourcesPath = "/resources"
@@ -29,7 +29,7 @@ func resources(v *visit) error {
 	if err != nil {
 		return err
 	}
-	reply, err := v.console.api.ListResourcesWithResponse(v.ctx(), &api.ListResourcesParams{
+	reply, err := v.console.api.ListResourcesWithResponse(v.Ctx(), &api.ListResourcesParams{
 		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before,
 	})
 	if err != nil {
@@ -60,7 +60,7 @@ func createResource(v *visit) error {
 
 // showResource is the form of one resource.
 func showResource(v *visit) error {
-	reply, err := v.console.api.RetrieveResourceWithResponse(v.ctx(), v.PathValue("id"),
+	reply, err := v.console.api.RetrieveResourceWithResponse(v.Ctx(), v.PathValue("id"),
 		&api.RetrieveResourceParams{ProgramID: &v.program.ID})
 	if err != nil {
 		return err

@@ -13,11 +13,11 @@ import (
 )
 
 var riskRoutes = map[string]route{
-	"GET /console/p/{program}/risk":               {do: risks},
-	"GET /console/p/{program}/risk.csv":           {do: riskTable},
-	"GET /console/p/{program}/risk/{id}":          {do: risk},
-	"POST /console/p/{program}/risk/{id}/review":  {do: reviewRisk},
-	"POST /console/p/{program}/risk/{id}/resolve": {do: resolveRisk},
+	"GET /console/p/{program}/risk":               {Do: risks},
+	"GET /console/p/{program}/risk.csv":           {Do: riskTable},
+	"GET /console/p/{program}/risk/{id}":          {Do: risk},
+	"POST /console/p/{program}/risk/{id}/review":  {Do: reviewRisk},
+	"POST /console/p/{program}/risk/{id}/resolve": {Do: resolveRisk},
 }
 
 const (
@@ -53,7 +53,7 @@ func risks(v *visit) error {
 		return err
 	}
 	state, tabs := v.riskTabs()
-	reply, err := v.console.api.ListRiskFlagsWithResponse(v.ctx(), &api.ListRiskFlagsParams{
+	reply, err := v.console.api.ListRiskFlagsWithResponse(v.Ctx(), &api.ListRiskFlagsParams{
 		ProgramID: v.program.ID, Limit: new(int64(riskRows)), Offset: &offset, Status: state,
 		PartnerID: opt.OrNil(cleaned(v.QueryParam("partner_id"))),
 	})
@@ -122,7 +122,7 @@ type riskData struct {
 
 // risk shows one flag: what the check saw, and who shares what with whom.
 func risk(v *visit) error {
-	reply, err := v.console.api.RetrieveRiskFlagWithResponse(v.ctx(), v.PathValue("id"),
+	reply, err := v.console.api.RetrieveRiskFlagWithResponse(v.Ctx(), v.PathValue("id"),
 		&api.RetrieveRiskFlagParams{ProgramID: &v.program.ID})
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func risk(v *visit) error {
 		data.Name = nameOr(flag.Partner.DisplayName, flag.Partner.Email)
 	}
 	if by := opt.Value(flag.ResolvedBy); by != "" {
-		names, err := v.console.People.Names(v.ctx(), v.unit(), []string{by})
+		names, err := v.console.People.Names(v.Ctx(), v.unit(), []string{by})
 		if err != nil {
 			return err
 		}

@@ -1,12 +1,16 @@
 package console
 
-import "maps"
+import (
+	"maps"
 
-// routes are all paths of the console. A pattern is found as by net/http's ServeMux.
+	"rail/server/http/site"
+)
+
+// routes returns all paths of the console.
 func routes() map[string]route {
 	all := map[string]route{
-		"/console/": {do: notFound},
-		"/console":  {do: start},
+		"GET /console":           {Do: start},
+		"GET /console/{page...}": {Do: noPage}, // with a session, so that the page has the menu
 	}
 	for _, some := range []map[string]route{
 		accountRoutes,
@@ -50,8 +54,8 @@ func routes() map[string]route {
 // section is an entry of the menu.
 type section struct{ path, name string }
 
-// menu are the pages of a program.
-var menu = []struct {
+// sections are the pages of a program, in the groups of the menu.
+var sections = []struct {
 	name     string
 	sections []section
 }{
@@ -69,3 +73,6 @@ var menu = []struct {
 		{"/webhooks", "Webhooks"}, {"/keys", "API keys"}, {"/log", "Audit log"}, {"/plan", "Plan"},
 	}},
 }
+
+// noPage answers all other paths.
+func noPage(*visit) error { return site.NotFound() }

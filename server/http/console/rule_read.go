@@ -69,7 +69,7 @@ func (v *visit) typedRule() (*ruleData, error) {
 	}
 	for i := range maxCases {
 		at := fmt.Sprintf("b%d.", i)
-		if !v.form.Has(at + "rate") {
+		if !v.Form.Has(at + "rate") {
 			break
 		}
 		d.Cases = append(d.Cases, ruleCase{

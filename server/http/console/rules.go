@@ -14,13 +14,13 @@ import (
 )
 
 var ruleRoutes = map[string]route{
-	"GET /console/p/{program}/rules":              {do: flows},
-	"GET /console/p/{program}/rules/new":          {do: newRule},
-	"POST /console/p/{program}/rules/new":         {do: changeRule},
-	"GET /console/p/{program}/rules/{id}":         {do: oneRule},
-	"POST /console/p/{program}/rules/{id}":        {do: changeRule},
-	"POST /console/p/{program}/rules/{id}/state":  {do: switchRule},
-	"POST /console/p/{program}/rules/{id}/delete": {do: deleteRule},
+	"GET /console/p/{program}/rules":              {Do: flows},
+	"GET /console/p/{program}/rules/new":          {Do: newRule},
+	"POST /console/p/{program}/rules/new":         {Do: changeRule},
+	"GET /console/p/{program}/rules/{id}":         {Do: oneRule},
+	"POST /console/p/{program}/rules/{id}":        {Do: changeRule},
+	"POST /console/p/{program}/rules/{id}/state":  {Do: switchRule},
+	"POST /console/p/{program}/rules/{id}/delete": {Do: deleteRule},
 }
 
 // rule is a flow in the list.
@@ -78,7 +78,7 @@ func (v *visit) flows() ([]api.Flow, error) {
 		Expand: []api.FlowExpand{api.FlowExpandGroup, api.FlowExpandPartner},
 	}
 	for range maxFlowPages {
-		reply, err := v.console.api.ListFlowsWithResponse(v.ctx(), params)
+		reply, err := v.console.api.ListFlowsWithResponse(v.Ctx(), params)
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +189,7 @@ func (v *visit) preview(data *flowsData) error {
 	if found, err := v.payer(data, &body); !found || err != nil {
 		return err
 	}
-	reply, err := v.console.api.PreviewFlowsWithResponse(v.ctx(), body)
+	reply, err := v.console.api.PreviewFlowsWithResponse(v.Ctx(), body)
 	if p, ok := refused(err); ok {
 		data.Amount.Error = p.Message
 		return nil
@@ -204,7 +204,7 @@ func (v *visit) preview(data *flowsData) error {
 // payer reads the customer or the partner of the preview, and puts a fault at the field if there is none.
 func (v *visit) payer(data *flowsData, body *api.FlowPreviewRequest) (bool, error) {
 	if email := data.Customer.Value; email != "" {
-		reply, err := v.console.api.ListCustomersWithResponse(v.ctx(),
+		reply, err := v.console.api.ListCustomersWithResponse(v.Ctx(),
 			&api.ListCustomersParams{ProgramID: v.program.ID, Email: &email, Limit: new(int64(1))})
 		if err != nil {
 			return false, err
@@ -248,7 +248,7 @@ func deleteRule(v *visit) error {
 
 // flow reads a flow of the page's program.
 func (v *visit) flow(id string) (*api.Flow, error) {
-	reply, err := v.console.api.RetrieveFlowWithResponse(v.ctx(), id, &api.RetrieveFlowParams{
+	reply, err := v.console.api.RetrieveFlowWithResponse(v.Ctx(), id, &api.RetrieveFlowParams{
 		ProgramID: &v.program.ID, Expand: []api.FlowExpand{api.FlowExpandGroup, api.FlowExpandPartner},
 	})
 	if err != nil {

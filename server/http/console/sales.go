@@ -9,11 +9,11 @@ import (
 )
 
 var saleRoutes = map[string]route{
-	"GET /console/p/{program}/sales":              {do: sales},
-	"GET /console/p/{program}/sales.csv":          {do: saleTable},
-	"GET /console/p/{program}/sales/{id}":         {do: sale},
-	"GET /console/p/{program}/sales/{id}/refund":  {do: lookRefund},
-	"POST /console/p/{program}/sales/{id}/refund": {do: refund},
+	"GET /console/p/{program}/sales":              {Do: sales},
+	"GET /console/p/{program}/sales.csv":          {Do: saleTable},
+	"GET /console/p/{program}/sales/{id}":         {Do: sale},
+	"GET /console/p/{program}/sales/{id}/refund":  {Do: lookRefund},
+	"POST /console/p/{program}/sales/{id}/refund": {Do: refund},
 }
 
 // saleRow is a sale as a list has it.
@@ -68,7 +68,7 @@ func sales(v *visit) error {
 func (v *visit) salesOf(p api.ListSalesParams, turn site.Turn) (site.Listing, error) {
 	p.ProgramID, p.Limit = v.program.ID, new(int64(40))
 	p.Expand = []api.SaleExpand{api.SaleExpandPartner, api.SaleExpandCustomer}
-	reply, err := v.console.api.ListSalesWithResponse(v.ctx(), &p)
+	reply, err := v.console.api.ListSalesWithResponse(v.Ctx(), &p)
 	if err != nil {
 		return site.Listing{}, err
 	}
@@ -92,7 +92,7 @@ func saleTable(v *visit) error {
 
 // saleOf reads the sale of the page's address.
 func (v *visit) saleOf() (saleRow, error) {
-	reply, err := v.console.api.RetrieveSaleWithResponse(v.ctx(), v.PathValue("id"), &api.RetrieveSaleParams{
+	reply, err := v.console.api.RetrieveSaleWithResponse(v.Ctx(), v.PathValue("id"), &api.RetrieveSaleParams{
 		ProgramID: &v.program.ID, Expand: []api.SaleExpand{api.SaleExpandPartner, api.SaleExpandCustomer},
 	})
 	if err != nil {
@@ -111,7 +111,7 @@ func sale(v *visit) error {
 	if err != nil {
 		return err
 	}
-	refunds, err := v.console.api.ListRefundsWithResponse(v.ctx(), &api.ListRefundsParams{
+	refunds, err := v.console.api.ListRefundsWithResponse(v.Ctx(), &api.ListRefundsParams{
 		ProgramID: v.program.ID, SaleID: &s.ID, Limit: new(int64(100)),
 	})
 	if err != nil {
@@ -133,7 +133,7 @@ type effect struct {
 // lookRefund previews the refund in the address.
 func lookRefund(v *visit) error {
 	if v.Request().Method == http.MethodGet {
-		v.form = site.Posted(v.QueryParams())
+		v.Form = site.Posted(v.QueryParams())
 	}
 	s, err := v.saleOf()
 	if err != nil {
@@ -152,7 +152,7 @@ func lookRefund(v *visit) error {
 		if c.PartnerID == opt.Value(s.PartnerID) {
 			continue
 		}
-		reply, err := v.console.api.RetrievePartnerWithResponse(v.ctx(), c.PartnerID, nil)
+		reply, err := v.console.api.RetrievePartnerWithResponse(v.Ctx(), c.PartnerID, nil)
 		if err != nil {
 			return err
 		}
@@ -172,5 +172,5 @@ func refund(v *visit) error {
 	if err := v.send("refundSale", v.body("refundSale"), &done, id); err != nil {
 		return v.again(err, sale)
 	}
-	return v.done(v.at("/sales/"+id), v.locale.Money(done.AmountMinor, done.Currency)+" of the sale is refunded.")
+	return v.done(v.at("/sales/"+id), v.Locale.Money(done.AmountMinor, done.Currency)+" of the sale is refunded.")
 }

@@ -9,11 +9,11 @@ import (
 )
 
 var sequenceRoutes = map[string]route{
-	"GET /console/p/{program}/mails/sequences/new":          {do: newSequence},
-	"POST /console/p/{program}/mails/sequences":             {do: createSequence},
-	"POST /console/p/{program}/mails/sequences/{id}/pause":  {do: pauseSequence},
-	"POST /console/p/{program}/mails/sequences/{id}/resume": {do: resumeSequence},
-	"POST /console/p/{program}/mails/sequences/{id}/delete": {do: deleteSequence},
+	"GET /console/p/{program}/mails/sequences/new":          {Do: newSequence},
+	"POST /console/p/{program}/mails/sequences":             {Do: createSequence},
+	"POST /console/p/{program}/mails/sequences/{id}/pause":  {Do: pauseSequence},
+	"POST /console/p/{program}/mails/sequences/{id}/resume": {Do: resumeSequence},
+	"POST /console/p/{program}/mails/sequences/{id}/delete": {Do: deleteSequence},
 }
 
 // maxSteps is how many mails the form of a sequence has; the API takes more.
@@ -21,7 +21,7 @@ const maxSteps = 3
 
 // sequences are the program's latest sequences.
 func (v *visit) sequences() ([]api.Sequence, error) {
-	reply, err := v.console.api.ListSequencesWithResponse(v.ctx(),
+	reply, err := v.console.api.ListSequencesWithResponse(v.Ctx(),
 		&api.ListSequencesParams{ProgramID: v.program.ID, Limit: new(int64(maxChoices))})
 	if err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 )
 
 var setupRoutes = map[string]route{
-	"GET /console/p/{program}/setup": {do: setup},
+	"GET /console/p/{program}/setup": {Do: setup},
 }
 
 // check is a step of the set-up.
@@ -19,7 +19,7 @@ type check struct {
 
 // setup shows the setup checklist of a program.
 func setup(v *visit) error {
-	reply, err := v.console.api.RetrieveProgramStatusWithResponse(v.ctx(), v.program.ID, nil)
+	reply, err := v.console.api.RetrieveProgramStatusWithResponse(v.Ctx(), v.program.ID, nil)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,10 @@
 package console
 
 import (
+	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"sync"
 
 	"rail/gen/api"
@@ -25,37 +28,33 @@ type shared struct {
 
 // newShared returns the lists of a visit. Those of a program have its latest objects.
 func newShared(v *visit) shared {
-	asks, most := v.console.api, new(int64(maxChoices))
 	return shared{
-		programs: sync.OnceValues(func() ([]api.Program, error) {
-			r, err := asks.ListProgramsWithResponse(v.ctx(), &api.ListProgramsParams{Limit: new(int64(maxPrograms))})
-			if err != nil {
-				return nil, err
-			}
-			return r.JSON200.Data, nil
-		}),
-		groups: sync.OnceValues(func() ([]api.Group, error) {
-			r, err := asks.ListGroupsWithResponse(v.ctx(), &api.ListGroupsParams{ProgramID: v.program.ID, Limit: most})
-			if err != nil {
-				return nil, err
-			}
-			return r.JSON200.Data, nil
-		}),
-		tags: sync.OnceValues(func() ([]api.Tag, error) {
-			r, err := asks.ListTagsWithResponse(v.ctx(), &api.ListTagsParams{ProgramID: v.program.ID, Limit: most})
-			if err != nil {
-				return nil, err
-			}
-			return r.JSON200.Data, nil
-		}),
-		coupons: sync.OnceValues(func() ([]api.Coupon, error) {
-			r, err := asks.ListCouponsWithResponse(v.ctx(), &api.ListCouponsParams{ProgramID: v.program.ID, Limit: most})
-			if err != nil {
-				return nil, err
-			}
-			return r.JSON200.Data, nil
-		}),
+		programs: listOnce[api.Program](v, "listPrograms", maxPrograms),
+		groups:   listOnce[api.Group](v, "listGroups", maxChoices),
+		tags:     listOnce[api.Tag](v, "listTags", maxChoices),
+		coupons:  listOnce[api.Coupon](v, "listCoupons", maxChoices),
 	}
+}
+
+// listOnce returns the first page of a list of the API, of the visit's program if there is one. It is read at the first
+// call.
+func listOnce[T any](v *visit, operation string, limit int) func() ([]T, error) {
+	return sync.OnceValues(func() ([]T, error) {
+		query := url.Values{"limit": {strconv.Itoa(limit)}}
+		if v.program.ID != "" {
+			query.Set("program_id", v.program.ID)
+		}
+		address := inside + v.console.operations[operation][1] + "?" + query.Encode()
+		r, err := http.NewRequestWithContext(v.Ctx(), http.MethodGet, address, http.NoBody)
+		if err != nil {
+			return nil, err
+		}
+		var page struct {
+			Data []T `json:"data"`
+		}
+		err = v.receive(r, &page)
+		return page.Data, err
+	})
 }
 
 // programOf returns a program of the organization. It is in the menu's list unless there are more than maxPrograms.
@@ -67,7 +66,7 @@ func (v *visit) programOf(id string) (api.Program, error) {
 	if at := slices.IndexFunc(all, func(p api.Program) bool { return p.ID == id }); at >= 0 {
 		return all[at], nil
 	}
-	one, err := v.console.api.RetrieveProgramWithResponse(v.ctx(), id, nil)
+	one, err := v.console.api.RetrieveProgramWithResponse(v.Ctx(), id, nil)
 	if err != nil {
 		return api.Program{}, err
 	}

@@ -17,19 +17,19 @@ import (
 // the button uses the link, so that mail scanners do not use it up.
 
 var signInRoutes = map[string]route{
-	"GET /console/sign-in":             {do: signInPage, open: true},
-	"POST /console/sign-in":            {do: signIn, open: true},
-	"POST /console/code":               {do: giveCode, open: true},
-	"POST /console/mail-link":          {do: mailLink, open: true},
-	"POST /console/sign-out":           {do: signOut},
-	"GET /console/link/{token}":        {do: linkPage, open: true},
-	"POST /console/link/{token}":       {do: useLink, open: true},
-	"GET /console/start/{token}":       {do: linkPage, open: true},
-	"POST /console/start/{token}":      {do: useLink, open: true},
-	"GET /console/invitation/{token}":  {do: linkPage, open: true},
-	"POST /console/invitation/{token}": {do: useLink, open: true},
-	"GET /console/password/{token}":    {do: linkPage, open: true},
-	"POST /console/password/{token}":   {do: useLink, open: true},
+	"GET /console/sign-in":             {Do: signInPage, Open: true},
+	"POST /console/sign-in":            {Do: signIn, Open: true},
+	"POST /console/code":               {Do: giveCode, Open: true},
+	"POST /console/mail-link":          {Do: mailLink, Open: true},
+	"POST /console/sign-out":           {Do: signOut},
+	"GET /console/link/{token}":        {Do: linkPage, Open: true},
+	"POST /console/link/{token}":       {Do: useLink, Open: true},
+	"GET /console/start/{token}":       {Do: linkPage, Open: true},
+	"POST /console/start/{token}":      {Do: useLink, Open: true},
+	"GET /console/invitation/{token}":  {Do: linkPage, Open: true},
+	"POST /console/invitation/{token}": {Do: useLink, Open: true},
+	"GET /console/password/{token}":    {Do: linkPage, Open: true},
+	"POST /console/password/{token}":   {Do: useLink, Open: true},
 }
 
 // signInData holds the data of the sign-in page.
@@ -56,7 +56,7 @@ func (v *visit) providerName() string {
 // next returns the console page requested before signing in, or "".
 func next(v *visit) string {
 	given := v.QueryParam("next")
-	if v.form != nil {
+	if v.Form != nil {
 		given = v.value("next")
 	}
 	to, err := url.Parse(given)
@@ -73,7 +73,7 @@ func next(v *visit) string {
 
 // signIn takes the address and the password.
 func signIn(v *visit) error {
-	c, err := v.console.People.SignIn(v.ctx(), v.value("email"), url.Values(v.form).Get("password"), v.from())
+	c, err := v.console.People.SignIn(v.Ctx(), v.value("email"), url.Values(v.Form).Get("password"), v.from())
 	if errors.Is(err, team.ErrWrong) {
 		err = problem.New(problem.ParameterInvalid, "The address or the password is wrong.")
 	}
@@ -97,7 +97,7 @@ type codeData struct{ Challenge, Next string }
 // giveCode takes the second factor's code.
 func giveCode(v *visit) error {
 	challenge := v.value("challenge")
-	c, err := v.console.People.Factor(v.ctx(), challenge, v.value("code"), v.from())
+	c, err := v.console.People.Factor(v.Ctx(), challenge, v.value("code"), v.from())
 	if errors.Is(err, team.ErrWrong) {
 		err = problem.On("code", problem.ParameterInvalid, "This code is wrong, or was used before.")
 	}
@@ -111,7 +111,7 @@ func giveCode(v *visit) error {
 
 // begin begins the session of an authenticated person.
 func (v *visit) begin(c team.Challenge) error {
-	token, err := v.console.People.Begin(v.ctx(), c, v.Request().UserAgent(), v.console.Address(v))
+	token, err := v.console.People.Begin(v.Ctx(), c, v.Request().UserAgent(), v.console.Address(v))
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func mailLink(v *visit) error {
 		kind = team.ResetLink
 	}
 	err := site.Evenly(func() error {
-		return v.console.People.LinkByMail(v.ctx(), kind, v.value("email"), v.from())
+		return v.console.People.LinkByMail(v.Ctx(), kind, v.value("email"), v.from())
 	})
 	if err != nil {
 		return v.again(err, signInPage)
@@ -147,17 +147,17 @@ func mailLink(v *visit) error {
 
 // signOut ends the session, so that a copied cookie ends with it.
 func signOut(v *visit) error {
-	if err := v.console.People.End(v.Request().Context(), v.token); err != nil {
+	if err := v.console.People.End(v.Request().Context(), v.Token); err != nil {
 		return err
 	}
 	v.console.cookie.Clear(v)
-	v.token = ""
+	v.Token = ""
 	return v.note(http.StatusOK, "You are signed out", "To come back, sign in again.")
 }
 
 // linkPage shows the purpose of a one-time link.
 func linkPage(v *visit) error {
-	link, err := v.console.People.LookUp(v.ctx(), v.PathValue("token"))
+	link, err := v.console.People.LookUp(v.Ctx(), v.PathValue("token"))
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ var linkTitles = map[team.Kind]string{
 // useLink uses a one-time link and signs its person in.
 func useLink(v *visit) error {
 	token := v.PathValue("token")
-	link, err := v.console.People.LookUp(v.ctx(), token)
+	link, err := v.console.People.LookUp(v.Ctx(), token)
 	if err != nil {
 		return err
 	}
@@ -185,17 +185,17 @@ func useLink(v *visit) error {
 
 // use performs the action of a link.
 func (v *visit) use(kind team.Kind, token string) (team.Challenge, error) {
-	people, password := v.console.People, url.Values(v.form).Get("password")
+	people, password := v.console.People, url.Values(v.Form).Get("password")
 	switch kind {
 	case team.SetUpLink:
-		return people.SetUp(v.ctx(), token, team.SetUp{
+		return people.SetUp(v.Ctx(), token, team.SetUp{
 			Organization: v.value("organization"), Name: v.value("name"), Email: v.value("email"), Password: password,
 		})
 	case team.Invitation:
-		return people.Accept(v.ctx(), token, v.value("name"), password)
+		return people.Accept(v.Ctx(), token, v.value("name"), password)
 	case team.ResetLink:
-		return people.Reset(v.ctx(), token, password)
+		return people.Reset(v.Ctx(), token, password)
 	case team.SignInLink:
 	}
-	return people.Use(v.ctx(), token)
+	return people.Use(v.Ctx(), token)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"embed"
-	"encoding/base64"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -19,9 +18,6 @@ import (
 
 //go:embed templates
 var files embed.FS
-
-// forms ties the console's forms to the session whose page they are on.
-var forms = site.Guard{Purpose: "rail/console-form"}
 
 // pages are the templates of all pages, each with the frame around it.
 var pages = site.Source{
@@ -54,37 +50,35 @@ func (v *visit) show(p sheet) error {
 	if v.fault != nil {
 		status = v.fault.Status()
 	}
-	return pages.Write(v, v.locale, status, p.Template,
-		frame{visit: v, Title: p.Title, Section: p.Section, Done: v.notice(), Data: p.Data})
+	return pages.Write(v, v.Locale, status, p.Template,
+		frame{visit: v, Title: p.Title, Section: p.Section, Done: v.Notice(), Data: p.Data})
 }
 
 // note writes a page with a title and a text.
 func (v *visit) note(status int, title, text string) error {
-	return pages.Write(v, v.locale, status, "note", frame{visit: v, Title: title, Data: text})
+	return pages.Write(v, v.Locale, status, "note", frame{visit: v, Title: title, Data: text})
 }
-
-// Service is the product's name.
-func (f frame) Service() string { return f.console.Service }
 
 // Docs is where the documentation of the API is.
 func (f frame) Docs() string { return f.console.Docs }
 
-// SignedIn reports whether a person is signed in.
-func (f frame) SignedIn() bool { return f.token != "" }
-
-// Shortage describes a full disk or memory of the database, for which nothing can be saved; "" for none.
-func (f frame) Shortage() string {
-	return cmp.Or(f.console.Shortage.Problem(shortage.Disk), f.console.Shortage.Problem(shortage.Memory))
+// Layout returns the header and the menu of the page. A shortage of the database's disk or memory, for which nothing
+// can be saved, is on every page.
+func (f frame) Layout() site.Layout {
+	l := site.Layout{Title: f.Title, Service: f.console.Service, Flash: f.Done}
+	if f.Token != "" {
+		l.Name, l.Home = cmp.Or(f.program.Name, f.console.Service), "/console"
+		l.Account = site.Account{Name: f.session.User.Name, Path: "/console/account", SignOut: "/console/sign-out"}
+		l.FormToken, l.Menu = f.FormToken(), f.menu()
+	}
+	if why := cmp.Or(f.console.Shortage.Problem(shortage.Disk), f.console.Shortage.Problem(shortage.Memory)); why != "" {
+		l.Alert = "Nothing can be saved: " + why + ". Contact the operator of this server."
+	}
+	return l
 }
-
-// Who returns the person's name.
-func (f frame) Who() string { return f.session.User.Name }
 
 // Program is the page's program; its ID is "" if there is none.
 func (f frame) Program() api.Program { return f.program }
-
-// FormToken returns the token for the session's forms.
-func (f frame) FormToken() string { return forms.Token(f.token) }
 
 // Once returns an idempotency key for one form.
 func (f frame) Once() string { return rand.Text() }
@@ -132,11 +126,11 @@ func (f frame) FaultOf(field string) string {
 
 // For returns the frame for one of the page's forms, without the values typed into another form.
 func (f frame) For(path string) frame {
-	if f.form == nil || f.Request().URL.Path == f.at(path) {
+	if f.Form == nil || f.Request().URL.Path == f.at(path) {
 		return f
 	}
 	other := *f.visit
-	other.form, other.fault = nil, nil
+	other.Form, other.fault = nil, nil
 	f.visit = &other
 	return f
 }
@@ -146,42 +140,10 @@ func (f frame) Faulty() bool { return f.fault != nil }
 
 // Typed returns the posted value of a field, or the stored one.
 func (f frame) Typed(field string, stored any) string {
-	if f.form != nil && f.form.Has(field) {
+	if f.Form != nil && f.Form.Has(field) {
 		return f.value(field)
 	}
 	return text(stored)
-}
-
-const (
-	flashCookie = "rail_console_said"
-	flashAge    = 60 // seconds
-	maxFlash    = 1000
-)
-
-// setNotice stores a sentence for the next page.
-func (v *visit) setNotice(text string) {
-	if len(text) > maxFlash {
-		text = text[:maxFlash]
-	}
-	v.SetCookie(&http.Cookie{
-		Name: flashCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(text)), Path: "/console", MaxAge: flashAge,
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: v.console.secure,
-	})
-}
-
-// notice returns and clears the sentence of the previous page.
-func (v *visit) notice() string {
-	c, err := v.Cookie(flashCookie)
-	if err != nil || c.Value == "" {
-		return ""
-	}
-	v.SetCookie(&http.Cookie{Name: flashCookie, Path: "/console", MaxAge: -1, HttpOnly: true, Secure: v.console.secure,
-		SameSite: http.SameSiteStrictMode})
-	text, err := base64.RawURLEncoding.DecodeString(c.Value)
-	if err != nil {
-		return ""
-	}
-	return cleaned(string(text))
 }
 
 // Line returns an input with the typed or stored value and its fault. A password is never shown again.
@@ -216,7 +178,7 @@ func (f frame) Radios(name, label, stored string) site.Input {
 // Boxes returns an input with several checkboxes.
 func (f frame) Boxes(name, label string, stored []string, options []site.Option) site.Input {
 	in := f.Line("boxes", name, label, nil)
-	if f.form != nil {
+	if f.Form != nil {
 		stored = f.values(name)
 	}
 	in.Options = site.Choose(options, stored...)
@@ -226,7 +188,7 @@ func (f frame) Boxes(name, label string, stored []string, options []site.Option)
 // Amount returns an input for money in the program's currency.
 func (f frame) Amount(name, label string, minor any) site.Input {
 	in := f.Line("money", name, label, nil).In(f.program.Currency)
-	if f.form != nil {
+	if f.Form != nil {
 		return in
 	}
 	switch m := minor.(type) {
@@ -243,24 +205,24 @@ func (f frame) Amount(name, label string, minor any) site.Input {
 // Tick returns a single checkbox.
 func (f frame) Tick(name, label string, stored bool) site.Input {
 	in := f.Line("check", name, label, nil)
-	if f.form == nil && stored {
+	if f.Form == nil && stored {
 		in.Value = "on"
 	}
 	return in
 }
 
-// Menu returns the menu of the program's and the organization's pages. A page outside of programs has the first
+// menu returns the menu of the program's and the organization's pages. A page outside of programs has the first
 // program's menu.
-func (f frame) Menu() site.Menu {
+func (f frame) menu() site.Menu {
 	m, base := site.Menu{Label: "Menu"}, f.program.ID
 	programs, err := f.programs()
 	if err != nil { // a page is shown without its menu
-		f.failed = err
+		f.Err = err
 	}
 	if base == "" && len(programs) > 0 {
 		base = programs[len(programs)-1].ID
 	}
-	for _, g := range menu {
+	for _, g := range sections {
 		if base == "" {
 			break
 		}

@@ -1,59 +1,38 @@
 package console
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
-
-	"github.com/labstack/echo/v4"
 
 	"rail/gen/api"
 	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/http/middleware"
 	"rail/server/http/site"
-	"rail/server/locale"
 	"rail/server/problem"
 	"rail/server/team"
 	"rail/server/work"
 )
 
-// visit is one request and its session.
+// visit is one request and its session. Its locale has English words, with the figures of the browser's place.
 type visit struct {
-	echo.Context
+	site.Visit
 	shared
 
 	console *Console
-	now     clock.Time
-	locale  *locale.Locale // English words, with the figures of the browser's place
-	token   string         // the session's; "" if signed out
 	session team.Session
-	actor   auth.Actor  // the person, as the API sees them
-	program api.Program // of a page of a program
-	form    site.Posted
-	upload  site.Upload
+	actor   auth.Actor     // the person, as the API sees them
+	program api.Program    // of a page of a program
 	once    string         // the form's own key
 	fault   *problem.Error // why the form was refused, for the page that shows it again
-	failed  error          // an internal error, for the log
-}
-
-// ctx returns the request's context, in which the API is requested as the person.
-func (v *visit) ctx() context.Context {
-	if v.token == "" {
-		return v.Request().Context()
-	}
-	return middleware.As(v.Request().Context(), v.actor)
 }
 
 // unit returns a unit of work of the person, for pages that call the rules.
 func (v *visit) unit() *work.Unit {
-	return work.New(v.console.Pool, work.Unit{
-		OrgID: v.session.User.OrgID, Plan: v.console.Plan.With(v.actor.Plan), Now: v.now,
-		Actor:     v.actor.Work(),
-		RequestID: v.Response().Header().Get(middleware.HeaderRequestID), Wake: v.console.Wake,
+	return v.Unit(work.Unit{
+		OrgID: v.session.User.OrgID, Plan: v.console.Plan.With(v.actor.Plan), Actor: v.actor.Work(),
 	})
 }
 
@@ -68,8 +47,8 @@ func (v *visit) ownersOnly() error {
 	return problem.New(problem.InsufficientScope, "Only owners can do this.")
 }
 
-// identify loads the session.
-func (v *visit) identify() error {
+// Identify loads the session. From then on the API is requested as the person.
+func (v *visit) Identify() error {
 	token := v.console.cookie.Value(v)
 	if !tokenForm.MatchString(token) {
 		return team.ErrSignedOut
@@ -81,13 +60,18 @@ func (v *visit) identify() error {
 	if err != nil {
 		return err
 	}
-	v.token, v.session, v.actor = token, session, session.Actor()
+	v.Token, v.session, v.actor = token, session, session.Actor()
+	v.SetRequest(v.Request().WithContext(middleware.As(v.Ctx(), v.actor)))
 	return v.console.Limit("person "+session.User.ID, v.console.PerPerson)
 }
 
-// enter loads the program in the page's address. Another organization's program is a 404, like an unknown one.
-func (v *visit) enter() error {
-	if v.token == "" {
+// Enter loads the program in the page's address. Another organization's program is a 404, like an unknown one.
+func (v *visit) Enter() error {
+	if v.Form != nil {
+		v.once = v.value("once")
+		v.Response().Before(v.keepPosition)
+	}
+	if v.Token == "" {
 		return nil
 	}
 	id := v.PathValue("program")
@@ -98,22 +82,16 @@ func (v *visit) enter() error {
 	if v.program, err = v.programOf(id); err != nil {
 		return err
 	}
-	v.locale = v.locale.In(clock.StoredZone(v.program.TimeZone))
+	v.Locale = v.Locale.In(clock.StoredZone(v.program.TimeZone))
 	return nil
 }
-
-// PathValue is a part of the page's address by its name.
-func (v *visit) PathValue(name string) string { return v.Request().PathValue(name) }
-
-// today returns the current day in the program's time zone.
-func (v *visit) today() time.Time { return v.now.DayIn(v.locale.Zone()) }
 
 // begins returns a day of the page's address as the moment at which it begins in the
 // program's zone; the API takes a bare day for one of UTC. Other text is left to the API.
 func (v *visit) begins(name string) string {
 	text := cleaned(v.QueryParam(name))
 	if day, bare, err := clock.ParseDate(text); err == nil && bare {
-		return clock.Midnight(day.Time, v.locale.Zone()).String()
+		return clock.Midnight(day.Time, v.Locale.Zone()).String()
 	}
 	return text
 }
@@ -130,24 +108,13 @@ func (v *visit) setDays(query url.Values, names ...string) {
 // at returns the address of a page of the visit's program.
 func (v *visit) at(path string) string { return "/console/p/" + v.program.ID + path }
 
-// readForm reads the form of a page of this session, with its file if it has one, and refuses any other.
-func (v *visit) readForm(file string) (err error) {
-	if file == "" {
-		v.form, err = forms.Read(v.Response(), v.Request(), v.token)
-	} else {
-		v.form, v.upload, err = forms.ReadUpload(v.Response(), v.Request(), v.token, file, maxFile)
-	}
-	v.once = v.value("once")
-	return err
-}
-
 // value returns a field of the form, cleaned.
-func (v *visit) value(name string) string { return cleaned(url.Values(v.form).Get(name)) }
+func (v *visit) value(name string) string { return cleaned(url.Values(v.Form).Get(name)) }
 
 // values returns all values of a field, such as checked boxes.
 func (v *visit) values(name string) []string {
-	out := make([]string, 0, len(v.form[name]))
-	for _, text := range v.form[name] {
+	out := make([]string, 0, len(v.Form[name]))
+	for _, text := range v.Form[name] {
 		out = append(out, cleaned(text))
 	}
 	return out
@@ -178,6 +145,6 @@ func (v *visit) again(err error, show action) error {
 
 // done redirects after a change and shows notice on the next page.
 func (v *visit) done(to, notice string) error {
-	v.setNotice(notice)
+	v.SetNotice(notice)
 	return v.Redirect(http.StatusSeeOther, to)
 }

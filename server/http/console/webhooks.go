@@ -6,13 +6,13 @@ import (
 )
 
 var webhookRoutes = map[string]route{
-	"GET /console/p/{program}/webhooks":              {do: webhooks},
-	"POST /console/p/{program}/webhooks":             {do: createEndpoint},
-	"GET /console/p/{program}/webhooks/{id}":         {do: endpoint},
-	"POST /console/p/{program}/webhooks/{id}":        {do: saveEndpoint},
-	"POST /console/p/{program}/webhooks/{id}/switch": {do: switchEndpoint},
-	"POST /console/p/{program}/webhooks/{id}/rotate": {do: rotateEndpoint},
-	"POST /console/p/{program}/webhooks/{id}/delete": {do: deleteEndpoint},
+	"GET /console/p/{program}/webhooks":              {Do: webhooks},
+	"POST /console/p/{program}/webhooks":             {Do: createEndpoint},
+	"GET /console/p/{program}/webhooks/{id}":         {Do: endpoint},
+	"POST /console/p/{program}/webhooks/{id}":        {Do: saveEndpoint},
+	"POST /console/p/{program}/webhooks/{id}/switch": {Do: switchEndpoint},
+	"POST /console/p/{program}/webhooks/{id}/rotate": {Do: rotateEndpoint},
+	"POST /console/p/{program}/webhooks/{id}/delete": {Do: deleteEndpoint},
 }
 
 // webhooksData holds the data of the list of endpoints.
@@ -28,7 +28,7 @@ func webhooks(v *visit) error {
 	if err != nil {
 		return err
 	}
-	reply, err := v.console.api.ListWebhookEndpointsWithResponse(v.ctx(), &api.ListWebhookEndpointsParams{
+	reply, err := v.console.api.ListWebhookEndpointsWithResponse(v.Ctx(), &api.ListWebhookEndpointsParams{
 		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before,
 	})
 	if err != nil {
@@ -47,7 +47,7 @@ func webhooks(v *visit) error {
 
 // eventTypes are the types of events to select; a partner's postback has fewer.
 func (v *visit) eventTypes(postback bool) ([]site.Option, error) {
-	reply, err := v.console.api.ListWebhookEventsWithResponse(v.ctx(),
+	reply, err := v.console.api.ListWebhookEventsWithResponse(v.Ctx(),
 		&api.ListWebhookEventsParams{Limit: new(int64(maxChoices))})
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (v *visit) showEndpoint(tested *api.WebhookDelivery) error {
 
 // endpoint is that of the page's address, which must be of the page's program.
 func (v *visit) endpoint() (api.WebhookEndpoint, error) {
-	reply, err := v.console.api.RetrieveWebhookEndpointWithResponse(v.ctx(), v.PathValue("id"),
+	reply, err := v.console.api.RetrieveWebhookEndpointWithResponse(v.Ctx(), v.PathValue("id"),
 		&api.RetrieveWebhookEndpointParams{ProgramID: &v.program.ID})
 	if err != nil {
 		return api.WebhookEndpoint{}, err

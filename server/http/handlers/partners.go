@@ -65,7 +65,7 @@ func (s *Server) CreatePartner(
 	c := partner.Candidate{
 		ProgramID: b.ProgramID, GroupID: b.GroupID, Email: b.Email, Handle: b.Handle, FirstName: b.FirstName,
 		LastName: b.LastName, CompanyName: b.CompanyName, WebsiteURL: b.WebsiteURL, CountryCode: b.CountryCode,
-		Metadata: b.Metadata, ExternalID: b.ExternalID,
+		LanguageCode: b.LanguageCode, Metadata: b.Metadata, ExternalID: b.ExternalID,
 	}
 	invite := b.Invite != nil && *b.Invite
 	if invite && pending {
@@ -92,6 +92,7 @@ func (s *Server) UpdatePartner(
 		CompanyName:      b.CompanyName,
 		WebsiteURL:       b.WebsiteURL,
 		CountryCode:      b.CountryCode,
+		LanguageCode:     b.LanguageCode,
 		GroupID:          b.GroupID,
 		Handle:           b.Handle,
 		Status:           (*db.PartnerStatus)(b.Status),

@@ -50,7 +50,7 @@ func show(v *visit) error {
 		return errNoMail
 	}
 	if v.QueryParams().Has("sent") {
-		return v.note(http.StatusOK, v.locale.T("Check your inbox"), v.locale.T(
+		return v.note(http.StatusOK, v.Locale.T("Check your inbox"), v.Locale.T(
 			"We’ve emailed you a link. Click it within 48 hours to submit your application."))
 	}
 	return v.page(http.StatusOK, site.Form{Values: map[string]string{}})
@@ -70,15 +70,15 @@ func (v *visit) page(status int, form site.Form) error {
 	if v.group != nil {
 		data.Group = v.group.Name
 	}
-	return v.write(status, "apply", v.locale.T("Become a partner of %s", v.program.Name), data)
+	return v.write(status, "apply", v.Locale.T("Become a partner of %s", v.program.Name), data)
 }
 
 // about are the fields of every application.
 func (v *visit) about(form site.Form) []site.Input {
-	t := v.locale.T
+	t := v.Locale.T
 	countries := []site.Option{{Label: t("Please choose")}}
-	for _, code := range v.locale.Countries() {
-		countries = append(countries, site.Option{Value: code, Label: v.locale.Country(code)})
+	for _, code := range v.Locale.Countries() {
+		countries = append(countries, site.Option{Value: code, Label: v.Locale.Country(code)})
 	}
 	return []site.Input{
 		site.NewInput(form, "email", t("Email"), t("We’ll email you a link."), "email", "email", 254),
@@ -97,7 +97,7 @@ func (v *visit) questions(form site.Form) (out []site.Input) {
 		case api.QuestionTypeText:
 			i.Type = "textarea"
 		case api.QuestionTypeChoice:
-			i.Type, i.Options = "select", []site.Option{{Label: v.locale.T("Please choose")}}
+			i.Type, i.Options = "select", []site.Option{{Label: v.Locale.T("Please choose")}}
 			for _, o := range q.Options {
 				i.Options = append(i.Options, site.Option{Value: o, Label: o})
 			}
@@ -116,18 +116,18 @@ func fieldOf(q api.PortalQuestion) string { return "answer_" + q.Key }
 
 // stamp returns the signed time at which the form was shown.
 func (v *visit) stamp() string {
-	at := strconv.FormatInt(v.now.Unix(), 10)
+	at := strconv.FormatInt(v.Now.Unix(), 10)
 	return at + "." + v.pages.Keeper.Mark("join "+v.program.ID+" "+at)
 }
 
 // thought reports whether the form was shown long enough ago for a person, and not too long.
 func (v *visit) thought() bool {
-	at, mark, _ := strings.Cut(v.form.Value("shown"), ".")
+	at, mark, _ := strings.Cut(v.Form.Value("shown"), ".")
 	seconds, err := strconv.ParseInt(at, 10, 64)
 	if err != nil || !v.pages.Keeper.Marked("join "+v.program.ID+" "+at, mark) {
 		return false
 	}
-	took := v.now.Sub(time.Unix(seconds, 0))
+	took := v.Now.Sub(time.Unix(seconds, 0))
 	return took >= thinking && took <= patience
 }
 
@@ -136,18 +136,18 @@ func apply(v *visit) error {
 	if !v.pages.Joining.Mail.Ready() {
 		return errNoMail
 	}
-	if v.form.Value(trap) != "" {
+	if v.Form.Value(trap) != "" {
 		return v.sent()
 	}
 	asked, wrong := v.read()
 	if len(wrong) == 0 && !v.thought() {
-		wrong = site.Faults{"": v.locale.T("That was fast. Please check your answers and send the form again.")}
+		wrong = site.Faults{"": v.Locale.T("That was fast. Please check your answers and send the form again.")}
 	}
 	if len(wrong) > 0 {
 		return v.again(wrong)
 	}
-	err := v.unit(quota.Own{}).Within(v.ctx(), func(u *work.Unit) error {
-		return v.pages.Joining.Submit(v.ctx(), u, v.program.ID, asked)
+	err := v.unit(quota.Own{}).Within(v.Ctx(), func(u *work.Unit) error {
+		return v.pages.Joining.Submit(v.Ctx(), u, v.program.ID, asked)
 	})
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (v *visit) again(wrong site.Faults) error {
 	for _, q := range v.settings.Questions {
 		names = append(names, fieldOf(q))
 	}
-	return v.page(http.StatusUnprocessableEntity, site.Form{Values: v.form.Typed(names...), Errors: wrong})
+	return v.page(http.StatusUnprocessableEntity, site.Form{Values: v.Form.Typed(names...), Errors: wrong})
 }
 
 // read reads the form and its faults.
@@ -172,28 +172,28 @@ func (v *visit) read() (joining.Submission, site.Faults) {
 	wrong := site.Faults{}
 	for _, name := range []string{"email", "first_name", "country_code"} {
 		if v.name(name) == "" {
-			wrong[name] = v.locale.T("Please fill this in.")
+			wrong[name] = v.Locale.T("Please fill this in.")
 		}
 	}
-	terms := v.form.Has("terms")
+	terms := v.Form.Has("terms")
 	if v.program.TermsURL != nil && !terms {
-		wrong["terms"] = v.locale.T("You must agree to the terms.")
+		wrong["terms"] = v.Locale.T("You must agree to the terms.")
 	}
-	country := v.form.Value("country_code")
+	country := v.Form.Value("country_code")
 	if slices.Contains(v.program.BlockedCountries, country) {
-		wrong["country_code"] = v.locale.T("The program does not accept partners from %s.", v.locale.Country(country))
+		wrong["country_code"] = v.Locale.T("The program does not accept partners from %s.", v.Locale.Country(country))
 	}
 	answers := v.answers(wrong)
 	body := api.ApplicationCreate{
-		ProgramID: v.program.ID, Email: v.form.Value("email"), FirstName: opt.OrNil(v.name("first_name")),
+		ProgramID: v.program.ID, Email: v.Form.Value("email"), FirstName: opt.OrNil(v.name("first_name")),
 		LastName: opt.OrNil(v.name("last_name")), CountryCode: opt.OrNil(country),
-		WebsiteURL: opt.OrNil(address(v.form.Value("website_url"))), Answers: answers,
+		WebsiteURL: opt.OrNil(address(v.Form.Value("website_url"))), Answers: answers,
 	}
 	if len(wrong) == 0 {
 		maps.Copy(wrong, v.faults(v.check(&body)))
 	}
 	return joining.Submission{
-		Email: body.Email, Locale: v.locale,
+		Email: body.Email, Locale: v.Locale,
 		AddressHash: v.pages.Keeper.HashIP(v.program.ID, attempt.Network(v.pages.Address(v))),
 		Application: joining.Application{
 			GroupID: v.groupID(), FirstName: body.FirstName, LastName: body.LastName, WebsiteURL: body.WebsiteURL,
@@ -218,7 +218,7 @@ func (v *visit) check(body *api.ApplicationCreate) error {
 func (v *visit) faults(err error) site.Faults {
 	wrong := site.FaultsOf(err, fields...)
 	for field, text := range wrong {
-		wrong[field] = v.locale.Said(text)
+		wrong[field] = v.Locale.Said(text)
 	}
 	return wrong
 }
@@ -230,12 +230,12 @@ func (v *visit) answers(wrong site.Faults) json.RawMessage {
 		text := v.answer(fieldOf(q))
 		switch {
 		case text == "" && q.Required:
-			wrong[fieldOf(q)] = v.locale.T("Please fill this in.")
+			wrong[fieldOf(q)] = v.Locale.T("Please fill this in.")
 		case text == "":
 		default:
 			answer, fault := answerOf(q, text)
 			if fault != "" {
-				wrong[fieldOf(q)] = v.locale.T(fault)
+				wrong[fieldOf(q)] = v.Locale.T(fault)
 			}
 			out[q.Key] = answer
 		}
@@ -249,14 +249,14 @@ var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ")
 
 // answer returns the text of a field, its lines joined by line breaks.
 func (v *visit) answer(field string) string {
-	for i, text := range v.form[field] {
-		v.form[field][i] = lineBreaks.Replace(text)
+	for i, text := range v.Form[field] {
+		v.Form[field][i] = lineBreaks.Replace(text)
 	}
 	return v.name(field)
 }
 
 // name returns a field of one line without invisible characters.
-func (v *visit) name(field string) string { return strings.TrimSpace(plain.Name(v.form.Value(field))) }
+func (v *visit) name(field string) string { return strings.TrimSpace(plain.Name(v.Form.Value(field))) }
 
 // answerOf returns an answer as it is stored, or its fault.
 func answerOf(q api.PortalQuestion, text string) (answer any, fault string) {

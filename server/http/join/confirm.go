@@ -14,11 +14,15 @@ import (
 
 // opened returns the request of the visit's link, and switches to its language.
 func (v *visit) opened() (joining.Request, error) {
-	r, err := v.pages.Joining.Find(v.ctx(), v.token, v.now)
+	token := v.PathValue("token")
+	if !tokenForm.MatchString(token) {
+		return joining.Request{}, joining.ErrLink
+	}
+	r, err := v.pages.Joining.Find(v.Ctx(), token, v.Now)
 	if err != nil {
 		return r, err
 	}
-	v.locale = locale.Of("", r.Language)
+	v.Locale = locale.Of("", r.Language)
 	return r, v.setProgram(r.Program)
 }
 
@@ -34,12 +38,14 @@ func ask(v *visit) error {
 	if r.ApplicationID != nil {
 		return v.toStatus()
 	}
-	return v.write(http.StatusOK, "confirm", v.locale.T("Confirm your application"),
+	return v.write(http.StatusOK, "confirm", v.Locale.T("Confirm your application"),
 		confirmData{v.Request().URL.Path, r.Email})
 }
 
 // toStatus redirects to the status of the application.
-func (v *visit) toStatus() error { return v.Redirect(http.StatusSeeOther, folder+"status/"+v.token) }
+func (v *visit) toStatus() error {
+	return v.Redirect(http.StatusSeeOther, folder+"status/"+v.PathValue("token"))
+}
 
 // confirm makes the application.
 func confirm(v *visit) error {
@@ -47,7 +53,7 @@ func confirm(v *visit) error {
 	if err != nil {
 		return err
 	}
-	err = v.unit(r.Plan).Within(v.ctx(), func(u *work.Unit) error { return v.pages.Joining.Confirm(v.ctx(), u, r) })
+	err = v.unit(r.Plan).Within(v.Ctx(), func(u *work.Unit) error { return v.pages.Joining.Confirm(v.Ctx(), u, r) })
 	if problem.Is(err, problem.PartnerEmailTaken) {
 		return errTaken
 	}
@@ -71,14 +77,14 @@ func status(v *visit) error {
 		return err
 	}
 	if r.ApplicationID == nil {
-		return v.Redirect(http.StatusSeeOther, folder+"confirm/"+v.token)
+		return v.Redirect(http.StatusSeeOther, folder+"confirm/"+v.PathValue("token"))
 	}
-	a, err := v.pages.Joining.Status(v.ctx(), r)
+	a, err := v.pages.Joining.Status(v.Ctx(), r)
 	if err != nil {
 		return err
 	}
-	at := folder + "withdraw/" + v.token
-	return v.write(http.StatusOK, "status", v.locale.T("Your application to %s", v.program.Name), statusData{
+	at := folder + "withdraw/" + v.PathValue("token")
+	return v.write(http.StatusOK, "status", v.Locale.T("Your application to %s", v.program.Name), statusData{
 		Status: a.Status, Reason: opt.Value(a.RejectionReason), Withdraw: at, FormToken: guard.Token(at),
 	})
 }
@@ -92,8 +98,8 @@ func withdraw(v *visit) error {
 	if r.ApplicationID == nil {
 		return joining.ErrLink
 	}
-	err = v.unit(r.Plan).Within(v.ctx(), func(u *work.Unit) error {
-		_, err := partner.Withdraw(v.ctx(), u, *r.ApplicationID)
+	err = v.unit(r.Plan).Within(v.Ctx(), func(u *work.Unit) error {
+		_, err := partner.Withdraw(v.Ctx(), u, *r.ApplicationID)
 		return err
 	})
 	if problem.Is(err, problem.ApplicationAlreadyDecided) {

@@ -6,9 +6,7 @@
 package join
 
 import (
-	"net/http"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -19,7 +17,6 @@ import (
 	"rail/server/http/middleware"
 	"rail/server/http/site"
 	"rail/server/locale"
-	"rail/server/problem"
 	"rail/server/program/joining"
 	"rail/server/secret"
 	"rail/server/work/quota"
@@ -49,96 +46,61 @@ type Options struct {
 // Pages serves everything under /join.
 type Pages struct {
 	Options
-	origin *http.CrossOriginProtection
+	site *site.Site[*visit]
 }
 
-// New returns the join pages.
-func New(o Options) (*Pages, error) {
-	origin, err := site.Origin(o.BaseURL)
-	return &Pages{o, origin}, err
-}
-
-// folder is the path of the join pages.
-const folder = "/join/"
-
-// Register adds the pages to e. They answer every path below /join, so that every error is a page.
-func (p *Pages) Register(e *echo.Echo) {
-	e.Any(folder+"*", p.serve)
-}
-
-// PathOf is the address of a program's join page, by its subdomain or its id.
-func PathOf(door string) string { return folder + door }
+type (
+	// action answers a visit.
+	action = func(*visit) error
+	// route is a method and path of the join pages. They have no sessions.
+	route = site.Route[*visit]
+)
 
 // guard ties a form to its page: there are no sessions here.
 var guard = site.Guard{Purpose: "rail/join-form"}
 
-// serve answers a request. The context outlives the connection's: a change completes even if the browser disconnects.
-func (p *Pages) serve(c echo.Context) error {
-	site.Confine(c.Response().Header())
-	defer site.Detach(c, timeout)()
-	v := &visit{Context: c, pages: p, now: p.Clock.Now(), locale: locale.Of(c.Request().Header.Get("Accept-Language"))}
-	if err := p.dispatch(v); err != nil {
-		return v.fail(err)
-	}
-	return nil
+// folder is the path of the join pages.
+const folder = "/join/"
+
+// routes are all paths of the join pages.
+var routes = map[string]route{
+	"GET /join/{program}":          {Do: show, Open: true},
+	"POST /join/{program}":         {Do: apply, Open: true},
+	"GET /join/{program}/{group}":  {Do: show, Open: true},
+	"POST /join/{program}/{group}": {Do: apply, Open: true},
+	"GET /join/confirm/{token}":    {Do: ask, Open: true},
+	"POST /join/confirm/{token}":   {Do: confirm, Open: true},
+	"GET /join/status/{token}":     {Do: status, Open: true},
+	"POST /join/withdraw/{token}":  {Do: withdraw, Open: true},
 }
 
-// action answers a request.
-type action func(*visit) error
+// New returns the join pages.
+func New(o Options) (*Pages, error) {
+	s, err := site.New(site.Options{
+		Path:    "/join",
+		BaseURL: o.BaseURL,
+		Clock:   o.Clock,
+		Pool:    o.Pool,
+		Wake:    o.Wake,
+		Guard:   guard,
+		Timeout: timeout,
+		Locale:  func(accepted string) *locale.Locale { return locale.Of(accepted) },
+	}, routes)
+	return &Pages{o, s}, err
+}
 
-// links are the pages of mailed links, by the path before the token.
-var links = map[string]struct{ get, post action }{
-	"confirm": {ask, confirm}, "status": {get: status}, "withdraw": {post: withdraw},
+// Register adds the pages to e. They answer every path below /join, so that every error is a page.
+func (p *Pages) Register(e *echo.Echo) { e.Any(folder+"*", p.serve) }
+
+// PathOf is the address of a program's join page, by its subdomain or its id.
+func PathOf(door string) string { return folder + door }
+
+// serve answers a request. Forms are tied to their page.
+func (p *Pages) serve(c echo.Context) error {
+	v := &visit{Visit: p.site.Visit(c), pages: p}
+	v.Token = c.Request().URL.Path
+	return p.site.Serve(v)
 }
 
 // tokenForm is the form of a mailed link's token.
 var tokenForm = regexp.MustCompile(`^[A-Z2-7]{26}$`)
-
-// dispatch finds the page of a path. The log gets the pattern, since a path may contain a token.
-func (p *Pages) dispatch(v *visit) error {
-	first, second, more := strings.Cut(strings.TrimPrefix(v.Request().URL.Path, folder), "/")
-	if link, ok := links[first]; ok && more {
-		v.SetPath(folder + first + "/:token")
-		if !tokenForm.MatchString(second) {
-			return joining.ErrLink
-		}
-		v.token = second
-		return p.answer(v, link.get, link.post)
-	}
-	v.SetPath(folder + ":program/:group")
-	if strings.Contains(second, "/") || more && second == "" || !site.Spelled(first+second) {
-		return problem.New(problem.RouteNotFound, "There is no such page.")
-	}
-	if err := v.enter(first, second); err != nil {
-		return err
-	}
-	return p.answer(v, show, apply)
-}
-
-// answer runs the action of the request's method; nil refuses the method.
-func (p *Pages) answer(v *visit, get, post action) error {
-	switch method := v.Request().Method; {
-	case get != nil && (method == http.MethodGet || method == http.MethodHead):
-		return get(v)
-	case post != nil && method == http.MethodPost:
-		return p.change(v, post)
-	case get == nil:
-		return site.RefuseMethod(v, "POST")
-	case post == nil:
-		return site.RefuseMethod(v, "GET, HEAD")
-	}
-	return site.RefuseMethod(v, "GET, HEAD, POST")
-}
-
-// change runs the action of a form, which must come from a page of this server.
-func (p *Pages) change(v *visit, do action) error {
-	if err := p.origin.Check(v.Request()); err != nil {
-		return site.ErrForged
-	}
-	form, err := guard.Read(v.Response(), v.Request(), v.Request().URL.Path)
-	if err != nil {
-		return err
-	}
-	v.form = form
-	return do(v)
-}

@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"embed"
 	"strings"
 
@@ -16,23 +17,22 @@ var pages = site.Source{Files: files, Folder: "templates"}.Parse()
 
 // frame holds the data of every page.
 type frame struct {
-	Title, Program     string
-	Look               look.Look // of the program
-	FormToken, Website string
-	Data               any
+	site.Layout
+	Data any
 }
 
 // write answers with a page in the look of the program.
 func (v *visit) write(status int, name, title string, data any) error {
-	f := frame{
-		Title: title, Program: v.program.Name, Website: v.program.WebsiteURL,
-		Look:      look.Of(v.program.ID, v.settings.AccentColor, v.settings.LogoVersion),
-		FormToken: guard.Token(v.Request().URL.Path), Data: data,
-	}
-	if f.Program == "" {
-		f.Program = v.pages.Service
-	}
-	return pages.Write(v, v.locale, status, name, f)
+	own := look.Of(v.program.ID, v.settings.AccentColor, v.settings.LogoVersion)
+	return pages.Write(v, v.Locale, status, name, frame{Data: data, Layout: site.Layout{
+		Title:     title,
+		Name:      cmp.Or(v.program.Name, v.pages.Service),
+		Home:      v.program.WebsiteURL,
+		Style:     own.Style,
+		Logo:      own.Logo,
+		FormToken: v.FormToken(),
+		Narrow:    true,
+	}})
 }
 
 // note answers with a page of a title and a text.

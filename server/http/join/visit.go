@@ -1,18 +1,13 @@
 package join
 
 import (
-	"context"
 	"errors"
 	"net/http"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/labstack/echo/v4"
 
 	"rail/gen/db"
-	"rail/server/clock"
-	"rail/server/http/middleware"
 	"rail/server/http/site"
-	"rail/server/locale"
 	"rail/server/program/joining"
 	"rail/server/program/portalsettings"
 	"rail/server/work"
@@ -21,15 +16,11 @@ import (
 
 // visit is one request and its program.
 type visit struct {
-	echo.Context
+	site.Visit
 	pages    *Pages
-	now      clock.Time
-	locale   *locale.Locale
 	program  db.Program
 	settings portalsettings.Settings
 	group    *db.Group // in the address; nil for none
-	token    string    // of a mailed link
-	form     site.Posted
 }
 
 // Refusals of these pages.
@@ -38,11 +29,15 @@ var (
 	errTaken  = errors.New("join: the applicant is a partner already")
 )
 
-// ctx ends with the time that the request may take.
-func (v *visit) ctx() context.Context { return v.Request().Context() }
-
-// enter loads the program of an address, and its group. A closed or paused program is a 404, like an unknown one.
-func (v *visit) enter(door, group string) error {
+// Enter loads the program of an address, and its group. A closed or paused program is a 404, like an unknown one.
+func (v *visit) Enter() error {
+	door, group := v.PathValue("program"), v.PathValue("group")
+	if door == "" { // the page of a mailed link
+		return nil
+	}
+	if !site.Spelled(door + group) {
+		return site.NotFound()
+	}
 	err := v.find(door, group)
 	if err != nil { // a 404 does not look like the program
 		v.program, v.settings = db.Program{}, portalsettings.Settings{}
@@ -52,7 +47,7 @@ func (v *visit) enter(door, group string) error {
 
 // find reads the program of an address, and its group.
 func (v *visit) find(door, group string) error {
-	p, err := queries.JoinDoor(v.ctx(), v.pages.Pool, door)
+	p, err := queries.JoinDoor(v.Ctx(), v.pages.Pool, door)
 	if err != nil {
 		return err
 	}
@@ -65,7 +60,7 @@ func (v *visit) find(door, group string) error {
 	if group == "" {
 		return nil
 	}
-	g, err := queries.JoinGroup(v.ctx(), v.pages.Pool, db.JoinGroupParams{ProgramID: p.ID, OrgID: p.OrgID, Name: group})
+	g, err := queries.JoinGroup(v.Ctx(), v.pages.Pool, db.JoinGroupParams{ProgramID: p.ID, OrgID: p.OrgID, Name: group})
 	v.group = &g
 	return err
 }
@@ -73,7 +68,7 @@ func (v *visit) find(door, group string) error {
 // setProgram sets the visit's program.
 func (v *visit) setProgram(p db.Program) (err error) {
 	v.program = p
-	v.settings, err = portalsettings.Of(v.ctx(), v.pages.Pool, p.OrgID, p.ID)
+	v.settings, err = portalsettings.Of(v.Ctx(), v.pages.Pool, p.OrgID, p.ID)
 	return err
 }
 
@@ -87,18 +82,17 @@ func (v *visit) groupID() *string {
 
 // unit returns a unit of work on the program.
 func (v *visit) unit(own quota.Own) *work.Unit {
-	return work.New(v.pages.Pool, work.Unit{
-		OrgID: v.program.OrgID, Plan: v.pages.Plan.With(own), Programs: []string{v.program.ID}, Now: v.now,
-		Actor:     work.Actor{Kind: work.Visitor},
-		RequestID: v.Response().Header().Get(middleware.HeaderRequestID), Wake: v.pages.Wake,
+	return v.Unit(work.Unit{
+		OrgID: v.program.OrgID, Plan: v.pages.Plan.With(own), Programs: []string{v.program.ID},
+		Actor: work.Actor{Kind: work.Visitor},
 	})
 }
 
-// fail answers an error with a page. It returns internal errors, for the log.
-func (v *visit) fail(err error) error {
+// Fail answers an error with a page. It returns internal errors, for the log.
+func (v *visit) Fail(err error) error {
 	status, title, text := explain(err)
 	site.RetryAfter(v.Response().Header(), err)
-	err = site.Failed(v, err, status, func() error { return v.note(status, v.locale.Said(title), v.locale.Said(text)) })
+	err = site.Failed(v, err, status, func() error { return v.note(status, v.Locale.Said(title), v.Locale.Said(text)) })
 	if errors.Is(err, errNoMail) || errors.Is(err, joining.ErrFull) { // not a fault of the server
 		return nil
 	}

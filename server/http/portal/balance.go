@@ -31,27 +31,23 @@ func (p balance) Short() bool { return p.Least > 0 && p.Sum < p.Least }
 // Has is the part of the minimum that is reached, for a <progress>.
 func (p balance) Has() int64 { return max(p.Sum, 0) }
 
-// balances are the partner's balances, the program's own currency first.
-func (v *visit) balances() ([]balance, error) {
+// balances are the partner's balances, the program's own currency first. open has the open payouts by currency.
+func (v *visit) balances(open map[string]db.Payout) ([]balance, error) {
 	all := list.In(v.program.ID, new(int64(currencies)), nil, nil)
-	found, err := list.Of(v.ctx(), v.unit(), all, db.BalanceList{PartnerID: &v.partner.ID})
+	found, err := list.Of(v.Ctx(), v.unit(), all, db.BalanceList{PartnerID: &v.partner.ID})
 	if err != nil || len(found.Rows) == 0 {
 		return nil, err
 	}
 	slices.SortStableFunc(found.Rows, func(a, b db.BalancePageRow) int {
 		return cmp.Compare(own(b, v.program.Currency), own(a, v.program.Currency))
 	})
-	open, err := v.open()
-	if err != nil {
-		return nil, err
-	}
 	// The present month is paid by a batch that ends with it.
 	ahead := *v
-	ahead.now = clock.Midnight(clock.MonthOf(v.today()).AddDate(0, 1, 0), v.locale.Zone()).Plus(-time.Microsecond)
-	next, due, err := payout.Next(v.ctx(), ahead.unit(), v.program, v.partner)
+	ahead.Now = clock.Midnight(clock.MonthOf(v.Today()).AddDate(0, 1, 0), v.Locale.Zone()).Plus(-time.Microsecond)
+	next, due, err := payout.Next(v.Ctx(), ahead.unit(), v.program, v.partner)
 	out := make([]balance, len(found.Rows))
 	for i, b := range found.Rows {
-		none := v.locale.T("No commissions are ready yet for the payout of %s.", v.locale.Day(due.Time))
+		none := v.Locale.T("No commissions are ready yet for the payout of %s.", v.Locale.Day(due.Time))
 		out[i] = balance{BalancePageRow: b, Next: none}
 		of := func(l payout.Line) bool { return l.Currency == b.Currency }
 		if at := slices.IndexFunc(next, of); at >= 0 {
@@ -59,8 +55,7 @@ func (v *visit) balances() ([]balance, error) {
 		}
 		if p, ok := open[b.Currency]; ok {
 			out[i].Aside, out[i].Path, out[i].Least = out[i].Next, "/portal/payout?id="+p.ID, 0
-			out[i].Next = v.locale.T("%s is being paid, due %s.", v.locale.Money(p.AmountMinor, p.Currency),
-				v.locale.Day(p.DueAt.Time))
+			out[i].Next = v.underway(p)
 		}
 	}
 	return out, err
@@ -74,47 +69,64 @@ func own(b db.BalancePageRow, currency string) int {
 	return 0
 }
 
-// open returns the open payouts by currency, the one due first.
-func (v *visit) open() (map[string]db.Payout, error) {
-	latest := list.In(v.program.ID, new(int64(currencies)), nil, nil)
-	found, err := list.Of(v.ctx(), v.unit(), latest, db.PayoutList{
-		PartnerID: &v.partner.ID, Status: []string{string(db.PayoutStatusPending), string(db.PayoutStatusProcessing)},
-	})
-	out := map[string]db.Payout{}
-	for _, p := range found.Rows {
-		if first, ok := out[p.Currency]; !ok || p.DueAt.Before(first.DueAt.Time) {
-			out[p.Currency] = p
-		}
+// underway is the sentence on an open payout.
+func (v *visit) underway(p db.Payout) string {
+	sum := v.Locale.Money(p.AmountMinor, p.Currency)
+	if p.Status == db.PayoutStatusProcessing {
+		return v.Locale.T("%s is on its way. It usually arrives within three days.", sum)
 	}
-	return out, err
+	return v.Locale.T("%s is scheduled for %s.", sum, v.Locale.Day(p.DueAt.Time))
+}
+
+// latestPayouts returns the open payouts by currency, the one due first, and the failed ones that no later payout in
+// the same currency follows.
+func (v *visit) latestPayouts() (open map[string]db.Payout, failed []db.Payout, err error) {
+	latest := list.In(v.program.ID, new(int64(currencies)), nil, nil)
+	found, err := list.Of(v.Ctx(), v.unit(), latest, db.PayoutList{PartnerID: &v.partner.ID})
+	open, seen := map[string]db.Payout{}, map[string]bool{}
+	for _, p := range found.Rows {
+		switch first, ok := open[p.Currency]; p.Status {
+		case db.PayoutStatusPending, db.PayoutStatusProcessing:
+			if !ok || p.DueAt.Before(first.DueAt.Time) {
+				open[p.Currency] = p
+			}
+		case db.PayoutStatusFailed:
+			if !seen[p.Currency] {
+				failed = append(failed, p)
+			}
+		case db.PayoutStatusPaid, db.PayoutStatusNotEligible:
+		}
+		seen[p.Currency] = true
+	}
+	return open, failed, err
 }
 
 // predict predicts the next batch's payout.
 func (v *visit) predict(p *balance, l payout.Line, due clock.Time) {
-	day := v.locale.Day(due.Time)
+	day := v.Locale.Day(due.Time)
 	p.Sum = l.AmountMinor
-	sum := v.locale.Money(l.AmountMinor, l.Currency)
+	sum := v.Locale.Money(l.AmountMinor, l.Currency)
 	switch {
 	case l.Outcome == payout.Carried:
-		p.Next = v.locale.T("No payout is planned: clawbacks are deducted from your earnings first.")
+		p.Next = v.Locale.T("No payout is planned: clawbacks are deducted from your earnings first.")
 	case l.Outcome == payout.NextMonth:
-		p.Next = v.locale.T("%s goes into the following payout.", sum)
+		p.Next = v.Locale.T("%s goes into the following payout.", sum)
 	case l.Reason == "below_minimum":
 		p.Least = payout.Least(v.program, v.partner)
-		p.Next = v.locale.T("%s of %s minimum payout.", sum, v.locale.Money(p.Least, l.Currency))
-		p.Aside = v.locale.T("%s to go. Your balance carries over to next month.",
-			v.locale.Money(p.Least-l.AmountMinor, l.Currency))
+		p.Next = v.Locale.T("%s of %s minimum payout.", sum, v.Locale.Money(p.Least, l.Currency))
+		p.Aside = v.Locale.T("%s to go. Your balance carries over to next month.",
+			v.Locale.Money(p.Least-l.AmountMinor, l.Currency))
 	case l.Outcome == payout.NotEligible:
-		p.Next = v.locale.T("About %s, planned for %s.", sum, day)
-		p.Aside = v.locale.Said(site.Words(l.Reason, vocabulary))
+		p.Next = v.Locale.T("About %s, planned for %s.", sum, day)
+		p.Aside = v.Locale.Said(site.Words(l.Reason, vocabulary))
 		if l.Reason == "no_payout_method" {
 			p.Path = "/portal/settings#payout"
 		}
 	default:
-		p.Next = v.locale.T("About %s, planned for %s.", sum, day)
-		p.Aside = v.locale.T("New sales and refunds may still change it.")
+		p.Next = v.Locale.T("About %s, planned for %s.", sum, day)
+		p.Aside = v.Locale.T("New sales and refunds may still change it.")
 		if !v.program.AutoPayoutsEnabled {
-			p.Aside = v.locale.T("The program starts payouts manually, so the date may differ.")
+			p.Aside = v.Locale.T("The program starts payouts manually, so the date may differ.")
 		}
 	}
 }

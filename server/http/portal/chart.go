@@ -44,11 +44,11 @@ func (v *visit) chosen(name string, from []choice) choice {
 
 // tabs are the choices as links, each of which leaves the others as they are.
 func (v *visit) tabs(label, name string, from []choice) site.Tabs {
-	out := site.Tabs{Label: v.locale.T(label)}
+	out := site.Tabs{Label: v.Locale.T(label)}
 	now := v.chosen(name, from)
 	for _, c := range from {
 		out.Links = append(out.Links, site.Link{
-			Path: with(v.Request().URL, name, c.Value) + "#chart", Name: v.locale.Said(c.Name), Current: c == now,
+			Path: with(v.Request().URL, name, c.Value) + "#chart", Name: v.Locale.Said(c.Name), Current: c == now,
 		})
 	}
 	return out
@@ -78,7 +78,7 @@ func (v *visit) graph(held []balance) (g graph, err error) {
 	over := v.window(span.Value, code.Value)
 	byLink := over
 	byLink.By = report.Link
-	answers, err := report.Read(v.ctx(), v.unit(), over, byLink)
+	answers, err := report.Read(v.Ctx(), v.unit(), over, byLink)
 	if err != nil {
 		return g, err
 	}
@@ -90,7 +90,7 @@ func (v *visit) graph(held []balance) (g graph, err error) {
 // window asks for the partner's figures. A year begins on the first of a month, so that
 // every bar but the last is whole.
 func (v *visit) window(span, code string) report.Query {
-	today := v.today()
+	today := v.Today()
 	q := report.Query{
 		OrgID: v.partner.OrgID, ProgramID: v.program.ID, PartnerID: &v.partner.ID, By: report.Period, Bucket: "month",
 		From: clock.MonthOf(today).AddDate(0, -11, 0), To: today, Zone: v.program.TimeZone,
@@ -107,7 +107,7 @@ func (v *visit) window(span, code string) report.Query {
 
 // columns are the figures of a row, of which one is drawn.
 func (v *visit) columns(code, drawn string) []site.Column {
-	l := v.locale
+	l := v.Locale
 	return []site.Column{
 		{
 			Name: l.T("Earnings"), Text: func(n int64) string { return l.Money(n, code) }, Drawn: drawn == "earnings",
@@ -123,7 +123,7 @@ func values(f report.Figures) []int64 { return []int64{f.CommissionsMinor, f.Cli
 // periods are the figures by month or by day, without the empty ones before the first of a
 // long time.
 func (v *visit) periods(q report.Query, rows []report.Row, drawn string) site.Figures {
-	l, head := v.locale, v.locale.T("Month")
+	l, head := v.Locale, v.Locale.T("Month")
 	if q.Bucket == "day" {
 		head = l.T("Day")
 	}
@@ -148,7 +148,7 @@ const monthsShown = 12
 // byLink are the figures by link, the best first.
 func (v *visit) byLink(q report.Query, rows []report.Row, drawn string) (site.Ranks, error) {
 	f := site.Figures{
-		Caption: v.locale.T("Performance by link"), Head: v.locale.T("Link"), Columns: v.columns(q.Currency, drawn),
+		Caption: v.Locale.T("Performance by link"), Head: v.Locale.T("Link"), Columns: v.columns(q.Currency, drawn),
 	}
 	at := slices.IndexFunc(f.Columns, func(c site.Column) bool { return c.Drawn })
 	slices.SortStableFunc(rows, func(a, b report.Row) int {
@@ -156,13 +156,13 @@ func (v *visit) byLink(q report.Query, rows []report.Row, drawn string) (site.Ra
 	})
 	rows = rows[:min(len(rows), rankedLinks)]
 	of := db.LinkByIDsParams{Ids: ids(rows, func(r report.Row) string { return r.Key }), OrgID: v.partner.OrgID}
-	found, err := queries.LinkByIDs(v.ctx(), v.portal.Pool, of)
+	found, err := queries.LinkByIDs(v.Ctx(), v.portal.Pool, of)
 	names := map[string]string{}
 	for _, l := range found {
 		names[l.ID] = nameOf(l)
 	}
 	for _, r := range rows {
-		name := cmp.Or(names[r.Key], v.locale.T("No separate link"))
+		name := cmp.Or(names[r.Key], v.Locale.T("No separate link"))
 		f.Rows = append(f.Rows, site.Row{Name: name, Values: values(r.Figures)})
 	}
 	return site.RankChart(f), err

@@ -97,20 +97,20 @@ func (v *visit) commissionFilterOf() (a commissionFilter, wrong site.Faults) {
 		}
 		day, err := time.Parse(time.DateOnly, given)
 		if err != nil {
-			wrong[name] = v.locale.T("Enter a valid date.")
+			wrong[name] = v.Locale.T("Enter a valid date.")
 			continue
 		}
 		if name == "to" { // the day itself is meant, too
 			day = day.AddDate(0, 0, 1)
 		}
-		*to = new(clock.Midnight(day, v.locale.Zone()))
+		*to = new(clock.Midnight(day, v.Locale.Zone()))
 	}
 	return a, wrong
 }
 
 // commissionFilters is the form above the list.
 func (v *visit) commissionFilters(wrong site.Faults) site.Filters {
-	at, l := v.Request().URL, v.locale
+	at, l := v.Request().URL, v.Locale
 	form := site.Form{Errors: wrong, Values: map[string]string{
 		"status": v.QueryParam("status"), "from": v.QueryParam("from"), "to": v.QueryParam("to"),
 	}}
@@ -144,7 +144,7 @@ func (v *visit) earned(a commissionFilter, limit int) ([]earned, error) {
 		if id == nil {
 			continue
 		}
-		k, err := queries.CommissionGet(v.ctx(), v.portal.Pool, db.CommissionGetParams{ID: *id, OrgID: v.partner.OrgID})
+		k, err := queries.CommissionGet(v.Ctx(), v.portal.Pool, db.CommissionGetParams{ID: *id, OrgID: v.partner.OrgID})
 		if errors.Is(err, pgx.ErrNoRows) || err == nil && k.PartnerID != v.partner.ID {
 			return nil, problem.NotFound("")
 		}
@@ -152,7 +152,7 @@ func (v *visit) earned(a commissionFilter, limit int) ([]earned, error) {
 			return nil, err
 		}
 	}
-	found, err := queries.PortalCommissions(v.ctx(), v.portal.Pool, db.PortalCommissionsParams{
+	found, err := queries.PortalCommissions(v.Ctx(), v.portal.Pool, db.PortalCommissionsParams{
 		OrgID: v.partner.OrgID, ProgramID: v.program.ID, PartnerID: v.partner.ID, Status: a.Status, PayoutID: a.PayoutID,
 		FromAt: a.From, BeforeAt: a.Before, After: a.After, Before: a.Turn.Before,
 		Lim: int32(limit),
@@ -166,7 +166,7 @@ func (v *visit) earned(a commissionFilter, limit int) ([]earned, error) {
 
 // sums counts the commissions that are meant, and adds them up.
 func (v *visit) sums(a commissionFilter) ([]db.PortalCommissionSumsRow, error) {
-	return queries.PortalCommissionSums(v.ctx(), v.portal.Pool, db.PortalCommissionSumsParams{
+	return queries.PortalCommissionSums(v.Ctx(), v.portal.Pool, db.PortalCommissionSumsParams{
 		OrgID: v.partner.OrgID, ProgramID: v.program.ID, PartnerID: v.partner.ID, Status: a.Status, PayoutID: a.PayoutID,
 		FromAt: a.From, BeforeAt: a.Before,
 	})
@@ -185,7 +185,7 @@ func (v *visit) told(k db.PortalCommissionsRow) earned {
 
 // rule describes the basis of the amount and the rate.
 func (v *visit) rule(k db.Commission, saleCurrency string) string {
-	l := v.locale
+	l := v.Locale
 	switch {
 	case k.Kind == db.CommissionKindReward:
 		return l.T("Granted by the program")
@@ -213,20 +213,20 @@ func (v *visit) rule(k db.Commission, saleCurrency string) string {
 func (v *visit) via(k db.PortalCommissionsRow) string {
 	switch {
 	case k.LinkName != "":
-		return v.locale.T("Link %s", k.LinkName)
+		return v.Locale.T("Link %s", k.LinkName)
 	case k.CouponCode != nil:
-		return v.locale.T("Coupon %s", *k.CouponCode)
+		return v.Locale.T("Coupon %s", *k.CouponCode)
 	case k.Clicked:
-		return v.locale.T("Your link")
+		return v.Locale.T("Your link")
 	case k.TrackedBy == string(db.TrackedByManual), k.TrackedBy == string(db.TrackedByAPI):
-		return v.locale.T("The program")
+		return v.Locale.T("The program")
 	}
 	return ""
 }
 
 // reason says why a commission is in its state, and since when or from when on that holds.
 func (v *visit) reason(row db.PortalCommissionsRow) (string, *clock.Time) {
-	l, k := v.locale, row.Commission
+	l, k := v.Locale, row.Commission
 	switch k.Status {
 	case db.CommissionStatusPending:
 		return l.T("awaiting approval"), nil

@@ -1,9 +1,9 @@
 package portal
 
 import (
-	"cmp"
 	_ "embed"
 	"net/http"
+	"path"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -17,32 +17,23 @@ import (
 // a cookie, which browsers do not send from there.
 const embedded = "/embed/"
 
-// framed returns the token of an address of an embedded portal, and the path of the same page
-// in the portal. Of other addresses it returns "" and the path itself.
-func framed(path string) (token, page string) {
-	rest, ok := strings.CutPrefix(path, embedded)
-	if !ok {
-		return "", path
+// serveFrame answers a page in a frame of another site, whose address has a token in place of a cookie. The page itself
+// is the portal's. The log does not get the token.
+func (p *Portal) serveFrame(c echo.Context) error {
+	token, page, _ := strings.Cut(strings.TrimPrefix(c.Request().URL.Path, embedded), "/")
+	v := &visit{Visit: p.site.Visit(c), portal: p}
+	if !partner.IsToken(token) || page == "sign-out" || page == "again" { // without a cookie there is nothing to end
+		c.SetPath(embedded + ":token")
+		site.Confine(c.Response().Header())
+		return v.Fail(errEmbed)
 	}
-	token, page, _ = strings.Cut(rest, "/")
-	if page != "" {
-		page = "/" + page
-	}
-	return cmp.Or(token, "none"), "/portal" + page
-}
-
-// serveFrame answers within a page of the program's. The log is not given the token.
-func (p *Portal) serveFrame(v *visit, method string) error {
-	if !partner.IsToken(v.frame) {
-		v.frame = "" // it can be any text, and must not be in a page
-		v.SetPath(embedded + ":token")
-		return errEmbed
-	}
-	v.SetPath(embedded + ":token" + strings.TrimPrefix(v.page, "/portal"))
-	if v.page == "/portal/sign-out" || v.page == "/portal/again" {
-		return errEmbed // who has no cookie has nothing to end
-	}
-	return p.route(v, method)
+	v.frame = token
+	own := c.Request().Clone(c.Request().Context())
+	own.URL.Path, own.URL.RawPath = path.Join("/portal", page), ""
+	c.SetRequest(own)
+	err := p.site.Serve(v)
+	c.SetPath(embedded + ":token" + strings.TrimPrefix(c.Path(), "/portal"))
+	return err
 }
 
 // HTMLBlob sends a page. Within a frame the links of it lead to the pages of the frame.

@@ -39,13 +39,36 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
+// TestLanguageIsChosen checks that a partner's choice takes precedence over the browser's language, and can be undone.
+func TestLanguageIsChosen(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	partner := s.Partner(s.Program())
+	b := signIn(s, partner)
+	language := func() string {
+		page := string(s.Must(200, b.ask("GET", "/portal/settings", nil, "Accept-Language", "fr")).Raw)
+		return regexp.MustCompile(`<html lang="([^"]+)"`).FindStringSubmatch(page)[1]
+	}
+	require.Equal(t, "fr", language())
+	b.moved("/portal/settings?done=profile", b.send("/portal/settings/profile", "language_code", "pt-BR"))
+	require.Equal(t, "pt-BR", s.Get("/v1/partners/" + partner).String("language_code"))
+	require.Equal(t, "pt-BR", language())
+	b.says(422, "language tag", b.send("/portal/settings/profile", "language_code", "not a tag"))
+	b.moved("/portal/settings?done=profile", b.send("/portal/settings/profile", "language_code", ""))
+	require.Nil(t, s.Get("/v1/partners/" + partner).Body["language_code"])
+	require.Equal(t, "fr", language())
+	s.Refused(400, "parameter_invalid", "language_code", s.Post("/v1/partners/"+partner, M{"language_code": "x"}))
+	s.Refused(400, "parameter_invalid", "language_code", s.Post("/v1/partners",
+		M{"program_id": s.Program(), "email": "b@example.com", "language_code": "12"}))
+}
+
 // texts are the words of a page in a language.
 func (b *browser) texts(path, language string) (out []string) {
 	b.s.T.Helper()
 	page := string(b.ask("GET", path, nil, "Accept-Language", language).Raw)
 	require.Contains(b.s.T, page, `<html lang="`+language+`">`)
 	// The words of a picture are cut in two; many countries have one name in several languages.
-	page = regexp.MustCompile(`(?s)<svg.*?</svg>|<select id="country_code".*?</select>`).ReplaceAllString(page, "")
+	page = regexp.MustCompile(`(?s)<svg.*?</svg>|<select id="(?:country|language)_code".*?</select>`).ReplaceAllString(page, "")
 	for _, found := range regexp.MustCompile(`>([^<>]+)<|(?:aria|data)-label="([^"]+)"`).FindAllStringSubmatch(page, -1) {
 		text := strings.TrimSuffix(strings.TrimSpace(html.UnescapeString(found[1]+found[2])), " · Northwind Notes")
 		if regexp.MustCompile(`\pL{2}`).MatchString(text) {

@@ -61,7 +61,7 @@ func (v *visit) showLinks(status int, form site.Form) error {
 		return err
 	}
 	some := list.In(v.program.ID, new(int64(linksPerPage)), t.After, t.Before)
-	found, err := list.Of(v.ctx(), v.unit(), some, db.LinkList{PartnerID: &v.partner.ID})
+	found, err := list.Of(v.Ctx(), v.unit(), some, db.LinkList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (v *visit) countLinks(found []db.Link) ([]link, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
-	counted, err := queries.LinkStats(v.ctx(), v.portal.Pool, db.LinkStatsParams{
+	counted, err := queries.LinkStats(v.Ctx(), v.portal.Pool, db.LinkStatsParams{
 		Ids: ids(found, func(l db.Link) string { return l.ID }), OrgID: v.partner.OrgID,
 	})
 	stats := make(map[string]db.LinkStatsRow, len(counted))
@@ -112,7 +112,7 @@ func (v *visit) countLinks(found []db.Link) ([]link, error) {
 // lastClicks are the last clicks that the partner brought.
 func (v *visit) lastClicks() ([]click, error) {
 	newest := list.In(v.program.ID, new(int64(recentClicks)), nil, nil)
-	found, err := list.Of(v.ctx(), v.unit(), newest, db.ClickList{PartnerID: &v.partner.ID})
+	found, err := list.Of(v.Ctx(), v.unit(), newest, db.ClickList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (v *visit) linkNames(clicks []db.Click) (map[string]string, error) {
 		return nil, nil
 	}
 	of := db.LinkByIDsParams{Ids: clicked, OrgID: v.partner.OrgID}
-	found, err := queries.LinkByIDs(v.ctx(), v.portal.Pool, of)
+	found, err := queries.LinkByIDs(v.Ctx(), v.portal.Pool, of)
 	names := make(map[string]string, len(found))
 	for _, l := range found {
 		names[l.ID] = nameOf(l)
@@ -158,7 +158,7 @@ func nameOf(l db.Link) string { return cmp.Or(opt.Value(l.Label), l.Value) }
 // coupons are the partner's codes, the newest first.
 func (v *visit) coupons() ([]db.Coupon, error) {
 	newest := list.In(v.program.ID, new(int64(mostCoupons)), nil, nil)
-	found, err := list.Of(v.ctx(), v.unit(), newest, db.CouponList{PartnerID: &v.partner.ID})
+	found, err := list.Of(v.Ctx(), v.unit(), newest, db.CouponList{PartnerID: &v.partner.ID})
 	return found.Rows, err
 }
 
@@ -168,7 +168,7 @@ func (v *visit) ownLink() (string, error) {
 	landing, param := v.program.WebsiteURL, "ref"
 	if v.partner.GroupID != nil {
 		of := db.GroupGetParams{ID: *v.partner.GroupID, OrgID: v.partner.OrgID}
-		group, err := queries.GroupGet(v.ctx(), v.portal.Pool, of)
+		group, err := queries.GroupGet(v.Ctx(), v.portal.Pool, of)
 		if err := work.IgnoreNoRows(err); err != nil {
 			return "", err
 		}

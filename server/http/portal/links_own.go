@@ -28,7 +28,7 @@ type linkForm struct {
 
 // linkForm is the form with the typed values and their faults.
 func (v *visit) linkForm(form site.Form) (linkForm, error) {
-	s, err := portalsettings.Of(v.ctx(), v.portal.Pool, v.partner.OrgID, v.program.ID)
+	s, err := portalsettings.Of(v.Ctx(), v.portal.Pool, v.partner.OrgID, v.program.ID)
 	own := tracking.OwnLink{Program: v.program, Hosts: s.LinkHosts}
 	if form.Values == nil {
 		form.Values = map[string]string{"destination_url": v.program.WebsiteURL}
@@ -38,17 +38,17 @@ func (v *visit) linkForm(form site.Form) (linkForm, error) {
 
 // addLink makes a link that the partner asks for.
 func addLink(v *visit) error {
-	s, err := portalsettings.Of(v.ctx(), v.portal.Pool, v.partner.OrgID, v.program.ID)
+	s, err := portalsettings.Of(v.Ctx(), v.portal.Pool, v.partner.OrgID, v.program.ID)
 	if err != nil {
 		return err
 	}
 	own := tracking.OwnLink{
-		Program: v.program, PartnerID: v.partner.ID, Destination: secured(v.form.Value("destination_url")),
-		Label: v.form.Value("label"), Slug: v.form.Value("slug"), Campaign: map[string]string{},
+		Program: v.program, PartnerID: v.partner.ID, Destination: secured(v.Form.Value("destination_url")),
+		Label: v.Form.Value("label"), Slug: v.Form.Value("slug"), Campaign: map[string]string{},
 		Hosts: s.LinkHosts, Most: s.MaxLinks,
 	}
 	for _, name := range linkFields[3:] {
-		own.Campaign[name] = v.form.Value(name)
+		own.Campaign[name] = v.Form.Value(name)
 	}
 	if err = v.storeLink(own); err == nil {
 		return v.done("/portal/links", "link")
@@ -57,7 +57,7 @@ func addLink(v *visit) error {
 	if wrong == nil {
 		return err
 	}
-	return v.showLinks(http.StatusUnprocessableEntity, site.Form{Values: v.form.Typed(linkFields...), Errors: wrong})
+	return v.showLinks(http.StatusUnprocessableEntity, site.Form{Values: v.Form.Typed(linkFields...), Errors: wrong})
 }
 
 // storeLink validates a link like a request of the API, and makes it.
@@ -85,15 +85,15 @@ func auditLinkMembers(l db.Link) map[string]any {
 
 // renameLink gives a link of the partner another name, or none.
 func renameLink(v *visit) error {
-	l, err := v.link(v.form.Value("id"))
+	l, err := v.link(v.Form.Value("id"))
 	if err != nil {
 		return err
 	}
 	label := nullable.NewNullNullable[string]()
-	if given := v.form.Value("label"); given != "" {
+	if given := v.Form.Value("label"); given != "" {
 		label = nullable.NewNullableWithValue(given)
 	}
-	body := map[string]any{"label": v.form.Value("label")}
+	body := map[string]any{"label": v.Form.Value("label")}
 	if err := v.portal.Document.ValidateBody("LinkUpdate", body); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func renameLink(v *visit) error {
 
 // deleteLink puts a link of the partner away. Where it was published, it goes on counting.
 func deleteLink(v *visit) error {
-	l, err := v.link(v.form.Value("id"))
+	l, err := v.link(v.Form.Value("id"))
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func customers(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found, err := list.Of(v.ctx(), v.unit(), v.listRequest(t), db.CustomerList{PartnerID: &v.partner.ID})
+	found, err := list.Of(v.Ctx(), v.unit(), v.listRequest(t), db.CustomerList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ type folder struct {
 
 // resources shows the materials that are published to the partner's group and tags.
 func resources(v *visit) error {
-	found, err := queries.PortalResources(v.ctx(), v.portal.Pool, db.PortalResourcesParams{
+	found, err := queries.PortalResources(v.Ctx(), v.portal.Pool, db.PortalResourcesParams{
 		ProgramID: v.program.ID, OrgID: v.partner.OrgID, GroupID: v.partner.GroupID, PartnerID: v.partner.ID, Lim: shelf,
 	})
 	if err != nil {

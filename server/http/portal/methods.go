@@ -71,10 +71,10 @@ func methodsOf(names []string) (out []method) {
 func (v *visit) methods() []method {
 	out := methodsOf(v.program.PayoutMethods)
 	for i, m := range out {
-		out[i].Label, out[i].Details = v.locale.T(m.Label), slices.Clone(m.Details)
+		out[i].Label, out[i].Details = v.Locale.T(m.Label), slices.Clone(m.Details)
 		for n := range out[i].Details {
 			d := &out[i].Details[n]
-			d.Label, d.Hint = v.locale.T(d.Label), v.locale.T(d.Hint)
+			d.Label, d.Hint = v.Locale.T(d.Label), v.Locale.T(d.Hint)
 		}
 	}
 	return out
@@ -106,17 +106,17 @@ func (m method) names() []string {
 func (m method) read(v *visit) (json.RawMessage, site.Faults) {
 	given, wrong := map[string]string{}, site.Faults{}
 	for _, d := range m.Details {
-		text := v.form.Value(d.Name)
+		text := v.Form.Value(d.Name)
 		switch {
 		case text == "" && !d.Optional:
-			wrong[d.Name] = v.locale.T("Please fill this in.")
+			wrong[d.Name] = v.Locale.T("Please fill this in.")
 		// Characters, as in the browser's own maxlength.
 		case len([]rune(text)) > d.Most:
-			wrong[d.Name] = v.locale.T("This is too long.")
+			wrong[d.Name] = v.Locale.T("This is too long.")
 		case text == "":
 			continue
 		case d.check != nil && d.check(text) != "":
-			wrong[d.Name] = v.locale.T(d.check(text))
+			wrong[d.Name] = v.Locale.T(d.check(text))
 		default:
 			given[d.Name] = text
 		}
@@ -126,7 +126,7 @@ func (m method) read(v *visit) (json.RawMessage, site.Faults) {
 	}
 	raw, err := json.Marshal(given)
 	if err != nil {
-		return nil, site.Faults{"": v.locale.T("These details are not valid.")}
+		return nil, site.Faults{"": v.Locale.T("These details are not valid.")}
 	}
 	return raw, nil
 }
@@ -223,7 +223,7 @@ func (v *visit) stored() (*stored, error) {
 		return nil, nil
 	}
 	// The method may have been offered once, or have been set by the program.
-	out := &stored{Name: name, Label: v.locale.Said(methodLabel(name))}
+	out := &stored{Name: name, Label: v.Locale.Said(methodLabel(name))}
 	out.Offered = len(v.program.PayoutMethods) == 0 || slices.Contains(v.program.PayoutMethods, name)
 	raw, err := payout.DetailsOf(v.portal.Keeper, v.partner)
 	if err != nil || raw == nil {
@@ -237,7 +237,7 @@ func (v *visit) stored() (*stored, error) {
 	for _, m := range methodsOf([]string{name}) {
 		for _, d := range m.Details {
 			if text, ok := given[d.Name].(string); ok && text != "" {
-				out.Lines = append(out.Lines, line{v.locale.T(d.Label), masked(text)})
+				out.Lines = append(out.Lines, line{v.Locale.T(d.Label), masked(text)})
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"rail/gen/db"
+	"rail/server/http/site"
 	"rail/server/program/partner"
 )
 
@@ -15,7 +16,8 @@ const recentCommissions = 5
 type home struct {
 	Says, Conditions []string // what the partner earns
 	Link             string
-	Steps            []section // what is left of the onboarding
+	Steps            []site.Link // what is left of the onboarding
+	Failed           []db.Payout // that the partner may have to do something about
 	Purses           []balance
 	WasPaid          bool
 	Stats            db.PartnerStatsRow
@@ -36,7 +38,12 @@ func overview(v *visit) error {
 	if h.Link, err = v.ownLink(); err != nil {
 		return err
 	}
-	if h.Purses, err = v.balances(); err != nil {
+	open, failed, err := v.latestPayouts()
+	if err != nil {
+		return err
+	}
+	h.Failed = failed
+	if h.Purses, err = v.balances(open); err != nil {
 		return err
 	}
 	h.WasPaid = slices.ContainsFunc(h.Purses, func(p balance) bool { return p.PaidMinor > 0 })
@@ -54,7 +61,7 @@ func overview(v *visit) error {
 
 // counters are the partner's totals.
 func (v *visit) counters() (db.PartnerStatsRow, error) {
-	rows, err := queries.PartnerStats(v.ctx(), v.portal.Pool, db.PartnerStatsParams{
+	rows, err := queries.PartnerStats(v.Ctx(), v.portal.Pool, db.PartnerStatsParams{
 		Ids: []string{v.partner.ID}, OrgID: v.partner.OrgID,
 	})
 	// No row: the partner was deleted since the session was read.
@@ -65,16 +72,16 @@ func (v *visit) counters() (db.PartnerStatsRow, error) {
 }
 
 // steps are the open steps of a new partner. They end with the onboarding, even if a name is removed later.
-func (v *visit) steps() (out []section) {
+func (v *visit) steps() (out []site.Link) {
 	p := v.partner
 	if p.CompletedOnboarding {
 		return nil
 	}
 	if !partner.HasName(p) {
-		out = append(out, section{"/portal/settings#profile", "Save your name"})
+		out = append(out, site.Link{Path: "/portal/settings#profile", Name: "Save your name"})
 	}
 	if p.PayoutMethod == nil {
-		out = append(out, section{"/portal/settings#payout", "Add your payout details"})
+		out = append(out, site.Link{Path: "/portal/settings#payout", Name: "Add your payout details"})
 	}
 	return out
 }

@@ -21,7 +21,7 @@ func payouts(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found, err := list.Of(v.ctx(), v.unit(), v.listRequest(t), db.PayoutList{PartnerID: &v.partner.ID})
+	found, err := list.Of(v.Ctx(), v.unit(), v.listRequest(t), db.PayoutList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (v *visit) countCommissions(found []db.Payout) ([]countedPayout, error) {
 	}
 	in := db.Scope{ProgramID: v.program.ID, OrgID: v.partner.OrgID}
 	id := func(p db.Payout) string { return p.ID }
-	counted, err := list.CountBy(v.ctx(), v.portal.Pool, "commissions", in, ids(found, id))
+	counted, err := list.CountBy(v.Ctx(), v.portal.Pool, "commissions", in, ids(found, id))
 	rows := make([]countedPayout, len(found))
 	for i, p := range found {
 		rows[i] = countedPayout{p, counted[p.ID]}
@@ -89,7 +89,7 @@ func onePayout(v *visit) error {
 // payoutPage loads the payout in the address, with at most that many commissions. Another partner's payout is a 404.
 func (v *visit) payoutPage(t site.Turn, rows int) (data payoutPage, err error) {
 	of := db.PayoutGetParams{ID: v.QueryParam("id"), OrgID: v.partner.OrgID}
-	if data.Payout, err = queries.PayoutGet(v.ctx(), v.portal.Pool, of); err != nil {
+	if data.Payout, err = queries.PayoutGet(v.Ctx(), v.portal.Pool, of); err != nil {
 		return data, err
 	}
 	if data.PartnerID != v.partner.ID {

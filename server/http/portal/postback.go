@@ -54,7 +54,7 @@ func (v *visit) showPostback(status int, page postbackPage) error {
 
 // postbackPage loads an endpoint, by default the first. Another partner's endpoint is a 404.
 func (v *visit) postbackPage(id string) (postbackPage, error) {
-	found, err := queries.PortalEndpoints(v.ctx(), v.portal.Pool, db.PortalEndpointsParams{
+	found, err := queries.PortalEndpoints(v.Ctx(), v.portal.Pool, db.PortalEndpointsParams{
 		ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: v.partner.ID,
 	})
 	if err != nil {
@@ -73,7 +73,7 @@ func (v *visit) postbackPage(id string) (postbackPage, error) {
 	page.Current, page.Enabled = e, e.Enabled
 	page.Form.Values = map[string]string{"url": e.URL}
 	page.choose(e.EventTypes)
-	page.Deliveries, err = webhook.Log(v.ctx(), v.unit(), e.ID)
+	page.Deliveries, err = webhook.Log(v.Ctx(), v.unit(), e.ID)
 	return page, err
 }
 
@@ -111,26 +111,26 @@ func (p *postbackPage) choose(chosen []string) {
 
 // savePostback adds the partner's postback, or changes the postback in the form.
 func savePostback(v *visit) error {
-	page, err := v.postbackPage(v.form.Value("id"))
+	page, err := v.postbackPage(v.Form.Value("id"))
 	if err != nil {
 		return err
 	}
 	// An old page's form for a new postback.
-	if page.Current != nil && v.form.Value("id") == "" {
-		page.Form.Errors = site.Faults{"": v.locale.T("You already have a postback.")}
+	if page.Current != nil && v.Form.Value("id") == "" {
+		page.Form.Errors = site.Faults{"": v.Locale.T("You already have a postback.")}
 		return v.showPostback(http.StatusUnprocessableEntity, page)
 	}
-	types, secret := v.form.Values("event_types"), ""
+	types, secret := v.Form.Values("event_types"), ""
 	if page.Current == nil {
-		secret, err = v.addPostback(v.form.Value("url"), types)
+		secret, err = v.addPostback(v.Form.Value("url"), types)
 	} else {
-		err = v.updatePostback(page.Current, v.form.Value("url"), types, v.form.Has("enabled"))
+		err = v.updatePostback(page.Current, v.Form.Value("url"), types, v.Form.Has("enabled"))
 	}
 	if wrong := v.faults(err, "url", "event_types"); wrong != nil {
 		// The page shows the typed values, not the stored ones.
-		page.Form = site.Form{Values: v.form.Typed("url"), Errors: wrong}
-		page.choose(v.form.Values("event_types"))
-		page.Enabled = v.form.Has("enabled")
+		page.Form = site.Form{Values: v.Form.Typed("url"), Errors: wrong}
+		page.choose(v.Form.Values("event_types"))
+		page.Enabled = v.Form.Has("enabled")
 		return v.showPostback(http.StatusUnprocessableEntity, page)
 	}
 	if err != nil {
@@ -227,7 +227,7 @@ func (v *visit) audit(ctx context.Context, action, target string, before, after 
 
 // current is the endpoint that a form names, with its page.
 func (v *visit) current() (postbackPage, error) {
-	id := v.form.Value("id")
+	id := v.Form.Value("id")
 	if id == "" {
 		return postbackPage{}, problem.NotFound("")
 	}
@@ -264,7 +264,7 @@ func pingPostback(v *visit) error {
 	}
 	for _, row := range page.Deliveries {
 		d := row.WebhookDelivery
-		if left := betweenTests - v.now.Sub(d.CreatedAt.Time); d.IsTest && left > 0 {
+		if left := betweenTests - v.Now.Sub(d.CreatedAt.Time); d.IsTest && left > 0 {
 			return v.tooMany(page)
 		}
 	}
@@ -284,7 +284,7 @@ func pingPostback(v *visit) error {
 // tooMany refuses a test that came too early, on the page it was asked for.
 func (v *visit) tooMany(page postbackPage) error {
 	v.Response().Header().Set("Retry-After", strconv.Itoa(int(betweenTests/time.Second)))
-	page.Form.Errors = site.Faults{"": v.locale.T("A test was just sent. Wait ten seconds before the next one.")}
+	page.Form.Errors = site.Faults{"": v.Locale.T("A test was just sent. Wait ten seconds before the next one.")}
 	return v.showPostback(http.StatusTooManyRequests, page)
 }
 

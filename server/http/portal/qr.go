@@ -64,7 +64,7 @@ func (v *visit) linkAddress(id string) (string, error) {
 
 // link returns one of the partner's links. Another partner's link is a 404.
 func (v *visit) link(id string) (db.Link, error) {
-	l, err := queries.LinkGet(v.ctx(), v.portal.Pool, db.LinkGetParams{ID: id, OrgID: v.partner.OrgID})
+	l, err := queries.LinkGet(v.Ctx(), v.portal.Pool, db.LinkGetParams{ID: id, OrgID: v.partner.OrgID})
 	if err == nil && l.PartnerID != v.partner.ID {
 		err = problem.NotFound("")
 	}

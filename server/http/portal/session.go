@@ -18,8 +18,8 @@ import (
 )
 
 // signIn begins a session with the link's token. HEAD and prefetching do not use the link.
-func (p *Portal) signIn(v *visit, token string) error {
-	r := v.Request()
+func signIn(v *visit) error {
+	r, token := v.Request(), v.PathValue("token")
 	purpose := r.Header.Get("Purpose") + r.Header.Get("Sec-Purpose") + r.Header.Get("X-Moz")
 	// A link works once: a preview must not use it up.
 	if strings.Contains(strings.ToLower(purpose), "prefetch") {
@@ -31,13 +31,14 @@ func (p *Portal) signIn(v *visit, token string) error {
 	if !partner.IsToken(strings.TrimPrefix(token, partner.VisitorMark)) {
 		return partner.ErrLink // a mailed one works by its button alone
 	}
-	return p.enter(v, token)
+	return v.enter(token)
 }
 
 // enter signs in with a link's token.
-func (p *Portal) enter(v *visit, token string) error {
+func (v *visit) enter(token string) error {
+	p := v.portal
 	from := partner.Client{Address: p.Address(v), UserAgent: v.Request().UserAgent()}
-	session, life, err := p.Partners.Begin(v.ctx(), p.Pool, token, from, v.now)
+	session, life, err := p.Partners.Begin(v.Ctx(), p.Pool, token, from, v.Now)
 	if err != nil {
 		return err
 	}
@@ -45,8 +46,8 @@ func (p *Portal) enter(v *visit, token string) error {
 	return v.Redirect(http.StatusSeeOther, "/portal")
 }
 
-// identify loads the session; an invalid cookie is deleted.
-func (v *visit) identify() error {
+// Identify loads the session; an invalid cookie is deleted. People who view the portal for the program change nothing.
+func (v *visit) Identify() error {
 	token := v.frame
 	if token == "" {
 		if token = v.portal.cookie.Value(v); token == "" {
@@ -55,18 +56,21 @@ func (v *visit) identify() error {
 	}
 	who, err := db.PortalSessionRow{}, pgx.ErrNoRows
 	if partner.IsToken(token) {
-		of := db.PortalSessionParams{TokenHash: secret.HashToken(token), Embedded: v.frame != "", Now: v.now}
-		who, err = queries.PortalSession(v.ctx(), v.portal.Pool, of)
+		of := db.PortalSessionParams{TokenHash: secret.HashToken(token), Embedded: v.frame != "", Now: v.Now}
+		who, err = queries.PortalSession(v.Ctx(), v.portal.Pool, of)
 	}
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && v.frame != "" && len(who.EmbedHosts) == 0 {
 		return v.signedOut()
 	}
-	v.token, v.session, v.partner, v.program = token, who.PortalSession, who.Partner, who.Program
+	v.Token, v.session, v.partner, v.program = token, who.PortalSession, who.Partner, who.Program
 	v.look, v.frames = look.Of(who.Program.ID, who.AccentColor, who.LogoVersion), who.EmbedHosts
-	v.locale = locale.Of(v.Request().Header.Get("Accept-Language"), opt.Value(who.Partner.LanguageCode)).
+	v.Locale = locale.Of(v.Request().Header.Get("Accept-Language"), opt.Value(who.Partner.LanguageCode)).
 		In(clock.StoredZone(who.Program.TimeZone))
 	if err != nil {
 		return err
+	}
+	if v.session.Visitor && v.Request().Method == http.MethodPost && v.Request().URL.Path != "/portal/sign-out" {
+		return errVisitor
 	}
 	return v.extend()
 }
@@ -82,7 +86,7 @@ func (v *visit) signedOut() error {
 
 // signOut ends the session in the database too, so that a copied cookie ends with it.
 func signOut(v *visit) error {
-	if err := queries.PortalSessionEnd(v.ctx(), v.portal.Pool, secret.HashToken(v.token)); err != nil {
+	if err := queries.PortalSessionEnd(v.Ctx(), v.portal.Pool, secret.HashToken(v.Token)); err != nil {
 		return err
 	}
 	v.portal.cookie.Clear(v)

@@ -9,13 +9,14 @@ import (
 
 	gen "rail/gen/api"
 	"rail/server/http/site"
+	"rail/server/locale"
 	"rail/server/opt"
 	"rail/server/program/partner"
 	"rail/server/work"
 )
 
 // profileFields are those of the profile that the partner may change.
-var profileFields = []string{"first_name", "last_name", "display_name", "company_name", "website_url", "country_code"}
+var profileFields = []string{"first_name", "last_name", "display_name", "company_name", "website_url", "country_code", "language_code"}
 
 // settingsPage holds the data of the settings page: the stored values, or the typed ones with their faults.
 type settingsPage struct {
@@ -25,6 +26,7 @@ type settingsPage struct {
 	Chosen          *method  // whose form is open
 	Stored          *stored
 	Countries       []site.Option
+	Languages       []site.Option
 	Fresh           bool // whether the payout method may be changed now
 	Again           bool // whether a link to sign in anew can be mailed
 }
@@ -47,11 +49,12 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 			"first_name": opt.Value(p.FirstName), "last_name": opt.Value(p.LastName),
 			"display_name": opt.Value(p.DisplayName), "company_name": opt.Value(p.CompanyName),
 			"website_url": opt.Value(p.WebsiteURL), "country_code": opt.Value(p.CountryCode),
+			"language_code": opt.Value(p.LanguageCode),
 		}},
 		Payout:  site.Form{Values: map[string]string{}},
 		Choices: partner.ChoicesOf(p), Fresh: v.fresh(),
 		Again:   v.frame == "" && !v.session.Visitor && v.portal.Partners.Mail.Ready(),
-		Methods: v.methods(), Countries: v.countries(),
+		Methods: v.methods(), Countries: v.countries(), Languages: v.languages(),
 	}
 	var err error
 	if page.Stored, err = v.stored(); err != nil {
@@ -69,14 +72,29 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 
 // countries are all, by their names in the partner's language. A code that is none stays.
 func (v *visit) countries() []site.Option {
-	out := []site.Option{{Value: "", Label: v.locale.T("Choose a country")}}
+	out := []site.Option{{Value: "", Label: v.Locale.T("Choose a country")}}
 	known := false
-	for _, code := range v.locale.Countries() {
-		out = append(out, site.Option{Value: code, Label: v.locale.Country(code)})
+	for _, code := range v.Locale.Countries() {
+		out = append(out, site.Option{Value: code, Label: v.Locale.Country(code)})
 		known = known || code == opt.Value(v.partner.CountryCode)
 	}
 	if code := v.partner.CountryCode; code != nil && !known {
 		out = append(out, site.Option{Value: *code, Label: *code})
+	}
+	return out
+}
+
+// languages are those with texts, by their own names. A stored language without texts stays.
+func (v *visit) languages() []site.Option {
+	stored := opt.Value(v.partner.LanguageCode)
+	out := []site.Option{{Value: "", Label: v.Locale.T("Your browser’s language")}}
+	known := stored == ""
+	for _, l := range locale.All() {
+		out = append(out, site.Option{Value: l.Language(), Label: l.Name()})
+		known = known || l.Language() == stored
+	}
+	if !known {
+		out = append(out, site.Option{Value: stored, Label: stored})
 	}
 	return out
 }
@@ -88,9 +106,10 @@ func saveProfile(v *visit) error {
 	for name, to := range map[string]*nullable.Nullable[string]{
 		"first_name": &body.FirstName, "last_name": &body.LastName, "display_name": &body.DisplayName,
 		"company_name": &body.CompanyName, "website_url": &body.WebsiteURL, "country_code": &body.CountryCode,
+		"language_code": &body.LanguageCode,
 	} {
 		*to = nullable.NewNullNullable[string]()
-		given := v.form.Value(name)
+		given := v.Form.Value(name)
 		if name == "website_url" {
 			given = secured(given)
 		}
@@ -110,7 +129,7 @@ func saveProfile(v *visit) error {
 	if err != nil {
 		return err
 	}
-	page.Profile = site.Form{Values: v.form.Typed(profileFields...), Errors: wrong}
+	page.Profile = site.Form{Values: v.Form.Typed(profileFields...), Errors: wrong}
 	return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 }
 
@@ -124,6 +143,7 @@ func (v *visit) saveSelf(body *gen.PartnerUpdate) error {
 		return v.portal.Partners.UpdateSelf(ctx, work.From(ctx), v.partner.ID, partner.Patch{
 			FirstName: body.FirstName, LastName: body.LastName, DisplayName: body.DisplayName,
 			CompanyName: body.CompanyName, WebsiteURL: body.WebsiteURL, CountryCode: body.CountryCode,
+			LanguageCode: body.LanguageCode,
 			PayoutMethod: body.PayoutMethod, PayoutDetails: body.PayoutDetails,
 		})
 	})
@@ -135,12 +155,12 @@ func savePayout(v *visit) error {
 	if !v.fresh() {
 		return errStale
 	}
-	page, err := v.settingsPage(v.form.Value("method"))
+	page, err := v.settingsPage(v.Form.Value("method"))
 	if err != nil {
 		return err
 	}
-	if page.Chosen == nil || page.Chosen.Name != v.form.Value("method") {
-		page.Payout.Errors = site.Faults{"": v.locale.T("Choose one of the program’s payout methods.")}
+	if page.Chosen == nil || page.Chosen.Name != v.Form.Value("method") {
+		page.Payout.Errors = site.Faults{"": v.Locale.T("Choose one of the program’s payout methods.")}
 		return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 	}
 	details, wrong := page.Chosen.read(v)
@@ -155,7 +175,7 @@ func savePayout(v *visit) error {
 			return err
 		}
 	}
-	page.Payout = site.Form{Values: v.form.Typed(page.Chosen.names()...), Errors: wrong}
+	page.Payout = site.Form{Values: v.Form.Typed(page.Chosen.names()...), Errors: wrong}
 	return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 }
 
@@ -163,8 +183,8 @@ func savePayout(v *visit) error {
 // absent from the form, so all three are written.
 func saveNotifications(v *visit) error {
 	to := partner.Choices{
-		FirstReferral: v.form.Has("first_referral"), NewReferral: v.form.Has("new_referral"),
-		PayoutPaid: v.form.Has("payout_paid"),
+		FirstReferral: v.Form.Has("first_referral"), NewReferral: v.Form.Has("new_referral"),
+		PayoutPaid: v.Form.Has("payout_paid"),
 	}
 	err := v.write(func(ctx context.Context) error {
 		return partner.SaveChoices(ctx, work.From(ctx), v.partner.ID, to)

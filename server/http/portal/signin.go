@@ -23,21 +23,19 @@ type signInPage struct {
 // showSignIn shows the form for a sign-in link below a text.
 func (v *visit) showSignIn(status int, title, text string, form site.Form) error {
 	return v.writeSignIn(status, title, signInPage{
-		Text: v.locale.Said(text), Mail: v.portal.Partners.Mail.Ready(), Program: v.asksFor(), Form: form,
+		Text: v.Locale.Said(text), Mail: v.portal.Partners.Mail.Ready(), Program: v.asksFor(), Form: form,
 	})
 }
 
 func (v *visit) writeSignIn(status int, title string, d signInPage) error {
-	return pages.Write(v, v.locale, status, "sign-in", frame{
-		Title: v.locale.Said(title), Program: v.portal.Service, FormToken: guard.Token(""), Data: d,
-	})
+	return pages.Write(v, v.Locale, status, "sign-in", frame{Layout: v.signedOutLayout(title), Data: d})
 }
 
 // asksFor returns the program in the address or the form; "" for none.
 func (v *visit) asksFor() string {
 	named := v.QueryParam("program")
-	if v.form != nil {
-		named = v.form.Value("program")
+	if v.Form != nil {
+		named = v.Form.Value("program")
 	}
 	if len(named) > 64 || strings.ContainsRune(named, 0) {
 		return ""
@@ -46,37 +44,30 @@ func (v *visit) asksFor() string {
 }
 
 // mailLink emails a sign-in link. The response and its time are the same for an unknown address.
-func (p *Portal) mailLink(v *visit) error {
-	if err := p.origin.Check(v.Request()); err != nil {
-		return site.ErrForged
-	}
-	form, err := guard.Read(v.Response(), v.Request(), "")
-	if err != nil {
-		return err
-	}
-	v.form = form
-	wrong := site.Evenly(func() error { return p.sendLinks(v, form.Value("email")) })
+func mailLink(v *visit) error {
+	wrong := site.Evenly(func() error { return v.sendLinks(v.Form.Value("email")) })
 	if wrong != nil {
 		faults := v.faults(wrong, "email")
 		if faults == nil {
 			return wrong
 		}
 		return v.showSignIn(problemStatus(wrong), "Sign in", "We’ll email you a sign-in link. It works once.",
-			site.Form{Values: form.Typed("email"), Errors: faults})
+			site.Form{Values: v.Form.Typed("email"), Errors: faults})
 	}
 	return v.note(http.StatusOK, "Check your inbox",
 		"If this address belongs to a partner, we’ve sent a sign-in link. It works once, for 30 minutes.")
 }
 
 // sendLinks mails the links, where mails can be sent.
-func (p *Portal) sendLinks(v *visit, email string) error {
+func (v *visit) sendLinks(email string) error {
+	p := v.portal
 	if !p.Partners.Mail.Ready() {
 		return problem.New(problem.EmailNotConfigured, "This server does not send email. Ask the program for a link.")
 	}
 	if !strings.Contains(email, "@") || len(email) > 255 {
 		return problem.Invalid("email", "email must be an e-mail address.")
 	}
-	return p.Partners.LinksByMail(v.ctx(), p.Attempts, email, v.asksFor(), p.Address(v),
+	return p.Partners.LinksByMail(v.Ctx(), p.Attempts, email, v.asksFor(), p.Address(v),
 		v.Request().Header.Get("Accept-Language"))
 }
 
@@ -89,31 +80,29 @@ func problemStatus(err error) int {
 	return http.StatusUnprocessableEntity
 }
 
-// useMailed shows the button of a mailed link, and signs in by it. A program that scans mails
-// opens links and sends no forms.
-func (p *Portal) useMailed(v *visit, token string) error {
-	own, mailed := strings.CutPrefix(token, partner.MailMark)
-	if !mailed || !partner.IsToken(own) {
+// mailedLink shows the button of a mailed link. A program that scans mails opens links and sends no forms.
+func mailedLink(v *visit) error {
+	token := v.PathValue("token")
+	if own, mailed := strings.CutPrefix(token, partner.MailMark); !mailed || !partner.IsToken(own) {
 		return partner.ErrLink
 	}
-	switch v.Request().Method {
-	case http.MethodPost:
-		if err := p.origin.Check(v.Request()); err != nil {
-			return site.ErrForged
-		}
-		return p.enter(v, token)
-	case http.MethodGet, http.MethodHead:
-	default:
-		return site.RefuseMethod(v, "GET, HEAD, POST")
-	}
 	return v.writeSignIn(http.StatusOK, "Sign in", signInPage{
-		Text: v.locale.T("Press the button to open your portal. The link works once."), Token: token,
+		Text: v.Locale.T("Press the button to open your portal. The link works once."), Token: token,
 	})
+}
+
+// useMailed signs in by the button of a mailed link.
+func useMailed(v *visit) error {
+	token := v.PathValue("token")
+	if own, mailed := strings.CutPrefix(token, partner.MailMark); !mailed || !partner.IsToken(own) {
+		return partner.ErrLink
+	}
+	return v.enter(token)
 }
 
 // again emails the signed-in partner a link to sign in again.
 func again(v *visit) error {
-	err := v.portal.Partners.RenewLink(v.ctx(), v.portal.Attempts, v.partner, v.program)
+	err := v.portal.Partners.RenewLink(v.Ctx(), v.portal.Attempts, v.partner, v.program)
 	if err != nil {
 		return err
 	}
@@ -124,17 +113,17 @@ func again(v *visit) error {
 // fresh reports whether the partner has signed in recently, which changes of the payout method require: an open
 // browser is not enough, and neither is a frame, whose address the surrounding page knows.
 func (v *visit) fresh() bool {
-	return v.frame == "" && partner.Fresh(v.session, v.now)
+	return v.frame == "" && partner.Fresh(v.session, v.Now)
 }
 
 // extend extends a used session, at most once a day. It does not extend sessions of the organization's people.
 func (v *visit) extend() error {
-	until, due := partner.Extend(v.session, v.now)
+	until, due := partner.Extend(v.session, v.Now)
 	if !due || v.frame != "" {
 		return nil
 	}
-	v.portal.cookie.Set(v, v.token, partner.SessionLife)
-	return queries.PortalSessionExtend(v.ctx(), v.portal.Pool, db.PortalSessionExtendParams{
+	v.portal.cookie.Set(v, v.Token, partner.SessionLife)
+	return queries.PortalSessionExtend(v.Ctx(), v.portal.Pool, db.PortalSessionExtendParams{
 		ExpiresAt: until, TokenHash: v.session.TokenHash,
 	})
 }

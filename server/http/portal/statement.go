@@ -37,7 +37,7 @@ func drawn(texts ...string) bool {
 // printable reports whether a statement of the commissions can be a PDF in the partner's
 // language; the page to print can always be had.
 func (v *visit) printable(rows []earned) bool {
-	texts := []string{v.locale.T("Statement of a payout"), v.program.Name, payout.NameOf(v.partner)}
+	texts := []string{v.Locale.T("Statement of a payout"), v.program.Name, payout.NameOf(v.partner)}
 	for _, k := range rows {
 		texts = append(texts, k.Customer, k.Rule, k.Via)
 	}
@@ -68,10 +68,10 @@ func statementFile(v *visit) error {
 	pdf.AddUTF8FontFromBytes("go", "B", gobold.TTF)
 	pdf.SetMargins(margin, margin, margin)
 	pdf.SetAutoPageBreak(true, margin)
-	pdf.SetTitle(v.locale.T("Statement of a payout"), true)
-	pdf.SetLang(v.locale.Language())
-	pdf.SetCreationDate(v.now.Time)
-	pdf.SetModificationDate(v.now.Time)
+	pdf.SetTitle(v.Locale.T("Statement of a payout"), true)
+	pdf.SetLang(v.Locale.Language())
+	pdf.SetCreationDate(v.Now.Time)
+	pdf.SetModificationDate(v.Now.Time)
 	pdf.AddPage()
 	v.drawFacts(pdf, data)
 	v.drawRows(pdf, data)
@@ -87,7 +87,7 @@ type fact struct{ Name, Text string }
 
 // facts are the lines at the top of a statement.
 func (v *visit) facts(data payoutPage) []fact {
-	l := v.locale
+	l := v.Locale
 	when := fact{l.T("Due on"), l.Day(data.DueAt.Time)}
 	if data.PaidAt != nil {
 		when = fact{l.T("Paid on"), l.Day(data.PaidAt.Time)}
@@ -109,9 +109,9 @@ func (v *visit) facts(data payoutPage) []fact {
 // drawFacts writes the head of a statement.
 func (v *visit) drawFacts(pdf *fpdf.Fpdf, data payoutPage) {
 	pdf.SetFont("go", "B", 18)
-	pdf.CellFormat(pageWidth, 10, v.locale.T("Statement of a payout"), "", 1, "L", false, 0, "")
+	pdf.CellFormat(pageWidth, 10, v.Locale.T("Statement of a payout"), "", 1, "L", false, 0, "")
 	pdf.SetFont("go", "B", 14)
-	pdf.CellFormat(pageWidth, 9, v.locale.Money(data.AmountMinor, data.Currency), "", 1, "L", false, 0, "")
+	pdf.CellFormat(pageWidth, 9, v.Locale.Money(data.AmountMinor, data.Currency), "", 1, "L", false, 0, "")
 	pdf.Ln(2)
 	for _, f := range v.facts(data) {
 		pdf.SetFont("go", "", 9)
@@ -123,7 +123,7 @@ func (v *visit) drawFacts(pdf *fpdf.Fpdf, data payoutPage) {
 
 // drawRows writes the commissions of a statement.
 func (v *visit) drawRows(pdf *fpdf.Fpdf, data payoutPage) {
-	l := v.locale
+	l := v.Locale
 	pdf.SetFont("go", "B", 9)
 	v.drawRow(pdf, l.T("Sale"), l.T("Customer"), l.T("Sale amount"), l.T("How it’s calculated"), l.T("You earn"))
 	pdf.SetFont("go", "", 9)

@@ -28,7 +28,7 @@ func (v *visit) table(name string, a commissionFilter) error {
 	if err != nil {
 		return err
 	}
-	l := v.locale
+	l := v.Locale
 	rows := [][]string{{
 		l.T("Sale"), l.T("Customer"), l.T("Sale amount"), l.T("Currency"), l.T("How it’s calculated"), l.T("Referred by"),
 		l.T("Status"), l.T("Reason"), l.T("Amount"), l.T("Currency"), l.T("Payout"),

@@ -30,12 +30,12 @@ func (v *visit) terms() (says, conditions []string, err error) {
 	case len(says) == 0:
 		return nil, nil, nil
 	case v.program.CommissionNetOfFee:
-		conditions = append(conditions, v.locale.T("Payments count without tax and without the processor’s fee."))
+		conditions = append(conditions, v.Locale.T("Payments count without tax and without the processor’s fee."))
 	case v.program.CommissionOnNetRevenue:
-		conditions = append(conditions, v.locale.T("Payments count without tax."))
+		conditions = append(conditions, v.Locale.T("Payments count without tax."))
 	}
 	if days := v.program.HoldingPeriodDays; days > 0 {
-		conditions = append(conditions, v.locale.T("A commission can be paid %d days after its sale.", days))
+		conditions = append(conditions, v.Locale.T("A commission can be paid %d days after its sale.", days))
 	}
 	return says, conditions, nil
 }
@@ -43,7 +43,7 @@ func (v *visit) terms() (says, conditions []string, err error) {
 // deciding is the flow that pays the partner for a trigger: the first in order whose scope
 // fits (decisions, 134); nil where none does.
 func (v *visit) deciding(trigger rules.Trigger) (*db.Flow, error) {
-	found, err := queries.FlowsActive(v.ctx(), v.portal.Pool, db.FlowsActiveParams{
+	found, err := queries.FlowsActive(v.Ctx(), v.portal.Pool, db.FlowsActiveParams{
 		ProgramID: v.program.ID, OrgID: v.partner.OrgID, Trigger: trigger,
 	})
 	at := slices.IndexFunc(found, func(f db.Flow) bool {
@@ -63,7 +63,7 @@ func (v *visit) termsOf(f db.Flow) ([]string, error) {
 		return nil, err
 	}
 	return rules.Speaker{
-		Trigger: f.Trigger, Currency: v.program.Currency, Locale: v.locale, ToPartner: true, Name: name,
+		Trigger: f.Trigger, Currency: v.program.Currency, Locale: v.Locale, ToPartner: true, Name: name,
 	}.Terms(rules.Rate{RateType: opt.Value(f.RateType), RateValue: opt.Value(f.RateValue)}, f.Branches)
 }
 
@@ -72,7 +72,7 @@ func (v *visit) namer() (func(id string) string, error) {
 	names := map[string]string{v.partner.ID: v.partner.Handle}
 	if v.partner.GroupID != nil {
 		of := db.GroupGetParams{ID: *v.partner.GroupID, OrgID: v.partner.OrgID}
-		group, err := queries.GroupGet(v.ctx(), v.portal.Pool, of)
+		group, err := queries.GroupGet(v.Ctx(), v.portal.Pool, of)
 		if err != nil {
 			return nil, err
 		}
@@ -82,5 +82,5 @@ func (v *visit) namer() (func(id string) string, error) {
 	for _, c := range coupons {
 		names[c.ID] = c.Code
 	}
-	return func(id string) string { return cmp.Or(names[id], v.locale.T("another one")) }, err
+	return func(id string) string { return cmp.Or(names[id], v.Locale.T("another one")) }, err
 }

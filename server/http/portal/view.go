@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"rail/server/http/site"
-	"rail/server/http/site/look"
 	"rail/server/money/payout"
 	"rail/server/opt"
 )
@@ -30,30 +29,41 @@ func detailInput(f site.Form, d detail) site.Input {
 
 // frame holds the data of every page.
 type frame struct {
-	Title, Nav, Program, Who, FormToken, Done string
-	SignedIn, Framed, Home                    bool
-	Look                                      look.Look
-	Data                                      any
+	site.Layout
+	Lost bool // the page links to the portal
+	Data any
 }
 
-// section is an entry of the menu.
-type section struct{ Path, Name string }
-
-// Sections is the menu.
-func (frame) Sections() []section {
-	return []section{
-		{"/portal", "Overview"}, {"/portal/links", "Links"}, {"/portal/customers", "Customers"},
-		{"/portal/commissions", "Commissions"}, {"/portal/payouts", "Payouts"}, {"/portal/resources", "Resources"},
-		{"/portal/settings", "Settings"},
-	}
+// tabs are the pages in the menu.
+var tabs = []site.Link{
+	{Path: "/portal", Name: "Overview"},
+	{Path: "/portal/links", Name: "Links"},
+	{Path: "/portal/customers", Name: "Customers"},
+	{Path: "/portal/commissions", Name: "Commissions"},
+	{Path: "/portal/payouts", Name: "Payouts"},
+	{Path: "/portal/resources", Name: "Resources"},
+	{Path: "/portal/settings", Name: "Settings"},
 }
 
-// Side is the word beside the program's name, unless the name ends with it.
-func (f frame) Side() string {
-	if !f.SignedIn || strings.HasSuffix(strings.ToLower(f.Program), "partners") {
-		return ""
+// layout returns the header of a signed-in partner's page. nav is the path of the menu's entry.
+func (v *visit) layout(title, nav string) site.Layout {
+	l := site.Layout{
+		Title:     title,
+		Name:      v.program.Name,
+		Style:     v.look.Style,
+		Logo:      v.look.Logo,
+		Account:   site.Account{Name: payout.NameOf(v.partner), SignOut: "/portal/sign-out"},
+		FormToken: v.FormToken(),
+		Flash:     v.Locale.T(notices[v.QueryParam("done")]),
+		Framed:    v.frame != "",
 	}
-	return "Partners"
+	if part := side(l.Name); part != "" {
+		l.Part = v.Locale.T(part)
+	}
+	for _, t := range tabs {
+		l.Tabs = append(l.Tabs, site.Link{Path: t.Path, Name: v.Locale.T(t.Name), Current: t.Path == nav})
+	}
+	return l
 }
 
 // notices are the flash messages by the value of done.
@@ -65,20 +75,28 @@ var notices = map[string]string{
 	"deleted": "The postback is deleted.", "tested": "A test was sent. See the result in the list of deliveries.",
 }
 
+// side returns the word beside a program's name, "" if the name ends with it.
+func side(program string) string {
+	if strings.HasSuffix(strings.ToLower(program), "partners") {
+		return ""
+	}
+	return "Partners"
+}
+
+// signedOutLayout returns the header of a page without a partner.
+func (v *visit) signedOutLayout(title string) site.Layout {
+	return site.Layout{Title: v.Locale.Said(title), Name: v.portal.Service, FormToken: v.FormToken()}
+}
+
 // show writes a page of the portal.
 func (v *visit) show(status int, name, nav, title string, data any) error {
-	return pages.Write(v, v.locale, status, name, frame{
-		Title: v.locale.T(title), Nav: nav, Program: v.program.Name, Who: payout.NameOf(v.partner),
-		FormToken: guard.Token(v.token), Done: v.locale.T(notices[v.QueryParam("done")]), SignedIn: true,
-		Framed: v.frame != "", Look: v.look, Data: data,
-	})
+	return pages.Write(v, v.Locale, status, name, frame{Layout: v.layout(v.Locale.T(title), nav), Data: data})
 }
 
 // note writes a page with a title and a text. It has no name, since the visitor can be signed out.
 func (v *visit) note(status int, title, text string) error {
-	return pages.Write(v, v.locale, status, "note", frame{
-		Home:  status == http.StatusNotFound,
-		Title: v.locale.Said(title), Program: v.portal.Service, Data: v.locale.Said(text),
+	return pages.Write(v, v.Locale, status, "note", frame{
+		Layout: v.signedOutLayout(title), Lost: status == http.StatusNotFound, Data: v.Locale.Said(text),
 	})
 }
 
@@ -86,7 +104,7 @@ func (v *visit) note(status int, title, text string) error {
 func (v *visit) faults(err error, fields ...string) site.Faults {
 	wrong := site.FaultsOf(err, fields...)
 	for field, text := range wrong {
-		wrong[field] = v.locale.Said(text)
+		wrong[field] = v.Locale.Said(text)
 	}
 	return wrong
 }

@@ -4,56 +4,38 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
-
-	"github.com/labstack/echo/v4"
 
 	"rail/gen/db"
-	"rail/server/clock"
-	"rail/server/http/middleware"
 	"rail/server/http/site"
 	"rail/server/http/site/look"
-	"rail/server/locale"
 	"rail/server/program/partner"
 	"rail/server/work"
 )
 
 // visit is one request and its session.
 type visit struct {
-	echo.Context
+	site.Visit
 	portal  *Portal
-	now     clock.Time
-	locale  *locale.Locale
-	token   string // the session's; "" if signed out
 	session db.PortalSession
 	look    look.Look // of the program
 	frames  []string  // the hosts whose pages may frame an embedded portal
 	frame   string    // the token in the address of an embedded portal; "" for the portal itself
-	page    string    // the path, which of an embedded portal is that of the same page in the portal
 	partner db.Partner
 	program db.Program
-	form    site.Posted
 }
-
-// ctx ends with the time that the request may take.
-func (v *visit) ctx() context.Context { return v.Request().Context() }
-
-// today returns the current day in the program's time zone.
-func (v *visit) today() time.Time { return v.now.DayIn(v.locale.Zone()) }
 
 // unit returns a unit of work of the partner, whom the audit log names.
 func (v *visit) unit() *work.Unit {
-	return work.New(v.portal.Pool, work.Unit{
-		OrgID: v.partner.OrgID, Plan: v.portal.Plan, Programs: []string{v.partner.ProgramID}, Now: v.now,
-		Actor:     work.Actor{Kind: work.Person, ID: v.partner.ID, User: v.partner.ID},
-		RequestID: v.Response().Header().Get(middleware.HeaderRequestID), Wake: v.portal.Wake,
+	return v.Unit(work.Unit{
+		OrgID: v.partner.OrgID, Plan: v.portal.Plan, Programs: []string{v.partner.ProgramID},
+		Actor: work.Actor{Kind: work.Person, ID: v.partner.ID, User: v.partner.ID},
 	})
 }
 
 // write runs a change in one transaction with its events. change gets the unit from its context; its error rolls
 // back.
 func (v *visit) write(change func(ctx context.Context) error) error {
-	return v.unit().Within(v.ctx(), func(u *work.Unit) error { return change(work.Into(v.ctx(), u)) })
+	return v.unit().Within(v.Ctx(), func(u *work.Unit) error { return change(work.Into(v.Ctx(), u)) })
 }
 
 // done redirects after a change; what is the key of the notice on the next page.
@@ -61,8 +43,8 @@ func (v *visit) done(page, what string) error {
 	return v.Redirect(http.StatusSeeOther, page+"?done="+what)
 }
 
-// fail answers an error with a page. It returns internal errors, for the log.
-func (v *visit) fail(err error) error {
+// Fail answers an error with a page. It returns internal errors, for the log.
+func (v *visit) Fail(err error) error {
 	status, title, text := explain(err)
 	if errors.Is(err, errSignedOut) && v.portal.Partners.Mail.Ready() {
 		title, text = "Sign in", "We’ll email you a sign-in link. It works once."

@@ -1,9 +1,12 @@
-// Package site has everything that pages share: one style sheet and one script, templates for their parts, and forms
-// with their faults.
+// Package site has everything that the pages of console, portal and join share.
 //
-// A site has templates: a frame, whose top and bottom surround every page, and the pages (Source). They use a locale:
-// {{t "A text"}}, {{money .Minor .Currency}}. Guard protects forms; a posted form is Posted, a shown one a Form with
-// Inputs; Explain and FaultsOf describe errors. Everything is rendered on the server and works without JavaScript.
+// A site has routes (Site), each with an action on a Visit: one request with its session and form. Site checks the
+// origin, loads the session, reads the form and loads the objects of the path, in this order; every error is a page.
+// Guard protects forms; a posted form is Posted, a shown one a Form with Inputs; Explain and FaultsOf describe errors.
+//
+// A site has templates (Source), which use a locale: {{t "A text"}}, {{money .Minor .Currency}}. The templates "top"
+// and "bottom" surround every page; the page's data has a Layout. Everything is rendered on the server and works
+// without JavaScript.
 //
 // The templates and their arguments:
 //
@@ -56,7 +59,7 @@ var files embed.FS
 // Source holds the templates of a site.
 type Source struct {
 	Files fs.FS
-	// Folder is their path. They define "top" and "bottom", with which every page begins and ends.
+	// Folder is their path.
 	Folder string
 	// Vocabulary has the values of enums whose own name would not be understood.
 	Vocabulary map[string]string

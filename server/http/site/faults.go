@@ -81,6 +81,9 @@ func Explain(err error) (status int, title, text string) {
 	return status, "This is not possible", p.Message
 }
 
+// NotFound returns the refusal of an address without a page.
+func NotFound() error { return problem.New(problem.RouteNotFound, "There is no such page.") }
+
 // RefuseMethod answers a method that a path does not know. allowed goes into Allow, which a 405 must carry
 // (RFC 9110, 15.5.6).
 func RefuseMethod(c echo.Context, allowed string) error {

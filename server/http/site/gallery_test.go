@@ -44,11 +44,14 @@ func open(t *testing.T) string {
 	e.GET("/:name", func(c echo.Context) error {
 		site.Confine(c.Response().Header(), "connect-src 'self'")
 		name := c.Param("name")
-		data := M{"Title": name, "Menu": menu("/" + name), "Done": "", "Data": gallery[name]}
-		if name == "list" {
-			data["Done"] = "Three partners are in the group Gold now."
+		layout := site.Layout{
+			Title: name, Name: "Northwind Notes", Home: "/list", Menu: menu("/" + name),
+			Account: site.Account{Name: "Ada Lovelace", SignOut: "/sign-out"},
 		}
-		return pages.Write(c, locale.English, http.StatusOK, name, data)
+		if name == "list" {
+			layout.Flash = "Three partners are in the group Gold now."
+		}
+		return pages.Write(c, locale.English, http.StatusOK, name, M{"Layout": layout, "Data": gallery[name]})
 	})
 	e.POST("/:name", func(c echo.Context) error {
 		sent, err := c.FormParams()

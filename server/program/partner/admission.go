@@ -166,6 +166,9 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 		return newcomer{}, err
 	}
 	c.CountryCode = opt.Upper(c.CountryCode)
+	if err := checkLanguage(c.LanguageCode); err != nil {
+		return newcomer{}, err
+	}
 	if err := checkAdmission(prog, group, c.CountryCode); err != nil {
 		return newcomer{}, err
 	}

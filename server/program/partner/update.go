@@ -10,6 +10,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/locale"
 	"rail/server/locale/plain"
 	"rail/server/money/payout"
 	"rail/server/opt"
@@ -27,6 +28,7 @@ import (
 // minor units of the program's currency.
 type Patch struct {
 	FirstName, LastName, DisplayName, CompanyName, WebsiteURL, CountryCode nullable.Nullable[string]
+	LanguageCode                                                           nullable.Nullable[string]
 
 	GroupID          nullable.Nullable[string]
 	Handle           *string
@@ -264,16 +266,30 @@ func (s *Service) patch(p *db.Partner, b Patch, methods []string, now clock.Time
 	opt.ChangeOrClear(&p.WebsiteURL, b.WebsiteURL)
 	opt.ChangeOrClear(&p.CountryCode, b.CountryCode)
 	p.CountryCode = opt.Upper(p.CountryCode)
+	opt.ChangeOrClear(&p.LanguageCode, b.LanguageCode)
 	opt.ChangeOrClear(&p.GroupID, b.GroupID)
 	opt.ChangeOrClear(&p.ExternalID, b.ExternalID)
 	opt.ChangeOrClear(&p.MinPayoutMinor, b.MinPayoutMinor)
 	if b.Metadata != nil {
 		p.Metadata = metadata.Stored(b.Metadata)
 	}
+	if b.LanguageCode.IsSpecified() {
+		if err := checkLanguage(p.LanguageCode); err != nil {
+			return err
+		}
+	}
 	if err := patchStatus(p, b); err != nil {
 		return err
 	}
 	return s.patchPayout(p, b, methods, now)
+}
+
+// checkLanguage refuses text that is not a language tag.
+func checkLanguage(code *string) error {
+	if code == nil || locale.IsTag(*code) {
+		return nil
+	}
+	return problem.Invalid("language_code", "language_code must be a language tag, such as de or pt-BR.")
 }
 
 // patchStatus suspends or reinstates a partner. It refuses a pending or declined partner, whose application
@@ -378,8 +394,8 @@ func save(ctx context.Context, u *work.Unit, p db.Partner) error {
 	recordUpdated(u, p)
 	return queries.PartnerUpdate(ctx, u.Later(), db.PartnerUpdateParams{
 		GroupID: p.GroupID, FirstName: p.FirstName, LastName: p.LastName, DisplayName: p.DisplayName,
-		CompanyName: p.CompanyName, WebsiteURL: p.WebsiteURL, CountryCode: p.CountryCode, Handle: p.Handle,
-		Status: p.Status, DeclineReason: p.DeclineReason, SuspensionReason: p.SuspensionReason,
+		CompanyName: p.CompanyName, WebsiteURL: p.WebsiteURL, CountryCode: p.CountryCode,
+		LanguageCode: p.LanguageCode, Handle: p.Handle, Status: p.Status, DeclineReason: p.DeclineReason, SuspensionReason: p.SuspensionReason,
 		MinPayoutMinor: p.MinPayoutMinor, Metadata: p.Metadata, PayoutMethod: p.PayoutMethod,
 		PayoutDetails: p.PayoutDetails, PayoutDetailsHash: p.PayoutDetailsHash,
 		PayoutDetailsChangedAt: p.PayoutDetailsChangedAt, ExternalID: p.ExternalID, UpdatedAt: p.UpdatedAt,

@@ -1,0 +1,41 @@
+package site
+
+// Layout surrounds the content of every page, by the templates "top" and "bottom". The data of a page has it as Layout.
+type Layout struct {
+	Title     string // of the page; in the document's title, Name or Service follows
+	Service   string // the product's name, if the document's title has it in place of Name
+	Name      string // of the program, in the header; "" for a page without a header
+	Home      string // the address of the name; "" for none
+	Part      string // beside the name
+	Style     string // the program's style sheet; "" for none
+	Logo      string // the address of the program's logo; "" for none
+	Account   Account
+	FormToken string
+	Tabs      []Link // the pages of a site with few; below the header
+	Menu      Menu   // the pages of a site with many; beside the content
+	Flash     string
+	Alert     string
+	Narrow    bool // the content has the width of a text
+	Framed    bool // the page is in a frame of another site
+}
+
+// Account is the signed-in person in the header; the zero value if signed out.
+type Account struct {
+	Name    string
+	Path    string // of the person's settings; "" for none
+	SignOut string // the action of the form
+}
+
+// SignedIn reports whether the page has a person.
+func (l Layout) SignedIn() bool { return l.Account.SignOut != "" }
+
+// Wide reports whether the page has a menu beside it.
+func (l Layout) Wide() bool { return len(l.Menu.Groups) > 0 }
+
+// Owner returns the name in the document's title.
+func (l Layout) Owner() string {
+	if l.Service != "" {
+		return l.Service
+	}
+	return l.Name
+}
