@@ -47,6 +47,16 @@ UPDATE resources SET kind = 'file' WHERE program_id = @program_id AND org_id = @
 UPDATE commissions SET status = 'approved', approved_at = approve_at, updated_at = approve_at
 WHERE program_id = @program_id AND org_id = @org_id AND status = 'pending' AND approve_at <= @now;
 
+-- name: SampleMature :many
+-- SampleMature makes commissions due at the end of their holding period, as the job does for all programs.
+UPDATE commissions t SET status = 'due', updated_at = greatest(t.approved_at, t.mature_at)
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.status = 'approved' AND t.mature_at <= @now RETURNING t.*;
+
+-- name: SampleSubscribed :exec
+-- SampleSubscribed gives each paying customer a subscription with its number.
+UPDATE customers SET external_subscription_id = 'sub_' || substr(external_customer_id, 5)
+WHERE program_id = @program_id AND org_id = @org_id AND converted_at IS NOT NULL;
+
 -- name: SampleBounty :one
 -- SampleBounty returns the pending commission of a customer's sign-up.
 SELECT k.id FROM commissions k WHERE k.customer_id = @customer_id AND k.org_id = @org_id AND k.program_id = @program_id

@@ -223,6 +223,67 @@ func (q *Queries) SampleLockPartners(ctx context.Context, db DBTX, arg SampleLoc
 	return items, nil
 }
 
+const sampleMature = `-- name: SampleMature :many
+UPDATE commissions t SET status = 'due', updated_at = greatest(t.approved_at, t.mature_at)
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.status = 'approved' AND t.mature_at <= $3 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor
+`
+
+type SampleMatureParams struct {
+	ProgramID string
+	OrgID     string
+	Now       *clock.Time
+}
+
+// SampleMature makes commissions due at the end of their holding period, as the job does for all programs.
+func (q *Queries) SampleMature(ctx context.Context, db DBTX, arg SampleMatureParams) ([]Commission, error) {
+	rows, err := db.Query(ctx, sampleMature, arg.ProgramID, arg.OrgID, arg.Now)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Commission{}
+	for rows.Next() {
+		var i Commission
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.SaleID,
+			&i.CustomerID,
+			&i.FlowID,
+			&i.FlowBranchID,
+			&i.Kind,
+			&i.AmountMinor,
+			&i.RevenueMinor,
+			&i.RateType,
+			&i.RateValue,
+			&i.Currency,
+			&i.Status,
+			&i.MatureAt,
+			&i.ApproveAt,
+			&i.ApprovedAt,
+			&i.VoidedAt,
+			&i.VoidReason,
+			&i.PayoutID,
+			&i.Metadata,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.ShrunkMinor,
+			&i.ClawedMinor,
+			&i.RefundedBeforeMinor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const samplePrograms = `-- name: SamplePrograms :many
 SELECT t.id FROM programs t WHERE t.org_id = $1 AND starts_with(t.id, 'sample_') ORDER BY t.id FOR UPDATE
 `
@@ -284,6 +345,22 @@ type SampleSequenceDoneParams struct {
 // SampleSequenceDone ends a sequence for its partners, two weeks after its begin.
 func (q *Queries) SampleSequenceDone(ctx context.Context, db DBTX, arg SampleSequenceDoneParams) error {
 	_, err := db.Exec(ctx, sampleSequenceDone, arg.Steps, arg.SequenceID, arg.OrgID)
+	return err
+}
+
+const sampleSubscribed = `-- name: SampleSubscribed :exec
+UPDATE customers SET external_subscription_id = 'sub_' || substr(external_customer_id, 5)
+WHERE program_id = $1 AND org_id = $2 AND converted_at IS NOT NULL
+`
+
+type SampleSubscribedParams struct {
+	ProgramID string
+	OrgID     string
+}
+
+// SampleSubscribed gives each paying customer a subscription with its number.
+func (q *Queries) SampleSubscribed(ctx context.Context, db DBTX, arg SampleSubscribedParams) error {
+	_, err := db.Exec(ctx, sampleSubscribed, arg.ProgramID, arg.OrgID)
 	return err
 }
 

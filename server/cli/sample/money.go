@@ -79,6 +79,11 @@ func (b *builder) payouts() {
 		if _, err := sale.ExpireRefunds(ctx, u, u.Now.Days(-30), 100); err != nil {
 			return err
 		}
+		if err := queries.SampleSubscribed(ctx, u.Tx, db.SampleSubscribedParams{
+			ProgramID: b.programID, OrgID: u.OrgID,
+		}); err != nil {
+			return err
+		}
 		return b.mature(ctx, u)
 	})
 }
@@ -90,11 +95,9 @@ func (b *builder) mature(ctx context.Context, u *work.Unit) error {
 	}); err != nil {
 		return err
 	}
-	all := db.BatchMatureParams{Now: u.Now, OrgID: u.OrgID, ProgramID: b.programID, PeriodEnd: &u.Now, LastID: "~"}
-	for _, p := range b.partners {
-		all.PartnerIds = append(all.PartnerIds, p.id)
-	}
-	matured, err := queries.BatchMature(ctx, u.Tx, all)
+	matured, err := queries.SampleMature(ctx, u.Tx, db.SampleMatureParams{
+		ProgramID: b.programID, OrgID: u.OrgID, Now: &u.Now,
+	})
 	if err != nil {
 		return err
 	}

@@ -180,22 +180,18 @@ func (b *builder) apply(p *partner, c partners.Candidate) {
 // profile adds what a partner and the program enter later: each tag with a probability of 22 %, and a suspension
 // in the second half of the partner's time, so that it has earned before.
 func (b *builder) profile(p *partner, self partners.Patch, worked bool) {
-	service, tags := partners.Service{Keeper: b.keeper}, []string{}
+	service := partners.Service{Keeper: b.keeper}
+	self.TagIDs = []string{}
 	for _, id := range b.tagIDs {
 		if b.chance(0.22) {
-			tags = append(tags, id)
+			self.TagIDs = append(self.TagIDs, id)
 		}
 	}
 	b.add(profiles, p.joined, func(ctx context.Context, u *work.Unit) error {
-		if !worked {
-			self.TagIDs = tags
-			_, err := service.Update(ctx, u, p.id, self)
-			return err
+		if worked {
+			return service.UpdateSelf(ctx, u, p.id, self)
 		}
-		if err := service.UpdateSelf(ctx, u, p.id, self); err != nil || len(tags) == 0 {
-			return err
-		}
-		_, err := service.Update(ctx, u, p.id, partners.Patch{TagIDs: tags})
+		_, err := service.Update(ctx, u, p.id, self)
 		return err
 	})
 	if !p.suspended() {

@@ -159,10 +159,5 @@ func (b *builder) record(ctx context.Context, u *work.Unit, p *payment, charge s
 	in.FeeMinor = new(min(in.AmountMinor, rules.Percent(in.AmountMinor, 290)+30))
 	out, err := sale.Service{}.Record(ctx, u, in)
 	p.id = out.Sale.ID
-	if err != nil || p != p.by.sales[0] {
-		return err
-	}
-	return queries.CustomerSubscribed(ctx, u.Later(), db.CustomerSubscribedParams{
-		ExternalSubscriptionID: "sub_nw" + number(p.by.n, 6), UpdatedAt: u.Now, ID: p.by.id, OrgID: u.OrgID,
-	})
+	return err
 }
