@@ -80,7 +80,8 @@ func (b *builder) campaigns() {
 		var added db.Campaign
 		b.milestone(c.written, func(ctx context.Context, u *work.Unit) (err error) {
 			added, err = campaign.Create(ctx, u, campaign.Input{
-				ProgramID: b.programID, Name: c.name, Subject: c.subject, Body: c.body, Audience: c.audience, ScheduledAt: c.scheduled,
+				ProgramID: b.programID, Name: c.name, Subject: c.subject, Body: c.body, Audience: c.audience,
+				ScheduledAt: c.scheduled,
 			})
 			return err
 		})

@@ -39,7 +39,8 @@ func (b *builder) rewards() {
 	for i, days := range []int64{-150, -100, -9} {
 		b.add(changes, b.now.Days(days), func(ctx context.Context, u *work.Unit) error {
 			_, err := commission.Grant(ctx, u, commission.Manual{
-				ProgramID: b.programID, PartnerID: b.partners[i].id, AmountMinor: int64(2500 * (i + 1)), Reason: "The best of the month.",
+				ProgramID: b.programID, PartnerID: b.partners[i].id, AmountMinor: int64(2500 * (i + 1)),
+				Reason: "The best of the month.",
 			})
 			return err
 		})

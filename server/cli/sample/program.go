@@ -147,8 +147,8 @@ func (b *builder) flows(ctx context.Context, u *work.Unit) error {
 		if _, err := flow.Create(ctx, at(u, b.start.Days(int64(i))), flow.New{
 			ProgramID: b.programID, Name: f.name, Description: &f.description, GroupID: opt.OrNil(f.group),
 			Trigger: new(string(f.trigger)), RateType: new(string(f.rate.RateType)), RateValue: &f.rate.RateValue,
-			ApprovalMode: new(string(f.approval)), ApprovalDelayDays: f.delay, Priority: &f.priority, Status: new(string(f.status)),
-			Branches: f.branches,
+			ApprovalMode: new(string(f.approval)), ApprovalDelayDays: f.delay, Priority: &f.priority,
+			Status: new(string(f.status)), Branches: f.branches,
 		}); err != nil {
 			return err
 		}
