@@ -59,9 +59,9 @@ generate: go ## regenerate openapi/bundle.json and gen/
 	go run ./cmd/bundle openapi/openapi.yaml openapi/bundle.json
 	$(TOOL) oapi-codegen -config oapi-codegen.yaml openapi/bundle.json
 	go run ./cmd/lists gen/db
-	$(TOOL) sqlc generate
 	$(TOOL) esbuild server/http/docs/script/rail.js --minify --target=es2017 --log-level=warning --outfile=gen/script/rail.js
 	go run ./cmd/generate
+	$(TOOL) sqlc generate -f gen/sqlc.yaml
 
 .PHONY: verify
 verify: generate ## check that generated code is committed and formatted

@@ -47,7 +47,8 @@ WITH spans AS MATERIALIZED (
         SELECT r.first, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks, x.leads, x.customers,
             x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_facts x
             WHERE x.program_id = @program_id AND x.at >= r.from_at AND x.at < r.to_at OFFSET 0) f
-    WHERE (sqlc.narg('partner_id')::text IS NULL OR f.partner_id = sqlc.narg('partner_id')::text)
+    WHERE (sqlc.narg('partner_id')::text IS NULL OR f.partner_id = sqlc.narg('partner_id')::text
+        OR sqlc.narg('partner_id')::text = '' AND f.partner_id IS NULL)
       AND (f.customers > 0 OR f.currency IS NOT NULL OR @level::text NOT IN ('product', 'partner_product'))
 )
 SELECT (@by::text IN ('partner', 'link', 'group', 'tag') AND f.partner_id = '')::boolean AS direct,

@@ -24,18 +24,6 @@ CREATE TABLE events (
 CREATE INDEX events_order_idx ON events (org_id, seq);
 CREATE TRIGGER events_unchanging BEFORE UPDATE ON events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 ALTER SEQUENCE events_seq_seq OWNED BY events.seq;
--- The first partition holds every month up to the next one. Ids outside of the range of times, such as those of
--- sample programs, are in the outer partitions.
-DO $do$
-DECLARE
-    upper_id text := id_at('evt_',
-        (date_trunc('month', now() AT TIME ZONE 'UTC') + interval '2 months') AT TIME ZONE 'UTC');
-BEGIN
-    EXECUTE format('CREATE TABLE events_first PARTITION OF events FOR VALUES FROM (MINVALUE) TO (%L)', upper_id);
-    CREATE TABLE events_other PARTITION OF events FOR VALUES FROM ('evt_1') TO (MAXVALUE);
-    PERFORM make_partitions('events', 'evt_');
-END $do$;
-
 -- secret and previous_secret are encrypted; the previous one signs too until previous_expires_at. Failures count
 -- from counted_since. number is part of delivery ids.
 CREATE TABLE webhook_endpoints (
@@ -108,12 +96,15 @@ CREATE INDEX webhook_deliveries_line_idx ON webhook_deliveries (endpoint_id, eve
 -- sample programs, are in the outer partitions.
 DO $do$
 DECLARE
-    upper_id text := id_at('whd_',
-        (date_trunc('month', now() AT TIME ZONE 'UTC') + interval '2 months') AT TIME ZONE 'UTC');
+    upper timestamptz := (date_trunc('month', now() AT TIME ZONE 'UTC') + interval '2 months') AT TIME ZONE 'UTC';
 BEGIN
+    EXECUTE format('CREATE TABLE events_first PARTITION OF events FOR VALUES FROM (MINVALUE) TO (%L)',
+        id_at('evt_', upper));
+    CREATE TABLE events_other PARTITION OF events FOR VALUES FROM ('evt_1') TO (MAXVALUE);
+    PERFORM make_partitions('events', 'evt_');
     CREATE TABLE webhook_deliveries_low PARTITION OF webhook_deliveries FOR VALUES FROM (MINVALUE) TO ('whd_0');
     EXECUTE format('CREATE TABLE webhook_deliveries_first PARTITION OF webhook_deliveries FOR VALUES FROM (%L) TO (%L)',
-        'whd_0', upper_id);
+        'whd_0', id_at('whd_', upper));
     CREATE TABLE webhook_deliveries_other PARTITION OF webhook_deliveries FOR VALUES FROM ('whd_1') TO (MAXVALUE);
     PERFORM make_partitions('webhook_deliveries', 'whd_');
 END $do$;

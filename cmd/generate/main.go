@@ -1,6 +1,7 @@
 // Command generate writes the Go names that follow from the schema and the description and
-// come from no other generator. It runs at the root of the repository, after cmd/bundle:
+// come from no other generator. It runs at the root of the repository, after cmd/bundle and before sqlc:
 //
+//	gen/sqlc.yaml             the configuration of sqlc: sqlc.yaml with the types of columns
 //	gen/db/states.gen.go              the types of columns that take one of a few values
 //	gen/constraint/constraint.gen.go  every named constraint and unique index
 //	gen/events/events.gen.go          a function for each type of event, and their catalogue
@@ -29,8 +30,12 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	types, err := readTypes("sqlc.yaml")
+	types := columnTypes(tables)
+	config, err := os.ReadFile("sqlc.yaml")
 	if err != nil {
+		return err
+	}
+	if err := os.WriteFile("gen/sqlc.yaml", writeConfig(config, tables, types), 0o644); err != nil {
 		return err
 	}
 	states, err := writeStates(tables, types)

@@ -9,9 +9,12 @@ import (
 	"strings"
 )
 
-// table has the constraints and unique indexes of a table after all migrations, by name,
-// with the condition of a CHECK.
-type table map[string]string
+// table is a table after all migrations: the definitions of its columns, and those of its constraints and unique
+// indexes, by name. A unique index has an empty definition.
+type table struct{ columns, rules map[string]string }
+
+// newTable returns a table without columns.
+func newTable() table { return table{map[string]string{}, map[string]string{}} }
 
 // The forms of statements and definitions, with each run of spaces made one.
 var (
@@ -26,6 +29,9 @@ var (
 	dropTable   = regexp.MustCompile(`^DROP TABLE (\w+)$`)
 	addition    = regexp.MustCompile(`^(?:ADD )?CONSTRAINT (\w+) (.*)$`)
 	removal     = regexp.MustCompile(`^DROP CONSTRAINT (\w+)$`)
+	addColumn   = regexp.MustCompile(`^(?:ADD COLUMN )?([a-z]\w*) (.*)$`)
+	dropColumn  = regexp.MustCompile(`^DROP COLUMN (\w+)$`)
+	alterColumn = regexp.MustCompile(`^ALTER COLUMN (\w+) (SET|DROP) NOT NULL$`)
 )
 
 // readSchema returns the tables after all migrations. It parses only the SQL that the migrations use, so a new form
@@ -58,26 +64,26 @@ func readSchema(migrations fs.FS) (map[string]table, error) {
 // apply applies one statement to the tables. Unknown statements change nothing.
 func apply(tables map[string]table, statement string) error {
 	if m := createTable.FindStringSubmatch(statement); m != nil {
-		tables[m[1]] = table{}
+		tables[m[1]] = newTable()
 		return change(tables, m[1], m[2])
 	}
 	if m := alterTable.FindStringSubmatch(statement); m != nil {
 		return change(tables, m[1], m[2])
 	}
 	if m := uniqueIndex.FindStringSubmatch(statement); m != nil {
-		tables[m[2]][m[1]] = ""
+		tables[m[2]].rules[m[1]] = ""
 	}
 	// The name of an index is unique in the schema, and DROP INDEX does not name the table.
 	if m := dropIndex.FindStringSubmatch(statement); m != nil {
 		for _, t := range tables {
-			delete(t, m[1])
+			delete(t.rules, m[1])
 		}
 	}
 	if m := renameIndex.FindStringSubmatch(statement); m != nil {
 		for _, t := range tables {
-			if definition, ok := t[m[1]]; ok {
-				delete(t, m[1])
-				t[m[2]] = definition
+			if definition, ok := t.rules[m[1]]; ok {
+				delete(t.rules, m[1])
+				t.rules[m[2]] = definition
 			}
 		}
 	}
@@ -87,8 +93,7 @@ func apply(tables map[string]table, statement string) error {
 	return nil
 }
 
-// change adds and removes constraints by a list of definitions. Columns among them are skipped, and with them
-// constraints that have no name.
+// change adds and removes columns and constraints by a list of definitions. Constraints without a name are skipped.
 func change(tables map[string]table, name, definitions string) error {
 	t, ok := tables[name]
 	if !ok {
@@ -96,16 +101,39 @@ func change(tables map[string]table, name, definitions string) error {
 	}
 	for _, d := range split(definitions) {
 		if m := addition.FindStringSubmatch(d); m != nil {
-			t[m[1]] = m[2]
-		}
-		if m := removal.FindStringSubmatch(d); m != nil {
-			delete(t, m[1])
+			t.rules[m[1]] = m[2]
+		} else if m := removal.FindStringSubmatch(d); m != nil {
+			delete(t.rules, m[1])
+		} else if m := dropColumn.FindStringSubmatch(d); m != nil {
+			delete(t.columns, m[1])
+		} else if m := alterColumn.FindStringSubmatch(d); m != nil {
+			t.columns[m[1]] = strings.ReplaceAll(t.columns[m[1]], " NOT NULL", "")
+			if m[2] == "SET" {
+				t.columns[m[1]] += " NOT NULL"
+			}
+		} else if m := addColumn.FindStringSubmatch(d); m != nil {
+			t.columns[m[1]] = m[2]
 		}
 	}
 	return nil
 }
 
-// split splits a list at the commas outside parentheses.
+// required reports whether a column is NOT NULL.
+func (t table) required(column string) bool {
+	return strings.Contains(t.columns[column], " NOT NULL") || slices.Contains(t.primary(), column)
+}
+
+// primary returns the columns of the primary key.
+func (t table) primary() []string {
+	for _, definition := range t.rules {
+		if m := primaryKey.FindStringSubmatch(definition); m != nil {
+			return strings.Split(m[1], ", ")
+		}
+	}
+	return nil
+}
+
+// split splits a list at the commas outside parentheses. The list ends at a parenthesis that it does not open.
 func split(list string) (out []string) {
 	depth, start := 0, 0
 	for i, r := range list {
@@ -113,7 +141,9 @@ func split(list string) (out []string) {
 		case r == '(':
 			depth++
 		case r == ')':
-			depth--
+			if depth--; depth < 0 {
+				return append(out, strings.TrimSpace(list[start:i]))
+			}
 		case r == ',' && depth == 0:
 			out, start = append(out, strings.TrimSpace(list[start:i])), i+1
 		}
@@ -122,7 +152,8 @@ func split(list string) (out []string) {
 }
 
 var (
-	oneOf = regexp.MustCompile(`^CHECK \( ?(\w+) IN \(([^()]*)\)(?:\)| AND )`)
+	primaryKey = regexp.MustCompile(`^PRIMARY KEY \(([^()]*)\)`)
+	oneOf      = regexp.MustCompile(`^CHECK \( ?(\w+) IN \(([^()]*)\)(?:\)| AND )`)
 	// orNull matches the list of a nullable column; further conditions may follow.
 	orNull = regexp.MustCompile(`(\w+) IS NULL OR (\w+) IN \(([^()]*)\)`)
 	quoted = regexp.MustCompile(`'([^']*)'`)
@@ -132,12 +163,12 @@ var (
 // that of the generated constants.
 func (t table) values(column string) []string {
 	// Sorted, so that the output does not depend on the order of a map.
-	for _, name := range slices.Sorted(maps.Keys(t)) {
+	for _, name := range slices.Sorted(maps.Keys(t.rules)) {
 		list := ""
-		if m := oneOf.FindStringSubmatch(t[name]); m != nil && m[1] == column {
+		if m := oneOf.FindStringSubmatch(t.rules[name]); m != nil && m[1] == column {
 			list = m[2]
 		}
-		for _, m := range orNull.FindAllStringSubmatch(t[name], -1) {
+		for _, m := range orNull.FindAllStringSubmatch(t.rules[name], -1) {
 			if m[1] == column && m[2] == column {
 				list = m[3]
 			}

@@ -2745,6 +2745,27 @@ func (e RefundWarningCode) Valid() bool {
 	}
 }
 
+// Defines values for ReportAttribution.
+const (
+	ReportAttributionAll      ReportAttribution = "all"
+	ReportAttributionDirect   ReportAttribution = "direct"
+	ReportAttributionPartners ReportAttribution = "partners"
+)
+
+// Valid indicates whether the value is a known member of the ReportAttribution enum.
+func (e ReportAttribution) Valid() bool {
+	switch e {
+	case ReportAttributionAll:
+		return true
+	case ReportAttributionDirect:
+		return true
+	case ReportAttributionPartners:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ReportCompare.
 const (
 	ReportCompareNone           ReportCompare = "none"
@@ -10257,6 +10278,9 @@ type Report struct {
 	Totals ReportTotals `json:"totals"`
 }
 
+// ReportAttribution The figures of a report by their attribution.
+type ReportAttribution string
+
 // ReportCompare `previous_period` compares with the window of equal length right before; `none` compares with nothing.
 //
 // Examples: previous_period
@@ -12296,6 +12320,9 @@ type ReferralExpandParam = []ReferralExpand
 // RefundExpandParam defines model for RefundExpandParam.
 type RefundExpandParam = []RefundExpand
 
+// ReportAttributionParam The figures of a report by their attribution.
+type ReportAttributionParam = ReportAttribution
+
 // ReportCompareParam `previous_period` compares with the window of equal length right before; `none` compares with nothing.
 //
 // Examples: previous_period
@@ -13631,6 +13658,9 @@ type RetrieveReportParams struct {
 
 	// TagID Only partners with this tag.
 	TagID *TagID `form:"tag_id,omitempty" json:"tag_id,omitempty"`
+
+	// Attribution `partners` leaves out figures without a partner, `direct` leaves out all others; the default is `all`. Not `direct` with a filter by partner, group or tag.
+	Attribution *ReportAttributionParam `form:"attribution,omitempty" json:"attribution,omitempty"`
 
 	// Granularity Size of the rows, only with `dimension=period`. The default is `day` for up to 31 days, `week` for up to 182, else `month`. More than 1100 period rows are refused with 400 `range_too_large`.
 	Granularity *ReportGranularityParam `form:"granularity,omitempty" json:"granularity,omitempty"`
@@ -30664,6 +30694,18 @@ func NewRetrieveReportRequest(server string, params *RetrieveReportParams) (*htt
 		if params.TagID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tag_id", *params.TagID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Attribution != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "attribution", *params.Attribution, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -53398,6 +53440,13 @@ func (w *ServerInterfaceWrapper) RetrieveReport(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "tag_id", ctx.QueryParams(), &params.TagID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tag_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "attribution" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "attribution", ctx.QueryParams(), &params.Attribution, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter attribution: %s", err))
 	}
 
 	// ------------- Optional query parameter "granularity" -------------

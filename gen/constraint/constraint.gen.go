@@ -348,3 +348,30 @@ const (
 	WebhookLeasesEndpointFkey           Name = "webhook_leases_endpoint_fkey"
 	WebhookLeasesPkey                   Name = "webhook_leases_pkey"
 )
+
+// Raced has the primary keys of columns other than one random id or token.
+var Raced = map[Name]bool{
+	CampaignRecipientsPkey:  true,
+	CertificatesPkey:        true,
+	ChargeAliasesPkey:       true,
+	CustomerDuplicatesPkey:  true,
+	CustomerExternalIdsPkey: true,
+	ForgottenPkey:           true,
+	IdempotencyKeysPkey:     true,
+	InboxWaitsPkey:          true,
+	KeyFingerprintsPkey:     true,
+	MailUnsubscribesPkey:    true,
+	OptOutsPkey:             true,
+	PartnerAddressesPkey:    true,
+	PartnerTagsPkey:         true,
+	PortalLogosPkey:         true,
+	PortalSettingsPkey:      true,
+	ReportSpansPkey:         true,
+	ReportSumsPkey:          true,
+	SequenceEnrolmentsPkey:  true,
+	SequenceStepsPkey:       true,
+	TalliesPkey:             true,
+	TallyEntriesPkey:        true,
+	TrackingValuesPkey:      true,
+	WebhookLeasesPkey:       true,
+}

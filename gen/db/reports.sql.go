@@ -423,7 +423,8 @@ WITH spans AS MATERIALIZED (
         SELECT r.first, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks, x.leads, x.customers,
             x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_facts x
             WHERE x.program_id = $8 AND x.at >= r.from_at AND x.at < r.to_at OFFSET 0) f
-    WHERE ($14::text IS NULL OR f.partner_id = $14::text)
+    WHERE ($14::text IS NULL OR f.partner_id = $14::text
+        OR $14::text = '' AND f.partner_id IS NULL)
       AND (f.customers > 0 OR f.currency IS NOT NULL OR $13::text NOT IN ('product', 'partner_product'))
 )
 SELECT ($1::text IN ('partner', 'link', 'group', 'tag') AND f.partner_id = '')::boolean AS direct,

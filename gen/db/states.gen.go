@@ -2,24 +2,80 @@
 
 package db
 
-// PartnerStatus is a value of partners.status.
-type PartnerStatus string
+// ActorType is a value of audit_log_entries.actor_type.
+type ActorType string
 
-// The values of PartnerStatus.
+// The values of ActorType.
 const (
-	PartnerStatusPending   PartnerStatus = "pending"
-	PartnerStatusActive    PartnerStatus = "active"
-	PartnerStatusDeclined  PartnerStatus = "declined"
-	PartnerStatusSuspended PartnerStatus = "suspended"
+	ActorTypeAPIKey    ActorType = "api_key"
+	ActorTypePerson    ActorType = "person"
+	ActorTypeOperator  ActorType = "operator"
+	ActorTypeJob       ActorType = "job"
+	ActorTypeProcessor ActorType = "processor"
+	ActorTypeImporter  ActorType = "importer"
 )
 
-// ProgramStatus is a value of programs.status.
-type ProgramStatus string
+// ApplicationSource is a value of applications.source.
+type ApplicationSource string
 
-// The values of ProgramStatus.
+// The values of ApplicationSource.
 const (
-	ProgramStatusActive ProgramStatus = "active"
-	ProgramStatusPaused ProgramStatus = "paused"
+	ApplicationSourcePortal        ApplicationSource = "portal"
+	ApplicationSourceAPI           ApplicationSource = "api"
+	ApplicationSourceImport        ApplicationSource = "import"
+	ApplicationSourceCustomerEnrol ApplicationSource = "customer_enrol"
+)
+
+// ApplicationStatus is a value of applications.status.
+type ApplicationStatus string
+
+// The values of ApplicationStatus.
+const (
+	ApplicationStatusPending   ApplicationStatus = "pending"
+	ApplicationStatusApproved  ApplicationStatus = "approved"
+	ApplicationStatusRejected  ApplicationStatus = "rejected"
+	ApplicationStatusWithdrawn ApplicationStatus = "withdrawn"
+)
+
+// ApprovalMode is a value of flows.approval_mode.
+type ApprovalMode string
+
+// The values of ApprovalMode.
+const (
+	ApprovalModeImmediate ApprovalMode = "immediate"
+	ApprovalModeAfterDays ApprovalMode = "after_days"
+	ApprovalModeManual    ApprovalMode = "manual"
+)
+
+// AttributionModel is a value of programs.attribution_model.
+type AttributionModel string
+
+// The values of AttributionModel.
+const (
+	AttributionModelLast  AttributionModel = "last"
+	AttributionModelFirst AttributionModel = "first"
+)
+
+// CampaignStatus is a value of campaigns.status.
+type CampaignStatus string
+
+// The values of CampaignStatus.
+const (
+	CampaignStatusDraft     CampaignStatus = "draft"
+	CampaignStatusScheduled CampaignStatus = "scheduled"
+	CampaignStatusSending   CampaignStatus = "sending"
+	CampaignStatusPaused    CampaignStatus = "paused"
+	CampaignStatusSent      CampaignStatus = "sent"
+)
+
+// CommissionKind is a value of commissions.kind.
+type CommissionKind string
+
+// The values of CommissionKind.
+const (
+	CommissionKindReferral CommissionKind = "referral"
+	CommissionKindReward   CommissionKind = "reward"
+	CommissionKindClawback CommissionKind = "clawback"
 )
 
 // CommissionStatus is a value of commissions.status.
@@ -35,67 +91,13 @@ const (
 	CommissionStatusVoided   CommissionStatus = "voided"
 )
 
-// CommissionKind is a value of commissions.kind.
-type CommissionKind string
+// ConnectionStatus is a value of processor_connections.status.
+type ConnectionStatus string
 
-// The values of CommissionKind.
+// The values of ConnectionStatus.
 const (
-	CommissionKindReferral CommissionKind = "referral"
-	CommissionKindReward   CommissionKind = "reward"
-	CommissionKindClawback CommissionKind = "clawback"
-)
-
-// PayoutStatus is a value of payouts.status.
-type PayoutStatus string
-
-// The values of PayoutStatus.
-const (
-	PayoutStatusPending     PayoutStatus = "pending"
-	PayoutStatusProcessing  PayoutStatus = "processing"
-	PayoutStatusPaid        PayoutStatus = "paid"
-	PayoutStatusFailed      PayoutStatus = "failed"
-	PayoutStatusNotEligible PayoutStatus = "not_eligible"
-)
-
-// RefundStatus is a value of refunds.status.
-type RefundStatus string
-
-// The values of RefundStatus.
-const (
-	RefundStatusApplied   RefundStatus = "applied"
-	RefundStatusWaiting   RefundStatus = "waiting"
-	RefundStatusUnmatched RefundStatus = "unmatched"
-)
-
-// ApplicationStatus is a value of applications.status.
-type ApplicationStatus string
-
-// The values of ApplicationStatus.
-const (
-	ApplicationStatusPending   ApplicationStatus = "pending"
-	ApplicationStatusApproved  ApplicationStatus = "approved"
-	ApplicationStatusRejected  ApplicationStatus = "rejected"
-	ApplicationStatusWithdrawn ApplicationStatus = "withdrawn"
-)
-
-// DeliveryStatus is a value of webhook_deliveries.status.
-type DeliveryStatus string
-
-// The values of DeliveryStatus.
-const (
-	DeliveryStatusPending   DeliveryStatus = "pending"
-	DeliveryStatusRetrying  DeliveryStatus = "retrying"
-	DeliveryStatusDelivered DeliveryStatus = "delivered"
-	DeliveryStatusFailed    DeliveryStatus = "failed"
-)
-
-// FlowStatus is a value of flows.status.
-type FlowStatus string
-
-// The values of FlowStatus.
-const (
-	FlowStatusActive   FlowStatus = "active"
-	FlowStatusInactive FlowStatus = "inactive"
+	ConnectionStatusActive       ConnectionStatus = "active"
+	ConnectionStatusDisconnected ConnectionStatus = "disconnected"
 )
 
 // CustomerStatus is a value of customers.status.
@@ -111,37 +113,42 @@ const (
 	CustomerStatusSuspended CustomerStatus = "suspended"
 )
 
-// ReferralStatus is a value of referrals.status.
-type ReferralStatus string
+// DeliveryStatus is a value of webhook_deliveries.status.
+type DeliveryStatus string
 
-// The values of ReferralStatus.
+// The values of DeliveryStatus.
 const (
-	ReferralStatusVisit     ReferralStatus = "visit"
-	ReferralStatusLead      ReferralStatus = "lead"
-	ReferralStatusConverted ReferralStatus = "converted"
+	DeliveryStatusPending   DeliveryStatus = "pending"
+	DeliveryStatusRetrying  DeliveryStatus = "retrying"
+	DeliveryStatusDelivered DeliveryStatus = "delivered"
+	DeliveryStatusFailed    DeliveryStatus = "failed"
 )
 
-// RiskStatus is a value of risk_flags.status.
-type RiskStatus string
+// FlowAction is a value of flows.action.
+type FlowAction string
 
-// The values of RiskStatus.
+// The values of FlowAction.
 const (
-	RiskStatusOpen      RiskStatus = "open"
-	RiskStatusReviewing RiskStatus = "reviewing"
-	RiskStatusResolved  RiskStatus = "resolved"
-	RiskStatusDismissed RiskStatus = "dismissed"
+	FlowActionGenerateCommission FlowAction = "generate_commission"
+	FlowActionSwitchGroup        FlowAction = "switch_group"
 )
 
-// TaxFormState is a value of tax_form_statuses.status.
-type TaxFormState string
+// FlowStatus is a value of flows.status.
+type FlowStatus string
 
-// The values of TaxFormState.
+// The values of FlowStatus.
 const (
-	TaxFormStateNotRequired TaxFormState = "not_required"
-	TaxFormStateRequired    TaxFormState = "required"
-	TaxFormStateSubmitted   TaxFormState = "submitted"
-	TaxFormStateExpired     TaxFormState = "expired"
-	TaxFormStateSuperseded  TaxFormState = "superseded"
+	FlowStatusActive   FlowStatus = "active"
+	FlowStatusInactive FlowStatus = "inactive"
+)
+
+// FlowTrigger is a value of flows.trigger.
+type FlowTrigger string
+
+// The values of FlowTrigger.
+const (
+	FlowTriggerNewPayment FlowTrigger = "new_payment"
+	FlowTriggerNewSignup  FlowTrigger = "new_signup"
 )
 
 // InboxStatus is a value of inbox_events.status.
@@ -156,34 +163,13 @@ const (
 	InboxStatusFailed   InboxStatus = "failed"
 )
 
-// ConnectionStatus is a value of processor_connections.status.
-type ConnectionStatus string
+// JoinMode is a value of portal_settings.joining.
+type JoinMode string
 
-// The values of ConnectionStatus.
+// The values of JoinMode.
 const (
-	ConnectionStatusActive       ConnectionStatus = "active"
-	ConnectionStatusDisconnected ConnectionStatus = "disconnected"
-)
-
-// CampaignStatus is a value of campaigns.status.
-type CampaignStatus string
-
-// The values of CampaignStatus.
-const (
-	CampaignStatusDraft     CampaignStatus = "draft"
-	CampaignStatusScheduled CampaignStatus = "scheduled"
-	CampaignStatusSending   CampaignStatus = "sending"
-	CampaignStatusPaused    CampaignStatus = "paused"
-	CampaignStatusSent      CampaignStatus = "sent"
-)
-
-// SequenceStatus is a value of sequences.status.
-type SequenceStatus string
-
-// The values of SequenceStatus.
-const (
-	SequenceStatusActive SequenceStatus = "active"
-	SequenceStatusPaused SequenceStatus = "paused"
+	JoinModeOpen   JoinMode = "open"
+	JoinModeClosed JoinMode = "closed"
 )
 
 // MailStatus is a value of mails.status.
@@ -197,52 +183,27 @@ const (
 	MailStatusFailed  MailStatus = "failed"
 )
 
-// SaleOutcome is a value of sales.activity_outcome.
-type SaleOutcome string
+// PartnerStatus is a value of partners.status.
+type PartnerStatus string
 
-// The values of SaleOutcome.
+// The values of PartnerStatus.
 const (
-	SaleOutcomeCommissionCreated SaleOutcome = "commission_created"
-	SaleOutcomeSaleRecorded      SaleOutcome = "sale_recorded"
+	PartnerStatusPending   PartnerStatus = "pending"
+	PartnerStatusActive    PartnerStatus = "active"
+	PartnerStatusDeclined  PartnerStatus = "declined"
+	PartnerStatusSuspended PartnerStatus = "suspended"
 )
 
-// TrackedBy is a value of referrals.tracked_by and customers.tracked_by.
-type TrackedBy string
+// PayoutStatus is a value of payouts.status.
+type PayoutStatus string
 
-// The values of TrackedBy.
+// The values of PayoutStatus.
 const (
-	TrackedByLink   TrackedBy = "link"
-	TrackedByCoupon TrackedBy = "coupon"
-	TrackedByManual TrackedBy = "manual"
-	TrackedByAPI    TrackedBy = "api"
-)
-
-// TrackingKind is a value of tracking_values.kind.
-type TrackingKind string
-
-// The values of TrackingKind.
-const (
-	TrackingKindHandle TrackingKind = "handle"
-	TrackingKindLink   TrackingKind = "link"
-)
-
-// TaxFormType is a value of tax_form_statuses.type.
-type TaxFormType string
-
-// The values of TaxFormType.
-const (
-	TaxFormTypeW9     TaxFormType = "w9"
-	TaxFormTypeW8ben  TaxFormType = "w8ben"
-	TaxFormTypeW8bene TaxFormType = "w8bene"
-)
-
-// AttributionModel is a value of programs.attribution_model.
-type AttributionModel string
-
-// The values of AttributionModel.
-const (
-	AttributionModelLast  AttributionModel = "last"
-	AttributionModelFirst AttributionModel = "first"
+	PayoutStatusPending     PayoutStatus = "pending"
+	PayoutStatusProcessing  PayoutStatus = "processing"
+	PayoutStatusPaid        PayoutStatus = "paid"
+	PayoutStatusFailed      PayoutStatus = "failed"
+	PayoutStatusNotEligible PayoutStatus = "not_eligible"
 )
 
 // PayoutTerm is a value of programs.payout_term.
@@ -255,34 +216,42 @@ const (
 	PayoutTermNet60 PayoutTerm = "net_60"
 )
 
-// JoinMode is a value of portal_settings.joining.
-type JoinMode string
+// ProgramStatus is a value of programs.status.
+type ProgramStatus string
 
-// The values of JoinMode.
+// The values of ProgramStatus.
 const (
-	JoinModeOpen   JoinMode = "open"
-	JoinModeClosed JoinMode = "closed"
+	ProgramStatusActive ProgramStatus = "active"
+	ProgramStatusPaused ProgramStatus = "paused"
 )
 
-// ApplicationSource is a value of applications.source.
-type ApplicationSource string
+// RateType is a value of commissions.rate_type and flows.rate_type.
+type RateType string
 
-// The values of ApplicationSource.
+// The values of RateType.
 const (
-	ApplicationSourcePortal        ApplicationSource = "portal"
-	ApplicationSourceAPI           ApplicationSource = "api"
-	ApplicationSourceImport        ApplicationSource = "import"
-	ApplicationSourceCustomerEnrol ApplicationSource = "customer_enrol"
+	RateTypePercent RateType = "percent"
+	RateTypeFixed   RateType = "fixed"
 )
 
-// SequenceTrigger is a value of sequences.trigger.
-type SequenceTrigger string
+// ReferralStatus is a value of referrals.status.
+type ReferralStatus string
 
-// The values of SequenceTrigger.
+// The values of ReferralStatus.
 const (
-	SequenceTriggerApproved        SequenceTrigger = "approved"
-	SequenceTriggerIdle            SequenceTrigger = "idle"
-	SequenceTriggerFirstCommission SequenceTrigger = "first_commission"
+	ReferralStatusVisit     ReferralStatus = "visit"
+	ReferralStatusLead      ReferralStatus = "lead"
+	ReferralStatusConverted ReferralStatus = "converted"
+)
+
+// RefundStatus is a value of refunds.status.
+type RefundStatus string
+
+// The values of RefundStatus.
+const (
+	RefundStatusApplied   RefundStatus = "applied"
+	RefundStatusWaiting   RefundStatus = "waiting"
+	RefundStatusUnmatched RefundStatus = "unmatched"
 )
 
 // ResourceKind is a value of resources.kind.
@@ -304,52 +273,83 @@ const (
 	RiskSeverityLow    RiskSeverity = "low"
 )
 
-// ActorType is a value of audit_log_entries.actor_type.
-type ActorType string
+// RiskStatus is a value of risk_flags.status.
+type RiskStatus string
 
-// The values of ActorType.
+// The values of RiskStatus.
 const (
-	ActorTypeAPIKey    ActorType = "api_key"
-	ActorTypePerson    ActorType = "person"
-	ActorTypeOperator  ActorType = "operator"
-	ActorTypeJob       ActorType = "job"
-	ActorTypeProcessor ActorType = "processor"
-	ActorTypeImporter  ActorType = "importer"
+	RiskStatusOpen      RiskStatus = "open"
+	RiskStatusReviewing RiskStatus = "reviewing"
+	RiskStatusResolved  RiskStatus = "resolved"
+	RiskStatusDismissed RiskStatus = "dismissed"
 )
 
-// FlowTrigger is a value of flows.trigger.
-type FlowTrigger string
+// SaleOutcome is a value of sales.activity_outcome.
+type SaleOutcome string
 
-// The values of FlowTrigger.
+// The values of SaleOutcome.
 const (
-	FlowTriggerNewPayment FlowTrigger = "new_payment"
-	FlowTriggerNewSignup  FlowTrigger = "new_signup"
+	SaleOutcomeCommissionCreated SaleOutcome = "commission_created"
+	SaleOutcomeSaleRecorded      SaleOutcome = "sale_recorded"
 )
 
-// FlowAction is a value of flows.action.
-type FlowAction string
+// SequenceStatus is a value of sequences.status.
+type SequenceStatus string
 
-// The values of FlowAction.
+// The values of SequenceStatus.
 const (
-	FlowActionGenerateCommission FlowAction = "generate_commission"
-	FlowActionSwitchGroup        FlowAction = "switch_group"
+	SequenceStatusActive SequenceStatus = "active"
+	SequenceStatusPaused SequenceStatus = "paused"
 )
 
-// ApprovalMode is a value of flows.approval_mode.
-type ApprovalMode string
+// SequenceTrigger is a value of sequences.trigger.
+type SequenceTrigger string
 
-// The values of ApprovalMode.
+// The values of SequenceTrigger.
 const (
-	ApprovalModeImmediate ApprovalMode = "immediate"
-	ApprovalModeAfterDays ApprovalMode = "after_days"
-	ApprovalModeManual    ApprovalMode = "manual"
+	SequenceTriggerApproved        SequenceTrigger = "approved"
+	SequenceTriggerIdle            SequenceTrigger = "idle"
+	SequenceTriggerFirstCommission SequenceTrigger = "first_commission"
 )
 
-// RateType is a value of commissions.rate_type and flows.rate_type.
-type RateType string
+// TaxFormState is a value of tax_form_statuses.status.
+type TaxFormState string
 
-// The values of RateType.
+// The values of TaxFormState.
 const (
-	RateTypePercent RateType = "percent"
-	RateTypeFixed   RateType = "fixed"
+	TaxFormStateNotRequired TaxFormState = "not_required"
+	TaxFormStateRequired    TaxFormState = "required"
+	TaxFormStateSubmitted   TaxFormState = "submitted"
+	TaxFormStateExpired     TaxFormState = "expired"
+	TaxFormStateSuperseded  TaxFormState = "superseded"
+)
+
+// TaxFormType is a value of tax_form_statuses.type.
+type TaxFormType string
+
+// The values of TaxFormType.
+const (
+	TaxFormTypeW9     TaxFormType = "w9"
+	TaxFormTypeW8ben  TaxFormType = "w8ben"
+	TaxFormTypeW8bene TaxFormType = "w8bene"
+)
+
+// TrackedBy is a value of customers.tracked_by and referrals.tracked_by.
+type TrackedBy string
+
+// The values of TrackedBy.
+const (
+	TrackedByLink   TrackedBy = "link"
+	TrackedByCoupon TrackedBy = "coupon"
+	TrackedByManual TrackedBy = "manual"
+	TrackedByAPI    TrackedBy = "api"
+)
+
+// TrackingKind is a value of tracking_values.kind.
+type TrackingKind string
+
+// The values of TrackingKind.
+const (
+	TrackingKindHandle TrackingKind = "handle"
+	TrackingKindLink   TrackingKind = "link"
 )

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
-	"rail/server/auth"
 	"rail/server/clock"
+	"rail/server/harness/dataset"
 	"rail/server/ident"
 	"rail/server/postgres"
 	"rail/server/secret"
@@ -171,22 +171,15 @@ func (sys *system) org(ctx context.Context, name string) (*org, error) {
 // newKey adds a key that no stage brings to its rate limit. Limits have tests of their
 // own, and G11 uses keys with the usual one.
 func (sys *system) newKey(ctx context.Context, org string, live bool, scopes ...string) (string, error) {
-	return sys.limitedKey(ctx, org, live, 1_000_000, scopes...)
+	return sys.limitedKey(ctx, org, live, dataset.NoLimit, scopes...)
 }
 
 // limitedKey adds a key with a rate limit in requests a second.
 func (sys *system) limitedKey(
 	ctx context.Context, org string, live bool, limit int32, scopes ...string,
 ) (string, error) {
-	token := auth.NewToken(live)
-	if scopes == nil {
-		scopes = []string{}
-	}
-	return token, db.New().APIKeyInsert(ctx, sys.pool, db.APIKeyInsertParams{
-		ID: ident.New(ident.APIKey), OrgID: org, UserID: ident.New(ident.User), Hash: sys.keeper.HashAPIKey(token),
-		Last4:    token[len(token)-4:],
-		Livemode: live, Scopes: scopes, RateLimit: limit, Version: "2026-08-21", CreatedAt: clock.System{}.Now(),
-	})
+	return dataset.Key{Org: org, Live: live, Limit: limit, Scopes: scopes}.Insert(ctx, sys.pool, sys.keeper,
+		clock.System{}.Now())
 }
 
 // guard makes it a fault if an answer to another key contains the text.

@@ -154,7 +154,8 @@ func (s *stripes) send(ctx context.Context, web *http.Client) error {
 	d, now := pickCustomer(s.size, rand.New(rand.NewPCG(rand.Uint64(), 0))), time.Now()
 	p := stripetest.Purchase{
 		Version: stripetest.Clover, Name: fmt.Sprint("bench", s.next.Add(1)), Live: true, At: now,
-		Customer: fmt.Sprintf("x%d", d.Customer), Subscription: true, Invoiced: true, Amount: 4999, Currency: "usd",
+		Customer: fmt.Sprintf("ext%d", d.Customer-customerBase), Subscription: true, Invoiced: true, Amount: 4999,
+		Currency: "usd",
 	}
 	body := p.Event("invoice.paid", p.Invoice())
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost,

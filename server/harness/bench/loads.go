@@ -63,13 +63,13 @@ func publishable(program int64) string { return fmt.Sprintf("rail_pub_%032d", pr
 
 func askBrowser(d draw) request {
 	return request{Method: "POST", Path: browserPath, Body: fmt.Sprintf(
-		`{"key":%q,"value":"p%d","url":"https://shop.example/?ref=p%d","visitor":%q}`,
+		`{"key":%q,"value":"partner-%d","url":"https://shop.example/?ref=partner-%d","visitor":%q}`,
 		publishable(d.Program), d.Partner, d.Partner, visitor(d))}
 }
 
 func askClick(d draw) request {
 	return request{Method: "POST", Path: "/v1/clicks", Body: fmt.Sprintf(
-		`{"program_id":%q,"value":"p%d","landing_url":"https://shop.example/?ref=p%d","visitor_token":%q,"country":"DE","user_agent":"Mozilla/5.0"}`,
+		`{"program_id":%q,"value":"partner-%d","landing_url":"https://shop.example/?ref=partner-%d","visitor_token":%q,"country":"DE","user_agent":"Mozilla/5.0"}`,
 		id("prg", d.Program), d.Partner, d.Partner, visitor(d))}
 }
 

@@ -3,27 +3,28 @@ package bench
 import (
 	"fmt"
 	"math/rand/v2"
+
+	"rail/server/harness/dataset"
 )
 
-// The ids of the data end in numbers of fixed length whose first digits say the type, so
-// that the load generator, pgbench and the rewriting of statements agree on them.
+// The numbers at the ends of the ids have fixed lengths, so that the load generator, pgbench and the rewriting of
+// statements agree on them.
 const (
-	programBase  = 31_00000
-	partnerBase  = 32_00000
-	customerBase = 40_000000
-	hotBase      = 46_000000
-	saleBase     = 5_00000000
+	programBase  = dataset.FirstProgram
+	partnerBase  = dataset.FirstPartner
+	customerBase = dataset.FirstCustomer
+	saleBase     = dataset.FirstSale
 
 	// Enough partners that random ones seldom meet in the locks of one row, and enough customers
 	// of one partner, the hot one, that only the partner is contended.
-	programs           = 20
+	programs           = dataset.Programs
 	partnersPerProgram = 500
 	partners           = programs * partnersPerProgram
 	hotCustomers       = 5000
 )
 
 // size is the number of rows of the data: five sales a customer, but a customer for each partner at
-// least.
+// least. The hot partner's customers follow these.
 type size struct{ Customers, Sales int }
 
 func newSize(rows int) size { return size{Customers: max(rows/5, partners), Sales: rows} }
@@ -59,8 +60,8 @@ type load struct {
 	ask         func(d draw) request
 }
 
-// id returns the id of an object of the data: the prefix and 26 digits, as long as real ids.
-func id(prefix string, n int64) string { return fmt.Sprintf("%s_%026d", prefix, n) }
+// id returns the id of an object of the data, as long as real ids.
+func id(prefix string, n int64) string { return dataset.ID(prefix, int(n)) }
 
 // ofPartner returns a draw of a partner and its program; partners are dealt out in turn.
 func ofPartner(partner int64) draw {
@@ -83,14 +84,15 @@ func setCustomer(sz size) string {
 		partnerBase, customerBase, partners) + setProgram
 }
 
-func pickHot(_ size, r *rand.Rand) draw {
+func pickHot(sz size, r *rand.Rand) draw {
 	d := ofPartner(partnerBase)
-	d.Customer = hotBase + r.Int64N(hotCustomers)
+	d.Customer = int64(customerBase+sz.Customers) + r.Int64N(hotCustomers)
 	return d
 }
 
-func setHot(size) string {
-	return fmt.Sprintf("\\set customer random(%d, %d)\n\\set partner %d\n", hotBase, hotBase+hotCustomers-1, partnerBase) +
+func setHot(sz size) string {
+	first := customerBase + sz.Customers
+	return fmt.Sprintf("\\set customer random(%d, %d)\n\\set partner %d\n", first, first+hotCustomers-1, partnerBase) +
 		setProgram
 }
 

@@ -170,7 +170,7 @@ func (s *script) next(text string, at int) (from, to int, name, prefix string) {
 	// An id that the server made counts where it comes before any number.
 	for _, m := range madeID.FindAllStringSubmatchIndex(text[at:], -1) {
 		key := text[at+m[4] : at+m[5]]
-		if strings.HasPrefix(key, "00000000") { // an id of the data
+		if strings.HasPrefix(key, "01000000") { // an id of the data
 			continue
 		}
 		if at+m[4] < from {

@@ -27,7 +27,7 @@ func TestScript(t *testing.T) {
 	}
 	defines := strings.Join(s.defines, "\n")
 	for _, want := range []string{
-		"c0=cus_000000000000000000\n", "c1=org_bench\n", "c2=sale_" + s.stem + "\n", `c4=","a\"b"}`,
+		"c0=cus_010000000000000000\n", "c1=org_bench\n", "c2=sale_" + s.stem + "\n", `c4=","a\"b"}`,
 	} {
 		if !strings.Contains(defines, want) {
 			t.Errorf("%q is not in\n%s", want, defines)

@@ -14,9 +14,9 @@ import (
 	"rail/gen/db"
 	"rail/server/app"
 	"rail/server/app/config"
-	"rail/server/auth"
 	"rail/server/auth/keyring"
 	"rail/server/clock"
+	"rail/server/harness/dataset"
 	"rail/server/http/middleware"
 	"rail/server/ident"
 	"rail/server/postgres"
@@ -107,10 +107,6 @@ func newKey(ctx context.Context, cfg config.Config, pool *pgxpool.Pool) (string,
 			return "", err
 		}
 	}
-	token := auth.NewToken(true)
-	return token, db.New().APIKeyInsert(ctx, pool, db.APIKeyInsertParams{
-		ID: ident.New(ident.APIKey), OrgID: org, UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(token),
-		Last4:    token[len(token)-4:],
-		Livemode: true, Scopes: []string{"read", "write"}, RateLimit: 1_000_000, Version: "2026-08-21", CreatedAt: now,
-	})
+	return dataset.Key{Org: org, Live: true, Limit: dataset.NoLimit, Scopes: []string{"read", "write"}}.Insert(ctx, pool,
+		keeper, now)
 }

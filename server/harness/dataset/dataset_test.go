@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"rail/server/clock"
@@ -28,6 +29,38 @@ func TestDatasetIsSound(t *testing.T) {
 	require.NoError(t, dataset.Fill(t.Context(), dsn, options()))
 	pool := pgtest.Pool(t, dsn)
 	require.NoError(t, report.Sum(t.Context(), pool, until.Days(-700))) // a month is enough
+	sound(t, pool)
+	for _, table := range []string{
+		"clicks", "customers", "sales", "commissions", "payouts", "balances", "ledger_entries", "events", "report_sums",
+	} {
+		var n int
+		require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
+		require.Greater(t, n, 100, table)
+	}
+	require.ErrorIs(t, dataset.Fill(t.Context(), dsn, options()), dataset.ErrInUse)
+}
+
+func TestEvenDatasetIsSound(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.DSN(t)
+	require.NoError(t, dataset.Fill(t.Context(), dsn, dataset.Options{
+		Size: dataset.Size{Partners: 400, Customers: 1000, Sales: 4000}, Even: true, Hot: 200, Org: dataset.Big, Until: until,
+	}))
+	pool := pgtest.Pool(t, dsn)
+	sound(t, pool)
+	var customers, hot, sales, flows int
+	err := pool.QueryRow(t.Context(), `
+		SELECT (SELECT count(*) FROM customers), (SELECT count(*) FROM customers WHERE partner_id = $1),
+			(SELECT count(*) FROM sales WHERE customer_id = $2), (SELECT count(*) FROM flows WHERE status = 'active')`,
+		dataset.ID("part", dataset.FirstPartner), dataset.ID("cus", dataset.FirstCustomer+7),
+	).Scan(&customers, &hot, &sales, &flows)
+	require.NoError(t, err)
+	require.Equal(t, []int{1000, 200 + 2, 4, dataset.Programs}, []int{customers, hot, sales, flows})
+}
+
+// sound fails the test if rail audit finds something, or a row breaks a foreign key.
+func sound(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
 	found, err := check.Run(t.Context(), pool)
 	require.NoError(t, err)
 	require.Empty(t, found)
@@ -44,12 +77,4 @@ func TestDatasetIsSound(t *testing.T) {
 		_, err := pool.Exec(t.Context(), sql)
 		require.NoError(t, err, sql)
 	}
-	for _, table := range []string{
-		"clicks", "customers", "sales", "commissions", "payouts", "balances", "ledger_entries", "events", "report_sums",
-	} {
-		var n int
-		require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
-		require.Greater(t, n, 100, table)
-	}
-	require.ErrorIs(t, dataset.Fill(t.Context(), dsn, options()), dataset.ErrInUse)
 }

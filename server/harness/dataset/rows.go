@@ -16,6 +16,12 @@ type table struct {
 	sql  string // $n is the number of rows
 }
 
+// table returns the name without the columns.
+func (t table) table() string {
+	name, _, _ := strings.Cut(t.name, " ")
+	return name
+}
+
 // exactly returns a number that does not grow with the size.
 func exactly(n int) func(Size) int { return func(Size) int { return n } }
 
@@ -46,7 +52,7 @@ var phases = [][]table{{
 	{"sales", sales,
 		`SELECT id('sale', n), org, prg, id('cus', x.k), id('part', k.k), 'ch_' || n, NULL, 'api', 4999, NULL, CASE WHEN n % 10 > 0 THEN 'USD' ELSE 'EUR' END, 'one_time', NULL, NULL, 'Plan ' || n % 5,
 		row_number() OVER (PARTITION BY x.k ORDER BY n) = 1, CASE WHEN y.kind = 'referral' THEN 'commission_created' ELSE 'sale_recorded' END, '[]',
-		at(n, $n) - CASE WHEN n % 50 = 7 THEN interval '400 days' ELSE interval '1 hour' END * r(n, 12), CASE WHEN n % 50 = 11 THEN at(n, $n) END, NULL, at(n, $n), at(n, $n)
+		at(n, $n) - CASE WHEN n % 50 = 7 AND NOT #even THEN interval '400 days' ELSE interval '1 hour' END * r(n, 12), CASE WHEN n % 50 = 11 AND NOT #even THEN at(n, $n) END, NULL, at(n, $n), at(n, $n)
 		FROM g, LATERAL skewed(n, 11, #customers, 2) x, LATERAL of_customer(x.k) k, LATERAL program(of_partner(k.k)) p, LATERAL commission(n, $n) y`},
 	{"commissions", sales,
 		`SELECT id('com', n), org, prg, id('part', k.k), CASE WHEN y.kind <> 'reward' THEN id('sale', n) END, id('cus', x.k), NULL, NULL,
@@ -57,7 +63,7 @@ var phases = [][]table{{
 		FROM g, LATERAL skewed(n, 11, #customers, 2) x, LATERAL of_customer(x.k) k, LATERAL program(of_partner(k.k)) p, LATERAL commission(n, $n) y`},
 	{"customers", customers,
 		`SELECT id('cus', n), org, prg, id('part', k.k), CASE WHEN n < #referrals THEN id('ref', n) END, id('lnk', k.k), NULL, NULL, NULL, 'ext' || n, NULL, 'customer' || n || '@example.com', NULL, NULL,
-		CASE WHEN r(n, 10) < 0.4 THEN 'lead' WHEN r(n, 10) < 0.9 THEN 'active' WHEN r(n, 10) < 0.98 THEN 'cancelled' WHEN r(n, 10) < 0.998 THEN 'refunded' ELSE 'suspended' END,
+		CASE WHEN #even THEN 'active' WHEN r(n, 10) < 0.4 THEN 'lead' WHEN r(n, 10) < 0.9 THEN 'active' WHEN r(n, 10) < 0.98 THEN 'cancelled' WHEN r(n, 10) < 0.998 THEN 'refunded' ELSE 'suspended' END,
 		'link', at(n, $n), at(n, $n), NULL, at(n, $n), at(n, $n) FROM g, LATERAL of_customer(n) k, LATERAL program(of_partner(k.k)) p`},
 	{"referrals", referrals,
 		`SELECT id('ref', n), org, prg, id('part', k.k), id('lnk', k.k), int4send(n), at(n, $n) > timestamptz '#until' - interval '29 days', NULL, NULL, 'link',
@@ -76,12 +82,12 @@ var phases = [][]table{{
 		FROM g, LATERAL (SELECT n * 50 + 11 AS s) i, LATERAL skewed(s, 11, #customers, 2) x, LATERAL of_customer(x.k) k, LATERAL program(of_partner(k.k)) p`},
 	{"partners", perPartner(1),
 		`SELECT id('part', n), org, prg, CASE WHEN r(n, 2) < 0.8 THEN id('grp', p.k + 20 * floor(50 * r(n, 3) ^ 3)::int) END, 'partner' || n || '@example.com',
-		'First' || n % 997, 'Last' || n % 1009, NULL, CASE WHEN n % 7 = 0 THEN 'Company ' || n END, NULL, 'US', NULL, 'partner-' || n,
-		CASE WHEN r(n, 4) < 0.85 THEN 'active' WHEN r(n, 4) < 0.95 THEN 'pending' WHEN r(n, 4) < 0.98 THEN 'declined' ELSE 'suspended' END,
+		'First' || n % 997, 'Last' || n % 1009, NULL, CASE WHEN n % 7 = 0 THEN 'Company ' || n END, NULL, 'US', NULL, handle(n),
+		CASE WHEN #even OR r(n, 4) < 0.85 THEN 'active' WHEN r(n, 4) < 0.95 THEN 'pending' WHEN r(n, 4) < 0.98 THEN 'declined' ELSE 'suspended' END,
 		NULL, NULL, NULL, NULL, NULL, false, true, true, true, NULL, NULL, NULL, at(n, $n), at(n, $n) FROM g, LATERAL program(of_partner(n)) p`},
 	{
 		"tracking_values (org_id, program_id, value, kind, partner_id)", perPartner(1),
-		`SELECT org, prg, 'partner-' || n, 'handle', id('part', n) FROM g, LATERAL program(of_partner(n)) p`,
+		`SELECT org, prg, handle(n), 'handle', id('part', n) FROM g, LATERAL program(of_partner(n)) p`,
 	},
 	{"links", perPartner(1.2),
 		`SELECT id('lnk', n), org, prg, id('part', n % #partners), 'ref', 'value' || n, 'value' || n, 'https://shop.example/', 'shop.example/', 'slug' || n, NULL, NULL,
@@ -114,8 +120,8 @@ var phases = [][]table{{
 	},
 	{`flows (id, org_id, program_id, name, description, group_id, partner_id, trigger, action, target_group_id, rate_type, rate_value,
 		approval_mode, approval_delay_days, priority, status, branches, created_at, updated_at)`, perPartner(0.1),
-		`SELECT id('flw', n), org, prg, 'Flow ' || n, NULL, CASE WHEN n % 7 = 1 THEN id('grp', n % 20) END, CASE WHEN n % 7 = 2 THEN id('part', n % 50) END, 'new_payment', 'generate_commission',
-		NULL, 'percent', 2000, 'manual', NULL, n % 100, CASE WHEN n % 3 = 0 THEN 'active' ELSE 'inactive' END, '[]', at(n, $n), at(n, $n) FROM g, LATERAL program(CASE WHEN n % 7 = 2 THEN of_partner(n % 50) ELSE n % 20 END) p`},
+		`SELECT id('flw', n), org, prg, 'Flow ' || n, NULL, CASE WHEN n % 7 = 1 AND NOT #even THEN id('grp', n % 20) END, CASE WHEN n % 7 = 2 AND NOT #even THEN id('part', n % 50) END, 'new_payment', 'generate_commission',
+		NULL, 'percent', 2000, CASE WHEN #even THEN 'immediate' ELSE 'manual' END, NULL, n % 100, CASE WHEN n % 3 = 0 OR n < 20 AND #even THEN 'active' ELSE 'inactive' END, '[]', at(n, $n), at(n, $n) FROM g, LATERAL program(CASE WHEN n % 7 = 2 AND NOT #even THEN of_partner(n % 50) ELSE n % 20 END) p WHERE n < 20 OR NOT #even`},
 	{
 		"inbox_events (id, org_id, program_id, connection_id, processor, external_event_id, type, livemode, status, attempts, failures, payload, headers, due_at, processed_at, created_at)",
 		perPartner(1), `SELECT id('inb', n), org, prg, id('pco', n % 400), 'generic', 'msg_' || n, CASE WHEN n % 10 = 0 THEN 'refund' ELSE 'sale' END, true,
@@ -149,12 +155,12 @@ var phases = [][]table{{
 		"payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)", exactly(20 * months),
 		`SELECT id('batch', n), org, prg, month(n / 20), month_end(n / 20), month_end(n / 20), month_end(n / 20) FROM g, LATERAL program(n % 20) p`,
 	},
-	{"programs", exactly(20),
+	{"programs", exactly(Programs),
 		`SELECT id('prg', n), org, 'Program ' || n, 'Product', 'https://shop.example', 'USD', 'active', 's' || n, NULL, NULL, NULL,
-		30, '{ref}', false, 0, 0, 'net_15', '{paypal}', false, '{}', false, false, NULL, at(0, 1) + n * interval '1 minute', at(0, 1) FROM g, LATERAL program(n) p`},
+		30, '{ref}', #even, 0, 0, 'net_15', '{paypal}', #even, '{}', false, false, NULL, CASE WHEN #even THEN at(1, 1) ELSE at(0, 1) + n * interval '1 minute' END, at(0, 1) FROM g, LATERAL program(n) p`},
 	{
 		"organizations (id, name, created_at)", exactly(2),
-		`SELECT CASE WHEN n = 0 THEN '#org' ELSE '#other' END, 'Organization ' || n, at(0, 1) FROM g`,
+		`SELECT CASE WHEN n = 0 THEN '#org' ELSE '#other' END, 'Organization ' || n, at(0, 1) FROM g WHERE n = 0 OR NOT #even`,
 	},
 }, {
 	{"partner_note_files", nil, `SELECT t.id, t.org_id, t.program_id, 'text' FROM partner_notes t`},
@@ -207,32 +213,50 @@ const months = 22
 
 // functions are the SQL functions of the statements above, which PostgreSQL inlines.
 const functions = `
-	CREATE SCHEMA made;
 	CREATE FUNCTION made.r(n int, salt int) RETURNS float8 LANGUAGE sql IMMUTABLE AS $$ SELECT (hashint8extended(n, salt) & 1048575) / 1048576.0::float8 $$;
-	CREATE FUNCTION made.at(n int, of int) RETURNS timestamptz LANGUAGE sql STABLE AS $$ SELECT timestamptz '#until' - interval '730 days' + interval '730 days' * (n::float8 / of) $$;
+	CREATE FUNCTION made.at(n int, of int) RETURNS timestamptz LANGUAGE sql STABLE AS $$ SELECT timestamptz '#until' - interval '#span days' + interval '#span days' * (n::float8 / of) $$;
 	CREATE FUNCTION made.late(n int, of int) RETURNS timestamptz LANGUAGE sql STABLE AS $$ SELECT timestamptz '#until' - interval '28 days' + interval '28 days' * (n::float8 / of) $$;
 	CREATE FUNCTION made.month(m int) RETURNS date LANGUAGE sql STABLE AS $$ SELECT (date_trunc('month', timestamptz '#until', 'UTC') - interval '1 month' * (23 - m))::date $$;
 	CREATE FUNCTION made.month_end(m int) RETURNS timestamptz LANGUAGE sql STABLE AS $$ SELECT date_trunc('month', timestamptz '#until', 'UTC') - interval '1 month' * (22 - m) - interval '1 microsecond' $$;
+	CREATE FUNCTION made.payout(k int, n int, of int) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT (k * 24 + floor(24 * (n::float8 / of))::int) * 2 + (n % 10 = 0)::int $$;
+	CREATE FUNCTION made.handle(n int) RETURNS text LANGUAGE sql STABLE AS $$ SELECT 'partner-' || substr(made.id('part', n), 8)::int $$;`
+
+// skewedFunctions deal the rows out as in production.
+const skewedFunctions = `
 	CREATE FUNCTION made.id(prefix text, n int) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT prefix || '_01' || lpad(n::text, 24, '0') $$;
 	CREATE FUNCTION made.program(k int) RETURNS TABLE (k int, prg text, org text) LANGUAGE sql IMMUTABLE AS $$ SELECT $1, 'prg_01' || lpad($1::text, 24, '0'), CASE WHEN $1 < 18 THEN '#org' ELSE '#other' END $$;
 	CREATE FUNCTION made.of_partner(n int) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN n = 0 THEN 0 ELSE floor(20 * ((hashint8extended(n, 1) & 1048575) / 1048576.0::float8) ^ 3)::int END $$;
 	CREATE FUNCTION made.skewed(n int, salt int, of int, power float8) RETURNS TABLE (k int) LANGUAGE sql IMMUTABLE AS $$ SELECT floor(of * ((hashint8extended(n, salt) & 1048575) / 1048576.0::float8) ^ power)::int $$;
 	CREATE FUNCTION made.of_customer(n int) RETURNS TABLE (k int) LANGUAGE sql IMMUTABLE AS $$ SELECT floor(#partners * ((hashint8extended(n, 14) & 1048575) / 1048576.0::float8) ^ 4)::int $$;
-	CREATE FUNCTION made.payout(k int, n int, of int) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT (k * 24 + floor(24 * (n::float8 / of))::int) * 2 + (n % 10 = 0)::int $$;
 	CREATE FUNCTION made.commission(n int, of int) RETURNS TABLE (kind text, status text, gone boolean) LANGUAGE sql IMMUTABLE AS $$
 		SELECT s.kind, s.status, s.status IN ('rejected', 'voided')
 		FROM (SELECT y.kind, CASE WHEN n % 100 = 50 OR n % 50 = 11 THEN 'voided' WHEN n % 1000 = 51 THEN 'rejected' WHEN n::float8 / of < 0.9 AND y.kind <> 'clawback' THEN 'paid' WHEN n::float8 / of < 0.93 THEN 'due'
 			WHEN n::float8 / of < 0.96 THEN 'approved' ELSE 'pending' END AS status
 			FROM (SELECT CASE WHEN n % 50 = 3 THEN 'reward' WHEN n % 100 = 4 THEN 'clawback' ELSE 'referral' END AS kind) y) s $$;`
 
+// evenFunctions deal the rows out in turn, in one year. All commissions are approved.
+const evenFunctions = `
+	CREATE FUNCTION made.id(prefix text, n int) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT prefix || '_01' || lpad((n + CASE prefix WHEN 'prg' THEN #program
+		WHEN 'part' THEN #partner WHEN 'cus' THEN #customer WHEN 'sale' THEN #sale ELSE 0 END)::text, 24, '0') $$;
+	CREATE FUNCTION made.program(k int) RETURNS TABLE (k int, prg text, org text) LANGUAGE sql IMMUTABLE AS $$ SELECT $1, made.id('prg', $1), '#org' $$;
+	CREATE FUNCTION made.of_partner(n int) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT n % 20 $$;
+	CREATE FUNCTION made.skewed(n int, salt int, of int, power float8) RETURNS TABLE (k int) LANGUAGE sql IMMUTABLE AS $$ SELECT n % of $$;
+	CREATE FUNCTION made.of_customer(n int) RETURNS TABLE (k int) LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN n < #dealt THEN n % #partners ELSE 0 END $$;
+	CREATE FUNCTION made.commission(n int, of int) RETURNS TABLE (kind text, status text, gone boolean) LANGUAGE sql IMMUTABLE AS $$ SELECT 'referral', 'approved', false $$;`
+
+// evenTables lists the tables of the even form.
+var evenTables = []string{
+	"sales", "commissions", "customers", "customer_external_ids", "partners", "tracking_values", "links", "flows", "groups",
+	"programs", "organizations", "ledger_entries", "balances",
+}
+
 // tables returns the names of all filled tables.
 func tables() []string {
 	var names []string
 	for _, phase := range phases {
 		for _, t := range phase {
-			name, _, _ := strings.Cut(t.name, " ")
-			if !slices.Contains(names, name) {
-				names = append(names, name)
+			if !slices.Contains(names, t.table()) {
+				names = append(names, t.table())
 			}
 		}
 	}

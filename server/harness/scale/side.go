@@ -1,27 +1,23 @@
 package scale
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"rail/gen/db"
 	"rail/server/app"
 	"rail/server/app/config"
-	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/harness/dataset"
-	"rail/server/http/middleware"
-	"rail/server/ident"
 	"rail/server/jobs"
 	"rail/server/postgres"
 	"rail/server/secret"
@@ -93,17 +89,14 @@ func (s *side) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.handler, s.key = a.Handler(), auth.NewToken(true)
+	s.handler = a.Handler()
 	// The clock of the jobs is later than every step, the times of which are arguments.
 	s.jobs = jobs.All(jobs.Deps{Pool: s.pool, Keeper: keeper, Clock: clock.NewManual(s.now.Days(60).Time),
 		RetentionDays:   cfg.RetentionDays,
 		FraudMonitoring: true, Outbox: mails.Outbox, Mail: mails.Sender})
-	return db.New().APIKeyInsert(ctx, s.pool, db.APIKeyInsertParams{
-		ID: ident.New(ident.APIKey), OrgID: dataset.Big, UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(s.key),
-		Last4:    s.key[len(s.key)-4:],
-		Livemode: true, Scopes: []string{"read", "write"}, RateLimit: 1_000_000, Version: middleware.Version,
-		CreatedAt: s.now,
-	})
+	s.key, err = dataset.Key{Org: dataset.Big, Live: true, Limit: dataset.NoLimit, Scopes: []string{"read", "write"}}.Insert(ctx,
+		s.pool, keeper, s.now)
+	return err
 }
 
 // close closes the pool, and the database where that is private.
@@ -115,17 +108,6 @@ func (s *side) close() error {
 	}
 	return err
 }
-
-// answer is an http.ResponseWriter that keeps the response.
-type answer struct {
-	bytes.Buffer
-	status int
-	header http.Header
-}
-
-// Header, WriteHeader and Write implement http.ResponseWriter.
-func (a *answer) Header() http.Header  { return a.header }
-func (a *answer) WriteHeader(code int) { a.status = code }
 
 // errTooSlow is returned for a request whose statement ran into its time limit.
 var errTooSlow = errors.New("too slow to be answered")
@@ -143,16 +125,16 @@ func (s *side) ask(ctx context.Context, r request) (time.Duration, error) {
 	// Set by a network otherwise; the rate limit of addresses reads the second.
 	sent.Host, sent.RemoteAddr = "127.0.0.1", "127.0.0.1:1"
 	sent.Header.Set("Authorization", "Bearer "+s.key)
-	got := &answer{status: http.StatusOK, header: http.Header{}}
+	got := httptest.NewRecorder()
 	began := time.Now()
 	s.handler.ServeHTTP(got, sent)
 	took := time.Since(began)
 	// The answer to a statement that ran into the database's time limit.
-	if got.status == http.StatusServiceUnavailable {
+	if got.Code == http.StatusServiceUnavailable {
 		return took, errTooSlow
 	}
-	if got.status >= http.StatusMultipleChoices {
-		return 0, fmt.Errorf("%s (%s): %d %.300s", r.name, url, got.status, got.String())
+	if got.Code >= http.StatusMultipleChoices {
+		return 0, fmt.Errorf("%s (%s): %d %.300s", r.name, url, got.Code, got.Body)
 	}
 	return took, nil
 }

@@ -48,11 +48,15 @@ const leaders = 10
 // home shows the program's figures and open tasks.
 func home(v *visit) error {
 	days := span(v.QueryParam("days"))
-	over, err := v.report(days, api.ReportDimensionPeriod)
+	over, err := v.report(days, api.ReportDimensionPeriod, api.ReportAttributionPartners)
 	if err != nil {
 		return err
 	}
-	top, err := v.report(days, api.ReportDimensionPartner)
+	direct, err := v.report(days, api.ReportDimensionPeriod, api.ReportAttributionDirect)
+	if err != nil {
+		return err
+	}
+	top, err := v.report(days, api.ReportDimensionPartner, api.ReportAttributionPartners)
 	if err != nil {
 		return err
 	}
@@ -65,7 +69,7 @@ func home(v *visit) error {
 		return err
 	}
 	return v.show(sheet{"home", "", "Home", homeData{
-		Days: days, Spans: spans, Tiles: v.tiles(over), Chart: v.daily(over), Top: top.Rows, Now: *status.JSON200,
+		Days: days, Spans: spans, Tiles: v.tiles(over, partnerRevenue), Chart: v.daily(over, direct, partnerRevenue), Top: top.Rows, Now: *status.JSON200,
 		Wrong: wrong,
 	}})
 }
@@ -91,11 +95,11 @@ func span(asked string) int {
 }
 
 // report asks for the last days: by date with the period before, or for the first rows of another dimension.
-func (v *visit) report(days int, by api.ReportDimension) (*api.Report, error) {
+func (v *visit) report(days int, by api.ReportDimension, of api.ReportAttribution) (*api.Report, error) {
 	to := v.Today()
 	params := &api.RetrieveReportParams{
 		ProgramID: v.program.ID, Dimension: &by, From: new(to.AddDate(0, 0, 1-days).Format(time.DateOnly)),
-		To: new(to.Format(time.DateOnly)), Currency: &v.program.Currency,
+		To: new(to.Format(time.DateOnly)), Currency: &v.program.Currency, Attribution: &of,
 	}
 	if by != api.ReportDimensionPeriod {
 		params.Compare, params.Top = new(api.ReportCompareNone), new(api.ReportTop(leaders))
@@ -107,8 +111,11 @@ func (v *visit) report(days int, by api.ReportDimension) (*api.Report, error) {
 	return reply.JSON200, nil
 }
 
-// tiles are the totals of a report beside those of the period before.
-func (v *visit) tiles(r *api.Report) []site.Tile {
+// partnerRevenue names the revenue of partners’ customers.
+const partnerRevenue = "Partner revenue"
+
+// tiles are the totals of a report beside those of the period before. revenue names its revenue.
+func (v *visit) tiles(r *api.Report, revenue string) []site.Tile {
 	amount := func(minor int64) string { return v.Locale.Money(minor, r.Currency) }
 	before := api.ReportTotals{}
 	if r.PreviousPeriod != nil {
@@ -117,25 +124,30 @@ func (v *visit) tiles(r *api.Report) []site.Tile {
 	return []site.Tile{
 		site.NewTile("Clicks", opt.Value(r.Totals.Clicks), opt.Value(before.Clicks), v.Locale.Count),
 		site.NewTile("Customers", r.Totals.Customers, before.Customers, v.Locale.Count),
-		site.NewTile("Revenue", r.Totals.RevenueMinor, before.RevenueMinor, amount),
+		site.NewTile(revenue, r.Totals.RevenueMinor, before.RevenueMinor, amount),
 		site.NewTile("Commissions", r.Totals.CommissionsMinor, before.CommissionsMinor, amount),
 	}
 }
 
-// daily is the chart of a report by date: its revenue, with the other figures in the table.
-func (v *visit) daily(r *api.Report) site.Chart {
+// daily is the chart of a report by date: its revenue, with the other figures in the table. direct is the same report of
+// figures without a partner; nil leaves the column out.
+func (v *visit) daily(r, direct *api.Report, revenue string) site.Chart {
 	amount := func(minor int64) string { return v.Locale.Money(minor, r.Currency) }
-	f := site.Figures{Caption: "Revenue over time", Head: "Date", Columns: []site.Column{
-		{Name: "Revenue", Text: amount, Drawn: true},
+	f := site.Figures{Caption: revenue + " over time", Head: "Date", Columns: []site.Column{
+		{Name: revenue, Text: amount, Drawn: true},
 		{Name: "Commissions", Text: amount},
 		{Name: "Clicks", Text: v.Locale.Count},
 		{Name: "Customers", Text: v.Locale.Count},
 	}}
-	for _, row := range r.Rows {
-		f.Rows = append(f.Rows, site.Row{
-			Name: row.Label, Short: short(opt.Value(row.Key)),
-			Values: []int64{row.RevenueMinor, row.CommissionsMinor, opt.Value(row.Clicks), row.Customers},
-		})
+	if direct != nil {
+		f.Columns = append(f.Columns, site.Column{Name: "Direct revenue", Text: amount})
+	}
+	for i, row := range r.Rows {
+		values := []int64{row.RevenueMinor, row.CommissionsMinor, opt.Value(row.Clicks), row.Customers}
+		if direct != nil {
+			values = append(values, direct.Rows[i].RevenueMinor)
+		}
+		f.Rows = append(f.Rows, site.Row{Name: row.Label, Short: short(opt.Value(row.Key)), Values: values})
 	}
 	return site.BarChart(f)
 }

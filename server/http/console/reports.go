@@ -11,6 +11,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/http/site"
+	"rail/server/locale/currency"
 	"rail/server/opt"
 )
 
@@ -29,7 +30,7 @@ const (
 )
 
 // reportFilters are the parameters of the operation that the page's address may have.
-var reportFilters = []string{"dimension", "from", "to", "partner_id", "group_id", "tag_id", "compare", "currency"}
+var reportFilters = []string{"dimension", "from", "to", "partner_id", "group_id", "tag_id", "compare", "currency", "attribution"}
 
 // drillDown maps a dimension to the next one, which its rows link to, and to that link's filter.
 var drillDown = map[api.ReportDimension]struct{ dimension, filter string }{
@@ -78,6 +79,10 @@ func (v *visit) reportAsked() url.Values {
 	if !asked.Has("dimension") {
 		asked.Set("dimension", string(api.ReportDimensionPartner))
 	}
+	filtered := asked.Has("partner_id") || asked.Has("group_id") || asked.Has("tag_id")
+	if !asked.Has("attribution") || filtered {
+		asked.Set("attribution", string(api.ReportAttributionPartners))
+	}
 	if !asked.Has("to") {
 		asked.Set("to", today.Format(time.DateOnly))
 	}
@@ -93,7 +98,8 @@ func (v *visit) fillReport(page *reportData, asked url.Values) error {
 	if err != nil {
 		return err
 	}
-	page.Tiles, page.Chart = v.tiles(over), v.daily(over)
+	revenue := revenueNames[asked.Get("attribution")]
+	page.Tiles, page.Chart = v.tiles(over, revenue), v.daily(over, nil, revenue)
 	if over.PreviousPeriod == nil {
 		for i := range page.Tiles {
 			page.Tiles[i].Change = site.Change{}
@@ -112,16 +118,22 @@ func (v *visit) fillReport(page *reportData, asked url.Values) error {
 	return nil
 }
 
-// reportBy asks the API for the report by a dimension.
+// reportBy asks the API for the first rows of the report by a dimension, or for all periods.
 func (v *visit) reportBy(asked url.Values, by api.ReportDimension) (*api.Report, error) {
+	if by == api.ReportDimensionPeriod {
+		return v.reportRows(asked, by, nil)
+	}
+	return v.reportRows(asked, by, new(api.ReportTop(maxReportRows)))
+}
+
+// reportRows asks the API for the report by a dimension, with at most top rows unless that is nil.
+func (v *visit) reportRows(asked url.Values, by api.ReportDimension, top *api.ReportTop) (*api.Report, error) {
 	optional := func(name string) *string { return opt.OrNil(asked.Get(name)) }
 	params := &api.RetrieveReportParams{
 		ProgramID: v.program.ID, Dimension: &by, From: optional("from"), To: optional("to"),
 		PartnerID: optional("partner_id"), GroupID: optional("group_id"), TagID: optional("tag_id"),
 		Compare: (*api.ReportCompare)(optional("compare")), Currency: optional("currency"),
-	}
-	if by != api.ReportDimensionPeriod {
-		params.Top = new(api.ReportTop(maxReportRows))
+		Attribution: (*api.ReportAttribution)(optional("attribution")), Top: top,
 	}
 	reply, err := v.console.api.RetrieveReportWithResponse(v.Ctx(), params)
 	if err != nil {
@@ -138,12 +150,12 @@ func (v *visit) reportRanks(r *api.Report, asked url.Values) site.Ranks {
 		Columns: []site.Column{
 			{Name: "Revenue", Text: amount, Drawn: true}, {Name: "Commissions", Text: amount}, {Name: "Clicks", Text: v.numberOrDash},
 			{Name: "Customers", Text: v.Locale.Count}, {Name: "Sales", Text: v.Locale.Count},
-			{Name: "Conversion rate", Text: share}, {Name: "Refunded", Text: share},
+			{Name: "Conversion rate", Text: share}, {Name: "Sales refunded in full", Text: share},
 		},
 	}
 	before := map[string]int64{}
 	if r.PreviousPeriod != nil {
-		f.Columns = slices.Insert(f.Columns, 1, site.Column{Name: "Before", Text: amount})
+		f.Columns = slices.Insert(f.Columns, 1, site.Column{Name: "Revenue before", Text: amount})
 		for _, row := range r.PreviousPeriod.Rows {
 			before[opt.Value(row.Key)] = row.RevenueMinor
 		}
@@ -151,7 +163,7 @@ func (v *visit) reportRanks(r *api.Report, asked url.Values) site.Ranks {
 	for _, row := range r.Rows {
 		values := []int64{
 			row.RevenueMinor, row.CommissionsMinor, orAbsent(row.Clicks), row.Customers, row.Sales,
-			orAbsent(row.ConversionBps), orAbsent(row.RefundBps),
+			conversion(row), orAbsent(row.RefundBps),
 		}
 		if r.PreviousPeriod != nil {
 			values = slices.Insert(values, 1, before[opt.Value(row.Key)])
@@ -184,6 +196,18 @@ func orAbsent(figure *int64) int64 {
 	return *figure
 }
 
+// exactClicks is the number of clicks from which a conversion rate is shown with decimals.
+const exactClicks = 100
+
+// conversion is a row's conversion rate, in whole percents if it has few clicks.
+func conversion(row api.ReportRow) int64 {
+	bps := orAbsent(row.ConversionBps)
+	if bps != absent && opt.Value(row.Clicks) < exactClicks {
+		return (bps + 50) / 100 * 100
+	}
+	return bps
+}
+
 // numberOrDash formats a number; absent is a dash.
 func (v *visit) numberOrDash(n int64) string {
 	if n == absent {
@@ -214,6 +238,7 @@ func (v *visit) reportChoices(page *reportData, asked url.Values) error {
 		line("date", "from", "From", nil), line("date", "to", "To", nil),
 		line("select", "dimension", "By", dimensions()), line("select", "group_id", "Group", noneFirst("Every group", groups)),
 		line("select", "tag_id", "Tag", noneFirst("Every tag", tags)), line("select", "compare", "Compared with", compared),
+		line("select", "attribution", "Revenue", attributions),
 	}}
 	page.Spans, page.Table = v.reportSpans(asked), v.at("/reports.csv")+"?"+asked.Encode()
 	if id := asked.Get("partner_id"); id != "" {
@@ -229,6 +254,16 @@ func (v *visit) reportChoices(page *reportData, asked url.Values) error {
 	}
 	return nil
 }
+
+// attributions are the options for the figures.
+var attributions = []site.Option{
+	{Value: string(api.ReportAttributionPartners), Label: "From partners"},
+	{Value: string(api.ReportAttributionDirect), Label: "Direct, without a partner"},
+	{Value: string(api.ReportAttributionAll), Label: "All"},
+}
+
+// revenueNames name the revenue of a report by its attribution.
+var revenueNames = map[string]string{"partners": partnerRevenue, "direct": "Direct revenue", "all": "Revenue"}
 
 // compared are the options for the comparison.
 var compared = []site.Option{{Value: "", Label: "Previous period"}, {Value: "none", Label: "Nothing"}}
@@ -264,11 +299,26 @@ func (v *visit) reportSpans(asked url.Values) (out []site.Link) {
 	return out
 }
 
-// reportTable sends the report as a file.
+// reportTable sends the report as a file, with amounts in the currency's unit and shares in percent.
 func reportTable(v *visit) error {
 	asked := v.reportAsked()
-	asked.Set("program_id", v.program.ID)
-	return v.table("retrieveReport", "report-"+cleanName(asked.Get("dimension")), asked)
+	found, err := v.reportRows(asked, api.ReportDimension(asked.Get("dimension")), nil)
+	if err != nil {
+		return err
+	}
+	money := func(name string) string { return name + " (" + found.Currency + ")" }
+	rows := [][]string{{
+		site.Words(string(found.Dimension), vocabulary), money(revenueNames[asked.Get("attribution")]), money("Commissions"),
+		"Clicks", "Leads", "Customers", "Sales", "Sales refunded in full", "Conversion rate",
+	}}
+	for _, r := range found.Rows {
+		rows = append(rows, []string{
+			site.Cell(r.Label), currency.Decimal(r.RevenueMinor, found.Currency),
+			currency.Decimal(r.CommissionsMinor, found.Currency), text(r.Clicks), text(r.Leads), text(r.Customers), text(r.Sales),
+			text(r.Refunded), share(orAbsent(r.ConversionBps)),
+		})
+	}
+	return site.SendCSV(v, "report-"+cleanName(asked.Get("dimension")), rows)
 }
 
 // cleanName is a part of a file's name without what would end it.

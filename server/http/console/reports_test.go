@@ -22,7 +22,7 @@ func TestReports(t *testing.T) {
 	require.Contains(t, page, "Ada Lovelace")
 	require.Contains(t, page, "1,234.56 USD")
 	require.Contains(t, page, "dimension=link")
-	require.Contains(t, page, "Before")
+	require.Contains(t, page, "Revenue before")
 	require.Less(t, len(page), 40_000)
 	page = s.owner.page("/reports?dimension=link&compare=none&partner_id=" + ada)
 	require.Contains(t, page, "Partner: Ada Lovelace")
@@ -32,7 +32,12 @@ func TestReports(t *testing.T) {
 
 	table := s.Must(200, s.owner.ask("GET", s.at+"/reports.csv?dimension=partner", nil))
 	require.Contains(t, table.Header.Get("Content-Disposition"), `filename="report-partner.csv"`)
-	require.Contains(t, string(table.Raw), "Ada Lovelace")
+	require.Contains(t, string(table.Raw), "Partner,Partner revenue (USD),Commissions (USD),Clicks")
+	require.Contains(t, string(table.Raw), "Ada Lovelace,1234.56,")
+	for name, title := range map[string]string{"direct": "Direct revenue", "all": "Revenue", "partners": "Partner revenue"} {
+		require.Contains(t, s.owner.page("/reports?attribution="+name), title+" over time")
+	}
+	require.Contains(t, s.owner.page(""), "Direct revenue")
 
 	for _, query := range []string{"from=tomorrow", "from=2026-02-01&to=2026-01-01", "dimension=moon"} {
 		s.Must(400, s.owner.ask("GET", s.at+"/reports?"+query, nil))
@@ -62,7 +67,7 @@ func TestSeeHowItGoes(t *testing.T) {
 	d.Reads("By Link")
 	d.Reads("Partner: ") // by its company's name, if it has one
 	table := browsertest.Eval[string](d.Tab, `fetch([...document.links].find(a => a.text === "Download CSV").href).then(a => a.text())`)
-	require.Contains(t, table, "revenue_minor")
+	require.Contains(t, table, "Partner revenue (USD)")
 	d.Accessible(d.owner.full("/reports?dimension=period&from=2026-01-01"), d.owner.full("/reports"))
 	d.Silent()
 }

@@ -98,6 +98,12 @@ func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) 
 	if p.Dimension != nil {
 		q.By = report.By(*p.Dimension)
 	}
+	if p.Attribution != nil {
+		q.Attribution = report.Attribution(*p.Attribution)
+	}
+	if q.Attribution == report.DirectOnly && (p.PartnerID != nil || p.GroupID != nil || p.TagID != nil) {
+		return q, problem.Invalid("attribution", "attribution must not be direct with a filter by partner, group or tag.")
+	}
 	// The program has the currency and the zone; the other references share a round trip.
 	prog, err := u.Program(ctx, p.ProgramID)
 	if err != nil {

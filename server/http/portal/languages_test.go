@@ -51,7 +51,7 @@ func TestLanguageIsChosen(t *testing.T) {
 	}
 	require.Equal(t, "fr", language())
 	b.moved("/portal/settings?done=profile", b.send("/portal/settings/profile", "language_code", "pt-BR"))
-	require.Equal(t, "pt-BR", s.Get("/v1/partners/" + partner).String("language_code"))
+	require.Equal(t, "pt-BR", s.Get("/v1/partners/"+partner).String("language_code"))
 	require.Equal(t, "pt-BR", language())
 	b.says(422, "language tag", b.send("/portal/settings/profile", "language_code", "not a tag"))
 	b.moved("/portal/settings?done=profile", b.send("/portal/settings/profile", "language_code", ""))

@@ -8,6 +8,7 @@ import (
 	"rsc.io/qr"
 
 	"rail/gen/db"
+	"rail/server/http/site"
 	"rail/server/problem"
 	"rail/server/program/tracking"
 )
@@ -41,7 +42,7 @@ func qrFile(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.file("qr.png", "image/png", code.PNG())
+	return site.SendFile(v, "qr.png", "image/png", code.PNG())
 }
 
 // code returns the QR code of the link in the address; own is the partner's default link.

@@ -79,7 +79,7 @@ func statementFile(v *visit) error {
 	if err := pdf.Output(&out); err != nil {
 		return err
 	}
-	return v.file("payout-"+data.PeriodMonth.Format("2006-01")+"-"+data.Currency+".pdf", "application/pdf", out.Bytes())
+	return site.SendFile(v, "payout-"+data.PeriodMonth.Format("2006-01")+"-"+data.Currency+".pdf", "application/pdf", out.Bytes())
 }
 
 // fact is a line about a payout.

@@ -1,14 +1,9 @@
 package portal
 
 import (
-	"bytes"
-	"encoding/csv"
-	"net/http"
-	"strings"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
+	"rail/server/http/site"
 	"rail/server/locale/currency"
 	"rail/server/opt"
 )
@@ -39,27 +34,9 @@ func (v *visit) table(name string, a commissionFilter) error {
 			sold = currency.Decimal(*k.SaleMinor, k.SaleCurrency)
 		}
 		rows = append(rows, []string{
-			k.At.DayIn(l.Zone()).Format(time.DateOnly), k.Customer, sold, k.SaleCurrency, cell(k.Rule), cell(k.Via),
-			string(k.Status), cell(k.Reason), currency.Decimal(k.AmountMinor, k.Currency), k.Currency, opt.Value(k.PayoutID),
+			k.At.DayIn(l.Zone()).Format(time.DateOnly), k.Customer, sold, k.SaleCurrency, site.Cell(k.Rule), site.Cell(k.Via),
+			string(k.Status), site.Cell(k.Reason), currency.Decimal(k.AmountMinor, k.Currency), k.Currency, opt.Value(k.PayoutID),
 		})
 	}
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	w.UseCRLF = true
-	_ = w.WriteAll(rows) // to a buffer
-	return v.file(name+".csv", "text/csv; charset=utf-8", out.Bytes())
-}
-
-// file answers with something to keep.
-func (v *visit) file(name, kind string, body []byte) error {
-	v.Response().Header().Set(echo.HeaderContentDisposition, `attachment; filename="`+name+`"`)
-	return v.Blob(http.StatusOK, kind, body)
-}
-
-// cell is a text of others in a table: a spreadsheet shows it, and takes it for no formula.
-func cell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
-		return "'" + text
-	}
-	return text
+	return site.SendCSV(v, name, rows)
 }

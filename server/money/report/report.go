@@ -25,6 +25,16 @@ const (
 	all     By = "all"
 )
 
+// Attribution selects figures by whether they have a partner.
+type Attribution string
+
+// The attributions of the API.
+const (
+	Everything   Attribution = "all"
+	PartnersOnly Attribution = "partners"
+	DirectOnly   Attribution = "direct"
+)
+
 // Direct is the key of figures without a partner.
 const Direct = "direct"
 
@@ -36,6 +46,7 @@ type Query struct {
 	From, To                  time.Time // days of Zone, as their midnights in UTC
 	Zone                      string    // the program's time zone
 	Bucket                    string
+	Attribution               Attribution // "" is Everything
 	PartnerID, GroupID, TagID *string
 	Currency, ProgramCurrency string
 }
@@ -54,6 +65,11 @@ func (f *Figures) add(g Figures) {
 	f.Refunded += g.Refunded
 	f.RevenueMinor += g.RevenueMinor
 	f.CommissionsMinor += g.CommissionsMinor
+}
+
+// negated returns the figures with the opposite sign.
+func (f Figures) negated() Figures {
+	return Figures{-f.Clicks, -f.Leads, -f.Customers, -f.Sales, -f.Refunded, -f.RevenueMinor, -f.CommissionsMinor}
 }
 
 // Row is one row of a report. Key is "" for figures without a link, group, tag or product.
@@ -91,16 +107,22 @@ func (q Query) Before() Query {
 // filtered reports whether the query selects some partners only.
 func (q Query) filtered() bool { return q.PartnerID != nil || q.GroupID != nil || q.TagID != nil }
 
+// attributed reports whether the query leaves out figures without a partner.
+func (q Query) attributed() bool { return q.filtered() || q.Attribution == PartnersOnly }
+
+// splits reports whether the query needs the sums of each partner.
+func (q Query) splits() bool { return q.attributed() || q.Attribution == DirectOnly }
+
 // level returns the coarsest sums that can answer the query: fewer rows to read.
 func (q Query) level() string {
 	switch {
 	case q.By == Link:
 		return "link"
-	case q.By == Product && q.filtered():
+	case q.By == Product && q.splits():
 		return "partner_product"
 	case q.By == Product:
 		return "product"
-	case q.filtered() || q.By == Partner || q.By == Group || q.By == Tag:
+	case q.splits() || q.By == Partner || q.By == Group || q.By == Tag:
 		return "partner"
 	}
 	return "total"
@@ -121,6 +143,9 @@ func Read(ctx context.Context, u *work.Unit, windows ...Query) ([]Answer, error)
 
 // reads returns the reads that fill in the answer; they may share a round trip.
 func (q Query) reads(ctx context.Context, into *Answer) []pgtx.Read {
+	if q.By == Period && q.Attribution == PartnersOnly && !q.filtered() {
+		return q.difference(ctx, into)
+	}
 	reads := []pgtx.Read{func(tx pgtx.DBTX) error {
 		rows, err := queries.ReportRows(ctx, tx, q.params())
 		into.fill(q, rows)
@@ -141,12 +166,34 @@ func (q Query) reads(ctx context.Context, into *Answer) []pgtx.Read {
 	return reads
 }
 
+// difference reads the partners' figures by period as all figures less the direct ones. Its cost does not depend on the
+// number of partners.
+func (q Query) difference(ctx context.Context, into *Answer) []pgtx.Read {
+	whole, direct := q, q
+	whole.Attribution, direct.Attribution = Everything, DirectOnly
+	return append(whole.reads(ctx, into), func(tx pgtx.DBTX) error {
+		rows, err := queries.ReportRows(ctx, tx, direct.params())
+		less := map[string]Figures{}
+		for _, r := range rows {
+			less[r.Key] = figures(r).negated()
+			into.Totals.add(less[r.Key])
+		}
+		for i := range into.Rows {
+			into.Rows[i].add(less[into.Rows[i].Key])
+		}
+		return err
+	})
+}
+
 // params returns the query's parameters for SQL.
 func (q Query) params() db.ReportRowsParams {
+	if q.Attribution == DirectOnly {
+		q.PartnerID = new("") // the partner of direct figures
+	}
 	return db.ReportRowsParams{
 		By: string(q.By), OrgID: q.OrgID, ProgramID: q.ProgramID, FromDay: q.From, ToDay: q.To,
 		Level: q.level(), PartnerID: q.PartnerID, TimeZone: q.Zone, Bucket: cmp.Or(q.Bucket, "day"), Currency: q.Currency,
-		ProgramCurrency: q.ProgramCurrency, Attributed: q.filtered(), GroupID: q.GroupID, TagID: q.TagID,
+		ProgramCurrency: q.ProgramCurrency, Attributed: q.attributed() && q.Attribution != DirectOnly, GroupID: q.GroupID, TagID: q.TagID,
 	}
 }
 

@@ -21,39 +21,11 @@ const (
 	Raced
 )
 
-// raced lists the primary keys that two requests can insert at once. Those of other
-// tables are random.
-var raced = map[constraint.Name]bool{
-	constraint.CampaignRecipientsPkey:  true,
-	constraint.CertificatesPkey:        true,
-	constraint.ChargeAliasesPkey:       true,
-	constraint.CustomerDuplicatesPkey:  true,
-	constraint.CustomerExternalIdsPkey: true,
-	constraint.InboxWaitsPkey:          true,
-	constraint.ForgottenPkey:           true,
-	constraint.IdempotencyKeysPkey:     true,
-	constraint.KeyFingerprintsPkey:     true,
-	constraint.MailUnsubscribesPkey:    true,
-	constraint.OptOutsPkey:             true,
-	constraint.PartnerAddressesPkey:    true,
-	constraint.PartnerTagsPkey:         true,
-	constraint.PortalLogosPkey:         true,
-	constraint.PortalSettingsPkey:      true,
-	constraint.ReportSpansPkey:         true,
-	constraint.ReportSumsPkey:          true,
-	constraint.SequenceEnrolmentsPkey:  true,
-	constraint.SequenceStepsPkey:       true,
-	constraint.TalliesPkey:             true,
-	constraint.TallyEntriesPkey:        true,
-	constraint.TrackingValuesPkey:      true,
-	constraint.WebhookLeasesPkey:       true,
-}
-
 // ConstraintMeaning returns the meaning of a constraint or unique index by its name. A
 // unique value can be taken, and a referenced row deleted, between a read and a write.
 // A check fails only if the code is wrong.
 func ConstraintMeaning(name string) Constraint {
-	if strings.HasSuffix(name, "_key") || strings.HasSuffix(name, "_fkey") || raced[constraint.Name(name)] {
+	if strings.HasSuffix(name, "_key") || strings.HasSuffix(name, "_fkey") || constraint.Raced[constraint.Name(name)] {
 		return Raced
 	}
 	return Bug // _check, _pkey, _append_only, _paid_final
