@@ -143,7 +143,7 @@ func (b *builder) refundCharge(t clock.Time, charge, refund string) {
 // 1.5 yen a cent, whatever the exchange rates: the sample should be plain, not realistic.
 func (b *builder) record(ctx context.Context, u *work.Unit, p *payment, charge string) error {
 	in := sale.Payment{
-		ProgramID: b.programID, ExternalChargeID: charge, Payer: customer.Payer{CustomerID: &p.by.id}, Processor: "stripe",
+		ProgramID: b.programID, ExternalChargeID: charge, Payer: sale.Payer{CustomerID: &p.by.id}, Processor: "stripe",
 		AmountMinor: p.plan.price, Currency: currency, BillingType: &p.plan.billing, Interval: p.plan.interval,
 		ProductID: &p.plan.product, ProductName: &p.plan.name,
 	}
@@ -157,7 +157,7 @@ func (b *builder) record(ctx context.Context, u *work.Unit, p *payment, charge s
 	}
 	// The processor's fee is 2.9 % and 30 more.
 	in.FeeMinor = new(min(in.AmountMinor, rules.Percent(in.AmountMinor, 290)+30))
-	out, err := sale.Service{}.Record(ctx, u, in)
+	out, err := sale.Service{Customers: customer.Service{}}.Record(ctx, u, in)
 	p.id = out.Sale.ID
 	return err
 }

@@ -38,7 +38,7 @@ const (
 type size struct{ partners, clicks, customers int }
 
 // full is the size of the sample, with partners for several pages of every list.
-var full = size{partners: 300, clicks: 19_200, customers: 2300}
+var full = size{partners: 300, clicks: 7200, customers: 860}
 
 // stage orders the acts between two milestones.
 type stage int
