@@ -152,9 +152,10 @@ WHERE p.batch_id = ANY (@batch_ids::text[]) AND p.org_id = @org_id GROUP BY 1, 2
 
 -- name: BatchPartners :many
 -- BatchPartners locks the next partners with money to collect, in the order of their ids, so that
--- none of their refunds or sales intervenes.
+-- none of their refunds or sales intervenes. Only the load of a sample collects for its partners.
 SELECT t.* FROM partners t
-WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id > @after AND NOT starts_with(t.id, 'sample_')
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id > @after
+  AND (@sample::boolean OR NOT starts_with(t.id, 'sample_'))
   AND (sqlc.narg('partner_id')::text IS NULL OR t.id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('group_id')::text IS NULL OR t.group_id = sqlc.narg('group_id')::text)
   AND EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = @program_id AND k.partner_id = t.id

@@ -420,21 +420,23 @@ func (q *Queries) BatchOperated(ctx context.Context, db DBTX, id string) (Payout
 
 const batchPartners = `-- name: BatchPartners :many
 SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t
-WHERE t.program_id = $1 AND t.org_id = $2 AND t.id > $3 AND NOT starts_with(t.id, 'sample_')
-  AND ($4::text IS NULL OR t.id = $4::text)
-  AND ($5::text IS NULL OR t.group_id = $5::text)
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.id > $3
+  AND ($4::boolean OR NOT starts_with(t.id, 'sample_'))
+  AND ($5::text IS NULL OR t.id = $5::text)
+  AND ($6::text IS NULL OR t.group_id = $6::text)
   AND EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = $1 AND k.partner_id = t.id
       AND k.partner_id > $3 AND k.payout_id IS NULL
-      AND (k.status = 'due' AND (k.mature_at <= $6 OR k.amount_minor < 0) OR k.status = 'approved'
-          AND k.mature_at <= $6
-          OR k.status = 'pending' AND k.approve_at <= $7 AND k.mature_at <= $6))
-ORDER BY t.id LIMIT $8 FOR NO KEY UPDATE OF t
+      AND (k.status = 'due' AND (k.mature_at <= $7 OR k.amount_minor < 0) OR k.status = 'approved'
+          AND k.mature_at <= $7
+          OR k.status = 'pending' AND k.approve_at <= $8 AND k.mature_at <= $7))
+ORDER BY t.id LIMIT $9 FOR NO KEY UPDATE OF t
 `
 
 type BatchPartnersParams struct {
 	ProgramID string
 	OrgID     string
 	After     string
+	Sample    bool
 	PartnerID *string
 	GroupID   *string
 	PeriodEnd *clock.Time
@@ -443,12 +445,13 @@ type BatchPartnersParams struct {
 }
 
 // BatchPartners locks the next partners with money to collect, in the order of their ids, so that
-// none of their refunds or sales intervenes.
+// none of their refunds or sales intervenes. Only the load of a sample collects for its partners.
 func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersParams) ([]Partner, error) {
 	rows, err := db.Query(ctx, batchPartners,
 		arg.ProgramID,
 		arg.OrgID,
 		arg.After,
+		arg.Sample,
 		arg.PartnerID,
 		arg.GroupID,
 		arg.PeriodEnd,

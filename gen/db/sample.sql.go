@@ -11,6 +11,68 @@ import (
 	clock "rail/server/clock"
 )
 
+const sampleApprove = `-- name: SampleApprove :exec
+UPDATE commissions SET status = 'approved', approved_at = approve_at, updated_at = approve_at
+WHERE program_id = $1 AND org_id = $2 AND status = 'pending' AND approve_at <= $3
+`
+
+type SampleApproveParams struct {
+	ProgramID string
+	OrgID     string
+	Now       *clock.Time
+}
+
+// SampleApprove approves commissions at the end of their approval delay, as the job does for all programs.
+func (q *Queries) SampleApprove(ctx context.Context, db DBTX, arg SampleApproveParams) error {
+	_, err := db.Exec(ctx, sampleApprove, arg.ProgramID, arg.OrgID, arg.Now)
+	return err
+}
+
+const sampleBounty = `-- name: SampleBounty :one
+SELECT k.id FROM commissions k WHERE k.customer_id = $1 AND k.org_id = $2 AND k.program_id = $3
+    AND k.sale_id IS NULL AND k.status = 'pending'
+`
+
+type SampleBountyParams struct {
+	CustomerID *string
+	OrgID      string
+	ProgramID  string
+}
+
+// SampleBounty returns the pending commission of a customer's sign-up.
+func (q *Queries) SampleBounty(ctx context.Context, db DBTX, arg SampleBountyParams) (string, error) {
+	row := db.QueryRow(ctx, sampleBounty, arg.CustomerID, arg.OrgID, arg.ProgramID)
+	var id string
+	err := row.Scan(&id)
+	return id, err
+}
+
+const sampleCampaignSent = `-- name: SampleCampaignSent :exec
+UPDATE campaigns c SET status = 'sent', sent_at = $1, updated_at = $2, audience_after = NULL,
+    total = n.total, sent = n.total, opened = n.opened
+FROM (SELECT count(*) AS total, count(r.opened_at) AS opened FROM campaign_recipients r
+    WHERE r.campaign_id = $3 AND r.org_id = $4) n
+WHERE c.id = $3 AND c.org_id = $4
+`
+
+type SampleCampaignSentParams struct {
+	SentAt    *clock.Time
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
+}
+
+// SampleCampaignSent ends the campaign of these mails.
+func (q *Queries) SampleCampaignSent(ctx context.Context, db DBTX, arg SampleCampaignSentParams) error {
+	_, err := db.Exec(ctx, sampleCampaignSent,
+		arg.SentAt,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
 const sampleDeleteProgram = `-- name: SampleDeleteProgram :exec
 DELETE FROM programs p WHERE p.id = $1 AND p.org_id = $2
 `
@@ -22,6 +84,68 @@ type SampleDeleteProgramParams struct {
 
 func (q *Queries) SampleDeleteProgram(ctx context.Context, db DBTX, arg SampleDeleteProgramParams) error {
 	_, err := db.Exec(ctx, sampleDeleteProgram, arg.ID, arg.OrgID)
+	return err
+}
+
+const sampleDelivery = `-- name: SampleDelivery :exec
+INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, attempts,
+    response_code, error, duration_ms, last_attempt_at, next_attempt_at, finished_at, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8, $9, $10,
+    $11, $12, $13, $14, $15)
+`
+
+type SampleDeliveryParams struct {
+	ID            string
+	OrgID         string
+	ProgramID     string
+	EndpointID    string
+	EventID       string
+	EventType     string
+	Status        DeliveryStatus
+	Attempts      int32
+	ResponseCode  *int32
+	Error         *string
+	DurationMs    *int64
+	LastAttemptAt *clock.Time
+	NextAttemptAt *clock.Time
+	FinishedAt    *clock.Time
+	CreatedAt     clock.Time
+}
+
+// SampleDelivery adds a delivery of an event that does not exist.
+func (q *Queries) SampleDelivery(ctx context.Context, db DBTX, arg SampleDeliveryParams) error {
+	_, err := db.Exec(ctx, sampleDelivery,
+		arg.ID,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.EndpointID,
+		arg.EventID,
+		arg.EventType,
+		arg.Status,
+		arg.Attempts,
+		arg.ResponseCode,
+		arg.Error,
+		arg.DurationMs,
+		arg.LastAttemptAt,
+		arg.NextAttemptAt,
+		arg.FinishedAt,
+		arg.CreatedAt,
+	)
+	return err
+}
+
+const sampleFiles = `-- name: SampleFiles :exec
+UPDATE resources SET kind = 'file' WHERE program_id = $1 AND org_id = $2 AND url LIKE '%.zip'
+`
+
+type SampleFilesParams struct {
+	ProgramID string
+	OrgID     string
+}
+
+// SampleFiles turns the links to archives into files.
+func (q *Queries) SampleFiles(ctx context.Context, db DBTX, arg SampleFilesParams) error {
+	_, err := db.Exec(ctx, sampleFiles, arg.ProgramID, arg.OrgID)
 	return err
 }
 
@@ -57,11 +181,11 @@ func (q *Queries) SampleLedgerRemove(ctx context.Context, db DBTX, arg SampleLed
 
 const sampleLockOrganization = `-- name: SampleLockOrganization :one
 
-SELECT t.id FROM organizations t WHERE t.id = $1 FOR UPDATE
+SELECT t.id FROM organizations t WHERE t.id = $1 FOR NO KEY UPDATE
 `
 
-// The sample program is loaded and removed as a whole. Its rows are loaded by COPY, so this file
-// has only the other statements.
+// The sample program is loaded by the rules and removed as a whole. This file has the statements for removing it,
+// and those for states that a program has only after something was sent, which a sample never does.
 // SampleLockOrganization lets one load or removal run at a time.
 func (q *Queries) SampleLockOrganization(ctx context.Context, db DBTX, orgID string) (string, error) {
 	row := db.QueryRow(ctx, sampleLockOrganization, orgID)
@@ -99,6 +223,67 @@ func (q *Queries) SampleLockPartners(ctx context.Context, db DBTX, arg SampleLoc
 	return items, nil
 }
 
+const sampleMature = `-- name: SampleMature :many
+UPDATE commissions t SET status = 'due', updated_at = greatest(t.approved_at, t.mature_at)
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.status = 'approved' AND t.mature_at <= $3 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor
+`
+
+type SampleMatureParams struct {
+	ProgramID string
+	OrgID     string
+	Now       *clock.Time
+}
+
+// SampleMature makes commissions due at the end of their holding period, as the job does for all programs.
+func (q *Queries) SampleMature(ctx context.Context, db DBTX, arg SampleMatureParams) ([]Commission, error) {
+	rows, err := db.Query(ctx, sampleMature, arg.ProgramID, arg.OrgID, arg.Now)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Commission{}
+	for rows.Next() {
+		var i Commission
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.SaleID,
+			&i.CustomerID,
+			&i.FlowID,
+			&i.FlowBranchID,
+			&i.Kind,
+			&i.AmountMinor,
+			&i.RevenueMinor,
+			&i.RateType,
+			&i.RateValue,
+			&i.Currency,
+			&i.Status,
+			&i.MatureAt,
+			&i.ApproveAt,
+			&i.ApprovedAt,
+			&i.VoidedAt,
+			&i.VoidReason,
+			&i.PayoutID,
+			&i.Metadata,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.ShrunkMinor,
+			&i.ClawedMinor,
+			&i.RefundedBeforeMinor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const samplePrograms = `-- name: SamplePrograms :many
 SELECT t.id FROM programs t WHERE t.org_id = $1 AND starts_with(t.id, 'sample_') ORDER BY t.id FOR UPDATE
 `
@@ -123,4 +308,74 @@ func (q *Queries) SamplePrograms(ctx context.Context, db DBTX, orgID string) ([]
 		return nil, err
 	}
 	return items, nil
+}
+
+const sampleRecipientsSent = `-- name: SampleRecipientsSent :exec
+UPDATE campaign_recipients r SET status = 'sent',
+    opened_at = CASE WHEN n.n % 5 < 3 THEN a.at + n.n * interval '1 minute' END
+FROM (SELECT $3::timestamptz AS at) a CROSS JOIN (SELECT x.partner_id, row_number() OVER (ORDER BY x.partner_id) AS n FROM campaign_recipients x
+    WHERE x.campaign_id = $1 AND x.org_id = $2) n
+WHERE r.campaign_id = $1 AND r.org_id = $2 AND r.partner_id = n.partner_id
+`
+
+type SampleRecipientsSentParams struct {
+	CampaignID string
+	OrgID      string
+	At         clock.Time
+}
+
+// SampleRecipientsSent ends the mails of a campaign as if all had been sent. Three of five recipients have opened
+// theirs, some minutes apart.
+func (q *Queries) SampleRecipientsSent(ctx context.Context, db DBTX, arg SampleRecipientsSentParams) error {
+	_, err := db.Exec(ctx, sampleRecipientsSent, arg.CampaignID, arg.OrgID, arg.At)
+	return err
+}
+
+const sampleSequenceDone = `-- name: SampleSequenceDone :exec
+UPDATE sequence_enrolments SET position = $1, next_at = NULL, completed_at = enrolled_at + interval '14 days'
+WHERE sequence_id = $2 AND org_id = $3
+`
+
+type SampleSequenceDoneParams struct {
+	Steps      int64
+	SequenceID string
+	OrgID      string
+}
+
+// SampleSequenceDone ends a sequence for its partners, two weeks after its begin.
+func (q *Queries) SampleSequenceDone(ctx context.Context, db DBTX, arg SampleSequenceDoneParams) error {
+	_, err := db.Exec(ctx, sampleSequenceDone, arg.Steps, arg.SequenceID, arg.OrgID)
+	return err
+}
+
+const sampleSubscribed = `-- name: SampleSubscribed :exec
+UPDATE customers SET external_subscription_id = 'sub_' || substr(external_customer_id, 5)
+WHERE program_id = $1 AND org_id = $2 AND converted_at IS NOT NULL
+`
+
+type SampleSubscribedParams struct {
+	ProgramID string
+	OrgID     string
+}
+
+// SampleSubscribed gives each paying customer a subscription with its number.
+func (q *Queries) SampleSubscribed(ctx context.Context, db DBTX, arg SampleSubscribedParams) error {
+	_, err := db.Exec(ctx, sampleSubscribed, arg.ProgramID, arg.OrgID)
+	return err
+}
+
+const sampleTerms = `-- name: SampleTerms :exec
+UPDATE programs SET processor = 'stripe', terms_version = $1 WHERE id = $2 AND org_id = $3
+`
+
+type SampleTermsParams struct {
+	TermsVersion *string
+	ID           string
+	OrgID        string
+}
+
+// SampleTerms sets the processor of a program and the version of its terms.
+func (q *Queries) SampleTerms(ctx context.Context, db DBTX, arg SampleTermsParams) error {
+	_, err := db.Exec(ctx, sampleTerms, arg.TermsVersion, arg.ID, arg.OrgID)
+	return err
 }

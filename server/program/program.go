@@ -76,7 +76,7 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Program, error) {
 		return p, err
 	}
 	return p, queries.GroupAdd(ctx, u.Later(), db.GroupAddParams{
-		ID: ident.New(ident.Group), OrgID: p.OrgID, ProgramID: p.ID, Name: "Default", Slug: "default", IsDefault: true,
+		ID: u.NewID(ident.Group), OrgID: p.OrgID, ProgramID: p.ID, Name: "Default", Slug: "default", IsDefault: true,
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	})
 }
@@ -88,7 +88,7 @@ func newProgram(u *work.Unit, in Input) (db.Program, error) {
 		return db.Program{}, err
 	}
 	p := db.Program{
-		ID: ident.New(ident.Program), OrgID: u.OrgID, Name: in.Name, ProductName: in.Name, WebsiteURL: in.WebsiteURL,
+		ID: u.NewID(ident.Program), OrgID: u.OrgID, Name: in.Name, ProductName: in.Name, WebsiteURL: in.WebsiteURL,
 		Currency: code, Status: db.ProgramStatusActive, TermsURL: in.TermsURL, CookieDays: 30, URLParams: []string{"ref"},
 		HoldingPeriodDays: 30, PayoutTerm: db.PayoutTermNet30, PayoutMethods: opt.Distinct(in.PayoutMethods),
 		BlockSelfReferrals: true, BlockedCountries: []string{}, AttributionModel: db.AttributionModelLast,

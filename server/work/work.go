@@ -34,6 +34,8 @@ type Unit struct {
 	Programs []string
 	Tx       *pgtx.Tx
 	Events   *event.Recorder
+	// Sample marks the objects that the unit adds as those of a sample program; the audit log omits them.
+	Sample bool
 	// Reads is what short reads of a unit without a transaction travel with; it may
 	// be nil.
 	Reads *share.Reads
@@ -63,6 +65,14 @@ func (u *Unit) WithTx(tx *pgtx.Tx) *Unit {
 	w.Tx, w.Events, w.committed = tx, &event.Recorder{RequestID: u.RequestID, Now: u.Now}, new([]func())
 	w.logged = new(bool)
 	return &w
+}
+
+// NewID returns a new id for an object that the unit adds.
+func (u *Unit) NewID(p ident.Prefix) string {
+	if u.Sample {
+		return ident.NewSample(p)
+	}
+	return ident.New(p)
 }
 
 // For returns the unit for another tenant, in the same transaction, since a job serves many.

@@ -1,105 +1,88 @@
 package sample
 
 import (
+	"context"
 	"strings"
 	"time"
 
+	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/ident"
+	"rail/server/opt"
+	"rail/server/program/customer"
+	"rail/server/program/tracking"
+	"rail/server/work"
 )
 
-// The number of customers, and of those without a link. The others come by links, so that attribution by link is
-// the common case, as in real programs.
+// The number of customers without a link, at full size. The others come by links, so that attribution by
+// link is the common case, as in real programs.
 const (
-	customerCount = 2500
-	byCoupon      = 220
-	byHand        = 40
+	byCoupon = 220
+	byHand   = 40
 )
 
-// customer is a customer with its origin (a visit, a coupon or manual), and its history.
-type customer struct {
-	id, status, trackedBy, country string
-	n                              int
-	partner                        *partner
-	visit                          *visit
-	linkID, couponID, clickID      *string
-	override                       bool
-	// The times of the sign-up, of the first payment (nil without one) and of the row's last change.
-	lead      clock.Time
-	converted *clock.Time
-	updated   clock.Time
-	sales     []*sale
+// buyer is a customer with its history. Its id is empty until it has signed up.
+type buyer struct {
+	id, name, email, country string
+	status                   string // at the sign-up; "" for a lead
+	n                        int
+	partner                  *partner
+	lead                     clock.Time
+	sales                    []*payment
 }
 
-// customerRows draws the customers and their payments, in the order of time.
-func (b *builder) customerRows() {
-	for range byCoupon {
+// drawCustomers draws the customers and their payments.
+func (b *builder) drawCustomers() {
+	for range byCoupon * b.size.customers / full.customers {
 		c := pick(b, b.coupons)
-		b.customer(&customer{
-			partner: c.owner, couponID: &c.id, trackedBy: "coupon", country: pick(b, customerCountries),
-			lead: b.between(c.created, b.now),
-		})
+		b.customer(&buyer{partner: c.owner, country: pick(b, customerCountries), lead: b.between(c.created, b.now)},
+			func() tracking.Route { return tracking.Route{CouponCode: &c.code} })
 	}
-	for range byHand {
+	for range byHand * b.size.customers / full.customers {
 		p := b.partnerAt(b.now)
-		b.customer(&customer{
-			partner: p, trackedBy: "api", country: pick(b, customerCountries), lead: b.between(p.joined, b.now),
-		})
+		b.customer(&buyer{partner: p, country: pick(b, customerCountries), lead: b.between(p.joined, b.now)},
+			func() tracking.Route { return tracking.Route{PartnerID: &p.id} })
 	}
 	// In a random order: otherwise all customers would be from the first months.
 	visits := append([]*visit{}, b.visits...)
 	b.rnd.Shuffle(len(visits), func(i, j int) { visits[i], visits[j] = visits[j], visits[i] })
 	for _, v := range visits {
-		if len(b.customers) == customerCount {
+		if len(b.customers) == b.size.customers {
 			break
 		}
 		// Customers sign up within a day and a half of their last click, which gets the attribution.
 		last := v.clicks[len(v.clicks)-1]
-		lead := last.at.Plus(b.within(time.Minute, 36*time.Hour))
+		lead := last.Plus(b.within(time.Minute, 36*time.Hour))
 		// Left out: future ones, those of partners who were no longer active, and those whose cookie, set by the
 		// first click, might have expired.
-		if !b.past(lead) || !v.partner.activeAt(lead) || last.at.Sub(v.clicks[0].at.Time) > (cookieDays-2)*day {
+		if !b.past(lead) || !v.partner.activeAt(lead) || last.Sub(v.clicks[0].Time) > (cookieDays-2)*day {
 			continue
 		}
-		b.customer(&customer{
-			partner: v.partner, visit: v, linkID: &v.link.id, clickID: &last.id, override: v.link.override, trackedBy: "link",
-			country: v.country, lead: lead,
-		})
+		b.customer(&buyer{partner: v.partner, country: v.country, lead: lead},
+			func() tracking.Route { return tracking.Route{ClickID: &v.lastClick} })
 	}
 }
 
-// customer draws the payments of a customer and adds the row with the resulting state.
-func (b *builder) customer(c *customer) {
-	c.id, c.n, c.status, c.updated = ident.NewSample(ident.Customer), len(b.customers)+1, "lead", c.lead
+// customer draws the payments of a customer, and adds its sign-up by a route.
+func (b *builder) customer(c *buyer, route func() tracking.Route) {
+	c.n = len(b.customers) + 1
 	b.customers = append(b.customers, c)
 	b.subscribe(c)
 	// One in fifty customers without a payment is suspended, so that the state exists.
-	if c.status == "lead" && c.n%50 == 0 {
-		c.status = "suspended"
+	if len(c.sales) == 0 && c.status == "" && c.n%50 == 0 {
+		c.status = string(db.CustomerStatusSuspended)
 	}
-	if v := c.visit; v != nil {
-		v.status, v.changed = "lead", c.lead
-		if c.converted != nil {
-			v.status, v.changed = "converted", *c.converted
-		}
-	}
-	b.customerRow(c)
-}
-
-// customerRow adds the row; a subscription exists from the first payment on.
-func (b *builder) customerRow(c *customer) {
 	// The number makes addresses unique, which names drawn from two short lists are not.
 	first, last := pick(b, firstNames), pick(b, lastNames)
-	email := strings.ToLower(first+"."+last) + number(c.n, 1) + "@" + pick(b, domains)
-	var referral, subscription *string
-	if c.visit != nil {
-		referral = &c.visit.id
+	c.name, c.email = first+" "+last, strings.ToLower(first+"."+last)+number(c.n, 1)+"@"+pick(b, domains)
+	b.add(signUps, c.lead, func(ctx context.Context, u *work.Unit) error {
+		k, err := customer.Service{}.Create(ctx, u, customer.Input{
+			ProgramID: b.programID, Route: route(), ExternalCustomerID: new("cus_nw" + number(c.n, 6)), Email: &c.email,
+			Name: &c.name, Status: opt.OrNil(c.status), Processor: "stripe",
+		})
+		c.id = k.ID
+		return err
+	})
+	if c.partner.groupID == b.creators {
+		b.bounty(c)
 	}
-	if c.converted != nil {
-		subscription = new("sub_nw" + number(c.n, 6))
-	}
-	b.add(b.sheets.customers, c.id, c.partner.id, referral, c.linkID, c.couponID, c.clickID, "stripe",
-		"cus_nw"+number(c.n, 6), subscription,
-		email, first+" "+last, c.status, c.trackedBy, c.lead, c.converted, c.lead, c.updated)
-	b.add(b.sheets.externalIDs, "cus_nw"+number(c.n, 6), c.id, "stripe", c.lead)
 }

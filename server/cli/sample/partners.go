@@ -1,60 +1,63 @@
 package sample
 
 import (
+	"context"
+	"encoding/json"
 	"math"
 	"strings"
 	"time"
 
-	"rail/server/auth"
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/ident"
 	"rail/server/opt"
+	partners "rail/server/program/partner"
+	"rail/server/program/tracking"
+	"rail/server/work"
 )
 
-// partnerCount is large enough for several pages of every list.
-const partnerCount = 300
-
-// partner is a partner with the data for later rows. weight is its share of the traffic, relative to the
-// others'.
+// partner is a partner with the data for later acts. weight is its share of the traffic, relative to the others'.
+// Its id is empty until it has joined.
 type partner struct {
-	id, handle, status, groupID, country string
-	method                               *string
-	tagIDs                               []string
-	weight                               float64
-	joined                               clock.Time
-	left                                 clock.Time // when suspended, else zero
-	links                                []link
+	id, handle, country string
+	status              db.PartnerStatus
+	groupID             string
+	weight              float64
+	joined              clock.Time
+	left                clock.Time // when suspended, else zero
+	links               []link
 }
 
-// withdrawnReason is the reason for a withdrawn application. It marks the application as withdrawn rather than
-// rejected; the application itself has no reason.
-const withdrawnReason = "Withdrawn by the applicant."
-
-// link is a link of a partner; override marks the few with a rate override.
+// link is a link of a partner.
 type link struct {
-	id, value, destination string
-	override               bool
-	created                clock.Time
+	value, destination string
+	created            clock.Time
 }
 
 // coupon is an active coupon of a partner, for customers to use. Coupons of groups are not included, since no
 // partner earns from those.
 type coupon struct {
-	id      string
+	code    string
 	owner   *partner
 	created clock.Time
 }
 
+// overrideJSON is the rate of the few links with a rate override.
+const overrideJSON = `{"rate_type":"percent","rate_value":4500}`
+
 // activeAt reports whether a partner was active at a time.
 func (p *partner) activeAt(t clock.Time) bool {
-	return p.joined.Before(t.Time) && (p.status == "active" || p.status == "suspended" && t.Before(p.left.Time))
+	return p.joined.Before(t.Time) && (p.status == db.PartnerStatusActive || p.suspended() && t.Before(p.left.Time))
 }
 
-// partnerRows adds the partners in descending order of their share of the traffic, which is uneven. Handles are
+func (p *partner) suspended() bool { return p.status == db.PartnerStatusSuspended }
+
+// drawPartners draws the partners in descending order of their share of the traffic, which is uneven. Handles are
 // unique in a program; a repeated name gets a number, as in the API.
-func (b *builder) partnerRows() {
+func (b *builder) drawPartners() {
 	taken := map[string]bool{}
-	for i := range partnerCount {
+	for i := range b.size.partners {
 		first, last := pick(b, firstNames), pick(b, lastNames)
 		handle := slug(first, last)
 		for n := 2; taken[handle]; n++ {
@@ -62,26 +65,26 @@ func (b *builder) partnerRows() {
 		}
 		taken[handle] = true
 		p := &partner{
-			id: ident.NewSample(ident.Partner), handle: handle, status: partnerStatus(i), groupID: b.groupOf(i),
+			handle: handle, status: b.statusOf(i), groupID: b.groupOf(i),
 			// The share falls with the rank by a power law: a few partners bring most of the traffic.
 			country: pick(b, partnerCountries), weight: math.Pow(float64(i+2), -0.8), joined: b.joined(i),
 		}
 		b.partners = append(b.partners, p)
-		b.partner(p, first, last)
+		b.join(p, first, last)
 	}
 }
 
-// partnerStatus returns the status of the ith partner: the last ones are applicants, pending or declined.
-func partnerStatus(i int) string {
+// statusOf returns the status of the ith partner: the last ones are applicants, pending or declined.
+func (b *builder) statusOf(i int) db.PartnerStatus {
 	switch {
-	case i >= partnerCount-14:
-		return "pending"
-	case i >= partnerCount-26: // withdrawn applications
-		return "declined"
+	case i >= b.size.partners-14:
+		return db.PartnerStatusPending
+	case i >= b.size.partners-26: // withdrawn and rejected applications
+		return db.PartnerStatusDeclined
 	case i%40 == 33:
-		return "suspended"
+		return db.PartnerStatusSuspended
 	}
-	return "active"
+	return db.PartnerStatusActive
 }
 
 // groupOf returns the group of the ith partner; the best twelve are VIPs, and about a third of the others are
@@ -100,7 +103,7 @@ func (b *builder) groupOf(i int) string {
 // others over the year, and the applicants in the last days.
 func (b *builder) joined(i int) clock.Time {
 	switch {
-	case i >= partnerCount-14:
+	case i >= b.size.partners-14:
 		return b.between(b.now.Days(-12), b.now)
 	case i < 40:
 		return b.between(b.start.Days(6), b.start.Days(28))
@@ -108,82 +111,100 @@ func (b *builder) joined(i int) clock.Time {
 	return b.between(b.start.Days(10), b.now.Days(-20))
 }
 
-// partner adds the row of a partner with tags, application and links.
-func (b *builder) partner(p *partner, first, last string) {
-	email := strings.ReplaceAll(p.handle, "-", ".") + "@" + pick(b, domains)
-	var company, page, decline, suspension, language *string
+// join adds the entry of a partner, its profile and, for an admitted one, its links. Applicants apply, and so has
+// one in nine of the others.
+func (b *builder) join(p *partner, first, last string) {
+	n := len(b.partners)
+	c := partners.Candidate{
+		ProgramID: b.programID, GroupID: &p.groupID, Handle: &p.handle, FirstName: &first, LastName: &last,
+		Email: strings.ReplaceAll(p.handle, "-", ".") + "@" + pick(b, domains), CountryCode: &p.country,
+		LanguageCode: opt.OrNil(languages[p.country]), Source: db.ApplicationSourcePortal,
+	}
 	if b.chance(0.3) {
-		company = new(last + " " + pick(b, companies))
+		c.CompanyName = new(last + " " + pick(b, companies))
 	}
 	if b.chance(0.7) {
-		page = new("https://" + p.handle + ".example")
+		c.WebsiteURL = new("https://" + p.handle + ".example")
 	}
-	if l, ok := languages[p.country]; ok {
-		language = &l
-	}
-	// worked reports whether the partner was ever admitted: only then are there accepted terms, a payout method and
-	// links.
-	updated, worked := p.joined, p.status == "active" || p.status == "suspended"
-	switch p.status {
-	case "declined":
-		decline, updated = new("The site is not about productivity."), b.between(p.joined, b.now)
-		if len(b.partners)%4 == 0 {
-			decline = new(withdrawnReason)
-		}
-	case "suspended":
-		// In the second half of its time, so that it has earned before.
-		p.left = b.between(p.joined.Plus((b.now.Sub(p.joined.Time))/2), b.now)
-		suspension, updated = new("Bids on the brand name in search ads."), p.left
-	}
-	var accepted *clock.Time
-	var terms, method *string
+	worked := p.status == db.PartnerStatusActive || p.suspended()
+	self := partners.Patch{DisplayName: nullable.NewNullableWithValue(first + " " + last)}
 	if worked {
-		accepted, terms, method = &p.joined, new("2025-09"), new(pick(b, []string{"paypal", "paypal", "wise"}))
-		p.method = method
+		c.TermsAcceptedAt, c.TermsVersion = &p.joined, new(termsVersion)
+		self.PayoutMethod.Set(pick(b, []string{"paypal", "paypal", "wise"}))
 	}
-	b.add(b.sheets.partners, p.id, p.groupID, email, first, last, first+" "+last, company, page, p.country, language,
-		p.handle, p.status,
-		decline, suspension, accepted, terms, worked, method, p.joined, updated)
-	// The handle is a tracking value of the program, like links' values.
-	b.add(b.sheets.values, p.handle, "handle", p.id, nil)
-	b.tagsOf(p)
-	if !worked {
-		b.application(p, email, decline, updated)
-		return
+	if !worked || n%9 == 0 {
+		b.apply(p, c)
+	} else {
+		b.add(joins, p.joined, func(ctx context.Context, u *work.Unit) error {
+			added, err := partners.Create(ctx, u, c, false)
+			p.id = added.ID
+			return err
+		})
 	}
-	// One in nine admitted partners has applied; the program added the others.
-	if len(b.partners)%9 == 0 {
-		b.application(p, email, nil, p.joined)
+	b.profile(p, self, worked)
+	if worked {
+		b.linksOf(p)
 	}
-	b.linksOf(p)
 }
 
-// tagsOf gives the partner each tag with a probability of 22 %.
-func (b *builder) tagsOf(p *partner) {
+// apply adds the application of a partner and its decision.
+func (b *builder) apply(p *partner, c partners.Candidate) {
+	answers := json.RawMessage(`{"audience":"` + pick(b, []string{"students", "teams", "writers", "founders"}) +
+		`","followers":` + number(100*b.rnd.IntN(400)+100, 1) + `}`)
+	service, applied := partners.Service{}, ""
+	b.add(joins, p.joined, func(ctx context.Context, u *work.Unit) error {
+		a, err := partners.Apply(ctx, u, c, answers)
+		p.id, applied = opt.Value(a.PartnerID), a.ID
+		return err
+	})
+	withdrawn := len(b.partners)%4 == 0
+	switch {
+	case p.status == db.PartnerStatusPending:
+	case p.status == db.PartnerStatusDeclined:
+		b.add(changes, b.between(p.joined, b.now), func(ctx context.Context, u *work.Unit) (err error) {
+			if withdrawn {
+				_, err = partners.Withdraw(ctx, u, applied)
+				return err
+			}
+			_, err = service.Reject(ctx, u, applied, new("The site is not about productivity."))
+			return err
+		})
+	default:
+		b.add(profiles, p.joined, func(ctx context.Context, u *work.Unit) error {
+			_, err := service.Approve(ctx, u, applied)
+			return err
+		})
+	}
+}
+
+// profile adds what a partner and the program enter later: each tag with a probability of 22 %, and a suspension
+// in the second half of the partner's time, so that it has earned before.
+func (b *builder) profile(p *partner, self partners.Patch, worked bool) {
+	service := partners.Service{Keeper: b.keeper}
+	self.TagIDs = []string{}
 	for _, id := range b.tagIDs {
 		if b.chance(0.22) {
-			p.tagIDs = append(p.tagIDs, id)
-			b.add(b.sheets.partnerTags, p.id, id)
+			self.TagIDs = append(self.TagIDs, id)
 		}
 	}
-}
-
-// application adds the application of a partner, in the state that matches the partner's. decided is the time of
-// the decision, or of the application while it is open.
-func (b *builder) application(p *partner, email string, reason *string, decided clock.Time) {
-	status, reviewed := "approved", &decided
-	switch {
-	case p.status == "pending":
-		status, reviewed = "pending", nil
-	case reason != nil && *reason == withdrawnReason:
-		status, reviewed, reason = "withdrawn", nil, nil
-	case reason != nil:
-		status = "rejected"
+	b.add(profiles, p.joined, func(ctx context.Context, u *work.Unit) error {
+		if worked {
+			return service.UpdateSelf(ctx, u, p.id, self)
+		}
+		_, err := service.Update(ctx, u, p.id, self)
+		return err
+	})
+	if !p.suspended() {
+		return
 	}
-	answers := []byte(`{"audience":"` + pick(b, []string{"students", "teams", "writers", "founders"}) + `","followers":` +
-		number(100*b.rnd.IntN(400)+100, 1) + `}`)
-	b.add(b.sheets.applications, ident.NewSample(ident.Application), p.groupID, p.id, email, answers, "portal", status,
-		reviewed, reason, p.joined, decided)
+	p.left = b.between(p.joined.Plus((b.now.Sub(p.joined.Time))/2), b.now)
+	b.milestone(p.left, func(ctx context.Context, u *work.Unit) error {
+		_, err := service.Update(ctx, u, p.id, partners.Patch{
+			Status:           &p.status,
+			SuspensionReason: nullable.NewNullableWithValue("Bids on the brand name in search ads."),
+		})
+		return err
+	})
 }
 
 // linksOf adds the link to the front page, and for some partners further links, of which a few have their own
@@ -202,42 +223,53 @@ func (b *builder) linksOf(p *partner) {
 	}
 }
 
-// link adds a link, and its tracking value unless that is the handle, which is registered with the partner.
-func (b *builder) link(p *partner, page, value string, at clock.Time, override bool) {
-	l := link{id: ident.NewSample(ident.Link), value: value, destination: site + page, override: override, created: at}
-	p.links = append(p.links, l)
-	var rate []byte
-	if override {
-		rate = []byte(overrideJSON)
-	}
-	// Clicks are matched on destination_key: the address without scheme and trailing slash.
-	key := strings.TrimSuffix(strings.TrimPrefix(l.destination, "https://"), "/")
-	b.add(b.sheets.links, l.id, p.id, "ref", value, value, l.destination, key, auth.NewSlug(7), opt.OrNil(labels[page]),
-		rate, at, at)
-	if value != p.handle {
-		b.add(b.sheets.values, value, "link", p.id, l.id)
-	}
+// link adds a link, a few with a rate override.
+func (b *builder) link(p *partner, page, value string, created clock.Time, override bool) {
+	p.links = append(p.links, link{value, site + page, created})
+	b.add(links, created, func(ctx context.Context, u *work.Unit) error {
+		l, err := tracking.CreateLink(ctx, u, tracking.LinkInput{
+			ProgramID: b.programID, PartnerID: p.id, DestinationURL: site + page, Value: &value, Label: opt.OrNil(labels[page]),
+		})
+		if err != nil || !override {
+			return err
+		}
+		_, err = queries.LinkSetRateOverride(ctx, u.Later(), db.LinkSetRateOverrideParams{
+			RateOverride: []byte(overrideJSON), UpdatedAt: u.Now, ID: l.ID,
+		})
+		return err
+	})
 }
 
-// couponRows adds 40 coupons: most of partners, some of a group, one without an owner. Every thirteenth is
+// drawCoupons draws 40 coupons: most of partners, some of a group, one without an owner. Every thirteenth is
 // inactive, and no customer uses it.
-func (b *builder) couponRows() {
+func (b *builder) drawCoupons() {
 	for i := range 40 {
-		var owner, group *string
-		code, at := "NOTES"+number(i, 2), b.between(b.start.Days(30), b.now.Days(-30))
 		var p *partner
+		var groupID *string
+		code, created := "NOTES"+number(i, 2), b.between(b.start.Days(30), b.now.Days(-30))
 		switch {
-		case i < 33 && b.partners[i].status == "active":
+		case i < 33 && b.partners[i].status == db.PartnerStatusActive:
 			p = b.partners[i]
-			owner, at = &p.id, b.between(p.joined, b.now.Days(-15))
 			code = strings.ToUpper(strings.Split(p.handle, "-")[0]) + number(i, 2)
+			created = b.between(p.joined, b.now.Days(-15))
 		case i < 39:
-			group = &b.creators
+			groupID = &b.creators
 		}
-		id := ident.NewSample(ident.Coupon)
-		b.add(b.sheets.coupons, id, owner, group, code, "promo_"+number(i+1, 4), i%13 != 12, at, at)
+		b.add(profiles, created, func(ctx context.Context, u *work.Unit) error {
+			in := tracking.CouponInput{
+				ProgramID: b.programID, Code: code, GroupID: groupID, ExternalID: new("promo_" + number(i+1, 4)),
+			}
+			if p != nil {
+				in.PartnerID = &p.id
+			}
+			k, err := tracking.CreateCoupon(ctx, u, in)
+			if err == nil && i%13 == 12 {
+				_, err = tracking.SetCouponState(ctx, u, k.ID, tracking.CouponState{Active: false, At: u.Now})
+			}
+			return err
+		})
 		if p != nil && i%13 != 12 {
-			b.coupons = append(b.coupons, coupon{id, p, at})
+			b.coupons = append(b.coupons, coupon{code, p, created})
 		}
 	}
 }

@@ -45,10 +45,10 @@ func TestLoadAndClear(t *testing.T) {
 	require.ErrorIs(t, sample.Load(ctx, pool, keeper(t), org, now), sample.ErrLoaded)
 	clean(t, pool)
 	require.Equal(t, 300, count(t, pool, "partners"))
-	require.Greater(t, count(t, pool, "sales"), 4000)
-	require.Greater(t, count(t, pool, "clicks"), 19_000)
+	require.Greater(t, count(t, pool, "sales"), 1500)
+	require.Greater(t, count(t, pool, "clicks"), 7000)
 	require.Equal(t, 3, count(t, pool, "(SELECT DISTINCT currency FROM sales)"))
-	require.Greater(t, count(t, pool, "(SELECT 1 FROM sales WHERE refunded_at IS NOT NULL)"), 50)
+	require.Greater(t, count(t, pool, "(SELECT 1 FROM sales WHERE refunded_at IS NOT NULL)"), 40)
 	for _, status := range []string{"pending", "approved", "due", "paid", "voided", "rejected"} {
 		require.Positive(t, count(t, pool, "(SELECT 1 FROM commissions WHERE status = '"+status+"')"), status)
 	}

@@ -1,19 +1,19 @@
 package sample
 
 import (
-	"crypto/rand"
-	"encoding/json"
+	"context"
+	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/opt"
+	"rail/server/program/tracking"
+	"rail/server/work"
 )
-
-// clickCount is the minimum number of clicks: the last visitor may bring more.
-const clickCount = 20_000
 
 // seasons weights the months: notes sell in autumn and at the new year.
 var seasons = map[time.Month]float64{
@@ -21,31 +21,22 @@ var seasons = map[time.Month]float64{
 	time.July: 0.7, time.August: 0.9, time.September: 1.35, time.October: 1.1, time.November: 1.3, time.December: 0.9,
 }
 
-// visit is one visitor's referral with its clicks.
+// visit is one visitor of a partner's link, with the times of the clicks. lastClick is the id of the last one.
 type visit struct {
-	id, landing, country string
-	partner              *partner
-	link                 link
-	utm                  []byte
-	clicks               []click
-	status               string
-	changed              clock.Time
+	country, lastClick string
+	partner            *partner
+	clicks             []clock.Time
 }
 
-// click is one click of a visit.
-type click struct {
-	id string
-	at clock.Time
-}
-
-// traffic draws the visits and their clicks.
-func (b *builder) traffic() {
+// drawVisits draws the visits and their clicks.
+func (b *builder) drawVisits() {
 	days := b.days()
-	for n := 0; n < clickCount; {
+	for n := 0; n < b.size.clicks; {
 		v := b.visit(b.moment(weighted(b, days, func(d dayWeight) float64 { return d.weight }).at))
 		n += len(v.clicks)
 		b.visits = append(b.visits, v)
 	}
+	slices.SortStableFunc(b.arrivals, func(x, y arrival) int { return x.At.Compare(y.At.Time) })
 }
 
 // dayWeight is the start of a day with its share of the traffic.
@@ -88,18 +79,70 @@ func (b *builder) visit(at clock.Time) *visit {
 			l = other
 		}
 	}
-	v := &visit{
-		id: ident.NewSample(ident.Referral), country: pick(b, customerCountries), partner: p, link: l, status: "visit",
-		changed: at,
-	}
-	v.landing, v.utm = b.landing(l)
-	for t := at; b.past(t); t = t.Plus(b.within(time.Hour, 9*day)) {
-		v.clicks = append(v.clicks, click{ident.NewSample(ident.Click), t})
-		if !p.activeAt(t) || !b.chance(0.32) {
+	v := &visit{country: pick(b, customerCountries), partner: p}
+	for t := at; b.past(t) && p.activeAt(t); t = t.Plus(b.within(time.Hour, 9*day)) {
+		v.clicks = append(v.clicks, t)
+		if !b.chance(0.32) {
 			break
 		}
 	}
+	b.click(v, l)
 	return v
+}
+
+// click adds the clicks of a visit, all with one browser.
+func (b *builder) click(v *visit, l link) {
+	device, referer := pick(b, devices), pick(b, referers)
+	came := tracking.Visit{
+		// No other visitor has the token.
+		VisitorToken: ident.New(ident.Referral), LandingURL: b.landing(l), IP: b.address(), UserAgent: &device.agent,
+		Referer: opt.OrNil(referer), Country: &v.country, Device: &device.kind,
+	}
+	for _, t := range v.clicks {
+		b.arrivals = append(b.arrivals, arrival{tracking.Arrival{Visit: came, Value: l.value, At: t}, v})
+	}
+}
+
+// arrival is a click of a visit.
+type arrival struct {
+	tracking.Arrival
+	of *visit
+}
+
+// arrive records the clicks up to a time, some at once: the first of each visitor, then the second, and so on.
+func (b *builder) arrive(ctx context.Context, u *work.Unit, until clock.Time) error {
+	n, _ := slices.BinarySearchFunc(b.arrivals, until, func(a arrival, t clock.Time) int { return a.At.Compare(t.Time) })
+	due, service := b.arrivals[:n], tracking.Service{Keeper: b.keeper}
+	b.arrivals = b.arrivals[n:]
+	for len(due) > 0 {
+		var some, rest []arrival
+		seen := map[*visit]bool{}
+		for _, a := range due {
+			if seen[a.of] || len(some) == sharedActs {
+				rest = append(rest, a)
+				continue
+			}
+			seen[a.of], some = true, append(some, a)
+		}
+		came := make([]tracking.Arrival, len(some))
+		for i, a := range some {
+			came[i] = a.Arrival
+		}
+		recorded, err := service.Clicks(ctx, u, b.programID, came)
+		if err != nil {
+			return err
+		}
+		for i, a := range some {
+			a.of.lastClick = recorded[i].ID
+		}
+		due = rest
+	}
+	return nil
+}
+
+// address returns a network address reserved for documentation, which no request has.
+func (b *builder) address() string {
+	return fmt.Sprintf("2001:db8::%x:%x", b.rnd.IntN(1<<16), b.rnd.IntN(1<<16))
 }
 
 // partnerAt picks a partner who was active at a time. The loop ends, since some partners are active throughout.
@@ -113,37 +156,13 @@ func (b *builder) partnerAt(at clock.Time) *partner {
 }
 
 // landing returns the address of a link, for some visits with UTM parameters.
-func (b *builder) landing(l link) (address string, utm []byte) {
+func (b *builder) landing(l link) string {
 	q := url.Values{"ref": {l.value}}
 	if c := pick(b, campaigns); c != "" {
-		fields := map[string]string{"utm_source": "partner", "utm_campaign": c}
-		for k, v := range fields {
-			q.Set(k, v)
-		}
-		utm, _ = json.Marshal(fields) // a map of strings always encodes
+		q.Set("utm_source", "partner")
+		q.Set("utm_campaign", c)
 	}
-	return l.destination + "?" + q.Encode(), utm
-}
-
-// visitRows adds referrals and clicks. It runs after the customers, which decide the status of the referrals.
-func (b *builder) visitRows() {
-	for _, v := range b.visits {
-		first := v.clicks[0].at
-		b.add(b.sheets.referrals, v.id, v.partner.id, v.link.id, hash(32), v.landing, v.utm, "link", v.status,
-			first.Days(cookieDays), first, v.changed)
-		ip, device, referer := hash(16), pick(b, devices), pick(b, referers)
-		for _, k := range v.clicks {
-			b.add(b.sheets.clicks, k.id, v.partner.id, v.link.id, v.id, "ref", ip, device.agent, opt.OrNil(referer), v.country,
-				device.kind, v.landing, k.at)
-		}
-	}
-}
-
-// hash returns n random bytes in place of a keyed hash. No visitor has it, so no request can ever match.
-func hash(n int) []byte {
-	out := make([]byte, n)
-	_, _ = rand.Read(out) // never fails
-	return out
+	return l.destination + "?" + q.Encode()
 }
 
 // isEuro reports whether customers of a country pay in euros.

@@ -1,139 +1,248 @@
 package sample
 
 import (
+	"context"
 	"encoding/json"
-	"maps"
+	"errors"
+	"net/netip"
 	"time"
 
+	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/inbound/connection"
+	"rail/server/inbound/inbox"
+	"rail/server/money/tax"
+	"rail/server/opt"
 	"rail/server/outbound/webhook"
+	"rail/server/program/risk"
+	"rail/server/work"
 )
 
-// riskRows adds a risk flag in each state, with the texts of the checks; the data behind them need not match,
-// and no check runs on it.
-func (b *builder) riskRows() error {
+// risks adds a risk flag in each state, with the texts of the checks; the data behind them need not match, and no
+// check runs on it.
+func (b *builder) risks(ctx context.Context, u *work.Unit) error {
 	for i, f := range []struct {
-		kind, severity, status, summary string
-		signals                         map[string]any
+		kind, severity, summary string
+		status                  db.RiskStatus
+		signals                 map[string]any
 	}{
-		{"self_referral", "high", "open", "A customer has the partner's email address.", nil},
+		{"self_referral", "high", "A customer has the partner's email address.", db.RiskStatusOpen, nil},
 		{
-			"click_velocity", "medium", "open", "64 clicks came from one address within an hour.",
+			"click_velocity", "medium", "64 clicks came from one address within an hour.", db.RiskStatusOpen,
 			map[string]any{"clicks": 64, "minutes": 60},
 		},
 		{
-			"duplicate_partner", "medium", "reviewing", "Two partners have the same payout account.",
+			"duplicate_partner", "medium", "Two partners have the same payout account.", db.RiskStatusReviewing,
 			map[string]any{"same_payout_details_as": b.partners[40].id},
 		},
 		{
-			"high_refund_rate", "medium", "resolved", "Four of ten customers had a sale refunded.",
+			"high_refund_rate", "medium", "Four of ten customers had a sale refunded.", db.RiskStatusResolved,
 			map[string]any{"customers": 10, "refunded_customers": 4, "refund_bps": 4000},
 		},
-		{"conversion_spike", "low", "dismissed", "Three times as many customers as in the weeks before.", nil},
+		{
+			"conversion_spike", "low", "Three times as many customers as in the weeks before.", db.RiskStatusDismissed, nil,
+		},
 	} {
-		// Three days apart, newest first.
-		at := b.now.Days(int64(-3 * (i + 1)))
-		var closed *clock.Time
-		var note *string
-		// Only a closed flag has a time and a note; the other columns stay NULL.
-		if f.status == "resolved" || f.status == "dismissed" {
-			closed, note = new(at.Plus(day)), new("Talked to the partner.")
+		p, opened := b.partners[20+i], b.now.Days(int64(-3*(i+1))) // three days apart, newest first
+		if _, err := risk.Open(ctx, at(u, opened), risk.Finding{
+			ProgramID: b.programID, PartnerID: p.id, Kind: f.kind, Severity: f.severity, Summary: f.summary, Signals: f.signals,
+		}); err != nil {
+			return err
 		}
-		facts := map[string]any{"check": f.kind, "summary": f.summary}
-		maps.Copy(facts, f.signals)
-		evidence, err := json.Marshal(facts)
+		found, err := queries.RiskFlagList(ctx, u.Tx, db.RiskFlagListParams{
+			ProgramID: b.programID, OrgID: u.OrgID, PartnerID: &p.id, Lim: 1,
+		})
 		if err != nil {
 			return err
 		}
-		b.add(b.sheets.flags, ident.NewSample(ident.RiskFlag), b.partners[20+i].id, f.kind, f.severity, f.status, evidence,
-			closed, note, at)
+		switch f.status {
+		case db.RiskStatusOpen:
+		case db.RiskStatusReviewing:
+			err = risk.Review(ctx, at(u, opened.Days(1)), found[0].RiskFlag.ID)
+		default:
+			err = risk.Resolve(ctx, at(u, opened.Days(1)), found[0].RiskFlag.ID, &f.status, "Talked to the partner.")
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// formRows adds a tax form in each state, and a second form of the partner whose first is superseded. signed and
-// expiry are days from now; 0 is no time.
-func (b *builder) formRows() {
+// taxForms adds a tax form in each state; the second of a partner supersedes its first. signed and expiry are days
+// from now; 0 is no time.
+func (b *builder) taxForms(ctx context.Context, u *work.Unit) error {
 	for i, f := range []struct {
 		partner        int
-		kind, status   string
+		kind           db.TaxFormType
+		status         db.TaxFormState
 		entity         string
 		signed, expiry int64 // days
 	}{
-		{0, "w9", "superseded", "individual", -400, 0}, {0, "w9", "submitted", "company", -40, 0},
-		{1, "w8ben", "submitted", "individual", -200, 895},
-		{2, "w8bene", "expired", "company", -1200, -20}, {3, "w8ben", "required", "individual", 0, 0},
-		{4, "w9", "not_required", "individual", 0, 0},
+		{0, db.TaxFormTypeW9, db.TaxFormStateSubmitted, "individual", -400, 0},
+		{0, db.TaxFormTypeW9, db.TaxFormStateSubmitted, "company", -40, 0},
+		{1, db.TaxFormTypeW8ben, db.TaxFormStateSubmitted, "individual", -200, 895},
+		{2, db.TaxFormTypeW8bene, db.TaxFormStateExpired, "company", -1200, -20},
+		{3, db.TaxFormTypeW8ben, db.TaxFormStateRequired, "individual", 0, 0},
+		{4, db.TaxFormTypeW9, db.TaxFormStateNotRequired, "individual", 0, 0},
 	} {
-		// One a day, in this order: the superseding form must be the later one.
-		at := b.now.Days(int64(i - 39))
-		var signed, expires *clock.Time
+		p := b.partners[f.partner]
+		in := tax.Form{
+			PartnerID: p.id, Type: f.kind, Status: f.status, EntityType: &f.entity, CountryCode: &p.country,
+		}
 		if f.signed != 0 {
-			signed = new(b.now.Days(f.signed))
+			in.SignedAt = new(b.now.Days(f.signed))
 		}
 		if f.expiry != 0 {
-			expires = new(b.now.Days(f.expiry))
+			in.ExpiresAt = new(b.now.Days(f.expiry))
 		}
-		p := b.partners[f.partner]
-		b.add(b.sheets.forms, ident.NewSample(ident.TaxForm), p.id, f.kind, f.status, f.entity, p.country, signed, expires,
-			at, at)
-	}
-}
-
-// endpointRows adds an endpoint of the program with deliveries in each state, a disabled one, and the postback
-// of a partner. Nothing is sent to them: the sender leases no endpoint of a sample.
-func (b *builder) endpointRows() error {
-	at := b.now.Days(-90)
-	id, err := b.endpoint(nil, "/webhooks/rail", []string{}, true, at)
-	if err != nil {
-		return err
-	}
-	if _, err := b.endpoint(nil, "/webhooks/old", []string{"sale.created"}, false, at); err != nil {
-		return err
-	}
-	if _, err := b.endpoint(&b.partners[0].id, "/postback", []string{"commission.created"}, true, at); err != nil {
-		return err
-	}
-	for i, d := range []struct {
-		event, status string
-		attempts      int32
-		code          any
-		problem       any
-	}{
-		{"sale.created", "delivered", 1, int32(200), nil}, {"commission.created", "delivered", 2, int32(204), nil},
-		{"payout.created", "failed", 8, int32(500), "The answer was 500."},
-		{"referral.created", "retrying", 3, nil, "The connection was refused."},
-		{"sale.refunded", "pending", 0, nil, nil},
-	} {
-		made := b.now.Plus(-time.Duration(10-i) * time.Hour)
-		// nil if it has not happened yet: these columns are NULL then.
-		var last, next, done, took any
-		if d.attempts > 0 {
-			last, took = made.Plus(time.Minute), int64(80+i)
+		if _, err := tax.Record(ctx, at(u, b.now.Days(int64(i-9))), in); err != nil {
+			return err
 		}
-		if d.status == "pending" || d.status == "retrying" {
-			// The planned attempt of an unfinished delivery.
-			next = b.now.Days(1)
-		} else {
-			done = made.Plus(time.Minute)
-		}
-		b.add(b.sheets.deliveries, ident.NewSample(ident.Delivery), id, ident.New(ident.Event), d.event, int64(0), d.status,
-			d.attempts, d.code, d.problem,
-			took, last, next, done, made)
 	}
 	return nil
 }
 
-// endpoint adds an endpoint and returns its id. The secret is valid and sealed as usual, since rotating the
-// secret key opens every secret.
-func (b *builder) endpoint(partnerID *string, path string, types []string, enabled bool,
-	at clock.Time) (string, error) {
-	id := ident.NewSample(ident.Endpoint)
-	sealed, err := b.keeper.Seal([]byte(webhook.NewSecret()), webhook.SecretPlace(id, false))
-	if err != nil {
-		return "", err
+// offline resolves no name, so that the addresses of endpoints are stored without asking the network.
+type offline struct{}
+
+func (offline) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return nil, errors.New("the sample asks no name server")
+}
+
+// endpoints adds an endpoint of the program with deliveries in each state, a disabled one, and the postback of a
+// partner. Nothing is sent to them: the sender leases no endpoint of a sample.
+func (b *builder) endpoints(ctx context.Context, u *work.Unit) error {
+	made := at(u, b.now.Days(-90))
+	service := webhook.Endpoints{Keeper: b.keeper, Guard: &webhook.Guard{Resolver: offline{}}}
+	add := func(partnerID *string, path string, types ...string) (string, error) {
+		e, _, err := service.Create(ctx, made, webhook.NewEndpoint{
+			ProgramID: b.programID, PartnerID: partnerID, URL: site + path, EventTypes: types,
+		})
+		return e.ID, err
 	}
-	b.add(b.sheets.endpoints, id, partnerID, site+path, types, enabled, sealed, at, at, at)
-	return id, nil
+	old, err := add(nil, "/webhooks/old", "sale.created")
+	if err != nil {
+		return err
+	}
+	if _, err := service.Update(ctx, made, old, webhook.EndpointChange{Enabled: new(false)}); err != nil {
+		return err
+	}
+	if _, err := add(&b.partners[0].id, "/postback", "commission.created"); err != nil {
+		return err
+	}
+	id, err := add(nil, "/webhooks/rail")
+	if err != nil {
+		return err
+	}
+	return b.deliveries(ctx, u, id)
+}
+
+// deliveries adds a delivery in each state to an endpoint.
+func (b *builder) deliveries(ctx context.Context, u *work.Unit, endpointID string) error {
+	for i, d := range []struct {
+		event    string
+		status   db.DeliveryStatus
+		attempts int32
+		code     *int32
+		problem  string
+	}{
+		{"sale.created", db.DeliveryStatusDelivered, 1, new(int32(200)), ""},
+		{"commission.created", db.DeliveryStatusDelivered, 2, new(int32(204)), ""},
+		{"payout.created", db.DeliveryStatusFailed, 8, new(int32(500)), "The answer was 500."},
+		{"referral.created", db.DeliveryStatusRetrying, 3, nil, "The connection was refused."},
+		{"sale.refunded", db.DeliveryStatusPending, 0, nil, ""},
+	} {
+		made := b.now.Plus(-time.Duration(10-i) * time.Hour)
+		row := db.SampleDeliveryParams{
+			ID: u.NewID(ident.Delivery), OrgID: u.OrgID, ProgramID: b.programID, EndpointID: endpointID,
+			EventID: ident.New(ident.Event), EventType: d.event, Status: d.status, Attempts: d.attempts, ResponseCode: d.code,
+			Error: opt.OrNil(d.problem), CreatedAt: made,
+		}
+		if d.attempts > 0 {
+			row.LastAttemptAt, row.DurationMs = new(made.Plus(time.Minute)), new(int64(80+i))
+		}
+		if d.status == db.DeliveryStatusPending || d.status == db.DeliveryStatusRetrying {
+			row.NextAttemptAt = new(b.now.Days(1))
+		} else {
+			row.FinishedAt = new(made.Plus(time.Minute))
+		}
+		if err := queries.SampleDelivery(ctx, u.Tx, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// never is the delay in days of the sample's events, which are only for show.
+const never = 36_500
+
+// inbox adds an active connection and an ended one, and an event of a processor in each state.
+func (b *builder) inbox(ctx context.Context, u *work.Unit) error {
+	in := connection.Input{ProgramID: b.programID, Processor: connection.Generic, Live: true, Replace: true}
+	ended, _, err := connection.Service{Keeper: b.keeper}.Connect(ctx, at(u, b.start), in)
+	if err != nil {
+		return err
+	}
+	works, _, err := connection.Service{Keeper: b.keeper}.Connect(ctx, at(u, b.start), in)
+	if err != nil {
+		return err
+	}
+	sold := b.firstSale()
+	for i, e := range []struct {
+		connection, kind string
+		status           db.InboxStatus
+		code, reason     string
+		due              *clock.Time
+		sale             *payment
+		charge           string
+	}{
+		{ended.ID, "sale", db.InboxStatusIgnored, "no_partner", "No partner brought the customer.", nil, nil, "ch_nobody"},
+		{works.ID, "sale", db.InboxStatusRecorded, "", "", nil, sold, "ch_nw000001"},
+		{
+			works.ID, "refund", db.InboxStatusWaiting, "unknown_sale", "The refunded payment is not recorded.",
+			new(b.now.Days(never)), nil, "ch_unknown",
+		},
+		{
+			works.ID, "sale", db.InboxStatusFailed, "malformed", "amount_minor is missing or invalid.", nil, nil, "ch_broken",
+		},
+		{works.ID, "sale", db.InboxStatusPending, "", "", new(b.now.Days(never)), nil, "ch_new"},
+	} {
+		made := b.now.Plus(-time.Duration(20-i) * time.Minute)
+		row := db.InboxInsertParams{
+			ID: u.NewID(ident.InboxEvent), OrgID: u.OrgID, ProgramID: b.programID, ConnectionID: e.connection,
+			Processor: connection.Generic, ExternalEventID: "msg_" + number(i, 4), Type: e.kind, Livemode: true,
+			Status: e.status, ReasonCode: opt.OrNil(e.code), Reason: opt.OrNil(e.reason), Headers: []byte("{}"), DueAt: e.due,
+			CreatedAt: made,
+		}
+		if e.sale != nil {
+			row.CustomerID, row.SaleID = &e.sale.by.id, &e.sale.id
+		}
+		if e.status != db.InboxStatusPending {
+			row.ProcessedAt, row.Attempts = new(made.Plus(time.Second)), 1
+		}
+		body, err := json.Marshal(map[string]any{"type": e.kind, "external_charge_id": e.charge})
+		if err != nil {
+			return err
+		}
+		if row.Payload, err = b.keeper.Seal(body, inbox.PayloadPlace(row.ID)); err != nil {
+			return err
+		}
+		if _, err := queries.InboxInsert(ctx, u.Tx, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstSale returns the first recorded payment.
+func (b *builder) firstSale() *payment {
+	var first *payment
+	for _, c := range b.customers {
+		if len(c.sales) > 0 && (first == nil || c.sales[0].at.Before(first.at.Time)) {
+			first = c.sales[0]
+		}
+	}
+	return first
 }

@@ -111,7 +111,7 @@ func (s Service) Connect(ctx context.Context, u *work.Unit, in Input) (db.Proces
 		return db.ProcessorConnection{}, "", err
 	}
 	if in.ID == "" {
-		in.ID = ident.New(ident.Connection)
+		in.ID = u.NewID(ident.Connection)
 	}
 	c := db.ProcessorConnection{
 		ID: in.ID, OrgID: u.OrgID, ProgramID: in.ProgramID, Processor: in.Processor,

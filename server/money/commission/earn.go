@@ -39,7 +39,7 @@ type Earning struct {
 func (e Earning) Write(ctx context.Context, u *work.Unit) (*string, error) {
 	status := rules.InitialStatus(e.Choice.ApprovalMode, e.MatureAt, u.Now)
 	k := db.Commission{
-		ID: ident.New(ident.Commission), OrgID: u.OrgID, ProgramID: e.ProgramID, PartnerID: e.PartnerID, SaleID: e.SaleID,
+		ID: u.NewID(ident.Commission), OrgID: u.OrgID, ProgramID: e.ProgramID, PartnerID: e.PartnerID, SaleID: e.SaleID,
 		CustomerID: &e.CustomerID, FlowID: &e.Choice.FlowID, FlowBranchID: e.Choice.BranchID,
 		Kind: db.CommissionKindReferral, AmountMinor: e.Amount, RevenueMinor: e.Base,
 		RateType: &e.Rate.RateType, RateValue: &e.Rate.RateValue, Currency: e.Currency, Status: status,

@@ -78,7 +78,7 @@ func (m Manual) write(ctx context.Context, u *work.Unit, p db.Program, currency 
 		kind, matureAt = db.CommissionKindClawback, u.Now
 	}
 	k := db.Commission{
-		ID: ident.New(ident.Commission), OrgID: u.OrgID, ProgramID: m.ProgramID, PartnerID: m.PartnerID, SaleID: m.SaleID,
+		ID: u.NewID(ident.Commission), OrgID: u.OrgID, ProgramID: m.ProgramID, PartnerID: m.PartnerID, SaleID: m.SaleID,
 		CustomerID: m.CustomerID, Kind: kind, AmountMinor: m.AmountMinor, Currency: currency,
 		Status:   rules.InitialStatus(rules.ApproveImmediately, matureAt, u.Now),
 		MatureAt: &matureAt, ApprovedAt: &u.Now, RefundedBeforeMinor: refunded, CreatedAt: u.Now, UpdatedAt: u.Now,

@@ -49,7 +49,7 @@ func clawback(u *work.Unit, k db.Commission, part int64) db.Commission {
 		kind = db.CommissionKindReward
 	}
 	return db.Commission{
-		ID: ident.New(ident.Commission), OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID,
+		ID: u.NewID(ident.Commission), OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID,
 		CustomerID: k.CustomerID, FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: kind,
 		AmountMinor: -part, Currency: k.Currency,
 		Status: db.CommissionStatusDue, MatureAt: &u.Now, ApprovedAt: &u.Now, Metadata: idMetadata("commission_id", k.ID),

@@ -138,7 +138,7 @@ func periodEnd(given string, now clock.Time, zone *time.Location) (clock.Time, e
 // open finds or creates the month's batch.
 func (o Order) open(ctx context.Context, u *work.Unit) (db.PayoutBatch, error) {
 	b := db.PayoutBatch{
-		ID: ident.New(ident.Batch), OrgID: u.OrgID, ProgramID: o.Program.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd,
+		ID: u.NewID(ident.Batch), OrgID: u.OrgID, ProgramID: o.Program.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd,
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	u.Record(event.Subject{ProgramID: b.ProgramID, ID: b.ID}, events.PayoutBatchCreated(api.PayoutBatchCreatedData{

@@ -39,7 +39,7 @@ type monthKey struct{ partnerID, currency string }
 func (o Order) page(ctx context.Context, u *work.Unit, b db.PayoutBatch, after string) (last string, err error) {
 	partners, err := queries.BatchPartners(ctx, u.Tx, db.BatchPartnersParams{
 		ProgramID: o.Program.ID, OrgID: u.OrgID, After: after, PartnerID: o.PartnerID, GroupID: o.GroupID,
-		PeriodEnd: &o.PeriodEnd, Now: &u.Now, Lim: pageSize + 1,
+		PeriodEnd: &o.PeriodEnd, Now: &u.Now, Sample: u.Sample, Lim: pageSize + 1,
 	})
 	if err != nil || len(partners) == 0 {
 		return "", err
@@ -153,7 +153,7 @@ func (p page) payouts(u *work.Unit) (out []db.Payout, collected [][]string) {
 			continue
 		}
 		y := db.Payout{
-			ID:          ident.New(ident.Payout),
+			ID:          u.NewID(ident.Payout),
 			OrgID:       u.OrgID,
 			ProgramID:   o.Program.ID,
 			PartnerID:   d.PartnerID,

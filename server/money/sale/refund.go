@@ -321,7 +321,7 @@ func (w *refunding) record(ctx context.Context, u *work.Unit, r RefundInput) (Re
 		effects = []byte("[]")
 	}
 	row := db.Refund{
-		ID: ident.New(ident.Refund), OrgID: w.sale.OrgID, ProgramID: w.sale.ProgramID, ExternalRefundID: r.ExternalID,
+		ID: u.NewID(ident.Refund), OrgID: w.sale.OrgID, ProgramID: w.sale.ProgramID, ExternalRefundID: r.ExternalID,
 		Reason: r.Reason, LevelMinor: r.LevelMinor, Restorations: []byte("[]"), CreatedAt: u.Now,
 	}
 	if w.known != nil {

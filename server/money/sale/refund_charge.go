@@ -69,7 +69,7 @@ func wait(ctx context.Context, u *work.Unit, programID, chargeID string, r Refun
 			"%d refunds of this charge wait for its sale already.", waiting)
 	}
 	row := db.Refund{
-		ID: ident.New(ident.Refund), OrgID: u.OrgID, ProgramID: programID, ExternalChargeID: &chargeID,
+		ID: u.NewID(ident.Refund), OrgID: u.OrgID, ProgramID: programID, ExternalChargeID: &chargeID,
 		ExternalRefundID: r.ExternalID, Status: db.RefundStatusWaiting, AmountMinor: r.AmountMinor, Effects: []byte("[]"),
 		Restorations: []byte("[]"), Reason: r.Reason, RefundedAt: at, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}

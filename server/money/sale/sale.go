@@ -488,7 +488,7 @@ func (r *recording) write(ctx context.Context, u *work.Unit) (db.Sale, error) {
 // change past sales.
 func (r *recording) sale(u *work.Unit) db.Sale {
 	return db.Sale{
-		ID: ident.New(ident.Sale), OrgID: u.OrgID, ProgramID: r.ProgramID, CustomerID: r.CustomerID,
+		ID: u.NewID(ident.Sale), OrgID: u.OrgID, ProgramID: r.ProgramID, CustomerID: r.CustomerID,
 		PartnerID: r.who.Customer.PartnerID, ExternalChargeID: r.ExternalChargeID,
 		ExternalPaymentIntentID: r.ExternalPaymentIntentID, Processor: r.Processor,
 		AmountMinor: r.AmountMinor, TaxMinor: r.TaxMinor, FeeMinor: r.FeeMinor, Currency: r.Currency,

@@ -24,7 +24,7 @@ type Form struct {
 // Record records the status of a form collected elsewhere, and retires the forms it replaces.
 func Record(ctx context.Context, u *work.Unit, in Form) (db.TaxFormStatus, error) {
 	f := db.TaxFormStatus{
-		ID: ident.New(ident.TaxForm), OrgID: u.OrgID, PartnerID: in.PartnerID, Type: in.Type, Status: in.Status,
+		ID: u.NewID(ident.TaxForm), OrgID: u.OrgID, PartnerID: in.PartnerID, Type: in.Type, Status: in.Status,
 		EntityType: in.EntityType, CountryCode: opt.Upper(in.CountryCode), SignedAt: in.SignedAt,
 		ExpiresAt: in.ExpiresAt, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}

@@ -43,7 +43,7 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Campaign, error) {
 		return db.Campaign{}, err
 	}
 	c := db.Campaign{
-		ID: ident.New(ident.Campaign), OrgID: p.OrgID, ProgramID: p.ID, Name: in.Name, Subject: in.Subject, Body: in.Body,
+		ID: u.NewID(ident.Campaign), OrgID: p.OrgID, ProgramID: p.ID, Name: in.Name, Subject: in.Subject, Body: in.Body,
 		Status: db.CampaignStatusDraft, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if err := address(ctx, u, &c, in.Audience); err != nil {

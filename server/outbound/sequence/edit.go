@@ -35,7 +35,7 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Sequence, error) {
 		return none, err
 	}
 	s := db.Sequence{
-		ID: ident.New(ident.Sequence), OrgID: p.OrgID, ProgramID: p.ID, Name: in.Name, Status: db.SequenceStatusActive,
+		ID: u.NewID(ident.Sequence), OrgID: p.OrgID, ProgramID: p.ID, Name: in.Name, Status: db.SequenceStatusActive,
 		Trigger: in.Trigger, TriggerDays: in.TriggerDays, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if err := queries.SequenceInsert(ctx, u.Later(), db.SequenceInsertParams(s)); err != nil {

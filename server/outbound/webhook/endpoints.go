@@ -96,7 +96,7 @@ func (s *Endpoints) Create(
 		return e, "", err
 	}
 	e = db.WebhookEndpoint{
-		ID: ident.New(ident.Endpoint), OrgID: p.OrgID, ProgramID: p.ID, PartnerID: n.PartnerID, URL: n.URL,
+		ID: u.NewID(ident.Endpoint), OrgID: p.OrgID, ProgramID: p.ID, PartnerID: n.PartnerID, URL: n.URL,
 		EventTypes: types, Enabled: true, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	secret = NewSecret()

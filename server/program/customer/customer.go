@@ -142,7 +142,7 @@ func (s Service) welcome(
 func newCustomer(u *work.Unit, in Input, a tracking.Attribution) db.Customer {
 	plain.Names(&in.Name)
 	k := db.Customer{
-		ID: ident.New(ident.Customer), OrgID: u.OrgID, ProgramID: in.ProgramID, Email: in.Email, Name: in.Name,
+		ID: u.NewID(ident.Customer), OrgID: u.OrgID, ProgramID: in.ProgramID, Email: in.Email, Name: in.Name,
 		ExternalCustomerID: in.ExternalCustomerID, Identifier: in.Identifier, Status: db.CustomerStatusLead,
 		Processor: new(cmp.Or(in.Processor, "api")), LeadAt: u.Now, Metadata: metadata.Stored(in.Metadata),
 		CreatedAt: u.Now, UpdatedAt: u.Now,

@@ -102,7 +102,7 @@ func Create(ctx context.Context, u *work.Unit, n New) (db.Flow, error) {
 // newFlow returns the validated flow of a request.
 func newFlow(u *work.Unit, b New) (db.Flow, error) {
 	flow := db.Flow{
-		ID: ident.New(ident.Flow), OrgID: u.OrgID, ProgramID: b.ProgramID, Name: b.Name, Description: b.Description,
+		ID: u.NewID(ident.Flow), OrgID: u.OrgID, ProgramID: b.ProgramID, Name: b.Name, Description: b.Description,
 		GroupID: b.GroupID, PartnerID: b.PartnerID, Trigger: rules.NewPayment,
 		Action: rules.GenerateCommission, TargetGroupID: b.TargetGroupID, RateType: (*db.RateType)(b.RateType),
 		RateValue: b.RateValue, ApprovalMode: rules.ApproveImmediately, ApprovalDelayDays: b.ApprovalDelayDays,
@@ -115,7 +115,7 @@ func newFlow(u *work.Unit, b New) (db.Flow, error) {
 	if b.Priority != nil {
 		flow.Priority = *b.Priority
 	}
-	branches, err := newBranches(b.Branches, nil)
+	branches, err := newBranches(u.NewID, b.Branches, nil)
 	if err != nil {
 		return flow, err
 	}
@@ -144,7 +144,7 @@ func Draft(ctx context.Context, u *work.Unit, programID string, id *string, to C
 func draftBase(ctx context.Context, u *work.Unit, programID string, id *string) (db.Flow, error) {
 	if id == nil {
 		return db.Flow{
-			ID: ident.New(ident.Flow), OrgID: u.OrgID, ProgramID: programID, Trigger: rules.NewPayment,
+			ID: u.NewID(ident.Flow), OrgID: u.OrgID, ProgramID: programID, Trigger: rules.NewPayment,
 			Action: rules.GenerateCommission, ApprovalMode: rules.ApproveImmediately, Priority: defaultPriority,
 			Status: db.FlowStatusActive, Branches: []byte("[]"), CreatedAt: u.Now, UpdatedAt: u.Now,
 		}, nil
@@ -206,7 +206,7 @@ func changed(before db.Flow, b Change) (db.Flow, error) {
 	branches := stored
 	if b.Branches != nil {
 		var err error
-		if branches, err = newBranches(b.Branches, stored); err != nil {
+		if branches, err = newBranches(ident.New, b.Branches, stored); err != nil {
 			return flow, err
 		}
 		if err = setBranches(&flow, branches); err != nil {
@@ -379,7 +379,7 @@ func checkQuota(ctx context.Context, u *work.Unit, f db.Flow) error {
 }
 
 // newBranches converts the branches of a body to stored ones; new branches get an id.
-func newBranches(given []BranchInput, stored []Branch) ([]Branch, error) {
+func newBranches(newID func(ident.Prefix) string, given []BranchInput, stored []Branch) ([]Branch, error) {
 	known := map[string]bool{}
 	for _, b := range stored {
 		known[b.ID] = true
@@ -388,7 +388,7 @@ func newBranches(given []BranchInput, stored []Branch) ([]Branch, error) {
 	for i, b := range given {
 		out[i] = Branch{Label: b.Label, Conditions: b.Conditions, RateType: db.RateType(b.RateType), RateValue: b.RateValue}
 		if b.ID == nil {
-			out[i].ID = ident.New(ident.Branch)
+			out[i].ID = newID(ident.Branch)
 			continue
 		}
 		if !known[*b.ID] {

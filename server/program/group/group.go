@@ -65,7 +65,7 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Group, error) {
 		return db.Group{}, nameConflict(existing)
 	}
 	g := db.Group{
-		ID: ident.New(ident.Group), OrgID: u.OrgID, ProgramID: in.ProgramID, Name: in.Name,
+		ID: u.NewID(ident.Group), OrgID: u.OrgID, ProgramID: in.ProgramID, Name: in.Name,
 		Slug: slug.Unused(stem, 2*slugMax, slugs), Description: in.Description, LandingURL: in.LandingURL,
 		IsPrivate: in.IsPrivate, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}

@@ -28,7 +28,7 @@ func CreateTag(ctx context.Context, u *work.Unit, in TagInput) (db.Tag, error) {
 		return db.Tag{}, err
 	}
 	tag := db.Tag{
-		ID: ident.New(ident.Tag), OrgID: u.OrgID, ProgramID: in.ProgramID, Name: in.Name, Color: defaultColor,
+		ID: u.NewID(ident.Tag), OrgID: u.OrgID, ProgramID: in.ProgramID, Name: in.Name, Color: defaultColor,
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	opt.Change(&tag.Color, in.Color)

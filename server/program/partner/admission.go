@@ -193,7 +193,7 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 // are on by default.
 func (c Candidate) partner(u *work.Unit, status db.PartnerStatus) db.Partner {
 	return db.Partner{
-		ID:                 ident.New(ident.Partner),
+		ID:                 u.NewID(ident.Partner),
 		OrgID:              u.OrgID,
 		ProgramID:          c.ProgramID,
 		Email:              c.Email,

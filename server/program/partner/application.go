@@ -121,7 +121,7 @@ func submit(
 		answers = json.RawMessage("{}")
 	}
 	a := db.Application{
-		ID:        ident.New(ident.Application),
+		ID:        u.NewID(ident.Application),
 		OrgID:     p.OrgID,
 		ProgramID: p.ProgramID,
 		GroupID:   p.GroupID,

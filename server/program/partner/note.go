@@ -32,7 +32,7 @@ type NoteFile struct{ Name, Content string }
 // AddNote adds a note on a partner (decisions, 263).
 func AddNote(ctx context.Context, u *work.Unit, in Note) (db.PartnerNote, error) {
 	n := db.PartnerNote{
-		ID: ident.New(ident.PartnerNote), OrgID: u.OrgID, ProgramID: in.ProgramID, PartnerID: in.PartnerID, Text: in.Text,
+		ID: u.NewID(ident.PartnerNote), OrgID: u.OrgID, ProgramID: in.ProgramID, PartnerID: in.PartnerID, Text: in.Text,
 		AuthorID: u.Actor.ID, CreatedAt: u.Now,
 	}
 	content, err := attach(&n, in.File)

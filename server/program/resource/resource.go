@@ -43,7 +43,7 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Resource, error) {
 		return none, err
 	}
 	r := db.Resource{
-		ID: ident.New(ident.Resource), OrgID: p.OrgID, ProgramID: p.ID, Kind: db.ResourceKindLink, Title: in.Title,
+		ID: u.NewID(ident.Resource), OrgID: p.OrgID, ProgramID: p.ID, Kind: db.ResourceKindLink, Title: in.Title,
 		URL: in.URL, Folder: in.Folder, GroupIds: opt.Distinct(in.GroupIDs), TagIds: opt.Distinct(in.TagIDs),
 		Published: in.Published, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}

@@ -37,7 +37,7 @@ func Open(ctx context.Context, u *work.Unit, f Finding) (bool, error) {
 		return false, err
 	}
 	row := db.RiskFlagOpenParams{
-		ID: ident.New(ident.RiskFlag), OrgID: u.OrgID, ProgramID: f.ProgramID, PartnerID: &f.PartnerID,
+		ID: u.NewID(ident.RiskFlag), OrgID: u.OrgID, ProgramID: f.ProgramID, PartnerID: &f.PartnerID,
 		CustomerID: f.CustomerID, Kind: f.Kind,
 		Severity: f.Severity, Evidence: evidence, CreatedAt: u.Now,
 	}

@@ -3,6 +3,7 @@ package tracking
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -62,10 +63,42 @@ type clickResult struct {
 // handles of partners first, then values of links. A visitor has at most one live referral with a partner, which
 // every further click joins (decisions, 65 and 68).
 func (s Service) Click(ctx context.Context, u *work.Unit, programID, value string, v Visit) (db.Click, error) {
-	k, err := s.visit(ctx, u, arrival{
-		Visit: v, programID: programID, value: strings.ToLower(value), landingKey: destinationKey(v.LandingURL),
-	})
+	k, err := s.visit(ctx, u, newArrival(programID, value, v))
 	return k.Click, err
+}
+
+func newArrival(programID, value string, v Visit) arrival {
+	return arrival{
+		Visit: v, programID: programID, value: strings.ToLower(value), landingKey: destinationKey(v.LandingURL),
+	}
+}
+
+// Arrival is a visit by a value, at a time.
+type Arrival struct {
+	Visit
+	Value string
+	At    clock.Time
+}
+
+// Clicks records visits as Click does, in few statements. No two of them are of the same visitor.
+func (s Service) Clicks(ctx context.Context, u *work.Unit, programID string, came []Arrival) ([]db.Click, error) {
+	units, visits := make([]*work.Unit, len(came)), make([]arrival, len(came))
+	for i, a := range came {
+		unit := *u
+		unit.Now, units[i] = a.At, &unit
+		visits[i] = newArrival(programID, a.Value, a.Visit)
+	}
+	hits, err := resolve(ctx, func(r pgtx.Read) error { return u.Read(ctx, r) }, units, visits)
+	if err != nil {
+		return nil, err
+	}
+	recorded := make([]db.Click, len(came))
+	return recorded, errors.Join(u.Share(ctx, len(came), func(i int, u *work.Unit) error {
+		u.Now = came[i].At
+		k, err := s.record(ctx, u, visits[i], hits[i])
+		recorded[i] = k.Click
+		return err
+	})...)
 }
 
 // visit resolves and records a visit: batched with other requests if possible, else in the unit's transaction.
@@ -165,7 +198,7 @@ func (s Service) record(
 		hit.ReferralID = opened
 	}
 	click := db.Click{
-		ID: ident.New(ident.Click), OrgID: u.OrgID, ProgramID: a.programID, PartnerID: hit.PartnerID,
+		ID: u.NewID(ident.Click), OrgID: u.OrgID, ProgramID: a.programID, PartnerID: hit.PartnerID,
 		LinkID: opt.OrNil(linkID), ReferralID: &hit.ReferralID, Param: cmp.Or(a.Param, defaultParam),
 		UserAgent: a.UserAgent, Referer: fitOptional(a.Referer), Country: a.Country, Device: a.Device,
 		LandingURL: new(fit(a.LandingURL)), CreatedAt: u.Now,

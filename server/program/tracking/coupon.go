@@ -41,7 +41,7 @@ func CreateCoupon(ctx context.Context, u *work.Unit, in CouponInput) (db.Coupon,
 		return db.Coupon{}, problem.Invalid("code", "code has an invisible character.")
 	}
 	coupon := db.Coupon{
-		ID: ident.New(ident.Coupon), OrgID: u.OrgID, ProgramID: in.ProgramID, PartnerID: in.PartnerID,
+		ID: u.NewID(ident.Coupon), OrgID: u.OrgID, ProgramID: in.ProgramID, PartnerID: in.PartnerID,
 		GroupID: in.GroupID, Code: in.Code, ExternalID: in.ExternalID, Active: true, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	// Written at once, so that the refusal can show the existing coupon.

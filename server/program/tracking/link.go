@@ -42,7 +42,7 @@ func CreateLink(ctx context.Context, u *work.Unit, in LinkInput) (db.Link, error
 		return db.Link{}, err
 	}
 	link := db.Link{
-		ID: ident.New(ident.Link), OrgID: u.OrgID, ProgramID: p.ID, PartnerID: partner.ID, Param: paramOf(in, p),
+		ID: u.NewID(ident.Link), OrgID: u.OrgID, ProgramID: p.ID, PartnerID: partner.ID, Param: paramOf(in, p),
 		Value: partner.Handle, DestinationURL: in.DestinationURL, DestinationKey: destinationKey(in.DestinationURL),
 		ShortSlug: new(auth.NewSlug(slugLength)), Label: in.Label, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}

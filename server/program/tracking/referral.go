@@ -29,7 +29,7 @@ func openReferral(
 		}
 	}
 	r := db.ReferralInsertParams{
-		ID: ident.New(ident.Referral), OrgID: u.OrgID, ProgramID: a.programID, PartnerID: hit.PartnerID,
+		ID: u.NewID(ident.Referral), OrgID: u.OrgID, ProgramID: a.programID, PartnerID: hit.PartnerID,
 		LinkID: opt.OrNil(linkID), Visitor: a.visitor(), LandingURL: new(fit(a.LandingURL)), UTM: utmOf(a.LandingURL),
 		TrackedBy: db.TrackedByLink, Status: db.ReferralStatusVisit, ExpiresAt: hit.ExpiresAt,
 		CreatedAt: u.Now, UpdatedAt: u.Now,

@@ -21,6 +21,9 @@ type Entry struct {
 
 // Record writes the entry with the change, for the unit's actor.
 func Record(ctx context.Context, u *work.Unit, e Entry) error {
+	if u.Sample {
+		return nil
+	}
 	before, err := snapshot(e.Before)
 	if err != nil {
 		return err
@@ -45,6 +48,9 @@ type Target struct {
 
 // RecordEach writes an entry for each target, with the other fields of e, in one statement.
 func RecordEach(ctx context.Context, u *work.Unit, e Entry, targets []Target) error {
+	if u.Sample {
+		return nil
+	}
 	after, err := snapshot(e.After)
 	if err != nil {
 		return err
