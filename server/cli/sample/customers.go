@@ -51,7 +51,7 @@ func (b *builder) drawCustomers() {
 		}
 		// Customers sign up within a day and a half of their last click, which gets the attribution.
 		last := v.clicks[len(v.clicks)-1]
-		lead := last.Plus(b.within(time.Minute, 36*time.Hour))
+		lead := last.Plus(b.duration(time.Minute, 36*time.Hour))
 		// Left out: future ones, those of partners who were no longer active, and those whose cookie, set by the
 		// first click, might have expired.
 		if !b.past(lead) || !v.partner.activeAt(lead) || last.Sub(v.clicks[0].Time) > (cookieDays-2)*day {

@@ -17,7 +17,7 @@ import (
 // twenty is rejected.
 func (b *builder) bounty(c *buyer) {
 	b.bounties++
-	seen, rejected := c.lead.Plus(b.within(2*day, 16*day)), b.bounties%20 == 0
+	seen, rejected := c.lead.Plus(b.duration(2*day, 16*day)), b.bounties%20 == 0
 	b.add(changes, seen, func(ctx context.Context, u *work.Unit) error {
 		id, err := queries.SampleBounty(ctx, u.Tx, db.SampleBountyParams{
 			CustomerID: &c.id, OrgID: u.OrgID, ProgramID: b.programID,

@@ -47,7 +47,7 @@ type payment struct {
 // subscribe decides what a customer does after signing up: 27 % never pay, those whose first payment would be in
 // the future are on trial, and the others pay.
 func (b *builder) subscribe(c *buyer) {
-	first := c.lead.Plus(b.within(10*time.Minute, 14*day))
+	first := c.lead.Plus(b.duration(10*time.Minute, 14*day))
 	if b.chance(0.27) {
 		return
 	}
@@ -70,7 +70,7 @@ func (b *builder) charges(c *buyer, p plan, first clock.Time) {
 			return
 		}
 		charge(p, at)
-		if extra := at.Plus(b.within(time.Hour, 5*day)); b.past(extra) && b.chance(0.07) {
+		if extra := at.Plus(b.duration(time.Hour, 5*day)); b.past(extra) && b.chance(0.07) {
 			charge(pack, extra)
 		}
 		if p.months == 0 {
@@ -85,7 +85,7 @@ func (b *builder) charges(c *buyer, p plan, first clock.Time) {
 
 // cancel ends the subscription some days after the last payment.
 func (b *builder) cancel(c *buyer) {
-	b.add(changes, c.sales[len(c.sales)-1].at.Plus(b.within(day, 9*day)),
+	b.add(changes, c.sales[len(c.sales)-1].at.Plus(b.duration(day, 9*day)),
 		func(ctx context.Context, u *work.Unit) error {
 			_, err := customer.Service{}.Update(ctx, u, c.id, customer.Changes{Status: new(string(db.CustomerStatusCancelled))})
 			return err
@@ -97,9 +97,9 @@ func (b *builder) refund(c *buyer) {
 	if !b.chance(0.11) {
 		return
 	}
-	after := b.within(day, 14*day)
+	after := b.duration(day, 14*day)
 	if b.chance(0.25) {
-		after = b.within(33*day, 180*day) // for some after the commission was paid
+		after = b.duration(33*day, 180*day) // for some after the commission was paid
 	}
 	last := c.sales[len(c.sales)-1]
 	last.refunded = new(last.at.Plus(after))

@@ -209,7 +209,7 @@ func together(ctx context.Context, u *work.Unit, acts []act, share bool) error {
 // chance returns true with probability p.
 func (b *builder) chance(p float64) bool { return b.rnd.Float64() < p }
 
-// between returns a time from a up to c.
+// between returns a time in [a, c); a if c is not later.
 func (b *builder) between(a, c clock.Time) clock.Time {
 	span := c.Sub(a.Time)
 	if span <= 0 {
@@ -218,8 +218,8 @@ func (b *builder) between(a, c clock.Time) clock.Time {
 	return a.Plus(time.Duration(b.rnd.Int64N(int64(span))))
 }
 
-// within returns a duration from least up to most.
-func (b *builder) within(least, most time.Duration) time.Duration {
+// duration returns one in [least, most).
+func (b *builder) duration(least, most time.Duration) time.Duration {
 	return least + time.Duration(b.rnd.Int64N(int64(most-least)))
 }
 

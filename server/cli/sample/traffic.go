@@ -80,7 +80,7 @@ func (b *builder) visit(at clock.Time) *visit {
 		}
 	}
 	v := &visit{country: pick(b, customerCountries), partner: p}
-	for t := at; b.past(t) && p.activeAt(t); t = t.Plus(b.within(time.Hour, 9*day)) {
+	for t := at; b.past(t) && p.activeAt(t); t = t.Plus(b.duration(time.Hour, 9*day)) {
 		v.clicks = append(v.clicks, t)
 		if !b.chance(0.32) {
 			break

@@ -98,7 +98,7 @@ func (s *Site[V]) Serve(v V) error {
 	return v.Fail(NotFound())
 }
 
-// label returns a pattern's path for the log, in which paths may not appear: they can contain tokens.
+// label returns a pattern's path, which the log gets in place of the request's path: that can contain a token.
 func label(pattern string) string {
 	return strings.NewReplacer("{", ":", "...}", "", "}", "").Replace(pattern[strings.IndexByte(pattern, '/'):])
 }
@@ -117,8 +117,8 @@ func (h handler[V]) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer checks the origin of a form before the session, and the session before the body, so that a forged request
-// costs neither a query nor memory.
+// answer checks the origin of a form, loads the session, reads the form and loads the objects of the path, in this
+// order: a forged request costs neither a query nor memory.
 func (h handler[V]) answer(v V) error {
 	c := v.common()
 	posted := c.Request().Method == http.MethodPost

@@ -25,7 +25,7 @@ func partnersView(catalogue []events.Type) (visible []string, without map[string
 	return visible, without
 }
 
-// PartnerVisible reports whether partners may receive events of a type.
+// PartnerVisible reports whether partners may receive events of a type. EventsInsert chooses the endpoints.
 func PartnerVisible(kind string) bool { return slices.Contains(partnerTypes, kind) }
 
 // hides reports whether a type has members hidden from partners.

@@ -91,7 +91,7 @@ func (r *run[T]) claim(ctx context.Context) ([]T, <-chan struct{}, error) {
 	return items, nil, nil
 }
 
-// end notes that a worker is done with its items. After the last one, others may be due.
+// end notes that a worker is done with its items. Once no worker is busy, more items may be due.
 func (r *run[T]) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +125,7 @@ func Guard(do func() error) (err error) {
 // Backoff holds the times between the attempts for an item.
 type Backoff []time.Duration
 
-// After returns the wait after failed attempts. It reports false when the item is given up.
+// After returns the wait after so many failed attempts, at least one. It reports false when the item is given up.
 func (b Backoff) After(attempts int) (time.Duration, bool) {
 	if attempts > len(b) {
 		return 0, false

@@ -14,7 +14,7 @@ import (
 	"rail/server/work/queue"
 )
 
-// table is a queue's items, and those worked.
+// table holds the items of a queue, and which of them are done.
 type table struct {
 	mu        sync.Mutex
 	due, done []int
@@ -100,7 +100,7 @@ func TestFailureEndsOneWorker(t *testing.T) {
 	require.Len(t, items.done, 2)
 }
 
-// TestStop: a run stops claiming when it is stopped.
+// TestStop checks that a run claims nothing after its context ends.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
