@@ -38,6 +38,7 @@ func TestReports(t *testing.T) {
 		require.Contains(t, s.owner.page("/reports?attribution="+name), title+" over time")
 	}
 	require.Contains(t, s.owner.page(""), "Direct revenue")
+	require.Contains(t, s.owner.page("/setup"), "once with ?ref=test.")
 
 	for _, query := range []string{"from=tomorrow", "from=2026-02-01&to=2026-01-01", "dimension=moon"} {
 		s.Must(400, s.owner.ask("GET", s.at+"/reports?"+query, nil))

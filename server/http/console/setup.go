@@ -35,6 +35,14 @@ func setup(v *visit) error {
 	}{checks, done, len(checks)}})
 }
 
+// parameter returns the program's first query parameter with a tracking value.
+func (v *visit) parameter() string {
+	if len(v.program.URLParams) == 0 {
+		return "ref"
+	}
+	return v.program.URLParams[0]
+}
+
 // checks returns the steps and their states.
 func (v *visit) checks(s api.ProgramSetup) []check {
 	return []check{
@@ -43,7 +51,8 @@ func (v *visit) checks(s api.ProgramSetup) []check {
 			v.at("/rules"), "Create a rule",
 		},
 		{
-			"The script on your site", "Tracks which partner link each visitor came from. Open a page of your site once with ?via=test.",
+			"The script on your site",
+			"Tracks which partner link each visitor came from. Open a page of your site once with ?" + v.parameter() + "=test.",
 			s.ScriptSeenAt != nil, s.ScriptSeenAt, v.at("/integrations"), "Copy the tag",
 		},
 		{
