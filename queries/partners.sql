@@ -148,13 +148,13 @@ DELETE FROM partners WHERE id = @id AND org_id = @org_id;
 DELETE FROM portal_sessions WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id;
 
 -- name: MagicLinkVoid :exec
--- MagicLinkVoid does not change used links.
+-- MagicLinkVoid deletes a partner's unused links, mailed ones only if asked to.
 DELETE FROM magic_links WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id
-    AND used_at IS NULL;
+    AND used_at IS NULL AND (NOT mailed OR @mailed::boolean);
 
 -- name: MagicLinkInsert :exec
-INSERT INTO magic_links (token_hash, org_id, program_id, partner_id, created_at, expires_at)
-VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at);
+INSERT INTO magic_links (token_hash, org_id, program_id, partner_id, created_at, expires_at, mailed)
+VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at, @mailed);
 
 -- name: ApplicationInsert :exec
 INSERT INTO applications (id, org_id, program_id, group_id, partner_id, email, answers, source, status,

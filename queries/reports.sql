@@ -2,7 +2,8 @@
 -- ReportRows sums a window of the program's days by one dimension: the widest summed and unmarked
 -- spans from report_sums, all other days from their rows. It is one statement, for one snapshot.
 -- level is the dimension of report_sums to read, by the dimension of the rows. Rows of periods use
--- spans within one period, and read the other days period by period.
+-- spans within one period, and read the other days period by period. less_direct subtracts the figures without a
+-- partner from sums of all: the cost does not depend on the number of partners.
 WITH spans AS MATERIALIZED (
     SELECT w.span, w.start, w.upto FROM (
         SELECT r.span, r.start, r.upto, max(r.upto) OVER (ORDER BY r.start, r.upto DESC
@@ -38,6 +39,15 @@ WITH spans AS MATERIALIZED (
             AND x.start = w.start
           AND (sqlc.narg('partner_id')::text IS NULL OR x.partner_id = sqlc.narg('partner_id')::text) OFFSET 0) s
     UNION ALL
+    SELECT w.start, '', '', s.currency, s.label, -s.clicks, -s.leads, -s.customers, -s.sales, -s.refunded,
+        -s.revenue_minor, -s.commissions_minor
+    FROM spans w CROSS JOIN LATERAL (
+        SELECT x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded, x.revenue_minor,
+            x.commissions_minor FROM report_sums x
+            WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.dimension = 'partner' AND x.span = w.span
+            AND x.start = w.start AND x.partner_id = '' OFFSET 0) s
+    WHERE @less_direct::boolean
+    UNION ALL
     SELECT f.first, coalesce(f.partner_id, ''), CASE @level::text
         WHEN 'link' THEN coalesce(f.link_id, '') WHEN 'product' THEN coalesce(f.product, '')
         WHEN 'partner_product' THEN coalesce(f.product, '') ELSE '' END,
@@ -49,6 +59,7 @@ WITH spans AS MATERIALIZED (
             WHERE x.program_id = @program_id AND x.at >= r.from_at AND x.at < r.to_at OFFSET 0) f
     WHERE (sqlc.narg('partner_id')::text IS NULL OR f.partner_id = sqlc.narg('partner_id')::text
         OR sqlc.narg('partner_id')::text = '' AND f.partner_id IS NULL)
+      AND (NOT @less_direct::boolean OR f.partner_id IS NOT NULL)
       AND (f.customers > 0 OR f.currency IS NOT NULL OR @level::text NOT IN ('product', 'partner_product'))
 )
 SELECT (@by::text IN ('partner', 'link', 'group', 'tag') AND f.partner_id = '')::boolean AS direct,

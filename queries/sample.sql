@@ -52,6 +52,11 @@ WHERE program_id = @program_id AND org_id = @org_id AND status = 'pending' AND a
 UPDATE commissions t SET status = 'due', updated_at = greatest(t.approved_at, t.mature_at)
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.status = 'approved' AND t.mature_at <= @now RETURNING t.*;
 
+-- name: SampleExpireRefunds :exec
+-- SampleExpireRefunds ends the wait of refunds whose sale has not arrived, as the job does for all programs.
+UPDATE refunds SET status = 'unmatched', updated_at = @now
+WHERE program_id = @program_id AND org_id = @org_id AND status = 'waiting' AND created_at <= @before;
+
 -- name: SampleSubscribed :exec
 -- SampleSubscribed gives each paying customer a subscription with its number.
 UPDATE customers SET external_subscription_id = 'sub_' || substr(external_customer_id, 5)

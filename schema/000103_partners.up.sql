@@ -156,6 +156,7 @@ CREATE TABLE magic_links (
     created_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL,
     used_at    timestamptz,
+    mailed     boolean NOT NULL,
     CONSTRAINT magic_links_pkey PRIMARY KEY (token_hash),
     CONSTRAINT magic_links_partner_fkey FOREIGN KEY (program_id, partner_id)
         REFERENCES partners (program_id, id) ON DELETE CASCADE

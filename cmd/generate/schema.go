@@ -31,6 +31,8 @@ var (
 	removal     = regexp.MustCompile(`^DROP CONSTRAINT (\w+)$`)
 	addColumn   = regexp.MustCompile(`^(?:ADD COLUMN )?([a-z]\w*) (.*)$`)
 	dropColumn  = regexp.MustCompile(`^DROP COLUMN (\w+)$`)
+	skipped     = regexp.MustCompile(`^(PRIMARY KEY|UNIQUE|CHECK|FOREIGN KEY|VALIDATE|ATTACH|DETACH|SET|RESET|OWNER|` +
+		`ALTER COLUMN \w+ (SET|DROP) (DEFAULT|STATISTICS|STORAGE))\b`)
 	alterColumn = regexp.MustCompile(`^ALTER COLUMN (\w+) (SET|DROP) NOT NULL$`)
 )
 
@@ -113,6 +115,8 @@ func change(tables map[string]table, name, definitions string) error {
 			}
 		} else if m := addColumn.FindStringSubmatch(d); m != nil {
 			t.columns[m[1]] = m[2]
+		} else if !skipped.MatchString(d) {
+			return fmt.Errorf("table %s: unknown definition %q", name, d)
 		}
 	}
 	return nil

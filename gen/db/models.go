@@ -467,6 +467,7 @@ type MagicLink struct {
 	CreatedAt clock.Time
 	ExpiresAt clock.Time
 	UsedAt    *clock.Time
+	Mailed    bool
 }
 
 type Mail struct {

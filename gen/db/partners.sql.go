@@ -56,8 +56,8 @@ func (q *Queries) ApplicationInsert(ctx context.Context, db DBTX, arg Applicatio
 }
 
 const magicLinkInsert = `-- name: MagicLinkInsert :exec
-INSERT INTO magic_links (token_hash, org_id, program_id, partner_id, created_at, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6)
+INSERT INTO magic_links (token_hash, org_id, program_id, partner_id, created_at, expires_at, mailed)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
 `
 
 type MagicLinkInsertParams struct {
@@ -67,6 +67,7 @@ type MagicLinkInsertParams struct {
 	PartnerID string
 	CreatedAt clock.Time
 	ExpiresAt clock.Time
+	Mailed    bool
 }
 
 func (q *Queries) MagicLinkInsert(ctx context.Context, db DBTX, arg MagicLinkInsertParams) error {
@@ -77,24 +78,31 @@ func (q *Queries) MagicLinkInsert(ctx context.Context, db DBTX, arg MagicLinkIns
 		arg.PartnerID,
 		arg.CreatedAt,
 		arg.ExpiresAt,
+		arg.Mailed,
 	)
 	return err
 }
 
 const magicLinkVoid = `-- name: MagicLinkVoid :exec
 DELETE FROM magic_links WHERE program_id = $1 AND org_id = $2 AND partner_id = $3
-    AND used_at IS NULL
+    AND used_at IS NULL AND (NOT mailed OR $4::boolean)
 `
 
 type MagicLinkVoidParams struct {
 	ProgramID string
 	OrgID     string
 	PartnerID string
+	Mailed    bool
 }
 
-// MagicLinkVoid does not change used links.
+// MagicLinkVoid deletes a partner's unused links, mailed ones only if asked to.
 func (q *Queries) MagicLinkVoid(ctx context.Context, db DBTX, arg MagicLinkVoidParams) error {
-	_, err := db.Exec(ctx, magicLinkVoid, arg.ProgramID, arg.OrgID, arg.PartnerID)
+	_, err := db.Exec(ctx, magicLinkVoid,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.PartnerID,
+		arg.Mailed,
+	)
 	return err
 }
 

@@ -414,6 +414,15 @@ WITH spans AS MATERIALIZED (
             AND x.start = w.start
           AND ($14::text IS NULL OR x.partner_id = $14::text) OFFSET 0) s
     UNION ALL
+    SELECT w.start, '', '', s.currency, s.label, -s.clicks, -s.leads, -s.customers, -s.sales, -s.refunded,
+        -s.revenue_minor, -s.commissions_minor
+    FROM spans w CROSS JOIN LATERAL (
+        SELECT x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded, x.revenue_minor,
+            x.commissions_minor FROM report_sums x
+            WHERE x.program_id = $8 AND x.org_id = $4 AND x.dimension = 'partner' AND x.span = w.span
+            AND x.start = w.start AND x.partner_id = '' OFFSET 0) s
+    WHERE $15::boolean
+    UNION ALL
     SELECT f.first, coalesce(f.partner_id, ''), CASE $13::text
         WHEN 'link' THEN coalesce(f.link_id, '') WHEN 'product' THEN coalesce(f.product, '')
         WHEN 'partner_product' THEN coalesce(f.product, '') ELSE '' END,
@@ -425,6 +434,7 @@ WITH spans AS MATERIALIZED (
             WHERE x.program_id = $8 AND x.at >= r.from_at AND x.at < r.to_at OFFSET 0) f
     WHERE ($14::text IS NULL OR f.partner_id = $14::text
         OR $14::text = '' AND f.partner_id IS NULL)
+      AND (NOT $15::boolean OR f.partner_id IS NOT NULL)
       AND (f.customers > 0 OR f.currency IS NOT NULL OR $13::text NOT IN ('product', 'partner_product'))
 )
 SELECT ($1::text IN ('partner', 'link', 'group', 'tag') AND f.partner_id = '')::boolean AS direct,
@@ -464,6 +474,7 @@ type ReportRowsParams struct {
 	ToDay           time.Time
 	Level           string
 	PartnerID       *string
+	LessDirect      bool
 }
 
 type ReportRowsRow struct {
@@ -482,7 +493,8 @@ type ReportRowsRow struct {
 // ReportRows sums a window of the program's days by one dimension: the widest summed and unmarked
 // spans from report_sums, all other days from their rows. It is one statement, for one snapshot.
 // level is the dimension of report_sums to read, by the dimension of the rows. Rows of periods use
-// spans within one period, and read the other days period by period.
+// spans within one period, and read the other days period by period. less_direct subtracts the figures without a
+// partner from sums of all: the cost does not depend on the number of partners.
 func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams) ([]ReportRowsRow, error) {
 	rows, err := db.Query(ctx, reportRows,
 		arg.By,
@@ -499,6 +511,7 @@ func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams)
 		arg.ToDay,
 		arg.Level,
 		arg.PartnerID,
+		arg.LessDirect,
 	)
 	if err != nil {
 		return nil, err

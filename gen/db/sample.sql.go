@@ -134,6 +134,29 @@ func (q *Queries) SampleDelivery(ctx context.Context, db DBTX, arg SampleDeliver
 	return err
 }
 
+const sampleExpireRefunds = `-- name: SampleExpireRefunds :exec
+UPDATE refunds SET status = 'unmatched', updated_at = $1
+WHERE program_id = $2 AND org_id = $3 AND status = 'waiting' AND created_at <= $4
+`
+
+type SampleExpireRefundsParams struct {
+	Now       clock.Time
+	ProgramID string
+	OrgID     string
+	Before    clock.Time
+}
+
+// SampleExpireRefunds ends the wait of refunds whose sale has not arrived, as the job does for all programs.
+func (q *Queries) SampleExpireRefunds(ctx context.Context, db DBTX, arg SampleExpireRefundsParams) error {
+	_, err := db.Exec(ctx, sampleExpireRefunds,
+		arg.Now,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Before,
+	)
+	return err
+}
+
 const sampleFiles = `-- name: SampleFiles :exec
 UPDATE resources SET kind = 'file' WHERE program_id = $1 AND org_id = $2 AND url LIKE '%.zip'
 `

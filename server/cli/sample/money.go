@@ -9,7 +9,6 @@ import (
 	"rail/server/money/commission"
 	"rail/server/money/ledger"
 	"rail/server/money/payout"
-	"rail/server/money/sale"
 	"rail/server/work"
 )
 
@@ -77,7 +76,9 @@ func (b *builder) payouts() {
 		b.milestone(m.paid, func(ctx context.Context, u *work.Unit) error { return b.pay(ctx, u, m) })
 	}
 	b.milestone(b.now, func(ctx context.Context, u *work.Unit) error {
-		if _, err := sale.ExpireRefunds(ctx, u, u.Now.Days(-30), 100); err != nil {
+		if err := queries.SampleExpireRefunds(ctx, u.Tx, db.SampleExpireRefundsParams{
+			Now: u.Now, ProgramID: b.programID, OrgID: u.OrgID, Before: u.Now.Days(-30),
+		}); err != nil {
 			return err
 		}
 		if err := queries.SampleSubscribed(ctx, u.Tx, db.SampleSubscribedParams{

@@ -33,7 +33,7 @@ func TestLinks(t *testing.T) {
 	}))
 	program := crawl.Kind(d.at)
 	for _, kind := range []string{
-		"", "?days=365", "/reports?dimension&from&partner_id&to", "/partners/{id}", "/customers/{id}", "/commissions/{id}",
+		"", "?days=365", "/reports?attribution&dimension&from&partner_id&to", "/partners/{id}", "/customers/{id}", "/commissions/{id}",
 		"/sales/{id}", "/payouts/{id}", "/payouts/batches/{id}", "/risk/{id}", "/webhooks/{id}", "/mails/{id}",
 	} {
 		require.Contains(t, kinds, program+kind)

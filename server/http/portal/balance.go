@@ -78,25 +78,22 @@ func (v *visit) underway(p db.Payout) string {
 	return v.Locale.T("%s is scheduled for %s.", sum, v.Locale.Day(p.DueAt.Time))
 }
 
-// latestPayouts returns the open payouts by currency, the one due first, and the failed ones that no later payout in
-// the same currency follows.
-func (v *visit) latestPayouts() (open map[string]db.Payout, failed []db.Payout, err error) {
+// unpaid returns the open payouts by currency, the one due first, and the failed ones: their money is in no later
+// payout.
+func (v *visit) unpaid() (open map[string]db.Payout, failed []db.Payout, err error) {
 	latest := list.In(v.program.ID, new(int64(currencies)), nil, nil)
-	found, err := list.Of(v.Ctx(), v.unit(), latest, db.PayoutList{PartnerID: &v.partner.ID})
-	open, seen := map[string]db.Payout{}, map[string]bool{}
+	found, err := list.Of(v.Ctx(), v.unit(), latest, db.PayoutList{
+		PartnerID: &v.partner.ID, Status: []string{
+			string(db.PayoutStatusPending), string(db.PayoutStatusProcessing), string(db.PayoutStatusFailed),
+		},
+	})
+	open = map[string]db.Payout{}
 	for _, p := range found.Rows {
-		switch first, ok := open[p.Currency]; p.Status {
-		case db.PayoutStatusPending, db.PayoutStatusProcessing:
-			if !ok || p.DueAt.Before(first.DueAt.Time) {
-				open[p.Currency] = p
-			}
-		case db.PayoutStatusFailed:
-			if !seen[p.Currency] {
-				failed = append(failed, p)
-			}
-		case db.PayoutStatusPaid, db.PayoutStatusNotEligible:
+		if p.Status == db.PayoutStatusFailed {
+			failed = append(failed, p)
+		} else if first, ok := open[p.Currency]; !ok || p.DueAt.Before(first.DueAt.Time) {
+			open[p.Currency] = p
 		}
-		seen[p.Currency] = true
 	}
 	return open, failed, err
 }

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -17,19 +18,23 @@ import (
 // a cookie, which browsers do not send from there.
 const embedded = "/embed/"
 
+// unframed matches the paths that have no page in a frame: there is no cookie to begin or to end a session.
+var unframed = regexp.MustCompile(`^/portal/(sign-|sso|again)`)
+
 // serveFrame answers a page in a frame of another site, whose address has a token in place of a cookie. The page itself
 // is the portal's. The log does not get the token.
 func (p *Portal) serveFrame(c echo.Context) error {
-	token, page, _ := strings.Cut(strings.TrimPrefix(c.Request().URL.Path, embedded), "/")
+	token, rest, _ := strings.Cut(strings.TrimPrefix(c.Request().URL.Path, embedded), "/")
+	page := path.Join("/portal", rest)
 	v := &visit{Visit: p.site.Visit(c), portal: p}
-	if !partner.IsToken(token) || page == "sign-out" || page == "again" { // without a cookie there is nothing to end
+	if !partner.IsToken(token) || unframed.MatchString(page) {
 		c.SetPath(embedded + ":token")
 		site.Confine(c.Response().Header())
 		return v.Fail(errEmbed)
 	}
 	v.frame = token
 	own := c.Request().Clone(c.Request().Context())
-	own.URL.Path, own.URL.RawPath = path.Join("/portal", page), ""
+	own.URL.Path, own.URL.RawPath = page, ""
 	c.SetRequest(own)
 	err := p.site.Serve(v)
 	c.SetPath(embedded + ":token" + strings.TrimPrefix(c.Path(), "/portal"))

@@ -68,7 +68,9 @@ func TestEmbed(t *testing.T) {
 	s.Must(401, (&browser{s, secret}).ask("GET", "/portal", nil)) // no cookie
 	b := signIn(s, s.Partner(program))
 	s.Must(410, visit(s, "GET", "/embed/"+b.cookie)) // and a cookie is no token
-	s.Must(410, visit(s, "POST", path+"/sign-out"))
+	for _, end := range []string{"/sign-out", "//sign-out", "/./sign-out", "/../portal/again", "//again", "/sso/" + b.cookie, "/sign-in"} {
+		s.Must(410, s.Do("POST", path+end, "", form, kind...))
+	}
 	s.Clock.Advance(time.Hour)
 	s.Must(410, visit(s, "GET", path))
 }

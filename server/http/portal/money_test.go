@@ -72,6 +72,13 @@ func TestNextPayout(t *testing.T) {
 	page = said(b.get("/portal"))
 	require.Contains(t, page, "Your payout of 60.00 USD could not be paid.</strong> The account was not found.")
 	require.NotContains(t, page, "is scheduled for")
+	s.Sale(program, customer, M{"amount_minor": 50000})
+	s.Clock.Advance(40 * 24 * time.Hour)
+	s.Must(201, s.Post("/v1/payout_batches", M{"program_id": program, "period_end": s.Clock.Now().Format(time.DateOnly)}))
+	b = signIn(s, partner)
+	page = said(b.get("/portal"))
+	require.Contains(t, page, "Your payout of 60.00 USD could not be paid.", "a later payout does not contain it")
+	require.Contains(t, page, "100.00 USD is scheduled for")
 	s.Must(200, s.Post("/v1/payouts/"+id+"/mark_paid", M{}))
 	require.NotContains(t, said(b.get("/portal")), "could not be paid")
 }

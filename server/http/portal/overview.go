@@ -38,7 +38,7 @@ func overview(v *visit) error {
 	if h.Link, err = v.ownLink(); err != nil {
 		return err
 	}
-	open, failed, err := v.latestPayouts()
+	open, failed, err := v.unpaid()
 	if err != nil {
 		return err
 	}

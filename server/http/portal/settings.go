@@ -108,6 +108,9 @@ func saveProfile(v *visit) error {
 		"company_name": &body.CompanyName, "website_url": &body.WebsiteURL, "country_code": &body.CountryCode,
 		"language_code": &body.LanguageCode,
 	} {
+		if !v.Form.Has(name) {
+			continue
+		}
 		*to = nullable.NewNullNullable[string]()
 		given := v.Form.Value(name)
 		if name == "website_url" {

@@ -8,6 +8,7 @@ import (
 	"rail/gen/db"
 	"rail/server/http/site"
 	"rail/server/http/site/look"
+	"rail/server/ident"
 	"rail/server/problem"
 	"rail/server/program/partner"
 	"rail/server/program/portalsettings"
@@ -37,7 +38,7 @@ func (v *visit) writeSignIn(status int, title string, d signInPage) error {
 func (v *visit) signInLayout(title string) site.Layout {
 	l := v.signedOutLayout(title)
 	named := v.asksFor()
-	if named == "" {
+	if !ident.Has(named, ident.Program) { // a subdomain can be guessed
 		return l
 	}
 	p, err := queries.JoinDoor(v.Ctx(), v.portal.Pool, named)
@@ -109,7 +110,7 @@ func mailedLink(v *visit) error {
 		return partner.ErrLink
 	}
 	return v.writeSignIn(http.StatusOK, "Sign in", signInPage{
-		Text: v.Locale.T("Press the button to open your portal. The link works once."), Token: token,
+		Text: v.Locale.T("Press the button to open your portal. The link works once."), Token: token, Program: v.asksFor(),
 	})
 }
 
@@ -119,7 +120,12 @@ func useMailed(v *visit) error {
 	if own, mailed := strings.CutPrefix(token, partner.MailMark); !mailed || !partner.IsToken(own) {
 		return partner.ErrLink
 	}
-	return v.enter(token)
+	err := v.enter(token)
+	// A used link of a partner who is signed in leads to the portal.
+	if errors.Is(err, partner.ErrLink) && v.Identify() == nil && v.program.ID == v.asksFor() {
+		return v.Redirect(http.StatusSeeOther, "/portal")
+	}
+	return err
 }
 
 // again emails the signed-in partner a link to sign in again.

@@ -39,7 +39,7 @@ var mailed = regexp.MustCompile(`rail://(/portal/sign-in/\S+)`)
 func mailsTo(s *apitest.Server, email string) (paths []string) {
 	s.T.Helper()
 	rows, err := s.Pool.Query(s.T.Context(),
-		"SELECT plain FROM mails WHERE recipient = $1 AND purpose = 'portal_sign_in' ORDER BY created_at, id", email)
+		"SELECT plain FROM mails WHERE recipient = $1 AND purpose IN ('portal_sign_in', 'application_approved') ORDER BY created_at, id", email)
 	require.NoError(s.T, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -82,12 +82,34 @@ func TestSignInByMail(t *testing.T) {
 	in := s.Must(303, visit(s, "POST", path))
 	(&browser{s, session(in)}).get("/portal")
 	s.Must(410, visit(s, "POST", path))
-	require.NotContains(t, s.Log(), strings.TrimPrefix(path, "/portal/sign-in/"), "tokens are not logged")
+	token, _, _ := strings.Cut(strings.TrimPrefix(path, "/portal/sign-in/"), "?")
+	require.NotContains(t, s.Log(), token, "tokens are not logged")
 
 	s.Must(200, asks(s, "ada@example.com", other))
 	require.Len(t, append(mailsTo(s, "Ada@example.com"), mailsTo(s, "ada@example.com")...), 3, "one program is asked for")
 	require.Contains(t, string(s.Must(422, asks(s, "ada", "")).Raw), "must be an e-mail address")
 	s.Must(403, asks(s, "ada@example.com", "", "Sec-Fetch-Site", "cross-site"))
+}
+
+// TestWelcomeLink checks the link in the mail of an approval: links of the program do not void it, its page has the name of
+// the program, and once used it leads a signed-in partner to the portal.
+func TestWelcomeLink(t *testing.T) {
+	t.Parallel()
+	s := mailing(t)
+	program := s.Program(M{"name": "Northwind"})
+	partner := s.Partner(program, M{"email": "ada@example.com", "status": "pending"})
+	application := s.Must(200, s.Get("/v1/applications?program_id="+program)).Data()[0]["id"].(string)
+	s.Must(200, s.Post("/v1/applications/"+application+"/approve", nil))
+	path := mailsTo(s, "ada@example.com")[0]
+	require.True(t, strings.HasSuffix(path, "?program="+program), path)
+	link(s, partner)
+	require.Contains(t, string(s.Must(200, visit(s, "GET", path)).Raw), "Northwind")
+	b := &browser{s, session(s.Must(303, visit(s, "POST", path)))}
+	b.get("/portal")
+	b.moved("/portal", b.ask("POST", path, nil))
+	s.Must(410, visit(s, "POST", path))
+	other := signIn(s, s.Partner(s.Program()))
+	s.Must(410, other.ask("POST", path, nil))
 }
 
 // TestLinksAreBounded: neither one address nor one network can be made to get many links.

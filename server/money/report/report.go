@@ -67,11 +67,6 @@ func (f *Figures) add(g Figures) {
 	f.CommissionsMinor += g.CommissionsMinor
 }
 
-// negated returns the figures with the opposite sign.
-func (f Figures) negated() Figures {
-	return Figures{-f.Clicks, -f.Leads, -f.Customers, -f.Sales, -f.Refunded, -f.RevenueMinor, -f.CommissionsMinor}
-}
-
 // Row is one row of a report. Key is "" for figures without a link, group, tag or product.
 type Row struct {
 	Key, Label string
@@ -107,8 +102,15 @@ func (q Query) Before() Query {
 // filtered reports whether the query selects some partners only.
 func (q Query) filtered() bool { return q.PartnerID != nil || q.GroupID != nil || q.TagID != nil }
 
-// attributed reports whether the query leaves out figures without a partner.
-func (q Query) attributed() bool { return q.filtered() || q.Attribution == PartnersOnly }
+// lessDirect reports whether the query subtracts the figures without a partner from sums of all.
+func (q Query) lessDirect() bool {
+	return q.By == Period && q.Attribution == PartnersOnly && !q.filtered()
+}
+
+// attributed reports whether the query reads the rows of partners only.
+func (q Query) attributed() bool {
+	return q.filtered() || q.Attribution == PartnersOnly && !q.lessDirect()
+}
 
 // splits reports whether the query needs the sums of each partner.
 func (q Query) splits() bool { return q.attributed() || q.Attribution == DirectOnly }
@@ -143,9 +145,6 @@ func Read(ctx context.Context, u *work.Unit, windows ...Query) ([]Answer, error)
 
 // reads returns the reads that fill in the answer; they may share a round trip.
 func (q Query) reads(ctx context.Context, into *Answer) []pgtx.Read {
-	if q.By == Period && q.Attribution == PartnersOnly && !q.filtered() {
-		return q.difference(ctx, into)
-	}
 	reads := []pgtx.Read{func(tx pgtx.DBTX) error {
 		rows, err := queries.ReportRows(ctx, tx, q.params())
 		into.fill(q, rows)
@@ -166,25 +165,6 @@ func (q Query) reads(ctx context.Context, into *Answer) []pgtx.Read {
 	return reads
 }
 
-// difference reads the partners' figures by period as all figures less the direct ones. Its cost does not depend on the
-// number of partners.
-func (q Query) difference(ctx context.Context, into *Answer) []pgtx.Read {
-	whole, direct := q, q
-	whole.Attribution, direct.Attribution = Everything, DirectOnly
-	return append(whole.reads(ctx, into), func(tx pgtx.DBTX) error {
-		rows, err := queries.ReportRows(ctx, tx, direct.params())
-		less := map[string]Figures{}
-		for _, r := range rows {
-			less[r.Key] = figures(r).negated()
-			into.Totals.add(less[r.Key])
-		}
-		for i := range into.Rows {
-			into.Rows[i].add(less[into.Rows[i].Key])
-		}
-		return err
-	})
-}
-
 // params returns the query's parameters for SQL.
 func (q Query) params() db.ReportRowsParams {
 	if q.Attribution == DirectOnly {
@@ -194,6 +174,7 @@ func (q Query) params() db.ReportRowsParams {
 		By: string(q.By), OrgID: q.OrgID, ProgramID: q.ProgramID, FromDay: q.From, ToDay: q.To,
 		Level: q.level(), PartnerID: q.PartnerID, TimeZone: q.Zone, Bucket: cmp.Or(q.Bucket, "day"), Currency: q.Currency,
 		ProgramCurrency: q.ProgramCurrency, Attributed: q.attributed() && q.Attribution != DirectOnly, GroupID: q.GroupID, TagID: q.TagID,
+		LessDirect: q.lessDirect(),
 	}
 }
 

@@ -26,6 +26,11 @@ func (r Recipient) name() quote { return line(r.Program) }
 // portal returns the path of the portal: signed-in partners see their pages, others the form for a link.
 func (r Recipient) portal() string { return "portal?program=" + r.ProgramID }
 
+// signIn returns the path of a sign-in link. It names the program, whose look the page has.
+func (r Recipient) signIn(token string) string {
+	return "portal/sign-in/" + token + "?program=" + r.ProgramID
+}
+
 // subject sets the subject.
 func (l letter) subject(text string, parts ...quote) letter {
 	l.Subject = in(l.to.Locale, text, parts).plain

@@ -23,16 +23,19 @@ func ToPartner(p db.Partner, program db.Program, accept string) Recipient {
 func PortalSignIn(to Recipient, key, token string) Message {
 	return to.letter("portal_sign_in", key).subject("Sign in to %s", to.name()).
 		paragraph("Sign in to the partner portal of %s with this link. It works once, for 30 minutes.", to.name()).
-		button("Sign in", "portal/sign-in/"+token).
+		button("Sign in", to.signIn(token)).
 		paragraph("If you didn’t request it, you can ignore this email.").Message
 }
 
-// Approved notifies an applicant of the approval. token is that of a link to the portal.
+// Approved notifies an applicant of the approval. token is that of a link to the portal; "" for none.
 func Approved(to Recipient, applicationID, token string) Message {
-	return to.letter("application_approved", applicationID).subject("Welcome to %s", to.name()).
-		paragraph("Your application to the affiliate program of %s was approved. You are a partner now.", to.name()).
-		paragraph("Open your portal to get your link. (The button works once, for 7 days.)").
-		button("Open your portal", "portal/sign-in/"+token).Message
+	l := to.letter("application_approved", applicationID).subject("Welcome to %s", to.name()).
+		paragraph("Your application to the affiliate program of %s was approved. You are a partner now.", to.name())
+	if token == "" {
+		return l.button("Open your portal", to.portal()).Message
+	}
+	return l.paragraph("Open your portal to get your link. (The button works once, for 7 days.)").
+		button("Open your portal", to.signIn(token)).Message
 }
 
 // Rejected notifies an applicant of the rejection, with the reason verbatim.
@@ -77,7 +80,7 @@ func Invited(to Recipient, partnerID, token string) Message {
 	return to.letter("partner_invited", partnerID).subject("You are a partner of %s", to.name()).
 		paragraph("You’ve been invited to the %s partner program. Open your portal to get your link. "+
 			"(The link works once, for 7 days.)", to.name()).
-		button("Open your portal", "portal/sign-in/"+token).Message
+		button("Open your portal", to.signIn(token)).Message
 }
 
 // Banned notifies a partner that the cooperation has ended, with the reason verbatim.

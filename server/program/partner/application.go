@@ -216,12 +216,11 @@ func (s *Service) notify(ctx context.Context, u *work.Unit, a db.Application, p 
 	if rejected != nil {
 		return s.Mail.Queue(ctx, u.Later(), a.OrgID, mail.Rejected(to, a.ID, *rejected), u.Now)
 	}
-	if !s.Mail.Ready() {
-		return nil
-	}
-	token, err := newLink(ctx, u.Later(), MailMark, p, u.Now, inviteLife)
-	if err != nil {
-		return err
+	token := ""
+	if s.Mail.Ready() && p.Status != db.PartnerStatusSuspended {
+		if token, err = newLink(ctx, u.Later(), MailMark, p, u.Now, inviteLife); err != nil {
+			return err
+		}
 	}
 	return s.Mail.Queue(ctx, u.Later(), a.OrgID, mail.Approved(to, a.ID, token), u.Now)
 }

@@ -59,7 +59,7 @@ func SignInLink(
 func signInLink(
 	ctx context.Context, q db.DBTX, base, mark string, p db.Partner, now clock.Time, life time.Duration,
 ) (string, clock.Time, error) {
-	// Only one link is valid at a time, so that an old mail is useless.
+	// Only one link of the program is valid at a time. Mailed links stay, so that a look at the portal does not void them.
 	of := db.MagicLinkVoidParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID}
 	if err := queries.MagicLinkVoid(ctx, q, of); err != nil {
 		return "", clock.Time{}, err
@@ -79,7 +79,7 @@ func newLink(
 	token = mark + token
 	return token, queries.MagicLinkInsert(ctx, q, db.MagicLinkInsertParams{
 		TokenHash: secret.HashToken(token), OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID,
-		CreatedAt: now, ExpiresAt: now.Plus(life),
+		CreatedAt: now, ExpiresAt: now.Plus(life), Mailed: mark == MailMark,
 	})
 }
 
@@ -100,5 +100,7 @@ func endSessions(ctx context.Context, u *work.Unit, p db.Partner) error {
 	if err := queries.PartnerSessionsEnd(ctx, u.Later(), of); err != nil {
 		return err
 	}
-	return queries.MagicLinkVoid(ctx, u.Later(), db.MagicLinkVoidParams(of))
+	return queries.MagicLinkVoid(ctx, u.Later(), db.MagicLinkVoidParams{
+		ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID, Mailed: true,
+	})
 }
