@@ -94,7 +94,7 @@ func within(ctx context.Context, pool *pgxpool.Pool, orgID string, now clock.Tim
 	return nil
 }
 
-// catalogue lists the tables with rows of a program, each with the tables to which it refers. It omits those that
+// catalogue lists the tables with rows of a program, each with the tables to which it refers. It omits tables that
 // are only appended to, and the counts of triggers.
 const catalogue = `SELECT c.relname, array(SELECT r.relname FROM pg_constraint f JOIN pg_class r ON r.oid = f.confrelid
 		WHERE f.conrelid = c.oid AND f.contype = 'f' AND r.oid <> c.oid)::text[]

@@ -69,7 +69,12 @@ func home(v *visit) error {
 		return err
 	}
 	return v.show(sheet{"home", "", "Home", homeData{
-		Days: days, Spans: spans, Tiles: v.tiles(over, partnerRevenue), Chart: v.daily(over, direct, partnerRevenue), Top: top.Rows, Now: *status.JSON200,
+		Days:  days,
+		Spans: spans,
+		Tiles: v.tiles(over, partnerRevenue),
+		Chart: v.daily(over, direct, partnerRevenue),
+		Top:   top.Rows,
+		Now:   *status.JSON200,
 		Wrong: wrong,
 	}})
 }
@@ -129,8 +134,8 @@ func (v *visit) tiles(r *api.Report, revenue string) []site.Tile {
 	}
 }
 
-// daily is the chart of a report by date: its revenue, with the other figures in the table. direct is the same report of
-// figures without a partner; nil leaves the column out.
+// daily is the chart of a report by date: its revenue, with the other figures in the table. direct is the same report
+// of figures without a partner; nil leaves the column out.
 func (v *visit) daily(r, direct *api.Report, revenue string) site.Chart {
 	amount := func(minor int64) string { return v.Locale.Money(minor, r.Currency) }
 	f := site.Figures{Caption: revenue + " over time", Head: "Date", Columns: []site.Column{

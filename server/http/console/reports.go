@@ -313,9 +313,15 @@ func reportTable(v *visit) error {
 	}}
 	for _, r := range found.Rows {
 		rows = append(rows, []string{
-			site.Cell(r.Label), currency.Decimal(r.RevenueMinor, found.Currency),
-			currency.Decimal(r.CommissionsMinor, found.Currency), text(r.Clicks), text(r.Leads), text(r.Customers), text(r.Sales),
-			text(r.Refunded), share(orAbsent(r.ConversionBps)),
+			site.Cell(r.Label),
+			currency.Decimal(r.RevenueMinor, found.Currency),
+			currency.Decimal(r.CommissionsMinor, found.Currency),
+			text(r.Clicks),
+			text(r.Leads),
+			text(r.Customers),
+			text(r.Sales),
+			text(r.Refunded),
+			share(orAbsent(r.ConversionBps)),
 		})
 	}
 	return site.SendCSV(v, "report-"+cleanName(asked.Get("dimension")), rows)

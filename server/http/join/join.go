@@ -49,12 +49,8 @@ type Pages struct {
 	site *site.Site[*visit]
 }
 
-type (
-	// action answers a visit.
-	action = func(*visit) error
-	// route is a method and path of the join pages. They have no sessions.
-	route = site.Route[*visit]
-)
+// route is a method and path of the join pages. They have no sessions.
+type route = site.Route[*visit]
 
 // guard ties a form to its page: there are no sessions here.
 var guard = site.Guard{Purpose: "rail/join-form"}

@@ -58,12 +58,8 @@ type Portal struct {
 	cookie site.Cookie // the session's
 }
 
-type (
-	// action answers a visit.
-	action = func(*visit) error
-	// route is a method and path of the portal.
-	route = site.Route[*visit]
-)
+// route is a method and path of the portal.
+type route = site.Route[*visit]
 
 // New returns the portal.
 func New(o Options) (*Portal, error) {

@@ -35,7 +35,8 @@ func (v *visit) table(name string, a commissionFilter) error {
 		}
 		rows = append(rows, []string{
 			k.At.DayIn(l.Zone()).Format(time.DateOnly), k.Customer, sold, k.SaleCurrency, site.Cell(k.Rule), site.Cell(k.Via),
-			string(k.Status), site.Cell(k.Reason), currency.Decimal(k.AmountMinor, k.Currency), k.Currency, opt.Value(k.PayoutID),
+			string(k.Status), site.Cell(k.Reason), currency.Decimal(k.AmountMinor, k.Currency), k.Currency,
+			opt.Value(k.PayoutID),
 		})
 	}
 	return site.SendCSV(v, name, rows)

@@ -171,10 +171,21 @@ func (q Query) params() db.ReportRowsParams {
 		q.PartnerID = new("") // the partner of direct figures
 	}
 	return db.ReportRowsParams{
-		By: string(q.By), OrgID: q.OrgID, ProgramID: q.ProgramID, FromDay: q.From, ToDay: q.To,
-		Level: q.level(), PartnerID: q.PartnerID, TimeZone: q.Zone, Bucket: cmp.Or(q.Bucket, "day"), Currency: q.Currency,
-		ProgramCurrency: q.ProgramCurrency, Attributed: q.attributed() && q.Attribution != DirectOnly, GroupID: q.GroupID, TagID: q.TagID,
-		LessDirect: q.lessDirect(),
+		By:              string(q.By),
+		OrgID:           q.OrgID,
+		ProgramID:       q.ProgramID,
+		FromDay:         q.From,
+		ToDay:           q.To,
+		Level:           q.level(),
+		PartnerID:       q.PartnerID,
+		TimeZone:        q.Zone,
+		Bucket:          cmp.Or(q.Bucket, "day"),
+		Currency:        q.Currency,
+		ProgramCurrency: q.ProgramCurrency,
+		Attributed:      q.attributed() && q.Attribution != DirectOnly,
+		LessDirect:      q.lessDirect(),
+		GroupID:         q.GroupID,
+		TagID:           q.TagID,
 	}
 }
 

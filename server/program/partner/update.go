@@ -393,13 +393,28 @@ func (s *Service) sealDetails(p *db.Partner, details []byte) error {
 func save(ctx context.Context, u *work.Unit, p db.Partner) error {
 	recordUpdated(u, p)
 	return queries.PartnerUpdate(ctx, u.Later(), db.PartnerUpdateParams{
-		GroupID: p.GroupID, FirstName: p.FirstName, LastName: p.LastName, DisplayName: p.DisplayName,
-		CompanyName: p.CompanyName, WebsiteURL: p.WebsiteURL, CountryCode: p.CountryCode,
-		LanguageCode: p.LanguageCode, Handle: p.Handle, Status: p.Status, DeclineReason: p.DeclineReason, SuspensionReason: p.SuspensionReason,
-		MinPayoutMinor: p.MinPayoutMinor, Metadata: p.Metadata, PayoutMethod: p.PayoutMethod,
-		PayoutDetails: p.PayoutDetails, PayoutDetailsHash: p.PayoutDetailsHash,
-		PayoutDetailsChangedAt: p.PayoutDetailsChangedAt, ExternalID: p.ExternalID, UpdatedAt: p.UpdatedAt,
-		ID: p.ID, OrgID: p.OrgID,
+		GroupID:                p.GroupID,
+		FirstName:              p.FirstName,
+		LastName:               p.LastName,
+		DisplayName:            p.DisplayName,
+		CompanyName:            p.CompanyName,
+		WebsiteURL:             p.WebsiteURL,
+		CountryCode:            p.CountryCode,
+		LanguageCode:           p.LanguageCode,
+		Handle:                 p.Handle,
+		Status:                 p.Status,
+		DeclineReason:          p.DeclineReason,
+		SuspensionReason:       p.SuspensionReason,
+		MinPayoutMinor:         p.MinPayoutMinor,
+		Metadata:               p.Metadata,
+		PayoutMethod:           p.PayoutMethod,
+		PayoutDetails:          p.PayoutDetails,
+		PayoutDetailsHash:      p.PayoutDetailsHash,
+		PayoutDetailsChangedAt: p.PayoutDetailsChangedAt,
+		ExternalID:             p.ExternalID,
+		UpdatedAt:              p.UpdatedAt,
+		ID:                     p.ID,
+		OrgID:                  p.OrgID,
 	})
 }
 
