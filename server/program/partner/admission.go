@@ -103,10 +103,13 @@ type newcomer struct {
 	owesTaxForm bool // the program requires a tax form
 }
 
-// clean removes invisible characters from the names, and refuses forbidden names and addresses.
+// clean removes invisible characters from the names, and refuses forbidden names, addresses and languages.
 func (c *Candidate) clean() error {
 	if !plain.Addressed(c.Email) {
 		return problem.Invalid("email", "email has an invisible character.")
+	}
+	if err := checkLanguage(c.LanguageCode); err != nil {
+		return err
 	}
 	plain.Names(&c.FirstName, &c.LastName, &c.CompanyName)
 	return checkNames(db.Partner{
@@ -166,9 +169,6 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 		return newcomer{}, err
 	}
 	c.CountryCode = opt.Upper(c.CountryCode)
-	if err := checkLanguage(c.LanguageCode); err != nil {
-		return newcomer{}, err
-	}
 	if err := checkAdmission(prog, group, c.CountryCode); err != nil {
 		return newcomer{}, err
 	}
