@@ -19,6 +19,7 @@ import (
 	"rail/server/auth"
 	"rail/server/cli/sample"
 	"rail/server/ident"
+	"rail/server/opt"
 	"rail/server/program/partner"
 )
 
@@ -294,7 +295,8 @@ func tryPartner(auth, base string, p db.Program, partner db.Partner) []string {
 }
 
 // showcase returns the active partner of a program with the highest earnings in its currency, so that the portal
-// has something to show. It reads the first 100 of each list.
+// has something to show. Partners with another language come last: the reader's browser decides for all others. It
+// reads the first 100 of each list.
 func showcase(ctx context.Context, d *database, p db.Program) (best db.Partner, found bool, err error) {
 	active := string(db.PartnerStatusActive)
 	partners, err := queries.PartnerPage(ctx, d.pool, db.PartnerPageParams{
@@ -313,6 +315,15 @@ func showcase(ctx context.Context, d *database, p db.Program) (best db.Partner, 
 	for _, b := range balances {
 		earned[b.PartnerID] = b.PendingMinor + b.DueMinor + b.PaidMinor
 	}
-	return slices.MaxFunc(partners,
-		func(a, b db.Partner) int { return cmp.Compare(earned[a.ID], earned[b.ID]) }), true, nil
+	return slices.MaxFunc(partners, func(a, b db.Partner) int {
+		return cmp.Or(readsEnglish(a)-readsEnglish(b), cmp.Compare(earned[a.ID], earned[b.ID]))
+	}), true, nil
+}
+
+// readsEnglish returns 0 for a partner who chose another language than English, and 1 for all others.
+func readsEnglish(p db.Partner) int {
+	if strings.HasPrefix(cmp.Or(opt.Value(p.LanguageCode), "en"), "en") {
+		return 1
+	}
+	return 0
 }

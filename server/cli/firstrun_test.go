@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"rail/gen/db"
 )
 
 // screen is an output that can be read while it is written.
@@ -224,4 +226,14 @@ func TestAddressInUse(t *testing.T) {
 		require.Contains(t, errs, says)
 	}
 	require.NoDirExists(t, r.environ["RAIL_DATA_DIR"])
+}
+
+// TestReadsEnglish checks which partners the printed link of a first run may sign in.
+func TestReadsEnglish(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []int{1, 1, 1, 0, 0}, []int{
+		readsEnglish(db.Partner{}), readsEnglish(db.Partner{LanguageCode: new("en")}),
+		readsEnglish(db.Partner{LanguageCode: new("en-GB")}), readsEnglish(db.Partner{LanguageCode: new("ja")}),
+		readsEnglish(db.Partner{LanguageCode: new("de")}),
+	})
 }
