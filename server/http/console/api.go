@@ -138,11 +138,16 @@ func filled(path string, ids []string) string {
 	return path
 }
 
+// get returns a request of an operation that reads.
+func (v *visit) get(operation string, query url.Values, ids ...string) (*http.Request, error) {
+	address := inside + filled(v.console.operations[operation][1], ids) + "?" + query.Encode()
+	return http.NewRequestWithContext(v.Ctx(), http.MethodGet, address, http.NoBody)
+}
+
 // table sends the CSV of a list or report to the browser as a file. query holds the filters.
 func (v *visit) table(operation, name string, query url.Values, ids ...string) error {
-	o := v.console.operations[operation]
 	query.Set("format", "csv")
-	r, err := http.NewRequestWithContext(v.Ctx(), http.MethodGet, inside+filled(o[1], ids)+"?"+query.Encode(), http.NoBody)
+	r, err := v.get(operation, query, ids...)
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,8 @@ func span(asked string) int {
 	return 30
 }
 
-// report asks for the last days: by date with the period before, or for the first rows of another dimension.
+// report asks for the last days: by date, the partners' figures with the period before, or for the first rows of
+// another dimension.
 func (v *visit) report(days int, by api.ReportDimension, of api.ReportAttribution) (*api.Report, error) {
 	to := v.Today()
 	params := &api.RetrieveReportParams{
@@ -107,7 +108,10 @@ func (v *visit) report(days int, by api.ReportDimension, of api.ReportAttributio
 		To: new(to.Format(time.DateOnly)), Currency: &v.program.Currency, Attribution: &of,
 	}
 	if by != api.ReportDimensionPeriod {
-		params.Compare, params.Top = new(api.ReportCompareNone), new(api.ReportTop(leaders))
+		params.Top = new(api.ReportTop(leaders))
+	}
+	if by != api.ReportDimensionPeriod || of == api.ReportAttributionDirect {
+		params.Compare = new(api.ReportCompareNone)
 	}
 	reply, err := v.console.api.RetrieveReportWithResponse(v.Ctx(), params)
 	if err != nil {

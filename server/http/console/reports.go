@@ -302,6 +302,7 @@ func (v *visit) reportSpans(asked url.Values) (out []site.Link) {
 // reportTable sends the report as a file, with amounts in the currency's unit and shares in percent.
 func reportTable(v *visit) error {
 	asked := v.reportAsked()
+	asked.Set("compare", string(api.ReportCompareNone)) // the file has no column of it
 	found, err := v.reportRows(asked, api.ReportDimension(asked.Get("dimension")), nil)
 	if err != nil {
 		return err

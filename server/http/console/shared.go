@@ -1,7 +1,6 @@
 package console
 
 import (
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -44,8 +43,7 @@ func listOnce[T any](v *visit, operation string, limit int) func() ([]T, error) 
 		if v.program.ID != "" {
 			query.Set("program_id", v.program.ID)
 		}
-		address := inside + v.console.operations[operation][1] + "?" + query.Encode()
-		r, err := http.NewRequestWithContext(v.Ctx(), http.MethodGet, address, http.NoBody)
+		r, err := v.get(operation, query)
 		if err != nil {
 			return nil, err
 		}

@@ -32,10 +32,9 @@ var pages = site.Source{
 // frame is what every page has around its own data.
 type frame struct {
 	*visit
-	Title   string
-	Section string // the path of the menu's entry
-	Done    string // what a form has just done
-	Data    any
+	Title  string
+	Layout site.Layout
+	Data   any
 }
 
 // sheet describes a page.
@@ -50,28 +49,30 @@ func (v *visit) show(p sheet) error {
 	if v.fault != nil {
 		status = v.fault.Status()
 	}
-	return pages.Write(v, v.Locale, status, p.Template,
-		frame{visit: v, Title: p.Title, Section: p.Section, Done: v.Notice(), Data: p.Data})
+	layout := v.layout(p.Title, p.Section)
+	layout.Flash = v.Notice()
+	return pages.Write(v, v.Locale, status, p.Template, frame{visit: v, Title: p.Title, Layout: layout, Data: p.Data})
 }
 
 // note writes a page with a title and a text.
 func (v *visit) note(status int, title, text string) error {
-	return pages.Write(v, v.Locale, status, "note", frame{visit: v, Title: title, Data: text})
+	return pages.Write(v, v.Locale, status, "note",
+		frame{visit: v, Title: title, Layout: v.layout(title, ""), Data: text})
 }
 
 // Docs is where the documentation of the API is.
 func (f frame) Docs() string { return f.console.Docs }
 
-// Layout returns the header and the menu of the page. A shortage of the database's disk or memory, for which nothing
-// can be saved, is on every page.
-func (f frame) Layout() site.Layout {
-	l := site.Layout{Title: f.Title, Service: f.console.Service, Flash: f.Done}
-	if f.Token != "" {
-		l.Name, l.Home = cmp.Or(f.program.Name, f.console.Service), "/console"
-		l.Account = site.Account{Name: f.session.User.Name, Path: "/console/account", SignOut: "/console/sign-out"}
-		l.FormToken, l.Menu = f.FormToken(), f.menu()
+// layout returns the header and the menu of a page. section is the path of the menu's entry. A shortage of the
+// database's disk or memory, for which nothing can be saved, is on every page.
+func (v *visit) layout(title, section string) site.Layout {
+	l := site.Layout{Title: title, Service: v.console.Service}
+	if v.Token != "" {
+		l.Name, l.Home = cmp.Or(v.program.Name, v.console.Service), "/console"
+		l.Account = site.Account{Name: v.session.User.Name, Path: "/console/account", SignOut: "/console/sign-out"}
+		l.FormToken, l.Menu = v.FormToken(), v.menu(title, section)
 	}
-	if why := cmp.Or(f.console.Shortage.Problem(shortage.Disk), f.console.Shortage.Problem(shortage.Memory)); why != "" {
+	if why := cmp.Or(v.console.Shortage.Problem(shortage.Disk), v.console.Shortage.Problem(shortage.Memory)); why != "" {
 		l.Alert = "Nothing can be saved: " + why + ". Contact the operator of this server."
 	}
 	return l
@@ -213,11 +214,11 @@ func (f frame) Tick(name, label string, stored bool) site.Input {
 
 // menu returns the menu of the program's and the organization's pages. A page outside of programs has the first
 // program's menu.
-func (f frame) menu() site.Menu {
-	m, base := site.Menu{Label: "Menu"}, f.program.ID
-	programs, err := f.programs()
+func (v *visit) menu(title, section string) site.Menu {
+	m, base := site.Menu{Label: "Menu"}, v.program.ID
+	programs, err := v.programs()
 	if err != nil { // a page is shown without its menu
-		f.Err = err
+		v.Err = err
 	}
 	if base == "" && len(programs) > 0 {
 		base = programs[len(programs)-1].ID
@@ -229,14 +230,14 @@ func (f frame) menu() site.Menu {
 		group := site.Group{Name: g.name}
 		for _, s := range g.sections {
 			group.Links = append(group.Links, site.Link{
-				Path: "/console/p/" + base + s.path, Name: s.name, Current: f.program.ID != "" && s.path == f.Section,
+				Path: "/console/p/" + base + s.path, Name: s.name, Current: v.program.ID != "" && s.path == section,
 			})
 		}
 		m.Groups = append(m.Groups, group)
 	}
-	organization := site.Group{Name: f.session.Org.Name, Links: []site.Link{
-		{Path: "/console/team", Name: "Team", Current: f.Title == peopleTitle},
-		{Path: "/console/new", Name: "New program", Current: f.Title == newProgramTitle},
+	organization := site.Group{Name: v.session.Org.Name, Links: []site.Link{
+		{Path: "/console/team", Name: "Team", Current: title == peopleTitle},
+		{Path: "/console/new", Name: "New program", Current: title == newProgramTitle},
 	}}
 	for _, p := range programs {
 		if p.ID != base {

@@ -70,33 +70,30 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 	return page, nil
 }
 
-// countries are all, by their names in the partner's language. A code that is none stays.
+// countries are all, by their names in the partner's language.
 func (v *visit) countries() []site.Option {
 	out := []site.Option{{Value: "", Label: v.Locale.T("Choose a country")}}
-	known := false
 	for _, code := range v.Locale.Countries() {
 		out = append(out, site.Option{Value: code, Label: v.Locale.Country(code)})
-		known = known || code == opt.Value(v.partner.CountryCode)
 	}
-	if code := v.partner.CountryCode; code != nil && !known {
-		out = append(out, site.Option{Value: *code, Label: *code})
-	}
-	return out
+	return withStored(out, v.partner.CountryCode)
 }
 
-// languages are those with texts, by their own names. A stored language without texts stays.
+// languages are those with texts, by their own names.
 func (v *visit) languages() []site.Option {
-	stored := opt.Value(v.partner.LanguageCode)
 	out := []site.Option{{Value: "", Label: v.Locale.T("Your browser’s language")}}
-	known := stored == ""
 	for _, l := range locale.All() {
 		out = append(out, site.Option{Value: l.Language(), Label: l.Name()})
-		known = known || l.Language() == stored
 	}
-	if !known {
-		out = append(out, site.Option{Value: stored, Label: stored})
+	return withStored(out, v.partner.LanguageCode)
+}
+
+// withStored returns the options with the stored value, which stays even if it is none of them.
+func withStored(options []site.Option, stored *string) []site.Option {
+	if stored == nil || slices.ContainsFunc(options, func(o site.Option) bool { return o.Value == *stored }) {
+		return options
 	}
-	return out
+	return append(options, site.Option{Value: *stored, Label: *stored})
 }
 
 // saveProfile stores the names, the site and the country. A field that was emptied

@@ -103,11 +103,20 @@ func problemStatus(err error) int {
 	return http.StatusUnprocessableEntity
 }
 
-// mailedLink shows the button of a mailed link. A program that scans mails opens links and sends no forms.
-func mailedLink(v *visit) error {
+// mailedToken returns the token of a mailed link in the address.
+func (v *visit) mailedToken() (string, error) {
 	token := v.PathValue("token")
 	if own, mailed := strings.CutPrefix(token, partner.MailMark); !mailed || !partner.IsToken(own) {
-		return partner.ErrLink
+		return "", partner.ErrLink
+	}
+	return token, nil
+}
+
+// mailedLink shows the button of a mailed link. A program that scans mails opens links and sends no forms.
+func mailedLink(v *visit) error {
+	token, err := v.mailedToken()
+	if err != nil {
+		return err
 	}
 	return v.writeSignIn(http.StatusOK, "Sign in", signInPage{
 		Text: v.Locale.T("Press the button to open your portal. The link works once."), Token: token, Program: v.asksFor(),
@@ -116,11 +125,11 @@ func mailedLink(v *visit) error {
 
 // useMailed signs in by the button of a mailed link.
 func useMailed(v *visit) error {
-	token := v.PathValue("token")
-	if own, mailed := strings.CutPrefix(token, partner.MailMark); !mailed || !partner.IsToken(own) {
-		return partner.ErrLink
+	token, err := v.mailedToken()
+	if err != nil {
+		return err
 	}
-	err := v.enter(token)
+	err = v.enter(token)
 	// A used link of a partner who is signed in leads to the portal.
 	if errors.Is(err, partner.ErrLink) && v.Identify() == nil && v.program.ID == v.asksFor() {
 		return v.Redirect(http.StatusSeeOther, "/portal")

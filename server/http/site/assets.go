@@ -45,9 +45,9 @@ func Framed(h http.Header, hosts []string) {
 	}
 }
 
-// Origin refuses changes that a browser says come from another origin than base, the
+// origin refuses changes that a browser says come from another origin than base, the
 // address of the service.
-func Origin(base string) (*http.CrossOriginProtection, error) {
+func origin(base string) (*http.CrossOriginProtection, error) {
 	own := http.NewCrossOriginProtection()
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" {

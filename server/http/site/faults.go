@@ -84,9 +84,9 @@ func Explain(err error) (status int, title, text string) {
 // NotFound returns the refusal of an address without a page.
 func NotFound() error { return problem.New(problem.RouteNotFound, "There is no such page.") }
 
-// RefuseMethod answers a method that a path does not know. allowed goes into Allow, which a 405 must carry
+// refuseMethod answers a method that a path does not know. allowed goes into Allow, which a 405 must carry
 // (RFC 9110, 15.5.6).
-func RefuseMethod(c echo.Context, allowed string) error {
+func refuseMethod(c echo.Context, allowed string) error {
 	c.Response().Header().Set("Allow", allowed)
 	return problem.New(problem.MethodNotAllowed, "This page does not support this request method.")
 }

@@ -53,9 +53,9 @@ func (k Cookie) set(c echo.Context, value string, age int) {
 	c.SetCookie(h)
 }
 
-// Detach gives a request a context that ends after timeout, but not with its connection: a change completes even if
+// detach gives a request a context that ends after timeout, but not with its connection: a change completes even if
 // the browser disconnects. The caller calls cancel at the end of the request.
-func Detach(c echo.Context, timeout time.Duration) (cancel context.CancelFunc) {
+func detach(c echo.Context, timeout time.Duration) (cancel context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), timeout)
 	c.SetRequest(c.Request().WithContext(ctx))
 	return cancel

@@ -54,7 +54,7 @@ func New[V Visitor](o Options, routes map[string]Route[V]) (*Site[V], error) {
 		s.mux.Handle(pattern, handler[V]{r, s})
 	}
 	var err error
-	s.origin, err = Origin(o.BaseURL)
+	s.origin, err = origin(o.BaseURL)
 	return s, err
 }
 
@@ -85,7 +85,7 @@ func (s *Site[V]) Serve(v V) error {
 	h, pattern := s.mux.Handler(c.Request())
 	if h, ok := h.(handler[V]); ok {
 		c.SetPath(label(pattern))
-		defer Detach(c, cmp.Or(h.route.Timeout, s.Timeout))()
+		defer detach(c, cmp.Or(h.route.Timeout, s.Timeout))()
 		s.mux.ServeHTTP(c.Response(), c.Request())
 		return c.Err
 	}
@@ -93,7 +93,7 @@ func (s *Site[V]) Serve(v V) error {
 	w := refusal{http.Header{}}
 	h.ServeHTTP(w, c.Request())
 	if allowed := w.header.Get("Allow"); allowed != "" {
-		return v.Fail(RefuseMethod(c, allowed))
+		return v.Fail(refuseMethod(c, allowed))
 	}
 	return v.Fail(NotFound())
 }

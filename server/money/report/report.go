@@ -167,10 +167,7 @@ func (q Query) reads(ctx context.Context, into *Answer) []pgtx.Read {
 
 // params returns the query's parameters for SQL.
 func (q Query) params() db.ReportRowsParams {
-	if q.Attribution == DirectOnly {
-		q.PartnerID = new("") // the partner of direct figures
-	}
-	return db.ReportRowsParams{
+	p := db.ReportRowsParams{
 		By:              string(q.By),
 		OrgID:           q.OrgID,
 		ProgramID:       q.ProgramID,
@@ -182,11 +179,15 @@ func (q Query) params() db.ReportRowsParams {
 		Bucket:          cmp.Or(q.Bucket, "day"),
 		Currency:        q.Currency,
 		ProgramCurrency: q.ProgramCurrency,
-		Attributed:      q.attributed() && q.Attribution != DirectOnly,
+		Attributed:      q.attributed(),
 		LessDirect:      q.lessDirect(),
 		GroupID:         q.GroupID,
 		TagID:           q.TagID,
 	}
+	if q.Attribution == DirectOnly {
+		p.PartnerID = new("") // the partner of direct figures
+	}
+	return p
 }
 
 // figures returns the counts of a row, without its key.
