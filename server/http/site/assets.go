@@ -1,11 +1,15 @@
 package site
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"io/fs"
 	"net/http"
 	"net/url"
+	"path"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -16,7 +20,7 @@ import (
 )
 
 // policy lets a page load from this server alone, and nothing run or be styled inline.
-const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; " +
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; font-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // Confine sets the headers that every page has. more are further directives of the
@@ -65,45 +69,83 @@ const folder = "/assets/"
 
 // The assets of every page. Their names have a hash of the contents.
 var (
-	StylePath  = folder + nameOf("design.css")
-	ScriptPath = folder + nameOf("design.js")
+	fonts = pathsOf("assets/*.woff2")
+
+	StylePath   = pathOf("design.css", styleSheet())
+	ScriptPath  = pathOf("design.js", read("assets/design.js"))
+	ConsolePath = pathOf("console.js", read("assets/console.js"))
+	IconsPath   = pathOf("icons.svg", read("assets/icons.svg"))
 )
 
-// nameOf is the name that an asset is served by.
-func nameOf(name string) string {
-	body, err := files.ReadFile("assets/" + name)
-	if err != nil {
-		panic(err) // it is embedded
+// styleSheet returns design.css with the style sheets of parts, in order of their names. Its fonts have their paths.
+func styleSheet() []byte {
+	sheet := read("assets/design.css")
+	parts, _ := fs.Glob(files, "assets/parts/*.css") // the pattern is valid
+	for _, name := range parts {
+		sheet = append(sheet, read(name)...)
 	}
-	sum := sha256.Sum256(body)
-	stem, kind, _ := strings.Cut(name, ".")
-	return stem + "-" + hex.EncodeToString(sum[:6]) + "." + kind
+	for name, at := range fonts {
+		sheet = bytes.ReplaceAll(sheet, []byte("url("+name+")"), []byte("url("+at+")"))
+	}
+	return sheet
 }
 
-// Kinds of assets, and how long they are kept: those of this binary for good, as
-// another content has another name. While servers of two releases run, a page of one
-// may ask the other: it gets what there is, and asks again the next time.
+// pathsOf returns the paths of embedded files, by their names.
+func pathsOf(pattern string) map[string]string {
+	names, _ := fs.Glob(files, pattern) // the pattern is valid
+	out := make(map[string]string, len(names))
+	for _, name := range names {
+		out[path.Base(name)] = pathOf(path.Base(name), read(name))
+	}
+	return out
+}
+
+// read returns an embedded file.
+func read(name string) []byte {
+	body, err := files.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return body
+}
+
+// pathOf returns the path of an asset.
+func pathOf(name string, body []byte) string {
+	sum := sha256.Sum256(body)
+	stem, kind, _ := strings.Cut(name, ".")
+	return folder + stem + "-" + hex.EncodeToString(sum[:6]) + "." + kind
+}
+
+// The media types of assets by the ends of their names, and the values of Cache-Control. While servers of two releases
+// run, a page of one may request an asset of the other. It gets this server's, which is not cached.
 const (
 	style  = "text/css; charset=utf-8"
 	script = "text/javascript; charset=utf-8"
+	image  = "image/svg+xml"
+	font   = "font/woff2"
 
 	forever = "public, max-age=31536000, immutable"
 	once    = "public, no-cache"
 )
 
-// assets are the files that pages load, by path; others are the same under the
-// names of another release.
-var (
-	assets = map[string]*static.Text{
-		StylePath: asset("design.css", style, forever), ScriptPath: asset("design.js", script, forever),
-	}
-	others = map[string]*static.Text{
-		"css": asset("design.css", style, once), "js": asset("design.js", script, once),
-	}
-)
+// assets are the files that pages load, by path; others are the same by the name without a hash.
+var assets, others = served()
 
-func asset(name, kind, cache string) *static.Text {
-	return static.New(kind, cache, func() ([]byte, error) { return files.ReadFile("assets/" + name) })
+func served() (byPath, byName map[string]*static.Text) {
+	byPath, byName = map[string]*static.Text{}, map[string]*static.Text{}
+	add := func(at, name, kind string, body func() []byte) {
+		read := func() ([]byte, error) { return body(), nil }
+		byPath[at], byName[name] = static.New(kind, forever, read), static.New(kind, once, read)
+	}
+	file := func(name string) func() []byte { return func() []byte { return read("assets/" + name) } }
+	add(StylePath, "design.css", style, styleSheet)
+	add(ScriptPath, "design.js", script, file("design.js"))
+	add(ConsolePath, "console.js", script, file("console.js"))
+	add(IconsPath, "icons.svg", image, file("icons.svg"))
+	for name, at := range fonts {
+		add(at, name, font, file(name))
+	}
+	return byPath, byName
 }
 
 // Register adds the assets to e.
@@ -116,11 +158,22 @@ func serve(c echo.Context) error {
 	name := c.Param("name")
 	file, ok := assets[folder+name]
 	if !ok {
-		_, kind, _ := strings.Cut(name, ".")
-		if file, ok = others[kind]; !ok || !strings.HasPrefix(name, "design-") {
+		if file, ok = others[withoutHash(name)]; !ok {
 			return problem.New(problem.RouteNotFound, "There is no such file.")
 		}
 	}
 	asked := c.Request().Header
 	return file.Serve(c.Response(), asked.Get("Accept-Encoding"), asked.Get("If-None-Match"))
+}
+
+// hashed is a name of an asset with a hash.
+var hashed = regexp.MustCompile(`^(.+)-[0-9a-f]{12}(\.\w+)$`)
+
+// withoutHash returns the name of an asset of another release without its hash; "" if it has none.
+func withoutHash(name string) string {
+	found := hashed.FindStringSubmatch(name)
+	if found == nil {
+		return ""
+	}
+	return found[1] + found[2]
 }

@@ -274,15 +274,64 @@ func TestAssets(t *testing.T) {
 		e.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		return w
 	}
-	for path, kind := range map[string]string{StylePath: style, ScriptPath: script} {
+	kinds := map[string]string{
+		StylePath: style, ScriptPath: script, ConsolePath: script, IconsPath: image, fonts["inter-latin.woff2"]: font,
+	}
+	for path, kind := range kinds {
 		own := ask(path)
 		require.Equal(t, 200, own.Code)
 		require.Equal(t, []string{kind, forever}, []string{own.Header().Get("Content-Type"), own.Header().Get("Cache-Control")})
-		other := ask("/assets/design-0123456789ab" + path[strings.LastIndex(path, "."):])
+		other := ask(regexp.MustCompile("-[0-9a-f]{12}").ReplaceAllString(path, "-0123456789ab"))
 		require.Equal(t, own.Body.String(), other.Body.String())
 		require.Equal(t, once, other.Header().Get("Cache-Control"))
 	}
 	for _, path := range []string{"/assets/", "/assets/design.css", "/assets/other.css", "/assets/design-1.html", "/assets/../design.go"} {
 		require.NotEqual(t, 200, ask(path).Code, path)
 	}
+}
+
+// TestSizes bounds the size of the assets.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	sizes := map[string]int{"design.css": len(styleSheet())}
+	for _, name := range []string{"design.js", "console.js", "icons.svg"} {
+		sizes[name] = len(read("assets/" + name))
+	}
+	most := map[string]int{"design.js": 10 << 10, "console.js": 50 << 10, "design.css": 56 << 10, "icons.svg": 40 << 10}
+	for name, size := range sizes {
+		require.LessOrEqual(t, size, most[name], name)
+	}
+}
+
+// TestIcons: the templates of every site name icons that exist; a name without an icon is an error.
+func TestIcons(t *testing.T) {
+	t.Parallel()
+	_, err := icon("no-such-icon")
+	require.Error(t, err)
+	used := regexp.MustCompile(`\{\{-? *icon "([^"]+)"`)
+	pages, err := filepath.Glob("../*/templates/*.html")
+	require.NoError(t, err)
+	require.NotEmpty(t, pages)
+	for _, name := range append(pages, "templates/parts.html") {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, m := range used.FindAllStringSubmatch(string(text), -1) {
+			require.True(t, symbols[m[1]], "%s: %s", name, m[1])
+		}
+	}
+}
+
+// TestMarks: initials of names, and a line of figures.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"Ada Lovelace": "AL", "ada": "A", "": "?", "  ": "?", "Zoë van der Berg": "ZB", "a@b.example": "A", "<x> 山田": "X山",
+	} {
+		require.Equal(t, want, initials(name), name)
+	}
+	require.Contains(t, string(avatar("<b>")), `>B</span>`)
+	require.Equal(t, "0,22 100,2", NewSpark([]int64{0, 9}).Line)
+	require.Equal(t, "0,2 50,22 100,12", NewSpark([]int64{10, -10, 0}).Line)
+	require.Zero(t, NewSpark([]int64{5, 5}))
+	require.Zero(t, NewSpark(nil))
 }

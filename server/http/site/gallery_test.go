@@ -367,13 +367,3 @@ func TestCopies(t *testing.T) {
 	b.Reads("Copied")
 	require.Equal(t, panelPage()["Tag"], b.Clipboard())
 }
-
-// TestSizes bounds the size of the assets.
-func TestSizes(t *testing.T) {
-	t.Parallel()
-	for name, most := range map[string]int64{"assets/design.js": 8 << 10, "assets/design.css": 32 << 10} {
-		f, err := os.Stat(name)
-		require.NoError(t, err)
-		require.LessOrEqual(t, f.Size(), most, name)
-	}
-}

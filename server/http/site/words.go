@@ -35,6 +35,10 @@ func functions(l *locale.Locale, vocabulary map[string]string) template.FuncMap 
 		"tick":   NewTick,
 		"style":  func() string { return StylePath },
 		"script": func() string { return ScriptPath },
+		"icon":   icon,
+		"avatar": avatar,
+		"mark":   processorMark,
+		"spark":  NewSpark,
 	}
 }
 

@@ -1,0 +1,1 @@
+// Additions to the console's pages; every page works without them.
