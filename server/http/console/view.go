@@ -50,7 +50,7 @@ func (v *visit) show(p sheet) error {
 		status = v.fault.Status()
 	}
 	layout := v.layout(p.Title, p.Section)
-	layout.Flash = v.Notice()
+	layout.Flash, layout.Undo = v.TakeUndo()
 	return pages.Write(v, v.Locale, status, p.Template, frame{visit: v, Title: p.Title, Layout: layout, Data: p.Data})
 }
 

@@ -14,6 +14,7 @@ type Layout struct {
 	Tabs      []Link // the pages of a site with few; below the header
 	Menu      Menu   // the pages of a site with many; beside the content
 	Flash     string
+	Undo      Undo // the form beside Flash
 	Alert     string
 	Narrow    bool // the content has the width of a text
 	Framed    bool // the page is in a frame of another site
