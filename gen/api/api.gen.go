@@ -9503,6 +9503,23 @@ type ProgramList struct {
 	TotalCount int64 `json:"total_count"`
 }
 
+// ProgramOwed The debt to the partners of a program in one currency.
+type ProgramOwed struct {
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// DueMinor Payable now, in minor units of `currency`: due commissions, clawbacks, and unpaid payouts.
+	DueMinor int64 `json:"due_minor"`
+
+	// PartnerCount The number of partners with a positive amount due.
+	PartnerCount int64 `json:"partner_count"`
+
+	// PendingMinor Pending and approved commissions, in minor units of `currency`.
+	PendingMinor int64 `json:"pending_minor"`
+}
+
 // ProgramSetup The setup of a program.
 type ProgramSetup struct {
 	// HasFlow Whether a flow is active.
@@ -9566,6 +9583,9 @@ type ProgramStatus string
 type ProgramStatusReport struct {
 	// Object Always `program_status`.
 	Object string `json:"object"`
+
+	// Owed The debt to partners by currency, the largest first. It can be a few seconds old.
+	Owed []ProgramOwed `json:"owed,omitempty"`
 
 	// ProgramID The id of a program.
 	//

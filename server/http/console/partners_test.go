@@ -101,7 +101,7 @@ func TestPartnerNames(t *testing.T) {
 		"nameless":  {"handle": "nameless"},
 	} {
 		id := s.Partner(s.program, p)
-		require.Contains(t, s.owner.page("/partners/"+id), "<h1>"+name+" ")
+		require.Regexp(t, `<h1 class="with-avatar">.*</span> `+name+" ", s.owner.page("/partners/"+id))
 	}
 }
 
