@@ -144,7 +144,7 @@ func payouts(v *visit) error {
 
 // payoutsOf are payouts of the program with their partners' names.
 func (v *visit) payoutsOf(p api.ListPayoutsParams, turn site.Turn) (site.Listing, error) {
-	p.ProgramID, p.Limit, p.Expand = v.program.ID, new(int64(30)), []api.PayoutExpand{api.PayoutExpandPartner}
+	p.ProgramID, p.Limit, p.Expand = v.program.ID, new(int64(rowsOfPage)), []api.PayoutExpand{api.PayoutExpandPartner}
 	reply, err := v.console.api.ListPayoutsWithResponse(v.Ctx(), &p)
 	if err != nil {
 		return site.Listing{}, err

@@ -101,8 +101,7 @@ if (find) {
     find.focus()
     find.select()
   })
-
-// Additions to the console's pages; every page works without them.
+}
 
 // Payout files. The page is loaded again after the download, because the payouts are sent then. A page in place of a
 // file has warnings; without this script, the browser shows it or saves the file.
