@@ -27,12 +27,12 @@ type cockpit struct {
 
 // payoutCard is the payouts of a run with one method and currency.
 type payoutCard struct {
-	Key                                 string // for the ids of its fields
-	Method                              *api.PayoutMethod
-	Currency                            string
-	Count, ToPay, Sent, Failed, Paid    int64
-	AmountMinor, PaidMinor, UnpaidMinor int64
-	Mixed                               bool // its file has the payouts of other cards, too
+	Key                              string // for the ids of its fields
+	Method                           *api.PayoutMethod
+	Currency                         string
+	Count, ToPay, Sent, Failed, Paid int64
+	AmountMinor                      int64
+	Mixed                            bool // its file has the payouts of other cards, too
 }
 
 // stage is a step of a run's life.
@@ -107,15 +107,12 @@ func (c payoutCard) with(part api.PayoutBatchPart) payoutCard {
 	switch part.Status {
 	case api.PayoutStatusPending:
 		c.ToPay += part.PayoutCount
-		c.UnpaidMinor += part.AmountMinor
 	case api.PayoutStatusProcessing:
 		c.Sent += part.PayoutCount
-		c.UnpaidMinor += part.AmountMinor
 	case api.PayoutStatusFailed:
 		c.Failed += part.PayoutCount
 	case api.PayoutStatusPaid:
 		c.Paid += part.PayoutCount
-		c.PaidMinor += part.AmountMinor
 	case api.PayoutStatusNotEligible:
 	}
 	return c
@@ -129,6 +126,17 @@ func (c payoutCard) MethodValue() string { return string(opt.Value(c.Method)) }
 
 // Open is the number of payouts that are not paid.
 func (c payoutCard) Open() int64 { return c.Count - c.Paid }
+
+// Unsent is the number of payouts that the next file has.
+func (c payoutCard) Unsent() int64 { return c.ToPay + c.Failed }
+
+// File is what a card's file is called.
+func (c payoutCard) File() string {
+	if c.Format() == "csv" {
+		return "table"
+	}
+	return "file"
+}
 
 // Markable is the number of payouts that are marked as paid together.
 func (c payoutCard) Markable() int64 { return c.ToPay + c.Sent }

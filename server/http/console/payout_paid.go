@@ -33,7 +33,6 @@ type marked struct {
 	More       int64      // payouts without a name on the page
 	Back       string
 	Today      string
-	HoldsMails bool
 }
 
 // askPaid asks whether the ticked payouts were paid.
@@ -59,7 +58,7 @@ func askCardPaid(v *visit) error {
 // askMarked shows the payouts that would be marked, and asks when and with which reference they were paid.
 func (v *visit) askMarked(which url.Values, back string, show action) error {
 	v.Form = site.Posted(which)
-	body := v.body("markPayoutsPaid")
+	body := v.marking()
 	body["dry_run"] = true
 	page := marked{Fields: which, Back: back, Today: v.Today().Format(time.DateOnly)}
 	if err := v.send("markPayoutsPaid", body, &page.PayoutsMarkedPaid); err != nil {
@@ -71,16 +70,28 @@ func (v *visit) askMarked(which url.Values, back string, show action) error {
 	}
 	page.More = page.PayoutCount - int64(len(page.Payouts))
 	title := fmt.Sprintf("Mark %d payouts as paid", page.PayoutCount)
-	if page.PayoutCount == 1 {
+	switch page.PayoutCount {
+	case 0:
+		title = "No payout to mark as paid"
+	case 1:
 		title = "Mark 1 payout as paid"
 	}
 	return v.show(sheet{"payout-paid", "/payouts", title, page})
 }
 
-// markAll marks the payouts of the page before as paid.
-func markAll(v *visit) error {
+// marking reads the body of the operation that marks payouts from a form. An empty method of a run's payouts is none.
+func (v *visit) marking() map[string]any {
 	body := v.body("markPayoutsPaid")
 	v.setPaidAt(body)
+	if v.value("batch_id") != "" && v.value("method") == "" {
+		body["method"] = nil
+	}
+	return body
+}
+
+// markAll marks the payouts of the page before as paid.
+func markAll(v *visit) error {
+	body := v.marking()
 	for member, field := range map[string]string{"confirm_count": "count", "confirm_amount_minor": "minor"} {
 		if n, err := strconv.ParseInt(v.value(field), 10, 64); err == nil {
 			body[member] = n

@@ -24,7 +24,7 @@ var payoutRoutes = map[string]route{
 	"POST /console/p/{program}/payouts/{id}/fail":  {Do: markFailed},
 	"POST /console/p/{program}/payouts/{id}/unpay": {Do: undoPaid},
 	"POST /console/p/{program}/payouts/{id}/undo":  {Do: deletePayout},
-	"POST /console/p/{program}/payouts/{id}/email": {Do: emailFailure},
+	"POST /console/p/{program}/payouts/email":      {Do: emailFailure},
 	"GET /console/p/{program}/payouts/run":         {Do: planRun},
 	"POST /console/p/{program}/payouts/run":        {Do: makeRun},
 
@@ -258,13 +258,13 @@ func (v *visit) origin() (path string, show action) {
 
 // emailFailure mails the partner why its payout has failed.
 func emailFailure(v *visit) error {
-	id := v.PathValue("id")
-	back := v.at("/payouts/" + id)
-	if run := v.value("batch"); run != "" {
-		back = v.at("/payouts/batches/" + run)
+	id := v.value("one")
+	back, show := v.origin()
+	if v.value("batch") == "" {
+		back = v.at("/payouts/" + id)
 	}
 	if err := v.send("emailPayoutFailure", nil, nil, id); err != nil {
-		return v.again(err, payout)
+		return v.again(err, show)
 	}
 	return v.done(back, "The partner gets an email with the reason and a link to the payout details.")
 }

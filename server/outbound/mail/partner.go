@@ -83,7 +83,7 @@ func PayoutFailed(to Recipient, key string, amountMinor int64, code, why string)
 		paragraph("%s could not pay you %s. The payment was rejected or came back.", to.name(),
 			line(to.Locale.Money(amountMinor, code)))
 	if why != "" {
-		l = l.quotes(lines(why))
+		l = l.framed(why)
 	}
 	return l.paragraph("Please check your payout details. Once they are correct, the payout can be sent again.").
 		button("See your payout details", "portal/settings").Message
@@ -106,11 +106,24 @@ func Invited(to Recipient, partnerID, token string) Message {
 		button("Open your portal", to.signIn(token)).Message
 }
 
-// Banned notifies a partner that the cooperation has ended, with the reason verbatim.
-func Banned(to Recipient, partnerID, reason string, at clock.Time) Message {
-	return to.letter("partner_banned", partnerID+" "+at.String()).
+// Lost is what a banned partner loses. Links and Coupons say what no longer earns.
+type Lost struct{ Commissions, Links, Coupons bool }
+
+// Banned notifies a partner that the cooperation has ended, of what that means, and of the reason verbatim.
+func Banned(to Recipient, partnerID, reason string, lost Lost, at clock.Time) Message {
+	l := to.letter("partner_banned", partnerID+" "+at.String()).
 		subject("Your account with %s was suspended", to.name()).
-		paragraph("Your account in the affiliate program of %s was suspended. Unpaid commissions have been declined, "+
-			"and your links and coupons no longer earn.", to.name()).
-		quotes(lines(reason)).Message
+		paragraph("Your account in the affiliate program of %s was suspended.", to.name())
+	if lost.Commissions {
+		l = l.paragraph("Your unpaid commissions have been declined.")
+	}
+	switch {
+	case lost.Links && lost.Coupons:
+		l = l.paragraph("Your links and coupons no longer earn.")
+	case lost.Links:
+		l = l.paragraph("Your links no longer earn.")
+	case lost.Coupons:
+		l = l.paragraph("Your coupons no longer earn.")
+	}
+	return l.paragraph("The reason:").framed(reason).Message
 }
