@@ -95,6 +95,15 @@ func (f frame) NoHits() site.Nothing {
 	}
 }
 
+// NoPartners stands in place of the list of partners.
+func (f frame) NoPartners() site.Nothing {
+	n := site.Nothing{Title: "No partners yet", Text: "Share your join page, or add the first partner yourself."}
+	if f.Can("partners:write") {
+		n.Link = site.Link{Path: f.at("/partners/new"), Name: "Add the first one"}
+	}
+	return n
+}
+
 // NoTraffic stands in place of the top partners.
 func (f frame) NoTraffic() site.Nothing {
 	return site.Nothing{
