@@ -1081,6 +1081,7 @@ type User struct {
 	CreatedAt      clock.Time
 	UpdatedAt      clock.Time
 	ProvenAt       *clock.Time
+	Views          []byte
 }
 
 type UserLink struct {

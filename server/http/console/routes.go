@@ -41,6 +41,7 @@ func routes() map[string]route {
 		riskRoutes,
 		ruleRoutes,
 		saleRoutes,
+		savedRoutes,
 		searchRoutes,
 		sequenceRoutes,
 		setupRoutes,

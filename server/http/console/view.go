@@ -27,7 +27,7 @@ var pages = site.Source{
 	Files: files, Folder: "templates", Vocabulary: vocabulary,
 	Functions: template.FuncMap{
 		"partnerName": nameOf, "partnerOf": expandedPartner, "customerOf": expandedCustomer, "groupName": groupName, "inc": func(n int) int { return n + 1 },
-		"deref": opt.Value[string], "boxes": func(names ...string) []string { return names },
+		"deref": opt.Value[string], "browserName": browserName, "boxes": func(names ...string) []string { return names },
 		"lines": func(texts []string) string { return strings.Join(texts, "\n") },
 	},
 }.Parse()
