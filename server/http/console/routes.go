@@ -18,6 +18,7 @@ func routes() map[string]route {
 		commissionRoutes,
 		customerRoutes,
 		deliveryRoutes,
+		designRoutes,
 		findRoutes,
 		groupRoutes,
 		homeRoutes,
