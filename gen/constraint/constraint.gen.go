@@ -338,6 +338,7 @@ const (
 	UsersOrgKey                         Name = "users_org_key"
 	UsersPkey                           Name = "users_pkey"
 	UsersRoleCheck                      Name = "users_role_check"
+	UsersViewsCheck                     Name = "users_views_check"
 	WebhookDeliveriesAttemptsCheck      Name = "webhook_deliveries_attempts_check"
 	WebhookDeliveriesEndpointFkey       Name = "webhook_deliveries_endpoint_fkey"
 	WebhookDeliveriesNextCheck          Name = "webhook_deliveries_next_check"

@@ -1084,6 +1084,7 @@ type User struct {
 	CreatedAt      clock.Time
 	UpdatedAt      clock.Time
 	ProvenAt       *clock.Time
+	Views          []byte
 }
 
 type UserLink struct {

@@ -169,6 +169,7 @@ func (v *visit) filters(label string, inputs ...site.Input) site.Filters {
 	if len(f.Chips) > 1 {
 		f.Clear = f.Path
 	}
+	v.savedFilters(&f)
 	return f
 }
 
