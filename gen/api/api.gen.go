@@ -2461,6 +2461,7 @@ func (e Processor) Valid() bool {
 const (
 	ProcessorConnectionStatusActive       ProcessorConnectionStatus = "active"
 	ProcessorConnectionStatusDisconnected ProcessorConnectionStatus = "disconnected"
+	ProcessorConnectionStatusPending      ProcessorConnectionStatus = "pending"
 )
 
 // Valid indicates whether the value is a known member of the ProcessorConnectionStatus enum.
@@ -2469,6 +2470,8 @@ func (e ProcessorConnectionStatus) Valid() bool {
 	case ProcessorConnectionStatusActive:
 		return true
 	case ProcessorConnectionStatusDisconnected:
+		return true
+	case ProcessorConnectionStatusPending:
 		return true
 	default:
 		return false
@@ -8966,7 +8969,7 @@ type ProcessorConnection struct {
 	// RecordDirect Whether payments without a partner are recorded too.
 	RecordDirect bool `json:"record_direct"`
 
-	// Status Whether events are accepted. `disconnected` is final.
+	// Status Whether events are accepted. A `pending` connection was begun in the console; its first signed event makes it `active`, and replaces the active connection to the same processor and mode. `disconnected` is final.
 	//
 	// Examples: active
 	Status ProcessorConnectionStatus `json:"status"`
@@ -8995,7 +8998,7 @@ type ProcessorConnectionList struct {
 	TotalCount int64 `json:"total_count"`
 }
 
-// ProcessorConnectionStatus Whether events are accepted. `disconnected` is final.
+// ProcessorConnectionStatus Whether events are accepted. A `pending` connection was begun in the console; its first signed event makes it `active`, and replaces the active connection to the same processor and mode. `disconnected` is final.
 //
 // Examples: active
 type ProcessorConnectionStatus string

@@ -60,13 +60,19 @@ func (v *visit) note(status int, title, text string) error {
 		frame{visit: v, Title: title, Layout: v.layout(title, ""), Data: text})
 }
 
+// part writes a part of a page, for a script that replaces it.
+func (v *visit) part(name string, data any) error {
+	v.Response().Header().Set("Cache-Control", "no-store")
+	return pages.Write(v, v.Locale, http.StatusOK, name, data)
+}
+
 // Docs is where the documentation of the API is.
 func (f frame) Docs() string { return f.console.Docs }
 
 // layout returns the header and the menu of a page. section is the path of the menu's entry. A shortage of the
 // database's disk or memory, for which nothing can be saved, is on every page.
 func (v *visit) layout(title, section string) site.Layout {
-	l := site.Layout{Title: title, Service: v.console.Service}
+	l := site.Layout{Title: title, Service: v.console.Service, Script: site.ConsolePath}
 	if v.Token != "" {
 		l.Name, l.Home = cmp.Or(v.program.Name, v.console.Service), "/console"
 		l.Account = site.Account{Name: v.session.User.Name, Path: "/console/account", SignOut: "/console/sign-out"}
