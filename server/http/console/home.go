@@ -39,7 +39,8 @@ type homeData struct {
 	Chart site.Chart
 	Top   []api.ReportRow
 	Now   api.ProgramStatusReport
-	Wrong []Notice // with the service
+	Wrong []Notice   // with the service
+	Setup *setupData // in place of the figures; nil for none
 }
 
 // leaders is the number of top partners on the page.
@@ -47,6 +48,17 @@ const leaders = 10
 
 // home shows the program's figures and open tasks.
 func home(v *visit) error {
+	status, err := v.status()
+	if err != nil {
+		return err
+	}
+	wrong, err := v.notices()
+	if err != nil {
+		return err
+	}
+	if steps := v.setupAtHome(status.Setup); steps != nil {
+		return v.show(sheet{"home", "", "Home", homeData{Now: *status, Wrong: wrong, Setup: steps}})
+	}
 	days := span(v.QueryParam("days"))
 	over, err := v.report(days, api.ReportDimensionPeriod, api.ReportAttributionPartners)
 	if err != nil {
@@ -60,21 +72,13 @@ func home(v *visit) error {
 	if err != nil {
 		return err
 	}
-	status, err := v.console.api.RetrieveProgramStatusWithResponse(v.Ctx(), v.program.ID, nil)
-	if err != nil {
-		return err
-	}
-	wrong, err := v.notices()
-	if err != nil {
-		return err
-	}
 	return v.show(sheet{"home", "", "Home", homeData{
 		Days:  days,
 		Spans: spans,
 		Tiles: v.tiles(over, partnerRevenue),
 		Chart: v.daily(over, direct, partnerRevenue),
 		Top:   top.Rows,
-		Now:   *status.JSON200,
+		Now:   *status,
 		Wrong: wrong,
 	}})
 }

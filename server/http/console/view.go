@@ -235,6 +235,9 @@ func (v *visit) menu(title, section string) site.Menu {
 		}
 		group := site.Group{Name: g.name}
 		for _, s := range g.sections {
+			if s.path == "/setup" && v.hidesSetup(base) {
+				continue
+			}
 			group.Links = append(group.Links, site.Link{
 				Path: "/console/p/" + base + s.path, Name: s.name, Current: v.program.ID != "" && s.path == section,
 			})
