@@ -9370,7 +9370,7 @@ type ProgramStatusReport struct {
 	Waiting ProgramWaiting `json:"waiting"`
 }
 
-// ProgramUpdate Fields to change; omitted fields keep their values. Currency, subdomain, URL parameters, payout methods and automatic batches cannot be changed.
+// ProgramUpdate Fields to change; omitted fields keep their values. Currency, subdomain and automatic batches cannot be changed.
 type ProgramUpdate struct {
 	// AttributionModel The live referral of a visitor that gets a new customer from a click: `last` is that of the click, `first` the visitor's earliest.
 	//
@@ -9418,6 +9418,9 @@ type ProgramUpdate struct {
 	// Name The name of the program.
 	Name *string `json:"name,omitempty"`
 
+	// PayoutMethods Payout methods that partners can choose from; replaces the list. A partner whose method is removed must choose another before the next batch; payouts of existing batches do not change.
+	PayoutMethods []PayoutMethod `json:"payout_methods,omitempty"`
+
 	// PayoutTerm Days from the end of a period to the due date of its payouts.
 	//
 	// Examples: net_30
@@ -9439,6 +9442,9 @@ type ProgramUpdate struct {
 
 	// TimeZone The time zone of the program's days and months, as an IANA name such as `Australia/Sydney`. A change recalculates the sums of reports.
 	TimeZone *string `json:"time_zone,omitempty"`
+
+	// URLParams Query parameters with a tracking value; replaces the list. The first is the default of new links. Existing links keep their parameter. The script recognizes the parameters of its tag, so paste the tag again.
+	URLParams []string `json:"url_params,omitempty"`
 
 	// WebsiteURL The website of the product.
 	WebsiteURL *string `json:"website_url,omitempty"`

@@ -95,13 +95,16 @@ func host(address string) string {
 // createPublishableKey makes a key for pages of the hosts, which are typed in one line.
 func createPublishableKey(v *visit) error {
 	body := v.body("createPublishableKey")
-	body["allowed_hosts"] = strings.FieldsFunc(v.value("allowed_hosts"), func(r rune) bool {
-		return strings.ContainsRune(", \n\t", r)
-	})
+	body["allowed_hosts"] = separated(v.value("allowed_hosts"))
 	if err := v.send("createPublishableKey", body, nil); err != nil {
 		return v.again(err, integrations)
 	}
 	return v.done(v.at("/integrations"), "The key is created. Paste its tag into the head of every page.")
+}
+
+// separated splits a text at spaces, commas and line breaks.
+func separated(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \n\t", r) })
 }
 
 func revokePublishableKey(v *visit) error {
