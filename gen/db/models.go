@@ -646,9 +646,10 @@ type PayoutRun struct {
 	CreatedAt     clock.Time
 }
 
-type PortalLogo struct {
+type PortalImage struct {
 	ProgramID   string
 	OrgID       string
+	Kind        PortalImageKind
 	Version     string
 	ContentType string
 	Image       []byte
@@ -671,7 +672,12 @@ type PortalSetting struct {
 	Joining      JoinMode
 	AccentColor  *string
 	LogoVersion  *string
+	Headline     *string
+	HeroVersion  *string
 	Introduction *string
+	Benefits     []string
+	Faq          []byte
+	Calculator   []byte
 	ReplyTo      *string
 	Questions    []byte
 	AutoApprove  []byte
