@@ -204,6 +204,7 @@ const (
 	PortalImagesKindCheck               Name = "portal_images_kind_check"
 	PortalImagesPkey                    Name = "portal_images_pkey"
 	PortalImagesProgramFkey             Name = "portal_images_program_fkey"
+	PortalSessionsEmailCheck            Name = "portal_sessions_email_check"
 	PortalSessionsPartnerFkey           Name = "portal_sessions_partner_fkey"
 	PortalSessionsPkey                  Name = "portal_sessions_pkey"
 	PortalSettingsAccentColorCheck      Name = "portal_settings_accent_color_check"

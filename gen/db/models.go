@@ -468,6 +468,7 @@ type MagicLink struct {
 	ExpiresAt clock.Time
 	UsedAt    *clock.Time
 	Mailed    bool
+	Email     *string
 }
 
 type Mail struct {
@@ -664,6 +665,7 @@ type PortalSession struct {
 	ExpiresAt clock.Time
 	Visitor   bool
 	Embedded  bool
+	Email     *string
 }
 
 type PortalSetting struct {
