@@ -9009,6 +9009,37 @@ type PayoutsUndonePaid struct {
 	Totals []PayoutBatchTotal `json:"totals"`
 }
 
+// PortalBenefit A line about the advantages of the program.
+//
+// Examples: Paid every month
+type PortalBenefit = string
+
+// PortalCalculator The first values of the earnings calculator, which visitors can change.
+type PortalCalculator struct {
+	// AmountMinor What a customer pays a month, in minor units of the program's currency.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Customers The number of customers.
+	Customers int64 `json:"customers"`
+}
+
+// PortalFAQ A frequent question with its answer.
+type PortalFAQ struct {
+	// Answer The answer, in plain text. Empty lines separate paragraphs.
+	Answer string `json:"answer"`
+
+	// Question The question.
+	Question string `json:"question"`
+}
+
+// PortalHero An image of at most 500,000 bytes: PNG, JPEG, WebP or GIF, detected from its bytes.
+type PortalHero struct {
+	// Data The image in base64.
+	//
+	// Examples: R0lGODlhAQABAAAAACw=
+	Data string `json:"data"`
+}
+
 // PortalLogo An image of at most 200,000 bytes: PNG, JPEG, WebP or GIF, detected from its bytes.
 type PortalLogo struct {
 	// Data The image in base64.
@@ -9068,8 +9099,23 @@ type PortalSettings struct {
 	// AutoApprove The conditions of automatic approval; null approves no applicant automatically.
 	AutoApprove *AutoApproval `json:"auto_approve"`
 
+	// Benefits Lines below the headline, in order.
+	Benefits []PortalBenefit `json:"benefits"`
+
+	// Calculator The earnings calculator of the join page; null for none.
+	Calculator *PortalCalculator `json:"calculator"`
+
 	// EmbedHosts Hosts whose pages may frame the portal.
 	EmbedHosts []AllowedHost `json:"embed_hosts"`
+
+	// Faq Questions with answers, in order.
+	Faq []PortalFAQ `json:"faq"`
+
+	// Headline The headline of the join page; null for one with the program's name.
+	Headline *string `json:"headline"`
+
+	// HeroURL The address of the join page's picture; a new image gets a new address. Null without a picture.
+	HeroURL *string `json:"hero_url"`
 
 	// Introduction The program's text on the join page, in plain text. Empty lines separate paragraphs.
 	Introduction *string `json:"introduction"`
@@ -9114,8 +9160,23 @@ type PortalSettingsUpdate struct {
 	// AutoApprove The conditions of automatic approval; null approves no applicant automatically.
 	AutoApprove nullable.Nullable[AutoApprovalInput] `json:"auto_approve,omitempty"`
 
+	// Benefits Lines below the headline, in order; replaces the list.
+	Benefits []PortalBenefit `json:"benefits,omitempty"`
+
+	// Calculator The earnings calculator of the join page; null for none. It uses the rate of the program's first rule for payments.
+	Calculator nullable.Nullable[PortalCalculator] `json:"calculator,omitempty"`
+
 	// EmbedHosts Hosts whose pages may frame the portal; replaces the list.
 	EmbedHosts []AllowedHostInput `json:"embed_hosts,omitempty"`
+
+	// Faq Questions with answers, in order; replaces the list.
+	Faq []PortalFAQ `json:"faq,omitempty"`
+
+	// Headline The headline of the join page; null for one with the program's name.
+	Headline nullable.Nullable[string] `json:"headline,omitempty"`
+
+	// Hero The picture of the join page; null removes it.
+	Hero nullable.Nullable[PortalHero] `json:"hero,omitempty"`
 
 	// Introduction The program's text on the join page, in plain text. Empty lines separate paragraphs. Null clears it.
 	Introduction nullable.Nullable[string] `json:"introduction,omitempty"`
