@@ -6344,6 +6344,12 @@ type FlowPreview struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
+	// DecidingFlowBranchID Its branch that matches, also if it pays nothing; null without one.
+	DecidingFlowBranchID *FlowBranchID `json:"deciding_flow_branch_id"`
+
+	// DecidingFlowID The flow that decides, also if it pays nothing; null if none matches.
+	DecidingFlowID *FlowID `json:"deciding_flow_id"`
+
 	// Explanation The result as a sentence in English; the wording may change.
 	Explanation string `json:"explanation"`
 
@@ -6400,6 +6406,9 @@ type FlowPreviewRequest struct {
 	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
 	CustomerID *CustomerID `json:"customer_id,omitempty"`
 
+	// CustomerMonths Whole months since the customer's first payment; only together with `partner_id`. The default is 0.
+	CustomerMonths *int64 `json:"customer_months,omitempty"`
+
 	// FeeMinor The payment processor's fee; at most `amount_minor`.
 	FeeMinor *int64 `json:"fee_minor,omitempty"`
 
@@ -6416,6 +6425,9 @@ type FlowPreviewRequest struct {
 	//
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID *PartnerID `json:"partner_id,omitempty"`
+
+	// PaymentNumber Which of the customer's payments it is, with the earlier ones of the same amount; only together with `partner_id`. The default is 1, or 2 with `customer_months`.
+	PaymentNumber *int64 `json:"payment_number,omitempty"`
 
 	// ProductID Your id of the product.
 	ProductID *string `json:"product_id,omitempty"`
@@ -6561,7 +6573,7 @@ type FlowUpdate struct {
 	ApprovalMode *FlowApprovalMode `json:"approval_mode,omitempty"`
 
 	// Branches Replaces the branches: those with an `id` are kept, others are created, omitted ones are deleted.
-	Branches []FlowBranchInput `json:"branches,omitempty"`
+	Branches []FlowBranchInput `json:"branches,omitzero"`
 
 	// Description The purpose of the flow.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
@@ -15565,7 +15577,7 @@ type ClientInterface interface {
 
 	// PreviewFlowsWithBody Preview a commission
 	//
-	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
+	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or to a new customer of a partner: the first payment by default, or a later one.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15574,7 +15586,7 @@ type ClientInterface interface {
 
 	// PreviewFlows Preview a commission
 	//
-	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
+	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or to a new customer of a partner: the first payment by default, or a later one.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -18277,7 +18289,7 @@ func (c *Client) CreateFlow(ctx context.Context, body CreateFlowJSONRequestBody,
 
 // PreviewFlowsWithBody Preview a commission
 //
-// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
+// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or to a new customer of a partner: the first payment by default, or a later one.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18296,7 +18308,7 @@ func (c *Client) PreviewFlowsWithBody(ctx context.Context, contentType string, b
 
 // PreviewFlows Preview a commission
 //
-// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
+// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or to a new customer of a partner: the first payment by default, or a later one.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -34510,7 +34522,7 @@ type ClientWithResponsesInterface interface {
 
 	// PreviewFlowsWithBodyWithResponse Preview a commission
 	//
-	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
+	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or to a new customer of a partner: the first payment by default, or a later one.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34519,7 +34531,7 @@ type ClientWithResponsesInterface interface {
 
 	// PreviewFlowsWithResponse Preview a commission
 	//
-	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
+	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or to a new customer of a partner: the first payment by default, or a later one.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -42254,7 +42266,7 @@ func (c *ClientWithResponses) CreateFlowWithResponse(ctx context.Context, body C
 
 // PreviewFlowsWithBodyWithResponse Preview a commission
 //
-// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
+// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or to a new customer of a partner: the first payment by default, or a later one.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42269,7 +42281,7 @@ func (c *ClientWithResponses) PreviewFlowsWithBodyWithResponse(ctx context.Conte
 
 // PreviewFlowsWithResponse Preview a commission
 //
-// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
+// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or to a new customer of a partner: the first payment by default, or a later one.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
