@@ -87,7 +87,7 @@ func exportBatch(v *visit) error {
 		Form  site.Posted
 		Once  string
 		Steps site.Steps
-	}{file, names, v.Form, v.once, v.runSteps(3, "")}})
+	}{file, names, v.Form, v.value("once"), v.runSteps(3, "")}})
 }
 
 // namesOf are the names of partners, of the first twenty.
@@ -125,7 +125,7 @@ func reportResults(v *visit) error {
 	all := api.PayoutResultReport{}
 	for range maxReports {
 		var report api.PayoutResultReport
-		v.once = "" // each asks for more, and the API does nothing twice
+		delete(v.Form, "once") // each asks for more, and the API does nothing twice
 		err := v.send("reportPayoutResults", map[string]any{"content": text, "program_id": v.program.ID}, &report,
 			v.PathValue("id"))
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strings"
 
-	"rail/gen/api"
+	"rail/gen/db"
 	"rail/server/http/site"
 	"rail/server/locale/currency"
 	"rail/server/opt"
@@ -66,7 +66,7 @@ func (f frame) Docs() string { return f.console.Docs }
 // layout returns the header and the menu of a page. section is the path of the menu's entry. A shortage of the
 // database's disk or memory, for which nothing can be saved, is on every page.
 func (v *visit) layout(title, section string) site.Layout {
-	l := site.Layout{Title: title, Service: v.console.Service}
+	l := site.Layout{Title: title, Service: v.console.Service, Script: site.ConsolePath}
 	if v.Token != "" {
 		l.Name, l.Home = cmp.Or(v.program.Name, v.console.Service), "/console"
 		l.Account = site.Account{Name: v.session.User.Name, Path: "/console/account", SignOut: "/console/sign-out"}
@@ -79,7 +79,7 @@ func (v *visit) layout(title, section string) site.Layout {
 }
 
 // Program is the page's program; its ID is "" if there is none.
-func (f frame) Program() api.Program { return f.program }
+func (f frame) Program() db.Program { return f.program }
 
 // Once returns an idempotency key for one form.
 func (f frame) Once() string { return rand.Text() }

@@ -13,6 +13,7 @@ type Layout struct {
 	FormToken string
 	Tabs      []Link // the pages of a site with few; below the header
 	Menu      Menu   // the pages of a site with many; beside the content
+	Script    string // the site's script; "" for none
 	Flash     string
 	Alert     string
 	Narrow    bool // the content has the width of a text
