@@ -72,6 +72,8 @@ CREATE TABLE portal_settings (
     accent_color text COLLATE "C",
     logo_version text COLLATE "C",
     introduction text,
+    -- offer replaces the description of the rates for all partners; NULL describes the rules.
+    offer        text,
     reply_to     text,
     questions    json NOT NULL,
     auto_approve json,
@@ -84,6 +86,7 @@ CREATE TABLE portal_settings (
     CONSTRAINT portal_settings_joining_check CHECK (joining IN ('open', 'closed')),
     CONSTRAINT portal_settings_accent_color_check CHECK (accent_color ~ '^#[0-9a-f]{6}$'),
     CONSTRAINT portal_settings_introduction_check CHECK (char_length(introduction) BETWEEN 1 AND 2000),
+    CONSTRAINT portal_settings_offer_check CHECK (char_length(offer) BETWEEN 1 AND 1000),
     CONSTRAINT portal_settings_max_links_check CHECK (max_links BETWEEN 0 AND 1000),
     CONSTRAINT portal_settings_hosts_check CHECK (cardinality(link_hosts) <= 20 AND cardinality(embed_hosts) <= 20)
 );

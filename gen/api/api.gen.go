@@ -8888,6 +8888,9 @@ type PortalSettings struct {
 	// MaxLinks The maximum number of links per partner.
 	MaxLinks int64 `json:"max_links"`
 
+	// Offer The program's own words for what partners earn, in plain text, instead of a description of the flow for all partners; null for the description. Empty lines separate paragraphs.
+	Offer *string `json:"offer"`
+
 	// ProgramID The id of a program.
 	//
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
@@ -8930,6 +8933,9 @@ type PortalSettingsUpdate struct {
 
 	// MaxLinks The maximum number of links per partner.
 	MaxLinks *int64 `json:"max_links,omitempty"`
+
+	// Offer The program's own words for what partners earn, in plain text, instead of a description of the flow for all partners. Empty lines separate paragraphs. Null clears it.
+	Offer nullable.Nullable[string] `json:"offer,omitempty"`
 
 	// Questions The questions to applicants, in order; replaces the list. Existing answers do not change.
 	Questions []PortalQuestionInput `json:"questions,omitempty"`

@@ -672,6 +672,7 @@ type PortalSetting struct {
 	AccentColor  *string
 	LogoVersion  *string
 	Introduction *string
+	Offer        *string
 	ReplyTo      *string
 	Questions    []byte
 	AutoApprove  []byte

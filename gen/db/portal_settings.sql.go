@@ -86,7 +86,7 @@ func (q *Queries) PortalLogoShown(ctx context.Context, db DBTX, arg PortalLogoSh
 }
 
 const portalSettingsGet = `-- name: PortalSettingsGet :one
-SELECT t.program_id, t.org_id, t.joining, t.accent_color, t.logo_version, t.introduction, t.reply_to, t.questions, t.auto_approve, t.link_hosts, t.max_links, t.embed_hosts, t.updated_at FROM portal_settings t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.program_id, t.org_id, t.joining, t.accent_color, t.logo_version, t.introduction, t.offer, t.reply_to, t.questions, t.auto_approve, t.link_hosts, t.max_links, t.embed_hosts, t.updated_at FROM portal_settings t WHERE t.program_id = $1 AND t.org_id = $2
 `
 
 type PortalSettingsGetParams struct {
@@ -105,6 +105,7 @@ func (q *Queries) PortalSettingsGet(ctx context.Context, db DBTX, arg PortalSett
 		&i.AccentColor,
 		&i.LogoVersion,
 		&i.Introduction,
+		&i.Offer,
 		&i.ReplyTo,
 		&i.Questions,
 		&i.AutoApprove,
@@ -117,13 +118,13 @@ func (q *Queries) PortalSettingsGet(ctx context.Context, db DBTX, arg PortalSett
 }
 
 const portalSettingsSave = `-- name: PortalSettingsSave :exec
-INSERT INTO portal_settings (program_id, org_id, joining, accent_color, logo_version, introduction, reply_to, questions,
-    auto_approve, link_hosts, max_links, embed_hosts, updated_at)
+INSERT INTO portal_settings (program_id, org_id, joining, accent_color, logo_version, introduction, offer, reply_to,
+    questions, auto_approve, link_hosts, max_links, embed_hosts, updated_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
-    $9, $10, $11, $12, $13)
+    $9, $10, $11, $12, $13, $14)
 ON CONFLICT (program_id) DO UPDATE SET joining = excluded.joining, accent_color = excluded.accent_color,
-    logo_version = excluded.logo_version, introduction = excluded.introduction, reply_to = excluded.reply_to,
-    questions = excluded.questions, auto_approve = excluded.auto_approve, link_hosts = excluded.link_hosts,
+    logo_version = excluded.logo_version, introduction = excluded.introduction, offer = excluded.offer,
+    reply_to = excluded.reply_to, questions = excluded.questions, auto_approve = excluded.auto_approve, link_hosts = excluded.link_hosts,
     max_links = excluded.max_links, embed_hosts = excluded.embed_hosts, updated_at = excluded.updated_at
 `
 
@@ -134,6 +135,7 @@ type PortalSettingsSaveParams struct {
 	AccentColor  *string
 	LogoVersion  *string
 	Introduction *string
+	Offer        *string
 	ReplyTo      *string
 	Questions    []byte
 	AutoApprove  []byte
@@ -151,6 +153,7 @@ func (q *Queries) PortalSettingsSave(ctx context.Context, db DBTX, arg PortalSet
 		arg.AccentColor,
 		arg.LogoVersion,
 		arg.Introduction,
+		arg.Offer,
 		arg.ReplyTo,
 		arg.Questions,
 		arg.AutoApprove,

@@ -42,6 +42,7 @@ func (s *Server) UpdatePortalSettings(ctx context.Context,
 		Join:         (*db.JoinMode)(b.Join),
 		AccentColor:  b.AccentColor,
 		Introduction: b.Introduction,
+		Offer:        b.Offer,
 		ReplyTo:      b.ReplyTo,
 		Logo:         as(b.Logo, func(l api.PortalLogo) string { return l.Data }),
 		Questions:    questionsOf(b.Questions),
@@ -95,7 +96,7 @@ func (s *Server) toPortalSettings(
 	out := api.PortalSettings{
 		Object: "portal_settings", ProgramID: p.ProgramID, Join: api.JoinMode(p.Join),
 		JoinURL: s.BaseURL + join.PathOf(door), AccentColor: p.AccentColor,
-		Introduction: p.Introduction, ReplyTo: p.ReplyTo, Questions: p.Questions, AutoApprove: p.AutoApprove,
+		Introduction: p.Introduction, Offer: p.Offer, ReplyTo: p.ReplyTo, Questions: p.Questions, AutoApprove: p.AutoApprove,
 		LinkHosts: p.LinkHosts, MaxLinks: p.MaxLinks, EmbedHosts: p.EmbedHosts, UpdatedAt: p.UpdatedAt,
 	}
 	if p.LogoVersion != nil {

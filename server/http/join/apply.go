@@ -63,7 +63,7 @@ func (v *visit) page(status int, form site.Form) error {
 		return err
 	}
 	data := applyData{
-		Introduction: paragraphs(opt.Value(v.settings.Introduction)), Offer: offer, Path: v.Request().URL.Path,
+		Introduction: site.Paragraphs(opt.Value(v.settings.Introduction)), Offer: offer, Path: v.Request().URL.Path,
 		Shown: v.stamp(), Trap: trap, Form: form, About: v.about(form), Questions: v.questions(form),
 		TermsURL: opt.Value(v.program.TermsURL), TermsVersion: opt.Value(v.program.TermsVersion),
 	}

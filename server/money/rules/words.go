@@ -227,6 +227,9 @@ func (s Speaker) leaf(f *field, op operator, raw json.RawMessage) (string, error
 	if s.Public && private(f) {
 		return "", errPrivate
 	}
+	if s.ToPartner && unnamed(f) {
+		return "", errUnnamed
+	}
 	l, phrase := s.locale(), s.phrase(f)
 	switch {
 	case f.kind == kindBool && string(raw) == "true":
@@ -305,7 +308,10 @@ func (s Speaker) value(f *field, raw json.RawMessage) string {
 		}
 		return l.T("one that was deleted")
 	}
-	if f.name == productID && s.Product != nil {
+	switch {
+	case f.name == productID && s.ToPartner:
+		return cmp.Or(s.productName(text), l.T("a selected product"))
+	case f.name == productID && s.Product != nil:
 		return cmp.Or(s.Product(text), text)
 	}
 	return text

@@ -30,6 +30,7 @@ type Settings struct {
 	AccentColor  *string              `json:"accent_color"`
 	LogoVersion  *string              `json:"logo_version"` // nil without a logo
 	Introduction *string              `json:"introduction"`
+	Offer        *string              `json:"offer"` // nil: the rates are described from the flows
 	ReplyTo      *string              `json:"reply_to"`
 	Questions    []api.PortalQuestion `json:"questions"`
 	AutoApprove  *api.AutoApproval    `json:"auto_approve"` // nil: no automatic approval
@@ -58,7 +59,7 @@ func Of(ctx context.Context, tx pgtx.DBTX, orgID, programID string) (Settings, e
 // read copies a row into the settings.
 func (s *Settings) read(row db.PortalSetting) error {
 	s.Join, s.AccentColor, s.LogoVersion = row.Joining, row.AccentColor, row.LogoVersion
-	s.Introduction, s.ReplyTo = row.Introduction, row.ReplyTo
+	s.Introduction, s.Offer, s.ReplyTo = row.Introduction, row.Offer, row.ReplyTo
 	s.LinkHosts, s.MaxLinks, s.EmbedHosts, s.UpdatedAt = row.LinkHosts, row.MaxLinks, row.EmbedHosts, &row.UpdatedAt
 	if err := json.Unmarshal(row.Questions, &s.Questions); err != nil || row.AutoApprove == nil {
 		return err
@@ -80,7 +81,7 @@ func (s Settings) save(ctx context.Context, tx pgtx.DBTX) error {
 	}
 	return queries.PortalSettingsSave(ctx, tx, db.PortalSettingsSaveParams{
 		ProgramID: s.ProgramID, OrgID: s.OrgID, Joining: s.Join, AccentColor: s.AccentColor, LogoVersion: s.LogoVersion,
-		Introduction: s.Introduction, ReplyTo: s.ReplyTo, Questions: questions, AutoApprove: rule,
+		Introduction: s.Introduction, Offer: s.Offer, ReplyTo: s.ReplyTo, Questions: questions, AutoApprove: rule,
 		LinkHosts: s.LinkHosts, MaxLinks: s.MaxLinks, EmbedHosts: s.EmbedHosts, UpdatedAt: opt.Value(s.UpdatedAt),
 	})
 }

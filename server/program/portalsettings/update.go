@@ -22,6 +22,7 @@ import (
 type Changes struct {
 	Join                               *db.JoinMode
 	AccentColor, Introduction, ReplyTo nullable.Nullable[string]
+	Offer                              nullable.Nullable[string]
 	Logo                               nullable.Nullable[string] // the image in base64
 	Questions                          []api.PortalQuestion
 	AutoApprove                        nullable.Nullable[api.AutoApproval]
@@ -68,10 +69,14 @@ func (s *Settings) apply(to Changes) (err error) {
 	opt.Change(&s.MaxLinks, to.MaxLinks)
 	opt.ChangeOrClear(&s.AccentColor, to.AccentColor)
 	opt.ChangeOrClear(&s.Introduction, to.Introduction)
+	opt.ChangeOrClear(&s.Offer, to.Offer)
 	opt.ChangeOrClear(&s.ReplyTo, to.ReplyTo)
 	s.AccentColor = opt.Lower(s.AccentColor)
 	if strings.TrimSpace(opt.Value(s.Introduction)) == "" {
 		s.Introduction = nil
+	}
+	if strings.TrimSpace(opt.Value(s.Offer)) == "" {
+		s.Offer = nil
 	}
 	if to.LinkHosts != nil {
 		if s.LinkHosts, err = publishable.Hosts("link_hosts", to.LinkHosts); err != nil {
