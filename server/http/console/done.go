@@ -1,6 +1,10 @@
 package console
 
-import "net/http"
+import (
+	"net/http"
+
+	"rail/server/http/site"
+)
 
 // A form ends in one of two ways: it is done, or its page is shown again.
 
@@ -18,5 +22,11 @@ func (v *visit) again(err error, show action) error {
 // done redirects after a change and shows notice on the next page.
 func (v *visit) done(to, notice string) error {
 	v.SetNotice(notice)
+	return v.Redirect(http.StatusSeeOther, to)
+}
+
+// undoable redirects after a change and shows notice on the next page, with a form that undoes the change.
+func (v *visit) undoable(to, notice string, undo site.Undo) error {
+	v.SetUndo(notice, undo)
 	return v.Redirect(http.StatusSeeOther, to)
 }

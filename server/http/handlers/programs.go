@@ -46,8 +46,14 @@ func (s *Server) RetrieveProgramStatus(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
+	owed, err := programOwed(ctx, u, r.ID)
+	if err != nil {
+		return nil, err
+	}
 	return api.RetrieveProgramStatus200JSONResponse{
-		Object: "program_status", ProgramID: r.ID,
+		Object:    "program_status",
+		ProgramID: r.ID,
+		Owed:      owed,
 		Waiting: api.ProgramWaiting{
 			Applications:           row.Applications,
 			RiskFlags:              row.RiskFlags,
@@ -68,6 +74,18 @@ func (s *Server) RetrieveProgramStatus(ctx context.Context,
 			HasPartner:         row.HasPartner,
 		},
 	}, nil
+}
+
+// programOwed returns the debt to the partners of a program by currency.
+func programOwed(ctx context.Context, u *work.Unit, id string) ([]api.ProgramOwed, error) {
+	rows, err := queries.ProgramOwed(ctx, u.DB(), db.ProgramOwedParams{ProgramID: id, OrgID: u.OrgID})
+	out := make([]api.ProgramOwed, len(rows))
+	for i, r := range rows {
+		out[i] = api.ProgramOwed{
+			Currency: r.Currency, PendingMinor: r.PendingMinor, DueMinor: r.DueMinor, PartnerCount: r.PartnerCount,
+		}
+	}
+	return out, err
 }
 
 func programParts(include []api.ProgramInclude) part[api.Program] {
@@ -102,8 +120,6 @@ func (s *Server) CreateProgram(ctx context.Context,
 		Currency:           b.Currency,
 		TermsURL:           b.TermsURL,
 		Subdomain:          b.Subdomain,
-		URLParams:          b.URLParams,
-		PayoutMethods:      texts(b.PayoutMethods),
 		AutoPayoutsEnabled: b.AutoPayoutsEnabled,
 		Settings: program.Settings{
 			ProductName:            b.ProductName,
@@ -117,6 +133,8 @@ func (s *Server) CreateProgram(ctx context.Context,
 			BlockSelfReferrals:     b.BlockSelfReferrals,
 			RequireTaxForms:        b.RequireTaxForms,
 			BlockedCountries:       b.BlockedCountries,
+			URLParams:              b.URLParams,
+			PayoutMethods:          methodsOf(b.PayoutMethods),
 			AttributionModel:       (*db.AttributionModel)(b.AttributionModel),
 			ClickOnRedirect:        b.ClickOnRedirect,
 			AutoEnrolCustomers:     b.AutoEnrolCustomers,
@@ -147,6 +165,8 @@ func (s *Server) UpdateProgram(ctx context.Context,
 			BlockSelfReferrals:     b.BlockSelfReferrals,
 			RequireTaxForms:        b.RequireTaxForms,
 			BlockedCountries:       b.BlockedCountries,
+			URLParams:              b.URLParams,
+			PayoutMethods:          methodsOf(b.PayoutMethods),
 			AttributionModel:       (*db.AttributionModel)(b.AttributionModel),
 			ClickOnRedirect:        b.ClickOnRedirect,
 			AutoEnrolCustomers:     b.AutoEnrolCustomers,
@@ -157,4 +177,12 @@ func (s *Server) UpdateProgram(ctx context.Context,
 		},
 	})
 	return api.UpdateProgram200JSONResponse(toProgram(p)), err
+}
+
+// methodsOf returns the given payout methods; nil if none were given, so that an update keeps the list.
+func methodsOf(given []api.PayoutMethod) []string {
+	if given == nil {
+		return nil
+	}
+	return texts(given)
 }

@@ -13,8 +13,11 @@ type Layout struct {
 	FormToken string
 	Tabs      []Link // the pages of a site with few; below the header
 	Menu      Menu   // the pages of a site with many; beside the content
+	Switcher  Switcher
+	Search    string // the address of the search page of a site with a menu; "" for none
 	Script    string // the site's script; "" for none
 	Flash     string
+	Undo      Undo // the form beside Flash
 	Alert     string
 	Narrow    bool // the content has the width of a text
 	Framed    bool // the page is in a frame of another site
@@ -24,6 +27,7 @@ type Layout struct {
 type Account struct {
 	Name    string
 	Path    string // of the person's settings; "" for none
+	Links   []Link
 	SignOut string // the action of the form
 }
 
