@@ -123,10 +123,13 @@ SELECT k.id, k.kind, k.sale_id, (k.metadata ->> 'restores' IS NOT NULL
     AS follows, k.revenue_minor, k.rate_type, k.rate_value, k.shrunk_minor, k.currency, k.flow_branch_id,
     s.currency AS sale_currency, f.name AS flow_name, f.branches, c.id AS customer_id,
     coalesce(c.tracked_by, '')::text AS tracked_by, c.lead_at,
+    coalesce(p.display_name, nullif(concat_ws(' ', p.first_name, p.last_name), ''), p.company_name,
+        p.handle)::text AS partner_name,
     l.value AS link_value, u.code AS coupon_code, v.created_at AS clicked_at, g.time_zone,
     a.after_minor AS corrected_to_minor, a.created_at AS corrected_at, y.reason AS correction_reason, y.actor_type AS corrector_type, w.name AS corrector_name
 FROM commissions k
 JOIN programs g ON g.id = k.program_id
+JOIN partners p ON p.id = k.partner_id
 LEFT JOIN sales s ON s.id = k.sale_id
 LEFT JOIN flows f ON f.id = k.flow_id AND f.org_id = @org_id
 LEFT JOIN customer_merges m ON m.id = k.customer_id AND m.org_id = @org_id

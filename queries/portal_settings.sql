@@ -4,14 +4,15 @@ SELECT t.* FROM portal_settings t WHERE t.program_id = @program_id AND t.org_id 
 
 -- name: PortalSettingsSave :exec
 INSERT INTO portal_settings (program_id, org_id, joining, accent_color, logo_version, headline, hero_version,
-    introduction, benefits, faq, calculator, reply_to, questions, auto_approve, link_hosts, max_links, embed_hosts,
+    introduction, offer, benefits, faq, calculator, reply_to, questions, auto_approve, link_hosts, max_links, embed_hosts,
     updated_at)
 VALUES (@program_id, @org_id, @joining, @accent_color, @logo_version, @headline, @hero_version,
-    @introduction, @benefits, @faq, @calculator, @reply_to, @questions, @auto_approve, @link_hosts, @max_links,
+    @introduction, @offer, @benefits, @faq, @calculator, @reply_to, @questions, @auto_approve, @link_hosts, @max_links,
     @embed_hosts, @updated_at)
 ON CONFLICT (program_id) DO UPDATE SET joining = excluded.joining, accent_color = excluded.accent_color,
     logo_version = excluded.logo_version, headline = excluded.headline, hero_version = excluded.hero_version,
-    introduction = excluded.introduction, benefits = excluded.benefits, faq = excluded.faq,
+    introduction = excluded.introduction, offer = excluded.offer,
+    benefits = excluded.benefits, faq = excluded.faq,
     calculator = excluded.calculator, reply_to = excluded.reply_to, questions = excluded.questions,
     auto_approve = excluded.auto_approve, link_hosts = excluded.link_hosts, max_links = excluded.max_links,
     embed_hosts = excluded.embed_hosts, updated_at = excluded.updated_at;

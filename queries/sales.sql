@@ -230,3 +230,20 @@ ORDER BY t.created_at, t.id FOR NO KEY UPDATE;
 -- SalesWithoutPartner locks the sales of a customer that have no partner, the oldest first.
 SELECT t.* FROM sales t WHERE t.customer_id = @customer_id AND t.org_id = @org_id AND t.partner_id IS NULL
     AND t.occurred_at >= @since ORDER BY t.occurred_at, t.id LIMIT @lim FOR NO KEY UPDATE;
+
+-- name: ProductNames :many
+-- ProductNames returns the products of a program's latest sales and of its latest daily sums, with their latest names.
+SELECT p.id::text AS id,
+    coalesce((array_agg(p.name ORDER BY p.at DESC) FILTER (WHERE p.name IS NOT NULL))[1], '')::text AS name
+FROM (
+    SELECT s.product_id AS id, s.product_name AS name, s.occurred_at AS at FROM (
+        SELECT t.product_id, t.product_name, t.occurred_at FROM sales t
+        WHERE t.program_id = @program_id AND t.org_id = @org_id ORDER BY t.created_at DESC, t.id DESC LIMIT 500) s
+    WHERE s.product_id IS NOT NULL
+    UNION ALL
+    SELECT r.key, r.label, r.start::timestamptz FROM (
+        SELECT t.key, t.label, t.start FROM report_sums t
+        WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.dimension = 'product' AND t.span = 'day'
+        ORDER BY t.start DESC LIMIT 1000) r
+    WHERE r.key <> '' AND r.key IS DISTINCT FROM r.label
+) p GROUP BY p.id ORDER BY max(p.at) DESC, p.id LIMIT 200;

@@ -74,6 +74,8 @@ CREATE TABLE portal_settings (
     headline     text,
     hero_version text COLLATE "C",
     introduction text,
+    -- offer replaces the description of the rates for all partners; NULL describes the rules.
+    offer        text,
     benefits     text[] NOT NULL,
     faq          json NOT NULL,
     calculator   json,
@@ -89,6 +91,7 @@ CREATE TABLE portal_settings (
     CONSTRAINT portal_settings_joining_check CHECK (joining IN ('open', 'closed')),
     CONSTRAINT portal_settings_accent_color_check CHECK (accent_color ~ '^#[0-9a-f]{6}$'),
     CONSTRAINT portal_settings_introduction_check CHECK (char_length(introduction) BETWEEN 1 AND 2000),
+    CONSTRAINT portal_settings_offer_check CHECK (char_length(offer) BETWEEN 1 AND 1000),
     CONSTRAINT portal_settings_headline_check CHECK (char_length(headline) BETWEEN 1 AND 120),
     CONSTRAINT portal_settings_benefits_check CHECK (cardinality(benefits) <= 3),
     CONSTRAINT portal_settings_max_links_check CHECK (max_links BETWEEN 0 AND 1000),

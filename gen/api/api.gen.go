@@ -6374,6 +6374,12 @@ type FlowPreview struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
+	// DecidingFlowBranchID Its branch that matches, also if it pays nothing; null without one.
+	DecidingFlowBranchID *FlowBranchID `json:"deciding_flow_branch_id"`
+
+	// DecidingFlowID The flow that decides, also if it pays nothing; null if none matches.
+	DecidingFlowID *FlowID `json:"deciding_flow_id"`
+
 	// Explanation The result as a sentence in English; the wording may change.
 	Explanation string `json:"explanation"`
 
@@ -6430,6 +6436,9 @@ type FlowPreviewRequest struct {
 	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
 	CustomerID *CustomerID `json:"customer_id,omitempty"`
 
+	// CustomerMonths Whole months since the customer's first payment; only together with `partner_id`. The default is 0.
+	CustomerMonths *int64 `json:"customer_months,omitempty"`
+
 	// FeeMinor The payment processor's fee; at most `amount_minor`.
 	FeeMinor *int64 `json:"fee_minor,omitempty"`
 
@@ -6446,6 +6455,9 @@ type FlowPreviewRequest struct {
 	//
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID *PartnerID `json:"partner_id,omitempty"`
+
+	// PaymentNumber Which of the customer's payments it is, with the earlier ones of the same amount; only together with `partner_id`. The default is 1, or 2 with `customer_months`.
+	PaymentNumber *int64 `json:"payment_number,omitempty"`
 
 	// ProductID Your id of the product.
 	ProductID *string `json:"product_id,omitempty"`
@@ -6591,7 +6603,7 @@ type FlowUpdate struct {
 	ApprovalMode *FlowApprovalMode `json:"approval_mode,omitempty"`
 
 	// Branches Replaces the branches: those with an `id` are kept, others are created, omitted ones are deleted.
-	Branches []FlowBranchInput `json:"branches,omitempty"`
+	Branches []FlowBranchInput `json:"branches,omitzero"`
 
 	// Description The purpose of the flow.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
@@ -9137,6 +9149,9 @@ type PortalSettings struct {
 	// MaxLinks The maximum number of links per partner.
 	MaxLinks int64 `json:"max_links"`
 
+	// Offer The program's own words for what partners earn, in plain text, instead of a description of the flow for all partners; null for the description. Empty lines separate paragraphs.
+	Offer *string `json:"offer"`
+
 	// ProgramID The id of a program.
 	//
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
@@ -9194,6 +9209,9 @@ type PortalSettingsUpdate struct {
 
 	// MaxLinks The maximum number of links per partner.
 	MaxLinks *int64 `json:"max_links,omitempty"`
+
+	// Offer The program's own words for what partners earn, in plain text, instead of a description of the flow for all partners. Empty lines separate paragraphs. Null clears it.
+	Offer nullable.Nullable[string] `json:"offer,omitempty"`
 
 	// Questions The questions to applicants, in order; replaces the list. Existing answers do not change.
 	Questions []PortalQuestionInput `json:"questions,omitempty"`
@@ -15898,7 +15916,7 @@ type ClientInterface interface {
 
 	// PreviewFlowsWithBody Preview a commission
 	//
-	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
+	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or to a new customer of a partner: the first payment by default, or a later one.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15907,7 +15925,7 @@ type ClientInterface interface {
 
 	// PreviewFlows Preview a commission
 	//
-	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
+	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or to a new customer of a partner: the first payment by default, or a later one.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -18670,7 +18688,7 @@ func (c *Client) CreateFlow(ctx context.Context, body CreateFlowJSONRequestBody,
 
 // PreviewFlowsWithBody Preview a commission
 //
-// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
+// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or to a new customer of a partner: the first payment by default, or a later one.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18689,7 +18707,7 @@ func (c *Client) PreviewFlowsWithBody(ctx context.Context, contentType string, b
 
 // PreviewFlows Preview a commission
 //
-// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
+// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or to a new customer of a partner: the first payment by default, or a later one.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -35219,7 +35237,7 @@ type ClientWithResponsesInterface interface {
 
 	// PreviewFlowsWithBodyWithResponse Preview a commission
 	//
-	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
+	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or to a new customer of a partner: the first payment by default, or a later one.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35228,7 +35246,7 @@ type ClientWithResponsesInterface interface {
 
 	// PreviewFlowsWithResponse Preview a commission
 	//
-	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
+	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or to a new customer of a partner: the first payment by default, or a later one.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -43147,7 +43165,7 @@ func (c *ClientWithResponses) CreateFlowWithResponse(ctx context.Context, body C
 
 // PreviewFlowsWithBodyWithResponse Preview a commission
 //
-// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
+// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or to a new customer of a partner: the first payment by default, or a later one.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43162,7 +43180,7 @@ func (c *ClientWithResponses) PreviewFlowsWithBodyWithResponse(ctx context.Conte
 
 // PreviewFlowsWithResponse Preview a commission
 //
-// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
+// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or to a new customer of a partner: the first payment by default, or a later one.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -217,6 +217,7 @@ const (
 	PortalSettingsIntroductionCheck     Name = "portal_settings_introduction_check"
 	PortalSettingsJoiningCheck          Name = "portal_settings_joining_check"
 	PortalSettingsMaxLinksCheck         Name = "portal_settings_max_links_check"
+	PortalSettingsOfferCheck            Name = "portal_settings_offer_check"
 	PortalSettingsPkey                  Name = "portal_settings_pkey"
 	PortalSettingsProgramFkey           Name = "portal_settings_program_fkey"
 	ProcessorConnectionsActiveKey       Name = "processor_connections_active_key"

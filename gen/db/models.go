@@ -680,6 +680,7 @@ type PortalSetting struct {
 	Headline     *string
 	HeroVersion  *string
 	Introduction *string
+	Offer        *string
 	Benefits     []string
 	Faq          []byte
 	Calculator   []byte

@@ -122,7 +122,7 @@ func (q *Queries) PortalImageShown(ctx context.Context, db DBTX, arg PortalImage
 }
 
 const portalSettingsGet = `-- name: PortalSettingsGet :one
-SELECT t.program_id, t.org_id, t.joining, t.accent_color, t.logo_version, t.headline, t.hero_version, t.introduction, t.benefits, t.faq, t.calculator, t.reply_to, t.questions, t.auto_approve, t.link_hosts, t.max_links, t.embed_hosts, t.updated_at FROM portal_settings t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.program_id, t.org_id, t.joining, t.accent_color, t.logo_version, t.headline, t.hero_version, t.introduction, t.offer, t.benefits, t.faq, t.calculator, t.reply_to, t.questions, t.auto_approve, t.link_hosts, t.max_links, t.embed_hosts, t.updated_at FROM portal_settings t WHERE t.program_id = $1 AND t.org_id = $2
 `
 
 type PortalSettingsGetParams struct {
@@ -143,6 +143,7 @@ func (q *Queries) PortalSettingsGet(ctx context.Context, db DBTX, arg PortalSett
 		&i.Headline,
 		&i.HeroVersion,
 		&i.Introduction,
+		&i.Offer,
 		&i.Benefits,
 		&i.Faq,
 		&i.Calculator,
@@ -159,14 +160,15 @@ func (q *Queries) PortalSettingsGet(ctx context.Context, db DBTX, arg PortalSett
 
 const portalSettingsSave = `-- name: PortalSettingsSave :exec
 INSERT INTO portal_settings (program_id, org_id, joining, accent_color, logo_version, headline, hero_version,
-    introduction, benefits, faq, calculator, reply_to, questions, auto_approve, link_hosts, max_links, embed_hosts,
+    introduction, offer, benefits, faq, calculator, reply_to, questions, auto_approve, link_hosts, max_links, embed_hosts,
     updated_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7,
-    $8, $9, $10, $11, $12, $13, $14, $15, $16,
-    $17, $18)
+    $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+    $18, $19)
 ON CONFLICT (program_id) DO UPDATE SET joining = excluded.joining, accent_color = excluded.accent_color,
     logo_version = excluded.logo_version, headline = excluded.headline, hero_version = excluded.hero_version,
-    introduction = excluded.introduction, benefits = excluded.benefits, faq = excluded.faq,
+    introduction = excluded.introduction, offer = excluded.offer,
+    benefits = excluded.benefits, faq = excluded.faq,
     calculator = excluded.calculator, reply_to = excluded.reply_to, questions = excluded.questions,
     auto_approve = excluded.auto_approve, link_hosts = excluded.link_hosts, max_links = excluded.max_links,
     embed_hosts = excluded.embed_hosts, updated_at = excluded.updated_at
@@ -181,6 +183,7 @@ type PortalSettingsSaveParams struct {
 	Headline     *string
 	HeroVersion  *string
 	Introduction *string
+	Offer        *string
 	Benefits     []string
 	Faq          []byte
 	Calculator   []byte
@@ -203,6 +206,7 @@ func (q *Queries) PortalSettingsSave(ctx context.Context, db DBTX, arg PortalSet
 		arg.Headline,
 		arg.HeroVersion,
 		arg.Introduction,
+		arg.Offer,
 		arg.Benefits,
 		arg.Faq,
 		arg.Calculator,

@@ -43,6 +43,54 @@ func (q *Queries) CustomerRestored(ctx context.Context, db DBTX, arg CustomerRes
 	return err
 }
 
+const productNames = `-- name: ProductNames :many
+SELECT p.id::text AS id,
+    coalesce((array_agg(p.name ORDER BY p.at DESC) FILTER (WHERE p.name IS NOT NULL))[1], '')::text AS name
+FROM (
+    SELECT s.product_id AS id, s.product_name AS name, s.occurred_at AS at FROM (
+        SELECT t.product_id, t.product_name, t.occurred_at FROM sales t
+        WHERE t.program_id = $1 AND t.org_id = $2 ORDER BY t.created_at DESC, t.id DESC LIMIT 500) s
+    WHERE s.product_id IS NOT NULL
+    UNION ALL
+    SELECT r.key, r.label, r.start::timestamptz FROM (
+        SELECT t.key, t.label, t.start FROM report_sums t
+        WHERE t.program_id = $1 AND t.org_id = $2 AND t.dimension = 'product' AND t.span = 'day'
+        ORDER BY t.start DESC LIMIT 1000) r
+    WHERE r.key <> '' AND r.key IS DISTINCT FROM r.label
+) p GROUP BY p.id ORDER BY max(p.at) DESC, p.id LIMIT 200
+`
+
+type ProductNamesParams struct {
+	ProgramID string
+	OrgID     string
+}
+
+type ProductNamesRow struct {
+	ID   string
+	Name string
+}
+
+// ProductNames returns the products of a program's latest sales and of its latest daily sums, with their latest names.
+func (q *Queries) ProductNames(ctx context.Context, db DBTX, arg ProductNamesParams) ([]ProductNamesRow, error) {
+	rows, err := db.Query(ctx, productNames, arg.ProgramID, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ProductNamesRow{}
+	for rows.Next() {
+		var i ProductNamesRow
+		if err := rows.Scan(&i.ID, &i.Name); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const saleByCharge = `-- name: SaleByCharge :one
 SELECT t.id FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_charge_id = $3

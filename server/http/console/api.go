@@ -109,8 +109,8 @@ func (v *visit) send(operation string, body, into any, ids ...string) error {
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	if v.once != "" {
-		r.Header.Set(middleware.HeaderIdempotencyKey, v.once+" "+operation+" "+strings.Join(ids, " "))
+	if once := v.value("once"); once != "" {
+		r.Header.Set(middleware.HeaderIdempotencyKey, once+" "+operation+" "+strings.Join(ids, " "))
 	}
 	return v.receive(r, into)
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"rail/gen/api"
 	"rail/server/http/site"
+	earned "rail/server/money/commission"
 	"rail/server/opt"
 )
 
@@ -120,7 +121,7 @@ func (v *visit) decide(one, several, operation string) error {
 // commission shows one commission, and why it is as much and this partner's.
 func commission(v *visit) error {
 	reply, err := v.console.api.RetrieveCommissionWithResponse(v.Ctx(), v.PathValue("id"), &api.RetrieveCommissionParams{
-		ProgramID: &v.program.ID, Include: []api.CommissionInclude{api.CommissionIncludeExplanation},
+		ProgramID: &v.program.ID,
 		Expand: []api.CommissionExpand{
 			api.CommissionExpandPartner, api.CommissionExpandCustomer, api.CommissionExpandSale, api.CommissionExpandFlow,
 			api.CommissionExpandPayout,
@@ -130,6 +131,9 @@ func commission(v *visit) error {
 		return err
 	}
 	k := *reply.JSON200
+	if err := v.explain(&k); err != nil {
+		return err
+	}
 	return v.show(sheet{"commission", "/commissions", "Commission", struct {
 		commissionRow
 		Sale   api.Sale
@@ -137,6 +141,21 @@ func commission(v *visit) error {
 		Payout api.Payout
 		Way    []site.Moment
 	}{toCommissionRow(k), embedded(k.Sale), embedded(k.Flow), embedded(k.Payout), v.historyOf(k)}})
+}
+
+// explain puts the explanations of commissions into the words of these pages.
+func (v *visit) explain(commissions ...*api.Commission) error {
+	ids := make([]string, len(commissions))
+	for i, k := range commissions {
+		ids[i] = k.ID
+	}
+	why, err := earned.ExplainOnPage(v.Ctx(), v.console.Pool, v.session.User.OrgID, ids, v.Locale)
+	for _, k := range commissions {
+		if e, ok := why[k.ID]; ok {
+			k.Explanation = &api.CommissionExplanation{Amount: e.Amount, Partner: opt.OrNil(e.Partner)}
+		}
+	}
+	return err
 }
 
 // historyOf returns the history of a commission, the oldest entry first.

@@ -115,3 +115,35 @@ func TestCustomersPage(t *testing.T) {
 	stranger.Must(404, stranger.ask("GET", s.at+"/customers/"+id, nil))
 	require.NotEqual(t, ada, grace)
 }
+
+// TestWhyInPageWords explains a commission in the words of the console: rules, exceptions and days of the reader's place.
+func TestWhyInPageWords(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program, M{"name": "Standard", "branches": []any{
+		M{"label": "Pro, first year", "rate_type": "percent", "rate_value": 3000, "conditions": []any{
+			M{"field": "sale.product_id", "operator": "eq", "value": "prod_pro"},
+		}},
+	}})
+	partner := s.Partner(s.program, M{"first_name": "Ada", "handle": "ada"})
+	customer := s.Must(201, s.Post("/v1/customers", M{
+		"program_id": s.program, "click_id": s.Click(s.program, "ada").String("id"),
+	})).String("id")
+	sale := s.Sale(s.program, customer, M{"amount_minor": 4999, "product_id": "prod_pro"})
+	k, ok := s.SoleCommission(s.program, sale.String("id"))
+	require.True(t, ok)
+	page := s.owner.page("/commissions/" + k.String("id"))
+	require.Contains(t, page, "30 % of 49.99 USD, because of the exception “Pro, first year” in the rule “Standard”.")
+	require.Regexp(t, `The customer clicked Ada’s link on [^.]*[A-Z][a-z]{2}[^.]*2026\.`, page)
+	list := s.owner.page("/partners/" + partner + "/commissions")
+	require.Contains(t, list, "because of the exception “Pro, first year”")
+	rest := s.Sale(s.program, customer, M{"amount_minor": 1000})
+	k, ok = s.SoleCommission(s.program, rest.String("id"))
+	require.True(t, ok)
+	page = s.owner.page("/commissions/" + k.String("id"))
+	require.Contains(t, page, "20 % of 10.00 USD, because of the rule “Standard”.")
+	for _, text := range []string{"the flow ", "the branch ", "on 2026-"} {
+		require.NotContains(t, page, text)
+	}
+	require.Contains(t, s.owner.page("/customers/"+customer), "The customer clicked Ada’s link on")
+}

@@ -167,12 +167,15 @@ func (v *visit) whyPartner(paid site.Listing) (string, error) {
 	}
 	reply, err := v.console.api.ListCommissionsWithResponse(v.Ctx(), &api.ListCommissionsParams{
 		ProgramID: v.program.ID, SaleID: &rows[0].ID, Limit: new(int64(1)),
-		Include: []api.CommissionInclude{api.CommissionIncludeExplanation},
 	})
-	if err != nil || len(reply.JSON200.Data) == 0 || reply.JSON200.Data[0].Explanation == nil {
+	if err != nil || len(reply.JSON200.Data) == 0 {
 		return "", err
 	}
-	return opt.Value(reply.JSON200.Data[0].Explanation.Partner), nil
+	k := &reply.JSON200.Data[0]
+	if err := v.explain(k); err != nil || k.Explanation == nil {
+		return "", err
+	}
+	return opt.Value(k.Explanation.Partner), nil
 }
 
 // reassign makes the customer another partner's.

@@ -54,7 +54,7 @@ func createKey(v *visit) error {
 	}
 	made, err := auth.Issue(v.Ctx(), v.unit(), v.console.Keeper, auth.Grant{
 		Scopes: v.values("scopes"), Live: v.value("test") == "", RateLimit: auth.DefaultRateLimit,
-		Version: middleware.Version, Form: v.once,
+		Version: middleware.Version, Form: v.value("once"),
 	})
 	if err != nil {
 		return v.again(err, keys)

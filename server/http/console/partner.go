@@ -131,9 +131,16 @@ func (v *visit) fillPart(data *partnerData) error {
 		data.Rows, data.Total, data.More = r.JSON200.Data, r.JSON200.TotalCount, v.at("/customers?partner_id="+id)
 	case "commissions":
 		r, err := ask.ListCommissionsWithResponse(ctx, &api.ListCommissionsParams{
-			ProgramID: program, PartnerID: &id, Include: []api.CommissionInclude{api.CommissionIncludeExplanation},
+			ProgramID: program, PartnerID: &id,
 		})
 		if err != nil {
+			return err
+		}
+		shown := make([]*api.Commission, len(r.JSON200.Data))
+		for i := range r.JSON200.Data {
+			shown[i] = &r.JSON200.Data[i]
+		}
+		if err := v.explain(shown...); err != nil {
 			return err
 		}
 		data.Rows, data.Total, data.More = r.JSON200.Data, r.JSON200.TotalCount, v.at("/commissions?partner_id="+id)

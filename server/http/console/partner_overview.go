@@ -61,7 +61,7 @@ func (v *visit) partnerHeader(p api.Partner) (h partnerHeader, err error) {
 		if !paysPartner(f, p) {
 			continue
 		}
-		described, err := v.describeRule(f, v.ruleNames(list).of)
+		described, err := v.describeRule(f, v.ruleNames(list))
 		if err != nil {
 			return h, err
 		}

@@ -77,7 +77,7 @@ func exportBatch(v *visit) error {
 		Names map[string]string
 		Form  site.Posted
 		Once  string
-	}{file, names, v.Form, v.once}})
+	}{file, names, v.Form, v.value("once")}})
 }
 
 // namesOf are the names of partners, of the first twenty.
@@ -120,7 +120,7 @@ func reportResults(v *visit) error {
 	all := api.PayoutResultReport{}
 	for range maxReports {
 		var report api.PayoutResultReport
-		v.once = "" // each asks for more, and the API does nothing twice
+		delete(v.Form, "once") // each asks for more, and the API does nothing twice
 		err := v.send("reportPayoutResults", map[string]any{"content": text, "program_id": v.program.ID}, &report,
 			v.PathValue("id"))
 		if err != nil {

@@ -42,7 +42,11 @@ func createProgram(v *visit) error {
 
 // settings shows what of a program can be changed.
 func settings(v *visit) error {
-	return v.show(sheet{"settings", "/settings", "Program", v.program})
+	reply, err := v.console.api.RetrieveProgramWithResponse(v.Ctx(), v.program.ID, nil)
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"settings", "/settings", "Program", reply.JSON200})
 }
 
 // URLParams returns the program's link parameters in one line.

@@ -1,13 +1,14 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
+	"strings"
 
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/http/site"
-	"rail/server/locale/currency"
 	"rail/server/money/rules"
 	"rail/server/opt"
 	"rail/server/problem"
@@ -17,6 +18,7 @@ var ruleRoutes = map[string]route{
 	"GET /console/p/{program}/rules":              {Do: flows},
 	"GET /console/p/{program}/rules/new":          {Do: newRule},
 	"POST /console/p/{program}/rules/new":         {Do: changeRule},
+	"POST /console/p/{program}/rules/words":       {Do: describeTyped},
 	"GET /console/p/{program}/rules/{id}":         {Do: oneRule},
 	"POST /console/p/{program}/rules/{id}":        {Do: changeRule},
 	"POST /console/p/{program}/rules/{id}/state":  {Do: switchRule},
@@ -30,20 +32,28 @@ type rule struct {
 	Says     string // what it pays, or does
 	Cases    []caseWords
 	Overlaps []string
+	Answers  bool // it decides about the payment that was tried, none of its exceptions
 }
 
 // caseWords is a branch in words: its conditions and its rate.
-type caseWords struct{ Label, When, Pays string }
+type caseWords struct {
+	ID, Label, When, Pays string
+	Answers               bool // it decides about the payment that was tried
+}
+
+// title returns the exception's name, or else its conditions.
+func (c caseWords) title() string {
+	text := cmp.Or(c.Label, c.When, "always")
+	return strings.ToUpper(text[:1]) + text[1:]
+}
 
 // flowsData holds the data of the page of rules.
 type flowsData struct {
-	Rules           []rule
-	Partner, Amount site.Input
-	Customer        site.Input
-	Answer          string // of the preview
+	Rules []rule
+	Try   try
 }
 
-// flows shows the rules in words, in order of priority, and the preview of a sale.
+// flows shows the rules in words, in order of priority, and tries a payment.
 func flows(v *visit) error {
 	list, err := v.flows()
 	if err != nil {
@@ -53,7 +63,7 @@ func flows(v *visit) error {
 	data := flowsData{Rules: make([]rule, len(list))}
 	before := overlapsOf(list)
 	for i, f := range list {
-		if data.Rules[i], err = v.describeRule(f, name.of); err != nil {
+		if data.Rules[i], err = v.describeRule(f, name); err != nil {
 			return err
 		}
 		data.Rules[i].Overlaps = before[f.ID]
@@ -61,7 +71,7 @@ func flows(v *visit) error {
 	if name.err != nil {
 		return name.err
 	}
-	if err := v.preview(&data); err != nil {
+	if data.Try, err = v.tryPayment(data.Rules); err != nil {
 		return err
 	}
 	return v.show(sheet{"rules", "/rules", "Rules", data})
@@ -106,13 +116,13 @@ func (v *visit) ruleNames(list []api.Flow) *names {
 }
 
 // describeRule describes a flow in words.
-func (v *visit) describeRule(f api.Flow, name func(string) string) (rule, error) {
+func (v *visit) describeRule(f api.Flow, name *names) (rule, error) {
 	out := rule{Flow: f, Whom: "every partner"}
 	if f.GroupID != nil {
-		out.Whom = "partners in " + name(*f.GroupID)
+		out.Whom = "partners in " + name.of(*f.GroupID)
 	}
 	if f.PartnerID != nil {
-		out.Whom = name(*f.PartnerID)
+		out.Whom = name.of(*f.PartnerID)
 	}
 	trigger := rules.Trigger(f.Trigger)
 	pays := func(rateType api.RateType, value int64) string {
@@ -120,17 +130,17 @@ func (v *visit) describeRule(f api.Flow, name func(string) string) (rule, error)
 	}
 	switch {
 	case f.TargetGroupID != nil:
-		out.Says = "moves the partner into " + name(*f.TargetGroupID)
+		out.Says = "moves the partner into " + name.of(*f.TargetGroupID)
 	case f.RateType != nil:
 		out.Says = pays(*f.RateType, opt.Value(f.RateValue))
 	}
-	speaker := rules.Speaker{Trigger: trigger, Currency: v.program.Currency, Name: name}
+	speaker := rules.Speaker{Trigger: trigger, Currency: v.program.Currency, Name: name.of, Product: name.product}
 	for _, b := range f.Branches {
 		when, err := speaker.Conditions(b.Conditions)
 		if err != nil {
 			return out, err
 		}
-		one := caseWords{Label: opt.Value(b.Label), When: when, Pays: pays(b.RateType, b.RateValue)}
+		one := caseWords{ID: b.ID, Label: opt.Value(b.Label), When: when, Pays: pays(b.RateType, b.RateValue)}
 		if f.TargetGroupID != nil {
 			one.Pays = ""
 		}
@@ -165,73 +175,13 @@ func overlapsOf(list []api.Flow) map[string][]string {
 	return out
 }
 
-// preview computes the commission of the sale in the address, if there is one.
-func (v *visit) preview(data *flowsData) error {
-	asked := v.query("partner", "customer", "amount")
-	input := func(name, label, kind string) site.Input {
-		return site.Input{
-			Name: name, ID: name, Label: label, Type: kind, Value: asked.Get(name), Auto: "off", Most: 255,
-		}
-	}
-	data.Partner = input("partner", "Sale to a new customer of", "lookup").From(v.at("/find/partners")).Maybe().
-		Says("A partner’s name, email or handle.")
-	data.Customer = input("customer", "Or to an existing customer", "text").Maybe().Says("By email.")
-	data.Amount = input("amount", "Amount", "money").In(v.program.Currency)
-	if len(asked) == 0 {
-		return nil
-	}
-	body := api.FlowPreviewRequest{ProgramID: v.program.ID, Currency: v.program.Currency}
-	var ok bool
-	if body.AmountMinor, ok = currency.Minor(asked.Get("amount"), v.program.Currency); !ok || body.AmountMinor < 1 {
-		data.Amount.Error = "Enter an amount, such as 100.00."
-		return nil
-	}
-	if found, err := v.payer(data, &body); !found || err != nil {
-		return err
-	}
-	reply, err := v.console.api.PreviewFlowsWithResponse(v.Ctx(), body)
-	if p, ok := refused(err); ok {
-		data.Amount.Error = p.Message
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	data.Answer = reply.JSON200.Explanation
-	return nil
-}
-
-// payer reads the customer or the partner of the preview, and puts a fault at the field if there is none.
-func (v *visit) payer(data *flowsData, body *api.FlowPreviewRequest) (bool, error) {
-	if email := data.Customer.Value; email != "" {
-		reply, err := v.console.api.ListCustomersWithResponse(v.Ctx(),
-			&api.ListCustomersParams{ProgramID: v.program.ID, Email: &email, Limit: new(int64(1))})
-		if err != nil {
-			return false, err
-		}
-		if len(reply.JSON200.Data) == 0 {
-			data.Customer.Error = "No customer has this email."
-			return false, nil
-		}
-		body.CustomerID = &reply.JSON200.Data[0].ID
-		return true, nil
-	}
-	p, err := v.whichPartner(data.Partner.Value)
-	if fault, ok := refused(err); ok {
-		data.Partner.Error = fault.Message
-		return false, nil
-	}
-	body.PartnerID = &p.ID
-	return true, err
-}
-
 // switchRule turns a rule off, or on again.
 func switchRule(v *visit) error {
 	notice := "The rule is off."
 	if v.value("status") == string(api.FlowStatusActive) {
 		notice = "The rule is on."
 	}
-	body := map[string]any{"status": v.value("status")}
+	body := api.FlowUpdate{Status: new(api.FlowStatus(v.value("status")))}
 	if err := v.send("updateFlow", body, nil, v.PathValue("id")); err != nil {
 		return v.again(err, flows)
 	}

@@ -50,11 +50,116 @@ func TestRulesPage(t *testing.T) {
 	partner := s.Partner(s.program, M{"first_name": "Ada", "handle": "ada"})
 	s.Customer(s.program, partner, M{"email": "bob@example.com"})
 	require.Contains(t, s.owner.page("/rules?partner=ada&amount=100"),
-		"A sale of 100.00 USD would pay 20.00 USD: 20 % of 100.00 USD, by the flow All.")
-	require.Contains(t, s.owner.page("/rules?customer=bob@example.com&amount=1"), "A sale of 1.00 USD would pay 0.20 USD")
+		"A payment of 100.00 USD pays 20.00 USD: 20 % of 100.00 USD.")
+	require.Contains(t, s.owner.page("/rules?customer=bob@example.com&amount=1"), "A payment of 1.00 USD pays 0.20 USD")
 	require.Contains(t, s.owner.page("/rules?partner=nobody&amount=100"), "No partner found")
 	require.Contains(t, s.owner.page("/rules?customer=x@example.com&amount=100"), "No customer has this email.")
 	require.Contains(t, s.owner.page("/rules?partner=ada&amount=lots"), "Enter an amount, such as 100.00.")
+}
+
+// TestTryPayment marks the rule and the exception that decide about a payment, and says it in the page's words.
+func TestTryPayment(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program, M{"name": "Standard", "branches": []any{
+		M{"label": "No packs", "rate_type": "percent", "rate_value": 0, "conditions": []any{
+			M{"field": "sale.product_id", "operator": "eq", "value": "pack"},
+		}},
+		M{"label": "Yearly", "rate_type": "percent", "rate_value": 4000, "conditions": []any{
+			M{"field": "sale.interval", "operator": "eq", "value": "year"},
+		}},
+		M{"label": "Later", "rate_type": "percent", "rate_value": 500, "conditions": []any{
+			M{"field": "customer.months_since_conversion", "operator": "gte", "value": 3},
+			M{"field": "customer.sales_count", "operator": "eq", "value": 4},
+			M{"field": "sale.is_first_sale", "operator": "eq", "value": false},
+		}},
+	}})
+	s.Partner(s.program, M{"handle": "ada"})
+	for query, want := range map[string][]string{
+		"partner=ada":                  {"pays 20.00 USD", "Decided by the rule <a", `rule-card answers`},
+		"partner=ada&product=pack":     {"pays nothing.", "The rule pays nothing for it.", "the exception <em>No packs</em>"},
+		"partner=ada&interval=year":    {"pays 40.00 USD: 40 % of 100.00 USD.", "the exception <em>Yearly</em>", `<li class="answers">Yearly`},
+		"partner=ada&number=4&month=3": {"pays 5.00 USD", "the exception <em>Later</em>"},
+		"partner=ada&number=4&month=2": {"pays 20.00 USD"},
+		"partner=ada&number=many":      {"Enter a whole number."},
+		"partner=ada&number=0":         {`id="number_about">`},
+		"partner=ada&number=1&month=2": {`id="month_about">`},
+		"":                             {"No partner: nobody earns."},
+	} {
+		page := s.owner.page("/rules?amount=100&" + query)
+		for _, text := range want {
+			require.Contains(t, page, text, query)
+		}
+		require.NotContains(t, page, "is required", query)
+		require.NotContains(t, page, "the flow", query)
+	}
+}
+
+// TestRecipes makes the common rules by a form of one to three fields.
+func TestRecipes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Sale(s.program, s.Customer(s.program, s.Partner(s.program)), M{"product_id": "prod_pro", "product_name": "Pro"})
+	page := s.owner.page("/rules/new")
+	require.Contains(t, page, "<option value=\"prod_pro\tPro\">Pro</option>")
+	made := func(fields ...string) M {
+		t.Helper()
+		require.Equal(t, "The rule is saved.", s.owner.done(s.owner.send("/rules/new", fields...)))
+		all := s.Get("/v1/flows?program_id=" + s.program).Data()
+		return all[len(all)-1]
+	}
+	require.Equal(t, "20 % of every payment", made("recipe", "share", "rate", "20", "do", "save")["name"])
+	months := made("recipe", "months", "rate", "30", "months", "12")
+	require.Equal(t, []any{"30 % for the first 12 months", json.Number("0")}, []any{months["name"], months["rate_value"]})
+	require.Equal(t, []any{M{"field": "customer.months_since_conversion", "operator": "lt", "value": json.Number("12")}},
+		months["branches"].([]any)[0].(M)["conditions"])
+	product := made("recipe", "product", "rate", "30 %", "product", "prod_pro\tPro", "other_rate", "20")
+	require.Equal(t, []any{"30 % on Pro", json.Number("2000")}, []any{product["name"], product["rate_value"]})
+	branch := product["branches"].([]any)[0].(M)
+	require.Equal(t, []any{M{"field": "sale.product_id", "operator": "in", "value": []any{"prod_pro"}}}, branch["conditions"])
+	require.Equal(t, "Pro", branch["label"])
+	require.Contains(t, s.owner.page("/rules"), "Pro: if the product is Pro, <strong>30 % of every payment</strong>")
+
+	// The editor shows a recipe to change it, and what was refused in one.
+	editor := string(s.Must(200, s.owner.send("/rules/new", "recipe", "months", "rate", "25", "months", "6", "do", "show")).Raw)
+	require.Contains(t, editor, `value="25 % for the first 6 months"`)
+	require.Contains(t, editor, `name="b0.c0.value" type="number" value="6"`)
+	s.owner.says(400, "Enter a percentage", s.owner.send("/rules/new", "recipe", "share", "rate", "lots", "do", "save"))
+	ticked := s.owner.page("/rules/" + product["id"].(string))
+	require.Contains(t, ticked, `name="b0.c0.values" value="prod_pro" checked`)
+}
+
+// TestRuleInWords describes a rule while it is typed, and shows only the fields that apply.
+func TestRuleInWords(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	group := s.Must(201, s.Post("/v1/groups", M{"program_id": s.program, "name": "Gold"})).String("id")
+	words := func(changes ...string) string {
+		t.Helper()
+		return s.owner.unescaped(s.Must(200, s.owner.send("/rules/words", ruleForm(changes...)...)))
+	}
+	require.Contains(t, words(), "For every partner: <strong>20 % of every payment</strong>.")
+	require.Contains(t, words("rate", "12.5"), `<th scope="row">Every payment</th><td class="number">12.50 USD</td>`)
+	in := words("group_id", group, "b0.rate_type", "fixed", "b0.rate", "3.50", "b0.label", "", "b0.c0.field", "sale.is_first_sale",
+		"b0.c0.value", "true")
+	require.Contains(t, in, "For partners in Gold")
+	require.Contains(t, in, `<th scope="row">It is the customer’s first payment</th><td class="number">3.50 USD</td>`)
+	require.Contains(t, in, "Everything else")
+	require.Contains(t, words("rate", "lots"), "Enter a percentage, such as 20 or 12.5.")
+	require.Contains(t, words("b0.rate_type", "percent", "b0.rate", "5", "b0.c0.field", "sale.product_id", "b0.c0.op", "in"),
+		"Fill in every condition.")
+	require.Contains(t, words("action", "switch_group", "target_group_id", group), "moves the partner into Gold")
+	require.Contains(t, words("whom", "partner", "partner", "ada@example.com"), "For ada@example.com")
+
+	hidden := func(when string) string { return `data-when="` + when + `" hidden` }
+	page := string(s.Must(200, s.owner.send("/rules/new", ruleForm("do", "show")...)).Raw)
+	require.Contains(t, page, hidden("action=switch_group"))
+	require.Contains(t, page, hidden("approval_mode=after_days"))
+	require.NotContains(t, page, hidden("action=generate_commission"))
+	page = string(s.Must(200, s.owner.send("/rules/new", ruleForm("do", "show", "action", "switch_group", "whom", "group")...)).Raw)
+	require.NotContains(t, page, hidden("action=switch_group"))
+	require.NotContains(t, page, hidden("whom=group"))
+	require.Contains(t, page, hidden("action=generate_commission"))
 }
 
 // TestMakeRule builds a rule with a case by buttons alone, without scripts.

@@ -152,7 +152,7 @@ func lookRefund(v *visit) error {
 	}
 	body := v.body("refundSale")
 	body["dry_run"] = true
-	v.once = ""
+	delete(v.Form, "once")
 	var would api.RefundResult
 	if err := v.send("refundSale", body, &would, s.ID); err != nil {
 		return v.again(err, sale)

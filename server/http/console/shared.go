@@ -1,12 +1,14 @@
 package console
 
 import (
+	"cmp"
 	"net/url"
-	"slices"
 	"strconv"
 	"sync"
 
 	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/http/site"
 	"rail/server/ident"
 )
 
@@ -23,6 +25,7 @@ type shared struct {
 	groups   func() ([]api.Group, error)
 	tags     func() ([]api.Tag, error)
 	coupons  func() ([]api.Coupon, error)
+	products func() (map[string]string, error) // of recent sales: their names by their ids; an unnamed one has its id
 }
 
 // newShared returns the lists of a visit. Those of a program have its latest objects.
@@ -32,7 +35,20 @@ func newShared(v *visit) shared {
 		groups:   listOnce[api.Group](v, "listGroups", maxChoices),
 		tags:     listOnce[api.Tag](v, "listTags", maxChoices),
 		coupons:  listOnce[api.Coupon](v, "listCoupons", maxChoices),
+		products: sync.OnceValues(v.productNames),
 	}
+}
+
+// productNames returns the products of the program's recent sales.
+func (v *visit) productNames() (map[string]string, error) {
+	rows, err := queries.ProductNames(v.Ctx(), v.console.Pool, db.ProductNamesParams{
+		ProgramID: v.program.ID, OrgID: v.session.User.OrgID,
+	})
+	out := make(map[string]string, len(rows))
+	for _, r := range rows {
+		out[r.ID] = cmp.Or(r.Name, r.ID)
+	}
+	return out, err
 }
 
 // listOnce returns the first page of a list of the API, of the visit's program if there is one. It is read at the first
@@ -55,20 +71,9 @@ func listOnce[T any](v *visit, operation string, limit int) func() ([]T, error) 
 	})
 }
 
-// programOf returns a program of the organization. It is in the menu's list unless there are more than maxPrograms.
-func (v *visit) programOf(id string) (api.Program, error) {
-	all, err := v.programs()
-	if err != nil {
-		return api.Program{}, err
-	}
-	if at := slices.IndexFunc(all, func(p api.Program) bool { return p.ID == id }); at >= 0 {
-		return all[at], nil
-	}
-	one, err := v.console.api.RetrieveProgramWithResponse(v.Ctx(), id, nil)
-	if err != nil {
-		return api.Program{}, err
-	}
-	return *one.JSON200, nil
+// noneFirst puts an empty option before the others.
+func noneFirst(label string, options []site.Option) []site.Option {
+	return append([]site.Option{{Label: label}}, options...)
 }
 
 // names finds the names of objects that rules refer to by id.
@@ -110,4 +115,13 @@ func (n *names) of(id string) string {
 		n.err = err
 	}
 	return list[id]
+}
+
+// product returns the name of a product, "" if it is unknown.
+func (n *names) product(id string) string {
+	all, err := n.products()
+	if n.err == nil {
+		n.err = err
+	}
+	return all[id]
 }

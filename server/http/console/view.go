@@ -13,6 +13,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	"rail/gen/api"
+	"rail/gen/db"
 	"rail/server/http/site"
 	"rail/server/locale/currency"
 	"rail/server/opt"
@@ -145,7 +146,7 @@ func (v *visit) layout(title, section string) site.Layout {
 }
 
 // Program is the page's program; its ID is "" if there is none.
-func (f frame) Program() api.Program { return f.program }
+func (f frame) Program() db.Program { return f.program }
 
 // Once returns an idempotency key for one form.
 func (f frame) Once() string { return rand.Text() }

@@ -6,7 +6,9 @@ import (
 	"net/url"
 	"strings"
 
-	"rail/gen/api"
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
 	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/http/middleware"
@@ -16,6 +18,8 @@ import (
 	"rail/server/work"
 )
 
+var queries = db.New()
+
 // visit is one request and its session. Its locale has English words, with the figures of the browser's place.
 type visit struct {
 	site.Visit
@@ -24,8 +28,7 @@ type visit struct {
 	console *Console
 	session team.Session
 	actor   auth.Actor     // the person, as the API sees them
-	program api.Program    // of a page of a program
-	once    string         // the form's own key
+	program db.Program     // of a page of a program
 	fault   *problem.Error // why the form was refused, for the page that shows it again
 }
 
@@ -47,7 +50,7 @@ func (v *visit) ownersOnly() error {
 	return problem.New(problem.InsufficientScope, "Only owners can do this.")
 }
 
-// Identify loads the session. From then on the API is requested as the person.
+// Identify loads the session and the program in the page's address. From then on the API is requested as the person.
 func (v *visit) Identify() error {
 	token := v.console.cookie.Value(v)
 	if !tokenForm.MatchString(token) {
@@ -62,28 +65,27 @@ func (v *visit) Identify() error {
 	}
 	v.Token, v.session, v.actor = token, session, session.Actor()
 	v.SetRequest(v.Request().WithContext(middleware.As(v.Ctx(), v.actor)))
-	return v.console.Limit("person "+session.User.ID, v.console.PerPerson)
-}
-
-// Enter loads the program in the page's address. Another organization's program is a 404, like an unknown one.
-func (v *visit) Enter() error {
-	if v.Form != nil {
-		v.once = v.value("once")
+	if err := v.console.Limit("person "+session.User.ID, v.console.PerPerson); err != nil {
+		return err
+	}
+	if v.Request().Method == http.MethodPost {
 		v.Response().Before(v.keepPosition)
 	}
-	if v.Token == "" {
-		return nil
-	}
+	return v.enter()
+}
+
+// enter loads the program in the page's address. Another organization's program is a 404, like an unknown one.
+func (v *visit) enter() error {
 	id := v.PathValue("program")
 	if id == "" {
 		return nil
 	}
-	var err error
-	if v.program, err = v.programOf(id); err != nil {
-		return err
+	program, err := queries.ProgramGet(v.Ctx(), v.console.Pool, db.ProgramGetParams{ID: id, OrgID: v.session.User.OrgID})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return site.NotFound()
 	}
-	v.Locale = v.Locale.In(clock.StoredZone(v.program.TimeZone))
-	return nil
+	v.program, v.Locale = program, v.Locale.In(clock.StoredZone(program.TimeZone))
+	return err
 }
 
 // begins returns a day of the page's address as the moment at which it begins in the
@@ -130,27 +132,4 @@ func cleaned(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "")))
-}
-
-// again shows the page of a refused form with the typed values and the fault. It returns errors that the person
-// cannot fix.
-func (v *visit) again(err error, show action) error {
-	p, ok := refused(err)
-	if !ok || p.Status() == http.StatusNotFound && p.Param == "" || p.Status() == http.StatusForbidden {
-		return err
-	}
-	v.fault = p
-	return show(v)
-}
-
-// done redirects after a change and shows notice on the next page.
-func (v *visit) done(to, notice string) error {
-	v.SetNotice(notice)
-	return v.Redirect(http.StatusSeeOther, to)
-}
-
-// undoable redirects after a change and shows notice on the next page, with a form that undoes the change.
-func (v *visit) undoable(to, notice string, undo site.Undo) error {
-	v.SetUndo(notice, undo)
-	return v.Redirect(http.StatusSeeOther, to)
 }

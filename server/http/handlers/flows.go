@@ -171,13 +171,18 @@ func (s *Server) PreviewFlows(ctx context.Context,
 		ProgramID: b.ProgramID, AmountMinor: b.AmountMinor, TaxMinor: b.TaxMinor, FeeMinor: b.FeeMinor, Currency: b.Currency,
 		BillingType: (*string)(b.BillingType), Interval: (*string)(b.Interval), ProductID: b.ProductID,
 		ProductName: b.ProductName, OccurredAt: b.OccurredAt, Metadata: b.Metadata,
-	}, b.CustomerID, b.PartnerID)
+	}, sale.Buyer{
+		CustomerID: b.CustomerID, PartnerID: b.PartnerID, Number: b.PaymentNumber, Months: b.CustomerMonths,
+	})
 	if err != nil {
 		return nil, err
 	}
 	out := api.PreviewFlows200JSONResponse{
 		Object: "flow_preview", ProgramID: b.ProgramID, PartnerID: p.PartnerID, Currency: p.Currency,
 		Warnings: []api.SaleWarning{}, Explanation: p.Explanation,
+	}
+	if p.Decides != nil {
+		out.DecidingFlowID, out.DecidingFlowBranchID = &p.Decides.FlowID, p.Decides.BranchID
 	}
 	if p.Warning != nil {
 		out.Warnings = []api.SaleWarning{*p.Warning}

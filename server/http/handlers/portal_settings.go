@@ -56,6 +56,7 @@ func (s *Server) toPortalSettings(
 		Headline:     p.Headline,
 		HeroURL:      s.imageURL(p.ProgramID, p.HeroVersion),
 		Introduction: p.Introduction,
+		Offer:        p.Offer,
 		Benefits:     p.Benefits,
 		Faq:          p.FAQ,
 		Calculator:   p.Calculator,

@@ -78,7 +78,7 @@ func (v *visit) page(status int, form site.Form) error {
 	title := v.Locale.T("Become a partner of %s", v.program.Name)
 	data := applyData{
 		Headline:     cmp.Or(opt.Value(v.settings.Headline), title),
-		Introduction: paragraphs(opt.Value(v.settings.Introduction)),
+		Introduction: site.Paragraphs(opt.Value(v.settings.Introduction)),
 		Offer:        offer,
 		Benefits:     v.settings.Benefits,
 		Path:         v.Request().URL.Path,
@@ -95,7 +95,7 @@ func (v *visit) page(status int, form site.Form) error {
 		return err
 	}
 	for _, q := range v.settings.FAQ {
-		data.FAQ = append(data.FAQ, answered{q.Question, paragraphs(q.Answer)})
+		data.FAQ = append(data.FAQ, answered{q.Question, site.Paragraphs(q.Answer)})
 	}
 	if version := v.settings.HeroVersion; version != nil {
 		data.Hero = look.ImagePath(v.program.ID, *version)

@@ -372,9 +372,34 @@ func TestOffer(t *testing.T) {
 		branch(3000, M{"field": "sale.amount_minor", "operator": "gte", "value": 10000}), branch(500),
 	}}))
 	page := html.UnescapeString(string(s.Must(200, s.look(s.at)).Raw))
-	require.Contains(t, page, "You earn 5 % of every payment.")
-	require.Contains(t, page, "But 30 % of every payment, if the amount is at least 100.00 USD.")
+	require.Contains(t, page, "You earn 5 % on everything else.")
+	require.Contains(t, page, "You earn 30 % of every payment, if the amount is at least 100.00 USD.")
 	require.NotRegexp(t, "20 %|45 %|50 %|secret", page)
+}
+
+// TestOfferOfProducts names products as sales do, without ids, and shows the program's own text instead.
+func TestOfferOfProducts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	flow := s.Must(200, s.Get("/v1/flows?program_id="+s.program)).Data()[0]["id"].(string)
+	of := func(product string, value int) M {
+		return M{"rate_type": "percent", "rate_value": value, "conditions": []M{{"field": "sale.product_id", "operator": "eq", "value": product}}}
+	}
+	s.Must(200, s.Post("/v1/flows/"+flow, M{"branches": []M{of("prod_pro", 3000), of("prod_other", 1000)}}))
+	customer := s.Customer(s.program, s.Partner(s.program))
+	s.Sale(s.program, customer, M{"product_id": "prod_pro", "product_name": "Pro"})
+	s.Sale(s.program, customer, M{"product_id": "prod_other"})
+	offer := func() string { return html.UnescapeString(string(s.Must(200, s.look(s.at)).Raw)) }
+	page := offer()
+	require.Regexp(t, `(?s)You earn 30 % on Pro\..*You earn 20 % on everything else\..*You earn 10 % on selected products\.`, page)
+	require.NotContains(t, page, "prod_")
+	s.set(M{"offer": "Half of everything.\n\nFor <ever>."})
+	page = offer()
+	require.Regexp(t, `(?s)<li>Half of everything\.</li>\s*<li>For <ever>\.</li>`, page)
+	require.NotContains(t, page, "You earn")
+	require.Contains(t, page, "Payouts are sent")
+	s.set(M{"offer": " "})
+	require.Contains(t, offer(), "You earn 30 % on Pro.")
 }
 
 // TestOddPaths: what is no text is not there.

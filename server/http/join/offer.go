@@ -1,9 +1,13 @@
 package join
 
 import (
+	"slices"
+
 	"rail/gen/db"
+	"rail/server/http/site"
 	"rail/server/money/rules"
 	"rail/server/opt"
+	"rail/server/program/flow"
 )
 
 // offer returns the rates of the group's partners and the time of payouts.
@@ -18,13 +22,9 @@ func (v *visit) offer() ([]string, error) {
 		}
 		group = &g.ID
 	}
-	var out []string
-	for _, trigger := range []db.FlowTrigger{db.FlowTriggerNewPayment, db.FlowTriggerNewSignup} {
-		said, err := v.pays(trigger, group)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, said...)
+	out, err := v.rates(*group)
+	if err != nil {
+		return nil, err
 	}
 	switch {
 	case v.program.CommissionNetOfFee:
@@ -43,25 +43,50 @@ func (v *visit) offer() ([]string, error) {
 // termDays are the days of a payout term.
 var termDays = map[db.PayoutTerm]int64{db.PayoutTermNet15: 15, db.PayoutTermNet30: 30, db.PayoutTermNet60: 60}
 
-// pays describes the rate of the first flow that matches the group.
-func (v *visit) pays(trigger db.FlowTrigger, group *string) ([]string, error) {
+// rates describes the rates of the group's partners. The program's own text replaces those for all partners.
+func (v *visit) rates(group string) ([]string, error) {
+	var out []string
+	for _, trigger := range []db.FlowTrigger{db.FlowTriggerNewPayment, db.FlowTriggerNewSignup} {
+		f, err := v.deciding(trigger, group)
+		if err != nil {
+			return nil, err
+		}
+		if trigger == db.FlowTriggerNewPayment && v.settings.Offer != nil && (f == nil || f.GroupID == nil) {
+			return site.Paragraphs(*v.settings.Offer), nil
+		}
+		if f == nil {
+			continue
+		}
+		says, err := v.cases(*f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, says...)
+	}
+	return out, nil
+}
+
+// deciding returns the flow that pays the group's partners for a trigger; nil for none.
+func (v *visit) deciding(trigger db.FlowTrigger, group string) (*db.Flow, error) {
 	list, err := queries.FlowsActive(v.Ctx(), v.pages.Pool, db.FlowsActiveParams{
 		ProgramID: v.program.ID, OrgID: v.program.OrgID, Trigger: trigger,
 	})
-	if err != nil {
+	at := slices.IndexFunc(list, func(f db.Flow) bool {
+		return f.Action == db.FlowActionGenerateCommission && f.PartnerID == nil && (f.GroupID == nil || *f.GroupID == group)
+	})
+	if err != nil || at < 0 {
 		return nil, err
 	}
-	for _, f := range list {
-		if f.Action == db.FlowActionGenerateCommission && f.PartnerID == nil && (f.GroupID == nil || *f.GroupID == *group) {
-			return v.cases(f)
-		}
-	}
-	return nil, nil
+	return &list[at], nil
 }
 
 // cases describes a flow's rate and its exceptions.
 func (v *visit) cases(f db.Flow) ([]string, error) {
+	product, err := flow.Products(v.Ctx(), v.pages.Pool, f)
+	if err != nil {
+		return nil, err
+	}
 	return rules.Speaker{
-		Trigger: f.Trigger, Currency: v.program.Currency, Locale: v.Locale, ToPartner: true, Public: true,
+		Trigger: f.Trigger, Currency: v.program.Currency, Locale: v.Locale, ToPartner: true, Public: true, Product: product,
 	}.Terms(rules.Rate{RateType: opt.Value(f.RateType), RateValue: opt.Value(f.RateValue)}, f.Branches)
 }

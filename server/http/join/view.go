@@ -3,7 +3,6 @@ package join
 import (
 	"cmp"
 	"embed"
-	"strings"
 
 	"rail/server/http/site"
 	"rail/server/http/site/look"
@@ -55,14 +54,4 @@ func (v *visit) writeIn(l site.Layout, status int, name string, data any) error 
 // note answers with a page of a title and a text.
 func (v *visit) note(status int, title, text string) error {
 	return v.write(status, "note", title, text)
-}
-
-// paragraphs splits a plain text at empty lines.
-func paragraphs(text string) (out []string) {
-	for part := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n") {
-		if part = strings.TrimSpace(part); part != "" {
-			out = append(out, part)
-		}
-	}
-	return out
 }

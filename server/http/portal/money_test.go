@@ -32,12 +32,12 @@ func TestWhatIsEarned(t *testing.T) {
 	require.Contains(t, said(signIn(s, plain).get("/portal")), "You earn 20 % of every payment.")
 	b := signIn(s, golden)
 	page := said(b.get("/portal"))
-	require.Contains(t, page, "But 12.34 USD for every payment, if it is the customer’s first payment and your group is Gold.")
-	require.Contains(t, page, "You earn 25 % of every payment.")
+	require.Contains(t, page, "You earn 12.34 USD on a customer’s first payment, if your group is Gold.")
+	require.Contains(t, page, "You earn 25 % on everything else.")
 	require.Contains(t, page, "A commission can be paid 30 days after its sale.")
 	require.NotContains(t, page, "secret name")
 	german := said(string(b.ask("GET", "/portal", nil, "Accept-Language", "de").Raw))
-	require.Contains(t, german, "Jedoch 12,34 USD für jede Zahlung, wenn gilt: es ist die erste Zahlung des Kunden und Ihre Gruppe ist Gold.")
+	require.Contains(t, german, "Sie verdienen 12,34 USD bei der ersten Zahlung eines Kunden, wenn gilt: Ihre Gruppe ist Gold.")
 }
 
 // said is a page's text with its entities read.

@@ -5,8 +5,11 @@ import (
 	"slices"
 
 	"rail/gen/db"
+	"rail/server/http/site"
 	"rail/server/money/rules"
 	"rail/server/opt"
+	"rail/server/program/flow"
+	"rail/server/program/portalsettings"
 )
 
 // terms describe the partner's rates: a sentence for each rate of the flow for payments, the same for sign-ups, and
@@ -16,6 +19,14 @@ func (v *visit) terms() (says, conditions []string, err error) {
 		f, err := v.deciding(trigger)
 		if err != nil {
 			return nil, nil, err
+		}
+		own, err := v.ownTerms(trigger, f)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(own) > 0 { // the program's own text replaces the rates
+			says = own
+			break
 		}
 		if f == nil {
 			continue
@@ -40,6 +51,18 @@ func (v *visit) terms() (says, conditions []string, err error) {
 	return says, conditions, nil
 }
 
+// ownTerms returns the program's own text about the rates for all partners, if the flow for payments is for all.
+func (v *visit) ownTerms(trigger rules.Trigger, f *db.Flow) ([]string, error) {
+	if trigger != rules.NewPayment || f != nil && (f.GroupID != nil || f.PartnerID != nil) {
+		return nil, nil
+	}
+	s, err := portalsettings.Of(v.Ctx(), v.portal.Pool, v.partner.OrgID, v.program.ID)
+	if err != nil || s.Offer == nil {
+		return nil, err
+	}
+	return site.Paragraphs(*s.Offer), nil
+}
+
 // deciding is the flow that pays the partner for a trigger: the first in order whose scope
 // fits (decisions, 134); nil where none does.
 func (v *visit) deciding(trigger rules.Trigger) (*db.Flow, error) {
@@ -62,8 +85,12 @@ func (v *visit) termsOf(f db.Flow) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	product, err := flow.Products(v.Ctx(), v.portal.Pool, f)
+	if err != nil {
+		return nil, err
+	}
 	return rules.Speaker{
-		Trigger: f.Trigger, Currency: v.program.Currency, Locale: v.Locale, ToPartner: true, Name: name,
+		Trigger: f.Trigger, Currency: v.program.Currency, Locale: v.Locale, ToPartner: true, Name: name, Product: product,
 	}.Terms(rules.Rate{RateType: opt.Value(f.RateType), RateValue: opt.Value(f.RateValue)}, f.Branches)
 }
 

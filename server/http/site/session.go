@@ -1,7 +1,6 @@
 package site
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -51,14 +50,6 @@ func (k Cookie) set(c echo.Context, value string, age int) {
 		h.Path, h.Secure = "/", true
 	}
 	c.SetCookie(h)
-}
-
-// detach gives a request a context that ends after timeout, but not with its connection: a change completes even if
-// the browser disconnects. The caller calls cancel at the end of the request.
-func detach(c echo.Context, timeout time.Duration) (cancel context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), timeout)
-	c.SetRequest(c.Request().WithContext(ctx))
-	return cancel
 }
 
 // Failed answers an error with a page, which show writes, unless the response has begun. It returns internal errors

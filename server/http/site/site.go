@@ -98,6 +98,14 @@ func (s *Site[V]) Serve(v V) error {
 	return v.Fail(NotFound())
 }
 
+// detach gives a request a context that ends after timeout, but not with its connection: a change completes even if
+// the browser disconnects. The caller calls cancel at the end of the request.
+func detach(c echo.Context, timeout time.Duration) (cancel context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), timeout)
+	c.SetRequest(c.Request().WithContext(ctx))
+	return cancel
+}
+
 // label returns a pattern's path, which the log gets in place of the request's path: that can contain a token.
 func label(pattern string) string {
 	return strings.NewReplacer("{", ":", "...}", "", "}", "").Replace(pattern[strings.IndexByte(pattern, '/'):])

@@ -101,3 +101,13 @@ func Month(l *locale.Locale, key string) string {
 	}
 	return l.Month(t)
 }
+
+// Paragraphs splits a plain text at empty lines.
+func Paragraphs(text string) (out []string) {
+	for part := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}

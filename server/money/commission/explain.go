@@ -19,25 +19,65 @@ import (
 // if the commission has no customer, or the customer belongs to another partner now.
 type Explanation struct{ Amount, Partner string }
 
-// Explain explains commissions of an organization, by their ids.
+// Explain explains commissions of an organization, by their ids, in the API's words.
 func Explain(ctx context.Context, tx db.DBTX, org string, ids []string) (map[string]Explanation, error) {
+	return explain(ctx, tx, org, ids, ofAPI)
+}
+
+// explain explains commissions in some words.
+func explain(
+	ctx context.Context, tx db.DBTX, org string, ids []string, in func(db.CommissionReasonsRow) words,
+) (map[string]Explanation, error) {
 	rows, err := queries.CommissionReasons(ctx, tx, db.CommissionReasonsParams{Ids: ids, OrgID: org})
 	if err != nil {
 		return nil, err
 	}
 	out := make(map[string]Explanation, len(rows))
 	for _, r := range rows {
-		amount, err := amountOf(r)
+		w := in(r)
+		amount, err := amountOf(r, w)
 		if err != nil {
 			return nil, fmt.Errorf("commission %s: %w", r.ID, err)
 		}
-		out[r.ID] = Explanation{amount + correctionOf(r), partnerOf(r)}
+		out[r.ID] = Explanation{amount + correctionOf(r, w), w.partner(r)}
 	}
 	return out, nil
 }
 
+// words are those of a reader: the API's clients, or the people at its pages.
+type words interface {
+	money(minor int64, code string) string
+	day(day time.Time) string
+	// rate explains how a rate gives an amount from a base.
+	rate(rate rules.Rate, base int64, code string) string
+	// by names the flow and the branch that a rate comes from, "" for a deleted flow.
+	by(flow string, branches []byte, branch *string) (string, error)
+	// partner explains how the customer was attributed.
+	partner(r db.CommissionReasonsRow) string
+	rule() string // a flow
+}
+
+// apiWords are the API's words, with days as dates of ISO 8601.
+type apiWords struct{}
+
+func ofAPI(db.CommissionReasonsRow) words { return apiWords{} }
+
+func (apiWords) money(minor int64, code string) string { return Money(minor, code) }
+func (apiWords) day(day time.Time) string              { return day.Format(time.DateOnly) }
+func (apiWords) rule() string                          { return "flow" }
+
+func (apiWords) rate(rate rules.Rate, base int64, code string) string { return Words(rate, base, code) }
+
+func (apiWords) by(flow string, branches []byte, branch *string) (string, error) {
+	if flow == "" {
+		return "by a deleted flow", nil
+	}
+	by, err := By(flow, branches, branch)
+	return "by " + by, err
+}
+
 // amountOf explains how the amount was computed.
-func amountOf(r db.CommissionReasonsRow) (string, error) {
+func amountOf(r db.CommissionReasonsRow, w words) (string, error) {
 	switch {
 	case r.Follows && r.Kind == db.CommissionKindReward:
 		return "Returns the amount that a refund of the sale took.", nil
@@ -48,16 +88,13 @@ func amountOf(r db.CommissionReasonsRow) (string, error) {
 	case r.Kind == db.CommissionKindClawback:
 		return "Taken back manually.", nil
 	case r.RateType == nil || r.RateValue == nil:
-		return "Created by a flow, before rates were stored.", nil
+		return "Created by a " + w.rule() + ", before rates were stored.", nil
 	}
-	how := Words(rules.Rate{RateType: *r.RateType, RateValue: *r.RateValue}, opt.Value(r.RevenueMinor),
+	how := w.rate(rules.Rate{RateType: *r.RateType, RateValue: *r.RateValue}, opt.Value(r.RevenueMinor),
 		opt.Value(r.SaleCurrency))
-	by := "a deleted flow"
-	if r.FlowName != nil {
-		var err error
-		if by, err = By(*r.FlowName, r.Branches, r.FlowBranchID); err != nil {
-			return "", err
-		}
+	by, err := w.by(opt.Value(r.FlowName), r.Branches, r.FlowBranchID)
+	if err != nil {
+		return "", err
 	}
 	out := strings.ToUpper(how[:1]) + how[1:]
 	switch {
@@ -65,14 +102,14 @@ func amountOf(r db.CommissionReasonsRow) (string, error) {
 	case *r.RateType == rules.RatePercent: // a refund lowers the base of the percentage
 		out += ", the rest after refunds"
 	default:
-		out += ", less " + Money(r.ShrunkMinor, r.Currency) + " for refunds"
+		out += ", less " + w.money(r.ShrunkMinor, r.Currency) + " for refunds"
 	}
-	return out + ", by " + by + ".", nil
+	return out + ", " + by + ".", nil
 }
 
 // correctionOf describes the last correction of the amount: the new amount, the actor and
 // the reason. It is "" without a correction. An entry that was dropped from the audit log leaves no actor and no reason.
-func correctionOf(r db.CommissionReasonsRow) string {
+func correctionOf(r db.CommissionReasonsRow, w words) string {
 	if r.CorrectedToMinor == nil || r.CorrectedAt == nil {
 		return ""
 	}
@@ -84,8 +121,8 @@ func correctionOf(r db.CommissionReasonsRow) string {
 	if r.CorrectionReason != nil {
 		why = ": " + *r.CorrectionReason
 	}
-	return fmt.Sprintf(" Corrected to %s on %s%s%s", Money(*r.CorrectedToMinor, r.Currency),
-		r.CorrectedAt.DayIn(clock.StoredZone(r.TimeZone)).Format(time.DateOnly), by, why)
+	return fmt.Sprintf(" Corrected to %s on %s%s%s", w.money(*r.CorrectedToMinor, r.Currency),
+		w.day(r.CorrectedAt.DayIn(clock.StoredZone(r.TimeZone))), by, why)
 }
 
 // correctors names actors that are not people.
@@ -93,12 +130,16 @@ var correctors = map[db.ActorType]string{
 	db.ActorTypeAPIKey: "an API key", db.ActorTypeOperator: "the operator", db.ActorTypeProcessor: "a payment processor",
 }
 
-// partnerOf explains how the customer was attributed.
-func partnerOf(r db.CommissionReasonsRow) string {
+// broughtOn returns the day on which the customer was attributed.
+func broughtOn(r db.CommissionReasonsRow, w words) string {
+	return " on " + w.day(cmp.Or(r.ClickedAt, r.LeadAt).DayIn(clock.StoredZone(r.TimeZone))) + "."
+}
+
+func (w apiWords) partner(r db.CommissionReasonsRow) string {
 	if r.CustomerID == nil {
 		return ""
 	}
-	on := " on " + cmp.Or(r.ClickedAt, r.LeadAt).DayIn(clock.StoredZone(r.TimeZone)).Format(time.DateOnly) + "."
+	on := broughtOn(r, w)
 	switch {
 	case r.LinkValue != nil:
 		return "The customer came by the link " + *r.LinkValue + on

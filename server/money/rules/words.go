@@ -154,12 +154,13 @@ func (f *field) sentence(op operator) string {
 	return sentences[op]
 }
 
-// Speaker describes conditions in words. Name returns an object's name by its id, "" if unknown. Without a
-// Locale it uses English.
+// Speaker describes conditions in words. Name returns an object's name by its id, "" if unknown, and Product that of a
+// product; both may be nil. Without a Locale it uses English.
 type Speaker struct {
 	Trigger   Trigger
 	Currency  string
 	Name      func(id string) string
+	Product   func(id string) string
 	Locale    *locale.Locale
 	ToPartner bool // the reader is the partner in question
 	Public    bool // omit conditions on single partners and internal names
@@ -225,6 +226,9 @@ func (s Speaker) item(raw json.RawMessage, inner bool) (string, error) {
 func (s Speaker) leaf(f *field, op operator, raw json.RawMessage) (string, error) {
 	if s.Public && private(f) {
 		return "", errPrivate
+	}
+	if s.ToPartner && unnamed(f) {
+		return "", errUnnamed
 	}
 	l, phrase := s.locale(), s.phrase(f)
 	switch {
@@ -304,8 +308,17 @@ func (s Speaker) value(f *field, raw json.RawMessage) string {
 		}
 		return l.T("one that was deleted")
 	}
+	switch {
+	case f.name == productID && s.ToPartner:
+		return cmp.Or(s.productName(text), l.T("a selected product"))
+	case f.name == productID && s.Product != nil:
+		return cmp.Or(s.Product(text), text)
+	}
 	return text
 }
+
+// productID is the field of the payment's product.
+const productID = "sale.product_id"
 
 // Overlap reports that an earlier flow decides first, for all of a flow's partners or for some.
 type Overlap struct {

@@ -137,12 +137,12 @@ func TestTerms(t *testing.T) {
 	}
 	require.Equal(t, []string{"You earn 20 % of every payment."}, said("en", 2000, `[]`))
 	require.Equal(t, []string{
-		"You earn 20 % of every payment.",
-		"But 50 % of every payment, if the customer’s first payment was less than 12 months ago.",
+		"You earn 50 % of every payment for a customer’s first 12 months.",
+		"You earn 20 % of every payment after that.",
 	}, said("en", 2000, "["+fmt.Sprintf(year, "lt", 12)+"]"))
-	require.Equal(t, []string{"You earn 50 % of every payment, if the customer’s first payment was less than 12 months ago."},
+	require.Equal(t, []string{"You earn 50 % of every payment for a customer’s first 12 months."},
 		said("en", 0, "["+fmt.Sprintf(year, "lte", 11)+"]"))
-	require.Equal(t, []string{"Sie verdienen 50 % jeder Zahlung, wenn gilt: die erste Zahlung des Kunden liegt mindestens 12 Monate zurück."},
+	require.Equal(t, []string{"Sie verdienen 50 % jeder Zahlung nach den ersten 12 Monaten eines Kunden."},
 		said("de", 0, "["+fmt.Sprintf(year, "gt", 11)+"]"))
 	require.Equal(t, []string{"You earn nothing."}, said("en", 0, `[]`))
 	require.Equal(t, []string{"You earn 5 % of every payment."},

@@ -6,6 +6,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/money/commission"
 	"rail/server/money/rules"
 	"rail/server/opt"
@@ -21,50 +22,99 @@ type Preview struct {
 	Currency    string // of the payment
 	Earned      *commission.Earning
 	Warning     *api.SaleWarning
-	Explanation string // the decision as a sentence
+	Decides     *rules.Choice // the flow that decides, also if it pays nothing; nil if none matches
+	Explanation string        // the decision as a sentence
 }
 
-// PreviewPayment decides on a payment as Record would now, and writes nothing. The payment is of the customer,
-// or else the first one of a new customer of the partner. It takes no locks: another sale may be recorded in
-// between.
-func PreviewPayment(ctx context.Context, u *work.Unit, p Payment, customerID, partnerID *string) (Preview, error) {
-	if err := work.AtMostOne(work.Member{Name: "customer_id", Value: customerID},
-		work.Member{Name: "partner_id", Value: partnerID}); err != nil {
-		return Preview{}, err
+// Buyer is the customer of a previewed payment: a stored one, or a new one of a partner. Number is which payment of the
+// new customer it is, and Months the whole months since the first one; nil for the defaults.
+type Buyer struct {
+	CustomerID, PartnerID *string
+	Number, Months        *int64
+}
+
+// validate refuses contradictory buyers.
+func (p Buyer) validate() error {
+	err := work.AtMostOne(work.Member{Name: "customer_id", Value: p.CustomerID},
+		work.Member{Name: "partner_id", Value: p.PartnerID})
+	switch {
+	case err != nil:
+		return err
+	case p.CustomerID == nil && p.PartnerID == nil:
+		return problem.On("customer_id", problem.ParameterMissing, "One of customer_id and partner_id is required.")
+	case p.CustomerID != nil && p.Number != nil:
+		return problem.On("payment_number", problem.ParametersExclusive, "payment_number and customer_id exclude each other.")
+	case p.CustomerID != nil && p.Months != nil:
+		return problem.On("customer_months", problem.ParametersExclusive, "customer_months and customer_id exclude each other.")
+	case p.Months != nil && *p.Months > 0 && p.Number != nil && *p.Number == 1:
+		return problem.Invalid("customer_months", "customer_months must be 0 for the first payment.")
 	}
-	if customerID == nil && partnerID == nil {
-		return Preview{}, problem.On("customer_id", problem.ParameterMissing, "One of customer_id and partner_id is required.")
+	return nil
+}
+
+// number returns which payment of the customer it is.
+func (p Buyer) number() int64 {
+	switch {
+	case p.Number != nil:
+		return *p.Number
+	case opt.Value(p.Months) > 0:
+		return 2
+	}
+	return 1
+}
+
+// PreviewPayment decides on a payment as Record would now, and writes nothing. It takes no locks: another sale may be
+// recorded in between.
+func PreviewPayment(ctx context.Context, u *work.Unit, p Payment, by Buyer) (Preview, error) {
+	if err := by.validate(); err != nil {
+		return Preview{}, err
 	}
 	c, err := p.validate(u.Now)
 	if err != nil {
 		return Preview{}, err
 	}
 	r := recording{charge: c}
-	r.CustomerID = opt.Value(customerID)
-	if err := r.readPreview(ctx, u, partnerID); err != nil {
+	r.CustomerID = opt.Value(by.CustomerID)
+	if err := r.readPreview(ctx, u, by); err != nil {
 		return Preview{}, err
 	}
 	if r.counts() {
 		if err := r.readCounters(ctx, u); err != nil {
 			return Preview{}, err
 		}
+		r.addEarlier(by)
 	}
 	out := Preview{PartnerID: r.who.Customer.PartnerID, Currency: r.Currency}
 	if out.Earned, out.Warning, err = r.decide(""); err != nil {
 		return Preview{}, err
 	}
+	if choice, ok := rules.Choose(r.flows, &r.facts); ok && r.earns() {
+		out.Decides = &choice
+	}
 	out.Explanation, err = r.explain(ctx, u, out)
 	return out, err
 }
 
+// addEarlier counts the earlier payments of a new customer, which are of the same amount.
+func (r *recording) addEarlier(by Buyer) {
+	earlier := by.number() - 1
+	c := r.facts.Customer.Counters
+	if by.PartnerID == nil || earlier == 0 || c == nil {
+		return
+	}
+	if c.SalesCount += earlier; r.Currency == r.who.ProgramCurrency {
+		c.TotalPaidMinor += earlier * r.AmountMinor
+	}
+}
+
 // readPreview reads the same as read, without its locks.
-func (r *recording) readPreview(ctx context.Context, u *work.Unit, partnerID *string) error {
+func (r *recording) readPreview(ctx context.Context, u *work.Unit, by Buyer) error {
 	asked := db.FlowsAskedParams{
-		CustomerID: &r.CustomerID, PartnerID: partnerID, OrgID: u.OrgID, Trigger: rules.NewPayment,
+		CustomerID: &r.CustomerID, PartnerID: by.PartnerID, OrgID: u.OrgID, Trigger: rules.NewPayment,
 	}
 	var stored []db.FlowsAskedRow
 	err := u.InProgram(ctx, r.ProgramID,
-		func(tx pgtx.DBTX) error { return r.readPayer(ctx, u, tx, partnerID) },
+		func(tx pgtx.DBTX) error { return r.readPayer(ctx, u, tx, by) },
 		func(tx pgtx.DBTX) (err error) {
 			r.history, err = queries.SaleHistory(ctx, tx, db.SaleHistoryParams{
 				ProgramID: r.ProgramID, OrgID: u.OrgID, CustomerID: r.CustomerID,
@@ -76,7 +126,7 @@ func (r *recording) readPreview(ctx context.Context, u *work.Unit, partnerID *st
 			return err
 		})
 	param := "customer_id"
-	if partnerID != nil {
+	if by.PartnerID != nil {
 		param = "partner_id"
 	}
 	switch {
@@ -87,27 +137,43 @@ func (r *recording) readPreview(ctx context.Context, u *work.Unit, partnerID *st
 	case r.who.ProgramID != r.ProgramID:
 		return problem.On(param, problem.InvalidReference, "%s belongs to another program.", param)
 	}
+	if by.number() > 1 {
+		r.history.HasSales = true
+	}
 	r.known, r.facts = true, r.toFacts()
 	r.flows, err = commission.LoadFlows(ctx, u, asked, stored, &r.facts)
 	return err
 }
 
 // readPayer reads the payer: the customer, or a new one of the partner.
-func (r *recording) readPayer(ctx context.Context, u *work.Unit, tx pgtx.DBTX, partnerID *string) (err error) {
-	if partnerID == nil {
+func (r *recording) readPayer(ctx context.Context, u *work.Unit, tx pgtx.DBTX, by Buyer) (err error) {
+	if by.PartnerID == nil {
 		r.who, err = queries.SaleCustomer(ctx, tx, db.SaleCustomerParams{CustomerID: r.CustomerID, OrgID: u.OrgID})
 		return err
 	}
-	p, err := queries.SaleNewcomer(ctx, tx, db.SaleNewcomerParams{PartnerID: *partnerID, OrgID: u.OrgID})
+	p, err := queries.SaleNewcomer(ctx, tx, db.SaleNewcomerParams{PartnerID: *by.PartnerID, OrgID: u.OrgID})
 	r.who = db.SaleCustomerRow{
 		Customer: db.Customer{
-			PartnerID: partnerID, Status: db.CustomerStatusLead, TrackedBy: db.TrackedByLink, LeadAt: r.OccurredAt,
+			PartnerID: by.PartnerID, Status: db.CustomerStatusLead, TrackedBy: db.TrackedByLink, LeadAt: r.OccurredAt,
 		},
 		ProgramID: p.ProgramID, ProgramCurrency: p.ProgramCurrency, CommissionOnNetRevenue: p.CommissionOnNetRevenue,
 		CommissionNetOfFee: p.CommissionNetOfFee, HoldingPeriodDays: p.HoldingPeriodDays, PartnerStatus: p.PartnerStatus,
 		PartnerGroupID: p.PartnerGroupID, PartnerCountry: p.PartnerCountry, TagIds: p.TagIds,
 	}
+	if by.number() > 1 {
+		first := monthsBefore(r.OccurredAt, opt.Value(by.Months))
+		r.who.Customer.ConvertedAt, r.who.Customer.LeadAt = &first, first
+	}
 	return err
+}
+
+// monthsBefore returns the latest moment that is whole months before another.
+func monthsBefore(t clock.Time, months int64) clock.Time {
+	out := t.AddDate(0, -int(months), 0)
+	if out.Day() != t.Day() { // a shorter month, whose last day it is then
+		out = out.AddDate(0, 0, -out.Day())
+	}
+	return clock.At(out)
 }
 
 // explain explains the decision with its flow and branch.

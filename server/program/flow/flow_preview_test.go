@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 
@@ -61,6 +62,42 @@ func TestFlowPreviewOfTheFirst(t *testing.T) {
 	require.Equal(t, before, says(M{"customer_id": s.Customer(program, partner)}))
 }
 
+// TestFlowPreviewOfALater: a preview counts the earlier payments of a new customer, and names the flow that decides even
+// if it pays nothing.
+func TestFlowPreviewOfALater(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	partner := s.Partner(program)
+	flow := s.Flow(program, M{"branches": []any{
+		M{"label": "Third", "conditions": when("customer.sales_count", "eq", 3), "rate_type": "percent", "rate_value": 3000},
+		M{"label": "Paid", "conditions": when("customer.total_paid_minor", "eq", 40000), "rate_type": "percent", "rate_value": 4000},
+		M{"label": "First", "conditions": when("sale.is_first_sale", "eq", true), "rate_type": "percent", "rate_value": 1000},
+		M{"label": "Old", "conditions": when("customer.months_since_conversion", "eq", 7), "rate_type": "percent", "rate_value": 0},
+	}})
+	pays := func(more M) apitest.Answer {
+		t.Helper()
+		return preview(s, M{"program_id": program, "partner_id": partner}, more)
+	}
+	for want, more := range map[int64]M{
+		1000: {}, 2000: {"payment_number": 2}, 3000: {"payment_number": 3}, 4000: {"payment_number": 4, "customer_months": 7},
+	} {
+		require.EqualValues(t, want, pays(more).Int("amount_minor"), more)
+	}
+	none := pays(M{"customer_months": 7})
+	require.Zero(t, none.Int("amount_minor"))
+	require.Nil(t, none.Body["flow_id"])
+	require.Equal(t, flow, none.String("deciding_flow_id"))
+	require.NotEmpty(t, none.Body["deciding_flow_branch_id"])
+	require.Nil(t, pays(M{"payment_number": 2}).Body["deciding_flow_branch_id"])
+	for day := 28; day <= 31; day++ { // months end on different days
+		at := M{"customer_months": 7, "occurred_at": fmt.Sprintf("2026-07-%dT12:00:00Z", day)}
+		require.NotEmpty(t, pays(at).Body["deciding_flow_branch_id"], at)
+	}
+	s.Must(200, s.Post("/v1/partners/"+partner, M{"status": "suspended"}))
+	require.Nil(t, pays(M{}).Body["deciding_flow_id"])
+}
+
 func TestFlowPreviewRefusals(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -79,5 +116,8 @@ func TestFlowPreviewRefusals(t *testing.T) {
 	refused(404, "resource_not_found", "partner_id", M{"partner_id": "part_01kb2m4q8e7v9t3n5x6c0d1f2g"})
 	refused(404, "resource_not_found", "customer_id", M{"customer_id": "cus_01kb2m4q8e7v9t3n5x6c0d1f2g"})
 	refused(404, "resource_not_found", "program_id", M{"program_id": "prg_01kb2m4q8e7v9t3n5x6c0d1f2g", "partner_id": partner})
+	refused(400, "parameters_exclusive", "payment_number", M{"customer_id": s.Customer(elsewhere, partner), "payment_number": 2})
+	refused(400, "parameters_exclusive", "customer_months", M{"customer_id": s.Customer(elsewhere, partner), "customer_months": 0})
+	refused(400, "parameter_invalid", "customer_months", M{"partner_id": partner, "payment_number": 1, "customer_months": 1})
 	refused(400, "parameter_invalid", "tax_minor", M{"partner_id": partner, "tax_minor": 101})
 }

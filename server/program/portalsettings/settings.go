@@ -32,6 +32,7 @@ type Settings struct {
 	Headline     *string               `json:"headline"`
 	HeroVersion  *string               `json:"hero_version"` // nil without a picture
 	Introduction *string               `json:"introduction"`
+	Offer        *string               `json:"offer"` // nil: the rates are described from the flows
 	Benefits     []string              `json:"benefits"`
 	FAQ          []api.PortalFAQ       `json:"faq"`
 	Calculator   *api.PortalCalculator `json:"calculator"` // nil for none
@@ -71,7 +72,7 @@ func Of(ctx context.Context, tx pgtx.DBTX, orgID, programID string) (Settings, e
 func (s *Settings) read(row db.PortalSetting) error {
 	s.Join, s.AccentColor, s.LogoVersion = row.Joining, row.AccentColor, row.LogoVersion
 	s.Headline, s.HeroVersion, s.Benefits = row.Headline, row.HeroVersion, row.Benefits
-	s.Introduction, s.ReplyTo = row.Introduction, row.ReplyTo
+	s.Introduction, s.Offer, s.ReplyTo = row.Introduction, row.Offer, row.ReplyTo
 	s.LinkHosts, s.MaxLinks, s.EmbedHosts, s.UpdatedAt = row.LinkHosts, row.MaxLinks, row.EmbedHosts, &row.UpdatedAt
 	return errors.Join(
 		decode(row.Faq, &s.FAQ), decode(row.Questions, &s.Questions),
@@ -113,6 +114,7 @@ func (s Settings) save(ctx context.Context, tx pgtx.DBTX) error {
 		Headline:     s.Headline,
 		HeroVersion:  s.HeroVersion,
 		Introduction: s.Introduction,
+		Offer:        s.Offer,
 		Benefits:     s.Benefits,
 		Faq:          faq,
 		Calculator:   calculator,

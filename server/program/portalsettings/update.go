@@ -20,16 +20,16 @@ import (
 
 // Changes are changes to a program's settings; nil and unspecified members stay.
 type Changes struct {
-	Join                                         *db.JoinMode
-	AccentColor, Headline, Introduction, ReplyTo nullable.Nullable[string]
-	Logo, Hero                                   nullable.Nullable[string] // the image in base64
-	Benefits                                     []string
-	FAQ                                          []api.PortalFAQ
-	Calculator                                   nullable.Nullable[api.PortalCalculator]
-	Questions                                    []api.PortalQuestion
-	AutoApprove                                  nullable.Nullable[api.AutoApproval]
-	LinkHosts, EmbedHosts                        []string
-	MaxLinks                                     *int64
+	Join                                                *db.JoinMode
+	AccentColor, Headline, Introduction, Offer, ReplyTo nullable.Nullable[string]
+	Logo, Hero                                          nullable.Nullable[string] // the image in base64
+	Benefits                                            []string
+	FAQ                                                 []api.PortalFAQ
+	Calculator                                          nullable.Nullable[api.PortalCalculator]
+	Questions                                           []api.PortalQuestion
+	AutoApprove                                         nullable.Nullable[api.AutoApproval]
+	LinkHosts, EmbedHosts                               []string
+	MaxLinks                                            *int64
 }
 
 // ChangesOf returns the changes of a request's body.
@@ -39,6 +39,7 @@ func ChangesOf(b api.PortalSettingsUpdate) Changes {
 		AccentColor:  b.AccentColor,
 		Headline:     b.Headline,
 		Introduction: b.Introduction,
+		Offer:        b.Offer,
 		ReplyTo:      b.ReplyTo,
 		Logo:         as(b.Logo, func(i api.PortalLogo) string { return i.Data }),
 		Hero:         as(b.Hero, func(i api.PortalHero) string { return i.Data }),
@@ -132,10 +133,11 @@ func (s *Settings) apply(to Changes) (err error) {
 	opt.ChangeOrClear(&s.AccentColor, to.AccentColor)
 	opt.ChangeOrClear(&s.Headline, to.Headline)
 	opt.ChangeOrClear(&s.Introduction, to.Introduction)
+	opt.ChangeOrClear(&s.Offer, to.Offer)
 	opt.ChangeOrClear(&s.ReplyTo, to.ReplyTo)
 	opt.ChangeOrClear(&s.Calculator, to.Calculator)
 	s.AccentColor = opt.Lower(s.AccentColor)
-	for _, text := range []**string{&s.Headline, &s.Introduction} {
+	for _, text := range []**string{&s.Headline, &s.Introduction, &s.Offer} {
 		if strings.TrimSpace(opt.Value(*text)) == "" {
 			*text = nil
 		}

@@ -6,45 +6,16 @@ import (
 	"slices"
 )
 
-// Terms describes a flow's rates for the partners that it pays: its own rate, and its branches, a JSON list of
-// which the first match counts.
-func (s Speaker) Terms(own Rate, branches json.RawMessage) ([]string, error) {
-	var cases []struct {
-		Conditions json.RawMessage
-		RateType   RateType `json:"rate_type"`
-		RateValue  int64    `json:"rate_value"`
-	}
-	if err := json.Unmarshal(branches, &cases); err != nil {
-		return nil, err
-	}
-	l := s.locale()
-	var says []string
-	for _, b := range cases {
-		rate := Rate{RateType: b.RateType, RateValue: b.RateValue}
-		when, err := s.Conditions(b.Conditions)
-		if errors.Is(err, errPrivate) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if when == "" { // later branches are never reached
-			own = rate
-			break
-		}
-		says = append(says, l.T("But %s, if %s.", rate.In(l, s.Trigger, s.Currency), when))
-		if own.RateValue == 0 && len(says) == 1 { // a flow that pays in some cases only
-			says[0] = l.T("You earn %s, if %s.", rate.In(l, s.Trigger, s.Currency), when)
-		}
-	}
-	if own.RateValue == 0 && len(says) > 0 {
-		return says, nil
-	}
-	return append([]string{l.T("You earn %s.", own.In(l, s.Trigger, s.Currency))}, says...), nil
-}
+// errPrivate marks conditions that must not be public, and errUnnamed those that mean nothing to a partner.
+var (
+	errPrivate = errors.New("rules: this condition is not public")
+	errUnnamed = errors.New("rules: this condition has only an id")
+)
 
-// errPrivate marks conditions that must not be public.
-var errPrivate = errors.New("rules: this condition is not public")
+// unnamed reports whether a field has the program's own ids and keys.
+func unnamed(f *field) bool {
+	return f.key != "" || f.name == "customer.identifier" || f.name == "customer.link_id"
+}
 
 // private reports whether a field identifies single partners, or uses the program's internal names.
 func private(f *field) bool {

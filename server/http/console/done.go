@@ -1,0 +1,32 @@
+package console
+
+import (
+	"net/http"
+
+	"rail/server/http/site"
+)
+
+// A form ends in one of two ways: it is done, or its page is shown again.
+
+// again shows the page of a refused form with the typed values and the fault. It returns errors that the person
+// cannot fix.
+func (v *visit) again(err error, show action) error {
+	p, ok := refused(err)
+	if !ok || p.Status() == http.StatusNotFound && p.Param == "" || p.Status() == http.StatusForbidden {
+		return err
+	}
+	v.fault = p
+	return show(v)
+}
+
+// done redirects after a change and shows notice on the next page.
+func (v *visit) done(to, notice string) error {
+	v.SetNotice(notice)
+	return v.Redirect(http.StatusSeeOther, to)
+}
+
+// undoable redirects after a change and shows notice on the next page, with a form that undoes the change.
+func (v *visit) undoable(to, notice string, undo site.Undo) error {
+	v.SetUndo(notice, undo)
+	return v.Redirect(http.StatusSeeOther, to)
+}
