@@ -153,14 +153,14 @@ DELETE FROM magic_links WHERE program_id = @program_id AND org_id = @org_id AND 
     AND used_at IS NULL AND (NOT mailed OR @mailed::boolean);
 
 -- name: MagicLinkInsert :exec
-INSERT INTO magic_links (token_hash, org_id, program_id, partner_id, created_at, expires_at, mailed)
-VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at, @mailed);
+INSERT INTO magic_links (token_hash, org_id, program_id, partner_id, created_at, expires_at, mailed, email)
+VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at, @mailed, @email);
 
 -- name: ApplicationInsert :exec
 INSERT INTO applications (id, org_id, program_id, group_id, partner_id, email, answers, source, status,
-    reviewed_by_user_id, reviewed_at, rejection_reason, created_at, updated_at)
+    reviewed_by_user_id, reviewed_at, rejection_reason, created_at, updated_at, before_decision)
 VALUES (@id, @org_id, @program_id, @group_id, @partner_id, @email, @answers, @source, @status, @reviewed_by_user_id,
-    @reviewed_at, @rejection_reason, @created_at, @updated_at);
+    @reviewed_at, @rejection_reason, @created_at, @updated_at, @before_decision);
 
 -- name: PartnerPrograms :many
 SELECT t.id, t.program_id FROM partners t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;

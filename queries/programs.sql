@@ -90,6 +90,14 @@ FROM programs p LEFT JOIN sums s ON s.program_id = p.id LEFT JOIN (
         AND y.owner_id = '' GROUP BY 1) n ON n.program_id = p.id
 WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id;
 
+-- name: ProgramOwed :many
+-- ProgramOwed sums the balances of a program by currency, the largest first. They are as old as their last fold.
+SELECT b.currency, sum(b.pending_minor)::bigint AS pending_minor, sum(b.due_minor)::bigint AS due_minor,
+    count(*) FILTER (WHERE b.due_minor > 0) AS partner_count
+FROM balances b WHERE b.program_id = @program_id AND b.org_id = @org_id
+GROUP BY b.currency HAVING sum(b.pending_minor) <> 0 OR sum(b.due_minor) <> 0
+ORDER BY sum(b.pending_minor) + sum(b.due_minor) DESC, b.currency LIMIT 20;
+
 -- name: ProgramStatus :one
 -- ProgramStatus counts the open tasks of a program, each up to 1,000, and reports the state of its
 -- setup.

@@ -134,6 +134,8 @@ CREATE TABLE applications (
     rejection_reason    text,
     created_at          timestamptz NOT NULL,
     updated_at          timestamptz NOT NULL,
+    -- the partner before the decision, to undo it
+    before_decision     json,
     CONSTRAINT applications_pkey PRIMARY KEY (id),
     CONSTRAINT applications_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
     CONSTRAINT applications_group_fkey FOREIGN KEY (program_id, group_id) REFERENCES groups (program_id, id),
@@ -141,7 +143,8 @@ CREATE TABLE applications (
         REFERENCES partners (program_id, id) ON DELETE CASCADE,
     CONSTRAINT applications_status_check CHECK (status IN ('pending', 'approved', 'rejected', 'withdrawn')),
     CONSTRAINT applications_source_check CHECK (source IN ('portal', 'api', 'import', 'customer_enrol')),
-    CONSTRAINT applications_reviewed_check CHECK (reviewed_at IS NULL OR status IN ('approved', 'rejected'))
+    CONSTRAINT applications_reviewed_check CHECK (reviewed_at IS NULL OR status IN ('approved', 'rejected')),
+    CONSTRAINT applications_before_decision_check CHECK (before_decision IS NULL OR reviewed_at IS NOT NULL)
 );
 CREATE INDEX applications_list_idx ON applications (program_id, created_at, id);
 CREATE INDEX applications_status_idx ON applications (program_id, status, created_at, id);
@@ -157,6 +160,7 @@ CREATE TABLE magic_links (
     expires_at timestamptz NOT NULL,
     used_at    timestamptz,
     mailed     boolean NOT NULL,
+    email      text,
     CONSTRAINT magic_links_pkey PRIMARY KEY (token_hash),
     CONSTRAINT magic_links_partner_fkey FOREIGN KEY (program_id, partner_id)
         REFERENCES partners (program_id, id) ON DELETE CASCADE
@@ -173,7 +177,9 @@ CREATE TABLE portal_sessions (
     expires_at timestamptz NOT NULL,
     visitor    boolean NOT NULL DEFAULT false,
     embedded   boolean NOT NULL DEFAULT false,
+    email      text,
     CONSTRAINT portal_sessions_pkey PRIMARY KEY (token_hash),
+    CONSTRAINT portal_sessions_email_check CHECK (email IS NULL OR NOT visitor AND NOT embedded),
     CONSTRAINT portal_sessions_partner_fkey FOREIGN KEY (program_id, partner_id)
         REFERENCES partners (program_id, id) ON DELETE CASCADE
 );

@@ -14,6 +14,7 @@ const (
 	APIKeysPkey                         Name = "api_keys_pkey"
 	APIKeysRateLimitCheck               Name = "api_keys_rate_limit_check"
 	APIKeysScopesCheck                  Name = "api_keys_scopes_check"
+	ApplicationsBeforeDecisionCheck     Name = "applications_before_decision_check"
 	ApplicationsGroupFkey               Name = "applications_group_fkey"
 	ApplicationsPartnerFkey             Name = "applications_partner_fkey"
 	ApplicationsPkey                    Name = "applications_pkey"
@@ -190,6 +191,8 @@ const (
 	PayoutRunsPkey                      Name = "payout_runs_pkey"
 	PayoutsAmountCheck                  Name = "payouts_amount_check"
 	PayoutsBatchFkey                    Name = "payouts_batch_fkey"
+	PayoutsFailureMailedCheck           Name = "payouts_failure_mailed_check"
+	PayoutsMarkIDCheck                  Name = "payouts_mark_id_check"
 	PayoutsMarkedCheck                  Name = "payouts_marked_check"
 	PayoutsMemberKey                    Name = "payouts_member_key"
 	PayoutsMethodCheck                  Name = "payouts_method_check"
@@ -200,12 +203,16 @@ const (
 	PayoutsRailCheck                    Name = "payouts_rail_check"
 	PayoutsReasonCheck                  Name = "payouts_reason_check"
 	PayoutsStatusCheck                  Name = "payouts_status_check"
-	PortalLogosImageCheck               Name = "portal_logos_image_check"
-	PortalLogosPkey                     Name = "portal_logos_pkey"
-	PortalLogosProgramFkey              Name = "portal_logos_program_fkey"
+	PortalImagesImageCheck              Name = "portal_images_image_check"
+	PortalImagesKindCheck               Name = "portal_images_kind_check"
+	PortalImagesPkey                    Name = "portal_images_pkey"
+	PortalImagesProgramFkey             Name = "portal_images_program_fkey"
+	PortalSessionsEmailCheck            Name = "portal_sessions_email_check"
 	PortalSessionsPartnerFkey           Name = "portal_sessions_partner_fkey"
 	PortalSessionsPkey                  Name = "portal_sessions_pkey"
 	PortalSettingsAccentColorCheck      Name = "portal_settings_accent_color_check"
+	PortalSettingsBenefitsCheck         Name = "portal_settings_benefits_check"
+	PortalSettingsHeadlineCheck         Name = "portal_settings_headline_check"
 	PortalSettingsHostsCheck            Name = "portal_settings_hosts_check"
 	PortalSettingsIntroductionCheck     Name = "portal_settings_introduction_check"
 	PortalSettingsJoiningCheck          Name = "portal_settings_joining_check"
@@ -337,6 +344,7 @@ const (
 	UsersOrgKey                         Name = "users_org_key"
 	UsersPkey                           Name = "users_pkey"
 	UsersRoleCheck                      Name = "users_role_check"
+	UsersViewsCheck                     Name = "users_views_check"
 	WebhookDeliveriesAttemptsCheck      Name = "webhook_deliveries_attempts_check"
 	WebhookDeliveriesEndpointFkey       Name = "webhook_deliveries_endpoint_fkey"
 	WebhookDeliveriesNextCheck          Name = "webhook_deliveries_next_check"
@@ -366,7 +374,7 @@ var Raced = map[Name]bool{
 	OptOutsPkey:             true,
 	PartnerAddressesPkey:    true,
 	PartnerTagsPkey:         true,
-	PortalLogosPkey:         true,
+	PortalImagesPkey:        true,
 	PortalSettingsPkey:      true,
 	ReportSpansPkey:         true,
 	ReportSumsPkey:          true,

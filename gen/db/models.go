@@ -44,6 +44,7 @@ type Application struct {
 	RejectionReason  *string
 	CreatedAt        clock.Time
 	UpdatedAt        clock.Time
+	BeforeDecision   []byte
 }
 
 type AuditFact struct {
@@ -468,6 +469,7 @@ type MagicLink struct {
 	ExpiresAt clock.Time
 	UsedAt    *clock.Time
 	Mailed    bool
+	Email     *string
 }
 
 type Mail struct {
@@ -592,33 +594,35 @@ type PartnerTag struct {
 }
 
 type Payout struct {
-	ID           string
-	OrgID        string
-	ProgramID    string
-	PartnerID    string
-	BatchID      string
-	AmountMinor  int64
-	Currency     string
-	Status       PayoutStatus
-	Method       *string
-	ExternalID   *string
-	Reason       *string
-	ReasonText   *string
-	ErrorCode    *string
-	ErrorMessage *string
-	PeriodMonth  time.Time
-	PeriodEnd    clock.Time
-	DueAt        clock.Time
-	PaidAt       *clock.Time
-	CreatedAt    clock.Time
-	UpdatedAt    clock.Time
-	CreatedXid   uint64
-	DueTold      bool
-	Rail         *string
-	CheckedAt    *clock.Time
-	Submissions  int32
-	MarkedAt     *clock.Time
-	BeforePaid   []byte
+	ID              string
+	OrgID           string
+	ProgramID       string
+	PartnerID       string
+	BatchID         string
+	AmountMinor     int64
+	Currency        string
+	Status          PayoutStatus
+	Method          *string
+	ExternalID      *string
+	Reason          *string
+	ReasonText      *string
+	ErrorCode       *string
+	ErrorMessage    *string
+	PeriodMonth     time.Time
+	PeriodEnd       clock.Time
+	DueAt           clock.Time
+	PaidAt          *clock.Time
+	CreatedAt       clock.Time
+	UpdatedAt       clock.Time
+	CreatedXid      uint64
+	DueTold         bool
+	Rail            *string
+	CheckedAt       *clock.Time
+	Submissions     int32
+	MarkedAt        *clock.Time
+	BeforePaid      []byte
+	MarkID          *string
+	FailureMailedAt *clock.Time
 }
 
 type PayoutBatch struct {
@@ -646,9 +650,10 @@ type PayoutRun struct {
 	CreatedAt     clock.Time
 }
 
-type PortalLogo struct {
+type PortalImage struct {
 	ProgramID   string
 	OrgID       string
+	Kind        PortalImageKind
 	Version     string
 	ContentType string
 	Image       []byte
@@ -663,6 +668,7 @@ type PortalSession struct {
 	ExpiresAt clock.Time
 	Visitor   bool
 	Embedded  bool
+	Email     *string
 }
 
 type PortalSetting struct {
@@ -671,7 +677,12 @@ type PortalSetting struct {
 	Joining      JoinMode
 	AccentColor  *string
 	LogoVersion  *string
+	Headline     *string
+	HeroVersion  *string
 	Introduction *string
+	Benefits     []string
+	Faq          []byte
+	Calculator   []byte
 	ReplyTo      *string
 	Questions    []byte
 	AutoApprove  []byte
@@ -1081,6 +1092,7 @@ type User struct {
 	CreatedAt      clock.Time
 	UpdatedAt      clock.Time
 	ProvenAt       *clock.Time
+	Views          []byte
 }
 
 type UserLink struct {

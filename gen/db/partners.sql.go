@@ -13,9 +13,9 @@ import (
 
 const applicationInsert = `-- name: ApplicationInsert :exec
 INSERT INTO applications (id, org_id, program_id, group_id, partner_id, email, answers, source, status,
-    reviewed_by_user_id, reviewed_at, rejection_reason, created_at, updated_at)
+    reviewed_by_user_id, reviewed_at, rejection_reason, created_at, updated_at, before_decision)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-    $11, $12, $13, $14)
+    $11, $12, $13, $14, $15)
 `
 
 type ApplicationInsertParams struct {
@@ -33,6 +33,7 @@ type ApplicationInsertParams struct {
 	RejectionReason  *string
 	CreatedAt        clock.Time
 	UpdatedAt        clock.Time
+	BeforeDecision   []byte
 }
 
 func (q *Queries) ApplicationInsert(ctx context.Context, db DBTX, arg ApplicationInsertParams) error {
@@ -51,13 +52,14 @@ func (q *Queries) ApplicationInsert(ctx context.Context, db DBTX, arg Applicatio
 		arg.RejectionReason,
 		arg.CreatedAt,
 		arg.UpdatedAt,
+		arg.BeforeDecision,
 	)
 	return err
 }
 
 const magicLinkInsert = `-- name: MagicLinkInsert :exec
-INSERT INTO magic_links (token_hash, org_id, program_id, partner_id, created_at, expires_at, mailed)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
+INSERT INTO magic_links (token_hash, org_id, program_id, partner_id, created_at, expires_at, mailed, email)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 `
 
 type MagicLinkInsertParams struct {
@@ -68,6 +70,7 @@ type MagicLinkInsertParams struct {
 	CreatedAt clock.Time
 	ExpiresAt clock.Time
 	Mailed    bool
+	Email     *string
 }
 
 func (q *Queries) MagicLinkInsert(ctx context.Context, db DBTX, arg MagicLinkInsertParams) error {
@@ -79,6 +82,7 @@ func (q *Queries) MagicLinkInsert(ctx context.Context, db DBTX, arg MagicLinkIns
 		arg.CreatedAt,
 		arg.ExpiresAt,
 		arg.Mailed,
+		arg.Email,
 	)
 	return err
 }

@@ -229,6 +229,52 @@ func (q *Queries) ProgramLock(ctx context.Context, db DBTX, arg ProgramLockParam
 	return i, err
 }
 
+const programOwed = `-- name: ProgramOwed :many
+SELECT b.currency, sum(b.pending_minor)::bigint AS pending_minor, sum(b.due_minor)::bigint AS due_minor,
+    count(*) FILTER (WHERE b.due_minor > 0) AS partner_count
+FROM balances b WHERE b.program_id = $1 AND b.org_id = $2
+GROUP BY b.currency HAVING sum(b.pending_minor) <> 0 OR sum(b.due_minor) <> 0
+ORDER BY sum(b.pending_minor) + sum(b.due_minor) DESC, b.currency LIMIT 20
+`
+
+type ProgramOwedParams struct {
+	ProgramID string
+	OrgID     string
+}
+
+type ProgramOwedRow struct {
+	Currency     string
+	PendingMinor int64
+	DueMinor     int64
+	PartnerCount int64
+}
+
+// ProgramOwed sums the balances of a program by currency, the largest first. They are as old as their last fold.
+func (q *Queries) ProgramOwed(ctx context.Context, db DBTX, arg ProgramOwedParams) ([]ProgramOwedRow, error) {
+	rows, err := db.Query(ctx, programOwed, arg.ProgramID, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ProgramOwedRow{}
+	for rows.Next() {
+		var i ProgramOwedRow
+		if err := rows.Scan(
+			&i.Currency,
+			&i.PendingMinor,
+			&i.DueMinor,
+			&i.PartnerCount,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const programStats = `-- name: ProgramStats :many
 WITH covered AS MATERIALIZED (
     SELECT c.program_id, c.span, c.start, c.from_at, c.to_at FROM report_covered c

@@ -12,6 +12,7 @@ import (
 // month, L its long one, Y the year.
 type calendar struct {
 	day, month  string
+	dayMonth    string // a day without its year
 	short, long [12]string
 }
 
@@ -29,13 +30,13 @@ func abbreviated(names [12]string) (out [12]string) {
 }
 
 // american is the calendar of English in the United States.
-var american = calendar{"M D, Y", "L Y", abbreviated(english), english}
+var american = calendar{"M D, Y", "L Y", "M D", abbreviated(english), english}
 
 // calendars maps language tags to calendars; the names are those of CLDR.
 var calendars = map[string]*calendar{
-	"en": {"D M Y", "L Y", abbreviated(english), english},
+	"en": {"D M Y", "L Y", "D M", abbreviated(english), english},
 	"de": {
-		"D. M Y", "L Y",
+		"D. M Y", "L Y", "D. M",
 		[12]string{"Jan.", "Feb.", "März", "Apr.", "Mai", "Juni", "Juli", "Aug.", "Sept.", "Okt.", "Nov.", "Dez."},
 		[12]string{
 			"Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober", "November",
@@ -43,7 +44,7 @@ var calendars = map[string]*calendar{
 		},
 	},
 	"fr": {
-		"D M Y", "L Y",
+		"D M Y", "L Y", "D M",
 		[12]string{
 			"janv.", "févr.", "mars", "avr.", "mai", "juin", "juil.", "août", "sept.", "oct.", "nov.", "déc.",
 		},
@@ -53,7 +54,7 @@ var calendars = map[string]*calendar{
 		},
 	},
 	"es": {
-		"D M Y", "L de Y",
+		"D M Y", "L de Y", "D M",
 		[12]string{"ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sept", "oct", "nov", "dic"},
 		[12]string{
 			"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre",
@@ -61,14 +62,14 @@ var calendars = map[string]*calendar{
 		},
 	},
 	"pt-BR": {
-		"D de M de Y", "L de Y",
+		"D de M de Y", "L de Y", "D de M",
 		[12]string{"jan.", "fev.", "mar.", "abr.", "mai.", "jun.", "jul.", "ago.", "set.", "out.", "nov.", "dez."},
 		[12]string{
 			"janeiro", "fevereiro", "março", "abril", "maio", "junho", "julho", "agosto", "setembro", "outubro", "novembro",
 			"dezembro",
 		},
 	},
-	"ja": {"Y年MD日", "Y年L", japanese, japanese},
+	"ja": {"Y年MD日", "Y年L", "MD日", japanese, japanese},
 }
 
 var japanese = [12]string{"1月", "2月", "3月", "4月", "5月", "6月", "7月", "8月", "9月", "10月", "11月", "12月"}
@@ -86,6 +87,9 @@ func (l *Locale) Day(t time.Time) string { return l.Date(clock.At(t).DayIn(l.Zon
 
 // Date formats a calendar day, without a time zone.
 func (l *Locale) Date(day time.Time) string { return l.calendar.write(l.calendar.day, day) }
+
+// DayMonth formats a calendar day without its year.
+func (l *Locale) DayMonth(day time.Time) string { return l.calendar.write(l.calendar.dayMonth, day) }
 
 // Moment formats a day and a time, in the locale's time zone. The page's script shows it in the
 // browser's zone.

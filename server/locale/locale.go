@@ -9,6 +9,7 @@ package locale
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,6 +153,32 @@ func (l *Locale) Said(text string) string { return l.T(strings.ReplaceAll(text, 
 // every language; several currencies share signs such as $.
 func (l *Locale) Money(minor int64, code string) string {
 	return l.decimal(currency.Decimal(minor, code)) + " " + code
+}
+
+// signs are the signs of currencies that share them with no other.
+var signs = map[string]string{"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹", "KRW": "₩"}
+
+// briefFrom is the number of units of a currency from which Brief leaves out its decimals.
+const briefFrom = 1000
+
+// Brief formats an amount in minor units in short, for figures that are read at a glance: with the sign of the
+// currency if it has one, and rounded to whole units from 1,000 units on.
+func (l *Locale) Brief(minor int64, code string) string {
+	unit := int64(math.Pow10(currency.Digits(code)))
+	text := currency.Decimal(max(minor, -minor), code)
+	if minor >= briefFrom*unit || minor <= -briefFrom*unit || minor%unit == 0 {
+		text = strconv.FormatInt((max(minor, -minor)+unit/2)/unit, 10)
+	}
+	text = l.decimal(text)
+	if sign, ok := signs[code]; ok {
+		text = sign + text
+	} else {
+		text += " " + code
+	}
+	if minor < 0 {
+		return "-" + text
+	}
+	return text
 }
 
 // Count formats a whole number.

@@ -104,6 +104,7 @@ func TestFirstEvening(t *testing.T) {
 	d.Reads("The settings are saved.")
 	saved := d.fixture.Must(200, d.fixture.Get("/v1/programs/"+d.program))
 	require.EqualValues(t, 7550, saved.Int("min_payout_minor"))
+	d.Do(chromedp.Click(chromedp.CSS(".person > summary")))
 	d.press("Sign out")
 	d.Reads("You are signed out")
 	d.Silent()

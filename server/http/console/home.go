@@ -1,7 +1,10 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -33,18 +36,38 @@ var spans = []int{7, 30, 90, 365}
 
 // homeData holds the data of the home page.
 type homeData struct {
-	Days  int
-	Spans []int
-	Tiles []site.Tile
-	Chart site.Chart
-	Top   []api.ReportRow
-	Now   api.ProgramStatusReport
-	Wrong []Notice   // with the service
-	Setup *setupData // in place of the figures; nil for none
+	Days     int
+	Spans    []site.Link
+	Measures []site.Link // the figures that the chart can show
+	Tiles    []site.Tile
+	Chart    site.Chart
+	Top      []api.ReportRow
+	Movers   []mover
+	Latest   []api.Sale
+	Waiting  []task
+	Wrong    []Notice   // with the service
+	Setup    *setupData // in place of the figures; nil for none
 }
 
-// leaders is the number of top partners on the page.
-const leaders = 10
+// task is a number of open tasks, with the page and the button that lead to them.
+type task struct {
+	Icon, Text, Path, Button string
+}
+
+// mover is a partner whose revenue differs from that of the period before.
+type mover struct {
+	Key, Name           string
+	Now, Before, Change int64
+}
+
+const (
+	// leaders is the number of top partners on the page, movers that of partners with the largest changes.
+	leaders, movers = 8, 6
+	// maxCompared is the number of partners, those with the highest revenue, whose changes are compared.
+	maxCompared = 200
+	// latest is the number of sales on the page.
+	latest = 8
+)
 
 // home shows the program's figures and open tasks.
 func home(v *visit) error {
@@ -57,9 +80,9 @@ func home(v *visit) error {
 		return err
 	}
 	if steps := v.setupAtHome(status.Setup); steps != nil {
-		return v.show(sheet{"home", "", "Home", homeData{Now: *status, Wrong: wrong, Setup: steps}})
+		return v.show(sheet{"home", "", "Home", homeData{Wrong: wrong, Setup: steps}})
 	}
-	days := span(v.QueryParam("days"))
+	days, by := span(v.QueryParam("days")), measureOf(v.QueryParam("show"))
 	over, err := v.report(days, api.ReportDimensionPeriod, api.ReportAttributionPartners)
 	if err != nil {
 		return err
@@ -72,15 +95,30 @@ func home(v *visit) error {
 	if err != nil {
 		return err
 	}
+	sales, err := v.console.api.ListSalesWithResponse(v.Ctx(), &api.ListSalesParams{
+		ProgramID: v.program.ID, Limit: new(int64(latest)),
+		Expand: []api.SaleExpand{api.SaleExpandPartner, api.SaleExpandCustomer},
+	})
+	if err != nil {
+		return err
+	}
 	return v.show(sheet{"home", "", "Home", homeData{
-		Days:  days,
-		Spans: spans,
-		Tiles: v.tiles(over, partnerRevenue),
-		Chart: v.daily(over, direct, partnerRevenue),
-		Top:   top.Rows,
-		Now:   *status,
-		Wrong: wrong,
+		Days:     days,
+		Spans:    spanLinks(days, by),
+		Measures: measureLinks(days, by),
+		Tiles:    v.homeTiles(over, status.Owed),
+		Chart:    v.overTime(over, direct, by, homeNames[by.key]),
+		Top:      top.Rows[:min(len(top.Rows), leaders)],
+		Movers:   moversOf(top),
+		Latest:   sales.JSON200.Data,
+		Waiting:  v.tasks(status.Waiting),
+		Wrong:    wrong,
 	}})
+}
+
+// homeNames are the names of the figures of the home page's chart: all are of partners' customers.
+var homeNames = map[string]string{
+	"revenue": partnerRevenue, "commissions": "Commissions", "clicks": "Clicks", "customers": "Customers",
 }
 
 // notices returns the problems of the service.
@@ -103,8 +141,35 @@ func span(asked string) int {
 	return 30
 }
 
-// report asks for the last days: by date, the partners' figures with the period before, or for the first rows of
-// another dimension.
+// spanLinks are the windows that the page can show, with the figure of its chart.
+func spanLinks(days int, by measure) (out []site.Link) {
+	for _, d := range spans {
+		name := strconv.Itoa(d) + " days"
+		if d == 365 {
+			name = "1 year"
+		}
+		out = append(out, site.Link{Path: homeAddress(d, by), Name: name, Current: d == days})
+	}
+	return out
+}
+
+func measureLinks(days int, by measure) (out []site.Link) {
+	for _, m := range measures {
+		out = append(out, site.Link{Path: homeAddress(days, m), Name: m.name, Current: m.key == by.key})
+	}
+	return out
+}
+
+func homeAddress(days int, by measure) string {
+	query := url.Values{"days": {strconv.Itoa(days)}}
+	if by.key != measures[0].key {
+		query.Set("show", by.key)
+	}
+	return "?" + query.Encode()
+}
+
+// report asks for the last days: by date or by partner, the partners' figures with the period before; of direct
+// figures, this period alone.
 func (v *visit) report(days int, by api.ReportDimension, of api.ReportAttribution) (*api.Report, error) {
 	to := v.Today()
 	params := &api.RetrieveReportParams{
@@ -112,9 +177,9 @@ func (v *visit) report(days int, by api.ReportDimension, of api.ReportAttributio
 		To: new(to.Format(time.DateOnly)), Currency: &v.program.Currency, Attribution: &of,
 	}
 	if by != api.ReportDimensionPeriod {
-		params.Top = new(api.ReportTop(leaders))
+		params.Top = new(api.ReportTop(maxCompared))
 	}
-	if by != api.ReportDimensionPeriod || of == api.ReportAttributionDirect {
+	if of == api.ReportAttributionDirect {
 		params.Compare = new(api.ReportCompareNone)
 	}
 	reply, err := v.console.api.RetrieveReportWithResponse(v.Ctx(), params)
@@ -124,51 +189,44 @@ func (v *visit) report(days int, by api.ReportDimension, of api.ReportAttributio
 	return reply.JSON200, nil
 }
 
-// partnerRevenue names the revenue of partners’ customers.
-const partnerRevenue = "Partner revenue"
-
-// tiles are the totals of a report beside those of the period before. revenue names its revenue.
-func (v *visit) tiles(r *api.Report, revenue string) []site.Tile {
-	amount := func(minor int64) string { return v.Locale.Money(minor, r.Currency) }
-	before := api.ReportTotals{}
+// moversOf returns the partners of a report with the largest changes of revenue, the largest first.
+func moversOf(r *api.Report) (out []mover) {
+	before := map[string]int64{}
 	if r.PreviousPeriod != nil {
-		before = r.PreviousPeriod.Totals
-	}
-	return []site.Tile{
-		site.NewTile("Clicks", opt.Value(r.Totals.Clicks), opt.Value(before.Clicks), v.Locale.Count),
-		site.NewTile("Customers", r.Totals.Customers, before.Customers, v.Locale.Count),
-		site.NewTile(revenue, r.Totals.RevenueMinor, before.RevenueMinor, amount),
-		site.NewTile("Commissions", r.Totals.CommissionsMinor, before.CommissionsMinor, amount),
-	}
-}
-
-// daily is the chart of a report by date: its revenue, with the other figures in the table. direct is the same report
-// of figures without a partner; nil leaves the column out.
-func (v *visit) daily(r, direct *api.Report, revenue string) site.Chart {
-	amount := func(minor int64) string { return v.Locale.Money(minor, r.Currency) }
-	f := site.Figures{Caption: revenue + " over time", Head: "Date", Columns: []site.Column{
-		{Name: revenue, Text: amount, Drawn: true},
-		{Name: "Commissions", Text: amount},
-		{Name: "Clicks", Text: v.Locale.Count},
-		{Name: "Customers", Text: v.Locale.Count},
-	}}
-	if direct != nil {
-		f.Columns = append(f.Columns, site.Column{Name: "Direct revenue", Text: amount})
-	}
-	for i, row := range r.Rows {
-		values := []int64{row.RevenueMinor, row.CommissionsMinor, opt.Value(row.Clicks), row.Customers}
-		if direct != nil {
-			values = append(values, direct.Rows[i].RevenueMinor)
+		for _, row := range r.PreviousPeriod.Rows {
+			before[opt.Value(row.Key)] = row.RevenueMinor
 		}
-		f.Rows = append(f.Rows, site.Row{Name: row.Label, Short: short(opt.Value(row.Key)), Values: values})
 	}
-	return site.BarChart(f)
+	for _, row := range r.Rows {
+		m := mover{Key: opt.Value(row.Key), Name: row.Label, Now: row.RevenueMinor, Before: before[opt.Value(row.Key)]}
+		if m.Change = m.Now - m.Before; m.Change != 0 && m.Key != "" {
+			out = append(out, m)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b mover) int {
+		return cmp.Compare(max(b.Change, -b.Change), max(a.Change, -a.Change))
+	})
+	return out[:min(len(out), movers)]
 }
 
-// short is the day of a date, or the month of a month's first day.
-func short(key string) string {
-	if len(key) < len("2006-01-02") {
-		return key
+// tasks are the open tasks of a program.
+func (v *visit) tasks(w api.ProgramWaiting) (out []task) {
+	add := func(n int64, icon, one, several, path, button string) {
+		switch {
+		case n == 1:
+			out = append(out, task{icon, "1 " + one, v.at(path), button})
+		case n > 1:
+			out = append(out, task{icon, v.Locale.Count(n) + " " + several, v.at(path), button})
+		}
 	}
-	return key[len("2006-"):]
+	add(w.Applications, "user-plus", "application to decide", "applications to decide", "/applications", "Review")
+	add(w.RiskFlags, "shield-alert", "risk flag to review", "risk flags to review", "/risk", "Review")
+	add(w.PaymentsWithoutPartner, "circle-question-mark", "payment without a partner in the last 30 days",
+		"payments without a partner in the last 30 days", "/integrations/events?reason_code=no_partner", "View")
+	add(w.FailedEvents, "circle-x", "event of a payment processor failed", "events of a payment processor failed",
+		"/integrations/events?status=failed", "View")
+	add(w.FailedMails, "mail-warning", "mail could not be delivered", "mails could not be delivered", "/mails/failed",
+		"View")
+	add(w.DisabledEndpoints, "webhook", "disabled webhook endpoint", "disabled webhook endpoints", "/webhooks", "Fix")
+	return out
 }

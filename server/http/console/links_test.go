@@ -39,6 +39,6 @@ func TestLinks(t *testing.T) {
 		require.Contains(t, kinds, program+kind)
 	}
 	for kind, bytes := range kinds {
-		require.LessOrEqual(t, bytes, 40_000, kind)
+		require.LessOrEqual(t, bytes, 60_000, kind)
 	}
 }

@@ -33,6 +33,7 @@ type partnerData struct {
 	Partner      api.Partner
 	Name         string
 	Tabs         site.Tabs
+	Header       partnerHeader
 	Tiles        []site.Tile
 	Balances     []api.Balance
 	Groups, Tags []site.Option
@@ -101,37 +102,6 @@ func (v *visit) partnerTabs(p api.Partner, part string) site.Tabs {
 		tabs.Links = append(tabs.Links, site.Link{Path: path, Name: s.name, Current: s.path == part})
 	}
 	return tabs
-}
-
-// fillOverview reads the figures, the balances and what can be chosen.
-func (v *visit) fillOverview(data *partnerData) (err error) {
-	p := data.Partner
-	if s := p.Stats; s != nil {
-		amount := func(minor int64) string { return v.Locale.Money(minor, v.program.Currency) }
-		data.Tiles = []site.Tile{
-			{Name: "Clicks", Text: v.Locale.Count(s.Clicks)}, {Name: "Customers", Text: v.Locale.Count(s.Customers)},
-			{Name: "Commissions", Text: amount(s.CommissionsMinor)}, {Name: "Paid", Text: amount(s.PaidMinor)},
-		}
-	}
-	if data.Groups, data.Tags, err = v.choices(); err != nil {
-		return err
-	}
-	balances, err := v.console.api.ListBalancesWithResponse(v.Ctx(),
-		&api.ListBalancesParams{ProgramID: v.program.ID, PartnerID: &p.ID})
-	if err != nil {
-		return err
-	}
-	data.Balances = balances.JSON200.Data
-	if p.Status != api.PartnerStatusPending {
-		return nil
-	}
-	open, err := v.console.api.ListApplicationsWithResponse(v.Ctx(), &api.ListApplicationsParams{
-		ProgramID: v.program.ID, PartnerID: &p.ID, Status: []api.ApplicationStatus{api.ApplicationStatusPending},
-	})
-	if err == nil && len(open.JSON200.Data) > 0 {
-		data.Applied = &open.JSON200.Data[0]
-	}
-	return err
 }
 
 // fillPart reads the latest rows of the part.

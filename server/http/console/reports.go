@@ -99,12 +99,7 @@ func (v *visit) fillReport(page *reportData, asked url.Values) error {
 		return err
 	}
 	revenue := revenueNames[asked.Get("attribution")]
-	page.Tiles, page.Chart = v.tiles(over, revenue), v.daily(over, nil, revenue)
-	if over.PreviousPeriod == nil {
-		for i := range page.Tiles {
-			page.Tiles[i].Change = site.Change{}
-		}
-	}
+	page.Tiles, page.Chart = v.reportTiles(over, revenue), v.overTime(over, nil, measures[0], revenue)
 	by := api.ReportDimension(asked.Get("dimension"))
 	if by == api.ReportDimensionPeriod { // the chart has it
 		return nil

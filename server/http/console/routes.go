@@ -19,6 +19,7 @@ func routes() map[string]route {
 		connectionRoutes,
 		customerRoutes,
 		deliveryRoutes,
+		designRoutes,
 		findRoutes,
 		groupRoutes,
 		homeRoutes,
@@ -42,6 +43,8 @@ func routes() map[string]route {
 		riskRoutes,
 		ruleRoutes,
 		saleRoutes,
+		savedRoutes,
+		searchRoutes,
 		sequenceRoutes,
 		setupRoutes,
 		signInRoutes,
@@ -52,26 +55,49 @@ func routes() map[string]route {
 	return all
 }
 
-// section is an entry of the menu.
+// section is a part of a page that has an address for each.
 type section struct{ path, name string }
 
-// sections are the pages of a program, in the groups of the menu.
-var sections = []struct {
-	name     string
-	sections []section
+// menuEntry is an entry of the menu.
+type menuEntry struct{ path, name, icon string }
+
+// entries are the pages of a program, in the groups of the menu.
+var entries = []struct {
+	name    string
+	entries []menuEntry
 }{
-	{"", []section{{"", "Home"}, {"/setup", "Setup"}, {"/reports", "Reports"}}},
-	{"People", []section{
-		{"/partners", "Partners"}, {"/applications", "Applications"}, {"/customers", "Customers"}, {"/risk", "Risk"},
+	{"", []menuEntry{
+		{"", "Home", "house"},
+		{"/setup", "Setup", "list-checks"},
+		{"/reports", "Reports", "chart-line"},
 	}},
-	{"Money", []section{
-		{"/sales", "Sales"}, {"/commissions", "Commissions"}, {"/payouts", "Payouts"}, {"/rules", "Rules"},
+	{"Partners", []menuEntry{
+		{"/partners", "Partners", "users"},
+		{"/applications", "Applications", "user-plus"},
+		{"/groups", "Groups and tags", "tag"},
+		{"/risk", "Risk", "shield-alert"},
 	}},
-	{"Content", []section{{"/mails", "Mails"}, {"/resources", "Resources"}}},
-	{"Settings", []section{
-		{"/settings", "Program"}, {"/portal", "Portal and join page"}, {"/groups", "Groups and tags"},
-		{"/integrations", "Integrations"},
-		{"/webhooks", "Webhooks"}, {"/keys", "API keys"}, {"/log", "Audit log"}, {"/plan", "Plan"},
+	{"Money", []menuEntry{
+		{"/customers", "Customers", "shopping-bag"},
+		{"/sales", "Sales", "receipt"},
+		{"/commissions", "Commissions", "hand-coins"},
+		{"/payouts", "Payouts", "wallet"},
+		{"/rules", "Rules", "badge-percent"},
+	}},
+	{"Content", []menuEntry{
+		{"/portal", "Portal and join page", "palette"},
+		{"/mails", "Mails", "mail"},
+		{"/resources", "Resources", "folder"},
+	}},
+	{"Settings", []menuEntry{
+		{"/settings", "Program", "settings"},
+		{"/integrations", "Integrations", "plug"},
+		{"/plan", "Plan", "gauge"},
+	}},
+	{"Developers", []menuEntry{
+		{"/keys", "API keys", "key-round"},
+		{"/webhooks", "Webhooks", "webhook"},
+		{"/log", "Audit log", "scroll-text"},
 	}},
 }
 

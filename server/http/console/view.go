@@ -7,7 +7,10 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+
+	"github.com/oapi-codegen/nullable"
 
 	"rail/gen/api"
 	"rail/server/http/site"
@@ -23,8 +26,8 @@ var files embed.FS
 var pages = site.Source{
 	Files: files, Folder: "templates", Vocabulary: vocabulary,
 	Functions: template.FuncMap{
-		"partnerName": nameOf, "groupName": groupName, "inc": func(n int) int { return n + 1 },
-		"deref": opt.Value[string], "boxes": func(names ...string) []string { return names },
+		"partnerName": nameOf, "partnerOf": expandedPartner, "customerOf": expandedCustomer, "groupName": groupName, "inc": func(n int) int { return n + 1 },
+		"deref": opt.Value[string], "browserName": browserName, "boxes": func(names ...string) []string { return names },
 		"lines": func(texts []string) string { return strings.Join(texts, "\n") },
 	},
 }.Parse()
@@ -50,7 +53,7 @@ func (v *visit) show(p sheet) error {
 		status = v.fault.Status()
 	}
 	layout := v.layout(p.Title, p.Section)
-	layout.Flash = v.Notice()
+	layout.Flash, layout.Undo = v.TakeUndo()
 	return pages.Write(v, v.Locale, status, p.Template, frame{visit: v, Title: p.Title, Layout: layout, Data: p.Data})
 }
 
@@ -58,6 +61,56 @@ func (v *visit) show(p sheet) error {
 func (v *visit) note(status int, title, text string) error {
 	return pages.Write(v, v.Locale, status, "note",
 		frame{visit: v, Title: title, Layout: v.layout(title, ""), Data: text})
+}
+
+// expandedPartner returns the name of a partner that was requested with an object; "" for none.
+func expandedPartner(p nullable.Nullable[api.Partner]) string {
+	partner, err := p.Get()
+	if err != nil {
+		return ""
+	}
+	return nameOf(partner)
+}
+
+// expandedCustomer returns the name of a customer that was requested with an object.
+func expandedCustomer(c nullable.Nullable[api.Customer]) string {
+	customer, err := c.Get()
+	if err != nil {
+		return "A customer"
+	}
+	return customerName(customer)
+}
+
+// customerName returns the name of a customer, or what else identifies the customer.
+func customerName(c api.Customer) string {
+	return cmp.Or(opt.Value(c.Name), opt.Value(c.Email), opt.Value(c.ExternalCustomerID), "A customer")
+}
+
+// NoHits stands in place of the results of a search.
+func (f frame) NoHits() site.Nothing {
+	return site.Nothing{
+		Title: "Nothing found",
+		Text: "Partners are found by the beginning of a name, an email or a handle; customers by their whole email or id; " +
+			"sales by the id of the charge.",
+	}
+}
+
+// NoPartners stands in place of the list of partners.
+func (f frame) NoPartners() site.Nothing {
+	n := site.Nothing{Title: "No partners yet", Text: "Share your join page, or add the first partner yourself."}
+	if f.Can("partners:write") {
+		n.Link = site.Link{Path: f.at("/partners/new"), Name: "Add the first one"}
+	}
+	return n
+}
+
+// NoTraffic stands in place of the top partners.
+func (f frame) NoTraffic() site.Nothing {
+	return site.Nothing{
+		Title: "No visitors yet",
+		Text:  "Partners appear here with their first click.",
+		Link:  site.Link{Path: f.at("/partners/new"), Name: "Invite a partner"},
+	}
 }
 
 // part writes a part of a page, for a script that replaces it.
@@ -74,9 +127,16 @@ func (f frame) Docs() string { return f.console.Docs }
 func (v *visit) layout(title, section string) site.Layout {
 	l := site.Layout{Title: title, Service: v.console.Service, Script: site.ConsolePath}
 	if v.Token != "" {
-		l.Name, l.Home = cmp.Or(v.program.Name, v.console.Service), "/console"
+		programs, err := v.programs()
+		if err != nil { // a page is shown without its menu
+			v.Err = err
+		}
+		l.Name, l.Home = cmp.Or(v.program.Name, v.session.Org.Name, v.console.Service), "/console"
 		l.Account = site.Account{Name: v.session.User.Name, Path: "/console/account", SignOut: "/console/sign-out"}
-		l.FormToken, l.Menu = v.FormToken(), v.menu(title, section)
+		l.FormToken, l.Switcher = v.FormToken(), v.switcher(programs)
+		if base := v.menuProgram(programs); base != "" {
+			l.Menu, l.Search = v.menu(base, section), "/console/p/"+base+"/find"
+		}
 	}
 	if why := cmp.Or(v.console.Shortage.Problem(shortage.Disk), v.console.Shortage.Problem(shortage.Memory)); why != "" {
 		l.Alert = "Nothing can be saved: " + why + ". Contact the operator of this server."
@@ -218,41 +278,43 @@ func (f frame) Tick(name, label string, stored bool) site.Input {
 	return in
 }
 
-// menu returns the menu of the program's and the organization's pages. A page outside of programs has the first
-// program's menu.
-func (v *visit) menu(title, section string) site.Menu {
-	m, base := site.Menu{Label: "Menu"}, v.program.ID
-	programs, err := v.programs()
-	if err != nil { // a page is shown without its menu
-		v.Err = err
+// menuProgram returns the id of the program whose pages the menu has: the page's, or the first one; "" for none.
+func (v *visit) menuProgram(programs []api.Program) string {
+	if v.program.ID != "" || len(programs) == 0 {
+		return v.program.ID
 	}
-	if base == "" && len(programs) > 0 {
-		base = programs[len(programs)-1].ID
-	}
-	for _, g := range sections {
-		if base == "" {
-			break
-		}
+	return programs[len(programs)-1].ID
+}
+
+// menu returns the menu of the pages of a program. section is the path of the page's entry.
+func (v *visit) menu(program, section string) site.Menu {
+	m := site.Menu{Label: "Menu"}
+	for _, g := range entries {
 		group := site.Group{Name: g.name}
-		for _, s := range g.sections {
-			if s.path == "/setup" && v.hidesSetup(base) {
+		for _, e := range g.entries {
+			if e.path == "/setup" && v.hidesSetup(program) {
 				continue
 			}
 			group.Links = append(group.Links, site.Link{
-				Path: "/console/p/" + base + s.path, Name: s.name, Current: v.program.ID != "" && s.path == section,
+				Path:    "/console/p/" + program + e.path,
+				Name:    e.name,
+				Icon:    e.icon,
+				Current: v.program.ID != "" && e.path == section,
 			})
 		}
 		m.Groups = append(m.Groups, group)
 	}
-	organization := site.Group{Name: v.session.Org.Name, Links: []site.Link{
-		{Path: "/console/team", Name: "Team", Current: title == peopleTitle},
-		{Path: "/console/new", Name: "New program", Current: title == newProgramTitle},
-	}}
-	for _, p := range programs {
-		if p.ID != base {
-			organization.Links = append(organization.Links, site.Link{Path: "/console/p/" + p.ID, Name: p.Name})
-		}
-	}
-	m.Groups = append(m.Groups, organization)
 	return m
+}
+
+// switcher returns the menu of the organization's programs.
+func (v *visit) switcher(programs []api.Program) site.Switcher {
+	s := site.Switcher{Label: v.session.Org.Name, More: []site.Link{
+		{Path: "/console/new", Name: newProgramTitle, Icon: "plus"},
+		{Path: "/console/team", Name: peopleTitle, Icon: "users"},
+	}}
+	for _, p := range slices.Backward(programs) { // the list begins with the newest
+		s.Links = append(s.Links, site.Link{Path: "/console/p/" + p.ID, Name: p.Name, Current: p.ID == v.program.ID})
+	}
+	return s
 }

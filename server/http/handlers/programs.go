@@ -46,8 +46,14 @@ func (s *Server) RetrieveProgramStatus(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
+	owed, err := programOwed(ctx, u, r.ID)
+	if err != nil {
+		return nil, err
+	}
 	return api.RetrieveProgramStatus200JSONResponse{
-		Object: "program_status", ProgramID: r.ID,
+		Object:    "program_status",
+		ProgramID: r.ID,
+		Owed:      owed,
 		Waiting: api.ProgramWaiting{
 			Applications:           row.Applications,
 			RiskFlags:              row.RiskFlags,
@@ -68,6 +74,18 @@ func (s *Server) RetrieveProgramStatus(ctx context.Context,
 			HasPartner:         row.HasPartner,
 		},
 	}, nil
+}
+
+// programOwed returns the debt to the partners of a program by currency.
+func programOwed(ctx context.Context, u *work.Unit, id string) ([]api.ProgramOwed, error) {
+	rows, err := queries.ProgramOwed(ctx, u.DB(), db.ProgramOwedParams{ProgramID: id, OrgID: u.OrgID})
+	out := make([]api.ProgramOwed, len(rows))
+	for i, r := range rows {
+		out[i] = api.ProgramOwed{
+			Currency: r.Currency, PendingMinor: r.PendingMinor, DueMinor: r.DueMinor, PartnerCount: r.PartnerCount,
+		}
+	}
+	return out, err
 }
 
 func programParts(include []api.ProgramInclude) part[api.Program] {

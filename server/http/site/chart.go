@@ -25,6 +25,7 @@ type Figures struct {
 	Head    string // names a row, such as Month
 	Columns []Column
 	Rows    []Row
+	Partial bool // the last row is of a time that has not ended
 }
 
 // Column is one of the figures of every row.
@@ -32,7 +33,18 @@ type Column struct {
 	Name  string
 	Text  func(int64) string // writes a figure for people, such as Count
 	Drawn bool               // the others are in the table only
+	Style LineStyle          // of an area chart
 }
+
+// LineStyle is the style of a line of an area chart.
+type LineStyle string
+
+// The styles of lines.
+const (
+	LineMain   LineStyle = ""       // with the area below it
+	LineBefore LineStyle = "before" // the same figures of an earlier time: dashed
+	LineOther  LineStyle = "other"  // other figures: grey
+)
 
 // Row is the figures of a month, a day or a name, one for each column. Short is its
 // name below the plot, Path where more of it is, if anywhere.
@@ -61,13 +73,16 @@ type Bar struct {
 	Text                string
 }
 
-// Line is one column of a chart of lines. Points are those of an SVG polyline.
-type Line struct{ Name, Points string }
+// Line is one column of an area chart. Points are those of an SVG polyline, Area those of the polygon below it.
+type Line struct {
+	Name, Points, Area string
+	Style              LineStyle
+}
 
-// Chart is figures drawn as bars or as lines, by the template "chart".
+// Chart is figures drawn as bars or as areas, by the template "chart".
 type Chart struct {
 	Figures
-	Bars  []Bar
+	Bars  []Bar // of an area chart: the zones of its rows
 	Lines []Line
 	Marks []Mark
 	Tags  []Tag
@@ -91,9 +106,9 @@ func BarChart(f Figures) Chart {
 	return c
 }
 
-// LineChart draws the columns that are Drawn as lines on one scale, at most two. Where
-// the pointer is, a row's figures are shown.
-func LineChart(f Figures) Chart {
+// AreaChart draws the columns that are Drawn as lines on one scale. A zone of each row has its figures, which are shown
+// where the pointer is.
+func AreaChart(f Figures) Chart {
 	c, at := f.chart()
 	step := float64(plotWidth) / float64(max(len(f.Rows), 1))
 	for i, column := range f.Columns {
@@ -102,11 +117,15 @@ func LineChart(f Figures) Chart {
 		}
 		var points []byte
 		for n, r := range f.Rows {
-			points = strconv.AppendFloat(points, hundredth((float64(n)+0.5)*step), 'f', -1, 64)
-			points = strconv.AppendFloat(append(points, ','), hundredth(at(r.Values[i])), 'f', -1, 64)
-			points = append(points, ' ')
+			points = place(points, (float64(n)+0.5)*step, at(r.Values[i]))
 		}
-		c.Lines = append(c.Lines, Line{column.Name, string(bytes.TrimSpace(points))})
+		l := Line{Name: column.Name, Points: string(bytes.TrimSpace(points)), Style: column.Style}
+		if column.Style == LineMain && len(f.Rows) > 0 {
+			area := place(nil, step/2, at(0))
+			area = place(append(area, points...), (float64(len(f.Rows))-0.5)*step, at(0))
+			l.Area = string(bytes.TrimSpace(area))
+		}
+		c.Lines = append(c.Lines, l)
 	}
 	for n, r := range f.Rows {
 		b := Bar{X: hundredth(float64(n) * step), Width: hundredth(step), Height: plotHeight, Text: r.Name}
@@ -119,6 +138,16 @@ func LineChart(f Figures) Chart {
 	}
 	return c
 }
+
+// place adds a point to those of a polyline.
+func place(points []byte, x, y float64) []byte {
+	points = strconv.AppendFloat(points, hundredth(x), 'f', -1, 64)
+	points = strconv.AppendFloat(append(points, ','), hundredth(y), 'f', -1, 64)
+	return append(points, ' ')
+}
+
+// Last is the zone of the last row, which is marked if it is partial.
+func (c Chart) Last() Bar { return c.Bars[len(c.Bars)-1] }
 
 // Ranks are figures by name, each with a bar of its share of the largest, by the
 // template "ranks". They are a table themselves.

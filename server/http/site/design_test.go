@@ -71,18 +71,21 @@ func TestBarChart(t *testing.T) {
 	require.Positive(t, round(1<<62))
 }
 
-func TestLineChart(t *testing.T) {
+func TestAreaChart(t *testing.T) {
 	t.Parallel()
 	f := of(0, 500, 1000)
 	count := locale.English.Count
-	f.Columns = append(f.Columns, Column{Name: "Hidden", Text: count}, Column{Name: "Customers", Text: count, Drawn: true})
+	f.Columns = append(f.Columns, Column{Name: "Hidden", Text: count}, Column{Name: "Customers", Text: count, Drawn: true, Style: LineOther})
 	for i := range f.Rows {
 		f.Rows[i].Values = append(f.Rows[i].Values, 9_999, 250)
 	}
-	c := LineChart(f)
-	require.Equal(t, []Line{{"Commissions", "20,100 60,50 100,0"}, {"Customers", "20,75 60,75 100,75"}}, c.Lines)
+	c := AreaChart(f)
+	require.Equal(t, []Line{
+		{Name: "Commissions", Points: "20,100 60,50 100,0", Area: "20,100 20,100 60,50 100,0 100,100"},
+		{Name: "Customers", Points: "20,75 60,75 100,75", Style: LineOther},
+	}, c.Lines)
 	require.Equal(t, Bar{X: 40, Width: 40, Height: 100, Text: "January 2026 · Commissions: 500 · Customers: 250"}, c.Bars[1])
-	many := LineChart(of(make([]int64, 90)...))
+	many := AreaChart(of(make([]int64, 90)...))
 	require.LessOrEqual(t, len(many.Tags), names)
 	require.Empty(t, many.Tags[0].Rest, "a name of many is whole on every screen")
 	require.True(t, many.Empty)

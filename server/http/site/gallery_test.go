@@ -158,7 +158,7 @@ func panelPage() M {
 			site.NewTile("Clicks", 12_345, 11_020, locale.English.Count), site.NewTile("Customers", 321, 402, locale.English.Count),
 			site.NewTile("Revenue", 12_345_678, 9_000_000, dollars), site.NewTile("Commissions", 0, 0, dollars),
 		},
-		"Lines": site.LineChart(days), "Bars": site.BarChart(months), "Seen": day,
+		"Lines": site.AreaChart(days), "Bars": site.BarChart(months), "Seen": day,
 		"Tag": `<script async src="https://rail.northwind.example/rail-0123456789abcdef.js" data-rail="pk_live_0123456789"></script>`,
 		"History": []site.Moment{
 			{At: day, Title: "A payout of 123.45 USD was sent", Who: "Grace Hopper", Kind: "good"},

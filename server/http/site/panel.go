@@ -7,11 +7,18 @@ import (
 	"rail/server/clock"
 )
 
-// Link is somewhere to go. Count is how much waits there; 0 is not shown.
+// Link is an entry of a menu. Icon is a name in icons.svg, "" for none; Count is the number of open tasks, 0 is not
+// shown.
 type Link struct {
-	Path, Name string
-	Current    bool
-	Count      int64
+	Path, Name, Icon string
+	Current          bool
+	Count            int64
+}
+
+// Switcher is the menu of programs in the header of wide pages. More are links below the programs.
+type Switcher struct {
+	Label       string
+	Links, More []Link
 }
 
 // Menu is a site's pages in groups, by the template "menu": beside the page on a wide
@@ -57,7 +64,10 @@ type Steps struct {
 // a <dl class="tiles">.
 type Tile struct {
 	Name, Text, Path string
+	Exact            string // the figure in full, if Text is short
 	Change           Change
+	Note             string // below the figure
+	Spark            Spark
 }
 
 // Change is how a figure moved, in words.

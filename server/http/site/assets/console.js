@@ -1,4 +1,129 @@
-// Additions to the console's pages; every page works without them.
+// Additions to the console's pages. Every page works without them.
+
+// Menus in the header close with Escape, and when something else is used.
+const menus = [...document.querySelectorAll('details.pop')]
+addEventListener('click', event => {
+  for (const menu of menus) if (menu.open && !menu.contains(event.target)) menu.open = false
+})
+addEventListener('keydown', event => {
+  if (event.key !== 'Escape') return
+  for (const menu of menus) {
+    if (!menu.open) continue
+    menu.open = false
+    menu.querySelector('summary').focus()
+  }
+})
+
+// The search in the header. Its results are links below the field: the arrow keys move between them, and Enter opens
+// the first one. / and Ctrl-K focus the field.
+const find = document.querySelector('input[data-find]')
+if (find) {
+  const list = document.createElement('ul')
+  list.className = 'found'
+  list.hidden = true
+  list.setAttribute('aria-label', 'Results')
+  const count = Object.assign(document.createElement('span'), { className: 'hidden', role: 'status' })
+  find.form.append(list, count)
+  const sprite = document.querySelector('svg.icon use').getAttribute('href').split('#')[0]
+  let links = [], waiting, asking
+
+  const icon = name => {
+    const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg')
+    svg.setAttribute('class', 'icon')
+    svg.setAttribute('aria-hidden', 'true')
+    const use = document.createElementNS('http://www.w3.org/2000/svg', 'use')
+    use.setAttribute('href', sprite + '#' + name)
+    svg.append(use)
+    return svg
+  }
+  const span = (text, className) => Object.assign(document.createElement('span'), { textContent: text, className })
+  const item = hit => {
+    const [row, link] = [document.createElement('li'), document.createElement('a')]
+    link.href = hit.path
+    link.append(icon(hit.icon), span(hit.text, ''))
+    if (hit.more) link.append(span(hit.more, 'aside'))
+    row.append(link)
+    links.push(link)
+    return row
+  }
+  const head = text => Object.assign(document.createElement('li'), { className: 'head', textContent: text })
+  const load = async text => {
+    asking?.abort()
+    asking = new AbortController()
+    try {
+      const address = new URL(find.form.action)
+      address.searchParams.set('q', text)
+      const reply = await fetch(address, { signal: asking.signal, headers: { Accept: 'application/json' } })
+      if (!reply.ok) return
+      const groups = await reply.json()
+      links = []
+      list.replaceChildren(...groups.flatMap(group => [head(group.name), ...group.hits.map(item)]))
+      if (links.length === 0) list.append(head('Nothing found'))
+      links[0]?.setAttribute('data-on', '')
+      count.textContent = links.length + ' results'
+      list.hidden = !find.form.contains(document.activeElement)
+    } catch {
+      // A newer request replaced this one, or the server is unreachable: the results stay.
+    }
+  }
+
+  find.addEventListener('input', () => {
+    clearTimeout(waiting)
+    const text = find.value.trim()
+    if (text === '') list.hidden = true
+    else waiting = setTimeout(load, 120, text)
+  })
+  find.form.addEventListener('keydown', event => {
+    const at = links.indexOf(document.activeElement)
+    if (event.key === 'Escape') {
+      list.hidden = true
+      find.focus()
+    } else if (!list.hidden && (event.key === 'ArrowDown' || event.key === 'ArrowUp')) {
+      const to = at + (event.key === 'ArrowDown' ? 1 : -1)
+      if (to < 0) find.focus()
+      else links[Math.min(to, links.length - 1)]?.focus()
+      event.preventDefault()
+    } else if (!list.hidden && event.key === 'Enter' && at < 0 && links[0]) {
+      event.preventDefault()
+      location.assign(links[0].href)
+    }
+  })
+  find.addEventListener('focus', () => { list.hidden = links.length === 0 || find.value.trim() === '' })
+  find.form.addEventListener('focusout', event => {
+    if (!find.form.contains(event.relatedTarget)) list.hidden = true
+  })
+  list.addEventListener('mousedown', event => event.preventDefault()) // the field keeps the focus until the click
+  addEventListener('keydown', event => {
+    const typing = event.target.closest?.('input, textarea, select, [contenteditable]')
+    const asked = event.key === 'k' && (event.ctrlKey || event.metaKey) || event.key === '/' && !typing
+    if (!asked || event.altKey) return
+    event.preventDefault()
+    find.focus()
+    find.select()
+  })
+}
+
+// Payout files. The page is loaded again after the download, because the payouts are sent then. A page in place of a
+// file has warnings; without this script, the browser shows it or saves the file.
+for (const form of document.querySelectorAll('form[data-download]')) {
+  form.addEventListener('submit', async event => {
+    event.preventDefault()
+    const button = form.querySelector('button')
+    button.disabled = true
+    try {
+      const answer = await fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form)) })
+      const name = /filename="([^"]+)"/.exec(answer.headers.get('Content-Disposition') ?? '')
+      if (!answer.ok || !name) throw new Error('a page')
+      const link = document.createElement('a')
+      link.href = URL.createObjectURL(await answer.blob())
+      link.download = name[1]
+      link.click()
+      location.reload()
+    } catch {
+      form.submit() // the same form is the same file
+    }
+  })
+}
 
 // Set-up: a part of a page that is asked for again every few seconds, until it has data-polled. Without this script, the
 // links with data-unpolled load the page again.
@@ -24,4 +149,29 @@ for (const part of document.querySelectorAll('[data-poll]')) {
   }
   show(false)
   wait(every)
+}
+
+// The join page's editor: previews follow what is typed.
+for (const form of document.querySelectorAll('form[data-preview]')) {
+  const frames = document.querySelectorAll('.preview iframe')
+  const contrast = document.getElementById('accent_color_about')
+  let waiting, latest = 0
+  const show = async () => {
+    const number = ++latest
+    const answer = await fetch(form.dataset.preview, { method: 'POST', body: new URLSearchParams(new FormData(form)) })
+    const page = await answer.text()
+    if (!answer.ok || number !== latest) return
+    contrast.textContent = answer.headers.get('Rail-Contrast') ?? contrast.textContent
+    for (const frame of frames) {
+      const at = frame.contentWindow.scrollY
+      frame.onload = () => frame.contentWindow.scrollTo(0, at)
+      frame.srcdoc = page
+    }
+  }
+  form.addEventListener('input', event => {
+    if (event.target.name === 'accent_color') form.accent_standard.checked = false
+    clearTimeout(waiting)
+    waiting = setTimeout(() => show().catch(() => {}), 400)
+  })
+  for (const button of form.querySelectorAll('[formtarget]')) button.hidden = true
 }

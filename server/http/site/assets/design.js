@@ -80,6 +80,47 @@ for (const bar of all('[data-bulk]')) {
   count()
 }
 
+// Charts show the figures of a row at the pointer, the finger, or with the arrow keys.
+for (const chart of all('[data-chart]')) {
+  const zones = all('[data-tip]', chart)
+  if (zones.length === 0) continue
+  for (const title of all('title', chart)) title.remove()
+  const tip = document.createElement('div')
+  tip.className = 'tip'
+  tip.hidden = true
+  chart.append(tip)
+  chart.tabIndex = 0
+  let at = -1
+  const show = to => {
+    zones[at]?.removeAttribute('data-on')
+    at = to
+    tip.hidden = at < 0
+    if (at < 0) return
+    zones[at].setAttribute('data-on', '')
+    const [head, ...lines] = zones[at].dataset.tip.split(' · ')
+    tip.replaceChildren(Object.assign(document.createElement('b'), { textContent: head }))
+    for (const line of lines) tip.append(line, document.createElement('br'))
+    const [zone, whole] = [zones[at].getBoundingClientRect(), chart.getBoundingClientRect()]
+    const right = zone.left + zone.width / 2 - whole.left
+    const left = right > whole.width / 2 ? right - tip.offsetWidth - 14 : right + 14
+    tip.style.left = Math.max(0, Math.min(left, whole.width - tip.offsetWidth)) + 'px'
+  }
+  chart.addEventListener('pointermove', event => {
+    const found = zones.findIndex(zone => {
+      const { left, right } = zone.getBoundingClientRect()
+      return event.clientX >= left && event.clientX < right
+    })
+    if (found >= 0 && found !== at) show(found)
+  })
+  chart.addEventListener('pointerleave', () => show(-1))
+  chart.addEventListener('blur', () => show(-1))
+  chart.addEventListener('keydown', ({ key }) => {
+    if (key === 'ArrowRight') show(Math.min(at + 1, zones.length - 1))
+    else if (key === 'ArrowLeft') show(Math.max(at - 1, 0))
+    else if (key === 'Escape') show(-1)
+  })
+}
+
 // A filter is applied when it is chosen with the pointer. With the keyboard the arrows pass by
 // other choices first: it takes the button.
 for (const select of all('select[data-filter]')) {
@@ -134,5 +175,19 @@ if (document.documentElement.dataset.framed !== undefined && parent !== window) 
     if (!CSS.supports('color', data.railTheme.main)) return
     document.documentElement.style.setProperty('--main-strong', 'color-mix(in srgb, var(--main) 80%, var(--text))')
     document.documentElement.style.setProperty('--main-soft', 'color-mix(in srgb, var(--main) 12%, var(--card))')
+  })
+}
+
+// The calculator of a join page counts while values are typed. Without this script, a button sends them.
+for (const form of all('form[data-earn]')) {
+  const { earn, fixed, digits, code } = form.dataset
+  const figures = new Intl.NumberFormat(document.documentElement.lang, { minimumFractionDigits: digits, maximumFractionDigits: digits })
+  form.querySelector('button').hidden = true
+  form.addEventListener('input', () => {
+    const customers = Number(form.customers.value)
+    const paid = Math.round(Number(form.amount.value.replace(',', '.')) * 10 ** digits)
+    if (!(customers >= 1 && customers <= 10000 && paid >= 1 && paid <= 1e9)) return
+    const each = Number(fixed) || Math.round(paid * earn / 10000)
+    form.querySelector('output').textContent = figures.format(Math.floor(customers) * each / 10 ** digits) + ' ' + code
   })
 }
