@@ -27,7 +27,7 @@ var pages = site.Source{
 	Files: files, Folder: "templates", Vocabulary: vocabulary,
 	Functions: template.FuncMap{
 		"partnerName": nameOf, "partnerOf": expandedPartner, "customerOf": expandedCustomer, "groupName": groupName, "inc": func(n int) int { return n + 1 },
-		"deref": opt.Value[string], "boxes": func(names ...string) []string { return names },
+		"deref": opt.Value[string], "browserName": browserName, "boxes": func(names ...string) []string { return names },
 		"lines": func(texts []string) string { return strings.Join(texts, "\n") },
 	},
 }.Parse()
@@ -53,7 +53,7 @@ func (v *visit) show(p sheet) error {
 		status = v.fault.Status()
 	}
 	layout := v.layout(p.Title, p.Section)
-	layout.Flash = v.Notice()
+	layout.Flash, layout.Undo = v.TakeUndo()
 	return pages.Write(v, v.Locale, status, p.Template, frame{visit: v, Title: p.Title, Layout: layout, Data: p.Data})
 }
 
@@ -93,6 +93,15 @@ func (f frame) NoHits() site.Nothing {
 		Text: "Partners are found by the beginning of a name, an email or a handle; customers by their whole email or id; " +
 			"sales by the id of the charge.",
 	}
+}
+
+// NoPartners stands in place of the list of partners.
+func (f frame) NoPartners() site.Nothing {
+	n := site.Nothing{Title: "No partners yet", Text: "Share your join page, or add the first partner yourself."}
+	if f.Can("partners:write") {
+		n.Link = site.Link{Path: f.at("/partners/new"), Name: "Add the first one"}
+	}
+	return n
 }
 
 // NoTraffic stands in place of the top partners.

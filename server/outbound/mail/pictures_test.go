@@ -52,7 +52,7 @@ func pages(t *testing.T, base string) map[string]string {
 	add("payout", mail.PayoutPaid(to("de"), "pyt_1", 123456, "EUR"), dark)
 	add("details", mail.PayoutDetailsChanged(en, "part_1", mail.Start), plain)
 	add("invited", mail.Invited(to("ja"), "part_1", "token"), plain)
-	add("banned", mail.Banned(en, "part_1", "Self-referrals.", mail.Start), plain)
+	add("banned", mail.Banned(en, "part_1", "Self-referrals.", mail.Lost{Commissions: true, Links: true}, mail.Start), plain)
 	add("join-confirm", mail.JoinConfirm(to("fr"), "k", "token"), logo)
 	add("join-known", mail.JoinKnown(to("es"), "k"), plain)
 	add("join-waiting", mail.JoinWaiting(to("pt-BR"), "k"), plain)
