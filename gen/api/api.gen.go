@@ -2488,6 +2488,7 @@ func (e Processor) Valid() bool {
 const (
 	ProcessorConnectionStatusActive       ProcessorConnectionStatus = "active"
 	ProcessorConnectionStatusDisconnected ProcessorConnectionStatus = "disconnected"
+	ProcessorConnectionStatusPending      ProcessorConnectionStatus = "pending"
 )
 
 // Valid indicates whether the value is a known member of the ProcessorConnectionStatus enum.
@@ -2496,6 +2497,8 @@ func (e ProcessorConnectionStatus) Valid() bool {
 	case ProcessorConnectionStatusActive:
 		return true
 	case ProcessorConnectionStatusDisconnected:
+		return true
+	case ProcessorConnectionStatusPending:
 		return true
 	default:
 		return false
@@ -9257,7 +9260,7 @@ type ProcessorConnection struct {
 	// RecordDirect Whether payments without a partner are recorded too.
 	RecordDirect bool `json:"record_direct"`
 
-	// Status Whether events are accepted. `disconnected` is final.
+	// Status Whether events are accepted. A `pending` connection was begun in the console; its first signed event makes it `active`, and replaces the active connection to the same processor and mode. `disconnected` is final.
 	//
 	// Examples: active
 	Status ProcessorConnectionStatus `json:"status"`
@@ -9286,7 +9289,7 @@ type ProcessorConnectionList struct {
 	TotalCount int64 `json:"total_count"`
 }
 
-// ProcessorConnectionStatus Whether events are accepted. `disconnected` is final.
+// ProcessorConnectionStatus Whether events are accepted. A `pending` connection was begun in the console; its first signed event makes it `active`, and replaces the active connection to the same processor and mode. `disconnected` is final.
 //
 // Examples: active
 type ProcessorConnectionStatus string
@@ -9678,7 +9681,7 @@ type ProgramStatusReport struct {
 	Waiting ProgramWaiting `json:"waiting"`
 }
 
-// ProgramUpdate Fields to change; omitted fields keep their values. Currency, subdomain, URL parameters, payout methods and automatic batches cannot be changed.
+// ProgramUpdate Fields to change; omitted fields keep their values. Currency, subdomain and automatic batches cannot be changed.
 type ProgramUpdate struct {
 	// AttributionModel The live referral of a visitor that gets a new customer from a click: `last` is that of the click, `first` the visitor's earliest.
 	//
@@ -9726,6 +9729,9 @@ type ProgramUpdate struct {
 	// Name The name of the program.
 	Name *string `json:"name,omitempty"`
 
+	// PayoutMethods Payout methods that partners can choose from; replaces the list. A partner whose method is removed must choose another before the next batch; payouts of existing batches do not change.
+	PayoutMethods []PayoutMethod `json:"payout_methods,omitempty"`
+
 	// PayoutTerm Days from the end of a period to the due date of its payouts.
 	//
 	// Examples: net_30
@@ -9747,6 +9753,9 @@ type ProgramUpdate struct {
 
 	// TimeZone The time zone of the program's days and months, as an IANA name such as `Australia/Sydney`. A change recalculates the sums of reports.
 	TimeZone *string `json:"time_zone,omitempty"`
+
+	// URLParams Query parameters with a tracking value; replaces the list. The first is the default of new links. Existing links keep their parameter. The script recognizes the parameters of its tag, so paste the tag again.
+	URLParams []string `json:"url_params,omitempty"`
 
 	// WebsiteURL The website of the product.
 	WebsiteURL *string `json:"website_url,omitempty"`

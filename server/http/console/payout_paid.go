@@ -28,11 +28,11 @@ func (v *visit) undoablePaid(p api.Payout) bool {
 // marked is the page that asks before payouts are marked as paid.
 type marked struct {
 	api.PayoutsMarkedPaid
-	Fields     url.Values // of the form: which payouts
-	Minor      int64      // their sum over all currencies, which confirms the selection
-	More       int64      // payouts without a name on the page
-	Back       string
-	Today      string
+	Fields url.Values // of the form: which payouts
+	Minor  int64      // their sum over all currencies, which confirms the selection
+	More   int64      // payouts without a name on the page
+	Back   string
+	Today  string
 }
 
 // askPaid asks whether the ticked payouts were paid.
