@@ -18,6 +18,9 @@ import (
 // the recipient's value in its place, or the text after a bar if there is none: {{first_name|there}}.
 type Placeholder struct{ Name, About string }
 
+// Braced returns the placeholder as it is written in a text.
+func (p Placeholder) Braced() string { return "{{" + p.Name + "}}" }
+
 // Placeholders are all placeholders.
 var Placeholders = []Placeholder{
 	{"first_name", "the first name"},
@@ -72,7 +75,7 @@ func known(name string) bool {
 func names() []string {
 	out := make([]string, len(Placeholders))
 	for i, p := range Placeholders {
-		out[i] = "{{" + p.Name + "}}"
+		out[i] = p.Braced()
 	}
 	return out
 }
