@@ -493,6 +493,9 @@ type Mail struct {
 	Position      *int64
 	Plain         *string
 	ProgramID     *string
+	Foot          *string
+	Language      *string
+	Placeholders  []byte
 }
 
 type MailUnsubscribe struct {

@@ -348,7 +348,7 @@ func Mail(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c clock.
 	log *slog.Logger) (mail.Set, error) {
 	mails, err := mail.SetUp(mail.Options{
 		Address: cfg.SMTPURL, From: cfg.MailSender(), Name: cfg.ServiceName, BaseURL: cfg.BaseURL, Pixel: cfg.MailPixel,
-		Pool: pool, Keeper: keeper, Clock: c, Log: log,
+		Link: tracking.URL, Pool: pool, Keeper: keeper, Clock: c, Log: log,
 	})
 	if err != nil {
 		return mails, fmt.Errorf("RAIL_SMTP_URL: %w", err)

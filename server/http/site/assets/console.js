@@ -249,3 +249,44 @@ for (const form of document.querySelectorAll('form[data-rule]')) {
   form.addEventListener('input', describe)
   toggle()
 }
+
+// Mails: the preview follows the text, and a placeholder goes to the cursor. Without this script, a button updates the
+// preview, and the placeholders are a list.
+for (const form of document.querySelectorAll('form[data-mail]')) {
+  const button = form.querySelector('[formtarget]')
+  const view = form.querySelector('iframe')
+  let waiting, asking
+  const update = async () => {
+    asking?.abort()
+    asking = new AbortController()
+    try {
+      const answer = await fetch(button.formAction, {
+        method: 'POST', body: new URLSearchParams(new FormData(form)), signal: asking.signal,
+      })
+      if (answer.redirected || ![200, 400].includes(answer.status)) return
+      // Loading the frame would add to the browser's history.
+      const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+      const kind = view.contentDocument.querySelector('[name="kind"]:checked')?.value
+      if (kind) page.querySelector(`[name="kind"][value="${kind}"]`)?.setAttribute('checked', '')
+      view.contentDocument.body.replaceWith(view.contentDocument.adoptNode(page.body))
+    } catch {
+      // A newer text is asked for, or the server is away: the preview stays.
+    }
+  }
+  form.addEventListener('input', () => {
+    clearTimeout(waiting)
+    waiting = setTimeout(update, 500)
+  })
+}
+let lastText
+document.addEventListener('focusin', ({ target }) => {
+  if (target.matches('textarea, [name$="subject"]')) lastText = target
+})
+for (const button of document.querySelectorAll('[data-insert]')) {
+  button.addEventListener('click', () => {
+    const field = lastText ?? document.querySelector('textarea')
+    field.setRangeText(button.dataset.insert, field.selectionStart, field.selectionEnd, 'end')
+    field.dispatchEvent(new Event('input', { bubbles: true }))
+    field.focus()
+  })
+}
