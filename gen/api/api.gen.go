@@ -2488,6 +2488,7 @@ func (e Processor) Valid() bool {
 const (
 	ProcessorConnectionStatusActive       ProcessorConnectionStatus = "active"
 	ProcessorConnectionStatusDisconnected ProcessorConnectionStatus = "disconnected"
+	ProcessorConnectionStatusPending      ProcessorConnectionStatus = "pending"
 )
 
 // Valid indicates whether the value is a known member of the ProcessorConnectionStatus enum.
@@ -2496,6 +2497,8 @@ func (e ProcessorConnectionStatus) Valid() bool {
 	case ProcessorConnectionStatusActive:
 		return true
 	case ProcessorConnectionStatusDisconnected:
+		return true
+	case ProcessorConnectionStatusPending:
 		return true
 	default:
 		return false
@@ -9006,6 +9009,37 @@ type PayoutsUndonePaid struct {
 	Totals []PayoutBatchTotal `json:"totals"`
 }
 
+// PortalBenefit A line about the advantages of the program.
+//
+// Examples: Paid every month
+type PortalBenefit = string
+
+// PortalCalculator The first values of the earnings calculator, which visitors can change.
+type PortalCalculator struct {
+	// AmountMinor What a customer pays a month, in minor units of the program's currency.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Customers The number of customers.
+	Customers int64 `json:"customers"`
+}
+
+// PortalFAQ A frequent question with its answer.
+type PortalFAQ struct {
+	// Answer The answer, in plain text. Empty lines separate paragraphs.
+	Answer string `json:"answer"`
+
+	// Question The question.
+	Question string `json:"question"`
+}
+
+// PortalHero An image of at most 500,000 bytes: PNG, JPEG, WebP or GIF, detected from its bytes.
+type PortalHero struct {
+	// Data The image in base64.
+	//
+	// Examples: R0lGODlhAQABAAAAACw=
+	Data string `json:"data"`
+}
+
 // PortalLogo An image of at most 200,000 bytes: PNG, JPEG, WebP or GIF, detected from its bytes.
 type PortalLogo struct {
 	// Data The image in base64.
@@ -9065,8 +9099,23 @@ type PortalSettings struct {
 	// AutoApprove The conditions of automatic approval; null approves no applicant automatically.
 	AutoApprove *AutoApproval `json:"auto_approve"`
 
+	// Benefits Lines below the headline, in order.
+	Benefits []PortalBenefit `json:"benefits"`
+
+	// Calculator The earnings calculator of the join page; null for none.
+	Calculator *PortalCalculator `json:"calculator"`
+
 	// EmbedHosts Hosts whose pages may frame the portal.
 	EmbedHosts []AllowedHost `json:"embed_hosts"`
+
+	// Faq Questions with answers, in order.
+	Faq []PortalFAQ `json:"faq"`
+
+	// Headline The headline of the join page; null for one with the program's name.
+	Headline *string `json:"headline"`
+
+	// HeroURL The address of the join page's picture; a new image gets a new address. Null without a picture.
+	HeroURL *string `json:"hero_url"`
 
 	// Introduction The program's text on the join page, in plain text. Empty lines separate paragraphs.
 	Introduction *string `json:"introduction"`
@@ -9111,8 +9160,23 @@ type PortalSettingsUpdate struct {
 	// AutoApprove The conditions of automatic approval; null approves no applicant automatically.
 	AutoApprove nullable.Nullable[AutoApprovalInput] `json:"auto_approve,omitempty"`
 
+	// Benefits Lines below the headline, in order; replaces the list.
+	Benefits []PortalBenefit `json:"benefits,omitempty"`
+
+	// Calculator The earnings calculator of the join page; null for none. It uses the rate of the program's first rule for payments.
+	Calculator nullable.Nullable[PortalCalculator] `json:"calculator,omitempty"`
+
 	// EmbedHosts Hosts whose pages may frame the portal; replaces the list.
 	EmbedHosts []AllowedHostInput `json:"embed_hosts,omitempty"`
+
+	// Faq Questions with answers, in order; replaces the list.
+	Faq []PortalFAQ `json:"faq,omitempty"`
+
+	// Headline The headline of the join page; null for one with the program's name.
+	Headline nullable.Nullable[string] `json:"headline,omitempty"`
+
+	// Hero The picture of the join page; null removes it.
+	Hero nullable.Nullable[PortalHero] `json:"hero,omitempty"`
 
 	// Introduction The program's text on the join page, in plain text. Empty lines separate paragraphs. Null clears it.
 	Introduction nullable.Nullable[string] `json:"introduction,omitempty"`
@@ -9178,7 +9242,7 @@ type ProcessorConnection struct {
 	// RecordDirect Whether payments without a partner are recorded too.
 	RecordDirect bool `json:"record_direct"`
 
-	// Status Whether events are accepted. `disconnected` is final.
+	// Status Whether events are accepted. A `pending` connection was begun in the console; its first signed event makes it `active`, and replaces the active connection to the same processor and mode. `disconnected` is final.
 	//
 	// Examples: active
 	Status ProcessorConnectionStatus `json:"status"`
@@ -9207,7 +9271,7 @@ type ProcessorConnectionList struct {
 	TotalCount int64 `json:"total_count"`
 }
 
-// ProcessorConnectionStatus Whether events are accepted. `disconnected` is final.
+// ProcessorConnectionStatus Whether events are accepted. A `pending` connection was begun in the console; its first signed event makes it `active`, and replaces the active connection to the same processor and mode. `disconnected` is final.
 //
 // Examples: active
 type ProcessorConnectionStatus string
@@ -9599,7 +9663,7 @@ type ProgramStatusReport struct {
 	Waiting ProgramWaiting `json:"waiting"`
 }
 
-// ProgramUpdate Fields to change; omitted fields keep their values. Currency, subdomain, URL parameters, payout methods and automatic batches cannot be changed.
+// ProgramUpdate Fields to change; omitted fields keep their values. Currency, subdomain and automatic batches cannot be changed.
 type ProgramUpdate struct {
 	// AttributionModel The live referral of a visitor that gets a new customer from a click: `last` is that of the click, `first` the visitor's earliest.
 	//
@@ -9647,6 +9711,9 @@ type ProgramUpdate struct {
 	// Name The name of the program.
 	Name *string `json:"name,omitempty"`
 
+	// PayoutMethods Payout methods that partners can choose from; replaces the list. A partner whose method is removed must choose another before the next batch; payouts of existing batches do not change.
+	PayoutMethods []PayoutMethod `json:"payout_methods,omitempty"`
+
 	// PayoutTerm Days from the end of a period to the due date of its payouts.
 	//
 	// Examples: net_30
@@ -9668,6 +9735,9 @@ type ProgramUpdate struct {
 
 	// TimeZone The time zone of the program's days and months, as an IANA name such as `Australia/Sydney`. A change recalculates the sums of reports.
 	TimeZone *string `json:"time_zone,omitempty"`
+
+	// URLParams Query parameters with a tracking value; replaces the list. The first is the default of new links. Existing links keep their parameter. The script recognizes the parameters of its tag, so paste the tag again.
+	URLParams []string `json:"url_params,omitempty"`
 
 	// WebsiteURL The website of the product.
 	WebsiteURL *string `json:"website_url,omitempty"`

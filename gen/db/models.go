@@ -469,6 +469,7 @@ type MagicLink struct {
 	ExpiresAt clock.Time
 	UsedAt    *clock.Time
 	Mailed    bool
+	Email     *string
 }
 
 type Mail struct {
@@ -649,9 +650,10 @@ type PayoutRun struct {
 	CreatedAt     clock.Time
 }
 
-type PortalLogo struct {
+type PortalImage struct {
 	ProgramID   string
 	OrgID       string
+	Kind        PortalImageKind
 	Version     string
 	ContentType string
 	Image       []byte
@@ -666,6 +668,7 @@ type PortalSession struct {
 	ExpiresAt clock.Time
 	Visitor   bool
 	Embedded  bool
+	Email     *string
 }
 
 type PortalSetting struct {
@@ -674,7 +677,12 @@ type PortalSetting struct {
 	Joining      JoinMode
 	AccentColor  *string
 	LogoVersion  *string
+	Headline     *string
+	HeroVersion  *string
 	Introduction *string
+	Benefits     []string
+	Faq          []byte
+	Calculator   []byte
 	ReplyTo      *string
 	Questions    []byte
 	AutoApprove  []byte

@@ -98,6 +98,7 @@ type ConnectionStatus string
 const (
 	ConnectionStatusActive       ConnectionStatus = "active"
 	ConnectionStatusDisconnected ConnectionStatus = "disconnected"
+	ConnectionStatusPending      ConnectionStatus = "pending"
 )
 
 // CustomerStatus is a value of customers.status.
@@ -214,6 +215,15 @@ const (
 	PayoutTermNet15 PayoutTerm = "net_15"
 	PayoutTermNet30 PayoutTerm = "net_30"
 	PayoutTermNet60 PayoutTerm = "net_60"
+)
+
+// PortalImageKind is a value of portal_images.kind.
+type PortalImageKind string
+
+// The values of PortalImageKind.
+const (
+	PortalImageKindLogo PortalImageKind = "logo"
+	PortalImageKindHero PortalImageKind = "hero"
 )
 
 // ProgramStatus is a value of programs.status.

@@ -25,7 +25,7 @@ func newTill(t *testing.T, configure ...apitest.Option) *desk {
 	d.Open("/console")
 	d.Reads("Sign in")
 	d.Submit("/console/sign-in", map[string]string{"email": d.owner.Email, "password": password})
-	d.Reads("Top partners")
+	d.Reads("steps are done")
 	return d
 }
 

@@ -113,6 +113,12 @@ func (f frame) NoTraffic() site.Nothing {
 	}
 }
 
+// part writes a part of a page, for a script that replaces it.
+func (v *visit) part(name string, data any) error {
+	v.Response().Header().Set("Cache-Control", "no-store")
+	return pages.Write(v, v.Locale, http.StatusOK, name, data)
+}
+
 // Docs is where the documentation of the API is.
 func (f frame) Docs() string { return f.console.Docs }
 
@@ -286,6 +292,9 @@ func (v *visit) menu(program, section string) site.Menu {
 	for _, g := range entries {
 		group := site.Group{Name: g.name}
 		for _, e := range g.entries {
+			if e.path == "/setup" && v.hidesSetup(program) {
+				continue
+			}
 			group.Links = append(group.Links, site.Link{
 				Path:    "/console/p/" + program + e.path,
 				Name:    e.name,

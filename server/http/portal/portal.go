@@ -114,6 +114,8 @@ var routes = map[string]route{
 	"POST /portal/sign-in/{token...}":     {Do: useMailed, Open: true, Linked: true},
 	"POST /portal/sign-out":               {Do: signOut},
 	"POST /portal/again":                  {Do: again},
+	"POST /portal/switch":                 {Do: switchPlace},
+	"POST /portal/language":               {Do: saveLanguage},
 }
 
 // Register adds the portal to e. The portal answers every path below /portal, so that every error is a page and never
@@ -127,7 +129,9 @@ func (p *Portal) Register(e *echo.Echo) {
 
 // serve answers one request.
 func (p *Portal) serve(c echo.Context) error {
-	return p.site.Serve(&visit{Visit: p.site.Visit(c), portal: p})
+	v := &visit{Visit: p.site.Visit(c), portal: p}
+	v.ReadLanguage()
+	return p.site.Serve(v)
 }
 
 // Refusals of the portal, each with a page.

@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"image/color"
 	"math"
 	"strconv"
 )
@@ -39,16 +40,42 @@ func Theme(accent string) string {
 
 // rule returns the custom properties of the accent.
 func (s surface) rule(c colour) string {
-	soft := mixUntil(c, s.card, 0.86, func(x colour) bool { return contrast(s.soft, x) >= readable })
-	main := mixUntil(c, s.away, 0, func(x colour) bool {
+	soft, main := s.tint(c), s.main(c)
+	strong := main.mix(s.away, 0.25)
+	return fmt.Sprintf("--main:%s;--main-strong:%s;--on-main:%s;--main-soft:%s", main, strong, s.ink, soft)
+}
+
+// tint returns a light accent, on which secondary text is readable.
+func (s surface) tint(c colour) colour {
+	return mixUntil(c, s.card, 0.86, func(x colour) bool { return contrast(s.soft, x) >= readable })
+}
+
+// main returns the accent, changed until text in it and on it is readable.
+func (s surface) main(c colour) colour {
+	soft := s.tint(c)
+	return mixUntil(c, s.away, 0, func(x colour) bool {
 		worst := min(contrast(x, soft), contrast(x, s.ink))
 		for _, g := range s.ground {
 			worst = min(worst, contrast(x, g))
 		}
 		return worst >= readable
 	})
-	strong := main.mix(s.away, 0.25)
-	return fmt.Sprintf("--main:%s;--main-strong:%s;--on-main:%s;--main-soft:%s", main, strong, s.ink, soft)
+}
+
+// DefaultAccent is the accent of programs without one, as in design.css.
+const DefaultAccent = "#1f5fd0"
+
+// Accent returns the accent #rrggbb as light pages show it: white text on it is readable.
+func Accent(accent string) color.RGBA {
+	c := lightPages.main(parseColour(accent))
+	return color.RGBA{c[0], c[1], c[2], 255}
+}
+
+// Contrast returns the contrast of an accent #rrggbb with white, from 1 to 21, and reports whether pages can show it
+// unchanged.
+func Contrast(accent string) (of float64, unchanged bool) {
+	c := parseColour(accent)
+	return contrast(c, white), lightPages.main(c) == c
 }
 
 // mixUntil mixes a colour with another, as much as it takes from a share on.

@@ -20,13 +20,73 @@ import (
 
 // Changes are changes to a program's settings; nil and unspecified members stay.
 type Changes struct {
-	Join                               *db.JoinMode
-	AccentColor, Introduction, ReplyTo nullable.Nullable[string]
-	Logo                               nullable.Nullable[string] // the image in base64
-	Questions                          []api.PortalQuestion
-	AutoApprove                        nullable.Nullable[api.AutoApproval]
-	LinkHosts, EmbedHosts              []string
-	MaxLinks                           *int64
+	Join                                         *db.JoinMode
+	AccentColor, Headline, Introduction, ReplyTo nullable.Nullable[string]
+	Logo, Hero                                   nullable.Nullable[string] // the image in base64
+	Benefits                                     []string
+	FAQ                                          []api.PortalFAQ
+	Calculator                                   nullable.Nullable[api.PortalCalculator]
+	Questions                                    []api.PortalQuestion
+	AutoApprove                                  nullable.Nullable[api.AutoApproval]
+	LinkHosts, EmbedHosts                        []string
+	MaxLinks                                     *int64
+}
+
+// ChangesOf returns the changes of a request's body.
+func ChangesOf(b api.PortalSettingsUpdate) Changes {
+	return Changes{
+		Join:         (*db.JoinMode)(b.Join),
+		AccentColor:  b.AccentColor,
+		Headline:     b.Headline,
+		Introduction: b.Introduction,
+		ReplyTo:      b.ReplyTo,
+		Logo:         as(b.Logo, func(i api.PortalLogo) string { return i.Data }),
+		Hero:         as(b.Hero, func(i api.PortalHero) string { return i.Data }),
+		Benefits:     b.Benefits,
+		FAQ:          b.Faq,
+		Calculator:   b.Calculator,
+		Questions:    questionsOf(b.Questions),
+		AutoApprove:  as(b.AutoApprove, func(a api.AutoApprovalInput) api.AutoApproval { return api.AutoApproval(a) }),
+		LinkHosts:    b.LinkHosts,
+		EmbedHosts:   b.EmbedHosts,
+		MaxLinks:     b.MaxLinks,
+	}
+}
+
+// as converts an optional value.
+func as[A, B any](n nullable.Nullable[A], form func(A) B) nullable.Nullable[B] {
+	value, err := n.Get()
+	switch {
+	case !n.IsSpecified():
+		return nil
+	case err != nil:
+		return nullable.NewNullNullable[B]()
+	}
+	return nullable.NewNullableWithValue(form(value))
+}
+
+// questionsOf fills in the optional members of questions.
+func questionsOf(given []api.PortalQuestionInput) []api.PortalQuestion {
+	if given == nil {
+		return nil
+	}
+	out := make([]api.PortalQuestion, len(given))
+	for i, q := range given {
+		out[i] = api.PortalQuestion{
+			Key:      q.Key,
+			Label:    q.Label,
+			Type:     q.Type,
+			Required: opt.Value(q.Required),
+			Options:  append([]string{}, q.Options...),
+		}
+	}
+	return out
+}
+
+// With returns the settings with the changes of a draft, which are not saved. It ignores images.
+func (s Settings) With(to Changes) (Settings, error) {
+	err := s.apply(to)
+	return s, err
 }
 
 // Update changes the settings of a program. A change without effect writes nothing.
@@ -50,7 +110,10 @@ func Update(ctx context.Context, u *work.Unit, programID string, to Changes) (Se
 	if err := s.checkGroups(ctx, u, to); err != nil {
 		return before, err
 	}
-	if err := s.applyLogo(ctx, u, to.Logo); err != nil || reflect.DeepEqual(before, s) {
+	if err := s.applyImage(ctx, u, logo, to.Logo, &s.LogoVersion); err != nil {
+		return before, err
+	}
+	if err := s.applyImage(ctx, u, hero, to.Hero, &s.HeroVersion); err != nil || reflect.DeepEqual(before, s) {
 		return before, err
 	}
 	s.UpdatedAt = &u.Now
@@ -67,11 +130,15 @@ func (s *Settings) apply(to Changes) (err error) {
 	opt.Change(&s.Join, to.Join)
 	opt.Change(&s.MaxLinks, to.MaxLinks)
 	opt.ChangeOrClear(&s.AccentColor, to.AccentColor)
+	opt.ChangeOrClear(&s.Headline, to.Headline)
 	opt.ChangeOrClear(&s.Introduction, to.Introduction)
 	opt.ChangeOrClear(&s.ReplyTo, to.ReplyTo)
+	opt.ChangeOrClear(&s.Calculator, to.Calculator)
 	s.AccentColor = opt.Lower(s.AccentColor)
-	if strings.TrimSpace(opt.Value(s.Introduction)) == "" {
-		s.Introduction = nil
+	for _, text := range []**string{&s.Headline, &s.Introduction} {
+		if strings.TrimSpace(opt.Value(*text)) == "" {
+			*text = nil
+		}
 	}
 	if to.LinkHosts != nil {
 		if s.LinkHosts, err = publishable.Hosts("link_hosts", to.LinkHosts); err != nil {
@@ -82,6 +149,12 @@ func (s *Settings) apply(to Changes) (err error) {
 		if s.EmbedHosts, err = publishable.Hosts("embed_hosts", to.EmbedHosts); err != nil {
 			return err
 		}
+	}
+	if to.Benefits != nil {
+		s.Benefits = to.Benefits
+	}
+	if to.FAQ != nil {
+		s.FAQ = to.FAQ
 	}
 	if to.Questions != nil {
 		s.Questions = to.Questions
@@ -123,22 +196,31 @@ func (s *Settings) checkGroups(ctx context.Context, u *work.Unit, to Changes) er
 	return u.Check(ctx, s.ProgramID, work.AudienceRefs("auto_approve.", s.AutoApprove.GroupIds, nil)...)
 }
 
-// applyLogo stores or removes the logo.
-func (s *Settings) applyLogo(ctx context.Context, u *work.Unit, to nullable.Nullable[string]) error {
+// applyImage stores or removes an image and sets its version.
+func (s *Settings) applyImage(
+	ctx context.Context, u *work.Unit, k kind, to nullable.Nullable[string], version **string,
+) error {
 	switch {
 	case !to.IsSpecified():
 		return nil
 	case to.IsNull():
-		s.LogoVersion = nil
-		return queries.PortalLogoDelete(ctx, u.Later(), db.PortalLogoDeleteParams{ProgramID: s.ProgramID, OrgID: s.OrgID})
+		*version = nil
+		return queries.PortalImageDelete(ctx, u.Later(), db.PortalImageDeleteParams{
+			ProgramID: s.ProgramID, OrgID: s.OrgID, Kind: k.name,
+		})
 	}
-	logo, err := readLogo(to.MustGet())
+	given, err := k.read(to.MustGet())
 	if err != nil {
 		return err
 	}
-	s.LogoVersion = &logo.version
-	return queries.PortalLogoSave(ctx, u.Later(), db.PortalLogoSaveParams{
-		ProgramID: s.ProgramID, OrgID: s.OrgID, Version: logo.version, ContentType: logo.kind, Image: logo.body,
+	*version = &given.version
+	return queries.PortalImageSave(ctx, u.Later(), db.PortalImageSaveParams{
+		ProgramID:   s.ProgramID,
+		OrgID:       s.OrgID,
+		Kind:        k.name,
+		Version:     given.version,
+		ContentType: given.mediaType,
+		Image:       given.body,
 	})
 }
 

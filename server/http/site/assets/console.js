@@ -127,3 +127,54 @@ for (const form of document.querySelectorAll('form[data-download]')) {
     }
   })
 }
+
+// Set-up: a part of a page that is asked for again every few seconds, until it has data-polled. Without this script, the
+// links with data-unpolled load the page again.
+for (const part of document.querySelectorAll('[data-poll]')) {
+  const every = part.dataset.every || 3
+  const links = part.parentElement.querySelectorAll('[data-unpolled]')
+  const show = shown => { for (const link of links) link.hidden = !shown }
+  const wait = seconds => part.querySelector('[data-polled]') || setTimeout(ask, seconds * 1000)
+  const ask = async () => {
+    if (document.hidden) return wait(every)
+    try {
+      const answer = await fetch(part.dataset.poll)
+      if (answer.redirected || !answer.ok) throw answer.status
+      const text = await answer.text()
+      if (text !== part.dataset.seen) part.innerHTML = text
+      part.dataset.seen = text
+      show(false)
+      wait(every)
+    } catch {
+      show(true) // signed out, or the server is away
+      wait(20)
+    }
+  }
+  show(false)
+  wait(every)
+}
+
+// The join page's editor: previews follow what is typed.
+for (const form of document.querySelectorAll('form[data-preview]')) {
+  const frames = document.querySelectorAll('.preview iframe')
+  const contrast = document.getElementById('accent_color_about')
+  let waiting, latest = 0
+  const show = async () => {
+    const number = ++latest
+    const answer = await fetch(form.dataset.preview, { method: 'POST', body: new URLSearchParams(new FormData(form)) })
+    const page = await answer.text()
+    if (!answer.ok || number !== latest) return
+    contrast.textContent = answer.headers.get('Rail-Contrast') ?? contrast.textContent
+    for (const frame of frames) {
+      const at = frame.contentWindow.scrollY
+      frame.onload = () => frame.contentWindow.scrollTo(0, at)
+      frame.srcdoc = page
+    }
+  }
+  form.addEventListener('input', event => {
+    if (event.target.name === 'accent_color') form.accent_standard.checked = false
+    clearTimeout(waiting)
+    waiting = setTimeout(() => show().catch(() => {}), 400)
+  })
+  for (const button of form.querySelectorAll('[formtarget]')) button.hidden = true
+}
