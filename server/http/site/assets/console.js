@@ -107,11 +107,12 @@ if (find) {
 // file has warnings; without this script, the browser shows it or saves the file.
 for (const form of document.querySelectorAll('form[data-download]')) {
   form.addEventListener('submit', async event => {
+    if (!form.hasAttribute('data-download')) return
     event.preventDefault()
-    const button = form.querySelector('button')
-    button.disabled = true
+    const sent = new URLSearchParams(new FormData(form, event.submitter))
+    event.submitter.disabled = true
     try {
-      const answer = await fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form)) })
+      const answer = await fetch(form.action, { method: 'POST', body: sent })
       const name = /filename="([^"]+)"/.exec(answer.headers.get('Content-Disposition') ?? '')
       if (!answer.ok || !name) throw new Error('a page')
       const link = document.createElement('a')
@@ -120,7 +121,9 @@ for (const form of document.querySelectorAll('form[data-download]')) {
       link.click()
       location.reload()
     } catch {
-      form.submit() // the same form is the same file
+      event.submitter.disabled = false
+      form.removeAttribute('data-download')
+      form.requestSubmit(event.submitter) // the same form is the same file
     }
   })
 }
