@@ -7,8 +7,20 @@ SELECT t.* FROM applications t WHERE t.id = @id AND t.org_id = @org_id FOR NO KE
 -- name: ApplicationDecide :exec
 UPDATE applications SET status = @status, partner_id = @partner_id, reviewed_by_user_id = @reviewed_by_user_id,
     reviewed_at = @reviewed_at,
-    rejection_reason = @rejection_reason, updated_at = @updated_at
+    rejection_reason = @rejection_reason, updated_at = @updated_at, before_decision = @before_decision
 WHERE id = @id AND org_id = @org_id AND status = 'pending';
+
+-- name: ApplicationReopen :exec
+UPDATE applications SET status = 'pending', reviewed_by_user_id = NULL, reviewed_at = NULL, rejection_reason = NULL,
+    before_decision = NULL, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id;
+
+-- name: PartnerGained :one
+-- PartnerGained reports whether a partner has a customer or a commission.
+SELECT (EXISTS (SELECT 1 FROM customers c WHERE c.program_id = @program_id AND c.org_id = @org_id
+        AND c.partner_id = @partner_id::text)
+    OR EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id
+        AND k.partner_id = @partner_id::text))::boolean AS gained;
 
 -- name: PartnerDecide :exec
 -- PartnerDecide sets a partner's status to the decision on its application.

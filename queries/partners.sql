@@ -158,9 +158,9 @@ VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at
 
 -- name: ApplicationInsert :exec
 INSERT INTO applications (id, org_id, program_id, group_id, partner_id, email, answers, source, status,
-    reviewed_by_user_id, reviewed_at, rejection_reason, created_at, updated_at)
+    reviewed_by_user_id, reviewed_at, rejection_reason, created_at, updated_at, before_decision)
 VALUES (@id, @org_id, @program_id, @group_id, @partner_id, @email, @answers, @source, @status, @reviewed_by_user_id,
-    @reviewed_at, @rejection_reason, @created_at, @updated_at);
+    @reviewed_at, @rejection_reason, @created_at, @updated_at, @before_decision);
 
 -- name: PartnerPrograms :many
 SELECT t.id, t.program_id FROM partners t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;

@@ -33,7 +33,8 @@ WHERE t.id = v.id AND t.org_id = @org_id AND t.status = 'not_eligible';
 
 -- name: PayoutPaid :exec
 UPDATE payouts SET status = 'paid', method = @method, external_id = @external_id, paid_at = @paid_at, error_code = NULL,
-    error_message = NULL, marked_at = @marked_at, before_paid = @before_paid, updated_at = @updated_at
+    error_message = NULL, failure_mailed_at = NULL, marked_at = @marked_at, before_paid = @before_paid,
+    mark_id = @mark_id, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: PayoutLower :exec
@@ -67,13 +68,42 @@ WHERE k.payout_id = @payout_id AND k.org_id = @org_id;
 -- name: PayoutUndo :exec
 -- PayoutUndo undoes a payment that was marked by hand, and restores the payout.
 UPDATE payouts SET status = @status, method = @method, external_id = @external_id, error_code = @error_code,
-    error_message = @error_message, paid_at = NULL, marked_at = NULL, before_paid = NULL, updated_at = @updated_at
+    error_message = @error_message, failure_mailed_at = @failure_mailed_at, paid_at = NULL, marked_at = NULL,
+    before_paid = NULL, mark_id = NULL, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: PayoutUnsettle :exec
 -- PayoutUnsettle makes the commissions of such a payout due again; they stay in it.
 UPDATE commissions SET status = 'due', updated_at = greatest(updated_at, @updated_at::timestamptz)
 WHERE payout_id = @payout_id AND org_id = @org_id AND status = 'paid';
+
+-- name: PayoutsNamed :many
+-- PayoutsNamed lists payouts by their ids, in the order of their locks.
+SELECT t.id, t.partner_id, t.amount_minor, t.currency FROM payouts t WHERE t.id = ANY (@ids::text[])
+    AND t.org_id = @org_id AND t.program_id = @program_id ORDER BY t.partner_id, t.id;
+
+-- name: PayoutsToMark :many
+-- PayoutsToMark lists the payouts of a batch that can be paid outside of rails, in the order of their locks. An
+-- empty method or currency selects all; with no_method only payouts without a method are listed.
+SELECT t.id, t.partner_id, t.amount_minor, t.currency FROM payouts t WHERE t.batch_id = @batch_id
+    AND t.org_id = @org_id AND (t.status = 'pending' OR t.status = 'processing' AND t.rail = @rail)
+    AND (@currency::text = '' OR t.currency = @currency::text)
+    AND (CASE WHEN @no_method::boolean THEN t.method IS NULL ELSE @method::text = '' OR t.method = @method::text END)
+ORDER BY t.partner_id, t.id;
+
+-- name: PayoutsMarked :many
+-- PayoutsMarked lists the payouts that a request marked as paid, in the order of their locks.
+SELECT t.id, t.partner_id, t.amount_minor, t.currency FROM payouts t WHERE t.program_id = @program_id
+    AND t.org_id = @org_id AND t.mark_id = @mark_id ORDER BY t.partner_id, t.id;
+
+-- name: PayoutsLock :many
+-- PayoutsLock locks payouts after their partners.
+SELECT t.* FROM payouts t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
+    ORDER BY t.partner_id, t.id FOR NO KEY UPDATE;
+
+-- name: PayoutFailureMailed :exec
+UPDATE payouts SET failure_mailed_at = @now, updated_at = @now WHERE id = @id AND org_id = @org_id
+    AND status = 'failed';
 
 -- name: PayoutDetailsChanged :many
 -- PayoutDetailsChanged lists those of the partners whose payout details changed since they were last paid.
@@ -149,6 +179,12 @@ DELETE FROM payout_runs WHERE id = @id AND org_id = @org_id;
 -- BatchTotals sums the payouts of batches by currency and state.
 SELECT p.batch_id, p.currency, p.status, count(*) AS payouts, sum(p.amount_minor)::bigint AS amount_minor FROM payouts p
 WHERE p.batch_id = ANY (@batch_ids::text[]) AND p.org_id = @org_id GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
+
+-- name: BatchBreakdown :many
+-- BatchBreakdown sums the payouts of batches by state, method and currency.
+SELECT p.batch_id, p.status, p.method, p.currency, count(*) AS payouts, sum(p.amount_minor)::bigint AS amount_minor
+FROM payouts p WHERE p.batch_id = ANY (@batch_ids::text[]) AND p.org_id = @org_id
+GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 
 -- name: BatchPartners :many
 -- BatchPartners locks the next partners with money to collect, in the order of their ids, so that
@@ -300,7 +336,8 @@ ORDER BY t.id LIMIT @lim FOR NO KEY UPDATE OF t;
 
 -- name: PayoutsFiled :exec
 -- PayoutsFiled marks payouts as exported in a file.
-UPDATE payouts SET status = 'processing', rail = @rail, error_code = NULL, error_message = NULL, updated_at = @now
+UPDATE payouts SET status = 'processing', rail = @rail, error_code = NULL, error_message = NULL,
+    failure_mailed_at = NULL, updated_at = @now
 WHERE id = ANY (@ids::text[]) AND org_id = @org_id AND status IN ('pending', 'failed');
 
 -- name: PayoutsUnpaid :many

@@ -62,6 +62,17 @@ UPDATE users SET oidc_issuer = @oidc_issuer, oidc_subject = @oidc_subject, updat
     proven_at = coalesce(proven_at, @now)
 WHERE org_id = @org_id AND id = @id AND oidc_subject IS NULL AND disabled_at IS NULL;
 
+-- name: UserSaveView :execrows
+-- UserSaveView adds saved filters in place of those of the same list and name.
+UPDATE users SET views = (SELECT coalesce(jsonb_agg(e.value), '[]') FROM jsonb_array_elements(views) e
+    WHERE NOT e.value @> @same::jsonb) || @view::jsonb
+WHERE org_id = @org_id AND id = @id AND (jsonb_array_length(views) < @most::integer OR views @> jsonb_build_array(@same::jsonb));
+
+-- name: UserDropView :exec
+UPDATE users SET views = (SELECT coalesce(jsonb_agg(e.value), '[]') FROM jsonb_array_elements(views) e
+    WHERE NOT e.value @> @same::jsonb)
+WHERE org_id = @org_id AND id = @id;
+
 -- name: UserProve :exec
 -- UserProve records that a user's address is verified.
 UPDATE users SET proven_at = @now::timestamptz WHERE org_id = @org_id AND id = @id AND proven_at IS NULL;

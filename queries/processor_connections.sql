@@ -6,6 +6,27 @@ SELECT t.* FROM processor_connections t WHERE t.id = @id AND t.org_id = @org_id;
 SELECT t.* FROM processor_connections t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.processor = @processor AND t.livemode = @livemode AND t.status = 'active' FOR NO KEY UPDATE;
 
+-- name: ConnectionPending :one
+-- ConnectionPending finds the pending connection of a program, processor and mode.
+SELECT t.* FROM processor_connections t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.processor = @processor AND t.livemode = @livemode AND t.status = 'pending';
+
+-- name: ConnectionComplete :execrows
+-- ConnectionComplete sets the secrets and the options of a pending connection, and its status.
+UPDATE processor_connections SET secret = @secret, api_key = @api_key, status = @status,
+    record_direct = @record_direct, outside_checkout = @outside_checkout, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id AND status = 'pending';
+
+-- name: ConnectionActivate :execrows
+UPDATE processor_connections SET status = 'active', updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id AND status = 'pending' AND secret IS NOT NULL;
+
+-- name: ConnectionDelete :execrows
+-- ConnectionDelete deletes a pending connection, unless an event has arrived.
+DELETE FROM processor_connections t WHERE t.id = @id AND t.org_id = @org_id AND t.status = 'pending'
+    AND NOT EXISTS (SELECT FROM inbox_events e WHERE e.connection_id = t.id AND e.org_id = t.org_id
+        AND e.program_id = t.program_id);
+
 -- name: ConnectionInsert :exec
 INSERT INTO processor_connections (id, org_id, program_id, processor, livemode, status, record_direct,
     outside_checkout, secret, api_key, last_event_at, created_at, updated_at, reconcile_at)
@@ -14,7 +35,7 @@ VALUES (@id, @org_id, @program_id, @processor, @livemode, @status, @record_direc
 
 -- name: ConnectionDisconnect :execrows
 UPDATE processor_connections SET status = 'disconnected', updated_at = @updated_at
-WHERE id = @id AND org_id = @org_id AND status = 'active';
+WHERE id = @id AND org_id = @org_id AND status <> 'disconnected';
 
 -- name: ConnectionReconcile :one
 -- ConnectionReconcile leases one Stripe connection whose nightly reconciliation is due.

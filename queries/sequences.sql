@@ -56,6 +56,15 @@ FROM (SELECT @now::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_ste
 WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.trigger = @trigger
 ON CONFLICT (sequence_id, partner_id) DO NOTHING;
 
+-- name: SequenceUnenrol :exec
+-- SequenceUnenrol undoes SequenceEnrol, with the mails that were not sent yet.
+WITH left_out AS (DELETE FROM sequence_enrolments e USING sequences s
+    WHERE e.sequence_id = s.id AND s.org_id = e.org_id AND e.partner_id = @partner_id AND e.org_id = @org_id
+        AND s.program_id = @program_id AND s.trigger = @trigger AND e.enrolled_at >= @enrolled_since
+    RETURNING e.sequence_id)
+DELETE FROM mails m USING left_out WHERE m.sequence_id = left_out.sequence_id AND m.partner_id = @partner_id
+    AND m.org_id = @org_id AND m.status = 'queued';
+
 -- name: SequenceEnrolFirst :exec
 -- SequenceEnrolFirst does the same for a commission that is the partner's first.
 INSERT INTO sequence_enrolments (sequence_id, partner_id, org_id, program_id, position, next_at, enrolled_at)

@@ -203,11 +203,14 @@ CREATE TABLE users (
     created_at      timestamptz NOT NULL,
     updated_at      timestamptz NOT NULL,
     proven_at       timestamptz,
+    -- filters of lists that the user saved: program, page, name, query
+    views           jsonb NOT NULL DEFAULT '[]',
     CONSTRAINT users_pkey PRIMARY KEY (id),
     CONSTRAINT users_org_key UNIQUE (org_id, id),
     CONSTRAINT users_email_key UNIQUE (org_id, email),
     CONSTRAINT users_org_fkey FOREIGN KEY (org_id) REFERENCES organizations (id),
     CONSTRAINT users_role_check CHECK (role IN ('owner', 'manager', 'finance', 'viewer')),
+    CONSTRAINT users_views_check CHECK (jsonb_typeof(views) = 'array' AND jsonb_array_length(views) <= 50),
     CONSTRAINT users_oidc_check CHECK ((oidc_issuer IS NULL) = (oidc_subject IS NULL))
 );
 CREATE UNIQUE INDEX users_oidc_key ON users (org_id, oidc_issuer, oidc_subject) WHERE oidc_subject IS NOT NULL;

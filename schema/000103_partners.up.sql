@@ -134,6 +134,8 @@ CREATE TABLE applications (
     rejection_reason    text,
     created_at          timestamptz NOT NULL,
     updated_at          timestamptz NOT NULL,
+    -- the partner before the decision, to undo it
+    before_decision     json,
     CONSTRAINT applications_pkey PRIMARY KEY (id),
     CONSTRAINT applications_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
     CONSTRAINT applications_group_fkey FOREIGN KEY (program_id, group_id) REFERENCES groups (program_id, id),
@@ -141,7 +143,8 @@ CREATE TABLE applications (
         REFERENCES partners (program_id, id) ON DELETE CASCADE,
     CONSTRAINT applications_status_check CHECK (status IN ('pending', 'approved', 'rejected', 'withdrawn')),
     CONSTRAINT applications_source_check CHECK (source IN ('portal', 'api', 'import', 'customer_enrol')),
-    CONSTRAINT applications_reviewed_check CHECK (reviewed_at IS NULL OR status IN ('approved', 'rejected'))
+    CONSTRAINT applications_reviewed_check CHECK (reviewed_at IS NULL OR status IN ('approved', 'rejected')),
+    CONSTRAINT applications_before_decision_check CHECK (before_decision IS NULL OR reviewed_at IS NOT NULL)
 );
 CREATE INDEX applications_list_idx ON applications (program_id, created_at, id);
 CREATE INDEX applications_status_idx ON applications (program_id, status, created_at, id);

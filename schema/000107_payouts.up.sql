@@ -65,6 +65,9 @@ CREATE TABLE payouts (
     submissions   integer NOT NULL DEFAULT 0,
     marked_at     timestamptz,
     before_paid   json,
+    -- the request that marked it as paid
+    mark_id       text COLLATE "C",
+    failure_mailed_at timestamptz,
     CONSTRAINT payouts_pkey PRIMARY KEY (id),
     CONSTRAINT payouts_month_key UNIQUE (program_id, partner_id, currency, period_month),
     CONSTRAINT payouts_member_key UNIQUE (program_id, partner_id, currency, id),
@@ -77,7 +80,9 @@ CREATE TABLE payouts (
     CONSTRAINT payouts_method_check CHECK (method IN ('paypal', 'wise', 'bank_transfer', 'wire', 'crypto')),
     CONSTRAINT payouts_rail_check CHECK (status <> 'processing' OR rail IS NOT NULL),
     CONSTRAINT payouts_marked_check CHECK ((marked_at IS NULL) = (before_paid IS NULL) AND (marked_at IS NULL
-        OR status = 'paid'))
+        OR status = 'paid')),
+    CONSTRAINT payouts_mark_id_check CHECK ((marked_at IS NULL) = (mark_id IS NULL)),
+    CONSTRAINT payouts_failure_mailed_check CHECK (failure_mailed_at IS NULL OR status = 'failed')
 );
 CREATE INDEX payouts_list_idx ON payouts (program_id, created_at, id);
 CREATE INDEX payouts_batch_idx ON payouts (batch_id, created_at, id);
@@ -86,6 +91,7 @@ CREATE INDEX payouts_to_tell_idx ON payouts (due_at, id) WHERE status = 'pending
 CREATE INDEX payouts_to_send_idx ON payouts (due_at, id) WHERE status = 'pending' AND method IS NOT NULL;
 CREATE INDEX payouts_in_flight_idx ON payouts (rail, checked_at, id) WHERE status = 'processing';
 CREATE INDEX payouts_partner_idx ON payouts (program_id, partner_id, created_at, id, status);
+CREATE INDEX payouts_mark_idx ON payouts (program_id, mark_id) WHERE mark_id IS NOT NULL;
 CREATE TRIGGER payouts_paid_final BEFORE UPDATE ON payouts FOR EACH ROW WHEN (OLD.status = 'paid'
     AND (NEW.status, NEW.amount_minor, NEW.partner_id, NEW.currency, NEW.paid_at) IS DISTINCT FROM (OLD.status,
     OLD.amount_minor, OLD.partner_id, OLD.currency, OLD.paid_at)) EXECUTE FUNCTION refuse_paid();

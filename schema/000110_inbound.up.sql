@@ -1,7 +1,8 @@
 -- Connections to payment processors and their events.
 SET LOCAL lock_timeout = '2s';
 
--- secret and api_key are encrypted with the server's key; a processor without an API has no api_key.
+-- secret and api_key are encrypted with the server's key; a processor without an API has no api_key. A pending
+-- connection may lack its secret.
 CREATE TABLE processor_connections (
     id               text COLLATE "C" NOT NULL,
     org_id           text COLLATE "C" NOT NULL,
@@ -11,7 +12,7 @@ CREATE TABLE processor_connections (
     status           text COLLATE "C" NOT NULL,
     record_direct    boolean NOT NULL,
     outside_checkout boolean NOT NULL,
-    secret           bytea NOT NULL,
+    secret           bytea,
     api_key          bytea,
     last_event_at    timestamptz,
     created_at       timestamptz NOT NULL,
@@ -21,11 +22,15 @@ CREATE TABLE processor_connections (
     CONSTRAINT processor_connections_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
     CONSTRAINT processor_connections_processor_check CHECK (processor IN ('stripe', 'paddle', 'chargebee',
         'lemon_squeezy', 'polar', 'generic')),
-    CONSTRAINT processor_connections_status_check CHECK (status IN ('active', 'disconnected'))
+    CONSTRAINT processor_connections_status_check CHECK (status IN ('active', 'disconnected', 'pending')),
+    CONSTRAINT processor_connections_secret_check CHECK (status = 'pending' OR secret IS NOT NULL)
 );
 -- One active connection per program, processor and mode.
 CREATE UNIQUE INDEX processor_connections_active_key ON processor_connections (program_id, processor, livemode)
     WHERE status = 'active';
+-- One pending connection, too.
+CREATE UNIQUE INDEX processor_connections_pending_key ON processor_connections (program_id, processor, livemode)
+    WHERE status = 'pending';
 CREATE INDEX processor_connections_list_idx ON processor_connections (program_id, created_at, id);
 
 -- due_at is the time of the next attempt, null for none; during an attempt, the time from which another server may

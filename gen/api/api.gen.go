@@ -1137,6 +1137,7 @@ const (
 	ErrorCodeAPIKeyMissing              ErrorCode = "api_key_missing"
 	ErrorCodeAPIKeyRevoked              ErrorCode = "api_key_revoked"
 	ErrorCodeApplicationAlreadyDecided  ErrorCode = "application_already_decided"
+	ErrorCodeApplicationNotReopenable   ErrorCode = "application_not_reopenable"
 	ErrorCodeCampaignAudienceEmpty      ErrorCode = "campaign_audience_empty"
 	ErrorCodeCampaignNotEditable        ErrorCode = "campaign_not_editable"
 	ErrorCodeCampaignNotPausable        ErrorCode = "campaign_not_pausable"
@@ -1147,6 +1148,7 @@ const (
 	ErrorCodeCommissionNotCorrectable   ErrorCode = "commission_not_correctable"
 	ErrorCodeCommissionNotOpen          ErrorCode = "commission_not_open"
 	ErrorCodeCommissionNotPending       ErrorCode = "commission_not_pending"
+	ErrorCodeConfirmationDiffers        ErrorCode = "confirmation_differs"
 	ErrorCodeCountryBlocked             ErrorCode = "country_blocked"
 	ErrorCodeCouponCodeTaken            ErrorCode = "coupon_code_taken"
 	ErrorCodeCreditLimit                ErrorCode = "credit_limit"
@@ -1190,7 +1192,9 @@ const (
 	ErrorCodePayloadTooLarge            ErrorCode = "payload_too_large"
 	ErrorCodePayoutAlreadyPaid          ErrorCode = "payout_already_paid"
 	ErrorCodePayoutBatchGenerating      ErrorCode = "payout_batch_generating"
+	ErrorCodePayoutFailureEmailed       ErrorCode = "payout_failure_emailed"
 	ErrorCodePayoutInFlight             ErrorCode = "payout_in_flight"
+	ErrorCodePayoutNotFailed            ErrorCode = "payout_not_failed"
 	ErrorCodePayoutNotPayable           ErrorCode = "payout_not_payable"
 	ErrorCodePayoutNotUndoable          ErrorCode = "payout_not_undoable"
 	ErrorCodePayoutRailPays             ErrorCode = "payout_rail_pays"
@@ -1232,6 +1236,8 @@ func (e ErrorCode) Valid() bool {
 		return true
 	case ErrorCodeApplicationAlreadyDecided:
 		return true
+	case ErrorCodeApplicationNotReopenable:
+		return true
 	case ErrorCodeCampaignAudienceEmpty:
 		return true
 	case ErrorCodeCampaignNotEditable:
@@ -1251,6 +1257,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeCommissionNotOpen:
 		return true
 	case ErrorCodeCommissionNotPending:
+		return true
+	case ErrorCodeConfirmationDiffers:
 		return true
 	case ErrorCodeCountryBlocked:
 		return true
@@ -1338,7 +1346,11 @@ func (e ErrorCode) Valid() bool {
 		return true
 	case ErrorCodePayoutBatchGenerating:
 		return true
+	case ErrorCodePayoutFailureEmailed:
+		return true
 	case ErrorCodePayoutInFlight:
+		return true
+	case ErrorCodePayoutNotFailed:
 		return true
 	case ErrorCodePayoutNotPayable:
 		return true
@@ -2088,6 +2100,21 @@ func (e PayoutBatchCreatedEventType) Valid() bool {
 	}
 }
 
+// Defines values for PayoutBatchInclude.
+const (
+	PayoutBatchIncludeBreakdown PayoutBatchInclude = "breakdown"
+)
+
+// Valid indicates whether the value is a known member of the PayoutBatchInclude enum.
+func (e PayoutBatchInclude) Valid() bool {
+	switch e {
+	case PayoutBatchIncludeBreakdown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PayoutBatchStatus.
 const (
 	PayoutBatchStatusCompleted PayoutBatchStatus = "completed"
@@ -2461,6 +2488,7 @@ func (e Processor) Valid() bool {
 const (
 	ProcessorConnectionStatusActive       ProcessorConnectionStatus = "active"
 	ProcessorConnectionStatusDisconnected ProcessorConnectionStatus = "disconnected"
+	ProcessorConnectionStatusPending      ProcessorConnectionStatus = "pending"
 )
 
 // Valid indicates whether the value is a known member of the ProcessorConnectionStatus enum.
@@ -2469,6 +2497,8 @@ func (e ProcessorConnectionStatus) Valid() bool {
 	case ProcessorConnectionStatusActive:
 		return true
 	case ProcessorConnectionStatusDisconnected:
+		return true
+	case ProcessorConnectionStatusPending:
 		return true
 	default:
 		return false
@@ -7772,6 +7802,9 @@ type Payout struct {
 	// ExternalID The transfer's id at the sender.
 	ExternalID *string `json:"external_id"`
 
+	// FailureEmailedAt When `email_failure` emailed the partner about this failure; null otherwise.
+	FailureEmailedAt *clock.Time `json:"failure_emailed_at"`
+
 	// Method The payout method; null if unknown.
 	Method *PayoutMethod `json:"method"`
 
@@ -7805,6 +7838,9 @@ type Payout struct {
 	// Examples: pending
 	Status PayoutStatus `json:"status"`
 
+	// UndoableUntil Until when `undo_paid` can undo the payment: 24 hours after the payout was marked as paid manually. Null if it is not paid, or if a rail or a result file reported the payment.
+	UndoableUntil *clock.Time `json:"undoable_until"`
+
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
 }
@@ -7818,6 +7854,9 @@ type PayoutBatch struct {
 
 	// Object Always `payout_batch`.
 	Object string `json:"object"`
+
+	// Breakdown All payouts, one sum per status, method and currency; only with `include[]=breakdown`.
+	Breakdown *[]PayoutBatchPart `json:"breakdown,omitempty"`
 
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
@@ -7988,6 +8027,9 @@ type PayoutBatchCreatedEventType string
 // Examples: batch_01kb2m4q8e7v9t3n5x6c0d1f2g
 type PayoutBatchID = string
 
+// PayoutBatchInclude A computed part of a payout batch.
+type PayoutBatchInclude string
+
 // PayoutBatchList A page of payout batches.
 type PayoutBatchList struct {
 	// Data The page, in list order.
@@ -7998,6 +8040,28 @@ type PayoutBatchList struct {
 
 	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
+}
+
+// PayoutBatchPart The payouts of a batch with one status, method and currency.
+type PayoutBatchPart struct {
+	// AmountMinor Sum of the payouts in minor units of `currency`.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// Method Their payout method; null if unknown.
+	Method *PayoutMethod `json:"method"`
+
+	// PayoutCount The number of payouts.
+	PayoutCount int64 `json:"payout_count"`
+
+	// Status `pending` waits for payment, `processing` is with a payment rail or exported, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and contains no commissions.
+	//
+	// Examples: pending
+	Status PayoutStatus `json:"status"`
 }
 
 // PayoutBatchStatus `open` while a payout of the batch is pending, processing, failed or not generated yet, else `completed`.
@@ -8380,6 +8444,35 @@ type PayoutMarkPaid struct {
 	PaidAt *clock.Time `json:"paid_at,omitempty"`
 }
 
+// PayoutMarked A payout that was marked as paid.
+type PayoutMarked struct {
+	// AmountMinor Amount in minor units of `currency`.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// PartnerName The partner's name for payments.
+	PartnerName string `json:"partner_name"`
+
+	// PayoutID The id of a payout.
+	//
+	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PayoutID PayoutID `json:"payout_id"`
+}
+
+// PayoutMarkingRequest The id of a request that marked payouts as paid.
+//
+// Examples: req_01kb2m4q8e7v9t3n5x6c0d1f2g
+type PayoutMarkingRequest = string
+
 // PayoutMethod A payout method.
 //
 // Examples: paypal
@@ -8657,6 +8750,20 @@ type PayoutPreviewTotal struct {
 	Reason *PayoutIneligibilityReason `json:"reason"`
 }
 
+// PayoutRefused A payout that the request did not change, with the reason.
+type PayoutRefused struct {
+	// Code The error code of the request for this payout alone.
+	Code string `json:"code"`
+
+	// PayoutID The id of a payout.
+	//
+	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PayoutID PayoutID `json:"payout_id"`
+
+	// Reason The reason as a sentence.
+	Reason string `json:"reason"`
+}
+
 // PayoutResult The outcome of a row.
 type PayoutResult struct {
 	// Line The row's number in the table, including headings.
@@ -8793,6 +8900,114 @@ type PayoutUpdatedEvent struct {
 
 // PayoutUpdatedEventType Always `payout.updated`.
 type PayoutUpdatedEventType string
+
+// PayoutsMarkPaid The paid payouts and details of the payment. Either `payout_ids` names the payouts, or `batch_id` selects those of a batch that are pending or exported, limited by `method` and `currency`.
+type PayoutsMarkPaid struct {
+	// BatchID The id of a payout batch.
+	//
+	// Examples: batch_01kb2m4q8e7v9t3n5x6c0d1f2g
+	BatchID *PayoutBatchID `json:"batch_id,omitempty"`
+
+	// ConfirmAmountMinor The expected sum of their amounts over all currencies, likewise.
+	ConfirmAmountMinor *int64 `json:"confirm_amount_minor,omitempty"`
+
+	// ConfirmCount The expected number of payouts. If it differs, the request is refused and nothing changes.
+	ConfirmCount *int64 `json:"confirm_count,omitempty"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency *Currency `json:"currency,omitempty"`
+
+	// DryRun Returns the payouts that would be marked and changes nothing.
+	DryRun *bool `json:"dry_run,omitempty"`
+
+	// ExternalID The reference of the payment, stored with each payout.
+	ExternalID *string `json:"external_id,omitempty"`
+
+	// Method Only payouts of the batch with this method; null for those without a method.
+	Method nullable.Nullable[PayoutMethod] `json:"method,omitempty"`
+
+	// PaidAt When they were paid, not in the future; the default is now. A payout with a later oldest sale is refused.
+	PaidAt *clock.Time `json:"paid_at,omitempty"`
+
+	// PayoutIds The payouts; they may be in several batches.
+	PayoutIds []PayoutID `json:"payout_ids,omitempty"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+}
+
+// PayoutsMarkedPaid The payouts that were marked as paid.
+type PayoutsMarkedPaid struct {
+	// Object Always `payout_marking`.
+	Object string `json:"object"`
+
+	// DryRun Whether nothing was changed.
+	DryRun bool `json:"dry_run"`
+
+	// PayoutCount The number of payouts.
+	PayoutCount int64 `json:"payout_count"`
+
+	// Payouts The first of them, at most 20.
+	Payouts []PayoutMarked `json:"payouts"`
+
+	// Refused These, at most 100.
+	Refused []PayoutRefused `json:"refused"`
+
+	// RefusedCount The number of selected payouts that cannot be marked as paid; they are unchanged.
+	RefusedCount int64 `json:"refused_count"`
+
+	// RemainingCount The number of payouts that are left, because one call marks at most 1,000. Call again to continue.
+	RemainingCount int64 `json:"remaining_count"`
+
+	// RequestID The id of a request that marked payouts as paid.
+	//
+	// Examples: req_01kb2m4q8e7v9t3n5x6c0d1f2g
+	RequestID PayoutMarkingRequest `json:"request_id"`
+
+	// Totals Their amounts, one sum per currency.
+	Totals []PayoutBatchTotal `json:"totals"`
+}
+
+// PayoutsUndoPaid The request whose marks are undone, and the reason.
+type PayoutsUndoPaid struct {
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Reason The reason; stored in the audit log.
+	Reason string `json:"reason"`
+
+	// RequestID The id of a request that marked payouts as paid.
+	//
+	// Examples: req_01kb2m4q8e7v9t3n5x6c0d1f2g
+	RequestID PayoutMarkingRequest `json:"request_id"`
+}
+
+// PayoutsUndonePaid The payouts whose payment was undone.
+type PayoutsUndonePaid struct {
+	// Object Always `payout_unmarking`.
+	Object string `json:"object"`
+
+	// PayoutCount The number of payouts.
+	PayoutCount int64 `json:"payout_count"`
+
+	// Refused These, at most 100.
+	Refused []PayoutRefused `json:"refused"`
+
+	// RefusedCount The number of payouts that stay paid because they can no longer be undone.
+	RefusedCount int64 `json:"refused_count"`
+
+	// RemainingCount The number of payouts that are left, because one call undoes at most 1,000. Call again to continue.
+	RemainingCount int64 `json:"remaining_count"`
+
+	// Totals Their amounts, one sum per currency.
+	Totals []PayoutBatchTotal `json:"totals"`
+}
 
 // PortalBenefit A line about the advantages of the program.
 //
@@ -9027,7 +9242,7 @@ type ProcessorConnection struct {
 	// RecordDirect Whether payments without a partner are recorded too.
 	RecordDirect bool `json:"record_direct"`
 
-	// Status Whether events are accepted. `disconnected` is final.
+	// Status Whether events are accepted. A `pending` connection was begun in the console; its first signed event makes it `active`, and replaces the active connection to the same processor and mode. `disconnected` is final.
 	//
 	// Examples: active
 	Status ProcessorConnectionStatus `json:"status"`
@@ -9056,7 +9271,7 @@ type ProcessorConnectionList struct {
 	TotalCount int64 `json:"total_count"`
 }
 
-// ProcessorConnectionStatus Whether events are accepted. `disconnected` is final.
+// ProcessorConnectionStatus Whether events are accepted. A `pending` connection was begun in the console; its first signed event makes it `active`, and replaces the active connection to the same processor and mode. `disconnected` is final.
 //
 // Examples: active
 type ProcessorConnectionStatus string
@@ -9448,7 +9663,7 @@ type ProgramStatusReport struct {
 	Waiting ProgramWaiting `json:"waiting"`
 }
 
-// ProgramUpdate Fields to change; omitted fields keep their values. Currency, subdomain, URL parameters, payout methods and automatic batches cannot be changed.
+// ProgramUpdate Fields to change; omitted fields keep their values. Currency, subdomain and automatic batches cannot be changed.
 type ProgramUpdate struct {
 	// AttributionModel The live referral of a visitor that gets a new customer from a click: `last` is that of the click, `first` the visitor's earliest.
 	//
@@ -9496,6 +9711,9 @@ type ProgramUpdate struct {
 	// Name The name of the program.
 	Name *string `json:"name,omitempty"`
 
+	// PayoutMethods Payout methods that partners can choose from; replaces the list. A partner whose method is removed must choose another before the next batch; payouts of existing batches do not change.
+	PayoutMethods []PayoutMethod `json:"payout_methods,omitempty"`
+
 	// PayoutTerm Days from the end of a period to the due date of its payouts.
 	//
 	// Examples: net_30
@@ -9517,6 +9735,9 @@ type ProgramUpdate struct {
 
 	// TimeZone The time zone of the program's days and months, as an IANA name such as `Australia/Sydney`. A change recalculates the sums of reports.
 	TimeZone *string `json:"time_zone,omitempty"`
+
+	// URLParams Query parameters with a tracking value; replaces the list. The first is the default of new links. Existing links keep their parameter. The script recognizes the parameters of its tag, so paste the tag again.
+	URLParams []string `json:"url_params,omitempty"`
 
 	// WebsiteURL The website of the product.
 	WebsiteURL *string `json:"website_url,omitempty"`
@@ -12365,6 +12586,9 @@ type PartnerExpandParam = []PartnerExpand
 // PartnerIncludeParam defines model for PartnerIncludeParam.
 type PartnerIncludeParam = []PartnerInclude
 
+// PayoutBatchIncludeParam defines model for PayoutBatchIncludeParam.
+type PayoutBatchIncludeParam = []PayoutBatchInclude
+
 // PayoutExpandParam defines model for PayoutExpandParam.
 type PayoutExpandParam = []PayoutExpand
 
@@ -12603,6 +12827,12 @@ type ApproveApplicationParams struct {
 
 // RejectApplicationParams defines parameters for RejectApplication.
 type RejectApplicationParams struct {
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// ReopenApplicationParams defines parameters for ReopenApplication.
+type ReopenApplicationParams struct {
 	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
@@ -13440,6 +13670,9 @@ type ListPayoutBatchesParams struct {
 
 // RetrievePayoutBatchParams defines parameters for RetrievePayoutBatch.
 type RetrievePayoutBatchParams struct {
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
+	Include PayoutBatchIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
+
 	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
@@ -13506,6 +13739,12 @@ type RetrievePayoutParams struct {
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand PayoutExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// EmailPayoutFailureParams defines parameters for EmailPayoutFailure.
+type EmailPayoutFailureParams struct {
 	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
@@ -14232,6 +14471,12 @@ type ExportPayoutBatchJSONRequestBody = PayoutExport
 
 // ReportPayoutResultsJSONRequestBody defines body for ReportPayoutResults for application/json ContentType.
 type ReportPayoutResultsJSONRequestBody = PayoutResults
+
+// MarkPayoutsPaidJSONRequestBody defines body for MarkPayoutsPaid for application/json ContentType.
+type MarkPayoutsPaidJSONRequestBody = PayoutsMarkPaid
+
+// UndoPayoutsPaidJSONRequestBody defines body for UndoPayoutsPaid for application/json ContentType.
+type UndoPayoutsPaidJSONRequestBody = PayoutsUndoPaid
 
 // MarkPayoutFailedJSONRequestBody defines body for MarkPayoutFailed for application/json ContentType.
 type MarkPayoutFailedJSONRequestBody = PayoutMarkFailed
@@ -15108,6 +15353,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/applications/{id}/reject (the `RejectApplication` operationId).
 	RejectApplication(ctx context.Context, id ID, params *RejectApplicationParams, body RejectApplicationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReopenApplication Undo the decision on an application
+	//
+	// Makes an approved or rejected application pending again within 10 minutes of the decision. Its partner returns to its earlier status and is signed out of the portal. Refused if the partner was changed or has a customer or a commission since. An email about the decision that was not sent yet is cancelled. Emits `affiliate.updated`.
+	//
+	// Corresponds with POST /v1/applications/{id}/reopen (the `ReopenApplication` operationId).
+	ReopenApplication(ctx context.Context, id ID, params *ReopenApplicationParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// WithdrawApplication Withdraw an application
 	//
@@ -16168,6 +16420,42 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/payouts (the `ListPayouts` operationId).
 	ListPayouts(ctx context.Context, params *ListPayoutsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// MarkPayoutsPaidWithBody Mark several payouts as paid
+	//
+	// Marks payouts as paid like `POST /v1/payouts/{id}/mark_paid`, all in one transaction. Payouts that cannot be marked are returned with the reason and stay unchanged. The request's id undoes exactly these marks with `POST /v1/payouts/undo_paid`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/payouts/mark_paid (the `MarkPayoutsPaid` operationId).
+	MarkPayoutsPaidWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MarkPayoutsPaid Mark several payouts as paid
+	//
+	// Marks payouts as paid like `POST /v1/payouts/{id}/mark_paid`, all in one transaction. Payouts that cannot be marked are returned with the reason and stay unchanged. The request's id undoes exactly these marks with `POST /v1/payouts/undo_paid`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/payouts/mark_paid (the `MarkPayoutsPaid` operationId).
+	MarkPayoutsPaid(ctx context.Context, body MarkPayoutsPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UndoPayoutsPaidWithBody Undo the payments marked by a request
+	//
+	// Undoes every payment that a `mark_paid` request has marked, like `POST /v1/payouts/{id}/undo_paid`, all in one transaction. Payouts that can no longer be undone are returned with the reason and stay paid. A repeated request changes nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/payouts/undo_paid (the `UndoPayoutsPaid` operationId).
+	UndoPayoutsPaidWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UndoPayoutsPaid Undo the payments marked by a request
+	//
+	// Undoes every payment that a `mark_paid` request has marked, like `POST /v1/payouts/{id}/undo_paid`, all in one transaction. Payouts that can no longer be undone are returned with the reason and stay paid. A repeated request changes nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/payouts/undo_paid (the `UndoPayoutsPaid` operationId).
+	UndoPayoutsPaid(ctx context.Context, body UndoPayoutsPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DeletePayout Delete a payout
 	//
 	// Deletes a payout that is pending, failed or not eligible. Its commissions become due again, and the same month's next batch run collects them. Refused if it is paid or `processing` (with a payment rail or exported).
@@ -16181,6 +16469,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/payouts/{id} (the `RetrievePayout` operationId).
 	RetrievePayout(ctx context.Context, id ID, params *RetrievePayoutParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EmailPayoutFailure Email the partner about a failed payout
+	//
+	// Emails the partner the reason of a failed payout and a link to its payout details in the portal. Each failure of a payout is emailed once; `failure_emailed_at` has the time. Refused if the payout has not failed, or if this failure was emailed already.
+	//
+	// Corresponds with POST /v1/payouts/{id}/email_failure (the `EmailPayoutFailure` operationId).
+	EmailPayoutFailure(ctx context.Context, id ID, params *EmailPayoutFailureParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// MarkPayoutFailedWithBody Mark a payout as failed
 	//
@@ -17161,6 +17456,23 @@ func (c *Client) RejectApplicationWithBody(ctx context.Context, id ID, params *R
 // Corresponds with POST /v1/applications/{id}/reject (the `RejectApplication` operationId).
 func (c *Client) RejectApplication(ctx context.Context, id ID, params *RejectApplicationParams, body RejectApplicationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRejectApplicationRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReopenApplication Undo the decision on an application
+//
+// Makes an approved or rejected application pending again within 10 minutes of the decision. Its partner returns to its earlier status and is signed out of the portal. Refused if the partner was changed or has a customer or a commission since. An email about the decision that was not sent yet is cancelled. Emits `affiliate.updated`.
+//
+// Corresponds with POST /v1/applications/{id}/reopen (the `ReopenApplication` operationId).
+func (c *Client) ReopenApplication(ctx context.Context, id ID, params *ReopenApplicationParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReopenApplicationRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -19520,6 +19832,82 @@ func (c *Client) ListPayouts(ctx context.Context, params *ListPayoutsParams, req
 	return c.Client.Do(req)
 }
 
+// MarkPayoutsPaidWithBody Mark several payouts as paid
+//
+// Marks payouts as paid like `POST /v1/payouts/{id}/mark_paid`, all in one transaction. Payouts that cannot be marked are returned with the reason and stay unchanged. The request's id undoes exactly these marks with `POST /v1/payouts/undo_paid`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/payouts/mark_paid (the `MarkPayoutsPaid` operationId).
+func (c *Client) MarkPayoutsPaidWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMarkPayoutsPaidRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MarkPayoutsPaid Mark several payouts as paid
+//
+// Marks payouts as paid like `POST /v1/payouts/{id}/mark_paid`, all in one transaction. Payouts that cannot be marked are returned with the reason and stay unchanged. The request's id undoes exactly these marks with `POST /v1/payouts/undo_paid`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/payouts/mark_paid (the `MarkPayoutsPaid` operationId).
+func (c *Client) MarkPayoutsPaid(ctx context.Context, body MarkPayoutsPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMarkPayoutsPaidRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UndoPayoutsPaidWithBody Undo the payments marked by a request
+//
+// Undoes every payment that a `mark_paid` request has marked, like `POST /v1/payouts/{id}/undo_paid`, all in one transaction. Payouts that can no longer be undone are returned with the reason and stay paid. A repeated request changes nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/payouts/undo_paid (the `UndoPayoutsPaid` operationId).
+func (c *Client) UndoPayoutsPaidWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUndoPayoutsPaidRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UndoPayoutsPaid Undo the payments marked by a request
+//
+// Undoes every payment that a `mark_paid` request has marked, like `POST /v1/payouts/{id}/undo_paid`, all in one transaction. Payouts that can no longer be undone are returned with the reason and stay paid. A repeated request changes nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/payouts/undo_paid (the `UndoPayoutsPaid` operationId).
+func (c *Client) UndoPayoutsPaid(ctx context.Context, body UndoPayoutsPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUndoPayoutsPaidRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // DeletePayout Delete a payout
 //
 // Deletes a payout that is pending, failed or not eligible. Its commissions become due again, and the same month's next batch run collects them. Refused if it is paid or `processing` (with a payment rail or exported).
@@ -19544,6 +19932,23 @@ func (c *Client) DeletePayout(ctx context.Context, id ID, params *DeletePayoutPa
 // Corresponds with GET /v1/payouts/{id} (the `RetrievePayout` operationId).
 func (c *Client) RetrievePayout(ctx context.Context, id ID, params *RetrievePayoutParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetrievePayoutRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EmailPayoutFailure Email the partner about a failed payout
+//
+// Emails the partner the reason of a failed payout and a link to its payout details in the portal. Each failure of a payout is emailed once; `failure_emailed_at` has the time. Refused if the payout has not failed, or if this failure was emailed already.
+//
+// Corresponds with POST /v1/payouts/{id}/email_failure (the `EmailPayoutFailure` operationId).
+func (c *Client) EmailPayoutFailure(ctx context.Context, id ID, params *EmailPayoutFailureParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEmailPayoutFailureRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -21873,6 +22278,67 @@ func NewRejectApplicationRequestWithBody(server string, id ID, params *RejectApp
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewReopenApplicationRequest constructs an http.Request for the ReopenApplication method
+func NewReopenApplicationRequest(server string, id ID, params *ReopenApplicationParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/applications/%s/reopen", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -28458,6 +28924,18 @@ func NewRetrievePayoutBatchRequest(server string, id ID, params *RetrievePayoutB
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
 
+		if params.Include != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include[]", params.Include, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.ProgramID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -28864,6 +29342,86 @@ func NewListPayoutsRequest(server string, params *ListPayoutsParams) (*http.Requ
 	return req, nil
 }
 
+// NewMarkPayoutsPaidRequest calls the generic MarkPayoutsPaid builder with application/json body
+func NewMarkPayoutsPaidRequest(server string, body MarkPayoutsPaidJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewMarkPayoutsPaidRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewMarkPayoutsPaidRequestWithBody constructs an http.Request for the MarkPayoutsPaid method, with any body, and a specified content type
+func NewMarkPayoutsPaidRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payouts/mark_paid")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUndoPayoutsPaidRequest calls the generic UndoPayoutsPaid builder with application/json body
+func NewUndoPayoutsPaidRequest(server string, body UndoPayoutsPaidJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUndoPayoutsPaidRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUndoPayoutsPaidRequestWithBody constructs an http.Request for the UndoPayoutsPaid method, with any body, and a specified content type
+func NewUndoPayoutsPaidRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payouts/undo_paid")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewDeletePayoutRequest constructs an http.Request for the DeletePayout method
 func NewDeletePayoutRequest(server string, id ID, params *DeletePayoutParams) (*http.Request, error) {
 	var err error
@@ -28991,6 +29549,67 @@ func NewRetrievePayoutRequest(server string, id ID, params *RetrievePayoutParams
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewEmailPayoutFailureRequest constructs an http.Request for the EmailPayoutFailure method
+func NewEmailPayoutFailureRequest(server string, id ID, params *EmailPayoutFailureParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payouts/%s/email_failure", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -34004,6 +34623,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/applications/{id}/reject (the `RejectApplication` operationId).
 	RejectApplicationWithResponse(ctx context.Context, id ID, params *RejectApplicationParams, body RejectApplicationJSONRequestBody, reqEditors ...RequestEditorFn) (*RejectApplicationReply, error)
 
+	// ReopenApplicationWithResponse Undo the decision on an application
+	//
+	// Makes an approved or rejected application pending again within 10 minutes of the decision. Its partner returns to its earlier status and is signed out of the portal. Refused if the partner was changed or has a customer or a commission since. An email about the decision that was not sent yet is cancelled. Emits `affiliate.updated`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/applications/{id}/reopen (the `ReopenApplication` operationId).
+	ReopenApplicationWithResponse(ctx context.Context, id ID, params *ReopenApplicationParams, reqEditors ...RequestEditorFn) (*ReopenApplicationReply, error)
+
 	// WithdrawApplicationWithResponse Withdraw an application
 	//
 	// Withdraws a pending application on behalf of the applicant. Its partner is declined with a standard reason. Emits `affiliate.updated`.
@@ -35165,6 +35793,42 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/payouts (the `ListPayouts` operationId).
 	ListPayoutsWithResponse(ctx context.Context, params *ListPayoutsParams, reqEditors ...RequestEditorFn) (*ListPayoutsReply, error)
 
+	// MarkPayoutsPaidWithBodyWithResponse Mark several payouts as paid
+	//
+	// Marks payouts as paid like `POST /v1/payouts/{id}/mark_paid`, all in one transaction. Payouts that cannot be marked are returned with the reason and stay unchanged. The request's id undoes exactly these marks with `POST /v1/payouts/undo_paid`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payouts/mark_paid (the `MarkPayoutsPaid` operationId).
+	MarkPayoutsPaidWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*MarkPayoutsPaidReply, error)
+
+	// MarkPayoutsPaidWithResponse Mark several payouts as paid
+	//
+	// Marks payouts as paid like `POST /v1/payouts/{id}/mark_paid`, all in one transaction. Payouts that cannot be marked are returned with the reason and stay unchanged. The request's id undoes exactly these marks with `POST /v1/payouts/undo_paid`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payouts/mark_paid (the `MarkPayoutsPaid` operationId).
+	MarkPayoutsPaidWithResponse(ctx context.Context, body MarkPayoutsPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*MarkPayoutsPaidReply, error)
+
+	// UndoPayoutsPaidWithBodyWithResponse Undo the payments marked by a request
+	//
+	// Undoes every payment that a `mark_paid` request has marked, like `POST /v1/payouts/{id}/undo_paid`, all in one transaction. Payouts that can no longer be undone are returned with the reason and stay paid. A repeated request changes nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payouts/undo_paid (the `UndoPayoutsPaid` operationId).
+	UndoPayoutsPaidWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UndoPayoutsPaidReply, error)
+
+	// UndoPayoutsPaidWithResponse Undo the payments marked by a request
+	//
+	// Undoes every payment that a `mark_paid` request has marked, like `POST /v1/payouts/{id}/undo_paid`, all in one transaction. Payouts that can no longer be undone are returned with the reason and stay paid. A repeated request changes nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payouts/undo_paid (the `UndoPayoutsPaid` operationId).
+	UndoPayoutsPaidWithResponse(ctx context.Context, body UndoPayoutsPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*UndoPayoutsPaidReply, error)
+
 	// DeletePayoutWithResponse Delete a payout
 	//
 	// Deletes a payout that is pending, failed or not eligible. Its commissions become due again, and the same month's next batch run collects them. Refused if it is paid or `processing` (with a payment rail or exported).
@@ -35182,6 +35846,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/payouts/{id} (the `RetrievePayout` operationId).
 	RetrievePayoutWithResponse(ctx context.Context, id ID, params *RetrievePayoutParams, reqEditors ...RequestEditorFn) (*RetrievePayoutReply, error)
+
+	// EmailPayoutFailureWithResponse Email the partner about a failed payout
+	//
+	// Emails the partner the reason of a failed payout and a link to its payout details in the portal. Each failure of a payout is emailed once; `failure_emailed_at` has the time. Refused if the payout has not failed, or if this failure was emailed already.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payouts/{id}/email_failure (the `EmailPayoutFailure` operationId).
+	EmailPayoutFailureWithResponse(ctx context.Context, id ID, params *EmailPayoutFailureParams, reqEditors ...RequestEditorFn) (*EmailPayoutFailureReply, error)
 
 	// MarkPayoutFailedWithBodyWithResponse Mark a payout as failed
 	//
@@ -36296,6 +36969,37 @@ func (r RejectApplicationReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RejectApplicationReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReopenApplicationReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Application
+}
+
+// Status returns HTTPResponse.Status
+func (r ReopenApplicationReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReopenApplicationReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReopenApplicationReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -39096,6 +39800,68 @@ func (r ListPayoutsReply) ContentType() string {
 	return ""
 }
 
+type MarkPayoutsPaidReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PayoutsMarkedPaid
+}
+
+// Status returns HTTPResponse.Status
+func (r MarkPayoutsPaidReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r MarkPayoutsPaidReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r MarkPayoutsPaidReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UndoPayoutsPaidReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PayoutsUndonePaid
+}
+
+// Status returns HTTPResponse.Status
+func (r UndoPayoutsPaidReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UndoPayoutsPaidReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UndoPayoutsPaidReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type DeletePayoutReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -39152,6 +39918,37 @@ func (r RetrievePayoutReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RetrievePayoutReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type EmailPayoutFailureReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Payout
+}
+
+// Status returns HTTPResponse.Status
+func (r EmailPayoutFailureReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EmailPayoutFailureReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EmailPayoutFailureReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -41358,6 +42155,21 @@ func (c *ClientWithResponses) RejectApplicationWithResponse(ctx context.Context,
 	return ParseRejectApplicationReply(rsp)
 }
 
+// ReopenApplicationWithResponse Undo the decision on an application
+//
+// Makes an approved or rejected application pending again within 10 minutes of the decision. Its partner returns to its earlier status and is signed out of the portal. Refused if the partner was changed or has a customer or a commission since. An email about the decision that was not sent yet is cancelled. Emits `affiliate.updated`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/applications/{id}/reopen (the `ReopenApplication` operationId).
+func (c *ClientWithResponses) ReopenApplicationWithResponse(ctx context.Context, id ID, params *ReopenApplicationParams, reqEditors ...RequestEditorFn) (*ReopenApplicationReply, error) {
+	rsp, err := c.ReopenApplication(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReopenApplicationReply(rsp)
+}
+
 // WithdrawApplicationWithResponse Withdraw an application
 //
 // Withdraws a pending application on behalf of the applicant. Its partner is declined with a standard reason. Emits `affiliate.updated`.
@@ -43293,6 +44105,66 @@ func (c *ClientWithResponses) ListPayoutsWithResponse(ctx context.Context, param
 	return ParseListPayoutsReply(rsp)
 }
 
+// MarkPayoutsPaidWithBodyWithResponse Mark several payouts as paid
+//
+// Marks payouts as paid like `POST /v1/payouts/{id}/mark_paid`, all in one transaction. Payouts that cannot be marked are returned with the reason and stay unchanged. The request's id undoes exactly these marks with `POST /v1/payouts/undo_paid`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payouts/mark_paid (the `MarkPayoutsPaid` operationId).
+func (c *ClientWithResponses) MarkPayoutsPaidWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*MarkPayoutsPaidReply, error) {
+	rsp, err := c.MarkPayoutsPaidWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMarkPayoutsPaidReply(rsp)
+}
+
+// MarkPayoutsPaidWithResponse Mark several payouts as paid
+//
+// Marks payouts as paid like `POST /v1/payouts/{id}/mark_paid`, all in one transaction. Payouts that cannot be marked are returned with the reason and stay unchanged. The request's id undoes exactly these marks with `POST /v1/payouts/undo_paid`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payouts/mark_paid (the `MarkPayoutsPaid` operationId).
+func (c *ClientWithResponses) MarkPayoutsPaidWithResponse(ctx context.Context, body MarkPayoutsPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*MarkPayoutsPaidReply, error) {
+	rsp, err := c.MarkPayoutsPaid(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMarkPayoutsPaidReply(rsp)
+}
+
+// UndoPayoutsPaidWithBodyWithResponse Undo the payments marked by a request
+//
+// Undoes every payment that a `mark_paid` request has marked, like `POST /v1/payouts/{id}/undo_paid`, all in one transaction. Payouts that can no longer be undone are returned with the reason and stay paid. A repeated request changes nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payouts/undo_paid (the `UndoPayoutsPaid` operationId).
+func (c *ClientWithResponses) UndoPayoutsPaidWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UndoPayoutsPaidReply, error) {
+	rsp, err := c.UndoPayoutsPaidWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUndoPayoutsPaidReply(rsp)
+}
+
+// UndoPayoutsPaidWithResponse Undo the payments marked by a request
+//
+// Undoes every payment that a `mark_paid` request has marked, like `POST /v1/payouts/{id}/undo_paid`, all in one transaction. Payouts that can no longer be undone are returned with the reason and stay paid. A repeated request changes nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payouts/undo_paid (the `UndoPayoutsPaid` operationId).
+func (c *ClientWithResponses) UndoPayoutsPaidWithResponse(ctx context.Context, body UndoPayoutsPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*UndoPayoutsPaidReply, error) {
+	rsp, err := c.UndoPayoutsPaid(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUndoPayoutsPaidReply(rsp)
+}
+
 // DeletePayoutWithResponse Delete a payout
 //
 // Deletes a payout that is pending, failed or not eligible. Its commissions become due again, and the same month's next batch run collects them. Refused if it is paid or `processing` (with a payment rail or exported).
@@ -43321,6 +44193,21 @@ func (c *ClientWithResponses) RetrievePayoutWithResponse(ctx context.Context, id
 		return nil, err
 	}
 	return ParseRetrievePayoutReply(rsp)
+}
+
+// EmailPayoutFailureWithResponse Email the partner about a failed payout
+//
+// Emails the partner the reason of a failed payout and a link to its payout details in the portal. Each failure of a payout is emailed once; `failure_emailed_at` has the time. Refused if the payout has not failed, or if this failure was emailed already.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payouts/{id}/email_failure (the `EmailPayoutFailure` operationId).
+func (c *ClientWithResponses) EmailPayoutFailureWithResponse(ctx context.Context, id ID, params *EmailPayoutFailureParams, reqEditors ...RequestEditorFn) (*EmailPayoutFailureReply, error) {
+	rsp, err := c.EmailPayoutFailure(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEmailPayoutFailureReply(rsp)
 }
 
 // MarkPayoutFailedWithBodyWithResponse Mark a payout as failed
@@ -44912,6 +45799,32 @@ func ParseRejectApplicationReply(rsp *http.Response) (*RejectApplicationReply, e
 	}
 
 	response := &RejectApplicationReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Application
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReopenApplicationReply parses an HTTP response from a ReopenApplicationWithResponse call
+func ParseReopenApplicationReply(rsp *http.Response) (*ReopenApplicationReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReopenApplicationReply{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
@@ -47283,6 +48196,58 @@ func ParseListPayoutsReply(rsp *http.Response) (*ListPayoutsReply, error) {
 	return response, nil
 }
 
+// ParseMarkPayoutsPaidReply parses an HTTP response from a MarkPayoutsPaidWithResponse call
+func ParseMarkPayoutsPaidReply(rsp *http.Response) (*MarkPayoutsPaidReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &MarkPayoutsPaidReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PayoutsMarkedPaid
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUndoPayoutsPaidReply parses an HTTP response from a UndoPayoutsPaidWithResponse call
+func ParseUndoPayoutsPaidReply(rsp *http.Response) (*UndoPayoutsPaidReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UndoPayoutsPaidReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PayoutsUndonePaid
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseDeletePayoutReply parses an HTTP response from a DeletePayoutWithResponse call
 func ParseDeletePayoutReply(rsp *http.Response) (*DeletePayoutReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -47318,6 +48283,32 @@ func ParseRetrievePayoutReply(rsp *http.Response) (*RetrievePayoutReply, error) 
 	}
 
 	response := &RetrievePayoutReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Payout
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseEmailPayoutFailureReply parses an HTTP response from a EmailPayoutFailureWithResponse call
+func ParseEmailPayoutFailureReply(rsp *http.Response) (*EmailPayoutFailureReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EmailPayoutFailureReply{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
@@ -49052,6 +50043,9 @@ type ServerInterface interface {
 	// RejectApplication Reject an application
 	// (POST /v1/applications/{id}/reject)
 	RejectApplication(ctx echo.Context, id ID, params RejectApplicationParams) error
+	// ReopenApplication Undo the decision on an application
+	// (POST /v1/applications/{id}/reopen)
+	ReopenApplication(ctx echo.Context, id ID, params ReopenApplicationParams) error
 	// WithdrawApplication Withdraw an application
 	// (POST /v1/applications/{id}/withdraw)
 	WithdrawApplication(ctx echo.Context, id ID, params WithdrawApplicationParams) error
@@ -49322,12 +50316,21 @@ type ServerInterface interface {
 	// ListPayouts List payouts
 	// (GET /v1/payouts)
 	ListPayouts(ctx echo.Context, params ListPayoutsParams) error
+	// MarkPayoutsPaid Mark several payouts as paid
+	// (POST /v1/payouts/mark_paid)
+	MarkPayoutsPaid(ctx echo.Context) error
+	// UndoPayoutsPaid Undo the payments marked by a request
+	// (POST /v1/payouts/undo_paid)
+	UndoPayoutsPaid(ctx echo.Context) error
 	// DeletePayout Delete a payout
 	// (DELETE /v1/payouts/{id})
 	DeletePayout(ctx echo.Context, id ID, params DeletePayoutParams) error
 	// RetrievePayout Retrieve a payout
 	// (GET /v1/payouts/{id})
 	RetrievePayout(ctx echo.Context, id ID, params RetrievePayoutParams) error
+	// EmailPayoutFailure Email the partner about a failed payout
+	// (POST /v1/payouts/{id}/email_failure)
+	EmailPayoutFailure(ctx echo.Context, id ID, params EmailPayoutFailureParams) error
 	// MarkPayoutFailed Mark a payout as failed
 	// (POST /v1/payouts/{id}/mark_failed)
 	MarkPayoutFailed(ctx echo.Context, id ID, params MarkPayoutFailedParams) error
@@ -49807,6 +50810,31 @@ func (w *ServerInterfaceWrapper) RejectApplication(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.RejectApplication(ctx, id, params)
+	return err
+}
+
+// ReopenApplication converts echo context to params.
+func (w *ServerInterfaceWrapper) ReopenApplication(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReopenApplicationParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ReopenApplication(ctx, id, params)
 	return err
 }
 
@@ -52559,6 +53587,13 @@ func (w *ServerInterfaceWrapper) RetrievePayoutBatch(ctx echo.Context) error {
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params RetrievePayoutBatchParams
+	// ------------- Optional query parameter "include[]" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "include[]", ctx.QueryParams(), &params.Include, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter include[]: %s", err))
+	}
+
 	// ------------- Optional query parameter "program_id" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -52727,6 +53762,24 @@ func (w *ServerInterfaceWrapper) ListPayouts(ctx echo.Context) error {
 	return err
 }
 
+// MarkPayoutsPaid converts echo context to params.
+func (w *ServerInterfaceWrapper) MarkPayoutsPaid(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.MarkPayoutsPaid(ctx)
+	return err
+}
+
+// UndoPayoutsPaid converts echo context to params.
+func (w *ServerInterfaceWrapper) UndoPayoutsPaid(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UndoPayoutsPaid(ctx)
+	return err
+}
+
 // DeletePayout converts echo context to params.
 func (w *ServerInterfaceWrapper) DeletePayout(ctx echo.Context) error {
 	var err error
@@ -52781,6 +53834,31 @@ func (w *ServerInterfaceWrapper) RetrievePayout(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.RetrievePayout(ctx, id, params)
+	return err
+}
+
+// EmailPayoutFailure converts echo context to params.
+func (w *ServerInterfaceWrapper) EmailPayoutFailure(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params EmailPayoutFailureParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.EmailPayoutFailure(ctx, id, params)
 	return err
 }
 
@@ -54813,6 +55891,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/applications/:id", wrapper.RetrieveApplication, options.OperationMiddlewares["retrieveApplication"]...)
 	router.POST(options.BaseURL+"/v1/applications/:id/approve", wrapper.ApproveApplication, options.OperationMiddlewares["approveApplication"]...)
 	router.POST(options.BaseURL+"/v1/applications/:id/reject", wrapper.RejectApplication, options.OperationMiddlewares["rejectApplication"]...)
+	router.POST(options.BaseURL+"/v1/applications/:id/reopen", wrapper.ReopenApplication, options.OperationMiddlewares["reopenApplication"]...)
 	router.POST(options.BaseURL+"/v1/applications/:id/withdraw", wrapper.WithdrawApplication, options.OperationMiddlewares["withdrawApplication"]...)
 	router.GET(options.BaseURL+"/v1/audit_log_entries", wrapper.ListAuditLogEntries, options.OperationMiddlewares["listAuditLogEntries"]...)
 	router.GET(options.BaseURL+"/v1/audit_log_entries/:id", wrapper.RetrieveAuditLogEntry, options.OperationMiddlewares["retrieveAuditLogEntry"]...)
@@ -54905,9 +55984,12 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/payouts", wrapper.ListPayouts, options.OperationMiddlewares["listPayouts"]...)
 	router.DELETE(options.BaseURL+"/v1/payouts/:id", wrapper.DeletePayout, options.OperationMiddlewares["deletePayout"]...)
 	router.GET(options.BaseURL+"/v1/payouts/:id", wrapper.RetrievePayout, options.OperationMiddlewares["retrievePayout"]...)
+	router.POST(options.BaseURL+"/v1/payouts/:id/email_failure", wrapper.EmailPayoutFailure, options.OperationMiddlewares["emailPayoutFailure"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/mark_failed", wrapper.MarkPayoutFailed, options.OperationMiddlewares["markPayoutFailed"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/mark_paid", wrapper.MarkPayoutPaid, options.OperationMiddlewares["markPayoutPaid"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/undo_paid", wrapper.UndoPayoutPaid, options.OperationMiddlewares["undoPayoutPaid"]...)
+	router.POST(options.BaseURL+"/v1/payouts/mark_paid", wrapper.MarkPayoutsPaid, options.OperationMiddlewares["markPayoutsPaid"]...)
+	router.POST(options.BaseURL+"/v1/payouts/undo_paid", wrapper.UndoPayoutsPaid, options.OperationMiddlewares["undoPayoutsPaid"]...)
 	router.GET(options.BaseURL+"/v1/processor_connections", wrapper.ListProcessorConnections, options.OperationMiddlewares["listProcessorConnections"]...)
 	router.GET(options.BaseURL+"/v1/processor_connections/:id", wrapper.RetrieveProcessorConnection, options.OperationMiddlewares["retrieveProcessorConnection"]...)
 	router.GET(options.BaseURL+"/v1/programs", wrapper.ListPrograms, options.OperationMiddlewares["listPrograms"]...)
@@ -55251,6 +56333,29 @@ type RejectApplicationResponseObject interface {
 type RejectApplication200JSONResponse Application
 
 func (response RejectApplication200JSONResponse) VisitRejectApplicationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReopenApplicationRequestObject struct {
+	ID     ID `json:"id"`
+	Params ReopenApplicationParams
+}
+
+type ReopenApplicationResponseObject interface {
+	VisitReopenApplicationResponse(w http.ResponseWriter) error
+}
+
+type ReopenApplication200JSONResponse Application
+
+func (response ReopenApplication200JSONResponse) VisitReopenApplicationResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -57345,6 +58450,50 @@ func (response ListPayouts200JSONResponse) VisitListPayoutsResponse(w http.Respo
 	return err
 }
 
+type MarkPayoutsPaidRequestObject struct {
+	Body *MarkPayoutsPaidJSONRequestBody
+}
+
+type MarkPayoutsPaidResponseObject interface {
+	VisitMarkPayoutsPaidResponse(w http.ResponseWriter) error
+}
+
+type MarkPayoutsPaid200JSONResponse PayoutsMarkedPaid
+
+func (response MarkPayoutsPaid200JSONResponse) VisitMarkPayoutsPaidResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UndoPayoutsPaidRequestObject struct {
+	Body *UndoPayoutsPaidJSONRequestBody
+}
+
+type UndoPayoutsPaidResponseObject interface {
+	VisitUndoPayoutsPaidResponse(w http.ResponseWriter) error
+}
+
+type UndoPayoutsPaid200JSONResponse PayoutsUndonePaid
+
+func (response UndoPayoutsPaid200JSONResponse) VisitUndoPayoutsPaidResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type DeletePayoutRequestObject struct {
 	ID     ID `json:"id"`
 	Params DeletePayoutParams
@@ -57380,6 +58529,29 @@ type RetrievePayoutResponseObject interface {
 type RetrievePayout200JSONResponse Payout
 
 func (response RetrievePayout200JSONResponse) VisitRetrievePayoutResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EmailPayoutFailureRequestObject struct {
+	ID     ID `json:"id"`
+	Params EmailPayoutFailureParams
+}
+
+type EmailPayoutFailureResponseObject interface {
+	VisitEmailPayoutFailureResponse(w http.ResponseWriter) error
+}
+
+type EmailPayoutFailure200JSONResponse Payout
+
+func (response EmailPayoutFailure200JSONResponse) VisitEmailPayoutFailureResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -58929,6 +60101,9 @@ type StrictServerInterface interface {
 	// RejectApplication Reject an application
 	// (POST /v1/applications/{id}/reject)
 	RejectApplication(ctx context.Context, request RejectApplicationRequestObject) (RejectApplicationResponseObject, error)
+	// ReopenApplication Undo the decision on an application
+	// (POST /v1/applications/{id}/reopen)
+	ReopenApplication(ctx context.Context, request ReopenApplicationRequestObject) (ReopenApplicationResponseObject, error)
 	// WithdrawApplication Withdraw an application
 	// (POST /v1/applications/{id}/withdraw)
 	WithdrawApplication(ctx context.Context, request WithdrawApplicationRequestObject) (WithdrawApplicationResponseObject, error)
@@ -59199,12 +60374,21 @@ type StrictServerInterface interface {
 	// ListPayouts List payouts
 	// (GET /v1/payouts)
 	ListPayouts(ctx context.Context, request ListPayoutsRequestObject) (ListPayoutsResponseObject, error)
+	// MarkPayoutsPaid Mark several payouts as paid
+	// (POST /v1/payouts/mark_paid)
+	MarkPayoutsPaid(ctx context.Context, request MarkPayoutsPaidRequestObject) (MarkPayoutsPaidResponseObject, error)
+	// UndoPayoutsPaid Undo the payments marked by a request
+	// (POST /v1/payouts/undo_paid)
+	UndoPayoutsPaid(ctx context.Context, request UndoPayoutsPaidRequestObject) (UndoPayoutsPaidResponseObject, error)
 	// DeletePayout Delete a payout
 	// (DELETE /v1/payouts/{id})
 	DeletePayout(ctx context.Context, request DeletePayoutRequestObject) (DeletePayoutResponseObject, error)
 	// RetrievePayout Retrieve a payout
 	// (GET /v1/payouts/{id})
 	RetrievePayout(ctx context.Context, request RetrievePayoutRequestObject) (RetrievePayoutResponseObject, error)
+	// EmailPayoutFailure Email the partner about a failed payout
+	// (POST /v1/payouts/{id}/email_failure)
+	EmailPayoutFailure(ctx context.Context, request EmailPayoutFailureRequestObject) (EmailPayoutFailureResponseObject, error)
 	// MarkPayoutFailed Mark a payout as failed
 	// (POST /v1/payouts/{id}/mark_failed)
 	MarkPayoutFailed(ctx context.Context, request MarkPayoutFailedRequestObject) (MarkPayoutFailedResponseObject, error)
@@ -59751,6 +60935,32 @@ func (sh *strictHandler) RejectApplication(ctx echo.Context, id ID, params Rejec
 		return err
 	} else if validResponse, ok := response.(RejectApplicationResponseObject); ok {
 		return validResponse.VisitRejectApplicationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ReopenApplication operation middleware
+func (sh *strictHandler) ReopenApplication(ctx echo.Context, id ID, params ReopenApplicationParams) error {
+	var request ReopenApplicationRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ReopenApplication(ctx.Request().Context(), request.(ReopenApplicationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReopenApplication")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ReopenApplicationResponseObject); ok {
+		return validResponse.VisitReopenApplicationResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -62938,6 +64148,98 @@ func (sh *strictHandler) ListPayouts(ctx echo.Context, params ListPayoutsParams)
 	return nil
 }
 
+// MarkPayoutsPaid operation middleware
+func (sh *strictHandler) MarkPayoutsPaid(ctx echo.Context) error {
+	var request MarkPayoutsPaidRequestObject
+
+	var body MarkPayoutsPaidJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.MarkPayoutsPaid(ctx.Request().Context(), request.(MarkPayoutsPaidRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "MarkPayoutsPaid")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(MarkPayoutsPaidResponseObject); ok {
+		return validResponse.VisitMarkPayoutsPaidResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UndoPayoutsPaid operation middleware
+func (sh *strictHandler) UndoPayoutsPaid(ctx echo.Context) error {
+	var request UndoPayoutsPaidRequestObject
+
+	var body UndoPayoutsPaidJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UndoPayoutsPaid(ctx.Request().Context(), request.(UndoPayoutsPaidRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UndoPayoutsPaid")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UndoPayoutsPaidResponseObject); ok {
+		return validResponse.VisitUndoPayoutsPaidResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // DeletePayout operation middleware
 func (sh *strictHandler) DeletePayout(ctx echo.Context, id ID, params DeletePayoutParams) error {
 	var request DeletePayoutRequestObject
@@ -62984,6 +64286,32 @@ func (sh *strictHandler) RetrievePayout(ctx echo.Context, id ID, params Retrieve
 		return err
 	} else if validResponse, ok := response.(RetrievePayoutResponseObject); ok {
 		return validResponse.VisitRetrievePayoutResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// EmailPayoutFailure operation middleware
+func (sh *strictHandler) EmailPayoutFailure(ctx echo.Context, id ID, params EmailPayoutFailureParams) error {
+	var request EmailPayoutFailureRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.EmailPayoutFailure(ctx.Request().Context(), request.(EmailPayoutFailureRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "EmailPayoutFailure")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(EmailPayoutFailureResponseObject); ok {
+		return validResponse.VisitEmailPayoutFailureResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -14,8 +14,8 @@ import (
 const applicationDecide = `-- name: ApplicationDecide :exec
 UPDATE applications SET status = $1, partner_id = $2, reviewed_by_user_id = $3,
     reviewed_at = $4,
-    rejection_reason = $5, updated_at = $6
-WHERE id = $7 AND org_id = $8 AND status = 'pending'
+    rejection_reason = $5, updated_at = $6, before_decision = $7
+WHERE id = $8 AND org_id = $9 AND status = 'pending'
 `
 
 type ApplicationDecideParams struct {
@@ -25,6 +25,7 @@ type ApplicationDecideParams struct {
 	ReviewedAt       *clock.Time
 	RejectionReason  *string
 	UpdatedAt        clock.Time
+	BeforeDecision   []byte
 	ID               string
 	OrgID            string
 }
@@ -37,6 +38,7 @@ func (q *Queries) ApplicationDecide(ctx context.Context, db DBTX, arg Applicatio
 		arg.ReviewedAt,
 		arg.RejectionReason,
 		arg.UpdatedAt,
+		arg.BeforeDecision,
 		arg.ID,
 		arg.OrgID,
 	)
@@ -44,7 +46,7 @@ func (q *Queries) ApplicationDecide(ctx context.Context, db DBTX, arg Applicatio
 }
 
 const applicationGet = `-- name: ApplicationGet :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.partner_id, t.email, t.answers, t.source, t.status, t.reviewed_by_user_id, t.reviewed_at, t.rejection_reason, t.created_at, t.updated_at FROM applications t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.partner_id, t.email, t.answers, t.source, t.status, t.reviewed_by_user_id, t.reviewed_at, t.rejection_reason, t.created_at, t.updated_at, t.before_decision FROM applications t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type ApplicationGetParams struct {
@@ -70,12 +72,13 @@ func (q *Queries) ApplicationGet(ctx context.Context, db DBTX, arg ApplicationGe
 		&i.RejectionReason,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.BeforeDecision,
 	)
 	return i, err
 }
 
 const applicationLock = `-- name: ApplicationLock :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.partner_id, t.email, t.answers, t.source, t.status, t.reviewed_by_user_id, t.reviewed_at, t.rejection_reason, t.created_at, t.updated_at FROM applications t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.partner_id, t.email, t.answers, t.source, t.status, t.reviewed_by_user_id, t.reviewed_at, t.rejection_reason, t.created_at, t.updated_at, t.before_decision FROM applications t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type ApplicationLockParams struct {
@@ -101,8 +104,26 @@ func (q *Queries) ApplicationLock(ctx context.Context, db DBTX, arg ApplicationL
 		&i.RejectionReason,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.BeforeDecision,
 	)
 	return i, err
+}
+
+const applicationReopen = `-- name: ApplicationReopen :exec
+UPDATE applications SET status = 'pending', reviewed_by_user_id = NULL, reviewed_at = NULL, rejection_reason = NULL,
+    before_decision = NULL, updated_at = $1
+WHERE id = $2 AND org_id = $3
+`
+
+type ApplicationReopenParams struct {
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
+}
+
+func (q *Queries) ApplicationReopen(ctx context.Context, db DBTX, arg ApplicationReopenParams) error {
+	_, err := db.Exec(ctx, applicationReopen, arg.UpdatedAt, arg.ID, arg.OrgID)
+	return err
 }
 
 const partnerDecide = `-- name: PartnerDecide :exec
@@ -128,6 +149,27 @@ func (q *Queries) PartnerDecide(ctx context.Context, db DBTX, arg PartnerDecideP
 		arg.OrgID,
 	)
 	return err
+}
+
+const partnerGained = `-- name: PartnerGained :one
+SELECT (EXISTS (SELECT 1 FROM customers c WHERE c.program_id = $1 AND c.org_id = $2
+        AND c.partner_id = $3::text)
+    OR EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = $1 AND k.org_id = $2
+        AND k.partner_id = $3::text))::boolean AS gained
+`
+
+type PartnerGainedParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID string
+}
+
+// PartnerGained reports whether a partner has a customer or a commission.
+func (q *Queries) PartnerGained(ctx context.Context, db DBTX, arg PartnerGainedParams) (bool, error) {
+	row := db.QueryRow(ctx, partnerGained, arg.ProgramID, arg.OrgID, arg.PartnerID)
+	var gained bool
+	err := row.Scan(&gained)
+	return gained, err
 }
 
 const partnerReapply = `-- name: PartnerReapply :exec

@@ -79,7 +79,7 @@ func (q *Queries) ApplicationCursor(ctx context.Context, db DBTX, arg Applicatio
 
 const applicationPage = `-- name: ApplicationPage :many
 
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.partner_id, t.email, t.answers, t.source, t.status, t.reviewed_by_user_id, t.reviewed_at, t.rejection_reason, t.created_at, t.updated_at FROM applications t
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.partner_id, t.email, t.answers, t.source, t.status, t.reviewed_by_user_id, t.reviewed_at, t.rejection_reason, t.created_at, t.updated_at, t.before_decision FROM applications t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -150,6 +150,7 @@ func (q *Queries) ApplicationPage(ctx context.Context, db DBTX, arg ApplicationP
 			&i.RejectionReason,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.BeforeDecision,
 		); err != nil {
 			return nil, err
 		}
@@ -2842,7 +2843,7 @@ func (q *Queries) PayoutCursor(ctx context.Context, db DBTX, arg PayoutCursorPar
 }
 
 const payoutPage = `-- name: PayoutPage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at FROM payouts t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -2928,6 +2929,8 @@ func (q *Queries) PayoutPage(ctx context.Context, db DBTX, arg PayoutPageParams)
 			&i.Submissions,
 			&i.MarkedAt,
 			&i.BeforePaid,
+			&i.MarkID,
+			&i.FailureMailedAt,
 		); err != nil {
 			return nil, err
 		}

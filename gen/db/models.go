@@ -44,6 +44,7 @@ type Application struct {
 	RejectionReason  *string
 	CreatedAt        clock.Time
 	UpdatedAt        clock.Time
+	BeforeDecision   []byte
 }
 
 type AuditFact struct {
@@ -593,33 +594,35 @@ type PartnerTag struct {
 }
 
 type Payout struct {
-	ID           string
-	OrgID        string
-	ProgramID    string
-	PartnerID    string
-	BatchID      string
-	AmountMinor  int64
-	Currency     string
-	Status       PayoutStatus
-	Method       *string
-	ExternalID   *string
-	Reason       *string
-	ReasonText   *string
-	ErrorCode    *string
-	ErrorMessage *string
-	PeriodMonth  time.Time
-	PeriodEnd    clock.Time
-	DueAt        clock.Time
-	PaidAt       *clock.Time
-	CreatedAt    clock.Time
-	UpdatedAt    clock.Time
-	CreatedXid   uint64
-	DueTold      bool
-	Rail         *string
-	CheckedAt    *clock.Time
-	Submissions  int32
-	MarkedAt     *clock.Time
-	BeforePaid   []byte
+	ID              string
+	OrgID           string
+	ProgramID       string
+	PartnerID       string
+	BatchID         string
+	AmountMinor     int64
+	Currency        string
+	Status          PayoutStatus
+	Method          *string
+	ExternalID      *string
+	Reason          *string
+	ReasonText      *string
+	ErrorCode       *string
+	ErrorMessage    *string
+	PeriodMonth     time.Time
+	PeriodEnd       clock.Time
+	DueAt           clock.Time
+	PaidAt          *clock.Time
+	CreatedAt       clock.Time
+	UpdatedAt       clock.Time
+	CreatedXid      uint64
+	DueTold         bool
+	Rail            *string
+	CheckedAt       *clock.Time
+	Submissions     int32
+	MarkedAt        *clock.Time
+	BeforePaid      []byte
+	MarkID          *string
+	FailureMailedAt *clock.Time
 }
 
 type PayoutBatch struct {
@@ -1089,6 +1092,7 @@ type User struct {
 	CreatedAt      clock.Time
 	UpdatedAt      clock.Time
 	ProvenAt       *clock.Time
+	Views          []byte
 }
 
 type UserLink struct {

@@ -13,9 +13,9 @@ import (
 
 const applicationInsert = `-- name: ApplicationInsert :exec
 INSERT INTO applications (id, org_id, program_id, group_id, partner_id, email, answers, source, status,
-    reviewed_by_user_id, reviewed_at, rejection_reason, created_at, updated_at)
+    reviewed_by_user_id, reviewed_at, rejection_reason, created_at, updated_at, before_decision)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-    $11, $12, $13, $14)
+    $11, $12, $13, $14, $15)
 `
 
 type ApplicationInsertParams struct {
@@ -33,6 +33,7 @@ type ApplicationInsertParams struct {
 	RejectionReason  *string
 	CreatedAt        clock.Time
 	UpdatedAt        clock.Time
+	BeforeDecision   []byte
 }
 
 func (q *Queries) ApplicationInsert(ctx context.Context, db DBTX, arg ApplicationInsertParams) error {
@@ -51,6 +52,7 @@ func (q *Queries) ApplicationInsert(ctx context.Context, db DBTX, arg Applicatio
 		arg.RejectionReason,
 		arg.CreatedAt,
 		arg.UpdatedAt,
+		arg.BeforeDecision,
 	)
 	return err
 }

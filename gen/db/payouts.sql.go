@@ -89,6 +89,54 @@ func (q *Queries) BatchApprove(ctx context.Context, db DBTX, arg BatchApprovePar
 	return items, nil
 }
 
+const batchBreakdown = `-- name: BatchBreakdown :many
+SELECT p.batch_id, p.status, p.method, p.currency, count(*) AS payouts, sum(p.amount_minor)::bigint AS amount_minor
+FROM payouts p WHERE p.batch_id = ANY ($1::text[]) AND p.org_id = $2
+GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+`
+
+type BatchBreakdownParams struct {
+	BatchIds []string
+	OrgID    string
+}
+
+type BatchBreakdownRow struct {
+	BatchID     string
+	Status      PayoutStatus
+	Method      *string
+	Currency    string
+	Payouts     int64
+	AmountMinor int64
+}
+
+// BatchBreakdown sums the payouts of batches by state, method and currency.
+func (q *Queries) BatchBreakdown(ctx context.Context, db DBTX, arg BatchBreakdownParams) ([]BatchBreakdownRow, error) {
+	rows, err := db.Query(ctx, batchBreakdown, arg.BatchIds, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []BatchBreakdownRow{}
+	for rows.Next() {
+		var i BatchBreakdownRow
+		if err := rows.Scan(
+			&i.BatchID,
+			&i.Status,
+			&i.Method,
+			&i.Currency,
+			&i.Payouts,
+			&i.AmountMinor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const batchByIDs = `-- name: BatchByIDs :many
 SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at FROM payout_batches t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
@@ -511,7 +559,7 @@ func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersP
 }
 
 const batchPayouts = `-- name: BatchPayouts :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
 AND t.partner_id BETWEEN $4 AND $5 AND t.partner_id = ANY ($6::text[])
     ORDER BY t.id FOR NO KEY UPDATE
 `
@@ -569,6 +617,8 @@ func (q *Queries) BatchPayouts(ctx context.Context, db DBTX, arg BatchPayoutsPar
 			&i.Submissions,
 			&i.MarkedAt,
 			&i.BeforePaid,
+			&i.MarkID,
+			&i.FailureMailedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -847,8 +897,24 @@ func (q *Queries) PayoutFailed(ctx context.Context, db DBTX, arg PayoutFailedPar
 	return err
 }
 
+const payoutFailureMailed = `-- name: PayoutFailureMailed :exec
+UPDATE payouts SET failure_mailed_at = $1, updated_at = $1 WHERE id = $2 AND org_id = $3
+    AND status = 'failed'
+`
+
+type PayoutFailureMailedParams struct {
+	Now   *clock.Time
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) PayoutFailureMailed(ctx context.Context, db DBTX, arg PayoutFailureMailedParams) error {
+	_, err := db.Exec(ctx, payoutFailureMailed, arg.Now, arg.ID, arg.OrgID)
+	return err
+}
+
 const payoutGet = `-- name: PayoutGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at FROM payouts t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PayoutGetParams struct {
@@ -887,12 +953,14 @@ func (q *Queries) PayoutGet(ctx context.Context, db DBTX, arg PayoutGetParams) (
 		&i.Submissions,
 		&i.MarkedAt,
 		&i.BeforePaid,
+		&i.MarkID,
+		&i.FailureMailedAt,
 	)
 	return i, err
 }
 
 const payoutInFlight = `-- name: PayoutInFlight :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t WHERE t.id = $1 AND t.status = 'processing'
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at FROM payouts t WHERE t.id = $1 AND t.status = 'processing'
 `
 
 // PayoutInFlight finds a payout that a rail has, or that left in a file, for the operator.
@@ -927,12 +995,14 @@ func (q *Queries) PayoutInFlight(ctx context.Context, db DBTX, id string) (Payou
 		&i.Submissions,
 		&i.MarkedAt,
 		&i.BeforePaid,
+		&i.MarkID,
+		&i.FailureMailedAt,
 	)
 	return i, err
 }
 
 const payoutLock = `-- name: PayoutLock :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at FROM payouts t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type PayoutLockParams struct {
@@ -971,6 +1041,8 @@ func (q *Queries) PayoutLock(ctx context.Context, db DBTX, arg PayoutLockParams)
 		&i.Submissions,
 		&i.MarkedAt,
 		&i.BeforePaid,
+		&i.MarkID,
+		&i.FailureMailedAt,
 	)
 	return i, err
 }
@@ -998,8 +1070,9 @@ func (q *Queries) PayoutLower(ctx context.Context, db DBTX, arg PayoutLowerParam
 
 const payoutPaid = `-- name: PayoutPaid :exec
 UPDATE payouts SET status = 'paid', method = $1, external_id = $2, paid_at = $3, error_code = NULL,
-    error_message = NULL, marked_at = $4, before_paid = $5, updated_at = $6
-WHERE id = $7 AND org_id = $8
+    error_message = NULL, failure_mailed_at = NULL, marked_at = $4, before_paid = $5,
+    mark_id = $6, updated_at = $7
+WHERE id = $8 AND org_id = $9
 `
 
 type PayoutPaidParams struct {
@@ -1008,6 +1081,7 @@ type PayoutPaidParams struct {
 	PaidAt     *clock.Time
 	MarkedAt   *clock.Time
 	BeforePaid []byte
+	MarkID     *string
 	UpdatedAt  clock.Time
 	ID         string
 	OrgID      string
@@ -1020,6 +1094,7 @@ func (q *Queries) PayoutPaid(ctx context.Context, db DBTX, arg PayoutPaidParams)
 		arg.PaidAt,
 		arg.MarkedAt,
 		arg.BeforePaid,
+		arg.MarkID,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,
@@ -1274,19 +1349,21 @@ func (q *Queries) PayoutSubmitted(ctx context.Context, db DBTX, arg PayoutSubmit
 
 const payoutUndo = `-- name: PayoutUndo :exec
 UPDATE payouts SET status = $1, method = $2, external_id = $3, error_code = $4,
-    error_message = $5, paid_at = NULL, marked_at = NULL, before_paid = NULL, updated_at = $6
-WHERE id = $7 AND org_id = $8
+    error_message = $5, failure_mailed_at = $6, paid_at = NULL, marked_at = NULL,
+    before_paid = NULL, mark_id = NULL, updated_at = $7
+WHERE id = $8 AND org_id = $9
 `
 
 type PayoutUndoParams struct {
-	Status       PayoutStatus
-	Method       *string
-	ExternalID   *string
-	ErrorCode    *string
-	ErrorMessage *string
-	UpdatedAt    clock.Time
-	ID           string
-	OrgID        string
+	Status          PayoutStatus
+	Method          *string
+	ExternalID      *string
+	ErrorCode       *string
+	ErrorMessage    *string
+	FailureMailedAt *clock.Time
+	UpdatedAt       clock.Time
+	ID              string
+	OrgID           string
 }
 
 // PayoutUndo undoes a payment that was marked by hand, and restores the payout.
@@ -1297,6 +1374,7 @@ func (q *Queries) PayoutUndo(ctx context.Context, db DBTX, arg PayoutUndoParams)
 		arg.ExternalID,
 		arg.ErrorCode,
 		arg.ErrorMessage,
+		arg.FailureMailedAt,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,
@@ -1363,7 +1441,7 @@ const payoutsDue = `-- name: PayoutsDue :many
 UPDATE payouts t SET due_told = true
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= $1
     ORDER BY p.due_at, p.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at
 `
 
 type PayoutsDueParams struct {
@@ -1409,6 +1487,8 @@ func (q *Queries) PayoutsDue(ctx context.Context, db DBTX, arg PayoutsDueParams)
 			&i.Submissions,
 			&i.MarkedAt,
 			&i.BeforePaid,
+			&i.MarkID,
+			&i.FailureMailedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -1421,7 +1501,8 @@ func (q *Queries) PayoutsDue(ctx context.Context, db DBTX, arg PayoutsDueParams)
 }
 
 const payoutsFiled = `-- name: PayoutsFiled :exec
-UPDATE payouts SET status = 'processing', rail = $1, error_code = NULL, error_message = NULL, updated_at = $2
+UPDATE payouts SET status = 'processing', rail = $1, error_code = NULL, error_message = NULL,
+    failure_mailed_at = NULL, updated_at = $2
 WHERE id = ANY ($3::text[]) AND org_id = $4 AND status IN ('pending', 'failed')
 `
 
@@ -1444,7 +1525,7 @@ func (q *Queries) PayoutsFiled(ctx context.Context, db DBTX, arg PayoutsFiledPar
 }
 
 const payoutsInFile = `-- name: PayoutsInFile :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3
     AND t.status = 'processing' AND t.rail = $4 ORDER BY t.id LIMIT $5
 `
 
@@ -1500,6 +1581,8 @@ func (q *Queries) PayoutsInFile(ctx context.Context, db DBTX, arg PayoutsInFileP
 			&i.Submissions,
 			&i.MarkedAt,
 			&i.BeforePaid,
+			&i.MarkID,
+			&i.FailureMailedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -1516,7 +1599,7 @@ UPDATE payouts t SET checked_at = $1, submissions = t.submissions + CASE WHEN t.
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'processing' AND p.rail = $2 AND (p.checked_at IS NULL
     OR p.checked_at <= $3)
     ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at
 `
 
 type PayoutsInFlightParams struct {
@@ -1570,6 +1653,8 @@ func (q *Queries) PayoutsInFlight(ctx context.Context, db DBTX, arg PayoutsInFli
 			&i.Submissions,
 			&i.MarkedAt,
 			&i.BeforePaid,
+			&i.MarkID,
+			&i.FailureMailedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -1632,6 +1717,111 @@ func (q *Queries) PayoutsInsert(ctx context.Context, db DBTX, arg PayoutsInsertP
 	return err
 }
 
+const payoutsLock = `-- name: PayoutsLock :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+    ORDER BY t.partner_id, t.id FOR NO KEY UPDATE
+`
+
+type PayoutsLockParams struct {
+	Ids   []string
+	OrgID string
+}
+
+// PayoutsLock locks payouts after their partners.
+func (q *Queries) PayoutsLock(ctx context.Context, db DBTX, arg PayoutsLockParams) ([]Payout, error) {
+	rows, err := db.Query(ctx, payoutsLock, arg.Ids, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Payout{}
+	for rows.Next() {
+		var i Payout
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.BatchID,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.Status,
+			&i.Method,
+			&i.ExternalID,
+			&i.Reason,
+			&i.ReasonText,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.PeriodMonth,
+			&i.PeriodEnd,
+			&i.DueAt,
+			&i.PaidAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.DueTold,
+			&i.Rail,
+			&i.CheckedAt,
+			&i.Submissions,
+			&i.MarkedAt,
+			&i.BeforePaid,
+			&i.MarkID,
+			&i.FailureMailedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payoutsMarked = `-- name: PayoutsMarked :many
+SELECT t.id, t.partner_id, t.amount_minor, t.currency FROM payouts t WHERE t.program_id = $1
+    AND t.org_id = $2 AND t.mark_id = $3 ORDER BY t.partner_id, t.id
+`
+
+type PayoutsMarkedParams struct {
+	ProgramID string
+	OrgID     string
+	MarkID    *string
+}
+
+type PayoutsMarkedRow struct {
+	ID          string
+	PartnerID   string
+	AmountMinor int64
+	Currency    string
+}
+
+// PayoutsMarked lists the payouts that a request marked as paid, in the order of their locks.
+func (q *Queries) PayoutsMarked(ctx context.Context, db DBTX, arg PayoutsMarkedParams) ([]PayoutsMarkedRow, error) {
+	rows, err := db.Query(ctx, payoutsMarked, arg.ProgramID, arg.OrgID, arg.MarkID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutsMarkedRow{}
+	for rows.Next() {
+		var i PayoutsMarkedRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.PartnerID,
+			&i.AmountMinor,
+			&i.Currency,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const payoutsMissing = `-- name: PayoutsMissing :many
 WITH named AS (SELECT DISTINCT p.currency, CASE WHEN p.method IN ('paypal', 'wise') THEN p.method ELSE '' END AS kind
     FROM payouts p WHERE p.batch_id = $1 AND p.org_id = $2 AND p.id = ANY ($4::text[]))
@@ -1684,6 +1874,50 @@ func (q *Queries) PayoutsMissing(ctx context.Context, db DBTX, arg PayoutsMissin
 			&i.AmountMinor,
 			&i.Currency,
 			&i.Total,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payoutsNamed = `-- name: PayoutsNamed :many
+SELECT t.id, t.partner_id, t.amount_minor, t.currency FROM payouts t WHERE t.id = ANY ($1::text[])
+    AND t.org_id = $2 AND t.program_id = $3 ORDER BY t.partner_id, t.id
+`
+
+type PayoutsNamedParams struct {
+	Ids       []string
+	OrgID     string
+	ProgramID string
+}
+
+type PayoutsNamedRow struct {
+	ID          string
+	PartnerID   string
+	AmountMinor int64
+	Currency    string
+}
+
+// PayoutsNamed lists payouts by their ids, in the order of their locks.
+func (q *Queries) PayoutsNamed(ctx context.Context, db DBTX, arg PayoutsNamedParams) ([]PayoutsNamedRow, error) {
+	rows, err := db.Query(ctx, payoutsNamed, arg.Ids, arg.OrgID, arg.ProgramID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutsNamedRow{}
+	for rows.Next() {
+		var i PayoutsNamedRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.PartnerID,
+			&i.AmountMinor,
+			&i.Currency,
 		); err != nil {
 			return nil, err
 		}
@@ -1804,7 +2038,7 @@ func (q *Queries) PayoutsRelease(ctx context.Context, db DBTX, arg PayoutsReleas
 }
 
 const payoutsReported = `-- name: PayoutsReported :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id = ANY ($3::text[])
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id = ANY ($3::text[])
     ORDER BY t.partner_id, t.id
 `
 
@@ -1852,6 +2086,8 @@ func (q *Queries) PayoutsReported(ctx context.Context, db DBTX, arg PayoutsRepor
 			&i.Submissions,
 			&i.MarkedAt,
 			&i.BeforePaid,
+			&i.MarkID,
+			&i.FailureMailedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -1912,7 +2148,7 @@ func (q *Queries) PayoutsToCancel(ctx context.Context, db DBTX, arg PayoutsToCan
 }
 
 const payoutsToFile = `-- name: PayoutsToFile :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
     WHERE f.program_id = t.program_id AND f.partner_id = t.partner_id AND f.severity = 'high' AND f.status IN ('open',
         'reviewing')) AS held
 FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
@@ -1988,6 +2224,8 @@ func (q *Queries) PayoutsToFile(ctx context.Context, db DBTX, arg PayoutsToFileP
 			&i.Payout.Submissions,
 			&i.Payout.MarkedAt,
 			&i.Payout.BeforePaid,
+			&i.Payout.MarkID,
+			&i.Payout.FailureMailedAt,
 			&i.Partner.ID,
 			&i.Partner.OrgID,
 			&i.Partner.ProgramID,
@@ -2034,6 +2272,64 @@ func (q *Queries) PayoutsToFile(ctx context.Context, db DBTX, arg PayoutsToFileP
 	return items, nil
 }
 
+const payoutsToMark = `-- name: PayoutsToMark :many
+SELECT t.id, t.partner_id, t.amount_minor, t.currency FROM payouts t WHERE t.batch_id = $1
+    AND t.org_id = $2 AND (t.status = 'pending' OR t.status = 'processing' AND t.rail = $3)
+    AND ($4::text = '' OR t.currency = $4::text)
+    AND (CASE WHEN $5::boolean THEN t.method IS NULL ELSE $6::text = '' OR t.method = $6::text END)
+ORDER BY t.partner_id, t.id
+`
+
+type PayoutsToMarkParams struct {
+	BatchID  string
+	OrgID    string
+	Rail     *string
+	Currency string
+	NoMethod bool
+	Method   string
+}
+
+type PayoutsToMarkRow struct {
+	ID          string
+	PartnerID   string
+	AmountMinor int64
+	Currency    string
+}
+
+// PayoutsToMark lists the payouts of a batch that can be paid outside of rails, in the order of their locks. An
+// empty method or currency selects all; with no_method only payouts without a method are listed.
+func (q *Queries) PayoutsToMark(ctx context.Context, db DBTX, arg PayoutsToMarkParams) ([]PayoutsToMarkRow, error) {
+	rows, err := db.Query(ctx, payoutsToMark,
+		arg.BatchID,
+		arg.OrgID,
+		arg.Rail,
+		arg.Currency,
+		arg.NoMethod,
+		arg.Method,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutsToMarkRow{}
+	for rows.Next() {
+		var i PayoutsToMarkRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.PartnerID,
+			&i.AmountMinor,
+			&i.Currency,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const payoutsToSend = `-- name: PayoutsToSend :many
 UPDATE payouts t SET status = 'processing', rail = $1, updated_at = $2
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p.due_at <= $2
@@ -2044,7 +2340,7 @@ FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p
           WHERE f.program_id = p.program_id AND f.partner_id = p.partner_id AND f.severity = 'high'
               AND f.status IN ('open', 'reviewing')))
     ORDER BY p.due_at, p.id LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at
 `
 
 type PayoutsToSendParams struct {
@@ -2101,6 +2397,8 @@ func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendP
 			&i.Submissions,
 			&i.MarkedAt,
 			&i.BeforePaid,
+			&i.MarkID,
+			&i.FailureMailedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -2113,7 +2411,7 @@ func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendP
 }
 
 const payoutsUndone = `-- name: PayoutsUndone :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
     AND (t.status IN ('pending', 'failed', 'not_eligible')
         OR $3::boolean AND t.status = 'processing' AND t.rail = $4)
 ORDER BY t.partner_id, t.id FOR NO KEY UPDATE
@@ -2169,6 +2467,8 @@ func (q *Queries) PayoutsUndone(ctx context.Context, db DBTX, arg PayoutsUndoneP
 			&i.Submissions,
 			&i.MarkedAt,
 			&i.BeforePaid,
+			&i.MarkID,
+			&i.FailureMailedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -2403,7 +2703,7 @@ func (q *Queries) PreviewPartners(ctx context.Context, db DBTX, arg PreviewPartn
 }
 
 const previewPayouts = `-- name: PreviewPayouts :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
 AND t.partner_id BETWEEN $4 AND $5 AND t.partner_id = ANY ($6::text[]) ORDER BY t.id
 `
 
@@ -2460,6 +2760,8 @@ func (q *Queries) PreviewPayouts(ctx context.Context, db DBTX, arg PreviewPayout
 			&i.Submissions,
 			&i.MarkedAt,
 			&i.BeforePaid,
+			&i.MarkID,
+			&i.FailureMailedAt,
 		); err != nil {
 			return nil, err
 		}

@@ -381,7 +381,7 @@ func (q *Queries) SignInForget(ctx context.Context, db DBTX, ids []int64) error 
 }
 
 const userByEmail = `-- name: UserByEmail :one
-SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at FROM users t WHERE t.org_id = $1 AND t.email = $2
+SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at, views FROM users t WHERE t.org_id = $1 AND t.email = $2
 `
 
 type UserByEmailParams struct {
@@ -410,6 +410,7 @@ func (q *Queries) UserByEmail(ctx context.Context, db DBTX, arg UserByEmailParam
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.ProvenAt,
+		&i.Views,
 	)
 	return i, err
 }
@@ -444,8 +445,25 @@ func (q *Queries) UserDropFactor(ctx context.Context, db DBTX, arg UserDropFacto
 	return err
 }
 
+const userDropView = `-- name: UserDropView :exec
+UPDATE users SET views = (SELECT coalesce(jsonb_agg(e.value), '[]') FROM jsonb_array_elements(views) e
+    WHERE NOT e.value @> $1::jsonb)
+WHERE org_id = $2 AND id = $3
+`
+
+type UserDropViewParams struct {
+	Same  []byte
+	OrgID string
+	ID    string
+}
+
+func (q *Queries) UserDropView(ctx context.Context, db DBTX, arg UserDropViewParams) error {
+	_, err := db.Exec(ctx, userDropView, arg.Same, arg.OrgID, arg.ID)
+	return err
+}
+
 const userGet = `-- name: UserGet :one
-SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at FROM users t WHERE t.org_id = $1 AND t.id = $2
+SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at, views FROM users t WHERE t.org_id = $1 AND t.id = $2
 `
 
 type UserGetParams struct {
@@ -474,6 +492,7 @@ func (q *Queries) UserGet(ctx context.Context, db DBTX, arg UserGetParams) (User
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.ProvenAt,
+		&i.Views,
 	)
 	return i, err
 }
@@ -661,7 +680,7 @@ func (q *Queries) UserLinksVoid(ctx context.Context, db DBTX, arg UserLinksVoidP
 }
 
 const userList = `-- name: UserList :many
-SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at FROM users t WHERE t.org_id = $1 ORDER BY lower(t.name), t.id LIMIT $2
+SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at, views FROM users t WHERE t.org_id = $1 ORDER BY lower(t.name), t.id LIMIT $2
 `
 
 type UserListParams struct {
@@ -696,6 +715,7 @@ func (q *Queries) UserList(ctx context.Context, db DBTX, arg UserListParams) ([]
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.ProvenAt,
+			&i.Views,
 		); err != nil {
 			return nil, err
 		}
@@ -739,6 +759,35 @@ type UserProveParams struct {
 func (q *Queries) UserProve(ctx context.Context, db DBTX, arg UserProveParams) error {
 	_, err := db.Exec(ctx, userProve, arg.Now, arg.OrgID, arg.ID)
 	return err
+}
+
+const userSaveView = `-- name: UserSaveView :execrows
+UPDATE users SET views = (SELECT coalesce(jsonb_agg(e.value), '[]') FROM jsonb_array_elements(views) e
+    WHERE NOT e.value @> $1::jsonb) || $2::jsonb
+WHERE org_id = $3 AND id = $4 AND (jsonb_array_length(views) < $5::integer OR views @> jsonb_build_array($1::jsonb))
+`
+
+type UserSaveViewParams struct {
+	Same  []byte
+	View  []byte
+	OrgID string
+	ID    string
+	Most  int32
+}
+
+// UserSaveView adds saved filters in place of those of the same list and name.
+func (q *Queries) UserSaveView(ctx context.Context, db DBTX, arg UserSaveViewParams) (int64, error) {
+	result, err := db.Exec(ctx, userSaveView,
+		arg.Same,
+		arg.View,
+		arg.OrgID,
+		arg.ID,
+		arg.Most,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const userSecretsReseal = `-- name: UserSecretsReseal :exec
@@ -803,7 +852,7 @@ func (q *Queries) UserSecretsSealed(ctx context.Context, db DBTX, arg UserSecret
 }
 
 const userSession = `-- name: UserSession :one
-SELECT s.id, s.token_hash, s.org_id, s.user_id, s.user_agent, s.address, s.created_at, s.seen_at, s.expires_at, u.id, u.org_id, u.email, u.name, u.role, u.password_hash, u.totp_secret, u.totp_pending, u.totp_used, u.recovery_hashes, u.oidc_issuer, u.oidc_subject, u.disabled_at, u.seen_at, u.created_at, u.updated_at, u.proven_at, o.id, o.name, o.owner_email, o.created_at, o.flow_quota, o.revenue_meter_minor, o.fraud_monitoring FROM user_sessions s
+SELECT s.id, s.token_hash, s.org_id, s.user_id, s.user_agent, s.address, s.created_at, s.seen_at, s.expires_at, u.id, u.org_id, u.email, u.name, u.role, u.password_hash, u.totp_secret, u.totp_pending, u.totp_used, u.recovery_hashes, u.oidc_issuer, u.oidc_subject, u.disabled_at, u.seen_at, u.created_at, u.updated_at, u.proven_at, u.views, o.id, o.name, o.owner_email, o.created_at, o.flow_quota, o.revenue_meter_minor, o.fraud_monitoring FROM user_sessions s
 JOIN users u ON u.org_id = s.org_id AND u.id = s.user_id JOIN organizations o ON o.id = s.org_id
 WHERE s.token_hash = $1 AND s.expires_at > $2::timestamptz AND s.seen_at > $3::timestamptz
     AND u.disabled_at IS NULL
@@ -852,6 +901,7 @@ func (q *Queries) UserSession(ctx context.Context, db DBTX, arg UserSessionParam
 		&i.User.CreatedAt,
 		&i.User.UpdatedAt,
 		&i.User.ProvenAt,
+		&i.User.Views,
 		&i.Organization.ID,
 		&i.Organization.Name,
 		&i.Organization.OwnerEmail,
@@ -1292,7 +1342,7 @@ func (q *Queries) UsersExist(ctx context.Context, db DBTX) (bool, error) {
 }
 
 const usersOfEmail = `-- name: UsersOfEmail :many
-SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at FROM users t WHERE t.email = $1 AND t.disabled_at IS NULL ORDER BY t.created_at, t.id LIMIT $2
+SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at, views FROM users t WHERE t.email = $1 AND t.disabled_at IS NULL ORDER BY t.created_at, t.id LIMIT $2
 `
 
 type UsersOfEmailParams struct {
@@ -1328,6 +1378,7 @@ func (q *Queries) UsersOfEmail(ctx context.Context, db DBTX, arg UsersOfEmailPar
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.ProvenAt,
+			&i.Views,
 		); err != nil {
 			return nil, err
 		}
@@ -1340,7 +1391,7 @@ func (q *Queries) UsersOfEmail(ctx context.Context, db DBTX, arg UsersOfEmailPar
 }
 
 const usersOfSubject = `-- name: UsersOfSubject :many
-SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at FROM users t WHERE t.oidc_issuer = $1 AND t.oidc_subject = $2
+SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at, views FROM users t WHERE t.oidc_issuer = $1 AND t.oidc_subject = $2
 ORDER BY t.disabled_at IS NOT NULL, t.created_at, t.id LIMIT $3
 `
 
@@ -1378,6 +1429,7 @@ func (q *Queries) UsersOfSubject(ctx context.Context, db DBTX, arg UsersOfSubjec
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.ProvenAt,
+			&i.Views,
 		); err != nil {
 			return nil, err
 		}
@@ -1390,7 +1442,7 @@ func (q *Queries) UsersOfSubject(ctx context.Context, db DBTX, arg UsersOfSubjec
 }
 
 const usersOperated = `-- name: UsersOperated :many
-SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at FROM users t WHERE t.id = $1::text OR t.email = $1::text ORDER BY t.created_at, t.id LIMIT $2
+SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at, views FROM users t WHERE t.id = $1::text OR t.email = $1::text ORDER BY t.created_at, t.id LIMIT $2
 `
 
 type UsersOperatedParams struct {
@@ -1426,6 +1478,7 @@ func (q *Queries) UsersOperated(ctx context.Context, db DBTX, arg UsersOperatedP
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.ProvenAt,
+			&i.Views,
 		); err != nil {
 			return nil, err
 		}

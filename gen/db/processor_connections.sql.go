@@ -11,6 +11,25 @@ import (
 	clock "rail/server/clock"
 )
 
+const connectionActivate = `-- name: ConnectionActivate :execrows
+UPDATE processor_connections SET status = 'active', updated_at = $1
+WHERE id = $2 AND org_id = $3 AND status = 'pending' AND secret IS NOT NULL
+`
+
+type ConnectionActivateParams struct {
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
+}
+
+func (q *Queries) ConnectionActivate(ctx context.Context, db DBTX, arg ConnectionActivateParams) (int64, error) {
+	result, err := db.Exec(ctx, connectionActivate, arg.UpdatedAt, arg.ID, arg.OrgID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const connectionActive = `-- name: ConnectionActive :one
 SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at, t.reconcile_at FROM processor_connections t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.processor = $3 AND t.livemode = $4 AND t.status = 'active' FOR NO KEY UPDATE
@@ -51,9 +70,64 @@ func (q *Queries) ConnectionActive(ctx context.Context, db DBTX, arg ConnectionA
 	return i, err
 }
 
+const connectionComplete = `-- name: ConnectionComplete :execrows
+UPDATE processor_connections SET secret = $1, api_key = $2, status = $3,
+    record_direct = $4, outside_checkout = $5, updated_at = $6
+WHERE id = $7 AND org_id = $8 AND status = 'pending'
+`
+
+type ConnectionCompleteParams struct {
+	Secret          []byte
+	APIKey          []byte
+	Status          ConnectionStatus
+	RecordDirect    bool
+	OutsideCheckout bool
+	UpdatedAt       clock.Time
+	ID              string
+	OrgID           string
+}
+
+// ConnectionComplete sets the secrets and the options of a pending connection, and its status.
+func (q *Queries) ConnectionComplete(ctx context.Context, db DBTX, arg ConnectionCompleteParams) (int64, error) {
+	result, err := db.Exec(ctx, connectionComplete,
+		arg.Secret,
+		arg.APIKey,
+		arg.Status,
+		arg.RecordDirect,
+		arg.OutsideCheckout,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const connectionDelete = `-- name: ConnectionDelete :execrows
+DELETE FROM processor_connections t WHERE t.id = $1 AND t.org_id = $2 AND t.status = 'pending'
+    AND NOT EXISTS (SELECT FROM inbox_events e WHERE e.connection_id = t.id AND e.org_id = t.org_id
+        AND e.program_id = t.program_id)
+`
+
+type ConnectionDeleteParams struct {
+	ID    string
+	OrgID string
+}
+
+// ConnectionDelete deletes a pending connection, unless an event has arrived.
+func (q *Queries) ConnectionDelete(ctx context.Context, db DBTX, arg ConnectionDeleteParams) (int64, error) {
+	result, err := db.Exec(ctx, connectionDelete, arg.ID, arg.OrgID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const connectionDisconnect = `-- name: ConnectionDisconnect :execrows
 UPDATE processor_connections SET status = 'disconnected', updated_at = $1
-WHERE id = $2 AND org_id = $3 AND status = 'active'
+WHERE id = $2 AND org_id = $3 AND status <> 'disconnected'
 `
 
 type ConnectionDisconnectParams struct {
@@ -152,6 +226,46 @@ SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record
 // ConnectionOperated finds a connection of any organization.
 func (q *Queries) ConnectionOperated(ctx context.Context, db DBTX, id string) (ProcessorConnection, error) {
 	row := db.QueryRow(ctx, connectionOperated, id)
+	var i ProcessorConnection
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.Processor,
+		&i.Livemode,
+		&i.Status,
+		&i.RecordDirect,
+		&i.OutsideCheckout,
+		&i.Secret,
+		&i.APIKey,
+		&i.LastEventAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.ReconcileAt,
+	)
+	return i, err
+}
+
+const connectionPending = `-- name: ConnectionPending :one
+SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at, t.reconcile_at FROM processor_connections t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.processor = $3 AND t.livemode = $4 AND t.status = 'pending'
+`
+
+type ConnectionPendingParams struct {
+	ProgramID string
+	OrgID     string
+	Processor string
+	Livemode  bool
+}
+
+// ConnectionPending finds the pending connection of a program, processor and mode.
+func (q *Queries) ConnectionPending(ctx context.Context, db DBTX, arg ConnectionPendingParams) (ProcessorConnection, error) {
+	row := db.QueryRow(ctx, connectionPending,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Processor,
+		arg.Livemode,
+	)
 	var i ProcessorConnection
 	err := row.Scan(
 		&i.ID,

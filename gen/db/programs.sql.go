@@ -452,15 +452,16 @@ UPDATE programs SET name = $1, product_name = $2, website_url = $3, status = $4,
     terms_url = $5,
     cookie_days = $6, commission_on_net_revenue = $7,
         holding_period_days = $8,
-    min_payout_minor = $9, payout_term = $10, block_self_referrals = $11,
-    blocked_countries = $12, require_tax_forms = $13,
-    attribution_model = $14, click_on_redirect = $15,
-    commission_net_of_fee = $16, auto_enrol_customers = $17,
-    lead_match_days = $18, time_zone = $19, coupon_beats_link = $20,
-    ignore_late_clicks = $21,
-    zone_changed_at = $22,
-    updated_at = $23
-WHERE id = $24 AND org_id = $25
+    min_payout_minor = $9, payout_term = $10, payout_methods = $11,
+    url_params = $12, block_self_referrals = $13,
+    blocked_countries = $14, require_tax_forms = $15,
+    attribution_model = $16, click_on_redirect = $17,
+    commission_net_of_fee = $18, auto_enrol_customers = $19,
+    lead_match_days = $20, time_zone = $21, coupon_beats_link = $22,
+    ignore_late_clicks = $23,
+    zone_changed_at = $24,
+    updated_at = $25
+WHERE id = $26 AND org_id = $27
 `
 
 type ProgramUpdateParams struct {
@@ -474,6 +475,8 @@ type ProgramUpdateParams struct {
 	HoldingPeriodDays      int64
 	MinPayoutMinor         int64
 	PayoutTerm             PayoutTerm
+	PayoutMethods          []string
+	URLParams              []string
 	BlockSelfReferrals     bool
 	BlockedCountries       []string
 	RequireTaxForms        bool
@@ -504,6 +507,8 @@ func (q *Queries) ProgramUpdate(ctx context.Context, db DBTX, arg ProgramUpdateP
 		arg.HoldingPeriodDays,
 		arg.MinPayoutMinor,
 		arg.PayoutTerm,
+		arg.PayoutMethods,
+		arg.URLParams,
 		arg.BlockSelfReferrals,
 		arg.BlockedCountries,
 		arg.RequireTaxForms,

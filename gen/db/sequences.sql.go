@@ -564,6 +564,35 @@ func (q *Queries) SequenceTakeIdle(ctx context.Context, db DBTX, arg SequenceTak
 	return i, err
 }
 
+const sequenceUnenrol = `-- name: SequenceUnenrol :exec
+WITH left_out AS (DELETE FROM sequence_enrolments e USING sequences s
+    WHERE e.sequence_id = s.id AND s.org_id = e.org_id AND e.partner_id = $1 AND e.org_id = $2
+        AND s.program_id = $3 AND s.trigger = $4 AND e.enrolled_at >= $5
+    RETURNING e.sequence_id)
+DELETE FROM mails m USING left_out WHERE m.sequence_id = left_out.sequence_id AND m.partner_id = $1
+    AND m.org_id = $2 AND m.status = 'queued'
+`
+
+type SequenceUnenrolParams struct {
+	PartnerID     *string
+	OrgID         string
+	ProgramID     string
+	Trigger       SequenceTrigger
+	EnrolledSince clock.Time
+}
+
+// SequenceUnenrol undoes SequenceEnrol, with the mails that were not sent yet.
+func (q *Queries) SequenceUnenrol(ctx context.Context, db DBTX, arg SequenceUnenrolParams) error {
+	_, err := db.Exec(ctx, sequenceUnenrol,
+		arg.PartnerID,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.Trigger,
+		arg.EnrolledSince,
+	)
+	return err
+}
+
 const sequenceUpdate = `-- name: SequenceUpdate :exec
 UPDATE sequences SET name = $1, trigger_days = $2, updated_at = $3
 WHERE id = $4 AND org_id = $5

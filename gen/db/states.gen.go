@@ -98,6 +98,7 @@ type ConnectionStatus string
 const (
 	ConnectionStatusActive       ConnectionStatus = "active"
 	ConnectionStatusDisconnected ConnectionStatus = "disconnected"
+	ConnectionStatusPending      ConnectionStatus = "pending"
 )
 
 // CustomerStatus is a value of customers.status.

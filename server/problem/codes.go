@@ -76,6 +76,7 @@ const (
 	// 409: the object is in a state that does not allow it.
 
 	ApplicationAlreadyDecided  Code = "application_already_decided"
+	ApplicationNotReopenable   Code = "application_not_reopenable"
 	CommissionNotPending       Code = "commission_not_pending"
 	CommissionAlreadyPaid      Code = "commission_already_paid"
 	CommissionNotOpen          Code = "commission_not_open"
@@ -90,6 +91,9 @@ const (
 	PayoutAlreadyPaid          Code = "payout_already_paid"
 	PayoutNotPayable           Code = "payout_not_payable"
 	PayoutNotUndoable          Code = "payout_not_undoable"
+	ConfirmationDiffers        Code = "confirmation_differs"
+	PayoutNotFailed            Code = "payout_not_failed"
+	PayoutFailureEmailed       Code = "payout_failure_emailed"
 	PayoutBatchGenerating      Code = "payout_batch_generating"
 	PayoutRailPays             Code = "payout_rail_pays"
 	CampaignNotSendable        Code = "campaign_not_sendable"
@@ -201,6 +205,7 @@ var classes = map[Code]class{
 	CreditLimit:             conflict,
 
 	ApplicationAlreadyDecided:  conflict,
+	ApplicationNotReopenable:   conflict,
 	CommissionNotPending:       conflict,
 	CommissionAlreadyPaid:      conflict,
 	CommissionNotOpen:          conflict,
@@ -215,6 +220,9 @@ var classes = map[Code]class{
 	PayoutAlreadyPaid:          conflict,
 	PayoutNotPayable:           conflict,
 	PayoutNotUndoable:          conflict,
+	ConfirmationDiffers:        conflict,
+	PayoutNotFailed:            conflict,
+	PayoutFailureEmailed:       conflict,
 	PayoutBatchGenerating:      conflict,
 	PayoutRailPays:             conflict,
 	CampaignNotSendable:        conflict,

@@ -45,13 +45,13 @@ type Settings struct {
 	TimeZone                                      *string                  // an IANA name
 	CouponBeatsLink, IgnoreLateClicks             *bool
 	BlockedCountries                              []string // in any case; the whole list
+	URLParams, PayoutMethods                      []string // the whole lists
 }
 
 // Input is a program to add; nil members get defaults.
 type Input struct {
 	Name, WebsiteURL, Currency string
 	TermsURL, Subdomain        *string
-	URLParams, PayoutMethods   []string
 	AutoPayoutsEnabled         *bool
 	Settings
 }
@@ -90,12 +90,9 @@ func newProgram(u *work.Unit, in Input) (db.Program, error) {
 	p := db.Program{
 		ID: u.NewID(ident.Program), OrgID: u.OrgID, Name: in.Name, ProductName: in.Name, WebsiteURL: in.WebsiteURL,
 		Currency: code, Status: db.ProgramStatusActive, TermsURL: in.TermsURL, CookieDays: 30, URLParams: []string{"ref"},
-		HoldingPeriodDays: 30, PayoutTerm: db.PayoutTermNet30, PayoutMethods: opt.Distinct(in.PayoutMethods),
+		HoldingPeriodDays: 30, PayoutTerm: db.PayoutTermNet30, PayoutMethods: []string{},
 		BlockSelfReferrals: true, BlockedCountries: []string{}, AttributionModel: db.AttributionModelLast,
 		ClickOnRedirect: true, TimeZone: "UTC", Processor: new("api"), CreatedAt: u.Now, UpdatedAt: u.Now,
-	}
-	if in.URLParams != nil {
-		p.URLParams = opt.Distinct(in.URLParams)
 	}
 	if p.Subdomain = opt.Value(in.Subdomain); p.Subdomain == "" {
 		p.Subdomain = subdomainOf(in.Name)
@@ -190,6 +187,12 @@ func (s Settings) apply(p *db.Program) error {
 	if s.BlockedCountries != nil {
 		p.BlockedCountries = countries(s.BlockedCountries)
 	}
+	if s.URLParams != nil {
+		p.URLParams = opt.Distinct(s.URLParams)
+	}
+	if s.PayoutMethods != nil {
+		p.PayoutMethods = opt.Distinct(s.PayoutMethods)
+	}
 	return s.pay(p)
 }
 
@@ -235,6 +238,8 @@ func save(ctx context.Context, u *work.Unit, p db.Program) error {
 		HoldingPeriodDays:      p.HoldingPeriodDays,
 		MinPayoutMinor:         p.MinPayoutMinor,
 		PayoutTerm:             p.PayoutTerm,
+		PayoutMethods:          p.PayoutMethods,
+		URLParams:              p.URLParams,
 		BlockSelfReferrals:     p.BlockSelfReferrals,
 		BlockedCountries:       p.BlockedCountries,
 		RequireTaxForms:        p.RequireTaxForms,

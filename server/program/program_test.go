@@ -40,8 +40,10 @@ func TestCreate(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
 	p := create(x, Input{
-		Name: "Acme Partners", WebsiteURL: "https://acme.example", Currency: "eur", PayoutMethods: []string{"wise", "wise"},
-		Settings: Settings{CookieDays: new(int64(7)), BlockedCountries: []string{"fr", "FR", "de"}},
+		Name: "Acme Partners", WebsiteURL: "https://acme.example", Currency: "eur",
+		Settings: Settings{
+			CookieDays: new(int64(7)), BlockedCountries: []string{"fr", "FR", "de"}, PayoutMethods: []string{"wise", "wise"},
+		},
 	})
 	require.Equal(t, "EUR", p.Currency)
 	require.Equal(t, []string{"Acme Partners", "acme-partners"}, []string{p.ProductName, p.Subdomain})

@@ -38,13 +38,14 @@ type User struct {
 	RecoveryCodes          int // the unused ones
 	DisabledAt, SeenAt     *clock.Time
 	CreatedAt              clock.Time
+	Views                  []View
 }
 
 func userOf(u db.User) User {
 	return User{
 		ID: u.ID, OrgID: u.OrgID, Email: u.Email, Name: u.Name, Role: Role(u.Role), Password: u.PasswordHash != nil,
 		Factor: u.TOTPSecret != nil, OIDC: u.OIDCSubject != nil, RecoveryCodes: len(u.RecoveryHashes),
-		DisabledAt: u.DisabledAt, SeenAt: u.SeenAt, CreatedAt: u.CreatedAt,
+		DisabledAt: u.DisabledAt, SeenAt: u.SeenAt, CreatedAt: u.CreatedAt, Views: viewsOf(u.Views),
 	}
 }
 

@@ -27,8 +27,8 @@ const (
 func (b *builder) program(ctx context.Context, u *work.Unit) error {
 	p, err := program.Create(ctx, u, program.Input{
 		Name: "Northwind Notes", WebsiteURL: site, Currency: currency, TermsURL: new(site + "/affiliate-terms"),
-		URLParams: []string{"ref", "via"}, PayoutMethods: []string{"paypal", "wise"},
 		Settings: program.Settings{
+			URLParams: []string{"ref", "via"}, PayoutMethods: []string{"paypal", "wise"},
 			CookieDays: new(int64(cookieDays)), HoldingPeriodDays: new(int64(holdingDays)), MinPayoutMinor: new(int64(5000)),
 			PayoutTerm: new(db.PayoutTermNet30), CommissionOnNetRevenue: new(true),
 		},

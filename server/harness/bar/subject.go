@@ -23,7 +23,8 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 	case "correctCommission", "approveCommission", "rejectCommission":
 		sale := o.sale(ctx, own)
 		own["com_"] = o.first(ctx, "/v1/commissions?program_id="+own["prg_"]+"&sale_id="+sale)
-	case "markPayoutPaid", "markPayoutFailed", "undoPayoutPaid", "deletePayout", "createPayoutBatch":
+	case "markPayoutPaid", "markPayoutsPaid", "markPayoutFailed", "undoPayoutPaid", "emailPayoutFailure", "deletePayout",
+		"createPayoutBatch":
 		payee := o.partner(ctx, own)
 		o.object(ctx, "/v1/commissions", M{
 			"program_id": own["prg_"], "partner_id": payee, "amount_minor": 700, "reason": "x",
@@ -36,15 +37,21 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 		})
 		own["pyt_"] = o.first(ctx, "/v1/payouts?program_id="+own["prg_"]+"&partner_id="+payee)
 		switch op.id {
-		case "markPayoutFailed": // only what left in a file
+		case "markPayoutFailed", "emailPayoutFailure": // only what left in a file
 			o.object(ctx, "/v1/payout_batches/"+batch+"/export", M{"format": "csv", "currency": "USD"})
+			if op.id == "emailPayoutFailure" {
+				o.object(ctx, "/v1/payouts/"+own["pyt_"]+"/mark_failed", M{"reason": "x"})
+			}
 		case "undoPayoutPaid":
 			o.object(ctx, "/v1/payouts/"+own["pyt_"]+"/mark_paid", M{})
 		}
-	case "approveApplication", "rejectApplication", "withdrawApplication":
+	case "approveApplication", "rejectApplication", "withdrawApplication", "reopenApplication":
 		own["app_"] = o.createID(ctx, "/v1/applications", M{
 			"program_id": own["prg_"], "email": o.sys.unique("app") + "@example.com",
 		})
+		if op.id == "reopenApplication" {
+			o.object(ctx, "/v1/applications/"+own["app_"]+"/reject", M{})
+		}
 	case "resolveRiskFlag", "reviewRiskFlag":
 		email := o.sys.unique("self") + "@example.com"
 		partner := o.createID(ctx, "/v1/partners", M{"program_id": own["prg_"], "email": email})

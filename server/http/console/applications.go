@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -16,6 +17,8 @@ var applicationRoutes = map[string]route{
 	"GET /console/p/{program}/applications":     {Do: applications},
 	"GET /console/p/{program}/applications.csv": {Do: applicationsTable},
 	"POST /console/p/{program}/applications":    {Do: decideApplications},
+
+	"POST /console/p/{program}/applications/reopen": {Do: reopenApplications},
 }
 
 // application is a row of the queue.
@@ -140,15 +143,37 @@ func applicationsTable(v *visit) error {
 	return v.table("listApplications", "applications", query)
 }
 
-// decideApplications approves or rejects the selected applications.
+// decideApplications approves or rejects the selected applications. The applicants' emails wait for 10 minutes, and
+// the notice undoes the decisions.
 func decideApplications(v *visit) error {
 	operation, says, body := "approveApplication", "approved", any(nil)
 	if v.value("do") == "reject" {
 		operation, says, body = "rejectApplication", "rejected", map[string]any{"reason": v.value("reason")}
 	}
+	var decided []string
 	notice, err := v.each("application is "+says, "applications are "+says, func(id string) error {
-		return v.send(operation, body, nil, id)
+		err := v.send(operation, body, nil, id)
+		if err == nil {
+			decided = append(decided, id)
+		}
+		return err
 	})
+	if err != nil {
+		return v.again(err, applications)
+	}
+	if len(decided) == 0 {
+		return v.done(v.at("/applications"), notice)
+	}
+	notice += oneOrMany(len(decided), " The email waits for 10 minutes.", " The emails wait for 10 minutes.")
+	return v.undoable(v.at("/applications"), notice, site.Undo{
+		Path: v.at("/applications/reopen"), Fields: url.Values{"id": decided},
+	})
+}
+
+// reopenApplications undoes decisions on applications.
+func reopenApplications(v *visit) error {
+	notice, err := v.each("application waits for a decision again", "applications wait for a decision again",
+		func(id string) error { return v.send("reopenApplication", nil, nil, id) })
 	if err != nil {
 		return v.again(err, applications)
 	}

@@ -35,7 +35,7 @@ func ban(v *visit) error {
 	if err := v.send("banPartner", body, &done, v.PathValue("id")); err != nil {
 		return v.again(err, banForm)
 	}
-	notice := fmt.Sprintf("%s is banned. %s", nameOf(done.Partner), v.rejectedWords(done))
+	notice := strings.TrimSpace(nameOf(done.Partner) + " is banned. " + v.rejectedWords(done))
 	if done.RemainingCount > 0 {
 		notice += fmt.Sprintf(" %d commissions are left: ban again to go on.", done.RemainingCount)
 	}
@@ -45,7 +45,7 @@ func ban(v *visit) error {
 // rejectedWords returns the number of commissions that a ban rejects, and their sums.
 func (v *visit) rejectedWords(b api.PartnerBan) string {
 	if b.RejectedCount == 0 {
-		return "No commission was rejected."
+		return ""
 	}
 	sums := make([]string, len(b.Rejected))
 	for i, s := range b.Rejected {
@@ -57,10 +57,11 @@ func (v *visit) rejectedWords(b api.PartnerBan) string {
 
 // banPoints returns the effects of a ban.
 func banPoints(b api.PartnerBan) []string {
-	out := []string{
-		"The partner is suspended and signed out of the portal.",
-		fmt.Sprintf("%d %s for visitors but no longer %s.", b.LinksStopped,
-			oneOrMany(b.LinksStopped, "link keeps working", "links keep working"), oneOrMany(b.LinksStopped, "earns", "earn")),
+	out := []string{"The partner is suspended and signed out of the portal."}
+	if b.LinksStopped > 0 {
+		out = append(out, fmt.Sprintf("Their %s for visitors but no longer %s.",
+			oneOrMany(b.LinksStopped, "link keeps working", fmt.Sprintf("%d links keep working", b.LinksStopped)),
+			oneOrMany(b.LinksStopped, "earns", "earn")))
 	}
 	if b.RejectedCount > 0 {
 		out = append(out, fmt.Sprintf("%d open %s rejected permanently, also in unsent payouts.",

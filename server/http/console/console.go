@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -98,6 +99,8 @@ type Console struct {
 	position site.Cookie
 	// trip holds the state of a sign-in at the OpenID provider.
 	trip site.Cookie
+	// setUp has the ids of programs whose set-up was done when a page last looked.
+	setUp sync.Map
 }
 
 type (

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -125,16 +126,35 @@ func mergeCustomers(v *visit) error {
 	return v.done(v.at("/customers/"+out.Customer.ID), "The two customers are one now.")
 }
 
+// since is the time from which a credit counts: that of the form, or the days before now that a person typed.
+func (v *visit) since() (string, error) {
+	text := v.value("days")
+	if text == "" {
+		if day, err := time.Parse(time.DateOnly, v.value("since")); err == nil {
+			return clock.Midnight(day, v.Locale.Zone()).String(), nil
+		}
+		return v.value("since"), nil
+	}
+	days, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || days < 0 || days > maxCreditDays {
+		return "", problem.Invalid("days", "Enter a number of days from 0 to %d.", maxCreditDays)
+	}
+	return v.console.Clock.Now().Days(-days).String(), nil
+}
+
+// maxCreditDays bounds how far back a person credits payments.
+const maxCreditDays = 3650
+
 // credit asks the API to give the customer and its past sales to a partner.
-func (v *visit) credit(dry bool) (out api.Credit, p api.Partner, err error) {
+func (v *visit) credit(dry bool) (out api.Credit, p api.Partner, since string, err error) {
 	if p, err = v.whichPartner(v.value("to")); err != nil {
-		return out, p, err
+		return out, p, "", err
 	}
-	body := map[string]any{"partner_id": p.ID, "since": v.value("since"), "dry_run": dry}
-	if day, err := time.Parse(time.DateOnly, v.value("since")); err == nil {
-		body["since"] = clock.Midnight(day, v.Locale.Zone())
+	if since, err = v.since(); err != nil {
+		return out, p, "", err
 	}
-	return out, p, v.send("creditCustomer", body, &out, v.PathValue("id"))
+	body := map[string]any{"partner_id": p.ID, "since": since, "dry_run": dry}
+	return out, p, since, v.send("creditCustomer", body, &out, v.PathValue("id"))
 }
 
 // ofCredit names the field of the credit's form in a refusal of its partner.
@@ -150,7 +170,7 @@ func ofCredit(err error) error {
 // previewCredit shows the commissions of a credit before it is done.
 func previewCredit(v *visit) error {
 	v.Form = site.Posted(v.QueryParams())
-	out, p, err := v.credit(true)
+	out, p, since, err := v.credit(true)
 	if err != nil {
 		return v.again(ofCredit(err), customer)
 	}
@@ -158,21 +178,56 @@ func previewCredit(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.show(sheet{"customer-credit", "/customers", "Credit past payments", struct {
-		Credit  api.Credit
-		Partner string
-		Name    string
-		Since   string
-		Has     bool // the customer is the partner's already
-	}{out, p.Email, nameOf(p), v.value("since"), opt.Value(k.PartnerID) == p.ID}})
+	paid, err := v.salesOf(api.ListSalesParams{CustomerID: &out.CustomerID}, site.Turn{})
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"customer-credit", "/customers", "Give to a partner", creditData{
+		Credit: out, Rows: creditRows(out, paid), Who: person(k), Partner: p.Email, Name: nameOf(p), Since: since,
+		Days: v.value("days"), Has: opt.Value(k.PartnerID) == p.ID,
+	}})
+}
+
+// creditData holds the preview of a credit.
+type creditData struct {
+	Credit  api.Credit
+	Rows    []creditRow
+	Who     string // the customer
+	Partner string // the email
+	Name    string // the partner's
+	Since   string
+	Days    string // typed; "" if a day was chosen
+	Has     bool   // the customer is the partner's already
+}
+
+// creditRow is a payment with its commission. Sale is the zero value for one that is not among the latest.
+type creditRow struct {
+	api.CreditedSale
+	Sale saleRow
+}
+
+func creditRows(c api.Credit, paid site.Listing) []creditRow {
+	latest := map[string]saleRow{}
+	rows, _ := paid.Rows.([]saleRow)
+	for _, s := range rows {
+		latest[s.ID] = s
+	}
+	out := make([]creditRow, len(c.Sales))
+	for i, s := range c.Sales {
+		out[i] = creditRow{s, latest[s.SaleID]}
+	}
+	return out
 }
 
 // creditCustomer gives the customer and its past sales to a partner.
 func creditCustomer(v *visit) error {
-	out, p, err := v.credit(false)
+	out, p, _, err := v.credit(false)
 	if err != nil {
 		return v.again(ofCredit(err), customer)
 	}
-	return v.done(v.at("/customers/"+out.CustomerID),
-		"The customer counts for "+nameOf(p)+", and its past payments were credited.")
+	credited := "no earlier payment"
+	if len(out.Sales) > 0 {
+		credited = v.Locale.Money(out.AmountMinor, out.Currency)
+	}
+	return v.done(v.at("/customers/"+out.CustomerID), "The customer counts for "+nameOf(p)+", and "+credited+" was credited.")
 }

@@ -3,9 +3,11 @@ package console_test
 import (
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/harness/apitest"
 	"rail/server/team"
 )
 
@@ -100,4 +102,60 @@ func TestOnePersonIsAccessible(t *testing.T) {
 	}
 	d.Accessible(paths...)
 	d.Silent()
+}
+
+// TestGiveWithCredit: a customer that a processor brought is given to a partner together with its earlier payments,
+// after a preview of the sum.
+func TestGiveWithCredit(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program)
+	s.Partner(s.program, M{"handle": "ann", "email": "ann@partners.example", "first_name": "Ann"})
+	c := s.Connect(s.program, apitest.RecordDirect)
+	s.Must(200, c.Send(M{
+		"type": "sale", "external_charge_id": "ch_1", "external_customer_id": "c1", "amount_minor": 4900, "currency": "USD",
+		"occurred_at": s.Clock.Now().Days(-2).String(),
+	}))
+	s.works()
+	s.Must(200, c.Send(M{
+		"type": "sale", "external_charge_id": "ch_2", "external_customer_id": "c1", "amount_minor": 100, "currency": "USD",
+	}))
+	s.works()
+	sales := s.Get("/v1/sales?program_id=" + s.program).Data()
+	require.Len(t, sales, 2)
+	newest := "/sales/" + sales[0]["id"].(string)
+	require.Contains(t, s.owner.page(newest), "No partner brought this customer.")
+	at := "/customers/" + sales[0]["customer_id"].(string)
+	page := s.owner.page(at)
+	require.Contains(t, page, "Another processor, no partner")
+	require.Contains(t, page, "Give to a partner")
+	require.NotContains(t, page, "Another partner’s customer?")
+	require.Regexp(t, `name="days"[^>]* value="3"|value="3"[^>]* name="days"|name="days" type="number" value="3"`, page)
+	require.Contains(t, s.owner.page("/customers"), "Another processor, no partner")
+	ann := "&to=" + url.QueryEscape("ann@partners.example")
+	require.Contains(t, s.owner.page(at+"/credit?days=1"+ann), "Ann gets 0.20 USD for 1 payment of the last day")
+	look := s.owner.page(at + "/credit?days=3" + ann)
+	require.Contains(t, look, "Ann gets 10.00 USD for 2 payments of the last 3 days")
+	require.Contains(t, look, "Give to Ann and credit 10.00 USD")
+	s.Clock.Advance(time.Second)
+	require.Contains(t, s.owner.page(at+"/credit?days=0"+ann), "No payment since then is without a partner")
+	s.owner.says(400, "from 0 to 3650", s.owner.ask("GET", s.at+at+"/credit?days=x"+ann, nil))
+	s.owner.says(400, "No partner found", s.owner.ask("GET", s.at+at+"/credit?days=3&to=nobody", nil))
+	said := s.owner.done(s.owner.send(at+"/credit", "to", "ann@partners.example", "days", "3"))
+	require.Contains(t, said, "10.00 USD was credited")
+	require.EqualValues(t, 2, s.Get("/v1/commissions?program_id="+s.program).Int("total_count"))
+	require.NotContains(t, s.owner.page(newest), "No partner brought")
+	require.Contains(t, s.owner.page(at), "Another partner’s customer?")
+}
+
+// TestUnpaidSale: a sale of a partner without a commission names the rules.
+func TestUnpaidSale(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	ann := s.Partner(s.program, M{"handle": "ann"})
+	k := s.Customer(s.program, ann)
+	one := s.Sale(s.program, k, M{"amount_minor": 100}).String("id")
+	require.Contains(t, s.owner.page("/sales/"+one), "No rule applied to this sale")
+	s.Must(200, s.Post("/v1/partners/"+ann, M{"status": "suspended"}))
+	require.Contains(t, s.owner.page("/sales/"+one), "The partner is suspended.")
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"strings"
+	"time"
 
 	"rail/gen/api"
 	"rail/server/http/site"
@@ -28,6 +29,19 @@ type customerRow struct {
 	Name string // the partner's; empty for none
 }
 
+// By says how the customer was attributed. A customer without a partner may have come from a payment processor.
+func (r customerRow) By() string {
+	if r.PartnerID != nil {
+		return site.Words(string(r.TrackedBy), vocabulary)
+	}
+	for _, id := range opt.Value(r.ExternalIds) {
+		if id.Processor != nil && *id.Processor != api.ProcessorAPI {
+			return site.Words(string(*id.Processor), vocabulary) + ", no partner"
+		}
+	}
+	return "No partner"
+}
+
 func toCustomerRow(c api.Customer) customerRow {
 	row := customerRow{Customer: c, Who: person(c)}
 	if c.PartnerID != nil {
@@ -51,6 +65,7 @@ func customers(v *visit) error {
 	params := api.ListCustomersParams{
 		ProgramID: v.program.ID, Limit: new(int64(40)), StartingAfter: turn.After, EndingBefore: turn.Before,
 		PartnerID: partner, Status: enums[api.CustomerStatus](v, "status"), Expand: []api.CustomerExpand{api.CustomerExpandPartner},
+		Include: []api.CustomerInclude{api.CustomerIncludeExternalIds},
 	}
 	params.Email, params.ExternalCustomerID = v.customerNamed()
 	if v.QueryParam("duplicates") != "" {
@@ -128,7 +143,20 @@ func customer(v *visit) error {
 		Link  api.Link
 		Why   string
 		Sales site.Listing
-	}{row, embedded(row.Customer.Link), why, paid}})
+		Days  int64 // since the first payment without a partner, to credit
+	}{row, embedded(row.Customer.Link), why, paid, v.creditDays(paid)}})
+}
+
+// creditDays is how many days ago the first listed payment without a partner was; a month if there is none.
+func (v *visit) creditDays(paid site.Listing) int64 {
+	days := int64(30)
+	rows, _ := paid.Rows.([]saleRow)
+	for _, s := range rows { // the newest first
+		if s.PartnerID == nil {
+			days = int64(v.console.Clock.Now().Sub(s.OccurredAt.Time)/(24*time.Hour)) + 1
+		}
+	}
+	return days
 }
 
 // whyPartner is the sentence by which a commission of the customer explains its partner; "" where there is none.

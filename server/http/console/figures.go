@@ -153,7 +153,8 @@ func (v *visit) overTime(r, direct *api.Report, by measure, name string) site.Ch
 				values = append(values, m.of(row))
 			}
 		}
-		f.Rows = append(f.Rows, site.Row{Name: row.Label, Short: v.short(opt.Value(row.Key)), Values: values})
+		name, short := v.periodName(row)
+		f.Rows = append(f.Rows, site.Row{Name: name, Short: short, Values: values})
 	}
 	return site.AreaChart(f)
 }
@@ -169,13 +170,18 @@ func beforeRows(r *api.Report) []api.ReportRow {
 	return out
 }
 
-// short is the day of a date without its year.
-func (v *visit) short(key string) string {
+// periodName returns the name of a row by date, in full and in short. The API's label has an ISO date in it, or is the
+// name of a month.
+func (v *visit) periodName(row api.ReportRow) (name, short string) {
+	key := opt.Value(row.Key)
 	day, err := time.Parse(time.DateOnly, key)
-	if err != nil {
-		return key
+	switch {
+	case err != nil:
+		return row.Label, key
+	case !strings.Contains(row.Label, key):
+		return row.Label, v.Locale.ShortMonth(day)
 	}
-	return v.Locale.DayMonth(day)
+	return strings.ReplaceAll(row.Label, key, v.Locale.Date(day)), v.Locale.DayMonth(day)
 }
 
 // reportTiles are the totals of a report beside those of the period before. revenue names its revenue.

@@ -45,7 +45,8 @@ type homeData struct {
 	Movers   []mover
 	Latest   []api.Sale
 	Waiting  []task
-	Wrong    []Notice // with the service
+	Wrong    []Notice   // with the service
+	Setup    *setupData // in place of the figures; nil for none
 }
 
 // task is a number of open tasks, with the page and the button that lead to them.
@@ -70,6 +71,17 @@ const (
 
 // home shows the program's figures and open tasks.
 func home(v *visit) error {
+	status, err := v.status()
+	if err != nil {
+		return err
+	}
+	wrong, err := v.notices()
+	if err != nil {
+		return err
+	}
+	if steps := v.setupAtHome(status.Setup); steps != nil {
+		return v.show(sheet{"home", "", "Home", homeData{Wrong: wrong, Setup: steps}})
+	}
 	days, by := span(v.QueryParam("days")), measureOf(v.QueryParam("show"))
 	over, err := v.report(days, api.ReportDimensionPeriod, api.ReportAttributionPartners)
 	if err != nil {
@@ -83,10 +95,6 @@ func home(v *visit) error {
 	if err != nil {
 		return err
 	}
-	status, err := v.console.api.RetrieveProgramStatusWithResponse(v.Ctx(), v.program.ID, nil)
-	if err != nil {
-		return err
-	}
 	sales, err := v.console.api.ListSalesWithResponse(v.Ctx(), &api.ListSalesParams{
 		ProgramID: v.program.ID, Limit: new(int64(latest)),
 		Expand: []api.SaleExpand{api.SaleExpandPartner, api.SaleExpandCustomer},
@@ -94,20 +102,16 @@ func home(v *visit) error {
 	if err != nil {
 		return err
 	}
-	wrong, err := v.notices()
-	if err != nil {
-		return err
-	}
 	return v.show(sheet{"home", "", "Home", homeData{
 		Days:     days,
 		Spans:    spanLinks(days, by),
 		Measures: measureLinks(days, by),
-		Tiles:    v.homeTiles(over, status.JSON200.Owed),
+		Tiles:    v.homeTiles(over, status.Owed),
 		Chart:    v.overTime(over, direct, by, homeNames[by.key]),
 		Top:      top.Rows[:min(len(top.Rows), leaders)],
 		Movers:   moversOf(top),
 		Latest:   sales.JSON200.Data,
-		Waiting:  v.tasks(status.JSON200.Waiting),
+		Waiting:  v.tasks(status.Waiting),
 		Wrong:    wrong,
 	}})
 }

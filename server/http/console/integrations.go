@@ -19,8 +19,26 @@ type integrationsData struct {
 	Tabs        site.Tabs
 	Keys        []api.PublishableKey
 	Host        string // of the program's website
-	Connections []api.ProcessorConnection
+	Connections []connectionRow
 	Owner       bool // whether the person may connect
+}
+
+// connectionRow is a connection as the list has it.
+type connectionRow struct {
+	api.ProcessorConnection
+	Mark string
+}
+
+// State returns the name of the connection's state, and the kind of its badge. A connection without an event is not
+// yet called connected.
+func (r connectionRow) State() struct{ Kind, Name string } {
+	switch {
+	case r.Status == api.ProcessorConnectionStatusDisconnected:
+		return struct{ Kind, Name string }{"disconnected", "Ended"}
+	case r.Status == api.ProcessorConnectionStatusPending || r.LastEventAt == nil:
+		return struct{ Kind, Name string }{"pending", "Waiting for its first event"}
+	}
+	return struct{ Kind, Name string }{"active", "Connected"}
 }
 
 // integrations shows how visits and payments come to Rail.
@@ -34,9 +52,13 @@ func integrations(v *visit) error {
 	if err != nil {
 		return err
 	}
+	rows := make([]connectionRow, len(connections))
+	for i, c := range connections {
+		rows[i] = connectionRow{c, processorKind{Processor: string(c.Processor)}.Mark()}
+	}
 	return v.show(sheet{"integrations", "/integrations", "Integrations", integrationsData{
 		Tabs: v.integrationTabs(false), Keys: keys.JSON200.Data, Host: host(v.program.WebsiteURL),
-		Connections: connections, Owner: v.session.User.Role.ManagesPeople(),
+		Connections: rows, Owner: v.session.User.Role.ManagesPeople(),
 	}})
 }
 
@@ -73,13 +95,16 @@ func host(address string) string {
 // createPublishableKey makes a key for pages of the hosts, which are typed in one line.
 func createPublishableKey(v *visit) error {
 	body := v.body("createPublishableKey")
-	body["allowed_hosts"] = strings.FieldsFunc(v.value("allowed_hosts"), func(r rune) bool {
-		return strings.ContainsRune(", \n\t", r)
-	})
+	body["allowed_hosts"] = separated(v.value("allowed_hosts"))
 	if err := v.send("createPublishableKey", body, nil); err != nil {
 		return v.again(err, integrations)
 	}
 	return v.done(v.at("/integrations"), "The key is created. Paste its tag into the head of every page.")
+}
+
+// separated splits a text at spaces, commas and line breaks.
+func separated(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \n\t", r) })
 }
 
 func revokePublishableKey(v *visit) error {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -64,30 +65,71 @@ func TestScriptTag(t *testing.T) {
 	require.NotContains(t, s.owner.page("/integrations"), key["key"].(string))
 }
 
-// TestConnect connects a processor, whose secret is shown once, checks it and ends it. Owners alone may.
+// reserve chooses a processor, and returns the path of the connection's page.
+func (p *person) reserve(processor string, fields ...string) string {
+	p.T.Helper()
+	answer := p.Must(303, p.send("/integrations/connect/"+processor, fields...))
+	_, path, found := strings.Cut(answer.Header.Get("Location"), "/integrations/connections/")
+	require.True(p.T, found)
+	return "/integrations/connections/" + path
+}
+
+// reserve does the same in the browser.
+func (d *desk) reserve(processor string) string {
+	d.fixture.T.Helper()
+	d.visit("/integrations/connect")
+	d.Do(chromedp.Click(chromedp.CSS("button[formaction$='/connect/" + processor + "']")))
+	d.Reads("The signing secret")
+	_, path, _ := strings.Cut(browsertest.Eval[string](d.Tab, `location.pathname`), d.program)
+	return path
+}
+
+// TestConnect leads through a connection to a processor: the address, the secret, and the first event. Only that event
+// makes it connected. Owners alone may.
 func TestConnect(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	require.Contains(t, s.owner.page("/integrations/connect"), "Lemon Squeezy")
-	s.owner.says(400, "must be whsec_", s.owner.send("/integrations/connect/generic", "secret", "short"))
-	s.owner.says(400, "signing secret is required", s.owner.send("/integrations/connect/paddle"))
+	require.Contains(t, s.owner.page("/integrations"), "Lemon Squeezy", "without a connection the page has the cards")
+	require.Contains(t, s.owner.page("/integrations/connect?test=on"), `name="test" value="on"`)
 	s.owner.says(404, "Page not found", s.owner.ask("GET", s.at+"/integrations/connect/nothing", nil))
-	made := s.owner.unescaped(s.Must(200, s.owner.send("/integrations/connect/generic", "record_direct", "on")))
-	signing, id := signingForm.FindString(made), hookForm.FindStringSubmatch(made)[1]
+	s.owner.says(404, "Page not found", s.owner.send("/integrations/connect/nothing"))
+	old := s.Connect(s.program)
+	at := s.owner.reserve("generic")
+	require.Equal(t, at, s.owner.reserve("generic"), "a second choice is the same connection")
+	id := at[strings.LastIndex(at, "/")+1:]
+	page := s.owner.page(at)
+	require.Contains(t, page, "Waiting for the first event")
+	require.NotContains(t, page, "Connected")
+	require.Contains(t, page, "is connected since")
+	s.owner.says(400, "must be whsec_", s.owner.send(at, "secret", "short"))
+	signing := signingForm.FindString(page)
 	require.NotEmpty(t, signing)
 	require.NotContains(t, s.owner.page("/integrations"), signing)
-	c := s.Must(200, s.Get("/v1/processor_connections/"+id))
-	require.Equal(t, []any{true, true, "generic"}, []any{c.Body["record_direct"], c.Body["livemode"], c.Body["processor"]})
-	s.owner.says(400, "is already connected", s.owner.send("/integrations/connect/generic"))
-	at := "/integrations/connections/" + id
+	state := func(want string) { require.Contains(t, s.owner.page(at+"/state"), want) }
+	state("Waiting for the first event")
 	require.Contains(t, s.owner.done(s.owner.send(at+"/check")), "nothing came yet")
 	for _, role := range []team.Role{team.Manager, team.Finance, team.Viewer} {
 		p := s.person(s.Org, role)
 		require.NotContains(t, p.page("/integrations"), id)
-		for _, path := range []string{"/integrations/connect/generic", at + "/check", at + "/disconnect"} {
-			p.says(403, "Your role cannot do this", p.send(path, "replace", "on"))
+		for _, path := range []string{"/integrations/connect/generic", at, at + "/check", at + "/disconnect"} {
+			p.says(403, "Your role cannot do this", p.send(path, "secret", signing))
 		}
+		p.says(403, "Your role cannot do this", p.ask("GET", p.full(at), nil))
 	}
+	c := s.Connected(id, signing)
+	s.Must(200, c.Send(M{"type": "sale", "test": true, "external_charge_id": "ch_0", "amount_minor": 1, "currency": "USD"}))
+	state("A test event came just now, but this connection takes live events")
+	require.Equal(t, "active", s.Must(200, s.Get("/v1/processor_connections/"+old.ID)).String("status"))
+	s.Must(200, c.Send(payment))
+	state("event received just now")
+	s.Clock.Advance(3 * time.Second)
+	state("event received 3 s ago")
+	page = s.owner.page(at)
+	require.Contains(t, page, "Connected:")
+	require.NotContains(t, page, signing, "the secret is shown until the first event")
+	got := s.Must(200, s.Get("/v1/processor_connections/"+id))
+	require.Equal(t, []any{true, true, "active"}, []any{got.Body["record_direct"], got.Body["livemode"], got.Body["status"]})
+	require.Equal(t, "disconnected", s.Must(200, s.Get("/v1/processor_connections/"+old.ID)).String("status"))
 	require.Contains(t, s.owner.done(s.owner.send(at+"/disconnect")), "is disconnected")
 	s.owner.says(400, "accepts no events", s.owner.send(at+"/check"))
 	require.Equal(t, "disconnected", s.Must(200, s.Get("/v1/processor_connections/"+id)).String("status"))
@@ -95,21 +137,60 @@ func TestConnect(t *testing.T) {
 	require.Equal(t, []any{"processor_connection.disconnected", s.owner.ID}, []any{entry["action"], entry["actor_id"]})
 }
 
+// TestEachProcessor: every processor's page has an address, events and a secret, and an abandoned connection can be
+// deleted.
+func TestEachProcessor(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, processor := range connection.Processors {
+		at := s.owner.reserve(processor, "test", "on")
+		page := s.owner.page(at)
+		require.Contains(t, page, "/hooks/"+processor+"/"+at[strings.LastIndex(at, "/")+1:])
+		require.Equal(t, processor != connection.Generic, strings.Contains(page, "Copy all "), processor)
+		switch processor {
+		case connection.Stripe, connection.Paddle, connection.Polar:
+			s.owner.says(400, "signing secret is required", s.owner.send(at))
+			require.Contains(t, s.owner.page(at+"/state"), "Save the signing secret first")
+			s.owner.done(s.owner.send(at, "secret", "whsec_given"))
+			require.NotContains(t, s.owner.page(at), "whsec_given")
+		case connection.Chargebee:
+			require.Contains(t, page, "User name")
+		}
+		require.Contains(t, s.owner.page(at+"/state"), "Waiting for the first event", processor)
+		require.Contains(t, s.owner.done(s.owner.send(at+"/disconnect")), "is deleted")
+		s.owner.says(404, "Page not found", s.owner.ask("GET", s.owner.full(at), nil))
+	}
+	require.Zero(t, s.Must(200, s.Get("/v1/processor_connections?program_id="+s.program)).Int("total_count"))
+}
+
 // TestConnectStripe: with a secret nothing is asked at Stripe, a key of the other mode is refused beside its field,
-// and neither is ever on a page.
+// and neither is ever on a page. With a key, Rail creates the endpoint.
 func TestConnectStripe(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(&stripetest.API{})
+	mux := http.NewServeMux()
+	mux.Handle("/", &stripetest.API{})
+	mux.HandleFunc("POST /v1/webhook_endpoints", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"id":"we_1","object":"webhook_endpoint","secret":"whsec_private","status":"enabled"}`))
+	})
+	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	api := apitest.New(t, func(c *config.Config) { c.StripeURL = server.URL })
 	s := newSiteOf(api, api.Program())
-	wrong := s.owner.send("/integrations/connect/stripe", "api_key", "rk_test_private", "secret", "whsec_private")
+	live := s.owner.reserve("stripe")
+	wrong := s.owner.send(live, "api_key", "rk_test_private", "secret", "whsec_private")
 	s.owner.says(400, "has the wrong mode", wrong)
 	require.NotContains(t, string(wrong.Raw), "_private")
-	made := s.Must(200, s.owner.send("/integrations/connect/stripe", "secret", "whsec_private", "test", "on"))
-	require.NotContains(t, string(made.Raw), "whsec_private")
-	require.Contains(t, string(made.Raw), "invoice.paid", "the events to send are named")
+	test := s.owner.reserve("stripe", "test", "on")
+	require.Contains(t, s.owner.page(test), "invoice.paid", "the events to send are named")
+	s.owner.done(s.owner.send(test, "secret", "whsec_private"))
+	require.NotContains(t, s.owner.page(test), "whsec_private")
 	require.Contains(t, s.owner.page("/integrations"), "Test")
+	require.Contains(t, s.owner.done(s.owner.send(live, "api_key", "rk_live_private")), "has created the endpoint")
+	page := s.owner.page(live)
+	require.Contains(t, page, "Waiting for the first event", "a created endpoint has sent nothing yet")
+	require.NotContains(t, page, "_private")
+	id := live[strings.LastIndex(live, "/")+1:]
+	require.Equal(t, "active", s.Must(200, s.Get("/v1/processor_connections/"+id)).String("status"))
 }
 
 // TestInbox shows received events with their results, and retries one.
@@ -246,11 +327,15 @@ func TestIntegrationStrangers(t *testing.T) {
 	s.Must(200, c.Send(payment))
 	event := s.Must(200, s.Get("/v1/inbox_events?program_id="+s.program)).Data()[0]["id"].(string)
 	hook := s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": s.program, "url": "https://hooks.example/"})).String("id")
-	pages := []string{"/integrations/events/" + event, "/webhooks/" + hook, "/webhooks/" + hook + "/deliveries/whd_1"}
+	pages := []string{
+		"/integrations/connections/" + c.ID, "/integrations/connections/" + c.ID + "/state",
+		"/integrations/events/" + event, "/webhooks/" + hook, "/webhooks/" + hook + "/deliveries/whd_1",
+	}
 	key := s.Must(201, s.Post("/v1/publishable_keys", M{"program_id": s.program, "allowed_hosts": []string{"shop.example"}}))
 	forms := []string{
 		"/integrations/keys/" + key.String("id") + "/revoke",
-		"/integrations/connections/" + c.ID + "/check", "/integrations/connections/" + c.ID + "/disconnect",
+		"/integrations/connections/" + c.ID, "/integrations/connections/" + c.ID + "/check",
+		"/integrations/connections/" + c.ID + "/disconnect",
 		"/integrations/events/" + event + "/replay", "/webhooks/" + hook, "/webhooks/" + hook + "/switch",
 		"/webhooks/" + hook + "/rotate", "/webhooks/" + hook + "/delete", "/webhooks/" + hook + "/ping",
 		"/webhooks/" + hook + "/replay", "/webhooks/" + hook + "/deliveries/whd_1/replay",
@@ -283,17 +368,17 @@ func TestConnectByHand(t *testing.T) {
 	d.Reads("The script on your site")
 	d.press("Connect a processor")
 	d.Reads("Lemon Squeezy")
-	d.press("Another processor")
-	d.Reads("Also record payments without a partner")
-	d.press("Replace the current connection") // the sample's
-	d.press("Connect")
-	d.Reads("Next steps")
+	d.Do(chromedp.Click(chromedp.CSS("button[formaction$='/connect/generic']")))
+	d.Reads("Waiting for the first event")
+	require.False(t, browsertest.Eval[bool](d.Tab, `!!document.querySelector('[data-unpolled]')?.offsetParent`))
 	fields := browsertest.Eval[[]string](d.Tab, `[...document.querySelectorAll('.copy input')].map(i => i.value)`)
 	require.Len(t, fields, 2)
 	c := d.fixture.Connected(hookForm.FindStringSubmatch(fields[0])[1], fields[1])
 	d.fixture.Must(200, c.Send(payment))
+	d.Reads("Connected: first event received just now") // without a load of the page
 	d.works()
-	d.press("View incoming events")
+	d.press("Integrations")
+	d.press("View events.")
 	d.Reads("newest first")
 	d.Do(chromedp.Click(chromedp.CSS("tbody th a"))) // the latest one
 	d.Reads("ch_1")
@@ -309,13 +394,14 @@ func TestIntegrationsAccessible(t *testing.T) {
 	d.fixture.Must(200, c.Send(payment))
 	d.works()
 	event := d.fixture.Must(200, d.Get("/v1/inbox_events?program_id="+d.program)).Data()[0]["id"].(string)
+	stripe, chargebee := d.reserve("stripe"), d.reserve("chargebee")
 	hook := d.fixture.Must(201, d.Post("/v1/webhook_endpoints", M{"program_id": d.program, "url": "https://hooks.example/"})).String("id")
 	d.fixture.Must(201, d.Post("/v1/publishable_keys", M{"program_id": d.program, "allowed_hosts": []string{"shop.example"}}))
 	d.fixture.Must(200, d.Post("/v1/webhook_endpoints/"+hook+"/ping", M{}))
 	sent := d.fixture.Must(200, d.Get("/v1/webhook_endpoints/"+hook+"/deliveries")).Data()[0]["id"].(string)
 	var paths []string
 	for _, path := range []string{
-		"/integrations", "/integrations/connect", "/integrations/connect/stripe", "/integrations/events",
+		"/integrations", "/integrations/connect", stripe, chargebee, "/integrations/connections/" + c.ID, "/integrations/events",
 		"/integrations/events/" + event, "/webhooks", "/webhooks/" + hook, "/webhooks/" + hook + "/deliveries/" + sent, "/plan",
 	} {
 		paths = append(paths, d.owner.full(path))

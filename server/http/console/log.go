@@ -8,6 +8,7 @@ import (
 	"rail/gen/api"
 	"rail/server/clock"
 	"rail/server/http/site"
+	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/work"
 	"rail/server/work/auditlog"
@@ -22,9 +23,38 @@ var logRoutes = map[string]route{
 type entry struct {
 	At            clock.Time
 	Who, What     string
-	Target        string // the page of the changed object, or its id if it has none
+	Target        target
 	Reason        string
 	Before, After string // what changed, as JSON
+}
+
+// target is the changed object of a line. Path is the address of its page, "" for none.
+type target struct{ Kind, Name, Path string }
+
+// kinds names the objects of the audit log by the prefixes of their ids.
+var kinds = map[ident.Prefix]string{
+	ident.Partner: "Partner", ident.Customer: "Customer", ident.Sale: "Sale", ident.Commission: "Commission",
+	ident.Payout: "Payout", ident.Batch: "Payout run", ident.Flow: "Rule", ident.RiskFlag: "Risk flag",
+	ident.Endpoint: "Webhook endpoint", ident.InboxEvent: "Processor event", ident.Campaign: "Mail", ident.Link: "Link",
+	ident.Coupon: "Coupon", ident.Group: "Group", ident.Tag: "Tag", ident.Program: "Program", ident.APIKey: "API key",
+	ident.User: "User", ident.Application: "Application", ident.Connection: "Connection", ident.Resource: "Resource",
+	ident.Refund: "Refund", ident.Sequence: "Mail sequence", ident.Publishable: "Publishable key",
+	ident.PartnerNote: "Note", ident.TaxForm: "Tax form",
+}
+
+// targetOf describes the object of an id.
+func (v *visit) targetOf(id string) target {
+	for prefix, kind := range kinds {
+		if !ident.Has(id, prefix) {
+			continue
+		}
+		t := target{Kind: kind}
+		if page, ok := idPages[prefix]; ok && v.program.ID != "" {
+			t.Path = v.at(page + id)
+		}
+		return t
+	}
+	return target{Kind: "Object"}
 }
 
 // auditLog shows who changed what in a program.
@@ -70,7 +100,7 @@ func (v *visit) entries(list []api.AuditLogEntry) ([]entry, error) {
 	for i, e := range list {
 		out[i] = entry{
 			At: e.CreatedAt, Who: actor(string(e.ActorType), opt.Value(e.ActorID), names), What: doing(e.Action),
-			Target: e.TargetID, Reason: opt.Value(e.Reason), Before: shown(e.Before), After: shown(e.After),
+			Target: v.targetOf(e.TargetID), Reason: opt.Value(e.Reason), Before: shown(e.Before), After: shown(e.After),
 		}
 	}
 	return out, nil
@@ -95,7 +125,7 @@ func (v *visit) peopleLog() ([]entry, error) {
 		by := auditlog.ActorOf(e)
 		out[i] = entry{
 			At: e.CreatedAt, Who: actor(string(by.Kind), by.ID, names), What: doing(e.Action), Reason: opt.Value(e.Reason),
-			Target: named(e.TargetID, names), Before: string(e.Before), After: string(e.After),
+			Target: target{Kind: "User", Name: named(e.TargetID, names)}, Before: string(e.Before), After: string(e.After),
 		}
 	}
 	return out, nil

@@ -169,6 +169,7 @@ func (v *visit) filters(label string, inputs ...site.Input) site.Filters {
 	if len(f.Chips) > 1 {
 		f.Clear = f.Path
 	}
+	v.savedFilters(&f)
 	return f
 }
 
@@ -199,8 +200,8 @@ func (f frame) List(of any, ticks bool) rows { return rows{f, of, ticks} }
 // PayoutBulk is what can be done with ticked payouts.
 func (f frame) PayoutBulk() site.Bulk {
 	return site.Bulk{What: "payouts", Actions: []site.Action{
-		{Label: "Mark as paid", Confirm: "Mark the selected payouts as paid?"},
-		{Label: "Delete", Path: f.at("/payouts/delete"), Danger: true, Confirm: "Delete the selected payouts?"},
+		{Label: "Mark as paid"},
+		{Label: "Delete", Path: f.at("/payouts/delete"), Danger: true, Confirm: "Delete the selected payouts? Their commissions are due again."},
 	}}
 }
 
@@ -209,22 +210,6 @@ func (f frame) CommissionBulk() site.Bulk {
 	return site.Bulk{What: "commissions", Actions: []site.Action{
 		{Label: "Approve"}, {Label: "Reject", Path: f.at("/commissions/reject"), Danger: true},
 	}}
-}
-
-// Formats are the files that there are for payouts.
-func (f frame) Formats() site.Input {
-	return f.Line("radios", "format", "For whom", "paypal").Of([]site.Option{
-		{Value: "paypal", Label: "PayPal", Hint: "For PayPal mass payments: partners paid with PayPal."},
-		{Value: "wise", Label: "Wise", Hint: "For Wise batch payments: partners paid with Wise."},
-		{Value: "csv", Label: "A table", Hint: "For your bank or manual payment: all other partners, with their payout details."},
-	})
-}
-
-// Results is the field for a provider's result.
-func (f frame) Results() site.Input {
-	in := f.Line("file", "results", "The result", "")
-	in.Accept = ".csv,.txt,.tsv,text/csv,text/plain"
-	return in.Says("A CSV file of at most 1 MB.")
 }
 
 // ticked are the ids of the rows that were ticked for one change of all, at most maxTicked.

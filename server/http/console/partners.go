@@ -1,6 +1,7 @@
 package console
 
 import (
+	"net/url"
 	"slices"
 
 	"github.com/oapi-codegen/nullable"
@@ -23,6 +24,8 @@ var partnerFilters = []string{"search", "status", "group_id", "tag_id"}
 
 // partnersData holds the data of the list of partners.
 type partnersData struct {
+	Tabs    site.Tabs
+	Sorts   []site.Sort
 	Filters site.Filters
 	Listing site.Listing
 	Groups  []site.Option
@@ -32,6 +35,9 @@ type partnersData struct {
 
 // partners lists the partners of a program.
 func partners(v *visit) error {
+	if v.QueryParam("sort") != "" {
+		return topPartners(v)
+	}
 	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
@@ -55,6 +61,7 @@ func partners(v *visit) error {
 	list := reply.JSON200
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	return v.show(sheet{"partners", "/partners", "Partners", partnersData{
+		Tabs: v.partnerListTabs(false), Sorts: topSorts(&url.URL{Path: v.at("/partners")}, "", ""),
 		Filters: v.filters("Find partners", v.search("search", "Name, email or handle", "search"),
 			v.filter("status", "State", listed(partnerStates...)),
 			v.filter("group_id", "Group", noneFirst("Any", groups)), v.filter("tag_id", "Tag", noneFirst("Any", tags))),

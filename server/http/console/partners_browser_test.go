@@ -81,7 +81,7 @@ func TestPartnersInTheBrowser(t *testing.T) {
 	d := newTill(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
 	d.fixture.Must(201, d.fixture.Post("/v1/groups", M{"program_id": d.program, "name": "Gold"}))
 	d.press("Partners")
-	d.Reads("No partners yet.")
+	d.Reads("No partners yet")
 	d.press("Add a partner")
 	d.Reads("The partner signs in with it.")
 	d.fill("email", "ada@example.com")

@@ -16,7 +16,7 @@ import (
 func TestPartnersPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	require.Contains(t, s.owner.page("/partners"), "No partners yet.")
+	require.Contains(t, s.owner.page("/partners"), "No partners yet")
 	ada := s.Partner(s.program, M{"first_name": "Ada", "last_name": "Lovelace", "handle": "ada"})
 	s.Partner(s.program, M{"first_name": "Grace", "handle": "grace"})
 	s.Must(200, s.Post("/v1/partners/"+ada, M{"status": "suspended"}))
@@ -39,6 +39,36 @@ func TestPartnersPage(t *testing.T) {
 	viewer := s.person(s.Org, team.Viewer).page("/partners")
 	require.Contains(t, viewer, "Ada Lovelace")
 	require.NotContains(t, viewer, "Add a partner")
+}
+
+// TestTopPartners sorts partners by their figures of the last 30 days.
+func TestTopPartners(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	require.Contains(t, s.owner.page("/partners?sort=revenue"), "No partner had a click or a customer")
+	low := s.Partner(s.program, M{"first_name": "Lowe"})
+	high := s.Partner(s.program, M{"first_name": "Highsmith"})
+	idle := s.Partner(s.program, M{"first_name": "Idle"})
+	s.Sale(s.program, s.Customer(s.program, low), M{"amount_minor": 1000})
+	s.Sale(s.program, s.Customer(s.program, low), M{"amount_minor": 1000})
+	s.Sale(s.program, s.Customer(s.program, high), M{"amount_minor": 9000})
+	order := func(query string) []string {
+		var found []string
+		for _, m := range regexp.MustCompile(`</span>(Lowe|Highsmith|Idle)</a>`).FindAllStringSubmatch(s.owner.page(query), -1) {
+			found = append(found, m[1])
+		}
+		return found
+	}
+	require.Equal(t, []string{"Highsmith", "Lowe"}, order("/partners?sort=revenue"))
+	require.Equal(t, []string{"Lowe", "Highsmith"}, order("/partners?sort=revenue&order=ascending"))
+	require.Equal(t, []string{"Lowe", "Highsmith"}, order("/partners?sort=customers"))
+	page := s.owner.page("/partners?sort=customers")
+	require.Contains(t, page, `aria-sort="descending"`)
+	require.Contains(t, page, "2 partners with activity")
+	require.NotContains(t, page, idle)
+	require.Equal(t, []string{"Highsmith", "Lowe"}, order("/partners?sort=no-such-figure"))
+	group := s.Must(201, s.Post("/v1/groups", M{"program_id": s.program, "name": "Gold"})).String("id")
+	require.Empty(t, order("/partners?sort=revenue&group_id="+group))
 }
 
 // TestPartnersBulk changes several partners at once and lists the unchanged ones.
@@ -210,7 +240,7 @@ func TestApplicationsPage(t *testing.T) {
 	page := s.owner.page("/applications")
 	require.Contains(t, page, "how do you work")
 	require.Contains(t, string(s.owner.ask("GET", s.owner.full("/applications"), nil).Raw), "&lt;b&gt;mail")
-	require.Equal(t, "2 applications are approved.",
+	require.Equal(t, "2 applications are approved. The emails wait for 10 minutes.",
 		s.owner.done(s.owner.send("/applications", "do", "approve", "id", ids[0], "id", ids[1])))
 	require.Equal(t, "0 applications are rejected. 1 was refused: The application is approved already.",
 		s.owner.done(s.owner.send("/applications", "do", "reject", "id", ids[0])))

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"rail/gen/api"
 	"rail/server/http/site"
@@ -15,14 +14,16 @@ import (
 // batchOf reads the run of the page's address.
 func (v *visit) batchOf() (*api.PayoutBatch, error) {
 	reply, err := v.console.api.RetrievePayoutBatchWithResponse(v.Ctx(), v.PathValue("id"),
-		&api.RetrievePayoutBatchParams{ProgramID: &v.program.ID})
+		&api.RetrievePayoutBatchParams{
+			ProgramID: &v.program.ID, Include: []api.PayoutBatchInclude{api.PayoutBatchIncludeBreakdown},
+		})
 	if err != nil {
 		return nil, err
 	}
 	return reply.JSON200, nil
 }
 
-// batch shows a run: its payouts, and how they are paid and undone.
+// batch shows a run: how its payouts are paid, by method and currency, and its payouts by what became of them.
 func batch(v *visit) error {
 	b, err := v.batchOf()
 	if err != nil {
@@ -32,32 +33,18 @@ func batch(v *visit) error {
 	if err != nil {
 		return err
 	}
-	list, err := v.payoutsOf(api.ListPayoutsParams{
-		BatchID: &b.ID, StartingAfter: turn.After, EndingBefore: turn.Before, Status: enums[api.PayoutStatus](v, "status"),
+	page := v.cockpit(*b)
+	page.show(v, api.PayoutStatus(cleaned(v.QueryParam("status"))))
+	page.List, err = v.payoutsOf(api.ListPayoutsParams{
+		BatchID: &b.ID, StartingAfter: turn.After, EndingBefore: turn.Before, Status: []api.PayoutStatus{page.Status},
 	}, turn)
 	if err != nil {
 		return err
 	}
-	again := "?period_end=" + b.PeriodEnd.DayIn(v.Locale.Zone()).Format(time.DateOnly)
-	return v.show(sheet{"payout-batch", "/payouts", "Payouts of " + v.month(b.PeriodEnd), struct {
-		batchRow
-		Steps      site.Steps
-		Filters    site.Filters
-		List       site.Listing
-		Currencies []site.Option
-		Again      string // the query by which the month's run is made again
-	}{
-		v.toBatchRow(*b), v.runSteps(3, again), v.filters("Payouts", v.filter("status", "State", listed(payoutStatuses...))), list,
-		currencies(b.Totals), again,
-	}})
-}
-
-// currencies are those of a run, to choose from.
-func currencies(totals []api.PayoutBatchTotal) (out []site.Option) {
-	for _, t := range totals {
-		out = append(out, site.Option{Value: t.Currency, Label: t.Currency})
+	if page.Stages, err = v.stages(page); err != nil {
+		return err
 	}
-	return out
+	return v.show(sheet{"payout-batch", "/payouts", "Payouts of " + page.Month, page})
 }
 
 // exported asks the API for the file that the form describes. The same form is the same file.
@@ -67,11 +54,15 @@ func (v *visit) exported() (*api.PayoutFile, error) {
 	return &file, v.send("exportPayoutBatch", body, &file, v.PathValue("id"))
 }
 
-// exportBatch writes a file and shows its contents and omissions before the download.
+// exportBatch writes a file and sends it. If payouts were left out or were in an earlier file, it shows them before
+// the download.
 func exportBatch(v *visit) error {
 	file, err := v.exported()
 	if err != nil {
 		return v.again(err, batch)
+	}
+	if file.PayoutCount > 0 && file.LeftCount == 0 && file.AgainCount == 0 && !file.HasMore {
+		return v.attach(file)
 	}
 	var partners []string
 	for _, l := range file.Left {
@@ -86,8 +77,7 @@ func exportBatch(v *visit) error {
 		Names map[string]string
 		Form  site.Posted
 		Once  string
-		Steps site.Steps
-	}{file, names, v.Form, v.once, v.runSteps(3, "")}})
+	}{file, names, v.Form, v.once}})
 }
 
 // namesOf are the names of partners, of the first twenty.
@@ -109,6 +99,11 @@ func payoutFile(v *visit) error {
 	if err != nil {
 		return v.again(err, batch)
 	}
+	return v.attach(file)
+}
+
+// attach sends a file of payouts.
+func (v *visit) attach(file *api.PayoutFile) error {
 	v.Response().Header().Set("Content-Disposition", `attachment; filename="`+file.FileName+`"`)
 	return v.Stream(http.StatusOK, file.ContentType, strings.NewReader(file.Content))
 }
@@ -160,8 +155,7 @@ func reportResults(v *visit) error {
 		Names map[string]string
 		More  int64 // missing payouts that are not listed
 		File  string
-		Steps site.Steps
-	}{all, names, all.MissingCount - int64(len(all.Missing)), v.Upload.Name, v.runSteps(3, "")}})
+	}{all, names, all.MissingCount - int64(len(all.Missing)), v.Upload.Name}})
 }
 
 // cancelPage shows the effects of canceling a run before it happens.
@@ -170,14 +164,8 @@ func cancelPage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	sums := make([]string, len(b.Totals))
-	for i, t := range b.Totals {
-		sums[i] = v.Locale.Money(t.AmountMinor, t.Currency)
-	}
-	return v.show(sheet{"payout-cancel", "/payouts", "Cancel the run of " + v.month(b.PeriodEnd), struct {
-		batchRow
-		Sums string
-	}{v.toBatchRow(*b), strings.Join(sums, " and ")}})
+	page := v.cockpit(*b)
+	return v.show(sheet{"payout-cancel", "/payouts", "Cancel the run of " + page.Month, page})
 }
 
 // cancelBatch undoes what can still be undone of a run.

@@ -11,34 +11,8 @@ import (
 	"rail/server/opt"
 )
 
-// A run takes four steps, of which the third makes the payouts: which period; who gets what, and who
-// does not and why; the confirmation; and the files by which they are paid.
-
-// runSteps returns the steps of a run. Earlier steps link back with the query of the plan; without a query they have
-// no links.
-func (v *visit) runSteps(at int, query string) site.Steps {
-	steps := site.Steps{Label: "Payout run", At: at, Links: []site.Link{
-		{Name: "Period"}, {Name: "Who gets what"}, {Name: "Confirm"}, {Name: "Pay"},
-	}}
-	if query != "" {
-		steps.Links[0].Path, steps.Links[1].Path = v.at("/payouts/run")+query, v.at("/payouts/run/preview")+query
-	}
-	return steps
-}
-
-// planRun asks for which period and for whom.
-func planRun(v *visit) error {
-	v.Form = site.Posted(v.QueryParams())
-	groups, err := v.groupChoices()
-	if err != nil {
-		return err
-	}
-	return v.show(sheet{"payout-run", "/payouts", "Payout run", struct {
-		Steps  site.Steps
-		End    string // the last day of the month before
-		Groups []site.Option
-	}{v.runSteps(0, ""), clock.MonthOf(v.Today()).AddDate(0, 0, -1).Format(time.DateOnly), noneFirst("All partners", groups)}})
-}
+// A run is made on one page: it shows who gets what up to a day, and who does not and why, before its button makes the
+// payouts. The run's own page has the files by which they are paid.
 
 // runLine is a partner's line in the preview of a run.
 type runLine struct {
@@ -55,19 +29,40 @@ type runTotal struct {
 // runPlan is the preview of a run.
 type runPlan struct {
 	*api.PayoutPreview
-	Steps       site.Steps
 	Pays, Stays []runTotal
+	Count       int64  // payouts that would be created
+	Due         string // their sums
+	DueToday    string // what would be paid up to today, if nothing is paid up to the day of the preview
+	UseToday    string // the address of the page with today
 	Lines       []runLine
 	Tabs        site.Tabs
-	Query       string // of the next step
+	Groups      []site.Option
+	End         string     // the day up to which commissions are collected
+	Fields      url.Values // of the form that makes the payouts
+	Month       string
 	Older       string // more of the lines
 	Sample      bool   // the program's partners are never paid
 	Unpaid      bool   // the lines are the unpaid ones
 }
 
-// previewed asks the API what the run of the address would do.
-func (v *visit) previewed(outcome api.PayoutPreviewOutcome) (*api.PayoutPreview, error) {
+// runFields are the parameters of a run.
+var runFields = []string{"period_end", "group_id", "partner", "ignore_minimum"}
+
+// runDay is the default day up to which commissions are collected: the last of the month before.
+func (v *visit) runDay() string {
+	return clock.MonthOf(v.Today()).AddDate(0, 0, -1).Format(time.DateOnly)
+}
+
+// asks reads the parameters of a run from the page's address, with the default day.
+func (v *visit) asks() {
 	v.Form = site.Posted(v.QueryParams())
+	if v.value("period_end") == "" {
+		v.Form["period_end"] = []string{v.runDay()}
+	}
+}
+
+// previewed asks the API what the run of the form would do.
+func (v *visit) previewed(outcome api.PayoutPreviewOutcome, limit int) (*api.PayoutPreview, error) {
 	body := v.body("previewPayoutBatch")
 	if name := v.value("partner"); name != "" {
 		p, err := v.whichPartner(name)
@@ -82,7 +77,7 @@ func (v *visit) previewed(outcome api.PayoutPreviewOutcome) (*api.PayoutPreview,
 	if after := v.value("after"); after != "" {
 		body["starting_after"] = after
 	}
-	body["limit"] = 50
+	body["limit"] = limit
 	var p api.PayoutPreview
 	return &p, v.send("previewPayoutBatch", body, &p)
 }
@@ -98,83 +93,140 @@ var outcomes = []struct {
 	{api.PayoutPreviewOutcomeNothingDue, "Nothing due"},
 }
 
-// previewRun shows who would get what, and who would not and why.
-func previewRun(v *visit) error {
+// planRun shows who would get what, and who would not and why, with the button that makes the payouts.
+func planRun(v *visit) error {
 	asked := outcomes[0].of
 	for _, o := range outcomes {
 		if v.QueryParam("outcome") == string(o.of) {
 			asked = o.of
 		}
 	}
-	p, err := v.previewed(asked)
+	v.asks()
+	groups, err := v.groupChoices()
 	if err != nil {
-		return v.again(err, planRun)
+		return err
 	}
-	plan := v.plan(p, 1)
-	plan.Unpaid = asked != api.PayoutPreviewOutcomePayout
+	plan := runPlan{PayoutPreview: &api.PayoutPreview{}}
+	// After a refused form, the page asks for the period alone.
+	if v.fault == nil {
+		p, err := v.previewed(asked, 50)
+		if err == nil && v.QueryParam("outcome") == "" && len(p.Totals) > 0 && p.Totals[0].Outcome != asked {
+			asked = p.Totals[0].Outcome // nobody is paid: the page opens with the reasons
+			p, err = v.previewed(asked, 50)
+		}
+		if err != nil {
+			return v.again(err, planRun)
+		}
+		if plan, err = v.plan(p); err != nil {
+			return err
+		}
+		plan.list(v, asked)
+	}
+	plan.Groups, plan.End = noneFirst("All partners", groups), v.value("period_end")
+	return v.show(sheet{"payout-run", "/payouts", "Payout run", plan})
+}
+
+// nextRun is what the payouts page says of the next run; nothing on older pages of the list.
+func (v *visit) nextRun(turn site.Turn) (runPlan, error) {
+	if turn.After != nil || turn.Before != nil {
+		return runPlan{}, nil
+	}
+	v.asks()
+	defer func() { v.Form = nil }()
+	p, err := v.previewed(api.PayoutPreviewOutcomePayout, 1)
+	if _, ok := refused(err); ok {
+		return runPlan{}, nil
+	}
+	if err != nil {
+		return runPlan{}, err
+	}
+	return v.plan(p)
+}
+
+// list adds the lines of an outcome, and the tabs of all.
+func (r *runPlan) list(v *visit, asked api.PayoutPreviewOutcome) {
+	r.Unpaid = asked != api.PayoutPreviewOutcomePayout
 	counts := map[api.PayoutPreviewOutcome]int64{}
-	for _, t := range p.Totals {
+	for _, t := range r.Totals {
 		counts[t.Outcome] += t.PayoutCount
 	}
-	plan.Tabs.Label = "Outcome"
+	r.Tabs.Label = "Outcome"
 	for _, o := range outcomes {
 		link := site.Link{Path: v.with("outcome", string(o.of)), Name: o.name, Current: o.of == asked, Count: counts[o.of]}
 		if link.Count > 0 || link.Current {
-			plan.Tabs.Links = append(plan.Tabs.Links, link)
+			r.Tabs.Links = append(r.Tabs.Links, link)
 		}
 	}
-	for _, l := range p.Data {
-		plan.Lines = append(plan.Lines, runLine{l, method(l.Method)})
+	for _, l := range r.Data {
+		r.Lines = append(r.Lines, runLine{l, method(l.Method)})
 	}
-	if p.HasMore && len(p.Data) > 0 {
-		plan.Older = v.with("after", p.Data[len(p.Data)-1].PartnerID)
+	if r.HasMore && len(r.Data) > 0 {
+		r.Older = v.with("after", r.Data[len(r.Data)-1].PartnerID)
 	}
-	return v.show(sheet{"payout-preview", "/payouts", "Who gets what", plan})
 }
 
 // with is the page's own address with one parameter changed.
 func (v *visit) with(name, value string) string {
-	q := v.query("period_end", "group_id", "partner", "ignore_minimum", "outcome")
+	q := v.query(append([]string{"outcome"}, runFields...)...)
 	q.Set(name, value)
-	return v.Request().URL.Path + "?" + q.Encode()
+	return v.at("/payouts/run") + "?" + q.Encode()
 }
 
-// plan sums a preview up.
-func (v *visit) plan(p *api.PayoutPreview, step int) runPlan {
-	query := "?" + v.query("period_end", "group_id", "partner", "ignore_minimum").Encode()
+// plan sums a preview up. If it pays nothing, it looks at today, too.
+func (v *visit) plan(p *api.PayoutPreview) (runPlan, error) {
 	out := runPlan{
-		PayoutPreview: p, Steps: v.runSteps(step, query), Query: query, Sample: strings.HasPrefix(v.program.ID, "sample_"),
+		PayoutPreview: p, Month: v.month(p.PeriodEnd), Fields: url.Values{},
+		Sample: strings.HasPrefix(v.program.ID, "sample_"),
+	}
+	for _, name := range runFields {
+		if text := v.value(name); text != "" {
+			out.Fields.Set(name, text)
+		}
 	}
 	for _, t := range p.Totals {
 		total := runTotal{PayoutPreviewTotal: t, Method: method(t.Method), Path: v.with("outcome", string(t.Outcome))}
 		if t.Outcome == api.PayoutPreviewOutcomePayout {
 			out.Pays = append(out.Pays, total)
+			out.Count += t.PayoutCount
 		} else {
 			out.Stays = append(out.Stays, total)
 		}
 	}
-	return out
+	out.Due = v.due(p)
+	today := v.Today().Format(time.DateOnly)
+	if len(out.Pays) > 0 || v.value("period_end") >= today {
+		return out, nil
+	}
+	return out, v.planToday(&out, today)
 }
 
-// confirmRun shows the sums once more, with the button that makes the payouts.
-func confirmRun(v *visit) error {
-	p, err := v.previewed(api.PayoutPreviewOutcomePayout)
+// planToday adds what would be paid up to today.
+func (v *visit) planToday(out *runPlan, today string) error {
+	v.Form["period_end"] = []string{today}
+	p, err := v.previewed(api.PayoutPreviewOutcomePayout, 1)
+	v.Form["period_end"] = []string{out.Fields.Get("period_end")}
 	if err != nil {
-		return v.again(err, planRun)
+		return err
 	}
-	plan := v.plan(p, 2)
-	// The form's own fields are those of the operation.
-	fields := url.Values{"period_end": {v.value("period_end")}}
-	for _, name := range []string{"group_id", "partner", "ignore_minimum"} {
-		if text := v.value(name); text != "" {
-			fields.Set(name, text)
+	q := v.query(runFields...)
+	q.Set("period_end", today)
+	out.DueToday, out.UseToday = v.due(p), v.at("/payouts/run")+"?"+q.Encode()
+	return nil
+}
+
+// due returns the sums that a preview would pay, by currency; "" for none.
+func (v *visit) due(p *api.PayoutPreview) string {
+	var sums []api.PayoutBatchTotal
+	for _, t := range p.Totals {
+		switch last := len(sums) - 1; {
+		case t.Outcome != api.PayoutPreviewOutcomePayout:
+		case last >= 0 && sums[last].Currency == t.Currency: // sorted by currency
+			sums[last].AmountMinor += t.AmountMinor
+		default:
+			sums = append(sums, api.PayoutBatchTotal{Currency: t.Currency, AmountMinor: t.AmountMinor})
 		}
 	}
-	return v.show(sheet{"payout-confirm", "/payouts", "Confirm the run", struct {
-		runPlan
-		Fields url.Values
-		Month  string
-	}{plan, fields, v.month(p.PeriodEnd)}})
+	return v.sums(sums)
 }
 
 // makeRun makes the payouts.
@@ -194,7 +246,7 @@ func makeRun(v *visit) error {
 	notice := v.Locale.Count(made.PayoutCount) + oneOrMany(made.PayoutCount, " payout is", " payouts are") + " in the run of " +
 		v.month(made.PeriodEnd) + ". No money has moved yet."
 	if made.Generating {
-		notice = "The run of " + v.month(made.PeriodEnd) + " is being made: more payouts come within minutes. Load the page again."
+		notice = "The run of " + v.month(made.PeriodEnd) + " is being created: more payouts come within minutes. Load the page again."
 	}
 	return v.done(v.at("/payouts/batches/"+made.ID), notice)
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"time"
 
 	"rail/gen/api"
@@ -13,22 +14,25 @@ var payoutRoutes = map[string]route{
 	"GET /console/p/{program}/payouts":             {Do: batches},
 	"GET /console/p/{program}/payouts/all":         {Do: payouts},
 	"GET /console/p/{program}/payouts/all.csv":     {Do: payoutTable},
-	"POST /console/p/{program}/payouts/paid":       {Do: payTicked},
+	"POST /console/p/{program}/payouts/paid":       {Do: askPaid},
+	"POST /console/p/{program}/payouts/mark":       {Do: markAll},
+	"POST /console/p/{program}/payouts/unmark":     {Do: unmarkAll},
+	"POST /console/p/{program}/payouts/unpay":      {Do: unpayTicked},
 	"POST /console/p/{program}/payouts/delete":     {Do: deleteTicked},
 	"GET /console/p/{program}/payouts/{id}":        {Do: payout},
 	"POST /console/p/{program}/payouts/{id}/paid":  {Do: markPaid},
 	"POST /console/p/{program}/payouts/{id}/fail":  {Do: markFailed},
 	"POST /console/p/{program}/payouts/{id}/unpay": {Do: undoPaid},
 	"POST /console/p/{program}/payouts/{id}/undo":  {Do: deletePayout},
+	"POST /console/p/{program}/payouts/email":      {Do: emailFailure},
 	"GET /console/p/{program}/payouts/run":         {Do: planRun},
-	"GET /console/p/{program}/payouts/run/preview": {Do: previewRun},
-	"GET /console/p/{program}/payouts/run/confirm": {Do: confirmRun},
 	"POST /console/p/{program}/payouts/run":        {Do: makeRun},
 
 	"GET /console/p/{program}/payouts/batches/{id}":          {Do: batch},
 	"POST /console/p/{program}/payouts/batches/{id}/export":  {Do: exportBatch},
 	"POST /console/p/{program}/payouts/batches/{id}/file":    {Do: payoutFile},
 	"POST /console/p/{program}/payouts/batches/{id}/results": {Do: reportResults, File: "results"},
+	"GET /console/p/{program}/payouts/batches/{id}/paid":     {Do: askCardPaid},
 	"GET /console/p/{program}/payouts/batches/{id}/cancel":   {Do: cancelPage},
 	"POST /console/p/{program}/payouts/batches/{id}/cancel":  {Do: cancelBatch},
 }
@@ -60,10 +64,15 @@ func batches(v *visit) error {
 		return err
 	}
 	list := pageOf(reply.JSON200.Data, reply.JSON200.HasMore, reply.JSON200.TotalCount)
+	next, err := v.nextRun(turn)
+	if err != nil {
+		return err
+	}
 	return v.show(sheet{"payouts", "/payouts", "Payouts", struct {
 		Tabs site.Tabs
+		Next runPlan
 		List site.Listing
-	}{v.payoutTabs(false), among(v, turn, list, func(b api.PayoutBatch) string { return b.ID }, v.toBatchRow)}})
+	}{v.payoutTabs(false), next, among(v, turn, list, func(b api.PayoutBatch) string { return b.ID }, v.toBatchRow)}})
 }
 
 func (v *visit) toBatchRow(b api.PayoutBatch) batchRow { return batchRow{b, v.month(b.PeriodEnd)} }
@@ -74,10 +83,32 @@ func (v *visit) month(t clock.Time) string { return t.DayIn(v.Locale.Zone()).For
 // payoutRow is a payout as a list has it.
 type payoutRow struct {
 	api.Payout
-	Name string // the partner's
+	Name   string            // the partner's
+	Wanted *api.PayoutMethod // the partner's present method
 }
 
-func toPayoutRow(p api.Payout) payoutRow { return payoutRow{p, nameOf(embedded(p.Partner))} }
+func toPayoutRow(p api.Payout) payoutRow {
+	partner := embedded(p.Partner)
+	return payoutRow{p, nameOf(partner), partner.PayoutMethod}
+}
+
+// Open reports whether the payout can be marked as paid.
+func (r payoutRow) Open() bool {
+	switch r.Status {
+	case api.PayoutStatusPending, api.PayoutStatusProcessing, api.PayoutStatusFailed:
+		return true
+	case api.PayoutStatusPaid, api.PayoutStatusNotEligible:
+	}
+	return false
+}
+
+// Way is how the partner is paid, in words. A payout that is not eligible has no method yet.
+func (r payoutRow) Way() string {
+	if r.Method != nil {
+		return method(r.Method)
+	}
+	return method(r.Wanted)
+}
 
 // payoutStatuses are all states of a payout.
 var payoutStatuses = []string{"pending", "processing", "paid", "failed", "not_eligible"}
@@ -99,19 +130,21 @@ func payouts(v *visit) error {
 	if err != nil {
 		return err
 	}
+	rows, _ := list.Rows.([]payoutRow)
 	return v.show(sheet{"payout-list", "/payouts", "All payouts", struct {
 		Tabs    site.Tabs
 		Filters site.Filters
 		List    site.Listing
+		Open    bool // a row can be changed
 	}{
 		v.payoutTabs(true), v.filters("Payouts", v.search("partner", "Partner", "lookup"),
-			v.filter("status", "State", listed(payoutStatuses...))), list,
+			v.filter("status", "State", listed(payoutStatuses...))), list, slices.ContainsFunc(rows, payoutRow.Open),
 	}})
 }
 
 // payoutsOf are payouts of the program with their partners' names.
 func (v *visit) payoutsOf(p api.ListPayoutsParams, turn site.Turn) (site.Listing, error) {
-	p.ProgramID, p.Limit, p.Expand = v.program.ID, new(int64(30)), []api.PayoutExpand{api.PayoutExpandPartner}
+	p.ProgramID, p.Limit, p.Expand = v.program.ID, new(int64(rowsOfPage)), []api.PayoutExpand{api.PayoutExpandPartner}
 	reply, err := v.console.api.ListPayoutsWithResponse(v.Ctx(), &p)
 	if err != nil {
 		return site.Listing{}, err
@@ -158,29 +191,8 @@ func payout(v *visit) error {
 		Month       string
 		Commissions site.Listing
 		Today       string
-		Undoable    bool // was paid within a day; the API knows whether by hand
-	}{
-		p, v.month(p.PeriodEnd), inside, v.Today().Format(time.DateOnly),
-		p.Status == api.PayoutStatusPaid && v.Now.Sub(p.UpdatedAt.Time) <= 24*time.Hour,
-	}})
-}
-
-// markPaid marks a payout as paid by hand.
-func markPaid(v *visit) error {
-	body := v.body("markPayoutPaid")
-	// The form has a day: today is now, and an earlier one its noon.
-	if day, ok := body["paid_at"].(string); ok {
-		delete(body, "paid_at")
-		if date, err := time.Parse(time.DateOnly, day); err != nil {
-			body["paid_at"] = day // refused by the API
-		} else if !date.Equal(v.Today()) {
-			body["paid_at"] = clock.Midnight(date, v.Locale.Zone()).Plus(12 * time.Hour)
-		}
-	}
-	if err := v.send("markPayoutPaid", body, nil, v.PathValue("id")); err != nil {
-		return v.again(err, payout)
-	}
-	return v.done(v.at("/payouts/"+v.PathValue("id")), "The payout is paid.")
+		Undoable    bool
+	}{p, v.month(p.PeriodEnd), inside, v.Today().Format(time.DateOnly), v.undoablePaid(p.Payout)}})
 }
 
 // markFailed marks a payout as failed.
@@ -208,40 +220,59 @@ func deletePayout(v *visit) error {
 	return v.done(v.at("/payouts"), "The payout is deleted; its commissions are due again.")
 }
 
-// payTicked marks the ticked payouts as paid.
-func payTicked(v *visit) error {
-	return v.changePayouts("payout is paid", "payouts are paid", "markPayoutPaid")
-}
-
 // deleteTicked deletes the ticked payouts.
 func deleteTicked(v *visit) error {
-	return v.changePayouts("payout is deleted", "payouts are deleted", "deletePayout")
+	return v.changePayouts("payout is deleted", "payouts are deleted", func(id string) error {
+		return v.send("deletePayout", nil, nil, id)
+	})
+}
+
+// unpayTicked undoes the payments of the ticked payouts.
+func unpayTicked(v *visit) error {
+	return v.changePayouts("payout is no longer paid", "payouts are no longer paid", func(id string) error {
+		return v.send("undoPayoutPaid", map[string]any{"reason": takenBack}, nil, id)
+	})
 }
 
 // changePayouts changes the ticked payouts and goes back to their run, or to the list.
-func (v *visit) changePayouts(one, several, operation string) error {
-	show := payouts
-	back := v.at("/payouts/all")
-	if id := v.value("batch"); id != "" {
-		back = v.at("/payouts/batches/" + id)
-		show = func(v *visit) error { v.Request().SetPathValue("id", id); return batch(v) }
-	}
-	notice, err := v.each(one, several, func(id string) error {
-		if operation == "deletePayout" {
-			return v.send(operation, nil, nil, id)
-		}
-		return v.send(operation, v.body(operation), nil, id)
-	})
+func (v *visit) changePayouts(one, several string, change func(id string) error) error {
+	back, show := v.origin()
+	notice, err := v.each(one, several, change)
 	if err != nil {
 		return v.again(err, show)
 	}
 	return v.done(back, notice)
 }
 
+// origin returns the page on which payouts were ticked: that of a run, or the list.
+func (v *visit) origin() (path string, show action) {
+	id := v.value("batch")
+	if id == "" {
+		return v.at("/payouts/all"), payouts
+	}
+	return v.at("/payouts/batches/" + id), func(v *visit) error {
+		v.Request().SetPathValue("id", id)
+		return batch(v)
+	}
+}
+
+// emailFailure mails the partner why its payout has failed.
+func emailFailure(v *visit) error {
+	id := v.value("one")
+	back, show := v.origin()
+	if v.value("batch") == "" {
+		back = v.at("/payouts/" + id)
+	}
+	if err := v.send("emailPayoutFailure", nil, nil, id); err != nil {
+		return v.again(err, show)
+	}
+	return v.done(back, "The partner gets an email with the reason and a link to the payout details.")
+}
+
 // method is a way to pay in words.
 func method(m *api.PayoutMethod) string {
 	if m == nil {
-		return "None"
+		return "No method"
 	}
 	return site.Words(string(opt.Value(m)), vocabulary)
 }

@@ -2,8 +2,11 @@ package console_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"html"
 	"mime/multipart"
+	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/app/config"
 	"rail/server/harness/apitest"
 	"rail/server/team"
 )
@@ -65,18 +69,23 @@ func TestPayoutRun(t *testing.T) {
 	p := s.person(s.Org, team.Finance)
 
 	require.Contains(t, p.page("/payouts"), "No payouts yet")
-	require.Contains(t, p.page("/payouts/run"), `value="2026-08-31"`, "the last day of the month before")
+	require.Contains(t, p.page("/payouts"), "60.00 USD is due up to today")
+	look := p.page("/payouts/run")
+	require.Contains(t, look, `value="2026-08-31"`, "the last day of the month before")
+	require.Contains(t, look, "60.00 USD is due up to today")
+	require.Contains(t, look, `href="`+s.at+`/payouts/run?period_end=2026-09-01">Use today`)
+	require.NotContains(t, look, "Create payout")
 	plan := "?period_end=2026-09-01"
-	who := p.page("/payouts/run/preview" + plan)
+	who := p.page("/payouts/run" + plan)
 	for _, text := range []string{"Ada Lovelace", "20.00 USD", "Grace Hopper", "60.00 USD", "Below the minimum", "0.20 USD"} {
 		require.Contains(t, who, text)
 	}
 	require.NotContains(t, who, "Small Fry", "on the part of those who are not paid")
-	require.Contains(t, p.page("/payouts/run/preview"+plan+"&outcome=not_eligible"), "Small Fry")
-	require.NotContains(t, p.page("/payouts/run/preview"+plan+"&ignore_minimum=on"), "Below the minimum")
-	one := p.page("/payouts/run/preview" + plan + "&partner=Grace")
+	require.Contains(t, p.page("/payouts/run"+plan+"&outcome=not_eligible"), "Small Fry")
+	require.NotContains(t, p.page("/payouts/run"+plan+"&ignore_minimum=on"), "Below the minimum")
+	one := p.page("/payouts/run" + plan + "&partner=Grace")
 	require.NotContains(t, one, "Ada Lovelace")
-	require.Contains(t, p.page("/payouts/run/confirm"+plan), "60.00 USD")
+	require.Contains(t, p.page("/payouts/run"+plan), "60.00 USD")
 	require.Empty(t, s.Get("/v1/payouts?program_id="+s.program).Data(), "nothing is made before the confirmation")
 
 	made := p.send("/payouts/run", "period_end", "2026-09-01")
@@ -85,14 +94,18 @@ func TestPayoutRun(t *testing.T) {
 	require.Contains(t, p.page(run), "Grace Hopper")
 	require.Contains(t, p.page("/payouts"), "September 2026")
 
+	// A file that has everything is sent at once, a second one after a page with what to look at.
+	csv := p.Must(200, p.send(run+"/export", "format", "paypal", "currency", "USD"))
+	require.Equal(t, `attachment; filename="payouts-2026-09-paypal-usd.csv"`, csv.Header.Get("Content-Disposition"))
+	require.Len(t, strings.Split(strings.TrimSpace(string(csv.Raw)), "\n"), 2)
+	require.Equal(t, "processing", s.payoutOf(ada).String("status"))
 	file := p.Must(200, p.send(run+"/export", "format", "paypal", "currency", "USD"))
 	shown := html.UnescapeString(string(file.Raw))
 	require.Contains(t, shown, "payouts-2026-09-paypal-usd.csv")
 	require.Contains(t, shown, "60.00 USD")
-	csv := p.Must(200, p.send(run+"/file", again(shown)...))
-	require.Equal(t, `attachment; filename="payouts-2026-09-paypal-usd.csv"`, csv.Header.Get("Content-Disposition"))
-	require.Len(t, strings.Split(strings.TrimSpace(string(csv.Raw)), "\n"), 2)
-	require.Equal(t, "processing", s.payoutOf(ada).String("status"))
+	require.Contains(t, shown, "2 of them were in an earlier file already")
+	again := p.Must(200, p.send(run+"/file", again(shown)...))
+	require.Equal(t, csv.Raw, again.Raw)
 
 	result := "Unique ID,Status,Transaction ID,Error\n" + s.payoutOf(ada).String("id") + ",Completed,9XY,\n" +
 		s.payoutOf(grace).String("id") + ",Failed,,No such account.\nnobody,Completed,,\n"
@@ -106,9 +119,16 @@ func TestPayoutRun(t *testing.T) {
 	p.says(400, "no heading line", p.upload(run+"/results", "results", "nothing"))
 	p.says(400, "Choose a file first", p.upload(run+"/results", "results", ""))
 
-	require.Contains(t, p.done(p.send("/payouts/paid", "batch", s.payoutOf(grace).String("batch_id"), "id",
-		s.payoutOf(grace).String("id"))), "1 payout is paid")
-	require.Equal(t, "paid", s.payoutOf(grace).String("status"))
+	ask := html.UnescapeString(string(p.Must(200, p.send("/payouts/paid", "batch", s.payoutOf(grace).String("batch_id"), "id",
+		s.payoutOf(grace).String("id"))).Raw))
+	require.Contains(t, ask, "Mark 1 payout as paid?")
+	require.Contains(t, ask, "Grace Hopper")
+	require.Equal(t, "failed", s.payoutOf(grace).String("status"), "only the answer marks it")
+	require.Contains(t, p.done(p.send("/payouts/mark", marking(ask, "external_id", "T-9")...)),
+		"1 payout is marked as paid: 40.00 USD. Their emails wait for 10 minutes.")
+	require.Equal(t, []string{"paid", "T-9"}, []string{
+		s.payoutOf(grace).String("status"), s.payoutOf(grace).String("external_id"),
+	})
 	require.Equal(t, "not_eligible", s.payoutOf(small).String("status"))
 	require.Contains(t, p.page("/payouts/all?status=paid"), "2 payouts")
 	require.Contains(t, string(p.Must(200, p.ask("GET", p.full("/payouts/all.csv?status=paid"), nil)).Raw), "paid")
@@ -146,6 +166,118 @@ func again(page string) (fields []string) {
 	return fields
 }
 
+// marking are the hidden fields of a form that asks whether payouts were paid, and others.
+func marking(page string, more ...string) []string {
+	page = page[strings.Index(page, "/payouts/mark"):]
+	for _, m := range regexp.MustCompile(`<input type="hidden" name="([a-z_]+)" value="([^"]*)">`).FindAllStringSubmatch(page, -1) {
+		if m[1] != "form_token" && m[1] != "once" {
+			more = append(more, m[1], m[2])
+		}
+	}
+	return more
+}
+
+// undoing is the form in the notice after a change, as send takes it: its path and its fields.
+func (p *person) undoing(a apitest.Answer) (path string, fields []string) {
+	p.T.Helper()
+	p.Must(303, a)
+	for _, c := range (&http.Response{Header: a.Header}).Cookies() {
+		stored, err := base64.RawURLEncoding.DecodeString(c.Value)
+		if _, form, ok := strings.Cut(string(stored), "\x00"); err == nil && ok {
+			path, query, _ := strings.Cut(form, "\x00")
+			values, err := url.ParseQuery(query)
+			require.NoError(p.T, err)
+			for name, texts := range values {
+				for _, text := range texts {
+					fields = append(fields, name, text)
+				}
+			}
+			return path, fields
+		}
+	}
+	p.T.Fatal("the notice has no undo")
+	return "", nil
+}
+
+// TestMarksOfACard: a card's button marks exactly the payouts of its method and currency, and the notice undoes that.
+// A selection that changed since the page was opened marks nothing.
+func TestMarksOfACard(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program)
+	ada, sales := s.earns("Ada Lovelace", "paypal", 10000, 5000)
+	grace, _ := s.earns("Grace Hopper", "wise", 20000)
+	p := s.person(s.Org, team.Finance)
+	run := p.send("/payouts/run", "period_end", "2026-09-01").Header.Get("Location")
+	page := p.page(run)
+	for _, text := range []string{"0 of 1 paid · 1 to pay", "Mark all as paid", "Cancel run", "0 of 2 paid", "No file yet"} {
+		require.Contains(t, page, text)
+	}
+	card := run + "/paid?method=paypal&currency=USD"
+	ask := p.page(card)
+	require.Contains(t, ask, "30.00 USD")
+	require.Contains(t, ask, "Ada Lovelace")
+	require.NotContains(t, ask, "Grace Hopper")
+	s.Must(200, s.Post("/v1/sales/"+sales[1]+"/refund", nil))
+	p.says(409, "The payouts have changed since you opened the page.", p.send("/payouts/mark", marking(ask)...))
+	require.Equal(t, "pending", s.payoutOf(ada).String("status"))
+
+	made := p.send("/payouts/mark", marking(p.page(card))...)
+	require.Contains(t, p.done(made), "1 payout is marked as paid: 20.00 USD.")
+	require.Equal(t, []string{"paid", "pending"}, []string{s.payoutOf(ada).String("status"), s.payoutOf(grace).String("status")})
+	paid := p.page(run + "?status=paid")
+	require.Contains(t, paid, "Take back “paid”")
+	require.NotContains(t, paid, ">Delete<")
+	path, fields := p.undoing(made)
+	require.Contains(t, p.done(p.send(path, fields...)), "1 payout is no longer paid.")
+	require.Equal(t, "pending", s.payoutOf(ada).String("status"))
+
+	// Both are paid: nothing is left to cancel or to mark.
+	p.done(p.send("/payouts/mark", marking(p.page(card))...))
+	p.done(p.send("/payouts/mark", marking(p.page(run+"/paid?method=wise&currency=USD"))...))
+	page = p.page(run)
+	for _, text := range []string{"Cancel run", "Mark all as paid", "Download file", ">Delete<"} {
+		require.NotContains(t, page, text)
+	}
+	require.Contains(t, page, "2 of 2 paid")
+	require.Contains(t, p.done(p.send("/payouts/unpay", "batch", s.payoutOf(ada).String("batch_id"), "id",
+		s.payoutOf(ada).String("id"))), "1 payout is no longer paid.")
+	require.Equal(t, "pending", s.payoutOf(ada).String("status"))
+	s.Clock.Advance(25 * time.Hour)
+	p = s.person(s.Org, team.Finance)
+	require.NotContains(t, p.page(run+"?status=paid"), "Take back “paid”")
+}
+
+// TestFailuresFirst: a run with failed payouts shows these first, with the reason, and the partner is emailed once.
+// Partners who are not paid are shown with the reason and the method that they have.
+func TestFailuresFirst(t *testing.T) {
+	t.Parallel()
+	base := apitest.New(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
+	s := newSiteOf(base, base.Program(M{"min_payout_minor": 500}))
+	s.Flow(s.program)
+	ada, _ := s.earns("Ada Lovelace", "paypal", 10000)
+	s.earns("Grace Hopper", "paypal", 20000)
+	s.earns("Small Fry", "wise", 100)
+	p := s.person(s.Org, team.Finance)
+	run := p.send("/payouts/run", "period_end", "2026-09-01").Header.Get("Location")
+	require.NotContains(t, p.page(run), ">Failed")
+	p.Must(200, p.send(run+"/export", "format", "paypal", "currency", "USD"))
+	require.Contains(t, p.page(run), "2 people for PayPal")
+	id := s.payoutOf(ada).String("id")
+	p.Must(200, p.upload(run+"/results", "results", "Unique ID,Status,Error\n"+id+",Failed,No such account.\n"))
+	page := p.page(run)
+	require.Contains(t, page, "No such account.")
+	require.NotContains(t, page, "Grace Hopper")
+	require.Contains(t, p.done(p.send("/payouts/email", "one", id, "batch", s.payoutOf(ada).String("batch_id"))), "gets an email")
+	require.NotContains(t, p.page(run), "Email them to fix it")
+	require.Contains(t, p.page(run), "Emailed")
+	p.says(409, "was emailed about this failure", p.send("/payouts/email", "one", id))
+	left := p.page(run + "?status=not_eligible")
+	require.Contains(t, left, "0.20 USD is due; the minimum is 5.00 USD.")
+	require.Regexp(t, `Small Fry</a></th><td data-label="Method">Wise`, left)
+	require.NotContains(t, left, "data-tick")
+}
+
 // TestPayoutUndone: a run is undone as far as it can be, a payout by itself as well.
 func TestPayoutUndone(t *testing.T) {
 	t.Parallel()
@@ -173,7 +305,7 @@ func TestPayoutUndone(t *testing.T) {
 	id = s.payoutOf(ada).String("id")
 	require.Contains(t, p.done(p.send("/payouts/"+id+"/paid", "paid_at", "2026-09-01", "external_id", "T-1")), "is paid")
 	require.Equal(t, "T-1", s.payoutOf(ada).String("external_id"))
-	require.Contains(t, p.page("/payouts/"+id), "Undo the payment")
+	require.Contains(t, p.page("/payouts/"+id), "Take back “paid”")
 	p.says(400, "reason", p.send("/payouts/"+id+"/unpay"))
 	require.Contains(t, p.done(p.send("/payouts/"+id+"/unpay", "reason", "The wrong one.")), "The payment is undone")
 	require.Equal(t, "pending", s.payoutOf(ada).String("status"))
@@ -182,12 +314,12 @@ func TestPayoutUndone(t *testing.T) {
 	require.Contains(t, p.done(p.send("/payouts/"+id+"/paid", "paid_at", "2026-09-01")), "is paid")
 	s.Clock.Advance(25 * time.Hour)
 	p = s.person(s.Org, team.Finance)
-	require.NotContains(t, p.page("/payouts/"+id), "Undo the payment")
+	require.NotContains(t, p.page("/payouts/"+id), "Take back “paid”")
 	s.Must(200, s.Post("/v1/partners/"+ada, M{"payout_method": "wise"}))
 	s.Clock.Set(time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC))
 	p = s.person(s.Org, team.Finance)
 	s.Must(201, s.Post("/v1/commissions", M{"program_id": s.program, "partner_id": ada, "amount_minor": 500, "reason": "More."}))
-	require.Contains(t, p.page("/payouts/run/preview?period_end=2026-10-01"), "New payout details")
+	require.Contains(t, p.page("/payouts/run?period_end=2026-10-01"), "New payout details")
 	run = p.Must(303, p.send("/payouts/run", "period_end", "2026-10-01")).Header.Get("Location")
 	require.Contains(t, p.page(run), "New payout details")
 	require.Contains(t, p.page("/payouts/"+s.payoutOf(ada).String("id")), "Check them before you pay")
@@ -206,8 +338,8 @@ func TestPayoutsOfRoles(t *testing.T) {
 	run := "/payouts/batches/" + y.String("batch_id")
 	for _, role := range []team.Role{team.Manager, team.Viewer} {
 		p := s.person(s.Org, role)
-		require.Contains(t, p.page("/payouts/run/preview?period_end=2026-09-01"), "Has a payout of this month already")
-		require.NotContains(t, p.page(run), "Create file")
+		require.Contains(t, p.page("/payouts/run?period_end=2026-09-01"), "Has a payout of this month already")
+		require.NotContains(t, p.page(run), "Download table")
 		require.NotContains(t, p.page("/payouts/"+y.String("id")), "Mark as paid")
 		for _, path := range []string{
 			"/payouts/run", run + "/export", run + "/cancel", "/payouts/" + y.String("id") + "/paid",

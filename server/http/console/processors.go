@@ -2,144 +2,158 @@ package console
 
 import (
 	"errors"
+	"net/http"
 	"slices"
+	"strings"
 
 	"rail/gen/db"
 	"rail/server/http/site"
 	"rail/server/inbound/connection"
-	"rail/server/inbound/hookup"
 	"rail/server/problem"
 )
 
 var processorRoutes = map[string]route{
-	"GET /console/p/{program}/integrations/connect":                      {Do: processors},
-	"GET /console/p/{program}/integrations/connect/{processor}":          {Do: processor},
-	"POST /console/p/{program}/integrations/connect/{processor}":         {Do: connectProcessor},
-	"POST /console/p/{program}/integrations/connections/{id}/check":      {Do: checkProcessor},
-	"POST /console/p/{program}/integrations/connections/{id}/disconnect": {Do: disconnectProcessor},
+	"GET /console/p/{program}/integrations/connect":              {Do: processors},
+	"GET /console/p/{program}/integrations/connect/{processor}":  {Do: chooseProcessor},
+	"POST /console/p/{program}/integrations/connect/{processor}": {Do: reserveConnection},
 }
 
-// guide is the path of the guides to processors.
-const guide = "/docs/guides/tag#connect-a-payment-processor"
+// processorKind is a processor that can be connected, with the words of its own pages.
+type processorKind struct {
+	Processor string
+	About     string // on its card
+	// Where leads to the form for the address, Secret to the signing secret, and Try to a first event.
+	Where, Secret, Try string
+	Site               string // the page with the form for the address; "" if it depends on the account
+	TestSite           string // the same in test mode; "" if it is the same
+	Events             string // how events are chosen
+	Key                bool   // takes a key of the processor's own API
+	Login              bool   // the secret is a user name and a password
+	Makes              bool   // Rail makes the secret
+}
 
-// processorKinds lists the processors and their requirements.
+// Mark returns the name of the processor's mark.
+func (k processorKind) Mark() string { return strings.ReplaceAll(k.Processor, "_", "") }
+
+// processorKinds lists the processors.
 var processorKinds = []processorKind{
 	{
-		Processor: connection.Stripe, About: "Paste a restricted key and Rail sets up the webhook for you.",
-		Key: true, SecretHint: "The endpoint’s signing secret (whsec_…). Leave it empty if you give a key.",
+		Processor: connection.Stripe, About: "Paste one key, and Rail does the rest.", Key: true,
+		Where:  "In Stripe, add a webhook destination, and paste this address as its endpoint URL.",
+		Events: "Select these events for the endpoint.",
+		Secret: "Stripe shows it after you create the endpoint. It begins with whsec_.",
+		Try:    "Stripe sends the first event with the next payment.",
+		Site:   "https://dashboard.stripe.com/webhooks", TestSite: "https://dashboard.stripe.com/test/webhooks",
 	},
 	{
-		Processor: connection.Paddle, About: "Paddle Billing. Connect the sandbox for test events.",
-		SecretHint: "The secret of a notification destination (pdl_ntfset_…).",
+		Processor: connection.Paddle, About: "Paddle Billing, with a notification destination.",
+		Where:  "In Paddle, open Developer tools, Notifications, New destination, and paste this address as its URL.",
+		Events: "Select these events for the destination.",
+		Secret: "Paddle shows it when you edit the saved destination. It begins with pdl_ntfset_.",
+		Try:    "Under Developer tools, Simulations, Paddle sends a sample event at once.",
+		Site:   "https://vendors.paddle.com/notifications", TestSite: "https://sandbox-vendors.paddle.com/notifications",
 	},
 	{
-		Processor: connection.Chargebee, About: "Connect live and test sites separately.", Makes: true,
-		SecretHint: "A user, a colon and a password of 16 characters or more. Leave empty to let Rail create one.",
+		Processor: connection.Chargebee, About: "One site, live or test, with a webhook.", Makes: true, Login: true,
+		Where:  "In your Chargebee site, open Settings, Configure Chargebee, Webhooks, Add Webhook, and paste this address as its URL.",
+		Events: "Select these events for the webhook.",
+		Secret: "In the same form, protect the webhook by basic authentication with this user name and password.",
+		Try:    "“Test Webhook” beside the saved webhook sends a sample event at once.",
 	},
 	{
-		Processor: connection.LemonSqueezy, About: "Test mode has separate webhooks.", Makes: true,
-		SecretHint: "The webhook’s signing secret. Leave empty to let Rail create one.",
+		Processor: connection.LemonSqueezy, About: "One store, with a webhook.", Makes: true,
+		Where:  "In Lemon Squeezy, open Settings, Webhooks, the plus sign, and paste this address as the callback URL.",
+		Events: "Tick these events. Payments are missing without one of them.",
+		Secret: "Paste it in the same form as the signing secret.",
+		Try:    "In test mode, Lemon Squeezy can simulate an event of a test order.",
+		Site:   "https://app.lemonsqueezy.com/settings/webhooks",
 	},
-	{Processor: connection.Polar, About: "By a webhook of your organization.", SecretHint: "The secret of the webhook."},
 	{
-		Processor: connection.Generic, About: "Your own code or another processor that can sign requests.",
-		Makes: true, SecretHint: "whsec_ and base64, as Standard Webhooks has it. Leave empty to let Rail create one.",
+		Processor: connection.Polar, About: "One organization, with a webhook.",
+		Where:  "In Polar, open your organization’s Settings, Webhooks, Add Endpoint, and paste this address as its URL. The format is Raw.",
+		Events: "Tick these events for the endpoint.",
+		Secret: "Polar shows it after you create the endpoint.",
+		Try:    "Polar sends the first event with the next order.",
+		Site:   "https://polar.sh/dashboard", TestSite: "https://sandbox.polar.sh/dashboard",
+	},
+	{
+		Processor: connection.Generic, About: "Your own code, or a processor that signs requests.", Makes: true,
+		Where:  "Have your code send each payment and each refund to this address.",
+		Secret: "Your code signs each request with it, as Standard Webhooks describes.",
+		Try:    "The guide has a program that sends a sale.",
 	},
 }
 
-// processorKind is a processor that can be connected.
-type processorKind struct {
-	Processor, About, SecretHint string
-	Key                          bool // takes a key of the processor's own API
-	Makes                        bool // Rail can make the secret
-}
-
-// Needs reports whether the secret must be given.
-func (k processorKind) Needs() bool { return !k.Makes && !k.Key }
-
-// processors shows the processors that can be connected.
-func processors(v *visit) error {
-	if err := v.ownersOnly(); err != nil {
-		return err
-	}
-	return v.show(sheet{"processors", "/integrations", "Connect a payment processor", processorKinds})
-}
-
-// connectData holds the data of the form of a new connection.
-type connectData struct {
-	processorKind
-
-	Guide string
-}
-
-// processor shows the form that connects one.
-func processor(v *visit) error {
-	if err := v.ownersOnly(); err != nil {
-		return err
-	}
-	kind, err := v.processor()
-	if err != nil {
-		return err
-	}
-	title := "Connect " + site.Words(kind.Processor, vocabulary)
-	return v.show(sheet{"connect", "/integrations", title, connectData{kind, guide}})
-}
-
-// processor is that of the page's address.
-func (v *visit) processor() (processorKind, error) {
-	at := slices.IndexFunc(processorKinds, func(k processorKind) bool { return k.Processor == v.PathValue("processor") })
+// kindOf returns the processor of a name.
+func kindOf(name string) (processorKind, error) {
+	at := slices.IndexFunc(processorKinds, func(k processorKind) bool { return k.Processor == name })
 	if at < 0 {
 		return processorKind{}, problem.NotFound("")
 	}
 	return processorKinds[at], nil
 }
 
-// connectedData holds the data of the page after connecting, with the secret, which is shown once.
-type connectedData struct {
-	Processor, URL, Secret, Guide string
-	Events                        []string
-	Ready                         bool // nothing is left to do at the processor
-	Left                          bool // an endpoint of the connection before stays at Stripe
+// processorCards are the processors to choose from, for live or for test payments.
+type processorCards struct {
+	Page  frame
+	Test  bool
+	Kinds []processorKind
 }
 
-// connectProcessor creates a connection and shows the remaining steps at the processor.
-func connectProcessor(v *visit) error {
+// Processors returns the cards of a page.
+func (f frame) Processors(test bool) processorCards { return processorCards{f, test, processorKinds} }
+
+// processors shows the processors that can be connected.
+func processors(v *visit) error {
 	if err := v.ownersOnly(); err != nil {
 		return err
 	}
-	kind, err := v.processor()
+	test := v.QueryParam("test") != ""
+	return v.show(sheet{"processors", "/integrations", "Connect a payment processor", struct {
+		Modes site.Tabs
+		Test  bool
+	}{
+		site.Tabs{Label: "Payments", Links: []site.Link{
+			{Path: v.at("/integrations/connect"), Name: "Live payments", Current: !test},
+			{Path: v.at("/integrations/connect?test=on"), Name: "Test payments", Current: test},
+		}},
+		test,
+	}})
+}
+
+// chooseProcessor leads to the page with all processors: only a form reserves a connection.
+func chooseProcessor(v *visit) error {
+	if err := v.ownersOnly(); err != nil {
+		return err
+	}
+	if _, err := kindOf(v.PathValue("processor")); err != nil {
+		return err
+	}
+	return v.Redirect(http.StatusSeeOther, v.at("/integrations/connect"))
+}
+
+// reserveConnection reserves a connection, and leads to its page.
+func reserveConnection(v *visit) error {
+	if err := v.ownersOnly(); err != nil {
+		return err
+	}
+	kind, err := kindOf(v.PathValue("processor"))
 	if err != nil {
 		return err
 	}
-	in := connection.Input{
-		ProgramID: v.program.ID, Processor: kind.Processor, Live: v.value("test") == "", Secret: v.value("secret"),
-		RecordDirect: v.value("record_direct") != "", OutsideCheckout: v.value("outside_checkout") != "",
-		Replace: v.value("replace") != "",
-	}
-	if kind.Key {
-		in.APIKey = v.value("api_key")
-	}
-	made, err := v.console.Processors.Connect(v.Ctx(), v.unit(), in)
+	c, err := v.console.Processors.Reserve(v.Ctx(), v.unit(), connection.Input{
+		ProgramID: v.program.ID, Processor: kind.Processor, Live: v.value("test") == "", RecordDirect: true,
+	})
 	if err != nil {
-		return v.again(unconnected(err), processor)
+		return err
 	}
-	data := connectedData{
-		Processor: kind.Processor, URL: v.console.Processors.URL(made.ProcessorConnection), Guide: guide,
-		Events: hookup.Events(kind.Processor), Ready: in.Secret == "" && in.APIKey != "", Left: made.EndpointErr != nil,
-	}
-	if in.Secret == "" && in.APIKey == "" {
-		data.Secret = made.Secret
-	}
-	return v.show(sheet{"connected", "/integrations", "Connected", data})
+	return v.Redirect(http.StatusSeeOther, v.at("/integrations/connections/"+c.ID))
 }
 
 // unconnected is why a connection was not made, as a fault of the form where it is one.
 func unconnected(err error) error {
 	if r, ok := errors.AsType[*connection.InputError](err); ok {
 		return problem.Invalid(r.Field, "%s", sentence(r))
-	}
-	if errors.Is(err, connection.ErrConnected) {
-		return problem.Invalid("replace", "This program is already connected. Check this box to replace the current connection.")
 	}
 	return err
 }
@@ -150,38 +164,4 @@ func (v *visit) connected() (db.ProcessorConnection, error) {
 		return db.ProcessorConnection{}, err
 	}
 	return v.console.Processors.Find(v.Ctx(), v.unit(), v.program.ID, v.PathValue("id"))
-}
-
-// checkProcessor looks whether a connection can record payments.
-func checkProcessor(v *visit) error {
-	c, err := v.connected()
-	if err != nil {
-		return err
-	}
-	name := site.Words(c.Processor, vocabulary)
-	if err := v.console.Processors.Check(v.Ctx(), c); err != nil {
-		return v.again(problem.New(problem.ParameterInvalid, "%s: %s.", name, err), integrations)
-	}
-	notice := name + " can send. Its last event is below."
-	if c.LastEventAt == nil {
-		notice = name + " can send, but nothing came yet."
-	}
-	return v.done(v.at("/integrations"), notice)
-}
-
-// disconnectProcessor ends a connection.
-func disconnectProcessor(v *visit) error {
-	c, err := v.connected()
-	if err != nil {
-		return err
-	}
-	left, err := v.console.Processors.Disconnect(v.Ctx(), v.unit(), c)
-	if err != nil {
-		return err
-	}
-	notice := site.Words(c.Processor, vocabulary) + " is disconnected. What came before is worked all the same."
-	if left != nil {
-		notice += " Its endpoint stays at Stripe: take it away there."
-	}
-	return v.done(v.at("/integrations"), notice)
 }

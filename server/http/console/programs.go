@@ -1,6 +1,8 @@
 package console
 
 import (
+	"strings"
+
 	"rail/gen/api"
 	"rail/server/http/site"
 )
@@ -43,9 +45,27 @@ func settings(v *visit) error {
 	return v.show(sheet{"settings", "/settings", "Program", v.program})
 }
 
-// saveSettings changes the program.
+// URLParams returns the program's link parameters in one line.
+func (f frame) URLParams() string { return strings.Join(f.program.URLParams, " ") }
+
+// PayoutMethods returns the names of the program's payout methods.
+func (f frame) PayoutMethods() (names []string) {
+	for _, m := range f.program.PayoutMethods {
+		names = append(names, string(m))
+	}
+	return names
+}
+
+// Methods returns all payout methods to choose from.
+func (f frame) Methods() []site.Option { return methods }
+
+// saveSettings changes the program. The link parameters are typed in one line.
 func saveSettings(v *visit) error {
-	if err := v.send("updateProgram", v.body("updateProgram"), nil, v.program.ID); err != nil {
+	body := v.body("updateProgram")
+	if v.Form.Has("url_params") {
+		body["url_params"] = separated(v.value("url_params"))
+	}
+	if err := v.send("updateProgram", body, nil, v.program.ID); err != nil {
 		return v.again(err, settings)
 	}
 	return v.done(v.at("/settings"), "The settings are saved.")

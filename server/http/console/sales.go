@@ -23,6 +23,17 @@ type saleRow struct {
 	Customer string
 }
 
+// Unpaid says why a sale has no commission.
+func (r saleRow) Unpaid() string {
+	switch {
+	case r.PartnerID == nil:
+		return "No partner brought this customer."
+	case embedded(r.Partner).Status == api.PartnerStatusSuspended:
+		return "The partner is suspended."
+	}
+	return "No rule applied to this sale, or the partner is the customer."
+}
+
 func toSaleRow(s api.Sale) saleRow {
 	row := saleRow{Sale: s, Customer: person(embedded(s.Customer))}
 	if s.PartnerID != nil {

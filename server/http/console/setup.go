@@ -6,7 +6,8 @@ import (
 )
 
 var setupRoutes = map[string]route{
-	"GET /console/p/{program}/setup": {Do: setup},
+	"GET /console/p/{program}/setup":       {Do: setup},
+	"GET /console/p/{program}/setup/steps": {Do: setupSteps},
 }
 
 // check is a step of the set-up.
@@ -15,24 +16,82 @@ type check struct {
 	Done       bool
 	At         *clock.Time // when it was last seen to work
 	Path, Link string      // where the step is taken
+	Detail     string      // for the operator of the server
+	Next       bool        // the first step that is left
+}
+
+// setupData holds the steps of the set-up.
+type setupData struct {
+	Checks      []check
+	Done, Total int
+	Steps       string // the address of the part that the script asks for again
 }
 
 // setup shows the setup checklist of a program.
 func setup(v *visit) error {
-	reply, err := v.console.api.RetrieveProgramStatusWithResponse(v.Ctx(), v.program.ID, nil)
+	status, err := v.status()
 	if err != nil {
 		return err
 	}
-	checks, done := v.checks(reply.JSON200.Setup), 0
-	for _, c := range checks {
+	return v.show(sheet{"setup", "/setup", "Setup", v.setupData(status.Setup)})
+}
+
+// setupSteps answers the steps alone, for the script that ticks them off.
+func setupSteps(v *visit) error {
+	status, err := v.status()
+	if err != nil {
+		return err
+	}
+	return v.part("setup-steps", v.setupData(status.Setup))
+}
+
+// status reads the open tasks and the set-up of the program.
+func (v *visit) status() (*api.ProgramStatusReport, error) {
+	reply, err := v.console.api.RetrieveProgramStatusWithResponse(v.Ctx(), v.program.ID, nil)
+	if err != nil {
+		return nil, err
+	}
+	return reply.JSON200, nil
+}
+
+// setupData counts the steps, and notes whether all are done.
+func (v *visit) setupData(s api.ProgramSetup) setupData {
+	d := setupData{Checks: v.checks(s), Steps: v.at("/setup/steps")}
+	d.Total = len(d.Checks)
+	for i, c := range d.Checks {
 		if c.Done {
-			done++
+			d.Done++
+		} else if i == d.Done {
+			d.Checks[i].Next = true
 		}
 	}
-	return v.show(sheet{"setup", "/setup", "Setup", struct {
-		Checks      []check
-		Done, Total int
-	}{checks, done, len(checks)}})
+	v.noteSetup(d.Done == d.Total)
+	return d
+}
+
+// noteSetup notes whether the set-up of the program is done, so that no page's menu has to ask.
+func (v *visit) noteSetup(done bool) {
+	if done {
+		v.console.setUp.Store(v.program.ID, true)
+	} else {
+		v.console.setUp.Delete(v.program.ID)
+	}
+}
+
+// hidesSetup reports whether the set-up of a program has left the menu: it was done when a page last looked.
+func (v *visit) hidesSetup(program string) bool {
+	_, done := v.console.setUp.Load(program)
+	return done
+}
+
+// setupAtHome returns the steps that the home page shows in place of figures; nil if all are done, a partner has brought
+// a sale, or the person asks for figures.
+func (v *visit) setupAtHome(s api.ProgramSetup) *setupData {
+	d := v.setupData(s)
+	if d.Done == d.Total || s.SaleSeenAt != nil || len(v.QueryParams()) > 0 {
+		return nil
+	}
+	return &d
 }
 
 // parameter returns the program's first query parameter with a tracking value.
@@ -47,28 +106,40 @@ func (v *visit) parameter() string {
 func (v *visit) checks(s api.ProgramSetup) []check {
 	return []check{
 		{
-			"Commission rule", "Without a rule, sales earn no commission.", s.HasFlow, nil,
-			v.at("/rules"), "Create a rule",
+			Name: "Commission rule", Text: "Without a rule, sales earn no commission.", Done: s.HasFlow,
+			Path: v.at("/rules"), Link: "Create a rule",
 		},
 		{
-			"The script on your site",
-			"Tracks which partner link each visitor came from. Open a page of your site once with ?" + v.parameter() + "=test.",
-			s.ScriptSeenAt != nil, s.ScriptSeenAt, v.at("/integrations"), "Copy the tag",
+			Name: "The script on your site",
+			Text: "Tracks which partner link each visitor came from. Open a page of your site once with ?" +
+				v.parameter() + "=test.",
+			Done: s.ScriptSeenAt != nil, At: s.ScriptSeenAt, Path: v.at("/integrations"), Link: "Copy the tag",
 		},
 		{
-			"Your payment processor", "Sales, renewals and refunds are recorded automatically.",
-			s.ProcessorConnected && s.ProcessorSeenAt != nil, s.ProcessorSeenAt, v.at("/integrations"), "Connect it",
+			Name: "Your payment processor", Text: "Sales, renewals and refunds are recorded automatically.",
+			Done: s.ProcessorConnected && s.ProcessorSeenAt != nil, At: s.ProcessorSeenAt,
+			Path: v.at("/integrations/connect"), Link: "Connect it",
 		},
 		{
-			"Test purchase", "Open your site with a partner’s link and buy something. The sale appears here.",
-			s.SaleSeenAt != nil, s.SaleSeenAt, v.at("/sales"), "View sales",
+			Name: "Test purchase", Text: "Open your site with a partner’s link and buy something. The sale appears here.",
+			Done: s.SaleSeenAt != nil, At: s.SaleSeenAt, Path: v.at("/sales"), Link: "View sales",
 		},
-		{"Terms", "What partners agree to.", s.HasTerms, nil, v.at("/settings"), "Add a link to your terms"},
 		{
-			"Mail", "Partners get invitations, decisions and payout notices by email. The operator sets RAIL_SMTP_URL.", s.HasMail, nil,
-			"", "",
+			Name: "Terms", Text: "What partners agree to.", Done: s.HasTerms, Path: v.at("/settings"),
+			Link: "Add a link to your terms",
 		},
-		{"Payout method", "How your partners get their money.", s.HasPayoutMethod, nil, v.at("/settings"), "View program settings"},
-		{"First partner", "The first person who refers customers to you.", s.HasPartner, nil, v.at("/partners"), "Invite a partner"},
+		{
+			Name: "Mail", Text: "Partners get invitations, decisions and payout notices by email. " +
+				"Ask the operator of your server to turn it on.",
+			Done: s.HasMail, Detail: "Set RAIL_SMTP_URL to the address of your mail server, and restart Rail.",
+		},
+		{
+			Name: "Payout method", Text: "How your partners get their money.", Done: s.HasPayoutMethod,
+			Path: v.at("/settings"), Link: "Choose payout methods",
+		},
+		{
+			Name: "First partner", Text: "The first person who refers customers to you.", Done: s.HasPartner,
+			Path: v.at("/partners"), Link: "Invite a partner",
+		},
 	}
 }

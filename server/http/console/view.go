@@ -27,7 +27,7 @@ var pages = site.Source{
 	Files: files, Folder: "templates", Vocabulary: vocabulary,
 	Functions: template.FuncMap{
 		"partnerName": nameOf, "partnerOf": expandedPartner, "customerOf": expandedCustomer, "groupName": groupName, "inc": func(n int) int { return n + 1 },
-		"deref": opt.Value[string], "boxes": func(names ...string) []string { return names },
+		"deref": opt.Value[string], "browserName": browserName, "boxes": func(names ...string) []string { return names },
 		"lines": func(texts []string) string { return strings.Join(texts, "\n") },
 	},
 }.Parse()
@@ -53,7 +53,7 @@ func (v *visit) show(p sheet) error {
 		status = v.fault.Status()
 	}
 	layout := v.layout(p.Title, p.Section)
-	layout.Flash = v.Notice()
+	layout.Flash, layout.Undo = v.TakeUndo()
 	return pages.Write(v, v.Locale, status, p.Template, frame{visit: v, Title: p.Title, Layout: layout, Data: p.Data})
 }
 
@@ -95,6 +95,15 @@ func (f frame) NoHits() site.Nothing {
 	}
 }
 
+// NoPartners stands in place of the list of partners.
+func (f frame) NoPartners() site.Nothing {
+	n := site.Nothing{Title: "No partners yet", Text: "Share your join page, or add the first partner yourself."}
+	if f.Can("partners:write") {
+		n.Link = site.Link{Path: f.at("/partners/new"), Name: "Add the first one"}
+	}
+	return n
+}
+
 // NoTraffic stands in place of the top partners.
 func (f frame) NoTraffic() site.Nothing {
 	return site.Nothing{
@@ -102,6 +111,12 @@ func (f frame) NoTraffic() site.Nothing {
 		Text:  "Partners appear here with their first click.",
 		Link:  site.Link{Path: f.at("/partners/new"), Name: "Invite a partner"},
 	}
+}
+
+// part writes a part of a page, for a script that replaces it.
+func (v *visit) part(name string, data any) error {
+	v.Response().Header().Set("Cache-Control", "no-store")
+	return pages.Write(v, v.Locale, http.StatusOK, name, data)
 }
 
 // Docs is where the documentation of the API is.
@@ -277,6 +292,9 @@ func (v *visit) menu(program, section string) site.Menu {
 	for _, g := range entries {
 		group := site.Group{Name: g.name}
 		for _, e := range g.entries {
+			if e.path == "/setup" && v.hidesSetup(program) {
+				continue
+			}
 			group.Links = append(group.Links, site.Link{
 				Path:    "/console/p/" + program + e.path,
 				Name:    e.name,

@@ -148,3 +148,9 @@ func (v *visit) done(to, notice string) error {
 	v.SetNotice(notice)
 	return v.Redirect(http.StatusSeeOther, to)
 }
+
+// undoable redirects after a change and shows notice on the next page, with a form that undoes the change.
+func (v *visit) undoable(to, notice string, undo site.Undo) error {
+	v.SetUndo(notice, undo)
+	return v.Redirect(http.StatusSeeOther, to)
+}

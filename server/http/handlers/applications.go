@@ -81,6 +81,13 @@ func (s *Server) WithdrawApplication(ctx context.Context,
 	return api.WithdrawApplication200JSONResponse(toApplication(a)), err
 }
 
+// ReopenApplication undoes the decision on an application.
+func (s *Server) ReopenApplication(ctx context.Context,
+	r api.ReopenApplicationRequestObject) (api.ReopenApplicationResponseObject, error) {
+	a, err := s.Partners.Reopen(ctx, work.From(ctx), r.ID)
+	return api.ReopenApplication200JSONResponse(toApplication(a)), err
+}
+
 // toApplication converts an application. The partner is null for an imported application without a
 // decision.
 func toApplication(a db.Application) api.Application {

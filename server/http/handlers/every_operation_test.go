@@ -73,6 +73,7 @@ func partnerCalls(s *apitest.Server, own objects) []call {
 		email := apitest.Unique("applicant") + "@example.com"
 		return s.Must(201, s.Post("/v1/applications", M{"program_id": program, "email": email})).String("id")
 	}
+	rejected := applied()
 	return []call{
 		{"updateProgram", program, M{"name": "Ours"}},
 		{"updatePortalSettings", program, M{"embed_hosts": []string{"app.acme.example"}}},
@@ -81,7 +82,8 @@ func partnerCalls(s *apitest.Server, own objects) []call {
 		{"updatePartner", own["part_"], M{"first_name": "Ada"}},
 		{"updatePartnerNote", own["note_"], M{"text": "Changed."}},
 		{"approveApplication", applied(), nil},
-		{"rejectApplication", applied(), nil},
+		{"rejectApplication", rejected, nil},
+		{"reopenApplication", rejected, nil},
 		{"withdrawApplication", applied(), nil},
 		{"updateGroup", own["grp_"], M{"name": "Creators"}},
 		{"updateTag", own["tag_"], M{"name": "Newsletter"}},
@@ -181,7 +183,11 @@ func payoutCalls(s *apitest.Server, own objects) []call {
 		{"exportPayoutBatch", batch, M{"format": "paypal", "currency": "USD"}},
 		{"markPayoutPaid", id, nil},
 		{"undoPayoutPaid", id, M{"reason": "A mistake."}},
+		{"markPayoutsPaid", "", M{"program_id": program, "payout_ids": []string{id}}},
+		{"undoPayoutsPaid", "", M{"program_id": program, "request_id": "req_none", "reason": "A mistake."}},
+		{"undoPayoutPaid", id, M{"reason": "A mistake."}},
 		{"markPayoutFailed", id, M{"reason": "The account does not exist."}},
+		{"emailPayoutFailure", id, nil},
 		{"reportPayoutResults", batch, M{"content": "payout_id,status\n" + id + ",paid\n"}},
 		{"deletePayout", payout(poor), nil},
 		{"cancelPayoutBatch", own["batch_"], nil},

@@ -9,6 +9,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/money/commission"
+	"rail/server/money/payout"
 	"rail/server/money/rules"
 	"rail/server/program/flow"
 	"rail/server/program/tracking"
@@ -345,25 +346,27 @@ func toWarning(w flow.Warning) api.FlowWarning {
 // toPayout converts a payout with the number of its commissions from the query.
 func toPayout(p db.Payout, commissions int64) api.Payout {
 	return api.Payout{
-		ID:              p.ID,
-		Object:          "payout",
-		ProgramID:       p.ProgramID,
-		PartnerID:       p.PartnerID,
-		BatchID:         p.BatchID,
-		AmountMinor:     p.AmountMinor,
-		Currency:        p.Currency,
-		Status:          api.PayoutStatus(p.Status),
-		Method:          (*api.PayoutMethod)(p.Method),
-		ExternalID:      p.ExternalID,
-		Reason:          (*api.PayoutIneligibilityReason)(p.Reason),
-		ReasonText:      p.ReasonText,
-		ErrorCode:       p.ErrorCode,
-		ErrorMessage:    p.ErrorMessage,
-		CommissionCount: commissions,
-		PeriodEnd:       p.PeriodEnd,
-		DueAt:           p.DueAt,
-		PaidAt:          p.PaidAt,
-		CreatedAt:       p.CreatedAt,
-		UpdatedAt:       p.UpdatedAt,
+		ID:               p.ID,
+		Object:           "payout",
+		ProgramID:        p.ProgramID,
+		PartnerID:        p.PartnerID,
+		BatchID:          p.BatchID,
+		AmountMinor:      p.AmountMinor,
+		Currency:         p.Currency,
+		Status:           api.PayoutStatus(p.Status),
+		Method:           (*api.PayoutMethod)(p.Method),
+		ExternalID:       p.ExternalID,
+		Reason:           (*api.PayoutIneligibilityReason)(p.Reason),
+		ReasonText:       p.ReasonText,
+		ErrorCode:        p.ErrorCode,
+		ErrorMessage:     p.ErrorMessage,
+		CommissionCount:  commissions,
+		PeriodEnd:        p.PeriodEnd,
+		DueAt:            p.DueAt,
+		PaidAt:           p.PaidAt,
+		UndoableUntil:    payout.UndoableUntil(p),
+		FailureEmailedAt: p.FailureMailedAt,
+		CreatedAt:        p.CreatedAt,
+		UpdatedAt:        p.UpdatedAt,
 	}
 }

@@ -30,7 +30,8 @@ func (s *Server) RetrievePayoutBatch(ctx context.Context,
 	r api.RetrievePayoutBatchRequestObject) (api.RetrievePayoutBatchResponseObject, error) {
 	u := work.From(ctx)
 	b, err := queries.BatchGet(ctx, u.Short(), db.BatchGetParams{ID: r.ID, OrgID: u.OrgID})
-	out, err := complete(ctx, toBatch(b), b.ProgramID, err, batchParts...)
+	breakdown := when(wants(r.Params.Include, api.PayoutBatchIncludeBreakdown), batchBreakdown)
+	out, err := complete(ctx, toBatch(b), b.ProgramID, err, append(slices.Clone(batchParts), breakdown)...)
 	return api.RetrievePayoutBatch200JSONResponse(out), err
 }
 
@@ -133,6 +134,27 @@ func batchTotals(ctx context.Context, tx pgtx.DBTX, orgID string, batches []api.
 				addTotal(&batches[i], sum)
 			}
 		}
+	}
+	return err
+}
+
+// batchBreakdown adds the sums of batches by status, method and currency.
+func batchBreakdown(ctx context.Context, tx pgtx.DBTX, orgID string, batches []api.PayoutBatch) error {
+	rows, err := queries.BatchBreakdown(ctx, tx, db.BatchBreakdownParams{BatchIds: batchIDs(batches), OrgID: orgID})
+	for i, b := range batches {
+		parts := []api.PayoutBatchPart{}
+		for _, row := range rows {
+			if row.BatchID == b.ID {
+				parts = append(parts, api.PayoutBatchPart{
+					Status:      api.PayoutStatus(row.Status),
+					Method:      (*api.PayoutMethod)(row.Method),
+					Currency:    row.Currency,
+					PayoutCount: row.Payouts,
+					AmountMinor: row.AmountMinor,
+				})
+			}
+		}
+		batches[i].Breakdown = &parts
 	}
 	return err
 }

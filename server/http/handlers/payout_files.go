@@ -130,13 +130,14 @@ func (s *Server) CancelPayoutBatch(ctx context.Context,
 	}
 	out := api.CancelPayoutBatch200JSONResponse{
 		Object: "payout_batch_cancellation", BatchID: r.ID, NotEligibleCount: done.NotEligible, KeptCount: done.Remaining,
-		HasMore: done.More, Totals: []api.PayoutBatchTotal{},
+		HasMore: done.More, Totals: mapped(done.Payouts, toTotal),
 	}
 	for _, sum := range done.Payouts {
 		out.PayoutCount += sum.Payouts
-		out.Totals = append(out.Totals, api.PayoutBatchTotal{
-			Currency: sum.Currency, AmountMinor: sum.AmountMinor, PayoutCount: sum.Payouts,
-		})
 	}
 	return out, nil
+}
+
+func toTotal(s payout.Sum) api.PayoutBatchTotal {
+	return api.PayoutBatchTotal{Currency: s.Currency, AmountMinor: s.AmountMinor, PayoutCount: s.Payouts}
 }

@@ -12,6 +12,7 @@ import (
 	"rail/gen/db"
 	"rail/server/list"
 	"rail/server/money/payout"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
@@ -140,6 +141,60 @@ func (s *Server) UndoPayoutPaid(ctx context.Context,
 	p, err := payout.UndoPaid(ctx, work.From(ctx), s.Mail, r.ID, r.Body.Reason)
 	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails)
 	return api.UndoPayoutPaid200JSONResponse(shown), err
+}
+
+// MarkPayoutsPaid marks several payouts as paid. A dry run returns the payouts.
+func (s *Server) MarkPayoutsPaid(ctx context.Context,
+	r api.MarkPayoutsPaidRequestObject) (api.MarkPayoutsPaidResponseObject, error) {
+	u, b := work.From(ctx), r.Body
+	dry := opt.Value(b.DryRun)
+	if dry {
+		u.Log() // nothing changes
+	}
+	method, _ := b.Method.Get()
+	m, err := payout.MarkAll(ctx, u, s.Mail, payout.Selection{
+		ProgramID: b.ProgramID,
+		IDs:       b.PayoutIds,
+		BatchID:   opt.Value(b.BatchID),
+		Currency:  opt.Value(b.Currency),
+		Method:    string(method),
+		NoMethod:  b.Method.IsNull(),
+		Count:     b.ConfirmCount,
+		Minor:     b.ConfirmAmountMinor,
+	}, payout.Payment{ExternalID: b.ExternalID, At: *cmp.Or(b.PaidAt, &u.Now)}, dry)
+	return api.MarkPayoutsPaid200JSONResponse{
+		Object: "payout_marking", DryRun: dry, RequestID: u.RequestID, PayoutCount: m.Count, Totals: mapped(m.Sums, toTotal),
+		Payouts: mapped(m.Done, func(p db.Payout) api.PayoutMarked {
+			return api.PayoutMarked{
+				PayoutID: p.ID, PartnerID: p.PartnerID, PartnerName: m.Names[p.PartnerID], AmountMinor: p.AmountMinor,
+				Currency: p.Currency,
+			}
+		}),
+		RefusedCount: m.NotDone, Refused: mapped(m.Refused, toRefused), RemainingCount: m.Remaining,
+	}, err
+}
+
+// UndoPayoutsPaid undoes MarkPayoutsPaid.
+func (s *Server) UndoPayoutsPaid(ctx context.Context,
+	r api.UndoPayoutsPaidRequestObject) (api.UndoPayoutsPaidResponseObject, error) {
+	b := r.Body
+	m, err := payout.UndoAll(ctx, work.From(ctx), s.Mail, b.ProgramID, b.RequestID, b.Reason)
+	return api.UndoPayoutsPaid200JSONResponse{
+		Object: "payout_unmarking", PayoutCount: m.Count, Totals: mapped(m.Sums, toTotal), RefusedCount: m.NotDone,
+		Refused: mapped(m.Refused, toRefused), RemainingCount: m.Remaining,
+	}, err
+}
+
+func toRefused(r payout.Refused) api.PayoutRefused {
+	return api.PayoutRefused{PayoutID: r.PayoutID, Code: string(r.Code), Reason: r.Why}
+}
+
+// EmailPayoutFailure mails the partner why its payout has failed.
+func (s *Server) EmailPayoutFailure(ctx context.Context,
+	r api.EmailPayoutFailureRequestObject) (api.EmailPayoutFailureResponseObject, error) {
+	p, err := payout.EmailFailure(ctx, work.From(ctx), s.Mail, r.ID)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails)
+	return api.EmailPayoutFailure200JSONResponse(shown), err
 }
 
 // DeletePayout removes an unpaid payout; its commissions are due again. A payout that is paid or in

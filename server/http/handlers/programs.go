@@ -120,8 +120,6 @@ func (s *Server) CreateProgram(ctx context.Context,
 		Currency:           b.Currency,
 		TermsURL:           b.TermsURL,
 		Subdomain:          b.Subdomain,
-		URLParams:          b.URLParams,
-		PayoutMethods:      texts(b.PayoutMethods),
 		AutoPayoutsEnabled: b.AutoPayoutsEnabled,
 		Settings: program.Settings{
 			ProductName:            b.ProductName,
@@ -135,6 +133,8 @@ func (s *Server) CreateProgram(ctx context.Context,
 			BlockSelfReferrals:     b.BlockSelfReferrals,
 			RequireTaxForms:        b.RequireTaxForms,
 			BlockedCountries:       b.BlockedCountries,
+			URLParams:              b.URLParams,
+			PayoutMethods:          methodsOf(b.PayoutMethods),
 			AttributionModel:       (*db.AttributionModel)(b.AttributionModel),
 			ClickOnRedirect:        b.ClickOnRedirect,
 			AutoEnrolCustomers:     b.AutoEnrolCustomers,
@@ -165,6 +165,8 @@ func (s *Server) UpdateProgram(ctx context.Context,
 			BlockSelfReferrals:     b.BlockSelfReferrals,
 			RequireTaxForms:        b.RequireTaxForms,
 			BlockedCountries:       b.BlockedCountries,
+			URLParams:              b.URLParams,
+			PayoutMethods:          methodsOf(b.PayoutMethods),
 			AttributionModel:       (*db.AttributionModel)(b.AttributionModel),
 			ClickOnRedirect:        b.ClickOnRedirect,
 			AutoEnrolCustomers:     b.AutoEnrolCustomers,
@@ -175,4 +177,12 @@ func (s *Server) UpdateProgram(ctx context.Context,
 		},
 	})
 	return api.UpdateProgram200JSONResponse(toProgram(p)), err
+}
+
+// methodsOf returns the given payout methods; nil if none were given, so that an update keeps the list.
+func methodsOf(given []api.PayoutMethod) []string {
+	if given == nil {
+		return nil
+	}
+	return texts(given)
 }

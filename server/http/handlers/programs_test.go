@@ -82,6 +82,8 @@ func TestUpdateProgram(t *testing.T) {
 		{"blocked_countries", []string{}, []any{}}, {"require_tax_forms", true, true},
 		{"auto_enrol_customers", true, true},
 		{"lead_match_days", 14, json.Number("14")}, {"lead_match_days", nil, nil}, {"time_zone", "Australia/Sydney", "Australia/Sydney"},
+		{"payout_methods", []string{"wise", "wise", "paypal"}, []any{"wise", "paypal"}}, {"payout_methods", []string{}, []any{}},
+		{"url_params", []string{"via", "ref", "via"}, []any{"via", "ref"}},
 		{"coupon_beats_link", true, true}, {"ignore_late_clicks", true, true},
 	} {
 		before = s.Must(200, s.Get(path))
@@ -180,10 +182,11 @@ func TestProgramRefusals(t *testing.T) {
 		s.Refused(400, "parameter_missing", missing, s.Post("/v1/programs", body))
 	}
 	fixed := M{ // can only be set at creation or by the operator
-		"currency": "EUR", "subdomain": "x", "url_params": []string{"a"}, "payout_methods": []string{"wise"},
-		"auto_payouts_enabled": true,
-		"custom_domain":        "x.example", "terms_version": "2", "processor": "stripe", "id": program,
+		"currency": "EUR", "subdomain": "x", "auto_payouts_enabled": true,
+		"custom_domain": "x.example", "terms_version": "2", "processor": "stripe", "id": program,
 	}
+	s.Refused(400, "parameter_invalid", "url_params", s.Post("/v1/programs/"+program, M{"url_params": []string{}}))
+	s.Refused(400, "parameter_invalid", "payout_methods[0]", s.Post("/v1/programs/"+program, M{"payout_methods": []string{"cash"}}))
 	for name, v := range fixed {
 		s.Refused(400, "parameter_unknown", name, s.Post("/v1/programs/"+program, M{name: v}))
 	}

@@ -15,6 +15,7 @@
 //	badge      a state
 //	copy       a text in a field with a button that copies it; code is a block of it
 //	flash      a sentence about the result of a form
+//	undo       a Layout: its flash, with a form that undoes it
 //	input      Input
 //	faults     Faults
 //	hidden     []Hidden

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"html/template"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,6 +22,9 @@ func symbolsOf(sprite []byte) map[string]bool {
 	}
 	return out
 }
+
+// Icons returns the names of all icons.
+func Icons() []string { return slices.Sorted(maps.Keys(symbols)) }
 
 // icon returns an icon of icons.svg. Screen readers skip it: a button with an icon alone needs a hidden text.
 func icon(name string) (template.HTML, error) {

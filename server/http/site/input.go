@@ -105,6 +105,22 @@ type Filters struct {
 	Hidden []Hidden // what of the address stays, such as the order
 	Chips  []Chip   // what is set
 	Clear  string   // the address without any
+	Saved  []Saved
+	Save   *Save // nil if filters cannot be saved here, or none is set
+}
+
+// Saved is saved filters: the address of the list with them, and the form that deletes them.
+type Saved struct {
+	Name, Path string
+	Current    bool
+	Drop       string   // the action of the form
+	Hidden     []Hidden // of the form
+}
+
+// Save is the form that saves the filters that are set.
+type Save struct {
+	Action string
+	Hidden []Hidden
 }
 
 // Chip is a filter that is set, with the address of the list without it.

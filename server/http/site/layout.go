@@ -19,6 +19,7 @@ type Layout struct {
 	Search    string // the address of the search page of a site with a menu; "" for none
 	Script    string // the site's script; "" for none
 	Flash     string
+	Undo      Undo // the form beside Flash
 	Alert     string
 	Narrow    bool // the content has the width of a text
 	Framed    bool // the page is in a frame of another site

@@ -1,6 +1,6 @@
 // Package connection has the rules of connections to payment processors: a program has one active connection for
 // each processor and mode, with sealed secrets. The operator and owners at the console create and end them; the
-// API only shows them.
+// API only shows them. A connection begun in the console is pending until its first signed event.
 package connection
 
 import (
@@ -189,8 +189,13 @@ func (in Input) makeRoom(ctx context.Context, u *work.Unit) error {
 }
 
 // Disconnect ends a connection permanently: its address becomes unknown. Events received before are still
-// processed. An ended connection stays unchanged.
+// processed. An ended connection stays unchanged. A pending connection without events is deleted.
 func Disconnect(ctx context.Context, u *work.Unit, c db.ProcessorConnection) error {
+	if c.Status == db.ConnectionStatusPending {
+		if deleted, err := discard(ctx, u, c); deleted || err != nil {
+			return err
+		}
+	}
 	end := db.ConnectionDisconnectParams{UpdatedAt: u.Now, ID: c.ID, OrgID: u.OrgID}
 	// At once, since a new connection needs the unique index.
 	n, err := queries.ConnectionDisconnect(ctx, u.DB(), end)

@@ -104,3 +104,83 @@ func TestOfAnotherOrganization(t *testing.T) {
 		return err
 	})
 }
+
+// TestPending reserves a connection, which is one for its processor and mode, sets its secret, and activates it in place
+// of the active one.
+func TestPending(t *testing.T) {
+	t.Parallel()
+	x, s := worktest.New(t), service(t)
+	old, _, err := connect(x, s, Input{Processor: Stripe, Secret: "whsec_1"})
+	require.NoError(t, err)
+	reserve := func(in Input) (c db.ProcessorConnection) {
+		in.ProgramID = x.Program.ID
+		x.Must(func(ctx context.Context, u *work.Unit) (err error) {
+			c, err = s.Reserve(ctx, u, in)
+			return err
+		})
+		return c
+	}
+	complete := func(c db.ProcessorConnection, in Input) (done db.ProcessorConnection, err error) {
+		in.Processor = c.Processor
+		err = x.Do(func(ctx context.Context, u *work.Unit) (err error) {
+			done, err = s.Complete(ctx, u, c, in)
+			return err
+		})
+		return done, err
+	}
+	c := reserve(Input{Processor: Stripe})
+	require.Equal(t, []any{db.ConnectionStatusPending, []byte(nil)}, []any{c.Status, c.Secret})
+	require.Equal(t, c.ID, reserve(Input{Processor: Stripe}).ID, "a second reservation is the same")
+	require.NotEqual(t, c.ID, reserve(Input{Processor: Stripe, Live: true}).ID, "another mode")
+	activate := func() { x.Must(func(ctx context.Context, u *work.Unit) error { return Activate(ctx, u, c) }) }
+	activate()
+	require.Equal(t, []string{"pending"}, statusOf(x, c.ID), "no secret, no events")
+	_, err = complete(c, Input{})
+	var refused *InputError
+	require.ErrorAs(t, err, &refused)
+	c, err = complete(c, Input{Secret: "whsec_2", RecordDirect: true})
+	require.NoError(t, err)
+	require.Equal(t, []any{db.ConnectionStatusPending, true}, []any{c.Status, c.RecordDirect})
+	c, err = complete(c, Input{OutsideCheckout: true})
+	require.NoError(t, err, "the secret stays")
+	signing, err := s.Secret(c)
+	require.NoError(t, err)
+	require.Equal(t, "whsec_2", signing)
+	activate()
+	activate()
+	require.Equal(t, []string{"active", "disconnected"}, append(statusOf(x, c.ID), statusOf(x, old.ID)...))
+	_, err = complete(c, Input{Secret: "whsec_3"})
+	require.ErrorContains(t, err, "has begun already")
+	own := reserve(Input{Processor: Generic})
+	signing, err = s.Secret(own)
+	require.NoError(t, err)
+	require.True(t, standard(signing), "Rail made a secret")
+	x.Must(func(ctx context.Context, u *work.Unit) error { return Disconnect(ctx, u, own) })
+	require.Empty(t, statusOf(x, own.ID), "a pending connection is deleted")
+}
+
+// TestKeyActivates: Rail creates the endpoint with a key, so no event has to prove the secret.
+func TestKeyActivates(t *testing.T) {
+	t.Parallel()
+	x, s := worktest.New(t), service(t)
+	old, _, err := connect(x, s, Input{Processor: Stripe, Secret: "whsec_1"})
+	require.NoError(t, err)
+	var c db.ProcessorConnection
+	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
+		in := Input{ProgramID: x.Program.ID, Processor: Stripe, Secret: "whsec_2", APIKey: "rk_1"}
+		if c, err = s.Reserve(ctx, u, in); err != nil {
+			return err
+		}
+		c, err = s.Complete(ctx, u, c, in)
+		return err
+	})
+	require.Equal(t, []string{"active", "disconnected"}, append(statusOf(x, c.ID), statusOf(x, old.ID)...))
+	key, err := s.Key(c)
+	require.NoError(t, err)
+	require.Equal(t, "rk_1", key)
+}
+
+func statusOf(x *worktest.Tenant, id string) []string {
+	x.Helper()
+	return worktest.Rows[string](x, "SELECT status FROM processor_connections WHERE id = '"+id+"'")
+}

@@ -93,6 +93,41 @@ func (s Service) Connect(ctx context.Context, u *work.Unit, in connection.Input)
 	return made, err
 }
 
+// Reserve returns a pending connection.
+func (s Service) Reserve(ctx context.Context, u *work.Unit, in connection.Input) (c db.ProcessorConnection, err error) {
+	err = u.Within(ctx, func(u *work.Unit) (err error) {
+		c, err = connection.Service{Keeper: s.Keeper}.Reserve(ctx, u, in)
+		return err
+	})
+	return c, err
+}
+
+// Complete sets secrets and options of a pending connection. u has no transaction yet, as in Connect.
+func (s Service) Complete(
+	ctx context.Context, u *work.Unit, c db.ProcessorConnection, in connection.Input,
+) (made Connected, err error) {
+	in.ID, in.ProgramID, in.Processor, in.Live, in.Replace = c.ID, c.ProgramID, c.Processor, c.Livemode, in.APIKey != ""
+	old, err := replaced(ctx, u, in)
+	if err != nil {
+		return made, err
+	}
+	undo, err := s.endpoint(ctx, &in)
+	if err != nil {
+		return made, err
+	}
+	err = u.Within(ctx, func(u *work.Unit) (err error) {
+		made.ProcessorConnection, err = connection.Service{Keeper: s.Keeper}.Complete(ctx, u, c, in)
+		return err
+	})
+	switch {
+	case err != nil:
+		undo()
+	case old != nil:
+		made.EndpointErr = s.deleteEndpoint(ctx, *old)
+	}
+	return made, err
+}
+
 // Disconnect ends a connection. left is why its endpoint still exists at Stripe, which does not stop the
 // disconnection; nil if it does not.
 func (s Service) Disconnect(ctx context.Context, u *work.Unit, c db.ProcessorConnection) (left, err error) {
@@ -103,12 +138,17 @@ func (s Service) Disconnect(ctx context.Context, u *work.Unit, c db.ProcessorCon
 	return s.deleteEndpoint(ctx, c), nil
 }
 
+var errNoSecret = errors.New("its signing secret is missing: continue its setup")
+
 // Check returns why a connection cannot record payments, nil if Rail finds no fault.
 func (s Service) Check(ctx context.Context, c db.ProcessorConnection) error {
+	if c.Secret == nil {
+		return errNoSecret
+	}
 	if _, err := (connection.Service{Keeper: s.Keeper}).Secret(c); err != nil {
 		return fmt.Errorf("its secret cannot be decrypted: replace the connection: %w", err)
 	}
-	if c.Status != db.ConnectionStatusActive {
+	if c.Status == db.ConnectionStatusDisconnected {
 		return fmt.Errorf("%s is %s and accepts no events", c.ID, c.Status)
 	}
 	api, err := s.client(c)
@@ -141,7 +181,9 @@ func (s Service) endpoint(ctx context.Context, in *connection.Input) (undo func(
 	if in.Secret != "" {
 		return undo, nil
 	}
-	in.ID = ident.New(ident.Connection)
+	if in.ID == "" {
+		in.ID = ident.New(ident.Connection)
+	}
 	to := s.URL(db.ProcessorConnection{ID: in.ID, Processor: in.Processor})
 	api := client.New(in.APIKey, s.StripeURL)
 	made, err := api.CreateEndpoint(ctx, to, stripe.Events())

@@ -65,7 +65,8 @@ type Box struct {
 // PayloadPlace returns the place for sealing an event's body.
 func PayloadPlace(id string) string { return "inbox_events.payload/" + id }
 
-// Find returns the connection named by a processor's request. An ended connection is not found.
+// Find returns the connection named by a processor's request. An ended connection is not found, nor is a pending one
+// without a secret.
 func (b Box) Find(ctx context.Context, processorName, id string) (db.ProcessorConnection, error) {
 	if !ident.Has(id, ident.Connection) || sources[processorName] == nil {
 		return db.ProcessorConnection{}, problem.NotFound("")
@@ -74,10 +75,15 @@ func (b Box) Find(ctx context.Context, processorName, id string) (db.ProcessorCo
 	if err = work.Found(err, ""); err != nil {
 		return c, err
 	}
-	if c.Processor != processorName || c.Status != db.ConnectionStatusActive {
+	if c.Processor != processorName || !accepts(c) {
 		return c, problem.NotFound("")
 	}
 	return c, nil
+}
+
+// accepts reports whether a connection takes events: a pending one needs a secret first.
+func accepts(c db.ProcessorConnection) bool {
+	return c.Status == db.ConnectionStatusActive || c.Status == db.ConnectionStatusPending && c.Secret != nil
 }
 
 // Active returns the ids of all active connections.
@@ -103,7 +109,8 @@ func (b Box) Verify(c db.ProcessorConnection, header http.Header, body []byte) e
 	return err
 }
 
-// Receive stores a verified event, once; repeated deliveries change nothing. A body that is not a valid event is
+// Receive stores a verified event, once; repeated deliveries change nothing. The first event of the connection's own
+// mode activates a pending connection. A body that is not a valid event is
 // stored under its hash, and accepted: otherwise the processor would only resend it.
 func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.Header, body []byte) error {
 	now := b.Clock.Now()
@@ -114,6 +121,11 @@ func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.
 	u := work.NewRun(b.Pool, work.Actor{Kind: work.Processor, ID: c.ID}, now).For(c.OrgID)
 	return u.Within(ctx, func(u *work.Unit) error {
 		last := db.ConnectionToldParams{Now: &now, ID: c.ID, OrgID: c.OrgID, StaleBefore: new(now.Plus(-lastEventLag * 1e9))}
+		if c.Status == db.ConnectionStatusPending && e.Livemode == c.Livemode {
+			if err := connection.Activate(ctx, u, c); err != nil {
+				return err
+			}
+		}
 		if _, err := queries.InboxInsert(ctx, u.DB(), e); err != nil {
 			return err
 		}

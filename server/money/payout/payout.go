@@ -60,8 +60,9 @@ func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commis
 		if p.BeforePaid, err = json.Marshal(stateOf(p, commissions)); err != nil {
 			return p, err
 		}
-		p.MarkedAt = &u.Now
+		p.MarkedAt, p.MarkID = &u.Now, &u.RequestID
 	}
+	p.FailureMailedAt = nil
 	p.Status, p.PaidAt, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = db.PayoutStatusPaid, &payment.At, nil, nil, u.Now
 	// Fields that the payment leaves out keep the payout's values.
 	if payment.Method != nil {
@@ -72,7 +73,7 @@ func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commis
 	}
 	err := queries.PayoutPaid(ctx, u.Later(), db.PayoutPaidParams{
 		Method: p.Method, ExternalID: p.ExternalID, PaidAt: p.PaidAt, MarkedAt: p.MarkedAt, BeforePaid: p.BeforePaid,
-		UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+		MarkID: p.MarkID, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
 	})
 	if err != nil {
 		return p, err
@@ -114,7 +115,7 @@ func Notify(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout)
 	}
 	m := mail.PayoutPaid(mail.ToPartner(partner, prog, ""), p.ID, p.AmountMinor, p.Currency)
 	if p.MarkedAt != nil {
-		m.Hold = mailHold
+		m.Hold = mail.DecisionHold
 	}
 	return outbox.Queue(ctx, u.Later(), p.OrgID, m, u.Now)
 }

@@ -8,6 +8,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
+	"rail/server/clock"
 	"rail/server/money/ledger"
 	"rail/server/outbound/mail"
 	"rail/server/problem"
@@ -16,26 +17,25 @@ import (
 	"rail/server/work/event"
 )
 
-const (
-	// undoWithin is how long a manual payment can be undone.
-	undoWithin = 24 * time.Hour
-	// mailHold is how long the partner's mail about such a payment waits.
-	mailHold = 10 * time.Minute
-)
+// undoWithin is how long a manual payment can be undone.
+const undoWithin = 24 * time.Hour
 
 // state has the fields of a payout before it was marked as paid, and how much refunds had clawed back from its
 // commissions.
 type state struct {
-	Status       db.PayoutStatus `json:"status"`
-	Method       *string         `json:"method"`
-	ExternalID   *string         `json:"external_id"`
-	ErrorCode    *string         `json:"error_code"`
-	ErrorMessage *string         `json:"error_message"`
-	ClawedMinor  int64           `json:"clawed_minor"`
+	Status          db.PayoutStatus `json:"status"`
+	Method          *string         `json:"method"`
+	ExternalID      *string         `json:"external_id"`
+	ErrorCode       *string         `json:"error_code"`
+	ErrorMessage    *string         `json:"error_message"`
+	FailureMailedAt *clock.Time     `json:"failure_mailed_at"`
+	ClawedMinor     int64           `json:"clawed_minor"`
 }
 
 func stateOf(p db.Payout, commissions []db.Commission) state {
-	return state{p.Status, p.Method, p.ExternalID, p.ErrorCode, p.ErrorMessage, sumClawed(commissions)}
+	return state{
+		p.Status, p.Method, p.ExternalID, p.ErrorCode, p.ErrorMessage, p.FailureMailedAt, sumClawed(commissions),
+	}
 }
 
 // sumClawed sums the amounts clawed back from commissions. Deductions count with the same sign, so that they do
@@ -54,6 +54,19 @@ func UndoPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id, why st
 	if err != nil {
 		return p, err
 	}
+	return undoPaid(ctx, u, outbox, p, why)
+}
+
+// UndoableUntil returns until when UndoPaid undoes a payment; nil for never.
+func UndoableUntil(p db.Payout) *clock.Time {
+	if p.Status != db.PayoutStatusPaid || p.MarkedAt == nil {
+		return nil
+	}
+	return new(p.MarkedAt.Plus(undoWithin))
+}
+
+// undoPaid is UndoPaid for a locked payout. It refuses before it writes.
+func undoPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout, why string) (db.Payout, error) {
 	if err := undoable(u, p); err != nil {
 		return p, err
 	}
@@ -105,10 +118,11 @@ func unpay(
 ) (db.Payout, error) {
 	p.Status, p.Method, p.ExternalID = before.Status, before.Method, before.ExternalID
 	p.ErrorCode, p.ErrorMessage = before.ErrorCode, before.ErrorMessage
-	p.PaidAt, p.MarkedAt, p.BeforePaid, p.UpdatedAt = nil, nil, nil, u.Now
+	p.FailureMailedAt = before.FailureMailedAt
+	p.PaidAt, p.MarkedAt, p.BeforePaid, p.MarkID, p.UpdatedAt = nil, nil, nil, nil, u.Now
 	err := queries.PayoutUndo(ctx, u.Later(), db.PayoutUndoParams{
 		Status: p.Status, Method: p.Method, ExternalID: p.ExternalID, ErrorCode: p.ErrorCode,
-		ErrorMessage: p.ErrorMessage, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+		ErrorMessage: p.ErrorMessage, FailureMailedAt: p.FailureMailedAt, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
 	})
 	if err != nil {
 		return p, err

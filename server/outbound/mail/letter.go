@@ -1,6 +1,10 @@
 package mail
 
-import "rail/server/locale"
+import (
+	"strings"
+
+	"rail/server/locale"
+)
 
 const (
 	// pagePrefix begins the addresses of Rail's pages in a text. The sender replaces it with the service's address.
@@ -49,6 +53,12 @@ func (l letter) quotes(q quote) letter {
 	}
 	l.Plain, l.Markdown = l.Plain+q.plain+"\n", l.Markdown+q.markdown+"\n"
 	return l
+}
+
+// framed adds text by others as a quotation, so that it does not read as the mail's own words.
+func (l letter) framed(text string) letter {
+	q := lines(text)
+	return l.quotes(quote{"> " + strings.ReplaceAll(q.plain, "\n", "\n> "), "> " + strings.ReplaceAll(q.markdown, "\n", "\n> ")})
 }
 
 // button adds a button that opens one of Rail's pages, by its path.

@@ -1,6 +1,8 @@
 package mail
 
 import (
+	"time"
+
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/locale"
@@ -27,9 +29,18 @@ func PortalSignIn(to Recipient, key, token string) Message {
 		paragraph("If you didn’t request it, you can ignore this email.").Message
 }
 
+// The purposes of mails about decisions, for recalling them.
+const (
+	ApprovedPurpose = "application_approved"
+	RejectedPurpose = "application_rejected"
+)
+
+// DecisionHold is how long a mail about a person's decision waits, so that the decision can be undone.
+const DecisionHold = 10 * time.Minute
+
 // Approved notifies an applicant of the approval. token is that of a link to the portal; "" for none.
 func Approved(to Recipient, applicationID, token string) Message {
-	l := to.letter("application_approved", applicationID).subject("Welcome to %s", to.name()).
+	l := to.letter(ApprovedPurpose, applicationID).subject("Welcome to %s", to.name()).
 		paragraph("Your application to the affiliate program of %s was approved. You are a partner now.", to.name())
 	if token == "" {
 		return l.button("Open your portal", to.portal()).Message
@@ -40,7 +51,7 @@ func Approved(to Recipient, applicationID, token string) Message {
 
 // Rejected notifies an applicant of the rejection, with the reason verbatim.
 func Rejected(to Recipient, applicationID, reason string) Message {
-	return to.letter("application_rejected", applicationID).subject("Your application to %s", to.name()).
+	return to.letter(RejectedPurpose, applicationID).subject("Your application to %s", to.name()).
 		paragraph("Your application to the affiliate program of %s was not accepted.", to.name()).
 		quotes(lines(reason)).Message
 }
@@ -66,6 +77,18 @@ func PayoutPaid(to Recipient, payoutID string, amountMinor int64, code string) M
 		button("See your payouts", "portal/payouts").optional().Message
 }
 
+// PayoutFailed notifies a partner that money came back, with the reason verbatim; why may be empty.
+func PayoutFailed(to Recipient, key string, amountMinor int64, code, why string) Message {
+	l := to.letter("payout_failed", key).subject("Your payout failed").
+		paragraph("%s could not pay you %s. The payment was rejected or came back.", to.name(),
+			line(to.Locale.Money(amountMinor, code)))
+	if why != "" {
+		l = l.framed(why)
+	}
+	return l.paragraph("Please check your payout details. Once they are correct, the payout can be sent again.").
+		button("See your payout details", "portal/settings").Message
+}
+
 // PayoutDetailsChanged notifies a partner of changed payout details. Partners cannot turn it off, because it
 // warns them of changes they did not make.
 func PayoutDetailsChanged(to Recipient, partnerID string, at clock.Time) Message {
@@ -83,11 +106,24 @@ func Invited(to Recipient, partnerID, token string) Message {
 		button("Open your portal", to.signIn(token)).Message
 }
 
-// Banned notifies a partner that the cooperation has ended, with the reason verbatim.
-func Banned(to Recipient, partnerID, reason string, at clock.Time) Message {
-	return to.letter("partner_banned", partnerID+" "+at.String()).
+// Lost is what a banned partner loses. Links and Coupons say what no longer earns.
+type Lost struct{ Commissions, Links, Coupons bool }
+
+// Banned notifies a partner that the cooperation has ended, of what that means, and of the reason verbatim.
+func Banned(to Recipient, partnerID, reason string, lost Lost, at clock.Time) Message {
+	l := to.letter("partner_banned", partnerID+" "+at.String()).
 		subject("Your account with %s was suspended", to.name()).
-		paragraph("Your account in the affiliate program of %s was suspended. Unpaid commissions have been declined, "+
-			"and your links and coupons no longer earn.", to.name()).
-		quotes(lines(reason)).Message
+		paragraph("Your account in the affiliate program of %s was suspended.", to.name())
+	if lost.Commissions {
+		l = l.paragraph("Your unpaid commissions have been declined.")
+	}
+	switch {
+	case lost.Links && lost.Coupons:
+		l = l.paragraph("Your links and coupons no longer earn.")
+	case lost.Links:
+		l = l.paragraph("Your links no longer earn.")
+	case lost.Coupons:
+		l = l.paragraph("Your coupons no longer earn.")
+	}
+	return l.paragraph("The reason:").framed(reason).Message
 }

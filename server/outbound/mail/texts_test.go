@@ -77,6 +77,21 @@ func TestRejectionWordForWord(t *testing.T) {
 	}
 }
 
+// TestBannedSaysWhatApplies: the mail about a ban leaves out what the partner has not lost, and frames the reason.
+func TestBannedSaysWhatApplies(t *testing.T) {
+	t.Parallel()
+	m := Banned(named("Acme"), "part_1", "First.\nSecond <b>.", Lost{Links: true}, start)
+	require.Contains(t, m.Plain, "Your links no longer earn.")
+	require.NotContains(t, m.Plain, "coupons")
+	require.NotContains(t, m.Plain, "commissions")
+	require.Contains(t, m.Plain, "The reason:\n\n> First.\n> Second <b>.\n")
+	_, _, page := parts(t, db.Mail{Subject: m.Subject, Body: m.Markdown, Plain: &m.Plain}, nil)
+	require.Contains(t, page, "<blockquote>\n<p>First.<br>\nSecond &lt;b&gt;.</p>\n</blockquote>")
+	m = Banned(named("Acme"), "part_1", "No.", Lost{Commissions: true, Links: true, Coupons: true}, start)
+	require.Contains(t, m.Plain, "Your unpaid commissions have been declined.")
+	require.Contains(t, m.Plain, "Your links and coupons no longer earn.")
+}
+
 // TestLook: a program's mail has its name, logo, colour and reply address, one button to the portal, and a link
 // to the mail settings, in the recipient's language.
 func TestLook(t *testing.T) {
@@ -110,7 +125,8 @@ func TestLanguages(t *testing.T) {
 		return []Message{
 			PortalSignIn(to, "k", "token"), Approved(to, "app_1", "token"), Rejected(to, "app_1", "No."), NewReferral(to, "cus_1", true),
 			NewReferral(to, "cus_1", false), PayoutPaid(to, "pyt_1", 123456, "USD"), Invited(to, "part_1", "token"),
-			Banned(to, "part_1", "No.", start), JoinConfirm(to, "k", "token"), JoinKnown(to, "k"), JoinWaiting(to, "k"),
+			Banned(to, "part_1", "No.", Lost{true, true, true}, start), Banned(to, "part_1", "No.", Lost{Links: true}, start),
+			Banned(to, "part_1", "No.", Lost{Coupons: true}, start), PayoutFailed(to, "pyt_1", 100, "USD", "No."), JoinConfirm(to, "k", "token"), JoinKnown(to, "k"), JoinWaiting(to, "k"),
 		}
 	}
 	english := letters(locale.English)

@@ -34,6 +34,13 @@ func Welcome(ctx context.Context, tx pgtx.DBTX, p db.Partner, now clock.Time) er
 	})
 }
 
+// Unwelcome undoes Welcome, if that was at since or later, and drops the mails that were not sent yet.
+func Unwelcome(ctx context.Context, tx pgtx.DBTX, p db.Partner, since clock.Time) error {
+	return queries.SequenceUnenrol(ctx, tx, db.SequenceUnenrolParams{
+		PartnerID: &p.ID, OrgID: p.OrgID, ProgramID: p.ProgramID, Trigger: db.SequenceTriggerApproved, EnrolledSince: since,
+	})
+}
+
 // Earned enrols the partner of a commission if that is its first. The commission must be written or queued
 // before, in the same transaction.
 func Earned(ctx context.Context, tx pgtx.DBTX, k db.Commission) error {

@@ -214,7 +214,7 @@ func (s *Service) notify(ctx context.Context, u *work.Unit, a db.Application, p 
 	}
 	to := mail.ToPartner(p, prog, "")
 	if rejected != nil {
-		return s.Mail.Queue(ctx, u.Later(), a.OrgID, mail.Rejected(to, a.ID, *rejected), u.Now)
+		return s.queue(ctx, u, mail.Rejected(to, a.ID, *rejected))
 	}
 	token := ""
 	if s.Mail.Ready() && p.Status != db.PartnerStatusSuspended {
@@ -222,7 +222,21 @@ func (s *Service) notify(ctx context.Context, u *work.Unit, a db.Application, p 
 			return err
 		}
 	}
-	return s.Mail.Queue(ctx, u.Later(), a.OrgID, mail.Approved(to, a.ID, token), u.Now)
+	return s.queue(ctx, u, mail.Approved(to, a.ID, token))
+}
+
+// queue queues a mail about a decision. It waits after a decision in the console, so that Reopen can drop it.
+func (s *Service) queue(ctx context.Context, u *work.Unit, m mail.Message) error {
+	m.Hold = hold(u)
+	return s.Mail.Queue(ctx, u.Later(), u.OrgID, m, u.Now)
+}
+
+// hold returns how long mails about a decision wait: those of people can be undone.
+func hold(u *work.Unit) time.Duration {
+	if u.Actor.Kind == work.Person && u.Actor.User != "" {
+		return mail.DecisionHold
+	}
+	return 0
 }
 
 // Withdraw withdraws an application for the applicant (decisions, 61).
@@ -293,6 +307,10 @@ func decide(
 	toEvent func(api.ApplicationDecidedData) events.Event,
 ) error {
 	a.ReviewedByUserID, a.ReviewedAt, a.UpdatedAt = opt.OrNil(u.Actor.User), &u.Now, u.Now
+	var err error
+	if a.BeforeDecision, err = json.Marshal(standing{p.Status, p.DeclineReason}); err != nil {
+		return err
+	}
 	if err := saveDecision(ctx, u, *a, p, partnerStatus, reason); err != nil {
 		return err
 	}
@@ -315,9 +333,10 @@ func saveDecision(
 ) error {
 	err := queries.ApplicationDecide(ctx, u.Later(), db.ApplicationDecideParams{
 		Status: a.Status, PartnerID: a.PartnerID, ReviewedByUserID: a.ReviewedByUserID, ReviewedAt: a.ReviewedAt,
-		RejectionReason: a.RejectionReason, UpdatedAt: a.UpdatedAt, ID: a.ID, OrgID: a.OrgID,
+		RejectionReason: a.RejectionReason, UpdatedAt: a.UpdatedAt, BeforeDecision: a.BeforeDecision, ID: a.ID,
+		OrgID: a.OrgID,
 	})
-	if err != nil || p.Status != db.PartnerStatusPending && p.Status != db.PartnerStatusDeclined {
+	if err != nil || !decidable(p.Status) {
 		return err
 	}
 	err = queries.PartnerDecide(ctx, u.Later(), db.PartnerDecideParams{
@@ -326,5 +345,5 @@ func saveDecision(
 	if err != nil || partnerStatus != db.PartnerStatusActive {
 		return err
 	}
-	return sequence.Welcome(ctx, u.Later(), p, u.Now)
+	return sequence.Welcome(ctx, u.Later(), p, u.Now.Plus(hold(u)))
 }

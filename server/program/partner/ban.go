@@ -104,7 +104,7 @@ func (s *Service) suspend(ctx context.Context, u *work.Unit, before db.Partner, 
 			return err
 		}
 		if tell {
-			if err := s.mailBan(ctx, u, *p); err != nil {
+			if err := s.mailBan(ctx, u, *out); err != nil {
 				return err
 			}
 		}
@@ -124,13 +124,17 @@ func (s *Service) suspend(ctx context.Context, u *work.Unit, before db.Partner, 
 	})
 }
 
-// mailBan mails the partner the reason.
-func (s *Service) mailBan(ctx context.Context, u *work.Unit, p db.Partner) error {
+// mailBan mails the partner the reason and the effects.
+func (s *Service) mailBan(ctx context.Context, u *work.Unit, b Ban) error {
+	p := b.Partner
 	prog, err := u.Program(ctx, p.ProgramID)
 	if err != nil {
 		return err
 	}
-	m := mail.Banned(mail.ToPartner(p, prog, ""), p.ID, *p.SuspensionReason, u.Now)
+	lost := mail.Lost{
+		Commissions: b.Money.Rejected.Count > 0, Links: b.LinksStopped > 0, Coupons: b.CouponsStopped > 0,
+	}
+	m := mail.Banned(mail.ToPartner(p, prog, ""), p.ID, *p.SuspensionReason, lost, u.Now)
 	return s.Mail.Queue(ctx, u.Later(), p.OrgID, m, u.Now)
 }
 

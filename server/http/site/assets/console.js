@@ -103,6 +103,54 @@ if (find) {
   })
 }
 
+// Payout files. The page is loaded again after the download, because the payouts are sent then. A page in place of a
+// file has warnings; without this script, the browser shows it or saves the file.
+for (const form of document.querySelectorAll('form[data-download]')) {
+  form.addEventListener('submit', async event => {
+    event.preventDefault()
+    const button = form.querySelector('button')
+    button.disabled = true
+    try {
+      const answer = await fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form)) })
+      const name = /filename="([^"]+)"/.exec(answer.headers.get('Content-Disposition') ?? '')
+      if (!answer.ok || !name) throw new Error('a page')
+      const link = document.createElement('a')
+      link.href = URL.createObjectURL(await answer.blob())
+      link.download = name[1]
+      link.click()
+      location.reload()
+    } catch {
+      form.submit() // the same form is the same file
+    }
+  })
+}
+
+// Set-up: a part of a page that is asked for again every few seconds, until it has data-polled. Without this script, the
+// links with data-unpolled load the page again.
+for (const part of document.querySelectorAll('[data-poll]')) {
+  const every = part.dataset.every || 3
+  const links = part.parentElement.querySelectorAll('[data-unpolled]')
+  const show = shown => { for (const link of links) link.hidden = !shown }
+  const wait = seconds => part.querySelector('[data-polled]') || setTimeout(ask, seconds * 1000)
+  const ask = async () => {
+    if (document.hidden) return wait(every)
+    try {
+      const answer = await fetch(part.dataset.poll)
+      if (answer.redirected || !answer.ok) throw answer.status
+      const text = await answer.text()
+      if (text !== part.dataset.seen) part.innerHTML = text
+      part.dataset.seen = text
+      show(false)
+      wait(every)
+    } catch {
+      show(true) // signed out, or the server is away
+      wait(20)
+    }
+  }
+  show(false)
+  wait(every)
+}
+
 // The join page's editor: previews follow what is typed.
 for (const form of document.querySelectorAll('form[data-preview]')) {
   const frames = document.querySelectorAll('.preview iframe')

@@ -1,0 +1,129 @@
+package connection
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/ident"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// Reserve returns the program's pending connection to a processor in a mode, and creates it if there is none. Its
+// address is valid at once. If the processor accepts the merchant's secret, Rail has made one. An active connection
+// goes on until the first event of the pending one (decisions, 385).
+func (s Service) Reserve(ctx context.Context, u *work.Unit, in Input) (c db.ProcessorConnection, err error) {
+	lock := db.ProgramLockParams{ID: in.ProgramID, OrgID: u.OrgID}
+	if _, err := queries.ProgramLock(ctx, u.DB(), lock); err != nil {
+		return c, work.Found(err, "program_id")
+	}
+	c, err = queries.ConnectionPending(ctx, u.DB(), db.ConnectionPendingParams{
+		ProgramID: in.ProgramID, OrgID: u.OrgID, Processor: in.Processor, Livemode: in.Live,
+	})
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return c, err
+	}
+	c = db.ProcessorConnection{
+		ID: u.NewID(ident.Connection), OrgID: u.OrgID, ProgramID: in.ProgramID, Processor: in.Processor,
+		Livemode: in.Live, Status: db.ConnectionStatusPending, RecordDirect: in.RecordDirect,
+		OutsideCheckout: in.OutsideCheckout, CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	if newSecret := makeSecret[in.Processor]; newSecret != nil {
+		if c.Secret, err = s.Keeper.Seal([]byte(newSecret()), SecretPlace(c.ID)); err != nil {
+			return c, err
+		}
+	}
+	if err := queries.ConnectionInsert(ctx, u.Later(), db.ConnectionInsertParams(c)); err != nil {
+		return c, err
+	}
+	return c, record(ctx, u, c, "created")
+}
+
+// Complete sets the secret, the key and the options of a pending connection. With a key, Rail has made the
+// processor's endpoint itself: the connection becomes active, and replaces the active one. Otherwise it waits for
+// its first event. Without a secret in the input, the connection keeps its own.
+func (s Service) Complete(
+	ctx context.Context, u *work.Unit, c db.ProcessorConnection, in Input,
+) (db.ProcessorConnection, error) {
+	c.RecordDirect, c.OutsideCheckout, c.UpdatedAt = in.RecordDirect, in.OutsideCheckout, u.Now
+	if err := s.sealSecrets(&c, in); err != nil {
+		return c, err
+	}
+	if in.APIKey != "" {
+		if err := makeRoomFor(ctx, u, c); err != nil {
+			return c, err
+		}
+		c.Status = db.ConnectionStatusActive
+	}
+	n, err := queries.ConnectionComplete(ctx, u.DB(), db.ConnectionCompleteParams{
+		Secret: c.Secret, APIKey: c.APIKey, Status: c.Status, RecordDirect: c.RecordDirect,
+		OutsideCheckout: c.OutsideCheckout, UpdatedAt: c.UpdatedAt, ID: c.ID, OrgID: c.OrgID,
+	})
+	switch {
+	case err != nil:
+		return c, err
+	case n == 0:
+		return c, problem.New(problem.ParameterInvalid, "The connection has begun already, or was deleted.")
+	case c.Status == db.ConnectionStatusActive:
+		return c, record(ctx, u, c, "connected")
+	}
+	return c, record(ctx, u, c, "updated")
+}
+
+// sealSecrets sets the secrets of a pending connection.
+func (s Service) sealSecrets(c *db.ProcessorConnection, in Input) (err error) {
+	if in.Secret != "" || c.Secret == nil {
+		signing, err := in.secret()
+		if err != nil {
+			return err
+		}
+		if c.Secret, err = s.Keeper.Seal([]byte(signing), SecretPlace(c.ID)); err != nil {
+			return err
+		}
+	}
+	if in.APIKey != "" {
+		c.APIKey, err = s.Keeper.Seal([]byte(in.APIKey), KeyPlace(c.ID))
+	}
+	return err
+}
+
+// Activate makes a pending connection active after its first signed event, and ends the active one that it replaces.
+func Activate(ctx context.Context, u *work.Unit, c db.ProcessorConnection) error {
+	if err := makeRoomFor(ctx, u, c); err != nil {
+		return err
+	}
+	n, err := queries.ConnectionActivate(ctx, u.DB(), db.ConnectionActivateParams{UpdatedAt: u.Now, ID: c.ID, OrgID: c.OrgID})
+	if err != nil || n == 0 { // another event has activated it
+		return err
+	}
+	return record(ctx, u, c, "connected")
+}
+
+// makeRoomFor locks the program, and ends the active connection that a pending one replaces.
+func makeRoomFor(ctx context.Context, u *work.Unit, c db.ProcessorConnection) error {
+	if _, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: c.ProgramID, OrgID: c.OrgID}); err != nil {
+		return err
+	}
+	old, err := queries.ConnectionActive(ctx, u.DB(), db.ConnectionActiveParams{
+		ProgramID: c.ProgramID, OrgID: c.OrgID, Processor: c.Processor, Livemode: c.Livemode,
+	})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows), err == nil && old.ID == c.ID:
+		return nil
+	case err != nil:
+		return err
+	}
+	return Disconnect(ctx, u, old)
+}
+
+// discard deletes a pending connection, and reports whether it did: a connection with events stays for their log.
+func discard(ctx context.Context, u *work.Unit, c db.ProcessorConnection) (bool, error) {
+	n, err := queries.ConnectionDelete(ctx, u.DB(), db.ConnectionDeleteParams{ID: c.ID, OrgID: c.OrgID})
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, record(ctx, u, c, "deleted")
+}
