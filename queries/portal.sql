@@ -149,3 +149,8 @@ FROM (
 WHERE (sqlc.narg('from_at')::timestamptz IS NULL OR d.at >= sqlc.narg('from_at')::timestamptz)
   AND (sqlc.narg('before_at')::timestamptz IS NULL OR d.at < sqlc.narg('before_at')::timestamptz)
 GROUP BY 1 ORDER BY 1;
+
+-- name: PortalConverted :one
+-- PortalConverted counts a partner's paying customers, as conditions of flows do.
+SELECT count(*) FROM customers x WHERE x.program_id = @program_id AND x.org_id = @org_id
+    AND x.partner_id = @partner_id::text AND x.converted_at IS NOT NULL;

@@ -302,6 +302,25 @@ func (q *Queries) PortalCommissions(ctx context.Context, db DBTX, arg PortalComm
 	return items, nil
 }
 
+const portalConverted = `-- name: PortalConverted :one
+SELECT count(*) FROM customers x WHERE x.program_id = $1 AND x.org_id = $2
+    AND x.partner_id = $3::text AND x.converted_at IS NOT NULL
+`
+
+type PortalConvertedParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID string
+}
+
+// PortalConverted counts a partner's paying customers, as conditions of flows do.
+func (q *Queries) PortalConverted(ctx context.Context, db DBTX, arg PortalConvertedParams) (int64, error) {
+	row := db.QueryRow(ctx, portalConverted, arg.ProgramID, arg.OrgID, arg.PartnerID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const portalEndpoints = `-- name: PortalEndpoints :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.number, t.url, t.event_types, t.enabled, t.secret, t.previous_secret, t.previous_expires_at, t.counted_since, t.created_at, t.updated_at FROM webhook_endpoints t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = $3::text

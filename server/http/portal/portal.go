@@ -90,6 +90,7 @@ var routes = map[string]route{
 	"POST /portal/links/delete":           {Do: deleteLink},
 	"GET /portal/qr.svg":                  {Do: qrPicture},
 	"GET /portal/qr.png":                  {Do: qrFile},
+	"GET /portal/poster.svg":              {Do: poster},
 	"GET /portal/customers":               {Do: customers},
 	"GET /portal/commissions":             {Do: commissions},
 	"GET /portal/commissions.csv":         {Do: commissionTable},

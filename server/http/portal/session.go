@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -67,6 +68,7 @@ func (v *visit) Identify() error {
 		return v.signedOut()
 	}
 	v.Token, v.session, v.partner, v.program = token, who.PortalSession, who.Partner, who.Program
+	v.accent = cmp.Or(opt.Value(who.AccentColor), site.DefaultAccent)
 	v.look, v.frames = look.Of(who.Program.ID, who.AccentColor, who.LogoVersion), who.EmbedHosts
 	v.Locale = locale.Of(v.Locale.Language(), opt.Value(who.Partner.LanguageCode)).
 		In(clock.StoredZone(who.Program.TimeZone))

@@ -191,3 +191,14 @@ for (const form of all('form[data-earn]')) {
     form.querySelector('output').textContent = figures.format(Math.floor(customers) * each / 10 ** digits) + ' ' + code
   })
 }
+
+// Sharing opens the device's own menu where there is one.
+if (navigator.share) {
+  for (const place of all('[data-share]')) {
+    place.hidden = false
+    place.addEventListener('click', event => {
+      event.preventDefault()
+      navigator.share({ title: place.dataset.title, url: place.dataset.share }).catch(() => {}) // the person closed it
+    })
+  }
+}
