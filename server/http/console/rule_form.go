@@ -335,8 +335,9 @@ func (d *ruleData) Inputs() map[string]site.Input {
 			string(api.FlowActionGenerateCommission), "give", string(api.FlowActionSwitchGroup), "move"),
 		"whom": d.choose("whom", "For whom", d.Whom,
 			forEveryone, "every partner", forGroup, "partners in", forPartner, "the partner"),
-		"group_id": groups("group_id", "Group", d.GroupID), "target_group_id": groups("target_group_id", "Into the group", d.TargetGroupID),
-		"rate_type": d.rateTypes("rate_type", d.RateType), "rate": d.Line("text", "rate", "Rate", d.Rate),
+		"group_id":        groups("group_id", "Group", d.GroupID),
+		"target_group_id": groups("target_group_id", "Into the group", d.TargetGroupID),
+		"rate_type":       d.rateTypes("rate_type", d.RateType), "rate": d.Line("text", "rate", "Rate", d.Rate),
 		"approval_mode": d.choose("approval_mode", "Approval", d.Approval,
 			string(api.FlowApprovalModeImmediate), "at once", string(api.FlowApprovalModeAfterDays), "after",
 			string(api.FlowApprovalModeManual), "by hand"),
@@ -363,7 +364,9 @@ func (d *ruleData) rateTypes(name, value string) site.Input {
 func (d *ruleData) CaseInputs(c ruleCase) map[string]site.Input {
 	label := d.Line("text", c.At+"label", "Name", c.Label).Maybe()
 	return map[string]site.Input{
-		"label": label, "rate": d.Line("text", c.At+"rate", "Rate", c.Rate), "rate_type": d.rateTypes(c.At+"rate_type", c.RateType),
+		"label":     label,
+		"rate":      d.Line("text", c.At+"rate", "Rate", c.Rate),
+		"rate_type": d.rateTypes(c.At+"rate_type", c.RateType),
 	}
 }
 
@@ -373,7 +376,7 @@ func (r ruleRow) Says() string { return cmp.Or(metadataWords[r.Field.Name], r.Fi
 // First reports whether a condition is the first of its exception.
 func (r ruleRow) First() bool { return strings.HasSuffix(r.At, "c0.") }
 
-// RowInputs returns the inputs of a condition by name; those that its field lacks have no type.
+// RowInputs returns the inputs of a condition by name. An input that its field lacks has no type.
 func (d *ruleData) RowInputs(r ruleRow) map[string]site.Input {
 	out := map[string]site.Input{"join": d.choose(r.At+"join", "Match", r.Join, "and", "and", "or", "or")}
 	about := r.Says()
@@ -416,7 +419,8 @@ func (r ruleRow) ops() []site.Option {
 	for _, op := range f.Operators {
 		switch {
 		case op.Name == "exists":
-			out = append(out, site.Option{Value: "exists", Label: "is known"}, site.Option{Value: "absent", Label: "is not known"})
+			out = append(out,
+				site.Option{Value: "exists", Label: "is known"}, site.Option{Value: "absent", Label: "is not known"})
 		case several && (op.Name == "eq" || op.Name == "neq"):
 		default:
 			out = append(out, site.Option{Value: op.Name, Label: op.Words})

@@ -152,7 +152,8 @@ func (s storedRule) fill(r *ruleRow, stored json.RawMessage) bool {
 			texts[i] = s.figure(r.Field.Kind, string(one))
 		}
 		// A number of metadata is only compared by size, and a list is split at commas.
-		if r.Field.Kind == "metadata" && number != slices.Contains(ordered, r.Op) || len(values) > 1 && strings.Contains(texts[i], ",") {
+		if r.Field.Kind == "metadata" && number != slices.Contains(ordered, r.Op) ||
+			len(values) > 1 && strings.Contains(texts[i], ",") {
 			return false
 		}
 	}

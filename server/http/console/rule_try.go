@@ -78,12 +78,16 @@ func (v *visit) tryInputs(form site.Form) ([]site.Input, error) {
 		product.Options = append([]site.Option{{Label: "Any other product"}}, products...)
 	}
 	return []site.Input{
-		input("partner", "New customer of", "A partner’s name, email or handle.", "lookup").From(v.at("/find/partners")),
+		input("partner", "New customer of", "A partner’s name, email or handle.", "lookup").
+			From(v.at("/find/partners")),
 		input("customer", "Or existing customer", "Their email.", "text"),
 		input("amount", "Amount", "", "money").In(v.program.Currency),
 		product,
 		input("interval", "Billing", "", "select").Of([]site.Option{
-			{Label: "Once"}, {Value: "month", Label: "Monthly"}, {Value: "year", Label: "Yearly"}, {Value: "week", Label: "Weekly"},
+			{Label: "Once"},
+			{Value: "month", Label: "Monthly"},
+			{Value: "year", Label: "Yearly"},
+			{Value: "week", Label: "Weekly"},
 			{Value: "day", Label: "Daily"},
 		}),
 		input("number", "Which payment", "1 is the customer’s first.", "number"),
@@ -94,7 +98,9 @@ func (v *visit) tryInputs(form site.Form) ([]site.Input, error) {
 // answer asks the API for the commission of the payment.
 func (v *visit) answer(t *try, form site.Form, list []rule) error {
 	value := func(name string) string { return form.Values[name] }
-	body := api.FlowPreviewRequest{ProgramID: v.program.ID, Currency: v.program.Currency, ProductID: opt.OrNil(value("product"))}
+	body := api.FlowPreviewRequest{
+		ProgramID: v.program.ID, Currency: v.program.Currency, ProductID: opt.OrNil(value("product")),
+	}
 	var ok bool
 	if body.AmountMinor, ok = currency.Minor(value("amount"), v.program.Currency); !ok || body.AmountMinor < 1 {
 		form.Errors["amount"] = "Enter an amount, such as 100.00."

@@ -120,7 +120,7 @@ func TestRecipes(t *testing.T) {
 	require.Equal(t, "Pro", branch["label"])
 	require.Contains(t, s.owner.page("/rules"), "Pro: if the product is Pro, <strong>30 % of every payment</strong>")
 
-	// The editor shows a recipe to change it, and what was refused in one.
+	// The editor shows a recipe to change it, and a recipe that was refused.
 	editor := string(s.Must(200, s.owner.send("/rules/new", "recipe", "months", "rate", "25", "months", "6", "do", "show")).Raw)
 	require.Contains(t, editor, `value="25 % for the first 6 months"`)
 	require.Contains(t, editor, `name="b0.c0.value" type="number" value="6"`)

@@ -74,7 +74,7 @@ func better(a, b offered) int {
 	}
 }
 
-// remainder describes a flow's own rate, which is for what no branch matches.
+// remainder describes a flow's own rate, for payments that match no branch.
 func (s Speaker) remainder(own Rate, branches []offered, inTime int) string {
 	l := s.locale()
 	above := slices.ContainsFunc(branches, func(b offered) bool { return better(b, offered{rate: own}) <= 0 })
@@ -89,7 +89,7 @@ func (s Speaker) remainder(own Rate, branches []offered, inTime int) string {
 	return l.T("%s on everything else", own.short(l, s.Currency))
 }
 
-// short describes a rate before what it is on.
+// short describes a rate before its subject.
 func (r Rate) short(l *locale.Locale, code string) string {
 	if r.RateType == RatePercent && r.RateValue > 0 {
 		return l.Percent(r.RateValue)
@@ -143,7 +143,7 @@ func (s Speaker) offer(b branch) (out what, public bool, err error) {
 	return out, true, nil
 }
 
-// says puts a rate and what it is for into words. The branch's label stands for conditions that are no phrases.
+// says puts a rate and its subject into words. The branch's label stands for conditions that are no phrases.
 func (w what) says(s Speaker, rate Rate, label *string) string {
 	l := s.locale()
 	out := rate.In(l, s.Trigger, s.Currency)
@@ -271,8 +271,8 @@ func (s Speaker) productName(id string) string {
 	return name
 }
 
-// firstTime returns a condition on the time since a customer's first payment as a phrase: before says less than a time, and
-// after at least. Values are whole: more than eleven means at least twelve.
+// firstTime returns a condition on the time since a customer's first payment as a phrase: before is for less than a
+// time, and after for at least a time. Values are whole: more than eleven means at least twelve.
 func firstTime(c comparison, before, after string) (wrap, bool) {
 	var n int64
 	if json.Unmarshal(c.Value, &n) != nil {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// errPrivate marks conditions that must not be public, and errUnnamed those that mean nothing to a partner.
+// errPrivate marks conditions that must not be public, and errUnnamed those with ids that mean nothing to a partner.
 var (
 	errPrivate = errors.New("rules: this condition is not public")
 	errUnnamed = errors.New("rules: this condition has only an id")

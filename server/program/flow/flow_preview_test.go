@@ -82,7 +82,7 @@ func TestFlowPreviewOfALater(t *testing.T) {
 	for want, more := range map[int64]M{
 		1000: {}, 2000: {"payment_number": 2}, 3000: {"payment_number": 3}, 4000: {"payment_number": 4, "customer_months": 7},
 	} {
-		require.EqualValues(t, want, pays(more).Int("amount_minor"), more)
+		require.Equal(t, want, pays(more).Int("amount_minor"), more)
 	}
 	none := pays(M{"customer_months": 7})
 	require.Zero(t, none.Int("amount_minor"))
