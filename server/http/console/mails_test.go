@@ -11,6 +11,7 @@ import (
 
 	"rail/server/app/config"
 	"rail/server/harness/apitest"
+	"rail/server/harness/browsertest"
 	"rail/server/team"
 )
 
@@ -233,9 +234,17 @@ func TestMailToAll(t *testing.T) {
 	d.Reads("Campaigns")
 	d.press("Write a mail")
 	d.Reads("To whom")
-	for field, text := range map[string]string{"#name": "Autumn", "#subject": "Good news", "#body": "Hello **all of you**"} {
+	for field, text := range map[string]string{"#name": "Autumn", "#subject": "Good news", "#body": "Hello **all of you**, "} {
 		d.Do(chromedp.SendKeys(chromedp.CSS(field), text))
 	}
+	d.Do(chromedp.Click(chromedp.CSS(".inserts summary")), chromedp.Click(chromedp.CSS(`[data-insert="{{program}}"]`)))
+	require.Equal(t, "Hello **all of you**, {{program}}", browsertest.Eval[string](d.Tab, "document.querySelector('#body').value"))
+	length := browsertest.Eval[int](d.Tab, "history.length")
+	letter := `document.querySelector('[name="letter"]').contentDocument.querySelector('iframe')?.srcdoc ?? ''`
+	apitest.Eventually(t, func() bool {
+		return strings.Contains(browsertest.Eval[string](d.Tab, letter), "<strong>all of you</strong>, ")
+	}, "the preview follows the text")
+	require.Equal(t, length, browsertest.Eval[int](d.Tab, "history.length"), "and not the history")
 	d.press("Save")
 	d.Reads("Nothing is sent yet.")
 	d.press("Send a test to myself")
@@ -251,5 +260,22 @@ func TestMailToAll(t *testing.T) {
 	d.press("Send it now")
 	d.Reads("The mail is on its way to")
 	require.Equal(t, "sending", d.fixture.Must(200, d.fixture.Get("/v1/campaigns/"+made+"?program_id="+d.program)).String("status"))
+	d.Silent()
+}
+
+// TestPreviewWithoutScript: a button updates the preview, and the page stays.
+func TestPreviewWithoutScript(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
+	d.Scripts(false)
+	d.visit("/mails/new")
+	d.Do(chromedp.SendKeys(chromedp.CSS("#body"), "Hello **you**"))
+	d.press("Update preview")
+	d.Scripts(true)
+	apitest.Eventually(t, func() bool {
+		return strings.Contains(browsertest.Eval[string](d.Tab,
+			`document.querySelector('[name="letter"]').contentDocument.querySelector('iframe')?.srcdoc ?? ''`), "<strong>you</strong>")
+	}, "the frame has the mail")
+	require.Equal(t, "Hello **you**", browsertest.Eval[string](d.Tab, "document.querySelector('#body').value"))
 	d.Silent()
 }
