@@ -28,7 +28,7 @@ const (
 type link struct {
 	db.Link
 	Main, Short shared // Short is the zero value where there is none
-	Stats         db.LinkStatsRow
+	Stats       db.LinkStatsRow
 }
 
 // click holds the data of a click that partners see: its origin, not the visitor.
