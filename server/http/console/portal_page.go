@@ -12,11 +12,11 @@ import (
 	"strings"
 
 	"rail/gen/api"
+	"rail/server/http/join"
 	"rail/server/http/site"
 	"rail/server/http/site/look"
 	"rail/server/opt"
 	"rail/server/problem"
-	"rail/server/program/portalsettings"
 	"rail/server/program/slug"
 )
 
@@ -271,7 +271,7 @@ func previewPortal(v *visit) error {
 	if accent, err := draft.AccentColor.Get(); err == nil {
 		v.Response().Header().Set(contrastHeader, portalData{}.Contrast(accent))
 	}
-	return v.console.Preview(v, v.session.User.OrgID, v.program.ID, portalsettings.ChangesOf(draft))
+	return v.console.Preview(v, v.session.User.OrgID, v.program.ID, join.ChangesOf(draft))
 }
 
 // draft returns the settings in the form, checked like those of a request; none for a GET.

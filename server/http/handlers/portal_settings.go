@@ -34,7 +34,7 @@ func (s *Server) RetrievePortalSettings(ctx context.Context,
 func (s *Server) UpdatePortalSettings(ctx context.Context,
 	r api.UpdatePortalSettingsRequestObject) (api.UpdatePortalSettingsResponseObject, error) {
 	u := work.From(ctx)
-	changed, err := portalsettings.Update(ctx, u, r.ID, portalsettings.ChangesOf(*r.Body))
+	changed, err := portalsettings.Update(ctx, u, r.ID, join.ChangesOf(*r.Body))
 	if err != nil {
 		return nil, err
 	}
