@@ -41,7 +41,13 @@ func (sys *system) wellFormed(op *operation, own objects) M {
 		delete(body, "partner_id") // comes with the click
 	case "previewFlows":
 		body["customer_id"] = own["cus_"]
-		delete(body, "partner_id") // it is for a new customer
+		for _, name := range []string{"partner_id", "payment_number", "customer_months"} { // of a new customer
+			delete(body, name)
+		}
+	case "markPayoutsPaid": // the payouts by their ids, or those of a batch
+		for _, name := range []string{"batch_id", "method", "currency", "confirm_count", "confirm_amount_minor"} {
+			delete(body, name)
+		}
 	case "mergeCustomer":
 		body["customer_id"] = own["merged"]
 	case "setInboundSigning":

@@ -127,7 +127,7 @@ func (v *visit) progressOf(c db.ProcessorConnection) (progress, error) {
 	return p, nil
 }
 
-// ago says how long ago a time was; a day or more is its date.
+// ago returns the time since a moment in words, or its date if that is a day or more.
 func (v *visit) ago(at clock.Time) string {
 	switch d := v.console.Clock.Now().Sub(at.Time); {
 	case d < 2*time.Second:

@@ -200,7 +200,7 @@ type creditData struct {
 	Has     bool   // the customer is the partner's already
 }
 
-// creditRow is a payment with its commission. Sale is the zero value for one that is not among the latest.
+// creditRow is a payment with its commission. Sale is the zero value if the payment is not among the latest.
 type creditRow struct {
 	api.CreditedSale
 	Sale saleRow

@@ -68,7 +68,7 @@ func (v *visit) figureTile(r *api.Report, name string, m measure) site.Tile {
 	return t
 }
 
-// homeTiles are the figures of the home page: what partners brought, and what they are owed.
+// homeTiles are the figures of the home page: the partners' results, and the debt to them.
 func (v *visit) homeTiles(r *api.Report, owed []api.ProgramOwed) []site.Tile {
 	return []site.Tile{
 		v.figureTile(r, partnerRevenue, measures[0]),

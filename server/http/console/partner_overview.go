@@ -15,8 +15,8 @@ import (
 type partnerHeader struct {
 	Company, Country, Website string // "" for none
 	Link                      string // the partner's own link; "" if the program has no website
-	Rate                      string // what a sale earns the partner, in words
-	Rule                      string // the id of the rule that says so; "" for none
+	Rate                      string // of the partner's sales, in words
+	Rule                      string // the id of that rule; "" for none
 }
 
 // fillOverview reads the figures, the balances, the rate and the options of the forms.

@@ -127,7 +127,7 @@ func (d portalData) BenefitRows() []string {
 // HasCalculator reports whether the join page has a calculator.
 func (d portalData) HasCalculator() bool { return d.Calculator != nil }
 
-// Standard reports whether the program has no accent of its own.
+// Standard reports whether the program has no accent colour.
 func (d portalData) Standard() bool { return d.AccentColor == nil }
 
 // Calculates returns the calculator, or the values with which it begins.

@@ -21,7 +21,7 @@ var processorRoutes = map[string]route{
 // guide is the path of the guides to processors.
 const guide = "/docs/guides/tag#connect-a-payment-processor"
 
-// processorKind is a processor that can be connected, with the words of its own pages.
+// processorKind is a processor that can be connected, with the texts of its pages.
 type processorKind struct {
 	Processor string
 	About     string // on its card

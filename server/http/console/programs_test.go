@@ -29,7 +29,7 @@ func TestSettingsOfLists(t *testing.T) {
 	require.Equal(t, []any{[]any{"via", "ref"}, []any{}}, listed())
 }
 
-// TestNewProgramWarns: beside the fields that stay, the form says so.
+// TestNewProgramWarns: the form marks the fields that cannot be changed later.
 func TestNewProgramWarns(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -87,7 +87,7 @@ func customerName(c api.Customer) string {
 	return cmp.Or(opt.Value(c.Name), opt.Value(c.Email), opt.Value(c.ExternalCustomerID), "A customer")
 }
 
-// NoHits stands in place of the results of a search.
+// NoHits replaces the results of a search.
 func (f frame) NoHits() site.Nothing {
 	return site.Nothing{
 		Title: "Nothing found",
@@ -96,7 +96,7 @@ func (f frame) NoHits() site.Nothing {
 	}
 }
 
-// NoPartners stands in place of the list of partners.
+// NoPartners replaces the list of partners.
 func (f frame) NoPartners() site.Nothing {
 	n := site.Nothing{Title: "No partners yet", Text: "Share your join page, or add the first partner yourself."}
 	if f.Can("partners:write") {
@@ -105,7 +105,7 @@ func (f frame) NoPartners() site.Nothing {
 	return n
 }
 
-// NoTraffic stands in place of the top partners.
+// NoTraffic replaces the top partners.
 func (f frame) NoTraffic() site.Nothing {
 	return site.Nothing{
 		Title: "No visitors yet",

@@ -90,7 +90,7 @@ func (s Service) sealSecrets(c *db.ProcessorConnection, in Input) (err error) {
 	return err
 }
 
-// Activate makes a pending connection active after its first signed event, and ends the active one that it replaces.
+// Activate makes a pending connection active after its first signed event, and ends the connection that it replaces.
 func Activate(ctx context.Context, u *work.Unit, c db.ProcessorConnection) error {
 	if err := makeRoomFor(ctx, u, c); err != nil {
 		return err

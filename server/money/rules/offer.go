@@ -143,7 +143,7 @@ func (s Speaker) offer(b branch) (out what, public bool, err error) {
 	return out, true, nil
 }
 
-// says puts a rate and its subject into words. The branch's label stands for conditions that are no phrases.
+// says puts a rate and its subject into words. The branch's label replaces conditions that are no phrases.
 func (w what) says(s Speaker, rate Rate, label *string) string {
 	l := s.locale()
 	out := rate.In(l, s.Trigger, s.Currency)

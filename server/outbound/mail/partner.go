@@ -106,7 +106,7 @@ func Invited(to Recipient, partnerID, token string) Message {
 		button("Open your portal", to.signIn(token)).Message
 }
 
-// Lost is what a banned partner loses. Links and Coupons say what no longer earns.
+// Lost lists the losses of a banned partner: rejected commissions, and links and coupons that no longer earn.
 type Lost struct{ Commissions, Links, Coupons bool }
 
 // Banned notifies a partner that the cooperation has ended, of what that means, and of the reason verbatim.

@@ -66,7 +66,7 @@ var (
 	pale = color.NRGBA{255, 255, 255, 210}
 )
 
-// png draws the card. Texts with letters that the fonts lack are left out; the card's page has them.
+// png draws the card, as PNG. Texts with letters that the fonts lack are left out; the card's page has them.
 func (c Card) png() ([]byte, error) {
 	img := image.NewRGBA(image.Rect(0, 0, CardWidth, CardHeight))
 	ground := site.Accent(cmp.Or(opt.Value(c.Accent), site.DefaultAccent))

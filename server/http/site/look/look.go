@@ -38,7 +38,7 @@ func DraftStylePath(accent string) string {
 	return folder + draft + "/" + strings.TrimPrefix(accent, "#") + ".css"
 }
 
-// draft stands in the place of a program in the paths of accents that no program has.
+// draft replaces the program in the paths of accents that no program has.
 const draft = "accent"
 
 // accentForm is the form of an accent in a path.
