@@ -24,7 +24,7 @@ func TestPortalSettings(t *testing.T) {
 	want := M{
 		"object": "portal_settings", "program_id": program, "join": "open", "accent_color": nil, "logo_url": nil,
 		"headline": nil, "hero_url": nil, "benefits": []any{}, "faq": []any{}, "calculator": nil,
-		"introduction": nil, "reply_to": nil, "questions": []any{}, "auto_approve": nil, "link_hosts": []any{},
+		"introduction": nil, "offer": nil, "reply_to": nil, "questions": []any{}, "auto_approve": nil, "link_hosts": []any{},
 		"max_links": json.Number("20"), "embed_hosts": []any{}, "updated_at": nil,
 		"join_url": "https://rail.example/join/" + s.Get("/v1/programs/"+program).String("subdomain"),
 	}

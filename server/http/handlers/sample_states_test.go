@@ -22,10 +22,11 @@ import (
 
 // neverThere are values that a list cannot contain.
 var neverThere = map[string][]string{
-	"/v1/commissions/maturing status": {"due", "paid", "rejected", "voided"},   // maturing ones are pending
-	"/v1/commissions/maturing kind":   {"clawback"},                            // a clawback is due at once
-	"/v1/programs status":             {"paused"},                              // the sample is one program
-	"/v1/mails status":                {"queued", "sending", "sent", "failed"}, // the sample sends nothing
+	"/v1/commissions/maturing status":  {"due", "paid", "rejected", "voided"},   // maturing ones are pending
+	"/v1/commissions/maturing kind":    {"clawback"},                            // a clawback is due at once
+	"/v1/programs status":              {"paused"},                              // the sample is one program
+	"/v1/processor_connections status": {"pending"},                             // a person is connecting a processor
+	"/v1/mails status":                 {"queued", "sending", "sent", "failed"}, // the sample sends nothing
 }
 
 // TestSampleHasEveryState requests each list of the description with each status and kind that its

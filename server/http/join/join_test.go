@@ -395,7 +395,7 @@ func TestOfferOfProducts(t *testing.T) {
 	require.NotContains(t, page, "prod_")
 	s.set(M{"offer": "Half of everything.\n\nFor <ever>."})
 	page = offer()
-	require.Regexp(t, `(?s)<li>Half of everything\.</li>\s*<li>For <ever>\.</li>`, page)
+	require.Regexp(t, `(?s)<li class="offer-first">Half of everything\.</li>\s*<li>For <ever>\.</li>`, page)
 	require.NotContains(t, page, "You earn")
 	require.Contains(t, page, "Payouts are sent")
 	s.set(M{"offer": " "})
