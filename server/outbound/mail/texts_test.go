@@ -101,7 +101,7 @@ func TestBannedSaysWhatApplies(t *testing.T) {
 	require.NotContains(t, m.Plain, "commissions")
 	require.Contains(t, m.Plain, "The reason:\n\n> First.\n> Second <b>.\n")
 	_, _, page := parts(t, db.Mail{Subject: m.Subject, Body: m.Markdown, Plain: &m.Plain}, nil)
-	require.Contains(t, page, "<blockquote>\n<p>First.<br>\nSecond &lt;b&gt;.</p>\n</blockquote>")
+	require.Regexp(t, `<blockquote[^>]*>\s*<p[^>]*>First\.<br[^>]*>\s*Second &lt;b&gt;\.</p>\s*</blockquote>`, page)
 	m = Banned(named("Acme"), "part_1", "No.", Lost{Commissions: true, Links: true, Coupons: true}, start)
 	require.Contains(t, m.Plain, "Your unpaid commissions have been declined.")
 	require.Contains(t, m.Plain, "Your links and coupons no longer earn.")
