@@ -80,7 +80,7 @@ func home(v *visit) error {
 		return err
 	}
 	if steps := v.setupAtHome(status.Setup); steps != nil {
-		return v.show(sheet{"home", "", "Home", homeData{Wrong: wrong, Setup: steps}})
+		return v.show(sheet{"home", "", "Home", homeData{Waiting: v.tasks(status.Waiting), Wrong: wrong, Setup: steps}})
 	}
 	days, by := span(v.QueryParam("days")), measureOf(v.QueryParam("show"))
 	over, err := v.report(days, api.ReportDimensionPeriod, api.ReportAttributionPartners)

@@ -111,7 +111,7 @@ func (s *stranger) makesLink() string {
 	s.Reads("Spring")
 	t := s.desk.fixture.T
 	require.Positive(t, browsertest.Eval[int](s.Tab, "document.querySelectorAll('img[src*=\"/portal/qr\"], main svg').length"), "QR codes")
-	short := browsertest.Eval[string](s.Tab, "[...document.querySelectorAll('.copy input')].map(i => i.value).find(v => v.includes('/r/'))")
+	short := browsertest.Eval[string](s.Tab, "[...document.querySelectorAll('.link-text')].map(i => i.textContent).find(v => v.includes('/r/'))")
 	at, err := url.Parse(short)
 	require.NoError(t, err)
 	return at.Path
