@@ -97,7 +97,8 @@ func (v *visit) fillPending(data *connectionData, c db.ProcessorConnection) erro
 	}
 	connections, err := v.connections()
 	for _, other := range connections {
-		if string(other.Processor) == c.Processor && other.Livemode == c.Livemode && other.Status == api.ProcessorConnectionStatusActive {
+		if string(other.Processor) == c.Processor && other.Livemode == c.Livemode &&
+			other.Status == api.ProcessorConnectionStatusActive {
 			data.Replaces = &other.CreatedAt
 		}
 	}

@@ -29,7 +29,8 @@ type customerRow struct {
 	Name string // the partner's; empty for none
 }
 
-// By returns the attribution of the customer in words. A customer without a partner may have come from a payment processor.
+// By returns the attribution of the customer in words. A customer without a partner may have come from a payment
+// processor.
 func (r customerRow) By() string {
 	if r.PartnerID != nil {
 		return site.Words(string(r.TrackedBy), vocabulary)

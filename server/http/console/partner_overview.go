@@ -50,7 +50,7 @@ func (v *visit) fillOverview(data *partnerData) (err error) {
 func (v *visit) partnerHeader(p api.Partner) (h partnerHeader, err error) {
 	h = partnerHeader{Company: opt.Value(p.CompanyName), Website: opt.Value(p.WebsiteURL), Link: v.ownLink(p)}
 	if p.CountryCode != nil {
-		h.Country = v.Locale.Country(string(*p.CountryCode))
+		h.Country = v.Locale.Country(*p.CountryCode)
 	}
 	list, err := v.flows()
 	if err != nil {

@@ -129,7 +129,7 @@ func (v *visit) foundPages(text string) (out []hit, _ error) {
 // wordsBegin reports whether every word of the text begins a word of a name.
 func wordsBegin(name, text string) bool {
 	names := strings.Fields(strings.ToLower(name))
-	for _, word := range strings.Fields(strings.ToLower(text)) {
+	for word := range strings.FieldsSeq(strings.ToLower(text)) {
 		begins := false
 		for _, n := range names {
 			begins = begins || strings.HasPrefix(n, word)

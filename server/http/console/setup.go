@@ -84,8 +84,8 @@ func (v *visit) hidesSetup(program string) bool {
 	return done
 }
 
-// setupAtHome returns the steps that the home page shows in place of figures; nil if all are done, a partner has brought
-// a sale, or the person asks for figures.
+// setupAtHome returns the steps that the home page shows in place of figures. It returns nil if all are done, if a
+// partner has brought a sale, or if the person asks for figures.
 func (v *visit) setupAtHome(s api.ProgramSetup) *setupData {
 	d := v.setupData(s)
 	if d.Done == d.Total || s.SaleSeenAt != nil || len(v.QueryParams()) > 0 {

@@ -110,7 +110,12 @@ func (s *Server) PreviewCampaign(ctx context.Context,
 func (s *Server) PreviewCampaignDraft(ctx context.Context,
 	r api.PreviewCampaignDraftRequestObject) (api.PreviewCampaignDraftResponseObject, error) {
 	b := r.Body
-	in := campaign.Input{ProgramID: b.ProgramID, Subject: b.Subject, Body: b.Body, Audience: audience(opt.Value(b.Audience))}
+	in := campaign.Input{
+		ProgramID: b.ProgramID,
+		Subject:   b.Subject,
+		Body:      b.Body,
+		Audience:  audience(opt.Value(b.Audience)),
+	}
 	p, err := campaign.Draft(ctx, work.From(ctx), s.Mail, in, opt.Value(b.PartnerID))
 	return api.PreviewCampaignDraft200JSONResponse{
 		Object: "campaign_draft_preview", ProgramID: p.ProgramID, Total: p.Total, Skipped: p.Skipped,

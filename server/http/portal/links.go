@@ -83,7 +83,8 @@ func (v *visit) showLinks(status int, form site.Form) error {
 	}
 	id := func(l db.Link) string { return l.ID }
 	return v.show(status, "links", "/portal/links", "Links", linkPage{
-		Own: v.share(own), Links: site.Listed(v.Request().URL, t, found, id, rows), Clicks: clicks, Coupons: coupons, Maker: linkForm,
+		Own: v.share(own), Links: site.Listed(v.Request().URL, t, found, id, rows), Clicks: clicks, Coupons: coupons,
+		Maker: linkForm,
 	})
 }
 

@@ -101,7 +101,7 @@ func (v *visit) tier() (*tier, error) {
 		return nil, err
 	}
 	own := rules.Rate{RateType: opt.Value(f.RateType), RateValue: opt.Value(f.RateValue)}
-	if _, any := rules.NextTier(own, f.Branches, 0); !any { // no count is needed
+	if _, found := rules.NextTier(own, f.Branches, 0); !found { // no count is needed
 		return nil, nil
 	}
 	customers, err := queries.PortalConverted(v.Ctx(), v.portal.Pool, db.PortalConvertedParams{

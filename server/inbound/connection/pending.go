@@ -95,7 +95,9 @@ func Activate(ctx context.Context, u *work.Unit, c db.ProcessorConnection) error
 	if err := makeRoomFor(ctx, u, c); err != nil {
 		return err
 	}
-	n, err := queries.ConnectionActivate(ctx, u.DB(), db.ConnectionActivateParams{UpdatedAt: u.Now, ID: c.ID, OrgID: c.OrgID})
+	n, err := queries.ConnectionActivate(ctx, u.DB(), db.ConnectionActivateParams{
+		UpdatedAt: u.Now, ID: c.ID, OrgID: c.OrgID,
+	})
 	if err != nil || n == 0 { // another event has activated it
 		return err
 	}

@@ -12,7 +12,8 @@ type Tier struct {
 }
 
 // NextTier returns the next better rate of a partner with a number of customers, for a flow whose branches depend on
-// this number alone; false if there is none, or if other conditions decide too. Rates of different types do not compare.
+// this number alone; false if there is none, or if other conditions decide too. Rates of different types do not
+// compare.
 func NextTier(own Rate, branches json.RawMessage, customers int64) (Tier, bool) {
 	var cases []struct {
 		Rate

@@ -21,7 +21,9 @@ type letter struct {
 
 // letter begins a mail to the recipient.
 func (r Recipient) letter(purpose, key string) letter {
-	l := letter{Message{Purpose: purpose, Key: key, To: r.Email, ProgramID: &r.ProgramID, Language: r.Locale.Language()}, r}
+	l := letter{Message{
+		Purpose: purpose, Key: key, To: r.Email, ProgramID: &r.ProgramID, Language: r.Locale.Language(),
+	}, r}
 	return l.because("You’re receiving this email as a partner of %s.", r.name())
 }
 
