@@ -209,6 +209,15 @@ func TestEmailFailure(t *testing.T) {
 	require.Equal(t, 1, mails())
 	require.Nil(t, s.Must(200, s.Post(path+"mark_paid", nil)).Body["failure_emailed_at"])
 	require.Equal(t, at, s.Must(200, f.undo(id)).String("failure_emailed_at"))
+	marked := s.Must(200, f.mark(M{"payout_ids": []string{id}})).String("request_id")
+	waiting := func() (n int) {
+		require.NoError(t, s.Pool.QueryRow(t.Context(), `SELECT count(*) FROM mails WHERE purpose = 'payout_paid'
+			AND status = 'queued' AND next_attempt_at = created_at + interval '10 minutes'`).Scan(&n))
+		return n
+	}
+	require.Equal(t, 1, waiting())
+	require.EqualValues(t, 1, s.Must(200, f.unmark(marked)).Int("payout_count"))
+	require.Zero(t, waiting())
 	fails()
 	require.Nil(t, f.payoutOf(partner).Body["failure_emailed_at"])
 	s.Must(200, s.Post(path+"email_failure", nil))
