@@ -133,7 +133,7 @@ func TestRateInTheBrowser(t *testing.T) {
 	d.fill("b0\\.rate", "50")
 	d.choose("b0.new", "the customer’s first payment")
 	d.press("Add condition")
-	d.Reads("If the customer’s first payment")
+	d.Do(chromedp.WaitVisible(chromedp.CSS(`[name="b0.c0.value"]`)))
 	d.press("Save the rule")
 	d.Reads("The rule is saved.")
 	d.Reads("if it is the customer’s first payment, 50 % of every payment")
