@@ -25,6 +25,7 @@ var forConsole = map[string]string{
 	"retrievePortalSettings":  called,
 	"updatePortalSettings":    called,
 	"previewCampaign":         called,
+	"previewCampaignDraft":    called,
 	"testCampaign":            called,
 	"rehearseFlows":           called,
 }

@@ -42,6 +42,17 @@ FROM (
           AND d.status IN ('mailed', 'sent', 'failed'))
     LIMIT @lim) x;
 
+-- name: CampaignFirst :one
+-- CampaignFirst finds the first partner of an audience who gets mail, whether or not the partner has it.
+SELECT p.id FROM partners p
+WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.status = ANY (@statuses::text[])
+  AND (@partner_ids::text[] = '{}' OR p.id = ANY (@partner_ids::text[]))
+  AND (@group_ids::text[] = '{}' OR p.group_id = ANY (@group_ids::text[]))
+  AND (@tag_ids::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt
+      WHERE pt.partner_id = p.id AND pt.tag_id = ANY (@tag_ids::text[])))
+  AND p.unsubscribed_at IS NULL
+ORDER BY p.id LIMIT 1;
+
 -- name: CampaignRecipientsForget :exec
 -- CampaignRecipientsForget drops the recipients of a batch without a mail, before its audience is
 -- read again.

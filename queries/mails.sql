@@ -1,9 +1,9 @@
 -- name: MailInsert :exec
 -- MailInsert queues a mail, unless it was queued before.
-INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, plain, program_id, status, next_attempt_at,
-    created_at)
-VALUES (@id, @org_id, @purpose, @key, @recipient, @subject, @body, @plain, @program_id, 'queued', @next_attempt_at,
-    @created_at)
+INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, plain, foot, language, placeholders,
+    program_id, status, next_attempt_at, created_at)
+VALUES (@id, @org_id, @purpose, @key, @recipient, @subject, @body, @plain, @foot, @language, @placeholders, @program_id,
+    'queued', @next_attempt_at, @created_at)
 ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING;
 
 -- name: MailRecall :exec
@@ -28,7 +28,8 @@ WHERE t.id = due.id RETURNING t.*;
 -- address, and whether to send it. A bulk mail is dropped if its partner is deleted, unsubscribed
 -- or not in the audience, or its campaign or sequence is deleted. It waits while these are paused
 -- or the partner is suspended.
-SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(g.name, '')::text AS program_name,
+SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(p.language_code, '')::text AS language,
+    coalesce(g.name, '')::text AS program_name,
     coalesce(g.id, '')::text AS program_id, t.accent_color, t.logo_version,
     coalesce(t.reply_to, o.owner_email, '')::text AS reply_to,
     CASE WHEN m.partner_id IS NULL THEN 'go'
@@ -45,6 +46,27 @@ FROM mails m LEFT JOIN partners p ON p.id = m.partner_id AND p.org_id = m.org_id
     LEFT JOIN campaigns c ON c.id = m.campaign_id AND c.org_id = m.org_id LEFT JOIN sequences s ON s.id = m.sequence_id
         AND s.org_id = m.org_id
 WHERE m.id = @id AND m.org_id = @org_id;
+
+-- name: MailValues :one
+-- MailValues reads the values of a partner's placeholders: its names, the page and parameter of its
+-- link (decisions, 50), and its oldest active coupon.
+SELECT coalesce(p.first_name, '')::text AS first_name, coalesce(p.last_name, '')::text AS last_name,
+    coalesce(nullif(trim(p.display_name), ''), nullif(trim(concat_ws(' ', p.first_name, p.last_name)), ''),
+        nullif(trim(p.company_name), ''), p.handle)::text AS name,
+    coalesce(p.company_name, '')::text AS company, p.email, p.handle, g.id AS program_id, g.name AS program,
+    coalesce(r.landing_url, g.website_url)::text AS landing, coalesce(g.url_params[1], 'ref')::text AS param,
+    coalesce((SELECT k.code FROM coupons k WHERE k.program_id = p.program_id AND k.org_id = p.org_id
+        AND k.partner_id = p.id AND k.active ORDER BY k.created_at, k.id LIMIT 1), '')::text AS coupon
+FROM partners p JOIN programs g ON g.id = p.program_id AND g.org_id = p.org_id
+    LEFT JOIN groups r ON r.id = p.group_id AND r.org_id = p.org_id
+WHERE p.id = @partner_id AND p.org_id = @org_id;
+
+-- name: MailLook :one
+-- MailLook reads the look of a program's mails, and the language of a partner or of an empty id.
+SELECT g.name AS program_name, t.accent_color, t.logo_version, coalesce(p.language_code, '')::text AS language
+FROM programs g LEFT JOIN portal_settings t ON t.program_id = g.id AND t.org_id = g.org_id
+    LEFT JOIN partners p ON p.id = @partner_id::text AND p.program_id = g.id AND p.org_id = g.org_id
+WHERE g.id = @program_id AND g.org_id = @org_id;
 
 -- name: MailCampaign :one
 -- MailCampaign locks the campaign of a mail whose result is written.
@@ -68,11 +90,12 @@ WHERE e.sequence_id = back.sequence_id AND e.partner_id = back.partner_id AND e.
 
 -- name: MailDone :exec
 -- MailDone ends a mail as sent, failed or, after an opt-out, skipped (stored as failed), and counts
--- it in its campaign. It drops a text that the campaign has.
+-- it in its campaign. It drops a text that the campaign has, and a partner's values.
 WITH m AS (
     UPDATE mails t SET status = CASE WHEN @outcome::text = 'sent' THEN 'sent' ELSE 'failed' END, error = @error,
         sent_at = CASE WHEN @outcome::text = 'sent' THEN @now::timestamptz END, body = CASE
-            WHEN t.campaign_id IS NULL THEN t.body ELSE '' END
+            WHEN t.campaign_id IS NULL THEN t.body ELSE '' END,
+        placeholders = CASE WHEN @outcome::text = 'sent' THEN NULL ELSE t.placeholders END
     WHERE t.id = @id AND t.status = 'sending' AND t.attempts = @attempts RETURNING t.campaign_id, t.partner_id),
 r AS (
     UPDATE campaign_recipients r SET status = @outcome::text FROM m

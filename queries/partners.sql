@@ -153,8 +153,8 @@ DELETE FROM magic_links WHERE program_id = @program_id AND org_id = @org_id AND 
     AND used_at IS NULL AND (NOT mailed OR @mailed::boolean);
 
 -- name: MagicLinkInsert :exec
-INSERT INTO magic_links (token_hash, org_id, program_id, partner_id, created_at, expires_at, mailed)
-VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at, @mailed);
+INSERT INTO magic_links (token_hash, org_id, program_id, partner_id, created_at, expires_at, mailed, email)
+VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at, @mailed, @email);
 
 -- name: ApplicationInsert :exec
 INSERT INTO applications (id, org_id, program_id, group_id, partner_id, email, answers, source, status,

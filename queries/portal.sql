@@ -7,15 +7,15 @@ UPDATE magic_links t SET used_at = @now::timestamptz
 WHERE t.token_hash = @token_hash AND t.used_at IS NULL AND t.expires_at > @now::timestamptz
   AND t.partner_id = (SELECT p.id FROM partners p WHERE p.program_id = t.program_id AND p.id = t.partner_id
       AND p.status = 'active' FOR SHARE)
-RETURNING t.org_id, t.program_id, t.partner_id;
+RETURNING t.org_id, t.program_id, t.partner_id, t.email;
 
 -- name: MagicLinksPurge :execrows
 DELETE FROM magic_links WHERE token_hash IN (SELECT t.token_hash FROM magic_links t WHERE t.expires_at <= @now
     ORDER BY t.expires_at LIMIT @lim);
 
 -- name: PortalSessionInsert :exec
-INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created_at, expires_at, visitor, embedded)
-VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at, @visitor, @embedded);
+INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created_at, expires_at, visitor, embedded, email)
+VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at, @visitor, @embedded, @email);
 
 -- name: PortalSession :one
 -- PortalSession returns the active partner of a session, with the program and its logo and colour.
@@ -38,6 +38,29 @@ WHERE lower(p.email) = lower(@email) AND p.status = 'active' AND NOT starts_with
   AND (sqlc.narg('program')::text IS NULL OR g.id = sqlc.narg('program')::text
     OR g.subdomain = sqlc.narg('program')::text)
 ORDER BY p.completed_onboarding DESC, p.created_at, p.id LIMIT @lim;
+
+-- name: PortalPlaces :many
+-- PortalPlaces lists the other active partners with the address that a session has proven, with the looks of their
+-- programs. It is not bound to an organization: the address is the caller's own. folded is the address
+-- with small ASCII letters: the comparison keeps other letters apart that lower folds together.
+SELECT p.id, g.id AS program_id, g.name, t.logo_version FROM partners p JOIN programs g ON g.id = p.program_id
+LEFT JOIN portal_settings t ON t.program_id = g.id AND t.org_id = g.org_id
+WHERE lower(p.email) = lower(@email::text) AND lower(p.email COLLATE "C") = @folded::text
+  AND p.status = 'active' AND NOT starts_with(p.id, 'sample_') AND p.id <> @partner_id
+ORDER BY g.name, p.created_at, p.id LIMIT @lim;
+
+-- name: PortalPlaceLock :one
+-- PortalPlaceLock finds one of these partners, and waits for a concurrent suspension.
+SELECT p.id, p.org_id, p.program_id FROM partners p
+WHERE p.id = @id AND lower(p.email) = lower(@email::text) AND lower(p.email COLLATE "C") = @folded::text
+  AND p.status = 'active' AND NOT starts_with(p.id, 'sample_') FOR SHARE;
+
+-- name: PortalSessionTake :one
+-- PortalSessionTake ends a partner's own session that has proven an address since a time, once: of concurrent
+-- requests, one gets the row.
+DELETE FROM portal_sessions t
+WHERE t.token_hash = @token_hash AND t.email IS NOT NULL AND t.expires_at > @now AND t.created_at > @since
+RETURNING t.*;
 
 -- name: PortalSessionEnd :exec
 DELETE FROM portal_sessions WHERE token_hash = @token_hash;
@@ -126,3 +149,8 @@ FROM (
 WHERE (sqlc.narg('from_at')::timestamptz IS NULL OR d.at >= sqlc.narg('from_at')::timestamptz)
   AND (sqlc.narg('before_at')::timestamptz IS NULL OR d.at < sqlc.narg('before_at')::timestamptz)
 GROUP BY 1 ORDER BY 1;
+
+-- name: PortalConverted :one
+-- PortalConverted counts a partner's paying customers, as conditions of flows do.
+SELECT count(*) FROM customers x WHERE x.program_id = @program_id AND x.org_id = @org_id
+    AND x.partner_id = @partner_id::text AND x.converted_at IS NOT NULL;

@@ -4,7 +4,7 @@ DROP TABLE resources;
 DROP TABLE flows;
 DROP TABLE tags;
 DROP TABLE groups;
-DROP TABLE portal_logos;
+DROP TABLE portal_images;
 DROP TABLE portal_settings;
 DROP TABLE programs;
 DROP FUNCTION flow_conditions_bytes;

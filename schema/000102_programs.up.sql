@@ -71,9 +71,14 @@ CREATE TABLE portal_settings (
     joining      text COLLATE "C" NOT NULL,
     accent_color text COLLATE "C",
     logo_version text COLLATE "C",
+    headline     text,
+    hero_version text COLLATE "C",
     introduction text,
     -- offer replaces the description of the rates for all partners; NULL describes the rules.
     offer        text,
+    benefits     text[] NOT NULL,
+    faq          json NOT NULL,
+    calculator   json,
     reply_to     text,
     questions    json NOT NULL,
     auto_approve json,
@@ -87,19 +92,24 @@ CREATE TABLE portal_settings (
     CONSTRAINT portal_settings_accent_color_check CHECK (accent_color ~ '^#[0-9a-f]{6}$'),
     CONSTRAINT portal_settings_introduction_check CHECK (char_length(introduction) BETWEEN 1 AND 2000),
     CONSTRAINT portal_settings_offer_check CHECK (char_length(offer) BETWEEN 1 AND 1000),
+    CONSTRAINT portal_settings_headline_check CHECK (char_length(headline) BETWEEN 1 AND 120),
+    CONSTRAINT portal_settings_benefits_check CHECK (cardinality(benefits) <= 3),
     CONSTRAINT portal_settings_max_links_check CHECK (max_links BETWEEN 0 AND 1000),
     CONSTRAINT portal_settings_hosts_check CHECK (cardinality(link_hosts) <= 20 AND cardinality(embed_hosts) <= 20)
 );
 
-CREATE TABLE portal_logos (
+CREATE TABLE portal_images (
     program_id   text COLLATE "C" NOT NULL,
     org_id       text COLLATE "C" NOT NULL,
+    kind         text COLLATE "C" NOT NULL,
     version      text COLLATE "C" NOT NULL,
     content_type text COLLATE "C" NOT NULL,
     image        bytea NOT NULL,
-    CONSTRAINT portal_logos_pkey PRIMARY KEY (program_id),
-    CONSTRAINT portal_logos_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
-    CONSTRAINT portal_logos_image_check CHECK (octet_length(image) <= 200000)
+    CONSTRAINT portal_images_pkey PRIMARY KEY (program_id, kind),
+    CONSTRAINT portal_images_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
+    CONSTRAINT portal_images_kind_check CHECK (kind IN ('logo', 'hero')),
+    CONSTRAINT portal_images_image_check
+        CHECK (octet_length(image) <= CASE kind WHEN 'logo' THEN 200000 ELSE 500000 END)
 );
 
 CREATE TABLE groups (

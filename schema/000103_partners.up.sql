@@ -160,6 +160,7 @@ CREATE TABLE magic_links (
     expires_at timestamptz NOT NULL,
     used_at    timestamptz,
     mailed     boolean NOT NULL,
+    email      text,
     CONSTRAINT magic_links_pkey PRIMARY KEY (token_hash),
     CONSTRAINT magic_links_partner_fkey FOREIGN KEY (program_id, partner_id)
         REFERENCES partners (program_id, id) ON DELETE CASCADE
@@ -176,7 +177,9 @@ CREATE TABLE portal_sessions (
     expires_at timestamptz NOT NULL,
     visitor    boolean NOT NULL DEFAULT false,
     embedded   boolean NOT NULL DEFAULT false,
+    email      text,
     CONSTRAINT portal_sessions_pkey PRIMARY KEY (token_hash),
+    CONSTRAINT portal_sessions_email_check CHECK (email IS NULL OR NOT visitor AND NOT embedded),
     CONSTRAINT portal_sessions_partner_fkey FOREIGN KEY (program_id, partner_id)
         REFERENCES partners (program_id, id) ON DELETE CASCADE
 );

@@ -43,6 +43,7 @@ var layers = map[string]layer{
 		rule: "the ground (time, ids, secrets, problems, the database) knows nothing of Rail",
 		packages: []string{
 			"server/clock",
+			"server/colour",
 			"server/ident",
 			"server/locale/...",
 			"server/opt",

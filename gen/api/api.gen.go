@@ -4558,7 +4558,7 @@ type CampaignCreate struct {
 	// Audience The recipients; the default is every active partner.
 	Audience *CampaignAudience `json:"audience,omitempty"`
 
-	// Body Text of the email in Markdown.
+	// Body Text of the email in Markdown, with placeholders.
 	Body string `json:"body"`
 
 	// Name A name for your own use.
@@ -4572,7 +4572,7 @@ type CampaignCreate struct {
 	// ScheduledAt When to send it; by default the campaign is a draft.
 	ScheduledAt *clock.Time `json:"scheduled_at,omitempty"`
 
-	// Subject Subject of the email.
+	// Subject Subject of the email, with placeholders.
 	Subject string `json:"subject"`
 }
 
@@ -4592,6 +4592,69 @@ type CampaignDeleted struct {
 
 // CampaignDeletedDeleted Always true.
 type CampaignDeletedDeleted bool
+
+// CampaignDraft The text and the audience of a campaign that need not be saved.
+type CampaignDraft struct {
+	// Audience The recipients; the default is every active partner.
+	Audience *CampaignAudience `json:"audience,omitempty"`
+
+	// Body Text of the email in Markdown.
+	Body string `json:"body"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID *PartnerID `json:"partner_id,omitempty"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Subject Subject of the email.
+	Subject string `json:"subject"`
+}
+
+// CampaignDraftPreview A preview of a text and an audience.
+type CampaignDraftPreview struct {
+	// Object Always `campaign_draft_preview`.
+	Object string `json:"object"`
+
+	// Email An email as a partner gets it, with the partner's values in place of placeholders. The unsubscribe link is without its secret.
+	Email CampaignEmail `json:"email"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Skipped Matching partners who have unsubscribed; they get nothing.
+	Skipped int64 `json:"skipped"`
+
+	// Total Partners that match the audience now, up to 200,000.
+	Total int64 `json:"total"`
+}
+
+// CampaignEmail An email as a partner gets it, with the partner's values in place of placeholders. The unsubscribe link is without its secret.
+type CampaignEmail struct {
+	// From The sender's name.
+	From string `json:"from"`
+
+	// HTML The email in HTML, a whole document.
+	HTML string `json:"html"`
+
+	// PartnerID The partner; null if no partner matches the audience, and the placeholders are not replaced.
+	PartnerID *PartnerID `json:"partner_id"`
+
+	// Recipient The partner's address, null without a partner.
+	Recipient *string `json:"recipient"`
+
+	// Subject Subject of the email.
+	Subject string `json:"subject"`
+
+	// Text The email in plain text.
+	Text string `json:"text"`
+}
 
 // CampaignID The id of a campaign.
 //
@@ -4633,6 +4696,9 @@ type CampaignPreview struct {
 	//
 	// Examples: camp_01kb2m4q8e7v9t3n5x6c0d1f2g
 	CampaignID CampaignID `json:"campaign_id"`
+
+	// Email An email as a partner gets it, with the partner's values in place of placeholders. The unsubscribe link is without its secret.
+	Email CampaignEmail `json:"email"`
 
 	// HTML The text as sent, in HTML; the footer with the unsubscribe link follows it.
 	HTML string `json:"html"`
@@ -4703,12 +4769,25 @@ type CampaignTest struct {
 	Recipient string `json:"recipient"`
 }
 
+// CampaignTestRequest The partner whose values the test has.
+type CampaignTestRequest struct {
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID *PartnerID `json:"partner_id,omitempty"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID *ProgramID `json:"program_id,omitempty"`
+}
+
 // CampaignUpdate Fields to change; omitted fields keep their values.
 type CampaignUpdate struct {
 	// Audience Replaces the audience; null means every active partner.
 	Audience nullable.Nullable[CampaignAudience] `json:"audience,omitempty"`
 
-	// Body Text of the email in Markdown.
+	// Body Text of the email in Markdown, with placeholders.
 	Body *string `json:"body,omitempty"`
 
 	// Name A name for your own use.
@@ -4722,7 +4801,7 @@ type CampaignUpdate struct {
 	// ScheduledAt When to send it; null removes the schedule.
 	ScheduledAt nullable.Nullable[clock.Time] `json:"scheduled_at,omitempty"`
 
-	// Subject Subject of the email.
+	// Subject Subject of the email, with placeholders.
 	Subject *string `json:"subject,omitempty"`
 }
 
@@ -9021,6 +9100,37 @@ type PayoutsUndonePaid struct {
 	Totals []PayoutBatchTotal `json:"totals"`
 }
 
+// PortalBenefit A line about the advantages of the program.
+//
+// Examples: Paid every month
+type PortalBenefit = string
+
+// PortalCalculator The first values of the earnings calculator, which visitors can change.
+type PortalCalculator struct {
+	// AmountMinor What a customer pays a month, in minor units of the program's currency.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Customers The number of customers.
+	Customers int64 `json:"customers"`
+}
+
+// PortalFAQ A frequent question with its answer.
+type PortalFAQ struct {
+	// Answer The answer, in plain text. Empty lines separate paragraphs.
+	Answer string `json:"answer"`
+
+	// Question The question.
+	Question string `json:"question"`
+}
+
+// PortalHero An image of at most 500,000 bytes: PNG, JPEG, WebP or GIF, detected from its bytes.
+type PortalHero struct {
+	// Data The image in base64.
+	//
+	// Examples: R0lGODlhAQABAAAAACw=
+	Data string `json:"data"`
+}
+
 // PortalLogo An image of at most 200,000 bytes: PNG, JPEG, WebP or GIF, detected from its bytes.
 type PortalLogo struct {
 	// Data The image in base64.
@@ -9080,8 +9190,23 @@ type PortalSettings struct {
 	// AutoApprove The conditions of automatic approval; null approves no applicant automatically.
 	AutoApprove *AutoApproval `json:"auto_approve"`
 
+	// Benefits Lines below the headline, in order.
+	Benefits []PortalBenefit `json:"benefits"`
+
+	// Calculator The earnings calculator of the join page; null for none.
+	Calculator *PortalCalculator `json:"calculator"`
+
 	// EmbedHosts Hosts whose pages may frame the portal.
 	EmbedHosts []AllowedHost `json:"embed_hosts"`
+
+	// Faq Questions with answers, in order.
+	Faq []PortalFAQ `json:"faq"`
+
+	// Headline The headline of the join page; null for one with the program's name.
+	Headline *string `json:"headline"`
+
+	// HeroURL The address of the join page's picture; a new image gets a new address. Null without a picture.
+	HeroURL *string `json:"hero_url"`
 
 	// Introduction The program's text on the join page, in plain text. Empty lines separate paragraphs.
 	Introduction *string `json:"introduction"`
@@ -9129,8 +9254,23 @@ type PortalSettingsUpdate struct {
 	// AutoApprove The conditions of automatic approval; null approves no applicant automatically.
 	AutoApprove nullable.Nullable[AutoApprovalInput] `json:"auto_approve,omitempty"`
 
+	// Benefits Lines below the headline, in order; replaces the list.
+	Benefits []PortalBenefit `json:"benefits,omitempty"`
+
+	// Calculator The earnings calculator of the join page; null for none. It uses the rate of the program's first rule for payments.
+	Calculator nullable.Nullable[PortalCalculator] `json:"calculator,omitempty"`
+
 	// EmbedHosts Hosts whose pages may frame the portal; replaces the list.
 	EmbedHosts []AllowedHostInput `json:"embed_hosts,omitempty"`
+
+	// Faq Questions with answers, in order; replaces the list.
+	Faq []PortalFAQ `json:"faq,omitempty"`
+
+	// Headline The headline of the join page; null for one with the program's name.
+	Headline nullable.Nullable[string] `json:"headline,omitempty"`
+
+	// Hero The picture of the join page; null removes it.
+	Hero nullable.Nullable[PortalHero] `json:"hero,omitempty"`
 
 	// Introduction The program's text on the join page, in plain text. Empty lines separate paragraphs. Null clears it.
 	Introduction nullable.Nullable[string] `json:"introduction,omitempty"`
@@ -11961,13 +12101,13 @@ type SequenceStatus string
 
 // SequenceStep One email of a sequence.
 type SequenceStep struct {
-	// Body Text of the email in Markdown.
+	// Body Text of the email in Markdown, with placeholders.
 	Body string `json:"body"`
 
 	// DelayDays Days after the previous step, or after enrolment for the first step.
 	DelayDays int64 `json:"delay_days"`
 
-	// Subject Subject of the email.
+	// Subject Subject of the email, with placeholders.
 	Subject string `json:"subject"`
 }
 
@@ -12895,6 +13035,9 @@ type PauseCampaignParams struct {
 
 // PreviewCampaignParams defines parameters for PreviewCampaign.
 type PreviewCampaignParams struct {
+	// PartnerID The partner whose email is returned; the default is the first recipient.
+	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
+
 	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
@@ -14315,6 +14458,9 @@ type RejectApplicationJSONRequestBody = ApplicationReject
 // CreateCampaignJSONRequestBody defines body for CreateCampaign for application/json ContentType.
 type CreateCampaignJSONRequestBody = CampaignCreate
 
+// PreviewCampaignDraftJSONRequestBody defines body for PreviewCampaignDraft for application/json ContentType.
+type PreviewCampaignDraftJSONRequestBody = CampaignDraft
+
 // UpdateCampaignJSONRequestBody defines body for UpdateCampaign for application/json ContentType.
 type UpdateCampaignJSONRequestBody = CampaignUpdate
 
@@ -14326,6 +14472,9 @@ type ResumeCampaignJSONRequestBody = CampaignResume
 
 // SendCampaignJSONRequestBody defines body for SendCampaign for application/json ContentType.
 type SendCampaignJSONRequestBody = CampaignSend
+
+// TestCampaignJSONRequestBody defines body for TestCampaign for application/json ContentType.
+type TestCampaignJSONRequestBody = CampaignTestRequest
 
 // CreateClickJSONRequestBody defines body for CreateClick for application/json ContentType.
 type CreateClickJSONRequestBody = ClickCreate
@@ -15363,6 +15512,7 @@ type ClientInterface interface {
 	// CreateCampaignWithBody Create a campaign
 	//
 	// Creates a draft, or a scheduled campaign if `scheduled_at` is set. A scheduled campaign is sent at its time.
+	// Subject and text may contain placeholders, which each email has its partner's values for: `{{first_name}}`, `{{last_name}}`, `{{name}}`, `{{company}}`, `{{email}}`, `{{handle}}`, `{{link}}` (the partner's own link), `{{coupon}}` (the oldest active code), `{{program}}` and `{{portal_link}}`. `{{first_name|there}}` has a text for partners without a value. Values are never markup. An unknown placeholder is refused.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15372,11 +15522,30 @@ type ClientInterface interface {
 	// CreateCampaign Create a campaign
 	//
 	// Creates a draft, or a scheduled campaign if `scheduled_at` is set. A scheduled campaign is sent at its time.
+	// Subject and text may contain placeholders, which each email has its partner's values for: `{{first_name}}`, `{{last_name}}`, `{{name}}`, `{{company}}`, `{{email}}`, `{{handle}}`, `{{link}}` (the partner's own link), `{{coupon}}` (the oldest active code), `{{program}}` and `{{portal_link}}`. `{{first_name|there}}` has a text for partners without a value. Values are never markup. An unknown placeholder is refused.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/campaigns (the `CreateCampaign` operationId).
 	CreateCampaign(ctx context.Context, body CreateCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PreviewCampaignDraftWithBody Preview a text for partners
+	//
+	// The number of partners that match an audience, and the email of one of them with a subject and text. Nothing is saved. Placeholders are those of createCampaign.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/campaigns/preview (the `PreviewCampaignDraft` operationId).
+	PreviewCampaignDraftWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PreviewCampaignDraft Preview a text for partners
+	//
+	// The number of partners that match an audience, and the email of one of them with a subject and text. Nothing is saved. Placeholders are those of createCampaign.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/campaigns/preview (the `PreviewCampaignDraft` operationId).
+	PreviewCampaignDraft(ctx context.Context, body PreviewCampaignDraftJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteCampaign Delete a campaign
 	//
@@ -15394,7 +15563,7 @@ type ClientInterface interface {
 
 	// UpdateCampaignWithBody Update a campaign
 	//
-	// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused.
+	// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused. Placeholders are those of createCampaign.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15403,7 +15572,7 @@ type ClientInterface interface {
 
 	// UpdateCampaign Update a campaign
 	//
-	// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused.
+	// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused. Placeholders are those of createCampaign.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15430,7 +15599,7 @@ type ClientInterface interface {
 
 	// PreviewCampaign Preview a campaign
 	//
-	// The subject and text, the text as recipients will see it, the audience, and the number of partners that match it now.
+	// The subject and text, the text as recipients will see it, the audience, the number of partners that match it now, and the email of one partner.
 	//
 	// Corresponds with GET /v1/campaigns/{id}/preview (the `PreviewCampaign` operationId).
 	PreviewCampaign(ctx context.Context, id ID, params *PreviewCampaignParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15471,12 +15640,23 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/campaigns/{id}/send (the `SendCampaign` operationId).
 	SendCampaign(ctx context.Context, id ID, params *SendCampaignParams, body SendCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// TestCampaign Send a test of a campaign
+	// TestCampaignWithBody Send a test of a campaign
 	//
-	// Sends the campaign's email once, marked as a test, to the calling user, or for an API key to the organization's owner. Partners never get it. The campaign does not change. Without a mail server the response is 501.
+	// Sends the campaign's email once, marked as a test, to the calling user, or for an API key to the organization's owner. It has the sender of the campaign and a partner's values. Partners never get it. The campaign does not change. Without a mail server the response is 501.
+	//
+	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/campaigns/{id}/test (the `TestCampaign` operationId).
-	TestCampaign(ctx context.Context, id ID, params *TestCampaignParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+	TestCampaignWithBody(ctx context.Context, id ID, params *TestCampaignParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TestCampaign Send a test of a campaign
+	//
+	// Sends the campaign's email once, marked as a test, to the calling user, or for an API key to the organization's owner. It has the sender of the campaign and a partner's values. Partners never get it. The campaign does not change. Without a mail server the response is 501.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/campaigns/{id}/test (the `TestCampaign` operationId).
+	TestCampaign(ctx context.Context, id ID, params *TestCampaignParams, body TestCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListClicks List clicks
 	//
@@ -16867,7 +17047,7 @@ type ClientInterface interface {
 
 	// CreateSequenceWithBody Create a sequence
 	//
-	// Creates an active sequence. It enrols partners from now on.
+	// Creates an active sequence. It enrols partners from now on. Subjects and texts may contain the placeholders of createCampaign.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16876,7 +17056,7 @@ type ClientInterface interface {
 
 	// CreateSequence Create a sequence
 	//
-	// Creates an active sequence. It enrols partners from now on.
+	// Creates an active sequence. It enrols partners from now on. Subjects and texts may contain the placeholders of createCampaign.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -17545,6 +17725,7 @@ func (c *Client) ListCampaigns(ctx context.Context, params *ListCampaignsParams,
 // CreateCampaignWithBody Create a campaign
 //
 // Creates a draft, or a scheduled campaign if `scheduled_at` is set. A scheduled campaign is sent at its time.
+// Subject and text may contain placeholders, which each email has its partner's values for: `{{first_name}}`, `{{last_name}}`, `{{name}}`, `{{company}}`, `{{email}}`, `{{handle}}`, `{{link}}` (the partner's own link), `{{coupon}}` (the oldest active code), `{{program}}` and `{{portal_link}}`. `{{first_name|there}}` has a text for partners without a value. Values are never markup. An unknown placeholder is refused.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17564,12 +17745,51 @@ func (c *Client) CreateCampaignWithBody(ctx context.Context, contentType string,
 // CreateCampaign Create a campaign
 //
 // Creates a draft, or a scheduled campaign if `scheduled_at` is set. A scheduled campaign is sent at its time.
+// Subject and text may contain placeholders, which each email has its partner's values for: `{{first_name}}`, `{{last_name}}`, `{{name}}`, `{{company}}`, `{{email}}`, `{{handle}}`, `{{link}}` (the partner's own link), `{{coupon}}` (the oldest active code), `{{program}}` and `{{portal_link}}`. `{{first_name|there}}` has a text for partners without a value. Values are never markup. An unknown placeholder is refused.
 //
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/campaigns (the `CreateCampaign` operationId).
 func (c *Client) CreateCampaign(ctx context.Context, body CreateCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateCampaignRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PreviewCampaignDraftWithBody Preview a text for partners
+//
+// The number of partners that match an audience, and the email of one of them with a subject and text. Nothing is saved. Placeholders are those of createCampaign.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/campaigns/preview (the `PreviewCampaignDraft` operationId).
+func (c *Client) PreviewCampaignDraftWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewCampaignDraftRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PreviewCampaignDraft Preview a text for partners
+//
+// The number of partners that match an audience, and the email of one of them with a subject and text. Nothing is saved. Placeholders are those of createCampaign.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/campaigns/preview (the `PreviewCampaignDraft` operationId).
+func (c *Client) PreviewCampaignDraft(ctx context.Context, body PreviewCampaignDraftJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewCampaignDraftRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -17616,7 +17836,7 @@ func (c *Client) RetrieveCampaign(ctx context.Context, id ID, params *RetrieveCa
 
 // UpdateCampaignWithBody Update a campaign
 //
-// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused.
+// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused. Placeholders are those of createCampaign.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17635,7 +17855,7 @@ func (c *Client) UpdateCampaignWithBody(ctx context.Context, id ID, contentType 
 
 // UpdateCampaign Update a campaign
 //
-// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused.
+// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused. Placeholders are those of createCampaign.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17692,7 +17912,7 @@ func (c *Client) PauseCampaign(ctx context.Context, id ID, params *PauseCampaign
 
 // PreviewCampaign Preview a campaign
 //
-// The subject and text, the text as recipients will see it, the audience, and the number of partners that match it now.
+// The subject and text, the text as recipients will see it, the audience, the number of partners that match it now, and the email of one partner.
 //
 // Corresponds with GET /v1/campaigns/{id}/preview (the `PreviewCampaign` operationId).
 func (c *Client) PreviewCampaign(ctx context.Context, id ID, params *PreviewCampaignParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17783,13 +18003,34 @@ func (c *Client) SendCampaign(ctx context.Context, id ID, params *SendCampaignPa
 	return c.Client.Do(req)
 }
 
-// TestCampaign Send a test of a campaign
+// TestCampaignWithBody Send a test of a campaign
 //
-// Sends the campaign's email once, marked as a test, to the calling user, or for an API key to the organization's owner. Partners never get it. The campaign does not change. Without a mail server the response is 501.
+// Sends the campaign's email once, marked as a test, to the calling user, or for an API key to the organization's owner. It has the sender of the campaign and a partner's values. Partners never get it. The campaign does not change. Without a mail server the response is 501.
+//
+// Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/campaigns/{id}/test (the `TestCampaign` operationId).
-func (c *Client) TestCampaign(ctx context.Context, id ID, params *TestCampaignParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewTestCampaignRequest(c.Server, id, params)
+func (c *Client) TestCampaignWithBody(ctx context.Context, id ID, params *TestCampaignParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestCampaignRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TestCampaign Send a test of a campaign
+//
+// Sends the campaign's email once, marked as a test, to the calling user, or for an API key to the organization's owner. It has the sender of the campaign and a partner's values. Partners never get it. The campaign does not change. Without a mail server the response is 501.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/campaigns/{id}/test (the `TestCampaign` operationId).
+func (c *Client) TestCampaign(ctx context.Context, id ID, params *TestCampaignParams, body TestCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestCampaignRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -20879,7 +21120,7 @@ func (c *Client) ListSequences(ctx context.Context, params *ListSequencesParams,
 
 // CreateSequenceWithBody Create a sequence
 //
-// Creates an active sequence. It enrols partners from now on.
+// Creates an active sequence. It enrols partners from now on. Subjects and texts may contain the placeholders of createCampaign.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20898,7 +21139,7 @@ func (c *Client) CreateSequenceWithBody(ctx context.Context, contentType string,
 
 // CreateSequence Create a sequence
 //
-// Creates an active sequence. It enrols partners from now on.
+// Creates an active sequence. It enrols partners from now on. Subjects and texts may contain the placeholders of createCampaign.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -22877,6 +23118,46 @@ func NewCreateCampaignRequestWithBody(server string, contentType string, body io
 	return req, nil
 }
 
+// NewPreviewCampaignDraftRequest calls the generic PreviewCampaignDraft builder with application/json body
+func NewPreviewCampaignDraftRequest(server string, body PreviewCampaignDraftJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPreviewCampaignDraftRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPreviewCampaignDraftRequestWithBody constructs an http.Request for the PreviewCampaignDraft method, with any body, and a specified content type
+func NewPreviewCampaignDraftRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/campaigns/preview")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewDeleteCampaignRequest constructs an http.Request for the DeleteCampaign method
 func NewDeleteCampaignRequest(server string, id ID) (*http.Request, error) {
 	var err error
@@ -23124,6 +23405,18 @@ func NewPreviewCampaignRequest(server string, id ID, params *PreviewCampaignPara
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
 
+		if params.PartnerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "partner_id", *params.PartnerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.ProgramID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -23298,8 +23591,19 @@ func NewSendCampaignRequestWithBody(server string, id ID, params *SendCampaignPa
 	return req, nil
 }
 
-// NewTestCampaignRequest constructs an http.Request for the TestCampaign method
-func NewTestCampaignRequest(server string, id ID, params *TestCampaignParams) (*http.Request, error) {
+// NewTestCampaignRequest calls the generic TestCampaign builder with application/json body
+func NewTestCampaignRequest(server string, id ID, params *TestCampaignParams, body TestCampaignJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewTestCampaignRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewTestCampaignRequestWithBody constructs an http.Request for the TestCampaign method, with any body, and a specified content type
+func NewTestCampaignRequestWithBody(server string, id ID, params *TestCampaignParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -23351,10 +23655,12 @@ func NewTestCampaignRequest(server string, id ID, params *TestCampaignParams) (*
 		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -34646,6 +34952,7 @@ type ClientWithResponsesInterface interface {
 	// CreateCampaignWithBodyWithResponse Create a campaign
 	//
 	// Creates a draft, or a scheduled campaign if `scheduled_at` is set. A scheduled campaign is sent at its time.
+	// Subject and text may contain placeholders, which each email has its partner's values for: `{{first_name}}`, `{{last_name}}`, `{{name}}`, `{{company}}`, `{{email}}`, `{{handle}}`, `{{link}}` (the partner's own link), `{{coupon}}` (the oldest active code), `{{program}}` and `{{portal_link}}`. `{{first_name|there}}` has a text for partners without a value. Values are never markup. An unknown placeholder is refused.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34655,11 +34962,30 @@ type ClientWithResponsesInterface interface {
 	// CreateCampaignWithResponse Create a campaign
 	//
 	// Creates a draft, or a scheduled campaign if `scheduled_at` is set. A scheduled campaign is sent at its time.
+	// Subject and text may contain placeholders, which each email has its partner's values for: `{{first_name}}`, `{{last_name}}`, `{{name}}`, `{{company}}`, `{{email}}`, `{{handle}}`, `{{link}}` (the partner's own link), `{{coupon}}` (the oldest active code), `{{program}}` and `{{portal_link}}`. `{{first_name|there}}` has a text for partners without a value. Values are never markup. An unknown placeholder is refused.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/campaigns (the `CreateCampaign` operationId).
 	CreateCampaignWithResponse(ctx context.Context, body CreateCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCampaignReply, error)
+
+	// PreviewCampaignDraftWithBodyWithResponse Preview a text for partners
+	//
+	// The number of partners that match an audience, and the email of one of them with a subject and text. Nothing is saved. Placeholders are those of createCampaign.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/campaigns/preview (the `PreviewCampaignDraft` operationId).
+	PreviewCampaignDraftWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PreviewCampaignDraftReply, error)
+
+	// PreviewCampaignDraftWithResponse Preview a text for partners
+	//
+	// The number of partners that match an audience, and the email of one of them with a subject and text. Nothing is saved. Placeholders are those of createCampaign.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/campaigns/preview (the `PreviewCampaignDraft` operationId).
+	PreviewCampaignDraftWithResponse(ctx context.Context, body PreviewCampaignDraftJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewCampaignDraftReply, error)
 
 	// DeleteCampaignWithResponse Delete a campaign
 	//
@@ -34681,7 +35007,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateCampaignWithBodyWithResponse Update a campaign
 	//
-	// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused.
+	// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused. Placeholders are those of createCampaign.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34690,7 +35016,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateCampaignWithResponse Update a campaign
 	//
-	// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused.
+	// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused. Placeholders are those of createCampaign.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34717,7 +35043,7 @@ type ClientWithResponsesInterface interface {
 
 	// PreviewCampaignWithResponse Preview a campaign
 	//
-	// The subject and text, the text as recipients will see it, the audience, and the number of partners that match it now.
+	// The subject and text, the text as recipients will see it, the audience, the number of partners that match it now, and the email of one partner.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34760,14 +35086,23 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/campaigns/{id}/send (the `SendCampaign` operationId).
 	SendCampaignWithResponse(ctx context.Context, id ID, params *SendCampaignParams, body SendCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*SendCampaignReply, error)
 
-	// TestCampaignWithResponse Send a test of a campaign
+	// TestCampaignWithBodyWithResponse Send a test of a campaign
 	//
-	// Sends the campaign's email once, marked as a test, to the calling user, or for an API key to the organization's owner. Partners never get it. The campaign does not change. Without a mail server the response is 501.
+	// Sends the campaign's email once, marked as a test, to the calling user, or for an API key to the organization's owner. It has the sender of the campaign and a partner's values. Partners never get it. The campaign does not change. Without a mail server the response is 501.
 	//
-	// Returns a wrapper object for the known response body format(s).
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/campaigns/{id}/test (the `TestCampaign` operationId).
-	TestCampaignWithResponse(ctx context.Context, id ID, params *TestCampaignParams, reqEditors ...RequestEditorFn) (*TestCampaignReply, error)
+	TestCampaignWithBodyWithResponse(ctx context.Context, id ID, params *TestCampaignParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TestCampaignReply, error)
+
+	// TestCampaignWithResponse Send a test of a campaign
+	//
+	// Sends the campaign's email once, marked as a test, to the calling user, or for an API key to the organization's owner. It has the sender of the campaign and a partner's values. Partners never get it. The campaign does not change. Without a mail server the response is 501.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/campaigns/{id}/test (the `TestCampaign` operationId).
+	TestCampaignWithResponse(ctx context.Context, id ID, params *TestCampaignParams, body TestCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*TestCampaignReply, error)
 
 	// ListClicksWithResponse List clicks
 	//
@@ -36292,7 +36627,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSequenceWithBodyWithResponse Create a sequence
 	//
-	// Creates an active sequence. It enrols partners from now on.
+	// Creates an active sequence. It enrols partners from now on. Subjects and texts may contain the placeholders of createCampaign.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -36301,7 +36636,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSequenceWithResponse Create a sequence
 	//
-	// Creates an active sequence. It enrols partners from now on.
+	// Creates an active sequence. It enrols partners from now on. Subjects and texts may contain the placeholders of createCampaign.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -37174,6 +37509,37 @@ func (r CreateCampaignReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateCampaignReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PreviewCampaignDraftReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CampaignDraftPreview
+}
+
+// Status returns HTTPResponse.Status
+func (r PreviewCampaignDraftReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PreviewCampaignDraftReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PreviewCampaignDraftReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -42220,6 +42586,7 @@ func (c *ClientWithResponses) ListCampaignsWithResponse(ctx context.Context, par
 // CreateCampaignWithBodyWithResponse Create a campaign
 //
 // Creates a draft, or a scheduled campaign if `scheduled_at` is set. A scheduled campaign is sent at its time.
+// Subject and text may contain placeholders, which each email has its partner's values for: `{{first_name}}`, `{{last_name}}`, `{{name}}`, `{{company}}`, `{{email}}`, `{{handle}}`, `{{link}}` (the partner's own link), `{{coupon}}` (the oldest active code), `{{program}}` and `{{portal_link}}`. `{{first_name|there}}` has a text for partners without a value. Values are never markup. An unknown placeholder is refused.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42235,6 +42602,7 @@ func (c *ClientWithResponses) CreateCampaignWithBodyWithResponse(ctx context.Con
 // CreateCampaignWithResponse Create a campaign
 //
 // Creates a draft, or a scheduled campaign if `scheduled_at` is set. A scheduled campaign is sent at its time.
+// Subject and text may contain placeholders, which each email has its partner's values for: `{{first_name}}`, `{{last_name}}`, `{{name}}`, `{{company}}`, `{{email}}`, `{{handle}}`, `{{link}}` (the partner's own link), `{{coupon}}` (the oldest active code), `{{program}}` and `{{portal_link}}`. `{{first_name|there}}` has a text for partners without a value. Values are never markup. An unknown placeholder is refused.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42245,6 +42613,36 @@ func (c *ClientWithResponses) CreateCampaignWithResponse(ctx context.Context, bo
 		return nil, err
 	}
 	return ParseCreateCampaignReply(rsp)
+}
+
+// PreviewCampaignDraftWithBodyWithResponse Preview a text for partners
+//
+// The number of partners that match an audience, and the email of one of them with a subject and text. Nothing is saved. Placeholders are those of createCampaign.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/campaigns/preview (the `PreviewCampaignDraft` operationId).
+func (c *ClientWithResponses) PreviewCampaignDraftWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PreviewCampaignDraftReply, error) {
+	rsp, err := c.PreviewCampaignDraftWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewCampaignDraftReply(rsp)
+}
+
+// PreviewCampaignDraftWithResponse Preview a text for partners
+//
+// The number of partners that match an audience, and the email of one of them with a subject and text. Nothing is saved. Placeholders are those of createCampaign.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/campaigns/preview (the `PreviewCampaignDraft` operationId).
+func (c *ClientWithResponses) PreviewCampaignDraftWithResponse(ctx context.Context, body PreviewCampaignDraftJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewCampaignDraftReply, error) {
+	rsp, err := c.PreviewCampaignDraft(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewCampaignDraftReply(rsp)
 }
 
 // DeleteCampaignWithResponse Delete a campaign
@@ -42279,7 +42677,7 @@ func (c *ClientWithResponses) RetrieveCampaignWithResponse(ctx context.Context, 
 
 // UpdateCampaignWithBodyWithResponse Update a campaign
 //
-// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused.
+// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused. Placeholders are those of createCampaign.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42294,7 +42692,7 @@ func (c *ClientWithResponses) UpdateCampaignWithBodyWithResponse(ctx context.Con
 
 // UpdateCampaignWithResponse Update a campaign
 //
-// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused.
+// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused. Placeholders are those of createCampaign.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42339,7 +42737,7 @@ func (c *ClientWithResponses) PauseCampaignWithResponse(ctx context.Context, id 
 
 // PreviewCampaignWithResponse Preview a campaign
 //
-// The subject and text, the text as recipients will see it, the audience, and the number of partners that match it now.
+// The subject and text, the text as recipients will see it, the audience, the number of partners that match it now, and the email of one partner.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -42412,15 +42810,30 @@ func (c *ClientWithResponses) SendCampaignWithResponse(ctx context.Context, id I
 	return ParseSendCampaignReply(rsp)
 }
 
-// TestCampaignWithResponse Send a test of a campaign
+// TestCampaignWithBodyWithResponse Send a test of a campaign
 //
-// Sends the campaign's email once, marked as a test, to the calling user, or for an API key to the organization's owner. Partners never get it. The campaign does not change. Without a mail server the response is 501.
+// Sends the campaign's email once, marked as a test, to the calling user, or for an API key to the organization's owner. It has the sender of the campaign and a partner's values. Partners never get it. The campaign does not change. Without a mail server the response is 501.
 //
-// Returns a wrapper object for the known response body format(s).
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/campaigns/{id}/test (the `TestCampaign` operationId).
-func (c *ClientWithResponses) TestCampaignWithResponse(ctx context.Context, id ID, params *TestCampaignParams, reqEditors ...RequestEditorFn) (*TestCampaignReply, error) {
-	rsp, err := c.TestCampaign(ctx, id, params, reqEditors...)
+func (c *ClientWithResponses) TestCampaignWithBodyWithResponse(ctx context.Context, id ID, params *TestCampaignParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TestCampaignReply, error) {
+	rsp, err := c.TestCampaignWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTestCampaignReply(rsp)
+}
+
+// TestCampaignWithResponse Send a test of a campaign
+//
+// Sends the campaign's email once, marked as a test, to the calling user, or for an API key to the organization's owner. It has the sender of the campaign and a partner's values. Partners never get it. The campaign does not change. Without a mail server the response is 501.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/campaigns/{id}/test (the `TestCampaign` operationId).
+func (c *ClientWithResponses) TestCampaignWithResponse(ctx context.Context, id ID, params *TestCampaignParams, body TestCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*TestCampaignReply, error) {
+	rsp, err := c.TestCampaign(ctx, id, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -44964,7 +45377,7 @@ func (c *ClientWithResponses) ListSequencesWithResponse(ctx context.Context, par
 
 // CreateSequenceWithBodyWithResponse Create a sequence
 //
-// Creates an active sequence. It enrols partners from now on.
+// Creates an active sequence. It enrols partners from now on. Subjects and texts may contain the placeholders of createCampaign.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44979,7 +45392,7 @@ func (c *ClientWithResponses) CreateSequenceWithBodyWithResponse(ctx context.Con
 
 // CreateSequenceWithResponse Create a sequence
 //
-// Creates an active sequence. It enrols partners from now on.
+// Creates an active sequence. It enrols partners from now on. Subjects and texts may contain the placeholders of createCampaign.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -45975,6 +46388,32 @@ func ParseCreateCampaignReply(rsp *http.Response) (*CreateCampaignReply, error) 
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePreviewCampaignDraftReply parses an HTTP response from a PreviewCampaignDraftWithResponse call
+func ParsePreviewCampaignDraftReply(rsp *http.Response) (*PreviewCampaignDraftReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PreviewCampaignDraftReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CampaignDraftPreview
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	}
 
@@ -50024,6 +50463,9 @@ type ServerInterface interface {
 	// CreateCampaign Create a campaign
 	// (POST /v1/campaigns)
 	CreateCampaign(ctx echo.Context) error
+	// PreviewCampaignDraft Preview a text for partners
+	// (POST /v1/campaigns/preview)
+	PreviewCampaignDraft(ctx echo.Context) error
 	// DeleteCampaign Delete a campaign
 	// (DELETE /v1/campaigns/{id})
 	DeleteCampaign(ctx echo.Context, id ID) error
@@ -51052,6 +51494,15 @@ func (w *ServerInterfaceWrapper) CreateCampaign(ctx echo.Context) error {
 	return err
 }
 
+// PreviewCampaignDraft converts echo context to params.
+func (w *ServerInterfaceWrapper) PreviewCampaignDraft(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PreviewCampaignDraft(ctx)
+	return err
+}
+
 // DeleteCampaign converts echo context to params.
 func (w *ServerInterfaceWrapper) DeleteCampaign(ctx echo.Context) error {
 	var err error
@@ -51147,6 +51598,13 @@ func (w *ServerInterfaceWrapper) PreviewCampaign(ctx echo.Context) error {
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params PreviewCampaignParams
+	// ------------- Optional query parameter "partner_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "partner_id", ctx.QueryParams(), &params.PartnerID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter partner_id: %s", err))
+	}
+
 	// ------------- Optional query parameter "program_id" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -55864,6 +56322,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/campaigns/:id/resume", wrapper.ResumeCampaign, options.OperationMiddlewares["resumeCampaign"]...)
 	router.POST(options.BaseURL+"/v1/campaigns/:id/send", wrapper.SendCampaign, options.OperationMiddlewares["sendCampaign"]...)
 	router.POST(options.BaseURL+"/v1/campaigns/:id/test", wrapper.TestCampaign, options.OperationMiddlewares["testCampaign"]...)
+	router.POST(options.BaseURL+"/v1/campaigns/preview", wrapper.PreviewCampaignDraft, options.OperationMiddlewares["previewCampaignDraft"]...)
 	router.GET(options.BaseURL+"/v1/clicks", wrapper.ListClicks, options.OperationMiddlewares["listClicks"]...)
 	router.POST(options.BaseURL+"/v1/clicks", wrapper.CreateClick, options.OperationMiddlewares["createClick"]...)
 	router.GET(options.BaseURL+"/v1/clicks/:id", wrapper.RetrieveClick, options.OperationMiddlewares["retrieveClick"]...)
@@ -56481,6 +56940,28 @@ func (response CreateCampaign201JSONResponse) VisitCreateCampaignResponse(w http
 	return err
 }
 
+type PreviewCampaignDraftRequestObject struct {
+	Body *PreviewCampaignDraftJSONRequestBody
+}
+
+type PreviewCampaignDraftResponseObject interface {
+	VisitPreviewCampaignDraftResponse(w http.ResponseWriter) error
+}
+
+type PreviewCampaignDraft200JSONResponse CampaignDraftPreview
+
+func (response PreviewCampaignDraft200JSONResponse) VisitPreviewCampaignDraftResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type DeleteCampaignRequestObject struct {
 	ID ID `json:"id"`
 }
@@ -56647,6 +57128,7 @@ func (response SendCampaign200JSONResponse) VisitSendCampaignResponse(w http.Res
 type TestCampaignRequestObject struct {
 	ID     ID `json:"id"`
 	Params TestCampaignParams
+	Body   *TestCampaignJSONRequestBody
 }
 
 type TestCampaignResponseObject interface {
@@ -60082,6 +60564,9 @@ type StrictServerInterface interface {
 	// CreateCampaign Create a campaign
 	// (POST /v1/campaigns)
 	CreateCampaign(ctx context.Context, request CreateCampaignRequestObject) (CreateCampaignResponseObject, error)
+	// PreviewCampaignDraft Preview a text for partners
+	// (POST /v1/campaigns/preview)
+	PreviewCampaignDraft(ctx context.Context, request PreviewCampaignDraftRequestObject) (PreviewCampaignDraftResponseObject, error)
 	// DeleteCampaign Delete a campaign
 	// (DELETE /v1/campaigns/{id})
 	DeleteCampaign(ctx context.Context, request DeleteCampaignRequestObject) (DeleteCampaignResponseObject, error)
@@ -61123,6 +61608,52 @@ func (sh *strictHandler) CreateCampaign(ctx echo.Context) error {
 	return nil
 }
 
+// PreviewCampaignDraft operation middleware
+func (sh *strictHandler) PreviewCampaignDraft(ctx echo.Context) error {
+	var request PreviewCampaignDraftRequestObject
+
+	var body PreviewCampaignDraftJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PreviewCampaignDraft(ctx.Request().Context(), request.(PreviewCampaignDraftRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PreviewCampaignDraft")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PreviewCampaignDraftResponseObject); ok {
+		return validResponse.VisitPreviewCampaignDraftResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // DeleteCampaign operation middleware
 func (sh *strictHandler) DeleteCampaign(ctx echo.Context, id ID) error {
 	var request DeleteCampaignRequestObject
@@ -61407,6 +61938,32 @@ func (sh *strictHandler) TestCampaign(ctx echo.Context, id ID, params TestCampai
 
 	request.ID = id
 	request.Params = params
+
+	var body TestCampaignJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+	} else {
+		request.Body = &body
+	}
 
 	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.TestCampaign(ctx.Request().Context(), request.(TestCampaignRequestObject))

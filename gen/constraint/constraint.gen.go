@@ -203,12 +203,16 @@ const (
 	PayoutsRailCheck                    Name = "payouts_rail_check"
 	PayoutsReasonCheck                  Name = "payouts_reason_check"
 	PayoutsStatusCheck                  Name = "payouts_status_check"
-	PortalLogosImageCheck               Name = "portal_logos_image_check"
-	PortalLogosPkey                     Name = "portal_logos_pkey"
-	PortalLogosProgramFkey              Name = "portal_logos_program_fkey"
+	PortalImagesImageCheck              Name = "portal_images_image_check"
+	PortalImagesKindCheck               Name = "portal_images_kind_check"
+	PortalImagesPkey                    Name = "portal_images_pkey"
+	PortalImagesProgramFkey             Name = "portal_images_program_fkey"
+	PortalSessionsEmailCheck            Name = "portal_sessions_email_check"
 	PortalSessionsPartnerFkey           Name = "portal_sessions_partner_fkey"
 	PortalSessionsPkey                  Name = "portal_sessions_pkey"
 	PortalSettingsAccentColorCheck      Name = "portal_settings_accent_color_check"
+	PortalSettingsBenefitsCheck         Name = "portal_settings_benefits_check"
+	PortalSettingsHeadlineCheck         Name = "portal_settings_headline_check"
 	PortalSettingsHostsCheck            Name = "portal_settings_hosts_check"
 	PortalSettingsIntroductionCheck     Name = "portal_settings_introduction_check"
 	PortalSettingsJoiningCheck          Name = "portal_settings_joining_check"
@@ -371,7 +375,7 @@ var Raced = map[Name]bool{
 	OptOutsPkey:             true,
 	PartnerAddressesPkey:    true,
 	PartnerTagsPkey:         true,
-	PortalLogosPkey:         true,
+	PortalImagesPkey:        true,
 	PortalSettingsPkey:      true,
 	ReportSpansPkey:         true,
 	ReportSumsPkey:          true,

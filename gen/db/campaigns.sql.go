@@ -117,6 +117,41 @@ func (q *Queries) CampaignFinish(ctx context.Context, db DBTX, arg CampaignFinis
 	return result.RowsAffected(), nil
 }
 
+const campaignFirst = `-- name: CampaignFirst :one
+SELECT p.id FROM partners p
+WHERE p.program_id = $1 AND p.org_id = $2 AND p.status = ANY ($3::text[])
+  AND ($4::text[] = '{}' OR p.id = ANY ($4::text[]))
+  AND ($5::text[] = '{}' OR p.group_id = ANY ($5::text[]))
+  AND ($6::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt
+      WHERE pt.partner_id = p.id AND pt.tag_id = ANY ($6::text[])))
+  AND p.unsubscribed_at IS NULL
+ORDER BY p.id LIMIT 1
+`
+
+type CampaignFirstParams struct {
+	ProgramID  string
+	OrgID      string
+	Statuses   []string
+	PartnerIds []string
+	GroupIds   []string
+	TagIds     []string
+}
+
+// CampaignFirst finds the first partner of an audience who gets mail, whether or not the partner has it.
+func (q *Queries) CampaignFirst(ctx context.Context, db DBTX, arg CampaignFirstParams) (string, error) {
+	row := db.QueryRow(ctx, campaignFirst,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Statuses,
+		arg.PartnerIds,
+		arg.GroupIds,
+		arg.TagIds,
+	)
+	var id string
+	err := row.Scan(&id)
+	return id, err
+}
+
 const campaignGet = `-- name: CampaignGet :one
 SELECT t.id, t.org_id, t.program_id, t.name, t.subject, t.body, t.group_ids, t.tag_ids, t.statuses, t.status, t.scheduled_at, t.started_at, t.sent_at, t.total, t.sent, t.failed, t.skipped, t.opened, t.created_at, t.updated_at, t.audience_after, t.partner_ids FROM campaigns t WHERE t.id = $1 AND t.org_id = $2
 `

@@ -83,7 +83,8 @@ const mailDone = `-- name: MailDone :exec
 WITH m AS (
     UPDATE mails t SET status = CASE WHEN $1::text = 'sent' THEN 'sent' ELSE 'failed' END, error = $2,
         sent_at = CASE WHEN $1::text = 'sent' THEN $3::timestamptz END, body = CASE
-            WHEN t.campaign_id IS NULL THEN t.body ELSE '' END
+            WHEN t.campaign_id IS NULL THEN t.body ELSE '' END,
+        placeholders = CASE WHEN $1::text = 'sent' THEN NULL ELSE t.placeholders END
     WHERE t.id = $4 AND t.status = 'sending' AND t.attempts = $5 RETURNING t.campaign_id, t.partner_id),
 r AS (
     UPDATE campaign_recipients r SET status = $1::text FROM m
@@ -103,7 +104,7 @@ type MailDoneParams struct {
 }
 
 // MailDone ends a mail as sent, failed or, after an opt-out, skipped (stored as failed), and counts
-// it in its campaign. It drops a text that the campaign has.
+// it in its campaign. It drops a text that the campaign has, and a partner's values.
 func (q *Queries) MailDone(ctx context.Context, db DBTX, arg MailDoneParams) error {
 	_, err := db.Exec(ctx, mailDone,
 		arg.Outcome,
@@ -204,10 +205,10 @@ func (q *Queries) MailGet(ctx context.Context, db DBTX, arg MailGetParams) (Mail
 }
 
 const mailInsert = `-- name: MailInsert :exec
-INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, plain, program_id, status, next_attempt_at,
-    created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'queued', $10,
-    $11)
+INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, plain, foot, language, placeholders,
+    program_id, status, next_attempt_at, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+    'queued', $13, $14)
 ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING
 `
 
@@ -220,6 +221,9 @@ type MailInsertParams struct {
 	Subject       string
 	Body          string
 	Plain         *string
+	Foot          *string
+	Language      *string
+	Placeholders  []byte
 	ProgramID     *string
 	NextAttemptAt *clock.Time
 	CreatedAt     clock.Time
@@ -236,6 +240,9 @@ func (q *Queries) MailInsert(ctx context.Context, db DBTX, arg MailInsertParams)
 		arg.Subject,
 		arg.Body,
 		arg.Plain,
+		arg.Foot,
+		arg.Language,
+		arg.Placeholders,
 		arg.ProgramID,
 		arg.NextAttemptAt,
 		arg.CreatedAt,
@@ -262,8 +269,42 @@ func (q *Queries) MailLinksSince(ctx context.Context, db DBTX, arg MailLinksSinc
 	return count, err
 }
 
+const mailLook = `-- name: MailLook :one
+SELECT g.name AS program_name, t.accent_color, t.logo_version, coalesce(p.language_code, '')::text AS language
+FROM programs g LEFT JOIN portal_settings t ON t.program_id = g.id AND t.org_id = g.org_id
+    LEFT JOIN partners p ON p.id = $1::text AND p.program_id = g.id AND p.org_id = g.org_id
+WHERE g.id = $2 AND g.org_id = $3
+`
+
+type MailLookParams struct {
+	PartnerID string
+	ProgramID string
+	OrgID     string
+}
+
+type MailLookRow struct {
+	ProgramName string
+	AccentColor *string
+	LogoVersion *string
+	Language    string
+}
+
+// MailLook reads the look of a program's mails, and the language of a partner or of an empty id.
+func (q *Queries) MailLook(ctx context.Context, db DBTX, arg MailLookParams) (MailLookRow, error) {
+	row := db.QueryRow(ctx, mailLook, arg.PartnerID, arg.ProgramID, arg.OrgID)
+	var i MailLookRow
+	err := row.Scan(
+		&i.ProgramName,
+		&i.AccentColor,
+		&i.LogoVersion,
+		&i.Language,
+	)
+	return i, err
+}
+
 const mailReader = `-- name: MailReader :one
-SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(g.name, '')::text AS program_name,
+SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(p.language_code, '')::text AS language,
+    coalesce(g.name, '')::text AS program_name,
     coalesce(g.id, '')::text AS program_id, t.accent_color, t.logo_version,
     coalesce(t.reply_to, o.owner_email, '')::text AS reply_to,
     CASE WHEN m.partner_id IS NULL THEN 'go'
@@ -289,6 +330,7 @@ type MailReaderParams struct {
 
 type MailReaderRow struct {
 	MailToken   string
+	Language    string
 	ProgramName string
 	ProgramID   string
 	AccentColor *string
@@ -306,6 +348,7 @@ func (q *Queries) MailReader(ctx context.Context, db DBTX, arg MailReaderParams)
 	var i MailReaderRow
 	err := row.Scan(
 		&i.MailToken,
+		&i.Language,
 		&i.ProgramName,
 		&i.ProgramID,
 		&i.AccentColor,
@@ -349,8 +392,61 @@ func (q *Queries) MailRetry(ctx context.Context, db DBTX, arg MailRetryParams) e
 	return err
 }
 
+const mailValues = `-- name: MailValues :one
+SELECT coalesce(p.first_name, '')::text AS first_name, coalesce(p.last_name, '')::text AS last_name,
+    coalesce(nullif(trim(p.display_name), ''), nullif(trim(concat_ws(' ', p.first_name, p.last_name)), ''),
+        nullif(trim(p.company_name), ''), p.handle)::text AS name,
+    coalesce(p.company_name, '')::text AS company, p.email, p.handle, g.id AS program_id, g.name AS program,
+    coalesce(r.landing_url, g.website_url)::text AS landing, coalesce(g.url_params[1], 'ref')::text AS param,
+    coalesce((SELECT k.code FROM coupons k WHERE k.program_id = p.program_id AND k.org_id = p.org_id
+        AND k.partner_id = p.id AND k.active ORDER BY k.created_at, k.id LIMIT 1), '')::text AS coupon
+FROM partners p JOIN programs g ON g.id = p.program_id AND g.org_id = p.org_id
+    LEFT JOIN groups r ON r.id = p.group_id AND r.org_id = p.org_id
+WHERE p.id = $1 AND p.org_id = $2
+`
+
+type MailValuesParams struct {
+	PartnerID string
+	OrgID     string
+}
+
+type MailValuesRow struct {
+	FirstName string
+	LastName  string
+	Name      string
+	Company   string
+	Email     string
+	Handle    string
+	ProgramID string
+	Program   string
+	Landing   string
+	Param     string
+	Coupon    string
+}
+
+// MailValues reads the values of a partner's placeholders: its names, the page and parameter of its
+// link (decisions, 50), and its oldest active coupon.
+func (q *Queries) MailValues(ctx context.Context, db DBTX, arg MailValuesParams) (MailValuesRow, error) {
+	row := db.QueryRow(ctx, mailValues, arg.PartnerID, arg.OrgID)
+	var i MailValuesRow
+	err := row.Scan(
+		&i.FirstName,
+		&i.LastName,
+		&i.Name,
+		&i.Company,
+		&i.Email,
+		&i.Handle,
+		&i.ProgramID,
+		&i.Program,
+		&i.Landing,
+		&i.Param,
+		&i.Coupon,
+	)
+	return i, err
+}
+
 const mailsLost = `-- name: MailsLost :many
-SELECT m.id, m.org_id, m.purpose, m.key, m.recipient, m.subject, m.body, m.status, m.attempts, m.error, m.next_attempt_at, m.taken_at, m.sent_at, m.created_at, m.partner_id, m.campaign_id, m.sequence_id, m.position, m.plain, m.program_id FROM mails m WHERE m.status = 'sending' AND m.taken_at < $1
+SELECT m.id, m.org_id, m.purpose, m.key, m.recipient, m.subject, m.body, m.status, m.attempts, m.error, m.next_attempt_at, m.taken_at, m.sent_at, m.created_at, m.partner_id, m.campaign_id, m.sequence_id, m.position, m.plain, m.program_id, m.foot, m.language, m.placeholders FROM mails m WHERE m.status = 'sending' AND m.taken_at < $1
 `
 
 // MailsLost lists mails whose worker died while sending them. They may have been sent, and are not
@@ -385,6 +481,9 @@ func (q *Queries) MailsLost(ctx context.Context, db DBTX, takenBefore *clock.Tim
 			&i.Position,
 			&i.Plain,
 			&i.ProgramID,
+			&i.Foot,
+			&i.Language,
+			&i.Placeholders,
 		); err != nil {
 			return nil, err
 		}
@@ -418,7 +517,7 @@ const mailsTake = `-- name: MailsTake :many
 UPDATE mails t SET status = 'sending', attempts = t.attempts + 1, next_attempt_at = NULL, taken_at = $1
 FROM (SELECT m.id FROM mails m WHERE m.status = 'queued' AND m.next_attempt_at <= $1
     ORDER BY (m.partner_id IS NOT NULL), m.next_attempt_at, m.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.purpose, t.key, t.recipient, t.subject, t.body, t.status, t.attempts, t.error, t.next_attempt_at, t.taken_at, t.sent_at, t.created_at, t.partner_id, t.campaign_id, t.sequence_id, t.position, t.plain, t.program_id
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.purpose, t.key, t.recipient, t.subject, t.body, t.status, t.attempts, t.error, t.next_attempt_at, t.taken_at, t.sent_at, t.created_at, t.partner_id, t.campaign_id, t.sequence_id, t.position, t.plain, t.program_id, t.foot, t.language, t.placeholders
 `
 
 type MailsTakeParams struct {
@@ -458,6 +557,9 @@ func (q *Queries) MailsTake(ctx context.Context, db DBTX, arg MailsTakeParams) (
 			&i.Position,
 			&i.Plain,
 			&i.ProgramID,
+			&i.Foot,
+			&i.Language,
+			&i.Placeholders,
 		); err != nil {
 			return nil, err
 		}

@@ -469,6 +469,7 @@ type MagicLink struct {
 	ExpiresAt clock.Time
 	UsedAt    *clock.Time
 	Mailed    bool
+	Email     *string
 }
 
 type Mail struct {
@@ -492,6 +493,9 @@ type Mail struct {
 	Position      *int64
 	Plain         *string
 	ProgramID     *string
+	Foot          *string
+	Language      *string
+	Placeholders  []byte
 }
 
 type MailUnsubscribe struct {
@@ -649,9 +653,10 @@ type PayoutRun struct {
 	CreatedAt     clock.Time
 }
 
-type PortalLogo struct {
+type PortalImage struct {
 	ProgramID   string
 	OrgID       string
+	Kind        PortalImageKind
 	Version     string
 	ContentType string
 	Image       []byte
@@ -666,6 +671,7 @@ type PortalSession struct {
 	ExpiresAt clock.Time
 	Visitor   bool
 	Embedded  bool
+	Email     *string
 }
 
 type PortalSetting struct {
@@ -674,8 +680,13 @@ type PortalSetting struct {
 	Joining      JoinMode
 	AccentColor  *string
 	LogoVersion  *string
+	Headline     *string
+	HeroVersion  *string
 	Introduction *string
 	Offer        *string
+	Benefits     []string
+	Faq          []byte
+	Calculator   []byte
 	ReplyTo      *string
 	Questions    []byte
 	AutoApprove  []byte

@@ -58,8 +58,8 @@ func (q *Queries) ApplicationInsert(ctx context.Context, db DBTX, arg Applicatio
 }
 
 const magicLinkInsert = `-- name: MagicLinkInsert :exec
-INSERT INTO magic_links (token_hash, org_id, program_id, partner_id, created_at, expires_at, mailed)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
+INSERT INTO magic_links (token_hash, org_id, program_id, partner_id, created_at, expires_at, mailed, email)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 `
 
 type MagicLinkInsertParams struct {
@@ -70,6 +70,7 @@ type MagicLinkInsertParams struct {
 	CreatedAt clock.Time
 	ExpiresAt clock.Time
 	Mailed    bool
+	Email     *string
 }
 
 func (q *Queries) MagicLinkInsert(ctx context.Context, db DBTX, arg MagicLinkInsertParams) error {
@@ -81,6 +82,7 @@ func (q *Queries) MagicLinkInsert(ctx context.Context, db DBTX, arg MagicLinkIns
 		arg.CreatedAt,
 		arg.ExpiresAt,
 		arg.Mailed,
+		arg.Email,
 	)
 	return err
 }

@@ -17,7 +17,7 @@ UPDATE magic_links t SET used_at = $1::timestamptz
 WHERE t.token_hash = $2 AND t.used_at IS NULL AND t.expires_at > $1::timestamptz
   AND t.partner_id = (SELECT p.id FROM partners p WHERE p.program_id = t.program_id AND p.id = t.partner_id
       AND p.status = 'active' FOR SHARE)
-RETURNING t.org_id, t.program_id, t.partner_id
+RETURNING t.org_id, t.program_id, t.partner_id, t.email
 `
 
 type MagicLinkUseParams struct {
@@ -29,6 +29,7 @@ type MagicLinkUseRow struct {
 	OrgID     string
 	ProgramID string
 	PartnerID string
+	Email     *string
 }
 
 // Queries of the partner portal that the API does not have.
@@ -37,7 +38,12 @@ type MagicLinkUseRow struct {
 func (q *Queries) MagicLinkUse(ctx context.Context, db DBTX, arg MagicLinkUseParams) (MagicLinkUseRow, error) {
 	row := db.QueryRow(ctx, magicLinkUse, arg.Now, arg.TokenHash)
 	var i MagicLinkUseRow
-	err := row.Scan(&i.OrgID, &i.ProgramID, &i.PartnerID)
+	err := row.Scan(
+		&i.OrgID,
+		&i.ProgramID,
+		&i.PartnerID,
+		&i.Email,
+	)
 	return i, err
 }
 
@@ -296,6 +302,25 @@ func (q *Queries) PortalCommissions(ctx context.Context, db DBTX, arg PortalComm
 	return items, nil
 }
 
+const portalConverted = `-- name: PortalConverted :one
+SELECT count(*) FROM customers x WHERE x.program_id = $1 AND x.org_id = $2
+    AND x.partner_id = $3::text AND x.converted_at IS NOT NULL
+`
+
+type PortalConvertedParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID string
+}
+
+// PortalConverted counts a partner's paying customers, as conditions of flows do.
+func (q *Queries) PortalConverted(ctx context.Context, db DBTX, arg PortalConvertedParams) (int64, error) {
+	row := db.QueryRow(ctx, portalConverted, arg.ProgramID, arg.OrgID, arg.PartnerID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const portalEndpoints = `-- name: PortalEndpoints :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.number, t.url, t.event_types, t.enabled, t.secret, t.previous_secret, t.previous_expires_at, t.counted_since, t.created_at, t.updated_at FROM webhook_endpoints t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = $3::text
@@ -455,6 +480,87 @@ func (q *Queries) PortalPartners(ctx context.Context, db DBTX, arg PortalPartner
 	return items, nil
 }
 
+const portalPlaceLock = `-- name: PortalPlaceLock :one
+SELECT p.id, p.org_id, p.program_id FROM partners p
+WHERE p.id = $1 AND lower(p.email) = lower($2::text) AND lower(p.email COLLATE "C") = $3::text
+  AND p.status = 'active' AND NOT starts_with(p.id, 'sample_') FOR SHARE
+`
+
+type PortalPlaceLockParams struct {
+	ID     string
+	Email  string
+	Folded string
+}
+
+type PortalPlaceLockRow struct {
+	ID        string
+	OrgID     string
+	ProgramID string
+}
+
+// PortalPlaceLock finds one of these partners, and waits for a concurrent suspension.
+func (q *Queries) PortalPlaceLock(ctx context.Context, db DBTX, arg PortalPlaceLockParams) (PortalPlaceLockRow, error) {
+	row := db.QueryRow(ctx, portalPlaceLock, arg.ID, arg.Email, arg.Folded)
+	var i PortalPlaceLockRow
+	err := row.Scan(&i.ID, &i.OrgID, &i.ProgramID)
+	return i, err
+}
+
+const portalPlaces = `-- name: PortalPlaces :many
+SELECT p.id, g.id AS program_id, g.name, t.logo_version FROM partners p JOIN programs g ON g.id = p.program_id
+LEFT JOIN portal_settings t ON t.program_id = g.id AND t.org_id = g.org_id
+WHERE lower(p.email) = lower($1::text) AND lower(p.email COLLATE "C") = $2::text
+  AND p.status = 'active' AND NOT starts_with(p.id, 'sample_') AND p.id <> $3
+ORDER BY g.name, p.created_at, p.id LIMIT $4
+`
+
+type PortalPlacesParams struct {
+	Email     string
+	Folded    string
+	PartnerID string
+	Lim       int32
+}
+
+type PortalPlacesRow struct {
+	ID          string
+	ProgramID   string
+	Name        string
+	LogoVersion *string
+}
+
+// PortalPlaces lists the other active partners with the address that a session has proven, with the looks of their
+// programs. It is not bound to an organization: the address is the caller's own. folded is the address
+// with small ASCII letters: the comparison keeps other letters apart that lower folds together.
+func (q *Queries) PortalPlaces(ctx context.Context, db DBTX, arg PortalPlacesParams) ([]PortalPlacesRow, error) {
+	rows, err := db.Query(ctx, portalPlaces,
+		arg.Email,
+		arg.Folded,
+		arg.PartnerID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PortalPlacesRow{}
+	for rows.Next() {
+		var i PortalPlacesRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.ProgramID,
+			&i.Name,
+			&i.LogoVersion,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const portalResources = `-- name: PortalResources :many
 SELECT t.id, t.org_id, t.program_id, t.kind, t.title, t.url, t.folder, t.mime_type, t.size_bytes, t.group_ids, t.tag_ids, t.position, t.published, t.published_at, t.metadata, t.created_at, t.updated_at FROM resources t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.published
@@ -519,7 +625,7 @@ func (q *Queries) PortalResources(ctx context.Context, db DBTX, arg PortalResour
 }
 
 const portalSession = `-- name: PortalSession :one
-SELECT s.token_hash, s.org_id, s.program_id, s.partner_id, s.created_at, s.expires_at, s.visitor, s.embedded, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, g.id, g.org_id, g.name, g.product_name, g.website_url, g.currency, g.status, g.subdomain, g.custom_domain, g.terms_url, g.terms_version, g.cookie_days, g.url_params, g.commission_on_net_revenue, g.holding_period_days, g.min_payout_minor, g.payout_term, g.payout_methods, g.block_self_referrals, g.blocked_countries, g.require_tax_forms, g.auto_payouts_enabled, g.processor, g.created_at, g.updated_at, g.enrols_first_commission, g.attribution_model, g.click_on_redirect, g.commission_net_of_fee, g.auto_enrol_customers, g.lead_match_days, g.time_zone, g.coupon_beats_link, g.ignore_late_clicks, g.zone_changed_at, t.accent_color, t.logo_version,
+SELECT s.token_hash, s.org_id, s.program_id, s.partner_id, s.created_at, s.expires_at, s.visitor, s.embedded, s.email, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, g.id, g.org_id, g.name, g.product_name, g.website_url, g.currency, g.status, g.subdomain, g.custom_domain, g.terms_url, g.terms_version, g.cookie_days, g.url_params, g.commission_on_net_revenue, g.holding_period_days, g.min_payout_minor, g.payout_term, g.payout_methods, g.block_self_referrals, g.blocked_countries, g.require_tax_forms, g.auto_payouts_enabled, g.processor, g.created_at, g.updated_at, g.enrols_first_commission, g.attribution_model, g.click_on_redirect, g.commission_net_of_fee, g.auto_enrol_customers, g.lead_match_days, g.time_zone, g.coupon_beats_link, g.ignore_late_clicks, g.zone_changed_at, t.accent_color, t.logo_version,
     coalesce(t.embed_hosts, '{}')::text[] AS embed_hosts FROM portal_sessions s
 JOIN partners p ON p.program_id = s.program_id AND p.id = s.partner_id
 JOIN programs g ON g.id = s.program_id
@@ -555,6 +661,7 @@ func (q *Queries) PortalSession(ctx context.Context, db DBTX, arg PortalSessionP
 		&i.PortalSession.ExpiresAt,
 		&i.PortalSession.Visitor,
 		&i.PortalSession.Embedded,
+		&i.PortalSession.Email,
 		&i.Partner.ID,
 		&i.Partner.OrgID,
 		&i.Partner.ProgramID,
@@ -654,8 +761,8 @@ func (q *Queries) PortalSessionExtend(ctx context.Context, db DBTX, arg PortalSe
 }
 
 const portalSessionInsert = `-- name: PortalSessionInsert :exec
-INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created_at, expires_at, visitor, embedded)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created_at, expires_at, visitor, embedded, email)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 `
 
 type PortalSessionInsertParams struct {
@@ -667,6 +774,7 @@ type PortalSessionInsertParams struct {
 	ExpiresAt clock.Time
 	Visitor   bool
 	Embedded  bool
+	Email     *string
 }
 
 func (q *Queries) PortalSessionInsert(ctx context.Context, db DBTX, arg PortalSessionInsertParams) error {
@@ -679,8 +787,40 @@ func (q *Queries) PortalSessionInsert(ctx context.Context, db DBTX, arg PortalSe
 		arg.ExpiresAt,
 		arg.Visitor,
 		arg.Embedded,
+		arg.Email,
 	)
 	return err
+}
+
+const portalSessionTake = `-- name: PortalSessionTake :one
+DELETE FROM portal_sessions t
+WHERE t.token_hash = $1 AND t.email IS NOT NULL AND t.expires_at > $2 AND t.created_at > $3
+RETURNING t.token_hash, t.org_id, t.program_id, t.partner_id, t.created_at, t.expires_at, t.visitor, t.embedded, t.email
+`
+
+type PortalSessionTakeParams struct {
+	TokenHash []byte
+	Now       clock.Time
+	Since     clock.Time
+}
+
+// PortalSessionTake ends a partner's own session that has proven an address since a time, once: of concurrent
+// requests, one gets the row.
+func (q *Queries) PortalSessionTake(ctx context.Context, db DBTX, arg PortalSessionTakeParams) (PortalSession, error) {
+	row := db.QueryRow(ctx, portalSessionTake, arg.TokenHash, arg.Now, arg.Since)
+	var i PortalSession
+	err := row.Scan(
+		&i.TokenHash,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.PartnerID,
+		&i.CreatedAt,
+		&i.ExpiresAt,
+		&i.Visitor,
+		&i.Embedded,
+		&i.Email,
+	)
+	return i, err
 }
 
 const portalSessionsPurge = `-- name: PortalSessionsPurge :execrows

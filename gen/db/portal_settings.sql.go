@@ -23,39 +23,75 @@ func (q *Queries) PortalAccentShown(ctx context.Context, db DBTX, programID stri
 	return accent_color, err
 }
 
-const portalLogoDelete = `-- name: PortalLogoDelete :exec
-DELETE FROM portal_logos WHERE program_id = $1 AND org_id = $2
+const portalCardShown = `-- name: PortalCardShown :one
+SELECT p.name, p.website_url, t.headline, t.accent_color, t.logo_version, i.image AS logo FROM programs p
+LEFT JOIN portal_settings t ON t.program_id = p.id AND t.org_id = p.org_id
+LEFT JOIN portal_images i ON i.program_id = p.id AND i.org_id = p.org_id AND i.kind = 'logo'
+    AND i.version = t.logo_version
+WHERE p.id = $1 AND p.status <> 'paused' AND coalesce(t.joining, 'open') = 'open'
 `
 
-type PortalLogoDeleteParams struct {
-	ProgramID string
-	OrgID     string
+type PortalCardShownRow struct {
+	Name        string
+	WebsiteURL  string
+	Headline    *string
+	AccentColor *string
+	LogoVersion *string
+	Logo        []byte
 }
 
-func (q *Queries) PortalLogoDelete(ctx context.Context, db DBTX, arg PortalLogoDeleteParams) error {
-	_, err := db.Exec(ctx, portalLogoDelete, arg.ProgramID, arg.OrgID)
+// PortalCardShown returns the texts and the logo of a join page's picture. It is not bound to an organization: the
+// page is public. A program without an open join page has none.
+func (q *Queries) PortalCardShown(ctx context.Context, db DBTX, programID string) (PortalCardShownRow, error) {
+	row := db.QueryRow(ctx, portalCardShown, programID)
+	var i PortalCardShownRow
+	err := row.Scan(
+		&i.Name,
+		&i.WebsiteURL,
+		&i.Headline,
+		&i.AccentColor,
+		&i.LogoVersion,
+		&i.Logo,
+	)
+	return i, err
+}
+
+const portalImageDelete = `-- name: PortalImageDelete :exec
+DELETE FROM portal_images WHERE program_id = $1 AND org_id = $2 AND kind = $3
+`
+
+type PortalImageDeleteParams struct {
+	ProgramID string
+	OrgID     string
+	Kind      PortalImageKind
+}
+
+func (q *Queries) PortalImageDelete(ctx context.Context, db DBTX, arg PortalImageDeleteParams) error {
+	_, err := db.Exec(ctx, portalImageDelete, arg.ProgramID, arg.OrgID, arg.Kind)
 	return err
 }
 
-const portalLogoSave = `-- name: PortalLogoSave :exec
-INSERT INTO portal_logos (program_id, org_id, version, content_type, image)
-VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (program_id) DO UPDATE SET version = excluded.version, content_type = excluded.content_type,
+const portalImageSave = `-- name: PortalImageSave :exec
+INSERT INTO portal_images (program_id, org_id, kind, version, content_type, image)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (program_id, kind) DO UPDATE SET version = excluded.version, content_type = excluded.content_type,
     image = excluded.image
 `
 
-type PortalLogoSaveParams struct {
+type PortalImageSaveParams struct {
 	ProgramID   string
 	OrgID       string
+	Kind        PortalImageKind
 	Version     string
 	ContentType string
 	Image       []byte
 }
 
-func (q *Queries) PortalLogoSave(ctx context.Context, db DBTX, arg PortalLogoSaveParams) error {
-	_, err := db.Exec(ctx, portalLogoSave,
+func (q *Queries) PortalImageSave(ctx context.Context, db DBTX, arg PortalImageSaveParams) error {
+	_, err := db.Exec(ctx, portalImageSave,
 		arg.ProgramID,
 		arg.OrgID,
+		arg.Kind,
 		arg.Version,
 		arg.ContentType,
 		arg.Image,
@@ -63,30 +99,30 @@ func (q *Queries) PortalLogoSave(ctx context.Context, db DBTX, arg PortalLogoSav
 	return err
 }
 
-const portalLogoShown = `-- name: PortalLogoShown :one
-SELECT t.content_type, t.image FROM portal_logos t WHERE t.program_id = $1 AND t.version = $2
+const portalImageShown = `-- name: PortalImageShown :one
+SELECT t.content_type, t.image FROM portal_images t WHERE t.program_id = $1 AND t.version = $2 LIMIT 1
 `
 
-type PortalLogoShownParams struct {
+type PortalImageShownParams struct {
 	ProgramID string
 	Version   string
 }
 
-type PortalLogoShownRow struct {
+type PortalImageShownRow struct {
 	ContentType string
 	Image       []byte
 }
 
-// PortalLogoShown is not bound to an organization: the address of a logo is public.
-func (q *Queries) PortalLogoShown(ctx context.Context, db DBTX, arg PortalLogoShownParams) (PortalLogoShownRow, error) {
-	row := db.QueryRow(ctx, portalLogoShown, arg.ProgramID, arg.Version)
-	var i PortalLogoShownRow
+// PortalImageShown is not bound to an organization: the address of an image is public.
+func (q *Queries) PortalImageShown(ctx context.Context, db DBTX, arg PortalImageShownParams) (PortalImageShownRow, error) {
+	row := db.QueryRow(ctx, portalImageShown, arg.ProgramID, arg.Version)
+	var i PortalImageShownRow
 	err := row.Scan(&i.ContentType, &i.Image)
 	return i, err
 }
 
 const portalSettingsGet = `-- name: PortalSettingsGet :one
-SELECT t.program_id, t.org_id, t.joining, t.accent_color, t.logo_version, t.introduction, t.offer, t.reply_to, t.questions, t.auto_approve, t.link_hosts, t.max_links, t.embed_hosts, t.updated_at FROM portal_settings t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.program_id, t.org_id, t.joining, t.accent_color, t.logo_version, t.headline, t.hero_version, t.introduction, t.offer, t.benefits, t.faq, t.calculator, t.reply_to, t.questions, t.auto_approve, t.link_hosts, t.max_links, t.embed_hosts, t.updated_at FROM portal_settings t WHERE t.program_id = $1 AND t.org_id = $2
 `
 
 type PortalSettingsGetParams struct {
@@ -104,8 +140,13 @@ func (q *Queries) PortalSettingsGet(ctx context.Context, db DBTX, arg PortalSett
 		&i.Joining,
 		&i.AccentColor,
 		&i.LogoVersion,
+		&i.Headline,
+		&i.HeroVersion,
 		&i.Introduction,
 		&i.Offer,
+		&i.Benefits,
+		&i.Faq,
+		&i.Calculator,
 		&i.ReplyTo,
 		&i.Questions,
 		&i.AutoApprove,
@@ -118,14 +159,19 @@ func (q *Queries) PortalSettingsGet(ctx context.Context, db DBTX, arg PortalSett
 }
 
 const portalSettingsSave = `-- name: PortalSettingsSave :exec
-INSERT INTO portal_settings (program_id, org_id, joining, accent_color, logo_version, introduction, offer, reply_to,
-    questions, auto_approve, link_hosts, max_links, embed_hosts, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
-    $9, $10, $11, $12, $13, $14)
+INSERT INTO portal_settings (program_id, org_id, joining, accent_color, logo_version, headline, hero_version,
+    introduction, offer, benefits, faq, calculator, reply_to, questions, auto_approve, link_hosts, max_links, embed_hosts,
+    updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7,
+    $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+    $18, $19)
 ON CONFLICT (program_id) DO UPDATE SET joining = excluded.joining, accent_color = excluded.accent_color,
-    logo_version = excluded.logo_version, introduction = excluded.introduction, offer = excluded.offer,
-    reply_to = excluded.reply_to, questions = excluded.questions, auto_approve = excluded.auto_approve, link_hosts = excluded.link_hosts,
-    max_links = excluded.max_links, embed_hosts = excluded.embed_hosts, updated_at = excluded.updated_at
+    logo_version = excluded.logo_version, headline = excluded.headline, hero_version = excluded.hero_version,
+    introduction = excluded.introduction, offer = excluded.offer,
+    benefits = excluded.benefits, faq = excluded.faq,
+    calculator = excluded.calculator, reply_to = excluded.reply_to, questions = excluded.questions,
+    auto_approve = excluded.auto_approve, link_hosts = excluded.link_hosts, max_links = excluded.max_links,
+    embed_hosts = excluded.embed_hosts, updated_at = excluded.updated_at
 `
 
 type PortalSettingsSaveParams struct {
@@ -134,8 +180,13 @@ type PortalSettingsSaveParams struct {
 	Joining      JoinMode
 	AccentColor  *string
 	LogoVersion  *string
+	Headline     *string
+	HeroVersion  *string
 	Introduction *string
 	Offer        *string
+	Benefits     []string
+	Faq          []byte
+	Calculator   []byte
 	ReplyTo      *string
 	Questions    []byte
 	AutoApprove  []byte
@@ -152,8 +203,13 @@ func (q *Queries) PortalSettingsSave(ctx context.Context, db DBTX, arg PortalSet
 		arg.Joining,
 		arg.AccentColor,
 		arg.LogoVersion,
+		arg.Headline,
+		arg.HeroVersion,
 		arg.Introduction,
 		arg.Offer,
+		arg.Benefits,
+		arg.Faq,
+		arg.Calculator,
 		arg.ReplyTo,
 		arg.Questions,
 		arg.AutoApprove,

@@ -217,6 +217,15 @@ const (
 	PayoutTermNet60 PayoutTerm = "net_60"
 )
 
+// PortalImageKind is a value of portal_images.kind.
+type PortalImageKind string
+
+// The values of PortalImageKind.
+const (
+	PortalImageKindLogo PortalImageKind = "logo"
+	PortalImageKindHero PortalImageKind = "hero"
+)
+
 // ProgramStatus is a value of programs.status.
 type ProgramStatus string
 

@@ -173,10 +173,11 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	if err := p.servePortal(path); err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}
-	if err := p.serveJoin(path); err != nil {
+	doors, err := p.serveJoin(path)
+	if err != nil {
 		return nil, fmt.Errorf("join page: %w", err)
 	}
-	if err := p.serveConsole(path); err != nil {
+	if err := p.serveConsole(path, doors); err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
 	a.tls = newCertificates(cfg, certificateStore{pool: pool, keeper: keeper, clock: c, log: log})
@@ -290,12 +291,12 @@ func (p parts) servePortal(path *middleware.Front) error {
 	}
 	partners.Register(p.echo)
 	site.Register(p.echo)
-	look.Looks{Pool: p.pool}.Register(p.echo)
+	(&look.Looks{Pool: p.pool}).Register(p.echo)
 	return nil
 }
 
 // serveJoin registers the join pages of applicants.
-func (p parts) serveJoin(path *middleware.Front) error {
+func (p parts) serveJoin(path *middleware.Front) (*join.Pages, error) {
 	cfg := p.config
 	doors, err := join.New(join.Options{
 		Pool: p.pool, Keeper: p.keeper, BaseURL: cfg.BaseURL, Service: cfg.ServiceName, Document: p.document, Clock: p.clock,
@@ -303,14 +304,14 @@ func (p parts) serveJoin(path *middleware.Front) error {
 		Address: path.ClientAddress, Plan: cfg.Plan(), Wake: p.sender.Wake,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	doors.Register(p.echo)
-	return nil
+	return doors, nil
 }
 
 // serveConsole registers the pages of the console.
-func (p parts) serveConsole(path *middleware.Front) error {
+func (p parts) serveConsole(path *middleware.Front, doors *join.Pages) error {
 	cfg := p.config
 	var provider *oidc.Provider
 	if cfg.OIDCIssuer != "" {
@@ -333,6 +334,7 @@ func (p parts) serveConsole(path *middleware.Front) error {
 		Service:    cfg.ServiceName, Clock: p.clock, Address: path.ClientAddress, Limit: path.ChargeTo,
 		PerPerson: cfg.AddressRateLimit, Plan: cfg.Plan(),
 		Wake: p.sender.Wake, Position: position, Shortage: p.shortage, Notices: p.notices,
+		Preview: doors.Preview,
 	})
 	if err != nil {
 		return err
@@ -346,7 +348,7 @@ func Mail(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c clock.
 	log *slog.Logger) (mail.Set, error) {
 	mails, err := mail.SetUp(mail.Options{
 		Address: cfg.SMTPURL, From: cfg.MailSender(), Name: cfg.ServiceName, BaseURL: cfg.BaseURL, Pixel: cfg.MailPixel,
-		Pool: pool, Keeper: keeper, Clock: c, Log: log,
+		Link: tracking.URL, Pool: pool, Keeper: keeper, Clock: c, Log: log,
 	})
 	if err != nil {
 		return mails, fmt.Errorf("RAIL_SMTP_URL: %w", err)

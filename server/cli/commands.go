@@ -260,7 +260,7 @@ func developGroup() group {
 		},
 		{
 			name: "demo", about: "run the main job against a running server, and print each call as a line to paste", setUp: runDemo,
-			more: demoHelp, examples: "rail demo\nrail demo --url https://rail.example --key -",
+			pasted: true, more: demoHelp, examples: "rail demo\nrail demo --url https://rail.example --key -",
 		},
 		{
 			name: "doctor", args: "URL", about: "check a page that loads rail.js; status 1 if something is wrong",

@@ -225,3 +225,18 @@ func TestDemo(t *testing.T) {
 	require.Len(t, calls.Data, len(demoSteps))
 	end()
 }
+
+// TestNoProgressAmongLinesToPaste: demo shows progress only on a terminal that does not have its lines.
+func TestNoProgressAmongLinesToPaste(t *testing.T) {
+	t.Parallel()
+	file, terminal := &progress{}, &progress{before: "\r"}
+	for _, c := range []struct {
+		err  *progress
+		out  bool // a terminal
+		want bool
+	}{{file, false, false}, {file, true, false}, {terminal, true, false}, {terminal, false, true}} {
+		env := &Env{progress: c.err, Terminal: c.out}
+		require.Equal(t, c.want, command{pasted: true}.showsProgress(env), "%v", c)
+		require.True(t, command{}.showsProgress(env))
+	}
+}

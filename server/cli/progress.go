@@ -42,6 +42,9 @@ func newProgress(w io.Writer) *progress {
 	return p
 }
 
+// onTerminal reports whether the line is updated in place.
+func (p *progress) onTerminal() bool { return p.before != "" }
+
 // Write writes a message in place of the line.
 func (p *progress) Write(text []byte) (int, error) {
 	p.mu.Lock()

@@ -25,6 +25,7 @@ type command struct {
 	examples string          // a line each
 	words    func() []string // completions of the argument, or nil
 	lasting  bool            // runs until it is stopped, and so shows no progress
+	pasted   bool            // prints lines to paste, so that no progress may be among them
 	records  bool            // its messages become log records if the log is JSON
 	hidden   bool            // internal, and not in the help
 }
@@ -142,7 +143,7 @@ func (c command) cobra(env *Env) *cobra.Command {
 		if c.records {
 			env.record()
 		}
-		if !c.lasting && !env.json && env.log == nil {
+		if c.showsProgress(env) {
 			defer env.progress.start()()
 		}
 		return do(cmd.Context(), env, args)
@@ -155,6 +156,15 @@ func (c command) cobra(env *Env) *cobra.Command {
 		out.ValidArgsFunction = nil // the shell's own completion of files
 	}
 	return out
+}
+
+// showsProgress reports whether a command shows its progress. Lines to paste may be on the same terminal, or in the same
+// file: beside them it is shown only on a terminal without them.
+func (c command) showsProgress(env *Env) bool {
+	if c.lasting || env.json || env.log != nil {
+		return false
+	}
+	return !c.pasted || env.progress.onTerminal() && !env.Terminal
 }
 
 // capital capitalizes a description in the table.

@@ -24,7 +24,7 @@ const server = ".."
 var asked = regexp.MustCompile(`[{(\s]t ("(?:[^"\\]|\\.)*")`)
 
 // sayers are the methods whose first argument is a text: T, and those of package mail.
-var sayers = []string{"T", "paragraph", "subject", "button"}
+var sayers = []string{"T", "paragraph", "subject", "button", "because"}
 
 // verb is a part of a text.
 var verb = regexp.MustCompile(`%(?:\[(\d)\])?([a-z%])`)

@@ -263,7 +263,7 @@ func TestKindsAreAll(t *testing.T) {
 		"processor_connections.secret", "processor_connections.api_key", "inbox_events.payload",
 		"users.totp_secret", "users.totp_pending", "certificates.content",
 	}
-	open := []string{"partner_note_files.content", "portal_logos.image"} // shown publicly, given by the program's users
+	open := []string{"partner_note_files.content", "portal_images.image"} // shown publicly, given by the program's users
 	for _, column := range columns {
 		_, name, _ := strings.Cut(column, ".")
 		if slices.Contains(open, column) {

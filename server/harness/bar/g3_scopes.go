@@ -72,7 +72,8 @@ func needs(op *operation) []string {
 	switch {
 	case op.path == "/v1/inbound_signing":
 		return nil
-	case op.method == "GET", slices.Contains([]string{"previewFlows", "previewPayoutBatch", "rehearseFlows"}, op.id):
+	case op.method == "GET", slices.Contains(
+		[]string{"previewCampaignDraft", "previewFlows", "previewPayoutBatch", "rehearseFlows"}, op.id):
 		return []string{"read", "write"} // which change nothing
 	case op.id == "banPartner": // commissions are rejected by it
 		return []string{"write"}

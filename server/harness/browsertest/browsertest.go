@@ -149,7 +149,13 @@ func (b *Tab) KeepsFocus() {
 	b.t.Helper()
 	const source = "Element.prototype.scrollIntoView = HTMLElement.prototype.focus = " +
 		"() => console.error('a script moves the focus')"
-	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: source})
+	b.OnLoad(source)
+}
+
+// OnLoad runs a script before those of every page that is opened from now on.
+func (b *Tab) OnLoad(script string) {
+	b.t.Helper()
+	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
 // Clipboard returns the text that the page has copied.

@@ -13,7 +13,7 @@ import (
 )
 
 // TestDecisionsUndone: the mails about decisions in the console wait for ten minutes, and the notice undoes the
-// decisions: nobody gets a mail. One that somebody made by the API is mailed at once.
+// decisions: no applicant gets a mail. A decision over the API is mailed at once.
 func TestDecisionsUndone(t *testing.T) {
 	t.Parallel()
 	base := apitest.New(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
@@ -56,8 +56,8 @@ func TestDecisionsUndone(t *testing.T) {
 	require.Zero(t, wait)
 }
 
-// TestUndoStaysWithinTheConsole: a cookie that somebody else has set makes no form that goes elsewhere, which would
-// send the form's token there.
+// TestUndoStaysWithinTheConsole: a cookie from another site of the domain makes no form that leads elsewhere, which
+// would send the form's token there.
 func TestUndoStaysWithinTheConsole(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -95,12 +95,14 @@ func TestAnotherProgram(t *testing.T) {
 		}
 	}
 	for path, id := range map[string]string{
-		"/payouts/paid": ids["payouts"], "/payouts/delete": ids["payouts"], "/commissions/approve": ids["commissions"],
+		"/payouts/unpay": ids["payouts"], "/payouts/delete": ids["payouts"], "/commissions/approve": ids["commissions"],
 	} {
 		said := p.done(p.send(path, "program_id", s.program, "id", id))
 		require.Contains(t, said, "0 ", path)
 		require.Contains(t, said, "1 was refused", path)
 	}
+	p.Must(404, p.send("/payouts/paid", "program_id", s.program, "id", ids["payouts"]))
+	p.Must(404, p.send("/payouts/mark", "program_id", s.program, "payout_ids", ids["payouts"]))
 	p.done(p.send("/groups", "program_id", s.program, "name", "Made here"))
 	list := func(program string) string { return string(s.Get("/v1/groups?program_id=" + program).Raw) }
 	require.NotContains(t, list(s.program), "Made here")

@@ -21,9 +21,6 @@ var connectionRoutes = map[string]route{
 	"POST /console/p/{program}/integrations/connections/{id}/disconnect": {Do: disconnectProcessor},
 }
 
-// guide is the path of the guides to processors.
-const guide = "/docs/guides/tag#connect-a-payment-processor"
-
 // connectionData holds the data of the page that leads through a connection.
 type connectionData struct {
 	processorKind

@@ -31,6 +31,7 @@ import (
 	"rail/server/inbound/hookup"
 	"rail/server/locale"
 	"rail/server/postgres/shortage"
+	"rail/server/program/portalsettings"
 	"rail/server/secret"
 	"rail/server/team"
 	"rail/server/work/quota"
@@ -68,6 +69,8 @@ type Options struct {
 	Shortage *shortage.Watch
 	// Notices returns the problems of the service, for the home page; it may be nil.
 	Notices func(context.Context, Reader) ([]Notice, error)
+	// Preview answers with a program's join page with a draft of its settings.
+	Preview func(c echo.Context, orgID, programID string, draft portalsettings.Changes) error
 	// Position returns the database's position in its log; nil without standbys.
 	Position func(context.Context) string
 }

@@ -1,10 +1,13 @@
 package console
 
 import (
-	"html"
+	"net/url"
+	"time"
 
 	"rail/gen/api"
+	"rail/server/clock"
 	"rail/server/http/site"
+	"rail/server/outbound/mail"
 )
 
 // Methods for the templates of mails.
@@ -25,12 +28,12 @@ func (d mailData) Pausable() bool {
 	return d.Status == api.CampaignStatusSending || d.Status == api.CampaignStatusScheduled
 }
 
-// At is when the mail is to be sent, as a field has it.
-func (d mailData) At() string {
+// At is the time of sending in a zone, as a field has it.
+func (d mailData) At(zone *time.Location) string {
 	if d.ScheduledAt == nil {
 		return ""
 	}
-	return d.ScheduledAt.UTC().Format(fieldTime)
+	return d.ScheduledAt.In(zone).Format(fieldTime)
 }
 
 // Sure is the form that sends the mail.
@@ -84,13 +87,51 @@ func (f frame) States(stored []api.PartnerStatus) site.Input {
 	return f.Boxes("audience.statuses", "In which state", named, options)
 }
 
+// PartnersIn is a number of partners.
+func (f frame) PartnersIn(n int64) string { return f.partnersIn(n) }
+
+// Going is the number of partners who get the mail.
+func (d letterData) Going() int64 { return d.Total - d.Skipped }
+
 // partnersIn is a number of partners.
 func (v *visit) partnersIn(n int64) string {
 	return v.Locale.Count(n) + " " + oneOrMany(n, "partner", "partners")
 }
 
-// Page returns the mail as an HTML document, with the footer of bulk mail.
-func (d mailData) Page(program string) string {
-	return `<!doctype html><html lang="en"><title>` + html.EscapeString(d.Letter.Subject) + "</title>" + d.Letter.HTML +
-		"<hr><p><small>You get this mail as a partner of " + html.EscapeString(program) + ". <u>Unsubscribe</u></small></p>"
+// SendAt is the field with the time of sending, in the program's time zone.
+func (f frame) SendAt(d mailData) site.Input {
+	return f.Line("datetime-local", "scheduled_at", "Send at", d.At(f.Locale.Zone())).Maybe().
+		Says("Time in " + f.Locale.Zone().String() + ". Leave empty to send it manually.")
+}
+
+// ZoneMoment is a time in the program's time zone, which it names.
+func (f frame) ZoneMoment(at clock.Time) string {
+	return f.Locale.Moment(at.Time) + " (" + f.Locale.Zone().String() + ")"
+}
+
+// To is the choice between all active partners and some partners.
+func (f frame) To(d mailData) site.Input {
+	a, stored := d.Letter.Audience, toEveryone
+	if len(a.GroupIds)+len(a.TagIds)+len(a.Statuses) > 0 {
+		stored = "some"
+	}
+	return f.Line("radios", "to", "Who gets it", stored).Of([]site.Option{
+		{Value: toEveryone, Label: "Everyone", Hint: "All active partners."},
+		{Value: "some", Label: "By group, tag or state", Hint: "Partners in any of the groups and with any of the tags."},
+	})
+}
+
+// Placeholders are the placeholders of mails.
+func (frame) Placeholders() []mail.Placeholder { return mail.Placeholders }
+
+// LetterPath is the address of the frame with the mail, as a partner gets it.
+func (f frame) LetterPath(d mailData) string {
+	if d.ID == "" {
+		return f.at("/mails/preview")
+	}
+	path := f.at("/mails/" + d.ID + "/letter")
+	if d.As != nil {
+		path += "?partner_id=" + url.QueryEscape(*d.As)
+	}
+	return path
 }

@@ -12,6 +12,10 @@ var mailRoutes = map[string]route{
 	"GET /console/p/{program}/mails":              {Do: mails},
 	"GET /console/p/{program}/mails.csv":          {Do: mailTable},
 	"GET /console/p/{program}/mails/new":          {Do: newMail},
+	"GET /console/p/{program}/mails/preview":      {Do: blankLetter},
+	"POST /console/p/{program}/mails/preview":     {Do: draftLetter},
+	"GET /console/p/{program}/mails/{id}/letter":  {Do: savedLetter},
+	"POST /console/p/{program}/mails/{id}/letter": {Do: draftLetter},
 	"POST /console/p/{program}/mails":             {Do: createMail},
 	"GET /console/p/{program}/mails/{id}":         {Do: showMail},
 	"GET /console/p/{program}/mails/{id}/edit":    {Do: editMail},
@@ -32,9 +36,14 @@ const (
 	mailsTitle = "Mails"
 	// maxLetter is how long a mail of the page's forms may be: a form has 32 KiB, and text may be escaped.
 	maxLetter = 8000
+	// toEveryone is the audience of all active partners.
+	toEveryone = "everyone"
 	// fieldTime is how a browser writes a time into a field.
 	fieldTime = "2006-01-02T15:04"
 )
+
+// audienceLists are the fields of an audience that a form has.
+var audienceLists = []string{"audience.group_ids", "audience.tag_ids", "audience.statuses"}
 
 // mailList holds the data of the page of mails.
 type mailList struct {
@@ -84,6 +93,7 @@ type mailData struct {
 	To           string        // the audience in words
 	Me           string        // who gets a test
 	Chosen       []string      // partners of a new mail that it is for alone
+	As           *string       // the partner whose mail is shown; nil for the first recipient
 }
 
 // mailOf reads the campaign of the page's address.
@@ -155,6 +165,7 @@ func newMail(v *visit) (err error) {
 	if data.Groups, data.Tags, err = v.audienceChoices(nil, nil); err != nil {
 		return err
 	}
+	v.frames()
 	return v.show(sheet{"mail-edit", mailsPath, "Write a mail", data})
 }
 
@@ -167,26 +178,35 @@ func createMail(v *visit) error {
 	return v.done(v.at("/mails/"+made.ID), "The mail is saved. Nothing is sent yet.")
 }
 
-// mailBody is the form of a mail, which may be for chosen partners alone. Its time is typed in UTC and without
-// seconds, as browsers do.
+// mailBody is the form of a mail, which may be for chosen partners alone. Its time is typed in the program's time zone
+// and without seconds, as browsers do.
 func (v *visit) mailBody(operation string, chosen []string) map[string]any {
 	body := v.body(operation)
+	if v.value("to") == toEveryone {
+		for _, list := range audienceLists {
+			put(body, list, []string{})
+		}
+	}
 	if v.value("chosen") == "" {
 		chosen = []string{}
 	}
 	put(body, "audience.partner_ids", chosen)
-	if at, err := time.Parse(fieldTime, v.value("scheduled_at")); err == nil {
+	if at, err := time.ParseInLocation(fieldTime, v.value("scheduled_at"), v.Locale.Zone()); err == nil {
 		body["scheduled_at"] = at.Format(time.RFC3339)
 	}
 	return body
 }
 
-// showMail shows a mail as its readers will see it, to whom it goes, and how that went.
+// showMail shows a mail as a partner will see it, to whom it goes, and how that went.
 func showMail(v *visit) error {
 	data, err := v.mailOf()
 	if err != nil {
 		return err
 	}
+	if data.As, err = v.askedPartner(); err != nil {
+		return err
+	}
+	v.frames()
 	return v.show(sheet{"mail", mailsPath, data.Name, data})
 }
 
@@ -195,6 +215,7 @@ func editMail(v *visit) error {
 	if err != nil {
 		return err
 	}
+	v.frames()
 	return v.show(sheet{"mail-edit", mailsPath, "Change the mail", data})
 }
 
@@ -232,7 +253,7 @@ func sendMail(v *visit) error {
 
 func testMail(v *visit) error {
 	var test api.CampaignTest
-	if err := v.send("testCampaign", nil, &test, v.PathValue("id")); err != nil {
+	if err := v.send("testCampaign", v.body("testCampaign"), &test, v.PathValue("id")); err != nil {
 		return v.again(err, showMail)
 	}
 	return v.done(v.at("/mails/"+v.PathValue("id")), "A test is on its way to "+test.Recipient+".")

@@ -3,6 +3,7 @@ package console_test
 import (
 	"encoding/json"
 	"path"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -10,6 +11,7 @@ import (
 
 	"rail/server/app/config"
 	"rail/server/harness/apitest"
+	"rail/server/harness/browsertest"
 	"rail/server/team"
 )
 
@@ -38,7 +40,7 @@ func TestMails(t *testing.T) {
 	mail := s.owner.wrote("lists", "audience.group_ids", "audience.group_ids", group)
 	page := s.owner.page(mail)
 	require.Contains(t, page, "All active partners of Press")
-	require.Contains(t, page, "<strong>you</strong>")
+	require.Contains(t, s.owner.page(mail+"/letter"), "<strong>you</strong>")
 	require.Contains(t, page, s.owner.Email)
 	require.Contains(t, s.owner.page(mail+"/edit"), "Hello **you**")
 
@@ -54,6 +56,52 @@ func TestMails(t *testing.T) {
 	require.Equal(t, "The mail is paused. Sent messages cannot be recalled.", s.owner.done(s.owner.send(mail+"/pause")))
 	require.Equal(t, "The mail is deleted.", s.owner.done(s.owner.send(mail+"/delete")))
 	require.NotContains(t, s.owner.page("/mails"), "Good news")
+}
+
+// TestLetter previews a mail as a chosen partner gets it, saved or typed, and sends a test with the partner's values.
+// The mail is sandboxed, and the frame's policy allows no script.
+func TestLetter(t *testing.T) {
+	t.Parallel()
+	s := newPostSite(t)
+	require.Contains(t, s.owner.page("/mails/preview"), "Goes to 0 partners.")
+	a := s.Partner(s.program, M{"first_name": "Ada", "email": "ada@example.com"})
+	s.Partner(s.program, M{"first_name": "<b>Bob", "email": "bob@example.com"})
+	mail := s.owner.wrote("subject", "For {{first_name}}", "body", "Dear {{first_name}}")
+	require.Contains(t, s.owner.page(mail), `src="`+s.at+mail+`/letter"`)
+	page := s.owner.page(mail + "?partner=bob@example.com")
+	_, frame, _ := strings.Cut(page, `src="`+s.at)
+	frame, _, _ = strings.Cut(frame, `"`)
+	shown := s.owner.page(frame)
+	for _, want := range []string{"Goes to 2 partners.", "bob@example.com", "For &lt;b&gt;Bob", `<iframe title="The email" sandbox srcdoc="`} {
+		require.Contains(t, shown, want)
+	}
+	s.owner.says(400, "No partner found", s.owner.ask("GET", s.at+mail+"?partner=nobody", nil))
+
+	draft := func(path string, fields ...string) string {
+		return string(s.owner.send(path, append([]string{"name", "", "subject", "Hi {{name}}", "body", "x"}, fields...)...).Raw)
+	}
+	for range 2 { // the form has one key
+		require.Contains(t, draft("/mails/preview", "partner", "bob@example.com", "once", "k"), "Hi &lt;b&gt;Bob")
+	}
+	require.Contains(t, draft("/mails/preview", "chosen", "on", "partner_id", a), "Goes to 1 partner.")
+	require.Contains(t, draft("/mails/preview", "to", "some", "audience.statuses", "suspended"), "Goes to 0 partners.")
+	require.Contains(t, draft("/mails/preview", "to", "everyone", "audience.statuses", "suspended"), "Goes to 2 partners.")
+	require.Contains(t, draft(mail+"/letter", "body", "Typed"), "Typed")
+	require.Contains(t, draft("/mails/preview", "body", "{{nam}}"), "unknown placeholder {{nam}}")
+	s.Must(400, s.owner.send("/mails/preview", "subject", "x", "body", "x", "partner", "nobody"))
+
+	policy := s.Must(200, s.owner.ask("GET", s.at+mail+"/letter", nil)).Header.Get("Content-Security-Policy")
+	require.Contains(t, policy, "script-src 'self';")
+	require.Contains(t, policy, "frame-ancestors 'self'")
+	refused := s.Must(400, s.owner.send("/mails", "name", "x", "subject", "Hi {{nam}}", "body", "x"))
+	require.Contains(t, string(refused.Raw), "unknown placeholder {{nam}}")
+	require.Contains(t, string(refused.Raw), `aria-invalid="true"`)
+
+	s.owner.done(s.owner.send(mail+"/test", "partner_id", a))
+	var values, program string
+	require.NoError(t, s.Pool.QueryRow(t.Context(),
+		"SELECT placeholders->>'first_name', program_id FROM mails WHERE purpose = 'campaign_test'").Scan(&values, &program))
+	require.Equal(t, []string{"Ada", s.program}, []string{values, program})
 }
 
 // TestMailToTicked writes to the selected partners, and to all partners when none is selected.
@@ -120,6 +168,14 @@ func TestMailForm(t *testing.T) {
 	list := s.Must(200, s.Get("/v1/campaigns?program_id="+s.program)).Data()
 	require.Equal(t, "2027-01-01T10:00:00.000Z", list[0]["scheduled_at"])
 	require.Contains(t, s.owner.page("/mails.csv"), "Autumn")
+	s.Must(200, s.Post("/v1/programs/"+s.program, M{"time_zone": "Australia/Sydney"}))
+	require.Contains(t, s.owner.page(mail), "1 Jan 2027, 21:00 (Australia/Sydney)")
+	edit := s.owner.page(mail + "/edit")
+	require.Contains(t, edit, `value="2027-01-01T21:00"`)
+	require.Contains(t, edit, "Time in Australia/Sydney.")
+	s.owner.done(s.owner.send(mail, "scheduled_at", "2027-07-01T09:30"))
+	list = s.Must(200, s.Get("/v1/campaigns?program_id="+s.program)).Data()
+	require.Equal(t, "2027-06-30T23:30:00.000Z", list[0]["scheduled_at"])
 	nobody := s.owner.wrote("audience.statuses", "suspended")
 	s.owner.says(409, "No partner matches", s.owner.send(nobody+"/send"))
 }
@@ -178,10 +234,18 @@ func TestMailToAll(t *testing.T) {
 	d.Reads("Campaigns")
 	d.press("Write a mail")
 	d.Reads("To whom")
-	for field, text := range map[string]string{"#name": "Autumn", "#subject": "Good news", "#body": "Hello **all of you**"} {
+	for field, text := range map[string]string{"#name": "Autumn", "#subject": "Good news", "#body": "Hello **all of you**, "} {
 		d.Do(chromedp.SendKeys(chromedp.CSS(field), text))
 	}
-	d.press("Save and preview")
+	d.Do(chromedp.Click(chromedp.CSS(".inserts summary")), chromedp.Click(chromedp.CSS(`[data-insert="{{program}}"]`)))
+	require.Equal(t, "Hello **all of you**, {{program}}", browsertest.Eval[string](d.Tab, "document.querySelector('#body').value"))
+	length := browsertest.Eval[int](d.Tab, "history.length")
+	letter := `document.querySelector('[name="letter"]').contentDocument.querySelector('iframe')?.srcdoc ?? ''`
+	apitest.Eventually(t, func() bool {
+		return strings.Contains(browsertest.Eval[string](d.Tab, letter), "<strong>all of you</strong>, ")
+	}, "the preview follows the text")
+	require.Equal(t, length, browsertest.Eval[int](d.Tab, "history.length"), "and not the history")
+	d.press("Save")
 	d.Reads("Nothing is sent yet.")
 	d.press("Send a test to myself")
 	d.Reads("A test is on its way to " + d.owner.Email)
@@ -196,5 +260,22 @@ func TestMailToAll(t *testing.T) {
 	d.press("Send it now")
 	d.Reads("The mail is on its way to")
 	require.Equal(t, "sending", d.fixture.Must(200, d.fixture.Get("/v1/campaigns/"+made+"?program_id="+d.program)).String("status"))
+	d.Silent()
+}
+
+// TestPreviewWithoutScript: a button updates the preview, and the page stays.
+func TestPreviewWithoutScript(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
+	d.Scripts(false)
+	d.visit("/mails/new")
+	d.Do(chromedp.SendKeys(chromedp.CSS("#body"), "Hello **you**"))
+	d.press("Update preview")
+	d.Scripts(true)
+	apitest.Eventually(t, func() bool {
+		return strings.Contains(browsertest.Eval[string](d.Tab,
+			`document.querySelector('[name="letter"]').contentDocument.querySelector('iframe')?.srcdoc ?? ''`), "<strong>you</strong>")
+	}, "the frame has the mail")
+	require.Equal(t, "Hello **you**", browsertest.Eval[string](d.Tab, "document.querySelector('#body').value"))
 	d.Silent()
 }

@@ -42,7 +42,7 @@ type stage struct {
 	Done       bool
 }
 
-// payoutTabs are the parts of a run's list, in the order of its tabs.
+// payoutParts are the parts of a run's list, in the order of its tabs.
 var payoutParts = []struct {
 	status api.PayoutStatus
 	name   string
@@ -78,7 +78,8 @@ func (v *visit) cockpit(b api.PayoutBatch) cockpit {
 		out.Cards = append(out.Cards, card)
 	}
 	slices.SortFunc(out.Cards, func(a, b payoutCard) int {
-		return cmp.Or(-cmp.Compare(min(1, a.Open()), min(1, b.Open())), -cmp.Compare(a.Count, b.Count), cmp.Compare(a.Key, b.Key))
+		return cmp.Or(cmp.Compare(min(1, b.Open()), min(1, a.Open())), cmp.Compare(b.Count, a.Count),
+			cmp.Compare(a.Key, b.Key))
 	})
 	for i, card := range out.Cards {
 		out.Cards[i].Mixed = card.Method == nil && slices.ContainsFunc(out.Cards, func(other payoutCard) bool {
@@ -130,7 +131,7 @@ func (c payoutCard) Open() int64 { return c.Count - c.Paid }
 // Unsent is the number of payouts that the next file has.
 func (c payoutCard) Unsent() int64 { return c.ToPay + c.Failed }
 
-// File is what a card's file is called.
+// File is the word for a card's file.
 func (c payoutCard) File() string {
 	if c.Format() == "csv" {
 		return "table"
@@ -184,12 +185,7 @@ func (c *cockpit) show(v *visit, asked api.PayoutStatus) {
 			c.Status = part.status
 		}
 	}
-	if slices.ContainsFunc(payoutParts, func(p struct {
-		status api.PayoutStatus
-		name   string
-	}) bool {
-		return p.status == asked
-	}) {
+	if slices.Contains(payoutStatuses, string(asked)) {
 		c.Status = asked
 	}
 	c.Tabs.Label = "Payouts of the run"

@@ -14,8 +14,8 @@ import (
 	"rail/server/problem"
 )
 
-// Payouts that were paid outside of rails are marked as paid, after a page that shows what is marked. The notice
-// afterwards undoes exactly these marks, and each payout can be undone for a day.
+// Payouts paid outside of rails are marked as paid, after a page that shows them. The notice afterwards undoes exactly
+// these marks, and each payment can be undone for a day.
 
 // takenBack is the reason of payments that are undone by a button without a field.
 const takenBack = "Taken back in the console."
@@ -107,8 +107,9 @@ func markAll(v *visit) error {
 	if err != nil {
 		return v.again(err, show)
 	}
-	notice := fmt.Sprintf("%s %s marked as paid: %s. Their emails wait for 10 minutes.", v.Locale.Count(done.PayoutCount),
-		oneOrMany(done.PayoutCount, "payout is", "payouts are"), v.sums(done.Totals))
+	notice := fmt.Sprintf("%s %s marked as paid: %s. %s for 10 minutes.", v.Locale.Count(done.PayoutCount),
+		oneOrMany(done.PayoutCount, "payout is", "payouts are"), v.sums(done.Totals),
+		oneOrMany(done.PayoutCount, "The email waits", "The emails wait"))
 	if done.RemainingCount > 0 {
 		notice += fmt.Sprintf(" %s are left: mark them, too.", v.Locale.Count(done.RemainingCount))
 	}

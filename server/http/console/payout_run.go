@@ -87,7 +87,7 @@ var outcomes = []struct {
 	of   api.PayoutPreviewOutcome
 	name string
 }{
-	{api.PayoutPreviewOutcomePayout, "Paid"},
+	{api.PayoutPreviewOutcomePayout, "To pay"},
 	{api.PayoutPreviewOutcomeNotEligible, "Not eligible"},
 	{api.PayoutPreviewOutcomeNextMonth, "Next month"},
 	{api.PayoutPreviewOutcomeNothingDue, "Nothing due"},
@@ -111,7 +111,7 @@ func planRun(v *visit) error {
 	if v.fault == nil {
 		p, err := v.previewed(asked, 50)
 		if err == nil && v.QueryParam("outcome") == "" && len(p.Totals) > 0 && p.Totals[0].Outcome != asked {
-			asked = p.Totals[0].Outcome // nobody is paid: the page opens with the reasons
+			asked = p.Totals[0].Outcome // no partner is paid: the page opens with the reasons
 			p, err = v.previewed(asked, 50)
 		}
 		if err != nil {
@@ -126,7 +126,7 @@ func planRun(v *visit) error {
 	return v.show(sheet{"payout-run", "/payouts", "Payout run", plan})
 }
 
-// nextRun is what the payouts page says of the next run; nothing on older pages of the list.
+// nextRun sums up the next run for the payouts page; the zero value on older pages of the list.
 func (v *visit) nextRun(turn site.Turn) (runPlan, error) {
 	if turn.After != nil || turn.Before != nil {
 		return runPlan{}, nil

@@ -24,7 +24,7 @@ var payoutRoutes = map[string]route{
 	"POST /console/p/{program}/payouts/{id}/fail":  {Do: markFailed},
 	"POST /console/p/{program}/payouts/{id}/unpay": {Do: undoPaid},
 	"POST /console/p/{program}/payouts/{id}/undo":  {Do: deletePayout},
-	"POST /console/p/{program}/payouts/email":      {Do: emailFailure},
+	"POST /console/p/{program}/payouts/{id}/email": {Do: emailFailure},
 	"GET /console/p/{program}/payouts/run":         {Do: planRun},
 	"POST /console/p/{program}/payouts/run":        {Do: makeRun},
 
@@ -258,7 +258,7 @@ func (v *visit) origin() (path string, show action) {
 
 // emailFailure mails the partner why its payout has failed.
 func emailFailure(v *visit) error {
-	id := v.value("one")
+	id := v.PathValue("id")
 	back, show := v.origin()
 	if v.value("batch") == "" {
 		back = v.at("/payouts/" + id)

@@ -125,7 +125,7 @@ func TestPayoutRun(t *testing.T) {
 	require.Contains(t, ask, "Grace Hopper")
 	require.Equal(t, "failed", s.payoutOf(grace).String("status"), "only the answer marks it")
 	require.Contains(t, p.done(p.send("/payouts/mark", marking(ask, "external_id", "T-9")...)),
-		"1 payout is marked as paid: 40.00 USD. Their emails wait for 10 minutes.")
+		"1 payout is marked as paid: 40.00 USD. The email waits for 10 minutes.")
 	require.Equal(t, []string{"paid", "T-9"}, []string{
 		s.payoutOf(grace).String("status"), s.payoutOf(grace).String("external_id"),
 	})
@@ -268,10 +268,10 @@ func TestFailuresFirst(t *testing.T) {
 	page := p.page(run)
 	require.Contains(t, page, "No such account.")
 	require.NotContains(t, page, "Grace Hopper")
-	require.Contains(t, p.done(p.send("/payouts/email", "one", id, "batch", s.payoutOf(ada).String("batch_id"))), "gets an email")
+	require.Contains(t, p.done(p.send("/payouts/"+id+"/email", "batch", s.payoutOf(ada).String("batch_id"))), "gets an email")
 	require.NotContains(t, p.page(run), "Email them to fix it")
 	require.Contains(t, p.page(run), "Emailed")
-	p.says(409, "was emailed about this failure", p.send("/payouts/email", "one", id))
+	p.says(409, "was emailed about this failure", p.send("/payouts/"+id+"/email"))
 	left := p.page(run + "?status=not_eligible")
 	require.Contains(t, left, "0.20 USD is due; the minimum is 5.00 USD.")
 	require.Regexp(t, `Small Fry</a></th><td data-label="Method">Wise`, left)

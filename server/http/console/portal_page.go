@@ -1,14 +1,20 @@
 package console
 
 import (
+	"cmp"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 
 	"rail/gen/api"
+	"rail/server/http/join"
 	"rail/server/http/site"
+	"rail/server/http/site/look"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/program/slug"
@@ -17,7 +23,10 @@ import (
 var portalRoutes = map[string]route{
 	"GET /console/p/{program}/portal":                  {Do: portalPage},
 	"POST /console/p/{program}/portal":                 {Do: savePortal},
-	"POST /console/p/{program}/portal/logo":            {Do: saveLogo, File: "logo"},
+	"GET /console/p/{program}/portal/preview":          {Do: previewPortal},
+	"POST /console/p/{program}/portal/preview":         {Do: previewPortal},
+	"POST /console/p/{program}/portal/logo":            {Do: saveImage, File: "image"},
+	"POST /console/p/{program}/portal/hero":            {Do: saveImage, File: "image"},
 	"POST /console/p/{program}/portal/rule":            {Do: saveJoinRule},
 	"POST /console/p/{program}/portal/questions":       {Do: addQuestion},
 	"POST /console/p/{program}/portal/questions/{key}": {Do: changeQuestion},
@@ -29,6 +38,7 @@ type portalData struct {
 	Groups             []site.Option
 	Rule               api.AutoApproval
 	Countries, Domains string
+	Card               string // the path of the picture of links; "" while the join page is closed
 }
 
 // portalPage shows the settings of the portal and the join page.
@@ -46,16 +56,86 @@ func portalPage(v *visit) error {
 		data.Rule = *s.AutoApprove
 	}
 	data.Countries, data.Domains = strings.Join(data.Rule.Countries, " "), strings.Join(data.Rule.EmailDomains, "\n")
+	if s.Join == api.JoinModeOpen {
+		data.Card = v.cardPath(s)
+	}
+	// The page shows previews in frames.
+	h := v.Response().Header()
+	h.Set("Content-Security-Policy", h.Get("Content-Security-Policy")+"; frame-src 'self'")
 	return v.show(sheet{"portal", "/portal", "Portal and join page", data})
 }
 
-// LogoPath is the address of the logo on the server that is asked, whatever its name.
-func (d portalData) LogoPath() string {
-	u, err := url.Parse(opt.Value(d.LogoURL))
+// cardPath returns the path of the picture of links to the join page.
+func (v *visit) cardPath(s api.PortalSettings) string {
+	c := look.Card{Name: v.program.Name, Website: v.program.WebsiteURL, Headline: s.Headline, Accent: s.AccentColor}
+	if s.LogoURL != nil {
+		c.LogoVersion = new(path.Base(*s.LogoURL))
+	}
+	return look.CardPath(v.program.ID, c)
+}
+
+// PathOf returns the path of an image on the server that is asked, whatever its name; "" for none.
+func (portalData) PathOf(address *string) string {
+	u, err := url.Parse(opt.Value(address))
 	if err != nil {
 		return ""
 	}
 	return u.Path
+}
+
+// Accent is the colour that the form shows.
+func (d portalData) Accent() string { return cmp.Or(opt.Value(d.AccentColor), site.DefaultAccent) }
+
+// Contrast describes whether pages can show a colour.
+func (portalData) Contrast(accent string) string {
+	of, unchanged := site.Contrast(accent)
+	if unchanged {
+		return fmt.Sprintf("Contrast with white %.1f:1. Used as it is.", of)
+	}
+	return fmt.Sprintf("Contrast with white %.1f:1. Text and buttons use a darker shade.", of)
+}
+
+// FAQRows are the rows of the form for questions: those in use and two more.
+func (d portalData) FAQRows() []faqRow {
+	rows := make([]faqRow, min(max(len(d.Faq)+2, 3), maxFAQ))
+	for i := range rows {
+		rows[i].Name = fmt.Sprintf("faq[%d]", i)
+		if i < len(d.Faq) {
+			rows[i].PortalFAQ = d.Faq[i]
+		}
+	}
+	return rows
+}
+
+// faqRow is a question and its answer, with the beginning of the names of their fields.
+type faqRow struct {
+	api.PortalFAQ
+	Name string
+}
+
+// The most questions and benefits, as in the API.
+const (
+	maxFAQ      = 8
+	maxBenefits = 3
+)
+
+// BenefitRows are the lines of the form for benefits.
+func (d portalData) BenefitRows() []string {
+	return append(slices.Clone(d.Benefits), "", "", "")[:maxBenefits]
+}
+
+// HasCalculator reports whether the join page has a calculator.
+func (d portalData) HasCalculator() bool { return d.Calculator != nil }
+
+// Standard reports whether the program has no accent of its own.
+func (d portalData) Standard() bool { return d.AccentColor == nil }
+
+// Calculates returns the calculator, or the values with which it begins.
+func (d portalData) Calculates() api.PortalCalculator {
+	if d.Calculator == nil {
+		return api.PortalCalculator{Customers: 10}
+	}
+	return *d.Calculator
 }
 
 // When is the mode of auto-approval.
@@ -81,6 +161,18 @@ func (f frame) File(name, label, accept string) site.Input {
 	return in
 }
 
+// imageForm is a form for an image.
+type imageForm struct {
+	Form                             frame
+	Kind, Label, Action, Shown, Hint string
+}
+
+// Image returns the form for an image of a kind.
+func (f frame) Image(kind, label string, address *string, hint string) imageForm {
+	path := "/portal/" + kind
+	return imageForm{f.For(path), kind, label, f.At(path), portalData{}.PathOf(address), hint}
+}
+
 // Lines are several texts as they are typed, one a line.
 func (portalData) Lines(texts []string) string { return strings.Join(texts, "\n") }
 
@@ -102,24 +194,116 @@ func (v *visit) updatePortal(body map[string]any, notice string) error {
 }
 
 // savePortal changes the look and the words.
-func savePortal(v *visit) error {
+func savePortal(v *visit) error { return v.updatePortal(v.portalBody(), "The settings are saved.") }
+
+// portalBody returns the body of a change of the settings from one of the forms.
+func (v *visit) portalBody() map[string]any {
+	if v.Form.Has("landing") {
+		v.closeRanks("benefits[%d]")
+		v.closeRanks("faq[%d].question", "faq[%d].answer")
+	}
 	body := v.body("updatePortalSettings")
 	for _, name := range []string{"link_hosts", "embed_hosts"} {
-		body[name] = strings.Fields(v.value(name))
+		if delete(body, name); v.Form.Has(name) {
+			body[name] = strings.Fields(v.value(name))
+		}
 	}
-	return v.updatePortal(body, "The settings are saved.")
+	if v.value("accent_standard") != "" {
+		body["accent_color"] = nil
+	}
+	if !v.Form.Has("landing") {
+		return body
+	}
+	if v.value("calculates") == "" {
+		body["calculator"] = nil
+	}
+	benefits, faq := []any{}, []any{}
+	for i := range maxFAQ {
+		if text := v.value(fmt.Sprintf("benefits[%d]", i)); text != "" {
+			benefits = append(benefits, text)
+		}
+		question, answer := v.value(fmt.Sprintf("faq[%d].question", i)), v.value(fmt.Sprintf("faq[%d].answer", i))
+		if question+answer != "" {
+			faq = append(faq, map[string]any{"question": question, "answer": answer})
+		}
+	}
+	body["benefits"], body["faq"] = benefits, faq
+	return body
 }
 
-// saveLogo stores another logo, or takes it away.
-func saveLogo(v *visit) error {
+// closeRanks moves typed rows up into empty ones, so that a refusal of the API finds its row. names are the fields of a
+// row, each with a verb for its number.
+func (v *visit) closeRanks(names ...string) {
+	rows := make([][]string, 0, maxFAQ)
+	for i := range maxFAQ {
+		var row []string
+		for _, name := range names {
+			row = append(row, v.value(fmt.Sprintf(name, i)))
+		}
+		if strings.Join(row, "") != "" {
+			rows = append(rows, row)
+		}
+	}
+	for i := range maxFAQ {
+		for n, name := range names {
+			text := ""
+			if i < len(rows) {
+				text = rows[i][n]
+			}
+			v.Form[fmt.Sprintf(name, i)] = []string{text}
+		}
+	}
+}
+
+// contrastHeader has a sentence about the colour of a draft, for the script.
+const contrastHeader = "Rail-Contrast"
+
+// previewPortal answers with the join page as the form would make it.
+func previewPortal(v *visit) error {
+	site.FramedHere(v.Response().Header())
+	draft, err := v.draft()
+	if p, ok := refused(err); ok {
+		return v.note(http.StatusUnprocessableEntity, "There is no preview of this", p.Message)
+	}
+	if err != nil {
+		return err
+	}
+	if accent, err := draft.AccentColor.Get(); err == nil {
+		v.Response().Header().Set(contrastHeader, portalData{}.Contrast(accent))
+	}
+	return v.console.Preview(v, v.session.User.OrgID, v.program.ID, join.ChangesOf(draft))
+}
+
+// draft returns the settings in the form, checked like those of a request; none for a GET.
+func (v *visit) draft() (draft api.PortalSettingsUpdate, err error) {
+	if v.Form == nil {
+		return draft, nil
+	}
+	body := v.portalBody()
+	if err := v.console.Document.ValidateBody("PortalSettingsUpdate", body); err != nil {
+		return draft, err
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return draft, err
+	}
+	return draft, json.Unmarshal(raw, &draft)
+}
+
+// saveImage stores another logo or picture, or removes it.
+func saveImage(v *visit) error {
+	kind, name := "logo", "The logo"
+	if strings.HasSuffix(v.Request().URL.Path, "/hero") {
+		kind, name = "hero", "The picture"
+	}
 	if v.value("do") == "remove" {
-		return v.updatePortal(map[string]any{"logo": nil}, "The logo is gone.")
+		return v.updatePortal(map[string]any{kind: nil}, name+" is removed.")
 	}
 	if len(v.Upload.Body) == 0 {
-		return v.again(problem.On("logo", problem.ParameterMissing, "Choose a file first."), portalPage)
+		return v.again(problem.On("image", problem.ParameterMissing, "Choose a file first."), portalPage)
 	}
 	data := base64.StdEncoding.EncodeToString(v.Upload.Body)
-	return v.updatePortal(map[string]any{"logo": map[string]any{"data": data}}, "The logo is saved.")
+	return v.updatePortal(map[string]any{kind: map[string]any{"data": data}}, name+" is saved.")
 }
 
 // saveJoinRule saves the rule of auto-approval.

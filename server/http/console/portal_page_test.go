@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"encoding/json"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/app/config"
+	"rail/server/harness/apitest"
 	"rail/server/harness/browsertest"
 	"rail/server/team"
 )
@@ -67,11 +69,73 @@ func TestPortalLogo(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	url := func() any { return s.Must(200, s.Get("/v1/programs/"+s.program+"/portal")).Body["logo_url"] }
-	s.owner.says(400, "Choose a file first.", s.owner.upload("/portal/logo", "logo", ""))
-	s.owner.says(400, "must be an image", s.owner.upload("/portal/logo", "logo", "<svg/>"))
-	require.Equal(t, "The logo is saved.", s.owner.done(s.owner.upload("/portal/logo", "logo", "GIF89a and more")))
+	s.owner.says(400, "Choose a file first.", s.owner.upload("/portal/logo", "image", ""))
+	s.owner.says(400, "must be an image", s.owner.upload("/portal/logo", "image", "<svg/>"))
+	require.Equal(t, "The logo is saved.", s.owner.done(s.owner.upload("/portal/logo", "image", "GIF89a and more")))
 	require.NotNil(t, url())
 	require.Contains(t, s.owner.page("/portal"), `src="/look/`+s.program+`/`)
+}
+
+// The manager designs the join page: empty rows are left out, and a refusal is beside its row.
+func TestJoinPageEditor(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.person(s.Org, team.Manager)
+	settings := func() M { return s.Must(200, s.Get("/v1/programs/"+s.program+"/portal")).Body }
+	draft := []string{
+		"landing", "on", "headline", "Earn with us", "accent_color", "#FFD400", "benefits[0]", "", "benefits[1]", "Paid every month",
+		"faq[0].question", "", "faq[2].question", "When?", "faq[2].answer", "Monthly.", "calculates", "on",
+		"calculator.customers", "12", "calculator.amount_minor", "49.90",
+	}
+	require.Equal(t, "The settings are saved.", p.done(p.send("/portal", draft...)))
+	set := settings()
+	require.Equal(t, []any{
+		"Earn with us", []any{"Paid every month"}, []any{M{"question": "When?", "answer": "Monthly."}},
+		M{"customers": json.Number("12"), "amount_minor": json.Number("4990")},
+	}, []any{set["headline"], set["benefits"], set["faq"], set["calculator"]})
+	page := p.page("/portal")
+	require.Contains(t, page, "Contrast with white 1.4:1.")
+	require.Contains(t, page, `value="49.90"`)
+	refused := p.send("/portal", "landing", "on", "faq[4].question", "Without an answer")
+	p.says(400, "Without an answer", refused)
+	require.Regexp(t, `id="faq\[0\].answer"[^>]*aria-invalid="true"`, string(refused.Raw))
+	require.Equal(t, "The settings are saved.", p.done(p.send("/portal", "landing", "on", "accent_standard", "on", "accent_color", "#123456")))
+	set = settings()
+	require.Equal(t, []any{nil, []any{}, []any{}, nil}, []any{set["accent_color"], set["benefits"], set["faq"], set["calculator"]})
+
+	preview := p.send("/portal/preview", draft...)
+	p.says(200, "<h1>Earn with us</h1>", preview)
+	require.Contains(t, preview.Header.Get("Content-Security-Policy"), "frame-ancestors 'self'")
+	require.Equal(t, "Contrast with white 1.4:1. Text and buttons use a darker shade.", preview.Header.Get("Rail-Contrast"))
+	require.Contains(t, string(preview.Raw), "/look/accent/ffd400.css")
+	require.NotContains(t, string(preview.Raw), `name="form_token"`, "its form cannot be sent")
+	require.Nil(t, settings()["accent_color"], "nothing is saved")
+	require.Contains(t, p.page("/portal/preview"), "Become a partner of")
+	p.says(422, "six hexadecimal digits", p.send("/portal/preview", "landing", "on", "accent_color", "red"))
+}
+
+// The preview follows what is typed, and needs a button without scripts.
+func TestJoinPageEditorInTheBrowser(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	shown := func(text string) {
+		apitest.Eventually(t, func() bool {
+			return browsertest.Eval[bool](d.Tab, `[...document.querySelectorAll('iframe')].some(f =>
+				f.contentDocument?.querySelector('h1')?.textContent === `+quoted(text)+`)`)
+		}, "the preview shows %q", text)
+	}
+	d.visit("/portal")
+	d.Do(chromedp.SendKeys(chromedp.CSS("#headline"), "Typed"))
+	shown("Typed")
+	d.Scripts(false)
+	d.visit("/portal")
+	d.Do(chromedp.SendKeys(chromedp.CSS("#headline"), "Sent"))
+	d.press("Preview")
+	shown("Sent")
+	d.Scripts(true)
+	require.Less(t, browsertest.Eval[int](d.Tab, "document.documentElement.outerHTML.length"), 40_000)
+	d.Accessible(d.owner.full("/portal"))
+	d.Silent()
 }
 
 // The queue shows answers of the join page under its questions.

@@ -18,6 +18,9 @@ var processorRoutes = map[string]route{
 	"POST /console/p/{program}/integrations/connect/{processor}": {Do: reserveConnection},
 }
 
+// guide is the path of the guides to processors.
+const guide = "/docs/guides/tag#connect-a-payment-processor"
+
 // processorKind is a processor that can be connected, with the words of its own pages.
 type processorKind struct {
 	Processor string

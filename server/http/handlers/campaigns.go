@@ -87,7 +87,7 @@ func (s *Server) ResumeCampaign(ctx context.Context,
 // PreviewCampaign returns the mail of a campaign and the current number of recipients.
 func (s *Server) PreviewCampaign(ctx context.Context,
 	r api.PreviewCampaignRequestObject) (api.PreviewCampaignResponseObject, error) {
-	p, err := campaign.Show(ctx, work.From(ctx), r.ID)
+	p, err := campaign.Show(ctx, work.From(ctx), s.Mail, r.ID, opt.Value(r.Params.PartnerID))
 	return api.PreviewCampaign200JSONResponse{
 		Object:     "campaign_preview",
 		CampaignID: p.ID,
@@ -102,13 +102,37 @@ func (s *Server) PreviewCampaign(ctx context.Context,
 		},
 		Total:   p.Total,
 		Skipped: p.Skipped,
+		Email:   toCampaignEmail(p.Email),
 	}, err
+}
+
+// PreviewCampaignDraft returns the mail of a text that is not saved, and the current number of recipients.
+func (s *Server) PreviewCampaignDraft(ctx context.Context,
+	r api.PreviewCampaignDraftRequestObject) (api.PreviewCampaignDraftResponseObject, error) {
+	b := r.Body
+	in := campaign.Input{ProgramID: b.ProgramID, Subject: b.Subject, Body: b.Body, Audience: audience(opt.Value(b.Audience))}
+	p, err := campaign.Draft(ctx, work.From(ctx), s.Mail, in, opt.Value(b.PartnerID))
+	return api.PreviewCampaignDraft200JSONResponse{
+		Object: "campaign_draft_preview", ProgramID: p.ProgramID, Total: p.Total, Skipped: p.Skipped,
+		Email: toCampaignEmail(p.Email),
+	}, err
+}
+
+func toCampaignEmail(e campaign.Email) api.CampaignEmail {
+	return api.CampaignEmail{
+		PartnerID: opt.OrNil(e.PartnerID), Recipient: opt.OrNil(e.To), From: e.From, Subject: e.Subject, HTML: e.HTML,
+		Text: e.Plain,
+	}
 }
 
 // TestCampaign sends the mail of a campaign to the caller's address.
 func (s *Server) TestCampaign(ctx context.Context,
 	r api.TestCampaignRequestObject) (api.TestCampaignResponseObject, error) {
-	to, err := campaign.Test(ctx, work.From(ctx), s.Mail, r.ID)
+	partner := ""
+	if r.Body != nil {
+		partner = opt.Value(r.Body.PartnerID)
+	}
+	to, err := campaign.Test(ctx, work.From(ctx), s.Mail, r.ID, partner)
 	return api.TestCampaign200JSONResponse{Object: "campaign_test", CampaignID: r.ID, Recipient: to}, err
 }
 

@@ -114,6 +114,7 @@ func mailCalls(s *apitest.Server, own objects) []call {
 	return []call{
 		{"retryMail", own["mail_"], nil},
 		{"updateCampaign", own["camp_"], M{"subject": "News"}},
+		{"previewCampaignDraft", "", M{"program_id": program, "subject": "News", "body": "Hello {{name}}"}},
 		{"testCampaign", own["camp_"], nil},
 		{"sendCampaign", own["camp_"], M{"program_id": program}},
 		{"pauseCampaign", own["camp_"], nil},

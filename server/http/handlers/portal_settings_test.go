@@ -23,6 +23,7 @@ func TestPortalSettings(t *testing.T) {
 	path := "/v1/programs/" + program + "/portal"
 	want := M{
 		"object": "portal_settings", "program_id": program, "join": "open", "accent_color": nil, "logo_url": nil,
+		"headline": nil, "hero_url": nil, "benefits": []any{}, "faq": []any{}, "calculator": nil,
 		"introduction": nil, "reply_to": nil, "questions": []any{}, "auto_approve": nil, "link_hosts": []any{},
 		"max_links": json.Number("20"), "embed_hosts": []any{}, "updated_at": nil,
 		"join_url": "https://rail.example/join/" + s.Get("/v1/programs/"+program).String("subdomain"),
@@ -135,4 +136,42 @@ func TestPortalSettingsRefused(t *testing.T) {
 		s.Refused(404, "resource_not_found", "", s.Do(http.MethodPost, path, foreign, M{"join": "closed"}))
 	}
 	s.Refused(404, "resource_not_found", "program_id", s.Get(path+"?program_id="+other))
+}
+
+// TestJoinPageSettings sets the texts and the picture of the join page, within their bounds.
+func TestJoinPageSettings(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	path := "/v1/programs/" + s.Program() + "/portal"
+	faq := []any{M{"question": "When am I paid?", "answer": "Every month."}}
+	set := s.Must(200, s.Post(path, M{
+		"headline": "Earn with us", "benefits": []string{"One", "Two", "Three"}, "faq": faq,
+		"calculator": M{"customers": 10, "amount_minor": 5000}, "hero": M{"data": base64.StdEncoding.EncodeToString([]byte(pixel))},
+	})).Body
+	require.Equal(t, []any{"Earn with us", []any{"One", "Two", "Three"}, faq}, []any{set["headline"], set["benefits"], set["faq"]})
+	require.Equal(t, M{"customers": json.Number("10"), "amount_minor": json.Number("5000")}, set["calculator"])
+	hero := strings.TrimPrefix(set["hero_url"].(string), "https://rail.example")
+	shown := s.Must(200, s.Do("GET", hero, "", nil))
+	require.Equal(t, []string{"image/gif", pixel}, []string{shown.Header.Get("Content-Type"), string(shown.Raw)})
+	require.Nil(t, set["logo_url"], "the logo is another image")
+	for param, body := range map[string]M{
+		"headline":                {"headline": strings.Repeat("x", 121)},
+		"benefits":                {"benefits": []string{"1", "2", "3", "4"}},
+		"benefits[0]":             {"benefits": []string{strings.Repeat("x", 121)}},
+		"faq":                     {"faq": []any{faq[0], faq[0], faq[0], faq[0], faq[0], faq[0], faq[0], faq[0], faq[0]}},
+		"faq[0].answer":           {"faq": []M{{"question": "Why?", "answer": ""}}},
+		"calculator.customers":    {"calculator": M{"customers": 0, "amount_minor": 1}},
+		"calculator.amount_minor": {"calculator": M{"customers": 1, "amount_minor": 1_000_000_001}},
+		"hero.data":               {"hero": M{"data": base64.StdEncoding.EncodeToString([]byte("<svg/>"))}},
+	} {
+		refused := s.Must(400, s.Post(path, body))
+		require.Equal(t, param, refused.Body["error"].(M)["param"], body)
+	}
+	large := append([]byte(pixel), make([]byte, 500_000)...)
+	s.Must(400, s.Post(path, M{"hero": M{"data": base64.StdEncoding.EncodeToString(large)}}))
+	cleared := s.Must(200, s.Post(path, M{"headline": " ", "benefits": []string{}, "faq": []M{}, "calculator": nil, "hero": nil})).Body
+	require.Equal(t, []any{nil, []any{}, []any{}, nil, nil}, []any{
+		cleared["headline"], cleared["benefits"], cleared["faq"], cleared["calculator"], cleared["hero_url"],
+	})
+	s.Must(404, s.Do("GET", hero, "", nil))
 }

@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/http/site"
+	"rail/server/http/site/look"
 	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/program/joining"
@@ -37,11 +39,22 @@ var fields = []string{"email", "first_name", "last_name", "country_code", "websi
 
 // applyData holds the data of the page.
 type applyData struct {
+	Headline, Hero           string
 	Introduction, Offer      []string
+	Benefits                 []string
+	Calculator               *calculator
+	FAQ                      []answered
 	Group, Path, Shown, Trap string
 	TermsURL, TermsVersion   string
 	Form                     site.Form
 	About, Questions         []site.Input
+	Draft                    bool
+}
+
+// answered is a frequent question with the paragraphs of its answer.
+type answered struct {
+	Question string
+	Answer   []string
 }
 
 // show answers with the join page, or with what to do after the form was sent.
@@ -62,15 +75,71 @@ func (v *visit) page(status int, form site.Form) error {
 	if err != nil {
 		return err
 	}
+	title := v.Locale.T("Become a partner of %s", v.program.Name)
 	data := applyData{
-		Introduction: site.Paragraphs(opt.Value(v.settings.Introduction)), Offer: offer, Path: v.Request().URL.Path,
-		Shown: v.stamp(), Trap: trap, Form: form, About: v.about(form), Questions: v.questions(form),
-		TermsURL: opt.Value(v.program.TermsURL), TermsVersion: opt.Value(v.program.TermsVersion),
+		Headline:     cmp.Or(opt.Value(v.settings.Headline), title),
+		Introduction: site.Paragraphs(opt.Value(v.settings.Introduction)),
+		Offer:        offer,
+		Benefits:     v.settings.Benefits,
+		Path:         v.Request().URL.Path,
+		Shown:        v.stamp(),
+		Trap:         trap,
+		Form:         form,
+		About:        v.about(form),
+		Questions:    v.questions(form),
+		TermsURL:     opt.Value(v.program.TermsURL),
+		TermsVersion: opt.Value(v.program.TermsVersion),
+		Draft:        v.draft,
+	}
+	if data.Calculator, err = v.calculator(); err != nil {
+		return err
+	}
+	for _, q := range v.settings.FAQ {
+		data.FAQ = append(data.FAQ, answered{q.Question, site.Paragraphs(q.Answer)})
+	}
+	if version := v.settings.HeroVersion; version != nil {
+		data.Hero = look.ImagePath(v.program.ID, *version)
 	}
 	if v.group != nil {
 		data.Group = v.group.Name
 	}
-	return v.write(status, "apply", v.Locale.T("Become a partner of %s", v.program.Name), data)
+	l := v.layout(title)
+	l.Narrow = false
+	if l.Share, err = v.share(data); err != nil {
+		return err
+	}
+	return v.writeIn(l, status, "apply", data)
+}
+
+// maxShared bounds the description of a link to the page, in letters.
+const maxShared = 200
+
+// share returns how other sites show a link to the page.
+func (v *visit) share(data applyData) (*site.Share, error) {
+	if v.draft {
+		return nil, nil
+	}
+	// Programs can have the same subdomain; the oldest has the address.
+	door, err := v.PathValue("program"), error(nil)
+	if door != v.program.Subdomain {
+		door, err = joining.PageName(v.Ctx(), v.pages.Pool, v.program.OrgID, v.program.ID)
+	}
+	text := slices.Concat(data.Introduction, data.Benefits, data.Offer, []string{data.Headline})[0]
+	if letters := []rune(text); len(letters) > maxShared {
+		text = strings.TrimSpace(string(letters[:maxShared-1])) + "…"
+	}
+	at := v.pages.BaseURL + PathOf(door)
+	if v.group != nil {
+		at += "/" + v.group.Slug
+	}
+	return &site.Share{Title: data.Headline, Text: text, URL: at, Picture: v.pages.BaseURL + look.CardPath(v.program.ID,
+		look.Card{
+			Name:        v.program.Name,
+			Website:     v.program.WebsiteURL,
+			Headline:    v.settings.Headline,
+			Accent:      v.settings.AccentColor,
+			LogoVersion: v.settings.LogoVersion,
+		})}, err
 }
 
 // about are the fields of every application.

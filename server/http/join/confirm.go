@@ -12,7 +12,7 @@ import (
 	"rail/server/work"
 )
 
-// opened returns the request of the visit's link, and switches to its language.
+// opened returns the request of the visit's link, and switches to its language unless the visitor chose one.
 func (v *visit) opened() (joining.Request, error) {
 	token := v.PathValue("token")
 	if !tokenForm.MatchString(token) {
@@ -22,7 +22,9 @@ func (v *visit) opened() (joining.Request, error) {
 	if err != nil {
 		return r, err
 	}
-	v.Locale = locale.Of("", r.Language)
+	if !v.chosen {
+		v.Locale = locale.Of("", r.Language)
+	}
 	return r, v.setProgram(r.Program)
 }
 

@@ -94,6 +94,7 @@ func PathOf(door string) string { return folder + door }
 // serve answers a request. Forms are tied to their page.
 func (p *Pages) serve(c echo.Context) error {
 	v := &visit{Visit: p.site.Visit(c), pages: p}
+	v.chosen = v.ReadLanguage()
 	v.Token = c.Request().URL.Path
 	return p.site.Serve(v)
 }

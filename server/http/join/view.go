@@ -22,8 +22,16 @@ type frame struct {
 
 // write answers with a page in the look of the program.
 func (v *visit) write(status int, name, title string, data any) error {
+	return v.writeIn(v.layout(title), status, name, data)
+}
+
+// layout returns the header of a page in the look of the program.
+func (v *visit) layout(title string) site.Layout {
 	own := look.Of(v.program.ID, v.settings.AccentColor, v.settings.LogoVersion)
-	return pages.Write(v, v.Locale, status, name, frame{Data: data, Layout: site.Layout{
+	if v.draft {
+		own = own.Draft(v.settings.AccentColor)
+	}
+	l := site.Layout{
 		Title:     title,
 		Name:      cmp.Or(v.program.Name, v.pages.Service),
 		Home:      v.program.WebsiteURL,
@@ -31,7 +39,16 @@ func (v *visit) write(status int, name, title string, data any) error {
 		Logo:      own.Logo,
 		FormToken: v.FormToken(),
 		Narrow:    true,
-	}})
+	}
+	if v.program.ID != "" && !v.draft { // pages that are not found are all the same
+		l.Languages = v.Languages()
+	}
+	return l
+}
+
+// writeIn answers with a page in a layout.
+func (v *visit) writeIn(l site.Layout, status int, name string, data any) error {
+	return pages.Write(v, v.Locale, status, name, frame{Data: data, Layout: l})
 }
 
 // note answers with a page of a title and a text.

@@ -21,6 +21,8 @@ type visit struct {
 	program  db.Program
 	settings portalsettings.Settings
 	group    *db.Group // in the address; nil for none
+	chosen   bool      // the visitor chose the language
+	draft    bool      // a preview of settings
 }
 
 // Refusals of these pages.

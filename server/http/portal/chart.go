@@ -62,8 +62,8 @@ func with(at *url.URL, name, value string) string {
 	return at.Path + "?" + query.Encode()
 }
 
-// graph reads the figures of the time that was asked for, by month or day, and by link.
-func (v *visit) graph(held []balance) (g graph, err error) {
+// graph reads the figures of the time that was asked for, by month or day, and by link, and those of the month.
+func (v *visit) graph(held []balance) (g graph, m month, err error) {
 	codes := []choice{{v.program.Currency, v.program.Currency}}
 	for _, p := range held {
 		if p.Currency != v.program.Currency {
@@ -78,13 +78,14 @@ func (v *visit) graph(held []balance) (g graph, err error) {
 	over := v.window(span.Value, code.Value)
 	byLink := over
 	byLink.By = report.Link
-	answers, err := report.Read(v.Ctx(), v.unit(), over, byLink)
+	answers, err := report.Read(v.Ctx(), v.unit(), over, byLink, v.twoMonths(code.Value))
 	if err != nil {
-		return g, err
+		return g, m, err
 	}
-	g.Chart = site.BarChart(v.periods(over, answers[0].Rows, measure.Value))
+	g.Chart = site.AreaChart(v.periods(over, answers[0].Rows, measure.Value))
+	g.Chart.Partial = true
 	g.Links, err = v.byLink(byLink, answers[1].Rows, measure.Value)
-	return g, err
+	return g, v.month(code.Value, answers[2].Rows), err
 }
 
 // window asks for the partner's figures. A year begins on the first of a month, so that

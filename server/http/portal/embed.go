@@ -19,7 +19,7 @@ import (
 const embedded = "/embed/"
 
 // unframed matches the paths that have no page in a frame: there is no cookie to begin or to end a session.
-var unframed = regexp.MustCompile(`^/portal/(sign-|sso|again)`)
+var unframed = regexp.MustCompile(`^/portal/(sign-|sso|again|switch)`)
 
 // serveFrame answers a page in a frame of another site, whose address has a token in place of a cookie. The page itself
 // is the portal's. The log does not get the token.

@@ -27,8 +27,8 @@ const (
 // link is one of the partner's links, with its addresses and figures.
 type link struct {
 	db.Link
-	URL, ShortURL string // ShortURL is "" where there is none
-	Stats         db.LinkStatsRow
+	Main, Short shared // Short is the zero value where there is none
+	Stats       db.LinkStatsRow
 }
 
 // click holds the data of a click that partners see: its origin, not the visitor.
@@ -40,7 +40,7 @@ type click struct {
 
 // linkPage holds the data of the page of links.
 type linkPage struct {
-	Own     string
+	Own     shared
 	Links   site.Listing
 	Clicks  []click
 	Coupons []db.Coupon
@@ -83,7 +83,7 @@ func (v *visit) showLinks(status int, form site.Form) error {
 	}
 	id := func(l db.Link) string { return l.ID }
 	return v.show(status, "links", "/portal/links", "Links", linkPage{
-		Own: own, Links: site.Listed(v.Request().URL, t, found, id, rows), Clicks: clicks, Coupons: coupons, Maker: linkForm,
+		Own: v.share(own), Links: site.Listed(v.Request().URL, t, found, id, rows), Clicks: clicks, Coupons: coupons, Maker: linkForm,
 	})
 }
 
@@ -101,9 +101,10 @@ func (v *visit) countLinks(found []db.Link) ([]link, error) {
 	}
 	rows := make([]link, len(found))
 	for i, l := range found {
-		rows[i] = link{Link: l, URL: tracking.URL(l.DestinationURL, l.Param, l.Value), Stats: stats[l.ID]}
+		address := readable(tracking.URL(l.DestinationURL, l.Param, l.Value))
+		rows[i] = link{Link: l, Main: shared{URL: address, Title: v.program.Name}, Stats: stats[l.ID]}
 		if l.ShortSlug != nil {
-			rows[i].ShortURL = tracking.ShortURL(v.portal.ShortURL, *l.ShortSlug)
+			rows[i].Short = shared{URL: tracking.ShortURL(v.portal.ShortURL, *l.ShortSlug), Title: v.program.Name}
 		}
 	}
 	return rows, err
@@ -177,5 +178,5 @@ func (v *visit) ownLink() (string, error) {
 	if len(v.program.URLParams) > 0 {
 		param = v.program.URLParams[0]
 	}
-	return tracking.URL(landing, param, v.partner.Handle), nil
+	return readable(tracking.URL(landing, param, v.partner.Handle)), nil
 }

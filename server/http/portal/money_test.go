@@ -98,7 +98,7 @@ func TestDaysOfTheProgram(t *testing.T) {
 	s.Sale(program, s.Customer(program, partner), M{"amount_minor": 10000})
 	b := signIn(s, partner)
 	home := said(b.get("/portal"))
-	require.Contains(t, home, "<title>November 2026: 20.00 USD</title>")
+	require.Contains(t, home, "<title>November 2026 · Earnings: 20.00 USD</title>")
 	require.Contains(t, home, "About 20.00 USD, planned for 30 Dec 2026")
 	require.Contains(t, home, "days in Australia/Sydney")
 	require.Contains(t, b.get("/portal/commissions?from=2026-11-01"), ">1 Nov 2026</time>")
@@ -106,7 +106,7 @@ func TestDaysOfTheProgram(t *testing.T) {
 	require.Contains(t, b.get("/portal/commissions.csv?from=2026-11-01&to=2026-11-01"), "\n2026-11-01,")
 	s.Must(200, s.Post("/v1/programs/"+program, M{"time_zone": "America/Los_Angeles"}))
 	require.Contains(t, b.get("/portal/commissions"), ">31 Oct 2026</time>")
-	require.Contains(t, said(b.get("/portal")), "<title>October 2026: 20.00 USD</title>")
+	require.Contains(t, said(b.get("/portal")), "<title>October 2026 · Earnings: 20.00 USD</title>")
 }
 
 // monthEnd is the last day of a month.
@@ -132,8 +132,8 @@ func TestNumbersAgree(t *testing.T) {
 	s.Must(201, s.Post("/v1/payout_batches", M{"program_id": program, "period_end": s.Clock.Now().Format(time.DateOnly)}))
 	b := signIn(s, partner)
 	chart := b.get("/portal")
-	require.Contains(t, chart, "<title>June 2026: 60.00 USD</title>")
-	require.Contains(t, chart, "<title>July 2026: 60.00 USD</title>")
+	require.Contains(t, chart, "<title>June 2026 · Earnings: 60.00 USD</title>")
+	require.Contains(t, chart, "<title>July 2026 · Earnings: 60.00 USD</title>")
 	june := b.get("/portal/commissions?from=2026-06-01&to=2026-06-30")
 	require.Contains(t, june, "3 commissions: 60.00 USD")
 	require.Contains(t, june, "20 % of 100.00 USD")
@@ -211,9 +211,9 @@ func TestChartChoices(t *testing.T) {
 	b := signIn(s, p.String("id"))
 	today := s.Clock.Now()
 	for query, want := range map[string]string{
-		"?currency=JPY":                         "<title>" + today.Format("January 2006") + ": 10,000 JPY</title>",
-		"?show=clicks&range=month":              "<title>" + today.Format("2 Jan 2006") + ": 1</title>",
-		"?show=customers&range=all":             "<title>" + today.Format("January 2006") + ": 1</title>",
+		"?currency=JPY":                         "<title>" + today.Format("January 2006") + " · Earnings: 10,000 JPY</title>",
+		"?show=clicks&range=month":              "<title>" + today.Format("2 Jan 2006") + " · Clicks: 1</title>",
+		"?show=customers&range=all":             "<title>" + today.Format("January 2006") + " · Customers: 1</title>",
 		"?show=nonsense&range=x&currency=EUR":   `aria-current="page">Earnings`,
 		"?range=month&currency=JPY&show=clicks": "currency=JPY&amp;range=all&amp;show=clicks#chart",
 	} {

@@ -15,7 +15,9 @@ const recentCommissions = 5
 // home holds the data of the overview.
 type home struct {
 	Says, Conditions []string // what the partner earns
-	Link             string
+	Link             shared
+	Month            month
+	Tier             *tier
 	Steps            []site.Link // what is left of the onboarding
 	Failed           []db.Payout // that the partner may have to do something about
 	Purses           []balance
@@ -35,7 +37,12 @@ func overview(v *visit) error {
 	if h.Says, h.Conditions, err = v.terms(); err != nil {
 		return err
 	}
-	if h.Link, err = v.ownLink(); err != nil {
+	own, err := v.ownLink()
+	if err != nil {
+		return err
+	}
+	h.Link = v.share(own)
+	if h.Tier, err = v.tier(); err != nil {
 		return err
 	}
 	open, failed, err := v.unpaid()
@@ -50,7 +57,7 @@ func overview(v *visit) error {
 	if h.Stats, err = v.counters(); err != nil {
 		return err
 	}
-	if h.Graph, err = v.graph(h.Purses); err != nil {
+	if h.Graph, h.Month, err = v.graph(h.Purses); err != nil {
 		return err
 	}
 	if h.Commissions, err = v.earned(commissionFilter{}, recentCommissions); err != nil {

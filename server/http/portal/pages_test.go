@@ -45,7 +45,7 @@ func TestPagesShowOwnRowsOnly(t *testing.T) {
 		require.NotRegexp(t, `bruno|carolina|secret\.example|Zoe Z\.|customer_id=|cus_\w{26}`, page, path)
 		seen += page
 	}
-	for _, own := range []string{"https://shop.example?via=ada", "https://shop.example/ada?via=ada-own", "ada-label&lt;script&gt;", "ada.example", "z•••", "246.81 USD", "https://hooks.example/ada", "Shop &lt;script&gt;"} {
+	for _, own := range []string{"https://shop.example/?via=ada", "https://shop.example/ada?via=ada-own", "ada-label&lt;script&gt;", "ada.example", "z•••", "246.81 USD", "https://hooks.example/ada", "Shop &lt;script&gt;"} {
 		require.Contains(t, seen, own)
 	}
 	foreign := s.Must(200, s.Get("/v1/webhook_endpoints?program_id="+program)).Data()
@@ -129,7 +129,7 @@ func TestOverviewAndPayouts(t *testing.T) {
 	s.Sale(program, customer, M{"amount_minor": 4999})
 	b := signIn(s, partner)
 	home := b.get("/portal")
-	for _, text := range []string{"2,000.00 USD", "10.00 USD", "10,000 JPY", "<title>September 2026: 2,010.00 USD</title>", "<title>October 2025: 0.00 USD</title>", "You", "All times are in UTC"} {
+	for _, text := range []string{"2,000.00 USD", "10.00 USD", "10,000 JPY", "<title>September 2026 · Earnings: 2,010.00 USD</title>", "<title>October 2025 · Earnings: 0.00 USD</title>", "You", "All times are in UTC"} {
 		require.Contains(t, home, text)
 	}
 	require.Less(t, strings.Index(home, "2,000.00 USD"), strings.Index(home, "10,000 JPY"), "the program's currency comes first")

@@ -90,6 +90,7 @@ var routes = map[string]route{
 	"POST /portal/links/delete":           {Do: deleteLink},
 	"GET /portal/qr.svg":                  {Do: qrPicture},
 	"GET /portal/qr.png":                  {Do: qrFile},
+	"GET /portal/poster.svg":              {Do: poster},
 	"GET /portal/customers":               {Do: customers},
 	"GET /portal/commissions":             {Do: commissions},
 	"GET /portal/commissions.csv":         {Do: commissionTable},
@@ -114,6 +115,8 @@ var routes = map[string]route{
 	"POST /portal/sign-in/{token...}":     {Do: useMailed, Open: true, Linked: true},
 	"POST /portal/sign-out":               {Do: signOut},
 	"POST /portal/again":                  {Do: again},
+	"POST /portal/switch":                 {Do: switchPlace},
+	"POST /portal/language":               {Do: saveLanguage},
 }
 
 // Register adds the portal to e. The portal answers every path below /portal, so that every error is a page and never
@@ -127,7 +130,9 @@ func (p *Portal) Register(e *echo.Echo) {
 
 // serve answers one request.
 func (p *Portal) serve(c echo.Context) error {
-	return p.site.Serve(&visit{Visit: p.site.Visit(c), portal: p})
+	v := &visit{Visit: p.site.Visit(c), portal: p}
+	v.ReadLanguage()
+	return p.site.Serve(v)
 }
 
 // Refusals of the portal, each with a page.

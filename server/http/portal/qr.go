@@ -22,6 +22,14 @@ func qrPicture(v *visit) error {
 	if err != nil {
 		return err
 	}
+	side := strconv.Itoa(code.Size + 2*quiet)
+	return v.Blob(http.StatusOK, "image/svg+xml", []byte(
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 `+side+` `+side+`"><path fill="#fff" d="M0 0h`+side+`v`+side+`H0z"/>`+
+			`<path d="`+modules(code)+`"/></svg>`))
+}
+
+// modules returns the black squares of a code as the path of an SVG, with the quiet zone around them.
+func modules(code *qr.Code) string {
 	var path strings.Builder
 	for y := range code.Size {
 		for x := range code.Size {
@@ -30,10 +38,7 @@ func qrPicture(v *visit) error {
 			}
 		}
 	}
-	side := strconv.Itoa(code.Size + 2*quiet)
-	return v.Blob(http.StatusOK, "image/svg+xml", []byte(
-		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 `+side+` `+side+`"><path fill="#fff" d="M0 0h`+side+`v`+side+`H0z"/>`+
-			`<path d="`+path.String()+`"/></svg>`))
+	return path.String()
 }
 
 // qrFile answers with the same of dots, to keep.
@@ -60,7 +65,7 @@ func (v *visit) linkAddress(id string) (string, error) {
 		return v.ownLink()
 	}
 	l, err := v.link(id)
-	return tracking.URL(l.DestinationURL, l.Param, l.Value), err
+	return readable(tracking.URL(l.DestinationURL, l.Param, l.Value)), err
 }
 
 // link returns one of the partner's links. Another partner's link is a 404.

@@ -1,18 +1,23 @@
 package portal
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/oapi-codegen/nullable"
 
+	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/http/site"
 	"rail/server/http/site/look"
 	"rail/server/locale"
 	"rail/server/opt"
+	"rail/server/problem"
 	"rail/server/program/partner"
 	"rail/server/secret"
 )
@@ -63,8 +68,9 @@ func (v *visit) Identify() error {
 		return v.signedOut()
 	}
 	v.Token, v.session, v.partner, v.program = token, who.PortalSession, who.Partner, who.Program
+	v.accent = cmp.Or(opt.Value(who.AccentColor), site.DefaultAccent)
 	v.look, v.frames = look.Of(who.Program.ID, who.AccentColor, who.LogoVersion), who.EmbedHosts
-	v.Locale = locale.Of(v.Request().Header.Get("Accept-Language"), opt.Value(who.Partner.LanguageCode)).
+	v.Locale = locale.Of(v.Locale.Language(), opt.Value(who.Partner.LanguageCode)).
 		In(clock.StoredZone(who.Program.TimeZone))
 	if err != nil {
 		return err
@@ -91,4 +97,49 @@ func signOut(v *visit) error {
 	}
 	v.portal.cookie.Clear(v)
 	return v.note(http.StatusOK, "You are signed out", "To sign in again, request a new link.")
+}
+
+// switchPlace opens another program of the signed-in person.
+func switchPlace(v *visit) error {
+	p := v.portal
+	from := partner.Client{Address: p.Address(v), UserAgent: v.Request().UserAgent()}
+	session, life, err := p.Partners.Switch(v.Ctx(), p.Pool, v.Token, v.Form.Value("to"), from, v.Now)
+	if errors.Is(err, partner.ErrPlace) {
+		return problem.NotFound("")
+	}
+	if err != nil {
+		return err
+	}
+	p.cookie.Set(v, session, life)
+	return v.Redirect(http.StatusSeeOther, "/portal")
+}
+
+// places returns the other programs that the sign-in opens.
+func (v *visit) places() (site.Switch, error) {
+	out := site.Switch{Action: "/portal/switch"}
+	if v.frame != "" {
+		return out, nil
+	}
+	found, err := partner.Places(v.Ctx(), v.portal.Pool, v.session, v.Now)
+	for _, f := range found {
+		place := site.Place{Value: f.ID, Name: f.Name}
+		if f.LogoVersion != nil {
+			place.Logo = look.ImagePath(f.ProgramID, *f.LogoVersion)
+		}
+		out.Places = append(out.Places, place)
+	}
+	return out, err
+}
+
+// saveLanguage stores the language of the partner's pages and mails, and shows the page again.
+func saveLanguage(v *visit) error {
+	body := api.PartnerUpdate{LanguageCode: nullable.NewNullableWithValue(v.Form.Value("language"))}
+	if err := v.saveSelf(&body); err != nil {
+		return err
+	}
+	to := "/portal"
+	if from, err := url.Parse(v.Request().Referer()); err == nil && strings.HasPrefix(from.Path, "/portal/") {
+		to = from.RequestURI()
+	}
+	return v.Redirect(http.StatusSeeOther, to)
 }

@@ -220,7 +220,7 @@ func TestForeignFormsChangeNothing(t *testing.T) {
 	s.Must(403, b.post("/portal/sign-out", url.Values{}))
 	for _, body := range []struct{ kind, text string }{
 		{"application/json", `{"form_token":"` + mine + `","first_name":"x"}`}, {"text/plain", form(mine).Encode()}, {"multipart/form-data; boundary=x", "--x--"}, {"", form(mine).Encode()},
-		{"application/x-www-form-urlencoded", "a=%zz"}, {"application/x-www-form-urlencoded", "form_token=" + mine + "&first_name=" + strings.Repeat("x", 40<<10)},
+		{"application/x-www-form-urlencoded", "a=%zz"}, {"application/x-www-form-urlencoded", "form_token=" + mine + "&first_name=" + strings.Repeat("x", 140<<10)},
 	} {
 		s.Must(400, b.ask("POST", "/portal/settings/profile", body.text, "Content-Type", body.kind))
 	}
@@ -237,7 +237,7 @@ func TestHeadersAndPaths(t *testing.T) {
 	b := signIn(s, s.Partner(s.Program()))
 	check := func(a apitest.Answer) {
 		t.Helper()
-		require.Equal(t, "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+		require.Equal(t, "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 			a.Header.Get("Content-Security-Policy"))
 		require.Equal(t, "no-store", a.Header.Get("Cache-Control"))
 		require.Equal(t, "same-origin", a.Header.Get("Referrer-Policy"))

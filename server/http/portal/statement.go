@@ -6,33 +6,11 @@ import (
 	"strings"
 
 	"codeberg.org/go-pdf/fpdf"
-	"golang.org/x/image/font/gofont/gobold"
-	"golang.org/x/image/font/gofont/goregular"
-	"golang.org/x/image/font/sfnt"
 
 	"rail/server/http/site"
+	"rail/server/http/site/look"
 	"rail/server/money/payout"
 )
-
-// letters are those of the statement's font: Latin, Greek and Cyrillic.
-var letters = func() *sfnt.Font {
-	f, err := sfnt.Parse(goregular.TTF)
-	if err != nil {
-		panic(err) // it is part of the binary
-	}
-	return f
-}()
-
-// drawn reports whether the statement's font has every letter of the texts.
-func drawn(texts ...string) bool {
-	var b sfnt.Buffer
-	for _, r := range strings.Join(texts, "") {
-		if at, err := letters.GlyphIndex(&b, r); err != nil || at == 0 {
-			return false
-		}
-	}
-	return true
-}
 
 // printable reports whether a statement of the commissions can be a PDF in the partner's
 // language; the page to print can always be had.
@@ -41,13 +19,14 @@ func (v *visit) printable(rows []earned) bool {
 	for _, k := range rows {
 		texts = append(texts, k.Customer, k.Rule, k.Via)
 	}
-	return drawn(texts...)
+	return look.Drawn(texts...)
 }
 
 // Measures of a statement in millimetres: DIN A4, upright.
 const (
 	margin    = 18.0
 	lineHigh  = 5.5
+	rowHigh   = 7.5 // of a row with one line
 	pageWidth = 210 - 2*margin
 )
 
@@ -64,8 +43,8 @@ func statementFile(v *visit) error {
 		return v.Redirect(http.StatusSeeOther, "/portal/payout/statement?id="+data.ID)
 	}
 	pdf := fpdf.New("P", "mm", "A4", "")
-	pdf.AddUTF8FontFromBytes("go", "", goregular.TTF)
-	pdf.AddUTF8FontFromBytes("go", "B", gobold.TTF)
+	pdf.AddUTF8FontFromBytes(typeface, "", look.Regular)
+	pdf.AddUTF8FontFromBytes(typeface, "B", look.Bold)
 	pdf.SetMargins(margin, margin, margin)
 	pdf.SetAutoPageBreak(true, margin)
 	pdf.SetTitle(v.Locale.T("Statement of a payout"), true)
@@ -106,27 +85,49 @@ func (v *visit) facts(data payoutPage) []fact {
 	return append(out, fact{l.T("Payout number"), data.ID})
 }
 
-// drawFacts writes the head of a statement.
+// typeface names the pages' typeface in PDFs.
+const typeface = "inter"
+
+// The greys of a statement, from 0 to 255.
+const (
+	softText  = 96
+	lineGrey  = 222
+	tableGrey = 246
+)
+
+// drawFacts writes the head of a statement: a line in the program's colour, its name, the amount and the facts.
 func (v *visit) drawFacts(pdf *fpdf.Fpdf, data payoutPage) {
-	pdf.SetFont("go", "B", 18)
-	pdf.CellFormat(pageWidth, 10, v.Locale.T("Statement of a payout"), "", 1, "L", false, 0, "")
-	pdf.SetFont("go", "B", 14)
-	pdf.CellFormat(pageWidth, 9, v.Locale.Money(data.AmountMinor, data.Currency), "", 1, "L", false, 0, "")
-	pdf.Ln(2)
+	accent := site.Accent(v.accent)
+	red, green, blue := int(accent.R), int(accent.G), int(accent.B)
+	pdf.SetFillColor(red, green, blue)
+	pdf.Rect(0, 0, pageWidth+2*margin, 4, "F")
+	pdf.SetTextColor(red, green, blue)
+	pdf.SetFont(typeface, "B", 12)
+	pdf.MultiCell(pageWidth, 7, v.program.Name, "", "L", false)
+	pdf.SetTextColor(0, 0, 0)
+	pdf.Ln(3)
+	pdf.SetFont(typeface, "B", 20)
+	pdf.CellFormat(pageWidth/2, 10, v.Locale.T("Statement of a payout"), "", 0, "L", false, 0, "")
+	pdf.CellFormat(pageWidth/2, 10, v.Locale.Money(data.AmountMinor, data.Currency), "", 1, "R", false, 0, "")
+	pdf.Ln(3)
 	for _, f := range v.facts(data) {
-		pdf.SetFont("go", "", 9)
+		pdf.SetFont(typeface, "", 9)
+		pdf.SetTextColor(softText, softText, softText)
 		pdf.CellFormat(45, lineHigh, f.Name, "", 0, "L", false, 0, "")
+		pdf.SetTextColor(0, 0, 0)
 		pdf.MultiCell(pageWidth-45, lineHigh, f.Text, "", "L", false)
 	}
-	pdf.Ln(5)
+	pdf.Ln(6)
 }
 
 // drawRows writes the commissions of a statement.
 func (v *visit) drawRows(pdf *fpdf.Fpdf, data payoutPage) {
+	pdf.SetFillColor(tableGrey, tableGrey, tableGrey)
+	pdf.Rect(margin, pdf.GetY(), pageWidth, rowHigh, "F")
 	l := v.Locale
-	pdf.SetFont("go", "B", 9)
+	pdf.SetFont(typeface, "B", 9)
 	v.drawRow(pdf, l.T("Sale"), l.T("Customer"), l.T("Sale amount"), l.T("How it’s calculated"), l.T("You earn"))
-	pdf.SetFont("go", "", 9)
+	pdf.SetFont(typeface, "", 9)
 	for _, k := range data.Rows {
 		sold := "–"
 		if k.SaleMinor != nil {
@@ -138,18 +139,20 @@ func (v *visit) drawRows(pdf *fpdf.Fpdf, data payoutPage) {
 	if data.Rest > 0 {
 		pdf.MultiCell(pageWidth, lineHigh, l.T("%d more are in the table (CSV).", data.Rest), "", "L", false)
 	}
-	pdf.SetFont("go", "B", 9)
+	pdf.SetFont(typeface, "B", 9)
 	v.drawRow(pdf, l.T("Amount"), "", "", "", l.Money(data.AmountMinor, data.Currency))
 }
 
 // drawRow writes a row, whose fourth text may take several lines.
 func (v *visit) drawRow(pdf *fpdf.Fpdf, texts ...string) {
 	lines := pdf.SplitText(texts[3], statementColumns[3]-2)
-	high := lineHigh * float64(max(len(lines), 1))
+	high := lineHigh*float64(max(len(lines), 1)) + rowHigh - lineHigh
 	if _, all := pdf.GetPageSize(); pdf.GetY()+high > all-margin {
 		pdf.AddPage()
 	}
 	x, y := pdf.GetXY()
+	top := y
+	y += (rowHigh - lineHigh) / 2
 	for i, text := range texts {
 		pdf.SetXY(x, y)
 		switch i {
@@ -162,7 +165,7 @@ func (v *visit) drawRow(pdf *fpdf.Fpdf, texts ...string) {
 		}
 		x += statementColumns[i]
 	}
-	pdf.SetDrawColor(200, 200, 200)
-	pdf.Line(margin, y+high, margin+pageWidth, y+high)
-	pdf.SetXY(margin, y+high)
+	pdf.SetDrawColor(lineGrey, lineGrey, lineGrey)
+	pdf.Line(margin, top+high, margin+pageWidth, top+high)
+	pdf.SetXY(margin, top+high)
 }

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"rail/server/http/site"
@@ -36,17 +37,17 @@ type frame struct {
 
 // tabs are the pages in the menu.
 var tabs = []site.Link{
-	{Path: "/portal", Name: "Overview"},
-	{Path: "/portal/links", Name: "Links"},
-	{Path: "/portal/customers", Name: "Customers"},
-	{Path: "/portal/commissions", Name: "Commissions"},
-	{Path: "/portal/payouts", Name: "Payouts"},
-	{Path: "/portal/resources", Name: "Resources"},
-	{Path: "/portal/settings", Name: "Settings"},
+	{Path: "/portal", Name: "Overview", Icon: "house"},
+	{Path: "/portal/links", Name: "Links", Icon: "link"},
+	{Path: "/portal/customers", Name: "Customers", Icon: "users"},
+	{Path: "/portal/commissions", Name: "Commissions", Icon: "coins"},
+	{Path: "/portal/payouts", Name: "Payouts", Icon: "wallet"},
+	{Path: "/portal/resources", Name: "Resources", Icon: "folder"},
+	{Path: "/portal/settings", Name: "Settings", Icon: "settings"},
 }
 
 // layout returns the header of a signed-in partner's page. nav is the path of the menu's entry.
-func (v *visit) layout(title, nav string) site.Layout {
+func (v *visit) layout(title, nav string) (site.Layout, error) {
 	l := site.Layout{
 		Title:     title,
 		Name:      v.program.Name,
@@ -57,13 +58,19 @@ func (v *visit) layout(title, nav string) site.Layout {
 		Flash:     v.Locale.T(notices[v.QueryParam("done")]),
 		Framed:    v.frame != "",
 	}
+	if !v.session.Visitor && v.frame == "" {
+		l.Languages, l.Speak = v.LanguageChoices(), "/portal/language"
+	}
 	if part := side(l.Name); part != "" {
 		l.Part = v.Locale.T(part)
 	}
 	for _, t := range tabs {
-		l.Tabs = append(l.Tabs, site.Link{Path: t.Path, Name: v.Locale.T(t.Name), Current: t.Path == nav})
+		t.Name, t.Current = v.Locale.T(t.Name), t.Path == nav
+		l.Tabs = append(l.Tabs, t)
 	}
-	return l
+	var err error
+	l.Switch, err = v.places()
+	return l, err
 }
 
 // notices are the flash messages by the value of done.
@@ -83,14 +90,25 @@ func side(program string) string {
 	return "Partners"
 }
 
+// signedOutPages matches the paths of pages that can be shown again in another language, outside of frames.
+var signedOutPages = regexp.MustCompile(`^/portal($|/)(|sign-in/.*|[a-z]+)$`)
+
 // signedOutLayout returns the header of a page without a partner.
 func (v *visit) signedOutLayout(title string) site.Layout {
-	return site.Layout{Title: v.Locale.Said(title), Name: v.portal.Service, FormToken: v.FormToken()}
+	l := site.Layout{Title: v.Locale.Said(title), Name: v.portal.Service, FormToken: v.FormToken()}
+	if v.partner.ID == "" && v.Request().Method == http.MethodGet && signedOutPages.MatchString(v.Request().URL.Path) {
+		l.Languages = v.Languages()
+	}
+	return l
 }
 
 // show writes a page of the portal.
 func (v *visit) show(status int, name, nav, title string, data any) error {
-	return pages.Write(v, v.Locale, status, name, frame{Layout: v.layout(v.Locale.T(title), nav), Data: data})
+	l, err := v.layout(v.Locale.T(title), nav)
+	if err != nil {
+		return err
+	}
+	return pages.Write(v, v.Locale, status, name, frame{Layout: l, Data: data})
 }
 
 // note writes a page with a title and a text. It has no name, since the visitor can be signed out.

@@ -18,6 +18,7 @@ type visit struct {
 	portal  *Portal
 	session db.PortalSession
 	look    look.Look // of the program
+	accent  string    // of the program, as #rrggbb
 	frames  []string  // the hosts whose pages may frame an embedded portal
 	frame   string    // the token in the address of an embedded portal; "" for the portal itself
 	partner db.Partner

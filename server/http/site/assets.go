@@ -49,6 +49,12 @@ func Framed(h http.Header, hosts []string) {
 	}
 }
 
+// FramedHere lets pages of this server frame a page that Confine has confined.
+func FramedHere(h http.Header) {
+	was := h.Get("Content-Security-Policy")
+	h.Set("Content-Security-Policy", strings.Replace(was, "frame-ancestors 'none'", "frame-ancestors 'self'", 1))
+}
+
 // origin refuses changes that a browser says come from another origin than base, the
 // address of the service.
 func origin(base string) (*http.CrossOriginProtection, error) {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"unicode"
 )
 
 // The plot's own units: the page stretches it to its width.
@@ -224,10 +225,10 @@ func (f Figures) tags() (out []Tag) {
 	return out
 }
 
-// first cuts a text after its first letter.
+// first cuts a text after its first letter, or after the number that it begins with.
 func first(text string) (letter, rest string) {
-	for i := range text {
-		if i > 0 {
+	for i, r := range text {
+		if i > 0 && !unicode.IsDigit(r) {
 			return text[:i], text[i:]
 		}
 	}

@@ -73,6 +73,9 @@ func (i Input) As(id string) Input { i.ID = id; return i }
 // Says sets the input's hint.
 func (i Input) Says(hint string) Input { i.Hint = hint; return i }
 
+// Up sets the maximum length.
+func (i Input) Up(most int) Input { i.Most = most; return i }
+
 // Maybe marks the input as optional.
 func (i Input) Maybe() Input { i.Optional = true; return i }
 

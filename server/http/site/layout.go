@@ -9,7 +9,9 @@ type Layout struct {
 	Part      string // beside the name
 	Style     string // the program's style sheet; "" for none
 	Logo      string // the address of the program's logo; "" for none
+	Share     *Share // how other sites show a link to the page; nil for pages that are not public
 	Account   Account
+	Switch    Switch
 	FormToken string
 	Tabs      []Link // the pages of a site with few; below the header
 	Menu      Menu   // the pages of a site with many; beside the content
@@ -21,7 +23,21 @@ type Layout struct {
 	Alert     string
 	Narrow    bool // the content has the width of a text
 	Framed    bool // the page is in a frame of another site
+	Languages []Language
+	Speak     string // the action of the form that saves a language; "" if Languages are links
 }
+
+// Share is how other sites show a link to a page (Open Graph). Picture has 1200 by 630 pixels.
+type Share struct{ Title, Text, URL, Picture string }
+
+// Switch lists what else the signed-in person can open with this sign-in, below the name in the header.
+type Switch struct {
+	Action string // of the form; its buttons send the value as "to"
+	Places []Place
+}
+
+// Place is an entry of a Switch.
+type Place struct{ Value, Name, Logo string }
 
 // Account is the signed-in person in the header; the zero value if signed out.
 type Account struct {

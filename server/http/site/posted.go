@@ -10,7 +10,7 @@ import (
 )
 
 // maxForm is the largest form that is read, in bytes.
-const maxForm = 32 << 10
+const maxForm = 128 << 10
 
 // Refusals of a form, which Explain describes.
 var (

@@ -2,106 +2,74 @@ package site
 
 import (
 	"fmt"
-	"math"
-	"strconv"
-)
+	"image/color"
 
-// readable is the minimum contrast of text and background (WCAG 2.2, 1.4.3).
-const readable = 4.5
+	"rail/server/colour"
+)
 
 // The backgrounds of the accent in design.css, and the text on the accent.
 var (
-	white      = colour{255, 255, 255}
-	black      = colour{}
 	lightPages = surface{
-		ground: []colour{white, {246, 247, 249}}, card: white, soft: colour{88, 100, 116}, ink: white, away: black,
+		ground: []colour.RGB{colour.White, {246, 247, 249}}, card: colour.White, soft: colour.RGB{88, 100, 116},
+		ink: colour.White, away: colour.Black,
 	}
 	darkPages = surface{
-		ground: []colour{{26, 32, 41}, {17, 21, 27}}, card: colour{26, 32, 41}, soft: colour{163, 175, 191},
-		ink: colour{8, 11, 16}, away: white,
+		ground: []colour.RGB{{26, 32, 41}, {17, 21, 27}}, card: colour.RGB{26, 32, 41}, soft: colour.RGB{163, 175, 191},
+		ink: colour.RGB{8, 11, 16}, away: colour.White,
 	}
 )
 
 // surface holds the backgrounds of the accent, in light or in dark.
 type surface struct {
-	ground     []colour
-	card, soft colour // the background of most text, and the colour of secondary text
-	ink        colour // text on the accent
-	away       colour // what the accent is mixed with until it can be read
+	ground     []colour.RGB
+	card, soft colour.RGB // the background of most text, and the colour of secondary text
+	ink        colour.RGB // text on the accent
+	away       colour.RGB // what the accent is mixed with until it can be read
 }
 
 // Theme returns a style sheet with the accent #rrggbb, in light and in dark. It mixes the colour with black or white
 // until text in it and on it is readable.
 func Theme(accent string) string {
-	c := parseColour(accent)
+	c := colour.Parse(accent)
 	return fmt.Sprintf(":root{%s}\n@media (prefers-color-scheme:dark){:root{%s}}\n", lightPages.rule(c), darkPages.rule(c))
 }
 
 // rule returns the custom properties of the accent.
-func (s surface) rule(c colour) string {
-	soft := mixUntil(c, s.card, 0.86, func(x colour) bool { return contrast(s.soft, x) >= readable })
-	main := mixUntil(c, s.away, 0, func(x colour) bool {
-		worst := min(contrast(x, soft), contrast(x, s.ink))
-		for _, g := range s.ground {
-			worst = min(worst, contrast(x, g))
-		}
-		return worst >= readable
-	})
-	strong := main.mix(s.away, 0.25)
+func (s surface) rule(c colour.RGB) string {
+	soft, main := s.tint(c), s.main(c)
+	strong := main.Mix(s.away, 0.25)
 	return fmt.Sprintf("--main:%s;--main-strong:%s;--on-main:%s;--main-soft:%s", main, strong, s.ink, soft)
 }
 
-// mixUntil mixes a colour with another, as much as it takes from a share on.
-func mixUntil(c, with colour, share float64, holds func(colour) bool) colour {
-	for ; share < 1; share += 0.02 {
-		if x := c.mix(with, share); holds(x) {
-			return x
+// tint returns a light accent, on which secondary text is readable.
+func (s surface) tint(c colour.RGB) colour.RGB {
+	return c.MixUntil(s.card, 0.86, func(x colour.RGB) bool { return colour.Contrast(s.soft, x) >= colour.Readable })
+}
+
+// main returns the accent, changed until text in it and on it is readable.
+func (s surface) main(c colour.RGB) colour.RGB {
+	soft := s.tint(c)
+	return c.MixUntil(s.away, 0, func(x colour.RGB) bool {
+		worst := min(colour.Contrast(x, soft), colour.Contrast(x, s.ink))
+		for _, g := range s.ground {
+			worst = min(worst, colour.Contrast(x, g))
 		}
-	}
-	return with
+		return worst >= colour.Readable
+	})
 }
 
-// colour is red, green and blue.
-type colour [3]uint8
+// DefaultAccent is the accent of programs without one, as in design.css.
+const DefaultAccent = "#1f5fd0"
 
-// parseColour reads #rrggbb; whatever is no colour is black.
-func parseColour(text string) (c colour) {
-	if len(text) != 7 {
-		return c
-	}
-	n, err := strconv.ParseUint(text[1:], 16, 24)
-	if err != nil {
-		return c
-	}
-	return colour{uint8(n >> 16), uint8(n >> 8), uint8(n)}
+// Accent returns the accent #rrggbb as light pages show it: white text on it is readable.
+func Accent(accent string) color.RGBA {
+	c := lightPages.main(colour.Parse(accent))
+	return color.RGBA{c[0], c[1], c[2], 255}
 }
 
-// String returns the colour as #rrggbb.
-func (c colour) String() string { return fmt.Sprintf("#%02x%02x%02x", c[0], c[1], c[2]) }
-
-// mix returns the colour with a share of another.
-func (c colour) mix(with colour, share float64) (out colour) {
-	for i := range c {
-		out[i] = uint8(math.Round(float64(c[i])*(1-share) + float64(with[i])*share))
-	}
-	return out
-}
-
-// luminance is how bright a colour is, from 0 to 1.
-func (c colour) luminance() float64 {
-	var of [3]float64
-	for i, v := range c {
-		if of[i] = float64(v) / 255; of[i] <= 0.04045 {
-			of[i] /= 12.92
-			continue
-		}
-		of[i] = math.Pow((of[i]+0.055)/1.055, 2.4)
-	}
-	return 0.2126*of[0] + 0.7152*of[1] + 0.0722*of[2]
-}
-
-// contrast is that of two colours, from 1 to 21.
-func contrast(a, b colour) float64 {
-	x, y := a.luminance(), b.luminance()
-	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+// Contrast returns the contrast of an accent #rrggbb with white, from 1 to 21, and reports whether pages can show it
+// unchanged.
+func Contrast(accent string) (of float64, unchanged bool) {
+	c := colour.Parse(accent)
+	return colour.Contrast(c, colour.White), lightPages.main(c) == c
 }

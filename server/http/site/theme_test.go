@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"rail/server/colour"
 )
 
 // property finds the custom properties of a theme, those in light first.
 var property = regexp.MustCompile(`--([a-z-]+):(#[0-9a-f]{6})`)
 
-// Text in and on every accent is readable, in light and in dark.
+// Text in and on every accent is colour.Readable, in light and in dark.
 func TestThemeCanBeRead(t *testing.T) {
 	t.Parallel()
 	grounds := [][]string{{"#ffffff", "#f6f7f9", "#586474"}, {"#1a2029", "#11151b", "#a3afbf"}}
@@ -22,16 +24,16 @@ func TestThemeCanBeRead(t *testing.T) {
 				found := property.FindAllStringSubmatch(Theme(accent), -1)
 				require.Len(t, found, 8)
 				for i, at := range grounds {
-					of := map[string]colour{}
+					of := map[string]colour.RGB{}
 					for _, m := range found[4*i : 4*i+4] {
-						of[m[1]] = parseColour(m[2])
+						of[m[1]] = colour.Parse(m[2])
 					}
-					for _, pair := range [][2]colour{
-						{of["main"], parseColour(at[0])}, {of["main"], parseColour(at[1])}, {of["main"], of["main-soft"]},
+					for _, pair := range [][2]colour.RGB{
+						{of["main"], colour.Parse(at[0])}, {of["main"], colour.Parse(at[1])}, {of["main"], of["main-soft"]},
 						{of["main-strong"], of["main-soft"]}, {of["on-main"], of["main"]}, {of["on-main"], of["main-strong"]},
-						{parseColour(at[2]), of["main-soft"]},
+						{colour.Parse(at[2]), of["main-soft"]},
 					} {
-						require.GreaterOrEqual(t, contrast(pair[0], pair[1]), readable, "%s: %s on %s", accent, pair[0], pair[1])
+						require.GreaterOrEqual(t, colour.Contrast(pair[0], pair[1]), colour.Readable, "%s: %s on %s", accent, pair[0], pair[1])
 					}
 				}
 			}
@@ -55,5 +57,5 @@ func TestTheme(t *testing.T) {
 	require.Contains(t, Theme("#1f5fd0"), ":root{--main:#1f5fd0;")
 	require.Equal(t, Theme("#000000"), Theme("red"))
 	require.Equal(t, Theme("#000000"), Theme("#zzzzzz"))
-	require.InDelta(t, 21, contrast(white, black), 0.01)
+	require.InDelta(t, 21, colour.Contrast(colour.White, colour.Black), 0.01)
 }

@@ -1,6 +1,7 @@
 package payout_test
 
 import (
+	"maps"
 	"strconv"
 	"testing"
 	"time"
@@ -50,9 +51,7 @@ func TestMarkAll(t *testing.T) {
 	with := func(more M) M {
 		out := M{}
 		for _, m := range []M{all, more} {
-			for k, v := range m {
-				out[k] = v
-			}
+			maps.Copy(out, m)
 		}
 		return out
 	}

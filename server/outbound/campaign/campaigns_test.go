@@ -21,6 +21,7 @@ import (
 	"rail/server/harness/apitest"
 	"rail/server/jobs"
 	"rail/server/outbound/mail"
+	"rail/server/program/tracking"
 	"rail/server/secret"
 )
 
@@ -76,6 +77,7 @@ func (m mailing) sender(by mail.Transport) mail.Sender {
 	require.NoError(m.T, err)
 	return mail.Sender{
 		Pool: m.Pool, Transport: by, From: "rail@rail.example", Name: "Rail", BaseURL: m.URL, Keeper: keeper, Pixel: true,
+		Link:  tracking.URL,
 		Clock: m.Clock,
 		Log:   slog.New(slog.DiscardHandler),
 	}

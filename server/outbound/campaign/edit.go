@@ -38,6 +38,9 @@ type Changes struct {
 
 // Create creates a draft or scheduled campaign.
 func Create(ctx context.Context, u *work.Unit, in Input) (db.Campaign, error) {
+	if err := checkText(&in.Subject, &in.Body); err != nil {
+		return db.Campaign{}, err
+	}
 	p, err := u.Program(ctx, in.ProgramID)
 	if err != nil {
 		return db.Campaign{}, err
@@ -53,6 +56,14 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Campaign, error) {
 		return c, err
 	}
 	return c, queries.CampaignInsert(ctx, u.Later(), db.CampaignInsertParams(c))
+}
+
+// checkText refuses unknown placeholders in the parts of a text that are given.
+func checkText(subject, body *string) error {
+	if err := mail.CheckPlaceholders("subject", opt.Value(subject)); err != nil {
+		return err
+	}
+	return mail.CheckPlaceholders("body", opt.Value(body))
 }
 
 // address sets the campaign's audience. Refusals name the members below audience.
@@ -111,6 +122,9 @@ func schedule(c *db.Campaign, at *clock.Time, now clock.Time) error {
 
 // Update changes the mails that are not sent yet.
 func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Campaign, error) {
+	if err := checkText(to.Subject, to.Body); err != nil {
+		return db.Campaign{}, err
+	}
 	c, err := editable(ctx, u, id)
 	if err != nil {
 		return c, err

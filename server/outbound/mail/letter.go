@@ -21,7 +21,8 @@ type letter struct {
 
 // letter begins a mail to the recipient.
 func (r Recipient) letter(purpose, key string) letter {
-	return letter{Message{Purpose: purpose, Key: key, To: r.Email, ProgramID: &r.ProgramID}, r}
+	l := letter{Message{Purpose: purpose, Key: key, To: r.Email, ProgramID: &r.ProgramID, Language: r.Locale.Language()}, r}
+	return l.because("You’re receiving this email as a partner of %s.", r.name())
 }
 
 // name returns the program's name as a part of a text.
@@ -66,10 +67,21 @@ func (l letter) button(text, path string) letter {
 	return l.quotes(anchor(l.to.Locale.T(text), pagePrefix+path, ` "`+buttonTitle+`"`))
 }
 
-// optional adds the note that partners can turn this mail off.
+// because sets the reason for the mail, which its foot shows.
+func (l letter) because(text string, parts ...quote) letter {
+	l.Foot = in(l.to.Locale, text, parts).markdown
+	return l
+}
+
+// applicant sets the reason for a mail to an address that may not be a partner's.
+func (l letter) applicant() letter {
+	return l.because("You’re receiving this email because this address was used to apply to %s.", l.to.name())
+}
+
+// optional adds a link to the settings with which partners can turn this mail off.
 func (l letter) optional() letter {
-	return l.quotes(quote{"--", "---"}).paragraph("You’re receiving this email as a partner of %s.", l.to.name()).
-		quotes(anchor(l.to.Locale.T("Email preferences"), pagePrefix+"portal/settings#notifications", ""))
+	l.Foot += "\\\n" + anchor(l.to.Locale.T("Email preferences"), pagePrefix+"portal/settings#notifications", "").markdown
+	return l
 }
 
 // anchor returns a link on a separate line. title is the link's title in Markdown.

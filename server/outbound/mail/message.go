@@ -2,9 +2,9 @@ package mail
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
-	"html"
 	"net/mail"
 	"strings"
 
@@ -12,7 +12,9 @@ import (
 	"github.com/yuin/goldmark"
 
 	"rail/gen/db"
+	"rail/server/locale"
 	"rail/server/locale/plain"
+	"rail/server/opt"
 )
 
 // recipient reads the program and the partner of a mail at the moment of sending and, for campaigns and
@@ -28,9 +30,8 @@ func (s Sender) recipient(ctx context.Context, m db.Mail) (*db.MailReaderRow, er
 	return &r, err
 }
 
-// message builds the mail in HTML and in plain text; for campaigns and sequences the plain text is the Markdown
-// source.
-func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error) {
+// message builds the mail in HTML and in plain text. values are those of its placeholders.
+func (s Sender) message(m db.Mail, reader *db.MailReaderRow, values Values) (*gomail.Msg, error) {
 	msg, name := gomail.NewMsg(), s.Name
 	if reader != nil && reader.ProgramName != "" {
 		name = reader.ProgramName
@@ -39,31 +40,70 @@ func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error
 	if err := msg.To(m.Recipient); err != nil {
 		return nil, fmt.Errorf("to: %w", err)
 	}
-	page, err := HTML(s.absolute(m.Body))
+	c := s.content(m, reader, values)
+	html, plain, err := s.layout().both(c, reader)
 	if err != nil {
 		return nil, err
 	}
-	text := m.Body
-	if m.Plain != nil {
-		text = s.absolute(*m.Plain)
-	}
 	if m.PartnerID != nil {
-		text += s.foot(msg, m, reader, page)
+		msg.SetGenHeader(gomail.HeaderListUnsubscribe, "<"+unsubscribeURL(s.BaseURL, reader.MailToken)+">")
+		msg.SetGenHeader(gomail.HeaderListUnsubscribePost, "List-Unsubscribe=One-Click")
 	}
 	if reader != nil {
 		if to, err := mail.ParseAddress(reader.ReplyTo); err == nil {
 			msg.ReplyToMailAddress(to)
 		}
-		page = s.decorate(page, *reader)
 	}
 	_, host, _ := strings.Cut(s.From, "@")
 	// Equal for every attempt, so that a receiver can drop a second copy.
 	msg.SetMessageIDWithValue(m.ID + "@" + host)
 	msg.SetDateWithValue(m.CreatedAt.Time)
-	msg.Subject(m.Subject)
-	msg.SetBodyString(gomail.TypeTextPlain, text)
-	msg.AddAlternativeString(gomail.TypeTextHTML, page.String())
+	msg.Subject(c.subject)
+	msg.SetBodyString(gomail.TypeTextPlain, plain)
+	msg.AddAlternativeString(gomail.TypeTextHTML, html)
 	return msg, nil
+}
+
+// layout returns the layout of the sender's mails.
+func (s Sender) layout() Layout { return Layout{s.BaseURL, s.Name, s.Link} }
+
+// content returns a stored mail for its layout. A bulk mail gets the values of its placeholders and a foot: the reason
+// for the mail, and a link to unsubscribe (for mail programs it is in the header: RFC 8058).
+func (s Sender) content(m db.Mail, reader *db.MailReaderRow, values Values) content {
+	language := opt.Value(m.Language)
+	if reader != nil {
+		language = cmp.Or(language, reader.Language)
+	}
+	c := content{
+		subject: m.Subject, language: language, body: parse(s.layout().absolute(m.Body), values),
+		headed: m.PartnerID == nil && m.Purpose != testPurpose,
+	}
+	if m.Plain != nil {
+		c.plain = s.layout().absolute(*m.Plain)
+	}
+	if m.Foot != nil {
+		c.foot = parse(s.layout().absolute(*m.Foot), nil)
+	}
+	if m.PartnerID != nil {
+		c.subject = values.Subject(m.Subject)
+		c.foot = bulkFoot(reader.ProgramName, reader.Language, unsubscribeURL(s.BaseURL, reader.MailToken))
+		if s.Pixel && m.CampaignID != nil {
+			c.pixel = s.pixelURL(*m.CampaignID, *m.PartnerID)
+		}
+	}
+	return c
+}
+
+// absolute inserts the service's address into links to Rail's pages.
+func (y Layout) absolute(text string) string {
+	return strings.ReplaceAll(text, pagePrefix, y.BaseURL+"/")
+}
+
+// bulkFoot returns the foot of bulk mail in a partner's language.
+func bulkFoot(program, language, unsubscribe string) document {
+	l := locale.Of("", language)
+	why := Recipient{Program: program, Locale: l}.letter("", "").Foot
+	return parse(why+"\\\n"+anchor(l.T("Unsubscribe"), unsubscribe, "").markdown, nil)
 }
 
 // HTML converts Markdown to a mail's HTML. It drops HTML in the text.
@@ -74,22 +114,6 @@ func HTML(markdown string) (*bytes.Buffer, error) {
 
 // printable returns a name in one line without invisible characters, which could end a header.
 func printable(name string) string { return strings.Join(strings.Fields(plain.Name(name)), " ") }
-
-// foot adds the footer of bulk mail: the reason for it, and ways to unsubscribe for people and for mail programs
-// (RFC 8058). It writes HTML to page and returns the plain text.
-func (s Sender) foot(msg *gomail.Msg, m db.Mail, reader *db.MailReaderRow, page *bytes.Buffer) string {
-	out := unsubscribeURL(s.BaseURL, reader.MailToken)
-	msg.SetGenHeader(gomail.HeaderListUnsubscribe, "<"+out+">")
-	msg.SetGenHeader(gomail.HeaderListUnsubscribePost, "List-Unsubscribe=One-Click")
-	why := "You get this mail as a partner of " + strings.Join(strings.Fields(reader.ProgramName), " ") + "."
-	fmt.Fprintf(page, "<hr>\n<p><small>%s <a href=\"%s\">Unsubscribe</a></small></p>\n", html.EscapeString(why),
-		html.EscapeString(out))
-	if s.Pixel && m.CampaignID != nil {
-		fmt.Fprintf(page, "<img src=\"%s\" width=\"1\" height=\"1\" alt=\"\">\n",
-			html.EscapeString(s.pixelURL(*m.CampaignID, *m.PartnerID)))
-	}
-	return "\n\n-- \n" + why + "\nUnsubscribe: " + out + "\n"
-}
 
 // unsubscribeURL returns an address that needs no sign-in: the token is sufficient.
 func unsubscribeURL(base, token string) string { return base + "/mail/unsubscribe/" + token }

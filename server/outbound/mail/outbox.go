@@ -4,24 +4,30 @@ package mail
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 )
 
 var queries = db.New()
 
 // Message is one mail. A second mail to the same recipient with the same Purpose and Key is not sent. Markdown
-// becomes the HTML; Plain is the same in plain text.
+// becomes the HTML; Plain is the same in plain text, and is made of Markdown if it is empty.
 type Message struct {
 	Purpose, Key    string
 	To              string
 	Subject         string
 	Markdown, Plain string
+	// Foot is Markdown below the text: the reason for the mail. Language is that of the texts.
+	Foot, Language string
+	// Values are those of the text's placeholders; nil leaves them as they are.
+	Values Values
 	// ProgramID is the program whose name and look the mail has; nil for Rail's own mails.
 	ProgramID *string
 	// Hold delays the mail. Recall can drop it until then.
@@ -32,10 +38,20 @@ type Message struct {
 type Outbox struct {
 	Configured bool
 	Log        *slog.Logger
+	// Layout is that of the sender, for previews.
+	Layout Layout
 }
 
 // Ready reports whether mails can be sent.
 func (o *Outbox) Ready() bool { return o != nil && o.Configured }
+
+// Look returns the layout of mails; that of a nil Outbox has no addresses.
+func (o *Outbox) Look() Layout {
+	if o == nil {
+		return Layout{}
+	}
+	return o.Layout
+}
 
 // Queue writes a mail in the transaction of the change that it announces.
 func (o *Outbox) Queue(ctx context.Context, tx pgtx.DBTX, org string, m Message, now clock.Time) error {
@@ -46,10 +62,17 @@ func (o *Outbox) Queue(ctx context.Context, tx pgtx.DBTX, org string, m Message,
 		return nil
 	}
 	at := now.Plus(m.Hold)
+	var values []byte
+	if m.Values != nil {
+		var err error
+		if values, err = json.Marshal(m.Values); err != nil {
+			return err
+		}
+	}
 	return queries.MailInsert(ctx, tx, db.MailInsertParams{
 		ID: ident.New(ident.Mail), OrgID: org, Purpose: m.Purpose, Key: m.Key, Recipient: m.To, Subject: m.Subject,
-		Body: m.Markdown, Plain: &m.Plain, ProgramID: m.ProgramID, CreatedAt: now,
-		NextAttemptAt: &at,
+		Body: m.Markdown, Plain: opt.OrNil(m.Plain), Foot: opt.OrNil(m.Foot), Language: opt.OrNil(m.Language),
+		Placeholders: values, ProgramID: m.ProgramID, CreatedAt: now, NextAttemptAt: &at,
 	})
 }
 

@@ -51,7 +51,7 @@ func Approved(to Recipient, applicationID, token string) Message {
 
 // Rejected notifies an applicant of the rejection, with the reason verbatim.
 func Rejected(to Recipient, applicationID, reason string) Message {
-	return to.letter(RejectedPurpose, applicationID).subject("Your application to %s", to.name()).
+	return to.letter(RejectedPurpose, applicationID).applicant().subject("Your application to %s", to.name()).
 		paragraph("Your application to the affiliate program of %s was not accepted.", to.name()).
 		quotes(lines(reason)).Message
 }

@@ -2,6 +2,7 @@ package mail
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/url"
@@ -100,6 +101,8 @@ type Sender struct {
 	Name      string // shown beside the address
 	BaseURL   string // address of the service, without a trailing slash
 	Keeper    *secret.Keeper
+	// Link returns the address of a partner's link, for placeholders.
+	Link func(page, param, value string) string
 	// Pixel adds an image to campaigns that reports openings.
 	Pixel bool
 	Clock clock.Clock
@@ -182,7 +185,11 @@ func (s Sender) send(ctx context.Context, m db.Mail) error {
 	case reader != nil && reader.Verdict == "back":
 		return s.write(ctx, func(ctx context.Context, tx *pgtx.Tx) error { return s.back(ctx, tx, m) })
 	}
-	msg, err := s.message(m, reader)
+	values, err := s.values(ctx, m)
+	if err != nil {
+		return errors.Join(err, s.later(ctx, m, 0, "The values of the placeholders could not be read."))
+	}
+	msg, err := s.message(m, reader, values)
 	if err == nil {
 		if err = s.Transport.Send(ctx, msg); msg.IsDelivered() {
 			err = nil // later errors do not concern the mail
@@ -201,6 +208,19 @@ func (s Sender) send(ctx context.Context, m db.Mail) error {
 	}
 	s.Log.Warn("mail failed", "id", m.ID, "purpose", m.Purpose, "attempts", m.Attempts, "error", err)
 	return s.finish(ctx, m, failed, err.Error())
+}
+
+// values returns the values of a bulk mail's placeholders, or those stored with a mail; nil for none.
+func (s Sender) values(ctx context.Context, m db.Mail) (values Values, err error) {
+	if m.Placeholders != nil {
+		return values, json.Unmarshal(m.Placeholders, &values)
+	}
+	if m.PartnerID == nil || !braced.MatchString(m.Subject) && !braced.MatchString(m.Body) {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	return s.layout().ValuesOf(ctx, s.Pool, m.OrgID, *m.PartnerID)
 }
 
 // retryable reports whether a mail was certainly not delivered and may be retried. It may not after the server

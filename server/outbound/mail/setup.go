@@ -17,10 +17,12 @@ type Options struct {
 	Name    string // the sender's name
 	BaseURL string // address of the service, without a trailing slash
 	Pixel   bool   // whether campaigns report openings
-	Pool    *pgxpool.Pool
-	Keeper  *secret.Keeper
-	Clock   clock.Clock
-	Log     *slog.Logger
+	// Link returns the address of a partner's link: a page with a tracking parameter.
+	Link   func(page, param, value string) string
+	Pool   *pgxpool.Pool
+	Keeper *secret.Keeper
+	Clock  clock.Clock
+	Log    *slog.Logger
 }
 
 // Set is an outbox with its sender.
@@ -33,10 +35,10 @@ type Set struct {
 // mails.
 func SetUp(o Options) (Set, error) {
 	s := Set{
-		Outbox: &Outbox{Configured: o.Address != "", Log: o.Log},
+		Outbox: &Outbox{Configured: o.Address != "", Log: o.Log, Layout: Layout{o.BaseURL, o.Name, o.Link}},
 		Sender: Sender{
 			Pool: o.Pool, From: o.From, Name: o.Name, BaseURL: o.BaseURL, Keeper: o.Keeper, Pixel: o.Pixel, Clock: o.Clock,
-			Log: o.Log, Outages: outage.New(o.Log, o.Clock, "the mail server", ""),
+			Link: o.Link, Log: o.Log, Outages: outage.New(o.Log, o.Clock, "the mail server", ""),
 		},
 	}
 	if o.Address == "" {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"rail/server/locale"
 )
 
 // quote is text by others in both forms of a mail: plain, and as Markdown, escaped so that it looks the same
@@ -37,55 +39,72 @@ func lines(s string) quote {
 	return quote{s, strings.Join(out, "\n")}
 }
 
-// link returns an address of Rail, which Markdown makes a link.
-func link(url string) quote { return quote{url, "<" + url + ">"} }
-
-// withText returns m with a text. Arguments are Rail's own strings, which may be Markdown, and quotes.
-func (m Message) withText(format string, args ...any) Message {
-	plain, markdown := make([]any, len(args)), make([]any, len(args))
-	for i, a := range args {
-		plain[i], markdown[i] = a, a
-		if q, ok := a.(quote); ok {
-			plain[i], markdown[i] = q.plain, q.markdown
-		}
+// console begins a mail of Rail to a person of the console, in English.
+func console(purpose, key, to string) letter {
+	return letter{
+		Message{Purpose: purpose, Key: key, To: to, Language: locale.English.Language()}, Recipient{Locale: locale.English},
 	}
-	m.Plain, m.Markdown = fmt.Sprintf(format, plain...), fmt.Sprintf(format, markdown...)
-	return m
+}
+
+// link adds a button that opens an address.
+func (l letter) link(text, url string) letter {
+	return l.quotes(anchor(text, url, ` "`+buttonTitle+`"`))
 }
 
 // EndpointOff notifies the account's owner of a disabled endpoint.
 func EndpointOff(to, endpointID, url string, key string) Message {
-	return Message{Purpose: "endpoint_off", Key: key, To: to, Subject: "A webhook endpoint was turned off"}.withText(
-		"The last 20 events sent to the webhook endpoint %s (%s) all failed, "+
-			"over at least five days. It was turned off and gets no more events.\n\n"+
-			"Turn it on again once the receiver works; events of the last 30 days can be replayed.\n", endpointID, line(url))
+	l := console("endpoint_off", key, to)
+	l.Subject = "A webhook endpoint was turned off"
+	return l.says("The last 20 events sent to the webhook endpoint %s (%s) all failed, over at least five days. "+
+		"It was turned off and gets no more events.", line(endpointID), line(url)).
+		says("Turn it on again once the receiver works; events of the last 30 days can be replayed.").
+		why("You’re receiving this email as the owner of the account.").Message
 }
 
 // SignIn sends a console user a sign-in link.
 func SignIn(to, key, org, url string) Message {
-	return Message{Purpose: "console_sign_in", Key: key, To: to, Subject: "Sign in to " + line(org).plain}.withText(
-		"Sign in to the affiliate program of %s with this link. It works once, for 15 minutes:\n\n%s\n\n"+
-			"If you didn’t request it, you can ignore this email.\n", line(org), link(url))
+	l := console("console_sign_in", key, to)
+	l.Subject = "Sign in to " + line(org).plain
+	return l.says("Sign in to the affiliate program of %s with this link. It works once, for 15 minutes.", line(org)).
+		link("Sign in", url).
+		says("If you didn’t request it, you can ignore this email.").
+		why("You’re receiving this email because someone asked for it on the sign-in page of %s.", line(org)).Message
 }
 
 // Password sends a console user a link to set a password.
 func Password(to, key, org, url string) Message {
-	return Message{Purpose: "console_password", Key: key, To: to, Subject: "Your password for " + line(org).plain}.withText(
-		"Choose a new password for the affiliate program of %s with this link. It works once, for an hour:\n\n%s\n\n"+
-			"If you did not request it, you can ignore this mail: your password stays the same.\n", line(org), link(url))
+	l := console("console_password", key, to)
+	l.Subject = "Your password for " + line(org).plain
+	return l.says("Choose a new password for the affiliate program of %s with this link. It works once, for an hour.", line(org)).
+		link("Choose a password", url).
+		says("If you did not request it, you can ignore this email: your password stays the same.").
+		why("You’re receiving this email because someone asked for it on the sign-in page of %s.", line(org)).Message
 }
 
 // Invitation sends a link to become a user of the console.
 func Invitation(to, key, org, url string) Message {
-	return Message{Purpose: "console_invitation", Key: key, To: to, Subject: "You are invited to " + line(org).plain}.withText(
-		"You are invited to work on the affiliate program of %s. Choose a password with this link. "+
-			"It works once, for seven days:\n\n%s\n", line(org), link(url))
+	l := console("console_invitation", key, to)
+	l.Subject = "You are invited to " + line(org).plain
+	return l.says("You are invited to work on the affiliate program of %s. Choose a password with this link. "+
+		"It works once, for seven days.", line(org)).
+		link("Accept the invitation", url).
+		why("You’re receiving this email because a person at %s invited you.", line(org)).Message
 }
 
-// Test sends the text of a bulk mail to its author.
-func Test(to, key, subject, markdown string) Message {
-	const foot = "\n\n---\n\nThis is a test, sent only to you.\n"
-	return Message{
-		Purpose: "campaign_test", Key: key, To: to, Subject: "Test: " + subject, Markdown: markdown + foot, Plain: markdown + foot,
+// says adds a paragraph in English.
+func (l letter) says(text string, parts ...quote) letter { return l.quotes(english(text, parts)) }
+
+// why sets the reason for a mail in English.
+func (l letter) why(text string, parts ...quote) letter {
+	l.Foot = english(text, parts).markdown
+	return l
+}
+
+// english returns a text with its parts, in both forms.
+func english(text string, parts []quote) quote {
+	plain, markdown := make([]any, len(parts)), make([]any, len(parts))
+	for i, p := range parts {
+		plain[i], markdown[i] = p.plain, p.markdown
 	}
+	return quote{fmt.Sprintf(text, plain...), fmt.Sprintf(text, markdown...)}
 }

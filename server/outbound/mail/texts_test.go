@@ -13,13 +13,28 @@ import (
 
 	"rail/gen/db"
 	"rail/server/locale"
+	"rail/server/opt"
 )
+
+// stored returns a message as the outbox stores it.
+func stored(m Message) db.Mail {
+	return db.Mail{
+		Purpose: m.Purpose, Subject: m.Subject, Body: m.Markdown, Plain: opt.OrNil(m.Plain), Foot: opt.OrNil(m.Foot),
+		Language: opt.OrNil(m.Language),
+	}
+}
 
 // parts returns the header, the plain text and the HTML of a mail.
 func parts(t *testing.T, m db.Mail, reader *db.MailReaderRow) (mail.Header, string, string) {
 	t.Helper()
+	return partsWith(t, m, reader, nil)
+}
+
+// partsWith returns them with the values of placeholders.
+func partsWith(t *testing.T, m db.Mail, reader *db.MailReaderRow, values Values) (mail.Header, string, string) {
+	t.Helper()
 	m.ID, m.Recipient, m.CreatedAt = "mail_1", "ada@example.com", start
-	msg, err := Sender{From: "rail@rail.example", Name: "Rail", BaseURL: "https://rail.example"}.message(m, reader)
+	msg, err := Sender{From: "rail@rail.example", Name: "Rail", BaseURL: "https://rail.example"}.message(m, reader, values)
 	require.NoError(t, err)
 	var raw bytes.Buffer
 	_, err = msg.WriteTo(&raw)
@@ -70,7 +85,7 @@ func TestRejectionWordForWord(t *testing.T) {
 		"a\\b `c` &amp; <script>x</script> ![i](http://x.example)": "<p>a\\b `c` &amp;amp; &lt;script&gt;x&lt;/script&gt; ![i](http://x.example)</p>",
 	} {
 		m := Rejected(named("Shop *best*"), "app_1", reason)
-		_, plain, page := parts(t, db.Mail{Subject: m.Subject, Body: m.Markdown, Plain: &m.Plain}, nil)
+		_, plain, page := parts(t, stored(m), nil)
 		require.Contains(t, plain, "of Shop *best* was")
 		require.Contains(t, plain, "\n\n"+strings.ReplaceAll(reason, "\r\n", "\n")+"\n")
 		require.Contains(t, strings.ReplaceAll(page, "&nbsp;", "\u00a0"), html)
@@ -100,7 +115,7 @@ func TestLook(t *testing.T) {
 	to.Locale = locale.Of("", "de")
 	m := PayoutPaid(to, "pyt_1", 123456, "EUR")
 	require.Equal(t, "Ihre Auszahlung wurde gesendet", m.Subject)
-	header, plain, page := parts(t, db.Mail{Subject: m.Subject, Body: m.Markdown, Plain: &m.Plain}, &db.MailReaderRow{
+	header, plain, page := parts(t, stored(m), &db.MailReaderRow{
 		ProgramID: "prg_1", ProgramName: to.Program, AccentColor: new("#ffe000"), LogoVersion: new("0a1b"),
 		ReplyTo: "owner@acme.example",
 	})
@@ -136,7 +151,10 @@ func TestLanguages(t *testing.T) {
 			require.NotEqual(t, english[i].Plain, m.Plain, l.Language())
 			require.Contains(t, m.Plain, "Acme", l.Language())
 			require.Equal(t, strings.Count(english[i].Plain, pagePrefix), strings.Count(m.Plain, pagePrefix), l.Language())
-			require.NotContains(t, m.Subject+m.Plain, "%!", l.Language())
+			require.NotContains(t, m.Subject+m.Plain+m.Foot, "%!", l.Language())
+			require.NotEqual(t, english[i].Foot, m.Foot, l.Language())
+			require.Contains(t, m.Foot, "Acme", l.Language())
+			require.Equal(t, l.Language(), m.Language)
 		}
 	}
 }

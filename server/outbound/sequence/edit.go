@@ -2,10 +2,12 @@ package sequence
 
 import (
 	"context"
+	"fmt"
 
 	"rail/gen/db"
 	"rail/server/ident"
 	"rail/server/opt"
+	"rail/server/outbound/mail"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -49,11 +51,28 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Sequence, error) {
 
 // saveSteps writes the steps of a sequence without any.
 func saveSteps(ctx context.Context, u *work.Unit, s db.Sequence, steps []Step) error {
+	if err := checkSteps(steps); err != nil {
+		return err
+	}
 	for i, step := range steps {
 		if err := queries.SequenceStepInsert(ctx, u.Later(), db.SequenceStepInsertParams{
 			SequenceID: s.ID, Position: int64(i), OrgID: s.OrgID, ProgramID: s.ProgramID, DelayDays: step.DelayDays,
 			Subject: step.Subject, Body: step.Body,
 		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSteps refuses unknown placeholders.
+func checkSteps(steps []Step) error {
+	for i, step := range steps {
+		at := fmt.Sprintf("steps[%d].", i)
+		if err := mail.CheckPlaceholders(at+"subject", step.Subject); err != nil {
+			return err
+		}
+		if err := mail.CheckPlaceholders(at+"body", step.Body); err != nil {
 			return err
 		}
 	}

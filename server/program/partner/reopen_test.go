@@ -10,7 +10,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// standing is what a decision changes.
+// standing returns everything that a decision changes.
 func standing(t *testing.T, s *apitest.Server) (out string) {
 	t.Helper()
 	require.NoError(t, s.Pool.QueryRow(t.Context(), `SELECT concat_ws('; ',

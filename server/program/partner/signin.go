@@ -68,7 +68,8 @@ func signInLink(
 	return base + "/portal/sso/" + token, now.Plus(life), err
 }
 
-// newLink stores a sign-in link of a partner, and returns its token.
+// newLink stores a sign-in link of a partner, and returns its token. A mailed link stores the address to which it is
+// mailed, which its use proves. The address of the partner may change before.
 func newLink(
 	ctx context.Context, q db.DBTX, mark string, p db.Partner, now clock.Time, life time.Duration,
 ) (string, error) {
@@ -77,10 +78,19 @@ func newLink(
 		return "", err
 	}
 	token = mark + token
-	return token, queries.MagicLinkInsert(ctx, q, db.MagicLinkInsertParams{
-		TokenHash: secret.HashToken(token), OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID,
-		CreatedAt: now, ExpiresAt: now.Plus(life), Mailed: mark == MailMark,
-	})
+	link := db.MagicLinkInsertParams{
+		TokenHash: secret.HashToken(token),
+		OrgID:     p.OrgID,
+		ProgramID: p.ProgramID,
+		PartnerID: p.ID,
+		CreatedAt: now,
+		ExpiresAt: now.Plus(life),
+		Mailed:    mark == MailMark,
+	}
+	if link.Mailed {
+		link.Email = &p.Email
+	}
+	return token, queries.MagicLinkInsert(ctx, q, link)
 }
 
 // newToken returns 32 random bytes in an encoding for addresses. They cannot be guessed, so attempts need no

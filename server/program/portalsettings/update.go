@@ -20,14 +20,22 @@ import (
 
 // Changes are changes to a program's settings; nil and unspecified members stay.
 type Changes struct {
-	Join                               *db.JoinMode
-	AccentColor, Introduction, ReplyTo nullable.Nullable[string]
-	Offer                              nullable.Nullable[string]
-	Logo                               nullable.Nullable[string] // the image in base64
-	Questions                          []api.PortalQuestion
-	AutoApprove                        nullable.Nullable[api.AutoApproval]
-	LinkHosts, EmbedHosts              []string
-	MaxLinks                           *int64
+	Join                                                *db.JoinMode
+	AccentColor, Headline, Introduction, Offer, ReplyTo nullable.Nullable[string]
+	Logo, Hero                                          nullable.Nullable[string] // the image in base64
+	Benefits                                            []string
+	FAQ                                                 []api.PortalFAQ
+	Calculator                                          nullable.Nullable[api.PortalCalculator]
+	Questions                                           []api.PortalQuestion
+	AutoApprove                                         nullable.Nullable[api.AutoApproval]
+	LinkHosts, EmbedHosts                               []string
+	MaxLinks                                            *int64
+}
+
+// With returns the settings with the changes of a draft, which are not saved. It ignores images.
+func (s Settings) With(to Changes) (Settings, error) {
+	err := s.apply(to)
+	return s, err
 }
 
 // Update changes the settings of a program. A change without effect writes nothing.
@@ -51,7 +59,10 @@ func Update(ctx context.Context, u *work.Unit, programID string, to Changes) (Se
 	if err := s.checkGroups(ctx, u, to); err != nil {
 		return before, err
 	}
-	if err := s.applyLogo(ctx, u, to.Logo); err != nil || reflect.DeepEqual(before, s) {
+	if err := s.applyImage(ctx, u, logo, to.Logo, &s.LogoVersion); err != nil {
+		return before, err
+	}
+	if err := s.applyImage(ctx, u, hero, to.Hero, &s.HeroVersion); err != nil || reflect.DeepEqual(before, s) {
 		return before, err
 	}
 	s.UpdatedAt = &u.Now
@@ -68,15 +79,16 @@ func (s *Settings) apply(to Changes) (err error) {
 	opt.Change(&s.Join, to.Join)
 	opt.Change(&s.MaxLinks, to.MaxLinks)
 	opt.ChangeOrClear(&s.AccentColor, to.AccentColor)
+	opt.ChangeOrClear(&s.Headline, to.Headline)
 	opt.ChangeOrClear(&s.Introduction, to.Introduction)
 	opt.ChangeOrClear(&s.Offer, to.Offer)
 	opt.ChangeOrClear(&s.ReplyTo, to.ReplyTo)
+	opt.ChangeOrClear(&s.Calculator, to.Calculator)
 	s.AccentColor = opt.Lower(s.AccentColor)
-	if strings.TrimSpace(opt.Value(s.Introduction)) == "" {
-		s.Introduction = nil
-	}
-	if strings.TrimSpace(opt.Value(s.Offer)) == "" {
-		s.Offer = nil
+	for _, text := range []**string{&s.Headline, &s.Introduction, &s.Offer} {
+		if strings.TrimSpace(opt.Value(*text)) == "" {
+			*text = nil
+		}
 	}
 	if to.LinkHosts != nil {
 		if s.LinkHosts, err = publishable.Hosts("link_hosts", to.LinkHosts); err != nil {
@@ -87,6 +99,12 @@ func (s *Settings) apply(to Changes) (err error) {
 		if s.EmbedHosts, err = publishable.Hosts("embed_hosts", to.EmbedHosts); err != nil {
 			return err
 		}
+	}
+	if to.Benefits != nil {
+		s.Benefits = to.Benefits
+	}
+	if to.FAQ != nil {
+		s.FAQ = to.FAQ
 	}
 	if to.Questions != nil {
 		s.Questions = to.Questions
@@ -128,22 +146,31 @@ func (s *Settings) checkGroups(ctx context.Context, u *work.Unit, to Changes) er
 	return u.Check(ctx, s.ProgramID, work.AudienceRefs("auto_approve.", s.AutoApprove.GroupIds, nil)...)
 }
 
-// applyLogo stores or removes the logo.
-func (s *Settings) applyLogo(ctx context.Context, u *work.Unit, to nullable.Nullable[string]) error {
+// applyImage stores or removes an image and sets its version.
+func (s *Settings) applyImage(
+	ctx context.Context, u *work.Unit, k kind, to nullable.Nullable[string], version **string,
+) error {
 	switch {
 	case !to.IsSpecified():
 		return nil
 	case to.IsNull():
-		s.LogoVersion = nil
-		return queries.PortalLogoDelete(ctx, u.Later(), db.PortalLogoDeleteParams{ProgramID: s.ProgramID, OrgID: s.OrgID})
+		*version = nil
+		return queries.PortalImageDelete(ctx, u.Later(), db.PortalImageDeleteParams{
+			ProgramID: s.ProgramID, OrgID: s.OrgID, Kind: k.name,
+		})
 	}
-	logo, err := readLogo(to.MustGet())
+	given, err := k.read(to.MustGet())
 	if err != nil {
 		return err
 	}
-	s.LogoVersion = &logo.version
-	return queries.PortalLogoSave(ctx, u.Later(), db.PortalLogoSaveParams{
-		ProgramID: s.ProgramID, OrgID: s.OrgID, Version: logo.version, ContentType: logo.kind, Image: logo.body,
+	*version = &given.version
+	return queries.PortalImageSave(ctx, u.Later(), db.PortalImageSaveParams{
+		ProgramID:   s.ProgramID,
+		OrgID:       s.OrgID,
+		Kind:        k.name,
+		Version:     given.version,
+		ContentType: given.mediaType,
+		Image:       given.body,
 	})
 }
 

@@ -107,11 +107,12 @@ if (find) {
 // file has warnings; without this script, the browser shows it or saves the file.
 for (const form of document.querySelectorAll('form[data-download]')) {
   form.addEventListener('submit', async event => {
+    if (!form.hasAttribute('data-download')) return
     event.preventDefault()
-    const button = form.querySelector('button')
-    button.disabled = true
+    const sent = new URLSearchParams(new FormData(form, event.submitter))
+    event.submitter.disabled = true
     try {
-      const answer = await fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form)) })
+      const answer = await fetch(form.action, { method: 'POST', body: sent })
       const name = /filename="([^"]+)"/.exec(answer.headers.get('Content-Disposition') ?? '')
       if (!answer.ok || !name) throw new Error('a page')
       const link = document.createElement('a')
@@ -120,7 +121,9 @@ for (const form of document.querySelectorAll('form[data-download]')) {
       link.click()
       location.reload()
     } catch {
-      form.submit() // the same form is the same file
+      event.submitter.disabled = false
+      form.removeAttribute('data-download')
+      form.requestSubmit(event.submitter) // the same form is the same file
     }
   })
 }
@@ -149,6 +152,31 @@ for (const part of document.querySelectorAll('[data-poll]')) {
   }
   show(false)
   wait(every)
+}
+
+// The join page's editor: previews follow what is typed.
+for (const form of document.querySelectorAll('form[data-preview]')) {
+  const frames = document.querySelectorAll('.preview iframe')
+  const contrast = document.getElementById('accent_color_about')
+  let waiting, latest = 0
+  const show = async () => {
+    const number = ++latest
+    const answer = await fetch(form.dataset.preview, { method: 'POST', body: new URLSearchParams(new FormData(form)) })
+    const page = await answer.text()
+    if (!answer.ok || number !== latest) return
+    contrast.textContent = answer.headers.get('Rail-Contrast') ?? contrast.textContent
+    for (const frame of frames) {
+      const at = frame.contentWindow.scrollY
+      frame.onload = () => frame.contentWindow.scrollTo(0, at)
+      frame.srcdoc = page
+    }
+  }
+  form.addEventListener('input', event => {
+    if (event.target.name === 'accent_color') form.accent_standard.checked = false
+    clearTimeout(waiting)
+    waiting = setTimeout(() => show().catch(() => {}), 400)
+  })
+  for (const button of form.querySelectorAll('[formtarget]')) button.hidden = true
 }
 
 // Rules. Fields that do not apply are hidden as soon as a choice is made; buttons that change the form replace it
@@ -223,4 +251,45 @@ for (const form of document.querySelectorAll('form[data-rule]')) {
   })
   form.addEventListener('input', describe)
   toggle()
+}
+
+// Mails: the preview follows the text, and a placeholder goes to the cursor. Without this script, a button updates the
+// preview, and the placeholders are a list.
+for (const form of document.querySelectorAll('form[data-mail]')) {
+  const button = form.querySelector('[formtarget]')
+  const view = form.querySelector('iframe')
+  let waiting, asking
+  const update = async () => {
+    asking?.abort()
+    asking = new AbortController()
+    try {
+      const answer = await fetch(button.formAction, {
+        method: 'POST', body: new URLSearchParams(new FormData(form)), signal: asking.signal,
+      })
+      if (answer.redirected || ![200, 400].includes(answer.status)) return
+      // Loading the frame would add to the browser's history.
+      const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+      const kind = view.contentDocument.querySelector('[name="kind"]:checked')?.value
+      if (kind) page.querySelector(`[name="kind"][value="${kind}"]`)?.setAttribute('checked', '')
+      view.contentDocument.body.replaceWith(view.contentDocument.adoptNode(page.body))
+    } catch {
+      // A newer text is asked for, or the server is away: the preview stays.
+    }
+  }
+  form.addEventListener('input', () => {
+    clearTimeout(waiting)
+    waiting = setTimeout(update, 500)
+  })
+}
+let lastText
+document.addEventListener('focusin', ({ target }) => {
+  if (target.matches('textarea, [name$="subject"]')) lastText = target
+})
+for (const button of document.querySelectorAll('[data-insert]')) {
+  button.addEventListener('click', () => {
+    const field = lastText ?? document.querySelector('textarea')
+    field.setRangeText(button.dataset.insert, field.selectionStart, field.selectionEnd, 'end')
+    field.dispatchEvent(new Event('input', { bubbles: true }))
+    field.focus()
+  })
 }

@@ -177,3 +177,28 @@ if (document.documentElement.dataset.framed !== undefined && parent !== window) 
     document.documentElement.style.setProperty('--main-soft', 'color-mix(in srgb, var(--main) 12%, var(--card))')
   })
 }
+
+// The calculator of a join page counts while values are typed. Without this script, a button sends them.
+for (const form of all('form[data-earn]')) {
+  const { earn, fixed, digits, code } = form.dataset
+  const figures = new Intl.NumberFormat(document.documentElement.lang, { minimumFractionDigits: digits, maximumFractionDigits: digits })
+  form.querySelector('button').hidden = true
+  form.addEventListener('input', () => {
+    const customers = Number(form.customers.value)
+    const paid = Math.round(Number(form.amount.value.replace(',', '.')) * 10 ** digits)
+    if (!(customers >= 1 && customers <= 10000 && paid >= 1 && paid <= 1e9)) return
+    const each = Number(fixed) || Math.round(paid * earn / 10000)
+    form.querySelector('output').textContent = figures.format(Math.floor(customers) * each / 10 ** digits) + ' ' + code
+  })
+}
+
+// Sharing opens the device's own menu where there is one.
+if (navigator.share) {
+  for (const place of all('[data-share]')) {
+    place.hidden = false
+    place.addEventListener('click', event => {
+      event.preventDefault()
+      navigator.share({ title: place.dataset.title, url: place.dataset.share }).catch(() => {}) // the person closed it
+    })
+  }
+}

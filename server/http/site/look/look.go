@@ -1,5 +1,5 @@
-// Package look serves a program's logo and the style sheet of its colour. Their addresses have a hash of the
-// contents, so that they are cached forever. They are public.
+// Package look serves a program's logo and picture, the style sheet of its colour, and the picture of links to its join
+// page. Their addresses have a hash of the contents, so that they are cached forever. They are public.
 package look
 
 import (
@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -24,16 +25,35 @@ const folder = "/look/"
 
 var queries = db.New()
 
-// LogoPath is where a logo of a program is, by its version.
-func LogoPath(programID, version string) string { return folder + programID + "/" + version }
+// ImagePath returns the path of a program's image, such as its logo, by its version.
+func ImagePath(programID, version string) string { return folder + programID + "/" + version }
 
 // StylePath is where the style sheet of a program's colour is.
 func StylePath(programID, accent string) string {
 	return folder + programID + "/" + versionOf(site.Theme(accent)) + ".css"
 }
 
+// DraftStylePath returns the path of the style sheet of any accent #rrggbb, for previews.
+func DraftStylePath(accent string) string {
+	return folder + draft + "/" + strings.TrimPrefix(accent, "#") + ".css"
+}
+
+// draft stands in the place of a program in the paths of accents that no program has.
+const draft = "accent"
+
+// accentForm is the form of an accent in a path.
+var accentForm = regexp.MustCompile(`^[0-9a-f]{6}$`)
+
 // Look holds the addresses of a program's style sheet and logo, "" for none.
 type Look struct{ Style, Logo string }
+
+// Draft returns the look with an accent that may not be saved.
+func (l Look) Draft(accent *string) Look {
+	if l.Style = ""; accent != nil {
+		l.Style = DraftStylePath(*accent)
+	}
+	return l
+}
 
 // Of returns the look of a program.
 func Of(programID string, accent, logoVersion *string) (l Look) {
@@ -41,7 +61,7 @@ func Of(programID string, accent, logoVersion *string) (l Look) {
 		l.Style = StylePath(programID, *accent)
 	}
 	if logoVersion != nil {
-		l.Logo = LogoPath(programID, *logoVersion)
+		l.Logo = ImagePath(programID, *logoVersion)
 	}
 	return l
 }
@@ -53,25 +73,34 @@ func versionOf(content string) string {
 }
 
 // Looks serves the looks of all programs.
-type Looks struct{ Pool *pgxpool.Pool }
+type Looks struct {
+	Pool  *pgxpool.Pool
+	cards cards
+}
 
 // Register adds the looks to e.
-func (l Looks) Register(e *echo.Echo) {
+func (l *Looks) Register(e *echo.Echo) {
 	e.Match([]string{http.MethodGet, http.MethodHead}, folder+":program/:version", l.serve)
 }
 
 // none is the answer where nothing is.
 func none() error { return problem.New(problem.RouteNotFound, "There is no such file.") }
 
-// serve answers with a style sheet or a logo.
-func (l Looks) serve(c echo.Context) error {
-	version, styled := strings.CutSuffix(c.Param("version"), ".css")
+// serve answers with a style sheet or an image.
+func (l *Looks) serve(c echo.Context) error {
+	version, kindOf, _ := strings.Cut(c.Param("version"), ".")
 	if !site.Spelled(c.Param("program") + version) {
 		return none()
 	}
-	ask := l.logo
-	if styled {
+	ask := l.image
+	switch kindOf {
+	case "":
+	case "css":
 		ask = l.style
+	case "png":
+		ask = l.card
+	default:
+		return none()
 	}
 	kind, body, err := ask(c, version)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && body == nil {
@@ -88,7 +117,14 @@ func (l Looks) serve(c echo.Context) error {
 }
 
 // style returns the style sheet of a program's colour, nil where it has become another.
-func (l Looks) style(c echo.Context, version string) (kind string, body []byte, err error) {
+func (l *Looks) style(c echo.Context, version string) (kind string, body []byte, err error) {
+	const css = "text/css; charset=utf-8"
+	if c.Param("program") == draft {
+		if accentForm.MatchString(version) {
+			body = []byte(site.Theme("#" + version))
+		}
+		return css, body, nil
+	}
 	accent, err := queries.PortalAccentShown(c.Request().Context(), l.Pool, c.Param("program"))
 	if err != nil {
 		return "", nil, err
@@ -96,13 +132,33 @@ func (l Looks) style(c echo.Context, version string) (kind string, body []byte, 
 	if sheet := site.Theme(opt.Value(accent)); versionOf(sheet) == version {
 		body = []byte(sheet)
 	}
-	return "text/css; charset=utf-8", body, nil
+	return css, body, nil
 }
 
-// logo returns a program's logo, if it is still the one of this version.
-func (l Looks) logo(c echo.Context, version string) (kind string, body []byte, err error) {
-	row, err := queries.PortalLogoShown(c.Request().Context(), l.Pool, db.PortalLogoShownParams{
+// image returns a program's logo or picture, if it is still the one of this version.
+func (l *Looks) image(c echo.Context, version string) (kind string, body []byte, err error) {
+	row, err := queries.PortalImageShown(c.Request().Context(), l.Pool, db.PortalImageShownParams{
 		ProgramID: c.Param("program"), Version: version,
 	})
 	return row.ContentType, row.Image, err
+}
+
+// card returns the picture of links to a program's join page, nil where its contents have changed.
+func (l *Looks) card(c echo.Context, version string) (kind string, body []byte, err error) {
+	row, err := queries.PortalCardShown(c.Request().Context(), l.Pool, c.Param("program"))
+	if err != nil {
+		return "", nil, err
+	}
+	of := Card{
+		Name:        row.Name,
+		Website:     row.WebsiteURL,
+		Headline:    row.Headline,
+		Accent:      row.AccentColor,
+		LogoVersion: row.LogoVersion,
+		logo:        row.Logo,
+	}
+	if of.version() == version {
+		body, err = l.cards.of(c.Param("program"), of)
+	}
+	return "image/png", body, err
 }
