@@ -44,6 +44,7 @@ func TestRuleInBrowser(t *testing.T) {
 	d.Reads("Exception 1")
 	require.True(t, browsertest.Eval[bool](d.Tab, `document.activeElement.matches('[data-add]')`), "the focus moves along")
 	choose("b0.new", "sale.product_id")
+	d.Do(chromedp.Click(chromedp.CSS(`[value="row:b0."]`)))
 	d.Reads("Other product ids")
 	d.Do(chromedp.Click(chromedp.CSS(`[name="b0.c0.values"]`)))
 	choose("b0.rate", "40")

@@ -195,7 +195,6 @@ for (const form of document.querySelectorAll('form[data-rule]')) {
       if (signup && types.value === 'percent') types.value = 'fixed'
     }
     for (const button of form.querySelectorAll('[data-without-script]')) button.hidden = true
-    for (const add of form.querySelectorAll('[data-add]')) add.closest('.sentence').querySelector('button').hidden = true
   }
   const send = (address, button) => {
     const body = new URLSearchParams(new FormData(form, button))
@@ -243,7 +242,8 @@ for (const form of document.querySelectorAll('form[data-rule]')) {
   })
   form.addEventListener('change', event => {
     if (event.target.matches('[data-add]')) {
-      if (event.target.value) edit(event.target.closest('.sentence').querySelector('button'))
+      // With the keyboard the arrows pass by other choices first: it takes the button.
+      if (event.target.value && !event.target.matches(':focus-visible')) edit(event.target.closest('.sentence').querySelector('button'))
       return
     }
     toggle()
