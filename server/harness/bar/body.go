@@ -48,6 +48,7 @@ func (sys *system) wellFormed(op *operation, own objects) M {
 		for _, name := range []string{"batch_id", "method", "currency", "confirm_count", "confirm_amount_minor"} {
 			delete(body, name)
 		}
+		body["payout_ids"] = []any{own["pyt_"]}
 	case "mergeCustomer":
 		body["customer_id"] = own["merged"]
 	case "setInboundSigning":

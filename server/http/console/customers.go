@@ -82,7 +82,9 @@ func customers(v *visit) error {
 		List    site.Listing
 	}{v.filters("Customers", v.search("customer", "Email or your own id", "search"), v.search("partner", "Partner", "lookup"),
 		v.filter("status", "State", listed(customerStatuses...)),
-		v.filter("duplicates", "Duplicates", []site.Option{{Value: "true", Label: "Probable duplicates"}})),
+		v.filter("duplicates", "Duplicates", []site.Option{
+			{Label: "Any"}, {Value: "true", Label: "Probable duplicates"},
+		})),
 		among(v, turn, list, func(c api.Customer) string { return c.ID }, toCustomerRow)}})
 }
 

@@ -111,7 +111,7 @@ func (v *visit) conversionTile(r *api.Report) site.Tile {
 	}
 	course := make([]int64, len(r.Rows))
 	for i, row := range r.Rows {
-		course[i] = opt.Value(row.Clicks)
+		course[i] = opt.Value(row.ConversionBps)
 	}
 	t.Spark = site.NewSpark(course)
 	return t
@@ -146,7 +146,7 @@ func (v *visit) overTime(r, direct *api.Report, by measure, name string) site.Ch
 			values = append(values, by.of(before[i]))
 		}
 		if direct != nil {
-			values = append(values, by.of(direct.Rows[i]))
+			values = append(values, by.of(rowAt(direct.Rows, i)))
 		}
 		for _, m := range measures {
 			if m.key != by.key {
@@ -168,6 +168,14 @@ func beforeRows(r *api.Report) []api.ReportRow {
 	out := make([]api.ReportRow, len(r.Rows))
 	copy(out, r.PreviousPeriod.Rows)
 	return out
+}
+
+// rowAt returns a row, or zeros if there is none.
+func rowAt(rows []api.ReportRow, i int) api.ReportRow {
+	if i >= len(rows) {
+		return api.ReportRow{}
+	}
+	return rows[i]
 }
 
 // periodName returns the name of a row by date, in full and in short. The API's label has an ISO date in it, or is the

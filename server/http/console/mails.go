@@ -6,6 +6,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/http/site"
+	"rail/server/problem"
 )
 
 var mailRoutes = map[string]route{
@@ -172,10 +173,26 @@ func newMail(v *visit) (err error) {
 // createMail writes a draft, or a mail that is sent at its time.
 func createMail(v *visit) error {
 	var made api.Campaign
+	if err := v.audienceFault(v.values("partner_id")); err != nil {
+		return v.again(err, newMail)
+	}
 	if err := v.send("createCampaign", v.mailBody("createCampaign", v.values("partner_id")), &made); err != nil {
 		return v.again(err, newMail)
 	}
 	return v.done(v.at("/mails/"+made.ID), "The mail is saved. Nothing is sent yet.")
+}
+
+// audienceFault refuses a part of the partners that nothing narrows: the API would send to everyone.
+func (v *visit) audienceFault(chosen []string) error {
+	if !v.Form.Has("to") || v.value("to") == toEveryone || v.value("chosen") != "" && len(chosen) > 0 {
+		return nil
+	}
+	for _, list := range audienceLists {
+		if len(v.values(list)) > 0 {
+			return nil
+		}
+	}
+	return problem.Invalid("to", "Choose at least one group, tag or state, or send to everyone.")
 }
 
 // mailBody is the form of a mail, which may be for chosen partners alone. Its time is typed in the program's time zone
@@ -224,6 +241,9 @@ func saveMail(v *visit) error {
 	stored, err := v.mailOf()
 	if err != nil {
 		return err
+	}
+	if err := v.audienceFault(stored.Letter.Audience.PartnerIds); err != nil {
+		return v.again(err, editMail)
 	}
 	body := v.mailBody("updateCampaign", stored.Letter.Audience.PartnerIds)
 	if err := v.send("updateCampaign", body, nil, v.PathValue("id")); err != nil {

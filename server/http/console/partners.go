@@ -102,6 +102,26 @@ func (v *visit) groupChoices() ([]site.Option, error) {
 	return optionsOf(v.groups, func(g api.Group) site.Option { return site.Option{Value: g.ID, Label: g.Name} })
 }
 
+// groupsDefaultFirst returns the program's groups as options, the default one first.
+func (v *visit) groupsDefaultFirst() ([]site.Option, error) {
+	groups, err := v.groups()
+	if err != nil {
+		return nil, err
+	}
+	groups = slices.Clone(groups)
+	slices.SortStableFunc(groups, func(a, b api.Group) int {
+		switch {
+		case a.IsDefault == b.IsDefault:
+			return 0
+		case a.IsDefault:
+			return -1
+		}
+		return 1
+	})
+	return optionsOf(func() ([]api.Group, error) { return groups, nil },
+		func(g api.Group) site.Option { return site.Option{Value: g.ID, Label: g.Name} })
+}
+
 // tagChoices returns the program's tags as options.
 func (v *visit) tagChoices() ([]site.Option, error) {
 	return optionsOf(v.tags, func(t api.Tag) site.Option { return site.Option{Value: t.ID, Label: t.Name} })
@@ -149,7 +169,7 @@ func groupName(g nullable.Nullable[api.Group]) string {
 
 // newPartner shows the form that adds a partner.
 func newPartner(v *visit) error {
-	groups, err := v.groupChoices()
+	groups, err := v.groupsDefaultFirst()
 	if err != nil {
 		return err
 	}

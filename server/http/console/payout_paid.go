@@ -180,6 +180,9 @@ func markPaid(v *visit) error {
 	if len(done.Refused) > 0 {
 		return v.again(problem.New(problem.Code(done.Refused[0].Code), "%s", done.Refused[0].Reason), payout)
 	}
+	if done.PayoutCount != 1 {
+		return site.NotFound() // it was deleted meanwhile
+	}
 	v.Form["payout"] = []string{id}
 	return v.undoable(v.at("/payouts/"+id), "The payout is paid. The partner’s email waits for 10 minutes.",
 		v.undoMarks(done.RequestID))

@@ -139,9 +139,13 @@ func readRows(posted site.Posted, at, trigger string, read func(string) string) 
 			out = append(out, r)
 			continue
 		}
-		field, ok := ruleField(read(r.At+"field"), trigger)
-		if !ok {
+		name := read(r.At + "field")
+		if name == "" {
 			break
+		}
+		field, ok := ruleField(name, trigger)
+		if !ok { // the API refuses a field that the trigger lacks
+			field = rules.FieldWords{Name: name, Words: name, Kind: "text"}
 		}
 		r.Field, r.Join, r.Key, r.Op = field, read(r.At+"join"), read(r.At+"key"), read(r.At+"op")
 		r.Value, r.Values = read(r.At+"value"), posted.Values(r.At+"values")

@@ -136,7 +136,8 @@ func (s storedRule) row(item json.RawMessage) (ruleRow, bool) {
 		}
 		return r, true
 	}
-	return r, s.fill(&r, leaf.Value)
+	shown := s.fill(&r, leaf.Value)
+	return r, shown
 }
 
 // fill gives a row its stored value, and reports whether the form can show it.

@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
-	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"rail/gen/api"
 	"rail/gen/db"
@@ -44,7 +45,8 @@ type caseWords struct {
 // title returns the exception's name, or else its conditions.
 func (c caseWords) title() string {
 	text := cmp.Or(c.Label, c.When, "always")
-	return strings.ToUpper(text[:1]) + text[1:]
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
 }
 
 // flowsData holds the data of the page of rules.

@@ -52,7 +52,7 @@ func (s Service) Complete(
 	if err := s.sealSecrets(&c, in); err != nil {
 		return c, err
 	}
-	if in.APIKey != "" {
+	if in.Replace {
 		if err := makeRoomFor(ctx, u, c); err != nil {
 			return c, err
 		}
@@ -92,6 +92,17 @@ func (s Service) sealSecrets(c *db.ProcessorConnection, in Input) (err error) {
 
 // Activate makes a pending connection active after its first signed event, and ends the connection that it replaces.
 func Activate(ctx context.Context, u *work.Unit, c db.ProcessorConnection) error {
+	if _, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: c.ProgramID, OrgID: c.OrgID}); err != nil {
+		return err
+	}
+	// It may have ended since the event was received.
+	now, err := queries.ConnectionGet(ctx, u.DB(), db.ConnectionGetParams{ID: c.ID, OrgID: c.OrgID})
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && now.Status != db.ConnectionStatusPending {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	if err := makeRoomFor(ctx, u, c); err != nil {
 		return err
 	}

@@ -106,7 +106,8 @@ func (s Service) Reserve(ctx context.Context, u *work.Unit, in connection.Input)
 func (s Service) Complete(
 	ctx context.Context, u *work.Unit, c db.ProcessorConnection, in connection.Input,
 ) (made Connected, err error) {
-	in.ID, in.ProgramID, in.Processor, in.Live, in.Replace = c.ID, c.ProgramID, c.Processor, c.Livemode, in.APIKey != ""
+	in.ID, in.ProgramID, in.Processor, in.Live = c.ID, c.ProgramID, c.Processor, c.Livemode
+	in.Replace = in.APIKey != "" && in.Secret == "" // a typed secret is proven by the first event
 	old, err := replaced(ctx, u, in)
 	if err != nil {
 		return made, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -120,10 +121,15 @@ func (of Selection) find(ctx context.Context, u *work.Unit) (found []selected, e
 		found, err = queries.PayoutsNamed(ctx, u.DB(), db.PayoutsNamedParams{
 			Ids: of.IDs, OrgID: u.OrgID, ProgramID: of.ProgramID,
 		})
-		if named := len(slices.Compact(slices.Sorted(slices.Values(of.IDs)))); err == nil && len(found) < named {
-			return nil, problem.NotFound("payout_ids")
+		if err != nil {
+			return nil, err
 		}
-		return found, err
+		for i, id := range of.IDs {
+			if !slices.ContainsFunc(found, func(p selected) bool { return p.ID == id }) {
+				return nil, problem.NotFound(fmt.Sprintf("payout_ids[%d]", i))
+			}
+		}
+		return found, nil
 	}
 	b, err := queries.BatchGet(ctx, u.DB(), db.BatchGetParams{ID: of.BatchID, OrgID: u.OrgID})
 	if err := work.Found(err, "batch_id"); err != nil {

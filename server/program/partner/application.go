@@ -13,6 +13,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
+	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/outbound/mail"
@@ -214,7 +215,7 @@ func (s *Service) notify(ctx context.Context, u *work.Unit, a db.Application, p 
 	}
 	to := mail.ToPartner(p, prog, "")
 	if rejected != nil {
-		return s.queue(ctx, u, mail.Rejected(to, a.ID, *rejected))
+		return s.queue(ctx, u, mail.Rejected(to, decisionKey(a.ID, u.Now), *rejected))
 	}
 	token := ""
 	if s.Mail.Ready() && p.Status != db.PartnerStatusSuspended {
@@ -222,8 +223,11 @@ func (s *Service) notify(ctx context.Context, u *work.Unit, a db.Application, p 
 			return err
 		}
 	}
-	return s.queue(ctx, u, mail.Approved(to, a.ID, token))
+	return s.queue(ctx, u, mail.Approved(to, decisionKey(a.ID, u.Now), token))
 }
+
+// decisionKey identifies the mail about a decision: a decision after another one was undone has a mail, too.
+func decisionKey(application string, at clock.Time) string { return application + " " + at.String() }
 
 // queue queues a mail about a decision. It waits after a decision in the console, so that Reopen can drop it.
 func (s *Service) queue(ctx context.Context, u *work.Unit, m mail.Message) error {

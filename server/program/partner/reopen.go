@@ -107,7 +107,7 @@ func (s *Service) reopen(ctx context.Context, u *work.Unit, a db.Application, p 
 		}
 	}
 	for _, purpose := range []string{mail.ApprovedPurpose, mail.RejectedPurpose} {
-		if err := s.Mail.Recall(ctx, u.Later(), a.OrgID, purpose, a.ID); err != nil {
+		if err := s.Mail.Recall(ctx, u.Later(), a.OrgID, purpose, decisionKey(a.ID, decidedAt)); err != nil {
 			return a, err
 		}
 	}

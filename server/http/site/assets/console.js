@@ -192,7 +192,13 @@ for (const form of document.querySelectorAll('form[data-rule]')) {
       const signup = form.elements.trigger.value === 'new_signup'
       if (!percent) continue
       percent.hidden = percent.disabled = signup
-      if (signup && types.value === 'percent') types.value = 'fixed'
+      if (signup && types.value === 'percent') {
+        types.dataset.was = types.value
+        types.value = 'fixed'
+      } else if (!signup && types.dataset.was) {
+        types.value = types.dataset.was
+        delete types.dataset.was
+      }
     }
     for (const button of form.querySelectorAll('[data-without-script]')) button.hidden = true
   }

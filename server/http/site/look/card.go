@@ -131,7 +131,7 @@ func (c Card) drawLogo(img *image.RGBA) int {
 }
 
 // maxLogoSide bounds the logo that is decoded: a small file can be a huge image.
-const maxLogoSide = 3000
+const maxLogoSide = 2000
 
 var errNoLogo = errors.New("look: no logo that can be drawn")
 
@@ -145,7 +145,13 @@ func decode(logo []byte) (image.Image, error) {
 		return nil, errNoLogo
 	}
 	img, _, err := image.Decode(bytes.NewReader(logo))
-	return img, err
+	if err != nil {
+		return nil, err
+	}
+	if img.Bounds().Empty() { // the first frame of a GIF can be smaller than its screen
+		return nil, errNoLogo
+	}
+	return img, nil
 }
 
 // face returns a font in a size.
