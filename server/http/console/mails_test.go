@@ -127,6 +127,15 @@ func TestMailToTicked(t *testing.T) {
 	require.Contains(t, string(refused.Raw), `name="partner_id" value="`+a+`"`)
 }
 
+// TestMailToSome: a part of the partners that nothing narrows is refused, and not sent to everyone.
+func TestMailToSome(t *testing.T) {
+	t.Parallel()
+	s := newPostSite(t)
+	s.owner.says(400, "Choose at least one group, tag or state", s.owner.send("/mails", "to", "some", "name", "News",
+		"subject", "News", "body", "Hello", "lists", "audience.group_ids", "lists", "audience.tag_ids"))
+	require.Contains(t, s.owner.page("/mails"), "No campaigns yet")
+}
+
 // TestFailedMails shows what could not be delivered, and sends it again.
 func TestFailedMails(t *testing.T) {
 	t.Parallel()

@@ -278,3 +278,22 @@ func TestRehearseRule(t *testing.T) {
 	require.Equal(t, "The rule is off.", s.owner.done(s.owner.send("/rules/"+id+"/state", "status", "inactive")))
 	require.Equal(t, "The rule is deleted.", s.owner.done(s.owner.send("/rules/"+id+"/delete")))
 }
+
+// TestRuleKeepsConditions: a condition that the new trigger lacks is refused, and not dropped, which would pay everyone.
+func TestRuleKeepsConditions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	flow := s.Must(201, s.Post("/v1/flows", M{
+		"program_id": s.program, "name": "Pro", "rate_type": "percent", "rate_value": 1000, "branches": []M{{
+			"rate_type": "percent", "rate_value": 2000,
+			"conditions": []M{{"field": "sale.product_id", "operator": "eq", "value": "prod_pro"}},
+		}},
+	})).String("id")
+	a := s.owner.send("/rules/"+flow, "name", "Pro", "trigger", "new_signup", "action", "generate_commission", "whom", "everyone",
+		"rate_type", "fixed", "rate", "5.00", "approval_mode", "immediate", "priority", "100", "status", "active",
+		"b0.rate_type", "fixed", "b0.rate", "3.00", "b0.c0.field", "sale.product_id", "b0.c0.op", "eq", "b0.c0.value", "prod_pro")
+	require.Equal(t, 400, a.Status)
+	stored := s.Must(200, s.Get("/v1/flows/"+flow))
+	require.Equal(t, "new_payment", stored.String("trigger"))
+	require.Len(t, stored.Body["branches"].([]any)[0].(M)["conditions"], 1)
+}

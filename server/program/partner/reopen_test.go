@@ -56,6 +56,24 @@ func TestReopen(t *testing.T) {
 	s.Refused(409, "application_not_reopenable", "", s.Post(path+"reopen", nil))
 }
 
+// TestDecideAgain: a second decision has its own email, also after the email of the first was sent.
+func TestDecideAgain(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
+	a := s.Must(201, apitest.Apply(s, s.Program(), "ada@example.com"))
+	path := "/v1/applications/" + a.String("id") + "/"
+	s.Must(200, s.Post(path+"approve", nil))
+	_, err := s.Pool.Exec(t.Context(), "UPDATE mails SET status = 'sent', sent_at = created_at, next_attempt_at = NULL WHERE purpose = 'application_approved'")
+	require.NoError(t, err)
+	s.Clock.Advance(time.Minute)
+	s.Must(200, s.Post(path+"reopen", nil))
+	s.Must(200, s.Post(path+"approve", nil))
+	var mails int
+	require.NoError(t, s.Pool.QueryRow(t.Context(),
+		"SELECT count(*) FROM mails WHERE purpose = 'application_approved'").Scan(&mails))
+	require.Equal(t, 2, mails)
+}
+
 // TestReopenRefused: a decision stays after ten minutes, and once its partner was changed or has earned.
 func TestReopenRefused(t *testing.T) {
 	t.Parallel()
