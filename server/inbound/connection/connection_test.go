@@ -166,11 +166,17 @@ func TestKeyActivates(t *testing.T) {
 	old, _, err := connect(x, s, Input{Processor: Stripe, Secret: "whsec_1"})
 	require.NoError(t, err)
 	var c db.ProcessorConnection
+	in := Input{ProgramID: x.Program.ID, Processor: Stripe, Secret: "whsec_2", APIKey: "rk_1"}
 	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
-		in := Input{ProgramID: x.Program.ID, Processor: Stripe, Secret: "whsec_2", APIKey: "rk_1"}
 		if c, err = s.Reserve(ctx, u, in); err != nil {
 			return err
 		}
+		c, err = s.Complete(ctx, u, c, in)
+		return err
+	})
+	require.Equal(t, []string{"pending", "active"}, append(statusOf(x, c.ID), statusOf(x, old.ID)...), "a typed secret")
+	in.Replace = true
+	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
 		c, err = s.Complete(ctx, u, c, in)
 		return err
 	})

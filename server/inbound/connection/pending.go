@@ -42,9 +42,9 @@ func (s Service) Reserve(ctx context.Context, u *work.Unit, in Input) (c db.Proc
 	return c, record(ctx, u, c, "created")
 }
 
-// Complete sets the secret, the key and the options of a pending connection. With a key, Rail has made the
+// Complete sets the secret, the key and the options of a pending connection. in.Replace reports that Rail has made the
 // processor's endpoint itself: the connection becomes active, and replaces the active one. Otherwise it waits for
-// its first event. Without a secret in the input, the connection keeps its own.
+// its first event, also with a key. Without a secret in the input, the connection keeps its own.
 func (s Service) Complete(
 	ctx context.Context, u *work.Unit, c db.ProcessorConnection, in Input,
 ) (db.ProcessorConnection, error) {
