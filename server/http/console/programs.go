@@ -54,9 +54,7 @@ func (f frame) URLParams() string { return strings.Join(f.program.URLParams, " "
 
 // PayoutMethods returns the names of the program's payout methods.
 func (f frame) PayoutMethods() (names []string) {
-	for _, m := range f.program.PayoutMethods {
-		names = append(names, m)
-	}
+	names = append(names, f.program.PayoutMethods...)
 	return names
 }
 
