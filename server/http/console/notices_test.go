@@ -1,19 +1,25 @@
 package console_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/app/config"
+	"rail/server/harness/apitest"
 	"rail/server/team"
 )
 
 // TestNotices checks that Home shows problems of the service, and the operator's problems only to owners.
 func TestNotices(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	server := apitest.New(t, func(c *config.Config) {
+		c.DataDir = filepath.Join(c.DataDir, "missing") // a server without a data folder reports no full disk of the machine
+	})
+	s := newSiteOf(server, server.Program())
 	viewer := s.person(s.Org, team.Viewer)
 	require.NotContains(t, s.owner.page(s.at), "Problems with the service")
 	now := s.Clock.Now()
@@ -24,7 +30,7 @@ func TestNotices(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Pool.Exec(t.Context(), "INSERT INTO audit_mark (audited_at, whole_at, after_id) VALUES ($1, $1, 0)", now.Plus(-50*time.Hour))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { // what was read a moment ago is told again for five seconds
+	require.Eventually(t, func() bool { // the state is cached for five seconds
 		return strings.Contains(s.owner.page(s.at), "The mail server has accepted no mail for 25 minutes; mails wait.")
 	}, time.Minute, 200*time.Millisecond)
 	seen := s.owner.page(s.at)
