@@ -96,40 +96,42 @@ func URL(baseURL string, c db.ProcessorConnection) string {
 	return strings.TrimSuffix(baseURL, "/") + "/hooks/" + c.Processor + "/" + c.ID
 }
 
-// Connect creates a connection and returns it with its signing secret, which is never shown again. The lock on
-// the program lets only one of two concurrent calls succeed.
-func (s Service) Connect(ctx context.Context, u *work.Unit, in Input) (db.ProcessorConnection, string, error) {
-	signing, err := in.secret()
-	if err != nil {
-		return db.ProcessorConnection{}, "", err
+// Connect creates a connection and returns it with its signing secret, which is never shown again.
+func (s Service) Connect(ctx context.Context, u *work.Unit, in Input) (c db.ProcessorConnection, signing string, err error) {
+	if in.Secret, err = in.secret(); err != nil {
+		return c, "", err
 	}
-	lock := db.ProgramLockParams{ID: in.ProgramID, OrgID: u.OrgID}
-	if _, err := queries.ProgramLock(ctx, u.DB(), lock); err != nil {
-		return db.ProcessorConnection{}, "", work.Found(err, "program_id")
-	}
-	if err := in.makeRoom(ctx, u); err != nil {
-		return db.ProcessorConnection{}, "", err
+	if err := lockProgram(ctx, u, in.ProgramID); err != nil {
+		return c, "", err
 	}
 	if in.ID == "" {
 		in.ID = u.NewID(ident.Connection)
 	}
-	c := db.ProcessorConnection{
-		ID: in.ID, OrgID: u.OrgID, ProgramID: in.ProgramID, Processor: in.Processor,
-		Livemode: in.Live, Status: db.ConnectionStatusActive, RecordDirect: in.RecordDirect,
-		OutsideCheckout: in.OutsideCheckout, CreatedAt: u.Now, UpdatedAt: u.Now,
-	}
-	if c.Secret, err = s.Keeper.Seal([]byte(signing), SecretPlace(c.ID)); err != nil {
+	c = in.connection(u, db.ConnectionStatusActive)
+	if err := makeRoom(ctx, u, c, in.Replace); err != nil {
 		return c, "", err
 	}
-	if in.APIKey != "" {
-		if c.APIKey, err = s.Keeper.Seal([]byte(in.APIKey), KeyPlace(c.ID)); err != nil {
-			return c, "", err
-		}
+	if err := s.sealSecrets(&c, in); err != nil {
+		return c, "", err
 	}
 	if err := queries.ConnectionInsert(ctx, u.Later(), db.ConnectionInsertParams(c)); err != nil {
 		return c, "", err
 	}
-	return c, signing, record(ctx, u, c, "connected")
+	return c, in.Secret, record(ctx, u, c, "connected")
+}
+
+// lockProgram lets only one of two concurrent calls change the connections of a program.
+func lockProgram(ctx context.Context, u *work.Unit, program string) error {
+	_, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: program, OrgID: u.OrgID})
+	return work.Found(err, "program_id")
+}
+
+// connection returns a new connection without secrets.
+func (in Input) connection(u *work.Unit, status db.ConnectionStatus) db.ProcessorConnection {
+	return db.ProcessorConnection{
+		ID: in.ID, OrgID: u.OrgID, ProgramID: in.ProgramID, Processor: in.Processor, Livemode: in.Live, Status: status,
+		RecordDirect: in.RecordDirect, OutsideCheckout: in.OutsideCheckout, CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
 }
 
 // makeSecret makes secrets for processors that accept the merchant's.
@@ -172,17 +174,17 @@ func credentials(given string) bool {
 	return user != "" && len(password) >= minPassword
 }
 
-// makeRoom ends the active connection, or refuses a second one.
-func (in Input) makeRoom(ctx context.Context, u *work.Unit) error {
+// makeRoom ends the active connection that c replaces. Unless replace is set, it refuses a second connection.
+func makeRoom(ctx context.Context, u *work.Unit, c db.ProcessorConnection, replace bool) error {
 	old, err := queries.ConnectionActive(ctx, u.DB(), db.ConnectionActiveParams{
-		ProgramID: in.ProgramID, OrgID: u.OrgID, Processor: in.Processor, Livemode: in.Live,
+		ProgramID: c.ProgramID, OrgID: u.OrgID, Processor: c.Processor, Livemode: c.Livemode,
 	})
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
+	case errors.Is(err, pgx.ErrNoRows), err == nil && old.ID == c.ID:
 		return nil
 	case err != nil:
 		return err
-	case !in.Replace:
+	case !replace:
 		return fmt.Errorf("%w by %s: end it first, or replace it", ErrConnected, old.ID)
 	}
 	return Disconnect(ctx, u, old)

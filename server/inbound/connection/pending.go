@@ -16,9 +16,8 @@ import (
 // address is valid at once. If the processor accepts the merchant's secret, Rail has made one. An active connection
 // goes on until the first event of the pending one (decisions, 385).
 func (s Service) Reserve(ctx context.Context, u *work.Unit, in Input) (c db.ProcessorConnection, err error) {
-	lock := db.ProgramLockParams{ID: in.ProgramID, OrgID: u.OrgID}
-	if _, err := queries.ProgramLock(ctx, u.DB(), lock); err != nil {
-		return c, work.Found(err, "program_id")
+	if err := lockProgram(ctx, u, in.ProgramID); err != nil {
+		return c, err
 	}
 	c, err = queries.ConnectionPending(ctx, u.DB(), db.ConnectionPendingParams{
 		ProgramID: in.ProgramID, OrgID: u.OrgID, Processor: in.Processor, Livemode: in.Live,
@@ -26,11 +25,8 @@ func (s Service) Reserve(ctx context.Context, u *work.Unit, in Input) (c db.Proc
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return c, err
 	}
-	c = db.ProcessorConnection{
-		ID: u.NewID(ident.Connection), OrgID: u.OrgID, ProgramID: in.ProgramID, Processor: in.Processor,
-		Livemode: in.Live, Status: db.ConnectionStatusPending, RecordDirect: in.RecordDirect,
-		OutsideCheckout: in.OutsideCheckout, CreatedAt: u.Now, UpdatedAt: u.Now,
-	}
+	in.ID = u.NewID(ident.Connection)
+	c = in.connection(u, db.ConnectionStatusPending)
 	if newSecret := makeSecret[in.Processor]; newSecret != nil {
 		if c.Secret, err = s.Keeper.Seal([]byte(newSecret()), SecretPlace(c.ID)); err != nil {
 			return c, err
@@ -53,7 +49,10 @@ func (s Service) Complete(
 		return c, err
 	}
 	if in.Replace {
-		if err := makeRoomFor(ctx, u, c); err != nil {
+		if err := lockProgram(ctx, u, c.ProgramID); err != nil {
+			return c, err
+		}
+		if err := makeRoom(ctx, u, c, true); err != nil {
 			return c, err
 		}
 		c.Status = db.ConnectionStatusActive
@@ -73,7 +72,7 @@ func (s Service) Complete(
 	return c, record(ctx, u, c, "updated")
 }
 
-// sealSecrets sets the secrets of a pending connection.
+// sealSecrets sets the secrets of a connection. Without a secret in the input, it keeps its own.
 func (s Service) sealSecrets(c *db.ProcessorConnection, in Input) (err error) {
 	if in.Secret != "" || c.Secret == nil {
 		signing, err := in.secret()
@@ -92,7 +91,7 @@ func (s Service) sealSecrets(c *db.ProcessorConnection, in Input) (err error) {
 
 // Activate makes a pending connection active after its first signed event, and ends the connection that it replaces.
 func Activate(ctx context.Context, u *work.Unit, c db.ProcessorConnection) error {
-	if _, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: c.ProgramID, OrgID: c.OrgID}); err != nil {
+	if err := lockProgram(ctx, u, c.ProgramID); err != nil {
 		return err
 	}
 	// It may have ended since the event was received.
@@ -103,7 +102,7 @@ func Activate(ctx context.Context, u *work.Unit, c db.ProcessorConnection) error
 	if err != nil {
 		return err
 	}
-	if err := makeRoomFor(ctx, u, c); err != nil {
+	if err := makeRoom(ctx, u, c, true); err != nil {
 		return err
 	}
 	n, err := queries.ConnectionActivate(ctx, u.DB(), db.ConnectionActivateParams{
@@ -113,23 +112,6 @@ func Activate(ctx context.Context, u *work.Unit, c db.ProcessorConnection) error
 		return err
 	}
 	return record(ctx, u, c, "connected")
-}
-
-// makeRoomFor locks the program, and ends the active connection that a pending one replaces.
-func makeRoomFor(ctx context.Context, u *work.Unit, c db.ProcessorConnection) error {
-	if _, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: c.ProgramID, OrgID: c.OrgID}); err != nil {
-		return err
-	}
-	old, err := queries.ConnectionActive(ctx, u.DB(), db.ConnectionActiveParams{
-		ProgramID: c.ProgramID, OrgID: c.OrgID, Processor: c.Processor, Livemode: c.Livemode,
-	})
-	switch {
-	case errors.Is(err, pgx.ErrNoRows), err == nil && old.ID == c.ID:
-		return nil
-	case err != nil:
-		return err
-	}
-	return Disconnect(ctx, u, old)
 }
 
 // discard deletes a pending connection, and reports whether it did: a connection with events stays for their log.

@@ -72,34 +72,11 @@ func (s Service) Find(ctx context.Context, u *work.Unit, program, id string) (db
 
 // Connect creates a connection. u has no transaction yet: calls to Stripe happen outside of one.
 func (s Service) Connect(ctx context.Context, u *work.Unit, in connection.Input) (made Connected, err error) {
-	old, err := replaced(ctx, u, in)
-	if err != nil {
-		return made, err
-	}
-	undo, err := s.endpoint(ctx, &in)
-	if err != nil {
-		return made, err
-	}
-	err = u.Within(ctx, func(u *work.Unit) (err error) {
-		made.ProcessorConnection, made.Secret, err = connection.Service{Keeper: s.Keeper}.Connect(ctx, u, in)
+	made.EndpointErr, err = s.store(ctx, u, in, func(u *work.Unit, in connection.Input) (err error) {
+		made.ProcessorConnection, made.Secret, err = s.rules().Connect(ctx, u, in)
 		return err
 	})
-	switch {
-	case err != nil:
-		undo()
-	case old != nil:
-		made.EndpointErr = s.deleteEndpoint(ctx, *old)
-	}
 	return made, err
-}
-
-// Reserve returns a pending connection.
-func (s Service) Reserve(ctx context.Context, u *work.Unit, in connection.Input) (c db.ProcessorConnection, err error) {
-	err = u.Within(ctx, func(u *work.Unit) (err error) {
-		c, err = connection.Service{Keeper: s.Keeper}.Reserve(ctx, u, in)
-		return err
-	})
-	return c, err
 }
 
 // Complete sets secrets and options of a pending connection. u has no transaction yet, as in Connect.
@@ -108,25 +85,46 @@ func (s Service) Complete(
 ) (made Connected, err error) {
 	in.ID, in.ProgramID, in.Processor, in.Live = c.ID, c.ProgramID, c.Processor, c.Livemode
 	in.Replace = in.APIKey != "" && in.Secret == "" // a typed secret is proven by the first event
+	made.EndpointErr, err = s.store(ctx, u, in, func(u *work.Unit, in connection.Input) (err error) {
+		made.ProcessorConnection, err = s.rules().Complete(ctx, u, c, in)
+		return err
+	})
+	return made, err
+}
+
+// store creates the endpoint of a connection at Stripe if in asks for it, writes the connection, and deletes the
+// endpoint of the connection that it replaces. left is why that endpoint still exists.
+func (s Service) store(
+	ctx context.Context, u *work.Unit, in connection.Input, write func(*work.Unit, connection.Input) error,
+) (left, err error) {
 	old, err := replaced(ctx, u, in)
 	if err != nil {
-		return made, err
+		return nil, err
 	}
 	undo, err := s.endpoint(ctx, &in)
 	if err != nil {
-		return made, err
+		return nil, err
 	}
+	if err := u.Within(ctx, func(u *work.Unit) error { return write(u, in) }); err != nil {
+		undo()
+		return nil, err
+	}
+	if old != nil {
+		left = s.deleteEndpoint(ctx, *old)
+	}
+	return left, nil
+}
+
+// rules returns the rules of connections in Rail.
+func (s Service) rules() connection.Service { return connection.Service{Keeper: s.Keeper} }
+
+// Reserve returns a pending connection.
+func (s Service) Reserve(ctx context.Context, u *work.Unit, in connection.Input) (c db.ProcessorConnection, err error) {
 	err = u.Within(ctx, func(u *work.Unit) (err error) {
-		made.ProcessorConnection, err = connection.Service{Keeper: s.Keeper}.Complete(ctx, u, c, in)
+		c, err = s.rules().Reserve(ctx, u, in)
 		return err
 	})
-	switch {
-	case err != nil:
-		undo()
-	case old != nil:
-		made.EndpointErr = s.deleteEndpoint(ctx, *old)
-	}
-	return made, err
+	return c, err
 }
 
 // Disconnect ends a connection. left is why its endpoint still exists at Stripe, which does not stop the
@@ -146,7 +144,7 @@ func (s Service) Check(ctx context.Context, c db.ProcessorConnection) error {
 	if c.Secret == nil {
 		return errNoSecret
 	}
-	if _, err := (connection.Service{Keeper: s.Keeper}).Secret(c); err != nil {
+	if _, err := s.rules().Secret(c); err != nil {
 		return fmt.Errorf("its secret cannot be decrypted: replace the connection: %w", err)
 	}
 	if c.Status == db.ConnectionStatusDisconnected {
@@ -200,7 +198,7 @@ func (s Service) client(c db.ProcessorConnection) (*client.Client, error) {
 	if c.Processor != connection.Stripe || len(c.APIKey) == 0 {
 		return nil, nil
 	}
-	key, err := connection.Service{Keeper: s.Keeper}.Key(c)
+	key, err := s.rules().Key(c)
 	return client.New(key, s.StripeURL), err
 }
 
