@@ -130,10 +130,11 @@ func commission(v *visit) error {
 	if err != nil {
 		return err
 	}
-	k := *reply.JSON200
-	if err := v.explain(&k); err != nil {
+	one := []api.Commission{*reply.JSON200}
+	if err := v.explain(one); err != nil {
 		return err
 	}
+	k := one[0]
 	return v.show(sheet{"commission", "/commissions", "Commission", struct {
 		commissionRow
 		Sale   api.Sale
@@ -144,15 +145,15 @@ func commission(v *visit) error {
 }
 
 // explain puts the explanations of commissions into the words of these pages.
-func (v *visit) explain(commissions ...*api.Commission) error {
+func (v *visit) explain(commissions []api.Commission) error {
 	ids := make([]string, len(commissions))
 	for i, k := range commissions {
 		ids[i] = k.ID
 	}
 	why, err := earned.ExplainOnPage(v.Ctx(), v.console.Pool, v.session.User.OrgID, ids, v.Locale)
-	for _, k := range commissions {
+	for i, k := range commissions {
 		if e, ok := why[k.ID]; ok {
-			k.Explanation = &api.CommissionExplanation{Amount: e.Amount, Partner: opt.OrNil(e.Partner)}
+			commissions[i].Explanation = &api.CommissionExplanation{Amount: e.Amount, Partner: opt.OrNil(e.Partner)}
 		}
 	}
 	return err

@@ -174,11 +174,10 @@ func (v *visit) whyPartner(paid site.Listing) (string, error) {
 	if err != nil || len(reply.JSON200.Data) == 0 {
 		return "", err
 	}
-	k := &reply.JSON200.Data[0]
-	if err := v.explain(k); err != nil || k.Explanation == nil {
+	if err := v.explain(reply.JSON200.Data); err != nil {
 		return "", err
 	}
-	return opt.Value(k.Explanation.Partner), nil
+	return opt.Value(opt.Value(reply.JSON200.Data[0].Explanation).Partner), nil
 }
 
 // reassign makes the customer another partner's.

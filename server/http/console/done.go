@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"rail/server/http/site"
+	"rail/server/problem"
 )
 
 // A form ends in one of two ways: it is done, or its page is shown again.
@@ -11,12 +12,21 @@ import (
 // again shows the page of a refused form with the typed values and the fault. It returns errors that the person
 // cannot fix.
 func (v *visit) again(err error, show action) error {
-	p, ok := refused(err)
-	if !ok || p.Status() == http.StatusNotFound && p.Param == "" || p.Status() == http.StatusForbidden {
+	p, ok := formRefusal(err)
+	if !ok {
 		return err
 	}
 	v.fault = p
 	return show(v)
+}
+
+// formRefusal reports whether an error is a refusal that a form can show.
+func formRefusal(err error) (*problem.Error, bool) {
+	p, ok := refused(err)
+	if !ok || p.Status() == http.StatusNotFound && p.Param == "" || p.Status() == http.StatusForbidden {
+		return nil, false
+	}
+	return p, true
 }
 
 // done redirects after a change and shows notice on the next page.

@@ -60,12 +60,17 @@ func (v *visit) figureTile(r *api.Report, name string, m measure) site.Tile {
 	if m.money {
 		t.Exact = v.Locale.Money(total(r.Totals), r.Currency)
 	}
-	course := make([]int64, len(r.Rows))
-	for i, row := range r.Rows {
-		course[i] = m.of(row)
-	}
-	t.Spark = site.NewSpark(course)
+	t.Spark = course(r, m.of)
 	return t
+}
+
+// course is the line of a figure over the rows of a report by date.
+func course(r *api.Report, of func(api.ReportRow) int64) site.Spark {
+	values := make([]int64, len(r.Rows))
+	for i, row := range r.Rows {
+		values[i] = of(row)
+	}
+	return site.NewSpark(values)
 }
 
 // homeTiles are the figures of the home page: the partners' results, and the debt to them.
@@ -86,10 +91,7 @@ func (v *visit) owedTile(owed []api.ProgramOwed) site.Tile {
 		switch {
 		case o.Currency == v.program.Currency:
 			t.Text, t.Exact = v.Locale.Brief(o.DueMinor, o.Currency), v.Locale.Money(o.DueMinor, o.Currency)
-			t.Change.Words = "due to " + v.Locale.Count(o.PartnerCount) + " partners"
-			if o.PartnerCount == 1 {
-				t.Change.Words = "due to 1 partner"
-			}
+			t.Change.Words = "due to " + v.partnersIn(o.PartnerCount)
 		case o.DueMinor != 0 && len(others) < maxOthers:
 			others = append(others, v.Locale.Brief(o.DueMinor, o.Currency))
 		}
@@ -109,11 +111,7 @@ func (v *visit) conversionTile(r *api.Report) site.Tile {
 	if bps := r.Totals.ConversionBps; bps != nil {
 		t.Text = share(conversion(api.ReportRow{ConversionBps: bps, Clicks: r.Totals.Clicks}))
 	}
-	course := make([]int64, len(r.Rows))
-	for i, row := range r.Rows {
-		course[i] = opt.Value(row.ConversionBps)
-	}
-	t.Spark = site.NewSpark(course)
+	t.Spark = course(r, func(row api.ReportRow) int64 { return opt.Value(row.ConversionBps) })
 	return t
 }
 
@@ -124,12 +122,11 @@ func (v *visit) overTime(r, direct *api.Report, by measure, name string) site.Ch
 		Caption: name + " over time", Head: "Date",
 		Partial: r.To.Format(time.DateOnly) == v.Today().Format(time.DateOnly),
 	}
-	before := beforeRows(r)
 	add := func(name string, m measure, drawn bool, style site.LineStyle) {
 		f.Columns = append(f.Columns, site.Column{Name: name, Text: v.brief(m, r.Currency), Drawn: drawn, Style: style})
 	}
 	add(name, by, true, site.LineMain)
-	if before != nil {
+	if r.PreviousPeriod != nil {
 		add("Period before", by, true, site.LineBefore)
 	}
 	if direct != nil {
@@ -142,8 +139,8 @@ func (v *visit) overTime(r, direct *api.Report, by measure, name string) site.Ch
 	}
 	for i, row := range r.Rows {
 		values := []int64{by.of(row)}
-		if before != nil {
-			values = append(values, by.of(before[i]))
+		if r.PreviousPeriod != nil {
+			values = append(values, by.of(rowAt(r.PreviousPeriod.Rows, i)))
 		}
 		if direct != nil {
 			values = append(values, by.of(rowAt(direct.Rows, i)))
@@ -159,18 +156,7 @@ func (v *visit) overTime(r, direct *api.Report, by measure, name string) site.Ch
 	return site.AreaChart(f)
 }
 
-// beforeRows returns a row of the period before for each row of a report by date; nil if it is not compared. Periods
-// of months or weeks may have one row more or less.
-func beforeRows(r *api.Report) []api.ReportRow {
-	if r.PreviousPeriod == nil {
-		return nil
-	}
-	out := make([]api.ReportRow, len(r.Rows))
-	copy(out, r.PreviousPeriod.Rows)
-	return out
-}
-
-// rowAt returns a row, or zeros if there is none.
+// rowAt returns a row, or zeros if there is none: the period before may have one week or month less.
 func rowAt(rows []api.ReportRow, i int) api.ReportRow {
 	if i >= len(rows) {
 		return api.ReportRow{}

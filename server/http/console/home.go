@@ -36,14 +36,13 @@ var spans = []int{7, 30, 90, 365}
 
 // homeData holds the data of the home page.
 type homeData struct {
-	Days     int
 	Spans    []site.Link
 	Measures []site.Link // the figures that the chart can show
 	Tiles    []site.Tile
 	Chart    site.Chart
 	Top      []api.ReportRow
 	Movers   []mover
-	Latest   []api.Sale
+	Latest   site.Listing // of sales
 	Waiting  []task
 	Wrong    []Notice   // with the service
 	Setup    *setupData // in place of the figures; nil for none
@@ -95,30 +94,25 @@ func home(v *visit) error {
 	if err != nil {
 		return err
 	}
-	sales, err := v.console.api.ListSalesWithResponse(v.Ctx(), &api.ListSalesParams{
-		ProgramID: v.program.ID, Limit: new(int64(latest)),
-		Expand: []api.SaleExpand{api.SaleExpandPartner, api.SaleExpandCustomer},
-	})
+	sales, err := v.salesOf(api.ListSalesParams{Limit: new(int64(latest))}, site.Turn{})
 	if err != nil {
 		return err
 	}
+	name := by.name
+	if by.key == measures[0].key {
+		name = partnerRevenue
+	}
 	return v.show(sheet{"home", "", "Home", homeData{
-		Days:     days,
 		Spans:    spanLinks(days, by),
 		Measures: measureLinks(days, by),
 		Tiles:    v.homeTiles(over, status.Owed),
-		Chart:    v.overTime(over, direct, by, homeNames[by.key]),
+		Chart:    v.overTime(over, direct, by, name),
 		Top:      top.Rows[:min(len(top.Rows), leaders)],
 		Movers:   moversOf(top),
-		Latest:   sales.JSON200.Data,
+		Latest:   sales,
 		Waiting:  v.tasks(status.Waiting),
 		Wrong:    wrong,
 	}})
-}
-
-// homeNames are the names of the figures of the home page's chart: all are of partners' customers.
-var homeNames = map[string]string{
-	"revenue": partnerRevenue, "commissions": "Commissions", "clicks": "Clicks", "customers": "Customers",
 }
 
 // notices returns the problems of the service.
@@ -144,13 +138,17 @@ func span(asked string) int {
 // spanLinks are the windows that the page can show, with the figure of its chart.
 func spanLinks(days int, by measure) (out []site.Link) {
 	for _, d := range spans {
-		name := strconv.Itoa(d) + " days"
-		if d == 365 {
-			name = "1 year"
-		}
-		out = append(out, site.Link{Path: homeAddress(d, by), Name: name, Current: d == days})
+		out = append(out, site.Link{Path: homeAddress(d, by), Name: spanName(d), Current: d == days})
 	}
 	return out
+}
+
+// spanName is the name of a window of days.
+func spanName(days int) string {
+	if days == 365 {
+		return "1 year"
+	}
+	return strconv.Itoa(days) + " days"
 }
 
 func measureLinks(days int, by measure) (out []site.Link) {
@@ -171,32 +169,26 @@ func homeAddress(days int, by measure) string {
 // report asks for the last days: by date or by partner, the partners' figures with the period before; of direct
 // figures, this period alone.
 func (v *visit) report(days int, by api.ReportDimension, of api.ReportAttribution) (*api.Report, error) {
-	to := v.Today()
-	params := &api.RetrieveReportParams{
-		ProgramID: v.program.ID, Dimension: &by, From: new(to.AddDate(0, 0, 1-days).Format(time.DateOnly)),
-		To: new(to.Format(time.DateOnly)), Currency: &v.program.Currency, Attribution: &of,
-	}
+	params := api.RetrieveReportParams{Dimension: &by, Currency: &v.program.Currency, Attribution: &of}
+	params.From, params.To = v.lastDays(days)
 	if by != api.ReportDimensionPeriod {
 		params.Top = new(api.ReportTop(maxCompared))
 	}
 	if of == api.ReportAttributionDirect {
 		params.Compare = new(api.ReportCompareNone)
 	}
-	reply, err := v.console.api.RetrieveReportWithResponse(v.Ctx(), params)
-	if err != nil {
-		return nil, err
-	}
-	return reply.JSON200, nil
+	return v.reportOf(params)
+}
+
+// lastDays returns the first and the last of the last days, today included.
+func (v *visit) lastDays(days int) (from, to *string) {
+	today := v.Today()
+	return new(today.AddDate(0, 0, 1-days).Format(time.DateOnly)), new(today.Format(time.DateOnly))
 }
 
 // moversOf returns the partners of a report with the largest changes of revenue, the largest first.
 func moversOf(r *api.Report) (out []mover) {
-	before := map[string]int64{}
-	if r.PreviousPeriod != nil {
-		for _, row := range r.PreviousPeriod.Rows {
-			before[opt.Value(row.Key)] = row.RevenueMinor
-		}
-	}
+	before := revenueBefore(r)
 	for _, row := range r.Rows {
 		m := mover{Key: opt.Value(row.Key), Name: row.Label, Now: row.RevenueMinor, Before: before[opt.Value(row.Key)]}
 		if m.Change = m.Now - m.Before; m.Change != 0 && m.Key != "" {
@@ -212,11 +204,8 @@ func moversOf(r *api.Report) (out []mover) {
 // tasks are the open tasks of a program.
 func (v *visit) tasks(w api.ProgramWaiting) (out []task) {
 	add := func(n int64, icon, one, several, path, button string) {
-		switch {
-		case n == 1:
-			out = append(out, task{icon, "1 " + one, v.at(path), button})
-		case n > 1:
-			out = append(out, task{icon, v.Locale.Count(n) + " " + several, v.at(path), button})
+		if n > 0 {
+			out = append(out, task{icon, v.Locale.Count(n) + " " + oneOrMany(n, one, several), v.at(path), button})
 		}
 	}
 	add(w.Applications, "user-plus", "application to decide", "applications to decide", "/applications", "Review")

@@ -136,11 +136,7 @@ func (v *visit) fillPart(data *partnerData) error {
 		if err != nil {
 			return err
 		}
-		shown := make([]*api.Commission, len(r.JSON200.Data))
-		for i := range r.JSON200.Data {
-			shown[i] = &r.JSON200.Data[i]
-		}
-		if err := v.explain(shown...); err != nil {
+		if err := v.explain(r.JSON200.Data); err != nil {
 			return err
 		}
 		data.Rows, data.Total, data.More = r.JSON200.Data, r.JSON200.TotalCount, v.at("/commissions?partner_id="+id)

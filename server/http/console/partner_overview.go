@@ -1,20 +1,19 @@
 package console
 
 import (
-	"cmp"
-	"net/url"
-	"strings"
 	"time"
 
 	"rail/gen/api"
 	"rail/server/http/site"
+	"rail/server/money/rules"
 	"rail/server/opt"
+	"rail/server/program/tracking"
 )
 
 // partnerHeader is the header of a partner's overview.
 type partnerHeader struct {
 	Company, Country, Website string // "" for none
-	Link                      string // the partner's own link; "" if the program has no website
+	Link                      string // the partner's own link
 	Rate                      string // of the partner's sales, in words
 	Rule                      string // the id of that rule; "" for none
 }
@@ -48,7 +47,8 @@ func (v *visit) fillOverview(data *partnerData) (err error) {
 
 // partnerHeader describes a partner.
 func (v *visit) partnerHeader(p api.Partner) (h partnerHeader, err error) {
-	h = partnerHeader{Company: opt.Value(p.CompanyName), Website: opt.Value(p.WebsiteURL), Link: v.ownLink(p)}
+	h = partnerHeader{Company: opt.Value(p.CompanyName), Website: opt.Value(p.WebsiteURL)}
+	h.Link = tracking.PartnerURL(v.program, embedded(p.Group).LandingURL, p.Handle)
 	if p.CountryCode != nil {
 		h.Country = v.Locale.Country(*p.CountryCode)
 	}
@@ -77,26 +77,14 @@ func (v *visit) partnerHeader(p api.Partner) (h partnerHeader, err error) {
 // paysPartner reports whether a rule pays a partner a commission for sales. The first such rule counts.
 func paysPartner(f api.Flow, p api.Partner) bool {
 	return f.Status == api.FlowStatusActive && f.Trigger == api.FlowTriggerNewPayment &&
-		f.Action == api.FlowActionGenerateCommission && (f.PartnerID == nil || *f.PartnerID == p.ID) &&
-		(f.GroupID == nil || p.GroupID != nil && *f.GroupID == *p.GroupID)
-}
-
-// ownLink returns the link to the program's website with the partner's handle; "" without a website.
-func (v *visit) ownLink(p api.Partner) string {
-	u, err := url.Parse(v.program.WebsiteURL)
-	if err != nil || u.Host == "" || len(v.program.URLParams) == 0 {
-		return ""
-	}
-	u.Path = cmp.Or(u.Path, "/")
-	u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+url.Values{v.program.URLParams[0]: {p.Handle}}.Encode(), "&")
-	return u.String()
+		f.Action == api.FlowActionGenerateCommission &&
+		rules.Applies(rules.Flow{GroupID: f.GroupID, PartnerID: f.PartnerID}, p.ID, p.GroupID)
 }
 
 // partnerTiles are the figures of a partner, with the course of twelve months.
 func (v *visit) partnerTiles(p api.Partner) ([]site.Tile, error) {
 	to := v.Today()
-	reply, err := v.console.api.RetrieveReportWithResponse(v.Ctx(), &api.RetrieveReportParams{
-		ProgramID:   v.program.ID,
+	over, err := v.reportOf(api.RetrieveReportParams{
 		PartnerID:   &p.ID,
 		Dimension:   new(api.ReportDimensionPeriod),
 		Granularity: new(api.ReportGranularityMonth),
@@ -108,10 +96,9 @@ func (v *visit) partnerTiles(p api.Partner) ([]site.Tile, error) {
 	if err != nil {
 		return nil, err
 	}
-	over := *reply.JSON200
 	s := opt.Value(p.Stats)
 	tile := func(name string, m measure, total int64) site.Tile {
-		t := v.figureTile(&over, name, m)
+		t := v.figureTile(over, name, m)
 		t.Text, t.Exact = v.brief(m, v.program.Currency)(total), ""
 		if m.money {
 			t.Exact = v.Locale.Money(total, v.program.Currency)
@@ -119,7 +106,7 @@ func (v *visit) partnerTiles(p api.Partner) ([]site.Tile, error) {
 		return t
 	}
 	return []site.Tile{
-		v.figureTile(&over, "Revenue, 12 months", measures[0]),
+		v.figureTile(over, "Revenue, 12 months", measures[0]),
 		tile("Commissions", measures[1], s.CommissionsMinor),
 		tile("Clicks", measures[2], s.Clicks),
 		tile("Customers", measures[3], s.Customers),

@@ -104,22 +104,19 @@ func (v *visit) groupChoices() ([]site.Option, error) {
 
 // groupsDefaultFirst returns the program's groups as options, the default one first.
 func (v *visit) groupsDefaultFirst() ([]site.Option, error) {
+	options, err := v.groupChoices()
+	if err != nil {
+		return nil, err
+	}
 	groups, err := v.groups()
 	if err != nil {
 		return nil, err
 	}
-	groups = slices.Clone(groups)
-	slices.SortStableFunc(groups, func(a, b api.Group) int {
-		switch {
-		case a.IsDefault == b.IsDefault:
-			return 0
-		case a.IsDefault:
-			return -1
-		}
-		return 1
-	})
-	return optionsOf(func() ([]api.Group, error) { return groups, nil },
-		func(g api.Group) site.Option { return site.Option{Value: g.ID, Label: g.Name} })
+	if at := slices.IndexFunc(groups, func(g api.Group) bool { return g.IsDefault }); at > 0 {
+		first := options[at]
+		options = slices.Insert(slices.Delete(options, at, at+1), 0, first)
+	}
+	return options, nil
 }
 
 // tagChoices returns the program's tags as options.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/url"
 	"slices"
-	"time"
 
 	"rail/gen/api"
 	"rail/server/http/site"
@@ -46,12 +45,11 @@ func (v *visit) partnerListTabs(sorted bool) site.Tabs {
 // topPartners shows the partners with activity in the last 30 days, by a figure.
 func topPartners(v *visit) error {
 	asked := v.query("group_id", "tag_id", "sort", "order")
-	to := v.Today()
-	reply, err := v.console.api.RetrieveReportWithResponse(v.Ctx(), &api.RetrieveReportParams{
-		ProgramID:   v.program.ID,
+	from, to := v.lastDays(topDays)
+	found, err := v.reportOf(api.RetrieveReportParams{
 		Dimension:   new(api.ReportDimensionPartner),
-		From:        new(to.AddDate(0, 0, 1-topDays).Format(time.DateOnly)),
-		To:          new(to.Format(time.DateOnly)),
+		From:        from,
+		To:          to,
 		Currency:    &v.program.Currency,
 		GroupID:     opt.OrNil(asked.Get("group_id")),
 		TagID:       opt.OrNil(asked.Get("tag_id")),
@@ -69,13 +67,13 @@ func topPartners(v *visit) error {
 	filters := v.filters("Find partners", v.filter("group_id", "Group", noneFirst("Any", groups)),
 		v.filter("tag_id", "Tag", noneFirst("Any", tags)))
 	filters.Hidden = []site.Hidden{{Name: "sort", Value: asked.Get("sort")}, {Name: "order", Value: asked.Get("order")}}
-	rows := sortedRows(reply.JSON200.Rows, asked.Get("sort"), asked.Get("order") == ascending)
+	rows := sortedRows(found.Rows, asked.Get("sort"), asked.Get("order") == ascending)
 	return v.show(sheet{"partners-top", "/partners", "Partners", topData{
 		Tabs:    v.partnerListTabs(true),
 		Filters: filters,
 		Sorts:   topSorts(v.Request().URL, asked.Get("sort"), asked.Get("order")),
 		Rows:    rows[:min(len(rows), topRows)],
-		Count:   reply.JSON200.RowCount,
+		Count:   found.RowCount,
 		Days:    topDays,
 		Groups:  groups,
 		Tags:    tags,

@@ -59,9 +59,7 @@ func portalPage(v *visit) error {
 	if s.Join == api.JoinModeOpen {
 		data.Card = v.cardPath(s)
 	}
-	// The page shows previews in frames.
-	h := v.Response().Header()
-	h.Set("Content-Security-Policy", h.Get("Content-Security-Policy")+"; frame-src 'self'")
+	v.frames()
 	return v.show(sheet{"portal", "/portal", "Portal and join page", data})
 }
 

@@ -52,12 +52,6 @@ func settings(v *visit) error {
 // URLParams returns the program's link parameters in one line.
 func (f frame) URLParams() string { return strings.Join(f.program.URLParams, " ") }
 
-// PayoutMethods returns the names of the program's payout methods.
-func (f frame) PayoutMethods() (names []string) {
-	names = append(names, f.program.PayoutMethods...)
-	return names
-}
-
 // Methods returns all payout methods to choose from.
 func (f frame) Methods() []site.Option { return methods }
 

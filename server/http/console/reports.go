@@ -1,13 +1,11 @@
 package console
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
-	"time"
 
 	"rail/gen/api"
 	"rail/server/http/site"
@@ -75,7 +73,6 @@ func reports(v *visit) error {
 // reportAsked returns the report's parameters in the address. The default is by partner, over the last 30 days.
 func (v *visit) reportAsked() url.Values {
 	asked := v.query(reportFilters...)
-	today := v.Today()
 	if !asked.Has("dimension") {
 		asked.Set("dimension", string(api.ReportDimensionPartner))
 	}
@@ -83,11 +80,12 @@ func (v *visit) reportAsked() url.Values {
 	if !asked.Has("attribution") || filtered {
 		asked.Set("attribution", string(api.ReportAttributionPartners))
 	}
+	from, to := v.lastDays(30)
 	if !asked.Has("to") {
-		asked.Set("to", today.Format(time.DateOnly))
+		asked.Set("to", *to)
 	}
 	if !asked.Has("from") {
-		asked.Set("from", today.AddDate(0, 0, -29).Format(time.DateOnly))
+		asked.Set("from", *from)
 	}
 	return asked
 }
@@ -124,17 +122,33 @@ func (v *visit) reportBy(asked url.Values, by api.ReportDimension) (*api.Report,
 // reportRows asks the API for the report by a dimension, with at most top rows unless that is nil.
 func (v *visit) reportRows(asked url.Values, by api.ReportDimension, top *api.ReportTop) (*api.Report, error) {
 	optional := func(name string) *string { return opt.OrNil(asked.Get(name)) }
-	params := &api.RetrieveReportParams{
-		ProgramID: v.program.ID, Dimension: &by, From: optional("from"), To: optional("to"),
+	return v.reportOf(api.RetrieveReportParams{
+		Dimension: &by, From: optional("from"), To: optional("to"),
 		PartnerID: optional("partner_id"), GroupID: optional("group_id"), TagID: optional("tag_id"),
 		Compare: (*api.ReportCompare)(optional("compare")), Currency: optional("currency"),
 		Attribution: (*api.ReportAttribution)(optional("attribution")), Top: top,
-	}
-	reply, err := v.console.api.RetrieveReportWithResponse(v.Ctx(), params)
+	})
+}
+
+// reportOf asks the API for a report of the program.
+func (v *visit) reportOf(params api.RetrieveReportParams) (*api.Report, error) {
+	params.ProgramID = v.program.ID
+	reply, err := v.console.api.RetrieveReportWithResponse(v.Ctx(), &params)
 	if err != nil {
 		return nil, err
 	}
 	return reply.JSON200, nil
+}
+
+// revenueBefore returns the revenue of the period before by the keys of its rows.
+func revenueBefore(r *api.Report) map[string]int64 {
+	before := map[string]int64{}
+	if r.PreviousPeriod != nil {
+		for _, row := range r.PreviousPeriod.Rows {
+			before[opt.Value(row.Key)] = row.RevenueMinor
+		}
+	}
+	return before
 }
 
 // reportRanks are the rows of a report with their revenue drawn. A row of what can be looked into leads there.
@@ -148,12 +162,9 @@ func (v *visit) reportRanks(r *api.Report, asked url.Values) site.Ranks {
 			{Name: "Conversion rate", Text: share}, {Name: "Sales refunded in full", Text: share},
 		},
 	}
-	before := map[string]int64{}
+	before := revenueBefore(r)
 	if r.PreviousPeriod != nil {
 		f.Columns = slices.Insert(f.Columns, 1, site.Column{Name: "Revenue before", Text: amount})
-		for _, row := range r.PreviousPeriod.Rows {
-			before[opt.Value(row.Key)] = row.RevenueMinor
-		}
 	}
 	for _, row := range r.Rows {
 		values := []int64{
@@ -276,19 +287,14 @@ func dimensions() (out []site.Option) {
 
 // reportSpans lead to the report of the last days.
 func (v *visit) reportSpans(asked url.Values) (out []site.Link) {
-	today := v.Today()
 	for _, days := range spans {
 		query := url.Values{}
 		maps.Copy(query, asked)
-		from := today.AddDate(0, 0, 1-days).Format(time.DateOnly)
-		query.Set("from", from)
-		query.Set("to", today.Format(time.DateOnly))
-		name := fmt.Sprintf("%d days", days)
-		if days == 365 {
-			name = "1 year"
-		}
+		from, to := v.lastDays(days)
+		query.Set("from", *from)
+		query.Set("to", *to)
 		out = append(out, site.Link{
-			Path: "?" + query.Encode(), Name: name, Current: asked.Get("from") == from && asked.Get("to") == query.Get("to"),
+			Path: "?" + query.Encode(), Name: spanName(days), Current: asked.Get("from") == *from && asked.Get("to") == *to,
 		})
 	}
 	return out

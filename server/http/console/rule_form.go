@@ -146,16 +146,9 @@ func (f *ruleForm) edit(do, at, field string) {
 
 // rehearse computes what the sales of the last 30 days would have paid under the rule as it is typed.
 func (v *visit) rehearse(d *ruleData) error {
-	flow, err := d.update()
+	flow, err := v.typedFlow(d.ruleForm)
 	if err != nil {
 		return err
-	}
-	if d.partnerIsTyped() {
-		p, err := v.whichPartner(d.Partner)
-		if err != nil {
-			return err
-		}
-		flow.PartnerID = orNull(p.ID)
 	}
 	if d.Name == "" { // a rehearsal needs no name
 		flow.Name = nil
@@ -166,17 +159,17 @@ func (v *visit) rehearse(d *ruleData) error {
 	}, d.Rehearsal)
 }
 
-// saveForPartner saves a rule for the partner whose name, email or handle was typed.
-func (v *visit) saveForPartner(form ruleForm, flow api.FlowUpdate) error {
+// typedFlow returns the rule of a form, with the partner whose name, email or handle was typed.
+func (v *visit) typedFlow(form ruleForm) (api.FlowUpdate, error) {
+	flow, err := form.update()
+	if err != nil || !form.partnerIsTyped() {
+		return flow, err
+	}
 	p, err := v.whichPartner(form.Partner)
-	if err != nil {
-		return err
+	if err == nil {
+		flow.PartnerID = orNull(p.ID)
 	}
-	flow.PartnerID = orNull(p.ID)
-	if form.ID == "" {
-		return v.send("createFlow", created(flow, v.program.ID), nil)
-	}
-	return v.send("updateFlow", flow, nil, form.ID)
+	return flow, err
 }
 
 // refuseRule shows the form again with the fault at its field.

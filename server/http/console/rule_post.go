@@ -75,11 +75,9 @@ func changeRule(v *visit) error {
 	if do := v.value("do"); do != "" && do != "save" {
 		return v.editRule(form, do)
 	}
-	flow, err := form.update()
+	flow, err := v.typedFlow(form)
 	switch {
 	case err != nil:
-	case form.partnerIsTyped():
-		err = v.saveForPartner(form, flow)
 	case form.ID == "":
 		err = v.send("createFlow", created(flow, v.program.ID), nil)
 	default:

@@ -2,17 +2,13 @@ package console
 
 import (
 	"cmp"
-	"errors"
-	"net/http"
 	"unicode"
 	"unicode/utf8"
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/http/site"
 	"rail/server/money/rules"
 	"rail/server/opt"
-	"rail/server/problem"
 )
 
 var ruleRoutes = map[string]route{
@@ -207,14 +203,4 @@ func (v *visit) flow(id string) (*api.Flow, error) {
 		return nil, err
 	}
 	return reply.JSON200, nil
-}
-
-// formRefusal reports whether an error is a refusal that a form can show.
-func formRefusal(err error) (*problem.Error, bool) {
-	p, ok := refused(err)
-	if !ok || errors.Is(err, site.ErrForged) || p.Status() == http.StatusForbidden ||
-		p.Status() == http.StatusNotFound && p.Param == "" {
-		return nil, false
-	}
-	return p, true
 }

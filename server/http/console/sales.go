@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 
 	"rail/gen/api"
@@ -75,9 +76,9 @@ func sales(v *visit) error {
 		})), list}})
 }
 
-// salesOf are sales of the program with the names of their partners and customers.
+// salesOf are sales of the program with the names of their partners and customers, 40 unless a limit is given.
 func (v *visit) salesOf(p api.ListSalesParams, turn site.Turn) (site.Listing, error) {
-	p.ProgramID, p.Limit = v.program.ID, new(int64(40))
+	p.ProgramID, p.Limit = v.program.ID, cmp.Or(p.Limit, new(int64(40)))
 	p.Expand = []api.SaleExpand{api.SaleExpandPartner, api.SaleExpandCustomer}
 	reply, err := v.console.api.ListSalesWithResponse(v.Ctx(), &p)
 	if err != nil {

@@ -82,8 +82,11 @@ func (v *visit) found(text string) ([]hits, error) {
 	return out, nil
 }
 
-// actions are the pages that begin something; the menu has all others. further are words that find them too.
-var actions = []struct{ path, name, icon, further string }{
+// shortcut is a page found by its name. further are words that find it too.
+type shortcut struct{ path, name, icon, further string }
+
+// actions are those of the program; the menu has all other pages.
+var actions = []shortcut{
 	{"/partners/new", "Add a partner", "user-plus", "invite create"},
 	{"/rules/new", "New rule", "badge-percent", "commission rate flow create"},
 	{"/payouts/run", "Run payouts", "wallet", "pay partners batch"},
@@ -96,7 +99,7 @@ var actions = []struct{ path, name, icon, further string }{
 }
 
 // organizationActions are those of pages outside of programs.
-var organizationActions = []struct{ path, name, icon, further string }{
+var organizationActions = []shortcut{
 	{"/console/team", "Team", "users", "invite colleague user role"},
 	{"/console/new", newProgramTitle, "plus", "create"},
 	{"/console/account", "Your account", "user", "password second factor sessions"},
@@ -172,7 +175,7 @@ func (v *visit) foundCustomers(text string) ([]hit, error) {
 			return nil, err
 		}
 		for _, c := range reply.JSON200.Data {
-			name := customerName(c)
+			name := person(c)
 			out = append(out, hit{
 				Text: name, More: differing(opt.Value(c.Email), name), Path: v.at("/customers/" + c.ID), Icon: "shopping-bag",
 			})

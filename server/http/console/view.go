@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/oapi-codegen/nullable"
-
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/http/site"
@@ -27,7 +25,7 @@ var files embed.FS
 var pages = site.Source{
 	Files: files, Folder: "templates", Vocabulary: vocabulary,
 	Functions: template.FuncMap{
-		"partnerName": nameOf, "partnerOf": expandedPartner, "customerOf": expandedCustomer, "groupName": groupName, "inc": func(n int) int { return n + 1 },
+		"partnerName": nameOf, "groupName": groupName, "inc": func(n int) int { return n + 1 },
 		"deref": opt.Value[string], "browserName": browserName, "boxes": func(names ...string) []string { return names },
 		"lines": func(texts []string) string { return strings.Join(texts, "\n") },
 	},
@@ -62,29 +60,6 @@ func (v *visit) show(p sheet) error {
 func (v *visit) note(status int, title, text string) error {
 	return pages.Write(v, v.Locale, status, "note",
 		frame{visit: v, Title: title, Layout: v.layout(title, ""), Data: text})
-}
-
-// expandedPartner returns the name of a partner that was requested with an object; "" for none.
-func expandedPartner(p nullable.Nullable[api.Partner]) string {
-	partner, err := p.Get()
-	if err != nil {
-		return ""
-	}
-	return nameOf(partner)
-}
-
-// expandedCustomer returns the name of a customer that was requested with an object.
-func expandedCustomer(c nullable.Nullable[api.Customer]) string {
-	customer, err := c.Get()
-	if err != nil {
-		return "A customer"
-	}
-	return customerName(customer)
-}
-
-// customerName returns the name of a customer, or what else identifies the customer.
-func customerName(c api.Customer) string {
-	return cmp.Or(opt.Value(c.Name), opt.Value(c.Email), opt.Value(c.ExternalCustomerID), "A customer")
 }
 
 // NoHits replaces the results of a search.

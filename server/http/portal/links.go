@@ -102,7 +102,7 @@ func (v *visit) countLinks(found []db.Link) ([]link, error) {
 	}
 	rows := make([]link, len(found))
 	for i, l := range found {
-		address := readable(tracking.URL(l.DestinationURL, l.Param, l.Value))
+		address := tracking.Readable(tracking.URL(l.DestinationURL, l.Param, l.Value))
 		rows[i] = link{Link: l, Main: shared{URL: address, Title: v.program.Name}, Stats: stats[l.ID]}
 		if l.ShortSlug != nil {
 			rows[i].Short = shared{URL: tracking.ShortURL(v.portal.ShortURL, *l.ShortSlug), Title: v.program.Name}
@@ -164,20 +164,16 @@ func (v *visit) coupons() ([]db.Coupon, error) {
 	return found.Rows, err
 }
 
-// ownLink is the link that every partner has: the handle on the page that the
-// group names (decisions, 50), or else on the program's own.
+// ownLink returns the link that every partner has.
 func (v *visit) ownLink() (string, error) {
-	landing, param := v.program.WebsiteURL, "ref"
+	var landing *string
 	if v.partner.GroupID != nil {
 		of := db.GroupGetParams{ID: *v.partner.GroupID, OrgID: v.partner.OrgID}
 		group, err := queries.GroupGet(v.Ctx(), v.portal.Pool, of)
 		if err := work.IgnoreNoRows(err); err != nil {
 			return "", err
 		}
-		landing = cmp.Or(opt.Value(group.LandingURL), landing)
+		landing = group.LandingURL
 	}
-	if len(v.program.URLParams) > 0 {
-		param = v.program.URLParams[0]
-	}
-	return readable(tracking.URL(landing, param, v.partner.Handle)), nil
+	return tracking.PartnerURL(v.program, landing, v.partner.Handle), nil
 }

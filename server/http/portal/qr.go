@@ -65,7 +65,7 @@ func (v *visit) linkAddress(id string) (string, error) {
 		return v.ownLink()
 	}
 	l, err := v.link(id)
-	return readable(tracking.URL(l.DestinationURL, l.Param, l.Value)), err
+	return tracking.Readable(tracking.URL(l.DestinationURL, l.Param, l.Value)), err
 }
 
 // link returns one of the partner's links. Another partner's link is a 404.

@@ -6,16 +6,6 @@ import (
 	"rail/server/http/site"
 )
 
-// readable returns a link with a slash between a host and a query, as people expect it. It leads to the same page.
-func readable(link string) string {
-	u, err := url.Parse(link)
-	if err != nil || u.Path != "" {
-		return link
-	}
-	u.Path = "/"
-	return u.String()
-}
-
 // shared is a link with the ways to share it. Without any, it needs a script that opens the device's own menu.
 type shared struct {
 	URL, Title string

@@ -42,9 +42,12 @@ func CreateLink(ctx context.Context, u *work.Unit, in LinkInput) (db.Link, error
 		return db.Link{}, err
 	}
 	link := db.Link{
-		ID: u.NewID(ident.Link), OrgID: u.OrgID, ProgramID: p.ID, PartnerID: partner.ID, Param: paramOf(in, p),
+		ID: u.NewID(ident.Link), OrgID: u.OrgID, ProgramID: p.ID, PartnerID: partner.ID, Param: Param(p),
 		Value: partner.Handle, DestinationURL: in.DestinationURL, DestinationKey: destinationKey(in.DestinationURL),
 		ShortSlug: new(auth.NewSlug(slugLength)), Label: in.Label, CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	if in.Param != nil {
+		link.Param = *in.Param
 	}
 	if in.Slug != nil {
 		link.ShortSlug = in.Slug
@@ -90,12 +93,9 @@ func linkOwner(
 	return p, partner, work.SameProgram(partner.ProgramID, programID, "partner_id")
 }
 
-// paramOf returns the name of the query parameter with the value.
-func paramOf(in LinkInput, p db.Program) string {
-	switch {
-	case in.Param != nil:
-		return *in.Param
-	case len(p.URLParams) > 0:
+// Param returns the name of the query parameter that a program's links have unless they name another.
+func Param(p db.Program) string {
+	if len(p.URLParams) > 0 {
 		return p.URLParams[0]
 	}
 	return defaultParam

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"rail/gen/db"
+	"rail/server/opt"
 	"rail/server/program/publishable"
 )
 
@@ -29,6 +31,22 @@ func URL(destination, param, value string) string {
 		out += "#" + fragment
 	}
 	return out
+}
+
+// PartnerURL returns the link that every partner has: the handle on the landing page of the partner's group, or on
+// the program's website if landing is nil (decisions, 50).
+func PartnerURL(p db.Program, landing *string, handle string) string {
+	return Readable(URL(cmp.Or(opt.Value(landing), p.WebsiteURL), Param(p), handle))
+}
+
+// Readable returns a link with a slash between a host and a query, as people expect it. It leads to the same page.
+func Readable(link string) string {
+	u, err := url.Parse(link)
+	if err != nil || u.Path != "" {
+		return link
+	}
+	u.Path = "/"
+	return u.String()
 }
 
 // MaxURL is the maximum length of an address from outside, and storedURL the maximum stored length, in
