@@ -56,6 +56,11 @@ func guidedConnection(v *visit) error {
 	if err != nil {
 		return err
 	}
+	return v.guide(c)
+}
+
+// guide shows the page of a connection.
+func (v *visit) guide(c db.ProcessorConnection) error {
 	kind, err := kindOf(c.Processor)
 	if err != nil {
 		return err
@@ -163,6 +168,11 @@ func completeConnection(v *visit) error {
 	if err != nil {
 		return err
 	}
+	return v.complete(c)
+}
+
+// complete stores the form of a pending connection.
+func (v *visit) complete(c db.ProcessorConnection) error {
 	kind, err := kindOf(c.Processor)
 	if err != nil {
 		return err
@@ -176,7 +186,7 @@ func completeConnection(v *visit) error {
 	}
 	made, err := v.console.Processors.Complete(v.Ctx(), v.unit(), c, in)
 	if err != nil {
-		return v.again(unconnected(err), guidedConnection)
+		return v.again(unconnected(err), func(v *visit) error { return v.guide(c) })
 	}
 	notice := "Saved."
 	switch {

@@ -163,10 +163,9 @@ func TestEachProcessor(t *testing.T) {
 	require.Zero(t, s.Must(200, s.Get("/v1/processor_connections?program_id="+s.program)).Int("total_count"))
 }
 
-// TestConnectStripe: with a secret nothing is asked at Stripe, a key of the other mode is refused beside its field,
-// and neither is ever on a page. With a key, Rail creates the endpoint.
-func TestConnectStripe(t *testing.T) {
-	t.Parallel()
+// newSiteWithStripe starts a server whose Stripe creates endpoints.
+func newSiteWithStripe(t *testing.T) *fixture {
+	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle("/", &stripetest.API{})
 	mux.HandleFunc("POST /v1/webhook_endpoints", func(w http.ResponseWriter, _ *http.Request) {
@@ -175,7 +174,14 @@ func TestConnectStripe(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	api := apitest.New(t, func(c *config.Config) { c.StripeURL = server.URL })
-	s := newSiteOf(api, api.Program())
+	return newSiteOf(api, api.Program())
+}
+
+// TestConnectStripe: with a secret nothing is asked at Stripe, a key of the other mode is refused beside its field,
+// and neither is ever on a page. With a key, Rail creates the endpoint.
+func TestConnectStripe(t *testing.T) {
+	t.Parallel()
+	s := newSiteWithStripe(t)
 	live := s.owner.reserve("stripe")
 	wrong := s.owner.send(live, "api_key", "rk_test_private", "secret", "whsec_private")
 	s.owner.says(400, "has the wrong mode", wrong)
@@ -191,6 +197,22 @@ func TestConnectStripe(t *testing.T) {
 	require.NotContains(t, page, "_private")
 	id := live[strings.LastIndex(live, "/")+1:]
 	require.Equal(t, "active", s.Must(200, s.Get("/v1/processor_connections/"+id)).String("status"))
+}
+
+// TestConnectAtHome connects Stripe with the form of the set-up, which Home shows to owners until a processor is connected.
+func TestConnectAtHome(t *testing.T) {
+	t.Parallel()
+	s := newSiteWithStripe(t)
+	const heading, to = "Connect Stripe</h2>", "/integrations/connect/stripe"
+	require.Contains(t, s.owner.page(""), heading)
+	require.Contains(t, s.owner.page("/setup"), heading)
+	require.NotContains(t, s.person(s.Org, team.Manager).page(""), heading)
+	s.owner.says(400, "has the wrong mode", s.owner.send(to, "api_key", "rk_test_private", "record_direct", "on"))
+	require.Contains(t, s.owner.done(s.owner.send(to, "api_key", "rk_live_private", "record_direct", "on")), "has created the endpoint")
+	require.NotContains(t, s.owner.page(""), heading)
+	made := s.Must(200, s.Get("/v1/processor_connections?program_id="+s.program)).Data()
+	require.Len(t, made, 1, "the refused key has reserved the connection that the other one completed")
+	require.Equal(t, "active", made[0]["status"])
 }
 
 // TestInbox shows received events with their results, and retries one.

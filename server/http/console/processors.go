@@ -106,6 +106,16 @@ type processorCards struct {
 // Processors returns the cards of a page.
 func (f frame) Processors(test bool) processorCards { return processorCards{f, test, processorKinds} }
 
+// keyForm is the form that connects Stripe by a key.
+type keyForm struct {
+	Page   frame
+	Action string
+	Test   bool
+}
+
+// StripeKey returns the form that connects Stripe by a key. path is its address within the program's pages.
+func (f frame) StripeKey(path string, test bool) keyForm { return keyForm{f, f.At(path), test} }
+
 // processors shows the processors that can be connected.
 func processors(v *visit) error {
 	if err := v.ownersOnly(); err != nil {
@@ -135,7 +145,7 @@ func chooseProcessor(v *visit) error {
 	return v.Redirect(http.StatusSeeOther, v.at("/integrations/connect"))
 }
 
-// reserveConnection reserves a connection, and leads to its page.
+// reserveConnection reserves a connection, and leads to its page. With a key in the form, it completes the connection.
 func reserveConnection(v *visit) error {
 	if err := v.ownersOnly(); err != nil {
 		return err
@@ -149,6 +159,9 @@ func reserveConnection(v *visit) error {
 	})
 	if err != nil {
 		return err
+	}
+	if v.value("api_key") != "" {
+		return v.complete(c)
 	}
 	return v.Redirect(http.StatusSeeOther, v.at("/integrations/connections/"+c.ID))
 }

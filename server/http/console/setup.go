@@ -3,6 +3,7 @@ package console
 import (
 	"rail/gen/api"
 	"rail/server/clock"
+	"rail/server/program/tracking"
 )
 
 var setupRoutes = map[string]route{
@@ -25,6 +26,7 @@ type setupData struct {
 	Checks      []check
 	Done, Total int
 	Steps       string // the address of the part that the script asks for again
+	Connects    bool   // no processor is connected yet, and the person may connect one
 }
 
 // setup shows the setup checklist of a program.
@@ -56,7 +58,10 @@ func (v *visit) status() (*api.ProgramStatusReport, error) {
 
 // setupData counts the steps, and notes whether all are done.
 func (v *visit) setupData(s api.ProgramSetup) setupData {
-	d := setupData{Checks: v.checks(s), Steps: v.at("/setup/steps")}
+	d := setupData{
+		Checks: v.checks(s), Steps: v.at("/setup/steps"),
+		Connects: !s.ProcessorConnected && v.session.User.Role.ManagesPeople(),
+	}
 	d.Total = len(d.Checks)
 	for i, c := range d.Checks {
 		if c.Done {
@@ -94,14 +99,6 @@ func (v *visit) setupAtHome(s api.ProgramSetup) *setupData {
 	return &d
 }
 
-// parameter returns the program's first query parameter with a tracking value.
-func (v *visit) parameter() string {
-	if len(v.program.URLParams) == 0 {
-		return "ref"
-	}
-	return v.program.URLParams[0]
-}
-
 // checks returns the steps and their states.
 func (v *visit) checks(s api.ProgramSetup) []check {
 	return []check{
@@ -112,7 +109,7 @@ func (v *visit) checks(s api.ProgramSetup) []check {
 		{
 			Name: "The script on your site",
 			Text: "Tracks which partner link each visitor came from. Open a page of your site once with ?" +
-				v.parameter() + "=test.",
+				tracking.Param(v.program) + "=test.",
 			Done: s.ScriptSeenAt != nil, At: s.ScriptSeenAt, Path: v.at("/integrations"), Link: "Copy the tag",
 		},
 		{
