@@ -40,7 +40,7 @@ WHERE id = @id AND org_id = @org_id;
 DELETE FROM customers WHERE id = @id AND org_id = @org_id;
 
 -- name: LeadKnown :one
--- LeadKnown reports whether a browser's lead is already a customer of the program, by its e-mail
+-- LeadKnown reports whether a browser's lead is already a customer of the program, by its email
 -- address or its identifier, from any visit.
 SELECT (EXISTS (SELECT 1 FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND lower(t.email) = lower(sqlc.narg('email')::text))
@@ -77,7 +77,7 @@ WHERE m.id = @id AND m.org_id = @org_id AND t.org_id = @org_id;
 SELECT t.customer_id FROM customer_merges t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: CustomerSame :many
--- CustomerSame finds the oldest other customers with an identifier or an e-mail, which is
+-- CustomerSame finds the oldest other customers with an identifier or an email, which is
 -- in lower case.
 (SELECT t.id, 'identifier' AS match FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.identifier = sqlc.narg('identifier')::text AND t.id <> @id ORDER BY t.created_at, t.id LIMIT 1)

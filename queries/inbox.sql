@@ -157,7 +157,7 @@ SELECT t.* FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.external_charge_id = ANY (@charges::text[]) ORDER BY t.created_at, t.id;
 
 -- name: CustomerUnbound :many
--- CustomerUnbound finds a customer without an id at a processor by its e-mail, created
+-- CustomerUnbound finds a customer without an id at a processor by its email, created
 -- since a time, or by its referral. Two rows mean that the match is ambiguous.
 SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.external_customer_id IS NULL AND lower(t.email) = sqlc.narg('email')::text AND t.lead_at > @since

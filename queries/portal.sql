@@ -30,7 +30,7 @@ WHERE s.token_hash = @token_hash AND s.embedded = @embedded AND s.expires_at > @
 UPDATE portal_sessions SET expires_at = @expires_at WHERE token_hash = @token_hash AND expires_at < @expires_at;
 
 -- name: PortalPartners :many
--- PortalPartners lists the active partners with an e-mail address, of one program or of all: those
+-- PortalPartners lists the active partners with an email address, of one program or of all: those
 -- who have signed in before first, then the oldest. It is not bound to an organization, because
 -- signing in names none. It omits sample partners, who get no mails.
 SELECT sqlc.embed(p), sqlc.embed(g) FROM partners p JOIN programs g ON g.id = p.program_id

@@ -79,7 +79,7 @@ SELECT f.* FROM risk_flags f WHERE f.program_id = @program_id AND f.org_id = @or
     AND f.kind = 'dispute' AND f.evidence->>'dispute_id' = @dispute_id::text ORDER BY f.created_at, f.id;
 
 -- name: RiskOwnCustomers :many
--- RiskOwnCustomers returns customers of a partner whose e-mail address, or identifier in that form,
+-- RiskOwnCustomers returns customers of a partner whose email address, or identifier in that form,
 -- belongs to the mailbox of an address in the form of normalEmail.
 SELECT DISTINCT c.id FROM customers c CROSS JOIN LATERAL (SELECT
     split_part(regexp_replace(lower(v.address), '@[^@]*$', ''), '+', 1) AS local,

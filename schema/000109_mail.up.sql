@@ -42,7 +42,7 @@ CREATE INDEX mails_sign_in_idx ON mails (org_id, lower(recipient), created_at) W
 -- Whether a mail was sent since others began to fail.
 CREATE INDEX mails_sent_idx ON mails (sent_at) WHERE sent_at IS NOT NULL;
 
--- Unsubscribed addresses of deleted partners: a digest of program and e-mail, for a partner who returns.
+-- Unsubscribed addresses of deleted partners: a digest of program and email, for a partner who returns.
 CREATE TABLE mail_unsubscribes (
     org_id          text COLLATE "C" NOT NULL,
     program_id      text COLLATE "C" NOT NULL,

@@ -28,7 +28,7 @@ func (p parts) notices(ctx context.Context, to console.Reader) ([]console.Notice
 	}
 	var out []console.Notice
 	if age := seconds(s.MailFailing); age > lateFailing {
-		out = append(out, console.Notice{Text: "The mail server has accepted no mail for " + formatAge(age) + "; mails wait."})
+		out = append(out, console.Notice{Text: "The mail server has accepted no mail for " + formatAge(age) + "; emails are waiting."})
 	}
 	before := p.clock.Now().Plus(-lateFailing)
 	n, err := queries.WebhookEndpointsFailing(ctx, p.pool, db.WebhookEndpointsFailingParams{

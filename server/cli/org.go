@@ -56,7 +56,7 @@ func orgCreate(fs *pflag.FlagSet) action {
 		}
 		// Only the form is checked; the first mail shows whether it arrives.
 		if _, err := mail.ParseAddress(*owner); *owner != "" && (err != nil || !plain.Addressed(*owner)) {
-			return usagef("--owner-email must be an e-mail address")
+			return usagef("--owner-email must be an email address")
 		}
 		return withDatabase(ctx, env, func(d *database) error {
 			o, err := addOrg(ctx, d.pool, env.Clock.Now(), strings.TrimSpace(plain.Name(*name)), *owner)

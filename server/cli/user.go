@@ -232,7 +232,7 @@ func chooseUser(ctx context.Context, d *database, who, org string) (db.User, err
 
 // userHelp describes how users are created and what roles may do.
 func userHelp() string {
-	return `USER is an id or an e-mail address. The printed link sets the user's password, once, within a day.
+	return `USER is an id or an email address. The printed link sets the user's password, once, within a day.
 
 Roles:
   owner    everything, including users

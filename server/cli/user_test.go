@@ -37,7 +37,7 @@ func TestUsers(t *testing.T) {
 		"create --name Ada --role owner":                                 "--email and --name are needed",
 		"create --email cleo@acme.example --name Cleo":                   "--role is needed: owner, manager, finance, viewer",
 		"create --email cleo@acme.example --name Cleo --role king":       `no role "king"`,
-		"create --email cleo --name Cleo --role viewer":                  "email must be an e-mail address",
+		"create --email cleo --name Cleo --role viewer":                  "email must be an email address",
 		"create --email ben@acme.example --name Ben --role viewer":       "is already a user here",
 		"role ben@acme.example":                                          "--role is needed",
 		"role nobody@acme.example --role viewer":                         "rail user list shows them",

@@ -47,7 +47,7 @@ func checkPassword(password, email string) error {
 	case len(distinct) < minDistinct:
 		return problem.Invalid("password", "password must have at least %d different characters.", minDistinct)
 	case strings.EqualFold(password, email) || strings.EqualFold(password, local):
-		return problem.Invalid("password", "password must not be your e-mail address.")
+		return problem.Invalid("password", "password must not be your email address.")
 	}
 	return nil
 }

@@ -301,7 +301,7 @@ func address(given string) (string, error) {
 	}
 	a, err := mail.ParseAddress(email)
 	if err != nil || a.Address != email || len(email) > maxEmail || !plain.Addressed(email) {
-		return "", problem.Invalid("email", "email must be an e-mail address of at most %d characters.", maxEmail)
+		return "", problem.Invalid("email", "email must be an email address of at most %d characters.", maxEmail)
 	}
 	return email, nil
 }

@@ -39,7 +39,7 @@ type Config struct {
 	Addr                string            `env:"RAIL_ADDR" desc:"address to listen on; 127.0.0.1:8080 unless set, and :443 with RAIL_TLS_DOMAIN"`
 	BaseURL             string            `env:"RAIL_BASE_URL" desc:"address at which clients reach the service; http:// and RAIL_ADDR, or https:// and RAIL_TLS_DOMAIN, unless set"`
 	TLSDomains          []string          `env:"RAIL_TLS_DOMAIN" desc:"comma-separated host names for which the server gets certificates by ACME; RAIL_ADDR then serves https, and must be reachable on port 443"`
-	TLSEmail            string            `env:"RAIL_TLS_EMAIL" desc:"e-mail address for the certificate authority's notices; none unless set"`
+	TLSEmail            string            `env:"RAIL_TLS_EMAIL" desc:"email address for the certificate authority's notices; none unless set"`
 	TLSDirectory        string            `env:"RAIL_TLS_DIRECTORY" envDefault:"https://acme-v02.api.letsencrypt.org/directory" desc:"the certificate authority's ACME directory"`
 	RedirectAddr        string            `env:"RAIL_TLS_HTTP_ADDR" desc:"address that redirects from http:// to https://; :80 with RAIL_TLS_DOMAIN unless set; off disables it"`
 	DatabaseURL         string            `env:"RAIL_DATABASE_URL" secret:"" desc:"PostgreSQL to use; a private one in RAIL_DATA_DIR unless set"`

@@ -98,7 +98,7 @@ var variables = map[string]struct {
 		[]string{"localhost", "192.0.2.1", "rail.example,", "https://rail.example", "rail.example:443", "*.rail.example", "a b.example", "rail."},
 		"must be host names",
 	},
-	"RAIL_TLS_EMAIL":     {[]string{"ops@rail.example", ""}, []string{"ops", "a@b.example, c@d.example"}, "must be an e-mail address"},
+	"RAIL_TLS_EMAIL":     {[]string{"ops@rail.example", ""}, []string{"ops", "a@b.example, c@d.example"}, "must be an email address"},
 	"RAIL_TLS_DIRECTORY": {[]string{"https://ca.example:14000/dir", ""}, []string{"http://ca.example/dir", "ca.example"}, "must be an https address"},
 	"RAIL_TLS_HTTP_ADDR": {[]string{""}, []string{"80", "no", ":80"}, "RAIL_TLS_HTTP_ADDR"},
 	"OTEL_EXPORTER_OTLP_ENDPOINT": {
@@ -154,7 +154,7 @@ var variables = map[string]struct {
 	},
 	"RAIL_MAIL_FROM": {
 		[]string{"a@b.example", ""}, []string{"not an address", "rail", "A <a@b.example>", "a@b.example, c@d.example"},
-		"must be an e-mail address",
+		"must be an email address",
 	},
 	"RAIL_MAIL_PIXEL": {switches, []string{"maybe", "2", "y"}, notASwitch},
 	"RAIL_OIDC_ISSUER": {

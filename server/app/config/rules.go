@@ -47,7 +47,7 @@ var rules = []rule{
 	{variable: "RAIL_ADDR", must: "be " + anAddress, valid: func(c *Config) bool { return unset(c.Addr, listenAddress) }},
 	{variable: "RAIL_TLS_DOMAIN", must: "be host names with commas between, such as rail.example"},
 	{
-		variable: "RAIL_TLS_EMAIL", must: "be an e-mail address, such as ops@shop.example",
+		variable: "RAIL_TLS_EMAIL", must: "be an email address, such as ops@shop.example",
 		valid: func(c *Config) bool { return unset(c.TLSEmail, mailAddress) },
 	},
 	{
@@ -162,7 +162,7 @@ var rules = []rule{
 		valid: func(c *Config) bool {
 			return unset(c.SMTPURL, mailServer)
 		}},
-	{variable: "RAIL_MAIL_FROM", must: "be an e-mail address, such as partners@shop.example", valid: func(c *Config) bool {
+	{variable: "RAIL_MAIL_FROM", must: "be an email address, such as partners@shop.example", valid: func(c *Config) bool {
 		return unset(c.MailFrom, mailAddress)
 	}},
 	{variable: "RAIL_MAIL_PIXEL", must: "be " + aSwitch},

@@ -101,7 +101,7 @@ func exampleInputs() []site.Input {
 		{Name: "amount", ID: "design_amount", Label: "Amount", Type: "money", Currency: "USD", Value: "10.00"},
 		{Name: "note", ID: "design_note", Label: "Note", Type: "textarea", Optional: true, Hint: "Only your team sees it."},
 		site.Input{Name: "kind", ID: "design_kind", Label: "Kind", Type: "radios", Value: "gold"}.Of(groups),
-		site.Input{Name: "boxes_", ID: "design_boxes", Label: "Mails", Type: "boxes"}.Of(groups[:1]),
+		site.Input{Name: "boxes_", ID: "design_boxes", Label: "Emails", Type: "boxes"}.Of(groups[:1]),
 		{Name: "on", ID: "design_on", Label: "Block self-referrals", Type: "check"},
 	}
 }

@@ -214,7 +214,7 @@ func (v *visit) tasks(w api.ProgramWaiting) (out []task) {
 		"payments without a partner in the last 30 days", "/integrations/events?reason_code=no_partner", "View")
 	add(w.FailedEvents, "circle-x", "event of a payment processor failed", "events of a payment processor failed",
 		"/integrations/events?status=failed", "View")
-	add(w.FailedMails, "mail-warning", "mail could not be delivered", "mails could not be delivered", "/mails/failed",
+	add(w.FailedMails, "mail-warning", "email could not be delivered", "emails could not be delivered", "/mails/failed",
 		"View")
 	add(w.DisabledEndpoints, "webhook", "disabled webhook endpoint", "disabled webhook endpoints", "/webhooks", "Fix")
 	return out

@@ -35,10 +35,10 @@ type target struct{ Kind, Name, Path string }
 var kinds = map[ident.Prefix]string{
 	ident.Partner: "Partner", ident.Customer: "Customer", ident.Sale: "Sale", ident.Commission: "Commission",
 	ident.Payout: "Payout", ident.Batch: "Payout run", ident.Flow: "Rule", ident.RiskFlag: "Risk flag",
-	ident.Endpoint: "Webhook endpoint", ident.InboxEvent: "Processor event", ident.Campaign: "Mail", ident.Link: "Link",
+	ident.Endpoint: "Webhook endpoint", ident.InboxEvent: "Processor event", ident.Campaign: "Email", ident.Link: "Link",
 	ident.Coupon: "Coupon", ident.Group: "Group", ident.Tag: "Tag", ident.Program: "Program", ident.APIKey: "API key",
 	ident.User: "User", ident.Application: "Application", ident.Connection: "Connection", ident.Resource: "Resource",
-	ident.Refund: "Refund", ident.Sequence: "Mail sequence", ident.Publishable: "Publishable key",
+	ident.Refund: "Refund", ident.Sequence: "Email sequence", ident.Publishable: "Publishable key",
 	ident.PartnerNote: "Note", ident.TaxForm: "Tax form",
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"net/http"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ var mailRoutes = map[string]route{
 
 const (
 	mailsPath  = "/mails"
-	mailsTitle = "Mails"
+	mailsTitle = "Emails"
 	// maxLetter is how long a mail of the page's forms may be: a form has 32 KiB, and text may be escaped.
 	maxLetter = 8000
 	// toEveryone is the audience of all active partners.
@@ -167,7 +168,7 @@ func newMail(v *visit) (err error) {
 		return err
 	}
 	v.frames()
-	return v.show(sheet{"mail-edit", mailsPath, "Write a mail", data})
+	return v.show(sheet{"mail-edit", mailsPath, "Write an email", data})
 }
 
 // createMail writes a draft, or a mail that is sent at its time.
@@ -179,7 +180,16 @@ func createMail(v *visit) error {
 	if err := v.send("createCampaign", v.mailBody("createCampaign", v.values("partner_id")), &made); err != nil {
 		return v.again(err, newMail)
 	}
-	return v.done(v.at("/mails/"+made.ID), "The mail is saved. Nothing is sent yet.")
+	return v.mailSaved(made, "The email is saved. Nothing is sent yet.")
+}
+
+// mailSaved leads from the form of a mail to its page, or to the question before it is sent.
+func (v *visit) mailSaved(m api.Campaign, notice string) error {
+	to := v.at("/mails/" + m.ID)
+	if v.value("then") == "send" && m.ScheduledAt == nil {
+		return v.Redirect(http.StatusSeeOther, to+"/send")
+	}
+	return v.done(to, notice)
 }
 
 // audienceFault refuses a part of the partners that nothing narrows: the API would send to everyone.
@@ -233,7 +243,7 @@ func editMail(v *visit) error {
 		return err
 	}
 	v.frames()
-	return v.show(sheet{"mail-edit", mailsPath, "Change the mail", data})
+	return v.show(sheet{"mail-edit", mailsPath, "Change the email", data})
 }
 
 // saveMail changes a mail. Its audience stays: it can be larger than a form.
@@ -246,10 +256,11 @@ func saveMail(v *visit) error {
 		return v.again(err, editMail)
 	}
 	body := v.mailBody("updateCampaign", stored.Letter.Audience.PartnerIds)
-	if err := v.send("updateCampaign", body, nil, v.PathValue("id")); err != nil {
+	var saved api.Campaign
+	if err := v.send("updateCampaign", body, &saved, v.PathValue("id")); err != nil {
 		return v.again(err, editMail)
 	}
-	return v.done(v.at("/mails/"+v.PathValue("id")), "The mail is saved.")
+	return v.mailSaved(saved, "The email is saved.")
 }
 
 // confirmMail says to how many a mail goes before it does.
@@ -258,7 +269,7 @@ func confirmMail(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.show(sheet{"mail-send", mailsPath, "Send the mail?", data})
+	return v.show(sheet{"mail-send", mailsPath, "Send the email?", data})
 }
 
 func sendMail(v *visit) error {
@@ -267,7 +278,7 @@ func sendMail(v *visit) error {
 	if err := v.send("sendCampaign", v.body("sendCampaign"), &sent, id); err != nil {
 		return v.again(err, confirmMail)
 	}
-	return v.done(v.at("/mails/"+id), "The mail is on its way to "+
+	return v.done(v.at("/mails/"+id), "The email is on its way to "+
 		v.partnersIn(sent.Stats.Total-sent.Stats.Skipped)+".")
 }
 
@@ -283,12 +294,12 @@ func pauseMail(v *visit) error {
 	if err := v.send("pauseCampaign", nil, nil, v.PathValue("id")); err != nil {
 		return v.again(err, showMail)
 	}
-	return v.done(v.at("/mails/"+v.PathValue("id")), "The mail is paused. Sent messages cannot be recalled.")
+	return v.done(v.at("/mails/"+v.PathValue("id")), "The email is paused. Sent messages cannot be recalled.")
 }
 
 func deleteMail(v *visit) error {
 	if err := v.send("deleteCampaign", nil, nil, v.PathValue("id")); err != nil {
 		return v.again(err, showMail)
 	}
-	return v.done(v.at(mailsPath), "The mail is deleted.")
+	return v.done(v.at(mailsPath), "The email is deleted.")
 }

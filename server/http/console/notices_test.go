@@ -31,7 +31,7 @@ func TestNotices(t *testing.T) {
 	_, err = s.Pool.Exec(t.Context(), "INSERT INTO audit_mark (audited_at, whole_at, after_id) VALUES ($1, $1, 0)", now.Plus(-50*time.Hour))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { // the state is cached for five seconds
-		return strings.Contains(s.owner.page(s.at), "The mail server has accepted no mail for 25 minutes; mails wait.")
+		return strings.Contains(s.owner.page(s.at), "The mail server has accepted no mail for 25 minutes; emails are waiting.")
 	}, time.Minute, 200*time.Millisecond)
 	seen := s.owner.page(s.at)
 	require.Contains(t, seen, "There is no backup yet: run rail backup.")

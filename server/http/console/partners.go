@@ -78,7 +78,7 @@ var partnerBulk = site.Bulk{What: "partners", Actions: []site.Action{
 	{Label: "Move to group", Name: "do", Value: "group"},
 	{Label: "Add tag", Name: "do", Value: "tag"},
 	{Label: "Remove tag", Name: "do", Value: "untag"},
-	{Label: "Mail…", Name: "do", Value: "mail"},
+	{Label: "Email…", Name: "do", Value: "mail"},
 	{Label: "Suspend", Name: "do", Value: "suspend", Danger: true, Confirm: "Suspend the selected partners?"},
 	{Label: "Reinstate", Name: "do", Value: "reinstate"},
 }}

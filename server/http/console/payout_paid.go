@@ -35,6 +35,9 @@ type marked struct {
 	Today  string
 }
 
+// selecting are the fields that select the payouts of a form.
+var selecting = []string{"payout_ids", "batch_id", "batch", "method", "currency"}
+
 // askPaid asks whether the ticked payouts were paid.
 func askPaid(v *visit) error {
 	back, show := v.origin()
@@ -103,6 +106,16 @@ func markAll(v *visit) error {
 	if problem.Is(err, problem.ConfirmationDiffers) {
 		err = problem.New(problem.ConfirmationDiffers,
 			"The payouts have changed since you opened the page. Nothing was marked: please check them again.")
+	}
+	if refused, ok := formRefusal(err); ok && refused.Param == "paid_at" {
+		v.fault = refused
+		which := url.Values{}
+		for _, field := range selecting {
+			if v.Form.Has(field) {
+				which[field] = v.Form[field]
+			}
+		}
+		return v.askMarked(which, back, show)
 	}
 	if err != nil {
 		return v.again(err, show)

@@ -220,6 +220,8 @@ func TestMarksOfACard(t *testing.T) {
 	require.NotContains(t, ask, "Grace Hopper")
 	s.Must(200, s.Post("/v1/sales/"+sales[1]+"/refund", nil))
 	p.says(409, "The payouts have changed since you opened the page.", p.send("/payouts/mark", marking(ask)...))
+	early := marking(p.page(card), "paid_at", "2001-01-01")
+	p.says(400, "Paid at is before the oldest sale of the payout", p.send("/payouts/mark", early...))
 	require.Equal(t, "pending", s.payoutOf(ada).String("status"))
 
 	made := p.send("/payouts/mark", marking(p.page(card))...)

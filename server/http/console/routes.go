@@ -86,7 +86,7 @@ var entries = []struct {
 	}},
 	{"Content", []menuEntry{
 		{"/portal", "Portal and join page", "palette"},
-		{"/mails", "Mails", "mail"},
+		{"/mails", "Emails", "mail"},
 		{"/resources", "Resources", "folder"},
 	}},
 	{"Settings", []menuEntry{

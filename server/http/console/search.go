@@ -92,7 +92,7 @@ var actions = []shortcut{
 	{"/payouts/run", "Run payouts", "wallet", "pay partners batch"},
 	{"/commissions/new", "Add a commission", "hand-coins", "manual bonus create"},
 	{"/mails/new", "Write to partners", "mail", "campaign email newsletter create"},
-	{"/mails/sequences/new", "New mail sequence", "mail", "automation drip create"},
+	{"/mails/sequences/new", "New email sequence", "mail", "automation drip create"},
 	{"/integrations/connect", "Connect a payment processor", "plug", "stripe paddle chargebee polar lemonsqueezy"},
 	{"/keys", "Create an API key", "key-round", "developer token secret"},
 	{"/webhooks", "Add a webhook endpoint", "webhook", "developer events"},

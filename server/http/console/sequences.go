@@ -107,7 +107,7 @@ func resumeSequence(v *visit) error {
 }
 
 func deleteSequence(v *visit) error {
-	return v.sequenceForm("deleteSequence", nil, "The sequence is deleted. Its partners get no further mail.")
+	return v.sequenceForm("deleteSequence", nil, "The sequence is deleted. Its partners get no further emails.")
 }
 
 // sequenceForm sends a form of the page of mails and shows that again.

@@ -164,7 +164,7 @@ func TestWords(t *testing.T) {
 		body M
 		text string
 	}{
-		{"partners", M{"email": "a"}, "email must be an e-mail address such as ada@example.com."},
+		{"partners", M{"email": "a"}, "email must be an email address such as ada@example.com."},
 		{
 			"partners", M{"email": "a@example.com", "handle": "Ada L"},
 			"handle must be 2 to 32 lower-case letters, digits and hyphens with no hyphen at an end, such as ada-lovelace.",

@@ -84,7 +84,7 @@ func (s *Server) CreateCustomer(ctx context.Context,
 
 // toCustomerWarning returns the warning about a field that two customers have in common.
 func toCustomerWarning(d customer.Duplicate) api.CustomerWarning {
-	code, field := api.CustomerWarningCodeEmailTaken, "e-mail"
+	code, field := api.CustomerWarningCodeEmailTaken, "email"
 	if d.Match == "identifier" {
 		code, field = api.CustomerWarningCodeIdentifierTaken, "identifier"
 	}

@@ -171,7 +171,7 @@ func defineFormats() {
 }
 
 // errEmail and the errors below complete a sentence that begins with the parameter's name.
-var errEmail = errors.New("must be an e-mail address such as ada@example.com")
+var errEmail = errors.New("must be an email address such as ada@example.com")
 
 // checkEmail requires one @ between a local part of at most 64 bytes and a domain with a dot, and
 // no space or invisible character. It leaves the rest to mail servers.

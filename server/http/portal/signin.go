@@ -88,7 +88,7 @@ func (v *visit) sendLinks(email string) error {
 		return problem.New(problem.EmailNotConfigured, "This server does not send email. Ask the program for a link.")
 	}
 	if !strings.Contains(email, "@") || len(email) > 255 {
-		return problem.Invalid("email", "email must be an e-mail address.")
+		return problem.Invalid("email", "email must be an email address.")
 	}
 	return p.Partners.LinksByMail(v.Ctx(), p.Attempts, email, v.asksFor(), p.Address(v),
 		v.Request().Header.Get("Accept-Language"))

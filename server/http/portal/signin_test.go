@@ -87,7 +87,7 @@ func TestSignInByMail(t *testing.T) {
 
 	s.Must(200, asks(s, "ada@example.com", other))
 	require.Len(t, append(mailsTo(s, "Ada@example.com"), mailsTo(s, "ada@example.com")...), 3, "one program is asked for")
-	require.Contains(t, string(s.Must(422, asks(s, "ada", "")).Raw), "must be an e-mail address")
+	require.Contains(t, string(s.Must(422, asks(s, "ada", "")).Raw), "must be an email address")
 	s.Must(403, asks(s, "ada@example.com", "", "Sec-Fetch-Site", "cross-site"))
 }
 

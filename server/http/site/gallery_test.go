@@ -111,7 +111,7 @@ func listPage() M {
 		"Filters": site.Filters{
 			Path: "/list", Label: "Filter partners", Clear: "/list", Hidden: []site.Hidden{{Name: "order", Value: "earned"}},
 			Inputs: []site.Input{
-				{ID: "search", Name: "search", Label: "Name, e-mail or handle", Type: "search", Most: 200},
+				{ID: "search", Name: "search", Label: "Name, email or handle", Type: "search", Most: 200},
 				{ID: "status", Name: "status", Label: "Status", Type: "select", Value: "active", Options: statuses, Filters: true},
 				{ID: "group", Name: "group", Label: "Group", Type: "select", Options: statuses[:1], Filters: true},
 				{ID: "from", Name: "from", Label: "Since", Type: "date"}, {ID: "to", Name: "to", Label: "Until", Type: "date"},
@@ -192,9 +192,9 @@ func formPage() M {
 	return M{
 		"Form": form,
 		"Pairs": []site.Input{
-			in("name", "Name", "text"), in("site", "Website", "url"), in("email", "E-mail", "email").Says("Where mails go."),
+			in("name", "Name", "text"), in("site", "Website", "url"), in("email", "Email", "email").Says("Where mails go."),
 			in("group", "Group", "select").Of(groups), in("since", "Since", "date"), in("fee", "Bonus", "money").In("EUR"),
-			in("partner", "Partner", "lookup").From("/found").Says("A name, an e-mail or a handle."), in("days", "Days", "number").Maybe(),
+			in("partner", "Partner", "lookup").From("/found").Says("A name, an email or a handle."), in("days", "Days", "number").Maybe(),
 			in("colour", "Colour", "color"), in("file", "Result of the provider", "file").Says("CSV, at most 1 MB."),
 		},
 		"Inputs": []site.Input{
@@ -228,7 +228,7 @@ func confirmPage() M {
 			Sum:    site.Sum{Total: site.Part{Name: "Rejected", Aside: "9 open commissions", Text: "321.00 USD"}},
 		},
 		"Door": []site.Input{
-			{ID: "email", Name: "email", Label: "E-mail", Type: "email", Auto: "username"},
+			{ID: "email", Name: "email", Label: "Email", Type: "email", Auto: "username"},
 			{ID: "password", Name: "password", Label: "Password", Type: "password", Auto: "current-password"},
 		},
 	}

@@ -109,7 +109,7 @@ func TestInboxFindsWhoPaid(t *testing.T) {
 	}
 	h.Receive(apitest.Paid("ch_again", M{"email": "guest@example.com"}))
 	require.Equal(t, "promotion_code", h.Get("/v1/customers/" +
-		h.Last("recorded", nil).String("customer_id")).Body["attribution"].(M)["rule"], "a guest is known by the e-mail")
+		h.Last("recorded", nil).String("customer_id")).Body["attribution"].(M)["rule"], "a guest is known by the email")
 	// The text of a code alone identifies no partner.
 	h.Receive(apitest.Paid("ch_text", M{"external_customer_id": "c_8", "coupon_external_id": "ANN10"}))
 	h.Last("ignored", "no_partner")

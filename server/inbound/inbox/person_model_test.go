@@ -111,7 +111,7 @@ func (c *crowd) clues(p *person) (metadata M, email string) {
 	if c.bool("names the click") {
 		metadata["rail_click"] = p.click
 	}
-	if c.bool("names the e-mail") {
+	if c.bool("names the email") {
 		email = p.email()
 	}
 	return metadata, email
@@ -137,7 +137,7 @@ func (c *crowd) signUp() {
 	if c.bool("identifier") {
 		body["identifier"] = p.name
 	}
-	if c.bool("e-mail") {
+	if c.bool("email") {
 		body["email"] = strings.ToUpper(p.email())
 	}
 	if c.bool("external id") {

@@ -91,6 +91,7 @@ func TestMarkAll(t *testing.T) {
 	f.Refused(400, "parameter_invalid", "payout_ids", f.mark(M{}))
 	f.Refused(400, "parameter_invalid", "payout_ids", f.mark(with(M{"payout_ids": []string{id(wise)}})))
 	f.Refused(400, "parameter_invalid", "paid_at", f.mark(with(M{"paid_at": "2031-01-01T00:00:00Z"})))
+	f.Refused(400, "parameter_invalid", "paid_at", f.mark(with(M{"paid_at": "2001-01-01T00:00:00Z", "confirm_count": 1})))
 	f.Refused(404, "resource_not_found", "payout_ids[1]", f.mark(M{"payout_ids": []string{id(wise), "pyt_none"}}))
 	f.Refused(404, "resource_not_found", "batch_id", f.mark(M{"batch_id": "batch_none"}))
 	other := M{"program_id": f.Program(), "batch_id": f.batch}

@@ -380,7 +380,7 @@ func (r *recording) decide(saleID string) (*commission.Earning, *api.SaleWarning
 		return nil, warn(rules.WarnNoPartner, "The customer has no partner."), nil
 	case r.selfReferral():
 		return nil, warn(rules.WarnSelfReferral,
-			"The customer has the partner's own e-mail, and the program blocks self-referrals."), nil
+			"The customer has the partner's own email, and the program blocks self-referrals."), nil
 	case r.who.Customer.Status == db.CustomerStatusSuspended:
 		return nil, warn(rules.WarnNoCommission, "The customer is suspended; its sales pay nothing."), nil
 	case r.who.PartnerStatus != string(db.PartnerStatusActive):

@@ -214,7 +214,7 @@ func (s Service) checkPartner(ctx context.Context, u *work.Unit, p db.Program, k
 	own, err := s.addresses(to)
 	if err == nil && p.BlockSelfReferrals && isOwn(own, k.Email, k.Identifier) {
 		err = problem.On("partner_id", problem.SelfReferralBlocked,
-			"The customer has the partner's own e-mail, and the program blocks self-referrals.")
+			"The customer has the partner's own email, and the program blocks self-referrals.")
 	}
 	return err
 }

@@ -41,7 +41,7 @@ func (w watched) sweep(kind string) (out []M) {
 		require.NotEmpty(w.t, evidence["summary"])
 		for name, value := range evidence {
 			require.NotContains(w.t, fmt.Sprint(value), "192.0.2.", "no address")
-			require.NotContains(w.t, fmt.Sprint(value), "@", "nobody's e-mail")
+			require.NotContains(w.t, fmt.Sprint(value), "@", "nobody's email")
 			switch value.(type) {
 			case string, json.Number, bool:
 			default:

@@ -28,7 +28,7 @@ func CheckCustomer(ctx context.Context, u *work.Unit, p db.Partner, own []string
 			CustomerID: &k.ID,
 			Kind:       "disposable_email",
 			Severity:   "medium",
-			Summary:    "The customer's e-mail address is of a provider of throw-away addresses.",
+			Summary:    "The customer's email address is of a provider of throw-away addresses.",
 			Signals:    map[string]any{"domain": domain},
 		}
 		if err := flag(ctx, u, f); err != nil {
@@ -44,7 +44,7 @@ func CheckCustomer(ctx context.Context, u *work.Unit, p db.Partner, own []string
 		CustomerID: &k.ID,
 		Kind:       "self_referral_domain",
 		Severity:   "medium",
-		Summary:    "The customer's e-mail address is of the partner's own domain.",
+		Summary:    "The customer's email address is of the partner's own domain.",
 		Signals:    map[string]any{"domain": domain},
 	})
 }
@@ -54,7 +54,7 @@ func CheckCustomer(ctx context.Context, u *work.Unit, p db.Partner, own []string
 func FlagSelfReferral(ctx context.Context, u *work.Unit, partner db.Partner, customerID *string) error {
 	return flag(ctx, u, Finding{
 		ProgramID: partner.ProgramID, PartnerID: partner.ID, CustomerID: customerID, Kind: "self_referral",
-		Severity: "high", Summary: "A customer has the partner's own e-mail address.",
+		Severity: "high", Summary: "A customer has the partner's own email address.",
 	})
 }
 

@@ -25,7 +25,7 @@ func (h inboxed) selfReferrals() (customers []string) {
 // if the other customer's email remains.
 func TestMergeKeepsSelfReferral(t *testing.T) {
 	t.Parallel()
-	for name, own := range map[string]string{"e-mail": "email", "identifier": "identifier"} {
+	for name, own := range map[string]string{"email": "email", "identifier": "identifier"} {
 		h := newInboxed(t)
 		self := h.CreateCustomer(M{"external_customer_id": "cus_self"})
 		h.Must(200, h.Post("/v1/customers/"+self, M{own: h.Get("/v1/partners/" + h.PartnerID).String("email")}))

@@ -222,7 +222,7 @@ func (a Attribution) refuseSelf(ctx context.Context, u *work.Unit, p db.Program,
 		return err
 	}
 	e := problem.On("email", problem.SelfReferralBlocked,
-		"The customer's e-mail is the partner's own, and the program blocks self-referrals.")
+		"The customer's email is the partner's own, and the program blocks self-referrals.")
 	e.Committed = true
 	return e
 }

@@ -29,7 +29,7 @@ import (
 var ErrRefused = errors.New("you were not signed in by your provider: try again")
 
 // ErrUnverified means that the provider does not vouch for the person's address.
-var ErrUnverified = errors.New("your provider has not verified your e-mail address")
+var ErrUnverified = errors.New("your provider has not verified your email address")
 
 const (
 	// Life is how long a person may take at the provider.
