@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"rail/gen/api"
 	"rail/server/http/site"
@@ -53,7 +54,7 @@ type reportData struct {
 // reports shows how the program did over some days: over time, and by one dimension.
 func reports(v *visit) error {
 	asked := v.reportAsked()
-	page := reportData{What: site.Words(asked.Get("dimension"), vocabulary)}
+	page := reportData{What: strings.ToLower(site.Words(asked.Get("dimension"), vocabulary))}
 	if err := v.reportChoices(&page, asked); err != nil {
 		return err
 	}

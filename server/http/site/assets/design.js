@@ -33,17 +33,18 @@ for (const entry of all('.menu [aria-current], .strip [aria-current]')) {
 }
 
 // Times in the browser's zone, on pages with data-zone; other pages use the zone of data-days.
-const said = document.querySelector('[data-zone]')
-if (said) {
+const zones = document.querySelector('[data-zone]')
+if (zones) {
   // Pages in other languages format for the reader's language; English is the console's language.
   const language = document.documentElement.lang
   const local = new Intl.DateTimeFormat(language === 'en' ? navigator.language : language,
     { dateStyle: 'medium', timeStyle: 'short' })
   for (const time of all('time[data-moment]')) {
-    time.title = time.textContent + ' ' + said.dataset.days
+    time.title = time.textContent + ' ' + zones.dataset.days
     time.textContent = local.format(new Date(time.dateTime))
   }
-  said.textContent = said.dataset.zone.replace('{zone}', local.resolvedOptions().timeZone)
+  const zone = local.resolvedOptions().timeZone
+  if (zone !== zones.dataset.days) zones.textContent = zones.dataset.zone.replace('{zone}', zone)
 }
 
 // Ticks: how many, all at once, and a run of them with the shift key.
