@@ -10642,6 +10642,9 @@ type Report struct {
 	// Object Always `report`.
 	Object string `json:"object"`
 
+	// Changes The keys whose revenue differs most from the previous period, the largest difference first; absent without `changes` in the request, and if none differs.
+	Changes []ReportChange `json:"changes,omitempty"`
+
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
 	//
 	// Examples: USD
@@ -10679,6 +10682,21 @@ type Report struct {
 
 // ReportAttribution The figures of a report by their attribution.
 type ReportAttribution string
+
+// ReportChange The change of a key's revenue from the previous period.
+type ReportChange struct {
+	// Key The key of the row.
+	Key *string `json:"key"`
+
+	// Label The label of the key.
+	Label string `json:"label"`
+
+	// PreviousRevenueMinor Revenue in the previous period, in minor units.
+	PreviousRevenueMinor int64 `json:"previous_revenue_minor"`
+
+	// RevenueMinor Revenue in the window, in minor units.
+	RevenueMinor int64 `json:"revenue_minor"`
+}
 
 // ReportCompare `previous_period` compares with the window of equal length right before; `none` compares with nothing.
 //
@@ -12725,6 +12743,9 @@ type RefundExpandParam = []RefundExpand
 // ReportAttributionParam The figures of a report by their attribution.
 type ReportAttributionParam = ReportAttribution
 
+// ReportChanges defines model for ReportChanges.
+type ReportChanges = int64
+
 // ReportCompareParam `previous_period` compares with the window of equal length right before; `none` compares with nothing.
 //
 // Examples: previous_period
@@ -14093,6 +14114,9 @@ type RetrieveReportParams struct {
 
 	// Top Only the given number of rows, those with the highest revenue, and the same keys for the previous period. Totals and `row_count` cover all rows. Not with `dimension=period`.
 	Top *ReportTop `form:"top,omitempty" json:"top,omitempty"`
+
+	// Changes Adds `changes`: at most the given number of keys whose revenue differs most from the previous period. Not with `dimension=period` or `compare=none`.
+	Changes *ReportChanges `form:"changes,omitempty" json:"changes,omitempty"`
 }
 
 // ListResourcesParams defines parameters for ListResources.
@@ -31717,6 +31741,18 @@ func NewRetrieveReportRequest(server string, params *RetrieveReportParams) (*htt
 		if params.Top != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "top", *params.Top, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Changes != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "changes", *params.Changes, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -55049,6 +55085,13 @@ func (w *ServerInterfaceWrapper) RetrieveReport(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "top", ctx.QueryParams(), &params.Top, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter top: %s", err))
+	}
+
+	// ------------- Optional query parameter "changes" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "changes", ctx.QueryParams(), &params.Changes, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter changes: %s", err))
 	}
 
 	// Invoke the callback with all the unmarshaled arguments

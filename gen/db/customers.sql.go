@@ -390,7 +390,7 @@ type CustomerSameRow struct {
 	Match string
 }
 
-// CustomerSame finds the oldest other customers with an identifier or an e-mail, which is
+// CustomerSame finds the oldest other customers with an identifier or an email, which is
 // in lower case.
 func (q *Queries) CustomerSame(ctx context.Context, db DBTX, arg CustomerSameParams) ([]CustomerSameRow, error) {
 	rows, err := db.Query(ctx, customerSame,
@@ -790,7 +790,7 @@ type LeadKnownParams struct {
 	Identifier *string
 }
 
-// LeadKnown reports whether a browser's lead is already a customer of the program, by its e-mail
+// LeadKnown reports whether a browser's lead is already a customer of the program, by its email
 // address or its identifier, from any visit.
 func (q *Queries) LeadKnown(ctx context.Context, db DBTX, arg LeadKnownParams) (bool, error) {
 	row := db.QueryRow(ctx, leadKnown,

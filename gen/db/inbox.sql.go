@@ -315,7 +315,7 @@ type CustomerUnboundParams struct {
 	ReferralID *string
 }
 
-// CustomerUnbound finds a customer without an id at a processor by its e-mail, created
+// CustomerUnbound finds a customer without an id at a processor by its email, created
 // since a time, or by its referral. Two rows mean that the match is ambiguous.
 func (q *Queries) CustomerUnbound(ctx context.Context, db DBTX, arg CustomerUnboundParams) ([]Customer, error) {
 	rows, err := db.Query(ctx, customerUnbound,

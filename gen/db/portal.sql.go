@@ -388,7 +388,7 @@ type PortalPartnersRow struct {
 	Program Program
 }
 
-// PortalPartners lists the active partners with an e-mail address, of one program or of all: those
+// PortalPartners lists the active partners with an email address, of one program or of all: those
 // who have signed in before first, then the oldest. It is not bound to an organization, because
 // signing in names none. It omits sample partners, who get no mails.
 func (q *Queries) PortalPartners(ctx context.Context, db DBTX, arg PortalPartnersParams) ([]PortalPartnersRow, error) {

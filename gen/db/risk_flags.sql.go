@@ -455,7 +455,7 @@ type RiskOwnCustomersParams struct {
 	Mailbox   string
 }
 
-// RiskOwnCustomers returns customers of a partner whose e-mail address, or identifier in that form,
+// RiskOwnCustomers returns customers of a partner whose email address, or identifier in that form,
 // belongs to the mailbox of an address in the form of normalEmail.
 func (q *Queries) RiskOwnCustomers(ctx context.Context, db DBTX, arg RiskOwnCustomersParams) ([]string, error) {
 	rows, err := db.Query(ctx, riskOwnCustomers,

@@ -1,10 +1,8 @@
 package console
 
 import (
-	"cmp"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
@@ -55,15 +53,13 @@ type task struct {
 
 // mover is a partner whose revenue differs from that of the period before.
 type mover struct {
-	Key, Name           string
-	Now, Before, Change int64
+	Key, Name   string
+	Now, Change int64
 }
 
 const (
 	// leaders is the number of top partners on the page, movers that of partners with the largest changes.
 	leaders, movers = 8, 6
-	// maxCompared is the number of partners, those with the highest revenue, whose changes are compared.
-	maxCompared = 200
 	// latest is the number of sales on the page.
 	latest = 8
 )
@@ -107,7 +103,7 @@ func home(v *visit) error {
 		Measures: measureLinks(days, by),
 		Tiles:    v.homeTiles(over, status.Owed),
 		Chart:    v.overTime(over, direct, by, name),
-		Top:      top.Rows[:min(len(top.Rows), leaders)],
+		Top:      top.Rows,
 		Movers:   moversOf(top),
 		Latest:   sales,
 		Waiting:  v.tasks(status.Waiting),
@@ -172,7 +168,7 @@ func (v *visit) report(days int, by api.ReportDimension, of api.ReportAttributio
 	params := api.RetrieveReportParams{Dimension: &by, Currency: &v.program.Currency, Attribution: &of}
 	params.From, params.To = v.lastDays(days)
 	if by != api.ReportDimensionPeriod {
-		params.Top = new(api.ReportTop(maxCompared))
+		params.Top, params.Changes = new(api.ReportTop(leaders)), new(api.ReportChanges(movers))
 	}
 	if of == api.ReportAttributionDirect {
 		params.Compare = new(api.ReportCompareNone)
@@ -188,17 +184,12 @@ func (v *visit) lastDays(days int) (from, to *string) {
 
 // moversOf returns the partners of a report with the largest changes of revenue, the largest first.
 func moversOf(r *api.Report) (out []mover) {
-	before := revenueBefore(r)
-	for _, row := range r.Rows {
-		m := mover{Key: opt.Value(row.Key), Name: row.Label, Now: row.RevenueMinor, Before: before[opt.Value(row.Key)]}
-		if m.Change = m.Now - m.Before; m.Change != 0 && m.Key != "" {
-			out = append(out, m)
-		}
+	for _, c := range r.Changes {
+		out = append(out, mover{
+			Key: opt.Value(c.Key), Name: c.Label, Now: c.RevenueMinor, Change: c.RevenueMinor - c.PreviousRevenueMinor,
+		})
 	}
-	slices.SortStableFunc(out, func(a, b mover) int {
-		return cmp.Compare(max(b.Change, -b.Change), max(a.Change, -a.Change))
-	})
-	return out[:min(len(out), movers)]
+	return out
 }
 
 // tasks are the open tasks of a program.

@@ -42,10 +42,14 @@ func (s *Server) RetrieveReport(ctx context.Context,
 		before = answers[1]
 	}
 	count := len(now.Rows)
+	var shifts []report.Shift
+	if p.Changes != nil {
+		shifts = report.Shifts(int(*p.Changes), now, before)
+	}
 	if p.Top != nil {
 		report.Top(int(*p.Top), &now, &before)
 	}
-	labels, err := reportLabels(ctx, u, q, now.Rows, before.Rows)
+	labels, err := reportLabels(ctx, u, q, now.Rows, before.Rows, rowsOf(shifts))
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +72,37 @@ func (s *Server) RetrieveReport(ctx context.Context,
 		}
 		out.Delta = reportDelta(before.Totals, now.Totals)
 	}
+	if p.Changes != nil {
+		out.Changes = toReportChanges(shifts, labels)
+	}
 	return api.RetrieveReport200JSONResponse(out), nil
+}
+
+// rowsOf returns rows with the keys of changes, for their labels.
+func rowsOf(shifts []report.Shift) []report.Row {
+	out := make([]report.Row, len(shifts))
+	for i, s := range shifts {
+		out[i] = report.Row{Key: s.Key, Label: s.Label}
+	}
+	return out
+}
+
+func toReportChanges(shifts []report.Shift, labels map[string]string) []api.ReportChange {
+	out := make([]api.ReportChange, len(shifts))
+	for i, s := range shifts {
+		out[i] = api.ReportChange{
+			Key: opt.OrNil(s.Key), Label: labelOf(labels, s.Key), RevenueMinor: s.Now, PreviousRevenueMinor: s.Before,
+		}
+	}
+	return out
+}
+
+// labelOf returns the label of a key. A key without a label, such as that of a deleted object, is its own label.
+func labelOf(labels map[string]string, key string) string {
+	if label, found := labels[key]; found {
+		return label
+	}
+	return key
 }
 
 // reportDelta returns the change from one period to the next.
@@ -141,6 +175,9 @@ func reportWindow(q *report.Query, p api.RetrieveReportParams, today time.Time) 
 	// its objects, in the order of their revenue.
 	if q.By == report.Period && p.Top != nil {
 		return problem.Invalid("top", "top is not for dimension=period.")
+	}
+	if p.Changes != nil && (q.By == report.Period || p.Compare != nil && *p.Compare == api.ReportCompareNone) {
+		return problem.Invalid("changes", "changes is not for dimension=period or compare=none.")
 	}
 	if q.By != report.Period {
 		if p.Granularity != nil {
@@ -227,19 +264,14 @@ func periodLabel(bucket, key string) string {
 	return at.Format("January 2006")
 }
 
-// toReportRows converts rows. A key without a label, such as that of a deleted object, is its own
-// label.
+// toReportRows converts rows.
 func toReportRows(q report.Query, rows []report.Row, labels map[string]string) []api.ReportRow {
 	out := make([]api.ReportRow, len(rows))
 	for i, r := range rows {
 		t := toReportTotals(q, r.Figures)
-		label, named := labels[r.Key]
-		if !named {
-			label = r.Key
-		}
 		out[i] = api.ReportRow{
 			Key:              opt.OrNil(r.Key),
-			Label:            label,
+			Label:            labelOf(labels, r.Key),
 			Clicks:           t.Clicks,
 			Leads:            t.Leads,
 			Customers:        t.Customers,

@@ -92,6 +92,42 @@ func Top(n int, window *Answer, others ...*Answer) {
 	}
 }
 
+// Shift is a row's revenue in two windows, in minor units.
+type Shift struct {
+	Key, Label  string
+	Now, Before int64
+}
+
+// size returns the absolute change.
+func (s Shift) size() int64 { return max(s.Now-s.Before, s.Before-s.Now) }
+
+// Shifts returns at most n keys whose revenue differs between two windows, the largest change first.
+func Shifts(n int, now, before Answer) []Shift {
+	at := map[string]*Shift{}
+	of := func(r Row) *Shift {
+		if at[r.Key] == nil {
+			at[r.Key] = &Shift{Key: r.Key, Label: r.Label}
+		}
+		return at[r.Key]
+	}
+	for _, r := range now.Rows {
+		of(r).Now += r.RevenueMinor
+	}
+	for _, r := range before.Rows {
+		of(r).Before += r.RevenueMinor
+	}
+	out := []Shift{}
+	for _, s := range at {
+		if s.size() != 0 {
+			out = append(out, *s)
+		}
+	}
+	slices.SortFunc(out, func(a, b Shift) int {
+		return cmp.Or(cmp.Compare(b.size(), a.size()), cmp.Compare(a.Key, b.Key))
+	})
+	return out[:min(n, len(out))]
+}
+
 // Before returns the query for the preceding window of the same length, for comparison.
 func (q Query) Before() Query {
 	days := int(q.To.Sub(q.From)/(24*time.Hour)) + 1

@@ -213,6 +213,8 @@ func TestReportWindows(t *testing.T) {
 		"&granularity=day": "granularity", "&dimension=period&granularity=year": "granularity",
 		"&compare=last_year": "compare", "&currency=XXX": "currency", "&limit=5": "limit",
 		"&top=0": "top", "&top=1001": "top", "&top=5&dimension=period": "top",
+		"&changes=0": "changes", "&changes=101": "changes", "&changes=5&dimension=period": "changes",
+		"&changes=5&compare=none": "changes",
 	} {
 		code := "parameter_invalid"
 		if param == "limit" {
@@ -259,6 +261,35 @@ func TestReportTop(t *testing.T) {
 	require.Equal(t, json.Number("3"), top.Body["row_count"])
 	require.Equal(t, keys(s.Reported(program, "&from=2026-08-01&to=2026-08-31").Body["rows"]),
 		keys(s.Reported(program, "&from=2026-08-01&to=2026-08-31&top=1000").Body["rows"]))
+}
+
+// TestReportChanges: the largest changes first, also of partners without revenue in one of the periods, and whatever
+// rows the report has.
+func TestReportChanges(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	amounts := [][2]int{{300, 0}, {0, 310}, {50, 50}, {120, 100}} // in August, in July
+	var partners []string
+	for i, both := range amounts {
+		partners = append(partners, s.Partner(program, M{"handle": fmt.Sprintf("p-%d", i), "first_name": fmt.Sprintf("P%d", i)}))
+		customer := s.Customer(program, partners[i])
+		for j, month := range []string{"08", "07"} {
+			if both[j] > 0 {
+				s.Sale(program, customer, M{"amount_minor": both[j], "occurred_at": "2026-" + month + "-20T00:00:00Z"})
+			}
+		}
+	}
+	change := func(i int) M {
+		return M{
+			"key": partners[i], "label": fmt.Sprintf("P%d", i), "revenue_minor": json.Number(fmt.Sprint(amounts[i][0])),
+			"previous_revenue_minor": json.Number(fmt.Sprint(amounts[i][1])),
+		}
+	}
+	const august = "&from=2026-08-01&to=2026-08-31&top=1"
+	require.Equal(t, []any{change(1), change(0), change(3)}, s.Reported(program, august+"&changes=100").Body["changes"])
+	require.Equal(t, []any{change(1)}, s.Reported(program, august+"&changes=1").Body["changes"])
+	require.NotContains(t, s.Reported(program, august).Body, "changes")
 }
 
 // everyReport requests every dimension, and some windows and filters.
