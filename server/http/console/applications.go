@@ -164,8 +164,7 @@ func decideApplications(v *visit) error {
 	if len(decided) == 0 {
 		return v.done(v.at("/applications"), notice)
 	}
-	notice += oneOrMany(len(decided), " The email waits for 10 minutes.", " The emails wait for 10 minutes.")
-	return v.undoable(v.at("/applications"), notice, site.Undo{
+	return v.undoable(v.at("/applications"), notice+v.emailsWait(len(decided)), site.Undo{
 		Path: v.at("/applications/reopen"), Fields: url.Values{"id": decided},
 	})
 }

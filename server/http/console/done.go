@@ -35,6 +35,14 @@ func (v *visit) done(to, notice string) error {
 	return v.Redirect(http.StatusSeeOther, to)
 }
 
+// emailsWait returns the sentence of a notice about n emails that are held; "" if the server sends no email.
+func (v *visit) emailsWait(n int) string {
+	if !v.console.People.Mail.Ready() {
+		return ""
+	}
+	return oneOrMany(n, " The email waits for 10 minutes.", " The emails wait for 10 minutes.")
+}
+
 // undoable redirects after a change and shows notice on the next page, with a form that undoes the change.
 func (v *visit) undoable(to, notice string, undo site.Undo) error {
 	v.SetUndo(notice, undo)

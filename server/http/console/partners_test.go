@@ -240,7 +240,7 @@ func TestApplicationsPage(t *testing.T) {
 	page := s.owner.page("/applications")
 	require.Contains(t, page, "how do you work")
 	require.Contains(t, string(s.owner.ask("GET", s.owner.full("/applications"), nil).Raw), "&lt;b&gt;mail")
-	require.Equal(t, "2 applications are approved. The emails wait for 10 minutes.",
+	require.Equal(t, "2 applications are approved.",
 		s.owner.done(s.owner.send("/applications", "do", "approve", "id", ids[0], "id", ids[1])))
 	require.Equal(t, "0 applications are rejected. 1 was refused: The application is approved already.",
 		s.owner.done(s.owner.send("/applications", "do", "reject", "id", ids[0])))

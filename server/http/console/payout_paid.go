@@ -108,7 +108,7 @@ func markAll(v *visit) error {
 			"The payouts have changed since you opened the page. Nothing was marked: please check them again.")
 	}
 	if refused, ok := formRefusal(err); ok && refused.Param == "paid_at" {
-		v.fault = refused
+		v.fault = problem.Invalid("paid_at", "%s", strings.Replace(refused.Message, "paid_at", "The date", 1))
 		which := url.Values{}
 		for _, field := range selecting {
 			if v.Form.Has(field) {
@@ -120,9 +120,8 @@ func markAll(v *visit) error {
 	if err != nil {
 		return v.again(err, show)
 	}
-	notice := fmt.Sprintf("%s %s marked as paid: %s. %s for 10 minutes.", v.Locale.Count(done.PayoutCount),
-		oneOrMany(done.PayoutCount, "payout is", "payouts are"), v.sums(done.Totals),
-		oneOrMany(done.PayoutCount, "The email waits", "The emails wait"))
+	notice := fmt.Sprintf("%s %s marked as paid: %s.", v.Locale.Count(done.PayoutCount),
+		oneOrMany(done.PayoutCount, "payout is", "payouts are"), v.sums(done.Totals)) + v.emailsWait(int(done.PayoutCount))
 	if done.RemainingCount > 0 {
 		notice += fmt.Sprintf(" %s are left: mark them, too.", v.Locale.Count(done.RemainingCount))
 	}
@@ -197,7 +196,7 @@ func markPaid(v *visit) error {
 		return site.NotFound() // it was deleted meanwhile
 	}
 	v.Form["payout"] = []string{id}
-	return v.undoable(v.at("/payouts/"+id), "The payout is paid. The partner’s email waits for 10 minutes.",
+	return v.undoable(v.at("/payouts/"+id), "The payout is paid."+v.emailsWait(1),
 		v.undoMarks(done.RequestID))
 }
 

@@ -125,7 +125,7 @@ func TestPayoutRun(t *testing.T) {
 	require.Contains(t, ask, "Grace Hopper")
 	require.Equal(t, "failed", s.payoutOf(grace).String("status"), "only the answer marks it")
 	require.Contains(t, p.done(p.send("/payouts/mark", marking(ask, "external_id", "T-9")...)),
-		"1 payout is marked as paid: 40.00 USD. The email waits for 10 minutes.")
+		"1 payout is marked as paid: 40.00 USD.")
 	require.Equal(t, []string{"paid", "T-9"}, []string{
 		s.payoutOf(grace).String("status"), s.payoutOf(grace).String("external_id"),
 	})
@@ -221,7 +221,7 @@ func TestMarksOfACard(t *testing.T) {
 	s.Must(200, s.Post("/v1/sales/"+sales[1]+"/refund", nil))
 	p.says(409, "The payouts have changed since you opened the page.", p.send("/payouts/mark", marking(ask)...))
 	early := marking(p.page(card), "paid_at", "2001-01-01")
-	p.says(400, "Paid at is before the oldest sale of the payout", p.send("/payouts/mark", early...))
+	p.says(400, "The date is before the oldest sale of the payout", p.send("/payouts/mark", early...))
 	require.Equal(t, "pending", s.payoutOf(ada).String("status"))
 
 	made := p.send("/payouts/mark", marking(p.page(card))...)

@@ -123,6 +123,9 @@ func (v *visit) layout(title, section string) site.Layout {
 // Program is the page's program; its ID is "" if there is none.
 func (f frame) Program() db.Program { return f.program }
 
+// SendsEmail reports whether the server can send email.
+func (f frame) SendsEmail() bool { return f.console.People.Mail.Ready() }
+
 // Once returns an idempotency key for one form.
 func (f frame) Once() string { return rand.Text() }
 
