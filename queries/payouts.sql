@@ -237,7 +237,8 @@ WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
 -- name: BatchCommissions :many
 -- BatchCommissions sums the commissions due by the period's end, and all due clawbacks regardless
 -- of their date (decisions, 117), by partner and currency.
-SELECT k.partner_id, k.currency, sum(k.amount_minor)::bigint AS amount_minor, array_agg(k.id)::text[] AS ids
+SELECT k.partner_id, k.currency, sum(k.amount_minor)::bigint AS amount_minor, count(*) AS commissions,
+    array_agg(k.id)::text[] AS ids
 FROM (SELECT t.* FROM commissions t
     WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id BETWEEN @first_id AND @last_id
         AND t.partner_id = ANY (@partner_ids::text[])
@@ -246,8 +247,9 @@ FROM (SELECT t.* FROM commissions t
 GROUP BY k.partner_id, k.currency ORDER BY k.partner_id, k.currency;
 
 -- name: PreviewCommissions :many
--- PreviewCommissions returns the sums of BatchCommissions as after BatchMature and BatchApprove.
-SELECT t.partner_id, t.currency, sum(t.amount_minor)::bigint AS amount_minor, array_agg(t.id)::text[] AS ids
+-- PreviewCommissions returns the sums of BatchCommissions as after BatchMature and BatchApprove, without ids.
+SELECT t.partner_id, t.currency, sum(t.amount_minor)::bigint AS amount_minor, count(*) AS commissions,
+    '{}'::text[] AS ids
 FROM commissions t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id BETWEEN @first_id AND @last_id
     AND t.partner_id = ANY (@partner_ids::text[]) AND t.payout_id IS NULL

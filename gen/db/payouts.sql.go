@@ -176,7 +176,8 @@ func (q *Queries) BatchByIDs(ctx context.Context, db DBTX, arg BatchByIDsParams)
 }
 
 const batchCommissions = `-- name: BatchCommissions :many
-SELECT k.partner_id, k.currency, sum(k.amount_minor)::bigint AS amount_minor, array_agg(k.id)::text[] AS ids
+SELECT k.partner_id, k.currency, sum(k.amount_minor)::bigint AS amount_minor, count(*) AS commissions,
+    array_agg(k.id)::text[] AS ids
 FROM (SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t
     WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id BETWEEN $3 AND $4
         AND t.partner_id = ANY ($5::text[])
@@ -198,6 +199,7 @@ type BatchCommissionsRow struct {
 	PartnerID   string
 	Currency    string
 	AmountMinor int64
+	Commissions int64
 	Ids         []string
 }
 
@@ -223,6 +225,7 @@ func (q *Queries) BatchCommissions(ctx context.Context, db DBTX, arg BatchCommis
 			&i.PartnerID,
 			&i.Currency,
 			&i.AmountMinor,
+			&i.Commissions,
 			&i.Ids,
 		); err != nil {
 			return nil, err
@@ -2553,7 +2556,8 @@ func (q *Queries) PayoutsUnsent(ctx context.Context, db DBTX, arg PayoutsUnsentP
 }
 
 const previewCommissions = `-- name: PreviewCommissions :many
-SELECT t.partner_id, t.currency, sum(t.amount_minor)::bigint AS amount_minor, array_agg(t.id)::text[] AS ids
+SELECT t.partner_id, t.currency, sum(t.amount_minor)::bigint AS amount_minor, count(*) AS commissions,
+    '{}'::text[] AS ids
 FROM commissions t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id BETWEEN $3 AND $4
     AND t.partner_id = ANY ($5::text[]) AND t.payout_id IS NULL
@@ -2577,10 +2581,11 @@ type PreviewCommissionsRow struct {
 	PartnerID   string
 	Currency    string
 	AmountMinor int64
+	Commissions int64
 	Ids         []string
 }
 
-// PreviewCommissions returns the sums of BatchCommissions as after BatchMature and BatchApprove.
+// PreviewCommissions returns the sums of BatchCommissions as after BatchMature and BatchApprove, without ids.
 func (q *Queries) PreviewCommissions(ctx context.Context, db DBTX, arg PreviewCommissionsParams) ([]PreviewCommissionsRow, error) {
 	rows, err := db.Query(ctx, previewCommissions,
 		arg.ProgramID,
@@ -2602,6 +2607,7 @@ func (q *Queries) PreviewCommissions(ctx context.Context, db DBTX, arg PreviewCo
 			&i.PartnerID,
 			&i.Currency,
 			&i.AmountMinor,
+			&i.Commissions,
 			&i.Ids,
 		); err != nil {
 			return nil, err

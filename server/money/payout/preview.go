@@ -167,7 +167,7 @@ func (p page) line(d db.BatchCommissionsRow) Line {
 		Kind: Kind{
 			Outcome: outcome, Currency: d.Currency, Method: opt.Value(partner.PayoutMethod), Reason: reason,
 		},
-		Partner: partner, AmountMinor: d.AmountMinor, Commissions: len(d.Ids), Text: text,
+		Partner: partner, AmountMinor: d.AmountMinor, Commissions: int(d.Commissions), Text: text,
 	}
 	if at, ok := p.changed[d.PartnerID]; ok {
 		line.DetailsChangedAt = &at
