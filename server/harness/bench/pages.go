@@ -111,9 +111,13 @@ func (b *bench) settle(ctx context.Context) error {
 
 // collect makes the payout runs of the months before the last one, so that a month's commissions are left to collect.
 func (b *bench) collect(ctx context.Context, now clock.Time) error {
+	_, err := b.server.pool.Exec(ctx, "UPDATE partners SET payout_method = 'paypal' WHERE program_id = $1", id("prg", programBase))
+	if err != nil {
+		return err
+	}
 	u := work.NewRun(b.server.pool, work.Actor{Kind: work.Operator}, now).For(org)
 	until := clock.MonthOf(now.DayIn(time.UTC)).AddDate(0, -1, -1).Format(time.DateOnly)
-	err := u.Within(ctx, func(u *work.Unit) error {
+	err = u.Within(ctx, func(u *work.Unit) error {
 		_, _, err := payout.GenerateIn(ctx, u, id("prg", programBase), payout.Order{Until: until})
 		return err
 	})
