@@ -151,3 +151,10 @@ func at(v any, path string) any {
 	}
 	return v
 }
+
+// renew replaces the token if the fake answers.
+func (s *sender) renew() {
+	if status, body, err := s.askToken("client", "secret", "client_credentials"); err == nil && status == http.StatusOK {
+		s.token = body["access_token"].(string)
+	}
+}
