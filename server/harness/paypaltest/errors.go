@@ -86,6 +86,6 @@ func oauthError(status int, code, text string) answer {
 var invalidToken = oauthError(http.StatusUnauthorized, "invalid_token", "The token is unknown or has expired")
 
 // link returns a link to a path of the API.
-func (s *Server) link(rel, method, path string) link {
-	return link{Href: s.config.LinkBase + path, Rel: rel, Method: method, EncType: "application/json"}
+func (s *Server) link(rel, path string) link {
+	return link{Href: s.config.LinkBase + path, Rel: rel, Method: http.MethodGet, EncType: "application/json"}
 }

@@ -10,7 +10,7 @@ import (
 // Fault is a failure of one request.
 type Fault string
 
-// The faults of requests. Those that answer after acceptance do the work of the request.
+// The faults of requests. Go's HTTP client itself repeats a GET whose connection was closed.
 const (
 	NoFault      Fault = ""
 	LoseRequest  Fault = "lose_request"  // closes the connection; the request does nothing
@@ -190,7 +190,7 @@ func (s *Server) afford(items []itemRequest) bool {
 	return true
 }
 
-// fault returns the fault of a request: the next one that a test set, else by the plan.
+// fault returns the fault of a request: the next fault that a test set, or a fault by the plan.
 func (s *Server) fault(op Operation, key string) Fault {
 	if set := s.faults[op]; len(set) > 0 {
 		s.faults[op] = set[1:]
@@ -253,7 +253,7 @@ func throttled(wait time.Duration) answer {
 	return a
 }
 
-// drawFate returns the fate of an item: the one that a test set, else by the plan.
+// drawFate returns the fate that a test set for an item, or a fate by the plan.
 func (s *Server) drawFate(id string) Fate {
 	if f, ok := s.fates[id]; ok && len(f) > 0 {
 		delete(s.fates, id)

@@ -248,3 +248,13 @@ func TestPlanReachesEveryEnd(t *testing.T) {
 		require.Equal(t, 1, p.Accepted, p.SenderItemID)
 	}
 }
+
+// TestFundsOfEarlierItems: a limit does not count items that were accepted before it.
+func TestFundsOfEarlierItems(t *testing.T) {
+	t.Parallel()
+	s := start(t, paypaltest.Config{})
+	s.pay("a")
+	s.SetFunds("EUR", 100)
+	s.Move("a", paypaltest.Failed)
+	require.EqualValues(t, 100, s.Funds("EUR"))
+}

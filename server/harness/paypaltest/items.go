@@ -92,7 +92,7 @@ type item struct {
 	batch     *batch
 	request   itemRequest
 	minor     int64
-	charged   int64 // with the fee, in the currency of the item
+	charged   int64 // amount and fee that the balance of the currency lost
 	fee       Money
 	ownFee    bool
 	status    Status
@@ -111,7 +111,6 @@ func (s *Server) acceptItem(b *batch, n int, request itemRequest) {
 		batch:     b,
 		request:   request,
 		minor:     minor,
-		charged:   minor + feeOf(minor),
 		status:    Pending,
 		processed: b.created,
 		history:   []Status{Pending},
@@ -119,14 +118,15 @@ func (s *Server) acceptItem(b *batch, n int, request itemRequest) {
 		ownFee:    s.chance(s.config.Plan.OwnFee, "own fee", request.SenderItemID),
 	}
 	it.fee = money(s.feeCurrency(it), 0)
-	same := func(other *item) bool { return other.request.SenderItemID == request.SenderItemID }
-	if request.SenderItemID != "" && slices.ContainsFunc(b.items, same) {
+	sent := s.sent[request.SenderItemID]
+	if request.SenderItemID != "" && len(sent) > 0 && sent[len(sent)-1].batch == b {
 		it.fate = Becomes(Failed, time.Minute, "DUPLICATE_ITEM")
 	}
 	b.items = append(b.items, it)
 	s.items[it.id] = it
-	s.sent[request.SenderItemID] = append(s.sent[request.SenderItemID], it)
+	s.sent[request.SenderItemID] = append(sent, it)
 	if _, limited := s.funds[request.Amount.Currency]; limited {
+		it.charged = minor + feeOf(minor)
 		s.funds[request.Amount.Currency] -= it.charged
 	}
 }
@@ -214,10 +214,7 @@ func (s *Server) deny(it *item, at time.Time) {
 }
 
 // fee returns the fee of an item. Amounts are not converted: the figure is the same in any currency.
-func (s *Server) fee(it *item) Money {
-	minor, currency := feeOf(it.minor), s.feeCurrency(it)
-	return money(currency, minor)
-}
+func (s *Server) fee(it *item) Money { return money(s.feeCurrency(it), feeOf(it.minor)) }
 
 // credit gives the money of an item back to the sender: with the fee if it never arrived.
 func (s *Server) credit(it *item) {
@@ -242,7 +239,7 @@ func (s *Server) show(it *item, alone bool) map[string]any {
 		"payout_batch_id":    it.batch.id,
 		"payout_item":        it.request,
 		"time_processed":     stamp(it.processed),
-		"links":              []link{s.link("item", "GET", it.path())},
+		"links":              []link{s.link("item", it.path())},
 	}
 	if it.transaction != "" {
 		out["transaction_id"], out["activity_id"] = it.transaction, it.activity
@@ -252,7 +249,7 @@ func (s *Server) show(it *item, alone bool) map[string]any {
 	}
 	if alone {
 		out["sender_batch_id"] = it.batch.header.SenderBatchID
-		out["links"] = []link{s.link("self", "GET", it.path()), s.link("batch", "GET", it.batch.path())}
+		out["links"] = []link{s.link("self", it.path()), s.link("batch", it.batch.path())}
 	}
 	return out
 }

@@ -13,8 +13,8 @@ type Payment struct {
 	Currency     string
 	Value        string
 	Minor        int64
-	// Accepted is the number of accepted items, Count of those whose money the receiver has, Open of those that
-	// are pending, unclaimed or on hold.
+	// Accepted is the number of accepted items, Count the number of payments that the receiver has, Open the number
+	// of items that are pending, unclaimed or on hold.
 	Accepted, Count, Open int
 }
 

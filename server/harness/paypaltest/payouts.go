@@ -87,7 +87,7 @@ func (s *Server) submit(r *http.Request, body []byte) answer {
 			"time_created":        stamp(b.created),
 			"sender_batch_header": b.header,
 		},
-		"links": []link{s.link("self", "GET", b.path())},
+		"links": []link{s.link("self", b.path())},
 	}}
 }
 
@@ -110,7 +110,7 @@ func (s *Server) repeated(b *batch) answer {
 		Field:    "SENDER_BATCH_ID",
 		Location: "body",
 		Issue:    "Batch with given sender_batch_id already exists",
-		Link:     []link{s.link("self", "GET", b.path())},
+		Link:     []link{s.link("self", b.path())},
 	}
 	if s.chance(s.config.Plan.HideLink, "hide link", b.header.SenderBatchID) {
 		d.Link = nil
@@ -255,7 +255,7 @@ func (s *Server) showBatch(r *http.Request, _ []byte) answer {
 
 func (s *Server) pageLinks(b *batch, page, pages, size int) []link {
 	to := func(rel string, page int) link {
-		return s.link(rel, "GET", fmt.Sprintf("%s?page_size=%d&page=%d", b.path(), size, page))
+		return s.link(rel, fmt.Sprintf("%s?page_size=%d&page=%d", b.path(), size, page))
 	}
 	links := []link{to("self", page)}
 	if page < pages {

@@ -9,12 +9,11 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -57,43 +56,6 @@ type WebhookPlan struct {
 	Lost, Twice, Late, Last, Forged, Rotate float64
 }
 
-// A hook is a registered address.
-type hook struct {
-	ID         string      `json:"id"`
-	URL        string      `json:"url"`
-	EventTypes []eventType `json:"event_types"`
-	Links      []link      `json:"links"`
-}
-
-type eventType struct {
-	Name string `json:"name"`
-}
-
-func (h *hook) wants(name string) bool {
-	return slices.ContainsFunc(h.EventTypes, func(e eventType) bool { return e.Name == "*" || e.Name == name })
-}
-
-// Register registers an address for all events, or for the named ones, and returns the id of the webhook.
-func (s *Server) Register(address string, eventTypes ...string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if eventTypes == nil {
-		eventTypes = []string{"*"}
-	}
-	types := make([]eventType, len(eventTypes))
-	for i, name := range eventTypes {
-		types[i].Name = name
-	}
-	return s.register(address, types).ID
-}
-
-func (s *Server) register(address string, types []eventType) *hook {
-	h := &hook{ID: s.next(17, "webhook"), URL: address, EventTypes: types}
-	h.Links = []link{s.link("self", "GET", "/v1/notifications/webhooks/"+h.ID)}
-	s.hooks = append(s.hooks, h)
-	return h
-}
-
 // FaultWebhooks gives the next webhooks one fault each, in order.
 func (s *Server) FaultWebhooks(faults ...WebhookFault) {
 	s.mu.Lock()
@@ -125,7 +87,7 @@ func (s *Server) notifyItem(it *item, event string, at time.Time) {
 func (s *Server) notifyBatch(b *batch, event string, at time.Time) {
 	s.notify("PAYMENT.PAYOUTSBATCH."+event, "payouts", b.id, map[string]any{
 		"batch_header": s.headerOf(b),
-		"links":        []link{s.link("self", "GET", b.path())},
+		"links":        []link{s.link("self", b.path())},
 	}, at)
 }
 
@@ -144,7 +106,7 @@ func (s *Server) notify(name, resourceType, key string, resource any, at time.Ti
 			"event_type":    name,
 			"summary":       strings.ToLower(strings.ReplaceAll(name, ".", " ")),
 			"resource":      resource,
-			"links":         []link{s.link("self", "GET", "/v1/notifications/webhooks-events/"+id)},
+			"links":         []link{s.link("self", "/v1/notifications/webhooks-events/"+id)},
 		})
 		s.enqueue(delivery{hook: h, eventID: id, eventType: name, body: body, signed: body, due: at}, name+" "+key)
 	}
@@ -171,7 +133,7 @@ func (s *Server) enqueue(d delivery, key string) {
 	s.queue = append(s.queue, &d)
 }
 
-// hookFault returns the fault of a webhook: the next one that a test set, else by the plan.
+// hookFault returns the fault of a webhook: the next fault that a test set, or a fault by the plan.
 func (s *Server) hookFault(key string) WebhookFault {
 	if len(s.hookFaults) > 0 {
 		f := s.hookFaults[0]
@@ -293,9 +255,8 @@ func post(client *http.Client, request *http.Request) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16)) // so that the connection is used again
-	return response.StatusCode, nil
+	_, err = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16)) // so that the connection is used again
+	return response.StatusCode, errors.Join(err, response.Body.Close())
 }
 
 func (s *Server) retry(d *delivery) {
@@ -335,78 +296,4 @@ func transmissionID(id string) string {
 // message returns the text that PayPal signs.
 func message(id, at, webhookID string, body []byte) []byte {
 	return fmt.Appendf(nil, "%s|%s|%s|%d", id, at, webhookID, crc32.ChecksumIEEE(body))
-}
-
-// verify reports whether the fake signed a webhook, with a certificate that is to be trusted.
-func (s *Server) verify(_ *http.Request, body []byte) answer {
-	var v struct {
-		Algo    string          `json:"auth_algo"`
-		CertURL string          `json:"cert_url"`
-		ID      string          `json:"transmission_id"`
-		Sig     string          `json:"transmission_sig"`
-		Time    string          `json:"transmission_time"`
-		HookID  string          `json:"webhook_id"`
-		Event   json.RawMessage `json:"webhook_event"`
-	}
-	if json.Unmarshal(body, &v) != nil {
-		return fail(http.StatusBadRequest, "MALFORMED_REQUEST")
-	}
-	if slices.Contains([]string{v.Algo, v.CertURL, v.ID, v.Sig, v.Time, v.HookID, string(v.Event)}, "") {
-		return invalid(detail{Field: "webhook_event", Location: "body", Issue: "Required field missing"})
-	}
-	status := "FAILURE"
-	l := s.authority.leaves[v.CertURL[strings.LastIndexByte(v.CertURL, '/')+1:]]
-	known := slices.ContainsFunc(s.hooks, func(h *hook) bool { return h.ID == v.HookID })
-	signature, err := base64.StdEncoding.DecodeString(v.Sig)
-	if l != nil && l.kind == CertValid && known && err == nil && v.Algo == "SHA256withRSA" {
-		digest := sha256.Sum256(message(v.ID, v.Time, v.HookID, v.Event))
-		if rsa.VerifyPKCS1v15(&l.key.PublicKey, crypto.SHA256, digest[:], signature) == nil {
-			status = "SUCCESS"
-		}
-	}
-	return answer{status: http.StatusOK, body: map[string]string{"verification_status": status}}
-}
-
-// createHook registers an address.
-func (s *Server) createHook(_ *http.Request, body []byte) answer {
-	var h hook
-	if json.Unmarshal(body, &h) != nil {
-		return fail(http.StatusBadRequest, "MALFORMED_REQUEST")
-	}
-	address, err := url.Parse(h.URL)
-	if err != nil || address.Host == "" || len(h.URL) > 2048 {
-		return invalid(detail{Field: "url", Location: "body", Issue: "Not a valid webhook URL"})
-	}
-	if len(h.EventTypes) == 0 || len(h.EventTypes) > 500 {
-		return invalid(detail{Field: "event_types", Location: "body", Issue: "Must have 1 to 500 elements"})
-	}
-	if slices.ContainsFunc(s.hooks, func(other *hook) bool { return other.URL == h.URL }) {
-		return fail(http.StatusBadRequest, "WEBHOOK_URL_ALREADY_EXISTS")
-	}
-	return answer{status: http.StatusCreated, body: s.register(h.URL, h.EventTypes)}
-}
-
-func (s *Server) listHooks(*http.Request, []byte) answer {
-	return answer{status: http.StatusOK, body: map[string]any{"webhooks": append([]*hook{}, s.hooks...)}}
-}
-
-func (s *Server) showHook(r *http.Request, _ []byte) answer {
-	n := s.findHook(r)
-	if n < 0 {
-		return unknownID()
-	}
-	return answer{status: http.StatusOK, body: s.hooks[n]}
-}
-
-func (s *Server) deleteHook(r *http.Request, _ []byte) answer {
-	n := s.findHook(r)
-	if n < 0 {
-		return unknownID()
-	}
-	s.hooks = slices.Delete(s.hooks, n, n+1)
-	return answer{status: http.StatusNoContent}
-}
-
-func (s *Server) findHook(r *http.Request) int {
-	return slices.IndexFunc(s.hooks, func(h *hook) bool { return h.ID == r.PathValue("id") })
 }

@@ -95,7 +95,7 @@ func (r *receiver) verify(h http.Header, body []byte) error {
 	return rsa.VerifyPKCS1v15(leaf.PublicKey.(*rsa.PublicKey), crypto.SHA256, digest[:], signature)
 }
 
-// types delivers the webhooks, and returns the types of those that are valid.
+// types delivers the webhooks, and returns the types of the valid ones.
 func (r *receiver) types() []string {
 	r.t.Helper()
 	before := len(r.got)
