@@ -97,7 +97,9 @@ func URL(baseURL string, c db.ProcessorConnection) string {
 }
 
 // Connect creates a connection and returns it with its signing secret, which is never shown again.
-func (s Service) Connect(ctx context.Context, u *work.Unit, in Input) (c db.ProcessorConnection, signing string, err error) {
+func (s Service) Connect(
+	ctx context.Context, u *work.Unit, in Input,
+) (c db.ProcessorConnection, signing string, err error) {
 	if in.Secret, err = in.secret(); err != nil {
 		return c, "", err
 	}

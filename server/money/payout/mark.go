@@ -58,7 +58,8 @@ type Refused struct {
 type selected = db.PayoutsNamedRow
 
 // MarkAll marks payouts as paid as MarkPaid does, in the order of their partners. Payouts that cannot be marked are
-// refused one by one. A payment time before the oldest sale of one of them refuses the whole request. A dry run returns the result and changes nothing.
+// refused one by one. A payment time before the oldest sale of one of them refuses the whole request. A dry run
+// returns the result and changes nothing.
 func MarkAll(ctx context.Context, u *work.Unit, outbox *mail.Outbox, of Selection, payment Payment,
 	dry bool) (Marking, error) {
 	found, err := of.find(ctx, u)
