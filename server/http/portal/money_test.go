@@ -100,7 +100,7 @@ func TestDaysOfTheProgram(t *testing.T) {
 	home := said(b.get("/portal"))
 	require.Contains(t, home, "<title>November 2026 · Earnings: 20.00 USD</title>")
 	require.Contains(t, home, "About 20.00 USD, planned for 30 Dec 2026")
-	require.Contains(t, home, "days in Australia/Sydney")
+	require.Contains(t, home, "Dates are in Australia/Sydney")
 	require.Contains(t, b.get("/portal/commissions?from=2026-11-01"), ">1 Nov 2026</time>")
 	require.NotContains(t, b.get("/portal/commissions?to=2026-10-31"), ">1 Nov 2026</time>")
 	require.Contains(t, b.get("/portal/commissions.csv?from=2026-11-01&to=2026-11-01"), "\n2026-11-01,")
