@@ -305,10 +305,10 @@ FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: PayoutsInFlight :many
--- PayoutsInFlight locks the payouts that the rail has, or must still receive, and that were last
+-- PayoutsInFlight locks the payouts that an operator's rail has, or must still receive, and that were last
 -- checked before asked_before.
 UPDATE payouts t SET checked_at = @now, submissions = t.submissions + CASE WHEN t.external_id IS NULL THEN 1 ELSE 0 END
-FROM (SELECT p.id FROM payouts p WHERE p.status = 'processing' AND p.rail = @rail AND (p.checked_at IS NULL
+FROM (SELECT p.id FROM payouts p WHERE p.status = 'processing' AND p.rail = @rail AND p.rail_id IS NULL AND (p.checked_at IS NULL
     OR p.checked_at <= @asked_before)
     ORDER BY p.checked_at NULLS FIRST, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;

@@ -37,6 +37,50 @@ CREATE TABLE payout_runs (
     CONSTRAINT payout_runs_batch_fkey FOREIGN KEY (program_id, batch_id) REFERENCES payout_batches (program_id, id)
 );
 
+-- Connections to services that move money. credentials are encrypted with the server's key. No call is made before
+-- busy_until; without_funds_at is since when the account has lacked funds.
+CREATE TABLE payout_rails (
+    id               text COLLATE "C" NOT NULL,
+    org_id           text COLLATE "C" NOT NULL,
+    program_id       text COLLATE "C" NOT NULL,
+    kind             text COLLATE "C" NOT NULL,
+    livemode         boolean NOT NULL,
+    status           text COLLATE "C" NOT NULL,
+    methods          text[] NOT NULL,
+    credentials      bytea NOT NULL,
+    busy_until       timestamptz,
+    without_funds_at timestamptz,
+    last_success_at  timestamptz,
+    last_error       text,
+    created_at       timestamptz NOT NULL,
+    updated_at       timestamptz NOT NULL,
+    CONSTRAINT payout_rails_pkey PRIMARY KEY (id),
+    CONSTRAINT payout_rails_program_id_key UNIQUE (program_id, id),
+    CONSTRAINT payout_rails_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
+    CONSTRAINT payout_rails_kind_check CHECK (kind IN ('paypal')),
+    CONSTRAINT payout_rails_status_check CHECK (status IN ('active', 'disconnected'))
+);
+-- One active connection per program, kind and mode.
+CREATE UNIQUE INDEX payout_rails_active_key ON payout_rails (program_id, kind, livemode) WHERE status = 'active';
+CREATE INDEX payout_rails_list_idx ON payout_rails (program_id, created_at, id);
+
+-- The confirmed hand-overs of payouts to a rail; currency is empty for a batch with one.
+CREATE TABLE payout_sends (
+    id           text COLLATE "C" NOT NULL,
+    org_id       text COLLATE "C" NOT NULL,
+    program_id   text COLLATE "C" NOT NULL,
+    batch_id     text COLLATE "C" NOT NULL,
+    rail_id      text COLLATE "C" NOT NULL,
+    currency     text COLLATE "C" NOT NULL,
+    amount_minor bigint NOT NULL,
+    payout_count bigint NOT NULL,
+    created_at   timestamptz NOT NULL,
+    CONSTRAINT payout_sends_pkey PRIMARY KEY (id),
+    CONSTRAINT payout_sends_batch_fkey FOREIGN KEY (program_id, batch_id) REFERENCES payout_batches (program_id, id),
+    CONSTRAINT payout_sends_rail_fkey FOREIGN KEY (program_id, rail_id) REFERENCES payout_rails (program_id, id)
+);
+CREATE INDEX payout_sends_batch_idx ON payout_sends (batch_id, rail_id, created_at);
+
 CREATE TABLE payouts (
     id            text COLLATE "C" NOT NULL,
     org_id        text COLLATE "C" NOT NULL,
@@ -68,6 +112,14 @@ CREATE TABLE payouts (
     -- the request that marked it as paid
     mark_id       text COLLATE "C",
     failure_mailed_at timestamptz,
+    -- the connected rail that has the payout, and when it was first submitted to it
+    rail_id       text COLLATE "C",
+    submitted_at  timestamptz,
+    fee_minor     bigint,
+    fee_currency  text COLLATE "C",
+    attention     text COLLATE "C",
+    attention_text text,
+    attention_at  timestamptz,
     CONSTRAINT payouts_pkey PRIMARY KEY (id),
     CONSTRAINT payouts_month_key UNIQUE (program_id, partner_id, currency, period_month),
     CONSTRAINT payouts_member_key UNIQUE (program_id, partner_id, currency, id),
@@ -82,7 +134,12 @@ CREATE TABLE payouts (
     CONSTRAINT payouts_marked_check CHECK ((marked_at IS NULL) = (before_paid IS NULL) AND (marked_at IS NULL
         OR status = 'paid')),
     CONSTRAINT payouts_mark_id_check CHECK ((marked_at IS NULL) = (mark_id IS NULL)),
-    CONSTRAINT payouts_failure_mailed_check CHECK (failure_mailed_at IS NULL OR status = 'failed')
+    CONSTRAINT payouts_failure_mailed_check CHECK (failure_mailed_at IS NULL OR status = 'failed'),
+    CONSTRAINT payouts_fee_check CHECK ((fee_minor IS NULL) = (fee_currency IS NULL)),
+    CONSTRAINT payouts_attention_check CHECK (attention IN ('unclaimed', 'on_hold', 'reversed', 'returned',
+        'needs_funds', 'unconfirmed')),
+    CONSTRAINT payouts_attention_text_check CHECK ((attention IS NULL) = (attention_text IS NULL)
+        AND (attention IS NULL) = (attention_at IS NULL))
 );
 CREATE INDEX payouts_list_idx ON payouts (program_id, created_at, id);
 CREATE INDEX payouts_batch_idx ON payouts (batch_id, created_at, id);
@@ -90,6 +147,10 @@ CREATE INDEX payouts_status_idx ON payouts (program_id, status, created_at, id);
 CREATE INDEX payouts_to_tell_idx ON payouts (due_at, id) WHERE status = 'pending' AND NOT due_told;
 CREATE INDEX payouts_to_send_idx ON payouts (due_at, id) WHERE status = 'pending' AND method IS NOT NULL;
 CREATE INDEX payouts_in_flight_idx ON payouts (rail, checked_at, id) WHERE status = 'processing';
+CREATE INDEX payouts_rail_idx ON payouts (rail_id, checked_at, id) WHERE status = 'processing' AND rail_id IS NOT NULL;
+CREATE INDEX payouts_watched_idx ON payouts (rail_id, checked_at, id) WHERE status = 'paid' AND rail_id IS NOT NULL
+    AND attention IS NULL;
+CREATE INDEX payouts_attention_idx ON payouts (program_id, attention_at, id) WHERE attention IS NOT NULL;
 CREATE INDEX payouts_partner_idx ON payouts (program_id, partner_id, created_at, id, status);
 CREATE INDEX payouts_mark_idx ON payouts (program_id, mark_id) WHERE mark_id IS NOT NULL;
 CREATE TRIGGER payouts_paid_final BEFORE UPDATE ON payouts FOR EACH ROW WHEN (OLD.status = 'paid'

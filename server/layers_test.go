@@ -88,6 +88,13 @@ var layers = map[string]layer{
 		contract: []string{"gen/api", "gen/db", "gen/events"},
 		never:    []string{echo, netHTTP},
 	},
+	"rails": {
+		rule:     "a rail moves the money of payouts by HTTP, and decides nothing on them",
+		packages: []string{"server/money/payout/paypal", "server/money/payout/rails"},
+		below:    []string{"ground", "work", "outbound", "money"},
+		contract: []string{"gen/db"},
+		never:    []string{echo},
+	},
 	"program": {
 		rule:     "program and team are rules on partners, customers and users in a unit of work, and know no HTTP",
 		packages: []string{"server/program", "server/program/...", "server/team"},
@@ -105,7 +112,7 @@ var layers = map[string]layer{
 	"http": {
 		rule:     "http turns requests into units of work",
 		packages: []string{"server/http/..."},
-		below:    []string{"ground", "work", "outbound", "money", "program", "inbound"},
+		below:    []string{"ground", "work", "outbound", "money", "rails", "program", "inbound"},
 		contract: []string{"gen/api", "gen/db", "gen/events", "gen/script", "openapi"},
 	},
 	"jobs": {
@@ -118,20 +125,22 @@ var layers = map[string]layer{
 	"app": {
 		rule:     "app wires what config says",
 		packages: []string{"server/app/..."},
-		below:    []string{"ground", "work", "outbound", "money", "program", "inbound", "http", "jobs"},
+		below:    []string{"ground", "work", "outbound", "money", "rails", "program", "inbound", "http", "jobs"},
 		contract: []string{"gen/api", "gen/db", "gen/events", "openapi"},
 	},
 	"cli": {
 		rule:     "cli runs the app and the operator's commands, and is all that cmd/rail has",
 		packages: []string{"cmd/rail", "server/cli/..."},
-		below:    []string{"ground", "work", "outbound", "money", "program", "inbound", "http", "jobs", "app"},
+		below:    []string{"ground", "work", "outbound", "money", "rails", "program", "inbound", "http", "jobs", "app"},
 		contract: []string{"gen/api", "gen/db"},
 		never:    []string{echo},
 	},
 	"harness": {
 		rule:     "harness tests and measures from outside: only tests, cmd/bar, cmd/bench and cmd/ha import it",
 		packages: []string{"cmd/bar", "cmd/bench", "cmd/ha", "server/harness/..."},
-		below:    []string{"ground", "work", "outbound", "money", "program", "inbound", "http", "jobs", "app", "cli"},
+		below: []string{
+			"ground", "work", "outbound", "money", "rails", "program", "inbound", "http", "jobs", "app", "cli",
+		},
 		contract: []string{"gen/api", "gen/db", "gen/events", "openapi", "schema"},
 	},
 	"contract": {

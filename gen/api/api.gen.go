@@ -1197,6 +1197,7 @@ const (
 	ErrorCodePayoutNotFailed            ErrorCode = "payout_not_failed"
 	ErrorCodePayoutNotPayable           ErrorCode = "payout_not_payable"
 	ErrorCodePayoutNotUndoable          ErrorCode = "payout_not_undoable"
+	ErrorCodePayoutRailDisconnected     ErrorCode = "payout_rail_disconnected"
 	ErrorCodePayoutRailPays             ErrorCode = "payout_rail_pays"
 	ErrorCodeProgramPaused              ErrorCode = "program_paused"
 	ErrorCodeRailNotConfigured          ErrorCode = "rail_not_configured"
@@ -1355,6 +1356,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodePayoutNotPayable:
 		return true
 	case ErrorCodePayoutNotUndoable:
+		return true
+	case ErrorCodePayoutRailDisconnected:
 		return true
 	case ErrorCodePayoutRailPays:
 		return true
@@ -2070,6 +2073,36 @@ func (e PartnerUpdateStatus) Valid() bool {
 	}
 }
 
+// Defines values for PayoutAttention.
+const (
+	PayoutAttentionNeedsFunds  PayoutAttention = "needs_funds"
+	PayoutAttentionOnHold      PayoutAttention = "on_hold"
+	PayoutAttentionReturned    PayoutAttention = "returned"
+	PayoutAttentionReversed    PayoutAttention = "reversed"
+	PayoutAttentionUnclaimed   PayoutAttention = "unclaimed"
+	PayoutAttentionUnconfirmed PayoutAttention = "unconfirmed"
+)
+
+// Valid indicates whether the value is a known member of the PayoutAttention enum.
+func (e PayoutAttention) Valid() bool {
+	switch e {
+	case PayoutAttentionNeedsFunds:
+		return true
+	case PayoutAttentionOnHold:
+		return true
+	case PayoutAttentionReturned:
+		return true
+	case PayoutAttentionReversed:
+		return true
+	case PayoutAttentionUnclaimed:
+		return true
+	case PayoutAttentionUnconfirmed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PayoutBatchCancelledEventType.
 const (
 	PayoutBatchCancelledEventTypePayoutBatchCancelled PayoutBatchCancelledEventType = "payout_batch.cancelled"
@@ -2349,6 +2382,39 @@ func (e PayoutPreviewOutcome) Valid() bool {
 	case PayoutPreviewOutcomeNothingDue:
 		return true
 	case PayoutPreviewOutcomePayout:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PayoutRailKind.
+const (
+	PayoutRailKindPaypal PayoutRailKind = "paypal"
+)
+
+// Valid indicates whether the value is a known member of the PayoutRailKind enum.
+func (e PayoutRailKind) Valid() bool {
+	switch e {
+	case PayoutRailKindPaypal:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PayoutRailStatus.
+const (
+	PayoutRailStatusActive       PayoutRailStatus = "active"
+	PayoutRailStatusDisconnected PayoutRailStatus = "disconnected"
+)
+
+// Valid indicates whether the value is a known member of the PayoutRailStatus enum.
+func (e PayoutRailStatus) Valid() bool {
+	switch e {
+	case PayoutRailStatusActive:
+		return true
+	case PayoutRailStatusDisconnected:
 		return true
 	default:
 		return false
@@ -7859,6 +7925,12 @@ type Payout struct {
 	// AmountMinor Amount in minor units of `currency`, after clawbacks.
 	AmountMinor int64 `json:"amount_minor"`
 
+	// Attention The state that a person should look at; null for none.
+	Attention *PayoutAttention `json:"attention"`
+
+	// AttentionText The same as a sentence, with the next step; null for none.
+	AttentionText *string `json:"attention_text"`
+
 	// Batch The batch; only with `expand[]=batch`.
 	Batch nullable.Nullable[PayoutBatch] `json:"batch,omitempty"`
 
@@ -7896,6 +7968,12 @@ type Payout struct {
 	// FailureEmailedAt When `email_failure` emailed the partner about this failure; null otherwise.
 	FailureEmailedAt *clock.Time `json:"failure_emailed_at"`
 
+	// FeeCurrency Currency of the fee, which may differ from the payout's; null if unknown.
+	FeeCurrency *Currency `json:"fee_currency"`
+
+	// FeeMinor The rail's fee in minor units of `fee_currency`; null if unknown.
+	FeeMinor *int64 `json:"fee_minor"`
+
 	// Method The payout method; null if unknown.
 	Method *PayoutMethod `json:"method"`
 
@@ -7918,6 +7996,12 @@ type Payout struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
+	// Rail How the payout left: in a `file`, or by the kind of a rail; an operator's own rail has its own name. Null if it has not left.
+	Rail *PayoutRailName `json:"rail"`
+
+	// RailID The connected rail that has the payout; null for none.
+	RailID *PayoutRailID `json:"rail_id"`
+
 	// Reason The machine-readable reason why the payout is not eligible; null otherwise.
 	Reason *PayoutIneligibilityReason `json:"reason"`
 
@@ -7929,12 +8013,20 @@ type Payout struct {
 	// Examples: pending
 	Status PayoutStatus `json:"status"`
 
+	// SubmittedAt When the payout was first submitted to the rail; null before.
+	SubmittedAt *clock.Time `json:"submitted_at"`
+
 	// UndoableUntil Until when `undo_paid` can undo the payment: 24 hours after the payout was marked as paid manually. Null if it is not paid, or if a rail or a result file reported the payment.
 	UndoableUntil *clock.Time `json:"undoable_until"`
 
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
 }
+
+// PayoutAttention A state of a payout that a person should look at: the receiver has not claimed the money (`unclaimed`), the rail reviews the transfer (`on_hold`), the money came back after it was paid (`reversed`, `returned`), the rail's account lacks funds (`needs_funds`), or the rail does not confirm the transfer (`unconfirmed`). Accept unknown values; more may be added.
+//
+// Examples: unclaimed
+type PayoutAttention string
 
 // PayoutBatch The payouts of a program for one calendar month.
 type PayoutBatch struct {
@@ -8153,6 +8245,25 @@ type PayoutBatchPart struct {
 	//
 	// Examples: pending
 	Status PayoutStatus `json:"status"`
+}
+
+// PayoutBatchSend The rail, and the confirmed number and sum of the payouts to send.
+type PayoutBatchSend struct {
+	// ConfirmAmountMinor The expected sum, in minor units.
+	ConfirmAmountMinor int64 `json:"confirm_amount_minor"`
+
+	// ConfirmCount The expected number of payouts.
+	ConfirmCount int64 `json:"confirm_count"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency *Currency `json:"currency,omitempty"`
+
+	// RailID The id of a payout rail.
+	//
+	// Examples: prl_01kb2m4q8e7v9t3n5x6c0d1f2g
+	RailID PayoutRailID `json:"rail_id"`
 }
 
 // PayoutBatchStatus `open` while a payout of the batch is pending, processing, failed or not generated yet, else `completed`.
@@ -8841,6 +8952,97 @@ type PayoutPreviewTotal struct {
 	Reason *PayoutIneligibilityReason `json:"reason"`
 }
 
+// PayoutRail A program's connection to a service that moves money, created by the operator (`rail payout-rail connect`). Its credentials are never shown.
+type PayoutRail struct {
+	// ID The id of a payout rail.
+	//
+	// Examples: prl_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID PayoutRailID `json:"id"`
+
+	// Object Always `payout_rail`.
+	Object string `json:"object"`
+
+	// CreatedAt When it was connected.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Kind The service of a rail. Accept unknown values; more may be added.
+	//
+	// Examples: paypal
+	Kind PayoutRailKind `json:"kind"`
+
+	// LastError Why the last call failed; null if it succeeded.
+	LastError *string `json:"last_error"`
+
+	// LastSuccessAt When the service last answered a call; null before the first.
+	LastSuccessAt *clock.Time `json:"last_success_at"`
+
+	// Limits Limits of a service.
+	Limits PayoutRailLimits `json:"limits"`
+
+	// Livemode Whether it moves real money; false for the service's sandbox.
+	Livemode bool `json:"livemode"`
+
+	// Methods The payout methods that it pays.
+	Methods []PayoutMethod `json:"methods"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Status Whether payouts can be sent by the rail. `disconnected` is final; payouts that it has are followed.
+	//
+	// Examples: active
+	Status PayoutRailStatus `json:"status"`
+
+	// UpdatedAt When it was last changed.
+	UpdatedAt clock.Time `json:"updated_at"`
+
+	// WithoutFundsAt Since when the account has lacked funds, so that payouts wait; null if it has not.
+	WithoutFundsAt *clock.Time `json:"without_funds_at"`
+}
+
+// PayoutRailID The id of a payout rail.
+//
+// Examples: prl_01kb2m4q8e7v9t3n5x6c0d1f2g
+type PayoutRailID = string
+
+// PayoutRailKind The service of a rail. Accept unknown values; more may be added.
+//
+// Examples: paypal
+type PayoutRailKind string
+
+// PayoutRailLimits Limits of a service.
+type PayoutRailLimits struct {
+	// MaxAmountCurrency Currency of that amount; null for none.
+	MaxAmountCurrency *Currency `json:"max_amount_currency"`
+
+	// MaxAmountMinor The largest payout, or its equivalent in another currency, in minor units; null for none.
+	MaxAmountMinor *int64 `json:"max_amount_minor"`
+}
+
+// PayoutRailList A page of payout rails.
+type PayoutRailList struct {
+	// Data The page, in list order.
+	Data []PayoutRail `json:"data"`
+
+	// HasMore Whether more objects follow in the direction of paging.
+	HasMore bool `json:"has_more"`
+
+	// TotalCount The number of objects that match the filters.
+	TotalCount int64 `json:"total_count"`
+}
+
+// PayoutRailName The way by which a payout left. Accept unknown values; more may be added.
+//
+// Examples: paypal
+type PayoutRailName = string
+
+// PayoutRailStatus Whether payouts can be sent by the rail. `disconnected` is final; payouts that it has are followed.
+//
+// Examples: active
+type PayoutRailStatus string
+
 // PayoutRefused A payout that the request did not change, with the reason.
 type PayoutRefused struct {
 	// Code The error code of the request for this payout alone.
@@ -9061,6 +9263,36 @@ type PayoutsMarkedPaid struct {
 
 	// Totals Their amounts, one sum per currency.
 	Totals []PayoutBatchTotal `json:"totals"`
+}
+
+// PayoutsSent The payouts that a rail has taken over.
+type PayoutsSent struct {
+	// Object Always `payouts_sent`.
+	Object string `json:"object"`
+
+	// AmountMinor Their sum, in minor units.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// BatchID The id of a payout batch.
+	//
+	// Examples: batch_01kb2m4q8e7v9t3n5x6c0d1f2g
+	BatchID PayoutBatchID `json:"batch_id"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// PayoutCount Their number.
+	PayoutCount int64 `json:"payout_count"`
+
+	// RailID The id of a payout rail.
+	//
+	// Examples: prl_01kb2m4q8e7v9t3n5x6c0d1f2g
+	RailID PayoutRailID `json:"rail_id"`
+
+	// SentAt When the confirmation was accepted.
+	SentAt clock.Time `json:"sent_at"`
 }
 
 // PayoutsUndoPaid The request whose marks are undone, and the reason.
@@ -13816,6 +14048,36 @@ type ReportPayoutResultsParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// SendPayoutBatchParams defines parameters for SendPayoutBatch.
+type SendPayoutBatchParams struct {
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// ListPayoutRailsParams defines parameters for ListPayoutRails.
+type ListPayoutRailsParams struct {
+	// ProgramID The program whose objects are listed.
+	ProgramID ProgramIDQuery `form:"program_id" json:"program_id"`
+
+	// Limit The most objects to return.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// StartingAfter An object id; the page begins right after it (older objects). Not together with `ending_before`.
+	StartingAfter *StartingAfter `form:"starting_after,omitempty" json:"starting_after,omitempty"`
+
+	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
+	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// Status One status, or several comma-separated.
+	Status []PayoutRailStatus `form:"status,omitempty" json:"status,omitempty"`
+}
+
+// RetrievePayoutRailParams defines parameters for RetrievePayoutRail.
+type RetrievePayoutRailParams struct {
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // ListPayoutsParams defines parameters for ListPayouts.
 type ListPayoutsParams struct {
 	// ProgramID The program whose objects are listed.
@@ -14601,6 +14863,9 @@ type ExportPayoutBatchJSONRequestBody = PayoutExport
 
 // ReportPayoutResultsJSONRequestBody defines body for ReportPayoutResults for application/json ContentType.
 type ReportPayoutResultsJSONRequestBody = PayoutResults
+
+// SendPayoutBatchJSONRequestBody defines body for SendPayoutBatch for application/json ContentType.
+type SendPayoutBatchJSONRequestBody = PayoutBatchSend
 
 // MarkPayoutsPaidJSONRequestBody defines body for MarkPayoutsPaid for application/json ContentType.
 type MarkPayoutsPaidJSONRequestBody = PayoutsMarkPaid
@@ -16573,6 +16838,38 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/payout_batches/{id}/results (the `ReportPayoutResults` operationId).
 	ReportPayoutResults(ctx context.Context, id ID, params *ReportPayoutResultsParams, body ReportPayoutResultsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SendPayoutBatchWithBody Send a batch by a rail
+	//
+	// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. A repeat of an accepted confirmation sends nothing more.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/payout_batches/{id}/send (the `SendPayoutBatch` operationId).
+	SendPayoutBatchWithBody(ctx context.Context, id ID, params *SendPayoutBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SendPayoutBatch Send a batch by a rail
+	//
+	// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. A repeat of an accepted confirmation sends nothing more.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/payout_batches/{id}/send (the `SendPayoutBatch` operationId).
+	SendPayoutBatch(ctx context.Context, id ID, params *SendPayoutBatchParams, body SendPayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListPayoutRails List payout rails
+	//
+	// The program's connections to services that move money, newest first. The operator creates and ends them; the API does not.
+	//
+	// Corresponds with GET /v1/payout_rails (the `ListPayoutRails` operationId).
+	ListPayoutRails(ctx context.Context, params *ListPayoutRailsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrievePayoutRail Retrieve a payout rail
+	//
+	// One payout rail by its id.
+	//
+	// Corresponds with GET /v1/payout_rails/{id} (the `RetrievePayoutRail` operationId).
+	RetrievePayoutRail(ctx context.Context, id ID, params *RetrievePayoutRailParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListPayouts List payouts
 	//
@@ -20027,6 +20324,78 @@ func (c *Client) ReportPayoutResultsWithBody(ctx context.Context, id ID, params 
 // Corresponds with POST /v1/payout_batches/{id}/results (the `ReportPayoutResults` operationId).
 func (c *Client) ReportPayoutResults(ctx context.Context, id ID, params *ReportPayoutResultsParams, body ReportPayoutResultsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReportPayoutResultsRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SendPayoutBatchWithBody Send a batch by a rail
+//
+// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. A repeat of an accepted confirmation sends nothing more.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/payout_batches/{id}/send (the `SendPayoutBatch` operationId).
+func (c *Client) SendPayoutBatchWithBody(ctx context.Context, id ID, params *SendPayoutBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSendPayoutBatchRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SendPayoutBatch Send a batch by a rail
+//
+// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. A repeat of an accepted confirmation sends nothing more.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/payout_batches/{id}/send (the `SendPayoutBatch` operationId).
+func (c *Client) SendPayoutBatch(ctx context.Context, id ID, params *SendPayoutBatchParams, body SendPayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSendPayoutBatchRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListPayoutRails List payout rails
+//
+// The program's connections to services that move money, newest first. The operator creates and ends them; the API does not.
+//
+// Corresponds with GET /v1/payout_rails (the `ListPayoutRails` operationId).
+func (c *Client) ListPayoutRails(ctx context.Context, params *ListPayoutRailsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPayoutRailsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrievePayoutRail Retrieve a payout rail
+//
+// One payout rail by its id.
+//
+// Corresponds with GET /v1/payout_rails/{id} (the `RetrievePayoutRail` operationId).
+func (c *Client) RetrievePayoutRail(ctx context.Context, id ID, params *RetrievePayoutRailParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrievePayoutRailRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -29471,6 +29840,239 @@ func NewReportPayoutResultsRequestWithBody(server string, id ID, params *ReportP
 	return req, nil
 }
 
+// NewSendPayoutBatchRequest calls the generic SendPayoutBatch builder with application/json body
+func NewSendPayoutBatchRequest(server string, id ID, params *SendPayoutBatchParams, body SendPayoutBatchJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSendPayoutBatchRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewSendPayoutBatchRequestWithBody constructs an http.Request for the SendPayoutBatch method, with any body, and a specified content type
+func NewSendPayoutBatchRequestWithBody(server string, id ID, params *SendPayoutBatchParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payout_batches/%s/send", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListPayoutRailsRequest constructs an http.Request for the ListPayoutRails method
+func NewListPayoutRailsRequest(server string, params *ListPayoutRailsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payout_rails")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.StartingAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "starting_after", *params.StartingAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.EndingBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetrievePayoutRailRequest constructs an http.Request for the RetrievePayoutRail method
+func NewRetrievePayoutRailRequest(server string, id ID, params *RetrievePayoutRailParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payout_rails/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListPayoutsRequest constructs an http.Request for the ListPayouts method
 func NewListPayoutsRequest(server string, params *ListPayoutsParams) (*http.Request, error) {
 	var err error
@@ -36112,6 +36714,42 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/payout_batches/{id}/results (the `ReportPayoutResults` operationId).
 	ReportPayoutResultsWithResponse(ctx context.Context, id ID, params *ReportPayoutResultsParams, body ReportPayoutResultsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReportPayoutResultsReply, error)
 
+	// SendPayoutBatchWithBodyWithResponse Send a batch by a rail
+	//
+	// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. A repeat of an accepted confirmation sends nothing more.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payout_batches/{id}/send (the `SendPayoutBatch` operationId).
+	SendPayoutBatchWithBodyWithResponse(ctx context.Context, id ID, params *SendPayoutBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SendPayoutBatchReply, error)
+
+	// SendPayoutBatchWithResponse Send a batch by a rail
+	//
+	// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. A repeat of an accepted confirmation sends nothing more.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payout_batches/{id}/send (the `SendPayoutBatch` operationId).
+	SendPayoutBatchWithResponse(ctx context.Context, id ID, params *SendPayoutBatchParams, body SendPayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*SendPayoutBatchReply, error)
+
+	// ListPayoutRailsWithResponse List payout rails
+	//
+	// The program's connections to services that move money, newest first. The operator creates and ends them; the API does not.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/payout_rails (the `ListPayoutRails` operationId).
+	ListPayoutRailsWithResponse(ctx context.Context, params *ListPayoutRailsParams, reqEditors ...RequestEditorFn) (*ListPayoutRailsReply, error)
+
+	// RetrievePayoutRailWithResponse Retrieve a payout rail
+	//
+	// One payout rail by its id.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/payout_rails/{id} (the `RetrievePayoutRail` operationId).
+	RetrievePayoutRailWithResponse(ctx context.Context, id ID, params *RetrievePayoutRailParams, reqEditors ...RequestEditorFn) (*RetrievePayoutRailReply, error)
+
 	// ListPayoutsWithResponse List payouts
 	//
 	// The program's payouts, newest first, including ineligible ones.
@@ -40122,6 +40760,99 @@ func (r ReportPayoutResultsReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ReportPayoutResultsReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SendPayoutBatchReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PayoutsSent
+}
+
+// Status returns HTTPResponse.Status
+func (r SendPayoutBatchReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SendPayoutBatchReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SendPayoutBatchReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListPayoutRailsReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PayoutRailList
+}
+
+// Status returns HTTPResponse.Status
+func (r ListPayoutRailsReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListPayoutRailsReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListPayoutRailsReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetrievePayoutRailReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PayoutRail
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrievePayoutRailReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrievePayoutRailReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrievePayoutRailReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -44496,6 +45227,66 @@ func (c *ClientWithResponses) ReportPayoutResultsWithResponse(ctx context.Contex
 	return ParseReportPayoutResultsReply(rsp)
 }
 
+// SendPayoutBatchWithBodyWithResponse Send a batch by a rail
+//
+// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. A repeat of an accepted confirmation sends nothing more.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payout_batches/{id}/send (the `SendPayoutBatch` operationId).
+func (c *ClientWithResponses) SendPayoutBatchWithBodyWithResponse(ctx context.Context, id ID, params *SendPayoutBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SendPayoutBatchReply, error) {
+	rsp, err := c.SendPayoutBatchWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSendPayoutBatchReply(rsp)
+}
+
+// SendPayoutBatchWithResponse Send a batch by a rail
+//
+// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. A repeat of an accepted confirmation sends nothing more.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payout_batches/{id}/send (the `SendPayoutBatch` operationId).
+func (c *ClientWithResponses) SendPayoutBatchWithResponse(ctx context.Context, id ID, params *SendPayoutBatchParams, body SendPayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*SendPayoutBatchReply, error) {
+	rsp, err := c.SendPayoutBatch(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSendPayoutBatchReply(rsp)
+}
+
+// ListPayoutRailsWithResponse List payout rails
+//
+// The program's connections to services that move money, newest first. The operator creates and ends them; the API does not.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/payout_rails (the `ListPayoutRails` operationId).
+func (c *ClientWithResponses) ListPayoutRailsWithResponse(ctx context.Context, params *ListPayoutRailsParams, reqEditors ...RequestEditorFn) (*ListPayoutRailsReply, error) {
+	rsp, err := c.ListPayoutRails(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPayoutRailsReply(rsp)
+}
+
+// RetrievePayoutRailWithResponse Retrieve a payout rail
+//
+// One payout rail by its id.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/payout_rails/{id} (the `RetrievePayoutRail` operationId).
+func (c *ClientWithResponses) RetrievePayoutRailWithResponse(ctx context.Context, id ID, params *RetrievePayoutRailParams, reqEditors ...RequestEditorFn) (*RetrievePayoutRailReply, error) {
+	rsp, err := c.RetrievePayoutRail(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrievePayoutRailReply(rsp)
+}
+
 // ListPayoutsWithResponse List payouts
 //
 // The program's payouts, newest first, including ineligible ones.
@@ -48602,6 +49393,84 @@ func ParseReportPayoutResultsReply(rsp *http.Response) (*ReportPayoutResultsRepl
 	return response, nil
 }
 
+// ParseSendPayoutBatchReply parses an HTTP response from a SendPayoutBatchWithResponse call
+func ParseSendPayoutBatchReply(rsp *http.Response) (*SendPayoutBatchReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SendPayoutBatchReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PayoutsSent
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListPayoutRailsReply parses an HTTP response from a ListPayoutRailsWithResponse call
+func ParseListPayoutRailsReply(rsp *http.Response) (*ListPayoutRailsReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListPayoutRailsReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PayoutRailList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetrievePayoutRailReply parses an HTTP response from a RetrievePayoutRailWithResponse call
+func ParseRetrievePayoutRailReply(rsp *http.Response) (*RetrievePayoutRailReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrievePayoutRailReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PayoutRail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListPayoutsReply parses an HTTP response from a ListPayoutsWithResponse call
 func ParseListPayoutsReply(rsp *http.Response) (*ListPayoutsReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -50748,6 +51617,15 @@ type ServerInterface interface {
 	// ReportPayoutResults Report payout results
 	// (POST /v1/payout_batches/{id}/results)
 	ReportPayoutResults(ctx echo.Context, id ID, params ReportPayoutResultsParams) error
+	// SendPayoutBatch Send a batch by a rail
+	// (POST /v1/payout_batches/{id}/send)
+	SendPayoutBatch(ctx echo.Context, id ID, params SendPayoutBatchParams) error
+	// ListPayoutRails List payout rails
+	// (GET /v1/payout_rails)
+	ListPayoutRails(ctx echo.Context, params ListPayoutRailsParams) error
+	// RetrievePayoutRail Retrieve a payout rail
+	// (GET /v1/payout_rails/{id})
+	RetrievePayoutRail(ctx echo.Context, id ID, params RetrievePayoutRailParams) error
 	// ListPayouts List payouts
 	// (GET /v1/payouts)
 	ListPayouts(ctx echo.Context, params ListPayoutsParams) error
@@ -54132,6 +55010,102 @@ func (w *ServerInterfaceWrapper) ReportPayoutResults(ctx echo.Context) error {
 	return err
 }
 
+// SendPayoutBatch converts echo context to params.
+func (w *ServerInterfaceWrapper) SendPayoutBatch(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SendPayoutBatchParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.SendPayoutBatch(ctx, id, params)
+	return err
+}
+
+// ListPayoutRails converts echo context to params.
+func (w *ServerInterfaceWrapper) ListPayoutRails(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListPayoutRailsParams
+	// ------------- Required query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "starting_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "starting_after", ctx.QueryParams(), &params.StartingAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter starting_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "ending_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListPayoutRails(ctx, params)
+	return err
+}
+
+// RetrievePayoutRail converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrievePayoutRail(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrievePayoutRailParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrievePayoutRail(ctx, id, params)
+	return err
+}
+
 // ListPayouts converts echo context to params.
 func (w *ServerInterfaceWrapper) ListPayouts(ctx echo.Context) error {
 	var err error
@@ -56439,7 +57413,10 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/payout_batches/:id/cancel", wrapper.CancelPayoutBatch, options.OperationMiddlewares["cancelPayoutBatch"]...)
 	router.POST(options.BaseURL+"/v1/payout_batches/:id/export", wrapper.ExportPayoutBatch, options.OperationMiddlewares["exportPayoutBatch"]...)
 	router.POST(options.BaseURL+"/v1/payout_batches/:id/results", wrapper.ReportPayoutResults, options.OperationMiddlewares["reportPayoutResults"]...)
+	router.POST(options.BaseURL+"/v1/payout_batches/:id/send", wrapper.SendPayoutBatch, options.OperationMiddlewares["sendPayoutBatch"]...)
 	router.POST(options.BaseURL+"/v1/payout_batches/preview", wrapper.PreviewPayoutBatch, options.OperationMiddlewares["previewPayoutBatch"]...)
+	router.GET(options.BaseURL+"/v1/payout_rails", wrapper.ListPayoutRails, options.OperationMiddlewares["listPayoutRails"]...)
+	router.GET(options.BaseURL+"/v1/payout_rails/:id", wrapper.RetrievePayoutRail, options.OperationMiddlewares["retrievePayoutRail"]...)
 	router.GET(options.BaseURL+"/v1/payouts", wrapper.ListPayouts, options.OperationMiddlewares["listPayouts"]...)
 	router.DELETE(options.BaseURL+"/v1/payouts/:id", wrapper.DeletePayout, options.OperationMiddlewares["deletePayout"]...)
 	router.GET(options.BaseURL+"/v1/payouts/:id", wrapper.RetrievePayout, options.OperationMiddlewares["retrievePayout"]...)
@@ -58910,6 +59887,75 @@ func (response ReportPayoutResults200JSONResponse) VisitReportPayoutResultsRespo
 	return err
 }
 
+type SendPayoutBatchRequestObject struct {
+	ID     ID `json:"id"`
+	Params SendPayoutBatchParams
+	Body   *SendPayoutBatchJSONRequestBody
+}
+
+type SendPayoutBatchResponseObject interface {
+	VisitSendPayoutBatchResponse(w http.ResponseWriter) error
+}
+
+type SendPayoutBatch200JSONResponse PayoutsSent
+
+func (response SendPayoutBatch200JSONResponse) VisitSendPayoutBatchResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListPayoutRailsRequestObject struct {
+	Params ListPayoutRailsParams
+}
+
+type ListPayoutRailsResponseObject interface {
+	VisitListPayoutRailsResponse(w http.ResponseWriter) error
+}
+
+type ListPayoutRails200JSONResponse PayoutRailList
+
+func (response ListPayoutRails200JSONResponse) VisitListPayoutRailsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetrievePayoutRailRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrievePayoutRailParams
+}
+
+type RetrievePayoutRailResponseObject interface {
+	VisitRetrievePayoutRailResponse(w http.ResponseWriter) error
+}
+
+type RetrievePayoutRail200JSONResponse PayoutRail
+
+func (response RetrievePayoutRail200JSONResponse) VisitRetrievePayoutRailResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListPayoutsRequestObject struct {
 	Params ListPayoutsParams
 }
@@ -60856,6 +61902,15 @@ type StrictServerInterface interface {
 	// ReportPayoutResults Report payout results
 	// (POST /v1/payout_batches/{id}/results)
 	ReportPayoutResults(ctx context.Context, request ReportPayoutResultsRequestObject) (ReportPayoutResultsResponseObject, error)
+	// SendPayoutBatch Send a batch by a rail
+	// (POST /v1/payout_batches/{id}/send)
+	SendPayoutBatch(ctx context.Context, request SendPayoutBatchRequestObject) (SendPayoutBatchResponseObject, error)
+	// ListPayoutRails List payout rails
+	// (GET /v1/payout_rails)
+	ListPayoutRails(ctx context.Context, request ListPayoutRailsRequestObject) (ListPayoutRailsResponseObject, error)
+	// RetrievePayoutRail Retrieve a payout rail
+	// (GET /v1/payout_rails/{id})
+	RetrievePayoutRail(ctx context.Context, request RetrievePayoutRailRequestObject) (RetrievePayoutRailResponseObject, error)
 	// ListPayouts List payouts
 	// (GET /v1/payouts)
 	ListPayouts(ctx context.Context, request ListPayoutsRequestObject) (ListPayoutsResponseObject, error)
@@ -64674,6 +65729,106 @@ func (sh *strictHandler) ReportPayoutResults(ctx echo.Context, id ID, params Rep
 		return err
 	} else if validResponse, ok := response.(ReportPayoutResultsResponseObject); ok {
 		return validResponse.VisitReportPayoutResultsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// SendPayoutBatch operation middleware
+func (sh *strictHandler) SendPayoutBatch(ctx echo.Context, id ID, params SendPayoutBatchParams) error {
+	var request SendPayoutBatchRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body SendPayoutBatchJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.SendPayoutBatch(ctx.Request().Context(), request.(SendPayoutBatchRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SendPayoutBatch")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(SendPayoutBatchResponseObject); ok {
+		return validResponse.VisitSendPayoutBatchResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListPayoutRails operation middleware
+func (sh *strictHandler) ListPayoutRails(ctx echo.Context, params ListPayoutRailsParams) error {
+	var request ListPayoutRailsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListPayoutRails(ctx.Request().Context(), request.(ListPayoutRailsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListPayoutRails")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListPayoutRailsResponseObject); ok {
+		return validResponse.VisitListPayoutRailsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrievePayoutRail operation middleware
+func (sh *strictHandler) RetrievePayoutRail(ctx echo.Context, id ID, params RetrievePayoutRailParams) error {
+	var request RetrievePayoutRailRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrievePayoutRail(ctx.Request().Context(), request.(RetrievePayoutRailRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrievePayoutRail")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrievePayoutRailResponseObject); ok {
+		return validResponse.VisitRetrievePayoutRailResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

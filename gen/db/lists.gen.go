@@ -727,6 +727,62 @@ func (l ConnectionList) Refs() []Ref {
 	return []Ref{}
 }
 
+// PayoutRailList is a list of rows of payout_rails. A filter that is nil lets every row pass.
+type PayoutRailList struct {
+	Status []string
+}
+
+// Page returns the first rows after a place, or the last before one in reverse.
+func (l PayoutRailList) Page(ctx context.Context, tx DBTX, in Scope, after, before *PayoutRailCursorRow, lim int32) ([]PayoutRail, error) {
+	status, statusIn := either(l.Status)
+	p := PayoutRailPageParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		Lim:       lim,
+		Status:    status,
+		StatusIn:  statusIn,
+	}
+	if after != nil {
+		p.AfterAt = &after.CreatedAt
+		p.AfterID = &after.ID
+	}
+	if before != nil {
+		p.BeforeAt = &before.CreatedAt
+		p.BeforeID = &before.ID
+	}
+	return New().PayoutRailPage(ctx, tx, p)
+}
+
+// Cursor returns the place of a row in the list.
+func (l PayoutRailList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (PayoutRailCursorRow, error) {
+	return New().PayoutRailCursor(ctx, tx, PayoutRailCursorParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		ID:        id,
+	})
+}
+
+// Count returns the number of rows.
+func (l PayoutRailList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int64, error) {
+	status, statusIn := either(l.Status)
+	return New().PayoutRailCount(ctx, tx, PayoutRailCountParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		Status:    status,
+		StatusIn:  statusIn,
+	})
+}
+
+// Total returns what counts the list where it is long, or nil where nothing does.
+func (l PayoutRailList) Total() *Total {
+	return nil
+}
+
+// Refs returns the ids of other objects that the filters were given.
+func (l PayoutRailList) Refs() []Ref {
+	return []Ref{}
+}
+
 // CouponList is a list of rows of coupons. A filter that is nil lets every row pass.
 type CouponList struct {
 	PartnerID     *string

@@ -322,6 +322,32 @@ WHERE t.program_id = @program_id
 SELECT t.created_at, t.id FROM processor_connections t
 WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
 
+-- name: PayoutRailPage :many
+SELECT t.* FROM payout_rails t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('after_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: PayoutRailCount :one
+SELECT count(*) FROM payout_rails t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]));
+
+-- name: PayoutRailCursor :one
+SELECT t.created_at, t.id FROM payout_rails t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
+
 -- name: CouponPage :many
 SELECT t.* FROM coupons t
 WHERE t.program_id = @program_id

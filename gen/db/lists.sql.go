@@ -2843,7 +2843,7 @@ func (q *Queries) PayoutCursor(ctx context.Context, db DBTX, arg PayoutCursorPar
 }
 
 const payoutPage = `-- name: PayoutPage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at FROM payouts t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at FROM payouts t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -2931,6 +2931,136 @@ func (q *Queries) PayoutPage(ctx context.Context, db DBTX, arg PayoutPageParams)
 			&i.BeforePaid,
 			&i.MarkID,
 			&i.FailureMailedAt,
+			&i.RailID,
+			&i.SubmittedAt,
+			&i.FeeMinor,
+			&i.FeeCurrency,
+			&i.Attention,
+			&i.AttentionText,
+			&i.AttentionAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payoutRailCount = `-- name: PayoutRailCount :one
+SELECT count(*) FROM payout_rails t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND ($3::text IS NULL OR t.status = $3::text)
+  AND ($4::text[] IS NULL OR t.status = ANY ($4::text[]))
+`
+
+type PayoutRailCountParams struct {
+	ProgramID string
+	OrgID     string
+	Status    *string
+	StatusIn  []string
+}
+
+func (q *Queries) PayoutRailCount(ctx context.Context, db DBTX, arg PayoutRailCountParams) (int64, error) {
+	row := db.QueryRow(ctx, payoutRailCount,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Status,
+		arg.StatusIn,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const payoutRailCursor = `-- name: PayoutRailCursor :one
+SELECT t.created_at, t.id FROM payout_rails t
+WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
+`
+
+type PayoutRailCursorParams struct {
+	ID        string
+	ProgramID string
+	OrgID     string
+}
+
+type PayoutRailCursorRow struct {
+	CreatedAt clock.Time
+	ID        string
+}
+
+func (q *Queries) PayoutRailCursor(ctx context.Context, db DBTX, arg PayoutRailCursorParams) (PayoutRailCursorRow, error) {
+	row := db.QueryRow(ctx, payoutRailCursor, arg.ID, arg.ProgramID, arg.OrgID)
+	var i PayoutRailCursorRow
+	err := row.Scan(&i.CreatedAt, &i.ID)
+	return i, err
+}
+
+const payoutRailPage = `-- name: PayoutRailPage :many
+SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND ($3::text IS NULL OR t.status = $3::text)
+  AND ($4::text[] IS NULL OR t.status = ANY ($4::text[]))
+  AND ($5::timestamptz IS NULL
+    OR (t.created_at, t.id) < ($5::timestamptz, $6::text))
+  AND ($7::timestamptz IS NULL
+    OR (t.created_at, t.id) > ($7::timestamptz, $8::text))
+ORDER BY CASE WHEN $7::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $7::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT $9
+`
+
+type PayoutRailPageParams struct {
+	ProgramID string
+	OrgID     string
+	Status    *string
+	StatusIn  []string
+	AfterAt   *clock.Time
+	AfterID   *string
+	BeforeAt  *clock.Time
+	BeforeID  *string
+	Lim       int32
+}
+
+func (q *Queries) PayoutRailPage(ctx context.Context, db DBTX, arg PayoutRailPageParams) ([]PayoutRail, error) {
+	rows, err := db.Query(ctx, payoutRailPage,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Status,
+		arg.StatusIn,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutRail{}
+	for rows.Next() {
+		var i PayoutRail
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.Kind,
+			&i.Livemode,
+			&i.Status,
+			&i.Methods,
+			&i.Credentials,
+			&i.BusyUntil,
+			&i.WithoutFundsAt,
+			&i.LastSuccessAt,
+			&i.LastError,
+			&i.CreatedAt,
+			&i.UpdatedAt,
 		); err != nil {
 			return nil, err
 		}

@@ -626,6 +626,13 @@ type Payout struct {
 	BeforePaid      []byte
 	MarkID          *string
 	FailureMailedAt *clock.Time
+	RailID          *string
+	SubmittedAt     *clock.Time
+	FeeMinor        *int64
+	FeeCurrency     *string
+	Attention       *PayoutAttention
+	AttentionText   *string
+	AttentionAt     *clock.Time
 }
 
 type PayoutBatch struct {
@@ -637,6 +644,23 @@ type PayoutBatch struct {
 	CreatedAt   clock.Time
 	UpdatedAt   clock.Time
 	AutoRunAt   *clock.Time
+}
+
+type PayoutRail struct {
+	ID             string
+	OrgID          string
+	ProgramID      string
+	Kind           PayoutRailKind
+	Livemode       bool
+	Status         PayoutRailStatus
+	Methods        []string
+	Credentials    []byte
+	BusyUntil      *clock.Time
+	WithoutFundsAt *clock.Time
+	LastSuccessAt  *clock.Time
+	LastError      *string
+	CreatedAt      clock.Time
+	UpdatedAt      clock.Time
 }
 
 type PayoutRun struct {
@@ -651,6 +675,18 @@ type PayoutRun struct {
 	PeriodEnd     clock.Time
 	AfterID       string
 	CreatedAt     clock.Time
+}
+
+type PayoutSend struct {
+	ID          string
+	OrgID       string
+	ProgramID   string
+	BatchID     string
+	RailID      string
+	Currency    string
+	AmountMinor int64
+	PayoutCount int64
+	CreatedAt   clock.Time
 }
 
 type PortalImage struct {

@@ -195,6 +195,36 @@ const (
 	PartnerStatusSuspended PartnerStatus = "suspended"
 )
 
+// PayoutAttention is a value of payouts.attention.
+type PayoutAttention string
+
+// The values of PayoutAttention.
+const (
+	PayoutAttentionUnclaimed   PayoutAttention = "unclaimed"
+	PayoutAttentionOnHold      PayoutAttention = "on_hold"
+	PayoutAttentionReversed    PayoutAttention = "reversed"
+	PayoutAttentionReturned    PayoutAttention = "returned"
+	PayoutAttentionNeedsFunds  PayoutAttention = "needs_funds"
+	PayoutAttentionUnconfirmed PayoutAttention = "unconfirmed"
+)
+
+// PayoutRailKind is a value of payout_rails.kind.
+type PayoutRailKind string
+
+// The values of PayoutRailKind.
+const (
+	PayoutRailKindPaypal PayoutRailKind = "paypal"
+)
+
+// PayoutRailStatus is a value of payout_rails.status.
+type PayoutRailStatus string
+
+// The values of PayoutRailStatus.
+const (
+	PayoutRailStatusActive       PayoutRailStatus = "active"
+	PayoutRailStatusDisconnected PayoutRailStatus = "disconnected"
+)
+
 // PayoutStatus is a value of payouts.status.
 type PayoutStatus string
 

@@ -43,6 +43,7 @@ import (
 	"rail/server/jobs"
 	"rail/server/jobs/backlog"
 	"rail/server/money/payout"
+	"rail/server/money/payout/rails"
 	"rail/server/money/sale"
 	"rail/server/outbound/mail"
 	"rail/server/outbound/webhook"
@@ -117,9 +118,9 @@ type parts struct {
 }
 
 // New builds the server. It reads the OpenAPI document, so that a server with a faulty one does not start; it
-// does not access the database. rails are the operator's payment rails, if any.
+// does not access the database. operated are the operator's payment rails, if any.
 func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock, log *slog.Logger,
-	rails ...payout.Rail) (*App, error) {
+	operated ...payout.Rail) (*App, error) {
 	keeper, err := secret.New(cfg.SecretKey, cfg.FormerKeys()...)
 	if err != nil {
 		return nil, fmt.Errorf("secret key: %w", err)
@@ -136,12 +137,13 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	mails.Sender.Outcomes = mail.NewOutcomes(metrics)
 	// Jobs share the dependencies of requests, and run only within Serve.
 	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: metrics, jobs: jobs.All(jobs.Deps{
-		Pool: pool, Keeper: keeper, Rails: rails, Clock: c, RetentionDays: cfg.RetentionDays,
+		Pool: pool, Keeper: keeper, Rails: operated, Clock: c, RetentionDays: cfg.RetentionDays,
 		ClickRetentionDays: cfg.ClickRetentionDays,
 		AuditRetentionDays: cfg.AuditRetentionDays,
 		HoldOnHighRisk:     cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring,
 		Outbox: mails.Outbox, Mail: mails.Sender, Plan: cfg.Plan(),
 		Log: log, StripeURL: cfg.StripeURL,
+		OpenRail: (&rails.Service{Keeper: keeper, Clock: c, PayPalURL: cfg.PayPalURL}).Open,
 	}), runner: jobs.NewRunner(c, log, metrics), backlog: backlog.NewReader(pool, c), shortage: shortage.NewWatch(c)}
 	a.runner.Noted = a.shortage.Note
 	metrics.MustRegister(a.backlog, disks(folders(cfg)))
@@ -154,7 +156,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	watched(a.metrics, a.standby)
 	// Dependencies shared by several parts below.
 	p := parts{
-		App: a, pool: pool, rails: rails, keeper: keeper, document: document, mails: mails,
+		App: a, pool: pool, rails: operated, keeper: keeper, document: document, mails: mails,
 		guard:   webhook.NewGuard(cfg.WebhookAllowCIDRs, cfg.WebhookHTTPSOnly, cfg.BaseURL),
 		members: &partner.Service{Keeper: keeper, Mail: mails.Outbox},
 		visits:  tracking.Service{Keeper: keeper, Writer: tracking.NewWriter(pool)},
@@ -332,7 +334,7 @@ func (p parts) serveConsole(path *middleware.Front, doors *join.Pages) error {
 		}),
 		Processors: hookup.Service{Keeper: p.keeper, BaseURL: cfg.BaseURL, StripeURL: cfg.StripeURL},
 		Service:    cfg.ServiceName, Clock: p.clock, Address: path.ClientAddress, Limit: path.ChargeTo,
-		PerPerson: cfg.AddressRateLimit, Plan: cfg.Plan(),
+		PerPerson: cfg.AddressRateLimit, Plan: cfg.Plan(), HoldOnHighRisk: cfg.HoldOnHighRisk,
 		Wake: p.sender.Wake, Position: position, Shortage: p.shortage, Notices: p.notices,
 		Preview: doors.Preview,
 	})

@@ -179,7 +179,25 @@ func processorsGroup() group {
 func moneyGroup() group {
 	return group{title: "Payouts and rates", families: map[string]string{
 		"payouts": "payouts exported to files", "link": "single links of partners",
+		"payout-rail": "connections to services that move money",
 	}, commands: []command{
+		{
+			name: "payout-rail connect", args: "KIND", about: "connect a program to a service that moves money",
+			setUp: payoutRailConnect, more: payoutRailHelp, words: func() []string { return railKinds },
+			examples: "rail payout-rail connect paypal --program prg_06h2 --client-id AY… --client-secret-file secret.txt",
+		},
+		{
+			name: "payout-rail list", about: "list a program's connections to services that move money", setUp: payoutRailList,
+			examples: "rail payout-rail list --program prg_06h2",
+		},
+		{
+			name: "payout-rail check", args: "RAIL_ID", about: "check a rail; status 1 if it cannot send payouts",
+			setUp: payoutRailCheck, examples: "rail payout-rail check prl_06h2",
+		},
+		{
+			name: "payout-rail disconnect", args: "RAIL_ID", about: "end a rail permanently", setUp: payoutRailDisconnect,
+			examples: "rail payout-rail disconnect prl_06h2",
+		},
 		{
 			name: "payouts export", about: "write the unpaid payouts of a batch to a file for PayPal, Wise or a bank",
 			setUp: payoutsExport, more: exportHelp,

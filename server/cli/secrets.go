@@ -14,6 +14,7 @@ import (
 	"rail/server/inbound/connection"
 	"rail/server/inbound/inbox"
 	"rail/server/money/payout"
+	"rail/server/money/payout/rails"
 	"rail/server/outbound/webhook"
 	"rail/server/team"
 )
@@ -28,7 +29,7 @@ func secretsRotate(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
 			r := resealing{d: d}
-			for _, step := range []func(context.Context) error{r.details, r.secrets, r.connections, r.events, r.responses, r.factors, r.certificates} {
+			for _, step := range []func(context.Context) error{r.details, r.secrets, r.connections, r.rails, r.events, r.responses, r.factors, r.certificates} {
 				if err := step(ctx); err != nil {
 					return err
 				}
@@ -192,6 +193,28 @@ func (r *resealing) connections(ctx context.Context) error {
 			if err == nil && (changed || too) {
 				err = queries.ConnectionSecretsReseal(ctx, r.d.pool, db.ConnectionSecretsResealParams{
 					Secret: signing, APIKey: key, ID: row.ID, Was: row.Secret,
+				})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// rails reseals the credentials of payout rails.
+func (r *resealing) rails(ctx context.Context) error {
+	for after := ""; ; {
+		rows, err := queries.PayoutRailsSealed(ctx, r.d.pool, db.PayoutRailsSealedParams{After: after, Lim: resealBatch})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, row := range rows {
+			after = row.ID
+			sealed, changed, err := r.reseal(row.Credentials, rails.Place(row.ID))
+			if err == nil && changed {
+				err = queries.PayoutRailsReseal(ctx, r.d.pool, db.PayoutRailsResealParams{
+					Credentials: sealed, ID: row.ID, Was: row.Credentials,
 				})
 			}
 			if err != nil {

@@ -47,6 +47,8 @@ const (
 	Sequence     Prefix = "seq_"
 	Endpoint     Prefix = "whe_"
 	TaxForm      Prefix = "tax_"
+	Rail         Prefix = "prl_"
+	Send         Prefix = "pse_"
 	Connection   Prefix = "pco_"
 	InboxEvent   Prefix = "inb_"
 	Event        Prefix = "evt_"

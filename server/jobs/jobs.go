@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/money/payout"
 	"rail/server/outbound/mail"
@@ -51,6 +52,8 @@ type Deps struct {
 	Log  *slog.Logger
 	// StripeURL is the address of Stripe's API; "" for the default.
 	StripeURL string
+	// OpenRail returns the service of a connected payout rail.
+	OpenRail func(db.PayoutRail) (payout.Rail, error)
 	// RetentionDays is the retention of events and deliveries; at least 30.
 	RetentionDays int
 	// ClickRetentionDays is the retention of clicks without a customer; 0 keeps them.

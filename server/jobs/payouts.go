@@ -125,6 +125,7 @@ func sendPayouts(m Deps) Job {
 			}
 			sender := payout.Sender{
 				Pool: m.Pool, Keeper: m.Keeper, Rails: m.Rails, Mail: m.Outbox, HoldOnHighRisk: m.HoldOnHighRisk,
+				Open: m.OpenRail,
 			}
 			return sender.Run(ctx, unit(m.Pool, "send-payouts", now))
 		},

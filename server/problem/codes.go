@@ -96,6 +96,7 @@ const (
 	PayoutFailureEmailed       Code = "payout_failure_emailed"
 	PayoutBatchGenerating      Code = "payout_batch_generating"
 	PayoutRailPays             Code = "payout_rail_pays"
+	PayoutRailDisconnected     Code = "payout_rail_disconnected"
 	CampaignNotSendable        Code = "campaign_not_sendable"
 	CampaignNotPausable        Code = "campaign_not_pausable"
 	CampaignNotResumable       Code = "campaign_not_resumable"
@@ -225,6 +226,7 @@ var classes = map[Code]class{
 	PayoutFailureEmailed:       conflict,
 	PayoutBatchGenerating:      conflict,
 	PayoutRailPays:             conflict,
+	PayoutRailDisconnected:     conflict,
 	CampaignNotSendable:        conflict,
 	CampaignNotPausable:        conflict,
 	CampaignNotResumable:       conflict,

@@ -61,6 +61,7 @@ type Config struct {
 	ServiceName         string            `env:"RAIL_SERVICE_NAME" envDefault:"Rail" desc:"product name in webhooks' User-Agent and in mails"`
 	ShortURL            string            `env:"RAIL_SHORT_URL" desc:"address of short links; RAIL_BASE_URL with /r unless set"`
 	StripeURL           string            `env:"RAIL_STRIPE_URL" desc:"address of Stripe's API; Stripe's own unless set"`
+	PayPalURL           string            `env:"RAIL_PAYPAL_URL" desc:"address of PayPal's API, in both modes; PayPal's own unless set"`
 	SMTPURL             string            `env:"RAIL_SMTP_URL" secret:"" desc:"smtp://user:pass@host:port, or dir:PATH to write mails as files; no mail unless set"`
 	MailFrom            string            `env:"RAIL_MAIL_FROM" desc:"sender address of mails; rail@ and the host of RAIL_BASE_URL unless set"`
 	MailPixel           bool              `env:"RAIL_MAIL_PIXEL" envDefault:"true" desc:"measure openings of campaigns with an image"`

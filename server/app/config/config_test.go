@@ -117,6 +117,9 @@ var variables = map[string]struct {
 	"RAIL_SHORT_URL": {
 		[]string{"https://r.example", ""}, []string{"ftp://x", "https://x?y"}, "must be an http or https address",
 	},
+	"RAIL_PAYPAL_URL": {
+		[]string{"http://127.0.0.1:12111", ""}, []string{"api-m.paypal.com", "https://k:s@x"}, "must be an http or https address",
+	},
 	"RAIL_STRIPE_URL": {
 		[]string{"http://127.0.0.1:12111", ""}, []string{"api.stripe.com", "https://k:s@x"}, "must be an http or https address",
 	},

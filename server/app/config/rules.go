@@ -97,6 +97,10 @@ var rules = []rule{
 		valid: func(c *Config) bool { return unset(c.StripeURL, webAddress) },
 	},
 	{
+		variable: "RAIL_PAYPAL_URL", must: "be " + aWebSite,
+		valid: func(c *Config) bool { return unset(c.PayPalURL, webAddress) },
+	},
+	{
 		variable: "RAIL_DATABASE_URL", must: "be " + aDatabase,
 		valid: func(c *Config) bool { return unset(c.DatabaseURL, database) },
 	},

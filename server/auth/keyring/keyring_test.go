@@ -261,6 +261,7 @@ func TestKindsAreAll(t *testing.T) {
 	sealed := []string{
 		"partners.payout_details", "webhook_endpoints.secret", "webhook_endpoints.previous_secret", "idempotency_keys.body",
 		"processor_connections.secret", "processor_connections.api_key", "inbox_events.payload",
+		"payout_rails.credentials",
 		"users.totp_secret", "users.totp_pending", "certificates.content",
 	}
 	open := []string{"partner_note_files.content", "portal_images.image"} // shown publicly, given by the program's users

@@ -7,6 +7,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/jobs"
+	"rail/server/money/payout/rails"
 	"rail/server/secret"
 )
 
@@ -19,16 +20,28 @@ func RunJob(t testing.TB, s *Server, name string) {
 // RunJobAt runs one of the server's jobs once, at another time.
 func RunJobAt(t testing.TB, s *Server, name string, now clock.Time) {
 	t.Helper()
+	require.NoError(t, tryJobAt(t, s, name, now))
+}
+
+// TryJob runs one of the server's jobs once, and returns its error.
+func TryJob(t testing.TB, s *Server, name string) error {
+	t.Helper()
+	return tryJobAt(t, s, name, s.Clock.Now())
+}
+
+func tryJobAt(t testing.TB, s *Server, name string, now clock.Time) error {
+	t.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(t, err)
 	for _, j := range jobs.All(jobs.Deps{
 		Pool: s.Pool, Clock: s.Clock, Keeper: keeper, FraudMonitoring: s.Config.FraudMonitoring,
 		StripeURL: s.Config.StripeURL, Plan: s.Config.Plan(),
+		OpenRail: (&rails.Service{Keeper: keeper, Clock: s.Clock, PayPalURL: s.Config.PayPalURL}).Open,
 	}) {
 		if j.Name == name {
-			require.NoError(t, j.Run(t.Context(), now))
-			return
+			return j.Run(t.Context(), now)
 		}
 	}
 	t.Fatalf("no job %s", name)
+	return nil
 }

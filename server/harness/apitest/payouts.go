@@ -6,8 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/ident"
 	"rail/server/money/payout"
+	"rail/server/money/payout/rails"
 	"rail/server/money/payout/railtest"
 	"rail/server/secret"
 	"rail/server/work"
@@ -131,4 +134,20 @@ func (r Railed) Later() { r.Clock.Advance(31 * 24 * time.Hour) }
 func (r Railed) Payout(id string) Answer {
 	r.T.Helper()
 	return r.Must(200, r.Get("/v1/payouts/"+id))
+}
+
+// PayoutRail adds a rail that pays methods to a program, and returns its id. Its service cannot be reached.
+func (s *Server) PayoutRail(program string, status db.PayoutRailStatus, methods ...string) string {
+	s.T.Helper()
+	id := ident.New(ident.Rail)
+	keeper, err := secret.New(s.Config.SecretKey)
+	require.NoError(s.T, err)
+	sealed, err := keeper.Seal([]byte(`{"client_id":"client","secret":"secret"}`), rails.Place(id))
+	require.NoError(s.T, err)
+	err = db.New().PayoutRailInsert(s.T.Context(), s.Pool, db.PayoutRailInsertParams{
+		ID: id, OrgID: s.Org, ProgramID: program, Kind: db.PayoutRailKindPaypal, Livemode: true, Status: status,
+		Methods: methods, Credentials: sealed, CreatedAt: s.Clock.Now(), UpdatedAt: s.Clock.Now(),
+	})
+	require.NoError(s.T, err)
+	return id
 }

@@ -129,6 +129,11 @@ var phases = [][]table{{
 		FROM g, LATERAL program(n % 20) p`,
 	},
 	{
+		"payout_rails (id, org_id, program_id, kind, livemode, status, methods, credentials, created_at, updated_at)",
+		exactly(400), `SELECT id('prl', n), org, prg, 'paypal', true, CASE WHEN n < 20 THEN 'active' ELSE 'disconnected' END, '{paypal}', '', at(n, $n), at(n, $n)
+		FROM g, LATERAL program(n % 20) p`,
+	},
+	{
 		"processor_connections (id, org_id, program_id, processor, livemode, status, record_direct, outside_checkout, secret, created_at, updated_at)",
 		exactly(400), `SELECT id('pco', n), org, prg, 'generic', true, CASE WHEN n < 20 THEN 'active' ELSE 'disconnected' END, false, false, '', at(n, $n), at(n, $n)
 		FROM g, LATERAL program(n % 20) p`,

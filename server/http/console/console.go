@@ -59,6 +59,8 @@ type Options struct {
 	Address    func(echo.Context) string // the visitor's address, behind proxies too
 	// Limit counts a request against a name that may ask so often a second.
 	Limit func(name string, perSecond int) error
+	// HoldOnHighRisk keeps partners with an open high risk flag from being paid by rails.
+	HoldOnHighRisk bool
 	// PerPerson is how many pages a second a person may ask for, at each server.
 	PerPerson int
 	// Plan holds the limits of organizations without specific ones.

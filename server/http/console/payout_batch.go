@@ -44,6 +44,11 @@ func batch(v *visit) error {
 	if page.Stages, err = v.stages(page); err != nil {
 		return err
 	}
+	rails, err := v.rails()
+	if err != nil {
+		return err
+	}
+	page.addRails(rails)
 	return v.show(sheet{"payout-batch", "/payouts", "Payouts of " + page.Month, page})
 }
 

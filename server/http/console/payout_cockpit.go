@@ -32,7 +32,8 @@ type payoutCard struct {
 	Currency                         string
 	Count, ToPay, Sent, Failed, Paid int64
 	AmountMinor                      int64
-	Mixed                            bool // its file has the payouts of other cards, too
+	Mixed                            bool            // its file has the payouts of other cards, too
+	Rail                             *api.PayoutRail // that can send them; nil for none
 }
 
 // stage is a step of a run's life.

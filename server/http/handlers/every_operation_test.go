@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/db"
 	"rail/server/app/config"
 	"rail/server/harness/apitest"
 	"rail/server/harness/stripetest"
@@ -173,13 +174,18 @@ func payoutCalls(s *apitest.Server, own objects) []call {
 		return partner
 	}
 	rich, poor := sold(M{"payout_method": "paypal"}), sold(M{"min_payout_minor": 1_000_000})
+	sent := sold(M{"payout_method": "wise"})
 	month := M{"program_id": program, "period_end": "2026-09-01"}
 	batch := s.Must(201, s.Post("/v1/payout_batches", month)).String("id")
 	payout := func(partner string) string {
 		return s.Get("/v1/payouts?program_id=" + program + "&partner_id=" + partner).Data()[0]["id"].(string)
 	}
-	id := payout(rich)
+	id, wise := payout(rich), s.Get("/v1/payouts?program_id=" + program + "&partner_id=" + sent).Data()[0]
 	return []call{
+		{"sendPayoutBatch", batch, M{
+			"rail_id": s.PayoutRail(program, db.PayoutRailStatusActive, "wise"), "confirm_count": 1,
+			"confirm_amount_minor": wise["amount_minor"],
+		}},
 		{"previewPayoutBatch", "", month},
 		{"exportPayoutBatch", batch, M{"format": "paypal", "currency": "USD"}},
 		{"markPayoutPaid", id, nil},

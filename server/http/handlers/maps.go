@@ -366,6 +366,13 @@ func toPayout(p db.Payout, commissions int64) api.Payout {
 		PaidAt:           p.PaidAt,
 		UndoableUntil:    payout.UndoableUntil(p),
 		FailureEmailedAt: p.FailureMailedAt,
+		Rail:             p.Rail,
+		RailID:           p.RailID,
+		SubmittedAt:      p.SubmittedAt,
+		FeeMinor:         p.FeeMinor,
+		FeeCurrency:      p.FeeCurrency,
+		Attention:        (*api.PayoutAttention)(p.Attention),
+		AttentionText:    p.AttentionText,
 		CreatedAt:        p.CreatedAt,
 		UpdatedAt:        p.UpdatedAt,
 	}

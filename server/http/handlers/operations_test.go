@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/db"
 	"rail/openapi"
 	"rail/server/harness/apitest"
 	"rail/server/ident"
@@ -72,7 +73,7 @@ func (o operation) prefix() string {
 		"payouts": "pyt_", "payout_batches": "batch_", "flows": "flw_", "risk_flags": "rsk_", "resources": "res_",
 		"campaigns": "camp_",
 		"sequences": "seq_", "webhook_endpoints": "whe_", "webhook_deliveries": "whd_", "tax_form_statuses": "tax_",
-		"audit_log_entries": "aud_", "events": "evt_", "processor_connections": "pco_",
+		"audit_log_entries": "aud_", "events": "evt_", "processor_connections": "pco_", "payout_rails": "prl_",
 		"inbox_events":     "inb_",
 		"mails":            "mail_",
 		"publishable_keys": "pub_",
@@ -249,6 +250,7 @@ func populateByJobs(s *apitest.Server, own objects, stem string) {
 	own["aud_"] = s.Get("/v1/audit_log_entries?program_id=" + program).Data()[0]["id"].(string)
 	connected := s.Connect(program)
 	own["pco_"] = connected.ID
+	own["prl_"] = s.PayoutRail(program, db.PayoutRailStatusActive, "paypal")
 	s.Must(200, connected.Send(M{"external_charge_id": "ch_hook_" + stem, "amount_minor": 4999, "currency": "USD"}))
 	own["inb_"] = s.Get("/v1/inbox_events?program_id=" + program).Data()[0]["id"].(string)
 	own["pyt_"], own["batch_"] = ident.New(ident.Payout), ident.New(ident.Batch)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/db"
 	"rail/server/harness/apitest"
 	"rail/server/ident"
 )
@@ -81,6 +82,7 @@ func fillRows(s *apitest.Server, program, partner string, i int) {
 		VALUES ($1, $2, $3, 'generic', true, 'disconnected', false, false, '', $4, $4)`,
 		connection, s.Org, program, s.Clock.Now())
 	require.NoError(s.T, err)
+	s.PayoutRail(program, db.PayoutRailStatusDisconnected, "paypal")
 	_, err = s.Pool.Exec(s.T.Context(),
 		`INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor, external_event_id, type, livemode,
 			status, attempts, failures, payload, headers, processed_at, created_at)
@@ -337,7 +339,7 @@ func TestPagingBadValues(t *testing.T) {
 // settings are the lists of configured objects, and lists with a different range. All other lists
 // are of recorded objects and accept a range of times.
 var settings = []string{
-	"listBalances", "listCampaigns", "listFlows", "listGroups", "listMaturingCommissions", "listProcessorConnections",
+	"listBalances", "listCampaigns", "listFlows", "listGroups", "listMaturingCommissions", "listPayoutRails", "listProcessorConnections",
 	"listPrograms", "listPublishableKeys", "listResources", "listSequences", "listTags", "listWebhookEndpoints",
 }
 

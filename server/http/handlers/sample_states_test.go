@@ -22,10 +22,12 @@ import (
 
 // neverThere are values that a list cannot contain.
 var neverThere = map[string][]string{
-	"/v1/commissions/maturing status":  {"due", "paid", "rejected", "voided"},   // maturing ones are pending
-	"/v1/commissions/maturing kind":    {"clawback"},                            // a clawback is due at once
-	"/v1/programs status":              {"paused"},                              // the sample is one program
-	"/v1/processor_connections status": {"pending"},                             // a person is connecting a processor
+	"/v1/commissions/maturing status":  {"due", "paid", "rejected", "voided"}, // maturing ones are pending
+	"/v1/commissions/maturing kind":    {"clawback"},                          // a clawback is due at once
+	"/v1/programs status":              {"paused"},                            // the sample is one program
+	"/v1/processor_connections status": {"pending"},                           // a person is connecting a processor
+	"/v1/payout_rails status":          {"active", "disconnected"},            // the sample pays no one
+	"/v1/payout_rails kind":            {"paypal"},
 	"/v1/mails status":                 {"queued", "sending", "sent", "failed"}, // the sample sends nothing
 }
 

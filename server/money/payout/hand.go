@@ -58,7 +58,7 @@ func failByHand(ctx context.Context, u *work.Unit, p db.Payout, status Status) (
 	switch {
 	case p.Status == db.PayoutStatusPaid:
 		return p, problem.New(problem.PayoutAlreadyPaid, "The payout is paid; it can no longer fail.")
-	case p.Status == db.PayoutStatusProcessing && !filed(p):
+	case p.Status == db.PayoutStatusProcessing && !decidable(p):
 		return p, inFlight(p)
 	case p.Status != db.PayoutStatusProcessing:
 		return p, problem.New(problem.PayoutNotPayable,

@@ -12,6 +12,8 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
+	"rail/server/clock"
+	"rail/server/opt"
 	"rail/server/outbound/mail"
 	"rail/server/problem"
 	"rail/server/secret"
@@ -43,6 +45,8 @@ type Transfer struct {
 	PartnerID      string
 	Email, Name    string
 	Details        []byte
+	// SubmittedAt is the time of the first submission; nil before it.
+	SubmittedAt *clock.Time
 }
 
 // State is the state of a transfer.
@@ -56,11 +60,49 @@ const (
 	Returned State = "returned"
 )
 
-// Status is a rail's report on a transfer. Code and Message explain a rejection or return.
+// Status is a rail's report on a transfer. Code and Message explain a rejection or return. A transfer may be Returned
+// after it was Settled; Attention is then the reason. Fee is nil until the rail reports it.
 type Status struct {
 	State         State
 	Code, Message string
+	Attention     Attention
+	Fee           *Fee
 }
+
+// Fee is the charge of a rail for a transfer, in minor units.
+type Fee struct {
+	AmountMinor int64
+	Currency    string
+}
+
+// Attention is a state of a payout that a person should look at.
+type Attention = db.PayoutAttention
+
+// The receiver has not claimed the money; the rail reviews the transfer; the money came back by a reversal, or by a
+// refund or because it was not claimed; the rail's account lacks funds; the rail does not confirm the transfer.
+const (
+	Unclaimed   = db.PayoutAttentionUnclaimed
+	OnHold      = db.PayoutAttentionOnHold
+	Reversed    = db.PayoutAttentionReversed
+	CameBack    = db.PayoutAttentionReturned
+	NeedsFunds  = db.PayoutAttentionNeedsFunds
+	Unconfirmed = db.PayoutAttentionUnconfirmed
+)
+
+// Errors of Submit that are neither a Refusal nor a failure to be retried at once.
+var (
+	// ErrNeedsFunds means that the rail's account lacks funds: the submission is repeated later.
+	ErrNeedsFunds = errors.New("the account has not enough funds")
+	// ErrUnconfirmed means that the rail no longer prevents duplicates and does not confirm that it has the transfer:
+	// it must not be submitted again.
+	ErrUnconfirmed = errors.New("the rail does not confirm the transfer")
+)
+
+// Busy is an error of a rail that takes no calls for a while.
+type Busy struct{ For time.Duration } //nolint:errname // a state of the rail
+
+// Error returns the time in words.
+func (b Busy) Error() string { return "the rail takes no calls for " + b.For.String() }
 
 // Refusal is a final error of Submit.
 type Refusal struct{ Code, Message string } //nolint:errname // the word of the API
@@ -88,6 +130,8 @@ type Sender struct {
 	Mail   *mail.Outbox // may be nil
 	// HoldOnHighRisk holds payouts while their partner has an open high risk flag (decisions, 149).
 	HoldOnHighRisk bool
+	// Open returns the service of a connected rail; nil if the server connects none.
+	Open func(db.PayoutRail) (Rail, error)
 }
 
 // Run does one round with every rail. A slow or failing rail delays no other. u is the run: its events have its
@@ -103,7 +147,7 @@ func (s Sender) Run(ctx context.Context, u *work.Unit) error {
 		wait.Go(func() { errs[i] = errors.Join(s.pickUp(ctx, u, r), s.follow(ctx, u, r)) })
 	}
 	wait.Wait()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.followConnected(ctx, u))...)
 }
 
 // pickUp moves due payouts to processing.
@@ -231,6 +275,7 @@ func (s Sender) transfer(ctx context.Context, p db.Payout) (Transfer, error) {
 	if p.Method != nil {
 		t.Method = *p.Method
 	}
+	t.SubmittedAt = p.SubmittedAt
 	t.Details, err = DetailsOf(s.Keeper, partner)
 	return t, err
 }
@@ -292,7 +337,7 @@ func failure(p db.Payout, code, message string) events.Event {
 // markable refuses a payout that cannot be marked as paid.
 func markable(p db.Payout) error {
 	switch {
-	case p.Status == db.PayoutStatusProcessing && !filed(p):
+	case p.Status == db.PayoutStatusProcessing && !decidable(p):
 		return inFlight(p)
 	case p.Status == db.PayoutStatusPaid:
 		return problem.New(problem.PayoutAlreadyPaid, "The payout is paid already.")
@@ -309,6 +354,12 @@ const inFile = "file"
 // filed reports whether a payout left in a file and is still in flight.
 func filed(p db.Payout) bool {
 	return p.Status == db.PayoutStatusProcessing && p.Rail != nil && *p.Rail == inFile
+}
+
+// decidable reports whether a person decides about a processing payout: it left in a file, or its rail cannot say
+// whether it has it.
+func decidable(p db.Payout) bool {
+	return filed(p) || p.Status == db.PayoutStatusProcessing && opt.Value(p.Attention) == Unconfirmed
 }
 
 // inFlight refuses an operation on a processing payout.

@@ -1,0 +1,102 @@
+package console
+
+import (
+	"slices"
+	"strings"
+
+	"rail/gen/api"
+	"rail/server/http/site"
+	"rail/server/locale/currency"
+	domain "rail/server/money/payout"
+	"rail/server/opt"
+	"rail/server/problem"
+)
+
+// sendRoutes are the pages that send payouts by a connected rail.
+var sendRoutes = map[string]route{
+	"GET /console/p/{program}/payouts/batches/{id}/send":  {Do: askSend},
+	"POST /console/p/{program}/payouts/batches/{id}/send": {Do: sendPayouts},
+}
+
+// sending is the page that asks before payouts are sent.
+type sending struct {
+	domain.Sendable
+	BatchID, Currency string
+	More              int64 // payouts without a name on the page
+}
+
+// rails returns the program's active rails.
+func (v *visit) rails() ([]api.PayoutRail, error) {
+	reply, err := v.console.api.ListPayoutRailsWithResponse(v.Ctx(), &api.ListPayoutRailsParams{
+		ProgramID: v.program.ID, Status: []api.PayoutRailStatus{api.PayoutRailStatusActive}, Limit: new(int64(maxListed)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return reply.JSON200.Data, nil
+}
+
+// addRails notes the rail of each card that can be sent. A live rail goes before a test one.
+func (c *cockpit) addRails(rails []api.PayoutRail) {
+	for i, card := range c.Cards {
+		for _, r := range rails {
+			if card.Method == nil || !slices.Contains(r.Methods, *card.Method) {
+				continue
+			}
+			if held := c.Cards[i].Rail; held == nil || r.Livemode && !held.Livemode {
+				c.Cards[i].Rail = &r
+			}
+		}
+	}
+}
+
+// askSend shows the payouts that a rail would send, and asks for their sum.
+func askSend(v *visit) error {
+	order := domain.SendOrder{
+		BatchID: v.PathValue("id"), RailID: cleaned(v.QueryParam("rail")), Currency: cleaned(v.QueryParam("currency")),
+		HoldOnHighRisk: v.console.HoldOnHighRisk,
+	}
+	if v.Form != nil {
+		order.RailID, order.Currency = v.value("rail_id"), v.value("currency")
+	}
+	found, err := domain.PreviewSend(v.Ctx(), v.unit(), order)
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"payout-send", "/payouts", "Send payouts", sending{
+		Sendable: found, BatchID: order.BatchID, Currency: order.Currency, More: found.Count - int64(len(found.Names)),
+	}})
+}
+
+// sendPayouts hands the payouts over if the typed sum is theirs.
+func sendPayouts(v *visit) error {
+	code := v.value("currency")
+	minor, ok := currency.Minor(strings.NewReplacer(",", "", " ", "", code, "").Replace(v.value("amount")), code)
+	if !ok {
+		return v.again(problem.Invalid("amount", "Type the sum as it is shown, such as 1250.00."), askSend)
+	}
+	body := v.body("sendPayoutBatch")
+	body["confirm_amount_minor"] = minor
+	var sent api.PayoutsSent
+	err := v.send("sendPayoutBatch", body, &sent, v.PathValue("id"))
+	if problem.Is(err, problem.ConfirmationDiffers) {
+		err = problem.Invalid("amount", "This is not the sum of the payouts. Nothing was sent: check the figures, and type the sum again.")
+	}
+	if err != nil {
+		return v.again(err, askSend)
+	}
+	back := v.at("/payouts/batches/" + sent.BatchID)
+	return v.done(back, v.Locale.Count(sent.PayoutCount)+" "+oneOrMany(sent.PayoutCount, "payout is", "payouts are")+
+		" on the way: "+v.Locale.Money(sent.AmountMinor, sent.Currency)+". This page shows when each is paid.")
+}
+
+// Amount returns the input of the sum to confirm.
+func (s sending) Amount(f frame) site.Input {
+	return f.Line("text", "amount", "Type the sum to confirm", "").Says("In " + s.Currency + ", as it is shown above.")
+}
+
+// Railed reports whether a rail has the payout, so that no person decides about it.
+func (r payoutRow) Railed() bool {
+	return r.Status == api.PayoutStatusProcessing && r.RailID != nil &&
+		opt.Value(r.Payout.Attention) != api.PayoutAttentionUnconfirmed
+}

@@ -1,0 +1,262 @@
+package rails_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/app/config"
+	"rail/server/clock"
+	"rail/server/harness/apitest"
+	"rail/server/harness/paypaltest"
+	"rail/server/harness/pgtest"
+	"rail/server/money/payout/rails"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+type M = apitest.M
+
+// connected is a program whose payouts PayPal pays.
+type connected struct {
+	apitest.Earner
+	PayPal *paypaltest.Server
+	rails  *rails.Service
+	ID     string // of the rail
+}
+
+// newConnected starts a server and a PayPal with one clock, and connects a program.
+func newConnected(t *testing.T) connected {
+	t.Helper()
+	c := clock.NewManual(apitest.Start)
+	fake := paypaltest.Start(t, paypaltest.Config{Clock: c})
+	s := apitest.On(t, pgtest.DSN(t), c, func(cfg *config.Config) { cfg.PayPalURL = fake.URL() })
+	keeper, err := secret.New(s.Config.SecretKey)
+	require.NoError(t, err)
+	out := connected{
+		Earner: s.Earner(M{"payout_methods": []string{"paypal", "wise"}}), PayPal: fake,
+		rails: &rails.Service{Keeper: keeper, Clock: c, PayPalURL: fake.URL()},
+	}
+	s.Flow(out.ProgramID)
+	made, err := out.rails.Connect(t.Context(), out.unit(), rails.PayPal{
+		ProgramID: out.ProgramID, Live: true, ClientID: "client", Secret: "secret",
+	})
+	require.NoError(t, err)
+	out.ID = made.ID
+	return out
+}
+
+func (c connected) unit() *work.Unit {
+	return work.NewRun(c.Pool, work.Actor{Kind: work.Operator}, c.Clock.Now()).For(c.Org)
+}
+
+// due makes payouts of partners who want a method, one for each amount, and returns their ids and the batch.
+func (c connected) due(method string, amounts ...int) (ids []string, batch string) {
+	c.T.Helper()
+	for _, amount := range amounts {
+		partner, _ := c.Referrer(amount)
+		c.Must(200, c.Post("/v1/partners/"+partner, M{
+			"payout_method": method, "payout_details": M{"email": partner + "@example.com"},
+		}))
+		a := c.Post("/v1/payout_batches", M{"program_id": c.ProgramID, "period_end": c.Clock.Now().String()})
+		require.Contains(c.T, []int{200, 201}, a.Status)
+		batch = a.String("id")
+		ids = append(ids, c.Payouts("&partner_id=" + partner)[0].String("id"))
+	}
+	return ids, batch
+}
+
+func (c connected) send(batch string, count, minor int, more ...M) apitest.Answer {
+	body := M{"rail_id": c.ID, "confirm_count": count, "confirm_amount_minor": minor}
+	for _, m := range more {
+		maps.Copy(body, m)
+	}
+	return c.Post("/v1/payout_batches/"+batch+"/send", body)
+}
+
+// round advances the clock and runs the job once.
+func (c connected) round(by time.Duration) {
+	c.T.Helper()
+	c.Clock.Advance(by)
+	apitest.RunJob(c.T, c.Server, "send-payouts")
+}
+
+func (c connected) payout(id string) apitest.Answer {
+	c.T.Helper()
+	return c.Must(200, c.Get("/v1/payouts/"+id))
+}
+
+func (c connected) rail() apitest.Answer {
+	c.T.Helper()
+	return c.Must(200, c.Get("/v1/payout_rails/"+c.ID))
+}
+
+// paidOnce checks that PayPal has accepted each payout once.
+func (c connected) paidOnce(ids ...string) {
+	c.T.Helper()
+	accepted := map[string]int{}
+	for _, p := range c.PayPal.Paid() {
+		accepted[p.SenderItemID] += p.Accepted
+	}
+	for _, id := range ids {
+		require.Equal(c.T, 1, accepted[id], id)
+	}
+}
+
+// TestSend: a confirmed batch is sent before its day, once, and PayPal's success pays it. Nothing is sent without a
+// confirmation.
+func TestSend(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	ids, batch := c.due("paypal", 10000, 5000)
+	wise, _ := c.due("wise", 7000)
+	c.round(40 * 24 * time.Hour)
+	require.Empty(t, c.PayPal.Paid(), "nothing leaves by itself")
+	c.Refused(409, "confirmation_differs", "confirm_count", c.send(batch, 3, 3000))
+	c.Refused(409, "confirmation_differs", "confirm_amount_minor", c.send(batch, 2, 3001))
+	c.Refused(404, "resource_not_found", "rail_id", c.send(batch, 2, 3000, M{"rail_id": "prl_none"}))
+	c.Refused(404, "resource_not_found", "", c.send("batch_none", 2, 3000))
+	sent := c.Must(200, c.send(batch, 2, 3000))
+	require.Equal(t, []any{"payouts_sent", batch, c.ID, "USD"},
+		[]any{sent.Body["object"], sent.Body["batch_id"], sent.Body["rail_id"], sent.Body["currency"]})
+	require.Equal(t, sent.Body, c.Must(200, c.send(batch, 2, 3000)).Body, "a repeat sends nothing more")
+	c.Refused(409, "confirmation_differs", "confirm_count", c.send(batch, 1, 3000))
+	p := c.payout(ids[0])
+	require.Equal(t, []any{"processing", "paypal", c.ID, nil},
+		[]any{p.Body["status"], p.Body["rail"], p.Body["rail_id"], p.Body["submitted_at"]})
+	require.Equal(t, "pending", c.payout(wise[0]).String("status"))
+	c.Refused(409, "payout_in_flight", "", c.Post("/v1/payouts/"+ids[0]+"/mark_paid", nil))
+
+	c.round(time.Minute)
+	require.Equal(t, c.Clock.Now().String(), c.payout(ids[0]).String("submitted_at"))
+	require.Equal(t, "processing", c.payout(ids[0]).String("status"), "accepted is not paid")
+	c.round(10 * time.Minute)
+	for _, id := range ids {
+		p := c.payout(id)
+		require.Equal(t, "paid", p.String("status"))
+		require.Equal(t, "USD", p.String("fee_currency"))
+		require.Positive(t, p.Int("fee_minor"))
+	}
+	c.paidOnce(ids...)
+	require.Equal(t, c.Clock.Now().String(), c.rail().String("last_success_at"))
+	c.Tallied(t)
+}
+
+// TestAttention: a payout shows PayPal's reports after acceptance, and stays paid if its money comes back.
+func TestAttention(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	ids, batch := c.due("paypal", 1000, 2000, 3000, 4000)
+	unclaimed, held, reversed, failed := ids[0], ids[1], ids[2], ids[3]
+	c.PayPal.SetFate(unclaimed, paypaltest.Becomes(paypaltest.Unclaimed, time.Minute).Then(paypaltest.Returned, 30*24*time.Hour))
+	c.PayPal.SetFate(held, paypaltest.Becomes(paypaltest.OnHold, time.Minute).Then(paypaltest.Success, 24*time.Hour))
+	c.PayPal.SetFate(reversed, paypaltest.Becomes(paypaltest.Success, time.Minute).Then(paypaltest.Reversed, 10*24*time.Hour))
+	c.PayPal.SetFate(failed, paypaltest.Becomes(paypaltest.Failed, time.Minute, "RECEIVER_UNREGISTERED"))
+	c.Must(200, c.send(batch, 4, 2000))
+	c.round(time.Minute)
+	c.round(10 * time.Minute)
+	require.Equal(t, []any{"processing", "unclaimed"}, []any{c.payout(unclaimed).Body["status"], c.payout(unclaimed).Body["attention"]})
+	require.Equal(t, []any{"processing", "on_hold"}, []any{c.payout(held).Body["status"], c.payout(held).Body["attention"]})
+	require.Contains(t, c.payout(unclaimed).String("attention_text"), "claim")
+	p := c.payout(failed)
+	require.Equal(t, []any{"failed", "RECEIVER_UNREGISTERED"}, []any{p.Body["status"], p.Body["error_code"]})
+	require.Equal(t, "paid", c.payout(reversed).String("status"))
+
+	c.round(25 * time.Hour)
+	require.Equal(t, []any{"paid", nil}, []any{c.payout(held).Body["status"], c.payout(held).Body["attention"]})
+	c.round(10 * 24 * time.Hour)
+	p = c.payout(reversed)
+	require.Equal(t, []any{"paid", "reversed"}, []any{p.Body["status"], p.Body["attention"]}, "what was paid stays paid")
+	c.round(25 * 24 * time.Hour)
+	p = c.payout(unclaimed)
+	require.Equal(t, []any{"failed", nil}, []any{p.Body["status"], p.Body["attention"]})
+	c.paidOnce(ids...)
+	c.Tallied(t)
+}
+
+// TestFunds: payouts wait for funds, under their own ids, and are then sent.
+func TestFunds(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	ids, batch := c.due("paypal", 10000, 20000)
+	c.PayPal.SetFunds("USD", 0)
+	c.Must(200, c.send(batch, 2, 6000))
+	c.round(time.Minute)
+	require.NotEmpty(t, c.rail().String("without_funds_at"))
+	waiting := 0
+	for _, id := range ids {
+		p := c.payout(id)
+		require.Equal(t, "processing", p.String("status"))
+		if p.Body["attention"] == "needs_funds" {
+			waiting++
+		}
+	}
+	require.Equal(t, 1, waiting, "the rail stops at the first refusal")
+	calls := c.PayPal.Calls(paypaltest.Submit)
+	c.round(5 * time.Minute)
+	require.Equal(t, calls, c.PayPal.Calls(paypaltest.Submit), "it waits")
+	c.PayPal.SetFunds("USD", 1_000_000)
+	c.round(15 * time.Minute)
+	c.round(10 * time.Minute)
+	for _, id := range ids {
+		p := c.payout(id)
+		require.Equal(t, []any{"paid", nil}, []any{p.Body["status"], p.Body["attention"]})
+	}
+	require.Nil(t, c.rail().Body["without_funds_at"])
+	c.paidOnce(ids...)
+}
+
+// TestUnconfirmed: a payout whose acceptance was lost and that PayPal no longer guards is not submitted again. A person
+// decides.
+func TestUnconfirmed(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	ids, batch := c.due("paypal", 10000)
+	c.PayPal.FailNext(paypaltest.Submit, paypaltest.LoseAnswer)
+	c.Must(200, c.send(batch, 1, 2000))
+	c.Clock.Advance(time.Minute)
+	c.fails()
+	c.Clock.Advance(26 * 24 * time.Hour)
+	submitted := c.PayPal.Submissions(ids[0])
+	c.round(0)
+	p := c.payout(ids[0])
+	require.Equal(t, []any{"processing", "unconfirmed"}, []any{p.Body["status"], p.Body["attention"]})
+	c.round(24 * time.Hour)
+	require.Equal(t, submitted, c.PayPal.Submissions(ids[0]))
+	c.Must(200, c.Post("/v1/payouts/"+ids[0]+"/mark_paid", nil))
+	c.paidOnce(ids...)
+	c.Tallied(t)
+}
+
+// fails runs the job once, which reports the rail's failure.
+func (c connected) fails() {
+	c.T.Helper()
+	require.Error(c.T, apitest.TryJob(c.T, c.Server, "send-payouts"))
+	require.NotEmpty(c.T, c.rail().String("last_error"))
+}
+
+// TestConnect: one rail of a kind and mode; wrong credentials connect nothing; the credentials are sealed and not shown.
+func TestConnect(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	account := rails.PayPal{ProgramID: c.ProgramID, Live: true, ClientID: "client", Secret: "secret"}
+	_, err := c.rails.Connect(t.Context(), c.unit(), account)
+	require.ErrorIs(t, err, rails.ErrConnected)
+	account.Live, account.Secret = false, "wrong"
+	_, err = c.rails.Connect(t.Context(), c.unit(), account)
+	require.ErrorContains(t, err, "PayPal refused the account")
+	account.Secret = "secret"
+	made, err := c.rails.Connect(t.Context(), c.unit(), account)
+	require.NoError(t, err)
+	require.NotContains(t, string(made.Credentials), "secret")
+	shown := c.Must(200, c.Get("/v1/payout_rails?program_id="+c.ProgramID))
+	require.Len(t, shown.Data(), 2)
+	require.NotContains(t, string(shown.Raw), "client")
+	require.NoError(t, c.rails.Check(t.Context(), made))
+	require.NoError(t, c.rails.Disconnect(t.Context(), c.unit(), made))
+	require.Equal(t, "disconnected", c.Must(200, c.Get("/v1/payout_rails/"+made.ID)).String("status"))
+	_, batch := c.due("paypal", 1000)
+	c.Refused(409, "payout_rail_disconnected", "", c.send(batch, 1, 200, M{"rail_id": made.ID}))
+}

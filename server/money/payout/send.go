@@ -1,0 +1,210 @@
+package payout
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/gen/events"
+	"rail/server/ident"
+	"rail/server/opt"
+	"rail/server/problem"
+	"rail/server/work"
+	"rail/server/work/auditlog"
+)
+
+// maxSent bounds how many payouts one call of Send hands over.
+const maxSent = 10 * pageSize
+
+// SendOrder selects payouts of a batch, and has the figures that a person has confirmed.
+type SendOrder struct {
+	BatchID, RailID string
+	Currency        string // "" if the rail pays one currency of the batch
+	Count, Minor    int64
+	HoldOnHighRisk  bool
+}
+
+// Send hands the pending payouts of a batch over to a connected rail (decisions, 322). The confirmed figures must be
+// right. If nothing is left and the figures are those of the latest hand-over, Send returns that one.
+func Send(ctx context.Context, u *work.Unit, o SendOrder) (sent db.PayoutSend, err error) {
+	b, rail, err := o.read(ctx, u)
+	if err != nil {
+		return sent, err
+	}
+	// The lock lets only one of two concurrent calls hand over the payouts.
+	if _, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: b.ProgramID, OrgID: u.OrgID}); err != nil {
+		return sent, err
+	}
+	payouts, err := o.find(ctx, u, rail)
+	if err != nil {
+		return sent, err
+	}
+	if len(payouts) == 0 {
+		if sent, err = o.repeated(ctx, u); !errors.Is(err, pgx.ErrNoRows) {
+			return sent, err
+		}
+	}
+	sent = db.PayoutSend{
+		ID: u.NewID(ident.Send), OrgID: u.OrgID, ProgramID: b.ProgramID, BatchID: b.ID, RailID: rail.ID,
+		Currency: o.Currency, PayoutCount: int64(len(payouts)), CreatedAt: u.Now,
+	}
+	for _, p := range payouts {
+		if sent.Currency == "" {
+			sent.Currency = p.Currency
+		}
+		if p.Currency != sent.Currency {
+			return sent, problem.Invalid("currency", "The rail pays several currencies of the batch: currency is required.")
+		}
+		sent.AmountMinor += p.AmountMinor
+	}
+	if err := o.confirm(sent); err != nil {
+		return sent, err
+	}
+	return sent, handOver(ctx, u, rail, sent, payouts)
+}
+
+// Sendable is the payouts of a batch that a rail would take over.
+type Sendable struct {
+	Rail  db.PayoutRail
+	Count int64
+	Minor int64    // their sum
+	Names []string // of the first partners
+}
+
+// PreviewSend returns the figures that Send would require for one currency, and changes nothing.
+func PreviewSend(ctx context.Context, u *work.Unit, o SendOrder) (s Sendable, err error) {
+	if _, s.Rail, err = o.read(ctx, u); err != nil {
+		return s, err
+	}
+	rows, err := o.rows(ctx, u, s.Rail)
+	if err != nil {
+		return s, err
+	}
+	var ids []string
+	for _, row := range rows {
+		s.Count++
+		s.Minor += row.AmountMinor
+		if len(ids) < maxNamed {
+			ids = append(ids, row.PartnerID)
+		}
+	}
+	partners, err := queries.PartnerByIDs(ctx, u.DB(), db.PartnerByIDsParams{Ids: ids, OrgID: u.OrgID})
+	for _, p := range partners {
+		s.Names = append(s.Names, NameOf(p))
+	}
+	return s, err
+}
+
+// read reads the batch and an active rail of its program.
+func (o SendOrder) read(ctx context.Context, u *work.Unit) (b db.PayoutBatch, rail db.PayoutRail, err error) {
+	b, err = queries.BatchGet(ctx, u.DB(), db.BatchGetParams{ID: o.BatchID, OrgID: u.OrgID})
+	if err != nil {
+		return b, rail, work.Found(err, "")
+	}
+	if err := u.CheckProgram(b.ProgramID); err != nil {
+		return b, rail, err
+	}
+	rail, err = queries.PayoutRailGet(ctx, u.DB(), db.PayoutRailGetParams{ID: o.RailID, OrgID: u.OrgID})
+	switch {
+	case err != nil:
+		return b, rail, work.Found(err, "rail_id")
+	case rail.ProgramID != b.ProgramID:
+		return b, rail, problem.NotFound("rail_id")
+	case rail.Status != db.PayoutRailStatusActive:
+		return b, rail, problem.New(problem.PayoutRailDisconnected, "The rail is disconnected: choose an active one.")
+	}
+	return b, rail, nil
+}
+
+// rows lists the payouts to hand over.
+func (o SendOrder) rows(ctx context.Context, u *work.Unit, rail db.PayoutRail) ([]db.PayoutsToHandOverRow, error) {
+	rows, err := queries.PayoutsToHandOver(ctx, u.DB(), db.PayoutsToHandOverParams{
+		BatchID: o.BatchID, OrgID: u.OrgID, Methods: rail.Methods, Currency: o.Currency,
+		HoldOnHighRisk: o.HoldOnHighRisk, Lim: maxSent + 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) > maxSent {
+		return nil, problem.On("currency", problem.RangeTooLarge,
+			"The batch has more than %d payouts to send: send one currency at a time.", maxSent)
+	}
+	return rows, nil
+}
+
+// find locks the payouts to hand over.
+func (o SendOrder) find(ctx context.Context, u *work.Unit, rail db.PayoutRail) (payouts []db.Payout, err error) {
+	rows, err := o.rows(ctx, u, rail)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]selected, len(rows))
+	for i, row := range rows {
+		found[i] = selected(row)
+	}
+	for some := range slices.Chunk(found, pageSize) {
+		locked, err := lockAll(ctx, u, some)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range locked {
+			if p.Status == db.PayoutStatusPending { // it may have changed before the lock
+				payouts = append(payouts, p)
+			}
+		}
+	}
+	return payouts, nil
+}
+
+// repeated returns the latest hand-over if it has the confirmed figures.
+func (o SendOrder) repeated(ctx context.Context, u *work.Unit) (db.PayoutSend, error) {
+	latest, err := queries.PayoutSendLatest(ctx, u.DB(), db.PayoutSendLatestParams{
+		BatchID: o.BatchID, OrgID: u.OrgID, RailID: o.RailID, Currency: o.Currency,
+	})
+	if err != nil || latest.PayoutCount == o.Count && latest.AmountMinor == o.Minor {
+		return latest, err
+	}
+	return latest, pgx.ErrNoRows
+}
+
+// confirm refuses figures that differ from those of the payouts.
+func (o SendOrder) confirm(s db.PayoutSend) error {
+	switch {
+	case s.PayoutCount != o.Count:
+		return problem.On("confirm_count", problem.ConfirmationDiffers,
+			"%d payouts with %d minor units would be sent, not %d payouts.", s.PayoutCount, s.AmountMinor, o.Count)
+	case s.AmountMinor != o.Minor:
+		return problem.On("confirm_amount_minor", problem.ConfirmationDiffers,
+			"%d payouts with %d minor units would be sent, not %d minor units.", s.PayoutCount, s.AmountMinor, o.Minor)
+	}
+	return nil
+}
+
+// handOver gives locked payouts to a rail.
+func handOver(ctx context.Context, u *work.Unit, rail db.PayoutRail, sent db.PayoutSend, payouts []db.Payout) error {
+	ids := make([]string, len(payouts))
+	for i, p := range payouts {
+		ids[i] = p.ID
+		u.Record(about(p), events.PayoutUpdated(api.PayoutUpdatedData{
+			PayoutID: p.ID, PartnerID: p.PartnerID, Status: api.PayoutStatusProcessing, PreviousStatus: api.PayoutStatusPending,
+		}))
+	}
+	err := queries.PayoutsHandOver(ctx, u.Later(), db.PayoutsHandOverParams{
+		Rail: opt.OrNil(string(rail.Kind)), RailID: &rail.ID, Now: u.Now, Ids: ids, OrgID: u.OrgID,
+	})
+	if err != nil {
+		return err
+	}
+	if err := queries.PayoutSendInsert(ctx, u.Later(), db.PayoutSendInsertParams(sent)); err != nil {
+		return err
+	}
+	return auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: rail.ProgramID, Action: "payout_batch.sent", TargetID: sent.BatchID, After: map[string]any{
+			"rail_id": rail.ID, "payout_count": sent.PayoutCount, "amount_minor": sent.AmountMinor, "currency": sent.Currency,
+		},
+	})
+}
