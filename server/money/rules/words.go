@@ -256,12 +256,21 @@ func (s Speaker) leaf(f *field, op operator, raw json.RawMessage) (string, error
 			op = opNeq
 		}
 	}
+	if said := billed[string(raw)]; said != "" && f.name == "sale.interval" && op == opEq {
+		return l.T(said), nil
+	}
 	last := len(values) - 1
 	list := values[last]
 	if last > 0 {
 		list = l.T("%s or %s", strings.Join(values[:last], ", "), list)
 	}
 	return l.T(f.sentence(op), phrase, list), nil
+}
+
+// billed are the sentences for a single billing interval.
+var billed = map[string]string{
+	`"day"`: "it is billed daily", `"week"`: "it is billed weekly", `"month"`: "it is billed monthly",
+	`"year"`: "it is billed yearly",
 }
 
 // values formats the values of a condition.

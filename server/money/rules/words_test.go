@@ -45,7 +45,7 @@ func TestConditionWords(t *testing.T) {
 		`[{"field":"partner.group_id","operator":"in","value":["grp_06h0000000000000000000000a","grp_06h0000000000000000000000b"]}]`: "the partner’s group is one of Gold or one that was deleted",
 		`[{"field":"customer.sales_count","operator":"lte","value":3},{"any":[{"field":"sale.interval","operator":"eq","value":"year"},
 			{"all":[{"field":"sale.currency","operator":"eq","value":"eur"},{"field":"sale.amount_minor","operator":"gt","value":1}]}]}]`: "the number of the customer’s payments is at most 3 and " +
-			"(the billing interval is year or (the currency is EUR and the amount is more than 0.01 USD))",
+			"(it is billed yearly or (the currency is EUR and the amount is more than 0.01 USD))",
 	} {
 		_, wrong := rules.ParseConditions(json.RawMessage(conditions), rules.NewPayment)
 		require.Nil(t, wrong, "what is put into words here is valid")
