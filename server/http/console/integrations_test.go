@@ -337,7 +337,7 @@ func TestPlan(t *testing.T) {
 	_, err := s.Pool.Exec(t.Context(), `UPDATE organizations SET flow_quota = 7 WHERE id = $1`, s.Org)
 	require.NoError(t, err)
 	page := s.owner.page("/plan")
-	require.Contains(t, page, "<td>7</td><td>Your organization</td>")
+	require.Contains(t, page, `<td data-label="Limit">7</td><td data-label="Set for">Your organization</td>`)
 	require.Contains(t, page, "The whole server")
 }
 

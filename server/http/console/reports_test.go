@@ -26,7 +26,7 @@ func TestReports(t *testing.T) {
 	require.Less(t, len(page), 40_000)
 	page = s.owner.page("/reports?dimension=link&compare=none&partner_id=" + ada)
 	require.Contains(t, page, "Partner: Ada Lovelace")
-	require.Contains(t, page, "By Link")
+	require.Contains(t, page, "By link")
 	require.NotContains(t, page, "no change")
 	require.Contains(t, s.owner.page("/reports?dimension=group&from=2020-01-01&to=2020-01-31"), "No data for this period")
 
@@ -35,7 +35,7 @@ func TestReports(t *testing.T) {
 	require.Contains(t, string(table.Raw), "Partner,Partner revenue (USD),Commissions (USD),Clicks")
 	require.Contains(t, string(table.Raw), "Ada Lovelace,1234.56,")
 	for name, title := range map[string]string{"direct": "Direct revenue", "all": "Revenue", "partners": "Partner revenue"} {
-		require.Contains(t, s.owner.page("/reports?attribution="+name), title+" over time")
+		require.Contains(t, s.owner.page("/reports?attribution="+name), title+" (USD) over time")
 	}
 	require.Contains(t, s.owner.page(""), "Direct revenue")
 	require.Contains(t, s.owner.page("/setup"), "once with ?ref=test.")
@@ -62,10 +62,10 @@ func TestSeeHowItGoes(t *testing.T) {
 		there, err := chromedp.Run(d.Context, chromedp.Evaluate[bool](`document.readyState === "complete" && location.search.includes("from=")`))
 		return err == nil && there // it leaves for another page meanwhile
 	}, "the year")
-	d.Reads("By Partner")
+	d.Reads("By partner")
 	best := browsertest.Eval[string](d.Tab, `document.querySelector('tbody th a[href*="partner_id"]').textContent`)
 	d.press(best)
-	d.Reads("By Link")
+	d.Reads("By link")
 	d.Reads("Partner: ") // by its company's name, if it has one
 	table := browsertest.Eval[string](d.Tab, `fetch([...document.links].find(a => a.text === "Download CSV").href).then(a => a.text())`)
 	require.Contains(t, table, "Partner revenue (USD)")
