@@ -242,6 +242,7 @@ func TestMarksOfACard(t *testing.T) {
 		require.NotContains(t, page, text)
 	}
 	require.Contains(t, page, "2 of 2 paid")
+	require.Contains(t, page, "Paid without a file")
 	require.Contains(t, p.done(p.send("/payouts/unpay", "batch", s.payoutOf(ada).String("batch_id"), "id",
 		s.payoutOf(ada).String("id"))), "1 payout is no longer paid.")
 	require.Equal(t, "pending", s.payoutOf(ada).String("status"))

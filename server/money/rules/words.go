@@ -256,8 +256,8 @@ func (s Speaker) leaf(f *field, op operator, raw json.RawMessage) (string, error
 			op = opNeq
 		}
 	}
-	if said := billed[string(raw)]; said != "" && f.name == "sale.interval" && op == opEq {
-		return l.T(said), nil
+	if f.name == "sale.interval" && op == opEq && billed[texts(raw)[0]] != "" {
+		return l.T(billed[texts(raw)[0]]), nil
 	}
 	last := len(values) - 1
 	list := values[last]
@@ -269,14 +269,15 @@ func (s Speaker) leaf(f *field, op operator, raw json.RawMessage) (string, error
 
 // billed are the sentences for a single billing interval.
 var billed = map[string]string{
-	`"day"`: "it is billed daily", `"week"`: "it is billed weekly", `"month"`: "it is billed monthly",
-	`"year"`: "it is billed yearly",
+	"day": "it is billed daily", "week": "it is billed weekly", "month": "it is billed monthly",
+	"year": "it is billed yearly",
 }
 
 // values formats the values of a condition.
 func (s Speaker) values(f *field, raw json.RawMessage) ([]string, error) {
 	list := []json.RawMessage{raw}
 	if strings.HasPrefix(strings.TrimSpace(string(raw)), "[") {
+		list = nil // else the first value would overwrite raw
 		if err := json.Unmarshal(raw, &list); err != nil || len(list) == 0 {
 			return nil, fmt.Errorf("the value %s is not a list of values: %w", raw, err)
 		}

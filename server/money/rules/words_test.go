@@ -39,6 +39,8 @@ func TestConditionWords(t *testing.T) {
 		`[{"field":"sale.is_first_sale","operator":"eq","value":false}]`:                                                             "it is not the customer’s first payment",
 		`[{"field":"customer.country","operator":"eq","value":"de"}]`:                                                                "the customer’s country is DE",
 		`[{"field":"customer.identifier","operator":"exists","value":false}]`:                                                        "your id of the customer is not known",
+		`[{"field":"sale.interval","operator":"in","value":["month"]}]`:                                                              "it is billed monthly",
+		`[{"field":"sale.interval","operator":"in","value":["month","year"]}]`:                                                       "the billing interval is one of month or year",
 		`[{"field":"sale.billing_type","operator":"eq","value":"one_time"}]`:                                                         "the kind of payment is one time",
 		`[{"field":"customer.lead_at","operator":"lt","value":"2026-01-01T00:00:00Z"}]`:                                              "the day on which the customer signed up is before 2026-01-01",
 		`[{"field":"sale.metadata.plan","operator":"gt","value":3}]`:                                                                 "the payment’s “plan” is more than 3",
