@@ -44,7 +44,7 @@ func (v *visit) showLetter(data letterData) error {
 	return pages.Write(v, v.Locale, status, "mail-letter", frame{visit: v, Title: "Preview", Data: data})
 }
 
-// letterReader says who gets a mail that is not in English; "" for a mail in English.
+// letterReader names the reader of a mail that is not in English, in a sentence; "" for a mail in English.
 func (v *visit) letterReader(id *api.PartnerID) (string, error) {
 	if id == nil {
 		return "", nil
