@@ -310,7 +310,7 @@ func TestPayoutUndone(t *testing.T) {
 	require.Equal(t, "T-1", s.payoutOf(ada).String("external_id"))
 	require.Contains(t, p.page("/payouts/"+id), "Undo “paid”")
 	p.says(400, "reason", p.send("/payouts/"+id+"/unpay"))
-	require.Contains(t, p.done(p.send("/payouts/"+id+"/unpay", "reason", "The wrong one.")), "The payment is undone")
+	require.Contains(t, p.done(p.send("/payouts/"+id+"/unpay", "reason", "The wrong one.")), "The payout is no longer marked as paid")
 	require.Equal(t, "pending", s.payoutOf(ada).String("status"))
 	p.says(409, "only a payment can be undone", p.send("/payouts/"+id+"/unpay", "reason", "Again."))
 
