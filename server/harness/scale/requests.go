@@ -50,6 +50,7 @@ var filters = map[string][]string{
 	"connection_id":        {"{processor_connections}"},
 	"type":                 {"invoice.paid"},
 	"top":                  {"10"},
+	"changes":              {"6"},
 	"reason_code":          {"no_partner"},
 	"code":                 {"CODE0"},
 	"currency":             {"USD", "EUR"},

@@ -68,6 +68,7 @@ func TestRuleInBrowser(t *testing.T) {
 		return len(made) == 2
 	}, "the rule is there")
 	require.Equal(t, []any{"30 % for the first 12 months", json.Number("0")}, []any{made[1]["name"], made[1]["rate_value"]})
+	d.Reads("30 % for the first 12 months") // the answer has arrived, and aborts no other page
 	d.Open(d.at + "/rules/new?form=1")
 	d.Do(chromedp.Click(chromedp.CSS(`[value="case:"]`)))
 	d.Do(chromedp.WaitVisible(chromedp.CSS(`[name="b0.new"]`)))
