@@ -135,6 +135,20 @@ func Place(accept string) *Locale {
 	return English
 }
 
+// EnglishName returns the language's name in English.
+func (l *Locale) EnglishName() string { return display.English.Languages().Name(l.words) }
+
+// Dates returns the tag of the language and region whose dates look like the locale's, for a browser's formats.
+func (l *Locale) Dates() string {
+	switch {
+	case l.words != language.English:
+		return l.Language()
+	case l.calendar == &american:
+		return language.AmericanEnglish.String()
+	}
+	return language.BritishEnglish.String()
+}
+
 // Language returns the language's tag for the attribute lang, such as de or pt-BR.
 func (l *Locale) Language() string { return l.words.String() }
 
@@ -156,7 +170,7 @@ func (l *Locale) Money(minor int64, code string) string {
 }
 
 // signs are the signs of currencies that share them with no other.
-var signs = map[string]string{"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹", "KRW": "₩"}
+var signs = map[string]string{"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹", "JPY": "¥", "KRW": "₩"}
 
 // briefFrom is the number of units of a currency from which Brief leaves out its decimals.
 const briefFrom = 1000

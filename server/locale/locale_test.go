@@ -1,6 +1,7 @@
 package locale
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -80,7 +81,9 @@ func TestPlace(t *testing.T) {
 		l := Place(accept)
 		require.Equal(t, want, l.Money(123450, "EUR")+" "+l.Day(at), accept)
 		require.Equal(t, "en", l.Language())
+		require.Equal(t, strings.Contains(want, "Mar 5"), l.Dates() == "en-US", accept)
 	}
+	require.Equal(t, []string{"en-GB", "fr", "French"}, []string{English.Dates(), Of("fr").Dates(), Of("fr").EnglishName()})
 	require.Equal(t, "12,34,567", Place("hi").Count(1234567))
 }
 

@@ -60,7 +60,7 @@ func (b *builder) groups(ctx context.Context, u *work.Unit) error {
 		private                 bool
 	}{
 		{&b.creators, "Creators", "creators", "Video makers, newsletters and podcasts.", false},
-		{&b.vips, "VIP Partners", "vip", "By invitation, for the partners who bring the most.", true},
+		{&b.vips, "VIP Partners", "vip", "For the partners who bring the most.", true},
 	} {
 		added, err := group.Create(ctx, u, group.Input{
 			ProgramID: b.programID, Name: g.name, Description: &g.description, LandingURL: new(site + "/partners/" + g.page),
@@ -135,7 +135,7 @@ func (b *builder) flows(ctx context.Context, u *work.Unit) error {
 			db.FlowStatusActive, []flow.BranchInput{isAddOn(), annual(2500), firstYear(2000)},
 		},
 		{
-			"Sign-up bounty", "1.50 USD for each new account, looked at by hand.", b.creators, rules.NewSignup,
+			"Sign-up bounty", "1.50 USD for each new account, reviewed manually.", b.creators, rules.NewSignup,
 			rules.Rate{RateType: rules.RateFixed, RateValue: 150}, rules.ApproveManually, nil, 50, db.FlowStatusActive, nil,
 		},
 		{

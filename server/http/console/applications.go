@@ -35,7 +35,7 @@ type answered struct{ Question, Answer string }
 
 // applicationStates are the states by which the queue can be seen.
 var applicationStates = []section{
-	{"", "To decide"}, {"approved", "Approved"}, {"rejected", "Rejected"}, {"withdrawn", "Withdrawn"},
+	{"", "To review"}, {"approved", "Approved"}, {"rejected", "Rejected"}, {"withdrawn", "Withdrawn"},
 }
 
 // applicationBulk is what can be done with several applications at once.

@@ -57,23 +57,22 @@ func (v *visit) rejectedWords(b api.PartnerBan) string {
 
 // banPoints returns the effects of a ban.
 func banPoints(b api.PartnerBan) []string {
-	out := []string{"The partner is suspended and signed out of the portal."}
+	out := []string{"The partner will be suspended and signed out of the portal."}
 	if b.LinksStopped > 0 {
-		out = append(out, fmt.Sprintf("Their %s for visitors but no longer %s.",
-			oneOrMany(b.LinksStopped, "link keeps working", fmt.Sprintf("%d links keep working", b.LinksStopped)),
-			oneOrMany(b.LinksStopped, "earns", "earn")))
+		out = append(out, fmt.Sprintf("Their %s will keep working for visitors but will no longer earn.",
+			oneOrMany(b.LinksStopped, "link", fmt.Sprintf("%d links", b.LinksStopped))))
 	}
 	if b.RejectedCount > 0 {
-		out = append(out, fmt.Sprintf("%d open %s rejected permanently, also in unsent payouts.",
-			b.RejectedCount, oneOrMany(b.RejectedCount, "commission is", "commissions are")))
+		out = append(out, fmt.Sprintf("%d unpaid %s will be permanently rejected, including those in payouts not yet sent.",
+			b.RejectedCount, oneOrMany(b.RejectedCount, "commission", "commissions")))
 	}
 	if b.CouponsStopped > 0 {
-		out = append(out, fmt.Sprintf("%d %s turned off in Rail. Turn the discount off at your payment processor, too.",
-			b.CouponsStopped, oneOrMany(b.CouponsStopped, "coupon is", "coupons are")))
+		out = append(out, fmt.Sprintf("%d %s will be turned off in Rail. Turn off the discount at your payment processor, too.",
+			b.CouponsStopped, oneOrMany(b.CouponsStopped, "coupon", "coupons")))
 	}
 	if b.KeptCount > 0 {
-		out = append(out, fmt.Sprintf("%d %s unchanged: being paid out, or already taken back.",
-			b.KeptCount, oneOrMany(b.KeptCount, "commission stays", "commissions stay")))
+		out = append(out, fmt.Sprintf("%d %s unchanged: being paid out, or already clawed back.",
+			b.KeptCount, oneOrMany(b.KeptCount, "commission will stay", "commissions will stay")))
 	}
 	return out
 }
@@ -82,9 +81,9 @@ func banPoints(b api.PartnerBan) []string {
 func (v *visit) banSum(b api.PartnerBan) site.Sum {
 	var sum site.Sum
 	for i, s := range b.Rejected {
-		part := site.Part{Name: "Rejected in " + s.Currency, Text: v.Locale.Money(s.AmountMinor, s.Currency)}
+		part := site.Part{Name: "Will be rejected (" + s.Currency + ")", Text: v.Locale.Money(s.AmountMinor, s.Currency)}
 		if i == len(b.Rejected)-1 && len(b.Rejected) == 1 {
-			part.Name = "Rejected in total"
+			part.Name = "Will be rejected"
 			sum.Total = part
 			break
 		}

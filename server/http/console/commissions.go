@@ -27,6 +27,14 @@ type commissionRow struct {
 	Open     bool // can still be decided about
 }
 
+// Returns is the amount that the partner keeps if this clawback is rejected; 0 for other commissions.
+func (r commissionRow) Returns() int64 {
+	if r.Kind != api.CommissionKindClawback {
+		return 0
+	}
+	return max(0, -r.AmountMinor)
+}
+
 func toCommissionRow(k api.Commission) commissionRow {
 	row := commissionRow{Commission: k, Name: nameOf(embedded(k.Partner))}
 	if k.CustomerID != nil {
@@ -162,11 +170,14 @@ func (v *visit) explain(commissions []api.Commission) error {
 // historyOf returns the history of a commission, the oldest entry first.
 func (v *visit) historyOf(k api.Commission) []site.Moment {
 	way := []site.Moment{{At: k.CreatedAt, Title: "Earned"}}
+	if k.Kind == api.CommissionKindClawback {
+		way[0].Title = "Clawed back"
+	}
 	if k.ApprovedAt != nil {
 		way = append(way, site.Moment{At: *k.ApprovedAt, Title: "Approved", Kind: "good"})
 	}
 	if k.MatureAt != nil && k.VoidedAt == nil {
-		title := "Can be paid from then on"
+		title := "Payable from"
 		if !k.MatureAt.After(v.Now.Time) {
 			title = "Became payable"
 		}

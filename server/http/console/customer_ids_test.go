@@ -127,11 +127,11 @@ func TestGiveWithCredit(t *testing.T) {
 	require.Contains(t, s.owner.page(newest), "No partner brought this customer.")
 	at := "/customers/" + sales[0]["customer_id"].(string)
 	page := s.owner.page(at)
-	require.Contains(t, page, "Another processor, no partner")
+	require.Contains(t, page, "Custom (API), no partner")
 	require.Contains(t, page, "Give to a partner")
-	require.NotContains(t, page, "Give to another partner")
+	require.NotContains(t, page, "Move to another partner")
 	require.Regexp(t, `name="days"[^>]* value="3"|value="3"[^>]* name="days"|name="days" type="number" value="3"`, page)
-	require.Contains(t, s.owner.page("/customers"), "Another processor, no partner")
+	require.Contains(t, s.owner.page("/customers"), "Custom (API), no partner")
 	ann := "&to=" + url.QueryEscape("ann@partners.example")
 	require.Contains(t, s.owner.page(at+"/credit?days=1"+ann), "Ann gets 0.20 USD for 1 payment of the last day")
 	look := s.owner.page(at + "/credit?days=3" + ann)
@@ -145,7 +145,7 @@ func TestGiveWithCredit(t *testing.T) {
 	require.Contains(t, said, "10.00 USD was credited")
 	require.EqualValues(t, 2, s.Get("/v1/commissions?program_id="+s.program).Int("total_count"))
 	require.NotContains(t, s.owner.page(newest), "No partner brought")
-	require.Contains(t, s.owner.page(at), "Give to another partner")
+	require.Contains(t, s.owner.page(at), "Move to another partner")
 }
 
 // TestUnpaidSale: a sale of a partner without a commission names the rules.

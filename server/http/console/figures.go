@@ -27,6 +27,14 @@ var measures = []measure{
 	{"customers", "Customers", func(r api.ReportRow) int64 { return r.Customers }, false},
 }
 
+// named adds the currency to the name of an amount: reports count the sales in one currency.
+func (m measure) named(name, currency string) string {
+	if !m.money {
+		return name
+	}
+	return name + " (" + currency + ")"
+}
+
 // measureOf returns a figure by its key, or revenue.
 func measureOf(key string) measure {
 	for _, m := range measures {
@@ -53,6 +61,7 @@ func (v *visit) figureTile(r *api.Report, name string, m measure) site.Tile {
 		})
 	}
 	text := v.brief(m, r.Currency)
+	name = m.named(name, r.Currency)
 	t := site.Tile{Name: name, Text: text(total(r.Totals))}
 	if r.PreviousPeriod != nil {
 		t = site.NewTile(name, total(r.Totals), total(r.PreviousPeriod.Totals), text)
@@ -109,7 +118,9 @@ const maxOthers = 3
 func (v *visit) conversionTile(r *api.Report) site.Tile {
 	t := site.Tile{Name: "Conversion", Text: "–", Change: site.Change{Words: v.Locale.Count(opt.Value(r.Totals.Clicks)) + " clicks"}}
 	if bps := r.Totals.ConversionBps; bps != nil {
-		t.Text = share(conversion(api.ReportRow{ConversionBps: bps, Clicks: r.Totals.Clicks}))
+		t.Text = share(conversion(api.ReportRow{
+			ConversionBps: bps, Clicks: r.Totals.Clicks, Customers: r.Totals.Customers,
+		}))
 	}
 	t.Spark = course(r, func(row api.ReportRow) int64 { return opt.Value(row.ConversionBps) })
 	return t
@@ -119,11 +130,13 @@ func (v *visit) conversionTile(r *api.Report) site.Tile {
 // table. name names the figure. direct is the same report of figures without a partner; nil leaves them out.
 func (v *visit) overTime(r, direct *api.Report, by measure, name string) site.Chart {
 	f := site.Figures{
-		Caption: name + " over time", Head: "Date",
+		Caption: by.named(name, r.Currency) + " over time", Head: "Date",
 		Partial: r.To.Format(time.DateOnly) == v.Today().Format(time.DateOnly),
 	}
 	add := func(name string, m measure, drawn bool, style site.LineStyle) {
-		f.Columns = append(f.Columns, site.Column{Name: name, Text: v.brief(m, r.Currency), Drawn: drawn, Style: style})
+		f.Columns = append(f.Columns, site.Column{
+			Name: m.named(name, r.Currency), Text: v.brief(m, r.Currency), Drawn: drawn, Style: style,
+		})
 	}
 	add(name, by, true, site.LineMain)
 	if r.PreviousPeriod != nil {

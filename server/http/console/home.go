@@ -199,11 +199,11 @@ func (v *visit) tasks(w api.ProgramWaiting) (out []task) {
 			out = append(out, task{icon, v.Locale.Count(n) + " " + oneOrMany(n, one, several), v.at(path), button})
 		}
 	}
-	add(w.Applications, "user-plus", "application to decide", "applications to decide", "/applications", "Review")
+	add(w.Applications, "user-plus", "application to review", "applications to review", "/applications", "Review")
 	add(w.RiskFlags, "shield-alert", "risk flag to review", "risk flags to review", "/risk", "Review")
-	add(w.PaymentsWithoutPartner, "circle-question-mark", "payment without a partner in the last 30 days",
-		"payments without a partner in the last 30 days", "/integrations/events?reason_code=no_partner", "View")
-	add(w.FailedEvents, "circle-x", "event of a payment processor failed", "events of a payment processor failed",
+	add(w.PaymentsWithoutPartner, "circle-question-mark", "payment not credited to a partner in the last 30 days",
+		"payments not credited to a partner in the last 30 days", "/integrations/events?reason_code=no_partner", "View")
+	add(w.FailedEvents, "circle-x", "payment event failed", "payment events failed",
 		"/integrations/events?status=failed", "View")
 	add(w.FailedMails, "mail-warning", "email could not be delivered", "emails could not be delivered", "/mails/failed",
 		"View")

@@ -226,7 +226,7 @@ func TestInbox(t *testing.T) {
 	s.works()
 	require.Contains(t, s.owner.page(""), "/integrations/events?reason_code=no_partner")
 	page := s.owner.page("/integrations/events?reason_code=no_partner")
-	require.Contains(t, page, "1 payment without a partner in the last 30 days")
+	require.Contains(t, page, "1 payment not credited to a partner in the last 30 days")
 	found := eventPath.FindAllStringSubmatch(page, -1)
 	require.Len(t, found, 1)
 	require.Len(t, eventPath.FindAllString(s.owner.page("/integrations/events"), -1), 2)
@@ -337,7 +337,7 @@ func TestPlan(t *testing.T) {
 	_, err := s.Pool.Exec(t.Context(), `UPDATE organizations SET flow_quota = 7 WHERE id = $1`, s.Org)
 	require.NoError(t, err)
 	page := s.owner.page("/plan")
-	require.Contains(t, page, "<td>7</td><td>Your organization</td>")
+	require.Contains(t, page, `<td data-label="Limit">7</td><td data-label="Set for">Your organization</td>`)
 	require.Contains(t, page, "The whole server")
 }
 

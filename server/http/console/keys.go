@@ -17,12 +17,12 @@ var keyRoutes = map[string]route{
 
 // scopes are those of an API key with what each is for.
 var scopes = []site.Option{
-	{Value: "read", Label: "Read", Hint: "Everything, and change nothing."},
+	{Value: "read", Label: "Read", Hint: "Read everything, change nothing."},
 	{Value: "partners:write", Label: "Partners", Hint: "Partners, groups, links and coupons."},
 	{Value: "commissions:write", Label: "Sales and commissions", Hint: "Clicks, customers, sales, rules."},
 	{Value: "payouts:write", Label: "Payouts", Hint: "Batches, and what was paid."},
 	{Value: "webhooks:write", Label: "Webhooks", Hint: "Endpoints and their secrets."},
-	{Value: "write", Label: "Everything", Hint: "As an owner, but for people and keys."},
+	{Value: "write", Label: "Everything", Hint: "Everything an owner can do, except manage people and keys."},
 }
 
 // keysData holds the data of the page of API keys.

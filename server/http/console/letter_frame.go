@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rail/gen/api"
+	"rail/server/locale"
 	"rail/server/opt"
 )
 
@@ -13,6 +14,8 @@ import (
 type letterData struct {
 	api.CampaignEmail
 	Total, Skipped int64
+	Sent           string // how many partners got it, in words; "" for a mail that is not sent
+	Reader         string // the partner who gets it, in a sentence, if they do not read English
 	Fault          string // why there is no mail
 }
 
@@ -33,7 +36,28 @@ func (v *visit) showLetter(data letterData) error {
 	if data.Fault != "" {
 		status = http.StatusBadRequest
 	}
+	reader, err := v.letterReader(data.PartnerID)
+	if err != nil {
+		return err
+	}
+	data.Reader = reader
 	return pages.Write(v, v.Locale, status, "mail-letter", frame{visit: v, Title: "Preview", Data: data})
+}
+
+// letterReader names the reader of a mail that is not in English, in a sentence; "" for a mail in English.
+func (v *visit) letterReader(id *api.PartnerID) (string, error) {
+	if id == nil {
+		return "", nil
+	}
+	reply, err := v.console.api.RetrievePartnerWithResponse(v.Ctx(), *id, nil)
+	if err != nil {
+		return "", err
+	}
+	reads := locale.Of("", opt.Value(reply.JSON200.LanguageCode))
+	if reads == locale.English {
+		return "", nil
+	}
+	return "Shown to " + nameOf(*reply.JSON200) + ", who reads " + reads.EnglishName() + ".", nil
 }
 
 // savedLetter shows a saved mail.
@@ -43,8 +67,17 @@ func savedLetter(v *visit) error {
 	if err != nil {
 		return err
 	}
+	one, err := v.console.api.RetrieveCampaignWithResponse(v.Ctx(), v.PathValue("id"),
+		&api.RetrieveCampaignParams{ProgramID: v.program.ID})
+	if err != nil {
+		return err
+	}
 	p := reply.JSON200
-	return v.showLetter(letterData{CampaignEmail: p.Email, Total: p.Total, Skipped: p.Skipped})
+	data := letterData{CampaignEmail: p.Email, Total: p.Total, Skipped: p.Skipped}
+	if one.JSON200.Status == api.CampaignStatusSent {
+		data.Sent = v.partnersIn(one.JSON200.Stats.Sent)
+	}
+	return v.showLetter(data)
 }
 
 // blankLetter shows the mail that is not written yet.

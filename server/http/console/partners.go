@@ -61,7 +61,7 @@ func partners(v *visit) error {
 	list := reply.JSON200
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	return v.show(sheet{"partners", "/partners", "Partners", partnersData{
-		Tabs: v.partnerListTabs(false), Sorts: topSorts(&url.URL{Path: v.at("/partners")}, "", ""),
+		Tabs: v.partnerListTabs(false), Sorts: topSorts(&url.URL{Path: v.at("/partners")}, "", "", v.program.Currency),
 		Filters: v.filters("Find partners", v.search("search", "Name, email or handle", "search"),
 			v.filter("status", "State", listed(partnerStates...)),
 			v.filter("group_id", "Group", noneFirst("Any", groups)), v.filter("tag_id", "Tag", noneFirst("Any", tags))),

@@ -214,7 +214,7 @@ func TestBanPage(t *testing.T) {
 	at := "/partners/" + partner + "/ban"
 	page := s.owner.page(at)
 	require.Contains(t, page, "24.69")
-	require.Contains(t, page, "1 open commission is rejected permanently")
+	require.Contains(t, page, "1 unpaid commission will be permanently rejected")
 	require.Equal(t, "active", s.Get("/v1/partners/"+partner).String("status"), "looking bans nobody")
 	s.owner.says(400, "Ban Mallory?", s.owner.send(at, "reason", ""))
 	said := s.owner.done(s.owner.send(at, "reason", "Own purchases.", "boxes", "tell_partner"))
@@ -229,7 +229,7 @@ func TestBanPage(t *testing.T) {
 func TestApplicationsPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	require.Contains(t, s.owner.page("/applications"), "No applications to decide.")
+	require.Contains(t, s.owner.page("/applications"), "No applications to review.")
 	var ids []string
 	for i := range 3 {
 		a := s.Must(201, s.Post("/v1/applications", M{

@@ -71,7 +71,7 @@ func topPartners(v *visit) error {
 	return v.show(sheet{"partners-top", "/partners", "Partners", topData{
 		Tabs:    v.partnerListTabs(true),
 		Filters: filters,
-		Sorts:   topSorts(v.Request().URL, asked.Get("sort"), asked.Get("order")),
+		Sorts:   topSorts(v.Request().URL, asked.Get("sort"), asked.Get("order"), v.program.Currency),
 		Rows:    rows[:min(len(rows), topRows)],
 		Count:   found.RowCount,
 		Days:    topDays,
@@ -98,12 +98,12 @@ func sortedRows(rows []api.ReportRow, by string, up bool) []api.ReportRow {
 }
 
 // topSorts are the heads of the columns. Another click on a head turns the order.
-func topSorts(at *url.URL, by, order string) (out []site.Sort) {
+func topSorts(at *url.URL, by, order, currency string) (out []site.Sort) {
 	for _, o := range topOrders {
 		query := at.Query()
 		query.Set("sort", o.key)
 		query.Del("order")
-		s := site.Sort{Name: o.name, Number: true}
+		s := site.Sort{Name: o.named(o.name, currency), Number: true}
 		if o.key == by {
 			if s.Order = "descending"; order == ascending {
 				s.Order = ascending

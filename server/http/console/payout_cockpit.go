@@ -222,7 +222,7 @@ func (c cockpit) Bulk(f frame) site.Bulk {
 	case api.PayoutStatusProcessing:
 		all.Actions = all.Actions[:1]
 	case api.PayoutStatusPaid:
-		all.Actions = []site.Action{{Label: "Take back “paid”", Path: f.at("/payouts/unpay")}}
+		all.Actions = []site.Action{{Label: "Undo “paid”", Path: f.at("/payouts/unpay")}}
 	case api.PayoutStatusPending, api.PayoutStatusFailed, api.PayoutStatusNotEligible:
 	}
 	return all
@@ -258,21 +258,23 @@ func (v *visit) stages(c cockpit) ([]stage, error) {
 		}
 		raw, _ := json.Marshal(e.After) // it came as JSON
 		_ = json.Unmarshal(raw, &made)
-		file = stage{Name: "File", At: &e.CreatedAt, Done: true, Text: fmt.Sprintf("%s for %s", persons(made.Count),
+		file = stage{Name: "File", At: &e.CreatedAt, Done: true, Text: fmt.Sprintf("%s for %s", v.partnersIn(made.Count),
 			map[string]string{"paypal": "PayPal", "wise": "Wise"}[made.Format])}
 		if made.Format == "csv" {
-			file.Text = "Table with " + persons(made.Count)
+			file.Text = "Table with " + v.partnersIn(made.Count)
 		}
 	}
 	paid := stage{
 		Name: "Paid", Done: c.PayoutCount > 0 && c.Paid() == c.PayoutCount && !c.Generating,
 		Text: fmt.Sprintf("%s of %s paid", v.Locale.Count(c.Paid()), v.Locale.Count(c.PayoutCount)),
 	}
-	if paid.Done {
-		file.Done = true
+	if !file.Done {
+		switch {
+		case paid.Done:
+			file.Done, file.Text = true, "Paid without a file"
+		case c.Paid()+c.InFile()+c.counts[api.PayoutStatusFailed] > 0:
+			file.Done, file.Text = c.counts[api.PayoutStatusPending] == 0, "Sent without a file from Rail"
+		}
 	}
-	return []stage{{Name: "Created", At: &c.CreatedAt, Done: true, Text: persons(c.PayoutCount)}, file, paid}, nil
+	return []stage{{Name: "Created", At: &c.CreatedAt, Done: true, Text: v.partnersIn(c.PayoutCount)}, file, paid}, nil
 }
-
-// persons counts partners.
-func persons(n int64) string { return fmt.Sprintf("%d %s", n, oneOrMany(n, "person", "people")) }

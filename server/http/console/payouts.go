@@ -210,7 +210,7 @@ func undoPaid(v *visit) error {
 	if err := v.send("undoPayoutPaid", v.body("undoPayoutPaid"), nil, v.PathValue("id")); err != nil {
 		return v.again(err, payout)
 	}
-	return v.done(v.at("/payouts/"+v.PathValue("id")), "The payment is undone; the commissions are due again.")
+	return v.done(v.at("/payouts/"+v.PathValue("id")), "The payout is no longer marked as paid; its commissions are due again.")
 }
 
 func deletePayout(v *visit) error {

@@ -27,7 +27,7 @@ func plan(v *visit) error {
 	return v.show(sheet{"plan", "/plan", "Plan", []limitRow{
 		{"Active rules", "The number of active rules in a program.", flows, own.FlowQuota != nil},
 		{
-			"Monthly revenue", "A program’s revenue in a month above which no application is approved.", revenue,
+			"Monthly revenue", "Once a program’s monthly revenue exceeds this, applications can’t be approved.", revenue,
 			own.RevenueMeterMinor != nil,
 		},
 		{"Risk checks", "Whether Rail checks for fraud.", monitoring, own.FraudMonitoring != nil},

@@ -2,6 +2,7 @@ package console
 
 import (
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -158,14 +159,17 @@ func (v *visit) reportRanks(r *api.Report, asked url.Values) site.Ranks {
 	f := site.Figures{
 		Caption: "By " + string(r.Dimension), Head: site.Words(string(r.Dimension), vocabulary),
 		Columns: []site.Column{
-			{Name: "Revenue", Text: amount, Drawn: true}, {Name: "Commissions", Text: amount}, {Name: "Clicks", Text: v.numberOrDash},
+			{Name: measures[0].named("Revenue", r.Currency), Text: amount, Drawn: true},
+			{Name: measures[1].named("Commissions", r.Currency), Text: amount}, {Name: "Clicks", Text: v.numberOrDash},
 			{Name: "Customers", Text: v.Locale.Count}, {Name: "Sales", Text: v.Locale.Count},
 			{Name: "Conversion rate", Text: share}, {Name: "Sales refunded in full", Text: share},
 		},
 	}
 	before := revenueBefore(r)
 	if r.PreviousPeriod != nil {
-		f.Columns = slices.Insert(f.Columns, 1, site.Column{Name: "Revenue before", Text: amount})
+		f.Columns = slices.Insert(f.Columns, 1, site.Column{
+			Name: measures[0].named("Revenue before", r.Currency), Text: amount,
+		})
 	}
 	for _, row := range r.Rows {
 		values := []int64{
@@ -206,10 +210,14 @@ func orAbsent(figure *int64) int64 {
 // exactClicks is the number of clicks from which a conversion rate is shown with decimals.
 const exactClicks = 100
 
-// conversion is a row's conversion rate, in whole percents if it has few clicks.
+// conversion is a row's conversion rate, in whole percents if it has few clicks; absent with more customers than
+// clicks, some of whom came without a click.
 func conversion(row api.ReportRow) int64 {
-	bps := orAbsent(row.ConversionBps)
-	if bps != absent && opt.Value(row.Clicks) < exactClicks {
+	bps, clicks := orAbsent(row.ConversionBps), opt.Value(row.Clicks)
+	if row.Customers > clicks {
+		return absent
+	}
+	if bps != absent && clicks < exactClicks {
 		return (bps + 50) / 100 * 100
 	}
 	return bps
@@ -223,12 +231,12 @@ func (v *visit) numberOrDash(n int64) string {
 	return v.Locale.Count(n)
 }
 
-// share is a share in basis points as percent.
+// share is a share in basis points as percent, with at most one decimal.
 func share(bps int64) string {
 	if bps == absent {
 		return "–"
 	}
-	return strconv.FormatFloat(float64(bps)/100, 'f', -1, 64) + " %"
+	return strconv.FormatFloat(math.Round(float64(bps)/10)/10, 'f', -1, 64) + " %"
 }
 
 // reportChoices fills the filters.

@@ -35,7 +35,7 @@ func TestReports(t *testing.T) {
 	require.Contains(t, string(table.Raw), "Partner,Partner revenue (USD),Commissions (USD),Clicks")
 	require.Contains(t, string(table.Raw), "Ada Lovelace,1234.56,")
 	for name, title := range map[string]string{"direct": "Direct revenue", "all": "Revenue", "partners": "Partner revenue"} {
-		require.Contains(t, s.owner.page("/reports?attribution="+name), title+" over time")
+		require.Contains(t, s.owner.page("/reports?attribution="+name), title+" (USD) over time")
 	}
 	require.Contains(t, s.owner.page(""), "Direct revenue")
 	require.Contains(t, s.owner.page("/setup"), "once with ?ref=test.")

@@ -34,7 +34,7 @@ var riskStates = []struct {
 	name, label string
 	states      []api.RiskFlagStatus
 }{
-	{"", "To look at", []api.RiskFlagStatus{api.RiskFlagStatusOpen, api.RiskFlagStatusReviewing}},
+	{"", "Open", []api.RiskFlagStatus{api.RiskFlagStatusOpen, api.RiskFlagStatusReviewing}},
 	{"closed", "Closed", []api.RiskFlagStatus{api.RiskFlagStatusResolved, api.RiskFlagStatusDismissed}},
 	{"all", "All", nil},
 }

@@ -167,7 +167,7 @@ func overlapsOf(list []api.Flow) map[string][]string {
 				out[id] = []string{"Never used: the rule “" + names[o.Earlier] + "” is used for all of these partners."}
 				break
 			}
-			out[id] = append(out[id], "For some of these partners, the rule “"+names[o.Earlier]+"” is used instead.")
+			out[id] = append(out[id], "The rule “"+names[o.Earlier]+"” takes precedence for some of these partners.")
 		}
 	}
 	return out

@@ -70,7 +70,7 @@ func sales(v *visit) error {
 		Filters site.Filters
 		List    site.Listing
 	}{v.filters("Sales", v.search("partner", "Partner", "lookup"),
-		v.search("external_charge_id", "Charge at the processor", "text"), v.search("occurred_after", "From", "date"),
+		v.search("external_charge_id", "Charge ID", "text"), v.search("occurred_after", "From", "date"),
 		v.search("occurred_before", "Before", "date"), v.filter("refunded", "Refunded", []site.Option{
 			{Label: "All"}, {Value: "true", Label: "Refunded"}, {Value: "false", Label: "Not refunded"},
 		})), list}})
@@ -100,6 +100,17 @@ func saleTable(v *visit) error {
 		query.Set("partner_id", *partner)
 	}
 	return v.table("listSales", "sales", query)
+}
+
+// billings are the names of subscriptions by their intervals.
+var billings = map[string]string{
+	"day": "Daily subscription", "week": "Weekly subscription", "month": "Monthly subscription",
+	"year": "Yearly subscription",
+}
+
+// Billing is the kind of payment in words.
+func (r saleRow) Billing() string {
+	return cmp.Or(billings[text(r.Interval)], site.Words(string(r.BillingType), vocabulary))
 }
 
 // saleOf reads the sale of the page's address.

@@ -147,7 +147,7 @@ func (s *stranger) isPaid() {
 	s.Open("/portal/payouts")
 	s.Reads(s.l.Money(24690, "USD"))
 	s.Do(chromedp.Click(chromedp.CSS("tbody a")))
-	s.reads("Statement to print")
+	s.reads("Printable statement")
 	s.Do(chromedp.Click(chromedp.CSS(`a[href*="statement"]`)))
 	s.Reads(s.l.Money(24690, "USD"))
 }

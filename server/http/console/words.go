@@ -10,11 +10,11 @@ import (
 
 // vocabulary has the values whose own name would not be understood.
 var vocabulary = map[string]string{
-	"one_time": "Once", "usd": "USD", "clawback": "Taken back", "reward": "Bonus", "api": "API",
-	"no_partner": "No partner", "paypal": "PayPal", "wise": "Wise", "net_15": "15 days after the month",
-	"net_30": "30 days after the month", "net_60": "60 days after the month", "sale_refunded": "The sale was refunded",
+	"one_time": "Once", "usd": "USD", "cancelled": "Canceled", "self_referral": "Self-referral", "reward": "Bonus", "api": "API",
+	"no_partner": "No partner", "paypal": "PayPal", "wise": "Wise", "net_15": "15 days after month end",
+	"net_30": "30 days after month end", "net_60": "60 days after month end", "sale_refunded": "The sale was refunded",
 	"below_minimum": "Below the minimum", "no_payout_method": "No payout method", "tax_form_missing": "Tax form missing",
-	"generic": "Another processor", "lemon_squeezy": "Lemon Squeezy",
+	"generic": "Custom (API)", "lemon_squeezy": "Lemon Squeezy",
 	"partner_not_active": "The partner is not active", "risk_review": "A risk flag is open",
 }
 

@@ -75,7 +75,7 @@ func (v *visit) page(status int, form site.Form) error {
 	if err != nil {
 		return err
 	}
-	title := v.Locale.T("Become a partner of %s", v.program.Name)
+	title := v.Locale.T("Join the %s partner program", v.program.Name)
 	data := applyData{
 		Headline:     cmp.Or(opt.Value(v.settings.Headline), title),
 		Introduction: site.Paragraphs(opt.Value(v.settings.Introduction)),
@@ -150,7 +150,7 @@ func (v *visit) about(form site.Form) []site.Input {
 		countries = append(countries, site.Option{Value: code, Label: v.Locale.Country(code)})
 	}
 	return []site.Input{
-		site.NewInput(form, "email", t("Email"), t("We’ll email you a link."), "email", "email", 254),
+		site.NewInput(form, "email", t("Email"), t("We’ll email you a link to confirm your address."), "email", "email", 254),
 		site.NewInput(form, "first_name", t("First name"), "", "text", "given-name", 255),
 		site.NewInput(form, "last_name", t("Last name"), "", "text", "family-name", 255).Maybe(),
 		site.NewInput(form, "country_code", t("Country"), "", "select", "country", 0).Of(countries),

@@ -149,7 +149,7 @@ func TestApply(t *testing.T) {
 	page := s.Must(200, s.look(s.at))
 	require.Less(t, len(page.Raw), 40_000)
 	for _, text := range []string{
-		"Become a partner of Northwind", "Tell <your> readers.", "Earn with each order.", "Who reads you?",
+		"Join the Northwind partner program", "Tell <your> readers.", "Earn with each order.", "Who reads you?",
 		"You earn 20 % of every payment.", "within 30 days of a click", "Payouts are sent 30 days",
 		`/look/` + s.program + `/`, "https://shop.example/terms", "Germany",
 	} {
@@ -296,7 +296,7 @@ func TestDoors(t *testing.T) {
 	elsewhere := s.Must(201, s.Post("/v1/groups", M{"program_id": s.Program(), "name": "Others"}))
 	subdomain := s.Get("/v1/programs/" + s.program).String("subdomain")
 	for _, path := range []string{s.at + "/stars", s.at + "/" + group.String("id"), "/join/" + subdomain + "/stars"} {
-		s.says(200, "Apply for the group Stars", s.look(path))
+		s.says(200, "Apply to join Stars", s.look(path))
 	}
 	nothing := s.look("/join/nobody")
 	s.says(404, "Page not found", nothing)

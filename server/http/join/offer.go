@@ -28,16 +28,19 @@ func (v *visit) offer() ([]string, error) {
 	}
 	switch {
 	case v.program.CommissionNetOfFee:
-		out = append(out, v.Locale.T("Payments count without tax and without the processor’s fee."))
+		out = append(out, v.Locale.T("Commissions are calculated before tax, without the processor’s fee."))
 	case v.program.CommissionOnNetRevenue:
-		out = append(out, v.Locale.T("Payments count without tax."))
+		out = append(out, v.Locale.T("Commissions are calculated before tax."))
 	}
 	out = append(out,
 		v.Locale.T("%d-day cookie: you get credit for purchases within %[1]d days of a click.", v.program.CookieDays))
 	if days := v.program.HoldingPeriodDays; days > 0 {
 		out = append(out, v.Locale.T("Commissions are held for %d days in case of refunds.", days))
 	}
-	return append(out, v.Locale.T("Payouts are sent %d days after the end of the month.", termDays[v.program.PayoutTerm])), nil
+	if least := v.program.MinPayoutMinor; least > 0 {
+		out = append(out, v.Locale.T("%s payouts start at %s.", v.program.Currency, v.Locale.Money(least, v.program.Currency)))
+	}
+	return append(out, v.Locale.T("Payouts are sent %d days after the end of each month.", termDays[v.program.PayoutTerm])), nil
 }
 
 // termDays are the days of a payout term.

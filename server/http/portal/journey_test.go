@@ -80,7 +80,7 @@ func (j *journey) press(words string) {
 func (j *journey) joins() {
 	j.s.T.Helper()
 	j.Open("/join/" + j.program)
-	j.sees(j.l.T("Become a partner of %s", "Northwind"), j.l.T("What partners get"), j.l.T("What you could earn"))
+	j.sees(j.l.T("Join the %s partner program", "Northwind"), j.l.T("What partners get"), j.l.T("What you could earn"))
 	for field, value := range map[string]string{"email": j.email, "first_name": "Ada"} {
 		j.Do(chromedp.SendKeys(chromedp.CSS("#"+field), value))
 	}
@@ -120,7 +120,7 @@ func (j *journey) isPaid() {
 	payout := payoutOf(j.s, j.partner)
 	j.s.Must(200, j.s.Post("/v1/payouts/"+payout+"/mark_paid", M{"method": "paypal"}))
 	j.Open("/portal/payout?id=" + payout)
-	j.sees(j.l.T("Statement to print"))
+	j.sees(j.l.T("Printable statement"))
 	j.Open("/portal/payout/statement?id=" + payout)
-	j.sees(j.l.T("Statement of a payout"), j.l.Money(10000, "USD"), j.l.T("Paid on"))
+	j.sees(j.l.T("Payout statement"), j.l.Money(10000, "USD"), j.l.T("Paid on"))
 }

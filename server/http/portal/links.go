@@ -41,6 +41,7 @@ type click struct {
 // linkPage holds the data of the page of links.
 type linkPage struct {
 	Own     shared
+	Part    string // of the partner's link, which any page's address can have
 	Links   site.Listing
 	Clicks  []click
 	Coupons []db.Coupon
@@ -83,7 +84,7 @@ func (v *visit) showLinks(status int, form site.Form) error {
 	}
 	id := func(l db.Link) string { return l.ID }
 	return v.show(status, "links", "/portal/links", "Links", linkPage{
-		Own: v.share(own), Links: site.Listed(v.Request().URL, t, found, id, rows), Clicks: clicks, Coupons: coupons,
+		Own: v.share(own), Part: "?" + tracking.Param(v.program) + "=" + url.QueryEscape(v.partner.Handle), Links: site.Listed(v.Request().URL, t, found, id, rows), Clicks: clicks, Coupons: coupons,
 		Maker: linkForm,
 	})
 }

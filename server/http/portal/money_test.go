@@ -34,7 +34,7 @@ func TestWhatIsEarned(t *testing.T) {
 	page := said(b.get("/portal"))
 	require.Contains(t, page, "You earn 12.34 USD on a customer’s first payment, if your group is Gold.")
 	require.Contains(t, page, "You earn 25 % on everything else.")
-	require.Contains(t, page, "A commission can be paid 30 days after its sale.")
+	require.Contains(t, page, "Commissions become payable 30 days after the sale.")
 	require.NotContains(t, page, "secret name")
 	german := said(string(b.ask("GET", "/portal", nil, "Accept-Language", "de").Raw))
 	require.Contains(t, german, "Sie verdienen 12,34 USD bei der ersten Zahlung eines Kunden, wenn gilt: Ihre Gruppe ist Gold.")

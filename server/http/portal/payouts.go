@@ -123,5 +123,5 @@ func statement(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, "statement", "/portal/payouts", "Statement of a payout", data)
+	return v.show(http.StatusOK, "statement", "/portal/payouts", "Payout statement", data)
 }

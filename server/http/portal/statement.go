@@ -15,7 +15,7 @@ import (
 // printable reports whether a statement of the commissions can be a PDF in the partner's
 // language; the page to print can always be had.
 func (v *visit) printable(rows []earned) bool {
-	texts := []string{v.Locale.T("Statement of a payout"), v.program.Name, payout.NameOf(v.partner)}
+	texts := []string{v.Locale.T("Payout statement"), v.program.Name, payout.NameOf(v.partner)}
 	for _, k := range rows {
 		texts = append(texts, k.Customer, k.Rule, k.Via)
 	}
@@ -47,7 +47,7 @@ func statementFile(v *visit) error {
 	pdf.AddUTF8FontFromBytes(typeface, "B", look.Bold)
 	pdf.SetMargins(margin, margin, margin)
 	pdf.SetAutoPageBreak(true, margin)
-	pdf.SetTitle(v.Locale.T("Statement of a payout"), true)
+	pdf.SetTitle(v.Locale.T("Payout statement"), true)
 	pdf.SetLang(v.Locale.Language())
 	pdf.SetCreationDate(v.Now.Time)
 	pdf.SetModificationDate(v.Now.Time)
@@ -107,7 +107,7 @@ func (v *visit) drawFacts(pdf *fpdf.Fpdf, data payoutPage) {
 	pdf.SetTextColor(0, 0, 0)
 	pdf.Ln(3)
 	pdf.SetFont(typeface, "B", 20)
-	pdf.CellFormat(pageWidth/2, 10, v.Locale.T("Statement of a payout"), "", 0, "L", false, 0, "")
+	pdf.CellFormat(pageWidth/2, 10, v.Locale.T("Payout statement"), "", 0, "L", false, 0, "")
 	pdf.CellFormat(pageWidth/2, 10, v.Locale.Money(data.AmountMinor, data.Currency), "", 1, "R", false, 0, "")
 	pdf.Ln(3)
 	for _, f := range v.facts(data) {

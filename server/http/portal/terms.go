@@ -6,6 +6,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/http/site"
+	"rail/server/money/payout"
 	"rail/server/money/rules"
 	"rail/server/opt"
 	"rail/server/program/flow"
@@ -41,12 +42,16 @@ func (v *visit) terms() (says, conditions []string, err error) {
 	case len(says) == 0:
 		return nil, nil, nil
 	case v.program.CommissionNetOfFee:
-		conditions = append(conditions, v.Locale.T("Payments count without tax and without the processor’s fee."))
+		conditions = append(conditions, v.Locale.T("Commissions are calculated before tax, without the processor’s fee."))
 	case v.program.CommissionOnNetRevenue:
-		conditions = append(conditions, v.Locale.T("Payments count without tax."))
+		conditions = append(conditions, v.Locale.T("Commissions are calculated before tax."))
 	}
 	if days := v.program.HoldingPeriodDays; days > 0 {
-		conditions = append(conditions, v.Locale.T("A commission can be paid %d days after its sale.", days))
+		conditions = append(conditions, v.Locale.T("Commissions become payable %d days after the sale.", days))
+	}
+	if least := payout.Least(v.program, v.partner); least > 0 {
+		conditions = append(conditions,
+			v.Locale.T("%s payouts start at %s.", v.program.Currency, v.Locale.Money(least, v.program.Currency)))
 	}
 	return says, conditions, nil
 }

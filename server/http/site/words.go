@@ -19,6 +19,7 @@ func functions(l *locale.Locale, vocabulary map[string]string) template.FuncMap 
 	return template.FuncMap{
 		"t":       l.T,
 		"lang":    l.Language,
+		"dates":   l.Dates,
 		"money":   l.Money,
 		"percent": l.Percent,
 		"country": l.Country,

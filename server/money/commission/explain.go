@@ -55,6 +55,9 @@ type words interface {
 	// partner explains how the customer was attributed.
 	partner(r db.CommissionReasonsRow) string
 	rule() string // a flow
+	// refunded and clawback explain clawbacks: for a refund of the sale, and by hand.
+	refunded() string
+	clawback() string
 }
 
 // apiWords are the API's words, with days as dates of ISO 8601.
@@ -65,6 +68,8 @@ func ofAPI(db.CommissionReasonsRow) words { return apiWords{} }
 func (apiWords) money(minor int64, code string) string { return Money(minor, code) }
 func (apiWords) day(day time.Time) string              { return day.Format(time.DateOnly) }
 func (apiWords) rule() string                          { return "flow" }
+func (apiWords) refunded() string                      { return "Takes back the commission of a refunded sale." }
+func (apiWords) clawback() string                      { return "Taken back manually." }
 
 func (apiWords) rate(rate rules.Rate, base int64, code string) string { return Words(rate, base, code) }
 
@@ -84,9 +89,9 @@ func amountOf(r db.CommissionReasonsRow, w words) (string, error) {
 	case r.Kind == db.CommissionKindReward:
 		return "Granted manually.", nil
 	case r.Kind == db.CommissionKindClawback && r.SaleID != nil:
-		return "Takes back the commission of a refunded sale.", nil
+		return w.refunded(), nil
 	case r.Kind == db.CommissionKindClawback:
-		return "Taken back manually.", nil
+		return w.clawback(), nil
 	case r.RateType == nil || r.RateValue == nil:
 		return "Created by a " + w.rule() + ", before rates were stored.", nil
 	}

@@ -25,6 +25,8 @@ type pageWords struct{ locale *locale.Locale }
 func (w pageWords) money(minor int64, code string) string { return w.locale.Money(minor, code) }
 func (w pageWords) day(day time.Time) string              { return w.locale.Date(day) }
 func (pageWords) rule() string                            { return "rule" }
+func (pageWords) refunded() string                        { return "Reverses the commission on a refunded sale." }
+func (pageWords) clawback() string                        { return "Clawed back manually." }
 
 func (w pageWords) rate(rate rules.Rate, base int64, code string) string {
 	if rate.RateType != rules.RatePercent {
@@ -78,7 +80,7 @@ func (w pageWords) partner(r db.CommissionReasonsRow) string {
 	case r.CouponCode != nil:
 		return "The customer used " + r.PartnerName + "’s coupon " + *r.CouponCode + on
 	case r.TrackedBy == string(db.TrackedByManual):
-		return "The customer was given to " + r.PartnerName + " by hand."
+		return "The customer was credited to " + r.PartnerName + " manually."
 	}
-	return "The customer was reported as " + r.PartnerName + "’s" + on
+	return "Your integration credited this customer to " + r.PartnerName + on
 }

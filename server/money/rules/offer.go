@@ -14,8 +14,9 @@ import (
 
 // offered is a rate of a flow, in words.
 type offered struct {
-	rate Rate
-	says string
+	rate  Rate
+	says  string
+	whole string // the whole sentence; "" for one with says
 }
 
 // branch is a branch of a stored flow.
@@ -51,15 +52,17 @@ func (s Speaker) Terms(own Rate, branches json.RawMessage) ([]string, error) {
 		if len(what.wraps) == 1 && what.wraps[0].first && len(what.rest) == 0 && !what.unnamed {
 			inTime++
 		}
-		rates = append(rates, offered{rate, what.says(s, rate, b.Label)})
+		rates = append(rates, offered{rate, what.says(s, rate, b.Label), what.without(s, rate)})
 	}
 	if own.RateValue > 0 || len(rates) == 0 {
-		rates = append(rates, offered{own, s.remainder(own, rates, inTime)})
+		rates = append(rates, offered{rate: own, says: s.remainder(own, rates, inTime)})
 	}
 	slices.SortStableFunc(rates, better)
 	out := make([]string, len(rates))
 	for i, r := range rates {
-		out[i] = s.locale().T("You earn %s.", r.says)
+		if out[i] = r.whole; out[i] == "" {
+			out[i] = s.locale().T("You earn %s.", r.says)
+		}
 	}
 	return out, nil
 }
@@ -141,6 +144,14 @@ func (s Speaker) offer(b branch) (out what, public bool, err error) {
 		}
 	}
 	return out, true, nil
+}
+
+// without is the sentence for named products that pay no commission; "" for other rates.
+func (w what) without(s Speaker, rate Rate) string {
+	if rate.RateValue != 0 || len(w.wraps) != 1 || w.wraps[0].text != onProducts || len(w.rest) > 0 || w.unnamed {
+		return ""
+	}
+	return s.locale().T("You earn no commission on %s.", w.wraps[0].value)
 }
 
 // says puts a rate and its subject into words. The branch's label replaces conditions that are no phrases.
@@ -235,6 +246,9 @@ func texts(raw json.RawMessage) []string {
 	return nil
 }
 
+// onProducts is the phrase for named products.
+const onProducts = "%s on %s"
+
 // products returns a condition on the product as a phrase. Where the name of a product is unknown, it is not said.
 func (s Speaker) products(c comparison) (wrap, bool) {
 	var names []string
@@ -256,7 +270,7 @@ func (s Speaker) products(c comparison) (wrap, bool) {
 	if not {
 		return wrap{text: "%s on everything except %s", value: list, on: true}, true
 	}
-	return wrap{text: "%s on %s", value: list, on: true}, true
+	return wrap{text: onProducts, value: list, on: true}, true
 }
 
 // productName returns the name of a product, "" if it is unknown or only an id.

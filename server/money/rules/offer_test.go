@@ -40,7 +40,7 @@ func TestOffer(t *testing.T) {
 	year := where("customer.months_since_conversion", "lt", "12")
 	for want, branches := range map[string][]string{
 		"You earn 30 % on Pro for a customer’s first 12 months. You earn 20 % on everything else.": {pays("Pro, first year", "3000", pro, year)},
-		"You earn 40 % on yearly plans. You earn 20 % on everything else. You earn nothing on Team.": {
+		"You earn 40 % on yearly plans. You earn 20 % on everything else. You earn no commission on Team.": {
 			pays("", "0", where("sale.product_id", "in", `["prod_team"]`)), pays("", "4000", where("sale.interval", "eq", `"year"`)),
 		},
 		"You earn 20 % of every payment. You earn 5 % on selected products.":                                      {pays("", "500", where("sale.product_id", "eq", `"prod_secret"`))},
@@ -53,7 +53,7 @@ func TestOffer(t *testing.T) {
 		"You earn 30 % of every payment, if the amount is at least 100.00 USD and the currency is EUR. You earn 20 % on everything else.": {
 			pays("", "3000", where("sale.amount_minor", "gte", "10000"), where("sale.currency", "eq", `"eur"`)),
 		},
-		"You earn 30 % of every payment, if the product is a selected product or the billing interval is year. You earn 20 % on everything else.": {
+		"You earn 30 % of every payment, if the product is a selected product or it is billed yearly. You earn 20 % on everything else.": {
 			pays("", "3000", `{"any":[`+where("sale.product_id", "eq", `"prod_secret"`)+","+where("sale.interval", "eq", `"year"`)+"]}"),
 		},
 		"You earn 30 % of every payment in certain cases. You earn 20 % on everything else.": {pays("", "3000", where("customer.identifier", "eq", `"cus_1"`))},

@@ -256,6 +256,9 @@ func (s Speaker) leaf(f *field, op operator, raw json.RawMessage) (string, error
 			op = opNeq
 		}
 	}
+	if f.name == "sale.interval" && op == opEq && billed[texts(raw)[0]] != "" {
+		return l.T(billed[texts(raw)[0]]), nil
+	}
 	last := len(values) - 1
 	list := values[last]
 	if last > 0 {
@@ -264,10 +267,17 @@ func (s Speaker) leaf(f *field, op operator, raw json.RawMessage) (string, error
 	return l.T(f.sentence(op), phrase, list), nil
 }
 
+// billed are the sentences for a single billing interval.
+var billed = map[string]string{
+	"day": "it is billed daily", "week": "it is billed weekly", "month": "it is billed monthly",
+	"year": "it is billed yearly",
+}
+
 // values formats the values of a condition.
 func (s Speaker) values(f *field, raw json.RawMessage) ([]string, error) {
 	list := []json.RawMessage{raw}
 	if strings.HasPrefix(strings.TrimSpace(string(raw)), "[") {
+		list = nil // else the first value would overwrite raw
 		if err := json.Unmarshal(raw, &list); err != nil || len(list) == 0 {
 			return nil, fmt.Errorf("the value %s is not a list of values: %w", raw, err)
 		}

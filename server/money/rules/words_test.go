@@ -39,13 +39,15 @@ func TestConditionWords(t *testing.T) {
 		`[{"field":"sale.is_first_sale","operator":"eq","value":false}]`:                                                             "it is not the customer’s first payment",
 		`[{"field":"customer.country","operator":"eq","value":"de"}]`:                                                                "the customer’s country is DE",
 		`[{"field":"customer.identifier","operator":"exists","value":false}]`:                                                        "your id of the customer is not known",
+		`[{"field":"sale.interval","operator":"in","value":["month"]}]`:                                                              "it is billed monthly",
+		`[{"field":"sale.interval","operator":"in","value":["month","year"]}]`:                                                       "the billing interval is one of month or year",
 		`[{"field":"sale.billing_type","operator":"eq","value":"one_time"}]`:                                                         "the kind of payment is one time",
 		`[{"field":"customer.lead_at","operator":"lt","value":"2026-01-01T00:00:00Z"}]`:                                              "the day on which the customer signed up is before 2026-01-01",
 		`[{"field":"sale.metadata.plan","operator":"gt","value":3}]`:                                                                 "the payment’s “plan” is more than 3",
 		`[{"field":"partner.group_id","operator":"in","value":["grp_06h0000000000000000000000a","grp_06h0000000000000000000000b"]}]`: "the partner’s group is one of Gold or one that was deleted",
 		`[{"field":"customer.sales_count","operator":"lte","value":3},{"any":[{"field":"sale.interval","operator":"eq","value":"year"},
 			{"all":[{"field":"sale.currency","operator":"eq","value":"eur"},{"field":"sale.amount_minor","operator":"gt","value":1}]}]}]`: "the number of the customer’s payments is at most 3 and " +
-			"(the billing interval is year or (the currency is EUR and the amount is more than 0.01 USD))",
+			"(it is billed yearly or (the currency is EUR and the amount is more than 0.01 USD))",
 	} {
 		_, wrong := rules.ParseConditions(json.RawMessage(conditions), rules.NewPayment)
 		require.Nil(t, wrong, "what is put into words here is valid")

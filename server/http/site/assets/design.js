@@ -35,10 +35,8 @@ for (const entry of all('.menu [aria-current], .strip [aria-current]')) {
 // Times in the browser's zone, on pages with data-zone; other pages use the zone of data-days.
 const zones = document.querySelector('[data-zone]')
 if (zones) {
-  // Pages in other languages format for the reader's language; English is the console's language.
-  const language = document.documentElement.lang
-  const local = new Intl.DateTimeFormat(language === 'en' ? navigator.language : language,
-    { dateStyle: 'medium', timeStyle: 'short' })
+  // The same formats as those of the server's days.
+  const local = new Intl.DateTimeFormat(zones.dataset.dates, { dateStyle: 'medium', timeStyle: 'short' })
   for (const time of all('time[data-moment]')) {
     time.title = time.textContent + ' ' + zones.dataset.days
     time.textContent = local.format(new Date(time.dateTime))
