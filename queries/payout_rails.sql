@@ -18,9 +18,9 @@ ORDER BY t.created_at DESC, t.id DESC;
 
 -- name: PayoutRailInsert :exec
 INSERT INTO payout_rails (id, org_id, program_id, kind, livemode, status, methods, credentials, busy_until,
-    without_funds_at, last_success_at, last_error, created_at, updated_at)
+    submit_after, without_funds_at, last_success_at, last_error, created_at, updated_at)
 VALUES (@id, @org_id, @program_id, @kind, @livemode, @status, @methods, @credentials, @busy_until,
-    @without_funds_at, @last_success_at, @last_error, @created_at, @updated_at);
+    @submit_after, @without_funds_at, @last_success_at, @last_error, @created_at, @updated_at);
 
 -- name: PayoutRailDisconnect :execrows
 UPDATE payout_rails SET status = 'disconnected', updated_at = @updated_at
@@ -30,22 +30,34 @@ WHERE id = @id AND org_id = @org_id AND status = 'active';
 -- PayoutRailsToFollow lists the rails of all organizations that have payouts to submit or to ask about. A rail that
 -- is disconnected still answers about the payouts that it has.
 SELECT t.* FROM payout_rails t WHERE t.id > @after AND (t.busy_until IS NULL OR t.busy_until <= @now::timestamptz)
-    AND (EXISTS (SELECT FROM payouts p WHERE p.rail_id = t.id AND p.status = 'processing'
-            AND (p.checked_at IS NULL OR p.checked_at <= @asked_before))
-        OR EXISTS (SELECT FROM payouts p WHERE p.rail_id = t.id AND p.status = 'paid' AND p.attention IS NULL
-            AND p.checked_at <= @watched_before AND p.paid_at > @paid_after))
+    AND (EXISTS (SELECT FROM payouts p WHERE p.rail_id = t.id AND p.rail = t.kind AND p.status = 'processing'
+            AND p.attention IS DISTINCT FROM 'unconfirmed' AND (p.checked_at IS NULL OR p.checked_at <= @asked_before)
+            AND (p.external_id IS NOT NULL OR t.submit_after IS NULL OR t.submit_after <= @now::timestamptz))
+        OR EXISTS (SELECT FROM payouts p WHERE p.rail_id = t.id AND p.rail = t.kind AND p.status = 'paid'
+            AND p.external_id IS NOT NULL AND p.marked_at IS NULL AND p.checked_at <= @watched_before
+            AND (p.attention IS NULL OR p.attention NOT IN ('returned', 'reversed'))))
 ORDER BY t.id LIMIT @lim;
 
 -- name: PayoutRailAnswered :exec
--- PayoutRailAnswered records that the service has answered.
-UPDATE payout_rails SET last_success_at = @now, last_error = NULL, busy_until = NULL, without_funds_at = NULL,
-    updated_at = @now
+-- PayoutRailAnswered records that the service has answered. Another server may have seen that it is busy since.
+UPDATE payout_rails SET last_success_at = @now, last_error = @last_error, updated_at = @now,
+    without_funds_at = CASE WHEN @submitted::boolean THEN NULL ELSE without_funds_at END
+WHERE id = @id AND org_id = @org_id AND (busy_until IS NULL OR busy_until <= @now);
+
+-- name: PayoutRailBusy :exec
+-- PayoutRailBusy records why a call failed, and until when no other is made.
+UPDATE payout_rails SET last_error = @last_error, busy_until = @busy_until, updated_at = @now
 WHERE id = @id AND org_id = @org_id;
 
--- name: PayoutRailFailed :exec
--- PayoutRailFailed records why a call failed, and until when no other is made.
-UPDATE payout_rails SET last_error = @last_error, busy_until = @busy_until, updated_at = @now,
-    without_funds_at = CASE WHEN @without_funds::boolean THEN coalesce(without_funds_at, @now) ELSE without_funds_at END
+-- name: PayoutRailWithoutFunds :exec
+-- PayoutRailWithoutFunds records that the account lacks funds, and until when nothing is submitted.
+UPDATE payout_rails SET last_error = @last_error, submit_after = @submit_after, updated_at = @now,
+    without_funds_at = coalesce(without_funds_at, @now)
+WHERE id = @id AND org_id = @org_id;
+
+-- name: PayoutRailReplace :execrows
+-- PayoutRailReplace replaces the credentials of a rail.
+UPDATE payout_rails SET credentials = @credentials, busy_until = NULL, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: PayoutRailsSealed :many
@@ -70,7 +82,7 @@ ORDER BY p.partner_id, p.id LIMIT @lim;
 -- name: PayoutsHandOver :exec
 -- PayoutsHandOver gives pending payouts to a rail. From then on they can be neither lowered nor deleted.
 UPDATE payouts SET status = 'processing', rail = @rail, rail_id = @rail_id, checked_at = NULL, submissions = 0,
-    updated_at = @now
+    submitted_at = NULL, external_id = NULL, fee_minor = NULL, fee_currency = NULL, updated_at = @now
 WHERE id = ANY (@ids::text[]) AND org_id = @org_id AND status = 'pending';
 
 -- name: PayoutSendInsert :exec
@@ -83,29 +95,56 @@ SELECT t.* FROM payout_sends t WHERE t.batch_id = @batch_id AND t.org_id = @org_
     AND (@currency::text = '' OR t.currency = @currency)
 ORDER BY t.created_at DESC, t.id DESC LIMIT 1;
 
--- name: RailPayoutsToFollow :many
--- RailPayoutsToFollow leases payouts that a rail has, or must still receive, and that were last checked before
--- asked_before. Payouts that the rail cannot confirm wait for a person.
-UPDATE payouts t SET checked_at = @now, submissions = t.submissions + CASE WHEN t.external_id IS NULL THEN 1 ELSE 0 END,
-    submitted_at = coalesce(t.submitted_at, @now)
-FROM (SELECT p.id FROM payouts p WHERE p.rail_id = @rail_id AND p.status = 'processing'
-        AND p.attention IS DISTINCT FROM 'unconfirmed' AND (p.checked_at IS NULL OR p.checked_at <= @asked_before)
+-- name: RailPayoutsToPoll :many
+-- RailPayoutsToPoll leases payouts that a rail has and that were last checked before asked_before.
+UPDATE payouts t SET checked_at = @now
+FROM (SELECT p.id FROM payouts p WHERE p.rail_id = @rail_id AND p.org_id = @org_id AND p.rail = @rail AND p.status = 'processing'
+        AND p.external_id IS NOT NULL AND (p.checked_at IS NULL OR p.checked_at <= @asked_before)
     ORDER BY p.checked_at NULLS FIRST, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.*;
+WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
+
+-- name: RailPayoutsToSubmit :many
+-- RailPayoutsToSubmit leases payouts that a rail must still receive. Payouts that it does not confirm wait for a person.
+UPDATE payouts t SET checked_at = @now
+FROM (SELECT p.id FROM payouts p WHERE p.rail_id = @rail_id AND p.org_id = @org_id AND p.rail = @rail AND p.status = 'processing'
+        AND p.external_id IS NULL AND p.attention IS DISTINCT FROM 'unconfirmed'
+        AND (p.checked_at IS NULL OR p.checked_at <= @asked_before)
+    ORDER BY p.checked_at NULLS FIRST, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
+
+-- name: PayoutSubmitting :one
+-- PayoutSubmitting counts a submission just before it is made, if the lease is still the caller's.
+UPDATE payouts SET submissions = submissions + 1, submitted_at = coalesce(submitted_at, @now)
+WHERE id = @id AND org_id = @org_id AND status = 'processing' AND external_id IS NULL AND checked_at = @leased_at
+RETURNING *;
+
+-- name: PayoutNotSubmitted :exec
+-- PayoutNotSubmitted takes back the count of a submission that the rail certainly has not accepted.
+UPDATE payouts SET submissions = submissions - 1, submitted_at = CASE WHEN submissions > 1 THEN submitted_at END
+WHERE id = @id AND org_id = @org_id AND status = 'processing' AND external_id IS NULL AND submissions > 0;
 
 -- name: RailPayoutsToWatch :many
--- RailPayoutsToWatch leases paid payouts whose money may still come back.
-UPDATE payouts t SET checked_at = @now
-FROM (SELECT p.id FROM payouts p WHERE p.rail_id = @rail_id AND p.status = 'paid' AND p.attention IS NULL
-        AND p.checked_at <= @watched_before AND p.paid_at > @paid_after
+-- RailPayoutsToWatch leases paid payouts whose money may still come back. Older ones lose checked_at, and are not
+-- leased again.
+UPDATE payouts t SET checked_at = CASE WHEN t.paid_at > @paid_after::timestamptz THEN @now::timestamptz END
+FROM (SELECT p.id FROM payouts p WHERE p.rail_id = @rail_id AND p.org_id = @org_id AND p.rail = @rail AND p.status = 'paid'
+        AND p.external_id IS NOT NULL AND p.marked_at IS NULL AND p.checked_at <= @watched_before
+        AND (p.attention IS NULL OR p.attention NOT IN ('returned', 'reversed'))
     ORDER BY p.checked_at, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.*;
+WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
+
+-- name: RailPayoutsReturn :many
+-- RailPayoutsReturn takes the payouts that were never submitted from a rail.
+UPDATE payouts SET status = 'pending', rail = NULL, rail_id = NULL, checked_at = NULL, attention = NULL,
+    attention_text = NULL, attention_at = NULL, updated_at = @now
+WHERE rail_id = @rail_id AND org_id = @org_id AND status = 'processing' AND submitted_at IS NULL AND external_id IS NULL
+RETURNING *;
 
 -- name: PayoutAttend :exec
 -- PayoutAttend notes what a person should look at, or that there is nothing left.
 UPDATE payouts SET attention = @attention, attention_text = @attention_text, attention_at = @attention_at,
     updated_at = @updated_at
-WHERE id = @id AND org_id = @org_id;
+WHERE id = @id AND org_id = @org_id AND status = @status;
 
 -- name: PayoutFee :exec
 UPDATE payouts SET fee_minor = @fee_minor, fee_currency = @fee_currency WHERE id = @id AND org_id = @org_id;

@@ -34,7 +34,8 @@ WHERE t.id = v.id AND t.org_id = @org_id AND t.status = 'not_eligible';
 -- name: PayoutPaid :exec
 UPDATE payouts SET status = 'paid', method = @method, external_id = @external_id, paid_at = @paid_at, error_code = NULL,
     error_message = NULL, failure_mailed_at = NULL, marked_at = @marked_at, before_paid = @before_paid,
-    mark_id = @mark_id, updated_at = @updated_at
+    mark_id = @mark_id, attention = NULL, attention_text = NULL, attention_at = NULL,
+    rail_id = CASE WHEN @keeps_rail::boolean THEN rail_id END, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: PayoutLower :exec
@@ -319,7 +320,8 @@ UPDATE payouts SET external_id = @external_id, updated_at = @updated_at
     WHERE id = @id AND org_id = @org_id AND status = 'processing';
 
 -- name: PayoutFailed :exec
-UPDATE payouts SET status = 'failed', error_code = @error_code, error_message = @error_message, updated_at = @updated_at
+UPDATE payouts SET status = 'failed', error_code = @error_code, error_message = @error_message, attention = NULL,
+    attention_text = NULL, attention_at = NULL, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status = 'processing';
 
 -- name: PayoutsToFile :many
@@ -337,8 +339,9 @@ WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.id > @after AND NOT st
 ORDER BY t.id LIMIT @lim FOR NO KEY UPDATE OF t;
 
 -- name: PayoutsFiled :exec
--- PayoutsFiled marks payouts as exported in a file.
-UPDATE payouts SET status = 'processing', rail = @rail, error_code = NULL, error_message = NULL,
+-- PayoutsFiled marks payouts as exported in a file. No rail has them from then on.
+UPDATE payouts SET status = 'processing', rail = @rail, rail_id = NULL, submitted_at = NULL, submissions = 0,
+    external_id = CASE WHEN rail_id IS NULL THEN external_id END, error_code = NULL, error_message = NULL,
     failure_mailed_at = NULL, updated_at = @now
 WHERE id = ANY (@ids::text[]) AND org_id = @org_id AND status IN ('pending', 'failed');
 

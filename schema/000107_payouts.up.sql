@@ -38,7 +38,7 @@ CREATE TABLE payout_runs (
 );
 
 -- Connections to services that move money. credentials are encrypted with the server's key. No call is made before
--- busy_until; without_funds_at is since when the account has lacked funds.
+-- busy_until, and no submission before submit_after. without_funds_at is since when the account has lacked funds.
 CREATE TABLE payout_rails (
     id               text COLLATE "C" NOT NULL,
     org_id           text COLLATE "C" NOT NULL,
@@ -49,6 +49,7 @@ CREATE TABLE payout_rails (
     methods          text[] NOT NULL,
     credentials      bytea NOT NULL,
     busy_until       timestamptz,
+    submit_after     timestamptz,
     without_funds_at timestamptz,
     last_success_at  timestamptz,
     last_error       text,
@@ -148,8 +149,7 @@ CREATE INDEX payouts_to_tell_idx ON payouts (due_at, id) WHERE status = 'pending
 CREATE INDEX payouts_to_send_idx ON payouts (due_at, id) WHERE status = 'pending' AND method IS NOT NULL;
 CREATE INDEX payouts_in_flight_idx ON payouts (rail, checked_at, id) WHERE status = 'processing';
 CREATE INDEX payouts_rail_idx ON payouts (rail_id, checked_at, id) WHERE status = 'processing' AND rail_id IS NOT NULL;
-CREATE INDEX payouts_watched_idx ON payouts (rail_id, checked_at, id) WHERE status = 'paid' AND rail_id IS NOT NULL
-    AND attention IS NULL;
+CREATE INDEX payouts_watched_idx ON payouts (rail_id, checked_at, id) WHERE status = 'paid' AND rail_id IS NOT NULL;
 CREATE INDEX payouts_attention_idx ON payouts (program_id, attention_at, id) WHERE attention IS NOT NULL;
 CREATE INDEX payouts_partner_idx ON payouts (program_id, partner_id, created_at, id, status);
 CREATE INDEX payouts_mark_idx ON payouts (program_id, mark_id) WHERE mark_id IS NOT NULL;

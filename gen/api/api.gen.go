@@ -1199,6 +1199,7 @@ const (
 	ErrorCodePayoutNotUndoable          ErrorCode = "payout_not_undoable"
 	ErrorCodePayoutRailDisconnected     ErrorCode = "payout_rail_disconnected"
 	ErrorCodePayoutRailPays             ErrorCode = "payout_rail_pays"
+	ErrorCodePayoutRailTest             ErrorCode = "payout_rail_test"
 	ErrorCodeProgramPaused              ErrorCode = "program_paused"
 	ErrorCodeRailNotConfigured          ErrorCode = "rail_not_configured"
 	ErrorCodeRangeTooLarge              ErrorCode = "range_too_large"
@@ -1360,6 +1361,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodePayoutRailDisconnected:
 		return true
 	case ErrorCodePayoutRailPays:
+		return true
+	case ErrorCodePayoutRailTest:
 		return true
 	case ErrorCodeProgramPaused:
 		return true
@@ -16841,7 +16844,7 @@ type ClientInterface interface {
 
 	// SendPayoutBatchWithBody Send a batch by a rail
 	//
-	// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. A repeat of an accepted confirmation sends nothing more.
+	// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. One call sends up to 5,000 payouts. A repeat of an accepted confirmation sends nothing more, unless as many other payouts with the same sum have become pending; an `Idempotency-Key` excludes that.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16850,7 +16853,7 @@ type ClientInterface interface {
 
 	// SendPayoutBatch Send a batch by a rail
 	//
-	// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. A repeat of an accepted confirmation sends nothing more.
+	// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. One call sends up to 5,000 payouts. A repeat of an accepted confirmation sends nothing more, unless as many other payouts with the same sum have become pending; an `Idempotency-Key` excludes that.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -20336,7 +20339,7 @@ func (c *Client) ReportPayoutResults(ctx context.Context, id ID, params *ReportP
 
 // SendPayoutBatchWithBody Send a batch by a rail
 //
-// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. A repeat of an accepted confirmation sends nothing more.
+// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. One call sends up to 5,000 payouts. A repeat of an accepted confirmation sends nothing more, unless as many other payouts with the same sum have become pending; an `Idempotency-Key` excludes that.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20355,7 +20358,7 @@ func (c *Client) SendPayoutBatchWithBody(ctx context.Context, id ID, params *Sen
 
 // SendPayoutBatch Send a batch by a rail
 //
-// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. A repeat of an accepted confirmation sends nothing more.
+// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. One call sends up to 5,000 payouts. A repeat of an accepted confirmation sends nothing more, unless as many other payouts with the same sum have become pending; an `Idempotency-Key` excludes that.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -36716,7 +36719,7 @@ type ClientWithResponsesInterface interface {
 
 	// SendPayoutBatchWithBodyWithResponse Send a batch by a rail
 	//
-	// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. A repeat of an accepted confirmation sends nothing more.
+	// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. One call sends up to 5,000 payouts. A repeat of an accepted confirmation sends nothing more, unless as many other payouts with the same sum have become pending; an `Idempotency-Key` excludes that.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -36725,7 +36728,7 @@ type ClientWithResponsesInterface interface {
 
 	// SendPayoutBatchWithResponse Send a batch by a rail
 	//
-	// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. A repeat of an accepted confirmation sends nothing more.
+	// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. One call sends up to 5,000 payouts. A repeat of an accepted confirmation sends nothing more, unless as many other payouts with the same sum have become pending; an `Idempotency-Key` excludes that.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -45229,7 +45232,7 @@ func (c *ClientWithResponses) ReportPayoutResultsWithResponse(ctx context.Contex
 
 // SendPayoutBatchWithBodyWithResponse Send a batch by a rail
 //
-// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. A repeat of an accepted confirmation sends nothing more.
+// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. One call sends up to 5,000 payouts. A repeat of an accepted confirmation sends nothing more, unless as many other payouts with the same sum have become pending; an `Idempotency-Key` excludes that.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -45244,7 +45247,7 @@ func (c *ClientWithResponses) SendPayoutBatchWithBodyWithResponse(ctx context.Co
 
 // SendPayoutBatchWithResponse Send a batch by a rail
 //
-// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. A repeat of an accepted confirmation sends nothing more.
+// Hands the batch's pending payouts of the rail's methods over to a rail, which sends them at once, also before `due_at`. The confirmed number and sum must be right: otherwise nothing is sent, and the error has the true figures. One call sends up to 5,000 payouts. A repeat of an accepted confirmation sends nothing more, unless as many other payouts with the same sum have become pending; an `Idempotency-Key` excludes that.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -3000,7 +3000,7 @@ func (q *Queries) PayoutRailCursor(ctx context.Context, db DBTX, arg PayoutRailC
 }
 
 const payoutRailPage = `-- name: PayoutRailPage :many
-SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t
+SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.status = $3::text)
@@ -3056,6 +3056,7 @@ func (q *Queries) PayoutRailPage(ctx context.Context, db DBTX, arg PayoutRailPag
 			&i.Methods,
 			&i.Credentials,
 			&i.BusyUntil,
+			&i.SubmitAfter,
 			&i.WithoutFundsAt,
 			&i.LastSuccessAt,
 			&i.LastError,

@@ -656,6 +656,7 @@ type PayoutRail struct {
 	Methods        []string
 	Credentials    []byte
 	BusyUntil      *clock.Time
+	SubmitAfter    *clock.Time
 	WithoutFundsAt *clock.Time
 	LastSuccessAt  *clock.Time
 	LastError      *string

@@ -14,7 +14,7 @@ import (
 const payoutAttend = `-- name: PayoutAttend :exec
 UPDATE payouts SET attention = $1, attention_text = $2, attention_at = $3,
     updated_at = $4
-WHERE id = $5 AND org_id = $6
+WHERE id = $5 AND org_id = $6 AND status = $7
 `
 
 type PayoutAttendParams struct {
@@ -24,6 +24,7 @@ type PayoutAttendParams struct {
 	UpdatedAt     clock.Time
 	ID            string
 	OrgID         string
+	Status        PayoutStatus
 }
 
 // PayoutAttend notes what a person should look at, or that there is nothing left.
@@ -35,6 +36,7 @@ func (q *Queries) PayoutAttend(ctx context.Context, db DBTX, arg PayoutAttendPar
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,
+		arg.Status,
 	)
 	return err
 }
@@ -60,8 +62,24 @@ func (q *Queries) PayoutFee(ctx context.Context, db DBTX, arg PayoutFeeParams) e
 	return err
 }
 
+const payoutNotSubmitted = `-- name: PayoutNotSubmitted :exec
+UPDATE payouts SET submissions = submissions - 1, submitted_at = CASE WHEN submissions > 1 THEN submitted_at END
+WHERE id = $1 AND org_id = $2 AND status = 'processing' AND external_id IS NULL AND submissions > 0
+`
+
+type PayoutNotSubmittedParams struct {
+	ID    string
+	OrgID string
+}
+
+// PayoutNotSubmitted takes back the count of a submission that the rail certainly has not accepted.
+func (q *Queries) PayoutNotSubmitted(ctx context.Context, db DBTX, arg PayoutNotSubmittedParams) error {
+	_, err := db.Exec(ctx, payoutNotSubmitted, arg.ID, arg.OrgID)
+	return err
+}
+
 const payoutRailActive = `-- name: PayoutRailActive :one
-SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t WHERE t.program_id = $1 AND t.org_id = $2 AND t.kind = $3
+SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t WHERE t.program_id = $1 AND t.org_id = $2 AND t.kind = $3
     AND t.livemode = $4 AND t.status = 'active'
 `
 
@@ -91,6 +109,7 @@ func (q *Queries) PayoutRailActive(ctx context.Context, db DBTX, arg PayoutRailA
 		&i.Methods,
 		&i.Credentials,
 		&i.BusyUntil,
+		&i.SubmitAfter,
 		&i.WithoutFundsAt,
 		&i.LastSuccessAt,
 		&i.LastError,
@@ -101,20 +120,53 @@ func (q *Queries) PayoutRailActive(ctx context.Context, db DBTX, arg PayoutRailA
 }
 
 const payoutRailAnswered = `-- name: PayoutRailAnswered :exec
-UPDATE payout_rails SET last_success_at = $1, last_error = NULL, busy_until = NULL, without_funds_at = NULL,
-    updated_at = $1
-WHERE id = $2 AND org_id = $3
+UPDATE payout_rails SET last_success_at = $1, last_error = $2, updated_at = $1,
+    without_funds_at = CASE WHEN $3::boolean THEN NULL ELSE without_funds_at END
+WHERE id = $4 AND org_id = $5 AND (busy_until IS NULL OR busy_until <= $1)
 `
 
 type PayoutRailAnsweredParams struct {
-	Now   *clock.Time
-	ID    string
-	OrgID string
+	Now       *clock.Time
+	LastError *string
+	Submitted bool
+	ID        string
+	OrgID     string
 }
 
-// PayoutRailAnswered records that the service has answered.
+// PayoutRailAnswered records that the service has answered. Another server may have seen that it is busy since.
 func (q *Queries) PayoutRailAnswered(ctx context.Context, db DBTX, arg PayoutRailAnsweredParams) error {
-	_, err := db.Exec(ctx, payoutRailAnswered, arg.Now, arg.ID, arg.OrgID)
+	_, err := db.Exec(ctx, payoutRailAnswered,
+		arg.Now,
+		arg.LastError,
+		arg.Submitted,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
+const payoutRailBusy = `-- name: PayoutRailBusy :exec
+UPDATE payout_rails SET last_error = $1, busy_until = $2, updated_at = $3
+WHERE id = $4 AND org_id = $5
+`
+
+type PayoutRailBusyParams struct {
+	LastError *string
+	BusyUntil *clock.Time
+	Now       clock.Time
+	ID        string
+	OrgID     string
+}
+
+// PayoutRailBusy records why a call failed, and until when no other is made.
+func (q *Queries) PayoutRailBusy(ctx context.Context, db DBTX, arg PayoutRailBusyParams) error {
+	_, err := db.Exec(ctx, payoutRailBusy,
+		arg.LastError,
+		arg.BusyUntil,
+		arg.Now,
+		arg.ID,
+		arg.OrgID,
+	)
 	return err
 }
 
@@ -137,37 +189,9 @@ func (q *Queries) PayoutRailDisconnect(ctx context.Context, db DBTX, arg PayoutR
 	return result.RowsAffected(), nil
 }
 
-const payoutRailFailed = `-- name: PayoutRailFailed :exec
-UPDATE payout_rails SET last_error = $1, busy_until = $2, updated_at = $3,
-    without_funds_at = CASE WHEN $4::boolean THEN coalesce(without_funds_at, $3) ELSE without_funds_at END
-WHERE id = $5 AND org_id = $6
-`
-
-type PayoutRailFailedParams struct {
-	LastError    *string
-	BusyUntil    *clock.Time
-	Now          clock.Time
-	WithoutFunds bool
-	ID           string
-	OrgID        string
-}
-
-// PayoutRailFailed records why a call failed, and until when no other is made.
-func (q *Queries) PayoutRailFailed(ctx context.Context, db DBTX, arg PayoutRailFailedParams) error {
-	_, err := db.Exec(ctx, payoutRailFailed,
-		arg.LastError,
-		arg.BusyUntil,
-		arg.Now,
-		arg.WithoutFunds,
-		arg.ID,
-		arg.OrgID,
-	)
-	return err
-}
-
 const payoutRailGet = `-- name: PayoutRailGet :one
 
-SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PayoutRailGetParams struct {
@@ -189,6 +213,7 @@ func (q *Queries) PayoutRailGet(ctx context.Context, db DBTX, arg PayoutRailGetP
 		&i.Methods,
 		&i.Credentials,
 		&i.BusyUntil,
+		&i.SubmitAfter,
 		&i.WithoutFundsAt,
 		&i.LastSuccessAt,
 		&i.LastError,
@@ -200,9 +225,9 @@ func (q *Queries) PayoutRailGet(ctx context.Context, db DBTX, arg PayoutRailGetP
 
 const payoutRailInsert = `-- name: PayoutRailInsert :exec
 INSERT INTO payout_rails (id, org_id, program_id, kind, livemode, status, methods, credentials, busy_until,
-    without_funds_at, last_success_at, last_error, created_at, updated_at)
+    submit_after, without_funds_at, last_success_at, last_error, created_at, updated_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
-    $10, $11, $12, $13, $14)
+    $10, $11, $12, $13, $14, $15)
 `
 
 type PayoutRailInsertParams struct {
@@ -215,6 +240,7 @@ type PayoutRailInsertParams struct {
 	Methods        []string
 	Credentials    []byte
 	BusyUntil      *clock.Time
+	SubmitAfter    *clock.Time
 	WithoutFundsAt *clock.Time
 	LastSuccessAt  *clock.Time
 	LastError      *string
@@ -233,6 +259,7 @@ func (q *Queries) PayoutRailInsert(ctx context.Context, db DBTX, arg PayoutRailI
 		arg.Methods,
 		arg.Credentials,
 		arg.BusyUntil,
+		arg.SubmitAfter,
 		arg.WithoutFundsAt,
 		arg.LastSuccessAt,
 		arg.LastError,
@@ -243,7 +270,7 @@ func (q *Queries) PayoutRailInsert(ctx context.Context, db DBTX, arg PayoutRailI
 }
 
 const payoutRailOperated = `-- name: PayoutRailOperated :one
-SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t WHERE t.id = $1
+SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t WHERE t.id = $1
 `
 
 // PayoutRailOperated finds a rail of any organization.
@@ -260,6 +287,7 @@ func (q *Queries) PayoutRailOperated(ctx context.Context, db DBTX, id string) (P
 		&i.Methods,
 		&i.Credentials,
 		&i.BusyUntil,
+		&i.SubmitAfter,
 		&i.WithoutFundsAt,
 		&i.LastSuccessAt,
 		&i.LastError,
@@ -269,8 +297,60 @@ func (q *Queries) PayoutRailOperated(ctx context.Context, db DBTX, id string) (P
 	return i, err
 }
 
+const payoutRailReplace = `-- name: PayoutRailReplace :execrows
+UPDATE payout_rails SET credentials = $1, busy_until = NULL, updated_at = $2
+WHERE id = $3 AND org_id = $4
+`
+
+type PayoutRailReplaceParams struct {
+	Credentials []byte
+	UpdatedAt   clock.Time
+	ID          string
+	OrgID       string
+}
+
+// PayoutRailReplace replaces the credentials of a rail.
+func (q *Queries) PayoutRailReplace(ctx context.Context, db DBTX, arg PayoutRailReplaceParams) (int64, error) {
+	result, err := db.Exec(ctx, payoutRailReplace,
+		arg.Credentials,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const payoutRailWithoutFunds = `-- name: PayoutRailWithoutFunds :exec
+UPDATE payout_rails SET last_error = $1, submit_after = $2, updated_at = $3,
+    without_funds_at = coalesce(without_funds_at, $3)
+WHERE id = $4 AND org_id = $5
+`
+
+type PayoutRailWithoutFundsParams struct {
+	LastError   *string
+	SubmitAfter *clock.Time
+	Now         clock.Time
+	ID          string
+	OrgID       string
+}
+
+// PayoutRailWithoutFunds records that the account lacks funds, and until when nothing is submitted.
+func (q *Queries) PayoutRailWithoutFunds(ctx context.Context, db DBTX, arg PayoutRailWithoutFundsParams) error {
+	_, err := db.Exec(ctx, payoutRailWithoutFunds,
+		arg.LastError,
+		arg.SubmitAfter,
+		arg.Now,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
 const payoutRailsOfProgram = `-- name: PayoutRailsOfProgram :many
-SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t WHERE t.program_id = $1 AND t.org_id = $2
 ORDER BY t.created_at DESC, t.id DESC
 `
 
@@ -298,6 +378,7 @@ func (q *Queries) PayoutRailsOfProgram(ctx context.Context, db DBTX, arg PayoutR
 			&i.Methods,
 			&i.Credentials,
 			&i.BusyUntil,
+			&i.SubmitAfter,
 			&i.WithoutFundsAt,
 			&i.LastSuccessAt,
 			&i.LastError,
@@ -364,12 +445,14 @@ func (q *Queries) PayoutRailsSealed(ctx context.Context, db DBTX, arg PayoutRail
 }
 
 const payoutRailsToFollow = `-- name: PayoutRailsToFollow :many
-SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t WHERE t.id > $1 AND (t.busy_until IS NULL OR t.busy_until <= $2::timestamptz)
-    AND (EXISTS (SELECT FROM payouts p WHERE p.rail_id = t.id AND p.status = 'processing'
-            AND (p.checked_at IS NULL OR p.checked_at <= $3))
-        OR EXISTS (SELECT FROM payouts p WHERE p.rail_id = t.id AND p.status = 'paid' AND p.attention IS NULL
-            AND p.checked_at <= $4 AND p.paid_at > $5))
-ORDER BY t.id LIMIT $6
+SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t WHERE t.id > $1 AND (t.busy_until IS NULL OR t.busy_until <= $2::timestamptz)
+    AND (EXISTS (SELECT FROM payouts p WHERE p.rail_id = t.id AND p.rail = t.kind AND p.status = 'processing'
+            AND p.attention IS DISTINCT FROM 'unconfirmed' AND (p.checked_at IS NULL OR p.checked_at <= $3)
+            AND (p.external_id IS NOT NULL OR t.submit_after IS NULL OR t.submit_after <= $2::timestamptz))
+        OR EXISTS (SELECT FROM payouts p WHERE p.rail_id = t.id AND p.rail = t.kind AND p.status = 'paid'
+            AND p.external_id IS NOT NULL AND p.marked_at IS NULL AND p.checked_at <= $4
+            AND (p.attention IS NULL OR p.attention NOT IN ('returned', 'reversed'))))
+ORDER BY t.id LIMIT $5
 `
 
 type PayoutRailsToFollowParams struct {
@@ -377,7 +460,6 @@ type PayoutRailsToFollowParams struct {
 	Now           clock.Time
 	AskedBefore   *clock.Time
 	WatchedBefore *clock.Time
-	PaidAfter     *clock.Time
 	Lim           int32
 }
 
@@ -389,7 +471,6 @@ func (q *Queries) PayoutRailsToFollow(ctx context.Context, db DBTX, arg PayoutRa
 		arg.Now,
 		arg.AskedBefore,
 		arg.WatchedBefore,
-		arg.PaidAfter,
 		arg.Lim,
 	)
 	if err != nil {
@@ -409,6 +490,7 @@ func (q *Queries) PayoutRailsToFollow(ctx context.Context, db DBTX, arg PayoutRa
 			&i.Methods,
 			&i.Credentials,
 			&i.BusyUntil,
+			&i.SubmitAfter,
 			&i.WithoutFundsAt,
 			&i.LastSuccessAt,
 			&i.LastError,
@@ -493,9 +575,72 @@ func (q *Queries) PayoutSendLatest(ctx context.Context, db DBTX, arg PayoutSendL
 	return i, err
 }
 
+const payoutSubmitting = `-- name: PayoutSubmitting :one
+UPDATE payouts SET submissions = submissions + 1, submitted_at = coalesce(submitted_at, $1)
+WHERE id = $2 AND org_id = $3 AND status = 'processing' AND external_id IS NULL AND checked_at = $4
+RETURNING id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, external_id, reason, reason_text, error_code, error_message, period_month, period_end, due_at, paid_at, created_at, updated_at, created_xid, due_told, rail, checked_at, submissions, marked_at, before_paid, mark_id, failure_mailed_at, rail_id, submitted_at, fee_minor, fee_currency, attention, attention_text, attention_at
+`
+
+type PayoutSubmittingParams struct {
+	Now      *clock.Time
+	ID       string
+	OrgID    string
+	LeasedAt *clock.Time
+}
+
+// PayoutSubmitting counts a submission just before it is made, if the lease is still the caller's.
+func (q *Queries) PayoutSubmitting(ctx context.Context, db DBTX, arg PayoutSubmittingParams) (Payout, error) {
+	row := db.QueryRow(ctx, payoutSubmitting,
+		arg.Now,
+		arg.ID,
+		arg.OrgID,
+		arg.LeasedAt,
+	)
+	var i Payout
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.PartnerID,
+		&i.BatchID,
+		&i.AmountMinor,
+		&i.Currency,
+		&i.Status,
+		&i.Method,
+		&i.ExternalID,
+		&i.Reason,
+		&i.ReasonText,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.PeriodMonth,
+		&i.PeriodEnd,
+		&i.DueAt,
+		&i.PaidAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.CreatedXid,
+		&i.DueTold,
+		&i.Rail,
+		&i.CheckedAt,
+		&i.Submissions,
+		&i.MarkedAt,
+		&i.BeforePaid,
+		&i.MarkID,
+		&i.FailureMailedAt,
+		&i.RailID,
+		&i.SubmittedAt,
+		&i.FeeMinor,
+		&i.FeeCurrency,
+		&i.Attention,
+		&i.AttentionText,
+		&i.AttentionAt,
+	)
+	return i, err
+}
+
 const payoutsHandOver = `-- name: PayoutsHandOver :exec
 UPDATE payouts SET status = 'processing', rail = $1, rail_id = $2, checked_at = NULL, submissions = 0,
-    updated_at = $3
+    submitted_at = NULL, external_id = NULL, fee_minor = NULL, fee_currency = NULL, updated_at = $3
 WHERE id = ANY ($4::text[]) AND org_id = $5 AND status = 'pending'
 `
 
@@ -581,28 +726,184 @@ func (q *Queries) PayoutsToHandOver(ctx context.Context, db DBTX, arg PayoutsToH
 	return items, nil
 }
 
-const railPayoutsToFollow = `-- name: RailPayoutsToFollow :many
-UPDATE payouts t SET checked_at = $1, submissions = t.submissions + CASE WHEN t.external_id IS NULL THEN 1 ELSE 0 END,
-    submitted_at = coalesce(t.submitted_at, $1)
-FROM (SELECT p.id FROM payouts p WHERE p.rail_id = $2 AND p.status = 'processing'
-        AND p.attention IS DISTINCT FROM 'unconfirmed' AND (p.checked_at IS NULL OR p.checked_at <= $3)
-    ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at
+const railPayoutsReturn = `-- name: RailPayoutsReturn :many
+UPDATE payouts SET status = 'pending', rail = NULL, rail_id = NULL, checked_at = NULL, attention = NULL,
+    attention_text = NULL, attention_at = NULL, updated_at = $1
+WHERE rail_id = $2 AND org_id = $3 AND status = 'processing' AND submitted_at IS NULL AND external_id IS NULL
+RETURNING id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, external_id, reason, reason_text, error_code, error_message, period_month, period_end, due_at, paid_at, created_at, updated_at, created_xid, due_told, rail, checked_at, submissions, marked_at, before_paid, mark_id, failure_mailed_at, rail_id, submitted_at, fee_minor, fee_currency, attention, attention_text, attention_at
 `
 
-type RailPayoutsToFollowParams struct {
+type RailPayoutsReturnParams struct {
+	Now    clock.Time
+	RailID *string
+	OrgID  string
+}
+
+// RailPayoutsReturn takes the payouts that were never submitted from a rail.
+func (q *Queries) RailPayoutsReturn(ctx context.Context, db DBTX, arg RailPayoutsReturnParams) ([]Payout, error) {
+	rows, err := db.Query(ctx, railPayoutsReturn, arg.Now, arg.RailID, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Payout{}
+	for rows.Next() {
+		var i Payout
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.BatchID,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.Status,
+			&i.Method,
+			&i.ExternalID,
+			&i.Reason,
+			&i.ReasonText,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.PeriodMonth,
+			&i.PeriodEnd,
+			&i.DueAt,
+			&i.PaidAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.DueTold,
+			&i.Rail,
+			&i.CheckedAt,
+			&i.Submissions,
+			&i.MarkedAt,
+			&i.BeforePaid,
+			&i.MarkID,
+			&i.FailureMailedAt,
+			&i.RailID,
+			&i.SubmittedAt,
+			&i.FeeMinor,
+			&i.FeeCurrency,
+			&i.Attention,
+			&i.AttentionText,
+			&i.AttentionAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const railPayoutsToPoll = `-- name: RailPayoutsToPoll :many
+UPDATE payouts t SET checked_at = $1
+FROM (SELECT p.id FROM payouts p WHERE p.rail_id = $3 AND p.org_id = $2 AND p.rail = $4 AND p.status = 'processing'
+        AND p.external_id IS NOT NULL AND (p.checked_at IS NULL OR p.checked_at <= $5)
+    ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $6 FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id AND t.org_id = $2 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at
+`
+
+type RailPayoutsToPollParams struct {
 	Now         *clock.Time
+	OrgID       string
 	RailID      *string
+	Rail        *string
 	AskedBefore *clock.Time
 	Lim         int32
 }
 
-// RailPayoutsToFollow leases payouts that a rail has, or must still receive, and that were last checked before
-// asked_before. Payouts that the rail cannot confirm wait for a person.
-func (q *Queries) RailPayoutsToFollow(ctx context.Context, db DBTX, arg RailPayoutsToFollowParams) ([]Payout, error) {
-	rows, err := db.Query(ctx, railPayoutsToFollow,
+// RailPayoutsToPoll leases payouts that a rail has and that were last checked before asked_before.
+func (q *Queries) RailPayoutsToPoll(ctx context.Context, db DBTX, arg RailPayoutsToPollParams) ([]Payout, error) {
+	rows, err := db.Query(ctx, railPayoutsToPoll,
 		arg.Now,
+		arg.OrgID,
 		arg.RailID,
+		arg.Rail,
+		arg.AskedBefore,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Payout{}
+	for rows.Next() {
+		var i Payout
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.BatchID,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.Status,
+			&i.Method,
+			&i.ExternalID,
+			&i.Reason,
+			&i.ReasonText,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.PeriodMonth,
+			&i.PeriodEnd,
+			&i.DueAt,
+			&i.PaidAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.DueTold,
+			&i.Rail,
+			&i.CheckedAt,
+			&i.Submissions,
+			&i.MarkedAt,
+			&i.BeforePaid,
+			&i.MarkID,
+			&i.FailureMailedAt,
+			&i.RailID,
+			&i.SubmittedAt,
+			&i.FeeMinor,
+			&i.FeeCurrency,
+			&i.Attention,
+			&i.AttentionText,
+			&i.AttentionAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const railPayoutsToSubmit = `-- name: RailPayoutsToSubmit :many
+UPDATE payouts t SET checked_at = $1
+FROM (SELECT p.id FROM payouts p WHERE p.rail_id = $3 AND p.org_id = $2 AND p.rail = $4 AND p.status = 'processing'
+        AND p.external_id IS NULL AND p.attention IS DISTINCT FROM 'unconfirmed'
+        AND (p.checked_at IS NULL OR p.checked_at <= $5)
+    ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $6 FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id AND t.org_id = $2 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at
+`
+
+type RailPayoutsToSubmitParams struct {
+	Now         *clock.Time
+	OrgID       string
+	RailID      *string
+	Rail        *string
+	AskedBefore *clock.Time
+	Lim         int32
+}
+
+// RailPayoutsToSubmit leases payouts that a rail must still receive. Payouts that it does not confirm wait for a person.
+func (q *Queries) RailPayoutsToSubmit(ctx context.Context, db DBTX, arg RailPayoutsToSubmitParams) ([]Payout, error) {
+	rows, err := db.Query(ctx, railPayoutsToSubmit,
+		arg.Now,
+		arg.OrgID,
+		arg.RailID,
+		arg.Rail,
 		arg.AskedBefore,
 		arg.Lim,
 	)
@@ -662,28 +963,34 @@ func (q *Queries) RailPayoutsToFollow(ctx context.Context, db DBTX, arg RailPayo
 }
 
 const railPayoutsToWatch = `-- name: RailPayoutsToWatch :many
-UPDATE payouts t SET checked_at = $1
-FROM (SELECT p.id FROM payouts p WHERE p.rail_id = $2 AND p.status = 'paid' AND p.attention IS NULL
-        AND p.checked_at <= $3 AND p.paid_at > $4
-    ORDER BY p.checked_at, p.id LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at
+UPDATE payouts t SET checked_at = CASE WHEN t.paid_at > $1::timestamptz THEN $2::timestamptz END
+FROM (SELECT p.id FROM payouts p WHERE p.rail_id = $4 AND p.org_id = $3 AND p.rail = $5 AND p.status = 'paid'
+        AND p.external_id IS NOT NULL AND p.marked_at IS NULL AND p.checked_at <= $6
+        AND (p.attention IS NULL OR p.attention NOT IN ('returned', 'reversed'))
+    ORDER BY p.checked_at, p.id LIMIT $7 FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id AND t.org_id = $3 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at
 `
 
 type RailPayoutsToWatchParams struct {
-	Now           *clock.Time
+	PaidAfter     clock.Time
+	Now           clock.Time
+	OrgID         string
 	RailID        *string
+	Rail          *string
 	WatchedBefore *clock.Time
-	PaidAfter     *clock.Time
 	Lim           int32
 }
 
-// RailPayoutsToWatch leases paid payouts whose money may still come back.
+// RailPayoutsToWatch leases paid payouts whose money may still come back. Older ones lose checked_at, and are not
+// leased again.
 func (q *Queries) RailPayoutsToWatch(ctx context.Context, db DBTX, arg RailPayoutsToWatchParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, railPayoutsToWatch,
-		arg.Now,
-		arg.RailID,
-		arg.WatchedBefore,
 		arg.PaidAfter,
+		arg.Now,
+		arg.OrgID,
+		arg.RailID,
+		arg.Rail,
+		arg.WatchedBefore,
 		arg.Lim,
 	)
 	if err != nil {

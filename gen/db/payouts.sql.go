@@ -884,7 +884,8 @@ func (q *Queries) PayoutDetailsChanged(ctx context.Context, db DBTX, arg PayoutD
 }
 
 const payoutFailed = `-- name: PayoutFailed :exec
-UPDATE payouts SET status = 'failed', error_code = $1, error_message = $2, updated_at = $3
+UPDATE payouts SET status = 'failed', error_code = $1, error_message = $2, attention = NULL,
+    attention_text = NULL, attention_at = NULL, updated_at = $3
 WHERE id = $4 AND org_id = $5 AND status = 'processing'
 `
 
@@ -1102,8 +1103,9 @@ func (q *Queries) PayoutLower(ctx context.Context, db DBTX, arg PayoutLowerParam
 const payoutPaid = `-- name: PayoutPaid :exec
 UPDATE payouts SET status = 'paid', method = $1, external_id = $2, paid_at = $3, error_code = NULL,
     error_message = NULL, failure_mailed_at = NULL, marked_at = $4, before_paid = $5,
-    mark_id = $6, updated_at = $7
-WHERE id = $8 AND org_id = $9
+    mark_id = $6, attention = NULL, attention_text = NULL, attention_at = NULL,
+    rail_id = CASE WHEN $7::boolean THEN rail_id END, updated_at = $8
+WHERE id = $9 AND org_id = $10
 `
 
 type PayoutPaidParams struct {
@@ -1113,6 +1115,7 @@ type PayoutPaidParams struct {
 	MarkedAt   *clock.Time
 	BeforePaid []byte
 	MarkID     *string
+	KeepsRail  bool
 	UpdatedAt  clock.Time
 	ID         string
 	OrgID      string
@@ -1126,6 +1129,7 @@ func (q *Queries) PayoutPaid(ctx context.Context, db DBTX, arg PayoutPaidParams)
 		arg.MarkedAt,
 		arg.BeforePaid,
 		arg.MarkID,
+		arg.KeepsRail,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,
@@ -1539,7 +1543,8 @@ func (q *Queries) PayoutsDue(ctx context.Context, db DBTX, arg PayoutsDueParams)
 }
 
 const payoutsFiled = `-- name: PayoutsFiled :exec
-UPDATE payouts SET status = 'processing', rail = $1, error_code = NULL, error_message = NULL,
+UPDATE payouts SET status = 'processing', rail = $1, rail_id = NULL, submitted_at = NULL, submissions = 0,
+    external_id = CASE WHEN rail_id IS NULL THEN external_id END, error_code = NULL, error_message = NULL,
     failure_mailed_at = NULL, updated_at = $2
 WHERE id = ANY ($3::text[]) AND org_id = $4 AND status IN ('pending', 'failed')
 `
@@ -1551,7 +1556,7 @@ type PayoutsFiledParams struct {
 	OrgID string
 }
 
-// PayoutsFiled marks payouts as exported in a file.
+// PayoutsFiled marks payouts as exported in a file. No rail has them from then on.
 func (q *Queries) PayoutsFiled(ctx context.Context, db DBTX, arg PayoutsFiledParams) error {
 	_, err := db.Exec(ctx, payoutsFiled,
 		arg.Rail,

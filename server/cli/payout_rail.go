@@ -72,7 +72,6 @@ func payoutRailConnect(fs *pflag.FlagSet) action {
 	fs.StringVar(&in.ProgramID, "program", "", "`PROGRAM_ID` whose payouts it sends")
 	fs.StringVar(&in.ClientID, "client-id", "", "`ID` of the app at PayPal")
 	fs.StringVar(&file, "client-secret-file", "", "`FILE` with the app's secret")
-	fs.StringVar(&in.WebhookID, "webhook-id", "", "`ID` of the webhook at PayPal; none is needed")
 	test := toggle(fs, "test", "use PayPal's sandbox, which moves no money")
 	return func(ctx context.Context, env *Env, args []string) error {
 		switch {
@@ -200,7 +199,8 @@ func railOf(ctx context.Context, d *database, id string) (db.PayoutRail, error) 
 func payoutRailHelp() string {
 	return `KIND is paypal. The PayPal business account needs the right to use Payouts: ask PayPal for it first. Create an app in
 PayPal's developer dashboard; its client id and secret connect the program. A program has one rail for each
-kind and mode. Rail asks PayPal about each payout every five minutes; a webhook is not needed.
+kind and mode. If the secret changes, connect the same client id again: the rail stays. Rail asks PayPal about
+each payout every five minutes; a webhook is not needed. A rail with --test can be checked, and sends nothing.
 
 Nothing is sent until a person confirms it: POST /v1/payout_batches/{id}/send.
 `

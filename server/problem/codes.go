@@ -97,6 +97,7 @@ const (
 	PayoutBatchGenerating      Code = "payout_batch_generating"
 	PayoutRailPays             Code = "payout_rail_pays"
 	PayoutRailDisconnected     Code = "payout_rail_disconnected"
+	PayoutRailTest             Code = "payout_rail_test"
 	CampaignNotSendable        Code = "campaign_not_sendable"
 	CampaignNotPausable        Code = "campaign_not_pausable"
 	CampaignNotResumable       Code = "campaign_not_resumable"
@@ -227,6 +228,7 @@ var classes = map[Code]class{
 	PayoutBatchGenerating:      conflict,
 	PayoutRailPays:             conflict,
 	PayoutRailDisconnected:     conflict,
+	PayoutRailTest:             conflict,
 	CampaignNotSendable:        conflict,
 	CampaignNotPausable:        conflict,
 	CampaignNotResumable:       conflict,

@@ -11,6 +11,7 @@ import (
 	"rail/server/ident"
 	"rail/server/inbound/connection"
 	"rail/server/inbound/inbox"
+	"rail/server/money/payout/rails"
 	"rail/server/work"
 )
 
@@ -75,6 +76,9 @@ func (o *org) connect(ctx context.Context, own objects) {
 		if own["pco_"] = c.ID; err != nil {
 			return err
 		}
+		if err := o.rail(ctx, u, own); err != nil {
+			return err
+		}
 		own["inb_"], err = o.event(ctx, u, c, `{"type":"nothing"}`, db.InboxInsertParams{
 			Type: "nothing", Status: db.InboxStatusIgnored, ReasonCode: new("not_used"),
 		})
@@ -83,6 +87,20 @@ func (o *org) connect(ctx context.Context, own objects) {
 	if err != nil {
 		o.sys.fault("connect: %v", err)
 	}
+}
+
+// rail connects the program to a payout rail. Its service cannot be reached: nothing is sent by it.
+func (o *org) rail(ctx context.Context, u *work.Unit, own objects) error {
+	id := ident.New(ident.Rail)
+	own["prl_"] = id
+	sealed, err := o.sys.keeper.Seal([]byte(`{"client_id":"client","secret":"secret"}`), rails.Place(id))
+	if err != nil {
+		return err
+	}
+	return db.New().PayoutRailInsert(ctx, u.DB(), db.PayoutRailInsertParams{
+		ID: id, OrgID: u.OrgID, ProgramID: own["prg_"], Kind: db.PayoutRailKindPaypal, Livemode: true,
+		Status: db.PayoutRailStatusActive, Methods: []string{"paypal"}, Credentials: sealed, CreatedAt: u.Now, UpdatedAt: u.Now,
+	})
 }
 
 // event adds an event of a connection. It is worked already, so that no worker changes it

@@ -93,7 +93,7 @@ func TestPayoutRunInTheBrowser(t *testing.T) {
 	file := d.Download("payouts-2026-09-paypal-usd.csv", func() { d.press("Download file") })
 	require.Contains(t, file, d.payoutOf(ada).String("id"))
 	require.NotContains(t, file, d.payoutOf(bank).String("id"))
-	d.Reads("2 people for PayPal") // the page was loaded again
+	d.Reads("2 partners for PayPal") // the page was loaded again
 	require.Equal(t, "processing", d.payoutOf(ada).String("status"))
 
 	result := filepath.Join(t.TempDir(), "paypal.csv")

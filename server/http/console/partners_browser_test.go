@@ -75,6 +75,33 @@ func TestApproveInTheBrowser(t *testing.T) {
 	d.Silent()
 }
 
+// TestKeysOfLists: j and k move between rows, x ticks one, and a leads to the button that approves it, which Enter presses.
+func TestKeysOfLists(t *testing.T) {
+	t.Parallel()
+	d := newTill(t)
+	for _, name := range []string{"anna", "ben", "carl"} {
+		d.fixture.Must(201, d.fixture.Post("/v1/applications", M{"program_id": d.program, "email": name + "@example.com"}))
+	}
+	d.press("Applications")
+	d.Reads("anna@example.com")
+	row := func() string {
+		return browsertest.Eval[string](d.Tab, "document.activeElement.closest('tr')?.innerText ?? ''")
+	}
+	d.Do(chromedp.KeyEvent("j"), chromedp.KeyEvent("j"), chromedp.KeyEvent("j"), chromedp.KeyEvent("j"), chromedp.KeyEvent("k"))
+	require.Contains(t, row(), "ben@example.com", "the newest is first, and the last row stays")
+	d.Do(chromedp.KeyEvent("?"))
+	d.Reads("Next and previous row")
+	d.Do(chromedp.KeyEvent("\x1b"))
+	d.Do(chromedp.KeyEvent("a"))
+	require.Equal(t, "Approve", browsertest.Eval[string](d.Tab, "document.activeElement.innerText"))
+	d.Do(chromedp.KeyEvent("\r"))
+	d.Reads("1 application is approved.")
+	approved := d.fixture.Get("/v1/applications?program_id=" + d.program + "&status=approved").Data()
+	require.Len(t, approved, 1)
+	require.Equal(t, "ben@example.com", approved[0]["email"])
+	d.Silent()
+}
+
 // TestPartnersInTheBrowser invites a partner by mail, finds it by three letters, and changes its group.
 func TestPartnersInTheBrowser(t *testing.T) {
 	t.Parallel()

@@ -36,28 +36,40 @@ func (v *visit) rails() ([]api.PayoutRail, error) {
 	return reply.JSON200.Data, nil
 }
 
-// addRails notes the rail of each card that can be sent. A live rail goes before a test one.
+// addRails notes the rail of each card that can be sent.
 func (c *cockpit) addRails(rails []api.PayoutRail) {
 	for i, card := range c.Cards {
 		for _, r := range rails {
-			if card.Method == nil || !slices.Contains(r.Methods, *card.Method) {
-				continue
-			}
-			if held := c.Cards[i].Rail; held == nil || r.Livemode && !held.Livemode {
+			if r.Livemode && card.Method != nil && slices.Contains(r.Methods, *card.Method) {
 				c.Cards[i].Rail = &r
 			}
 		}
 	}
 }
 
+// payersOnly refuses persons whose role does not pay partners.
+func (v *visit) payersOnly() error {
+	if v.session.User.Role.ConfirmsPayouts() {
+		return nil
+	}
+	return problem.New(problem.InsufficientScope, "Only owners and finance can do this.")
+}
+
 // askSend shows the payouts that a rail would send, and asks for their sum.
 func askSend(v *visit) error {
+	if err := v.payersOnly(); err != nil {
+		return err
+	}
+	b, err := v.batchOf()
+	if err != nil {
+		return err
+	}
 	order := domain.SendOrder{
-		BatchID: v.PathValue("id"), RailID: cleaned(v.QueryParam("rail")), Currency: cleaned(v.QueryParam("currency")),
+		BatchID: b.ID, RailID: cleaned(v.QueryParam("rail")), Currency: cleaned(v.QueryParam("currency")),
 		HoldOnHighRisk: v.console.HoldOnHighRisk,
 	}
 	if v.Form != nil {
-		order.RailID, order.Currency = v.value("rail_id"), v.value("currency")
+		order.RailID, order.Currency = cleaned(v.value("rail_id")), cleaned(v.value("currency"))
 	}
 	found, err := domain.PreviewSend(v.Ctx(), v.unit(), order)
 	if err != nil {
@@ -70,6 +82,9 @@ func askSend(v *visit) error {
 
 // sendPayouts hands the payouts over if the typed sum is theirs.
 func sendPayouts(v *visit) error {
+	if err := v.payersOnly(); err != nil {
+		return err
+	}
 	code := v.value("currency")
 	minor, ok := currency.Minor(strings.NewReplacer(",", "", " ", "", code, "").Replace(v.value("amount")), code)
 	if !ok {

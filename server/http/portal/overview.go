@@ -25,6 +25,13 @@ type home struct {
 	Stats            db.PartnerStatsRow
 	Graph            graph
 	Commissions      []earned
+	Milestones       []milestone
+}
+
+// milestone is a first success of the partner.
+type milestone struct {
+	Name    string
+	Reached bool
 }
 
 // Begins reports whether there was no visit yet.
@@ -56,6 +63,11 @@ func overview(v *visit) error {
 	h.WasPaid = slices.ContainsFunc(h.Purses, func(p balance) bool { return p.PaidMinor > 0 })
 	if h.Stats, err = v.counters(); err != nil {
 		return err
+	}
+	h.Milestones = []milestone{
+		{"First click", h.Stats.Clicks > 0},
+		{"First customer", h.Stats.Customers > 0},
+		{"First payout", h.WasPaid},
 	}
 	if h.Graph, h.Month, err = v.graph(h.Purses); err != nil {
 		return err

@@ -96,6 +96,7 @@ var routes = map[string]route{
 	"GET /portal/commissions.csv":         {Do: commissionTable},
 	"GET /portal/payouts":                 {Do: payouts},
 	"GET /portal/payout":                  {Do: onePayout},
+	"GET /portal/payout.ics":              {Do: calendarEntry},
 	"GET /portal/payout/commissions.csv":  {Do: payoutTable},
 	"GET /portal/payout/statement":        {Do: statement},
 	"GET /portal/payout/statement.pdf":    {Do: statementFile},

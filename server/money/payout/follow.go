@@ -7,7 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/opt"
 	"rail/server/work"
 )
@@ -16,9 +19,14 @@ import (
 const (
 	// followedRails is how many connected rails are followed at once.
 	followedRails = 8
+	// railBudget is the time of one rail in a round. With the last call it stays below askEvery, so that no lease
+	// expires within a round.
+	railBudget = 30 * time.Second
+	// maxRailFaults is how many payouts may fail one after another before the rail itself is taken to have failed.
+	maxRailFaults = 3
 	// fundsEvery is how long a rail without funds waits before the next submission.
 	fundsEvery = 15 * time.Minute
-	// failedEvery is how long a rail waits after a call that failed.
+	// failedEvery is how long a rail waits after it has failed.
 	failedEvery = time.Minute
 	// watchEvery is the interval between two polls of a paid payout, whose money may come back for watchFor.
 	watchEvery = 24 * time.Hour
@@ -34,7 +42,7 @@ func (s Sender) followConnected(ctx context.Context, u *work.Unit) error {
 	for after := ""; ; {
 		rails, err := queries.PayoutRailsToFollow(ctx, s.Pool, db.PayoutRailsToFollowParams{
 			After: after, Now: u.Now, AskedBefore: new(u.Now.Plus(-askEvery)), WatchedBefore: new(u.Now.Plus(-watchEvery)),
-			PaidAfter: new(u.Now.Plus(-watchFor)), Lim: followedRails,
+			Lim: followedRails,
 		})
 		if err != nil || len(rails) == 0 {
 			return errors.Join(append(errs, err)...)
@@ -50,146 +58,309 @@ func (s Sender) followConnected(ctx context.Context, u *work.Unit) error {
 	}
 }
 
-// followRail does one round with a connected rail. After a failed call, the rail waits.
+// railRound is one round with a connected rail.
+type railRound struct {
+	Sender
+	u         *work.Unit
+	c         db.PayoutRail
+	rail      Rail
+	began     time.Time
+	faults    int             // payouts that failed one after another
+	poor      map[string]bool // currencies without funds
+	answered  bool
+	submitted bool
+	errs      []error
+}
+
+// followRail does one round with a connected rail: it asks about payouts, submits others, and watches paid ones, until
+// its time is over. A payout that fails delays no other; a rail that fails waits.
 func (s Sender) followRail(ctx context.Context, u *work.Unit, c db.PayoutRail) error {
-	r, err := s.Open(c)
-	if err != nil {
-		return s.pause(ctx, u, c, err)
+	r := &railRound{Sender: s, u: u, c: c, began: clock.Real(), poor: map[string]bool{}}
+	var err error
+	if r.rail, err = s.Open(c); err != nil {
+		return r.pause(ctx, err)
 	}
-	for _, lease := range []func(context.Context, *work.Unit, db.PayoutRail) ([]db.Payout, error){s.toFollow, s.toWatch} {
-		for {
-			payouts, err := lease(ctx, u, c)
-			if err != nil {
-				return err
-			}
-			for _, p := range payouts {
-				if err := s.advanceConnected(ctx, u, r, p); err != nil {
-					return s.pause(ctx, u, c, fmt.Errorf("payout %s: %w", p.ID, err))
-				}
-				c.LastSuccessAt = &u.Now
-			}
-			if len(payouts) < followBatch {
-				break
-			}
+	steps := []railStep{{r.toPoll, r.poll}, {r.toSubmit, r.submit}, {r.toWatch, r.poll}}
+	for _, step := range steps {
+		if stop := r.run(ctx, step); stop != nil {
+			return r.pause(ctx, stop)
 		}
 	}
-	if c.LastSuccessAt == nil || !c.LastSuccessAt.Equal(u.Now.Time) {
+	return r.finish(ctx)
+}
+
+// railStep leases payouts and does one thing with each.
+type railStep struct {
+	lease func(context.Context) ([]db.Payout, error)
+	do    func(context.Context, db.Payout) error
+}
+
+// run does a step with all payouts that it leases, while there is time. It returns the error that ends the round.
+func (r *railRound) run(ctx context.Context, step railStep) error {
+	for {
+		payouts, err := step.lease(ctx)
+		if err != nil {
+			return err
+		}
+		for _, p := range payouts {
+			if clock.Real().Sub(r.began) > railBudget || ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := r.judge(p, step.do(ctx, p)); err != nil {
+				return err
+			}
+		}
+		if len(payouts) < followBatch {
+			return nil
+		}
+	}
+}
+
+// judge notes the result of one payout. It returns the error if it is one of the rail.
+func (r *railRound) judge(p db.Payout, err error) error {
+	if err == nil {
+		r.answered, r.faults = true, 0
 		return nil
 	}
-	return queries.PayoutRailAnswered(ctx, s.Pool, db.PayoutRailAnsweredParams{Now: &u.Now, ID: c.ID, OrgID: c.OrgID})
-}
-
-func (s Sender) toFollow(ctx context.Context, u *work.Unit, c db.PayoutRail) ([]db.Payout, error) {
-	return queries.RailPayoutsToFollow(ctx, s.Pool, db.RailPayoutsToFollowParams{
-		Now: &u.Now, RailID: &c.ID, AskedBefore: new(u.Now.Plus(-askEvery)), Lim: followBatch,
-	})
-}
-
-func (s Sender) toWatch(ctx context.Context, u *work.Unit, c db.PayoutRail) ([]db.Payout, error) {
-	return queries.RailPayoutsToWatch(ctx, s.Pool, db.RailPayoutsToWatchParams{
-		Now: &u.Now, RailID: &c.ID, WatchedBefore: new(u.Now.Plus(-watchEvery)), PaidAfter: new(u.Now.Plus(-watchFor)),
-		Lim: followBatch,
-	})
-}
-
-// pause records why a rail's call failed, and when the rail may be called again.
-func (s Sender) pause(ctx context.Context, u *work.Unit, c db.PayoutRail, why error) error {
-	wait := failedEvery
-	if busy, ok := errors.AsType[Busy](why); ok {
-		wait = busy.For
-	}
-	funds := errors.Is(why, ErrNeedsFunds)
-	if funds {
-		wait = fundsEvery
-	}
-	err := queries.PayoutRailFailed(ctx, s.Pool, db.PayoutRailFailedParams{
-		LastError: opt.OrNil(clip(why.Error(), 1000)), BusyUntil: new(u.Now.Plus(wait)), Now: u.Now, WithoutFunds: funds,
-		ID: c.ID, OrgID: c.OrgID,
-	})
-	if funds { // the rail shows it; it is no failure of the job
+	err = fmt.Errorf("payout %s: %w", p.ID, err)
+	if _, busy := errors.AsType[Busy](err); busy {
 		return err
 	}
-	return errors.Join(err, fmt.Errorf("rail %s: %w", c.ID, why))
+	if r.faults++; r.faults == maxRailFaults {
+		return err
+	}
+	r.errs = append(r.errs, err)
+	return nil
 }
 
-// advanceConnected submits or polls one payout of a connected rail.
-func (s Sender) advanceConnected(ctx context.Context, u *work.Unit, r Rail, p db.Payout) error {
-	t, err := s.transfer(ctx, p)
+func (r *railRound) toPoll(ctx context.Context) ([]db.Payout, error) {
+	return queries.RailPayoutsToPoll(ctx, r.Pool, db.RailPayoutsToPollParams{
+		Now: &r.u.Now, RailID: &r.c.ID, OrgID: r.c.OrgID, Rail: r.kind(),
+		AskedBefore: new(r.u.Now.Plus(-askEvery)), Lim: followBatch,
+	})
+}
+
+// toSubmit leases payouts to submit; none while the rail waits for funds.
+func (r *railRound) toSubmit(ctx context.Context) ([]db.Payout, error) {
+	if at := r.c.SubmitAfter; at != nil && at.After(r.u.Now.Time) {
+		return nil, nil
+	}
+	return queries.RailPayoutsToSubmit(ctx, r.Pool, db.RailPayoutsToSubmitParams{
+		Now: &r.u.Now, RailID: &r.c.ID, OrgID: r.c.OrgID, Rail: r.kind(),
+		AskedBefore: new(r.u.Now.Plus(-askEvery)), Lim: followBatch,
+	})
+}
+
+// toWatch leases paid payouts whose money may still come back.
+func (r *railRound) toWatch(ctx context.Context) (watched []db.Payout, err error) {
+	leased, err := queries.RailPayoutsToWatch(ctx, r.Pool, db.RailPayoutsToWatchParams{
+		Now: r.u.Now, RailID: &r.c.ID, OrgID: r.c.OrgID, Rail: r.kind(), WatchedBefore: new(r.u.Now.Plus(-watchEvery)),
+		PaidAfter: r.u.Now.Plus(-watchFor), Lim: followBatch,
+	})
+	for _, p := range leased {
+		if p.CheckedAt != nil { // others are too old
+			watched = append(watched, p)
+		}
+	}
+	return watched, err
+}
+
+// kind is the rail's name in payouts.
+func (r *railRound) kind() *string { return opt.OrNil(string(r.c.Kind)) }
+
+// poll asks about a payout that the rail has.
+func (r *railRound) poll(ctx context.Context, p db.Payout) error {
+	t, err := r.transfer(ctx, p)
 	if err != nil {
 		return err
 	}
 	call, cancel := context.WithTimeout(ctx, railTimeout)
 	defer cancel()
-	if p.ExternalID == nil {
-		if t.ExternalID, err = r.Submit(call, t); err != nil {
-			return s.notSubmitted(ctx, u, p, err)
-		}
-		if err := queries.PayoutSubmitted(ctx, s.Pool,
-			db.PayoutSubmittedParams{ExternalID: &t.ExternalID, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID}); err != nil {
-			return err
-		}
-	}
-	status, err := r.Status(call, t)
+	status, err := r.rail.Status(call, t)
 	if err != nil {
 		return err
 	}
-	return s.report(ctx, u, p, status)
+	return r.report(ctx, p, status)
 }
 
-// notSubmitted handles the error of a submission. It returns the errors that concern the rail, not the payout.
-func (s Sender) notSubmitted(ctx context.Context, u *work.Unit, p db.Payout, err error) error {
+// submit submits a payout and asks about it. The submission is counted before it is made, so that a crash cannot hide
+// it.
+func (r *railRound) submit(ctx context.Context, p db.Payout) error {
+	if r.poor[p.Currency] {
+		return nil
+	}
+	t, err := r.transfer(ctx, p)
+	if err != nil {
+		return err
+	}
+	if gone, err := r.withdrawn(ctx, p); gone || err != nil {
+		return err
+	}
+	counted, err := queries.PayoutSubmitting(ctx, r.Pool, db.PayoutSubmittingParams{
+		Now: &r.u.Now, ID: p.ID, OrgID: p.OrgID, LeasedAt: p.CheckedAt,
+	})
+	if errors.Is(err, pgx.ErrNoRows) { // another server has it, or a person has decided
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p, t.SubmittedAt = counted, counted.SubmittedAt
+	call, cancel := context.WithTimeout(ctx, railTimeout)
+	defer cancel()
+	if t.ExternalID, err = r.rail.Submit(call, t); err != nil {
+		return r.notSubmitted(ctx, p, err)
+	}
+	r.submitted = true
+	err = queries.PayoutSubmitted(ctx, r.Pool,
+		db.PayoutSubmittedParams{ExternalID: &t.ExternalID, UpdatedAt: r.u.Now, ID: p.ID, OrgID: p.OrgID})
+	if err != nil {
+		return err
+	}
+	status, err := r.rail.Status(call, t)
+	if err != nil {
+		return err
+	}
+	return r.report(ctx, p, status)
+}
+
+// withdrawn fails a payout that was never submitted and whose partner is not to be paid this way any longer.
+func (r *railRound) withdrawn(ctx context.Context, p db.Payout) (bool, error) {
+	partner, err := queries.PartnerGet(ctx, r.Pool, db.PartnerGetParams{ID: p.PartnerID, OrgID: p.OrgID})
+	if err != nil || p.Submissions > 0 {
+		return false, err
+	}
+	switch {
+	case partner.Status != db.PartnerStatusActive:
+		return true, r.refuse(ctx, p, Refusal{"partner_not_active", "The partner is no longer active."})
+	case opt.Value(partner.PayoutMethod) != opt.Value(p.Method):
+		return true, r.refuse(ctx, p, Refusal{"payout_method_changed", "The partner has chosen another payout method."})
+	}
+	return false, nil
+}
+
+// notSubmitted handles the error of a submission. It returns the errors that a later round may not have.
+func (r *railRound) notSubmitted(ctx context.Context, p db.Payout, err error) error {
 	refusal := Refusal{}
+	_, busy := errors.AsType[Busy](err)
+	funds := errors.Is(err, ErrNeedsFunds)
 	switch {
 	case errors.Is(err, ErrUnconfirmed):
-		return s.attend(ctx, u, p, Unconfirmed)
-	case errors.Is(err, ErrNeedsFunds):
-		return errors.Join(err, s.attend(ctx, u, p, NeedsFunds))
+		return r.attend(ctx, p, Unconfirmed)
 	case errors.As(err, &refusal) && p.Submissions <= 1:
-		return s.conclude(ctx, u, p, Status{State: Rejected, Code: refusal.Code, Message: refusal.Message})
+		return r.refuse(ctx, p, refusal)
+	case busy, funds: // certainly not accepted
+		again := queries.PayoutNotSubmitted(ctx, r.Pool, db.PayoutNotSubmittedParams{ID: p.ID, OrgID: p.OrgID})
+		if busy || again != nil {
+			return errors.Join(err, again)
+		}
+		r.poor[p.Currency] = true
+		return r.attend(ctx, p, NeedsFunds)
 	}
 	return err
 }
 
+// refuse fails a payout whose only submission was refused, unless the rail has it by another one.
+func (r *railRound) refuse(ctx context.Context, p db.Payout, why Refusal) error {
+	return r.end(ctx, r.u, p, func(u *work.Unit, locked db.Payout) error {
+		if locked.ExternalID != nil || locked.Submissions > 1 {
+			return nil
+		}
+		_, err := fail(ctx, u, locked, Status{State: Rejected, Code: why.Code, Message: why.Message})
+		return err
+	})
+}
+
 // report writes a rail's report on a payout.
-func (s Sender) report(ctx context.Context, u *work.Unit, p db.Payout, status Status) error {
+func (r *railRound) report(ctx context.Context, p db.Payout, status Status) error {
 	if status.Fee != nil && (p.FeeMinor == nil || *p.FeeMinor != status.Fee.AmountMinor) {
-		err := queries.PayoutFee(ctx, s.Pool, db.PayoutFeeParams{
+		err := queries.PayoutFee(ctx, r.Pool, db.PayoutFeeParams{
 			FeeMinor: &status.Fee.AmountMinor, FeeCurrency: &status.Fee.Currency, ID: p.ID, OrgID: p.OrgID,
 		})
 		if err != nil {
 			return err
 		}
 	}
+	paid := p.Status == db.PayoutStatusPaid
 	switch status.State {
 	case InFlight:
-		return s.attend(ctx, u, p, status.Attention)
+		if paid {
+			return nil
+		}
+		return r.attend(ctx, p, status.Attention)
 	case Settled:
-		if p.Status == db.PayoutStatusPaid {
+		if paid {
 			return nil
 		}
 	case Rejected, Returned:
-		if p.Status == db.PayoutStatusPaid {
-			if status.Attention == "" {
-				status.Attention = CameBack
-			}
-			return s.attend(ctx, u, p, status.Attention)
+		if paid && status.Attention != Reversed {
+			status.Attention = CameBack
+		}
+		if paid {
+			return r.attend(ctx, p, status.Attention)
 		}
 	default:
 		return fmt.Errorf("the rail answered the unknown state %q", status.State)
 	}
-	return errors.Join(s.conclude(ctx, u, p, status), s.attend(ctx, u, p, ""))
+	return r.conclude(ctx, r.u, p, status)
 }
 
-// attend notes what a person should look at; "" for nothing.
-func (s Sender) attend(ctx context.Context, u *work.Unit, p db.Payout, a Attention) error {
+// attend notes the state that a person should look at; "" for none.
+func (r *railRound) attend(ctx context.Context, p db.Payout, a Attention) error {
 	if opt.Value(p.Attention) == a {
 		return nil
 	}
-	noted := db.PayoutAttendParams{UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID}
+	noted := db.PayoutAttendParams{UpdatedAt: r.u.Now, ID: p.ID, OrgID: p.OrgID, Status: p.Status}
 	if a != "" {
-		noted.Attention, noted.AttentionText, noted.AttentionAt = &a, opt.OrNil(attentionTexts[a]), &u.Now
+		noted.Attention, noted.AttentionText, noted.AttentionAt = &a, opt.OrNil(attentionTexts[a]), &r.u.Now
 	}
-	return queries.PayoutAttend(ctx, s.Pool, noted)
+	return queries.PayoutAttend(ctx, r.Pool, noted)
+}
+
+// pause records why a rail failed, and when it may be called again.
+func (r *railRound) pause(ctx context.Context, why error) error {
+	wait := failedEvery
+	if busy, ok := errors.AsType[Busy](why); ok {
+		wait = busy.For
+	}
+	err := queries.PayoutRailBusy(ctx, r.Pool, db.PayoutRailBusyParams{
+		LastError: opt.OrNil(clip(why.Error(), 1000)), BusyUntil: new(r.u.Now.Plus(wait)), Now: r.u.Now,
+		ID: r.c.ID, OrgID: r.c.OrgID,
+	})
+	return errors.Join(append(r.errs, err, r.noFunds(ctx), fmt.Errorf("rail %s: %w", r.c.ID, why))...)
+}
+
+// finish records the round. A rail that has answered no call has failed.
+func (r *railRound) finish(ctx context.Context) error {
+	failed := errors.Join(r.errs...)
+	if failed != nil && !r.answered {
+		r.errs = nil
+		return r.pause(ctx, failed)
+	}
+	if r.answered {
+		answered := db.PayoutRailAnsweredParams{
+			Now: &r.u.Now, Submitted: r.submitted && len(r.poor) == 0, ID: r.c.ID, OrgID: r.c.OrgID,
+		}
+		if failed != nil {
+			answered.LastError = opt.OrNil(clip(failed.Error(), 1000))
+		}
+		if err := queries.PayoutRailAnswered(ctx, r.Pool, answered); err != nil {
+			return errors.Join(failed, err)
+		}
+	}
+	return errors.Join(failed, r.noFunds(ctx))
+}
+
+// noFunds lets submissions wait if the account lacked funds in this round. The rail shows it: it is no failure of the
+// job.
+func (r *railRound) noFunds(ctx context.Context) error {
+	if len(r.poor) == 0 {
+		return nil
+	}
+	return queries.PayoutRailWithoutFunds(ctx, r.Pool, db.PayoutRailWithoutFundsParams{
+		LastError: new(ErrNeedsFunds.Error()), SubmitAfter: new(r.u.Now.Plus(fundsEvery)), Now: r.u.Now,
+		ID: r.c.ID, OrgID: r.c.OrgID,
+	})
 }
 
 // attentionTexts has a sentence and the next step for each state.

@@ -29,6 +29,7 @@ type Payment struct {
 	Method, ExternalID *string
 	At                 clock.Time
 	ByHand             bool // a person marked it, who can undo that for a day
+	ByRail             bool // the payout's rail reported it
 }
 
 // Settle marks a payout as paid that is pending, failed, or was exported to a file: its commissions become paid,
@@ -73,7 +74,7 @@ func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commis
 	}
 	err := queries.PayoutPaid(ctx, u.Later(), db.PayoutPaidParams{
 		Method: p.Method, ExternalID: p.ExternalID, PaidAt: p.PaidAt, MarkedAt: p.MarkedAt, BeforePaid: p.BeforePaid,
-		MarkID: p.MarkID, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+		MarkID: p.MarkID, KeepsRail: payment.ByRail || payment.ByHand, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
 	})
 	if err != nil {
 		return p, err

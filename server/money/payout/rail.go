@@ -291,7 +291,7 @@ func (s Sender) conclude(ctx context.Context, u *work.Unit, p db.Payout, status 
 		if err != nil {
 			return err
 		}
-		if p, err = pay(ctx, u, p, commissions, Payment{At: u.Now}); err != nil {
+		if p, err = pay(ctx, u, p, commissions, Payment{At: u.Now, ByRail: true}); err != nil {
 			return err
 		}
 		return Notify(ctx, u, s.Mail, p)

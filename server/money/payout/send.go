@@ -17,7 +17,7 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// maxSent bounds how many payouts one call of Send hands over.
+// maxSent bounds how many payouts one call of Send hands over; another call hands over the rest.
 const maxSent = 10 * pageSize
 
 // SendOrder selects payouts of a batch, and has the figures that a person has confirmed.
@@ -29,24 +29,23 @@ type SendOrder struct {
 }
 
 // Send hands the pending payouts of a batch over to a connected rail (decisions, 322). The confirmed figures must be
-// right. If nothing is left and the figures are those of the latest hand-over, Send returns that one.
+// right. If they are those of the latest hand-over instead, Send returns that one and sends nothing.
 func Send(ctx context.Context, u *work.Unit, o SendOrder) (sent db.PayoutSend, err error) {
-	b, rail, err := o.read(ctx, u)
+	b, _, err := o.read(ctx, u)
 	if err != nil {
 		return sent, err
 	}
-	// The lock lets only one of two concurrent calls hand over the payouts.
+	// The lock lets only one of two concurrent calls hand over the payouts, and the rail stays connected.
 	if _, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: b.ProgramID, OrgID: u.OrgID}); err != nil {
+		return sent, err
+	}
+	b, rail, err := o.read(ctx, u)
+	if err != nil {
 		return sent, err
 	}
 	payouts, err := o.find(ctx, u, rail)
 	if err != nil {
 		return sent, err
-	}
-	if len(payouts) == 0 {
-		if sent, err = o.repeated(ctx, u); !errors.Is(err, pgx.ErrNoRows) {
-			return sent, err
-		}
 	}
 	sent = db.PayoutSend{
 		ID: u.NewID(ident.Send), OrgID: u.OrgID, ProgramID: b.ProgramID, BatchID: b.ID, RailID: rail.ID,
@@ -61,7 +60,10 @@ func Send(ctx context.Context, u *work.Unit, o SendOrder) (sent db.PayoutSend, e
 		}
 		sent.AmountMinor += p.AmountMinor
 	}
-	if err := o.confirm(sent); err != nil {
+	if differs := o.confirm(sent); differs != nil {
+		if sent, err = o.repeated(ctx, u); errors.Is(err, pgx.ErrNoRows) {
+			err = differs
+		}
 		return sent, err
 	}
 	return sent, handOver(ctx, u, rail, sent, payouts)
@@ -116,6 +118,8 @@ func (o SendOrder) read(ctx context.Context, u *work.Unit) (b db.PayoutBatch, ra
 		return b, rail, problem.NotFound("rail_id")
 	case rail.Status != db.PayoutRailStatusActive:
 		return b, rail, problem.New(problem.PayoutRailDisconnected, "The rail is disconnected: choose an active one.")
+	case !rail.Livemode: // its payments would be recorded as true ones
+		return b, rail, problem.New(problem.PayoutRailTest, "The rail is connected to a sandbox, which moves no money.")
 	}
 	return b, rail, nil
 }
@@ -124,16 +128,9 @@ func (o SendOrder) read(ctx context.Context, u *work.Unit) (b db.PayoutBatch, ra
 func (o SendOrder) rows(ctx context.Context, u *work.Unit, rail db.PayoutRail) ([]db.PayoutsToHandOverRow, error) {
 	rows, err := queries.PayoutsToHandOver(ctx, u.DB(), db.PayoutsToHandOverParams{
 		BatchID: o.BatchID, OrgID: u.OrgID, Methods: rail.Methods, Currency: o.Currency,
-		HoldOnHighRisk: o.HoldOnHighRisk, Lim: maxSent + 1,
+		HoldOnHighRisk: o.HoldOnHighRisk, Lim: maxSent,
 	})
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) > maxSent {
-		return nil, problem.On("currency", problem.RangeTooLarge,
-			"The batch has more than %d payouts to send: send one currency at a time.", maxSent)
-	}
-	return rows, nil
+	return rows, err
 }
 
 // find locks the payouts to hand over.
@@ -207,4 +204,17 @@ func handOver(ctx context.Context, u *work.Unit, rail db.PayoutRail, sent db.Pay
 			"rail_id": rail.ID, "payout_count": sent.PayoutCount, "amount_minor": sent.AmountMinor, "currency": sent.Currency,
 		},
 	})
+}
+
+// Withdraw takes the payouts that were never submitted from a rail: they are pending again.
+func Withdraw(ctx context.Context, u *work.Unit, rail db.PayoutRail) error {
+	returned, err := queries.RailPayoutsReturn(ctx, u.DB(), db.RailPayoutsReturnParams{
+		Now: u.Now, RailID: &rail.ID, OrgID: u.OrgID,
+	})
+	for _, p := range returned {
+		u.Record(about(p), events.PayoutUpdated(api.PayoutUpdatedData{
+			PayoutID: p.ID, PartnerID: p.PartnerID, Status: api.PayoutStatusPending, PreviousStatus: api.PayoutStatusProcessing,
+		}))
+	}
+	return err
 }

@@ -299,3 +299,52 @@ for (const button of document.querySelectorAll('[data-insert]')) {
     field.focus()
   })
 }
+
+// Keys of lists: j and k move between the rows, Enter opens the row, x ticks it, a and r press Approve and Reject for it.
+// ? shows the keys.
+const rows = [...document.querySelectorAll('main table.stack > tbody > tr')]
+const keys = [['/ or Ctrl-K', 'Search'], ['j and k', 'Next and previous row'], ['Enter', 'Open the row'], ['x', 'Select the row'],
+  ['a and r', 'Approve and reject applications'], ['Esc', 'Close']]
+const showKeys = () => {
+  const box = document.createElement('dialog')
+  box.className = 'card'
+  box.setAttribute('aria-label', 'Keyboard shortcuts')
+  const list = box.appendChild(document.createElement('dl'))
+  list.className = 'facts facts-narrow'
+  for (const [key, about] of keys) {
+    const line = list.appendChild(document.createElement('div'))
+    line.appendChild(document.createElement('dt')).textContent = key
+    line.appendChild(document.createElement('dd')).textContent = about
+  }
+  box.addEventListener('close', () => box.remove())
+  document.body.append(box)
+  box.showModal()
+}
+const onRow = {
+  Enter: row => row.querySelector('th a, td a')?.click(),
+  x: row => row.querySelector('input[data-tick]')?.click(),
+  a: row => decide(row, 'approve'),
+  r: row => decide(row, 'reject'),
+}
+const decide = (row, what) => {
+  const tick = row.querySelector('input[data-tick]')
+  const button = row.closest('form')?.querySelector(`button[name="do"][value="${what}"]`)
+  if (!tick || !button) return
+  if (!tick.checked) tick.click()
+  button.focus() // Enter confirms it
+}
+addEventListener('keydown', event => {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]') ||
+    event.target.closest?.('input:not([type="checkbox"]), textarea, select, button, [contenteditable]')) return
+  if (event.key === '?') return showKeys()
+  const at = rows.findIndex(row => row.contains(document.activeElement))
+  if (event.key === 'j' || event.key === 'k') {
+    const row = rows[event.key === 'j' ? at + 1 : at - 1]
+    if (!row) return
+    row.tabIndex = -1
+    row.focus()
+  } else if (onRow[event.key] && rows[at] && document.activeElement === rows[at]) {
+    onRow[event.key](rows[at])
+  } else return
+  event.preventDefault()
+})

@@ -3,6 +3,7 @@
 package rails
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"rail/server/ident"
 	"rail/server/money/payout"
 	"rail/server/money/payout/paypal"
+	"rail/server/opt"
 	"rail/server/secret"
 	"rail/server/work"
 	"rail/server/work/auditlog"
@@ -34,27 +36,33 @@ type Service struct {
 	PayPalURL string
 
 	mu     sync.Mutex
-	opened map[string]*paypal.Rail // by the rail's id: a service keeps its token
+	opened map[string]opened // by the rail's id: a service keeps its token
 }
 
-// PayPal is an account to connect. WebhookID is PayPal's id of the webhook that sends events; "" for none.
+// opened is a service with the credentials that it was opened with.
+type opened struct {
+	credentials []byte
+	rail        *paypal.Rail
+}
+
+// PayPal is an account to connect.
 type PayPal struct {
-	ProgramID                   string
-	Live                        bool
-	ClientID, Secret, WebhookID string
+	ProgramID        string
+	Live             bool
+	ClientID, Secret string
 }
 
 // account has the sealed credentials of a PayPal account.
 type account struct {
-	ClientID  string `json:"client_id"`
-	Secret    string `json:"secret"`
-	WebhookID string `json:"webhook_id,omitempty"`
+	ClientID string `json:"client_id"`
+	Secret   string `json:"secret"`
 }
 
 // Place returns the place for sealing a rail's credentials.
 func Place(id string) string { return "payout_rails.credentials/" + id }
 
-// Connect checks the account at PayPal and connects it. u has no transaction yet: the check happens outside of one.
+// Connect checks the account at PayPal and connects it. If the program is connected to the account already, its secret
+// is replaced. u has no transaction yet: the check happens outside of one.
 func (s *Service) Connect(ctx context.Context, u *work.Unit, in PayPal) (c db.PayoutRail, err error) {
 	if err := s.paypal(account{ClientID: in.ClientID, Secret: in.Secret}, in.Live).Check(ctx); err != nil {
 		return c, fmt.Errorf("PayPal refused the account: %w", err)
@@ -63,21 +71,73 @@ func (s *Service) Connect(ctx context.Context, u *work.Unit, in PayPal) (c db.Pa
 		ID: u.NewID(ident.Rail), OrgID: u.OrgID, ProgramID: in.ProgramID, Kind: db.PayoutRailKindPaypal, Livemode: in.Live,
 		Status: db.PayoutRailStatusActive, Methods: []string{"paypal"}, LastSuccessAt: &u.Now, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	plain, err := json.Marshal(account{in.ClientID, in.Secret, in.WebhookID}) //nolint:gosec // it is sealed below
+	if c.Credentials, err = s.seal(account{in.ClientID, in.Secret}, c.ID); err != nil {
+		return c, err
+	}
+	err = u.Within(ctx, func(u *work.Unit) (err error) {
+		if err := lockProgram(ctx, u, in.ProgramID); err != nil {
+			return err
+		}
+		replaced, err := s.replace(ctx, u, c, account{in.ClientID, in.Secret})
+		if replaced != nil || err != nil {
+			c = opt.Value(replaced)
+			return err
+		}
+		return insert(ctx, u, c)
+	})
+	return c, err
+}
+
+func (s *Service) seal(a account, id string) ([]byte, error) {
+	plain, err := json.Marshal(a) //nolint:gosec // it is sealed here
 	if err != nil {
-		return c, err
+		return nil, err
 	}
-	if c.Credentials, err = s.Keeper.Seal(plain, Place(c.ID)); err != nil {
-		return c, err
+	return s.Keeper.Seal(plain, Place(id))
+}
+
+// lockProgram lets only one of two concurrent calls change the rails of a program.
+func lockProgram(ctx context.Context, u *work.Unit, program string) error {
+	_, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: program, OrgID: u.OrgID})
+	return work.Found(err, "program_id")
+}
+
+// replace gives a new secret to all rails of the same account, also to disconnected ones, whose payouts are still
+// followed. It returns the active rail of the account; nil if there is none.
+func (s *Service) replace(
+	ctx context.Context, u *work.Unit, made db.PayoutRail, a account,
+) (active *db.PayoutRail, err error) {
+	all, err := queries.PayoutRailsOfProgram(ctx, u.DB(), db.PayoutRailsOfProgramParams{
+		ProgramID: made.ProgramID, OrgID: u.OrgID,
+	})
+	if err != nil {
+		return nil, err
 	}
-	return c, u.Within(ctx, func(u *work.Unit) error { return insert(ctx, u, c) })
+	for _, c := range all {
+		held, err := s.account(c)
+		if err != nil || held.ClientID != a.ClientID || c.Kind != made.Kind || c.Livemode != made.Livemode {
+			continue // credentials that cannot be decrypted are another account's
+		}
+		if c.Credentials, err = s.seal(a, c.ID); err != nil {
+			return nil, err
+		}
+		if _, err := queries.PayoutRailReplace(ctx, u.DB(), db.PayoutRailReplaceParams{
+			Credentials: c.Credentials, UpdatedAt: u.Now, ID: c.ID, OrgID: u.OrgID,
+		}); err != nil {
+			return nil, err
+		}
+		if c.Status == db.PayoutRailStatusActive {
+			active = &c
+		}
+	}
+	if active == nil {
+		return nil, nil
+	}
+	return active, record(ctx, u, *active, "updated")
 }
 
 // insert writes a rail, unless the program has one of its kind and mode.
 func insert(ctx context.Context, u *work.Unit, c db.PayoutRail) error {
-	if _, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: c.ProgramID, OrgID: u.OrgID}); err != nil {
-		return work.Found(err, "program_id")
-	}
 	old, err := queries.PayoutRailActive(ctx, u.DB(), db.PayoutRailActiveParams{
 		ProgramID: c.ProgramID, OrgID: u.OrgID, Kind: c.Kind, Livemode: c.Livemode,
 	})
@@ -93,13 +153,20 @@ func insert(ctx context.Context, u *work.Unit, c db.PayoutRail) error {
 	return record(ctx, u, c, "connected")
 }
 
-// Disconnect ends a rail permanently. Payouts that it has are followed to their end.
+// Disconnect ends a rail permanently. Payouts that were never submitted to it are pending again; the others are
+// followed to their end.
 func (s *Service) Disconnect(ctx context.Context, u *work.Unit, c db.PayoutRail) error {
 	return u.Within(ctx, func(u *work.Unit) error {
+		if err := lockProgram(ctx, u, c.ProgramID); err != nil {
+			return err
+		}
 		n, err := queries.PayoutRailDisconnect(ctx, u.DB(), db.PayoutRailDisconnectParams{
 			UpdatedAt: u.Now, ID: c.ID, OrgID: u.OrgID,
 		})
 		if err != nil || n == 0 {
+			return err
+		}
+		if err := payout.Withdraw(ctx, u, c); err != nil {
 			return err
 		}
 		return record(ctx, u, c, "disconnected")
@@ -122,18 +189,19 @@ func (s *Service) Check(ctx context.Context, c db.PayoutRail) error {
 func (s *Service) Open(c db.PayoutRail) (payout.Rail, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.opened[c.ID]; r != nil {
-		return r, nil
+	if o := s.opened[c.ID]; o.rail != nil && bytes.Equal(o.credentials, c.Credentials) {
+		return o.rail, nil
 	}
 	a, err := s.account(c)
 	if err != nil {
 		return nil, err
 	}
 	if s.opened == nil {
-		s.opened = map[string]*paypal.Rail{}
+		s.opened = map[string]opened{}
 	}
-	s.opened[c.ID] = s.paypal(a, c.Livemode)
-	return s.opened[c.ID], nil
+	o := opened{c.Credentials, s.paypal(a, c.Livemode)}
+	s.opened[c.ID] = o
+	return o.rail, nil
 }
 
 func (s *Service) account(c db.PayoutRail) (a account, err error) {

@@ -2,11 +2,13 @@ package rails_test
 
 import (
 	"maps"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/db"
 	"rail/server/app/config"
 	"rail/server/clock"
 	"rail/server/harness/apitest"
@@ -237,26 +239,150 @@ func (c connected) fails() {
 	require.NotEmpty(c.T, c.rail().String("last_error"))
 }
 
-// TestConnect: one rail of a kind and mode; wrong credentials connect nothing; the credentials are sealed and not shown.
+// TestPaidElsewhere: a payout that failed at PayPal and is then paid by a file or by hand is never submitted again.
+func TestPaidElsewhere(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	ids, batch := c.due("paypal", 10000, 20000, 30000)
+	for _, id := range ids {
+		c.PayPal.SetFate(id, paypaltest.Becomes(paypaltest.Failed, time.Minute, "RECEIVER_UNREGISTERED"))
+	}
+	c.Must(200, c.send(batch, 3, 12000))
+	c.round(time.Minute)
+	c.round(10 * time.Minute)
+	byHand, filed := ids[0], ids[1:]
+	require.Equal(t, "failed", c.payout(byHand).String("status"))
+	c.Must(200, c.Post("/v1/payouts/"+byHand+"/mark_paid", M{"external_id": "wire-1"}))
+	c.Must(200, c.Post("/v1/payout_batches/"+batch+"/export", M{"format": "paypal", "currency": "USD"}))
+	p := c.payout(filed[0])
+	require.Equal(t, []any{"processing", "file", nil}, []any{p.Body["status"], p.Body["rail"], p.Body["rail_id"]})
+	submitted, polled := c.PayPal.Calls(paypaltest.Submit), c.PayPal.Calls(paypaltest.ShowBatch)
+	for range 4 {
+		c.round(25 * time.Hour)
+	}
+	require.Equal(t, submitted, c.PayPal.Calls(paypaltest.Submit))
+	require.Equal(t, polled, c.PayPal.Calls(paypaltest.ShowBatch))
+	require.Equal(t, "processing", c.payout(filed[0]).String("status"))
+	results := M{"content": "payout_id,status\n" + filed[0] + ",paid\n" + filed[1] + ",paid\n"}
+	c.Must(200, c.Post("/v1/payout_batches/"+batch+"/results", results))
+	c.round(25 * time.Hour)
+	require.Equal(t, submitted, c.PayPal.Calls(paypaltest.Submit))
+	c.Tallied(t)
+}
+
+// TestDisconnect: payouts that were never submitted are pending again, and the others are followed.
+func TestDisconnect(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	first, batch := c.due("paypal", 10000)
+	c.Must(200, c.send(batch, 1, 2000))
+	c.round(time.Minute)
+	later, _ := c.due("paypal", 20000)
+	c.Must(200, c.send(batch, 1, 4000))
+	rail, err := db.New().PayoutRailGet(t.Context(), c.Pool, db.PayoutRailGetParams{ID: c.ID, OrgID: c.Org})
+	require.NoError(t, err)
+	require.NoError(t, c.rails.Disconnect(t.Context(), c.unit(), rail))
+	p := c.payout(later[0])
+	require.Equal(t, []any{"pending", nil, nil}, []any{p.Body["status"], p.Body["rail"], p.Body["rail_id"]})
+	c.round(10 * time.Minute)
+	c.round(10 * time.Minute)
+	require.Equal(t, "paid", c.payout(first[0]).String("status"))
+	require.Zero(t, c.PayPal.Submissions(later[0]))
+	c.Refused(409, "payout_rail_disconnected", "", c.send(batch, 1, 4000))
+	c.Tallied(t)
+}
+
+// TestOneBadPayout: a payout that cannot be asked about delays no other.
+func TestOneBadPayout(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	ids, batch := c.due("paypal", 1000, 2000, 3000)
+	c.PayPal.FailNext(paypaltest.Submit, paypaltest.FailBefore)
+	c.Must(200, c.send(batch, 3, 1200))
+	c.Clock.Advance(time.Minute)
+	c.fails()
+	submitted := 0
+	for _, id := range ids {
+		if c.payout(id).Body["external_id"] != nil {
+			submitted++
+		}
+	}
+	require.Equal(t, 2, submitted)
+	c.round(10 * time.Minute)
+	c.round(10 * time.Minute)
+	c.paidOnce(ids...)
+}
+
+// TestChangedPartner: a payout that was not submitted yet fails if its partner has chosen another method.
+func TestChangedPartner(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	ids, batch := c.due("paypal", 1000)
+	c.Must(200, c.send(batch, 1, 200))
+	partner := c.payout(ids[0]).String("partner_id")
+	c.Must(200, c.Post("/v1/partners/"+partner, M{"payout_method": "wise", "payout_details": M{"email": "x@example.com"}}))
+	c.round(time.Minute)
+	p := c.payout(ids[0])
+	require.Equal(t, []any{"failed", "payout_method_changed"}, []any{p.Body["status"], p.Body["error_code"]})
+	require.Zero(t, c.PayPal.Submissions(ids[0]))
+}
+
+// TestServers: servers that run the job at once submit each payout once.
+func TestServers(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	amounts := make([]int, 12)
+	minor := 0
+	for i := range amounts {
+		amounts[i] = 1000 + 100*i
+		minor += amounts[i] / 5
+	}
+	ids, batch := c.due("paypal", amounts...)
+	c.Must(200, c.send(batch, len(ids), minor))
+	for range 3 {
+		c.Clock.Advance(6 * time.Minute)
+		var wait sync.WaitGroup
+		for range 4 {
+			wait.Go(func() { _ = apitest.TryJob(t, c.Server, "send-payouts") })
+		}
+		wait.Wait()
+	}
+	for _, id := range ids {
+		require.Equal(t, 1, c.PayPal.Submissions(id))
+		require.Equal(t, "paid", c.payout(id).String("status"))
+	}
+	c.paidOnce(ids...)
+	c.Tallied(t)
+}
+
+// TestConnect: one rail of a kind and mode; wrong credentials connect nothing; a new secret of the same account keeps the
+// rail; the credentials are sealed and not shown; a sandbox sends nothing.
 func TestConnect(t *testing.T) {
 	t.Parallel()
 	c := newConnected(t)
-	account := rails.PayPal{ProgramID: c.ProgramID, Live: true, ClientID: "client", Secret: "secret"}
+	account := rails.PayPal{ProgramID: c.ProgramID, Live: true, ClientID: "client", Secret: "changed"}
 	_, err := c.rails.Connect(t.Context(), c.unit(), account)
-	require.ErrorIs(t, err, rails.ErrConnected)
-	account.Live, account.Secret = false, "wrong"
-	_, err = c.rails.Connect(t.Context(), c.unit(), account)
 	require.ErrorContains(t, err, "PayPal refused the account")
-	account.Secret = "secret"
-	made, err := c.rails.Connect(t.Context(), c.unit(), account)
+	c.PayPal.SetCredentials("client", "changed")
+	again, err := c.rails.Connect(t.Context(), c.unit(), account)
+	require.NoError(t, err)
+	require.Equal(t, c.ID, again.ID)
+	require.NoError(t, c.rails.Check(t.Context(), again))
+	ids, batch := c.due("paypal", 1000)
+	c.Must(200, c.send(batch, 1, 200))
+	c.round(time.Minute)
+	c.paidOnce(ids...)
+
+	c.PayPal.SetCredentials("other", "secret")
+	_, err = c.rails.Connect(t.Context(), c.unit(), rails.PayPal{
+		ProgramID: c.ProgramID, Live: true, ClientID: "other", Secret: "secret",
+	})
+	require.ErrorIs(t, err, rails.ErrConnected)
+	made, err := c.rails.Connect(t.Context(), c.unit(), rails.PayPal{ProgramID: c.ProgramID, ClientID: "other", Secret: "secret"})
 	require.NoError(t, err)
 	require.NotContains(t, string(made.Credentials), "secret")
 	shown := c.Must(200, c.Get("/v1/payout_rails?program_id="+c.ProgramID))
 	require.Len(t, shown.Data(), 2)
 	require.NotContains(t, string(shown.Raw), "client")
-	require.NoError(t, c.rails.Check(t.Context(), made))
-	require.NoError(t, c.rails.Disconnect(t.Context(), c.unit(), made))
-	require.Equal(t, "disconnected", c.Must(200, c.Get("/v1/payout_rails/"+made.ID)).String("status"))
-	_, batch := c.due("paypal", 1000)
-	c.Refused(409, "payout_rail_disconnected", "", c.send(batch, 1, 200, M{"rail_id": made.ID}))
+	c.Refused(409, "payout_rail_test", "", c.send(batch, 1, 200, M{"rail_id": made.ID}))
 }
