@@ -49,6 +49,10 @@ func (sys *system) wellFormed(op *operation, own objects) M {
 			delete(body, name)
 		}
 		body["payout_ids"] = []any{own["pyt_"]}
+	case "sendPayoutBatch": // the figures of the payouts that subject has made
+		if own["send_count"] != "" {
+			body["confirm_count"], body["confirm_amount_minor"] = json.Number(own["send_count"]), json.Number(own["send_minor"])
+		}
 	case "mergeCustomer":
 		body["customer_id"] = own["merged"]
 	case "setInboundSigning":
