@@ -80,13 +80,16 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 // sendable makes a payout that the rail of own can send, and sets the figures of all such payouts of its batch.
 func (o *org) sendable(ctx context.Context, own objects) {
 	payee := o.partner(ctx, own)
-	o.object(ctx, "/v1/partners/"+payee, M{"payout_method": "paypal", "payout_details": M{"email": payee + "@example.com"}})
+	o.object(ctx, "/v1/partners/"+payee, M{
+		"payout_method": "paypal", "payout_details": M{"email": payee + "@example.com"},
+	})
 	o.object(ctx, "/v1/commissions", M{"program_id": own["prg_"], "partner_id": payee, "amount_minor": 700, "reason": "x"})
 	own["batch_"] = o.createID(ctx, "/v1/payout_batches", M{
 		"program_id": own["prg_"], "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee,
 	})
 	count, minor := int64(0), int64(0)
-	for _, p := range o.get(ctx, "/v1/payouts?limit=100&status=pending&program_id="+own["prg_"]+"&batch_id="+own["batch_"]).data() {
+	pending := "/v1/payouts?limit=100&status=pending&program_id=" + own["prg_"] + "&batch_id=" + own["batch_"]
+	for _, p := range o.get(ctx, pending).data() {
 		if p.text("method") == "paypal" && p.text("currency") == "USD" {
 			count, minor = count+1, minor+700
 		}
