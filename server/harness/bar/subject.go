@@ -26,28 +26,9 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 		own["com_"] = o.first(ctx, "/v1/commissions?program_id="+own["prg_"]+"&sale_id="+sale)
 	case "markPayoutPaid", "markPayoutsPaid", "markPayoutFailed", "undoPayoutPaid", "emailPayoutFailure", "deletePayout",
 		"createPayoutBatch":
-		payee := o.partner(ctx, own)
-		o.object(ctx, "/v1/commissions", M{
-			"program_id": own["prg_"], "partner_id": payee, "amount_minor": 700, "reason": "x",
-		})
-		if own["part_"] = payee; op.id == "createPayoutBatch" {
-			break
-		}
-		batch := o.createID(ctx, "/v1/payout_batches", M{
-			"program_id": own["prg_"], "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee,
-		})
-		own["pyt_"] = o.first(ctx, "/v1/payouts?program_id="+own["prg_"]+"&partner_id="+payee)
-		switch op.id {
-		case "markPayoutFailed", "emailPayoutFailure": // only what left in a file
-			o.object(ctx, "/v1/payout_batches/"+batch+"/export", M{"format": "csv", "currency": "USD"})
-			if op.id == "emailPayoutFailure" {
-				o.object(ctx, "/v1/payouts/"+own["pyt_"]+"/mark_failed", M{"reason": "x"})
-			}
-		case "undoPayoutPaid":
-			o.object(ctx, "/v1/payouts/"+own["pyt_"]+"/mark_paid", M{})
-		}
+		o.toPay(ctx, op, own)
 	case "sendPayoutBatch":
-		o.sendable(ctx, own)
+		o.toSend(ctx, own)
 	case "approveApplication", "rejectApplication", "withdrawApplication", "reopenApplication":
 		own["app_"] = o.createID(ctx, "/v1/applications", M{
 			"program_id": own["prg_"], "email": o.sys.unique("app") + "@example.com",
@@ -77,8 +58,33 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 	return own
 }
 
-// sendable makes a payout that the rail of own can send, and sets the figures of all such payouts of its batch.
-func (o *org) sendable(ctx context.Context, own objects) {
+// toPay makes a commission of a new partner and, but for createPayoutBatch, its payout in the state that the operation
+// requires.
+func (o *org) toPay(ctx context.Context, op *operation, own objects) {
+	payee := o.partner(ctx, own)
+	o.object(ctx, "/v1/commissions", M{
+		"program_id": own["prg_"], "partner_id": payee, "amount_minor": 700, "reason": "x",
+	})
+	if own["part_"] = payee; op.id == "createPayoutBatch" {
+		return
+	}
+	batch := o.createID(ctx, "/v1/payout_batches", M{
+		"program_id": own["prg_"], "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee,
+	})
+	own["pyt_"] = o.first(ctx, "/v1/payouts?program_id="+own["prg_"]+"&partner_id="+payee)
+	switch op.id {
+	case "markPayoutFailed", "emailPayoutFailure": // only what left in a file
+		o.object(ctx, "/v1/payout_batches/"+batch+"/export", M{"format": "csv", "currency": "USD"})
+		if op.id == "emailPayoutFailure" {
+			o.object(ctx, "/v1/payouts/"+own["pyt_"]+"/mark_failed", M{"reason": "x"})
+		}
+	case "undoPayoutPaid":
+		o.object(ctx, "/v1/payouts/"+own["pyt_"]+"/mark_paid", M{})
+	}
+}
+
+// toSend makes a payout that the rail of own can send, and sets the figures of all such payouts of its batch.
+func (o *org) toSend(ctx context.Context, own objects) {
 	payee := o.partner(ctx, own)
 	o.object(ctx, "/v1/partners/"+payee, M{
 		"payout_method": "paypal", "payout_details": M{"email": payee + "@example.com"},
