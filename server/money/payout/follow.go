@@ -189,11 +189,15 @@ func (r *railRound) submit(ctx context.Context, p db.Payout) error {
 	if r.poor[p.Currency] {
 		return nil
 	}
-	t, err := r.transfer(ctx, p)
+	partner, err := r.partner(ctx, p)
 	if err != nil {
 		return err
 	}
-	if gone, err := r.withdrawn(ctx, p); gone || err != nil {
+	if why, gone := withdrawn(p, partner); gone {
+		return r.refuse(ctx, p, why)
+	}
+	t, err := r.transferTo(p, partner)
+	if err != nil {
 		return err
 	}
 	counted, err := queries.PayoutSubmitting(ctx, r.Pool, db.PayoutSubmittingParams{
@@ -224,19 +228,17 @@ func (r *railRound) submit(ctx context.Context, p db.Payout) error {
 	return r.report(ctx, p, status)
 }
 
-// withdrawn fails a payout that was never submitted and whose partner is not to be paid this way any longer.
-func (r *railRound) withdrawn(ctx context.Context, p db.Payout) (bool, error) {
-	partner, err := queries.PartnerGet(ctx, r.Pool, db.PartnerGetParams{ID: p.PartnerID, OrgID: p.OrgID})
-	if err != nil || p.Submissions > 0 {
-		return false, err
-	}
+// withdrawn reports whether a payout was never submitted and its partner is not to be paid this way any longer.
+func withdrawn(p db.Payout, partner db.Partner) (why Refusal, gone bool) {
 	switch {
+	case p.Submissions > 0:
+		return why, false
 	case partner.Status != db.PartnerStatusActive:
-		return true, r.refuse(ctx, p, Refusal{"partner_not_active", "The partner is no longer active."})
+		return Refusal{"partner_not_active", "The partner is no longer active."}, true
 	case opt.Value(partner.PayoutMethod) != opt.Value(p.Method):
-		return true, r.refuse(ctx, p, Refusal{"payout_method_changed", "The partner has chosen another payout method."})
+		return Refusal{"payout_method_changed", "The partner has chosen another payout method."}, true
 	}
-	return false, nil
+	return why, false
 }
 
 // notSubmitted handles the error of a submission. It returns the errors that a later round may not have.

@@ -261,11 +261,21 @@ func (s Sender) SettleExported(ctx context.Context, u *work.Unit, p db.Payout, p
 
 // transfer converts a payout for a rail.
 func (s Sender) transfer(ctx context.Context, p db.Payout) (Transfer, error) {
-	partner, err := queries.PartnerGet(ctx, s.Pool, db.PartnerGetParams{ID: p.PartnerID, OrgID: p.OrgID})
+	partner, err := s.partner(ctx, p)
 	if err != nil {
 		return Transfer{}, err
 	}
-	t := Transfer{
+	return s.transferTo(p, partner)
+}
+
+// partner reads the partner of a payout.
+func (s Sender) partner(ctx context.Context, p db.Payout) (db.Partner, error) {
+	return queries.PartnerGet(ctx, s.Pool, db.PartnerGetParams{ID: p.PartnerID, OrgID: p.OrgID})
+}
+
+// transferTo converts a payout to its partner for a rail.
+func (s Sender) transferTo(p db.Payout, partner db.Partner) (t Transfer, err error) {
+	t = Transfer{
 		ID: p.ID, AmountMinor: p.AmountMinor, Currency: p.Currency, PartnerID: partner.ID, Email: partner.Email,
 		Name: NameOf(partner),
 	}

@@ -31,7 +31,7 @@ type SendOrder struct {
 // Send hands the pending payouts of a batch over to a connected rail (decisions, 322). The confirmed figures must be
 // right. If they are those of the latest hand-over instead, Send returns that one and sends nothing.
 func Send(ctx context.Context, u *work.Unit, o SendOrder) (sent db.PayoutSend, err error) {
-	b, _, err := o.read(ctx, u)
+	b, err := o.batch(ctx, u)
 	if err != nil {
 		return sent, err
 	}
@@ -39,7 +39,7 @@ func Send(ctx context.Context, u *work.Unit, o SendOrder) (sent db.PayoutSend, e
 	if _, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: b.ProgramID, OrgID: u.OrgID}); err != nil {
 		return sent, err
 	}
-	b, rail, err := o.read(ctx, u)
+	rail, err := o.rail(ctx, u, b)
 	if err != nil {
 		return sent, err
 	}
@@ -79,7 +79,11 @@ type Sendable struct {
 
 // PreviewSend returns the figures that Send would require for one currency, and changes nothing.
 func PreviewSend(ctx context.Context, u *work.Unit, o SendOrder) (s Sendable, err error) {
-	if _, s.Rail, err = o.read(ctx, u); err != nil {
+	b, err := o.batch(ctx, u)
+	if err != nil {
+		return s, err
+	}
+	if s.Rail, err = o.rail(ctx, u, b); err != nil {
 		return s, err
 	}
 	rows, err := o.rows(ctx, u, s.Rail)
@@ -101,27 +105,29 @@ func PreviewSend(ctx context.Context, u *work.Unit, o SendOrder) (s Sendable, er
 	return s, err
 }
 
-// read reads the batch and an active rail of its program.
-func (o SendOrder) read(ctx context.Context, u *work.Unit) (b db.PayoutBatch, rail db.PayoutRail, err error) {
-	b, err = queries.BatchGet(ctx, u.DB(), db.BatchGetParams{ID: o.BatchID, OrgID: u.OrgID})
+// batch reads the batch.
+func (o SendOrder) batch(ctx context.Context, u *work.Unit) (db.PayoutBatch, error) {
+	b, err := queries.BatchGet(ctx, u.DB(), db.BatchGetParams{ID: o.BatchID, OrgID: u.OrgID})
 	if err != nil {
-		return b, rail, work.Found(err, "")
+		return b, work.Found(err, "")
 	}
-	if err := u.CheckProgram(b.ProgramID); err != nil {
-		return b, rail, err
-	}
-	rail, err = queries.PayoutRailGet(ctx, u.DB(), db.PayoutRailGetParams{ID: o.RailID, OrgID: u.OrgID})
+	return b, u.CheckProgram(b.ProgramID)
+}
+
+// rail reads an active rail of the batch's program.
+func (o SendOrder) rail(ctx context.Context, u *work.Unit, b db.PayoutBatch) (db.PayoutRail, error) {
+	rail, err := queries.PayoutRailGet(ctx, u.DB(), db.PayoutRailGetParams{ID: o.RailID, OrgID: u.OrgID})
 	switch {
 	case err != nil:
-		return b, rail, work.Found(err, "rail_id")
+		return rail, work.Found(err, "rail_id")
 	case rail.ProgramID != b.ProgramID:
-		return b, rail, problem.NotFound("rail_id")
+		return rail, problem.NotFound("rail_id")
 	case rail.Status != db.PayoutRailStatusActive:
-		return b, rail, problem.New(problem.PayoutRailDisconnected, "The rail is disconnected: choose an active one.")
+		return rail, problem.New(problem.PayoutRailDisconnected, "The rail is disconnected: choose an active one.")
 	case !rail.Livemode: // its payments would be recorded as true ones
-		return b, rail, problem.New(problem.PayoutRailTest, "The rail is connected to a sandbox, which moves no money.")
+		return rail, problem.New(problem.PayoutRailTest, "The rail is connected to a sandbox, which moves no money.")
 	}
-	return b, rail, nil
+	return rail, nil
 }
 
 // rows lists the payouts to hand over.
