@@ -55,14 +55,8 @@ func Operations(spec *openapi3.T) ([]Operation, error) {
 	return out, nil
 }
 
-// isHook reports whether a payment processor calls an operation.
-func isHook(op *openapi3.Operation) bool {
-	if op.Security == nil || len(*op.Security) == 0 {
-		return false
-	}
-	_, signed := (*op.Security)[0]["standardWebhooks"]
-	return signed
-}
+// isHook reports whether a payment processor or PayPal calls an operation.
+func isHook(op *openapi3.Operation) bool { return slices.Contains(op.Tags, "Hooks") }
 
 func newOperation(r *routers.Route) (Operation, error) {
 	o := Operation{Route: r, ID: r.Operation.OperationID}

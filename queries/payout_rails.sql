@@ -7,20 +7,23 @@ SELECT t.* FROM payout_rails t WHERE t.id = @id AND t.org_id = @org_id;
 -- PayoutRailOperated finds a rail of any organization.
 SELECT t.* FROM payout_rails t WHERE t.id = @id;
 
--- name: PayoutRailActive :one
--- PayoutRailActive finds the active rail of a program, kind and mode.
-SELECT t.* FROM payout_rails t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.kind = @kind
-    AND t.livemode = @livemode AND t.status = 'active';
-
 -- name: PayoutRailsOfProgram :many
 SELECT t.* FROM payout_rails t WHERE t.program_id = @program_id AND t.org_id = @org_id
 ORDER BY t.created_at DESC, t.id DESC;
 
 -- name: PayoutRailInsert :exec
 INSERT INTO payout_rails (id, org_id, program_id, kind, livemode, status, methods, credentials, busy_until,
-    submit_after, without_funds_at, last_success_at, last_error, created_at, updated_at)
+    submit_after, without_funds_at, last_success_at, last_error, created_at, updated_at, url, automatic_batch_minor,
+    automatic_day_minor)
 VALUES (@id, @org_id, @program_id, @kind, @livemode, @status, @methods, @credentials, @busy_until,
-    @submit_after, @without_funds_at, @last_success_at, @last_error, @created_at, @updated_at);
+    @submit_after, @without_funds_at, @last_success_at, @last_error, @created_at, @updated_at, @url,
+    @automatic_batch_minor, @automatic_day_minor);
+
+-- name: PayoutRailAutomatic :execrows
+-- PayoutRailAutomatic changes what may be sent without a person's confirmation.
+UPDATE payout_rails SET automatic_batch_minor = @automatic_batch_minor, automatic_day_minor = @automatic_day_minor,
+    updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id AND status = 'active';
 
 -- name: PayoutRailDisconnect :execrows
 UPDATE payout_rails SET status = 'disconnected', updated_at = @updated_at
@@ -30,11 +33,13 @@ WHERE id = @id AND org_id = @org_id AND status = 'active';
 -- PayoutRailsToFollow lists the rails of all organizations that have payouts to submit or to ask about. A rail that
 -- is disconnected still answers about the payouts that it has.
 SELECT t.* FROM payout_rails t WHERE t.id > @after AND (t.busy_until IS NULL OR t.busy_until <= @now::timestamptz)
-    AND (EXISTS (SELECT FROM payouts p WHERE p.rail_id = t.id AND p.rail = t.kind AND p.status = 'processing'
+    AND (EXISTS (SELECT FROM payouts p WHERE coalesce(p.rail_id, '') = t.id AND p.rail = t.kind AND p.status = 'processing'
             AND p.attention IS DISTINCT FROM 'unconfirmed' AND (p.checked_at IS NULL OR p.checked_at <= @asked_before)
-            AND (p.external_id IS NOT NULL OR t.submit_after IS NULL OR t.submit_after <= @now::timestamptz))
-        OR EXISTS (SELECT FROM payouts p WHERE p.rail_id = t.id AND p.rail = t.kind AND p.status = 'paid'
-            AND p.external_id IS NOT NULL AND p.marked_at IS NULL AND p.checked_at <= @watched_before
+            AND (p.external_id IS NOT NULL AND t.kind <> 'webhook'
+                OR p.external_id IS NULL AND (t.submit_after IS NULL OR t.submit_after <= @now::timestamptz)))
+        OR t.kind <> 'webhook' AND EXISTS (SELECT FROM payouts p WHERE coalesce(p.rail_id, '') = t.id AND p.rail = t.kind
+            AND p.status = 'paid' AND p.rail <> 'file' AND p.external_id IS NOT NULL AND p.marked_at IS NULL
+            AND p.checked_at <= @watched_before AND p.attention_dismissed_at IS NULL
             AND (p.attention IS NULL OR p.attention NOT IN ('returned', 'reversed'))))
 ORDER BY t.id LIMIT @lim;
 
@@ -72,6 +77,7 @@ UPDATE payout_rails SET credentials = @credentials WHERE id = @id AND credential
 SELECT p.id, p.partner_id, p.amount_minor, p.currency FROM payouts p WHERE p.batch_id = @batch_id AND p.org_id = @org_id AND p.status = 'pending'
     AND p.method = ANY (@methods::text[]) AND NOT starts_with(p.id, 'sample_')
     AND (@currency::text = '' OR p.currency = @currency)
+    AND (sqlc.narg('due_by')::timestamptz IS NULL OR p.due_told AND p.due_at <= sqlc.narg('due_by')::timestamptz)
     AND EXISTS (SELECT FROM partners o WHERE o.id = p.partner_id AND o.org_id = p.org_id AND o.status = 'active'
         AND o.payout_method = p.method)
     AND NOT (@hold_on_high_risk::boolean AND EXISTS (SELECT FROM risk_flags f
@@ -86,8 +92,27 @@ UPDATE payouts SET status = 'processing', rail = @rail, rail_id = @rail_id, chec
 WHERE id = ANY (@ids::text[]) AND org_id = @org_id AND status = 'pending';
 
 -- name: PayoutSendInsert :exec
-INSERT INTO payout_sends (id, org_id, program_id, batch_id, rail_id, currency, amount_minor, payout_count, created_at)
-VALUES (@id, @org_id, @program_id, @batch_id, @rail_id, @currency, @amount_minor, @payout_count, @created_at);
+INSERT INTO payout_sends (id, org_id, program_id, batch_id, rail_id, currency, amount_minor, payout_count, created_at,
+    automatic)
+VALUES (@id, @org_id, @program_id, @batch_id, @rail_id, @currency, @amount_minor, @payout_count, @created_at,
+    @automatic);
+
+-- name: PayoutSendsAutomatic :one
+-- PayoutSendsAutomatic sums what was sent of a program without a confirmation: of one batch, and since a time.
+SELECT coalesce(sum(t.amount_minor) FILTER (WHERE t.batch_id = @batch_id), 0)::bigint AS of_batch,
+    coalesce(sum(t.amount_minor) FILTER (WHERE t.created_at >= @since), 0)::bigint AS of_day
+FROM payout_sends t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.automatic;
+
+-- name: PayoutsToSendAlone :many
+-- PayoutsToSendAlone lists the batches with due payouts that connected rails may send without a confirmation, those of
+-- active rails in programs with automatic payouts. Payouts in other currencies than the program's wait for a person.
+SELECT DISTINCT r.id AS rail_id, r.org_id, p.batch_id FROM payout_rails r JOIN programs g ON g.id = r.program_id
+    JOIN payouts p ON p.program_id = r.program_id AND p.currency = g.currency AND p.method = ANY (r.methods)
+WHERE r.status = 'active' AND r.livemode AND r.automatic_batch_minor IS NOT NULL AND g.auto_payouts_enabled
+    AND g.status = 'active' AND p.status = 'pending' AND p.due_told AND p.due_at <= @now AND p.method IS NOT NULL
+    AND NOT starts_with(p.id, 'sample_')
+    AND (r.id, p.batch_id) > (@after_rail::text, @after_batch::text)
+ORDER BY r.id, p.batch_id LIMIT @lim;
 
 -- name: PayoutSendLatest :one
 -- PayoutSendLatest finds the latest hand-over of a batch's payouts in a currency to a rail.
@@ -96,21 +121,22 @@ SELECT t.* FROM payout_sends t WHERE t.batch_id = @batch_id AND t.org_id = @org_
 ORDER BY t.created_at DESC, t.id DESC LIMIT 1;
 
 -- name: RailPayoutsToPoll :many
--- RailPayoutsToPoll leases payouts that a rail has and that were last checked before asked_before.
+-- RailPayoutsToPoll leases payouts that a rail has and that were last checked before asked_before; rail_id is empty for
+-- an operator's rail.
 UPDATE payouts t SET checked_at = @now
-FROM (SELECT p.id FROM payouts p WHERE p.rail_id = @rail_id AND p.org_id = @org_id AND p.rail = @rail AND p.status = 'processing'
+FROM (SELECT p.id FROM payouts p WHERE p.rail = @rail AND coalesce(p.rail_id, '') = @rail_id::text AND p.status = 'processing'
         AND p.external_id IS NOT NULL AND (p.checked_at IS NULL OR p.checked_at <= @asked_before)
     ORDER BY p.checked_at NULLS FIRST, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
+WHERE t.id = due.id RETURNING t.*;
 
 -- name: RailPayoutsToSubmit :many
 -- RailPayoutsToSubmit leases payouts that a rail must still receive. Payouts that it does not confirm wait for a person.
 UPDATE payouts t SET checked_at = @now
-FROM (SELECT p.id FROM payouts p WHERE p.rail_id = @rail_id AND p.org_id = @org_id AND p.rail = @rail AND p.status = 'processing'
+FROM (SELECT p.id FROM payouts p WHERE p.rail = @rail AND coalesce(p.rail_id, '') = @rail_id::text AND p.status = 'processing'
         AND p.external_id IS NULL AND p.attention IS DISTINCT FROM 'unconfirmed'
         AND (p.checked_at IS NULL OR p.checked_at <= @asked_before)
     ORDER BY p.checked_at NULLS FIRST, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
+WHERE t.id = due.id RETURNING t.*;
 
 -- name: PayoutSubmitting :one
 -- PayoutSubmitting counts a submission just before it is made, if the lease is still the caller's.
@@ -127,11 +153,17 @@ WHERE id = @id AND org_id = @org_id AND status = 'processing' AND external_id IS
 -- RailPayoutsToWatch leases paid payouts whose money may still come back. Older ones lose checked_at, and are not
 -- leased again.
 UPDATE payouts t SET checked_at = CASE WHEN t.paid_at > @paid_after::timestamptz THEN @now::timestamptz END
-FROM (SELECT p.id FROM payouts p WHERE p.rail_id = @rail_id AND p.org_id = @org_id AND p.rail = @rail AND p.status = 'paid'
-        AND p.external_id IS NOT NULL AND p.marked_at IS NULL AND p.checked_at <= @watched_before
-        AND (p.attention IS NULL OR p.attention NOT IN ('returned', 'reversed'))
+FROM (SELECT p.id FROM payouts p WHERE p.rail = @rail AND coalesce(p.rail_id, '') = @rail_id::text AND p.status = 'paid'
+        AND p.rail <> 'file' AND p.external_id IS NOT NULL AND p.marked_at IS NULL AND p.checked_at <= @watched_before
+        AND p.attention_dismissed_at IS NULL AND (p.attention IS NULL OR p.attention NOT IN ('returned', 'reversed'))
     ORDER BY p.checked_at, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
+WHERE t.id = due.id RETURNING t.*;
+
+-- name: RailPayoutsAskNow :execrows
+-- RailPayoutsAskNow makes the next round ask about a payout that a connected rail has, or has paid.
+UPDATE payouts SET checked_at = CASE WHEN status = 'processing' THEN NULL ELSE @long_ago::timestamptz END
+WHERE id = @id AND org_id = @org_id AND rail_id = @rail_id AND external_id IS NOT NULL AND (status = 'processing'
+    OR status = 'paid' AND marked_at IS NULL);
 
 -- name: RailPayoutsReturn :many
 -- RailPayoutsReturn takes the payouts that were never submitted from a rail.
@@ -145,6 +177,12 @@ RETURNING *;
 UPDATE payouts SET attention = @attention, attention_text = @attention_text, attention_at = @attention_at,
     updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status = @status;
+
+-- name: PayoutAttentionDismiss :exec
+-- PayoutAttentionDismiss ends the attention of a paid payout whose money came back.
+UPDATE payouts SET attention = NULL, attention_text = NULL, attention_at = NULL, attention_dismissed_at = @now,
+    updated_at = @now
+WHERE id = @id AND org_id = @org_id AND status = 'paid';
 
 -- name: PayoutFee :exec
 UPDATE payouts SET fee_minor = @fee_minor, fee_currency = @fee_currency WHERE id = @id AND org_id = @org_id;

@@ -215,6 +215,14 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id > @after AND NO
           OR k.status = 'pending' AND k.approve_at <= @now AND k.mature_at <= @period_end))
 ORDER BY t.id LIMIT @lim;
 
+-- name: PartnersBelowCustomers :many
+-- PartnersBelowCustomers lists the partners that were never paid and have fewer paying customers than least.
+SELECT t.id, c.customers FROM partners t CROSS JOIN LATERAL (SELECT count(*) AS customers FROM (SELECT FROM customers k
+    WHERE k.program_id = t.program_id AND k.partner_id = t.id AND k.status IN ('active', 'cancelled', 'suspended')
+    LIMIT @least::bigint) paying) c
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id = ANY (@partner_ids::text[]) AND c.customers < @least::bigint
+    AND NOT EXISTS (SELECT FROM payouts p WHERE p.program_id = t.program_id AND p.partner_id = t.id AND p.status = 'paid');
+
 -- name: BatchMature :many
 -- BatchMature makes the commissions due that have matured by the period's end, ahead of the job. It
 -- and the reads of a page also name the page's first and last partner, so that their plan does not
@@ -303,15 +311,6 @@ FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p
           WHERE f.program_id = p.program_id AND f.partner_id = p.partner_id AND f.severity = 'high'
               AND f.status IN ('open', 'reviewing')))
     ORDER BY p.due_at, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.*;
-
--- name: PayoutsInFlight :many
--- PayoutsInFlight locks the payouts that an operator's rail has, or must still receive, and that were last
--- checked before asked_before.
-UPDATE payouts t SET checked_at = @now, submissions = t.submissions + CASE WHEN t.external_id IS NULL THEN 1 ELSE 0 END
-FROM (SELECT p.id FROM payouts p WHERE p.status = 'processing' AND p.rail = @rail AND p.rail_id IS NULL AND (p.checked_at IS NULL
-    OR p.checked_at <= @asked_before)
-    ORDER BY p.checked_at NULLS FIRST, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: PayoutSubmitted :exec

@@ -46,6 +46,7 @@ CREATE TABLE programs (
     coupon_beats_link         boolean NOT NULL DEFAULT false,
     ignore_late_clicks        boolean NOT NULL DEFAULT false,
     zone_changed_at           timestamptz,
+    min_paying_customers      bigint NOT NULL DEFAULT 0,
     CONSTRAINT programs_pkey PRIMARY KEY (id),
     CONSTRAINT programs_org_id_key UNIQUE (org_id, id),
     CONSTRAINT programs_org_fkey FOREIGN KEY (org_id) REFERENCES organizations (id),
@@ -59,7 +60,8 @@ CREATE TABLE programs (
         'lemon_squeezy', 'polar', 'generic')),
     CONSTRAINT programs_attribution_model_check CHECK (attribution_model IN ('last', 'first')),
     CONSTRAINT programs_lead_match_days_check CHECK (lead_match_days BETWEEN 1 AND 365),
-    CONSTRAINT programs_time_zone_check CHECK (char_length(time_zone) BETWEEN 1 AND 64)
+    CONSTRAINT programs_time_zone_check CHECK (char_length(time_zone) BETWEEN 1 AND 64),
+    CONSTRAINT programs_min_paying_customers_check CHECK (min_paying_customers BETWEEN 0 AND 1000)
 );
 CREATE INDEX programs_list_idx ON programs (org_id, created_at, id);
 CREATE INDEX programs_auto_payouts_idx ON programs (id) WHERE auto_payouts_enabled;

@@ -55,11 +55,18 @@ CREATE TABLE payout_rails (
     last_error       text,
     created_at       timestamptz NOT NULL,
     updated_at       timestamptz NOT NULL,
+    url              text,
+    -- what may be sent without a person's confirmation, of one batch and in one day
+    automatic_batch_minor bigint,
+    automatic_day_minor   bigint,
     CONSTRAINT payout_rails_pkey PRIMARY KEY (id),
     CONSTRAINT payout_rails_program_id_key UNIQUE (program_id, id),
     CONSTRAINT payout_rails_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
-    CONSTRAINT payout_rails_kind_check CHECK (kind IN ('paypal')),
-    CONSTRAINT payout_rails_status_check CHECK (status IN ('active', 'disconnected'))
+    CONSTRAINT payout_rails_kind_check CHECK (kind IN ('paypal', 'webhook')),
+    CONSTRAINT payout_rails_status_check CHECK (status IN ('active', 'disconnected')),
+    CONSTRAINT payout_rails_url_check CHECK ((kind = 'webhook') = (url IS NOT NULL)),
+    CONSTRAINT payout_rails_automatic_check CHECK ((automatic_batch_minor IS NULL) = (automatic_day_minor IS NULL)
+        AND automatic_batch_minor > 0 AND automatic_day_minor > 0)
 );
 -- One active connection per program, kind and mode.
 CREATE UNIQUE INDEX payout_rails_active_key ON payout_rails (program_id, kind, livemode) WHERE status = 'active';
@@ -76,11 +83,13 @@ CREATE TABLE payout_sends (
     amount_minor bigint NOT NULL,
     payout_count bigint NOT NULL,
     created_at   timestamptz NOT NULL,
+    automatic    boolean NOT NULL DEFAULT false,
     CONSTRAINT payout_sends_pkey PRIMARY KEY (id),
     CONSTRAINT payout_sends_batch_fkey FOREIGN KEY (program_id, batch_id) REFERENCES payout_batches (program_id, id),
     CONSTRAINT payout_sends_rail_fkey FOREIGN KEY (program_id, rail_id) REFERENCES payout_rails (program_id, id)
 );
 CREATE INDEX payout_sends_batch_idx ON payout_sends (batch_id, rail_id, created_at);
+CREATE INDEX payout_sends_automatic_idx ON payout_sends (program_id, created_at) WHERE automatic;
 
 CREATE TABLE payouts (
     id            text COLLATE "C" NOT NULL,
@@ -121,6 +130,7 @@ CREATE TABLE payouts (
     attention     text COLLATE "C",
     attention_text text,
     attention_at  timestamptz,
+    attention_dismissed_at timestamptz,
     CONSTRAINT payouts_pkey PRIMARY KEY (id),
     CONSTRAINT payouts_month_key UNIQUE (program_id, partner_id, currency, period_month),
     CONSTRAINT payouts_member_key UNIQUE (program_id, partner_id, currency, id),
@@ -139,6 +149,7 @@ CREATE TABLE payouts (
     CONSTRAINT payouts_fee_check CHECK ((fee_minor IS NULL) = (fee_currency IS NULL)),
     CONSTRAINT payouts_attention_check CHECK (attention IN ('unclaimed', 'on_hold', 'reversed', 'returned',
         'needs_funds', 'unconfirmed')),
+    CONSTRAINT payouts_attention_dismissed_check CHECK (attention_dismissed_at IS NULL OR status = 'paid'),
     CONSTRAINT payouts_attention_text_check CHECK ((attention IS NULL) = (attention_text IS NULL)
         AND (attention IS NULL) = (attention_at IS NULL))
 );
@@ -147,10 +158,11 @@ CREATE INDEX payouts_batch_idx ON payouts (batch_id, created_at, id);
 CREATE INDEX payouts_status_idx ON payouts (program_id, status, created_at, id);
 CREATE INDEX payouts_to_tell_idx ON payouts (due_at, id) WHERE status = 'pending' AND NOT due_told;
 CREATE INDEX payouts_to_send_idx ON payouts (due_at, id) WHERE status = 'pending' AND method IS NOT NULL;
-CREATE INDEX payouts_in_flight_idx ON payouts (rail, checked_at, id) WHERE status = 'processing';
-CREATE INDEX payouts_rail_idx ON payouts (rail_id, checked_at, id) WHERE status = 'processing' AND rail_id IS NOT NULL;
-CREATE INDEX payouts_watched_idx ON payouts (rail_id, checked_at, id) WHERE status = 'paid' AND rail_id IS NOT NULL;
-CREATE INDEX payouts_attention_idx ON payouts (program_id, attention_at, id) WHERE attention IS NOT NULL;
+-- the payouts of a rail; an operator's rail has no id
+CREATE INDEX payouts_in_flight_idx ON payouts (rail, coalesce(rail_id, ''), checked_at, id) WHERE status = 'processing';
+CREATE INDEX payouts_watched_idx ON payouts (rail, coalesce(rail_id, ''), checked_at, id) WHERE status = 'paid'
+    AND rail <> 'file';
+CREATE INDEX payouts_attention_idx ON payouts (program_id, created_at, id) WHERE attention IS NOT NULL;
 CREATE INDEX payouts_partner_idx ON payouts (program_id, partner_id, created_at, id, status);
 CREATE INDEX payouts_mark_idx ON payouts (program_id, mark_id) WHERE mark_id IS NOT NULL;
 CREATE TRIGGER payouts_paid_final BEFORE UPDATE ON payouts FOR EACH ROW WHEN (OLD.status = 'paid'

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -105,7 +106,7 @@ func TestEveryOperationHasTheDefaults(t *testing.T) {
 			for _, status := range []string{"429", "500", "503"} {
 				require.Contains(t, op.Responses, status, "%s %s", method, path)
 			}
-			if len(op.Security) > 0 && op.OperationID != "receiveProcessorEvent" { // it has a signature, not a key
+			if len(op.Security) > 0 && !strings.HasPrefix(path, "/hooks/") { // a signature, not a key
 				require.Contains(t, op.Responses, "400", op.OperationID)
 				require.Contains(t, op.Responses, "401", op.OperationID)
 			}

@@ -1191,10 +1191,12 @@ const (
 	ErrorCodePartnerNoteLimit           ErrorCode = "partner_note_limit"
 	ErrorCodePayloadTooLarge            ErrorCode = "payload_too_large"
 	ErrorCodePayoutAlreadyPaid          ErrorCode = "payout_already_paid"
+	ErrorCodePayoutAttentionOpen        ErrorCode = "payout_attention_open"
 	ErrorCodePayoutBatchGenerating      ErrorCode = "payout_batch_generating"
 	ErrorCodePayoutFailureEmailed       ErrorCode = "payout_failure_emailed"
 	ErrorCodePayoutInFlight             ErrorCode = "payout_in_flight"
 	ErrorCodePayoutNotFailed            ErrorCode = "payout_not_failed"
+	ErrorCodePayoutNotOnRail            ErrorCode = "payout_not_on_rail"
 	ErrorCodePayoutNotPayable           ErrorCode = "payout_not_payable"
 	ErrorCodePayoutNotUndoable          ErrorCode = "payout_not_undoable"
 	ErrorCodePayoutRailDisconnected     ErrorCode = "payout_rail_disconnected"
@@ -1346,6 +1348,8 @@ func (e ErrorCode) Valid() bool {
 		return true
 	case ErrorCodePayoutAlreadyPaid:
 		return true
+	case ErrorCodePayoutAttentionOpen:
+		return true
 	case ErrorCodePayoutBatchGenerating:
 		return true
 	case ErrorCodePayoutFailureEmailed:
@@ -1353,6 +1357,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodePayoutInFlight:
 		return true
 	case ErrorCodePayoutNotFailed:
+		return true
+	case ErrorCodePayoutNotOnRail:
 		return true
 	case ErrorCodePayoutNotPayable:
 		return true
@@ -1483,6 +1489,7 @@ const (
 	EventNameCommissionVoided           EventName = "commission.voided"
 	EventNameCustomerEnrolledAsPartner  EventName = "customer.enrolled_as_partner"
 	EventNameInboxEventFailed           EventName = "inbox_event.failed"
+	EventNamePayoutAttention            EventName = "payout.attention"
 	EventNamePayoutBatchCancelled       EventName = "payout_batch.cancelled"
 	EventNamePayoutBatchCreated         EventName = "payout_batch.created"
 	EventNamePayoutCreated              EventName = "payout.created"
@@ -1557,6 +1564,8 @@ func (e EventName) Valid() bool {
 	case EventNameCustomerEnrolledAsPartner:
 		return true
 	case EventNameInboxEventFailed:
+		return true
+	case EventNamePayoutAttention:
 		return true
 	case EventNamePayoutBatchCancelled:
 		return true
@@ -2106,6 +2115,21 @@ func (e PayoutAttention) Valid() bool {
 	}
 }
 
+// Defines values for PayoutAttentionEventType.
+const (
+	PayoutAttentionEventTypePayoutAttention PayoutAttentionEventType = "payout.attention"
+)
+
+// Valid indicates whether the value is a known member of the PayoutAttentionEventType enum.
+func (e PayoutAttentionEventType) Valid() bool {
+	switch e {
+	case PayoutAttentionEventTypePayoutAttention:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PayoutBatchCancelledEventType.
 const (
 	PayoutBatchCancelledEventTypePayoutBatchCancelled PayoutBatchCancelledEventType = "payout_batch.cancelled"
@@ -2290,6 +2314,7 @@ const (
 	PayoutIneligibilityReasonPartnerNotActive PayoutIneligibilityReason = "partner_not_active"
 	PayoutIneligibilityReasonRiskReview       PayoutIneligibilityReason = "risk_review"
 	PayoutIneligibilityReasonTaxFormMissing   PayoutIneligibilityReason = "tax_form_missing"
+	PayoutIneligibilityReasonTooFewCustomers  PayoutIneligibilityReason = "too_few_customers"
 )
 
 // Valid indicates whether the value is a known member of the PayoutIneligibilityReason enum.
@@ -2304,6 +2329,8 @@ func (e PayoutIneligibilityReason) Valid() bool {
 	case PayoutIneligibilityReasonRiskReview:
 		return true
 	case PayoutIneligibilityReasonTaxFormMissing:
+		return true
+	case PayoutIneligibilityReasonTooFewCustomers:
 		return true
 	default:
 		return false
@@ -2393,13 +2420,37 @@ func (e PayoutPreviewOutcome) Valid() bool {
 
 // Defines values for PayoutRailKind.
 const (
-	PayoutRailKindPaypal PayoutRailKind = "paypal"
+	PayoutRailKindPaypal  PayoutRailKind = "paypal"
+	PayoutRailKindWebhook PayoutRailKind = "webhook"
 )
 
 // Valid indicates whether the value is a known member of the PayoutRailKind enum.
 func (e PayoutRailKind) Valid() bool {
 	switch e {
 	case PayoutRailKindPaypal:
+		return true
+	case PayoutRailKindWebhook:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PayoutRailResultStatus.
+const (
+	PayoutRailResultStatusAttention PayoutRailResultStatus = "attention"
+	PayoutRailResultStatusFailed    PayoutRailResultStatus = "failed"
+	PayoutRailResultStatusPaid      PayoutRailResultStatus = "paid"
+)
+
+// Valid indicates whether the value is a known member of the PayoutRailResultStatus enum.
+func (e PayoutRailResultStatus) Valid() bool {
+	switch e {
+	case PayoutRailResultStatusAttention:
+		return true
+	case PayoutRailResultStatusFailed:
+		return true
+	case PayoutRailResultStatusPaid:
 		return true
 	default:
 		return false
@@ -7915,6 +7966,19 @@ type PartnerUpdate struct {
 // PartnerUpdateStatus The states that an update can set.
 type PartnerUpdateStatus string
 
+// PayPalNotification A notification in PayPal's format.
+type PayPalNotification struct {
+	// ID The notification's id.
+	ID string `json:"id"`
+
+	// EventType What happened, for example `PAYMENT.PAYOUTS-ITEM.SUCCEEDED`.
+	EventType string `json:"event_type"`
+
+	// Resource The payout, as PayPal shows it.
+	Resource             map[string]interface{} `json:"resource,omitempty"`
+	AdditionalProperties map[string]interface{} `json:"-"`
+}
+
 // Payout Money owed to one partner in one currency for one period.
 type Payout struct {
 	// ID The id of a payout.
@@ -8030,6 +8094,51 @@ type Payout struct {
 //
 // Examples: unclaimed
 type PayoutAttention string
+
+// PayoutAttentionData Data of `payout.attention`.
+type PayoutAttentionData struct {
+	// Attention The state that a person should look at; null if that is over.
+	Attention *PayoutAttention `json:"attention"`
+
+	// AttentionText The same as a sentence, with the next step; null if that is over.
+	AttentionText *string `json:"attention_text"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// PayoutID The id of a payout.
+	//
+	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PayoutID PayoutID `json:"payout_id"`
+
+	// PreviousAttention The earlier state; null for none.
+	PreviousAttention *PayoutAttention `json:"previous_attention"`
+}
+
+// PayoutAttentionEvent The body of a `payout.attention` event.
+type PayoutAttentionEvent struct {
+	// ID The id of an event.
+	//
+	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID EventID `json:"id"`
+
+	// CreatedAt When it happened.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Data Data of `payout.attention`.
+	Data PayoutAttentionData `json:"data"`
+
+	// Request The cause of an event.
+	Request *EventRequest `json:"request,omitempty"`
+
+	// Type Always `payout.attention`.
+	Type PayoutAttentionEventType `json:"type"`
+}
+
+// PayoutAttentionEventType Always `payout.attention`.
+type PayoutAttentionEventType string
 
 // PayoutBatch The payouts of a program for one calendar month.
 type PayoutBatch struct {
@@ -8595,7 +8704,7 @@ type PayoutFileOther struct {
 // Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
 type PayoutID = string
 
-// PayoutIneligibilityReason The first failed check: `partner_not_active`, `below_minimum`, `no_payout_method`, `tax_form_missing`, or `risk_review` if the operator holds payouts of partners with high risk flags.
+// PayoutIneligibilityReason The first failed check: `partner_not_active`, `below_minimum`, `no_payout_method`, `tax_form_missing`, or `risk_review` if the operator holds payouts of partners with high risk flags, or `too_few_customers` before the partner's first payout.
 //
 // Examples: below_minimum
 type PayoutIneligibilityReason string
@@ -8724,7 +8833,7 @@ type PayoutNotEligibleData struct {
 	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PayoutID PayoutID `json:"payout_id"`
 
-	// Reason The first failed check: `partner_not_active`, `below_minimum`, `no_payout_method`, `tax_form_missing`, or `risk_review` if the operator holds payouts of partners with high risk flags.
+	// Reason The first failed check: `partner_not_active`, `below_minimum`, `no_payout_method`, `tax_form_missing`, or `risk_review` if the operator holds payouts of partners with high risk flags, or `too_few_customers` before the partner's first payout.
 	//
 	// Examples: below_minimum
 	Reason PayoutIneligibilityReason `json:"reason"`
@@ -8955,7 +9064,7 @@ type PayoutPreviewTotal struct {
 	Reason *PayoutIneligibilityReason `json:"reason"`
 }
 
-// PayoutRail A program's connection to a service that moves money, created by the operator (`rail payout-rail connect`). Its credentials are never shown.
+// PayoutRail A program's connection to a service that moves money, created in the console or by the operator (`rail payout-rail connect`). Its credentials are never shown.
 type PayoutRail struct {
 	// ID The id of a payout rail.
 	//
@@ -8964,6 +9073,12 @@ type PayoutRail struct {
 
 	// Object Always `payout_rail`.
 	Object string `json:"object"`
+
+	// AutomaticBatchMinor How much of one batch is sent without a person's confirmation, in minor units of the program's currency; null for nothing. Only programs with `auto_payouts_enabled` send automatically.
+	AutomaticBatchMinor *int64 `json:"automatic_batch_minor"`
+
+	// AutomaticDayMinor How much is sent without a person's confirmation in one day of the program's time zone; null for nothing.
+	AutomaticDayMinor *int64 `json:"automatic_day_minor"`
 
 	// CreatedAt When it was connected.
 	CreatedAt clock.Time `json:"created_at"`
@@ -9000,6 +9115,9 @@ type PayoutRail struct {
 
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
+
+	// URL The address that gets `payout.submitted`, of a `webhook` rail; null otherwise.
+	URL *string `json:"url"`
 
 	// WithoutFundsAt Since when the account has lacked funds, so that payouts wait; null if it has not.
 	WithoutFundsAt *clock.Time `json:"without_funds_at"`
@@ -9040,6 +9158,37 @@ type PayoutRailList struct {
 //
 // Examples: paypal
 type PayoutRailName = string
+
+// PayoutRailResult The result of a transfer.
+type PayoutRailResult struct {
+	// Attention The state that a person should look at, required with the status `attention`: `unclaimed`, `on_hold`, `needs_funds` or `unconfirmed` before the end; `returned` or `reversed` for money that came back after the payout was paid.
+	Attention *PayoutAttention `json:"attention,omitempty"`
+
+	// ErrorCode The service's code of a failure.
+	ErrorCode *string `json:"error_code,omitempty"`
+
+	// ErrorMessage The failure as a sentence.
+	ErrorMessage *string `json:"error_message,omitempty"`
+
+	// ExternalID The transfer's id at the service.
+	ExternalID *string `json:"external_id,omitempty"`
+
+	// FeeMinor The service's fee, in minor units of the payout's currency.
+	FeeMinor *int64 `json:"fee_minor,omitempty"`
+
+	// PaidAt When the money arrived, not in the future and not before the oldest sale of the payout; the default is now. Only with `paid`.
+	PaidAt *clock.Time `json:"paid_at,omitempty"`
+
+	// Status `paid` is final success and `failed` final failure; `attention` is a state in between, or money that came back.
+	//
+	// Examples: paid
+	Status PayoutRailResultStatus `json:"status"`
+}
+
+// PayoutRailResultStatus `paid` is final success and `failed` final failure; `attention` is a state in between, or money that came back.
+//
+// Examples: paid
+type PayoutRailResultStatus string
 
 // PayoutRailStatus Whether payouts can be sent by the rail. `disconnected` is final; payouts that it has are followed.
 //
@@ -9735,6 +9884,9 @@ type Program struct {
 	// LeadMatchDays Days after a sign-up in which a payment is matched to it by email alone; null uses `cookie_days`.
 	LeadMatchDays *int64 `json:"lead_match_days"`
 
+	// MinPayingCustomers How many paying customers a partner needs before the first payout; 0 for none.
+	MinPayingCustomers int64 `json:"min_paying_customers"`
+
 	// MinPayoutMinor The minimum payout in minor units of the program's currency.
 	MinPayoutMinor int64 `json:"min_payout_minor"`
 
@@ -9837,6 +9989,9 @@ type ProgramCreate struct {
 
 	// LeadMatchDays Days after a sign-up in which a payment is matched to it by email alone; null uses `cookie_days`.
 	LeadMatchDays *int64 `json:"lead_match_days,omitempty"`
+
+	// MinPayingCustomers How many paying customers a partner needs before the first payout; 0 for none.
+	MinPayingCustomers *int64 `json:"min_paying_customers,omitempty"`
 
 	// MinPayoutMinor The minimum payout in minor units of the program's currency.
 	MinPayoutMinor *int64 `json:"min_payout_minor,omitempty"`
@@ -10036,6 +10191,9 @@ type ProgramUpdate struct {
 
 	// LeadMatchDays Days after a sign-up in which a payment is matched to it by email alone; null uses `cookie_days`.
 	LeadMatchDays nullable.Nullable[int64] `json:"lead_match_days,omitempty"`
+
+	// MinPayingCustomers How many paying customers a partner needs before the first payout; 0 for none.
+	MinPayingCustomers *int64 `json:"min_paying_customers,omitempty"`
 
 	// MinPayoutMinor The minimum payout in minor units of the program's currency.
 	MinPayoutMinor *int64 `json:"min_payout_minor,omitempty"`
@@ -14110,6 +14268,9 @@ type ListPayoutsParams struct {
 	// Status One status, or several comma-separated.
 	Status []PayoutStatus `form:"status,omitempty" json:"status,omitempty"`
 
+	// Attention One state that a person should look at, or several comma-separated.
+	Attention []PayoutAttention `form:"attention,omitempty" json:"attention,omitempty"`
+
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand PayoutExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
@@ -14129,6 +14290,12 @@ type RetrievePayoutParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// DismissPayoutAttentionParams defines parameters for DismissPayoutAttention.
+type DismissPayoutAttentionParams struct {
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // EmailPayoutFailureParams defines parameters for EmailPayoutFailure.
 type EmailPayoutFailureParams struct {
 	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
@@ -14143,6 +14310,12 @@ type MarkPayoutFailedParams struct {
 
 // MarkPayoutPaidParams defines parameters for MarkPayoutPaid.
 type MarkPayoutPaidParams struct {
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// ReportRailResultParams defines parameters for ReportRailResult.
+type ReportRailResultParams struct {
 	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
@@ -14882,6 +15055,9 @@ type MarkPayoutFailedJSONRequestBody = PayoutMarkFailed
 // MarkPayoutPaidJSONRequestBody defines body for MarkPayoutPaid for application/json ContentType.
 type MarkPayoutPaidJSONRequestBody = PayoutMarkPaid
 
+// ReportRailResultJSONRequestBody defines body for ReportRailResult for application/json ContentType.
+type ReportRailResultJSONRequestBody = PayoutRailResult
+
 // UndoPayoutPaidJSONRequestBody defines body for UndoPayoutPaid for application/json ContentType.
 type UndoPayoutPaidJSONRequestBody = PayoutUndoPaid
 
@@ -15035,6 +15211,100 @@ func (a OpenAPIDocument) MarshalJSON() ([]byte, error) {
 	object["paths"], err = json.Marshal(a.Paths)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'paths': %w", err)
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}
+
+// Getter for additional properties for PayPalNotification. Returns the specified
+// element and whether it was found
+func (a PayPalNotification) Get(fieldName string) (value interface{}, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for PayPalNotification
+func (a *PayPalNotification) Set(fieldName string, value interface{}) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]interface{})
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for PayPalNotification to handle AdditionalProperties
+func (a *PayPalNotification) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["id"]; found {
+		err = json.Unmarshal(raw, &a.ID)
+		if err != nil {
+			return fmt.Errorf("error reading 'id': %w", err)
+		}
+		delete(object, "id")
+	}
+
+	if raw, found := object["event_type"]; found {
+		err = json.Unmarshal(raw, &a.EventType)
+		if err != nil {
+			return fmt.Errorf("error reading 'event_type': %w", err)
+		}
+		delete(object, "event_type")
+	}
+
+	if raw, found := object["resource"]; found {
+		err = json.Unmarshal(raw, &a.Resource)
+		if err != nil {
+			return fmt.Errorf("error reading 'resource': %w", err)
+		}
+		delete(object, "resource")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]interface{})
+		for fieldName, fieldBuf := range object {
+			var fieldVal interface{}
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for PayPalNotification to handle AdditionalProperties
+func (a PayPalNotification) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	object["id"], err = json.Marshal(a.ID)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'id': %w", err)
+	}
+
+	object["event_type"], err = json.Marshal(a.EventType)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'event_type': %w", err)
+	}
+
+	if a.Resource != nil {
+		object["resource"], err = json.Marshal(a.Resource)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'resource': %w", err)
+		}
 	}
 
 	for fieldName, field := range a.AdditionalProperties {
@@ -16862,7 +17132,7 @@ type ClientInterface interface {
 
 	// ListPayoutRails List payout rails
 	//
-	// The program's connections to services that move money, newest first. The operator creates and ends them; the API does not.
+	// The program's connections to services that move money, newest first. Owners create and end them in the console, and the operator by `rail payout-rail`; the API does not.
 	//
 	// Corresponds with GET /v1/payout_rails (the `ListPayoutRails` operationId).
 	ListPayoutRails(ctx context.Context, params *ListPayoutRailsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -16931,6 +17201,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/payouts/{id} (the `RetrievePayout` operationId).
 	RetrievePayout(ctx context.Context, id ID, params *RetrievePayoutParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DismissPayoutAttention Dismiss the attention of a paid payout
+	//
+	// Ends `attention` of a paid payout whose money came back, after the merchant has decided what to do, for example to pay the partner again with a manual commission. The payout stays paid. Other states end by themselves, and are refused.
+	//
+	// Corresponds with POST /v1/payouts/{id}/dismiss_attention (the `DismissPayoutAttention` operationId).
+	DismissPayoutAttention(ctx context.Context, id ID, params *DismissPayoutAttentionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// EmailPayoutFailure Email the partner about a failed payout
 	//
 	// Emails the partner the reason of a failed payout and a link to its payout details in the portal. Each failure of a payout is emailed once; `failure_emailed_at` has the time. Refused if the payout has not failed, or if this failure was emailed already.
@@ -16973,6 +17250,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/payouts/{id}/mark_paid (the `MarkPayoutPaid` operationId).
 	MarkPayoutPaid(ctx context.Context, id ID, params *MarkPayoutPaidParams, body MarkPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReportRailResultWithBody Report the result of a payout's transfer
+	//
+	// The receiver of a `webhook` rail reports what became of a payout that it got by `payout.submitted`. `paid` and `failed` are final; a repeat of the same result changes nothing. A result that contradicts the end of the payout is refused, except that the money of a paid payout came back (`attention` with `returned` or `reversed`): the payout stays paid.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/payouts/{id}/rail_result (the `ReportRailResult` operationId).
+	ReportRailResultWithBody(ctx context.Context, id ID, params *ReportRailResultParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReportRailResult Report the result of a payout's transfer
+	//
+	// The receiver of a `webhook` rail reports what became of a payout that it got by `payout.submitted`. `paid` and `failed` are final; a repeat of the same result changes nothing. A result that contradicts the end of the payout is refused, except that the money of a paid payout came back (`attention` with `returned` or `reversed`): the payout stays paid.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/payouts/{id}/rail_result (the `ReportRailResult` operationId).
+	ReportRailResult(ctx context.Context, id ID, params *ReportRailResultParams, body ReportRailResultJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UndoPayoutPaidWithBody Undo a payment marked by hand
 	//
@@ -20377,7 +20672,7 @@ func (c *Client) SendPayoutBatch(ctx context.Context, id ID, params *SendPayoutB
 
 // ListPayoutRails List payout rails
 //
-// The program's connections to services that move money, newest first. The operator creates and ends them; the API does not.
+// The program's connections to services that move money, newest first. Owners create and end them in the console, and the operator by `rail payout-rail`; the API does not.
 //
 // Corresponds with GET /v1/payout_rails (the `ListPayoutRails` operationId).
 func (c *Client) ListPayoutRails(ctx context.Context, params *ListPayoutRailsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -20536,6 +20831,23 @@ func (c *Client) RetrievePayout(ctx context.Context, id ID, params *RetrievePayo
 	return c.Client.Do(req)
 }
 
+// DismissPayoutAttention Dismiss the attention of a paid payout
+//
+// Ends `attention` of a paid payout whose money came back, after the merchant has decided what to do, for example to pay the partner again with a manual commission. The payout stays paid. Other states end by themselves, and are refused.
+//
+// Corresponds with POST /v1/payouts/{id}/dismiss_attention (the `DismissPayoutAttention` operationId).
+func (c *Client) DismissPayoutAttention(ctx context.Context, id ID, params *DismissPayoutAttentionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDismissPayoutAttentionRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // EmailPayoutFailure Email the partner about a failed payout
 //
 // Emails the partner the reason of a failed payout and a link to its payout details in the portal. Each failure of a payout is emailed once; `failure_emailed_at` has the time. Refused if the payout has not failed, or if this failure was emailed already.
@@ -20619,6 +20931,44 @@ func (c *Client) MarkPayoutPaidWithBody(ctx context.Context, id ID, params *Mark
 // Corresponds with POST /v1/payouts/{id}/mark_paid (the `MarkPayoutPaid` operationId).
 func (c *Client) MarkPayoutPaid(ctx context.Context, id ID, params *MarkPayoutPaidParams, body MarkPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewMarkPayoutPaidRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReportRailResultWithBody Report the result of a payout's transfer
+//
+// The receiver of a `webhook` rail reports what became of a payout that it got by `payout.submitted`. `paid` and `failed` are final; a repeat of the same result changes nothing. A result that contradicts the end of the payout is refused, except that the money of a paid payout came back (`attention` with `returned` or `reversed`): the payout stays paid.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/payouts/{id}/rail_result (the `ReportRailResult` operationId).
+func (c *Client) ReportRailResultWithBody(ctx context.Context, id ID, params *ReportRailResultParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReportRailResultRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReportRailResult Report the result of a payout's transfer
+//
+// The receiver of a `webhook` rail reports what became of a payout that it got by `payout.submitted`. `paid` and `failed` are final; a repeat of the same result changes nothing. A result that contradicts the end of the payout is refused, except that the money of a paid payout came back (`attention` with `returned` or `reversed`): the payout stays paid.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/payouts/{id}/rail_result (the `ReportRailResult` operationId).
+func (c *Client) ReportRailResult(ctx context.Context, id ID, params *ReportRailResultParams, body ReportRailResultJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReportRailResultRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -30208,6 +30558,18 @@ func NewListPayoutsRequest(server string, params *ListPayoutsParams) (*http.Requ
 
 		}
 
+		if params.Attention != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "attention", params.Attention, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Expand != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "expand[]", params.Expand, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
@@ -30448,6 +30810,67 @@ func NewRetrievePayoutRequest(server string, id ID, params *RetrievePayoutParams
 	return req, nil
 }
 
+// NewDismissPayoutAttentionRequest constructs an http.Request for the DismissPayoutAttention method
+func NewDismissPayoutAttentionRequest(server string, id ID, params *DismissPayoutAttentionParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payouts/%s/dismiss_attention", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewEmailPayoutFailureRequest constructs an http.Request for the EmailPayoutFailure method
 func NewEmailPayoutFailureRequest(server string, id ID, params *EmailPayoutFailureParams) (*http.Request, error) {
 	var err error
@@ -30611,6 +31034,80 @@ func NewMarkPayoutPaidRequestWithBody(server string, id ID, params *MarkPayoutPa
 	}
 
 	operationPath := fmt.Sprintf("/v1/payouts/%s/mark_paid", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewReportRailResultRequest calls the generic ReportRailResult builder with application/json body
+func NewReportRailResultRequest(server string, id ID, params *ReportRailResultParams, body ReportRailResultJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReportRailResultRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewReportRailResultRequestWithBody constructs an http.Request for the ReportRailResult method, with any body, and a specified content type
+func NewReportRailResultRequestWithBody(server string, id ID, params *ReportRailResultParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payouts/%s/rail_result", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -36737,7 +37234,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListPayoutRailsWithResponse List payout rails
 	//
-	// The program's connections to services that move money, newest first. The operator creates and ends them; the API does not.
+	// The program's connections to services that move money, newest first. Owners create and end them in the console, and the operator by `rail payout-rail`; the API does not.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -36816,6 +37313,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/payouts/{id} (the `RetrievePayout` operationId).
 	RetrievePayoutWithResponse(ctx context.Context, id ID, params *RetrievePayoutParams, reqEditors ...RequestEditorFn) (*RetrievePayoutReply, error)
 
+	// DismissPayoutAttentionWithResponse Dismiss the attention of a paid payout
+	//
+	// Ends `attention` of a paid payout whose money came back, after the merchant has decided what to do, for example to pay the partner again with a manual commission. The payout stays paid. Other states end by themselves, and are refused.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payouts/{id}/dismiss_attention (the `DismissPayoutAttention` operationId).
+	DismissPayoutAttentionWithResponse(ctx context.Context, id ID, params *DismissPayoutAttentionParams, reqEditors ...RequestEditorFn) (*DismissPayoutAttentionReply, error)
+
 	// EmailPayoutFailureWithResponse Email the partner about a failed payout
 	//
 	// Emails the partner the reason of a failed payout and a link to its payout details in the portal. Each failure of a payout is emailed once; `failure_emailed_at` has the time. Refused if the payout has not failed, or if this failure was emailed already.
@@ -36860,6 +37366,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/payouts/{id}/mark_paid (the `MarkPayoutPaid` operationId).
 	MarkPayoutPaidWithResponse(ctx context.Context, id ID, params *MarkPayoutPaidParams, body MarkPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*MarkPayoutPaidReply, error)
+
+	// ReportRailResultWithBodyWithResponse Report the result of a payout's transfer
+	//
+	// The receiver of a `webhook` rail reports what became of a payout that it got by `payout.submitted`. `paid` and `failed` are final; a repeat of the same result changes nothing. A result that contradicts the end of the payout is refused, except that the money of a paid payout came back (`attention` with `returned` or `reversed`): the payout stays paid.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payouts/{id}/rail_result (the `ReportRailResult` operationId).
+	ReportRailResultWithBodyWithResponse(ctx context.Context, id ID, params *ReportRailResultParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReportRailResultReply, error)
+
+	// ReportRailResultWithResponse Report the result of a payout's transfer
+	//
+	// The receiver of a `webhook` rail reports what became of a payout that it got by `payout.submitted`. `paid` and `failed` are final; a repeat of the same result changes nothing. A result that contradicts the end of the payout is refused, except that the money of a paid payout came back (`attention` with `returned` or `reversed`): the payout stays paid.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payouts/{id}/rail_result (the `ReportRailResult` operationId).
+	ReportRailResultWithResponse(ctx context.Context, id ID, params *ReportRailResultParams, body ReportRailResultJSONRequestBody, reqEditors ...RequestEditorFn) (*ReportRailResultReply, error)
 
 	// UndoPayoutPaidWithBodyWithResponse Undo a payment marked by hand
 	//
@@ -41017,6 +41541,37 @@ func (r RetrievePayoutReply) ContentType() string {
 	return ""
 }
 
+type DismissPayoutAttentionReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Payout
+}
+
+// Status returns HTTPResponse.Status
+func (r DismissPayoutAttentionReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DismissPayoutAttentionReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DismissPayoutAttentionReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type EmailPayoutFailureReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -41104,6 +41659,37 @@ func (r MarkPayoutPaidReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r MarkPayoutPaidReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReportRailResultReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Payout
+}
+
+// Status returns HTTPResponse.Status
+func (r ReportRailResultReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReportRailResultReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReportRailResultReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -45262,7 +45848,7 @@ func (c *ClientWithResponses) SendPayoutBatchWithResponse(ctx context.Context, i
 
 // ListPayoutRailsWithResponse List payout rails
 //
-// The program's connections to services that move money, newest first. The operator creates and ends them; the API does not.
+// The program's connections to services that move money, newest first. Owners create and end them in the console, and the operator by `rail payout-rail`; the API does not.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -45395,6 +45981,21 @@ func (c *ClientWithResponses) RetrievePayoutWithResponse(ctx context.Context, id
 	return ParseRetrievePayoutReply(rsp)
 }
 
+// DismissPayoutAttentionWithResponse Dismiss the attention of a paid payout
+//
+// Ends `attention` of a paid payout whose money came back, after the merchant has decided what to do, for example to pay the partner again with a manual commission. The payout stays paid. Other states end by themselves, and are refused.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payouts/{id}/dismiss_attention (the `DismissPayoutAttention` operationId).
+func (c *ClientWithResponses) DismissPayoutAttentionWithResponse(ctx context.Context, id ID, params *DismissPayoutAttentionParams, reqEditors ...RequestEditorFn) (*DismissPayoutAttentionReply, error) {
+	rsp, err := c.DismissPayoutAttention(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDismissPayoutAttentionReply(rsp)
+}
+
 // EmailPayoutFailureWithResponse Email the partner about a failed payout
 //
 // Emails the partner the reason of a failed payout and a link to its payout details in the portal. Each failure of a payout is emailed once; `failure_emailed_at` has the time. Refused if the payout has not failed, or if this failure was emailed already.
@@ -45468,6 +46069,36 @@ func (c *ClientWithResponses) MarkPayoutPaidWithResponse(ctx context.Context, id
 		return nil, err
 	}
 	return ParseMarkPayoutPaidReply(rsp)
+}
+
+// ReportRailResultWithBodyWithResponse Report the result of a payout's transfer
+//
+// The receiver of a `webhook` rail reports what became of a payout that it got by `payout.submitted`. `paid` and `failed` are final; a repeat of the same result changes nothing. A result that contradicts the end of the payout is refused, except that the money of a paid payout came back (`attention` with `returned` or `reversed`): the payout stays paid.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payouts/{id}/rail_result (the `ReportRailResult` operationId).
+func (c *ClientWithResponses) ReportRailResultWithBodyWithResponse(ctx context.Context, id ID, params *ReportRailResultParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReportRailResultReply, error) {
+	rsp, err := c.ReportRailResultWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReportRailResultReply(rsp)
+}
+
+// ReportRailResultWithResponse Report the result of a payout's transfer
+//
+// The receiver of a `webhook` rail reports what became of a payout that it got by `payout.submitted`. `paid` and `failed` are final; a repeat of the same result changes nothing. A result that contradicts the end of the payout is refused, except that the money of a paid payout came back (`attention` with `returned` or `reversed`): the payout stays paid.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payouts/{id}/rail_result (the `ReportRailResult` operationId).
+func (c *ClientWithResponses) ReportRailResultWithResponse(ctx context.Context, id ID, params *ReportRailResultParams, body ReportRailResultJSONRequestBody, reqEditors ...RequestEditorFn) (*ReportRailResultReply, error) {
+	rsp, err := c.ReportRailResult(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReportRailResultReply(rsp)
 }
 
 // UndoPayoutPaidWithBodyWithResponse Undo a payment marked by hand
@@ -49604,6 +50235,32 @@ func ParseRetrievePayoutReply(rsp *http.Response) (*RetrievePayoutReply, error) 
 	return response, nil
 }
 
+// ParseDismissPayoutAttentionReply parses an HTTP response from a DismissPayoutAttentionWithResponse call
+func ParseDismissPayoutAttentionReply(rsp *http.Response) (*DismissPayoutAttentionReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DismissPayoutAttentionReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Payout
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseEmailPayoutFailureReply parses an HTTP response from a EmailPayoutFailureWithResponse call
 func ParseEmailPayoutFailureReply(rsp *http.Response) (*EmailPayoutFailureReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -49665,6 +50322,32 @@ func ParseMarkPayoutPaidReply(rsp *http.Response) (*MarkPayoutPaidReply, error) 
 	}
 
 	response := &MarkPayoutPaidReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Payout
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReportRailResultReply parses an HTTP response from a ReportRailResultWithResponse call
+func ParseReportRailResultReply(rsp *http.Response) (*ReportRailResultReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReportRailResultReply{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
@@ -51644,6 +52327,9 @@ type ServerInterface interface {
 	// RetrievePayout Retrieve a payout
 	// (GET /v1/payouts/{id})
 	RetrievePayout(ctx echo.Context, id ID, params RetrievePayoutParams) error
+	// DismissPayoutAttention Dismiss the attention of a paid payout
+	// (POST /v1/payouts/{id}/dismiss_attention)
+	DismissPayoutAttention(ctx echo.Context, id ID, params DismissPayoutAttentionParams) error
 	// EmailPayoutFailure Email the partner about a failed payout
 	// (POST /v1/payouts/{id}/email_failure)
 	EmailPayoutFailure(ctx echo.Context, id ID, params EmailPayoutFailureParams) error
@@ -51653,6 +52339,9 @@ type ServerInterface interface {
 	// MarkPayoutPaid Mark a payout as paid
 	// (POST /v1/payouts/{id}/mark_paid)
 	MarkPayoutPaid(ctx echo.Context, id ID, params MarkPayoutPaidParams) error
+	// ReportRailResult Report the result of a payout's transfer
+	// (POST /v1/payouts/{id}/rail_result)
+	ReportRailResult(ctx echo.Context, id ID, params ReportRailResultParams) error
 	// UndoPayoutPaid Undo a payment marked by hand
 	// (POST /v1/payouts/{id}/undo_paid)
 	UndoPayoutPaid(ctx echo.Context, id ID, params UndoPayoutPaidParams) error
@@ -55178,6 +55867,13 @@ func (w *ServerInterfaceWrapper) ListPayouts(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
 	}
 
+	// ------------- Optional query parameter "attention" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "attention", ctx.QueryParams(), &params.Attention, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter attention: %s", err))
+	}
+
 	// ------------- Optional query parameter "expand[]" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "expand[]", ctx.QueryParams(), &params.Expand, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
@@ -55265,6 +55961,31 @@ func (w *ServerInterfaceWrapper) RetrievePayout(ctx echo.Context) error {
 	return err
 }
 
+// DismissPayoutAttention converts echo context to params.
+func (w *ServerInterfaceWrapper) DismissPayoutAttention(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DismissPayoutAttentionParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DismissPayoutAttention(ctx, id, params)
+	return err
+}
+
 // EmailPayoutFailure converts echo context to params.
 func (w *ServerInterfaceWrapper) EmailPayoutFailure(ctx echo.Context) error {
 	var err error
@@ -55337,6 +56058,31 @@ func (w *ServerInterfaceWrapper) MarkPayoutPaid(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.MarkPayoutPaid(ctx, id, params)
+	return err
+}
+
+// ReportRailResult converts echo context to params.
+func (w *ServerInterfaceWrapper) ReportRailResult(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReportRailResultParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ReportRailResult(ctx, id, params)
 	return err
 }
 
@@ -57423,9 +58169,11 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/payouts", wrapper.ListPayouts, options.OperationMiddlewares["listPayouts"]...)
 	router.DELETE(options.BaseURL+"/v1/payouts/:id", wrapper.DeletePayout, options.OperationMiddlewares["deletePayout"]...)
 	router.GET(options.BaseURL+"/v1/payouts/:id", wrapper.RetrievePayout, options.OperationMiddlewares["retrievePayout"]...)
+	router.POST(options.BaseURL+"/v1/payouts/:id/dismiss_attention", wrapper.DismissPayoutAttention, options.OperationMiddlewares["dismissPayoutAttention"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/email_failure", wrapper.EmailPayoutFailure, options.OperationMiddlewares["emailPayoutFailure"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/mark_failed", wrapper.MarkPayoutFailed, options.OperationMiddlewares["markPayoutFailed"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/mark_paid", wrapper.MarkPayoutPaid, options.OperationMiddlewares["markPayoutPaid"]...)
+	router.POST(options.BaseURL+"/v1/payouts/:id/rail_result", wrapper.ReportRailResult, options.OperationMiddlewares["reportRailResult"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/undo_paid", wrapper.UndoPayoutPaid, options.OperationMiddlewares["undoPayoutPaid"]...)
 	router.POST(options.BaseURL+"/v1/payouts/mark_paid", wrapper.MarkPayoutsPaid, options.OperationMiddlewares["markPayoutsPaid"]...)
 	router.POST(options.BaseURL+"/v1/payouts/undo_paid", wrapper.UndoPayoutsPaid, options.OperationMiddlewares["undoPayoutsPaid"]...)
@@ -60071,6 +60819,29 @@ func (response RetrievePayout200JSONResponse) VisitRetrievePayoutResponse(w http
 	return err
 }
 
+type DismissPayoutAttentionRequestObject struct {
+	ID     ID `json:"id"`
+	Params DismissPayoutAttentionParams
+}
+
+type DismissPayoutAttentionResponseObject interface {
+	VisitDismissPayoutAttentionResponse(w http.ResponseWriter) error
+}
+
+type DismissPayoutAttention200JSONResponse Payout
+
+func (response DismissPayoutAttention200JSONResponse) VisitDismissPayoutAttentionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type EmailPayoutFailureRequestObject struct {
 	ID     ID `json:"id"`
 	Params EmailPayoutFailureParams
@@ -60131,6 +60902,30 @@ type MarkPayoutPaidResponseObject interface {
 type MarkPayoutPaid200JSONResponse Payout
 
 func (response MarkPayoutPaid200JSONResponse) VisitMarkPayoutPaidResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportRailResultRequestObject struct {
+	ID     ID `json:"id"`
+	Params ReportRailResultParams
+	Body   *ReportRailResultJSONRequestBody
+}
+
+type ReportRailResultResponseObject interface {
+	VisitReportRailResultResponse(w http.ResponseWriter) error
+}
+
+type ReportRailResult200JSONResponse Payout
+
+func (response ReportRailResult200JSONResponse) VisitReportRailResultResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -61929,6 +62724,9 @@ type StrictServerInterface interface {
 	// RetrievePayout Retrieve a payout
 	// (GET /v1/payouts/{id})
 	RetrievePayout(ctx context.Context, request RetrievePayoutRequestObject) (RetrievePayoutResponseObject, error)
+	// DismissPayoutAttention Dismiss the attention of a paid payout
+	// (POST /v1/payouts/{id}/dismiss_attention)
+	DismissPayoutAttention(ctx context.Context, request DismissPayoutAttentionRequestObject) (DismissPayoutAttentionResponseObject, error)
 	// EmailPayoutFailure Email the partner about a failed payout
 	// (POST /v1/payouts/{id}/email_failure)
 	EmailPayoutFailure(ctx context.Context, request EmailPayoutFailureRequestObject) (EmailPayoutFailureResponseObject, error)
@@ -61938,6 +62736,9 @@ type StrictServerInterface interface {
 	// MarkPayoutPaid Mark a payout as paid
 	// (POST /v1/payouts/{id}/mark_paid)
 	MarkPayoutPaid(ctx context.Context, request MarkPayoutPaidRequestObject) (MarkPayoutPaidResponseObject, error)
+	// ReportRailResult Report the result of a payout's transfer
+	// (POST /v1/payouts/{id}/rail_result)
+	ReportRailResult(ctx context.Context, request ReportRailResultRequestObject) (ReportRailResultResponseObject, error)
 	// UndoPayoutPaid Undo a payment marked by hand
 	// (POST /v1/payouts/{id}/undo_paid)
 	UndoPayoutPaid(ctx context.Context, request UndoPayoutPaidRequestObject) (UndoPayoutPaidResponseObject, error)
@@ -66007,6 +66808,32 @@ func (sh *strictHandler) RetrievePayout(ctx echo.Context, id ID, params Retrieve
 	return nil
 }
 
+// DismissPayoutAttention operation middleware
+func (sh *strictHandler) DismissPayoutAttention(ctx echo.Context, id ID, params DismissPayoutAttentionParams) error {
+	var request DismissPayoutAttentionRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DismissPayoutAttention(ctx.Request().Context(), request.(DismissPayoutAttentionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DismissPayoutAttention")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DismissPayoutAttentionResponseObject); ok {
+		return validResponse.VisitDismissPayoutAttentionResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // EmailPayoutFailure operation middleware
 func (sh *strictHandler) EmailPayoutFailure(ctx echo.Context, id ID, params EmailPayoutFailureParams) error {
 	var request EmailPayoutFailureRequestObject
@@ -66128,6 +66955,55 @@ func (sh *strictHandler) MarkPayoutPaid(ctx echo.Context, id ID, params MarkPayo
 		return err
 	} else if validResponse, ok := response.(MarkPayoutPaidResponseObject); ok {
 		return validResponse.VisitMarkPayoutPaidResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ReportRailResult operation middleware
+func (sh *strictHandler) ReportRailResult(ctx echo.Context, id ID, params ReportRailResultParams) error {
+	var request ReportRailResultRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body ReportRailResultJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ReportRailResult(ctx.Request().Context(), request.(ReportRailResultRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReportRailResult")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ReportRailResultResponseObject); ok {
+		return validResponse.VisitReportRailResultResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -1421,6 +1421,7 @@ type PayoutList struct {
 	PartnerID     *string
 	BatchID       *string
 	Status        []string
+	Attention     []string
 	CreatedAfter  *clock.Time
 	CreatedBefore *clock.Time
 }
@@ -1428,6 +1429,7 @@ type PayoutList struct {
 // Page returns the first rows after a place, or the last before one in reverse.
 func (l PayoutList) Page(ctx context.Context, tx DBTX, in Scope, after, before *PayoutCursorRow, lim int32) ([]Payout, error) {
 	status, statusIn := either(l.Status)
+	attention, attentionIn := either(l.Attention)
 	p := PayoutPageParams{
 		ProgramID:     in.ProgramID,
 		OrgID:         in.OrgID,
@@ -1436,6 +1438,8 @@ func (l PayoutList) Page(ctx context.Context, tx DBTX, in Scope, after, before *
 		BatchID:       l.BatchID,
 		Status:        status,
 		StatusIn:      statusIn,
+		Attention:     attention,
+		AttentionIn:   attentionIn,
 		CreatedAfter:  l.CreatedAfter,
 		CreatedBefore: l.CreatedBefore,
 	}
@@ -1464,6 +1468,7 @@ func (l PayoutList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (P
 // Count returns the number of rows, at most most.
 func (l PayoutList) Count(ctx context.Context, tx DBTX, in Scope, most int32) (int64, error) {
 	status, statusIn := either(l.Status)
+	attention, attentionIn := either(l.Attention)
 	return New().PayoutCount(ctx, tx, PayoutCountParams{
 		ProgramID:     in.ProgramID,
 		OrgID:         in.OrgID,
@@ -1472,6 +1477,8 @@ func (l PayoutList) Count(ctx context.Context, tx DBTX, in Scope, most int32) (i
 		BatchID:       l.BatchID,
 		Status:        status,
 		StatusIn:      statusIn,
+		Attention:     attention,
+		AttentionIn:   attentionIn,
 		CreatedAfter:  l.CreatedAfter,
 		CreatedBefore: l.CreatedBefore,
 	})
@@ -1479,7 +1486,7 @@ func (l PayoutList) Count(ctx context.Context, tx DBTX, in Scope, most int32) (i
 
 // Total returns what counts the list where it is long, or nil where nothing does.
 func (l PayoutList) Total() *Total {
-	if l.CreatedAfter != nil || l.CreatedBefore != nil || l.PartnerID != nil && l.BatchID != nil {
+	if len(l.Attention) > 0 || l.CreatedAfter != nil || l.CreatedBefore != nil || l.PartnerID != nil && l.BatchID != nil {
 		return nil
 	}
 	return &Total{

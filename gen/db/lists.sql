@@ -690,6 +690,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('batch_id')::text IS NULL OR t.batch_id = sqlc.narg('batch_id')::text)
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('attention')::text IS NULL OR t.attention = sqlc.narg('attention')::text)
+  AND (sqlc.narg('attention_in')::text[] IS NULL OR t.attention = ANY (sqlc.narg('attention_in')::text[]))
   AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
   AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
@@ -709,6 +711,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('batch_id')::text IS NULL OR t.batch_id = sqlc.narg('batch_id')::text)
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('attention')::text IS NULL OR t.attention = sqlc.narg('attention')::text)
+  AND (sqlc.narg('attention_in')::text[] IS NULL OR t.attention = ANY (sqlc.narg('attention_in')::text[]))
   AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
   AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   LIMIT @most) few;

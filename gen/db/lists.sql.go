@@ -2775,9 +2775,11 @@ WHERE t.program_id = $1
   AND ($4::text IS NULL OR t.batch_id = $4::text)
   AND ($5::text IS NULL OR t.status = $5::text)
   AND ($6::text[] IS NULL OR t.status = ANY ($6::text[]))
-  AND ($7::timestamptz IS NULL OR t.created_at >= $7::timestamptz)
-  AND ($8::timestamptz IS NULL OR t.created_at < $8::timestamptz)
-  LIMIT $9) few
+  AND ($7::text IS NULL OR t.attention = $7::text)
+  AND ($8::text[] IS NULL OR t.attention = ANY ($8::text[]))
+  AND ($9::timestamptz IS NULL OR t.created_at >= $9::timestamptz)
+  AND ($10::timestamptz IS NULL OR t.created_at < $10::timestamptz)
+  LIMIT $11) few
 `
 
 type PayoutCountParams struct {
@@ -2787,6 +2789,8 @@ type PayoutCountParams struct {
 	BatchID       *string
 	Status        *string
 	StatusIn      []string
+	Attention     *string
+	AttentionIn   []string
 	CreatedAfter  *clock.Time
 	CreatedBefore *clock.Time
 	Most          int32
@@ -2800,6 +2804,8 @@ func (q *Queries) PayoutCount(ctx context.Context, db DBTX, arg PayoutCountParam
 		arg.BatchID,
 		arg.Status,
 		arg.StatusIn,
+		arg.Attention,
+		arg.AttentionIn,
 		arg.CreatedAfter,
 		arg.CreatedBefore,
 		arg.Most,
@@ -2843,23 +2849,25 @@ func (q *Queries) PayoutCursor(ctx context.Context, db DBTX, arg PayoutCursorPar
 }
 
 const payoutPage = `-- name: PayoutPage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at FROM payouts t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
   AND ($4::text IS NULL OR t.batch_id = $4::text)
   AND ($5::text IS NULL OR t.status = $5::text)
   AND ($6::text[] IS NULL OR t.status = ANY ($6::text[]))
-  AND ($7::timestamptz IS NULL OR t.created_at >= $7::timestamptz)
-  AND ($8::timestamptz IS NULL OR t.created_at < $8::timestamptz)
-  AND ($9::timestamptz IS NULL
-    OR (t.created_at, t.id) < ($9::timestamptz, $10::text))
+  AND ($7::text IS NULL OR t.attention = $7::text)
+  AND ($8::text[] IS NULL OR t.attention = ANY ($8::text[]))
+  AND ($9::timestamptz IS NULL OR t.created_at >= $9::timestamptz)
+  AND ($10::timestamptz IS NULL OR t.created_at < $10::timestamptz)
   AND ($11::timestamptz IS NULL
-    OR (t.created_at, t.id) > ($11::timestamptz, $12::text))
-ORDER BY CASE WHEN $11::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN $11::timestamptz IS NOT NULL THEN t.id END,
+    OR (t.created_at, t.id) < ($11::timestamptz, $12::text))
+  AND ($13::timestamptz IS NULL
+    OR (t.created_at, t.id) > ($13::timestamptz, $14::text))
+ORDER BY CASE WHEN $13::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $13::timestamptz IS NOT NULL THEN t.id END,
          t.created_at DESC, t.id DESC
-LIMIT $13
+LIMIT $15
 `
 
 type PayoutPageParams struct {
@@ -2869,6 +2877,8 @@ type PayoutPageParams struct {
 	BatchID       *string
 	Status        *string
 	StatusIn      []string
+	Attention     *string
+	AttentionIn   []string
 	CreatedAfter  *clock.Time
 	CreatedBefore *clock.Time
 	AfterAt       *clock.Time
@@ -2886,6 +2896,8 @@ func (q *Queries) PayoutPage(ctx context.Context, db DBTX, arg PayoutPageParams)
 		arg.BatchID,
 		arg.Status,
 		arg.StatusIn,
+		arg.Attention,
+		arg.AttentionIn,
 		arg.CreatedAfter,
 		arg.CreatedBefore,
 		arg.AfterAt,
@@ -2938,6 +2950,7 @@ func (q *Queries) PayoutPage(ctx context.Context, db DBTX, arg PayoutPageParams)
 			&i.Attention,
 			&i.AttentionText,
 			&i.AttentionAt,
+			&i.AttentionDismissedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -3000,7 +3013,7 @@ func (q *Queries) PayoutRailCursor(ctx context.Context, db DBTX, arg PayoutRailC
 }
 
 const payoutRailPage = `-- name: PayoutRailPage :many
-SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t
+SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at, t.url, t.automatic_batch_minor, t.automatic_day_minor FROM payout_rails t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.status = $3::text)
@@ -3062,6 +3075,9 @@ func (q *Queries) PayoutRailPage(ctx context.Context, db DBTX, arg PayoutRailPag
 			&i.LastError,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.URL,
+			&i.AutomaticBatchMinor,
+			&i.AutomaticDayMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -3108,7 +3124,7 @@ func (q *Queries) ProgramCursor(ctx context.Context, db DBTX, arg ProgramCursorP
 }
 
 const programPage = `-- name: ProgramPage :many
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at FROM programs t
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers FROM programs t
 WHERE t.org_id = $1
   AND ($2::timestamptz IS NULL
     OR (t.created_at, t.id) < ($2::timestamptz, $3::text))
@@ -3181,6 +3197,7 @@ func (q *Queries) ProgramPage(ctx context.Context, db DBTX, arg ProgramPageParam
 			&i.CouponBeatsLink,
 			&i.IgnoreLateClicks,
 			&i.ZoneChangedAt,
+			&i.MinPayingCustomers,
 		); err != nil {
 			return nil, err
 		}

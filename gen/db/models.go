@@ -597,42 +597,43 @@ type PartnerTag struct {
 }
 
 type Payout struct {
-	ID              string
-	OrgID           string
-	ProgramID       string
-	PartnerID       string
-	BatchID         string
-	AmountMinor     int64
-	Currency        string
-	Status          PayoutStatus
-	Method          *string
-	ExternalID      *string
-	Reason          *string
-	ReasonText      *string
-	ErrorCode       *string
-	ErrorMessage    *string
-	PeriodMonth     time.Time
-	PeriodEnd       clock.Time
-	DueAt           clock.Time
-	PaidAt          *clock.Time
-	CreatedAt       clock.Time
-	UpdatedAt       clock.Time
-	CreatedXid      uint64
-	DueTold         bool
-	Rail            *string
-	CheckedAt       *clock.Time
-	Submissions     int32
-	MarkedAt        *clock.Time
-	BeforePaid      []byte
-	MarkID          *string
-	FailureMailedAt *clock.Time
-	RailID          *string
-	SubmittedAt     *clock.Time
-	FeeMinor        *int64
-	FeeCurrency     *string
-	Attention       *PayoutAttention
-	AttentionText   *string
-	AttentionAt     *clock.Time
+	ID                   string
+	OrgID                string
+	ProgramID            string
+	PartnerID            string
+	BatchID              string
+	AmountMinor          int64
+	Currency             string
+	Status               PayoutStatus
+	Method               *string
+	ExternalID           *string
+	Reason               *string
+	ReasonText           *string
+	ErrorCode            *string
+	ErrorMessage         *string
+	PeriodMonth          time.Time
+	PeriodEnd            clock.Time
+	DueAt                clock.Time
+	PaidAt               *clock.Time
+	CreatedAt            clock.Time
+	UpdatedAt            clock.Time
+	CreatedXid           uint64
+	DueTold              bool
+	Rail                 *string
+	CheckedAt            *clock.Time
+	Submissions          int32
+	MarkedAt             *clock.Time
+	BeforePaid           []byte
+	MarkID               *string
+	FailureMailedAt      *clock.Time
+	RailID               *string
+	SubmittedAt          *clock.Time
+	FeeMinor             *int64
+	FeeCurrency          *string
+	Attention            *PayoutAttention
+	AttentionText        *string
+	AttentionAt          *clock.Time
+	AttentionDismissedAt *clock.Time
 }
 
 type PayoutBatch struct {
@@ -647,21 +648,24 @@ type PayoutBatch struct {
 }
 
 type PayoutRail struct {
-	ID             string
-	OrgID          string
-	ProgramID      string
-	Kind           PayoutRailKind
-	Livemode       bool
-	Status         PayoutRailStatus
-	Methods        []string
-	Credentials    []byte
-	BusyUntil      *clock.Time
-	SubmitAfter    *clock.Time
-	WithoutFundsAt *clock.Time
-	LastSuccessAt  *clock.Time
-	LastError      *string
-	CreatedAt      clock.Time
-	UpdatedAt      clock.Time
+	ID                  string
+	OrgID               string
+	ProgramID           string
+	Kind                PayoutRailKind
+	Livemode            bool
+	Status              PayoutRailStatus
+	Methods             []string
+	Credentials         []byte
+	BusyUntil           *clock.Time
+	SubmitAfter         *clock.Time
+	WithoutFundsAt      *clock.Time
+	LastSuccessAt       *clock.Time
+	LastError           *string
+	CreatedAt           clock.Time
+	UpdatedAt           clock.Time
+	URL                 *string
+	AutomaticBatchMinor *int64
+	AutomaticDayMinor   *int64
 }
 
 type PayoutRun struct {
@@ -688,6 +692,7 @@ type PayoutSend struct {
 	AmountMinor int64
 	PayoutCount int64
 	CreatedAt   clock.Time
+	Automatic   bool
 }
 
 type PortalImage struct {
@@ -786,6 +791,7 @@ type Program struct {
 	CouponBeatsLink        bool
 	IgnoreLateClicks       bool
 	ZoneChangedAt          *clock.Time
+	MinPayingCustomers     int64
 }
 
 type PublishableKey struct {

@@ -41,6 +41,24 @@ func (q *Queries) PayoutAttend(ctx context.Context, db DBTX, arg PayoutAttendPar
 	return err
 }
 
+const payoutAttentionDismiss = `-- name: PayoutAttentionDismiss :exec
+UPDATE payouts SET attention = NULL, attention_text = NULL, attention_at = NULL, attention_dismissed_at = $1,
+    updated_at = $1
+WHERE id = $2 AND org_id = $3 AND status = 'paid'
+`
+
+type PayoutAttentionDismissParams struct {
+	Now   *clock.Time
+	ID    string
+	OrgID string
+}
+
+// PayoutAttentionDismiss ends the attention of a paid payout whose money came back.
+func (q *Queries) PayoutAttentionDismiss(ctx context.Context, db DBTX, arg PayoutAttentionDismissParams) error {
+	_, err := db.Exec(ctx, payoutAttentionDismiss, arg.Now, arg.ID, arg.OrgID)
+	return err
+}
+
 const payoutFee = `-- name: PayoutFee :exec
 UPDATE payouts SET fee_minor = $1, fee_currency = $2 WHERE id = $3 AND org_id = $4
 `
@@ -78,47 +96,6 @@ func (q *Queries) PayoutNotSubmitted(ctx context.Context, db DBTX, arg PayoutNot
 	return err
 }
 
-const payoutRailActive = `-- name: PayoutRailActive :one
-SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t WHERE t.program_id = $1 AND t.org_id = $2 AND t.kind = $3
-    AND t.livemode = $4 AND t.status = 'active'
-`
-
-type PayoutRailActiveParams struct {
-	ProgramID string
-	OrgID     string
-	Kind      PayoutRailKind
-	Livemode  bool
-}
-
-// PayoutRailActive finds the active rail of a program, kind and mode.
-func (q *Queries) PayoutRailActive(ctx context.Context, db DBTX, arg PayoutRailActiveParams) (PayoutRail, error) {
-	row := db.QueryRow(ctx, payoutRailActive,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.Kind,
-		arg.Livemode,
-	)
-	var i PayoutRail
-	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.ProgramID,
-		&i.Kind,
-		&i.Livemode,
-		&i.Status,
-		&i.Methods,
-		&i.Credentials,
-		&i.BusyUntil,
-		&i.SubmitAfter,
-		&i.WithoutFundsAt,
-		&i.LastSuccessAt,
-		&i.LastError,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-	)
-	return i, err
-}
-
 const payoutRailAnswered = `-- name: PayoutRailAnswered :exec
 UPDATE payout_rails SET last_success_at = $1, last_error = $2, updated_at = $1,
     without_funds_at = CASE WHEN $3::boolean THEN NULL ELSE without_funds_at END
@@ -143,6 +120,35 @@ func (q *Queries) PayoutRailAnswered(ctx context.Context, db DBTX, arg PayoutRai
 		arg.OrgID,
 	)
 	return err
+}
+
+const payoutRailAutomatic = `-- name: PayoutRailAutomatic :execrows
+UPDATE payout_rails SET automatic_batch_minor = $1, automatic_day_minor = $2,
+    updated_at = $3
+WHERE id = $4 AND org_id = $5 AND status = 'active'
+`
+
+type PayoutRailAutomaticParams struct {
+	AutomaticBatchMinor *int64
+	AutomaticDayMinor   *int64
+	UpdatedAt           clock.Time
+	ID                  string
+	OrgID               string
+}
+
+// PayoutRailAutomatic changes what may be sent without a person's confirmation.
+func (q *Queries) PayoutRailAutomatic(ctx context.Context, db DBTX, arg PayoutRailAutomaticParams) (int64, error) {
+	result, err := db.Exec(ctx, payoutRailAutomatic,
+		arg.AutomaticBatchMinor,
+		arg.AutomaticDayMinor,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const payoutRailBusy = `-- name: PayoutRailBusy :exec
@@ -191,7 +197,7 @@ func (q *Queries) PayoutRailDisconnect(ctx context.Context, db DBTX, arg PayoutR
 
 const payoutRailGet = `-- name: PayoutRailGet :one
 
-SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at, t.url, t.automatic_batch_minor, t.automatic_day_minor FROM payout_rails t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PayoutRailGetParams struct {
@@ -219,33 +225,41 @@ func (q *Queries) PayoutRailGet(ctx context.Context, db DBTX, arg PayoutRailGetP
 		&i.LastError,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.URL,
+		&i.AutomaticBatchMinor,
+		&i.AutomaticDayMinor,
 	)
 	return i, err
 }
 
 const payoutRailInsert = `-- name: PayoutRailInsert :exec
 INSERT INTO payout_rails (id, org_id, program_id, kind, livemode, status, methods, credentials, busy_until,
-    submit_after, without_funds_at, last_success_at, last_error, created_at, updated_at)
+    submit_after, without_funds_at, last_success_at, last_error, created_at, updated_at, url, automatic_batch_minor,
+    automatic_day_minor)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
-    $10, $11, $12, $13, $14, $15)
+    $10, $11, $12, $13, $14, $15, $16,
+    $17, $18)
 `
 
 type PayoutRailInsertParams struct {
-	ID             string
-	OrgID          string
-	ProgramID      string
-	Kind           PayoutRailKind
-	Livemode       bool
-	Status         PayoutRailStatus
-	Methods        []string
-	Credentials    []byte
-	BusyUntil      *clock.Time
-	SubmitAfter    *clock.Time
-	WithoutFundsAt *clock.Time
-	LastSuccessAt  *clock.Time
-	LastError      *string
-	CreatedAt      clock.Time
-	UpdatedAt      clock.Time
+	ID                  string
+	OrgID               string
+	ProgramID           string
+	Kind                PayoutRailKind
+	Livemode            bool
+	Status              PayoutRailStatus
+	Methods             []string
+	Credentials         []byte
+	BusyUntil           *clock.Time
+	SubmitAfter         *clock.Time
+	WithoutFundsAt      *clock.Time
+	LastSuccessAt       *clock.Time
+	LastError           *string
+	CreatedAt           clock.Time
+	UpdatedAt           clock.Time
+	URL                 *string
+	AutomaticBatchMinor *int64
+	AutomaticDayMinor   *int64
 }
 
 func (q *Queries) PayoutRailInsert(ctx context.Context, db DBTX, arg PayoutRailInsertParams) error {
@@ -265,12 +279,15 @@ func (q *Queries) PayoutRailInsert(ctx context.Context, db DBTX, arg PayoutRailI
 		arg.LastError,
 		arg.CreatedAt,
 		arg.UpdatedAt,
+		arg.URL,
+		arg.AutomaticBatchMinor,
+		arg.AutomaticDayMinor,
 	)
 	return err
 }
 
 const payoutRailOperated = `-- name: PayoutRailOperated :one
-SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t WHERE t.id = $1
+SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at, t.url, t.automatic_batch_minor, t.automatic_day_minor FROM payout_rails t WHERE t.id = $1
 `
 
 // PayoutRailOperated finds a rail of any organization.
@@ -293,6 +310,9 @@ func (q *Queries) PayoutRailOperated(ctx context.Context, db DBTX, id string) (P
 		&i.LastError,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.URL,
+		&i.AutomaticBatchMinor,
+		&i.AutomaticDayMinor,
 	)
 	return i, err
 }
@@ -350,7 +370,7 @@ func (q *Queries) PayoutRailWithoutFunds(ctx context.Context, db DBTX, arg Payou
 }
 
 const payoutRailsOfProgram = `-- name: PayoutRailsOfProgram :many
-SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at, t.url, t.automatic_batch_minor, t.automatic_day_minor FROM payout_rails t WHERE t.program_id = $1 AND t.org_id = $2
 ORDER BY t.created_at DESC, t.id DESC
 `
 
@@ -384,6 +404,9 @@ func (q *Queries) PayoutRailsOfProgram(ctx context.Context, db DBTX, arg PayoutR
 			&i.LastError,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.URL,
+			&i.AutomaticBatchMinor,
+			&i.AutomaticDayMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -445,12 +468,14 @@ func (q *Queries) PayoutRailsSealed(ctx context.Context, db DBTX, arg PayoutRail
 }
 
 const payoutRailsToFollow = `-- name: PayoutRailsToFollow :many
-SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at FROM payout_rails t WHERE t.id > $1 AND (t.busy_until IS NULL OR t.busy_until <= $2::timestamptz)
-    AND (EXISTS (SELECT FROM payouts p WHERE p.rail_id = t.id AND p.rail = t.kind AND p.status = 'processing'
+SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at, t.url, t.automatic_batch_minor, t.automatic_day_minor FROM payout_rails t WHERE t.id > $1 AND (t.busy_until IS NULL OR t.busy_until <= $2::timestamptz)
+    AND (EXISTS (SELECT FROM payouts p WHERE coalesce(p.rail_id, '') = t.id AND p.rail = t.kind AND p.status = 'processing'
             AND p.attention IS DISTINCT FROM 'unconfirmed' AND (p.checked_at IS NULL OR p.checked_at <= $3)
-            AND (p.external_id IS NOT NULL OR t.submit_after IS NULL OR t.submit_after <= $2::timestamptz))
-        OR EXISTS (SELECT FROM payouts p WHERE p.rail_id = t.id AND p.rail = t.kind AND p.status = 'paid'
-            AND p.external_id IS NOT NULL AND p.marked_at IS NULL AND p.checked_at <= $4
+            AND (p.external_id IS NOT NULL AND t.kind <> 'webhook'
+                OR p.external_id IS NULL AND (t.submit_after IS NULL OR t.submit_after <= $2::timestamptz)))
+        OR t.kind <> 'webhook' AND EXISTS (SELECT FROM payouts p WHERE coalesce(p.rail_id, '') = t.id AND p.rail = t.kind
+            AND p.status = 'paid' AND p.rail <> 'file' AND p.external_id IS NOT NULL AND p.marked_at IS NULL
+            AND p.checked_at <= $4 AND p.attention_dismissed_at IS NULL
             AND (p.attention IS NULL OR p.attention NOT IN ('returned', 'reversed'))))
 ORDER BY t.id LIMIT $5
 `
@@ -496,6 +521,9 @@ func (q *Queries) PayoutRailsToFollow(ctx context.Context, db DBTX, arg PayoutRa
 			&i.LastError,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.URL,
+			&i.AutomaticBatchMinor,
+			&i.AutomaticDayMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -508,8 +536,10 @@ func (q *Queries) PayoutRailsToFollow(ctx context.Context, db DBTX, arg PayoutRa
 }
 
 const payoutSendInsert = `-- name: PayoutSendInsert :exec
-INSERT INTO payout_sends (id, org_id, program_id, batch_id, rail_id, currency, amount_minor, payout_count, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+INSERT INTO payout_sends (id, org_id, program_id, batch_id, rail_id, currency, amount_minor, payout_count, created_at,
+    automatic)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+    $10)
 `
 
 type PayoutSendInsertParams struct {
@@ -522,6 +552,7 @@ type PayoutSendInsertParams struct {
 	AmountMinor int64
 	PayoutCount int64
 	CreatedAt   clock.Time
+	Automatic   bool
 }
 
 func (q *Queries) PayoutSendInsert(ctx context.Context, db DBTX, arg PayoutSendInsertParams) error {
@@ -535,12 +566,13 @@ func (q *Queries) PayoutSendInsert(ctx context.Context, db DBTX, arg PayoutSendI
 		arg.AmountMinor,
 		arg.PayoutCount,
 		arg.CreatedAt,
+		arg.Automatic,
 	)
 	return err
 }
 
 const payoutSendLatest = `-- name: PayoutSendLatest :one
-SELECT t.id, t.org_id, t.program_id, t.batch_id, t.rail_id, t.currency, t.amount_minor, t.payout_count, t.created_at FROM payout_sends t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.rail_id = $3
+SELECT t.id, t.org_id, t.program_id, t.batch_id, t.rail_id, t.currency, t.amount_minor, t.payout_count, t.created_at, t.automatic FROM payout_sends t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.rail_id = $3
     AND ($4::text = '' OR t.currency = $4)
 ORDER BY t.created_at DESC, t.id DESC LIMIT 1
 `
@@ -571,14 +603,46 @@ func (q *Queries) PayoutSendLatest(ctx context.Context, db DBTX, arg PayoutSendL
 		&i.AmountMinor,
 		&i.PayoutCount,
 		&i.CreatedAt,
+		&i.Automatic,
 	)
+	return i, err
+}
+
+const payoutSendsAutomatic = `-- name: PayoutSendsAutomatic :one
+SELECT coalesce(sum(t.amount_minor) FILTER (WHERE t.batch_id = $1), 0)::bigint AS of_batch,
+    coalesce(sum(t.amount_minor) FILTER (WHERE t.created_at >= $2), 0)::bigint AS of_day
+FROM payout_sends t WHERE t.program_id = $3 AND t.org_id = $4 AND t.automatic
+`
+
+type PayoutSendsAutomaticParams struct {
+	BatchID   string
+	Since     clock.Time
+	ProgramID string
+	OrgID     string
+}
+
+type PayoutSendsAutomaticRow struct {
+	OfBatch int64
+	OfDay   int64
+}
+
+// PayoutSendsAutomatic sums what was sent of a program without a confirmation: of one batch, and since a time.
+func (q *Queries) PayoutSendsAutomatic(ctx context.Context, db DBTX, arg PayoutSendsAutomaticParams) (PayoutSendsAutomaticRow, error) {
+	row := db.QueryRow(ctx, payoutSendsAutomatic,
+		arg.BatchID,
+		arg.Since,
+		arg.ProgramID,
+		arg.OrgID,
+	)
+	var i PayoutSendsAutomaticRow
+	err := row.Scan(&i.OfBatch, &i.OfDay)
 	return i, err
 }
 
 const payoutSubmitting = `-- name: PayoutSubmitting :one
 UPDATE payouts SET submissions = submissions + 1, submitted_at = coalesce(submitted_at, $1)
 WHERE id = $2 AND org_id = $3 AND status = 'processing' AND external_id IS NULL AND checked_at = $4
-RETURNING id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, external_id, reason, reason_text, error_code, error_message, period_month, period_end, due_at, paid_at, created_at, updated_at, created_xid, due_told, rail, checked_at, submissions, marked_at, before_paid, mark_id, failure_mailed_at, rail_id, submitted_at, fee_minor, fee_currency, attention, attention_text, attention_at
+RETURNING id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, external_id, reason, reason_text, error_code, error_message, period_month, period_end, due_at, paid_at, created_at, updated_at, created_xid, due_told, rail, checked_at, submissions, marked_at, before_paid, mark_id, failure_mailed_at, rail_id, submitted_at, fee_minor, fee_currency, attention, attention_text, attention_at, attention_dismissed_at
 `
 
 type PayoutSubmittingParams struct {
@@ -634,6 +698,7 @@ func (q *Queries) PayoutSubmitting(ctx context.Context, db DBTX, arg PayoutSubmi
 		&i.Attention,
 		&i.AttentionText,
 		&i.AttentionAt,
+		&i.AttentionDismissedAt,
 	)
 	return i, err
 }
@@ -668,12 +733,13 @@ const payoutsToHandOver = `-- name: PayoutsToHandOver :many
 SELECT p.id, p.partner_id, p.amount_minor, p.currency FROM payouts p WHERE p.batch_id = $1 AND p.org_id = $2 AND p.status = 'pending'
     AND p.method = ANY ($3::text[]) AND NOT starts_with(p.id, 'sample_')
     AND ($4::text = '' OR p.currency = $4)
+    AND ($5::timestamptz IS NULL OR p.due_told AND p.due_at <= $5::timestamptz)
     AND EXISTS (SELECT FROM partners o WHERE o.id = p.partner_id AND o.org_id = p.org_id AND o.status = 'active'
         AND o.payout_method = p.method)
-    AND NOT ($5::boolean AND EXISTS (SELECT FROM risk_flags f
+    AND NOT ($6::boolean AND EXISTS (SELECT FROM risk_flags f
         WHERE f.program_id = p.program_id AND f.partner_id = p.partner_id AND f.severity = 'high'
             AND f.status IN ('open', 'reviewing')))
-ORDER BY p.partner_id, p.id LIMIT $6
+ORDER BY p.partner_id, p.id LIMIT $7
 `
 
 type PayoutsToHandOverParams struct {
@@ -681,6 +747,7 @@ type PayoutsToHandOverParams struct {
 	OrgID          string
 	Methods        []string
 	Currency       string
+	DueBy          *clock.Time
 	HoldOnHighRisk bool
 	Lim            int32
 }
@@ -700,6 +767,7 @@ func (q *Queries) PayoutsToHandOver(ctx context.Context, db DBTX, arg PayoutsToH
 		arg.OrgID,
 		arg.Methods,
 		arg.Currency,
+		arg.DueBy,
 		arg.HoldOnHighRisk,
 		arg.Lim,
 	)
@@ -726,11 +794,88 @@ func (q *Queries) PayoutsToHandOver(ctx context.Context, db DBTX, arg PayoutsToH
 	return items, nil
 }
 
+const payoutsToSendAlone = `-- name: PayoutsToSendAlone :many
+SELECT DISTINCT r.id AS rail_id, r.org_id, p.batch_id FROM payout_rails r JOIN programs g ON g.id = r.program_id
+    JOIN payouts p ON p.program_id = r.program_id AND p.currency = g.currency AND p.method = ANY (r.methods)
+WHERE r.status = 'active' AND r.livemode AND r.automatic_batch_minor IS NOT NULL AND g.auto_payouts_enabled
+    AND g.status = 'active' AND p.status = 'pending' AND p.due_told AND p.due_at <= $1 AND p.method IS NOT NULL
+    AND NOT starts_with(p.id, 'sample_')
+    AND (r.id, p.batch_id) > ($2::text, $3::text)
+ORDER BY r.id, p.batch_id LIMIT $4
+`
+
+type PayoutsToSendAloneParams struct {
+	Now        clock.Time
+	AfterRail  string
+	AfterBatch string
+	Lim        int32
+}
+
+type PayoutsToSendAloneRow struct {
+	RailID  string
+	OrgID   string
+	BatchID string
+}
+
+// PayoutsToSendAlone lists the batches with due payouts that connected rails may send without a confirmation, those of
+// active rails in programs with automatic payouts. Payouts in other currencies than the program's wait for a person.
+func (q *Queries) PayoutsToSendAlone(ctx context.Context, db DBTX, arg PayoutsToSendAloneParams) ([]PayoutsToSendAloneRow, error) {
+	rows, err := db.Query(ctx, payoutsToSendAlone,
+		arg.Now,
+		arg.AfterRail,
+		arg.AfterBatch,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutsToSendAloneRow{}
+	for rows.Next() {
+		var i PayoutsToSendAloneRow
+		if err := rows.Scan(&i.RailID, &i.OrgID, &i.BatchID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const railPayoutsAskNow = `-- name: RailPayoutsAskNow :execrows
+UPDATE payouts SET checked_at = CASE WHEN status = 'processing' THEN NULL ELSE $1::timestamptz END
+WHERE id = $2 AND org_id = $3 AND rail_id = $4 AND external_id IS NOT NULL AND (status = 'processing'
+    OR status = 'paid' AND marked_at IS NULL)
+`
+
+type RailPayoutsAskNowParams struct {
+	LongAgo clock.Time
+	ID      string
+	OrgID   string
+	RailID  *string
+}
+
+// RailPayoutsAskNow makes the next round ask about a payout that a connected rail has, or has paid.
+func (q *Queries) RailPayoutsAskNow(ctx context.Context, db DBTX, arg RailPayoutsAskNowParams) (int64, error) {
+	result, err := db.Exec(ctx, railPayoutsAskNow,
+		arg.LongAgo,
+		arg.ID,
+		arg.OrgID,
+		arg.RailID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const railPayoutsReturn = `-- name: RailPayoutsReturn :many
 UPDATE payouts SET status = 'pending', rail = NULL, rail_id = NULL, checked_at = NULL, attention = NULL,
     attention_text = NULL, attention_at = NULL, updated_at = $1
 WHERE rail_id = $2 AND org_id = $3 AND status = 'processing' AND submitted_at IS NULL AND external_id IS NULL
-RETURNING id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, external_id, reason, reason_text, error_code, error_message, period_month, period_end, due_at, paid_at, created_at, updated_at, created_xid, due_told, rail, checked_at, submissions, marked_at, before_paid, mark_id, failure_mailed_at, rail_id, submitted_at, fee_minor, fee_currency, attention, attention_text, attention_at
+RETURNING id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, external_id, reason, reason_text, error_code, error_message, period_month, period_end, due_at, paid_at, created_at, updated_at, created_xid, due_told, rail, checked_at, submissions, marked_at, before_paid, mark_id, failure_mailed_at, rail_id, submitted_at, fee_minor, fee_currency, attention, attention_text, attention_at, attention_dismissed_at
 `
 
 type RailPayoutsReturnParams struct {
@@ -786,6 +931,7 @@ func (q *Queries) RailPayoutsReturn(ctx context.Context, db DBTX, arg RailPayout
 			&i.Attention,
 			&i.AttentionText,
 			&i.AttentionAt,
+			&i.AttentionDismissedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -799,28 +945,27 @@ func (q *Queries) RailPayoutsReturn(ctx context.Context, db DBTX, arg RailPayout
 
 const railPayoutsToPoll = `-- name: RailPayoutsToPoll :many
 UPDATE payouts t SET checked_at = $1
-FROM (SELECT p.id FROM payouts p WHERE p.rail_id = $3 AND p.org_id = $2 AND p.rail = $4 AND p.status = 'processing'
-        AND p.external_id IS NOT NULL AND (p.checked_at IS NULL OR p.checked_at <= $5)
-    ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $6 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id AND t.org_id = $2 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at
+FROM (SELECT p.id FROM payouts p WHERE p.rail = $2 AND coalesce(p.rail_id, '') = $3::text AND p.status = 'processing'
+        AND p.external_id IS NOT NULL AND (p.checked_at IS NULL OR p.checked_at <= $4)
+    ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at
 `
 
 type RailPayoutsToPollParams struct {
 	Now         *clock.Time
-	OrgID       string
-	RailID      *string
 	Rail        *string
+	RailID      string
 	AskedBefore *clock.Time
 	Lim         int32
 }
 
-// RailPayoutsToPoll leases payouts that a rail has and that were last checked before asked_before.
+// RailPayoutsToPoll leases payouts that a rail has and that were last checked before asked_before; rail_id is empty for
+// an operator's rail.
 func (q *Queries) RailPayoutsToPoll(ctx context.Context, db DBTX, arg RailPayoutsToPollParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, railPayoutsToPoll,
 		arg.Now,
-		arg.OrgID,
-		arg.RailID,
 		arg.Rail,
+		arg.RailID,
 		arg.AskedBefore,
 		arg.Lim,
 	)
@@ -868,6 +1013,7 @@ func (q *Queries) RailPayoutsToPoll(ctx context.Context, db DBTX, arg RailPayout
 			&i.Attention,
 			&i.AttentionText,
 			&i.AttentionAt,
+			&i.AttentionDismissedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -881,18 +1027,17 @@ func (q *Queries) RailPayoutsToPoll(ctx context.Context, db DBTX, arg RailPayout
 
 const railPayoutsToSubmit = `-- name: RailPayoutsToSubmit :many
 UPDATE payouts t SET checked_at = $1
-FROM (SELECT p.id FROM payouts p WHERE p.rail_id = $3 AND p.org_id = $2 AND p.rail = $4 AND p.status = 'processing'
+FROM (SELECT p.id FROM payouts p WHERE p.rail = $2 AND coalesce(p.rail_id, '') = $3::text AND p.status = 'processing'
         AND p.external_id IS NULL AND p.attention IS DISTINCT FROM 'unconfirmed'
-        AND (p.checked_at IS NULL OR p.checked_at <= $5)
-    ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $6 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id AND t.org_id = $2 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at
+        AND (p.checked_at IS NULL OR p.checked_at <= $4)
+    ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at
 `
 
 type RailPayoutsToSubmitParams struct {
 	Now         *clock.Time
-	OrgID       string
-	RailID      *string
 	Rail        *string
+	RailID      string
 	AskedBefore *clock.Time
 	Lim         int32
 }
@@ -901,9 +1046,8 @@ type RailPayoutsToSubmitParams struct {
 func (q *Queries) RailPayoutsToSubmit(ctx context.Context, db DBTX, arg RailPayoutsToSubmitParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, railPayoutsToSubmit,
 		arg.Now,
-		arg.OrgID,
-		arg.RailID,
 		arg.Rail,
+		arg.RailID,
 		arg.AskedBefore,
 		arg.Lim,
 	)
@@ -951,6 +1095,7 @@ func (q *Queries) RailPayoutsToSubmit(ctx context.Context, db DBTX, arg RailPayo
 			&i.Attention,
 			&i.AttentionText,
 			&i.AttentionAt,
+			&i.AttentionDismissedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -964,19 +1109,18 @@ func (q *Queries) RailPayoutsToSubmit(ctx context.Context, db DBTX, arg RailPayo
 
 const railPayoutsToWatch = `-- name: RailPayoutsToWatch :many
 UPDATE payouts t SET checked_at = CASE WHEN t.paid_at > $1::timestamptz THEN $2::timestamptz END
-FROM (SELECT p.id FROM payouts p WHERE p.rail_id = $4 AND p.org_id = $3 AND p.rail = $5 AND p.status = 'paid'
-        AND p.external_id IS NOT NULL AND p.marked_at IS NULL AND p.checked_at <= $6
-        AND (p.attention IS NULL OR p.attention NOT IN ('returned', 'reversed'))
-    ORDER BY p.checked_at, p.id LIMIT $7 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id AND t.org_id = $3 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at
+FROM (SELECT p.id FROM payouts p WHERE p.rail = $3 AND coalesce(p.rail_id, '') = $4::text AND p.status = 'paid'
+        AND p.rail <> 'file' AND p.external_id IS NOT NULL AND p.marked_at IS NULL AND p.checked_at <= $5
+        AND p.attention_dismissed_at IS NULL AND (p.attention IS NULL OR p.attention NOT IN ('returned', 'reversed'))
+    ORDER BY p.checked_at, p.id LIMIT $6 FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at
 `
 
 type RailPayoutsToWatchParams struct {
 	PaidAfter     clock.Time
 	Now           clock.Time
-	OrgID         string
-	RailID        *string
 	Rail          *string
+	RailID        string
 	WatchedBefore *clock.Time
 	Lim           int32
 }
@@ -987,9 +1131,8 @@ func (q *Queries) RailPayoutsToWatch(ctx context.Context, db DBTX, arg RailPayou
 	rows, err := db.Query(ctx, railPayoutsToWatch,
 		arg.PaidAfter,
 		arg.Now,
-		arg.OrgID,
-		arg.RailID,
 		arg.Rail,
+		arg.RailID,
 		arg.WatchedBefore,
 		arg.Lim,
 	)
@@ -1037,6 +1180,7 @@ func (q *Queries) RailPayoutsToWatch(ctx context.Context, db DBTX, arg RailPayou
 			&i.Attention,
 			&i.AttentionText,
 			&i.AttentionAt,
+			&i.AttentionDismissedAt,
 		); err != nil {
 			return nil, err
 		}

@@ -562,7 +562,7 @@ func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersP
 }
 
 const batchPayouts = `-- name: BatchPayouts :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
 AND t.partner_id BETWEEN $4 AND $5 AND t.partner_id = ANY ($6::text[])
     ORDER BY t.id FOR NO KEY UPDATE
 `
@@ -629,6 +629,7 @@ func (q *Queries) BatchPayouts(ctx context.Context, db DBTX, arg BatchPayoutsPar
 			&i.Attention,
 			&i.AttentionText,
 			&i.AttentionAt,
+			&i.AttentionDismissedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -748,6 +749,52 @@ func (q *Queries) BatchesGenerating(ctx context.Context, db DBTX, arg BatchesGen
 			return nil, err
 		}
 		items = append(items, batch_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const partnersBelowCustomers = `-- name: PartnersBelowCustomers :many
+SELECT t.id, c.customers FROM partners t CROSS JOIN LATERAL (SELECT count(*) AS customers FROM (SELECT FROM customers k
+    WHERE k.program_id = t.program_id AND k.partner_id = t.id AND k.status IN ('active', 'cancelled', 'suspended')
+    LIMIT $1::bigint) paying) c
+WHERE t.program_id = $2 AND t.org_id = $3 AND t.id = ANY ($4::text[]) AND c.customers < $1::bigint
+    AND NOT EXISTS (SELECT FROM payouts p WHERE p.program_id = t.program_id AND p.partner_id = t.id AND p.status = 'paid')
+`
+
+type PartnersBelowCustomersParams struct {
+	Least      int64
+	ProgramID  string
+	OrgID      string
+	PartnerIds []string
+}
+
+type PartnersBelowCustomersRow struct {
+	ID        string
+	Customers int64
+}
+
+// PartnersBelowCustomers lists the partners that were never paid and have fewer paying customers than least.
+func (q *Queries) PartnersBelowCustomers(ctx context.Context, db DBTX, arg PartnersBelowCustomersParams) ([]PartnersBelowCustomersRow, error) {
+	rows, err := db.Query(ctx, partnersBelowCustomers,
+		arg.Least,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.PartnerIds,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PartnersBelowCustomersRow{}
+	for rows.Next() {
+		var i PartnersBelowCustomersRow
+		if err := rows.Scan(&i.ID, &i.Customers); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -925,7 +972,7 @@ func (q *Queries) PayoutFailureMailed(ctx context.Context, db DBTX, arg PayoutFa
 }
 
 const payoutGet = `-- name: PayoutGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at FROM payouts t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PayoutGetParams struct {
@@ -973,12 +1020,13 @@ func (q *Queries) PayoutGet(ctx context.Context, db DBTX, arg PayoutGetParams) (
 		&i.Attention,
 		&i.AttentionText,
 		&i.AttentionAt,
+		&i.AttentionDismissedAt,
 	)
 	return i, err
 }
 
 const payoutInFlight = `-- name: PayoutInFlight :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at FROM payouts t WHERE t.id = $1 AND t.status = 'processing'
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.id = $1 AND t.status = 'processing'
 `
 
 // PayoutInFlight finds a payout that a rail has, or that left in a file, for the operator.
@@ -1022,12 +1070,13 @@ func (q *Queries) PayoutInFlight(ctx context.Context, db DBTX, id string) (Payou
 		&i.Attention,
 		&i.AttentionText,
 		&i.AttentionAt,
+		&i.AttentionDismissedAt,
 	)
 	return i, err
 }
 
 const payoutLock = `-- name: PayoutLock :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at FROM payouts t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type PayoutLockParams struct {
@@ -1075,6 +1124,7 @@ func (q *Queries) PayoutLock(ctx context.Context, db DBTX, arg PayoutLockParams)
 		&i.Attention,
 		&i.AttentionText,
 		&i.AttentionAt,
+		&i.AttentionDismissedAt,
 	)
 	return i, err
 }
@@ -1476,7 +1526,7 @@ const payoutsDue = `-- name: PayoutsDue :many
 UPDATE payouts t SET due_told = true
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= $1
     ORDER BY p.due_at, p.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at
 `
 
 type PayoutsDueParams struct {
@@ -1531,6 +1581,7 @@ func (q *Queries) PayoutsDue(ctx context.Context, db DBTX, arg PayoutsDueParams)
 			&i.Attention,
 			&i.AttentionText,
 			&i.AttentionAt,
+			&i.AttentionDismissedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -1568,7 +1619,7 @@ func (q *Queries) PayoutsFiled(ctx context.Context, db DBTX, arg PayoutsFiledPar
 }
 
 const payoutsInFile = `-- name: PayoutsInFile :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3
     AND t.status = 'processing' AND t.rail = $4 ORDER BY t.id LIMIT $5
 `
 
@@ -1633,85 +1684,7 @@ func (q *Queries) PayoutsInFile(ctx context.Context, db DBTX, arg PayoutsInFileP
 			&i.Attention,
 			&i.AttentionText,
 			&i.AttentionAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const payoutsInFlight = `-- name: PayoutsInFlight :many
-UPDATE payouts t SET checked_at = $1, submissions = t.submissions + CASE WHEN t.external_id IS NULL THEN 1 ELSE 0 END
-FROM (SELECT p.id FROM payouts p WHERE p.status = 'processing' AND p.rail = $2 AND p.rail_id IS NULL AND (p.checked_at IS NULL
-    OR p.checked_at <= $3)
-    ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at
-`
-
-type PayoutsInFlightParams struct {
-	Now         *clock.Time
-	Rail        *string
-	AskedBefore *clock.Time
-	Lim         int32
-}
-
-// PayoutsInFlight locks the payouts that an operator's rail has, or must still receive, and that were last
-// checked before asked_before.
-func (q *Queries) PayoutsInFlight(ctx context.Context, db DBTX, arg PayoutsInFlightParams) ([]Payout, error) {
-	rows, err := db.Query(ctx, payoutsInFlight,
-		arg.Now,
-		arg.Rail,
-		arg.AskedBefore,
-		arg.Lim,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Payout{}
-	for rows.Next() {
-		var i Payout
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.PartnerID,
-			&i.BatchID,
-			&i.AmountMinor,
-			&i.Currency,
-			&i.Status,
-			&i.Method,
-			&i.ExternalID,
-			&i.Reason,
-			&i.ReasonText,
-			&i.ErrorCode,
-			&i.ErrorMessage,
-			&i.PeriodMonth,
-			&i.PeriodEnd,
-			&i.DueAt,
-			&i.PaidAt,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.CreatedXid,
-			&i.DueTold,
-			&i.Rail,
-			&i.CheckedAt,
-			&i.Submissions,
-			&i.MarkedAt,
-			&i.BeforePaid,
-			&i.MarkID,
-			&i.FailureMailedAt,
-			&i.RailID,
-			&i.SubmittedAt,
-			&i.FeeMinor,
-			&i.FeeCurrency,
-			&i.Attention,
-			&i.AttentionText,
-			&i.AttentionAt,
+			&i.AttentionDismissedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -1775,7 +1748,7 @@ func (q *Queries) PayoutsInsert(ctx context.Context, db DBTX, arg PayoutsInsertP
 }
 
 const payoutsLock = `-- name: PayoutsLock :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
     ORDER BY t.partner_id, t.id FOR NO KEY UPDATE
 `
 
@@ -1831,6 +1804,7 @@ func (q *Queries) PayoutsLock(ctx context.Context, db DBTX, arg PayoutsLockParam
 			&i.Attention,
 			&i.AttentionText,
 			&i.AttentionAt,
+			&i.AttentionDismissedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -2102,7 +2076,7 @@ func (q *Queries) PayoutsRelease(ctx context.Context, db DBTX, arg PayoutsReleas
 }
 
 const payoutsReported = `-- name: PayoutsReported :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id = ANY ($3::text[])
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id = ANY ($3::text[])
     ORDER BY t.partner_id, t.id
 `
 
@@ -2159,6 +2133,7 @@ func (q *Queries) PayoutsReported(ctx context.Context, db DBTX, arg PayoutsRepor
 			&i.Attention,
 			&i.AttentionText,
 			&i.AttentionAt,
+			&i.AttentionDismissedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -2219,7 +2194,7 @@ func (q *Queries) PayoutsToCancel(ctx context.Context, db DBTX, arg PayoutsToCan
 }
 
 const payoutsToFile = `-- name: PayoutsToFile :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
     WHERE f.program_id = t.program_id AND f.partner_id = t.partner_id AND f.severity = 'high' AND f.status IN ('open',
         'reviewing')) AS held
 FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
@@ -2304,6 +2279,7 @@ func (q *Queries) PayoutsToFile(ctx context.Context, db DBTX, arg PayoutsToFileP
 			&i.Payout.Attention,
 			&i.Payout.AttentionText,
 			&i.Payout.AttentionAt,
+			&i.Payout.AttentionDismissedAt,
 			&i.Partner.ID,
 			&i.Partner.OrgID,
 			&i.Partner.ProgramID,
@@ -2418,7 +2394,7 @@ FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p
           WHERE f.program_id = p.program_id AND f.partner_id = p.partner_id AND f.severity = 'high'
               AND f.status IN ('open', 'reviewing')))
     ORDER BY p.due_at, p.id LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at
 `
 
 type PayoutsToSendParams struct {
@@ -2484,6 +2460,7 @@ func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendP
 			&i.Attention,
 			&i.AttentionText,
 			&i.AttentionAt,
+			&i.AttentionDismissedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -2496,7 +2473,7 @@ func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendP
 }
 
 const payoutsUndone = `-- name: PayoutsUndone :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
     AND (t.status IN ('pending', 'failed', 'not_eligible')
         OR $3::boolean AND t.status = 'processing' AND t.rail = $4)
 ORDER BY t.partner_id, t.id FOR NO KEY UPDATE
@@ -2561,6 +2538,7 @@ func (q *Queries) PayoutsUndone(ctx context.Context, db DBTX, arg PayoutsUndoneP
 			&i.Attention,
 			&i.AttentionText,
 			&i.AttentionAt,
+			&i.AttentionDismissedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -2798,7 +2776,7 @@ func (q *Queries) PreviewPartners(ctx context.Context, db DBTX, arg PreviewPartn
 }
 
 const previewPayouts = `-- name: PreviewPayouts :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
 AND t.partner_id BETWEEN $4 AND $5 AND t.partner_id = ANY ($6::text[]) ORDER BY t.id
 `
 
@@ -2864,6 +2842,7 @@ func (q *Queries) PreviewPayouts(ctx context.Context, db DBTX, arg PreviewPayout
 			&i.Attention,
 			&i.AttentionText,
 			&i.AttentionAt,
+			&i.AttentionDismissedAt,
 		); err != nil {
 			return nil, err
 		}

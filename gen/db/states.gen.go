@@ -213,7 +213,8 @@ type PayoutRailKind string
 
 // The values of PayoutRailKind.
 const (
-	PayoutRailKindPaypal PayoutRailKind = "paypal"
+	PayoutRailKindPaypal  PayoutRailKind = "paypal"
+	PayoutRailKindWebhook PayoutRailKind = "webhook"
 )
 
 // PayoutRailStatus is a value of payout_rails.status.

@@ -60,6 +60,7 @@ var Catalogue = []Type{
 	{Type: "commission.deleted", PartnerVisible: true},
 	{Type: "payout.created", PartnerVisible: true},
 	{Type: "payout.updated", PartnerVisible: true},
+	{Type: "payout.attention"},
 	{Type: "payout.due", PartnerVisible: true},
 	{Type: "payout.paid", PartnerVisible: true},
 	{Type: "payout.failed", PartnerVisible: true},
@@ -192,6 +193,9 @@ func PayoutCreated(d api.PayoutCreatedData) Event { return Event{"payout.created
 
 // PayoutUpdated is the event payout.updated.
 func PayoutUpdated(d api.PayoutUpdatedData) Event { return Event{"payout.updated", d} }
+
+// PayoutAttention is the event payout.attention.
+func PayoutAttention(d api.PayoutAttentionData) Event { return Event{"payout.attention", d} }
 
 // PayoutDue is the event payout.due.
 func PayoutDue(d api.PayoutDueData) Event { return Event{"payout.due", d} }

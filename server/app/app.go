@@ -106,15 +106,17 @@ func description(ignoreUnknown bool) (*middleware.Document, error) {
 // parts are the components of the server.
 type parts struct {
 	*App
-	pool     *pgxpool.Pool
-	rails    []payout.Rail
-	keeper   *secret.Keeper
-	document *middleware.Document
-	mails    mail.Set
-	guard    *webhook.Guard
-	members  *partner.Service
-	webhooks *webhook.Endpoints
-	visits   tracking.Service
+	pool  *pgxpool.Pool
+	rails []payout.Rail
+	// connected opens the payout rails of programs.
+	connected *rails.Service
+	keeper    *secret.Keeper
+	document  *middleware.Document
+	mails     mail.Set
+	guard     *webhook.Guard
+	members   *partner.Service
+	webhooks  *webhook.Endpoints
+	visits    tracking.Service
 }
 
 // New builds the server. It reads the OpenAPI document, so that a server with a faulty one does not start; it
@@ -135,6 +137,8 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	}
 	metrics := registry(pool)
 	mails.Sender.Outcomes = mail.NewOutcomes(metrics)
+	guard := webhook.NewGuard(cfg.WebhookAllowCIDRs, cfg.WebhookHTTPSOnly, cfg.BaseURL)
+	connected := &rails.Service{Keeper: keeper, Clock: c, PayPalURL: cfg.PayPalURL, Guard: guard, Name: cfg.ServiceName}
 	// Jobs share the dependencies of requests, and run only within Serve.
 	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: metrics, jobs: jobs.All(jobs.Deps{
 		Pool: pool, Keeper: keeper, Rails: operated, Clock: c, RetentionDays: cfg.RetentionDays,
@@ -143,7 +147,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		HoldOnHighRisk:     cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring,
 		Outbox: mails.Outbox, Mail: mails.Sender, Plan: cfg.Plan(),
 		Log: log, StripeURL: cfg.StripeURL,
-		OpenRail: (&rails.Service{Keeper: keeper, Clock: c, PayPalURL: cfg.PayPalURL}).Open,
+		OpenRail: connected.Open,
 	}), runner: jobs.NewRunner(c, log, metrics), backlog: backlog.NewReader(pool, c), shortage: shortage.NewWatch(c)}
 	a.runner.Noted = a.shortage.Note
 	metrics.MustRegister(a.backlog, disks(folders(cfg)))
@@ -156,8 +160,8 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	watched(a.metrics, a.standby)
 	// Dependencies shared by several parts below.
 	p := parts{
-		App: a, pool: pool, rails: operated, keeper: keeper, document: document, mails: mails,
-		guard:   webhook.NewGuard(cfg.WebhookAllowCIDRs, cfg.WebhookHTTPSOnly, cfg.BaseURL),
+		App: a, pool: pool, rails: operated, connected: connected, keeper: keeper, document: document, mails: mails,
+		guard:   guard,
 		members: &partner.Service{Keeper: keeper, Mail: mails.Outbox},
 		visits:  tracking.Service{Keeper: keeper, Writer: tracking.NewWriter(pool)},
 	}
@@ -277,6 +281,11 @@ func (p parts) serveHooks(path *middleware.Front) {
 	box := inbox.Box{Pool: p.pool, Keeper: p.keeper, Clock: p.clock}
 	p.echo.POST(hooks.Path, hooks.New(box, path, p.clock).Receive)
 	path.Free(hooks.Path, "receiveProcessorEvent")
+	payPal := hooks.PayPal{Limits: path, Notify: func(ctx context.Context, id string, h http.Header, body []byte) error {
+		return p.connected.Notify(ctx, p.pool, id, h, body)
+	}}
+	p.echo.POST(hooks.PayPalPath, payPal.Receive)
+	path.Free(hooks.PayPalPath, "receivePayPalNotification")
 }
 
 // servePortal registers the pages of partners, and assets of all pages.

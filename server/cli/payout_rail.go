@@ -13,6 +13,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/money/payout/rails"
+	"rail/server/outbound/webhook"
 )
 
 // railKinds are the services that a program can be connected to.
@@ -118,7 +119,10 @@ func secretIn(file string) (string, error) {
 
 // payoutRails returns the configured service for payout rails.
 func payoutRails(env *Env, d *database) *rails.Service {
-	return &rails.Service{Keeper: d.keeper, Clock: env.Clock, PayPalURL: d.config.PayPalURL}
+	return &rails.Service{
+		Keeper: d.keeper, Clock: env.Clock, PayPalURL: d.config.PayPalURL, Name: d.config.ServiceName,
+		Guard: webhook.NewGuard(d.config.WebhookAllowCIDRs, d.config.WebhookHTTPSOnly, d.config.BaseURL),
+	}
 }
 
 // payoutRailList lists the rails of a program.

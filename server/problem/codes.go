@@ -98,6 +98,8 @@ const (
 	PayoutRailPays             Code = "payout_rail_pays"
 	PayoutRailDisconnected     Code = "payout_rail_disconnected"
 	PayoutRailTest             Code = "payout_rail_test"
+	PayoutNotOnRail            Code = "payout_not_on_rail"
+	PayoutAttentionOpen        Code = "payout_attention_open"
 	CampaignNotSendable        Code = "campaign_not_sendable"
 	CampaignNotPausable        Code = "campaign_not_pausable"
 	CampaignNotResumable       Code = "campaign_not_resumable"
@@ -229,6 +231,8 @@ var classes = map[Code]class{
 	PayoutRailPays:             conflict,
 	PayoutRailDisconnected:     conflict,
 	PayoutRailTest:             conflict,
+	PayoutNotOnRail:            conflict,
+	PayoutAttentionOpen:        conflict,
 	CampaignNotSendable:        conflict,
 	CampaignNotPausable:        conflict,
 	CampaignNotResumable:       conflict,

@@ -44,6 +44,7 @@ type Settings struct {
 	LeadMatchDays                                 nullable.Nullable[int64] // null: the cookie's days
 	TimeZone                                      *string                  // an IANA name
 	CouponBeatsLink, IgnoreLateClicks             *bool
+	MinPayingCustomers                            *int64   // before a partner's first payout
 	BlockedCountries                              []string // in any case; the whole list
 	URLParams, PayoutMethods                      []string // the whole lists
 }
@@ -176,6 +177,7 @@ func (s Settings) apply(p *db.Program) error {
 	opt.Change(&p.ClickOnRedirect, s.ClickOnRedirect)
 	opt.Change(&p.AutoEnrolCustomers, s.AutoEnrolCustomers)
 	opt.ChangeOrClear(&p.LeadMatchDays, s.LeadMatchDays)
+	opt.Change(&p.MinPayingCustomers, s.MinPayingCustomers)
 	opt.Change(&p.CouponBeatsLink, s.CouponBeatsLink)
 	opt.Change(&p.IgnoreLateClicks, s.IgnoreLateClicks)
 	if s.TimeZone != nil {
@@ -247,6 +249,7 @@ func save(ctx context.Context, u *work.Unit, p db.Program) error {
 		ClickOnRedirect:        p.ClickOnRedirect,
 		AutoEnrolCustomers:     p.AutoEnrolCustomers,
 		LeadMatchDays:          p.LeadMatchDays,
+		MinPayingCustomers:     p.MinPayingCustomers,
 		TimeZone:               p.TimeZone,
 		CouponBeatsLink:        p.CouponBeatsLink,
 		IgnoreLateClicks:       p.IgnoreLateClicks,

@@ -8,6 +8,8 @@ import (
 	"rail/server/clock"
 	"rail/server/jobs"
 	"rail/server/money/payout/rails"
+	"rail/server/outbound/mail"
+	"rail/server/outbound/webhook"
 	"rail/server/secret"
 )
 
@@ -35,8 +37,11 @@ func tryJobAt(t testing.TB, s *Server, name string, now clock.Time) error {
 	require.NoError(t, err)
 	for _, j := range jobs.All(jobs.Deps{
 		Pool: s.Pool, Clock: s.Clock, Keeper: keeper, FraudMonitoring: s.Config.FraudMonitoring,
-		StripeURL: s.Config.StripeURL, Plan: s.Config.Plan(),
-		OpenRail: (&rails.Service{Keeper: keeper, Clock: s.Clock, PayPalURL: s.Config.PayPalURL}).Open,
+		StripeURL: s.Config.StripeURL, Plan: s.Config.Plan(), Outbox: &mail.Outbox{Configured: s.Config.SMTPURL != ""},
+		OpenRail: (&rails.Service{
+			Keeper: keeper, Clock: s.Clock, PayPalURL: s.Config.PayPalURL, Name: s.Config.ServiceName,
+			Guard: webhook.NewGuard(s.Config.WebhookAllowCIDRs, false, ""),
+		}).Open,
 	}) {
 		if j.Name == name {
 			return j.Run(t.Context(), now)

@@ -75,6 +75,7 @@ func toProgram(p db.Program) api.Program {
 		ClickOnRedirect:        p.ClickOnRedirect,
 		AutoEnrolCustomers:     p.AutoEnrolCustomers,
 		LeadMatchDays:          p.LeadMatchDays,
+		MinPayingCustomers:     p.MinPayingCustomers,
 		TimeZone:               p.TimeZone,
 		CouponBeatsLink:        p.CouponBeatsLink,
 		IgnoreLateClicks:       p.IgnoreLateClicks,

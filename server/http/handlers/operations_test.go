@@ -94,7 +94,7 @@ var operations = sync.OnceValue(func() []operation {
 		for _, method := range slices.Sorted(maps.Keys(d.Paths[path])) {
 			o, _ := d.Paths[path][method].(M)
 			id, named := o["operationId"].(string)
-			if !named || id == "receiveProcessorEvent" { // it has a signature, not a key
+			if !named || strings.HasPrefix(path, "/hooks/") { // a signature, not a key
 				continue
 			}
 			op := operation{id: id, method: strings.ToUpper(method), path: path}

@@ -42,6 +42,38 @@ func (s *Server) SendPayoutBatch(ctx context.Context,
 	}, err
 }
 
+// ReportRailResult writes the result that the service of a webhook rail reports about a payout.
+func (s *Server) ReportRailResult(ctx context.Context,
+	r api.ReportRailResultRequestObject) (api.ReportRailResultResponseObject, error) {
+	b := r.Body
+	p, err := payout.ReportResult(ctx, work.From(ctx), s.Mail, r.ID, payout.RailResult{
+		State:      resultStates[b.Status],
+		Attention:  payout.Attention(opt.Value(b.Attention)),
+		ExternalID: b.ExternalID,
+		Code:       opt.Value(b.ErrorCode),
+		Message:    opt.Value(b.ErrorMessage),
+		Fee:        b.FeeMinor,
+		PaidAt:     b.PaidAt,
+	})
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails)
+	return api.ReportRailResult200JSONResponse(shown), err
+}
+
+// resultStates are the states that a service reports.
+var resultStates = map[api.PayoutRailResultStatus]payout.State{
+	api.PayoutRailResultStatusPaid:      payout.Settled,
+	api.PayoutRailResultStatusFailed:    payout.Rejected,
+	api.PayoutRailResultStatusAttention: payout.InFlight,
+}
+
+// DismissPayoutAttention ends the attention of a paid payout whose money came back.
+func (s *Server) DismissPayoutAttention(ctx context.Context,
+	r api.DismissPayoutAttentionRequestObject) (api.DismissPayoutAttentionResponseObject, error) {
+	p, err := payout.DismissAttention(ctx, work.From(ctx), r.ID)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails)
+	return api.DismissPayoutAttention200JSONResponse(shown), err
+}
+
 // railLimits are the limits of the services: PayPal's default for one item.
 var railLimits = map[db.PayoutRailKind]api.PayoutRailLimits{
 	db.PayoutRailKindPaypal: {MaxAmountMinor: new(int64(20_000_00)), MaxAmountCurrency: new("USD")},
@@ -55,7 +87,8 @@ func toPayoutRail(c db.PayoutRail) api.PayoutRail {
 	}
 	return api.PayoutRail{
 		ID: c.ID, Object: "payout_rail", ProgramID: c.ProgramID, Kind: api.PayoutRailKind(c.Kind), Methods: methods,
-		Livemode: c.Livemode, Status: api.PayoutRailStatus(c.Status), Limits: railLimits[c.Kind],
+		Livemode: c.Livemode, Status: api.PayoutRailStatus(c.Status), Limits: railLimits[c.Kind], URL: c.URL,
+		AutomaticBatchMinor: c.AutomaticBatchMinor, AutomaticDayMinor: c.AutomaticDayMinor,
 		WithoutFundsAt: c.WithoutFundsAt, LastSuccessAt: c.LastSuccessAt, LastError: c.LastError,
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
 	}

@@ -24,7 +24,7 @@ func (s *Server) ListPayouts(ctx context.Context,
 	p := r.Params
 	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
 	out, err := readPage(ctx, q, db.PayoutList{
-		PartnerID: p.PartnerID, BatchID: p.BatchID, Status: list.Any(p.Status),
+		PartnerID: p.PartnerID, BatchID: p.BatchID, Status: list.Any(p.Status), Attention: list.Any(p.Attention),
 		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
 	}, uncounted, payoutParts(p.Expand)...)
 	if err != nil {

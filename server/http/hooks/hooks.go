@@ -128,14 +128,14 @@ func (h *Hooks) signed(c echo.Context, connection db.ProcessorConnection, limite
 	}
 	if size := r.ContentLength; size < 0 || size > smallBody {
 		if !h.places.take(r.Context(), at) {
-			return nil, busy()
+			return nil, busy("Too many large bodies at once. Try again.")
 		}
 		defer h.places.leave(at)
 	}
 	body := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // no other type is put
 	defer buffers.Put(body)
 	if err := readAll(body, r); err != nil && h.places.lost(at) {
-		return nil, busy()
+		return nil, busy("Too many large bodies at once. Try again.")
 	} else if err != nil {
 		return nil, err
 	}
@@ -169,9 +169,9 @@ func readAll(body *bytes.Buffer, r *http.Request) error {
 	return nil
 }
 
-// busy answers 429 if no place is free: a 503 would be logged as an error of the server.
-func busy() error {
-	p := problem.New(problem.RateLimitExceeded, "Too many large bodies at once. Try again.")
+// busy answers 429: a 503 would be logged as an error of the server.
+func busy(why string) error {
+	p := problem.New(problem.RateLimitExceeded, "%s", why)
 	p.RetryAfter = 1
 	return p
 }

@@ -15,7 +15,7 @@ import (
 	"rail/server/work"
 )
 
-// Bounds of a round of connected rails.
+// Bounds of a round.
 const (
 	// followedRails is how many connected rails are followed at once.
 	followedRails = 8
@@ -58,11 +58,26 @@ func (s Sender) followConnected(ctx context.Context, u *work.Unit) error {
 	}
 }
 
-// railRound is one round with a connected rail.
+// followOperators does a round with a rail that an operator has added to the server.
+func (s Sender) followOperators(ctx context.Context, u *work.Unit, rail Rail) error {
+	return s.newRound(u, rail, db.PayoutRail{Kind: db.PayoutRailKind(rail.Name())}).follow(ctx)
+}
+
+// followRail does a round with a connected rail.
+func (s Sender) followRail(ctx context.Context, u *work.Unit, c db.PayoutRail) error {
+	rail, err := s.Open(c)
+	r := s.newRound(u, rail, c)
+	if err != nil {
+		return r.pause(ctx, err)
+	}
+	return r.follow(ctx)
+}
+
+// railRound is one round with a rail.
 type railRound struct {
 	Sender
 	u         *work.Unit
-	c         db.PayoutRail
+	c         db.PayoutRail // only Kind, the rail's name, for an operator's rail
 	rail      Rail
 	began     time.Time
 	faults    int             // payouts that failed one after another
@@ -72,21 +87,29 @@ type railRound struct {
 	errs      []error
 }
 
-// followRail does one round with a connected rail: it asks about payouts, submits others, and watches paid ones, until
-// its time is over. A payout that fails delays no other; a rail that fails waits.
-func (s Sender) followRail(ctx context.Context, u *work.Unit, c db.PayoutRail) error {
-	r := &railRound{Sender: s, u: u, c: c, began: clock.Real(), poor: map[string]bool{}}
-	var err error
-	if r.rail, err = s.Open(c); err != nil {
-		return r.pause(ctx, err)
-	}
+func (s Sender) newRound(u *work.Unit, rail Rail, c db.PayoutRail) *railRound {
+	return &railRound{Sender: s, u: u, c: c, rail: rail, began: clock.Real(), poor: map[string]bool{}}
+}
+
+// follow asks about payouts, submits others, and watches paid ones, until the round's time is over. A payout that
+// fails delays no other; a rail that fails waits.
+func (r *railRound) follow(ctx context.Context) error {
 	steps := []railStep{{r.toPoll, r.poll}, {r.toSubmit, r.submit}, {r.toWatch, r.poll}}
+	if r.reports() {
+		steps = steps[1:2]
+	}
 	for _, step := range steps {
 		if stop := r.run(ctx, step); stop != nil {
 			return r.pause(ctx, stop)
 		}
 	}
 	return r.finish(ctx)
+}
+
+// reports reports whether the service reports results itself.
+func (r *railRound) reports() bool {
+	_, ok := r.rail.(Reporter)
+	return ok
 }
 
 // railStep leases payouts and does one thing with each.
@@ -135,8 +158,7 @@ func (r *railRound) judge(p db.Payout, err error) error {
 
 func (r *railRound) toPoll(ctx context.Context) ([]db.Payout, error) {
 	return queries.RailPayoutsToPoll(ctx, r.Pool, db.RailPayoutsToPollParams{
-		Now: &r.u.Now, RailID: &r.c.ID, OrgID: r.c.OrgID, Rail: r.kind(),
-		AskedBefore: new(r.u.Now.Plus(-askEvery)), Lim: followBatch,
+		Now: &r.u.Now, RailID: r.c.ID, Rail: r.name(), AskedBefore: new(r.u.Now.Plus(-askEvery)), Lim: followBatch,
 	})
 }
 
@@ -146,15 +168,14 @@ func (r *railRound) toSubmit(ctx context.Context) ([]db.Payout, error) {
 		return nil, nil
 	}
 	return queries.RailPayoutsToSubmit(ctx, r.Pool, db.RailPayoutsToSubmitParams{
-		Now: &r.u.Now, RailID: &r.c.ID, OrgID: r.c.OrgID, Rail: r.kind(),
-		AskedBefore: new(r.u.Now.Plus(-askEvery)), Lim: followBatch,
+		Now: &r.u.Now, RailID: r.c.ID, Rail: r.name(), AskedBefore: new(r.u.Now.Plus(-askEvery)), Lim: followBatch,
 	})
 }
 
 // toWatch leases paid payouts whose money may still come back.
 func (r *railRound) toWatch(ctx context.Context) (watched []db.Payout, err error) {
 	leased, err := queries.RailPayoutsToWatch(ctx, r.Pool, db.RailPayoutsToWatchParams{
-		Now: r.u.Now, RailID: &r.c.ID, OrgID: r.c.OrgID, Rail: r.kind(), WatchedBefore: new(r.u.Now.Plus(-watchEvery)),
+		Now: r.u.Now, RailID: r.c.ID, Rail: r.name(), WatchedBefore: new(r.u.Now.Plus(-watchEvery)),
 		PaidAfter: r.u.Now.Plus(-watchFor), Lim: followBatch,
 	})
 	for _, p := range leased {
@@ -165,12 +186,16 @@ func (r *railRound) toWatch(ctx context.Context) (watched []db.Payout, err error
 	return watched, err
 }
 
-// kind is the rail's name in payouts.
-func (r *railRound) kind() *string { return opt.OrNil(string(r.c.Kind)) }
+// name is the rail's name in payouts.
+func (r *railRound) name() *string { return new(string(r.c.Kind)) }
 
 // poll asks about a payout that the rail has.
 func (r *railRound) poll(ctx context.Context, p db.Payout) error {
-	t, err := r.transfer(ctx, p)
+	partner, err := r.partner(ctx, p)
+	if err != nil {
+		return err
+	}
+	t, err := r.transferTo(p, partner)
 	if err != nil {
 		return err
 	}
@@ -218,7 +243,7 @@ func (r *railRound) submit(ctx context.Context, p db.Payout) error {
 	r.submitted = true
 	err = queries.PayoutSubmitted(ctx, r.Pool,
 		db.PayoutSubmittedParams{ExternalID: &t.ExternalID, UpdatedAt: r.u.Now, ID: p.ID, OrgID: p.OrgID})
-	if err != nil {
+	if err != nil || r.reports() {
 		return err
 	}
 	status, err := r.rail.Status(call, t)
@@ -312,15 +337,21 @@ func (r *railRound) attend(ctx context.Context, p db.Payout, a Attention) error 
 	if opt.Value(p.Attention) == a {
 		return nil
 	}
-	noted := db.PayoutAttendParams{UpdatedAt: r.u.Now, ID: p.ID, OrgID: p.OrgID, Status: p.Status}
-	if a != "" {
-		noted.Attention, noted.AttentionText, noted.AttentionAt = &a, opt.OrNil(attentionTexts[a]), &r.u.Now
-	}
-	return queries.PayoutAttend(ctx, r.Pool, noted)
+	return r.u.For(p.OrgID).Within(ctx, func(u *work.Unit) error {
+		locked, err := lock(ctx, u, p)
+		if err != nil || locked.Status != p.Status {
+			return err
+		}
+		_, err = attend(ctx, u, r.Mail, locked, a)
+		return err
+	})
 }
 
 // pause records why a rail failed, and when it may be called again.
 func (r *railRound) pause(ctx context.Context, why error) error {
+	if r.c.ID == "" {
+		return errors.Join(append(r.errs, why)...)
+	}
 	wait := failedEvery
 	if busy, ok := errors.AsType[Busy](why); ok {
 		wait = busy.For
@@ -335,6 +366,9 @@ func (r *railRound) pause(ctx context.Context, why error) error {
 // finish records the round. A rail that has answered no call has failed.
 func (r *railRound) finish(ctx context.Context) error {
 	failed := errors.Join(r.errs...)
+	if r.c.ID == "" {
+		return failed
+	}
 	if failed != nil && !r.answered {
 		r.errs = nil
 		return r.pause(ctx, failed)
@@ -363,17 +397,4 @@ func (r *railRound) noFunds(ctx context.Context) error {
 		LastError: new(ErrNeedsFunds.Error()), SubmitAfter: new(r.u.Now.Plus(fundsEvery)), Now: r.u.Now,
 		ID: r.c.ID, OrgID: r.c.OrgID,
 	})
-}
-
-// attentionTexts has a sentence and the next step for each state.
-var attentionTexts = map[Attention]string{
-	Unclaimed: "The partner has not claimed the money. It comes back 30 days after it was sent: ask the partner to " +
-		"claim it with the email address of their payout details.",
-	OnHold:   "The service reviews the transfer. Check the messages in your account there.",
-	Reversed: "The money came back after the payout was paid. Pay the partner again with a manual reward, if it is still owed.",
-	CameBack: "The money was returned after the payout was paid. Pay the partner again with a manual reward, if it is " +
-		"still owed.",
-	NeedsFunds: "The account lacks funds. Add funds; the payout is then sent.",
-	Unconfirmed: "The service did not confirm that it has the payout, and it is too late to send it again safely. Look " +
-		"for it in your account there, and mark it as paid or as failed.",
 }

@@ -30,6 +30,7 @@ type page struct {
 	present        map[monthKey]db.Payout   // of this month
 	changed        map[string]clock.Time    // payout details changed since the last payout; in previews only
 	taxed, flagged map[string]bool          // partners with a valid tax form, and with an open high risk flag
+	newcomers      map[string]int64         // paying customers of never paid partners who have too few
 }
 
 // monthKey identifies a monthly payout by partner and currency.
@@ -125,7 +126,24 @@ func (p *page) checks(ctx context.Context, u *work.Unit, ids []string) []pgtx.Re
 			p.flagged = set(flagged)
 			return err
 		},
+		func(tx pgtx.DBTX) error { return p.readNewcomers(ctx, tx, ids) },
 	}
+}
+
+// readNewcomers reads the partners who have too few paying customers for a first payout.
+func (p *page) readNewcomers(ctx context.Context, tx pgtx.DBTX, ids []string) error {
+	program := p.order.Program
+	if program.MinPayingCustomers == 0 {
+		return nil
+	}
+	rows, err := queries.PartnersBelowCustomers(ctx, tx, db.PartnersBelowCustomersParams{
+		Least: program.MinPayingCustomers, ProgramID: program.ID, OrgID: program.OrgID, PartnerIds: ids,
+	})
+	p.newcomers = map[string]int64{}
+	for _, row := range rows {
+		p.newcomers[row.ID] = row.Customers
+	}
+	return err
 }
 
 // setPresent notes the month's existing payouts.
@@ -290,8 +308,17 @@ func (p page) verdict(d db.BatchCommissionsRow) (reason, text string) {
 		return "no_payout_method", due + ", but the partner has chosen none of the program's payout methods."
 	case o.Program.RequireTaxForms && !p.taxed[d.PartnerID]:
 		return "tax_form_missing", due + ", but the partner has no valid tax form."
+	case p.isNewcomer(d.PartnerID):
+		return "too_few_customers", fmt.Sprintf("%s, but the partner has %d paying customers; a first payout needs %d.",
+			due, p.newcomers[d.PartnerID], o.Program.MinPayingCustomers)
 	case o.HoldOnHighRisk && p.flagged[d.PartnerID]:
 		return "risk_review", due + ", but a high risk flag of the partner is open."
 	}
 	return "", ""
+}
+
+// isNewcomer reports whether a partner has too few paying customers for a first payout.
+func (p page) isNewcomer(id string) bool {
+	_, ok := p.newcomers[id]
+	return ok
 }

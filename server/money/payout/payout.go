@@ -43,14 +43,22 @@ func Settle(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) (db
 	if err != nil {
 		return p, err
 	}
-	sold, err := queries.PayoutSoldAt(ctx, u.Tx, db.PayoutSoldAtParams{PayoutID: &p.ID, OrgID: p.OrgID})
-	if err != nil {
+	if err := afterSales(ctx, u, p, payment); err != nil {
 		return p, err
 	}
-	if payment.At.Before(sold.Truncate(time.Millisecond)) { // at the precision of answers
-		return p, problem.Invalid("paid_at", "paid_at is before the oldest sale of the payout, at %s.", sold)
-	}
 	return pay(ctx, u, p, commissions, payment)
+}
+
+// afterSales refuses a payment before the oldest sale of the payout.
+func afterSales(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) error {
+	sold, err := queries.PayoutSoldAt(ctx, u.Tx, db.PayoutSoldAtParams{PayoutID: &p.ID, OrgID: p.OrgID})
+	if err != nil {
+		return err
+	}
+	if payment.At.Before(sold.Truncate(time.Millisecond)) { // at the precision of answers
+		return problem.Invalid("paid_at", "paid_at is before the oldest sale of the payout, at %s.", sold)
+	}
+	return nil
 }
 
 // pay writes that a payout and its commissions are paid.
@@ -63,7 +71,7 @@ func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commis
 		}
 		p.MarkedAt, p.MarkID = &u.Now, &u.RequestID
 	}
-	p.FailureMailedAt = nil
+	p.FailureMailedAt, p.Attention, p.AttentionText, p.AttentionAt = nil, nil, nil, nil
 	p.Status, p.PaidAt, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = db.PayoutStatusPaid, &payment.At, nil, nil, u.Now
 	// Fields that the payment leaves out keep the payout's values.
 	if payment.Method != nil {

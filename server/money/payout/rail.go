@@ -20,8 +20,8 @@ import (
 	"rail/server/work"
 )
 
-// Rail is a service that moves money, such as a bank's. Rail ships none: an operator adds one to the server
-// (decisions, 125). Both methods may be called again at any time, by any replica.
+// Rail is a service that moves money. A connected rail is opened by package rails; an operator may add others to the
+// server (decisions, 125). Both methods may be called again at any time, by any replica.
 type Rail interface {
 	// Name is stored with the payouts sent by the rail. It must never change, and must not be "file".
 	Name() string
@@ -29,11 +29,17 @@ type Rail interface {
 	Methods() []string
 	// Submit sends a transfer and returns the rail's id for it. The rail must not pay a Transfer.ID twice, however
 	// often it is submitted: the server repeats a submission whose answer was lost. For a known ID, the rail must
-	// return that transfer's id, never a Refusal. A Refusal of the first submission fails the payout; any other
-	// error, and every later refusal, is retried.
+	// return that transfer's id, never a Refusal. A Refusal of the first submission fails the payout. Busy,
+	// ErrNeedsFunds and ErrUnconfirmed are handled as they say; any other error, and every later refusal, is retried.
 	Submit(ctx context.Context, t Transfer) (externalID string, err error)
 	// Status returns the status of a submitted transfer.
 	Status(ctx context.Context, t Transfer) (Status, error)
+}
+
+// Reporter is a rail whose service reports results itself, to ReportResult. Its Status is never called.
+type Reporter interface {
+	Rail
+	Reports()
 }
 
 // Transfer is one payout for a rail. Details are the partner's payout details as JSON, or nil.
@@ -144,10 +150,10 @@ func (s Sender) Run(ctx context.Context, u *work.Unit) error {
 			errs[i] = fmt.Errorf("a payment rail cannot have the name %q", inFile)
 			continue
 		}
-		wait.Go(func() { errs[i] = errors.Join(s.pickUp(ctx, u, r), s.follow(ctx, u, r)) })
+		wait.Go(func() { errs[i] = errors.Join(s.pickUp(ctx, u, r), s.followOperators(ctx, u, r)) })
 	}
 	wait.Wait()
-	return errors.Join(append(errs, s.followConnected(ctx, u))...)
+	return errors.Join(append(errs, s.sendAlone(ctx, u), s.followConnected(ctx, u))...)
 }
 
 // pickUp moves due payouts to processing.
@@ -179,68 +185,6 @@ func (s Sender) claim(ctx context.Context, u *work.Unit, r Rail) (n int, err err
 	return n, err
 }
 
-// follow submits claimed payouts that the rail does not have yet, and polls the others. If the rail hangs, it
-// stops until the next round.
-func (s Sender) follow(ctx context.Context, u *work.Unit, r Rail) error {
-	var errs []error
-	name, before := r.Name(), u.Now.Plus(-askEvery)
-	for {
-		asked, err := queries.PayoutsInFlight(ctx, s.Pool, db.PayoutsInFlightParams{
-			Now: &u.Now, Rail: &name, AskedBefore: &before, Lim: followBatch,
-		})
-		if err != nil {
-			return errors.Join(append(errs, err)...)
-		}
-		for _, p := range asked {
-			if err := s.advance(ctx, u, r, p); err != nil {
-				errs = append(errs, fmt.Errorf("rail %s, payout %s: %w", r.Name(), p.ID, err))
-			}
-		}
-		if failed := errors.Join(errs...); len(asked) < followBatch || errors.Is(failed, context.DeadlineExceeded) {
-			return failed
-		}
-	}
-}
-
-// advance submits or polls one payout.
-func (s Sender) advance(ctx context.Context, u *work.Unit, r Rail, p db.Payout) error {
-	t, err := s.transfer(ctx, p)
-	if err != nil {
-		return err
-	}
-	// Both calls share one deadline: a hanging rail must not delay other rails.
-	call, cancel := context.WithTimeout(ctx, railTimeout)
-	defer cancel()
-	if p.ExternalID == nil {
-		if t.ExternalID, err = r.Submit(call, t); err != nil {
-			return s.refused(ctx, u, p, err)
-		}
-		// The id is stored before the status is polled: after a crash here, the transfer is not submitted again.
-		if err := queries.PayoutSubmitted(ctx, s.Pool,
-			db.PayoutSubmittedParams{ExternalID: &t.ExternalID, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID}); err != nil {
-			return err
-		}
-	}
-	status, err := r.Status(call, t)
-	switch {
-	case err != nil || status.State == InFlight:
-		return err
-	case status.State != Settled && status.State != Rejected && status.State != Returned:
-		return fmt.Errorf("the rail answered the unknown state %q", status.State)
-	}
-	return s.conclude(ctx, u, p, status)
-}
-
-// refused fails a payout whose first submission was refused. A later refusal may concern a transfer that the
-// rail has, since its answer was lost.
-func (s Sender) refused(ctx context.Context, u *work.Unit, p db.Payout, err error) error {
-	refusal := Refusal{}
-	if !errors.As(err, &refusal) || p.Submissions > 1 {
-		return err
-	}
-	return s.conclude(ctx, u, p, Status{State: Rejected, Code: refusal.Code, Message: refusal.Message})
-}
-
 // GiveUp fails a payout that a rail has in flight or that left in a file. The operator asserts that it was not
 // paid and will not be.
 func (s Sender) GiveUp(ctx context.Context, u *work.Unit, p db.Payout, why string) error {
@@ -257,15 +201,6 @@ func (s Sender) SettleExported(ctx context.Context, u *work.Unit, p db.Payout, p
 		}
 		return Notify(ctx, u, s.Mail, p)
 	})
-}
-
-// transfer converts a payout for a rail.
-func (s Sender) transfer(ctx context.Context, p db.Payout) (Transfer, error) {
-	partner, err := s.partner(ctx, p)
-	if err != nil {
-		return Transfer{}, err
-	}
-	return s.transferTo(p, partner)
 }
 
 // partner reads the partner of a payout.
@@ -331,6 +266,7 @@ func fail(ctx context.Context, u *work.Unit, p db.Payout, status Status) (db.Pay
 	}
 	u.Record(about(p), failure(p, code, message))
 	p.Status, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = db.PayoutStatusFailed, &code, &message, u.Now
+	p.Attention, p.AttentionText, p.AttentionAt = nil, nil, nil
 	return p, queries.PayoutFailed(ctx, u.Later(), db.PayoutFailedParams{
 		ErrorCode: &code, ErrorMessage: &message, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
 	})

@@ -32,7 +32,7 @@ func TestRailSettles(t *testing.T) {
 	require.Equal(t,
 		payout.Transfer{
 			ID: id, AmountMinor: 3000, Currency: "USD", Method: "paypal", PartnerID: partner, Email: given.Email,
-			Name: given.Name, Details: given.Details,
+			Name: given.Name, Details: given.Details, SubmittedAt: given.SubmittedAt,
 		}, given)
 	require.Equal(t, 1, apitest.Tally(s, r.ProgramID, "payout.updated"))
 

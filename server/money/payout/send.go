@@ -10,6 +10,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
+	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/problem"
@@ -26,6 +27,7 @@ type SendOrder struct {
 	Currency        string // "" if the rail pays one currency of the batch
 	Count, Minor    int64
 	HoldOnHighRisk  bool
+	dueBy           *clock.Time // only payouts that are due by then; nil for all
 }
 
 // Send hands the pending payouts of a batch over to a connected rail (decisions, 322). The confirmed figures must be
@@ -47,8 +49,22 @@ func Send(ctx context.Context, u *work.Unit, o SendOrder) (sent db.PayoutSend, e
 	if err != nil {
 		return sent, err
 	}
-	sent = db.PayoutSend{
-		ID: u.NewID(ident.Send), OrgID: u.OrgID, ProgramID: b.ProgramID, BatchID: b.ID, RailID: rail.ID,
+	if sent, err = o.sum(u, rail, payouts); err != nil {
+		return sent, err
+	}
+	if differs := o.confirm(sent); differs != nil {
+		if sent, err = o.repeated(ctx, u); errors.Is(err, pgx.ErrNoRows) {
+			err = differs
+		}
+		return sent, err
+	}
+	return sent, handOver(ctx, u, rail, sent, payouts)
+}
+
+// sum returns the hand-over of payouts, which must have one currency.
+func (o SendOrder) sum(u *work.Unit, rail db.PayoutRail, payouts []db.Payout) (db.PayoutSend, error) {
+	sent := db.PayoutSend{
+		ID: u.NewID(ident.Send), OrgID: u.OrgID, ProgramID: rail.ProgramID, BatchID: o.BatchID, RailID: rail.ID,
 		Currency: o.Currency, PayoutCount: int64(len(payouts)), CreatedAt: u.Now,
 	}
 	for _, p := range payouts {
@@ -60,13 +76,7 @@ func Send(ctx context.Context, u *work.Unit, o SendOrder) (sent db.PayoutSend, e
 		}
 		sent.AmountMinor += p.AmountMinor
 	}
-	if differs := o.confirm(sent); differs != nil {
-		if sent, err = o.repeated(ctx, u); errors.Is(err, pgx.ErrNoRows) {
-			err = differs
-		}
-		return sent, err
-	}
-	return sent, handOver(ctx, u, rail, sent, payouts)
+	return sent, nil
 }
 
 // Sendable is the payouts of a batch that a rail would take over.
@@ -133,7 +143,7 @@ func (o SendOrder) rail(ctx context.Context, u *work.Unit, b db.PayoutBatch) (db
 // rows lists the payouts to hand over.
 func (o SendOrder) rows(ctx context.Context, u *work.Unit, rail db.PayoutRail) ([]db.PayoutsToHandOverRow, error) {
 	rows, err := queries.PayoutsToHandOver(ctx, u.DB(), db.PayoutsToHandOverParams{
-		BatchID: o.BatchID, OrgID: u.OrgID, Methods: rail.Methods, Currency: o.Currency,
+		BatchID: o.BatchID, OrgID: u.OrgID, Methods: rail.Methods, Currency: o.Currency, DueBy: o.dueBy,
 		HoldOnHighRisk: o.HoldOnHighRisk, Lim: maxSent,
 	})
 	return rows, err
@@ -208,6 +218,7 @@ func handOver(ctx context.Context, u *work.Unit, rail db.PayoutRail, sent db.Pay
 	return auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: rail.ProgramID, Action: "payout_batch.sent", TargetID: sent.BatchID, After: map[string]any{
 			"rail_id": rail.ID, "payout_count": sent.PayoutCount, "amount_minor": sent.AmountMinor, "currency": sent.Currency,
+			"automatic": sent.Automatic,
 		},
 	})
 }

@@ -61,6 +61,27 @@ func EndpointOff(to, endpointID, url string, key string) Message {
 		why("You’re receiving this email as the owner of the account.").Message
 }
 
+// PayoutAttention notifies the account's owner of a payout that a person should look at; why says the reason and the
+// next step.
+func PayoutAttention(to, key, program, why string) Message {
+	l := console("payout_attention", key, to)
+	l.Subject = "A payout of " + line(program).plain + " needs attention"
+	return l.says("A payout of %s needs attention.", line(program)).says("%s", line(why)).
+		says("All such payouts are in the console under Payouts, Needs attention. " +
+			"You get this email at most once a day for each reason.").
+		why("You’re receiving this email as the owner of the account.").Message
+}
+
+// PayoutsOverLimit notifies the account's owner of due payouts that are beyond the limits of automatic sending.
+func PayoutsOverLimit(to, key, program string) Message {
+	l := console("payouts_over_limit", key, to)
+	l.Subject = "Payouts of " + line(program).plain + " wait for your confirmation"
+	return l.says("Payouts of %s are due. Together with what was sent automatically, they are above the limit for a "+
+		"batch or a day, so none of them was sent.", line(program)).
+		says("Check and send the batch in the console under Payouts.").
+		why("You’re receiving this email as the owner of the account.").Message
+}
+
 // SignIn sends a console user a sign-in link.
 func SignIn(to, key, org, url string) Message {
 	l := console("console_sign_in", key, to)

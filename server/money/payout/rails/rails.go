@@ -1,24 +1,25 @@
 // Package rails connects programs to services that move money: a program has one active rail for each service and
-// mode, with sealed credentials. The operator connects and disconnects them; the API only shows them (decisions, 320).
+// mode, with sealed credentials. Owners and the operator connect and disconnect them; the API only shows them
+// (decisions, 320).
 package rails
 
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
-	"github.com/jackc/pgx/v5"
-
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/money/payout"
+	"rail/server/money/payout/bridge"
 	"rail/server/money/payout/paypal"
-	"rail/server/opt"
+	"rail/server/outbound/webhook"
 	"rail/server/secret"
 	"rail/server/work"
 	"rail/server/work/auditlog"
@@ -29,67 +30,117 @@ var queries = db.New()
 // ErrConnected means that the program has an active rail of that kind and mode. The error's text names it.
 var ErrConnected = errors.New("the program has this rail already")
 
-// Service connects rails and opens them. PayPalURL replaces PayPal's address in both modes; "" keeps it.
+// Service connects rails and opens them. PayPalURL replaces PayPal's address in both modes; "" keeps it. Guard decides
+// which addresses webhook rails may have, and Name is in the user agent of their messages.
 type Service struct {
 	Keeper    *secret.Keeper
 	Clock     clock.Clock
 	PayPalURL string
+	Guard     *webhook.Guard
+	Name      string
+	Roots     *x509.CertPool // of PayPal's certificates; nil for the system's
 
-	mu     sync.Mutex
-	opened map[string]opened // by the rail's id: a service keeps its token
+	mu       sync.Mutex
+	opened   map[string]opened // by the rail's id: a service keeps its token
+	verifier paypal.Verifier
+	prepare  sync.Once
 }
 
 // opened is a service with the credentials that it was opened with.
 type opened struct {
 	credentials []byte
-	rail        *paypal.Rail
+	rail        payout.Rail
 }
 
-// PayPal is an account to connect.
+// PayPal is an account to connect. WebhookID is the id that PayPal gave to the webhook with the rail's address; "" for
+// none.
 type PayPal struct {
-	ProgramID        string
-	Live             bool
-	ClientID, Secret string
+	ProgramID                   string
+	Live                        bool
+	ClientID, Secret, WebhookID string
 }
 
-// account has the sealed credentials of a PayPal account.
-type account struct {
-	ClientID string `json:"client_id"`
-	Secret   string `json:"secret"`
+// Bridge is a service of the merchant's to connect.
+type Bridge struct {
+	ProgramID, URL string
+	Methods        []string
+}
+
+// credentials are sealed. A webhook rail has only Secret, which signs its messages.
+type credentials struct {
+	ClientID  string `json:"client_id,omitempty"`
+	Secret    string `json:"secret"`
+	WebhookID string `json:"webhook_id,omitempty"`
 }
 
 // Place returns the place for sealing a rail's credentials.
 func Place(id string) string { return "payout_rails.credentials/" + id }
 
 // Connect checks the account at PayPal and connects it. If the program is connected to the account already, its secret
-// is replaced. u has no transaction yet: the check happens outside of one.
+// and webhook id are replaced. u has no transaction yet: the check happens outside of one.
 func (s *Service) Connect(ctx context.Context, u *work.Unit, in PayPal) (c db.PayoutRail, err error) {
-	if err := s.paypal(account{ClientID: in.ClientID, Secret: in.Secret}, in.Live).Check(ctx); err != nil {
+	held := credentials{ClientID: in.ClientID, Secret: in.Secret, WebhookID: in.WebhookID}
+	if err := s.paypal(held, in.Live).Check(ctx); err != nil {
 		return c, fmt.Errorf("PayPal refused the account: %w", err)
 	}
-	c = db.PayoutRail{
-		ID: u.NewID(ident.Rail), OrgID: u.OrgID, ProgramID: in.ProgramID, Kind: db.PayoutRailKindPaypal, Livemode: in.Live,
-		Status: db.PayoutRailStatusActive, Methods: []string{"paypal"}, LastSuccessAt: &u.Now, CreatedAt: u.Now, UpdatedAt: u.Now,
-	}
-	if c.Credentials, err = s.seal(account{in.ClientID, in.Secret}, c.ID); err != nil {
-		return c, err
-	}
-	err = u.Within(ctx, func(u *work.Unit) (err error) {
-		if err := lockProgram(ctx, u, in.ProgramID); err != nil {
-			return err
-		}
-		replaced, err := s.replace(ctx, u, c, account{in.ClientID, in.Secret})
-		if replaced != nil || err != nil {
-			c = opt.Value(replaced)
-			return err
-		}
-		return insert(ctx, u, c)
-	})
-	return c, err
+	c = newRail(u, in.ProgramID, db.PayoutRailKindPaypal)
+	c.Livemode, c.Methods, c.LastSuccessAt = in.Live, []string{"paypal"}, &u.Now
+	return c, s.connect(ctx, u, &c, held)
 }
 
-func (s *Service) seal(a account, id string) ([]byte, error) {
-	plain, err := json.Marshal(a) //nolint:gosec // it is sealed here
+// ConnectBridge connects a service of the merchant's, and returns the secret that signs its messages.
+func (s *Service) ConnectBridge(ctx context.Context, u *work.Unit, in Bridge) (c db.PayoutRail, signing string, err error) {
+	if err := s.Guard.Check(ctx, in.URL); err != nil {
+		return c, "", fmt.Errorf("the address of the service is refused: %w", err)
+	}
+	c = newRail(u, in.ProgramID, db.PayoutRailKindWebhook)
+	c.Livemode, c.Methods, c.URL = true, in.Methods, &in.URL
+	held := credentials{Secret: webhook.NewSecret()}
+	return c, held.Secret, s.connect(ctx, u, &c, held)
+}
+
+func newRail(u *work.Unit, program string, kind db.PayoutRailKind) db.PayoutRail {
+	return db.PayoutRail{
+		ID: u.NewID(ident.Rail), OrgID: u.OrgID, ProgramID: program, Kind: kind, Status: db.PayoutRailStatusActive,
+		CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+}
+
+// connect writes a rail. It becomes the active rail of the same account if there is one, which gets the credentials.
+func (s *Service) connect(ctx context.Context, u *work.Unit, c *db.PayoutRail, held credentials) error {
+	return u.Within(ctx, func(u *work.Unit) error {
+		if err := lockProgram(ctx, u, c.ProgramID); err != nil {
+			return err
+		}
+		all, err := queries.PayoutRailsOfProgram(ctx, u.DB(), db.PayoutRailsOfProgramParams{
+			ProgramID: c.ProgramID, OrgID: u.OrgID,
+		})
+		if err != nil {
+			return err
+		}
+		if replaced, err := s.replace(ctx, u, all, *c, held); replaced != nil || err != nil {
+			if replaced != nil {
+				*c = *replaced
+			}
+			return err
+		}
+		for _, old := range all {
+			if old.Status == db.PayoutRailStatusActive && old.Kind == c.Kind && old.Livemode == c.Livemode {
+				return fmt.Errorf("%w: disconnect %s first", ErrConnected, old.ID)
+			}
+		}
+		if c.Credentials, err = s.seal(held, c.ID); err != nil {
+			return err
+		}
+		if err := queries.PayoutRailInsert(ctx, u.Later(), db.PayoutRailInsertParams(*c)); err != nil {
+			return err
+		}
+		return record(ctx, u, *c, "connected")
+	})
+}
+
+func (s *Service) seal(held credentials, id string) ([]byte, error) {
+	plain, err := json.Marshal(held) //nolint:gosec // it is sealed here
 	if err != nil {
 		return nil, err
 	}
@@ -102,23 +153,23 @@ func lockProgram(ctx context.Context, u *work.Unit, program string) error {
 	return work.Found(err, "program_id")
 }
 
-// replace gives a new secret to all rails of the same account, also to disconnected ones, whose payouts are still
+// replace gives new credentials to all rails of the same account, also to disconnected ones, whose payouts are still
 // followed. It returns the active rail of the account; nil if there is none.
-func (s *Service) replace(
-	ctx context.Context, u *work.Unit, made db.PayoutRail, a account,
-) (active *db.PayoutRail, err error) {
-	all, err := queries.PayoutRailsOfProgram(ctx, u.DB(), db.PayoutRailsOfProgramParams{
-		ProgramID: made.ProgramID, OrgID: u.OrgID,
-	})
-	if err != nil {
-		return nil, err
+func (s *Service) replace(ctx context.Context, u *work.Unit, all []db.PayoutRail, made db.PayoutRail,
+	now credentials) (active *db.PayoutRail, err error) {
+	if now.ClientID == "" {
+		return nil, nil // no account
 	}
 	for _, c := range all {
-		held, err := s.account(c)
-		if err != nil || held.ClientID != a.ClientID || c.Kind != made.Kind || c.Livemode != made.Livemode {
+		held, err := s.open(c)
+		if err != nil || held.ClientID != now.ClientID || c.Kind != made.Kind || c.Livemode != made.Livemode {
 			continue // credentials that cannot be decrypted are another account's
 		}
-		if c.Credentials, err = s.seal(a, c.ID); err != nil {
+		held.Secret = now.Secret
+		if now.WebhookID != "" {
+			held.WebhookID = now.WebhookID
+		}
+		if c.Credentials, err = s.seal(held, c.ID); err != nil {
 			return nil, err
 		}
 		if _, err := queries.PayoutRailReplace(ctx, u.DB(), db.PayoutRailReplaceParams{
@@ -136,21 +187,25 @@ func (s *Service) replace(
 	return active, record(ctx, u, *active, "updated")
 }
 
-// insert writes a rail, unless the program has one of its kind and mode.
-func insert(ctx context.Context, u *work.Unit, c db.PayoutRail) error {
-	old, err := queries.PayoutRailActive(ctx, u.DB(), db.PayoutRailActiveParams{
-		ProgramID: c.ProgramID, OrgID: u.OrgID, Kind: c.Kind, Livemode: c.Livemode,
+// Limit changes what may be sent without a person's confirmation, of one batch and in one day, in minor units of the
+// program's currency; both are nil for nothing.
+func (s *Service) Limit(ctx context.Context, u *work.Unit, c db.PayoutRail, batch, day *int64) error {
+	return u.Within(ctx, func(u *work.Unit) error {
+		n, err := queries.PayoutRailAutomatic(ctx, u.DB(), db.PayoutRailAutomaticParams{
+			AutomaticBatchMinor: batch, AutomaticDayMinor: day, UpdatedAt: u.Now, ID: c.ID, OrgID: c.OrgID,
+		})
+		if err == nil && n == 0 {
+			err = fmt.Errorf("%s is disconnected", c.ID)
+		}
+		if err != nil {
+			return err
+		}
+		return auditlog.Record(ctx, u, auditlog.Entry{
+			ProgramID: c.ProgramID, Action: "payout_rail.limited", TargetID: c.ID,
+			Before: map[string]any{"automatic_batch_minor": c.AutomaticBatchMinor, "automatic_day_minor": c.AutomaticDayMinor},
+			After:  map[string]any{"automatic_batch_minor": batch, "automatic_day_minor": day},
+		})
 	})
-	if err == nil {
-		return fmt.Errorf("%w: disconnect %s first", ErrConnected, old.ID)
-	}
-	if !errors.Is(err, pgx.ErrNoRows) {
-		return err
-	}
-	if err := queries.PayoutRailInsert(ctx, u.Later(), db.PayoutRailInsertParams(c)); err != nil {
-		return err
-	}
-	return record(ctx, u, c, "connected")
 }
 
 // Disconnect ends a rail permanently. Payouts that were never submitted to it are pending again; the others are
@@ -178,11 +233,14 @@ func (s *Service) Check(ctx context.Context, c db.PayoutRail) error {
 	if c.Status != db.PayoutRailStatusActive {
 		return fmt.Errorf("%s is %s", c.ID, c.Status)
 	}
-	a, err := s.account(c)
+	held, err := s.open(c)
 	if err != nil {
 		return err
 	}
-	return s.paypal(a, c.Livemode).Check(ctx)
+	if c.Kind == db.PayoutRailKindWebhook {
+		return s.Guard.Check(ctx, *c.URL)
+	}
+	return s.paypal(held, c.Livemode).Check(ctx)
 }
 
 // Open returns the service of a rail.
@@ -192,27 +250,37 @@ func (s *Service) Open(c db.PayoutRail) (payout.Rail, error) {
 	if o := s.opened[c.ID]; o.rail != nil && bytes.Equal(o.credentials, c.Credentials) {
 		return o.rail, nil
 	}
-	a, err := s.account(c)
+	held, err := s.open(c)
 	if err != nil {
 		return nil, err
 	}
 	if s.opened == nil {
 		s.opened = map[string]opened{}
 	}
-	o := opened{c.Credentials, s.paypal(a, c.Livemode)}
+	o := opened{credentials: c.Credentials}
+	switch c.Kind {
+	case db.PayoutRailKindWebhook:
+		o.rail = bridge.New(bridge.Config{
+			URL: *c.URL, Secret: held.Secret, Methods: c.Methods, Clock: s.Clock,
+			Client: webhook.NewClient(s.Name, s.Guard.DialContext),
+		})
+	default:
+		o.rail = s.paypal(held, c.Livemode)
+	}
 	s.opened[c.ID] = o
 	return o.rail, nil
 }
 
-func (s *Service) account(c db.PayoutRail) (a account, err error) {
+// open decrypts the credentials of a rail.
+func (s *Service) open(c db.PayoutRail) (held credentials, err error) {
 	plain, err := s.Keeper.Open(c.Credentials, Place(c.ID))
 	if err != nil {
-		return a, fmt.Errorf("the credentials of %s cannot be decrypted: connect it again: %w", c.ID, err)
+		return held, fmt.Errorf("the credentials of %s cannot be decrypted: connect it again: %w", c.ID, err)
 	}
-	return a, json.Unmarshal(plain, &a)
+	return held, json.Unmarshal(plain, &held)
 }
 
-func (s *Service) paypal(a account, live bool) *paypal.Rail {
+func (s *Service) paypal(held credentials, live bool) *paypal.Rail {
 	url := paypal.Sandbox
 	if live {
 		url = paypal.Live
@@ -220,7 +288,7 @@ func (s *Service) paypal(a account, live bool) *paypal.Rail {
 	if s.PayPalURL != "" {
 		url = strings.TrimSuffix(s.PayPalURL, "/")
 	}
-	return paypal.New(paypal.Config{URL: url, ClientID: a.ClientID, Secret: a.Secret, Clock: s.Clock})
+	return paypal.New(paypal.Config{URL: url, ClientID: held.ClientID, Secret: held.Secret, Clock: s.Clock})
 }
 
 // record writes a change of a rail to the audit log, without its credentials.

@@ -15,6 +15,7 @@ import (
 	"rail/server/harness/paypaltest"
 	"rail/server/harness/pgtest"
 	"rail/server/money/payout/rails"
+	"rail/server/outbound/webhook"
 	"rail/server/secret"
 	"rail/server/work"
 )
@@ -30,16 +31,21 @@ type connected struct {
 }
 
 // newConnected starts a server and a PayPal with one clock, and connects a program.
-func newConnected(t *testing.T) connected {
+func newConnected(t *testing.T, program ...M) connected {
 	t.Helper()
 	c := clock.NewManual(apitest.Start)
 	fake := paypaltest.Start(t, paypaltest.Config{Clock: c})
-	s := apitest.On(t, pgtest.DSN(t), c, func(cfg *config.Config) { cfg.PayPalURL = fake.URL() })
+	s := apitest.On(t, pgtest.DSN(t), c, apitest.Loopback, func(cfg *config.Config) {
+		cfg.PayPalURL, cfg.SMTPURL = fake.URL(), "smtp://127.0.0.1:1"
+	})
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(t, err)
 	out := connected{
-		Earner: s.Earner(M{"payout_methods": []string{"paypal", "wise"}}), PayPal: fake,
-		rails: &rails.Service{Keeper: keeper, Clock: c, PayPalURL: fake.URL()},
+		Earner: s.Earner(append([]M{{"payout_methods": []string{"paypal", "wise"}}}, program...)...), PayPal: fake,
+		rails: &rails.Service{
+			Keeper: keeper, Clock: c, PayPalURL: fake.URL(), Name: "Rail", Roots: fake.Roots(),
+			Guard: webhook.NewGuard(s.Config.WebhookAllowCIDRs, false, ""),
+		},
 	}
 	s.Flow(out.ProgramID)
 	made, err := out.rails.Connect(t.Context(), out.unit(), rails.PayPal{

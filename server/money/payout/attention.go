@@ -1,0 +1,99 @@
+package payout
+
+import (
+	"context"
+	"time"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/gen/events"
+	"rail/server/clock"
+	"rail/server/opt"
+	"rail/server/outbound/mail"
+	"rail/server/problem"
+	"rail/server/work"
+	"rail/server/work/auditlog"
+)
+
+// attend notes the state of a locked payout that a person should look at, "" for none, records it, and emails the
+// organization's owner.
+func attend(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout, a Attention) (db.Payout, error) {
+	if opt.Value(p.Attention) == a {
+		return p, nil
+	}
+	before := p.Attention
+	p.Attention, p.AttentionText, p.AttentionAt, p.UpdatedAt = nil, nil, nil, u.Now
+	if a != "" {
+		p.Attention, p.AttentionText, p.AttentionAt = &a, opt.OrNil(attentionTexts[a]), &u.Now
+	}
+	u.Record(about(p), events.PayoutAttention(api.PayoutAttentionData{
+		PayoutID: p.ID, PartnerID: p.PartnerID, Attention: (*api.PayoutAttention)(p.Attention),
+		AttentionText: p.AttentionText, PreviousAttention: (*api.PayoutAttention)(before),
+	}))
+	err := queries.PayoutAttend(ctx, u.Later(), db.PayoutAttendParams{
+		Attention: p.Attention, AttentionText: p.AttentionText, AttentionAt: p.AttentionAt, UpdatedAt: u.Now,
+		ID: p.ID, OrgID: p.OrgID, Status: p.Status,
+	})
+	if err != nil || a == "" {
+		return p, err
+	}
+	prog, err := u.Program(ctx, p.ProgramID)
+	if err != nil {
+		return p, err
+	}
+	return p, emailOwner(ctx, u, outbox, prog, func(to, day string) mail.Message {
+		return mail.PayoutAttention(to, prog.ID+" "+string(a)+" "+day, prog.Name, attentionTexts[a])
+	})
+}
+
+// emailOwner queues an email for the owner of the organization, if there is one. day is the day in the program's time
+// zone, for the key of an email that is sent once a day.
+func emailOwner(ctx context.Context, u *work.Unit, outbox *mail.Outbox, prog db.Program,
+	message func(to, day string) mail.Message) error {
+	if outbox == nil || !outbox.Configured {
+		return nil
+	}
+	owner, err := queries.OrganizationOwner(ctx, u.DB(), prog.OrgID)
+	if err != nil || owner == nil {
+		return err
+	}
+	day := u.Now.DayIn(clock.StoredZone(prog.TimeZone)).Format(time.DateOnly)
+	return outbox.Queue(ctx, u.Later(), prog.OrgID, message(*owner, day), u.Now)
+}
+
+// DismissAttention ends the attention of a paid payout whose money came back.
+func DismissAttention(ctx context.Context, u *work.Unit, id string) (db.Payout, error) {
+	p, err := lockByHand(ctx, u, id)
+	if err != nil {
+		return p, err
+	}
+	if p.Status != db.PayoutStatusPaid || p.Attention == nil {
+		return p, problem.New(problem.PayoutAttentionOpen, "The payout needs no attention, or its state ends by itself.")
+	}
+	before := p.Attention
+	p.Attention, p.AttentionText, p.AttentionAt, p.AttentionDismissedAt, p.UpdatedAt = nil, nil, nil, &u.Now, u.Now
+	u.Record(about(p), events.PayoutAttention(api.PayoutAttentionData{
+		PayoutID: p.ID, PartnerID: p.PartnerID, PreviousAttention: (*api.PayoutAttention)(before),
+	}))
+	err = queries.PayoutAttentionDismiss(ctx, u.Later(), db.PayoutAttentionDismissParams{Now: &u.Now, ID: p.ID, OrgID: p.OrgID})
+	if err != nil {
+		return p, err
+	}
+	return p, auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: p.ProgramID, Action: "payout.attention_dismissed", TargetID: p.ID,
+		Before: map[string]any{"attention": *before},
+	})
+}
+
+// attentionTexts has a sentence and the next step for each state.
+var attentionTexts = map[Attention]string{
+	Unclaimed: "The partner has not claimed the money. It comes back 30 days after it was sent: ask the partner to " +
+		"claim it with the email address of their payout details.",
+	OnHold:   "The service reviews the transfer. Check the messages in your account there.",
+	Reversed: "The money came back after the payout was paid. Pay the partner again with a manual reward, if it is still owed.",
+	CameBack: "The money was returned after the payout was paid. Pay the partner again with a manual reward, if it is " +
+		"still owed.",
+	NeedsFunds: "The account lacks funds. Add funds; the payout is then sent.",
+	Unconfirmed: "The service did not confirm that it has the payout, and it is too late to send it again safely. Look " +
+		"for it in your account there, and mark it as paid or as failed.",
+}
