@@ -184,7 +184,12 @@ func moneyGroup() group {
 		{
 			name: "payout-rail connect", args: "KIND", about: "connect a program to a service that moves money",
 			setUp: payoutRailConnect, more: payoutRailHelp, words: func() []string { return railKinds },
-			examples: "rail payout-rail connect paypal --program prg_06h2 --client-id AY… --client-secret-file secret.txt",
+			examples: "rail payout-rail connect paypal --program prg_06h2 --client-id AY… --client-secret-file secret.txt\n" +
+				"rail payout-rail connect webhook --program prg_06h2 --url https://pay.example/rail --methods wise,bank_transfer",
+		},
+		{
+			name: "payout-rail limit", args: "RAIL_ID", about: "change what a rail may send without a person's confirmation",
+			setUp: payoutRailLimit, examples: "rail payout-rail limit prl_06h2 --batch 500000 --day 1000000",
 		},
 		{
 			name: "payout-rail list", about: "list a program's connections to services that move money", setUp: payoutRailList,

@@ -47,4 +47,21 @@ func TestPayoutRail(t *testing.T) {
 	status, _, errs = w.run("payout-rail", "connect", "paypall", "--program", "prg_1")
 	require.Equal(t, 2, status)
 	require.Contains(t, errs, `did you mean`)
+	bridge := w.object(strings.Fields("payout-rail connect webhook --program prg_1 --url https://pay.example/rail --methods wise,crypto")...)
+	require.Equal(t, []any{"webhook", "https://pay.example/rail", []any{"wise", "crypto"}},
+		[]any{bridge["kind"], bridge["url"], bridge["methods"]})
+	require.Regexp(t, "^whsec_", bridge["secret"])
+	limited := w.object("payout-rail", "limit", bridge["id"].(string), "--batch", "5000", "--day", "9000")
+	require.Equal(t, []any{5000.0, 9000.0, nil},
+		[]any{limited["automatic_batch_minor"], limited["automatic_day_minor"], limited["secret"]})
+	for _, wrong := range []string{
+		"payout-rail limit prl_1 --batch 5", "payout-rail connect webhook --program prg_1 --url https://pay.example/",
+		"payout-rail connect paypal --program prg_1 --methods wise", "payout-rail connect webhook --program prg_1 --methods wise --test",
+	} {
+		status, _, _ = w.run(strings.Fields(wrong)...)
+		require.Equal(t, 2, status, wrong)
+	}
+	status, _, errs = w.run(strings.Fields("payout-rail connect webhook --program prg_1 --url https://pay.example/ --methods cash")...)
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "cash")
 }

@@ -174,14 +174,21 @@ func payoutCalls(s *apitest.Server, own objects) []call {
 		return partner
 	}
 	rich, poor := sold(M{"payout_method": "paypal"}), sold(M{"min_payout_minor": 1_000_000})
-	sent := sold(M{"payout_method": "wise"})
+	sent, bridged := sold(M{"payout_method": "wise"}), sold(M{"payout_method": "crypto"})
 	month := M{"program_id": program, "period_end": "2026-09-01"}
 	batch := s.Must(201, s.Post("/v1/payout_batches", month)).String("id")
 	payout := func(partner string) string {
 		return s.Get("/v1/payouts?program_id=" + program + "&partner_id=" + partner).Data()[0]["id"].(string)
 	}
 	id, wise := payout(rich), s.Get("/v1/payouts?program_id=" + program + "&partner_id=" + sent).Data()[0]
+	onBridge := payout(bridged)
+	_, err := s.Pool.Exec(s.T.Context(), `UPDATE payouts SET status = 'processing', rail = 'webhook', rail_id = 'prl_1',
+		submitted_at = created_at WHERE id = $1`, onBridge)
+	require.NoError(s.T, err)
 	return []call{
+		{"reportRailResult", onBridge, M{"status": "paid", "external_id": "T-1", "fee_minor": 5}},
+		{"reportRailResult", onBridge, M{"status": "attention", "attention": "returned"}},
+		{"dismissPayoutAttention", onBridge, nil},
 		{"sendPayoutBatch", batch, M{
 			"rail_id": s.PayoutRail(program, db.PayoutRailStatusActive, "wise"), "confirm_count": 1,
 			"confirm_amount_minor": wise["amount_minor"],

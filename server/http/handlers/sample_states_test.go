@@ -27,7 +27,7 @@ var neverThere = map[string][]string{
 	"/v1/programs status":              {"paused"},                            // the sample is one program
 	"/v1/processor_connections status": {"pending"},                           // a person is connecting a processor
 	"/v1/payout_rails status":          {"active", "disconnected"},            // the sample pays no one
-	"/v1/payout_rails kind":            {"paypal"},
+	"/v1/payout_rails kind":            {"paypal", "webhook"},
 	"/v1/mails status":                 {"queued", "sending", "sent", "failed"}, // the sample sends nothing
 }
 

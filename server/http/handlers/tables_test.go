@@ -80,7 +80,7 @@ func TestTables(t *testing.T) {
 		report[0]["key"], report[0]["clicks"], report[0]["revenue_minor"],
 	})
 
-	require.Len(t, table(t, s, "/v1/webhook_events?format=csv"), 47)
+	require.Len(t, table(t, s, "/v1/webhook_events?format=csv"), 48)
 	s.Must(400, s.Get("/v1/sales?format=xml&program_id="+program))
 	require.Equal(t, "format", s.Get("/v1/sales?format=xml&program_id=" + program).Body["error"].(M)["param"])
 	require.Len(t, s.Must(200, s.Do("GET", "/v1/sales?format=json&program_id="+program, s.Key, nil, "Accept", "text/csv")).Data(), 1)

@@ -309,7 +309,7 @@ func (p page) verdict(d db.BatchCommissionsRow) (reason, text string) {
 	case o.Program.RequireTaxForms && !p.taxed[d.PartnerID]:
 		return "tax_form_missing", due + ", but the partner has no valid tax form."
 	case p.isNewcomer(d.PartnerID):
-		return "too_few_customers", fmt.Sprintf("%s, but the partner has %d paying customers; a first payout needs %d.",
+		return "too_few_customers", fmt.Sprintf("%s, but the partner has %d of the %d paying customers that a first payout needs.",
 			due, p.newcomers[d.PartnerID], o.Program.MinPayingCustomers)
 	case o.HoldOnHighRisk && p.flagged[d.PartnerID]:
 		return "risk_review", due + ", but a high risk flag of the partner is open."

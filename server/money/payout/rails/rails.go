@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
@@ -92,6 +93,11 @@ func (s *Service) Connect(ctx context.Context, u *work.Unit, in PayPal) (c db.Pa
 func (s *Service) ConnectBridge(ctx context.Context, u *work.Unit, in Bridge) (c db.PayoutRail, signing string, err error) {
 	if err := s.Guard.Check(ctx, in.URL); err != nil {
 		return c, "", fmt.Errorf("the address of the service is refused: %w", err)
+	}
+	for _, m := range in.Methods {
+		if !api.PayoutMethod(m).Valid() {
+			return c, "", fmt.Errorf("there is no payout method %q", m)
+		}
 	}
 	c = newRail(u, in.ProgramID, db.PayoutRailKindWebhook)
 	c.Livemode, c.Methods, c.URL = true, in.Methods, &in.URL
