@@ -112,6 +112,8 @@ SELECT
         AND m.created_at > @since LIMIT 1000) x) AS failed_mails,
     (SELECT count(*) FROM (SELECT 1 FROM webhook_endpoints w WHERE w.program_id = p.id AND w.org_id = p.org_id
         AND NOT w.enabled LIMIT 1000) x) AS disabled_endpoints,
+    (SELECT count(*) FROM (SELECT 1 FROM payouts y WHERE y.program_id = p.id AND y.org_id = p.org_id
+        AND y.attention IS NOT NULL LIMIT 1000) x) AS payouts_to_check,
     (SELECT count(*) FROM (SELECT 1 FROM inbox_events i WHERE i.program_id = p.id AND i.org_id = p.org_id
         AND i.reason_code = 'no_partner' AND i.created_at > @since LIMIT 1000) x) AS payments_without_partner,
     (SELECT count(*) FROM (SELECT 1 FROM inbox_events i WHERE i.program_id = p.id AND i.org_id = p.org_id

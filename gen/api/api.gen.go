@@ -7995,6 +7995,9 @@ type Payout struct {
 	// Attention The state that a person should look at; null for none.
 	Attention *PayoutAttention `json:"attention"`
 
+	// AttentionAt Since when; null for none.
+	AttentionAt *clock.Time `json:"attention_at"`
+
 	// AttentionText The same as a sentence, with the next step; null for none.
 	AttentionText *string `json:"attention_text"`
 
@@ -10249,6 +10252,9 @@ type ProgramWaiting struct {
 
 	// PaymentsWithoutPartner Payments from a processor in the last 30 days without a partner.
 	PaymentsWithoutPartner int64 `json:"payments_without_partner"`
+
+	// PayoutsToCheck Payouts with an `attention`.
+	PayoutsToCheck int64 `json:"payouts_to_check"`
 
 	// RiskFlags Risk flags that are open or in review.
 	RiskFlags int64 `json:"risk_flags"`

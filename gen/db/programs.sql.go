@@ -381,6 +381,8 @@ SELECT
         AND m.created_at > $1 LIMIT 1000) x) AS failed_mails,
     (SELECT count(*) FROM (SELECT 1 FROM webhook_endpoints w WHERE w.program_id = p.id AND w.org_id = p.org_id
         AND NOT w.enabled LIMIT 1000) x) AS disabled_endpoints,
+    (SELECT count(*) FROM (SELECT 1 FROM payouts y WHERE y.program_id = p.id AND y.org_id = p.org_id
+        AND y.attention IS NOT NULL LIMIT 1000) x) AS payouts_to_check,
     (SELECT count(*) FROM (SELECT 1 FROM inbox_events i WHERE i.program_id = p.id AND i.org_id = p.org_id
         AND i.reason_code = 'no_partner' AND i.created_at > $1 LIMIT 1000) x) AS payments_without_partner,
     (SELECT count(*) FROM (SELECT 1 FROM inbox_events i WHERE i.program_id = p.id AND i.org_id = p.org_id
@@ -417,6 +419,7 @@ type ProgramStatusRow struct {
 	RiskFlags              int64
 	FailedMails            int64
 	DisabledEndpoints      int64
+	PayoutsToCheck         int64
 	PaymentsWithoutPartner int64
 	FailedEvents           int64
 	ScriptSeenAt           *clock.Time
@@ -439,6 +442,7 @@ func (q *Queries) ProgramStatus(ctx context.Context, db DBTX, arg ProgramStatusP
 		&i.RiskFlags,
 		&i.FailedMails,
 		&i.DisabledEndpoints,
+		&i.PayoutsToCheck,
 		&i.PaymentsWithoutPartner,
 		&i.FailedEvents,
 		&i.ScriptSeenAt,

@@ -30,6 +30,7 @@ import (
 	"rail/server/http/site"
 	"rail/server/inbound/hookup"
 	"rail/server/locale"
+	"rail/server/money/payout/rails"
 	"rail/server/postgres/shortage"
 	"rail/server/program/portalsettings"
 	"rail/server/secret"
@@ -54,7 +55,9 @@ type Options struct {
 	FirstRole team.Role
 	// Processors connects programs to payment processors, on both sides.
 	Processors hookup.Service
-	Service    string // the product's name
+	// Rails connects programs to services that move money.
+	Rails   *rails.Service
+	Service string // the product's name
 	Clock      clock.Clock
 	Address    func(echo.Context) string // the visitor's address, behind proxies too
 	// Limit counts a request against a name that may ask so often a second.

@@ -201,6 +201,7 @@ func (v *visit) tasks(w api.ProgramWaiting) (out []task) {
 	}
 	add(w.Applications, "user-plus", "application to review", "applications to review", "/applications", "Review")
 	add(w.RiskFlags, "shield-alert", "risk flag to review", "risk flags to review", "/risk", "Review")
+	add(w.PayoutsToCheck, "circle-alert", "payout needs attention", "payouts need attention", "/payouts/attention", "Check")
 	add(w.PaymentsWithoutPartner, "circle-question-mark", "payment not credited to a partner in the last 30 days",
 		"payments not credited to a partner in the last 30 days", "/integrations/events?reason_code=no_partner", "View")
 	add(w.FailedEvents, "circle-x", "payment event failed", "payment events failed",

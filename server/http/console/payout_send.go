@@ -1,6 +1,7 @@
 package console
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	domain "rail/server/money/payout"
 	"rail/server/opt"
 	"rail/server/problem"
+	"rail/server/team"
 )
 
 // sendRoutes are the pages that send payouts by a connected rail.
@@ -23,6 +25,7 @@ type sending struct {
 	domain.Sendable
 	BatchID, Currency string
 	More              int64 // payouts without a name on the page
+	Proof             team.Proof
 }
 
 // rails returns the program's active rails.
@@ -77,12 +80,18 @@ func askSend(v *visit) error {
 	}
 	return v.show(sheet{"payout-send", "/payouts", "Send payouts", sending{
 		Sendable: found, BatchID: order.BatchID, Currency: order.Currency, More: found.Count - int64(len(found.Names)),
+		Proof: v.session.User.Proof(),
 	}})
 }
 
-// sendPayouts hands the payouts over if the typed sum is theirs.
+// sendPayouts hands the payouts over if the typed sum is theirs, and the person shows again who they are. The sum is
+// compared first, so that a mistyped one uses up no code.
 func sendPayouts(v *visit) error {
 	if err := v.payersOnly(); err != nil {
+		return err
+	}
+	b, err := v.batchOf()
+	if err != nil {
 		return err
 	}
 	code := v.value("currency")
@@ -90,12 +99,25 @@ func sendPayouts(v *visit) error {
 	if !ok {
 		return v.again(problem.Invalid("amount", "Type the sum as it is shown, such as 1250.00."), askSend)
 	}
+	found, err := domain.PreviewSend(v.Ctx(), v.unit(), domain.SendOrder{
+		BatchID: b.ID, RailID: v.value("rail_id"), Currency: code, HoldOnHighRisk: v.console.HoldOnHighRisk,
+	})
+	if err != nil {
+		return v.again(err, askSend)
+	}
+	if found.Count > 0 && found.Minor != minor { // a repeat after sending has none left
+		return v.again(wrongSum, askSend)
+	}
+	typed := url.Values(v.Form).Get("proof") // spaces at the ends of a password count
+	if err := v.console.People.Reconfirm(v.Ctx(), v.unit(), typed, v.session.CreatedAt); err != nil {
+		return v.again(err, askSend)
+	}
 	body := v.body("sendPayoutBatch")
 	body["confirm_amount_minor"] = minor
 	var sent api.PayoutsSent
-	err := v.send("sendPayoutBatch", body, &sent, v.PathValue("id"))
+	err = v.send("sendPayoutBatch", body, &sent, b.ID)
 	if problem.Is(err, problem.ConfirmationDiffers) {
-		err = problem.Invalid("amount", "This is not the sum of the payouts. Nothing was sent: check the figures, and type the sum again.")
+		err = wrongSum
 	}
 	if err != nil {
 		return v.again(err, askSend)
@@ -105,9 +127,40 @@ func sendPayouts(v *visit) error {
 		" on the way: "+v.Locale.Money(sent.AmountMinor, sent.Currency)+". This page shows when each is paid.")
 }
 
+var wrongSum = problem.Invalid("amount",
+	"This is not the sum of the payouts. Nothing was sent: check the figures, and type the sum again.")
+
+// Confirm returns the input by which the person shows again who they are; its Name is empty if a recent sign-in is
+// enough.
+func (s sending) Confirm(f frame) site.Input {
+	switch s.Proof {
+	case team.ByCode:
+		in := f.Line("text", "proof", "Code of your authenticator app", "").Says("Or a recovery code.")
+		in.Value, in.Auto = "", "one-time-code"
+		return in
+	case team.ByPassword:
+		in := f.Line("password", "proof", "Your password", "")
+		in.Auto = "current-password"
+		return in
+	case team.BySignIn:
+	}
+	return site.Input{}
+}
+
 // Amount returns the input of the sum to confirm.
 func (s sending) Amount(f frame) site.Input {
 	return f.Line("text", "amount", "Type the sum to confirm", "").Says("In " + s.Currency + ", as it is shown above.")
+}
+
+// Service is the name of the rail's service.
+func (s sending) Service() string { return railName(string(s.Rail.Kind)) }
+
+// railName is the name of a kind of rail.
+func railName(kind string) string {
+	if kind == string(api.PayoutRailKindWebhook) {
+		return "your service"
+	}
+	return "PayPal"
 }
 
 // Railed reports whether a rail has the payout, so that no person decides about it.

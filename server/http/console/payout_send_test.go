@@ -45,7 +45,7 @@ func TestSendPayouts(t *testing.T) {
 	}
 	require.NotContains(t, ask, "Grace Hopper")
 	typed := func(amount string) apitest.Answer {
-		return p.send(run+"/send", "rail_id", made.ID, "currency", "USD", "confirm_count", "1", "amount", amount)
+		return p.send(run+"/send", "rail_id", made.ID, "currency", "USD", "confirm_count", "1", "amount", amount, "proof", password)
 	}
 	p.says(400, "This is not the sum of the payouts.", typed("20.01"))
 	p.says(400, "Type the sum as it is shown", typed("much"))

@@ -37,12 +37,18 @@ var payoutRoutes = map[string]route{
 	"POST /console/p/{program}/payouts/batches/{id}/cancel":  {Do: cancelBatch},
 }
 
-// payoutTabs are the tabs of runs and of all payouts.
-func (v *visit) payoutTabs(all bool) site.Tabs {
-	return site.Tabs{Label: "Payouts", Links: []site.Link{
-		{Path: v.at("/payouts"), Name: "Runs", Current: !all},
-		{Path: v.at("/payouts/all"), Name: "All payouts", Current: all},
-	}}
+// payoutTabs are the tabs of the pages about payouts; current is the path of one of them.
+func (v *visit) payoutTabs(current string) site.Tabs {
+	tabs := site.Tabs{Label: "Payouts"}
+	for _, tab := range []section{
+		{"/payouts", "Runs"},
+		{"/payouts/all", "All payouts"},
+		{"/payouts/attention", "Needs attention"},
+		{"/payouts/rails", "Rails"},
+	} {
+		tabs.Links = append(tabs.Links, site.Link{Path: v.at(tab.path), Name: tab.name, Current: tab.path == current})
+	}
+	return tabs
 }
 
 // batchRow is a run as a list has it.
@@ -72,7 +78,7 @@ func batches(v *visit) error {
 		Tabs site.Tabs
 		Next runPlan
 		List site.Listing
-	}{v.payoutTabs(false), next, among(v, turn, list, func(b api.PayoutBatch) string { return b.ID }, v.toBatchRow)}})
+	}{v.payoutTabs("/payouts"), next, among(v, turn, list, func(b api.PayoutBatch) string { return b.ID }, v.toBatchRow)}})
 }
 
 func (v *visit) toBatchRow(b api.PayoutBatch) batchRow { return batchRow{b, v.month(b.PeriodEnd)} }
@@ -137,7 +143,7 @@ func payouts(v *visit) error {
 		List    site.Listing
 		Open    bool // a row can be changed
 	}{
-		v.payoutTabs(true), v.filters("Payouts", v.search("partner", "Partner", "lookup"),
+		v.payoutTabs("/payouts/all"), v.filters("Payouts", v.search("partner", "Partner", "lookup"),
 			v.filter("status", "State", listed(payoutStatuses...))), list, slices.ContainsFunc(rows, payoutRow.Open),
 	}})
 }

@@ -32,6 +32,8 @@ func routes() map[string]route {
 		partnerListRoutes,
 		partnerRoutes,
 		payoutRoutes,
+		attentionRoutes,
+		railRoutes,
 		sendRoutes,
 		peopleRoutes,
 		planRoutes,

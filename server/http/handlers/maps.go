@@ -374,6 +374,7 @@ func toPayout(p db.Payout, commissions int64) api.Payout {
 		FeeCurrency:      p.FeeCurrency,
 		Attention:        (*api.PayoutAttention)(p.Attention),
 		AttentionText:    p.AttentionText,
+		AttentionAt:      p.AttentionAt,
 		CreatedAt:        p.CreatedAt,
 		UpdatedAt:        p.UpdatedAt,
 	}

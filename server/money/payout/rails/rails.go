@@ -21,6 +21,7 @@ import (
 	"rail/server/money/payout/bridge"
 	"rail/server/money/payout/paypal"
 	"rail/server/outbound/webhook"
+	"rail/server/problem"
 	"rail/server/secret"
 	"rail/server/work"
 	"rail/server/work/auditlog"
@@ -212,6 +213,15 @@ func (s *Service) Limit(ctx context.Context, u *work.Unit, c db.PayoutRail, batc
 			After:  map[string]any{"automatic_batch_minor": batch, "automatic_day_minor": day},
 		})
 	})
+}
+
+// Get returns a rail of a program.
+func (s *Service) Get(ctx context.Context, u *work.Unit, program, id string) (db.PayoutRail, error) {
+	c, err := queries.PayoutRailGet(ctx, u.DB(), db.PayoutRailGetParams{ID: id, OrgID: u.OrgID})
+	if err == nil && c.ProgramID != program {
+		err = problem.NotFound("")
+	}
+	return c, work.Found(err, "")
 }
 
 // Disconnect ends a rail permanently. Payouts that were never submitted to it are pending again; the others are
