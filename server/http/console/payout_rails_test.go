@@ -93,6 +93,7 @@ func TestPayoutAttention(t *testing.T) {
 		s.Clock.Advance(by)
 		apitest.RunJob(t, s.Server, "send-payouts")
 	}
+	p = s.person(s.Org, team.Owner) // the first session is over
 	page := p.page("/payouts/attention")
 	for _, text := range []string{"1 payout needs attention", "Ada Lovelace", "Returned", "manual reward"} {
 		require.Contains(t, page, text)
