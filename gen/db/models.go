@@ -1040,6 +1040,15 @@ type SignInFailure struct {
 	FailedAt clock.Time
 }
 
+type StatementKey struct {
+	ID         string
+	OrgID      string
+	PublicKey  []byte
+	PrivateKey []byte
+	CreatedAt  clock.Time
+	RetiredAt  *clock.Time
+}
+
 type Tag struct {
 	ID        string
 	OrgID     string
