@@ -49,8 +49,14 @@ SELECT DISTINCT ON (t.payout_id) t.payout_id, t.number FROM statements t
 WHERE t.payout_id = ANY (@payout_ids::text[]) AND t.org_id = @org_id ORDER BY t.payout_id, t.position DESC;
 
 -- name: StatementsOfPayout :many
--- StatementsOfPayout lists the statements of a payout, the last one first.
-SELECT t.* FROM statements t WHERE t.payout_id = @payout_id AND t.org_id = @org_id ORDER BY t.position DESC;
+-- StatementsOfPayout lists the statements of a payout, the last one first. undone is whether the payment was undone
+-- since. The payouts of a deleted partner are gone, but were paid.
+SELECT sqlc.embed(t), (EXISTS (SELECT 1 FROM statements o WHERE o.payout_id = t.payout_id AND o.org_id = @org_id
+        AND o.position > t.position)
+    OR EXISTS (SELECT 1 FROM partners r WHERE r.id = t.partner_id AND r.org_id = @org_id)
+        AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.id = t.payout_id AND p.org_id = @org_id AND p.status = 'paid'))
+    ::boolean AS undone
+FROM statements t WHERE t.payout_id = @payout_id AND t.org_id = @org_id ORDER BY t.position DESC;
 
 -- name: SampleStatementCounters :exec
 -- SampleStatementCounters removes the counters of a sample program.

@@ -152,6 +152,7 @@ CREATE INDEX payouts_rail_idx ON payouts (rail_id, checked_at, id) WHERE status 
 CREATE INDEX payouts_watched_idx ON payouts (rail_id, checked_at, id) WHERE status = 'paid' AND rail_id IS NOT NULL;
 CREATE INDEX payouts_attention_idx ON payouts (program_id, attention_at, id) WHERE attention IS NOT NULL;
 CREATE INDEX payouts_partner_idx ON payouts (program_id, partner_id, created_at, id, status);
+CREATE INDEX payouts_paid_idx ON payouts (program_id, paid_at) WHERE status = 'paid';
 CREATE INDEX payouts_mark_idx ON payouts (program_id, mark_id) WHERE mark_id IS NOT NULL;
 CREATE TRIGGER payouts_paid_final BEFORE UPDATE ON payouts FOR EACH ROW WHEN (OLD.status = 'paid'
     AND (NEW.status, NEW.amount_minor, NEW.partner_id, NEW.currency, NEW.paid_at) IS DISTINCT FROM (OLD.status,
