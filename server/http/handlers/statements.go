@@ -38,7 +38,7 @@ func (s *Server) RetrievePayoutStatement(ctx context.Context,
 		Statement: found.Statement.Document, Signature: found.Signature, KeyID: found.KeyID, Undone: found.Undone,
 	}
 	if found.Lines != nil {
-		out.Lines = new(mapped(found.Lines, toStatementLine))
+		out.Lines = mapped(found.Lines, toStatementLine)
 	}
 	return out, nil
 }
