@@ -1070,6 +1070,15 @@ type StatementCounter struct {
 	Last   int64
 }
 
+type StatementKey struct {
+	ID         string
+	OrgID      string
+	PublicKey  []byte
+	PrivateKey []byte
+	CreatedAt  clock.Time
+	RetiredAt  *clock.Time
+}
+
 type Tag struct {
 	ID        string
 	OrgID     string

@@ -17,6 +17,7 @@ import (
 	"rail/server/harness/pgtest"
 	"rail/server/http/middleware"
 	"rail/server/money/payout"
+	"rail/server/money/proof/keys"
 	"rail/server/outbound/webhook"
 	"rail/server/secret"
 	"rail/server/team"
@@ -61,6 +62,11 @@ var places = map[string]struct{ place, sql string }{
 	"webhook secret": {webhook.SecretPlace("whe_1", false), "UPDATE webhook_endpoints SET secret = $1"},
 	"previous webhook secret": {
 		webhook.SecretPlace("whe_1", true), "UPDATE webhook_endpoints SET previous_secret = $1, previous_expires_at = now()",
+	},
+	"statement key": {
+		keys.Place("stk_1"),
+		"INSERT INTO statement_keys (id, org_id, public_key, private_key, created_at) " +
+			"VALUES ('stk_1', 'org_1', decode(repeat('00', 32), 'hex'), $1, now())",
 	},
 	"second factor":         {team.FactorPlace("usr_1"), "UPDATE users SET totp_secret = $1"},
 	"pending second factor": {team.FactorPlace("usr_1"), "UPDATE users SET totp_pending = $1"},
