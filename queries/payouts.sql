@@ -434,9 +434,7 @@ FROM payouts t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.status = 'paid' AND t.paid_at >= @from_at::timestamptz
     AND t.paid_at < @to_at::timestamptz
     AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
-    AND (t.partner_id, coalesce(t.method, ''), t.currency)
-        > (@after_partner::text, @after_method::text, @after_currency::text)
-GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT @lim;
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT @lim OFFSET @skip;
 
 -- name: PayoutYearCount :one
 -- PayoutYearCount counts the rows of PayoutYear.

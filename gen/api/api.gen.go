@@ -9189,9 +9189,6 @@ type PayoutTerm string
 
 // PayoutTotal The paid payouts of a partner by one method in one currency in a year.
 type PayoutTotal struct {
-	// ID The partner's id, the method and the currency, separated by dots.
-	ID string `json:"id"`
-
 	// Object Always `payout_total`.
 	Object string `json:"object"`
 
@@ -14391,14 +14388,14 @@ type ListPayoutTotalsParams struct {
 	// ProgramID The program whose objects are listed.
 	ProgramID ProgramIDQuery `form:"program_id" json:"program_id"`
 
-	// Year The year in which the payouts were paid, by `paid_at`.
-	Year int64 `form:"year" json:"year"`
+	// Year The year in which the payouts were paid, by `paid_at`; the default is the current year.
+	Year *int64 `form:"year,omitempty" json:"year,omitempty"`
 
 	// Limit The most objects to return.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// StartingAfter Only rows after the row with this id.
-	StartingAfter *string `form:"starting_after,omitempty" json:"starting_after,omitempty"`
+	// Offset Rows to skip.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 
 	// PartnerID Only this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
@@ -30498,12 +30495,16 @@ func NewListPayoutTotalsRequest(server string, params *ListPayoutTotalsParams) (
 			}
 		}
 
-		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "year", params.Year, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
-			return nil, err
-		} else {
-			for _, qp := range strings.Split(queryFrag, "&") {
-				rawQueryFragments = append(rawQueryFragments, qp)
+		if params.Year != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "year", *params.Year, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
 			}
+
 		}
 
 		if params.Limit != nil {
@@ -30518,9 +30519,9 @@ func NewListPayoutTotalsRequest(server string, params *ListPayoutTotalsParams) (
 
 		}
 
-		if params.StartingAfter != nil {
+		if params.Offset != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "starting_after", *params.StartingAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -55858,9 +55859,9 @@ func (w *ServerInterfaceWrapper) ListPayoutTotals(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
 	}
 
-	// ------------- Required query parameter "year" -------------
+	// ------------- Optional query parameter "year" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, true, "year", ctx.QueryParams(), &params.Year, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "year", ctx.QueryParams(), &params.Year, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter year: %s", err))
 	}
@@ -55872,11 +55873,11 @@ func (w *ServerInterfaceWrapper) ListPayoutTotals(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
 	}
 
-	// ------------- Optional query parameter "starting_after" -------------
+	// ------------- Optional query parameter "offset" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "starting_after", ctx.QueryParams(), &params.StartingAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "offset", ctx.QueryParams(), &params.Offset, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
 	if err != nil {
-		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter starting_after: %s", err))
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter offset: %s", err))
 	}
 
 	// ------------- Optional query parameter "partner_id" -------------

@@ -1441,21 +1441,17 @@ FROM payouts t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.status = 'paid' AND t.paid_at >= $3::timestamptz
     AND t.paid_at < $4::timestamptz
     AND ($5::text IS NULL OR t.partner_id = $5::text)
-    AND (t.partner_id, coalesce(t.method, ''), t.currency)
-        > ($6::text, $7::text, $8::text)
-GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT $9
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT $7 OFFSET $6
 `
 
 type PayoutYearParams struct {
-	ProgramID     string
-	OrgID         string
-	FromAt        clock.Time
-	ToAt          clock.Time
-	PartnerID     *string
-	AfterPartner  string
-	AfterMethod   string
-	AfterCurrency string
-	Lim           int32
+	ProgramID string
+	OrgID     string
+	FromAt    clock.Time
+	ToAt      clock.Time
+	PartnerID *string
+	Skip      int32
+	Lim       int32
 }
 
 type PayoutYearRow struct {
@@ -1474,9 +1470,7 @@ func (q *Queries) PayoutYear(ctx context.Context, db DBTX, arg PayoutYearParams)
 		arg.FromAt,
 		arg.ToAt,
 		arg.PartnerID,
-		arg.AfterPartner,
-		arg.AfterMethod,
-		arg.AfterCurrency,
+		arg.Skip,
 		arg.Lim,
 	)
 	if err != nil {

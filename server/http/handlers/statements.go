@@ -5,6 +5,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/money/payout"
 	"rail/server/money/statement"
 	"rail/server/opt"
@@ -59,14 +60,18 @@ func (s *Server) ListPayoutTotals(ctx context.Context,
 		return nil, err
 	}
 	q := payout.YearQuery{
-		Program: prog, Year: int(p.Year), PartnerID: p.PartnerID, After: opt.Value(p.StartingAfter), Limit: 25,
+		Program: prog, Year: u.Now.In(clock.StoredZone(prog.TimeZone)).Year(), PartnerID: p.PartnerID,
+		Skip: int64(opt.Value(p.Offset)), Limit: 25,
+	}
+	if p.Year != nil {
+		q.Year = int(*p.Year)
 	}
 	opt.Change(&q.Limit, p.Limit)
 	found, err := payout.OfYear(ctx, u, q)
 	return api.ListPayoutTotals200JSONResponse{
 		HasMore: found.HasMore, TotalCount: found.Count, Data: mapped(found.Rows, func(t payout.YearTotal) api.PayoutTotal {
 			return api.PayoutTotal{
-				ID: t.ID, Object: "payout_total", ProgramID: prog.ID, Year: p.Year, PartnerID: t.PartnerID,
+				Object: "payout_total", ProgramID: prog.ID, Year: int64(q.Year), PartnerID: t.PartnerID,
 				PartnerName: payout.NameOf(t.Partner), PartnerEmail: t.Partner.Email, CountryCode: t.Partner.CountryCode,
 				Method: (*api.PayoutMethod)(opt.OrNil(t.Method)), Currency: t.Currency, PaidMinor: t.PaidMinor,
 				Payouts: t.PayoutYearRow.Payouts,

@@ -2,22 +2,20 @@ package payout
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/postgres/pgtx"
-	"rail/server/problem"
 	"rail/server/work"
 )
 
-// YearQuery selects the totals of a year in the program's time zone, from the row After on.
+// YearQuery selects the totals of a year in the program's time zone.
 type YearQuery struct {
 	Program   db.Program
 	Year      int
 	PartnerID *string
-	After     string // the id of a row, or ""
+	Skip      int64
 	Limit     int64
 }
 
@@ -30,7 +28,6 @@ type YearTotals struct {
 
 // YearTotal is the sum of a partner's paid payouts. Method is "" for none.
 type YearTotal struct {
-	ID      string
 	Partner db.Partner
 	db.PayoutYearRow
 }
@@ -49,13 +46,7 @@ func OfYear(ctx context.Context, u *work.Unit, q YearQuery) (out YearTotals, err
 	from, to := q.bounds()
 	page := db.PayoutYearParams{
 		ProgramID: q.Program.ID, OrgID: u.OrgID, FromAt: from, ToAt: to, PartnerID: q.PartnerID, Lim: int32(q.Limit + 1),
-	}
-	if q.After != "" {
-		parts := strings.Split(q.After, ".")
-		if len(parts) != 3 {
-			return out, problem.On("starting_after", problem.InvalidCursor, "starting_after is not the id of a row.")
-		}
-		page.AfterPartner, page.AfterMethod, page.AfterCurrency = parts[0], parts[1], parts[2]
+		Skip: int32(q.Skip),
 	}
 	var rows []db.PayoutYearRow
 	err = u.Together(ctx,
@@ -92,8 +83,7 @@ func withPartners(ctx context.Context, u *work.Unit, rows []db.PayoutYearRow) ([
 	}
 	out := make([]YearTotal, len(rows))
 	for i, row := range rows {
-		id := strings.Join([]string{row.PartnerID, row.Method, row.Currency}, ".")
-		out[i] = YearTotal{ID: id, Partner: partners[row.PartnerID], PayoutYearRow: row}
+		out[i] = YearTotal{Partner: partners[row.PartnerID], PayoutYearRow: row}
 	}
 	return out, err
 }
