@@ -1195,6 +1195,7 @@ const (
 	ErrorCodePayoutFailureEmailed       ErrorCode = "payout_failure_emailed"
 	ErrorCodePayoutInFlight             ErrorCode = "payout_in_flight"
 	ErrorCodePayoutNotFailed            ErrorCode = "payout_not_failed"
+	ErrorCodePayoutNotPaid              ErrorCode = "payout_not_paid"
 	ErrorCodePayoutNotPayable           ErrorCode = "payout_not_payable"
 	ErrorCodePayoutNotUndoable          ErrorCode = "payout_not_undoable"
 	ErrorCodePayoutRailDisconnected     ErrorCode = "payout_rail_disconnected"
@@ -1353,6 +1354,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodePayoutInFlight:
 		return true
 	case ErrorCodePayoutNotFailed:
+		return true
+	case ErrorCodePayoutNotPaid:
 		return true
 	case ErrorCodePayoutNotPayable:
 		return true
@@ -3468,6 +3471,24 @@ const (
 func (e ListCustomersParamsHasDuplicates) Valid() bool {
 	switch e {
 	case ListCustomersParamsHasDuplicatesTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RetrievePayoutStatementParamsFormat.
+const (
+	RetrievePayoutStatementParamsFormatJSON RetrievePayoutStatementParamsFormat = "json"
+	RetrievePayoutStatementParamsFormatPdf  RetrievePayoutStatementParamsFormat = "pdf"
+)
+
+// Valid indicates whether the value is a known member of the RetrievePayoutStatementParamsFormat enum.
+func (e RetrievePayoutStatementParamsFormat) Valid() bool {
+	switch e {
+	case RetrievePayoutStatementParamsFormatJSON:
+		return true
+	case RetrievePayoutStatementParamsFormatPdf:
 		return true
 	default:
 		return false
@@ -8011,6 +8032,9 @@ type Payout struct {
 	// ReasonText The reason as a sentence, with the amounts; null otherwise.
 	ReasonText *string `json:"reason_text"`
 
+	// StatementNumber The number of the payout's statement; null if it is not paid.
+	StatementNumber *string `json:"statement_number"`
+
 	// Status `pending` waits for payment, `processing` is with a payment rail or exported, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and contains no commissions.
 	//
 	// Examples: pending
@@ -9135,6 +9159,24 @@ type PayoutResults struct {
 	PaidAt *clock.Time `json:"paid_at,omitempty"`
 }
 
+// PayoutStatement A signed statement with its lines.
+type PayoutStatement struct {
+	// KeyID The key of your organization that signed, as listed in `/.well-known/rail-keys.json`.
+	KeyID string `json:"key_id"`
+
+	// Lines The lines, in the order of their ids. Null if there are more than 10,000, or if the payment was undone or the partner deleted.
+	Lines []StatementLine `json:"lines"`
+
+	// Signature Ed25519 signature over the canonical JSON (RFC 8785) of `statement`, in base64.
+	Signature string `json:"signature"`
+
+	// Statement The statement of a paid payout. Numbers of an organization have no gaps within a year. More members may be added.
+	Statement json.RawMessage `json:"statement"`
+
+	// Undone Whether the payment was undone after the statement was issued.
+	Undone bool `json:"undone"`
+}
+
 // PayoutStatus `pending` waits for payment, `processing` is with a payment rail or exported, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and contains no commissions.
 //
 // Examples: pending
@@ -9144,6 +9186,60 @@ type PayoutStatus string
 //
 // Examples: net_30
 type PayoutTerm string
+
+// PayoutTotal The paid payouts of a partner by one method in one currency in a year.
+type PayoutTotal struct {
+	// Object Always `payout_total`.
+	Object string `json:"object"`
+
+	// CountryCode The partner's country; null if unknown.
+	CountryCode *CountryCode `json:"country_code"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// Method The payout method; null if unknown.
+	Method *PayoutMethod `json:"method"`
+
+	// PaidMinor Their sum in minor units of `currency`.
+	PaidMinor int64 `json:"paid_minor"`
+
+	// PartnerEmail The partner's current email.
+	PartnerEmail string `json:"partner_email"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// PartnerName The partner's current name for payments.
+	PartnerName string `json:"partner_name"`
+
+	// Payouts The number of payouts.
+	Payouts int64 `json:"payouts"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Year The year.
+	Year int64 `json:"year"`
+}
+
+// PayoutTotalList A page of totals.
+type PayoutTotalList struct {
+	// Data The page, in list order.
+	Data []PayoutTotal `json:"data"`
+
+	// HasMore Whether more rows follow.
+	HasMore bool `json:"has_more"`
+
+	// TotalCount The number of all rows.
+	TotalCount int64 `json:"total_count"`
+}
 
 // PayoutUndoPaid The reason for undoing a payment.
 type PayoutUndoPaid struct {
@@ -9758,6 +9854,15 @@ type Program struct {
 	// RequireTaxForms Whether a payout needs a submitted tax form.
 	RequireTaxForms bool `json:"require_tax_forms"`
 
+	// SelfBilling Whether statements are self-billing invoices, with their words and lines about VAT.
+	SelfBilling bool `json:"self_billing"`
+
+	// StatementPrefix The beginning of the numbers of statements.
+	StatementPrefix string `json:"statement_prefix"`
+
+	// StatementSeller The company that statements name as the payer; null uses the program's name.
+	StatementSeller *StatementSeller `json:"statement_seller"`
+
 	// Stats Counters of a program, all time; only money in the program's currency.
 	Stats *ProgramStats `json:"stats,omitempty"`
 
@@ -9857,6 +9962,15 @@ type ProgramCreate struct {
 
 	// RequireTaxForms Whether a payout needs a submitted tax form.
 	RequireTaxForms *bool `json:"require_tax_forms,omitempty"`
+
+	// SelfBilling Whether statements are self-billing invoices, with their words and lines about VAT. Your partners must have agreed to self-billing.
+	SelfBilling *bool `json:"self_billing,omitempty"`
+
+	// StatementPrefix The beginning of the numbers of statements; the default is derived from `subdomain`.
+	StatementPrefix *string `json:"statement_prefix,omitempty"`
+
+	// StatementSeller The company that statements name as the payer; null uses the program's name.
+	StatementSeller *StatementSeller `json:"statement_seller,omitempty"`
 
 	// Status `active` runs. `paused` refuses new clicks, partners and applications, while existing customers still earn for their partners.
 	//
@@ -10056,6 +10170,15 @@ type ProgramUpdate struct {
 
 	// RequireTaxForms Whether a payout needs a submitted tax form.
 	RequireTaxForms *bool `json:"require_tax_forms,omitempty"`
+
+	// SelfBilling Whether statements are self-billing invoices, with their words and lines about VAT. Your partners must have agreed to self-billing.
+	SelfBilling *bool `json:"self_billing,omitempty"`
+
+	// StatementPrefix The beginning of the numbers of statements. A change starts no new count: numbers have no gaps whatever the prefix.
+	StatementPrefix *string `json:"statement_prefix,omitempty"`
+
+	// StatementSeller The company that statements name as the payer; null uses the program's name. Existing statements do not change.
+	StatementSeller nullable.Nullable[StatementSeller] `json:"statement_seller,omitempty"`
 
 	// Status `active` runs. `paused` refuses new clicks, partners and applications, while existing customers still earn for their partners.
 	//
@@ -12386,6 +12509,185 @@ type SequenceUpdate struct {
 	TriggerDays *int64 `json:"trigger_days,omitempty"`
 }
 
+// Statement The statement of a paid payout. Numbers of an organization have no gaps within a year. More members may be added.
+type Statement struct {
+	// Corrects The number of the partner's statement that this one replaces, because its payment was undone; null otherwise.
+	Corrects *string `json:"corrects"`
+
+	// IssuedAt When it was issued.
+	IssuedAt clock.Time `json:"issued_at"`
+
+	// LinesCount The number of lines.
+	LinesCount int64 `json:"lines_count"`
+
+	// LinesHash SHA-256 in hexadecimal digits over the canonical JSON of each line, followed by a line feed.
+	LinesHash string `json:"lines_hash"`
+
+	// Number The number: prefix, year and six or more digits. The digits have no gaps within an organization and a year.
+	Number string `json:"number"`
+
+	// Partner The partner of a statement.
+	Partner StatementPartner `json:"partner"`
+
+	// Payout The payout of a statement.
+	Payout StatementPayout `json:"payout"`
+
+	// PreviousHash SHA-256 in hexadecimal digits over the canonical JSON of the partner's statement before; null for the first.
+	PreviousHash *string `json:"previous_hash"`
+
+	// Program The program of a statement.
+	Program StatementProgram `json:"program"`
+
+	// Salt Makes the hashes of order ids unpredictable.
+	Salt string `json:"salt"`
+
+	// SelfBilling The additions of a self-billing invoice; null unless the program sets `self_billing`.
+	SelfBilling *StatementSelfBilling `json:"self_billing"`
+
+	// Seller The company that pays the commissions, as statements name it.
+	Seller StatementSeller `json:"seller"`
+
+	// Version The version of the document: 1.
+	Version int64 `json:"version"`
+}
+
+// StatementLine A commission of a payout. A line never changes.
+type StatementLine struct {
+	// AmountMinor Amount in minor units of `currency`; negative for a clawback.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// CommissionID The id of a commission.
+	//
+	// Examples: com_01kb2m4q8e7v9t3n5x6c0d1f2g
+	CommissionID CommissionID `json:"commission_id"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// Kind `referral` comes from a flow, `reward` is manual, `clawback` takes money back and is negative.
+	//
+	// Examples: referral
+	Kind CommissionKind `json:"kind"`
+
+	// OccurredAt When the sale took place; for other commissions, when the commission was created.
+	OccurredAt clock.Time `json:"occurred_at"`
+
+	// OrderHash SHA-256 in hexadecimal digits of the statement's `salt`, a colon, and the sale's `external_charge_id`, by which the owner of a receipt finds its line; null without a sale.
+	OrderHash *string `json:"order_hash"`
+
+	// SaleID The sale; null for none.
+	SaleID *SaleID `json:"sale_id"`
+}
+
+// StatementPartner The partner of a statement.
+type StatementPartner struct {
+	// ID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID PartnerID `json:"id"`
+
+	// Address The postal address; null if unknown.
+	Address *string `json:"address"`
+
+	// Company The company; null for none.
+	Company *string `json:"company"`
+
+	// CountryCode The country; null if unknown.
+	CountryCode *CountryCode `json:"country_code"`
+
+	// Name The name under which the partner is paid.
+	Name string `json:"name"`
+
+	// TaxIds The VAT id or other tax ids.
+	TaxIds []string `json:"tax_ids"`
+}
+
+// StatementPayout The payout of a statement.
+type StatementPayout struct {
+	// ID The id of a payout.
+	//
+	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID PayoutID `json:"id"`
+
+	// AmountMinor Amount in minor units of `currency`.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// ExternalID The transfer's id at the sender.
+	ExternalID *string `json:"external_id"`
+
+	// Method The payout method; null if unknown.
+	Method *PayoutMethod `json:"method"`
+
+	// PaidAt When the money was paid.
+	PaidAt clock.Time `json:"paid_at"`
+
+	// PeriodEnd End of the period.
+	PeriodEnd clock.Time `json:"period_end"`
+
+	// PeriodMonth The month of the period.
+	PeriodMonth string `json:"period_month"`
+}
+
+// StatementProgram The program of a statement.
+type StatementProgram struct {
+	// ID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID ProgramID `json:"id"`
+
+	// Name Its name.
+	Name string `json:"name"`
+
+	// TimeZone The time zone of the statement's days and year.
+	TimeZone string `json:"time_zone"`
+}
+
+// StatementSelfBilling The additions of a self-billing invoice, in the partner's language.
+type StatementSelfBilling struct {
+	// Vat The lines about VAT. Empty where Rail does not decide: without VAT ids of two countries of the EU.
+	Vat []StatementVat `json:"vat"`
+
+	// Words The mention that EU law requires, such as `Self-billing`.
+	Words string `json:"words"`
+}
+
+// StatementSeller The company that pays the commissions, as statements name it.
+type StatementSeller struct {
+	// Address Its postal address; null for none.
+	Address *string `json:"address"`
+
+	// Name Its legal name.
+	Name string `json:"name"`
+
+	// TaxIds Its VAT id, with the country's prefix, and other tax ids.
+	TaxIds []string `json:"tax_ids"`
+}
+
+// StatementVat A line about VAT.
+type StatementVat struct {
+	// NetMinor The amount without VAT in minor units.
+	NetMinor int64 `json:"net_minor"`
+
+	// RateBps The rate in basis points.
+	RateBps int64 `json:"rate_bps"`
+
+	// TaxMinor The VAT in minor units.
+	TaxMinor int64 `json:"tax_minor"`
+
+	// Treatment `reverse_charge`. Accept unknown values; more may be added.
+	Treatment string `json:"treatment"`
+
+	// Words The mention that EU law requires, such as `Reverse charge`.
+	Words string `json:"words"`
+}
+
 // Table A table in CSV (RFC 4180, UTF-8). Its first line has the column names, which are the members of the listed objects.
 type Table = string
 
@@ -14081,6 +14383,24 @@ type RetrievePayoutRailParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// ListPayoutTotalsParams defines parameters for ListPayoutTotals.
+type ListPayoutTotalsParams struct {
+	// ProgramID The program whose objects are listed.
+	ProgramID ProgramIDQuery `form:"program_id" json:"program_id"`
+
+	// Year The year in which the payouts were paid, by `paid_at`; the default is the current year.
+	Year *int64 `form:"year,omitempty" json:"year,omitempty"`
+
+	// Limit The most objects to return.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset Rows to skip.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// PartnerID Only this partner.
+	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
+}
+
 // ListPayoutsParams defines parameters for ListPayouts.
 type ListPayoutsParams struct {
 	// ProgramID The program whose objects are listed.
@@ -14146,6 +14466,21 @@ type MarkPayoutPaidParams struct {
 	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
+
+// RetrievePayoutStatementParams defines parameters for RetrievePayoutStatement.
+type RetrievePayoutStatementParams struct {
+	// Format The form: `json`, or `pdf` for people.
+	Format *RetrievePayoutStatementParamsFormat `form:"format,omitempty" json:"format,omitempty"`
+
+	// Number The number of another statement of the payout, such as one whose payment was undone.
+	Number *string `form:"number,omitempty" json:"number,omitempty"`
+
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// RetrievePayoutStatementParamsFormat defines parameters for RetrievePayoutStatement.
+type RetrievePayoutStatementParamsFormat string
 
 // UndoPayoutPaidParams defines parameters for UndoPayoutPaid.
 type UndoPayoutPaidParams struct {
@@ -16874,6 +17209,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/payout_rails/{id} (the `RetrievePayoutRail` operationId).
 	RetrievePayoutRail(ctx context.Context, id ID, params *RetrievePayoutRailParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListPayoutTotals List the yearly totals of payouts
+	//
+	// The paid payouts of a year in the program's time zone, summed for each partner, method and currency. The rows are in the order of the partners' ids.
+	//
+	// Corresponds with GET /v1/payout_totals (the `ListPayoutTotals` operationId).
+	ListPayoutTotals(ctx context.Context, params *ListPayoutTotalsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListPayouts List payouts
 	//
 	// The program's payouts, newest first, including ineligible ones.
@@ -16973,6 +17315,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/payouts/{id}/mark_paid (the `MarkPayoutPaid` operationId).
 	MarkPayoutPaid(ctx context.Context, id ID, params *MarkPayoutPaidParams, body MarkPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrievePayoutStatement Retrieve the statement of a payout
+	//
+	// The signed statement of a paid payout, made in the transaction that paid it. It never changes. `signature` is an Ed25519 signature over the canonical JSON (RFC 8785) of `statement`. As a PDF with `format=pdf` or `Accept: application/pdf`. A statement outlives the deletion of its partner.
+	//
+	// Corresponds with GET /v1/payouts/{id}/statement (the `RetrievePayoutStatement` operationId).
+	RetrievePayoutStatement(ctx context.Context, id ID, params *RetrievePayoutStatementParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UndoPayoutPaidWithBody Undo a payment marked by hand
 	//
@@ -20409,6 +20758,23 @@ func (c *Client) RetrievePayoutRail(ctx context.Context, id ID, params *Retrieve
 	return c.Client.Do(req)
 }
 
+// ListPayoutTotals List the yearly totals of payouts
+//
+// The paid payouts of a year in the program's time zone, summed for each partner, method and currency. The rows are in the order of the partners' ids.
+//
+// Corresponds with GET /v1/payout_totals (the `ListPayoutTotals` operationId).
+func (c *Client) ListPayoutTotals(ctx context.Context, params *ListPayoutTotalsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPayoutTotalsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListPayouts List payouts
 //
 // The program's payouts, newest first, including ineligible ones.
@@ -20619,6 +20985,23 @@ func (c *Client) MarkPayoutPaidWithBody(ctx context.Context, id ID, params *Mark
 // Corresponds with POST /v1/payouts/{id}/mark_paid (the `MarkPayoutPaid` operationId).
 func (c *Client) MarkPayoutPaid(ctx context.Context, id ID, params *MarkPayoutPaidParams, body MarkPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewMarkPayoutPaidRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrievePayoutStatement Retrieve the statement of a payout
+//
+// The signed statement of a paid payout, made in the transaction that paid it. It never changes. `signature` is an Ed25519 signature over the canonical JSON (RFC 8785) of `statement`. As a PDF with `format=pdf` or `Accept: application/pdf`. A statement outlives the deletion of its partner.
+//
+// Corresponds with GET /v1/payouts/{id}/statement (the `RetrievePayoutStatement` operationId).
+func (c *Client) RetrievePayoutStatement(ctx context.Context, id ID, params *RetrievePayoutStatementParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrievePayoutStatementRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -30076,6 +30459,104 @@ func NewRetrievePayoutRailRequest(server string, id ID, params *RetrievePayoutRa
 	return req, nil
 }
 
+// NewListPayoutTotalsRequest constructs an http.Request for the ListPayoutTotals method
+func NewListPayoutTotalsRequest(server string, params *ListPayoutTotalsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payout_totals")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Year != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "year", *params.Year, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.PartnerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "partner_id", *params.PartnerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListPayoutsRequest constructs an http.Request for the ListPayouts method
 func NewListPayoutsRequest(server string, params *ListPayoutsParams) (*http.Request, error) {
 	var err error
@@ -30653,6 +31134,91 @@ func NewMarkPayoutPaidRequestWithBody(server string, id ID, params *MarkPayoutPa
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRetrievePayoutStatementRequest constructs an http.Request for the RetrievePayoutStatement method
+func NewRetrievePayoutStatementRequest(server string, id ID, params *RetrievePayoutStatementParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payouts/%s/statement", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Format != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "format", *params.Format, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Number != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "number", *params.Number, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -36753,6 +37319,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/payout_rails/{id} (the `RetrievePayoutRail` operationId).
 	RetrievePayoutRailWithResponse(ctx context.Context, id ID, params *RetrievePayoutRailParams, reqEditors ...RequestEditorFn) (*RetrievePayoutRailReply, error)
 
+	// ListPayoutTotalsWithResponse List the yearly totals of payouts
+	//
+	// The paid payouts of a year in the program's time zone, summed for each partner, method and currency. The rows are in the order of the partners' ids.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/payout_totals (the `ListPayoutTotals` operationId).
+	ListPayoutTotalsWithResponse(ctx context.Context, params *ListPayoutTotalsParams, reqEditors ...RequestEditorFn) (*ListPayoutTotalsReply, error)
+
 	// ListPayoutsWithResponse List payouts
 	//
 	// The program's payouts, newest first, including ineligible ones.
@@ -36860,6 +37435,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/payouts/{id}/mark_paid (the `MarkPayoutPaid` operationId).
 	MarkPayoutPaidWithResponse(ctx context.Context, id ID, params *MarkPayoutPaidParams, body MarkPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*MarkPayoutPaidReply, error)
+
+	// RetrievePayoutStatementWithResponse Retrieve the statement of a payout
+	//
+	// The signed statement of a paid payout, made in the transaction that paid it. It never changes. `signature` is an Ed25519 signature over the canonical JSON (RFC 8785) of `statement`. As a PDF with `format=pdf` or `Accept: application/pdf`. A statement outlives the deletion of its partner.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/payouts/{id}/statement (the `RetrievePayoutStatement` operationId).
+	RetrievePayoutStatementWithResponse(ctx context.Context, id ID, params *RetrievePayoutStatementParams, reqEditors ...RequestEditorFn) (*RetrievePayoutStatementReply, error)
 
 	// UndoPayoutPaidWithBodyWithResponse Undo a payment marked by hand
 	//
@@ -40862,6 +41446,37 @@ func (r RetrievePayoutRailReply) ContentType() string {
 	return ""
 }
 
+type ListPayoutTotalsReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PayoutTotalList
+}
+
+// Status returns HTTPResponse.Status
+func (r ListPayoutTotalsReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListPayoutTotalsReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListPayoutTotalsReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListPayoutsReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -41104,6 +41719,37 @@ func (r MarkPayoutPaidReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r MarkPayoutPaidReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetrievePayoutStatementReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PayoutStatement
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrievePayoutStatementReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrievePayoutStatementReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrievePayoutStatementReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -45290,6 +45936,21 @@ func (c *ClientWithResponses) RetrievePayoutRailWithResponse(ctx context.Context
 	return ParseRetrievePayoutRailReply(rsp)
 }
 
+// ListPayoutTotalsWithResponse List the yearly totals of payouts
+//
+// The paid payouts of a year in the program's time zone, summed for each partner, method and currency. The rows are in the order of the partners' ids.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/payout_totals (the `ListPayoutTotals` operationId).
+func (c *ClientWithResponses) ListPayoutTotalsWithResponse(ctx context.Context, params *ListPayoutTotalsParams, reqEditors ...RequestEditorFn) (*ListPayoutTotalsReply, error) {
+	rsp, err := c.ListPayoutTotals(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPayoutTotalsReply(rsp)
+}
+
 // ListPayoutsWithResponse List payouts
 //
 // The program's payouts, newest first, including ineligible ones.
@@ -45468,6 +46129,21 @@ func (c *ClientWithResponses) MarkPayoutPaidWithResponse(ctx context.Context, id
 		return nil, err
 	}
 	return ParseMarkPayoutPaidReply(rsp)
+}
+
+// RetrievePayoutStatementWithResponse Retrieve the statement of a payout
+//
+// The signed statement of a paid payout, made in the transaction that paid it. It never changes. `signature` is an Ed25519 signature over the canonical JSON (RFC 8785) of `statement`. As a PDF with `format=pdf` or `Accept: application/pdf`. A statement outlives the deletion of its partner.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/payouts/{id}/statement (the `RetrievePayoutStatement` operationId).
+func (c *ClientWithResponses) RetrievePayoutStatementWithResponse(ctx context.Context, id ID, params *RetrievePayoutStatementParams, reqEditors ...RequestEditorFn) (*RetrievePayoutStatementReply, error) {
+	rsp, err := c.RetrievePayoutStatement(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrievePayoutStatementReply(rsp)
 }
 
 // UndoPayoutPaidWithBodyWithResponse Undo a payment marked by hand
@@ -49474,6 +50150,32 @@ func ParseRetrievePayoutRailReply(rsp *http.Response) (*RetrievePayoutRailReply,
 	return response, nil
 }
 
+// ParseListPayoutTotalsReply parses an HTTP response from a ListPayoutTotalsWithResponse call
+func ParseListPayoutTotalsReply(rsp *http.Response) (*ListPayoutTotalsReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListPayoutTotalsReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PayoutTotalList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListPayoutsReply parses an HTTP response from a ListPayoutsWithResponse call
 func ParseListPayoutsReply(rsp *http.Response) (*ListPayoutsReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -49676,6 +50378,35 @@ func ParseMarkPayoutPaidReply(rsp *http.Response) (*MarkPayoutPaidReply, error) 
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetrievePayoutStatementReply parses an HTTP response from a RetrievePayoutStatementWithResponse call
+func ParseRetrievePayoutStatementReply(rsp *http.Response) (*RetrievePayoutStatementReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrievePayoutStatementReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PayoutStatement
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (application/pdf) unsupported
 
 	}
 
@@ -51629,6 +52360,9 @@ type ServerInterface interface {
 	// RetrievePayoutRail Retrieve a payout rail
 	// (GET /v1/payout_rails/{id})
 	RetrievePayoutRail(ctx echo.Context, id ID, params RetrievePayoutRailParams) error
+	// ListPayoutTotals List the yearly totals of payouts
+	// (GET /v1/payout_totals)
+	ListPayoutTotals(ctx echo.Context, params ListPayoutTotalsParams) error
 	// ListPayouts List payouts
 	// (GET /v1/payouts)
 	ListPayouts(ctx echo.Context, params ListPayoutsParams) error
@@ -51653,6 +52387,9 @@ type ServerInterface interface {
 	// MarkPayoutPaid Mark a payout as paid
 	// (POST /v1/payouts/{id}/mark_paid)
 	MarkPayoutPaid(ctx echo.Context, id ID, params MarkPayoutPaidParams) error
+	// RetrievePayoutStatement Retrieve the statement of a payout
+	// (GET /v1/payouts/{id}/statement)
+	RetrievePayoutStatement(ctx echo.Context, id ID, params RetrievePayoutStatementParams) error
 	// UndoPayoutPaid Undo a payment marked by hand
 	// (POST /v1/payouts/{id}/undo_paid)
 	UndoPayoutPaid(ctx echo.Context, id ID, params UndoPayoutPaidParams) error
@@ -55109,6 +55846,52 @@ func (w *ServerInterfaceWrapper) RetrievePayoutRail(ctx echo.Context) error {
 	return err
 }
 
+// ListPayoutTotals converts echo context to params.
+func (w *ServerInterfaceWrapper) ListPayoutTotals(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListPayoutTotalsParams
+	// ------------- Required query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "year" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "year", ctx.QueryParams(), &params.Year, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter year: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "offset" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "offset", ctx.QueryParams(), &params.Offset, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter offset: %s", err))
+	}
+
+	// ------------- Optional query parameter "partner_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "partner_id", ctx.QueryParams(), &params.PartnerID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter partner_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListPayoutTotals(ctx, params)
+	return err
+}
+
 // ListPayouts converts echo context to params.
 func (w *ServerInterfaceWrapper) ListPayouts(ctx echo.Context) error {
 	var err error
@@ -55337,6 +56120,45 @@ func (w *ServerInterfaceWrapper) MarkPayoutPaid(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.MarkPayoutPaid(ctx, id, params)
+	return err
+}
+
+// RetrievePayoutStatement converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrievePayoutStatement(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrievePayoutStatementParams
+	// ------------- Optional query parameter "format" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "format", ctx.QueryParams(), &params.Format, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter format: %s", err))
+	}
+
+	// ------------- Optional query parameter "number" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "number", ctx.QueryParams(), &params.Number, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter number: %s", err))
+	}
+
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrievePayoutStatement(ctx, id, params)
 	return err
 }
 
@@ -57420,12 +58242,14 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/payout_batches/preview", wrapper.PreviewPayoutBatch, options.OperationMiddlewares["previewPayoutBatch"]...)
 	router.GET(options.BaseURL+"/v1/payout_rails", wrapper.ListPayoutRails, options.OperationMiddlewares["listPayoutRails"]...)
 	router.GET(options.BaseURL+"/v1/payout_rails/:id", wrapper.RetrievePayoutRail, options.OperationMiddlewares["retrievePayoutRail"]...)
+	router.GET(options.BaseURL+"/v1/payout_totals", wrapper.ListPayoutTotals, options.OperationMiddlewares["listPayoutTotals"]...)
 	router.GET(options.BaseURL+"/v1/payouts", wrapper.ListPayouts, options.OperationMiddlewares["listPayouts"]...)
 	router.DELETE(options.BaseURL+"/v1/payouts/:id", wrapper.DeletePayout, options.OperationMiddlewares["deletePayout"]...)
 	router.GET(options.BaseURL+"/v1/payouts/:id", wrapper.RetrievePayout, options.OperationMiddlewares["retrievePayout"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/email_failure", wrapper.EmailPayoutFailure, options.OperationMiddlewares["emailPayoutFailure"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/mark_failed", wrapper.MarkPayoutFailed, options.OperationMiddlewares["markPayoutFailed"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/mark_paid", wrapper.MarkPayoutPaid, options.OperationMiddlewares["markPayoutPaid"]...)
+	router.GET(options.BaseURL+"/v1/payouts/:id/statement", wrapper.RetrievePayoutStatement, options.OperationMiddlewares["retrievePayoutStatement"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/undo_paid", wrapper.UndoPayoutPaid, options.OperationMiddlewares["undoPayoutPaid"]...)
 	router.POST(options.BaseURL+"/v1/payouts/mark_paid", wrapper.MarkPayoutsPaid, options.OperationMiddlewares["markPayoutsPaid"]...)
 	router.POST(options.BaseURL+"/v1/payouts/undo_paid", wrapper.UndoPayoutsPaid, options.OperationMiddlewares["undoPayoutsPaid"]...)
@@ -59959,6 +60783,28 @@ func (response RetrievePayoutRail200JSONResponse) VisitRetrievePayoutRailRespons
 	return err
 }
 
+type ListPayoutTotalsRequestObject struct {
+	Params ListPayoutTotalsParams
+}
+
+type ListPayoutTotalsResponseObject interface {
+	VisitListPayoutTotalsResponse(w http.ResponseWriter) error
+}
+
+type ListPayoutTotals200JSONResponse PayoutTotalList
+
+func (response ListPayoutTotals200JSONResponse) VisitListPayoutTotalsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListPayoutsRequestObject struct {
 	Params ListPayoutsParams
 }
@@ -60139,6 +60985,49 @@ func (response MarkPayoutPaid200JSONResponse) VisitMarkPayoutPaidResponse(w http
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetrievePayoutStatementRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrievePayoutStatementParams
+}
+
+type RetrievePayoutStatementResponseObject interface {
+	VisitRetrievePayoutStatementResponse(w http.ResponseWriter) error
+}
+
+type RetrievePayoutStatement200JSONResponse PayoutStatement
+
+func (response RetrievePayoutStatement200JSONResponse) VisitRetrievePayoutStatementResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetrievePayoutStatement200ApplicationPdfResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response RetrievePayoutStatement200ApplicationPdfResponse) VisitRetrievePayoutStatementResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/pdf")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
 	return err
 }
 
@@ -61914,6 +62803,9 @@ type StrictServerInterface interface {
 	// RetrievePayoutRail Retrieve a payout rail
 	// (GET /v1/payout_rails/{id})
 	RetrievePayoutRail(ctx context.Context, request RetrievePayoutRailRequestObject) (RetrievePayoutRailResponseObject, error)
+	// ListPayoutTotals List the yearly totals of payouts
+	// (GET /v1/payout_totals)
+	ListPayoutTotals(ctx context.Context, request ListPayoutTotalsRequestObject) (ListPayoutTotalsResponseObject, error)
 	// ListPayouts List payouts
 	// (GET /v1/payouts)
 	ListPayouts(ctx context.Context, request ListPayoutsRequestObject) (ListPayoutsResponseObject, error)
@@ -61938,6 +62830,9 @@ type StrictServerInterface interface {
 	// MarkPayoutPaid Mark a payout as paid
 	// (POST /v1/payouts/{id}/mark_paid)
 	MarkPayoutPaid(ctx context.Context, request MarkPayoutPaidRequestObject) (MarkPayoutPaidResponseObject, error)
+	// RetrievePayoutStatement Retrieve the statement of a payout
+	// (GET /v1/payouts/{id}/statement)
+	RetrievePayoutStatement(ctx context.Context, request RetrievePayoutStatementRequestObject) (RetrievePayoutStatementResponseObject, error)
 	// UndoPayoutPaid Undo a payment marked by hand
 	// (POST /v1/payouts/{id}/undo_paid)
 	UndoPayoutPaid(ctx context.Context, request UndoPayoutPaidRequestObject) (UndoPayoutPaidResponseObject, error)
@@ -65838,6 +66733,31 @@ func (sh *strictHandler) RetrievePayoutRail(ctx echo.Context, id ID, params Retr
 	return nil
 }
 
+// ListPayoutTotals operation middleware
+func (sh *strictHandler) ListPayoutTotals(ctx echo.Context, params ListPayoutTotalsParams) error {
+	var request ListPayoutTotalsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListPayoutTotals(ctx.Request().Context(), request.(ListPayoutTotalsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListPayoutTotals")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListPayoutTotalsResponseObject); ok {
+		return validResponse.VisitListPayoutTotalsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // ListPayouts operation middleware
 func (sh *strictHandler) ListPayouts(ctx echo.Context, params ListPayoutsParams) error {
 	var request ListPayoutsRequestObject
@@ -66128,6 +67048,32 @@ func (sh *strictHandler) MarkPayoutPaid(ctx echo.Context, id ID, params MarkPayo
 		return err
 	} else if validResponse, ok := response.(MarkPayoutPaidResponseObject); ok {
 		return validResponse.VisitMarkPayoutPaidResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrievePayoutStatement operation middleware
+func (sh *strictHandler) RetrievePayoutStatement(ctx echo.Context, id ID, params RetrievePayoutStatementParams) error {
+	var request RetrievePayoutStatementRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrievePayoutStatement(ctx.Request().Context(), request.(RetrievePayoutStatementRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrievePayoutStatement")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrievePayoutStatementResponseObject); ok {
+		return validResponse.VisitRetrievePayoutStatementResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

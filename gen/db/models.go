@@ -786,6 +786,9 @@ type Program struct {
 	CouponBeatsLink        bool
 	IgnoreLateClicks       bool
 	ZoneChangedAt          *clock.Time
+	StatementPrefix        string
+	StatementSeller        []byte
+	SelfBilling            bool
 }
 
 type PublishableKey struct {
@@ -1038,6 +1041,33 @@ type SignInFailure struct {
 	ID       int64
 	Subject  []byte
 	FailedAt clock.Time
+}
+
+type Statement struct {
+	ID           string
+	OrgID        string
+	ProgramID    string
+	PartnerID    string
+	PayoutID     string
+	Series       string
+	Year         int64
+	Sequence     int64
+	Number       string
+	Position     int64
+	IssuedAt     clock.Time
+	Document     []byte
+	Signature    string
+	KeyID        string
+	Hash         string
+	PreviousHash *string
+	Corrects     *string
+}
+
+type StatementCounter struct {
+	OrgID  string
+	Series string
+	Year   int64
+	Last   int64
 }
 
 type StatementKey struct {

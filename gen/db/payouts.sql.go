@@ -1434,6 +1434,177 @@ func (q *Queries) PayoutUnsettle(ctx context.Context, db DBTX, arg PayoutUnsettl
 	return err
 }
 
+const payoutYear = `-- name: PayoutYear :many
+SELECT t.partner_id, coalesce(t.method, '')::text AS method, t.currency, sum(t.amount_minor)::bigint AS paid_minor,
+    count(*) AS payouts
+FROM payouts t
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.status = 'paid' AND t.paid_at >= $3::timestamptz
+    AND t.paid_at < $4::timestamptz
+    AND ($5::text IS NULL OR t.partner_id = $5::text)
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT $7 OFFSET $6
+`
+
+type PayoutYearParams struct {
+	ProgramID string
+	OrgID     string
+	FromAt    clock.Time
+	ToAt      clock.Time
+	PartnerID *string
+	Skip      int32
+	Lim       int32
+}
+
+type PayoutYearRow struct {
+	PartnerID string
+	Method    string
+	Currency  string
+	PaidMinor int64
+	Payouts   int64
+}
+
+// PayoutYear sums the payouts that were paid in a time by partner, method and currency, in this order.
+func (q *Queries) PayoutYear(ctx context.Context, db DBTX, arg PayoutYearParams) ([]PayoutYearRow, error) {
+	rows, err := db.Query(ctx, payoutYear,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.FromAt,
+		arg.ToAt,
+		arg.PartnerID,
+		arg.Skip,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutYearRow{}
+	for rows.Next() {
+		var i PayoutYearRow
+		if err := rows.Scan(
+			&i.PartnerID,
+			&i.Method,
+			&i.Currency,
+			&i.PaidMinor,
+			&i.Payouts,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payoutYearCount = `-- name: PayoutYearCount :one
+SELECT count(*) AS rows FROM (SELECT DISTINCT t.partner_id, t.method, t.currency FROM payouts t
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.status = 'paid' AND t.paid_at >= $3::timestamptz
+    AND t.paid_at < $4::timestamptz
+    AND ($5::text IS NULL OR t.partner_id = $5::text)) x
+`
+
+type PayoutYearCountParams struct {
+	ProgramID string
+	OrgID     string
+	FromAt    clock.Time
+	ToAt      clock.Time
+	PartnerID *string
+}
+
+// PayoutYearCount counts the rows of PayoutYear.
+func (q *Queries) PayoutYearCount(ctx context.Context, db DBTX, arg PayoutYearCountParams) (int64, error) {
+	row := db.QueryRow(ctx, payoutYearCount,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.FromAt,
+		arg.ToAt,
+		arg.PartnerID,
+	)
+	var rows int64
+	err := row.Scan(&rows)
+	return rows, err
+}
+
+const payoutYearSums = `-- name: PayoutYearSums :many
+SELECT coalesce(t.method, '')::text AS method, t.currency, sum(t.amount_minor)::bigint AS paid_minor,
+    count(*) AS payouts, count(DISTINCT t.partner_id) AS partners
+FROM payouts t
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.status = 'paid' AND t.paid_at >= $3::timestamptz
+    AND t.paid_at < $4::timestamptz
+GROUP BY 1, 2 ORDER BY 2, 1
+`
+
+type PayoutYearSumsParams struct {
+	ProgramID string
+	OrgID     string
+	FromAt    clock.Time
+	ToAt      clock.Time
+}
+
+type PayoutYearSumsRow struct {
+	Method    string
+	Currency  string
+	PaidMinor int64
+	Payouts   int64
+	Partners  int64
+}
+
+// PayoutYearSums sums the payouts that were paid in a time by method and currency.
+func (q *Queries) PayoutYearSums(ctx context.Context, db DBTX, arg PayoutYearSumsParams) ([]PayoutYearSumsRow, error) {
+	rows, err := db.Query(ctx, payoutYearSums,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.FromAt,
+		arg.ToAt,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutYearSumsRow{}
+	for rows.Next() {
+		var i PayoutYearSumsRow
+		if err := rows.Scan(
+			&i.Method,
+			&i.Currency,
+			&i.PaidMinor,
+			&i.Payouts,
+			&i.Partners,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payoutYears = `-- name: PayoutYears :one
+SELECT min(t.paid_at)::timestamptz AS first, max(t.paid_at)::timestamptz AS last FROM payouts t
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.status = 'paid'
+`
+
+type PayoutYearsParams struct {
+	ProgramID string
+	OrgID     string
+}
+
+type PayoutYearsRow struct {
+	First clock.Time
+	Last  clock.Time
+}
+
+// PayoutYears returns the times of the first and the last payment of a program.
+func (q *Queries) PayoutYears(ctx context.Context, db DBTX, arg PayoutYearsParams) (PayoutYearsRow, error) {
+	row := db.QueryRow(ctx, payoutYears, arg.ProgramID, arg.OrgID)
+	var i PayoutYearsRow
+	err := row.Scan(&i.First, &i.Last)
+	return i, err
+}
+
 const payoutsAttach = `-- name: PayoutsAttach :exec
 UPDATE commissions t SET payout_id = v.payout_id, updated_at = greatest(t.updated_at, $1::timestamptz)
 FROM (SELECT unnest($3::text[]) AS payout_id, unnest($4::text[]) AS id) v

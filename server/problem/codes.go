@@ -98,6 +98,7 @@ const (
 	PayoutRailPays             Code = "payout_rail_pays"
 	PayoutRailDisconnected     Code = "payout_rail_disconnected"
 	PayoutRailTest             Code = "payout_rail_test"
+	PayoutNotPaid              Code = "payout_not_paid"
 	CampaignNotSendable        Code = "campaign_not_sendable"
 	CampaignNotPausable        Code = "campaign_not_pausable"
 	CampaignNotResumable       Code = "campaign_not_resumable"
@@ -229,6 +230,7 @@ var classes = map[Code]class{
 	PayoutRailPays:             conflict,
 	PayoutRailDisconnected:     conflict,
 	PayoutRailTest:             conflict,
+	PayoutNotPaid:              conflict,
 	CampaignNotSendable:        conflict,
 	CampaignNotPausable:        conflict,
 	CampaignNotResumable:       conflict,

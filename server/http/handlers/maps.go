@@ -11,6 +11,7 @@ import (
 	"rail/server/money/commission"
 	"rail/server/money/payout"
 	"rail/server/money/rules"
+	"rail/server/money/statement"
 	"rail/server/program/flow"
 	"rail/server/program/tracking"
 )
@@ -78,10 +79,22 @@ func toProgram(p db.Program) api.Program {
 		TimeZone:               p.TimeZone,
 		CouponBeatsLink:        p.CouponBeatsLink,
 		IgnoreLateClicks:       p.IgnoreLateClicks,
+		StatementPrefix:        p.StatementPrefix,
+		StatementSeller:        toSeller(p),
+		SelfBilling:            p.SelfBilling,
 		Processor:              (*api.Processor)(p.Processor),
 		CreatedAt:              p.CreatedAt,
 		UpdatedAt:              p.UpdatedAt,
 	}
+}
+
+// toSeller converts the company of a program's statements; nil if none was set.
+func toSeller(p db.Program) *api.StatementSeller {
+	seller, err := statement.SellerOf(p)
+	if p.StatementSeller == nil || err != nil {
+		return nil
+	}
+	return &api.StatementSeller{Name: seller.Name, Address: seller.Address, TaxIds: seller.TaxIDs}
 }
 
 // toGroup converts a group without its statistics, which addGroupStats adds.
