@@ -1,5 +1,5 @@
 // Package verify serves what the readers of statements need to check them: the published keys, and a page that checks
-// statements in the browser. All of it is public.
+// statements in the browser, and the roots of past months. All of it is public.
 package verify
 
 import (
@@ -47,7 +47,8 @@ type Options struct {
 // Pages serves the page and the files.
 type Pages struct {
 	Options
-	site *site.Site[*visit]
+	site   *site.Site[*visit]
+	months months
 }
 
 // visit is one request for a page.
@@ -67,7 +68,7 @@ func New(o Options) (*Pages, error) {
 		Sources: []string{"connect-src 'self'"},
 		Locale:  func(string) *locale.Locale { return locale.English },
 	}, map[string]site.Route[*visit]{"GET " + Path: {Do: show, Open: true}})
-	return &Pages{o, s}, err
+	return &Pages{Options: o, site: s}, err
 }
 
 // Register adds the page and the files to e.
@@ -75,6 +76,8 @@ func (p *Pages) Register(e *echo.Echo) {
 	both := []string{http.MethodGet, http.MethodHead}
 	e.Any(Path, func(c echo.Context) error { return p.site.Serve(&visit{Visit: p.site.Visit(c), pages: p}) })
 	e.Match(both, KeysPath, p.keys)
+	e.Match(both, LedgerPath, p.ledger)
+	e.Match(both, MonthPath, p.month)
 }
 
 // show answers with the page.
