@@ -122,7 +122,7 @@ func guideFiles(t *testing.T, folder string) {
 		if g.Name != "statements" {
 			continue
 		}
-		for _, b := range regexp.MustCompile("(?ms)^```(?:js|python)\n(?://|#) (\\S+):.*?^```$").FindAllStringSubmatch(string(g.Text), -1) {
+		for _, b := range regexp.MustCompile("(?ms)^```(?:js|python)\n(?://|#) (\\S+)\n.*?^```$").FindAllStringSubmatch(string(g.Text), -1) {
 			code := strings.SplitN(strings.TrimSuffix(b[0], "```"), "\n", 2)[1]
 			require.NoError(t, os.WriteFile(filepath.Join(folder, b[1]), []byte(code), 0o600))
 			found++
