@@ -9251,6 +9251,9 @@ type PayoutTotalList struct {
 
 	// TotalCount The number of all rows.
 	TotalCount int64 `json:"total_count"`
+
+	// Totals The sums of the year, one per currency.
+	Totals []PayoutBatchTotal `json:"totals"`
 }
 
 // PayoutUndoPaid The reason for undoing a payment.

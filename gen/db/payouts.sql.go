@@ -1529,12 +1529,11 @@ func (q *Queries) PayoutYearCount(ctx context.Context, db DBTX, arg PayoutYearCo
 }
 
 const payoutYearSums = `-- name: PayoutYearSums :many
-SELECT coalesce(t.method, '')::text AS method, t.currency, sum(t.amount_minor)::bigint AS paid_minor,
-    count(*) AS payouts, count(DISTINCT t.partner_id) AS partners
-FROM payouts t
+SELECT t.currency, sum(t.amount_minor)::bigint AS amount_minor, count(*) AS payouts FROM payouts t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.status = 'paid' AND t.paid_at >= $3::timestamptz
     AND t.paid_at < $4::timestamptz
-GROUP BY 1, 2 ORDER BY 2, 1
+    AND ($5::text IS NULL OR t.partner_id = $5::text)
+GROUP BY 1 ORDER BY 1
 `
 
 type PayoutYearSumsParams struct {
@@ -1542,23 +1541,23 @@ type PayoutYearSumsParams struct {
 	OrgID     string
 	FromAt    clock.Time
 	ToAt      clock.Time
+	PartnerID *string
 }
 
 type PayoutYearSumsRow struct {
-	Method    string
-	Currency  string
-	PaidMinor int64
-	Payouts   int64
-	Partners  int64
+	Currency    string
+	AmountMinor int64
+	Payouts     int64
 }
 
-// PayoutYearSums sums the payouts that were paid in a time by method and currency.
+// PayoutYearSums sums the payouts of PayoutYear by currency.
 func (q *Queries) PayoutYearSums(ctx context.Context, db DBTX, arg PayoutYearSumsParams) ([]PayoutYearSumsRow, error) {
 	rows, err := db.Query(ctx, payoutYearSums,
 		arg.ProgramID,
 		arg.OrgID,
 		arg.FromAt,
 		arg.ToAt,
+		arg.PartnerID,
 	)
 	if err != nil {
 		return nil, err
@@ -1567,13 +1566,7 @@ func (q *Queries) PayoutYearSums(ctx context.Context, db DBTX, arg PayoutYearSum
 	items := []PayoutYearSumsRow{}
 	for rows.Next() {
 		var i PayoutYearSumsRow
-		if err := rows.Scan(
-			&i.Method,
-			&i.Currency,
-			&i.PaidMinor,
-			&i.Payouts,
-			&i.Partners,
-		); err != nil {
+		if err := rows.Scan(&i.Currency, &i.AmountMinor, &i.Payouts); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -1582,29 +1575,6 @@ func (q *Queries) PayoutYearSums(ctx context.Context, db DBTX, arg PayoutYearSum
 		return nil, err
 	}
 	return items, nil
-}
-
-const payoutYears = `-- name: PayoutYears :one
-SELECT min(t.paid_at)::timestamptz AS first, max(t.paid_at)::timestamptz AS last FROM payouts t
-WHERE t.program_id = $1 AND t.org_id = $2 AND t.status = 'paid'
-`
-
-type PayoutYearsParams struct {
-	ProgramID string
-	OrgID     string
-}
-
-type PayoutYearsRow struct {
-	First clock.Time
-	Last  clock.Time
-}
-
-// PayoutYears returns the times of the first and the last payment of a program.
-func (q *Queries) PayoutYears(ctx context.Context, db DBTX, arg PayoutYearsParams) (PayoutYearsRow, error) {
-	row := db.QueryRow(ctx, payoutYears, arg.ProgramID, arg.OrgID)
-	var i PayoutYearsRow
-	err := row.Scan(&i.First, &i.Last)
-	return i, err
 }
 
 const payoutsAttach = `-- name: PayoutsAttach :exec

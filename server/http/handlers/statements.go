@@ -9,7 +9,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/http/site"
-	"rail/server/http/site/sheet"
+	"rail/server/http/site/paper"
 	"rail/server/locale"
 	"rail/server/money/payout"
 	"rail/server/money/statement"
@@ -73,7 +73,7 @@ func (s *Server) statementPDF(ctx context.Context, found payout.Issued) (pdfStat
 	}
 	l := locale.Of("", opt.Value(partner.LanguageCode))
 	accent := site.Accent(cmp.Or(opt.Value(settings.AccentColor), site.DefaultAccent))
-	file, err := sheet.Of(l, found.Document, found.Lines, accent).PDF()
+	file, err := paper.Of(l, found.Document, found.Lines, accent).PDF()
 	return pdfStatement{found.Number, file}, err
 }
 
@@ -116,7 +116,7 @@ func (s *Server) ListPayoutTotals(ctx context.Context,
 	opt.Change(&q.Limit, p.Limit)
 	found, err := payout.OfYear(ctx, u, q)
 	return api.ListPayoutTotals200JSONResponse{
-		HasMore: found.HasMore, TotalCount: found.Count, Data: mapped(found.Rows, func(t payout.YearTotal) api.PayoutTotal {
+		HasMore: found.HasMore, TotalCount: found.Count, Totals: mapped(found.Sums, toTotal), Data: mapped(found.Rows, func(t payout.YearTotal) api.PayoutTotal {
 			return api.PayoutTotal{
 				Object: "payout_total", ProgramID: prog.ID, Year: int64(q.Year), PartnerID: t.PartnerID,
 				PartnerName: payout.NameOf(t.Partner), PartnerEmail: t.Partner.Email, CountryCode: t.Partner.CountryCode,

@@ -5,7 +5,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/http/site"
-	"rail/server/http/site/sheet"
+	"rail/server/http/site/paper"
 	"rail/server/list"
 	"rail/server/problem"
 )
@@ -64,7 +64,7 @@ type payoutPage struct {
 	Printable    bool // in the letters that a PDF here has
 	Title        string
 	Number       string // of the signed statement, "" for none
-	Facts        []sheet.Fact
+	Facts        []paper.Fact
 	Notes        []string
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"rail/server/http/site"
 	"rail/server/http/site/look"
-	"rail/server/http/site/sheet"
+	"rail/server/http/site/paper"
 	"rail/server/money/payout"
 	"rail/server/problem"
 )
@@ -39,9 +39,9 @@ func statementFile(v *visit) error {
 }
 
 // sheet is the statement of a payout as a PDF shows it.
-func (v *visit) sheet(data payoutPage) sheet.Sheet {
+func (v *visit) sheet(data payoutPage) paper.Sheet {
 	l := v.Locale
-	s := sheet.Sheet{
+	s := paper.Sheet{
 		Locale: l,
 		Made:   v.Now,
 		Accent: site.Accent(v.accent),
@@ -82,9 +82,9 @@ func (v *visit) issued(data *payoutPage) error {
 	if err != nil {
 		return err
 	}
-	data.Number, data.Title = found.Number, sheet.Title(v.Locale, found.Document)
-	data.Notes = sheet.Notes(v.Locale, found.Document)
-	data.Facts = sheet.Facts(v.Locale, found.Document)
+	data.Number, data.Title = found.Number, paper.Title(v.Locale, found.Document)
+	data.Notes = paper.Notes(v.Locale, found.Document)
+	data.Facts = paper.Facts(v.Locale, found.Document)
 	return nil
 }
 
@@ -106,9 +106,9 @@ func statementJSON(v *visit) error {
 }
 
 // facts are the lines at the top of a statement that is not signed.
-func (v *visit) facts(data payoutPage) (out []sheet.Fact) {
+func (v *visit) facts(data payoutPage) (out []paper.Fact) {
 	l := v.Locale
-	add := func(name, text string) { out = append(out, sheet.Fact{Name: name, Text: text}) }
+	add := func(name, text string) { out = append(out, paper.Fact{Name: name, Text: text}) }
 	add(l.T("From"), v.program.Name)
 	add(l.T("To"), payout.NameOf(v.partner))
 	add(l.T("Period ending"), l.Day(data.PeriodEnd.Time))
