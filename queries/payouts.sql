@@ -444,15 +444,9 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.status = 'paid' AN
     AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)) x;
 
 -- name: PayoutYearSums :many
--- PayoutYearSums sums the payouts that were paid in a time by method and currency.
-SELECT coalesce(t.method, '')::text AS method, t.currency, sum(t.amount_minor)::bigint AS paid_minor,
-    count(*) AS payouts, count(DISTINCT t.partner_id) AS partners
-FROM payouts t
+-- PayoutYearSums sums the payouts of PayoutYear by currency.
+SELECT t.currency, sum(t.amount_minor)::bigint AS amount_minor, count(*) AS payouts FROM payouts t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.status = 'paid' AND t.paid_at >= @from_at::timestamptz
     AND t.paid_at < @to_at::timestamptz
-GROUP BY 1, 2 ORDER BY 2, 1;
-
--- name: PayoutYears :one
--- PayoutYears returns the times of the first and the last payment of a program.
-SELECT min(t.paid_at)::timestamptz AS first, max(t.paid_at)::timestamptz AS last FROM payouts t
-WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.status = 'paid';
+    AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+GROUP BY 1 ORDER BY 1;

@@ -7475,6 +7475,9 @@ type Partner struct {
 	// Object Always `partner`.
 	Object string `json:"object"`
 
+	// Address Postal address, as statements name it.
+	Address *string `json:"address"`
+
 	// CompanyName Company.
 	CompanyName *string `json:"company_name"`
 
@@ -7553,6 +7556,9 @@ type Partner struct {
 
 	// Tags The partner's tags; only with `include[]=tags`.
 	Tags *[]Tag `json:"tags,omitempty"`
+
+	// TaxID VAT id with the country's prefix, or another tax id, as statements name it.
+	TaxID *string `json:"tax_id"`
 
 	// TermsAcceptedAt When the partner accepted the terms.
 	TermsAcceptedAt *clock.Time `json:"terms_accepted_at"`
@@ -7879,6 +7885,9 @@ type PartnerStatus string
 
 // PartnerUpdate Fields to change; omitted fields keep their values.
 type PartnerUpdate struct {
+	// Address Postal address, as statements name it.
+	Address nullable.Nullable[string] `json:"address,omitempty"`
+
 	// CompanyName Company.
 	CompanyName nullable.Nullable[string] `json:"company_name,omitempty"`
 
@@ -7928,6 +7937,9 @@ type PartnerUpdate struct {
 
 	// TagIds Replaces the partner's tags.
 	TagIds []TagID `json:"tag_ids,omitempty"`
+
+	// TaxID VAT id with the country's prefix, or another tax id, as statements name it.
+	TaxID nullable.Nullable[string] `json:"tax_id,omitempty"`
 
 	// WebsiteURL The partner's website.
 	WebsiteURL nullable.Nullable[string] `json:"website_url,omitempty"`
@@ -9239,6 +9251,9 @@ type PayoutTotalList struct {
 
 	// TotalCount The number of all rows.
 	TotalCount int64 `json:"total_count"`
+
+	// Totals The sums of the year, one per currency.
+	Totals []PayoutBatchTotal `json:"totals"`
 }
 
 // PayoutUndoPaid The reason for undoing a payment.

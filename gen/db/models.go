@@ -557,6 +557,8 @@ type Partner struct {
 	PayoutDetailsHash      []byte
 	PayoutDetailsChangedAt *clock.Time
 	ExternalID             *string
+	Address                *string
+	TaxID                  *string
 }
 
 type PartnerAddress struct {

@@ -37,11 +37,12 @@ var payoutRoutes = map[string]route{
 	"POST /console/p/{program}/payouts/batches/{id}/cancel":  {Do: cancelBatch},
 }
 
-// payoutTabs are the tabs of runs and of all payouts.
-func (v *visit) payoutTabs(all bool) site.Tabs {
+// payoutTabs are the tabs of runs, of all payouts and of yearly totals.
+func (v *visit) payoutTabs(current string) site.Tabs {
 	return site.Tabs{Label: "Payouts", Links: []site.Link{
-		{Path: v.at("/payouts"), Name: "Runs", Current: !all},
-		{Path: v.at("/payouts/all"), Name: "All payouts", Current: all},
+		{Path: v.at("/payouts"), Name: "Runs", Current: current == ""},
+		{Path: v.at("/payouts/all"), Name: "All payouts", Current: current == "all"},
+		{Path: v.at("/payouts/totals"), Name: "Yearly totals", Current: current == "totals"},
 	}}
 }
 
@@ -72,7 +73,7 @@ func batches(v *visit) error {
 		Tabs site.Tabs
 		Next runPlan
 		List site.Listing
-	}{v.payoutTabs(false), next, among(v, turn, list, func(b api.PayoutBatch) string { return b.ID }, v.toBatchRow)}})
+	}{v.payoutTabs(""), next, among(v, turn, list, func(b api.PayoutBatch) string { return b.ID }, v.toBatchRow)}})
 }
 
 func (v *visit) toBatchRow(b api.PayoutBatch) batchRow { return batchRow{b, v.month(b.PeriodEnd)} }
@@ -137,7 +138,7 @@ func payouts(v *visit) error {
 		List    site.Listing
 		Open    bool // a row can be changed
 	}{
-		v.payoutTabs(true), v.filters("Payouts", v.search("partner", "Partner", "lookup"),
+		v.payoutTabs("all"), v.filters("Payouts", v.search("partner", "Partner", "lookup"),
 			v.filter("status", "State", listed(payoutStatuses...))), list, slices.ContainsFunc(rows, payoutRow.Open),
 	}})
 }

@@ -32,6 +32,7 @@ func routes() map[string]route {
 		partnerListRoutes,
 		partnerRoutes,
 		payoutRoutes,
+		statementRoutes,
 		sendRoutes,
 		peopleRoutes,
 		planRoutes,

@@ -143,6 +143,8 @@ func toPartner(p db.Partner) api.Partner {
 		WebsiteURL:          p.WebsiteURL,
 		CountryCode:         p.CountryCode,
 		LanguageCode:        p.LanguageCode,
+		Address:             p.Address,
+		TaxID:               p.TaxID,
 		Handle:              p.Handle,
 		Status:              api.PartnerStatus(p.Status),
 		DeclineReason:       p.DeclineReason,

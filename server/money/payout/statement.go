@@ -2,6 +2,7 @@ package payout
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -240,4 +241,14 @@ func linesOf(ctx context.Context, u *work.Unit, d statement.Document) ([]stateme
 		lines[n] = statement.LineOf(row, d.Salt)
 	}
 	return lines, err
+}
+
+// Signed returns the statement as a file that can be verified without the server.
+func (s Issued) Signed() ([]byte, error) {
+	return json.MarshalIndent(struct {
+		Statement json.RawMessage  `json:"statement"`
+		Signature string           `json:"signature"`
+		KeyID     string           `json:"key_id"`
+		Lines     []statement.Line `json:"lines"`
+	}{s.Statement.Document, s.Signature, s.KeyID, s.Lines}, "", "  ")
 }

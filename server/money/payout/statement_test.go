@@ -188,6 +188,31 @@ func (e earner) prefix() string {
 	return e.Get("/v1/programs/" + e.ProgramID).String("statement_prefix")
 }
 
+// TestStatementPDF: a statement is a PDF by parameter and by header, whatever the letters of names.
+func TestStatementPDF(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t, M{"self_billing": true, "statement_seller": M{
+		"name": "山田商店", "address": "1 High Street\nLondon", "tax_ids": []string{"DE123456789"},
+	}})
+	partner, _ := e.Referrer(10000)
+	e.Must(200, e.Post("/v1/partners/"+partner, M{"language_code": "de", "company_name": "Ωmega Ζ"}))
+	e.Batch(201)
+	id := e.pending()[0]
+	e.Must(200, e.Post("/v1/payouts/"+id+"/mark_paid", nil))
+	require.Equal(t, "Gutschrift", member(e.statement(id, ""), "self_billing", "words"))
+	path := "/v1/payouts/" + id + "/statement"
+	for _, a := range []apitest.Answer{
+		e.Get(path + "?format=pdf"), e.Do("GET", path, e.Key, nil, "Accept", "application/pdf"),
+	} {
+		require.Equal(t, 200, a.Status, "%s", a.Raw)
+		require.Equal(t, "application/pdf", a.Header.Get("Content-Type"))
+		require.True(t, strings.HasPrefix(string(a.Raw), "%PDF-"))
+		require.Less(t, len(a.Raw), 200_000)
+	}
+	e.Refused(400, "parameter_invalid", "format", e.Get(path+"?format=csv"))
+	require.Contains(t, e.Get(path).Header.Values("Vary"), "Accept")
+}
+
 // TestStatementsOfRail: a rail's report and a results file make statements too.
 func TestStatementsOfRail(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,7 @@ type YearTotals struct {
 	Rows    []YearTotal
 	HasMore bool
 	Count   int64 // of all pages
+	Sums    []Sum // of all pages, by currency
 }
 
 // YearTotal is the sum of a partner's paid payouts. Method is "" for none.
@@ -49,6 +50,7 @@ func OfYear(ctx context.Context, u *work.Unit, q YearQuery) (out YearTotals, err
 		Skip: int32(q.Skip),
 	}
 	var rows []db.PayoutYearRow
+	var sums []db.PayoutYearSumsRow
 	err = u.Together(ctx,
 		func(tx pgtx.DBTX) (err error) {
 			rows, err = queries.PayoutYear(ctx, tx, page)
@@ -59,9 +61,18 @@ func OfYear(ctx context.Context, u *work.Unit, q YearQuery) (out YearTotals, err
 				ProgramID: page.ProgramID, OrgID: page.OrgID, FromAt: from, ToAt: to, PartnerID: q.PartnerID,
 			})
 			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			sums, err = queries.PayoutYearSums(ctx, tx, db.PayoutYearSumsParams{
+				ProgramID: page.ProgramID, OrgID: page.OrgID, FromAt: from, ToAt: to, PartnerID: q.PartnerID,
+			})
+			return err
 		})
 	if err != nil {
 		return out, err
+	}
+	for _, row := range sums {
+		out.Sums = append(out.Sums, Sum{Currency: row.Currency, Payouts: row.Payouts, AmountMinor: row.AmountMinor})
 	}
 	if out.HasMore = int64(len(rows)) > q.Limit; out.HasMore {
 		rows = rows[:q.Limit]

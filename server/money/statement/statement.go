@@ -107,13 +107,16 @@ func New(of Subject, issuedAt clock.Time) (Document, error) {
 		Program:  Program{ID: of.Program.ID, Name: of.Program.Name, TimeZone: of.Program.TimeZone},
 		Partner: Partner{
 			ID: of.Partner.ID, Name: of.Name, Company: of.Partner.CompanyName, CountryCode: of.Partner.CountryCode,
-			TaxIDs: []string{},
+			Address: of.Partner.Address, TaxIDs: []string{},
 		},
 		Payout: Payout{
 			ID: p.ID, PeriodMonth: p.PeriodMonth.Format("2006-01"), PeriodEnd: p.PeriodEnd, PaidAt: *p.PaidAt,
 			Method: p.Method, ExternalID: p.ExternalID, AmountMinor: p.AmountMinor, Currency: p.Currency,
 		},
 		Salt: salt(),
+	}
+	if of.Partner.TaxID != nil {
+		d.Partner.TaxIDs = append(d.Partner.TaxIDs, *of.Partner.TaxID)
 	}
 	if of.Program.SelfBilling {
 		d.SelfBilling = selfBilling(d, of.Partner.LanguageCode)
