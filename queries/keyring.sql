@@ -30,6 +30,7 @@ WITH sealed AS NOT MATERIALIZED (
     UNION ALL SELECT 'processor secret', 'processor_connections.secret/' || c.id, c.secret FROM processor_connections c
     UNION ALL SELECT 'processor key', 'processor_connections.api_key/' || c.id, c.api_key FROM processor_connections c
     UNION ALL SELECT 'payout rail', 'payout_rails.credentials/' || r.id, r.credentials FROM payout_rails r
+    UNION ALL SELECT 'statement key', 'statement_keys.private_key/' || k.id, k.private_key FROM statement_keys k
     UNION ALL SELECT 'second factor', 'users.totp/' || u.id, u.totp_secret FROM users u
     UNION ALL SELECT 'pending second factor', 'users.totp/' || u.id, u.totp_pending FROM users u
     UNION ALL SELECT 'inbox event', 'inbox_events.payload/' || b.id, b.payload FROM inbox_events b

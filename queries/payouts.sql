@@ -424,3 +424,28 @@ SELECT t.* FROM payout_batches t WHERE t.id = @id;
 -- PayoutsUnsent locks the payouts of a partner that have not been sent.
 SELECT t.id FROM payouts t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = @partner_id
     AND t.status NOT IN ('processing', 'paid') ORDER BY t.id FOR NO KEY UPDATE;
+
+-- name: PayoutYear :many
+-- PayoutYear sums the payouts that were paid in a time by partner, method and currency, in this order.
+SELECT t.partner_id, coalesce(t.method, '')::text AS method, t.currency, sum(t.amount_minor)::bigint AS paid_minor,
+    count(*) AS payouts
+FROM payouts t
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.status = 'paid' AND t.paid_at >= @from_at::timestamptz
+    AND t.paid_at < @to_at::timestamptz
+    AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT @lim OFFSET @skip;
+
+-- name: PayoutYearCount :one
+-- PayoutYearCount counts the rows of PayoutYear.
+SELECT count(*) AS rows FROM (SELECT DISTINCT t.partner_id, t.method, t.currency FROM payouts t
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.status = 'paid' AND t.paid_at >= @from_at::timestamptz
+    AND t.paid_at < @to_at::timestamptz
+    AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)) x;
+
+-- name: PayoutYearSums :many
+-- PayoutYearSums sums the payouts of PayoutYear by currency.
+SELECT t.currency, sum(t.amount_minor)::bigint AS amount_minor, count(*) AS payouts FROM payouts t
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.status = 'paid' AND t.paid_at >= @from_at::timestamptz
+    AND t.paid_at < @to_at::timestamptz
+    AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+GROUP BY 1 ORDER BY 1;

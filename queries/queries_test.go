@@ -101,6 +101,10 @@ var unbound = map[string]string{
 	"PayoutRailOperated":      "an operator's command finds the organization by it",
 	"PayoutRailsToFollow":     "the job follows the rails of all organizations",
 	"PayoutRailsSealed":       "rotation of the secret key reads all organizations",
+	"StatementKeysPublished":  "the public keys of all organizations are public",
+	"StatementKeyPublished":   "public keys are public",
+	"StatementKeysSealed":     "rotation of the secret key reads all organizations",
+	"StatementKeyReseal":      "the id is one that StatementKeysSealed has just listed",
 	"ConnectionSecretsReseal": "the id is one that ConnectionSecretsSealed has just listed",
 	"WebhookSecretsSealed":    "the server's own key seals for every organization",
 	"WebhookSecretsReseal":    "the id is one that WebhookSecretsSealed has just listed",
@@ -156,7 +160,8 @@ var unbound = map[string]string{
 	"AuditM11": "audit", "AuditM15": "audit", "AuditM21": "audit", "AuditM22": "audit", "AuditM25": "audit",
 	"AuditM33": "audit", "AuditM34": "audit", "AuditLeftOut": "audit",
 	"AuditCurrencies": "audit", "AuditReportDays": "audit", "AuditReportLevels": "audit", "AuditTallies": "audit",
-	"AuditChanged": "audit", "AuditExternalIDs": "audit", "AuditMerges": "audit", "AuditCredits": "audit",
+	"AuditChanged": "audit", "AuditExternalIDs": "audit", "AuditMerges": "audit", "AuditStatementNumbers": "audit", "AuditStatementChain": "audit",
+	"AuditStatements": "audit", "AuditStatementLines": "audit", "AuditCredits": "audit",
 }
 
 var (

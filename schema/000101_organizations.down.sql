@@ -13,6 +13,7 @@ DROP TABLE sign_in_failures;
 DROP TABLE user_links;
 DROP TABLE user_sessions;
 DROP TABLE users;
+DROP TABLE statement_keys;
 DROP TABLE api_keys;
 DROP TABLE organizations;
 DROP FUNCTION zone_known;

@@ -185,6 +185,24 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_org_idx ON api_keys (org_id, created_at, id);
 CREATE UNIQUE INDEX api_keys_form_key ON api_keys (org_id, form) WHERE form IS NOT NULL;
 
+-- The keys that sign an organization's statements. A row is never deleted, since old statements need its public key.
+-- private_key is sealed with the server's key. A rotation begins in the future: until retired_at the old key signs,
+-- and from created_at of the new row that one.
+CREATE TABLE statement_keys (
+    id          text COLLATE "C" NOT NULL,
+    org_id      text COLLATE "C" NOT NULL,
+    public_key  bytea NOT NULL,
+    private_key bytea NOT NULL,
+    created_at  timestamptz NOT NULL,
+    retired_at  timestamptz,
+    CONSTRAINT statement_keys_pkey PRIMARY KEY (id),
+    CONSTRAINT statement_keys_org_fkey FOREIGN KEY (org_id) REFERENCES organizations (id),
+    CONSTRAINT statement_keys_public_key_check CHECK (octet_length(public_key) = 32),
+    CONSTRAINT statement_keys_retired_check CHECK (retired_at > created_at)
+);
+CREATE UNIQUE INDEX statement_keys_current_key ON statement_keys (org_id) WHERE retired_at IS NULL;
+CREATE INDEX statement_keys_org_idx ON statement_keys (org_id, created_at, id);
+
 CREATE TABLE users (
     id              text COLLATE "C" NOT NULL,
     org_id          text COLLATE "C" NOT NULL,

@@ -47,6 +47,9 @@ CREATE TABLE programs (
     ignore_late_clicks        boolean NOT NULL DEFAULT false,
     zone_changed_at           timestamptz,
     min_paying_customers      bigint NOT NULL DEFAULT 0,
+    statement_prefix          text COLLATE "C" NOT NULL DEFAULT 'R',
+    statement_seller          json,
+    self_billing              boolean NOT NULL DEFAULT false,
     CONSTRAINT programs_pkey PRIMARY KEY (id),
     CONSTRAINT programs_org_id_key UNIQUE (org_id, id),
     CONSTRAINT programs_org_fkey FOREIGN KEY (org_id) REFERENCES organizations (id),
@@ -60,6 +63,7 @@ CREATE TABLE programs (
         'lemon_squeezy', 'polar', 'generic')),
     CONSTRAINT programs_attribution_model_check CHECK (attribution_model IN ('last', 'first')),
     CONSTRAINT programs_lead_match_days_check CHECK (lead_match_days BETWEEN 1 AND 365),
+    CONSTRAINT programs_statement_prefix_check CHECK (statement_prefix ~ '^[A-Za-z0-9]([A-Za-z0-9-]{0,10}[A-Za-z0-9])?$'),
     CONSTRAINT programs_time_zone_check CHECK (char_length(time_zone) BETWEEN 1 AND 64),
     CONSTRAINT programs_min_paying_customers_check CHECK (min_paying_customers BETWEEN 0 AND 1000)
 );

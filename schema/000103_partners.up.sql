@@ -35,6 +35,8 @@ CREATE TABLE partners (
     payout_details_hash       bytea,
     payout_details_changed_at timestamptz,
     external_id               text COLLATE "C",
+    address                   text,
+    tax_id                    text,
     CONSTRAINT partners_pkey PRIMARY KEY (id),
     CONSTRAINT partners_program_id_key UNIQUE (program_id, id),
     CONSTRAINT partners_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),

@@ -1,4 +1,6 @@
 SET LOCAL lock_timeout = '2s';
+DROP TABLE statements;
+DROP TABLE statement_counters;
 ALTER TABLE commissions DROP CONSTRAINT commissions_payout_fkey;
 DROP TABLE payouts;
 DROP TABLE payout_sends;

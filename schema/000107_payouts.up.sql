@@ -164,9 +164,63 @@ CREATE INDEX payouts_watched_idx ON payouts (rail, coalesce(rail_id, ''), checke
     AND rail <> 'file';
 CREATE INDEX payouts_attention_idx ON payouts (program_id, created_at, id) WHERE attention IS NOT NULL;
 CREATE INDEX payouts_partner_idx ON payouts (program_id, partner_id, created_at, id, status);
+CREATE INDEX payouts_paid_idx ON payouts (program_id, paid_at) WHERE status = 'paid';
 CREATE INDEX payouts_mark_idx ON payouts (program_id, mark_id) WHERE mark_id IS NOT NULL;
 CREATE TRIGGER payouts_paid_final BEFORE UPDATE ON payouts FOR EACH ROW WHEN (OLD.status = 'paid'
     AND (NEW.status, NEW.amount_minor, NEW.partner_id, NEW.currency, NEW.paid_at) IS DISTINCT FROM (OLD.status,
     OLD.amount_minor, OLD.partner_id, OLD.currency, OLD.paid_at)) EXECUTE FUNCTION refuse_paid();
 ALTER TABLE commissions ADD CONSTRAINT commissions_payout_fkey FOREIGN KEY (program_id, partner_id, currency,
     payout_id) REFERENCES payouts (program_id, partner_id, currency, id);
+
+-- The last number of statements, by organization and year. A sample program has a series under its id, so that its
+-- removal leaves no gap; series is empty for all other programs.
+CREATE TABLE statement_counters (
+    org_id text COLLATE "C" NOT NULL,
+    series text COLLATE "C" NOT NULL,
+    year   bigint NOT NULL,
+    last   bigint NOT NULL,
+    CONSTRAINT statement_counters_pkey PRIMARY KEY (org_id, series, year),
+    CONSTRAINT statement_counters_org_fkey FOREIGN KEY (org_id) REFERENCES organizations (id),
+    CONSTRAINT statement_counters_last_check CHECK (last > 0)
+);
+
+-- Statements of paid payouts. document is the signed canonical JSON. position counts the statements of a partner, each
+-- of which contains the hash of the one before. corrects is the number of a statement whose payment was undone. There
+-- is no foreign key to partners and payouts, because a statement outlives them.
+CREATE TABLE statements (
+    id            text COLLATE "C" NOT NULL,
+    org_id        text COLLATE "C" NOT NULL,
+    program_id    text COLLATE "C" NOT NULL,
+    partner_id    text COLLATE "C" NOT NULL,
+    payout_id     text COLLATE "C" NOT NULL,
+    series        text COLLATE "C" NOT NULL,
+    year          bigint NOT NULL,
+    -- in the program's time zone when it was issued, such as 2026-10
+    month         text COLLATE "C" NOT NULL,
+    sequence      bigint NOT NULL,
+    number        text COLLATE "C" NOT NULL,
+    position      bigint NOT NULL,
+    issued_at     timestamptz NOT NULL,
+    document      bytea NOT NULL,
+    signature     text COLLATE "C" NOT NULL,
+    key_id        text COLLATE "C" NOT NULL,
+    hash          text COLLATE "C" NOT NULL,
+    previous_hash text COLLATE "C",
+    corrects      text COLLATE "C",
+    CONSTRAINT statements_pkey PRIMARY KEY (id),
+    CONSTRAINT statements_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
+    CONSTRAINT statements_sequence_key UNIQUE (org_id, series, year, sequence),
+    CONSTRAINT statements_position_key UNIQUE (program_id, partner_id, position),
+    CONSTRAINT statements_month_check CHECK (month ~ '^\d{4}-\d{2}$' AND starts_with(month, year::text)),
+    CONSTRAINT statements_sequence_check CHECK (sequence > 0 AND position > 0),
+    CONSTRAINT statements_previous_check CHECK ((position = 1) = (previous_hash IS NULL)),
+    CONSTRAINT statements_series_check CHECK (series = CASE WHEN starts_with(program_id, 'sample_') THEN program_id
+        ELSE '' END)
+);
+CREATE INDEX statements_month_idx ON statements (program_id, month, sequence);
+CREATE INDEX statements_payout_idx ON statements (payout_id, position);
+CREATE INDEX statements_issued_idx ON statements (program_id, issued_at);
+CREATE TRIGGER statements_unchanged BEFORE UPDATE OR TRUNCATE ON statements
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER statements_undeleted BEFORE DELETE ON statements FOR EACH ROW
+    WHEN (NOT starts_with(OLD.program_id, 'sample_')) EXECUTE FUNCTION refuse_change();

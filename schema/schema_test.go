@@ -144,6 +144,8 @@ func TestHistoryIsAppendOnly(t *testing.T) {
 		"DELETE FROM audit_log_entries":                 "audit_log_entries_append_only",
 		"TRUNCATE audit_log_entries":                    "audit_log_entries_append_only",
 		"UPDATE events SET body = '{}'":                 "events_append_only",
+		"UPDATE statements SET number = 'x'":            "statements_append_only",
+		"TRUNCATE statements":                           "statements_append_only",
 	} {
 		_, err := pool.Exec(t.Context(), sql)
 		var pg *pgconn.PgError

@@ -1197,6 +1197,7 @@ const (
 	ErrorCodePayoutInFlight             ErrorCode = "payout_in_flight"
 	ErrorCodePayoutNotFailed            ErrorCode = "payout_not_failed"
 	ErrorCodePayoutNotOnRail            ErrorCode = "payout_not_on_rail"
+	ErrorCodePayoutNotPaid              ErrorCode = "payout_not_paid"
 	ErrorCodePayoutNotPayable           ErrorCode = "payout_not_payable"
 	ErrorCodePayoutNotUndoable          ErrorCode = "payout_not_undoable"
 	ErrorCodePayoutRailDisconnected     ErrorCode = "payout_rail_disconnected"
@@ -1359,6 +1360,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodePayoutNotFailed:
 		return true
 	case ErrorCodePayoutNotOnRail:
+		return true
+	case ErrorCodePayoutNotPaid:
 		return true
 	case ErrorCodePayoutNotPayable:
 		return true
@@ -3519,6 +3522,24 @@ const (
 func (e ListCustomersParamsHasDuplicates) Valid() bool {
 	switch e {
 	case ListCustomersParamsHasDuplicatesTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RetrievePayoutStatementParamsFormat.
+const (
+	RetrievePayoutStatementParamsFormatJSON RetrievePayoutStatementParamsFormat = "json"
+	RetrievePayoutStatementParamsFormatPdf  RetrievePayoutStatementParamsFormat = "pdf"
+)
+
+// Valid indicates whether the value is a known member of the RetrievePayoutStatementParamsFormat enum.
+func (e RetrievePayoutStatementParamsFormat) Valid() bool {
+	switch e {
+	case RetrievePayoutStatementParamsFormatJSON:
+		return true
+	case RetrievePayoutStatementParamsFormatPdf:
 		return true
 	default:
 		return false
@@ -7505,6 +7526,9 @@ type Partner struct {
 	// Object Always `partner`.
 	Object string `json:"object"`
 
+	// Address Postal address, as statements name it.
+	Address *string `json:"address"`
+
 	// CompanyName Company.
 	CompanyName *string `json:"company_name"`
 
@@ -7583,6 +7607,9 @@ type Partner struct {
 
 	// Tags The partner's tags; only with `include[]=tags`.
 	Tags *[]Tag `json:"tags,omitempty"`
+
+	// TaxID VAT id with the country's prefix, or another tax id, as statements name it.
+	TaxID *string `json:"tax_id"`
 
 	// TermsAcceptedAt When the partner accepted the terms.
 	TermsAcceptedAt *clock.Time `json:"terms_accepted_at"`
@@ -7909,6 +7936,9 @@ type PartnerStatus string
 
 // PartnerUpdate Fields to change; omitted fields keep their values.
 type PartnerUpdate struct {
+	// Address Postal address, as statements name it.
+	Address nullable.Nullable[string] `json:"address,omitempty"`
+
 	// CompanyName Company.
 	CompanyName nullable.Nullable[string] `json:"company_name,omitempty"`
 
@@ -7958,6 +7988,9 @@ type PartnerUpdate struct {
 
 	// TagIds Replaces the partner's tags.
 	TagIds []TagID `json:"tag_ids,omitempty"`
+
+	// TaxID VAT id with the country's prefix, or another tax id, as statements name it.
+	TaxID nullable.Nullable[string] `json:"tax_id,omitempty"`
 
 	// WebsiteURL The partner's website.
 	WebsiteURL nullable.Nullable[string] `json:"website_url,omitempty"`
@@ -8077,6 +8110,9 @@ type Payout struct {
 
 	// ReasonText The reason as a sentence, with the amounts; null otherwise.
 	ReasonText *string `json:"reason_text"`
+
+	// StatementNumber The number of the payout's statement; null if it is not paid.
+	StatementNumber *string `json:"statement_number"`
 
 	// Status `pending` waits for payment, `processing` is with a payment rail or exported, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and contains no commissions.
 	//
@@ -9287,6 +9323,24 @@ type PayoutResults struct {
 	PaidAt *clock.Time `json:"paid_at,omitempty"`
 }
 
+// PayoutStatement A signed statement with its lines.
+type PayoutStatement struct {
+	// KeyID The key of your organization that signed, as listed in `/.well-known/rail-keys.json`.
+	KeyID string `json:"key_id"`
+
+	// Lines The lines, in the order of their ids. Null if there are more than 10,000, or if the payment was undone or the partner deleted.
+	Lines []StatementLine `json:"lines"`
+
+	// Signature Ed25519 signature over the canonical JSON (RFC 8785) of `statement`, in base64.
+	Signature string `json:"signature"`
+
+	// Statement The statement of a paid payout. Numbers of an organization have no gaps within a year. More members may be added.
+	Statement json.RawMessage `json:"statement"`
+
+	// Undone Whether the payment was undone after the statement was issued.
+	Undone bool `json:"undone"`
+}
+
 // PayoutStatus `pending` waits for payment, `processing` is with a payment rail or exported, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and contains no commissions.
 //
 // Examples: pending
@@ -9296,6 +9350,63 @@ type PayoutStatus string
 //
 // Examples: net_30
 type PayoutTerm string
+
+// PayoutTotal The paid payouts of a partner by one method in one currency in a year.
+type PayoutTotal struct {
+	// Object Always `payout_total`.
+	Object string `json:"object"`
+
+	// CountryCode The partner's country; null if unknown.
+	CountryCode *CountryCode `json:"country_code"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// Method The payout method; null if unknown.
+	Method *PayoutMethod `json:"method"`
+
+	// PaidMinor Their sum in minor units of `currency`.
+	PaidMinor int64 `json:"paid_minor"`
+
+	// PartnerEmail The partner's current email.
+	PartnerEmail string `json:"partner_email"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// PartnerName The partner's current name for payments.
+	PartnerName string `json:"partner_name"`
+
+	// Payouts The number of payouts.
+	Payouts int64 `json:"payouts"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Year The year.
+	Year int64 `json:"year"`
+}
+
+// PayoutTotalList A page of totals.
+type PayoutTotalList struct {
+	// Data The page, in list order.
+	Data []PayoutTotal `json:"data"`
+
+	// HasMore Whether more rows follow.
+	HasMore bool `json:"has_more"`
+
+	// TotalCount The number of all rows.
+	TotalCount int64 `json:"total_count"`
+
+	// Totals The sums of the year, one per currency.
+	Totals []PayoutBatchTotal `json:"totals"`
+}
 
 // PayoutUndoPaid The reason for undoing a payment.
 type PayoutUndoPaid struct {
@@ -9913,6 +10024,15 @@ type Program struct {
 	// RequireTaxForms Whether a payout needs a submitted tax form.
 	RequireTaxForms bool `json:"require_tax_forms"`
 
+	// SelfBilling Whether statements are self-billing invoices, with their words and lines about VAT.
+	SelfBilling bool `json:"self_billing"`
+
+	// StatementPrefix The beginning of the numbers of statements.
+	StatementPrefix string `json:"statement_prefix"`
+
+	// StatementSeller The company that statements name as the payer; null uses the program's name.
+	StatementSeller *StatementSeller `json:"statement_seller"`
+
 	// Stats Counters of a program, all time; only money in the program's currency.
 	Stats *ProgramStats `json:"stats,omitempty"`
 
@@ -10015,6 +10135,15 @@ type ProgramCreate struct {
 
 	// RequireTaxForms Whether a payout needs a submitted tax form.
 	RequireTaxForms *bool `json:"require_tax_forms,omitempty"`
+
+	// SelfBilling Whether statements are self-billing invoices, with their words and lines about VAT. Your partners must have agreed to self-billing.
+	SelfBilling *bool `json:"self_billing,omitempty"`
+
+	// StatementPrefix The beginning of the numbers of statements; the default is derived from `subdomain`.
+	StatementPrefix *string `json:"statement_prefix,omitempty"`
+
+	// StatementSeller The company that statements name as the payer; null uses the program's name.
+	StatementSeller *StatementSeller `json:"statement_seller,omitempty"`
 
 	// Status `active` runs. `paused` refuses new clicks, partners and applications, while existing customers still earn for their partners.
 	//
@@ -10217,6 +10346,15 @@ type ProgramUpdate struct {
 
 	// RequireTaxForms Whether a payout needs a submitted tax form.
 	RequireTaxForms *bool `json:"require_tax_forms,omitempty"`
+
+	// SelfBilling Whether statements are self-billing invoices, with their words and lines about VAT. Your partners must have agreed to self-billing.
+	SelfBilling *bool `json:"self_billing,omitempty"`
+
+	// StatementPrefix The beginning of the numbers of statements. A change starts no new count: numbers have no gaps whatever the prefix.
+	StatementPrefix *string `json:"statement_prefix,omitempty"`
+
+	// StatementSeller The company that statements name as the payer; null uses the program's name. Existing statements do not change.
+	StatementSeller nullable.Nullable[StatementSeller] `json:"statement_seller,omitempty"`
 
 	// Status `active` runs. `paused` refuses new clicks, partners and applications, while existing customers still earn for their partners.
 	//
@@ -12550,6 +12688,185 @@ type SequenceUpdate struct {
 	TriggerDays *int64 `json:"trigger_days,omitempty"`
 }
 
+// Statement The statement of a paid payout. Numbers of an organization have no gaps within a year. More members may be added.
+type Statement struct {
+	// Corrects The number of the partner's statement that this one replaces, because its payment was undone; null otherwise.
+	Corrects *string `json:"corrects"`
+
+	// IssuedAt When it was issued.
+	IssuedAt clock.Time `json:"issued_at"`
+
+	// LinesCount The number of lines.
+	LinesCount int64 `json:"lines_count"`
+
+	// LinesHash SHA-256 in hexadecimal digits over the canonical JSON of each line, followed by a line feed.
+	LinesHash string `json:"lines_hash"`
+
+	// Number The number: prefix, year and six or more digits. The digits have no gaps within an organization and a year.
+	Number string `json:"number"`
+
+	// Partner The partner of a statement.
+	Partner StatementPartner `json:"partner"`
+
+	// Payout The payout of a statement.
+	Payout StatementPayout `json:"payout"`
+
+	// PreviousHash SHA-256 in hexadecimal digits over the canonical JSON of the partner's statement before; null for the first.
+	PreviousHash *string `json:"previous_hash"`
+
+	// Program The program of a statement.
+	Program StatementProgram `json:"program"`
+
+	// Salt Makes the hashes of order ids unpredictable.
+	Salt string `json:"salt"`
+
+	// SelfBilling The additions of a self-billing invoice; null unless the program sets `self_billing`.
+	SelfBilling *StatementSelfBilling `json:"self_billing"`
+
+	// Seller The company that pays the commissions, as statements name it.
+	Seller StatementSeller `json:"seller"`
+
+	// Version The version of the document: 1.
+	Version int64 `json:"version"`
+}
+
+// StatementLine A commission of a payout. A line never changes.
+type StatementLine struct {
+	// AmountMinor Amount in minor units of `currency`; negative for a clawback.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// CommissionID The id of a commission.
+	//
+	// Examples: com_01kb2m4q8e7v9t3n5x6c0d1f2g
+	CommissionID CommissionID `json:"commission_id"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// Kind `referral` comes from a flow, `reward` is manual, `clawback` takes money back and is negative.
+	//
+	// Examples: referral
+	Kind CommissionKind `json:"kind"`
+
+	// OccurredAt When the sale took place; for other commissions, when the commission was created.
+	OccurredAt clock.Time `json:"occurred_at"`
+
+	// OrderHash SHA-256 in hexadecimal digits of the statement's `salt`, a colon, and the sale's `external_charge_id`, by which the owner of a receipt finds its line; null without a sale.
+	OrderHash *string `json:"order_hash"`
+
+	// SaleID The sale; null for none.
+	SaleID *SaleID `json:"sale_id"`
+}
+
+// StatementPartner The partner of a statement.
+type StatementPartner struct {
+	// ID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID PartnerID `json:"id"`
+
+	// Address The postal address; null if unknown.
+	Address *string `json:"address"`
+
+	// Company The company; null for none.
+	Company *string `json:"company"`
+
+	// CountryCode The country; null if unknown.
+	CountryCode *CountryCode `json:"country_code"`
+
+	// Name The name under which the partner is paid.
+	Name string `json:"name"`
+
+	// TaxIds The VAT id or other tax ids.
+	TaxIds []string `json:"tax_ids"`
+}
+
+// StatementPayout The payout of a statement.
+type StatementPayout struct {
+	// ID The id of a payout.
+	//
+	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID PayoutID `json:"id"`
+
+	// AmountMinor Amount in minor units of `currency`.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// ExternalID The transfer's id at the sender.
+	ExternalID *string `json:"external_id"`
+
+	// Method The payout method; null if unknown.
+	Method *PayoutMethod `json:"method"`
+
+	// PaidAt When the money was paid.
+	PaidAt clock.Time `json:"paid_at"`
+
+	// PeriodEnd End of the period.
+	PeriodEnd clock.Time `json:"period_end"`
+
+	// PeriodMonth The month of the period.
+	PeriodMonth string `json:"period_month"`
+}
+
+// StatementProgram The program of a statement.
+type StatementProgram struct {
+	// ID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID ProgramID `json:"id"`
+
+	// Name Its name.
+	Name string `json:"name"`
+
+	// TimeZone The time zone of the statement's days and year.
+	TimeZone string `json:"time_zone"`
+}
+
+// StatementSelfBilling The additions of a self-billing invoice, in the partner's language.
+type StatementSelfBilling struct {
+	// Vat The lines about VAT. Empty where Rail does not decide: without VAT ids of two countries of the EU.
+	Vat []StatementVat `json:"vat"`
+
+	// Words The mention that EU law requires, such as `Self-billing`.
+	Words string `json:"words"`
+}
+
+// StatementSeller The company that pays the commissions, as statements name it.
+type StatementSeller struct {
+	// Address Its postal address; null for none.
+	Address *string `json:"address"`
+
+	// Name Its legal name.
+	Name string `json:"name"`
+
+	// TaxIds Its VAT id, with the country's prefix, and other tax ids.
+	TaxIds []string `json:"tax_ids"`
+}
+
+// StatementVat A line about VAT.
+type StatementVat struct {
+	// NetMinor The amount without VAT in minor units.
+	NetMinor int64 `json:"net_minor"`
+
+	// RateBps The rate in basis points.
+	RateBps int64 `json:"rate_bps"`
+
+	// TaxMinor The VAT in minor units.
+	TaxMinor int64 `json:"tax_minor"`
+
+	// Treatment `reverse_charge`. Accept unknown values; more may be added.
+	Treatment string `json:"treatment"`
+
+	// Words The mention that EU law requires, such as `Reverse charge`.
+	Words string `json:"words"`
+}
+
 // Table A table in CSV (RFC 4180, UTF-8). Its first line has the column names, which are the members of the listed objects.
 type Table = string
 
@@ -14245,6 +14562,24 @@ type RetrievePayoutRailParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// ListPayoutTotalsParams defines parameters for ListPayoutTotals.
+type ListPayoutTotalsParams struct {
+	// ProgramID The program whose objects are listed.
+	ProgramID ProgramIDQuery `form:"program_id" json:"program_id"`
+
+	// Year The year in which the payouts were paid, by `paid_at`; the default is the current year.
+	Year *int64 `form:"year,omitempty" json:"year,omitempty"`
+
+	// Limit The most objects to return.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset Rows to skip.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// PartnerID Only this partner.
+	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
+}
+
 // ListPayoutsParams defines parameters for ListPayouts.
 type ListPayoutsParams struct {
 	// ProgramID The program whose objects are listed.
@@ -14325,6 +14660,21 @@ type ReportRailResultParams struct {
 	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
+
+// RetrievePayoutStatementParams defines parameters for RetrievePayoutStatement.
+type RetrievePayoutStatementParams struct {
+	// Format The form: `json`, or `pdf` for people.
+	Format *RetrievePayoutStatementParamsFormat `form:"format,omitempty" json:"format,omitempty"`
+
+	// Number The number of another statement of the payout, such as one whose payment was undone.
+	Number *string `form:"number,omitempty" json:"number,omitempty"`
+
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// RetrievePayoutStatementParamsFormat defines parameters for RetrievePayoutStatement.
+type RetrievePayoutStatementParamsFormat string
 
 // UndoPayoutPaidParams defines parameters for UndoPayoutPaid.
 type UndoPayoutPaidParams struct {
@@ -17150,6 +17500,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/payout_rails/{id} (the `RetrievePayoutRail` operationId).
 	RetrievePayoutRail(ctx context.Context, id ID, params *RetrievePayoutRailParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListPayoutTotals List the yearly totals of payouts
+	//
+	// The paid payouts of a year in the program's time zone, summed for each partner, method and currency. The rows are in the order of the partners' ids.
+	//
+	// Corresponds with GET /v1/payout_totals (the `ListPayoutTotals` operationId).
+	ListPayoutTotals(ctx context.Context, params *ListPayoutTotalsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListPayouts List payouts
 	//
 	// The program's payouts, newest first, including ineligible ones.
@@ -17274,6 +17631,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/payouts/{id}/rail_result (the `ReportRailResult` operationId).
 	ReportRailResult(ctx context.Context, id ID, params *ReportRailResultParams, body ReportRailResultJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrievePayoutStatement Retrieve the statement of a payout
+	//
+	// The signed statement of a paid payout, made in the transaction that paid it. It never changes. `signature` is an Ed25519 signature over the canonical JSON (RFC 8785) of `statement`. As a PDF with `format=pdf` or `Accept: application/pdf`. A statement outlives the deletion of its partner.
+	//
+	// Corresponds with GET /v1/payouts/{id}/statement (the `RetrievePayoutStatement` operationId).
+	RetrievePayoutStatement(ctx context.Context, id ID, params *RetrievePayoutStatementParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UndoPayoutPaidWithBody Undo a payment marked by hand
 	//
@@ -20710,6 +21074,23 @@ func (c *Client) RetrievePayoutRail(ctx context.Context, id ID, params *Retrieve
 	return c.Client.Do(req)
 }
 
+// ListPayoutTotals List the yearly totals of payouts
+//
+// The paid payouts of a year in the program's time zone, summed for each partner, method and currency. The rows are in the order of the partners' ids.
+//
+// Corresponds with GET /v1/payout_totals (the `ListPayoutTotals` operationId).
+func (c *Client) ListPayoutTotals(ctx context.Context, params *ListPayoutTotalsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPayoutTotalsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListPayouts List payouts
 //
 // The program's payouts, newest first, including ineligible ones.
@@ -20975,6 +21356,23 @@ func (c *Client) ReportRailResultWithBody(ctx context.Context, id ID, params *Re
 // Corresponds with POST /v1/payouts/{id}/rail_result (the `ReportRailResult` operationId).
 func (c *Client) ReportRailResult(ctx context.Context, id ID, params *ReportRailResultParams, body ReportRailResultJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReportRailResultRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrievePayoutStatement Retrieve the statement of a payout
+//
+// The signed statement of a paid payout, made in the transaction that paid it. It never changes. `signature` is an Ed25519 signature over the canonical JSON (RFC 8785) of `statement`. As a PDF with `format=pdf` or `Accept: application/pdf`. A statement outlives the deletion of its partner.
+//
+// Corresponds with GET /v1/payouts/{id}/statement (the `RetrievePayoutStatement` operationId).
+func (c *Client) RetrievePayoutStatement(ctx context.Context, id ID, params *RetrievePayoutStatementParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrievePayoutStatementRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -30432,6 +30830,104 @@ func NewRetrievePayoutRailRequest(server string, id ID, params *RetrievePayoutRa
 	return req, nil
 }
 
+// NewListPayoutTotalsRequest constructs an http.Request for the ListPayoutTotals method
+func NewListPayoutTotalsRequest(server string, params *ListPayoutTotalsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payout_totals")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Year != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "year", *params.Year, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.PartnerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "partner_id", *params.PartnerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListPayoutsRequest constructs an http.Request for the ListPayouts method
 func NewListPayoutsRequest(server string, params *ListPayoutsParams) (*http.Request, error) {
 	var err error
@@ -31156,6 +31652,91 @@ func NewReportRailResultRequestWithBody(server string, id ID, params *ReportRail
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRetrievePayoutStatementRequest constructs an http.Request for the RetrievePayoutStatement method
+func NewRetrievePayoutStatementRequest(server string, id ID, params *RetrievePayoutStatementParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payouts/%s/statement", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Format != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "format", *params.Format, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Number != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "number", *params.Number, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -37256,6 +37837,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/payout_rails/{id} (the `RetrievePayoutRail` operationId).
 	RetrievePayoutRailWithResponse(ctx context.Context, id ID, params *RetrievePayoutRailParams, reqEditors ...RequestEditorFn) (*RetrievePayoutRailReply, error)
 
+	// ListPayoutTotalsWithResponse List the yearly totals of payouts
+	//
+	// The paid payouts of a year in the program's time zone, summed for each partner, method and currency. The rows are in the order of the partners' ids.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/payout_totals (the `ListPayoutTotals` operationId).
+	ListPayoutTotalsWithResponse(ctx context.Context, params *ListPayoutTotalsParams, reqEditors ...RequestEditorFn) (*ListPayoutTotalsReply, error)
+
 	// ListPayoutsWithResponse List payouts
 	//
 	// The program's payouts, newest first, including ineligible ones.
@@ -37390,6 +37980,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/payouts/{id}/rail_result (the `ReportRailResult` operationId).
 	ReportRailResultWithResponse(ctx context.Context, id ID, params *ReportRailResultParams, body ReportRailResultJSONRequestBody, reqEditors ...RequestEditorFn) (*ReportRailResultReply, error)
+
+	// RetrievePayoutStatementWithResponse Retrieve the statement of a payout
+	//
+	// The signed statement of a paid payout, made in the transaction that paid it. It never changes. `signature` is an Ed25519 signature over the canonical JSON (RFC 8785) of `statement`. As a PDF with `format=pdf` or `Accept: application/pdf`. A statement outlives the deletion of its partner.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/payouts/{id}/statement (the `RetrievePayoutStatement` operationId).
+	RetrievePayoutStatementWithResponse(ctx context.Context, id ID, params *RetrievePayoutStatementParams, reqEditors ...RequestEditorFn) (*RetrievePayoutStatementReply, error)
 
 	// UndoPayoutPaidWithBodyWithResponse Undo a payment marked by hand
 	//
@@ -41392,6 +41991,37 @@ func (r RetrievePayoutRailReply) ContentType() string {
 	return ""
 }
 
+type ListPayoutTotalsReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PayoutTotalList
+}
+
+// Status returns HTTPResponse.Status
+func (r ListPayoutTotalsReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListPayoutTotalsReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListPayoutTotalsReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListPayoutsReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -41696,6 +42326,37 @@ func (r ReportRailResultReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ReportRailResultReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetrievePayoutStatementReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PayoutStatement
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrievePayoutStatementReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrievePayoutStatementReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrievePayoutStatementReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -45882,6 +46543,21 @@ func (c *ClientWithResponses) RetrievePayoutRailWithResponse(ctx context.Context
 	return ParseRetrievePayoutRailReply(rsp)
 }
 
+// ListPayoutTotalsWithResponse List the yearly totals of payouts
+//
+// The paid payouts of a year in the program's time zone, summed for each partner, method and currency. The rows are in the order of the partners' ids.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/payout_totals (the `ListPayoutTotals` operationId).
+func (c *ClientWithResponses) ListPayoutTotalsWithResponse(ctx context.Context, params *ListPayoutTotalsParams, reqEditors ...RequestEditorFn) (*ListPayoutTotalsReply, error) {
+	rsp, err := c.ListPayoutTotals(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPayoutTotalsReply(rsp)
+}
+
 // ListPayoutsWithResponse List payouts
 //
 // The program's payouts, newest first, including ineligible ones.
@@ -46105,6 +46781,21 @@ func (c *ClientWithResponses) ReportRailResultWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseReportRailResultReply(rsp)
+}
+
+// RetrievePayoutStatementWithResponse Retrieve the statement of a payout
+//
+// The signed statement of a paid payout, made in the transaction that paid it. It never changes. `signature` is an Ed25519 signature over the canonical JSON (RFC 8785) of `statement`. As a PDF with `format=pdf` or `Accept: application/pdf`. A statement outlives the deletion of its partner.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/payouts/{id}/statement (the `RetrievePayoutStatement` operationId).
+func (c *ClientWithResponses) RetrievePayoutStatementWithResponse(ctx context.Context, id ID, params *RetrievePayoutStatementParams, reqEditors ...RequestEditorFn) (*RetrievePayoutStatementReply, error) {
+	rsp, err := c.RetrievePayoutStatement(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrievePayoutStatementReply(rsp)
 }
 
 // UndoPayoutPaidWithBodyWithResponse Undo a payment marked by hand
@@ -50111,6 +50802,32 @@ func ParseRetrievePayoutRailReply(rsp *http.Response) (*RetrievePayoutRailReply,
 	return response, nil
 }
 
+// ParseListPayoutTotalsReply parses an HTTP response from a ListPayoutTotalsWithResponse call
+func ParseListPayoutTotalsReply(rsp *http.Response) (*ListPayoutTotalsReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListPayoutTotalsReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PayoutTotalList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListPayoutsReply parses an HTTP response from a ListPayoutsWithResponse call
 func ParseListPayoutsReply(rsp *http.Response) (*ListPayoutsReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -50365,6 +51082,35 @@ func ParseReportRailResultReply(rsp *http.Response) (*ReportRailResultReply, err
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetrievePayoutStatementReply parses an HTTP response from a RetrievePayoutStatementWithResponse call
+func ParseRetrievePayoutStatementReply(rsp *http.Response) (*RetrievePayoutStatementReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrievePayoutStatementReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PayoutStatement
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (application/pdf) unsupported
 
 	}
 
@@ -52318,6 +53064,9 @@ type ServerInterface interface {
 	// RetrievePayoutRail Retrieve a payout rail
 	// (GET /v1/payout_rails/{id})
 	RetrievePayoutRail(ctx echo.Context, id ID, params RetrievePayoutRailParams) error
+	// ListPayoutTotals List the yearly totals of payouts
+	// (GET /v1/payout_totals)
+	ListPayoutTotals(ctx echo.Context, params ListPayoutTotalsParams) error
 	// ListPayouts List payouts
 	// (GET /v1/payouts)
 	ListPayouts(ctx echo.Context, params ListPayoutsParams) error
@@ -52348,6 +53097,9 @@ type ServerInterface interface {
 	// ReportRailResult Report the result of a payout's transfer
 	// (POST /v1/payouts/{id}/rail_result)
 	ReportRailResult(ctx echo.Context, id ID, params ReportRailResultParams) error
+	// RetrievePayoutStatement Retrieve the statement of a payout
+	// (GET /v1/payouts/{id}/statement)
+	RetrievePayoutStatement(ctx echo.Context, id ID, params RetrievePayoutStatementParams) error
 	// UndoPayoutPaid Undo a payment marked by hand
 	// (POST /v1/payouts/{id}/undo_paid)
 	UndoPayoutPaid(ctx echo.Context, id ID, params UndoPayoutPaidParams) error
@@ -55804,6 +56556,52 @@ func (w *ServerInterfaceWrapper) RetrievePayoutRail(ctx echo.Context) error {
 	return err
 }
 
+// ListPayoutTotals converts echo context to params.
+func (w *ServerInterfaceWrapper) ListPayoutTotals(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListPayoutTotalsParams
+	// ------------- Required query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "year" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "year", ctx.QueryParams(), &params.Year, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter year: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "offset" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "offset", ctx.QueryParams(), &params.Offset, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter offset: %s", err))
+	}
+
+	// ------------- Optional query parameter "partner_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "partner_id", ctx.QueryParams(), &params.PartnerID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter partner_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListPayoutTotals(ctx, params)
+	return err
+}
+
 // ListPayouts converts echo context to params.
 func (w *ServerInterfaceWrapper) ListPayouts(ctx echo.Context) error {
 	var err error
@@ -56089,6 +56887,45 @@ func (w *ServerInterfaceWrapper) ReportRailResult(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.ReportRailResult(ctx, id, params)
+	return err
+}
+
+// RetrievePayoutStatement converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrievePayoutStatement(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrievePayoutStatementParams
+	// ------------- Optional query parameter "format" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "format", ctx.QueryParams(), &params.Format, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter format: %s", err))
+	}
+
+	// ------------- Optional query parameter "number" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "number", ctx.QueryParams(), &params.Number, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter number: %s", err))
+	}
+
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrievePayoutStatement(ctx, id, params)
 	return err
 }
 
@@ -58172,6 +59009,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/payout_batches/preview", wrapper.PreviewPayoutBatch, options.OperationMiddlewares["previewPayoutBatch"]...)
 	router.GET(options.BaseURL+"/v1/payout_rails", wrapper.ListPayoutRails, options.OperationMiddlewares["listPayoutRails"]...)
 	router.GET(options.BaseURL+"/v1/payout_rails/:id", wrapper.RetrievePayoutRail, options.OperationMiddlewares["retrievePayoutRail"]...)
+	router.GET(options.BaseURL+"/v1/payout_totals", wrapper.ListPayoutTotals, options.OperationMiddlewares["listPayoutTotals"]...)
 	router.GET(options.BaseURL+"/v1/payouts", wrapper.ListPayouts, options.OperationMiddlewares["listPayouts"]...)
 	router.DELETE(options.BaseURL+"/v1/payouts/:id", wrapper.DeletePayout, options.OperationMiddlewares["deletePayout"]...)
 	router.GET(options.BaseURL+"/v1/payouts/:id", wrapper.RetrievePayout, options.OperationMiddlewares["retrievePayout"]...)
@@ -58180,6 +59018,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/payouts/:id/mark_failed", wrapper.MarkPayoutFailed, options.OperationMiddlewares["markPayoutFailed"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/mark_paid", wrapper.MarkPayoutPaid, options.OperationMiddlewares["markPayoutPaid"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/rail_result", wrapper.ReportRailResult, options.OperationMiddlewares["reportRailResult"]...)
+	router.GET(options.BaseURL+"/v1/payouts/:id/statement", wrapper.RetrievePayoutStatement, options.OperationMiddlewares["retrievePayoutStatement"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/undo_paid", wrapper.UndoPayoutPaid, options.OperationMiddlewares["undoPayoutPaid"]...)
 	router.POST(options.BaseURL+"/v1/payouts/mark_paid", wrapper.MarkPayoutsPaid, options.OperationMiddlewares["markPayoutsPaid"]...)
 	router.POST(options.BaseURL+"/v1/payouts/undo_paid", wrapper.UndoPayoutsPaid, options.OperationMiddlewares["undoPayoutsPaid"]...)
@@ -60713,6 +61552,28 @@ func (response RetrievePayoutRail200JSONResponse) VisitRetrievePayoutRailRespons
 	return err
 }
 
+type ListPayoutTotalsRequestObject struct {
+	Params ListPayoutTotalsParams
+}
+
+type ListPayoutTotalsResponseObject interface {
+	VisitListPayoutTotalsResponse(w http.ResponseWriter) error
+}
+
+type ListPayoutTotals200JSONResponse PayoutTotalList
+
+func (response ListPayoutTotals200JSONResponse) VisitListPayoutTotalsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListPayoutsRequestObject struct {
 	Params ListPayoutsParams
 }
@@ -60940,6 +61801,49 @@ func (response ReportRailResult200JSONResponse) VisitReportRailResultResponse(w 
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetrievePayoutStatementRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrievePayoutStatementParams
+}
+
+type RetrievePayoutStatementResponseObject interface {
+	VisitRetrievePayoutStatementResponse(w http.ResponseWriter) error
+}
+
+type RetrievePayoutStatement200JSONResponse PayoutStatement
+
+func (response RetrievePayoutStatement200JSONResponse) VisitRetrievePayoutStatementResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetrievePayoutStatement200ApplicationPdfResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response RetrievePayoutStatement200ApplicationPdfResponse) VisitRetrievePayoutStatementResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/pdf")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
 	return err
 }
 
@@ -62715,6 +63619,9 @@ type StrictServerInterface interface {
 	// RetrievePayoutRail Retrieve a payout rail
 	// (GET /v1/payout_rails/{id})
 	RetrievePayoutRail(ctx context.Context, request RetrievePayoutRailRequestObject) (RetrievePayoutRailResponseObject, error)
+	// ListPayoutTotals List the yearly totals of payouts
+	// (GET /v1/payout_totals)
+	ListPayoutTotals(ctx context.Context, request ListPayoutTotalsRequestObject) (ListPayoutTotalsResponseObject, error)
 	// ListPayouts List payouts
 	// (GET /v1/payouts)
 	ListPayouts(ctx context.Context, request ListPayoutsRequestObject) (ListPayoutsResponseObject, error)
@@ -62745,6 +63652,9 @@ type StrictServerInterface interface {
 	// ReportRailResult Report the result of a payout's transfer
 	// (POST /v1/payouts/{id}/rail_result)
 	ReportRailResult(ctx context.Context, request ReportRailResultRequestObject) (ReportRailResultResponseObject, error)
+	// RetrievePayoutStatement Retrieve the statement of a payout
+	// (GET /v1/payouts/{id}/statement)
+	RetrievePayoutStatement(ctx context.Context, request RetrievePayoutStatementRequestObject) (RetrievePayoutStatementResponseObject, error)
 	// UndoPayoutPaid Undo a payment marked by hand
 	// (POST /v1/payouts/{id}/undo_paid)
 	UndoPayoutPaid(ctx context.Context, request UndoPayoutPaidRequestObject) (UndoPayoutPaidResponseObject, error)
@@ -66645,6 +67555,31 @@ func (sh *strictHandler) RetrievePayoutRail(ctx echo.Context, id ID, params Retr
 	return nil
 }
 
+// ListPayoutTotals operation middleware
+func (sh *strictHandler) ListPayoutTotals(ctx echo.Context, params ListPayoutTotalsParams) error {
+	var request ListPayoutTotalsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListPayoutTotals(ctx.Request().Context(), request.(ListPayoutTotalsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListPayoutTotals")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListPayoutTotalsResponseObject); ok {
+		return validResponse.VisitListPayoutTotalsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // ListPayouts operation middleware
 func (sh *strictHandler) ListPayouts(ctx echo.Context, params ListPayoutsParams) error {
 	var request ListPayoutsRequestObject
@@ -67010,6 +67945,32 @@ func (sh *strictHandler) ReportRailResult(ctx echo.Context, id ID, params Report
 		return err
 	} else if validResponse, ok := response.(ReportRailResultResponseObject); ok {
 		return validResponse.VisitReportRailResultResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrievePayoutStatement operation middleware
+func (sh *strictHandler) RetrievePayoutStatement(ctx echo.Context, id ID, params RetrievePayoutStatementParams) error {
+	var request RetrievePayoutStatementRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrievePayoutStatement(ctx.Request().Context(), request.(RetrievePayoutStatementRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrievePayoutStatement")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrievePayoutStatementResponseObject); ok {
+		return validResponse.VisitRetrievePayoutStatementResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

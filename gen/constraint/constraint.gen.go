@@ -254,6 +254,7 @@ const (
 	ProgramsPayoutTermCheck             Name = "programs_payout_term_check"
 	ProgramsPkey                        Name = "programs_pkey"
 	ProgramsProcessorCheck              Name = "programs_processor_check"
+	ProgramsStatementPrefixCheck        Name = "programs_statement_prefix_check"
 	ProgramsStatusCheck                 Name = "programs_status_check"
 	ProgramsTimeZoneCheck               Name = "programs_time_zone_check"
 	PublishableKeysHostsCheck           Name = "publishable_keys_hosts_check"
@@ -326,6 +327,22 @@ const (
 	SequencesTriggerCheck               Name = "sequences_trigger_check"
 	SequencesTriggerDaysCheck           Name = "sequences_trigger_days_check"
 	SignInFailuresPkey                  Name = "sign_in_failures_pkey"
+	StatementCountersLastCheck          Name = "statement_counters_last_check"
+	StatementCountersOrgFkey            Name = "statement_counters_org_fkey"
+	StatementCountersPkey               Name = "statement_counters_pkey"
+	StatementKeysCurrentKey             Name = "statement_keys_current_key"
+	StatementKeysOrgFkey                Name = "statement_keys_org_fkey"
+	StatementKeysPkey                   Name = "statement_keys_pkey"
+	StatementKeysPublicKeyCheck         Name = "statement_keys_public_key_check"
+	StatementKeysRetiredCheck           Name = "statement_keys_retired_check"
+	StatementsMonthCheck                Name = "statements_month_check"
+	StatementsPkey                      Name = "statements_pkey"
+	StatementsPositionKey               Name = "statements_position_key"
+	StatementsPreviousCheck             Name = "statements_previous_check"
+	StatementsProgramFkey               Name = "statements_program_fkey"
+	StatementsSequenceCheck             Name = "statements_sequence_check"
+	StatementsSequenceKey               Name = "statements_sequence_key"
+	StatementsSeriesCheck               Name = "statements_series_check"
 	TagsColorCheck                      Name = "tags_color_check"
 	TagsNameCheck                       Name = "tags_name_check"
 	TagsNameKey                         Name = "tags_name_key"
@@ -397,6 +414,7 @@ var Raced = map[Name]bool{
 	ReportSumsPkey:          true,
 	SequenceEnrolmentsPkey:  true,
 	SequenceStepsPkey:       true,
+	StatementCountersPkey:   true,
 	TalliesPkey:             true,
 	TallyEntriesPkey:        true,
 	TrackingValuesPkey:      true,

@@ -2646,7 +2646,7 @@ func (q *Queries) PartnerNotePage(ctx context.Context, db DBTX, arg PartnerNoteP
 }
 
 const partnerPage = `-- name: PartnerPage :many
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id FROM partners t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.status = $3::text)
@@ -2756,6 +2756,8 @@ func (q *Queries) PartnerPage(ctx context.Context, db DBTX, arg PartnerPageParam
 			&i.PayoutDetailsHash,
 			&i.PayoutDetailsChangedAt,
 			&i.ExternalID,
+			&i.Address,
+			&i.TaxID,
 		); err != nil {
 			return nil, err
 		}
@@ -3124,7 +3126,7 @@ func (q *Queries) ProgramCursor(ctx context.Context, db DBTX, arg ProgramCursorP
 }
 
 const programPage = `-- name: ProgramPage :many
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers FROM programs t
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers, t.statement_prefix, t.statement_seller, t.self_billing FROM programs t
 WHERE t.org_id = $1
   AND ($2::timestamptz IS NULL
     OR (t.created_at, t.id) < ($2::timestamptz, $3::text))
@@ -3198,6 +3200,9 @@ func (q *Queries) ProgramPage(ctx context.Context, db DBTX, arg ProgramPageParam
 			&i.IgnoreLateClicks,
 			&i.ZoneChangedAt,
 			&i.MinPayingCustomers,
+			&i.StatementPrefix,
+			&i.StatementSeller,
+			&i.SelfBilling,
 		); err != nil {
 			return nil, err
 		}

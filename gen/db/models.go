@@ -557,6 +557,8 @@ type Partner struct {
 	PayoutDetailsHash      []byte
 	PayoutDetailsChangedAt *clock.Time
 	ExternalID             *string
+	Address                *string
+	TaxID                  *string
 }
 
 type PartnerAddress struct {
@@ -792,6 +794,9 @@ type Program struct {
 	IgnoreLateClicks       bool
 	ZoneChangedAt          *clock.Time
 	MinPayingCustomers     int64
+	StatementPrefix        string
+	StatementSeller        []byte
+	SelfBilling            bool
 }
 
 type PublishableKey struct {
@@ -1044,6 +1049,43 @@ type SignInFailure struct {
 	ID       int64
 	Subject  []byte
 	FailedAt clock.Time
+}
+
+type Statement struct {
+	ID           string
+	OrgID        string
+	ProgramID    string
+	PartnerID    string
+	PayoutID     string
+	Series       string
+	Year         int64
+	Month        string
+	Sequence     int64
+	Number       string
+	Position     int64
+	IssuedAt     clock.Time
+	Document     []byte
+	Signature    string
+	KeyID        string
+	Hash         string
+	PreviousHash *string
+	Corrects     *string
+}
+
+type StatementCounter struct {
+	OrgID  string
+	Series string
+	Year   int64
+	Last   int64
+}
+
+type StatementKey struct {
+	ID         string
+	OrgID      string
+	PublicKey  []byte
+	PrivateKey []byte
+	CreatedAt  clock.Time
+	RetiredAt  *clock.Time
 }
 
 type Tag struct {

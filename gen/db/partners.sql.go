@@ -111,7 +111,7 @@ func (q *Queries) MagicLinkVoid(ctx context.Context, db DBTX, arg MagicLinkVoidP
 }
 
 const partnerByEmail = `-- name: PartnerByEmail :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t WHERE t.program_id = $1 AND t.org_id = $2 AND lower(t.email) = lower($3)
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id FROM partners t WHERE t.program_id = $1 AND t.org_id = $2 AND lower(t.email) = lower($3)
 `
 
 type PartnerByEmailParams struct {
@@ -158,12 +158,14 @@ func (q *Queries) PartnerByEmail(ctx context.Context, db DBTX, arg PartnerByEmai
 		&i.PayoutDetailsHash,
 		&i.PayoutDetailsChangedAt,
 		&i.ExternalID,
+		&i.Address,
+		&i.TaxID,
 	)
 	return i, err
 }
 
 const partnerByExternalID = `-- name: PartnerByExternalID :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id FROM partners t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_id = $3::text
 `
 
@@ -210,12 +212,14 @@ func (q *Queries) PartnerByExternalID(ctx context.Context, db DBTX, arg PartnerB
 		&i.PayoutDetailsHash,
 		&i.PayoutDetailsChangedAt,
 		&i.ExternalID,
+		&i.Address,
+		&i.TaxID,
 	)
 	return i, err
 }
 
 const partnerByIDs = `-- name: PartnerByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
 type PartnerByIDsParams struct {
@@ -266,6 +270,8 @@ func (q *Queries) PartnerByIDs(ctx context.Context, db DBTX, arg PartnerByIDsPar
 			&i.PayoutDetailsHash,
 			&i.PayoutDetailsChangedAt,
 			&i.ExternalID,
+			&i.Address,
+			&i.TaxID,
 		); err != nil {
 			return nil, err
 		}
@@ -437,7 +443,7 @@ func (q *Queries) PartnerDeletePayouts(ctx context.Context, db DBTX, arg Partner
 }
 
 const partnerGet = `-- name: PartnerGet :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id FROM partners t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PartnerGetParams struct {
@@ -482,6 +488,8 @@ func (q *Queries) PartnerGet(ctx context.Context, db DBTX, arg PartnerGetParams)
 		&i.PayoutDetailsHash,
 		&i.PayoutDetailsChangedAt,
 		&i.ExternalID,
+		&i.Address,
+		&i.TaxID,
 	)
 	return i, err
 }
@@ -491,13 +499,13 @@ INSERT INTO partners (id, org_id, program_id, group_id, email, first_name, last_
     website_url, country_code, language_code, handle, status, decline_reason, suspension_reason, min_payout_minor,
     terms_accepted_at, terms_version, completed_onboarding, email_first_referral, email_new_referral,
     email_payout_paid, metadata, payout_method, payout_details, created_at, updated_at, mail_token, unsubscribed_at,
-    payout_details_hash, payout_details_changed_at, external_id)
+    payout_details_hash, payout_details_changed_at, external_id, address, tax_id)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
     $10, $11, $12, $13, $14, $15, $16,
     $17, $18, $19, $20, $21,
     $22, $23, $24, $25, $26, $27, $28,
     coalesce(nullif($29::text, ''), replace(gen_random_uuid()::text, '-', '')), $30,
-    $31, $32, $33)
+    $31, $32, $33, $34, $35)
 ON CONFLICT DO NOTHING
 `
 
@@ -535,6 +543,8 @@ type PartnerInsertParams struct {
 	PayoutDetailsHash      []byte
 	PayoutDetailsChangedAt *clock.Time
 	ExternalID             *string
+	Address                *string
+	TaxID                  *string
 }
 
 // PartnerInsert writes a row, with a new mail_token if that is empty.
@@ -573,6 +583,8 @@ func (q *Queries) PartnerInsert(ctx context.Context, db DBTX, arg PartnerInsertP
 		arg.PayoutDetailsHash,
 		arg.PayoutDetailsChangedAt,
 		arg.ExternalID,
+		arg.Address,
+		arg.TaxID,
 	)
 	if err != nil {
 		return 0, err
@@ -652,7 +664,7 @@ func (q *Queries) PartnerLedgerRemove(ctx context.Context, db DBTX, arg PartnerL
 }
 
 const partnerLock = `-- name: PartnerLock :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type PartnerLockParams struct {
@@ -698,6 +710,8 @@ func (q *Queries) PartnerLock(ctx context.Context, db DBTX, arg PartnerLockParam
 		&i.PayoutDetailsHash,
 		&i.PayoutDetailsChangedAt,
 		&i.ExternalID,
+		&i.Address,
+		&i.TaxID,
 	)
 	return i, err
 }
@@ -721,7 +735,7 @@ func (q *Queries) PartnerLockCustomers(ctx context.Context, db DBTX, arg Partner
 }
 
 const partnerLockKey = `-- name: PartnerLockKey :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR UPDATE
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR UPDATE
 `
 
 type PartnerLockKeyParams struct {
@@ -767,6 +781,8 @@ func (q *Queries) PartnerLockKey(ctx context.Context, db DBTX, arg PartnerLockKe
 		&i.PayoutDetailsHash,
 		&i.PayoutDetailsChangedAt,
 		&i.ExternalID,
+		&i.Address,
+		&i.TaxID,
 	)
 	return i, err
 }
@@ -982,8 +998,8 @@ UPDATE partners SET group_id = $1, first_name = $2, last_name = $3,
     decline_reason = $11, suspension_reason = $12, min_payout_minor = $13,
     metadata = $14, payout_method = $15, payout_details = $16,
     payout_details_hash = $17, payout_details_changed_at = $18,
-        external_id = $19, updated_at = $20
-WHERE id = $21 AND org_id = $22
+        external_id = $19, address = $20, tax_id = $21, updated_at = $22
+WHERE id = $23 AND org_id = $24
 `
 
 type PartnerUpdateParams struct {
@@ -1006,6 +1022,8 @@ type PartnerUpdateParams struct {
 	PayoutDetailsHash      []byte
 	PayoutDetailsChangedAt *clock.Time
 	ExternalID             *string
+	Address                *string
+	TaxID                  *string
 	UpdatedAt              clock.Time
 	ID                     string
 	OrgID                  string
@@ -1032,6 +1050,8 @@ func (q *Queries) PartnerUpdate(ctx context.Context, db DBTX, arg PartnerUpdateP
 		arg.PayoutDetailsHash,
 		arg.PayoutDetailsChangedAt,
 		arg.ExternalID,
+		arg.Address,
+		arg.TaxID,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,

@@ -470,7 +470,7 @@ func (q *Queries) BatchOperated(ctx context.Context, db DBTX, id string) (Payout
 }
 
 const batchPartners = `-- name: BatchPartners :many
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id FROM partners t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.id > $3
   AND ($4::boolean OR NOT starts_with(t.id, 'sample_'))
   AND ($5::text IS NULL OR t.id = $5::text)
@@ -550,6 +550,8 @@ func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersP
 			&i.PayoutDetailsHash,
 			&i.PayoutDetailsChangedAt,
 			&i.ExternalID,
+			&i.Address,
+			&i.TaxID,
 		); err != nil {
 			return nil, err
 		}
@@ -1484,6 +1486,147 @@ func (q *Queries) PayoutUnsettle(ctx context.Context, db DBTX, arg PayoutUnsettl
 	return err
 }
 
+const payoutYear = `-- name: PayoutYear :many
+SELECT t.partner_id, coalesce(t.method, '')::text AS method, t.currency, sum(t.amount_minor)::bigint AS paid_minor,
+    count(*) AS payouts
+FROM payouts t
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.status = 'paid' AND t.paid_at >= $3::timestamptz
+    AND t.paid_at < $4::timestamptz
+    AND ($5::text IS NULL OR t.partner_id = $5::text)
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT $7 OFFSET $6
+`
+
+type PayoutYearParams struct {
+	ProgramID string
+	OrgID     string
+	FromAt    clock.Time
+	ToAt      clock.Time
+	PartnerID *string
+	Skip      int32
+	Lim       int32
+}
+
+type PayoutYearRow struct {
+	PartnerID string
+	Method    string
+	Currency  string
+	PaidMinor int64
+	Payouts   int64
+}
+
+// PayoutYear sums the payouts that were paid in a time by partner, method and currency, in this order.
+func (q *Queries) PayoutYear(ctx context.Context, db DBTX, arg PayoutYearParams) ([]PayoutYearRow, error) {
+	rows, err := db.Query(ctx, payoutYear,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.FromAt,
+		arg.ToAt,
+		arg.PartnerID,
+		arg.Skip,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutYearRow{}
+	for rows.Next() {
+		var i PayoutYearRow
+		if err := rows.Scan(
+			&i.PartnerID,
+			&i.Method,
+			&i.Currency,
+			&i.PaidMinor,
+			&i.Payouts,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payoutYearCount = `-- name: PayoutYearCount :one
+SELECT count(*) AS rows FROM (SELECT DISTINCT t.partner_id, t.method, t.currency FROM payouts t
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.status = 'paid' AND t.paid_at >= $3::timestamptz
+    AND t.paid_at < $4::timestamptz
+    AND ($5::text IS NULL OR t.partner_id = $5::text)) x
+`
+
+type PayoutYearCountParams struct {
+	ProgramID string
+	OrgID     string
+	FromAt    clock.Time
+	ToAt      clock.Time
+	PartnerID *string
+}
+
+// PayoutYearCount counts the rows of PayoutYear.
+func (q *Queries) PayoutYearCount(ctx context.Context, db DBTX, arg PayoutYearCountParams) (int64, error) {
+	row := db.QueryRow(ctx, payoutYearCount,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.FromAt,
+		arg.ToAt,
+		arg.PartnerID,
+	)
+	var rows int64
+	err := row.Scan(&rows)
+	return rows, err
+}
+
+const payoutYearSums = `-- name: PayoutYearSums :many
+SELECT t.currency, sum(t.amount_minor)::bigint AS amount_minor, count(*) AS payouts FROM payouts t
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.status = 'paid' AND t.paid_at >= $3::timestamptz
+    AND t.paid_at < $4::timestamptz
+    AND ($5::text IS NULL OR t.partner_id = $5::text)
+GROUP BY 1 ORDER BY 1
+`
+
+type PayoutYearSumsParams struct {
+	ProgramID string
+	OrgID     string
+	FromAt    clock.Time
+	ToAt      clock.Time
+	PartnerID *string
+}
+
+type PayoutYearSumsRow struct {
+	Currency    string
+	AmountMinor int64
+	Payouts     int64
+}
+
+// PayoutYearSums sums the payouts of PayoutYear by currency.
+func (q *Queries) PayoutYearSums(ctx context.Context, db DBTX, arg PayoutYearSumsParams) ([]PayoutYearSumsRow, error) {
+	rows, err := db.Query(ctx, payoutYearSums,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.FromAt,
+		arg.ToAt,
+		arg.PartnerID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutYearSumsRow{}
+	for rows.Next() {
+		var i PayoutYearSumsRow
+		if err := rows.Scan(&i.Currency, &i.AmountMinor, &i.Payouts); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const payoutsAttach = `-- name: PayoutsAttach :exec
 UPDATE commissions t SET payout_id = v.payout_id, updated_at = greatest(t.updated_at, $1::timestamptz)
 FROM (SELECT unnest($3::text[]) AS payout_id, unnest($4::text[]) AS id) v
@@ -2194,7 +2337,7 @@ func (q *Queries) PayoutsToCancel(ctx context.Context, db DBTX, arg PayoutsToCan
 }
 
 const payoutsToFile = `-- name: PayoutsToFile :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, p.address, p.tax_id, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
     WHERE f.program_id = t.program_id AND f.partner_id = t.partner_id AND f.severity = 'high' AND f.status IN ('open',
         'reviewing')) AS held
 FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
@@ -2313,6 +2456,8 @@ func (q *Queries) PayoutsToFile(ctx context.Context, db DBTX, arg PayoutsToFileP
 			&i.Partner.PayoutDetailsHash,
 			&i.Partner.PayoutDetailsChangedAt,
 			&i.Partner.ExternalID,
+			&i.Partner.Address,
+			&i.Partner.TaxID,
 			&i.ProgramCurrency,
 			&i.Held,
 		); err != nil {
@@ -2688,7 +2833,7 @@ func (q *Queries) PreviewCommissions(ctx context.Context, db DBTX, arg PreviewCo
 }
 
 const previewPartners = `-- name: PreviewPartners :many
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id FROM partners t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.id > $3 AND NOT starts_with(t.id, 'sample_')
   AND ($4::text IS NULL OR t.id = $4::text)
   AND ($5::text IS NULL OR t.group_id = $5::text)
@@ -2764,6 +2909,8 @@ func (q *Queries) PreviewPartners(ctx context.Context, db DBTX, arg PreviewPartn
 			&i.PayoutDetailsHash,
 			&i.PayoutDetailsChangedAt,
 			&i.ExternalID,
+			&i.Address,
+			&i.TaxID,
 		); err != nil {
 			return nil, err
 		}

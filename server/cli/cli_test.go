@@ -215,6 +215,7 @@ var needDatabase = []string{
 	"payouts fail pyt_1 --reason x", "processor connect generic --program prg_1", "processor list --program prg_1",
 	"processor check pco_1", "processor disconnect pco_1",
 	"payout-rail connect paypal --program prg_1 --client-id x --client-secret-file x", "payout-rail list --program prg_1",
+	"statement-key rotate", "statement-key list",
 	"payout-rail check prl_1", "payout-rail disconnect prl_1", "pubkey create --program prg_1 --host x.example",
 	"pubkey list --program prg_1", "pubkey revoke pub_1", "stripe backfill --since 2026-01-01",
 	"user create --email ada@shop.example --name Ada --role owner", "user list", "user first-link", "user role ada@shop.example --role viewer",
@@ -226,6 +227,7 @@ var needDatabase = []string{
 // needNone are the other commands.
 var needNone = []string{
 	"archive list", "config check", "config init", "config show", "serve", "doctor", "health", "restore", "restore key", "version", "man", "listen", "trigger", "demo",
+	"verify",
 }
 
 func TestCommandsAreListed(t *testing.T) {

@@ -179,7 +179,7 @@ func processorsGroup() group {
 func moneyGroup() group {
 	return group{title: "Payouts and rates", families: map[string]string{
 		"payouts": "payouts exported to files", "link": "single links of partners",
-		"payout-rail": "connections to services that move money",
+		"payout-rail": "connections to services that move money", "statement-key": "keys that sign statements",
 	}, commands: []command{
 		{
 			name: "payout-rail connect", args: "KIND", about: "connect a program to a service that moves money",
@@ -202,6 +202,19 @@ func moneyGroup() group {
 		{
 			name: "payout-rail disconnect", args: "RAIL_ID", about: "end a rail permanently", setUp: payoutRailDisconnect,
 			examples: "rail payout-rail disconnect prl_06h2",
+		},
+		{
+			name: "statement-key rotate", about: "replace the key that signs an organization's statements",
+			setUp: statementKeyRotate, more: statementKeyHelp, examples: "rail statement-key rotate --org org_06h2",
+		},
+		{
+			name: "statement-key list", about: "list the public keys of an organization's statements",
+			setUp: statementKeyList, examples: "rail statement-key list --json",
+		},
+		{
+			name: "verify", args: "FILE...", about: "check signed statements; status 1 if one is wrong", setUp: verifyStatements,
+			more: verifyHelp, examples: "rail verify statement.json --keys https://rail.example\n" +
+				"rail verify 2026-*.json --keys rail-keys.json",
 		},
 		{
 			name: "payouts export", about: "write the unpaid payouts of a batch to a file for PayPal, Wise or a bank",

@@ -15,6 +15,7 @@ import (
 	"rail/server/inbound/inbox"
 	"rail/server/money/payout"
 	"rail/server/money/payout/rails"
+	"rail/server/money/proof/keys"
 	"rail/server/outbound/webhook"
 	"rail/server/team"
 )
@@ -29,7 +30,9 @@ func secretsRotate(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
 			r := resealing{d: d}
-			for _, step := range []func(context.Context) error{r.details, r.secrets, r.connections, r.rails, r.events, r.responses, r.factors, r.certificates} {
+			for _, step := range []func(context.Context) error{
+				r.details, r.secrets, r.connections, r.rails, r.statementKeys, r.events, r.responses, r.factors, r.certificates,
+			} {
 				if err := step(ctx); err != nil {
 					return err
 				}
@@ -193,6 +196,28 @@ func (r *resealing) connections(ctx context.Context) error {
 			if err == nil && (changed || too) {
 				err = queries.ConnectionSecretsReseal(ctx, r.d.pool, db.ConnectionSecretsResealParams{
 					Secret: signing, APIKey: key, ID: row.ID, Was: row.Secret,
+				})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// statementKeys reseals the private keys that sign statements.
+func (r *resealing) statementKeys(ctx context.Context) error {
+	for after := ""; ; {
+		rows, err := queries.StatementKeysSealed(ctx, r.d.pool, db.StatementKeysSealedParams{After: after, Lim: resealBatch})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, row := range rows {
+			after = row.ID
+			sealed, changed, err := r.reseal(row.PrivateKey, keys.Place(row.ID))
+			if err == nil && changed {
+				err = queries.StatementKeyReseal(ctx, r.d.pool, db.StatementKeyResealParams{
+					PrivateKey: sealed, ID: row.ID, Was: row.PrivateKey,
 				})
 			}
 			if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/ed25519"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"rail/server/app/config"
 	"rail/server/auth"
 	"rail/server/money/payout"
+	"rail/server/money/proof/keys"
 	"rail/server/outbound/webhook"
 	"rail/server/postgres"
 	"rail/server/secret"
@@ -83,6 +85,10 @@ func (w sealing) seal(keeper *secret.Keeper) {
 	certificate, err := keeper.Seal([]byte("PRIVATE KEY"), app.CertificatePlace("rail.example"))
 	require.NoError(w, err)
 	w.exec("INSERT INTO certificates (name, content, updated_at) VALUES ('rail.example', $1, now())", certificate)
+	seed, err := keeper.Seal(make([]byte, ed25519.SeedSize), keys.Place("stk_1"))
+	require.NoError(w, err)
+	w.exec(`INSERT INTO statement_keys (id, org_id, public_key, private_key, created_at)
+		SELECT 'stk_1', id, decode(repeat('00', 32), 'hex'), $1, '2026-01-01' FROM organizations`, seed)
 }
 
 func (w sealing) exec(sql string, args ...any) {
@@ -109,7 +115,7 @@ func TestSecretsRotate(t *testing.T) {
 	t.Parallel()
 	w := newSealing(t)
 	w.replaceKey()
-	require.Equal(t, "4 values sealed with the current key\n", w.must("secrets", "rotate"))
+	require.Equal(t, "5 values sealed with the current key\n", w.must("secrets", "rotate"))
 	require.Equal(t, "0 values sealed with the current key\n", w.must("secrets", "rotate"))
 	cfg := w.config()
 	_, err := auth.NewStore(w.pool, w.keeper(cfg.SecretKey, cfg.FormerKeys()...), w.now).Find(t.Context(), w.key, asked)
@@ -136,6 +142,7 @@ func TestSecretsAdopt(t *testing.T) {
 	w.exec("UPDATE webhook_endpoints SET secret = ''")
 	w.exec("UPDATE users SET totp_secret = NULL")
 	w.exec("DELETE FROM certificates")
+	w.exec("DELETE FROM statement_keys")
 	w.exec("UPDATE partners SET payout_method = NULL, payout_details = NULL, payout_details_hash = NULL")
 	status, _, errs := w.run("org", "list")
 	require.Equal(t, 1, status)

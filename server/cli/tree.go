@@ -95,9 +95,18 @@ func strict(completion *cobra.Command) {
 	}
 }
 
-// exactly refuses a wrong number of arguments, and names the missing or extra ones.
+// exactly refuses a wrong number of arguments, and names the missing or extra ones. The last argument may be repeated if
+// its name ends in dots.
 func exactly(named string) cobra.PositionalArgs {
 	wanted := strings.Fields(named)
+	if strings.HasSuffix(named, "...") {
+		return func(_ *cobra.Command, args []string) error {
+			if len(args) < len(wanted) {
+				return usagef("%s is missing", strings.TrimSuffix(wanted[len(wanted)-1], "..."))
+			}
+			return nil
+		}
+	}
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < len(wanted):

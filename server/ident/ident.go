@@ -49,6 +49,8 @@ const (
 	TaxForm      Prefix = "tax_"
 	Rail         Prefix = "prl_"
 	Send         Prefix = "pse_"
+	Statement    Prefix = "stm_"
+	StatementKey Prefix = "stk_"
 	Connection   Prefix = "pco_"
 	InboxEvent   Prefix = "inb_"
 	Event        Prefix = "evt_"

@@ -100,6 +100,7 @@ const (
 	PayoutRailTest             Code = "payout_rail_test"
 	PayoutNotOnRail            Code = "payout_not_on_rail"
 	PayoutAttentionOpen        Code = "payout_attention_open"
+	PayoutNotPaid              Code = "payout_not_paid"
 	CampaignNotSendable        Code = "campaign_not_sendable"
 	CampaignNotPausable        Code = "campaign_not_pausable"
 	CampaignNotResumable       Code = "campaign_not_resumable"
@@ -233,6 +234,7 @@ var classes = map[Code]class{
 	PayoutRailTest:             conflict,
 	PayoutNotOnRail:            conflict,
 	PayoutAttentionOpen:        conflict,
+	PayoutNotPaid:              conflict,
 	CampaignNotSendable:        conflict,
 	CampaignNotPausable:        conflict,
 	CampaignNotResumable:       conflict,

@@ -5,6 +5,7 @@ package program
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"reflect"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"rail/server/locale/currency"
 	"rail/server/money/report"
 	"rail/server/money/rules"
+	"rail/server/money/statement"
 	"rail/server/money/tax"
 	"rail/server/opt"
 	"rail/server/problem"
@@ -44,7 +46,10 @@ type Settings struct {
 	LeadMatchDays                                 nullable.Nullable[int64] // null: the cookie's days
 	TimeZone                                      *string                  // an IANA name
 	CouponBeatsLink, IgnoreLateClicks             *bool
-	MinPayingCustomers                            *int64   // before a partner's first payout
+	MinPayingCustomers                            *int64 // before a partner's first payout
+	StatementPrefix                               *string
+	StatementSeller                               nullable.Nullable[statement.Seller] // null: the program's name
+	SelfBilling                                   *bool
 	BlockedCountries                              []string // in any case; the whole list
 	URLParams, PayoutMethods                      []string // the whole lists
 }
@@ -99,6 +104,7 @@ func newProgram(u *work.Unit, in Input) (db.Program, error) {
 		p.Subdomain = subdomainOf(in.Name)
 	}
 	opt.Change(&p.AutoPayoutsEnabled, in.AutoPayoutsEnabled)
+	p.StatementPrefix = statement.PrefixOf(p.Subdomain)
 	return p, in.apply(&p)
 }
 
@@ -180,6 +186,16 @@ func (s Settings) apply(p *db.Program) error {
 	opt.Change(&p.MinPayingCustomers, s.MinPayingCustomers)
 	opt.Change(&p.CouponBeatsLink, s.CouponBeatsLink)
 	opt.Change(&p.IgnoreLateClicks, s.IgnoreLateClicks)
+	opt.Change(&p.StatementPrefix, s.StatementPrefix)
+	opt.Change(&p.SelfBilling, s.SelfBilling)
+	if s.StatementSeller.IsNull() {
+		p.StatementSeller = nil
+	}
+	if seller, err := s.StatementSeller.Get(); err == nil {
+		if p.StatementSeller, err = json.Marshal(seller); err != nil {
+			return err
+		}
+	}
 	if s.TimeZone != nil {
 		if _, err := clock.Zone(*s.TimeZone); err != nil {
 			return errZone
@@ -254,6 +270,9 @@ func save(ctx context.Context, u *work.Unit, p db.Program) error {
 		CouponBeatsLink:        p.CouponBeatsLink,
 		IgnoreLateClicks:       p.IgnoreLateClicks,
 		ZoneChangedAt:          p.ZoneChangedAt,
+		StatementPrefix:        p.StatementPrefix,
+		StatementSeller:        p.StatementSeller,
+		SelfBilling:            p.SelfBilling,
 		UpdatedAt:              p.UpdatedAt,
 		ID:                     p.ID,
 		OrgID:                  p.OrgID,

@@ -17,6 +17,7 @@ import (
 	"rail/server/harness/pgtest"
 	"rail/server/http/middleware"
 	"rail/server/money/payout"
+	"rail/server/money/proof/keys"
 	"rail/server/outbound/webhook"
 	"rail/server/secret"
 	"rail/server/team"
@@ -61,6 +62,11 @@ var places = map[string]struct{ place, sql string }{
 	"webhook secret": {webhook.SecretPlace("whe_1", false), "UPDATE webhook_endpoints SET secret = $1"},
 	"previous webhook secret": {
 		webhook.SecretPlace("whe_1", true), "UPDATE webhook_endpoints SET previous_secret = $1, previous_expires_at = now()",
+	},
+	"statement key": {
+		keys.Place("stk_1"),
+		"INSERT INTO statement_keys (id, org_id, public_key, private_key, created_at) " +
+			"VALUES ('stk_1', 'org_1', decode(repeat('00', 32), 'hex'), $1, now())",
 	},
 	"second factor":         {team.FactorPlace("usr_1"), "UPDATE users SET totp_secret = $1"},
 	"pending second factor": {team.FactorPlace("usr_1"), "UPDATE users SET totp_pending = $1"},
@@ -261,10 +267,13 @@ func TestKindsAreAll(t *testing.T) {
 	sealed := []string{
 		"partners.payout_details", "webhook_endpoints.secret", "webhook_endpoints.previous_secret", "idempotency_keys.body",
 		"processor_connections.secret", "processor_connections.api_key", "inbox_events.payload",
-		"payout_rails.credentials",
+		"payout_rails.credentials", "statement_keys.private_key",
 		"users.totp_secret", "users.totp_pending", "certificates.content",
 	}
-	open := []string{"partner_note_files.content", "portal_images.image"} // shown publicly, given by the program's users
+	open := []string{
+		"partner_note_files.content", "portal_images.image", // shown publicly, given by the program's users
+		"statement_keys.public_key", "statements.document",
+	}
 	for _, column := range columns {
 		_, name, _ := strings.Cut(column, ".")
 		if slices.Contains(open, column) {

@@ -157,16 +157,17 @@ func (b *builder) pay(ctx context.Context, u *work.Unit, m *month) error {
 	if err != nil {
 		return err
 	}
+	var paid []db.Payout
 	for _, p := range pending {
 		if m.held[p.ID] {
 			continue
 		}
 		b.paid++
-		if _, err := payout.Settle(ctx, u, p, payout.Payment{
-			ExternalID: new("tr_nw" + number(b.paid, 6)), At: u.Now,
-		}); err != nil {
+		p, err := payout.Settle(ctx, u, p, payout.Payment{ExternalID: new("tr_nw" + number(b.paid, 6)), At: u.Now})
+		if err != nil {
 			return err
 		}
+		paid = append(paid, p)
 	}
-	return nil
+	return payout.Issue(ctx, u, b.keeper, paid...)
 }

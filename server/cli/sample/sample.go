@@ -156,6 +156,10 @@ func clearProgram(ctx context.Context, u *work.Unit, id string) error {
 			return fmt.Errorf("%s: %w", table, err)
 		}
 	}
+	if err := queries.SampleStatementCounters(ctx, u.Tx,
+		db.SampleStatementCountersParams{ProgramID: id, OrgID: u.OrgID}); err != nil {
+		return err
+	}
 	return queries.SampleDeleteProgram(ctx, u.Tx, db.SampleDeleteProgramParams{ID: id, OrgID: u.OrgID})
 }
 

@@ -88,6 +88,9 @@ var operations = sync.OnceValue(func() map[string]*operation {
 		if o.takesID() {
 			o.prefix = prefixOf(out, o)
 		}
+		if o.id == "retrievePayoutStatement" {
+			o.prefix = paidPayout
+		}
 	}
 	return out
 })

@@ -3,6 +3,7 @@ package bar
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -205,7 +206,13 @@ func (o *org) addReviews(ctx context.Context, own objects, stem string) {
 	o.object(ctx, "/v1/payout_batches", M{
 		"program_id": program, "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee,
 	})
+	paid := maps.Clone(own)
+	o.toPay(ctx, operations()["undoPayoutPaid"], paid)
+	own[paidPayout] = paid["pyt_"]
 }
+
+// paidPayout is the name of a paid payout among objects.
+const paidPayout = "paid"
 
 // failedMail adds a mail that could not be delivered.
 func (o *org) failedMail(ctx context.Context) string {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -108,11 +109,14 @@ func Of(route *routers.Route, params map[string]string, r *http.Request, status 
 		}
 	}
 	if kind := header.Get("Content-Type"); status != http.StatusNotModified && strings.HasPrefix(r.URL.Path, "/v1/") &&
-		!strings.HasPrefix(kind, "application/json") && !strings.HasPrefix(kind, "text/csv") {
+		!slices.ContainsFunc(kinds, func(known string) bool { return strings.HasPrefix(kind, known) }) {
 		fault(" with the type %q", kind)
 	}
 	return append(faults, livemode(r, header)...)
 }
+
+// kinds are the types of answers.
+var kinds = []string{"application/json", "text/csv", "application/pdf"}
 
 // refusalFaults returns the faults of the error of an answer: another id than that of
 // the request, or a code of which the operation has no example.

@@ -56,7 +56,7 @@ func (x *Tenant) NewProgram(change ...func(*db.Program)) db.Program {
 		CookieDays: 30,
 		URLParams:  []string{"ref"}, HoldingPeriodDays: 30, PayoutTerm: db.PayoutTermNet30, PayoutMethods: []string{"paypal"},
 		BlockSelfReferrals: true, BlockedCountries: []string{}, AttributionModel: db.AttributionModelLast,
-		TimeZone:  "UTC",
+		TimeZone: "UTC", StatementPrefix: "R",
 		CreatedAt: x.Now, UpdatedAt: x.Now,
 	}
 	for _, c := range change {

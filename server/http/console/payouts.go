@@ -44,6 +44,7 @@ func (v *visit) payoutTabs(current string) site.Tabs {
 		{"/payouts", "Runs"},
 		{"/payouts/all", "All payouts"},
 		{"/payouts/attention", "Needs attention"},
+		{"/payouts/totals", "Yearly totals"},
 		{"/payouts/rails", "Rails"},
 	} {
 		tabs.Links = append(tabs.Links, site.Link{Path: v.at(tab.path), Name: tab.name, Current: tab.path == current})

@@ -5,6 +5,8 @@ import (
 
 	"rail/gen/api"
 	"rail/server/http/site"
+	"rail/server/money/statement"
+	"rail/server/opt"
 )
 
 var programRoutes = map[string]route{
@@ -55,11 +57,47 @@ func (f frame) URLParams() string { return strings.Join(f.program.URLParams, " "
 // Methods returns all payout methods to choose from.
 func (f frame) Methods() []site.Option { return methods }
 
+// seller returns the company that statements name, as the page for the program has it.
+func (f frame) seller() statement.Seller {
+	seller, err := statement.SellerOf(f.program)
+	if f.program.StatementSeller == nil || err != nil {
+		return statement.Seller{}
+	}
+	return seller
+}
+
+// SellerName is the name of the company that statements name; "" for none.
+func (f frame) SellerName() string { return f.seller().Name }
+
+// SellerAddress is its address.
+func (f frame) SellerAddress() string { return opt.Value(f.seller().Address) }
+
+// SellerTaxIDs returns its tax ids in one line.
+func (f frame) SellerTaxIDs() string { return strings.Join(f.seller().TaxIDs, ", ") }
+
+// seller reads the company of statements from the form; without a name it is nil.
+func (v *visit) seller() any {
+	name := v.value("statement_seller.name")
+	if name == "" {
+		return nil
+	}
+	ids := []string{}
+	for id := range strings.SplitSeq(v.value("statement_seller.tax_ids"), ",") {
+		if id = strings.TrimSpace(id); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return map[string]any{"name": name, "address": opt.OrNil(v.value("statement_seller.address")), "tax_ids": ids}
+}
+
 // saveSettings changes the program. The link parameters are typed in one line.
 func saveSettings(v *visit) error {
 	body := v.body("updateProgram")
 	if v.Form.Has("url_params") {
 		body["url_params"] = separated(v.value("url_params"))
+	}
+	if v.Form.Has("statement_seller.name") {
+		body["statement_seller"] = v.seller()
 	}
 	if err := v.send("updateProgram", body, nil, v.program.ID); err != nil {
 		return v.again(err, settings)

@@ -34,6 +34,7 @@ func routes() map[string]route {
 		payoutRoutes,
 		attentionRoutes,
 		railRoutes,
+		statementRoutes,
 		sendRoutes,
 		peopleRoutes,
 		planRoutes,

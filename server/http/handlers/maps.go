@@ -11,6 +11,7 @@ import (
 	"rail/server/money/commission"
 	"rail/server/money/payout"
 	"rail/server/money/rules"
+	"rail/server/money/statement"
 	"rail/server/program/flow"
 	"rail/server/program/tracking"
 )
@@ -79,10 +80,22 @@ func toProgram(p db.Program) api.Program {
 		TimeZone:               p.TimeZone,
 		CouponBeatsLink:        p.CouponBeatsLink,
 		IgnoreLateClicks:       p.IgnoreLateClicks,
+		StatementPrefix:        p.StatementPrefix,
+		StatementSeller:        toSeller(p),
+		SelfBilling:            p.SelfBilling,
 		Processor:              (*api.Processor)(p.Processor),
 		CreatedAt:              p.CreatedAt,
 		UpdatedAt:              p.UpdatedAt,
 	}
+}
+
+// toSeller converts the company of a program's statements; nil if none was set.
+func toSeller(p db.Program) *api.StatementSeller {
+	seller, err := statement.SellerOf(p)
+	if p.StatementSeller == nil || err != nil {
+		return nil
+	}
+	return &api.StatementSeller{Name: seller.Name, Address: seller.Address, TaxIds: seller.TaxIDs}
 }
 
 // toGroup converts a group without its statistics, which addGroupStats adds.
@@ -131,6 +144,8 @@ func toPartner(p db.Partner) api.Partner {
 		WebsiteURL:          p.WebsiteURL,
 		CountryCode:         p.CountryCode,
 		LanguageCode:        p.LanguageCode,
+		Address:             p.Address,
+		TaxID:               p.TaxID,
 		Handle:              p.Handle,
 		Status:              api.PartnerStatus(p.Status),
 		DeclineReason:       p.DeclineReason,

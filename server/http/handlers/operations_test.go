@@ -62,8 +62,14 @@ func (o operation) window() string {
 	return ""
 }
 
+// paidPayout is the name of a paid payout among objects.
+const paidPayout = "paid"
+
 // prefix is the prefix of the ids of the operation's resource.
 func (o operation) prefix() string {
+	if o.id == "retrievePayoutStatement" {
+		return paidPayout
+	}
 	resource, _, _ := strings.Cut(strings.TrimPrefix(o.path, "/v1/"), "/")
 	return map[string]string{
 		"programs": "prg_", "partners": "part_", "partner_notes": "note_", "groups": "grp_", "tags": "tag_", "applications": "app_", "links": "lnk_",
@@ -253,6 +259,7 @@ func populateByJobs(s *apitest.Server, own objects, stem string) {
 	own["prl_"] = s.PayoutRail(program, db.PayoutRailStatusActive, "paypal")
 	s.Must(200, connected.Send(M{"external_charge_id": "ch_hook_" + stem, "amount_minor": 4999, "currency": "USD"}))
 	own["inb_"] = s.Get("/v1/inbox_events?program_id=" + program).Data()[0]["id"].(string)
+	own[paidPayout] = pay(s, program)
 	own["pyt_"], own["batch_"] = ident.New(ident.Payout), ident.New(ident.Batch)
 	var event string
 	err := s.Pool.QueryRow(s.T.Context(), "SELECT max(id) FROM events WHERE program_id = $1", program).Scan(&event)
@@ -275,4 +282,19 @@ func populateByJobs(s *apitest.Server, own objects, stem string) {
 		SELECT $1, w.org_id, w.program_id, w.id, e.id, e.type, 0, 'pending', e.created_at, e.created_at
 		FROM webhook_endpoints w JOIN events e ON e.program_id = w.program_id WHERE w.id = $2 LIMIT 1`, own["whd_"], own["whe_"])
 	require.NoError(s.T, err)
+}
+
+// pay pays a new partner of a program, and returns the payout.
+func pay(s *apitest.Server, program string) string {
+	s.T.Helper()
+	partner := s.Partner(program)
+	s.Must(201, s.Post("/v1/commissions", M{
+		"program_id": program, "partner_id": partner, "amount_minor": 700, "reason": "x",
+	}))
+	s.Must(201, s.Post("/v1/payout_batches", M{
+		"program_id": program, "period_end": s.Clock.Now().String(), "partner_id": partner,
+	}))
+	id := s.Get("/v1/payouts?program_id=" + program + "&partner_id=" + partner).Data()[0]["id"].(string)
+	s.Must(200, s.Post("/v1/payouts/"+id+"/mark_paid", nil))
+	return id
 }

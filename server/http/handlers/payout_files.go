@@ -80,7 +80,7 @@ func (s *Server) ReportPayoutResults(ctx context.Context,
 		return nil, err
 	}
 	payment := payout.Payment{At: *cmp.Or(r.Body.PaidAt, &u.Now)}
-	report, err := payout.ReportResults(ctx, u, s.Mail, r.ID, rows, payment)
+	report, err := payout.ReportResults(ctx, u, s.Mail, s.Keeper, r.ID, rows, payment)
 	if err != nil {
 		return nil, err
 	}

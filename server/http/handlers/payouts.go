@@ -43,6 +43,7 @@ func payoutParts(expand []api.PayoutExpand) []part[api.Payout] {
 	return []part[api.Payout]{
 		countCommissions, // always: commission_count is not optional
 		noteDetails,
+		numberStatements,
 		embedPartner(wants(expand, api.PayoutExpandPartner),
 			func(p *api.Payout) (*string, *nullable.Nullable[api.Partner]) { return &p.PartnerID, &p.Partner }),
 		embedBatch(wants(expand, api.PayoutExpandBatch),
@@ -122,8 +123,8 @@ func (s *Server) MarkPayoutPaid(ctx context.Context,
 		payment.Method, payment.ExternalID = (*string)(b.Method), b.ExternalID
 		payment.At = *cmp.Or(b.PaidAt, &payment.At)
 	}
-	p, err := payout.MarkPaid(ctx, u, s.Mail, r.ID, payment)
-	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails)
+	p, err := payout.MarkPaid(ctx, u, s.Mail, s.Keeper, r.ID, payment)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails, numberStatements)
 	return api.MarkPayoutPaid200JSONResponse(shown), err
 }
 
@@ -131,7 +132,7 @@ func (s *Server) MarkPayoutPaid(ctx context.Context,
 func (s *Server) MarkPayoutFailed(ctx context.Context,
 	r api.MarkPayoutFailedRequestObject) (api.MarkPayoutFailedResponseObject, error) {
 	p, err := payout.MarkFailed(ctx, work.From(ctx), r.ID, r.Body.Reason)
-	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails, numberStatements)
 	return api.MarkPayoutFailed200JSONResponse(shown), err
 }
 
@@ -139,7 +140,7 @@ func (s *Server) MarkPayoutFailed(ctx context.Context,
 func (s *Server) UndoPayoutPaid(ctx context.Context,
 	r api.UndoPayoutPaidRequestObject) (api.UndoPayoutPaidResponseObject, error) {
 	p, err := payout.UndoPaid(ctx, work.From(ctx), s.Mail, r.ID, r.Body.Reason)
-	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails, numberStatements)
 	return api.UndoPayoutPaid200JSONResponse(shown), err
 }
 
@@ -152,7 +153,7 @@ func (s *Server) MarkPayoutsPaid(ctx context.Context,
 		u.Log() // nothing changes
 	}
 	method, _ := b.Method.Get()
-	m, err := payout.MarkAll(ctx, u, s.Mail, payout.Selection{
+	m, err := payout.MarkAll(ctx, u, s.Mail, s.Keeper, payout.Selection{
 		ProgramID: b.ProgramID,
 		IDs:       b.PayoutIds,
 		BatchID:   opt.Value(b.BatchID),
@@ -193,7 +194,7 @@ func toRefused(r payout.Refused) api.PayoutRefused {
 func (s *Server) EmailPayoutFailure(ctx context.Context,
 	r api.EmailPayoutFailureRequestObject) (api.EmailPayoutFailureResponseObject, error) {
 	p, err := payout.EmailFailure(ctx, work.From(ctx), s.Mail, r.ID)
-	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails, numberStatements)
 	return api.EmailPayoutFailure200JSONResponse(shown), err
 }
 

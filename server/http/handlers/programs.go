@@ -3,9 +3,12 @@ package handlers
 import (
 	"context"
 
+	"github.com/oapi-codegen/nullable"
+
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/money/rules"
+	"rail/server/money/statement"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/program"
@@ -144,6 +147,9 @@ func (s *Server) CreateProgram(ctx context.Context,
 			TimeZone:               b.TimeZone,
 			CouponBeatsLink:        b.CouponBeatsLink,
 			IgnoreLateClicks:       b.IgnoreLateClicks,
+			StatementPrefix:        b.StatementPrefix,
+			StatementSeller:        opt.Given(sellerOf(b.StatementSeller)),
+			SelfBilling:            b.SelfBilling,
 		},
 	})
 	return api.CreateProgram201JSONResponse(toProgram(p)), err
@@ -177,9 +183,32 @@ func (s *Server) UpdateProgram(ctx context.Context,
 			TimeZone:               b.TimeZone,
 			CouponBeatsLink:        b.CouponBeatsLink,
 			IgnoreLateClicks:       b.IgnoreLateClicks,
+			StatementPrefix:        b.StatementPrefix,
+			StatementSeller:        changedSeller(b.StatementSeller),
+			SelfBilling:            b.SelfBilling,
 		},
 	})
 	return api.UpdateProgram200JSONResponse(toProgram(p)), err
+}
+
+// sellerOf converts the company of statements; nil for none.
+func sellerOf(b *api.StatementSeller) *statement.Seller {
+	if b == nil {
+		return nil
+	}
+	return &statement.Seller{Name: b.Name, Address: b.Address, TaxIDs: append([]string{}, b.TaxIds...)}
+}
+
+// changedSeller converts a changed company of statements, which may be null or absent.
+func changedSeller(b nullable.Nullable[api.StatementSeller]) (out nullable.Nullable[statement.Seller]) {
+	seller, err := b.Get()
+	switch {
+	case err == nil:
+		out.Set(*sellerOf(&seller))
+	case b.IsNull():
+		out.SetNull()
+	}
+	return out
 }
 
 // methodsOf returns the given payout methods; nil if none were given, so that an update keeps the list.

@@ -34,6 +34,7 @@ type route struct {
 	query map[string]queryParam
 	body  *openapi3.Schema // with program_id, which every body may have
 	table *table           // nil if the answer has no table
+	pdf   bool             // the answer can be a PDF
 	item  *openapi3.Schema // of a batch, or nil; items are checked one by one
 }
 
@@ -119,7 +120,7 @@ func echoPath(path string) string {
 
 // newRoute returns the route of an operation, so that no request searches the description.
 func newRoute(spec *openapi3.T, o openapi.Operation) *route {
-	r := &route{Operation: o, query: map[string]queryParam{}, body: programBody(spec, o.Body), table: newTable(o)}
+	r := &route{Operation: o, query: map[string]queryParam{}, body: programBody(spec, o.Body), table: newTable(o), pdf: hasPDF(o)}
 	for _, p := range o.Query {
 		// In OpenAPI, explode is true by default.
 		list, explode := p.Schema.Value.Type.Is("array"), p.Explode == nil || *p.Explode

@@ -56,11 +56,24 @@ func newTable(o openapi.Operation) *table {
 	return t
 }
 
-// tables answers with a table if the caller asks for one (step 13). Its rows come from the
+// hasPDF reports whether an operation answers with a PDF too.
+func hasPDF(o openapi.Operation) bool {
+	ok := o.Operation.Responses.Status(http.StatusOK)
+	return ok != nil && ok.Value.Content["application/pdf"] != nil
+}
+
+// tables answers with a table if the caller asks for one (step 13). A caller that accepts a PDF of an operation that
+// has one gets its parameter format. Its rows come from the
 // operation's JSON, page by page.
 func (f *Front) tables(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
+		if s.route.pdf {
+			c.Response().Header().Add(echo.HeaderVary, echo.HeaderAccept)
+			if accepts(c, "application/pdf") && !values(c).Has("format") {
+				values(c).Set("format", "pdf")
+			}
+		}
 		if s.route.table == nil {
 			return next(c)
 		}
@@ -104,9 +117,14 @@ func wantsTable(c echo.Context) (bool, error) {
 		}
 		return format == "csv", nil
 	}
+	return accepts(c, "text/csv"), nil
+}
+
+// accepts reports whether the caller prefers a type of content.
+func accepts(c echo.Context, kind string) bool {
 	first, _, _ := strings.Cut(c.Request().Header.Get(echo.HeaderAccept), ",")
-	kind, _, _ := strings.Cut(first, ";")
-	return strings.EqualFold(strings.TrimSpace(kind), "text/csv"), nil
+	preferred, _, _ := strings.Cut(first, ";")
+	return strings.EqualFold(strings.TrimSpace(preferred), kind)
 }
 
 // sheet is a table in progress.

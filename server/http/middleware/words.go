@@ -24,6 +24,9 @@ var patterns = map[string]string{
 		"with no hyphen at an end, such as ada-lovelace",
 	`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`: "must be 1 to 63 lower-case letters, digits and hyphens " +
 		"with no hyphen at an end, such as acme",
+	`^[A-Za-z0-9]([A-Za-z0-9-]{0,10}[A-Za-z0-9])?$`: "must be 1 to 12 letters, digits and hyphens, without a hyphen at " +
+		"its ends, such as SHOP",
+	`^[A-Za-z0-9-]{1,64}$`: "must be the number of a statement, such as SHOP-2026-000001",
 	`^[A-Za-z0-9][A-Za-z0-9._-]{1,63}$`: "must be 2 to 64 letters, digits, points, hyphens and underscores " +
 		"that begin with a letter or a digit, such as summer.sale",
 	`^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?$`: clock.ErrDate.Error(),

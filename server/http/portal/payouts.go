@@ -5,6 +5,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/http/site"
+	"rail/server/http/site/paper"
 	"rail/server/list"
 	"rail/server/problem"
 )
@@ -61,7 +62,10 @@ type payoutPage struct {
 	// Older is the address of the next page, "" for none.
 	Older, Newer string
 	Printable    bool // in the letters that a PDF here has
-	Facts        []fact
+	Title        string
+	Number       string // of the signed statement, "" for none
+	Facts        []paper.Fact
+	Notes        []string
 }
 
 // onePayout shows a payout with its commissions, a page at a time.
@@ -99,7 +103,10 @@ func (v *visit) payoutPage(t site.Turn, rows int) (data payoutPage, err error) {
 	if data.Rows, err = v.earned(a, rows); err != nil {
 		return data, err
 	}
-	data.Printable, data.Facts = v.printable(data.Rows), v.facts(data)
+	data.Printable = v.printable(data.Rows)
+	if err = v.issued(&data); err != nil {
+		return data, err
+	}
 	data.Sums, err = v.sums(a)
 	for _, s := range data.Sums {
 		data.Rest += s.Commissions

@@ -100,6 +100,7 @@ var routes = map[string]route{
 	"GET /portal/payout/commissions.csv":  {Do: payoutTable},
 	"GET /portal/payout/statement":        {Do: statement},
 	"GET /portal/payout/statement.pdf":    {Do: statementFile},
+	"GET /portal/payout/statement.json":   {Do: statementJSON},
 	"GET /portal/resources":               {Do: resources},
 	"GET /portal/settings":                {Do: settings},
 	"POST /portal/settings/profile":       {Do: saveProfile},

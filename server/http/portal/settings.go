@@ -16,7 +16,10 @@ import (
 )
 
 // profileFields are those of the profile that the partner may change.
-var profileFields = []string{"first_name", "last_name", "display_name", "company_name", "website_url", "country_code", "language_code"}
+var profileFields = []string{
+	"first_name", "last_name", "display_name", "company_name", "address", "tax_id", "website_url", "country_code",
+	"language_code",
+}
 
 // settingsPage holds the data of the settings page: the stored values, or the typed ones with their faults.
 type settingsPage struct {
@@ -49,7 +52,7 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 			"first_name": opt.Value(p.FirstName), "last_name": opt.Value(p.LastName),
 			"display_name": opt.Value(p.DisplayName), "company_name": opt.Value(p.CompanyName),
 			"website_url": opt.Value(p.WebsiteURL), "country_code": opt.Value(p.CountryCode),
-			"language_code": opt.Value(p.LanguageCode),
+			"language_code": opt.Value(p.LanguageCode), "address": opt.Value(p.Address), "tax_id": opt.Value(p.TaxID),
 		}},
 		Payout:  site.Form{Values: map[string]string{}},
 		Choices: partner.ChoicesOf(p), Fresh: v.fresh(),
@@ -103,7 +106,7 @@ func saveProfile(v *visit) error {
 	for name, to := range map[string]*nullable.Nullable[string]{
 		"first_name": &body.FirstName, "last_name": &body.LastName, "display_name": &body.DisplayName,
 		"company_name": &body.CompanyName, "website_url": &body.WebsiteURL, "country_code": &body.CountryCode,
-		"language_code": &body.LanguageCode,
+		"language_code": &body.LanguageCode, "address": &body.Address, "tax_id": &body.TaxID,
 	} {
 		if !v.Form.Has(name) {
 			continue
@@ -143,7 +146,7 @@ func (v *visit) saveSelf(body *gen.PartnerUpdate) error {
 		return v.portal.Partners.UpdateSelf(ctx, work.From(ctx), v.partner.ID, partner.Patch{
 			FirstName: body.FirstName, LastName: body.LastName, DisplayName: body.DisplayName,
 			CompanyName: body.CompanyName, WebsiteURL: body.WebsiteURL, CountryCode: body.CountryCode,
-			LanguageCode: body.LanguageCode,
+			LanguageCode: body.LanguageCode, Address: body.Address, TaxID: body.TaxID,
 			PayoutMethod: body.PayoutMethod, PayoutDetails: body.PayoutDetails,
 		})
 	})

@@ -1,15 +1,15 @@
 package portal
 
 import (
-	"bytes"
+	"errors"
 	"net/http"
 	"strings"
 
-	"codeberg.org/go-pdf/fpdf"
-
 	"rail/server/http/site"
 	"rail/server/http/site/look"
+	"rail/server/http/site/paper"
 	"rail/server/money/payout"
+	"rail/server/problem"
 )
 
 // printable reports whether a statement of the commissions can be a PDF in the partner's
@@ -22,17 +22,6 @@ func (v *visit) printable(rows []earned) bool {
 	return look.Drawn(texts...)
 }
 
-// Measures of a statement in millimetres: DIN A4, upright.
-const (
-	margin    = 18.0
-	lineHigh  = 5.5
-	rowHigh   = 7.5 // of a row with one line
-	pageWidth = 210 - 2*margin
-)
-
-// statementColumns are the widths of a statement's columns.
-var statementColumns = []float64{26, 22, 30, 66, 30}
-
 // statementFile answers with the statement of a payout as a PDF.
 func statementFile(v *visit) error {
 	data, err := v.payoutPage(site.Turn{}, statementRows)
@@ -42,130 +31,99 @@ func statementFile(v *visit) error {
 	if !data.Printable {
 		return v.Redirect(http.StatusSeeOther, "/portal/payout/statement?id="+data.ID)
 	}
-	pdf := fpdf.New("P", "mm", "A4", "")
-	pdf.AddUTF8FontFromBytes(typeface, "", look.Regular)
-	pdf.AddUTF8FontFromBytes(typeface, "B", look.Bold)
-	pdf.SetMargins(margin, margin, margin)
-	pdf.SetAutoPageBreak(true, margin)
-	pdf.SetTitle(v.Locale.T("Payout statement"), true)
-	pdf.SetLang(v.Locale.Language())
-	pdf.SetCreationDate(v.Now.Time)
-	pdf.SetModificationDate(v.Now.Time)
-	pdf.AddPage()
-	v.drawFacts(pdf, data)
-	v.drawRows(pdf, data)
-	var out bytes.Buffer
-	if err := pdf.Output(&out); err != nil {
+	file, err := v.sheet(data).PDF()
+	if err != nil {
 		return err
 	}
-	return site.SendFile(v, "payout-"+data.PeriodMonth.Format("2006-01")+"-"+data.Currency+".pdf", "application/pdf", out.Bytes())
+	return site.SendFile(v, "payout-"+data.PeriodMonth.Format("2006-01")+"-"+data.Currency+".pdf", "application/pdf", file)
 }
 
-// fact is a line about a payout.
-type fact struct{ Name, Text string }
-
-// facts are the lines at the top of a statement.
-func (v *visit) facts(data payoutPage) []fact {
+// sheet is the statement of a payout as a PDF shows it.
+func (v *visit) sheet(data payoutPage) paper.Sheet {
 	l := v.Locale
-	when := fact{l.T("Due on"), l.Day(data.DueAt.Time)}
-	if data.PaidAt != nil {
-		when = fact{l.T("Paid on"), l.Day(data.PaidAt.Time)}
+	s := paper.Sheet{
+		Locale: l,
+		Made:   v.Now,
+		Accent: site.Accent(v.accent),
+		From:   v.program.Name,
+		Title:  data.Title,
+		Sum:    l.Money(data.AmountMinor, data.Currency),
+		Facts:  data.Facts,
+		Notes:  data.Notes,
+		Widths: []float64{26, 22, 30, 66, 30},
+		Long:   3,
+		Head:   []string{l.T("Sale"), l.T("Customer"), l.T("Sale amount"), l.T("How it’s calculated"), l.T("You earn")},
+		Foot:   []string{l.T("Amount"), "", "", "", l.Money(data.AmountMinor, data.Currency)},
 	}
-	out := []fact{
-		{l.T("From"), v.program.Name}, {l.T("To"), payout.NameOf(v.partner)},
-		{l.T("Period ending"), l.Day(data.PeriodEnd.Time)},
-		{l.T("Status"), l.T(site.Words(string(data.Status), vocabulary))}, when,
-	}
-	if data.Method != nil {
-		out = append(out, fact{l.T("Method"), l.Said(methodLabel(*data.Method))})
-	}
-	if data.ExternalID != nil {
-		out = append(out, fact{l.T("Reference"), *data.ExternalID})
-	}
-	return append(out, fact{l.T("Payout number"), data.ID})
-}
-
-// typeface names the pages' typeface in PDFs.
-const typeface = "inter"
-
-// The greys of a statement, from 0 to 255.
-const (
-	softText  = 96
-	lineGrey  = 222
-	tableGrey = 246
-)
-
-// drawFacts writes the head of a statement: a line in the program's colour, its name, the amount and the facts.
-func (v *visit) drawFacts(pdf *fpdf.Fpdf, data payoutPage) {
-	accent := site.Accent(v.accent)
-	red, green, blue := int(accent.R), int(accent.G), int(accent.B)
-	pdf.SetFillColor(red, green, blue)
-	pdf.Rect(0, 0, pageWidth+2*margin, 4, "F")
-	pdf.SetTextColor(red, green, blue)
-	pdf.SetFont(typeface, "B", 12)
-	pdf.MultiCell(pageWidth, 7, v.program.Name, "", "L", false)
-	pdf.SetTextColor(0, 0, 0)
-	pdf.Ln(3)
-	pdf.SetFont(typeface, "B", 20)
-	pdf.CellFormat(pageWidth/2, 10, v.Locale.T("Payout statement"), "", 0, "L", false, 0, "")
-	pdf.CellFormat(pageWidth/2, 10, v.Locale.Money(data.AmountMinor, data.Currency), "", 1, "R", false, 0, "")
-	pdf.Ln(3)
-	for _, f := range v.facts(data) {
-		pdf.SetFont(typeface, "", 9)
-		pdf.SetTextColor(softText, softText, softText)
-		pdf.CellFormat(45, lineHigh, f.Name, "", 0, "L", false, 0, "")
-		pdf.SetTextColor(0, 0, 0)
-		pdf.MultiCell(pageWidth-45, lineHigh, f.Text, "", "L", false)
-	}
-	pdf.Ln(6)
-}
-
-// drawRows writes the commissions of a statement.
-func (v *visit) drawRows(pdf *fpdf.Fpdf, data payoutPage) {
-	pdf.SetFillColor(tableGrey, tableGrey, tableGrey)
-	pdf.Rect(margin, pdf.GetY(), pageWidth, rowHigh, "F")
-	l := v.Locale
-	pdf.SetFont(typeface, "B", 9)
-	v.drawRow(pdf, l.T("Sale"), l.T("Customer"), l.T("Sale amount"), l.T("How it’s calculated"), l.T("You earn"))
-	pdf.SetFont(typeface, "", 9)
 	for _, k := range data.Rows {
 		sold := "–"
 		if k.SaleMinor != nil {
 			sold = l.Money(*k.SaleMinor, k.SaleCurrency)
 		}
 		how := strings.Trim(k.Rule+" · "+k.Via, " ·")
-		v.drawRow(pdf, l.Day(k.At.Time), k.Customer, sold, how, l.Money(k.AmountMinor, k.Currency))
+		s.Rows = append(s.Rows, []string{l.Day(k.At.Time), k.Customer, sold, how, l.Money(k.AmountMinor, k.Currency)})
 	}
 	if data.Rest > 0 {
-		pdf.MultiCell(pageWidth, lineHigh, l.T("%d more are in the table (CSV).", data.Rest), "", "L", false)
+		s.End = l.T("%d more are in the table (CSV).", data.Rest)
 	}
-	pdf.SetFont(typeface, "B", 9)
-	v.drawRow(pdf, l.T("Amount"), "", "", "", l.Money(data.AmountMinor, data.Currency))
+	return s
 }
 
-// drawRow writes a row, whose fourth text may take several lines.
-func (v *visit) drawRow(pdf *fpdf.Fpdf, texts ...string) {
-	lines := pdf.SplitText(texts[3], statementColumns[3]-2)
-	high := lineHigh*float64(max(len(lines), 1)) + rowHigh - lineHigh
-	if _, all := pdf.GetPageSize(); pdf.GetY()+high > all-margin {
-		pdf.AddPage()
+// issued adds the signed statement of a paid payout to its page.
+func (v *visit) issued(data *payoutPage) error {
+	data.Title, data.Facts = v.Locale.T("Payout statement"), v.facts(*data)
+	if data.PaidAt == nil {
+		return nil
 	}
-	x, y := pdf.GetXY()
-	top := y
-	y += (rowHigh - lineHigh) / 2
-	for i, text := range texts {
-		pdf.SetXY(x, y)
-		switch i {
-		case 3:
-			pdf.MultiCell(statementColumns[i], lineHigh, text, "", "L", false)
-		case len(texts) - 1:
-			pdf.CellFormat(statementColumns[i], lineHigh, text, "", 0, "R", false, 0, "")
-		default:
-			pdf.CellFormat(statementColumns[i], lineHigh, text, "", 0, "L", false, 0, "")
-		}
-		x += statementColumns[i]
+	found, err := payout.Statement(v.Ctx(), v.unit(), data.ID, "")
+	if p, ok := errors.AsType[*problem.Error](err); ok && p.Code == problem.PayoutNotPaid {
+		return nil // rows that no payment has made, such as those of an import
 	}
-	pdf.SetDrawColor(lineGrey, lineGrey, lineGrey)
-	pdf.Line(margin, top+high, margin+pageWidth, top+high)
-	pdf.SetXY(margin, top+high)
+	if err != nil {
+		return err
+	}
+	data.Number, data.Title = found.Number, paper.Title(v.Locale, found.Document)
+	data.Notes = paper.Notes(v.Locale, found.Document)
+	data.Facts = paper.Facts(v.Locale, found.Document)
+	return nil
+}
+
+// statementJSON answers with the signed statement of a payout, for programs that verify it.
+func statementJSON(v *visit) error {
+	data, err := v.payoutPage(site.Turn{}, 0)
+	if err != nil {
+		return err
+	}
+	found, err := payout.Statement(v.Ctx(), v.unit(), data.ID, "")
+	if err != nil {
+		return err
+	}
+	file, err := found.Signed()
+	if err != nil {
+		return err
+	}
+	return site.SendFile(v, found.Number+".json", "application/json", file)
+}
+
+// facts are the lines at the top of a statement that is not signed.
+func (v *visit) facts(data payoutPage) (out []paper.Fact) {
+	l := v.Locale
+	add := func(name, text string) { out = append(out, paper.Fact{Name: name, Text: text}) }
+	add(l.T("From"), v.program.Name)
+	add(l.T("To"), payout.NameOf(v.partner))
+	add(l.T("Period ending"), l.Day(data.PeriodEnd.Time))
+	add(l.T("Status"), l.T(site.Words(string(data.Status), vocabulary)))
+	if data.PaidAt != nil {
+		add(l.T("Paid on"), l.Day(data.PaidAt.Time))
+	} else {
+		add(l.T("Due on"), l.Day(data.DueAt.Time))
+	}
+	if data.Method != nil {
+		add(l.T("Method"), l.Said(methodLabel(*data.Method)))
+	}
+	if data.ExternalID != nil {
+		add(l.T("Reference"), *data.ExternalID)
+	}
+	add(l.T("Payout number"), data.ID)
+	return out
 }

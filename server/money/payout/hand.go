@@ -8,13 +8,15 @@ import (
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
+	"rail/server/secret"
 	"rail/server/work"
 	"rail/server/work/auditlog"
 )
 
 // MarkPaid settles a payout that was paid outside of any rail, notifies its partner, and writes that to the
 // audit log. The payment time must not be in the future.
-func MarkPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id string, payment Payment) (db.Payout, error) {
+func MarkPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, keeper *secret.Keeper, id string,
+	payment Payment) (db.Payout, error) {
 	p, err := lockByHand(ctx, u, id)
 	if err != nil {
 		return p, err
@@ -24,10 +26,13 @@ func MarkPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id string,
 		return p, problem.Invalid("paid_at", "paid_at is in the future.")
 	}
 	payment.ByHand = true
-	return settleByHand(ctx, u, outbox, p, payment)
+	if p, err = settleByHand(ctx, u, outbox, p, payment); err != nil {
+		return p, err
+	}
+	return p, Issue(ctx, u, keeper, p)
 }
 
-// settleByHand is MarkPaid for a locked payout.
+// settleByHand is MarkPaid for a locked payout, without its statement.
 func settleByHand(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout,
 	payment Payment) (db.Payout, error) {
 	p, err := Settle(ctx, u, p, payment)

@@ -12,6 +12,7 @@ import (
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
+	"rail/server/secret"
 	"rail/server/work"
 )
 
@@ -60,8 +61,8 @@ type selected = db.PayoutsNamedRow
 // MarkAll marks payouts as paid as MarkPaid does, in the order of their partners. Payouts that cannot be marked are
 // refused one by one. A payment time before the oldest sale of one of them refuses the whole request. A dry run
 // returns the result and changes nothing.
-func MarkAll(ctx context.Context, u *work.Unit, outbox *mail.Outbox, of Selection, payment Payment,
-	dry bool) (Marking, error) {
+func MarkAll(ctx context.Context, u *work.Unit, outbox *mail.Outbox, keeper *secret.Keeper, of Selection,
+	payment Payment, dry bool) (Marking, error) {
 	found, err := of.find(ctx, u)
 	if err != nil {
 		return Marking{}, err
@@ -70,11 +71,15 @@ func MarkAll(ctx context.Context, u *work.Unit, outbox *mail.Outbox, of Selectio
 		return Marking{}, problem.Invalid("paid_at", "paid_at is in the future.")
 	}
 	payment.ByHand = true
+	var paid []db.Payout
 	m, err := each(ctx, u, found, func(p db.Payout) error {
 		if dry {
 			return markable(p)
 		}
-		_, err := settleByHand(ctx, u, outbox, p, payment)
+		p, err := settleByHand(ctx, u, outbox, p, payment)
+		if err == nil {
+			paid = append(paid, p)
+		}
 		return err
 	})
 	if err != nil {
@@ -83,7 +88,10 @@ func MarkAll(ctx context.Context, u *work.Unit, outbox *mail.Outbox, of Selectio
 	if err := of.confirm(m); err != nil {
 		return m, err
 	}
-	return m, m.name(ctx, u)
+	if err := m.name(ctx, u); err != nil {
+		return m, err
+	}
+	return m, Issue(ctx, u, keeper, paid...)
 }
 
 // UndoAll undoes the payments that a request has marked, as UndoPaid does for one.

@@ -199,7 +199,10 @@ func (s Sender) SettleExported(ctx context.Context, u *work.Unit, p db.Payout, p
 		if err != nil {
 			return err
 		}
-		return Notify(ctx, u, s.Mail, p)
+		if err := Notify(ctx, u, s.Mail, p); err != nil {
+			return err
+		}
+		return Issue(ctx, u, s.Keeper, p)
 	})
 }
 
@@ -239,7 +242,10 @@ func (s Sender) conclude(ctx context.Context, u *work.Unit, p db.Payout, status 
 		if p, err = pay(ctx, u, p, commissions, Payment{At: u.Now, ByRail: true}); err != nil {
 			return err
 		}
-		return Notify(ctx, u, s.Mail, p)
+		if err := Notify(ctx, u, s.Mail, p); err != nil {
+			return err
+		}
+		return Issue(ctx, u, s.Keeper, p)
 	})
 }
 

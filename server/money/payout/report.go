@@ -16,6 +16,7 @@ import (
 	"rail/server/locale/currency"
 	"rail/server/outbound/mail"
 	"rail/server/problem"
+	"rail/server/secret"
 	"rail/server/work"
 )
 
@@ -40,6 +41,7 @@ type Result struct {
 	Row
 	Outcome RowOutcome
 	Why     string
+	paid    *db.Payout // the payout that the row has settled
 }
 
 // RowOutcome is the effect of a row on its payout.
@@ -58,8 +60,8 @@ const (
 
 // ReportResults settles and fails payouts of a batch according to a provider's result, as MarkPaid and
 // MarkFailed do. It skips payouts that are in that state already. payment has the time of paid payouts.
-func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, batchID string, rows []Row,
-	payment Payment) (r Report, err error) {
+func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, keeper *secret.Keeper, batchID string,
+	rows []Row, payment Payment) (r Report, err error) {
 	b, err := queries.BatchGet(ctx, u.DB(), db.BatchGetParams{ID: batchID, OrgID: u.OrgID})
 	if err != nil {
 		return r, err
@@ -83,6 +85,7 @@ func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, batch
 		return r, err
 	}
 	changes := 0
+	var paid []db.Payout
 	for _, p := range known { // partner order is the order of locks
 		row := byID[p.ID]
 		delete(byID, p.ID)
@@ -96,12 +99,15 @@ func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, batch
 			if result, err = row.apply(ctx, u, outbox, p, payment); err != nil {
 				return r, err
 			}
+			if result.paid != nil {
+				paid = append(paid, *result.paid)
+			}
 		}
 		r.Results = append(r.Results, result)
 	}
 	r.Results = append(r.Results, unknownRows(rows, byID)...)
 	slices.SortFunc(r.Results, func(a, b Result) int { return cmp.Compare(a.Line, b.Line) })
-	return r, nil
+	return r, Issue(ctx, u, keeper, paid...)
 }
 
 // resolve replaces short references by the ids of the batch's payouts.
@@ -214,7 +220,8 @@ func (row Row) apply(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p d
 		if row.ExternalID != "" {
 			payment.ExternalID = &row.ExternalID
 		}
-		_, err = settleByHand(ctx, u, outbox, p, payment)
+		p, err = settleByHand(ctx, u, outbox, p, payment)
+		r.paid = &p
 	} else {
 		r.Outcome, r.Why = EndedFailed, cmp.Or(clip(row.Reason, 1000), "The provider says "+clip(row.Word, 100)+".")
 		_, err = failByHand(ctx, u, p, Status{State: row.State, Message: r.Why})

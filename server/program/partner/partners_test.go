@@ -28,7 +28,7 @@ func TestCreatePartner(t *testing.T) {
 		"id": p.String("id"), "object": "partner", "program_id": program, "group_id": group,
 		"email":      "Ada.Lovelace+x@Example.com",
 		"first_name": nil, "last_name": nil, "display_name": nil, "company_name": nil, "website_url": nil,
-		"country_code": nil, "language_code": nil,
+		"country_code": nil, "language_code": nil, "address": nil, "tax_id": nil,
 		"handle": "ada-lovelace", "status": "active", "decline_reason": nil, "suspension_reason": nil,
 		"min_payout_minor":  nil,
 		"terms_accepted_at": nil, "terms_version": nil, "completed_onboarding": false, "email_first_referral": true,
@@ -298,7 +298,8 @@ func TestUpdatePartner(t *testing.T) {
 		{"first_name", nil, nil}, {"last_name", nil, nil}, {"display_name", nil, nil}, {"company_name", nil, nil},
 		{"website_url", nil, nil},
 		{"country_code", nil, nil}, {"group_id", nil, nil}, {"min_payout_minor", nil, nil}, {"metadata", nil, nil},
-		{"payout_method", nil, nil},
+		{"payout_method", nil, nil}, {"address", "1 High Street", "1 High Street"}, {"tax_id", "DE123456789", "DE123456789"},
+		{"address", nil, nil}, {"tax_id", nil, nil},
 	} {
 		before, seen := s.Must(200, s.Get(path)), len(s.Events(program))
 		s.Clock.Advance(time.Second)

@@ -116,7 +116,7 @@ func fields(p db.Partner) map[string]any {
 	return map[string]any{
 		"group_id": p.GroupID, "first_name": p.FirstName, "last_name": p.LastName, "display_name": p.DisplayName,
 		"company_name": p.CompanyName, "website_url": p.WebsiteURL, "country_code": p.CountryCode,
-		"language_code": p.LanguageCode, "handle": p.Handle,
+		"language_code": p.LanguageCode, "address": p.Address, "tax_id": p.TaxID, "handle": p.Handle,
 		"status": p.Status, "suspension_reason": p.SuspensionReason, "min_payout_minor": p.MinPayoutMinor,
 		"completed_onboarding": p.CompletedOnboarding, "metadata": json.RawMessage(p.Metadata),
 		"payout_method": p.PayoutMethod, "external_id": p.ExternalID,

@@ -28,7 +28,7 @@ import (
 // minor units of the program's currency.
 type Patch struct {
 	FirstName, LastName, DisplayName, CompanyName, WebsiteURL, CountryCode nullable.Nullable[string]
-	LanguageCode                                                           nullable.Nullable[string]
+	LanguageCode, Address, TaxID                                           nullable.Nullable[string]
 
 	GroupID          nullable.Nullable[string]
 	Handle           *string
@@ -62,7 +62,7 @@ func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) 
 	if err := patchHandle(ctx, u, &p, b, seen.holder); err != nil {
 		return before, err
 	}
-	plain.Names(&p.FirstName, &p.LastName, &p.DisplayName, &p.CompanyName)
+	plain.Names(&p.FirstName, &p.LastName, &p.DisplayName, &p.CompanyName, &p.Address, &p.TaxID)
 	if seen.namesake != nil && seen.namesake.ID != p.ID {
 		return before, externalIDTaken(*seen.namesake)
 	}
@@ -267,6 +267,8 @@ func (s *Service) patch(p *db.Partner, b Patch, methods []string, now clock.Time
 	opt.ChangeOrClear(&p.CountryCode, b.CountryCode)
 	p.CountryCode = opt.Upper(p.CountryCode)
 	opt.ChangeOrClear(&p.LanguageCode, b.LanguageCode)
+	opt.ChangeOrClear(&p.Address, b.Address)
+	opt.ChangeOrClear(&p.TaxID, b.TaxID)
 	opt.ChangeOrClear(&p.GroupID, b.GroupID)
 	opt.ChangeOrClear(&p.ExternalID, b.ExternalID)
 	opt.ChangeOrClear(&p.MinPayoutMinor, b.MinPayoutMinor)
@@ -412,6 +414,8 @@ func save(ctx context.Context, u *work.Unit, p db.Partner) error {
 		PayoutDetailsHash:      p.PayoutDetailsHash,
 		PayoutDetailsChangedAt: p.PayoutDetailsChangedAt,
 		ExternalID:             p.ExternalID,
+		Address:                p.Address,
+		TaxID:                  p.TaxID,
 		UpdatedAt:              p.UpdatedAt,
 		ID:                     p.ID,
 		OrgID:                  p.OrgID,

@@ -1,0 +1,154 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"rail/gen/api"
+	"rail/server/clock"
+	"rail/server/http/site"
+	"rail/server/http/site/paper"
+	"rail/server/money/statement"
+)
+
+var statementRoutes = map[string]route{
+	"GET /console/p/{program}/payouts/totals":               {Do: yearTotals},
+	"GET /console/p/{program}/payouts/totals.csv":           {Do: yearTable},
+	"GET /console/p/{program}/payouts/statements/{id}":      {Do: statementPage},
+	"GET /console/p/{program}/payouts/statements/{id}/pdf":  {Do: statementPDF},
+	"GET /console/p/{program}/payouts/statements/{id}/json": {Do: statementJSON},
+}
+
+// shownLines bounds the lines of a statement on its page.
+const shownLines = 1000
+
+// statementPage shows the statement of a payout as a page to print.
+func statementPage(v *visit) error {
+	id := v.PathValue("id")
+	reply, err := v.console.api.RetrievePayoutStatementWithResponse(v.Ctx(), id, &api.RetrievePayoutStatementParams{
+		ProgramID: &v.program.ID,
+	})
+	if err != nil {
+		return err
+	}
+	d, err := statement.Read(reply.JSON200.Statement)
+	if err != nil {
+		return err
+	}
+	lines := reply.JSON200.Lines
+	return v.show(sheet{"statement", "/payouts", "Statement " + d.Number, struct {
+		statement.Document
+		Title string
+		Facts []paper.Fact
+		Notes []string
+		KeyID string
+		Lines []api.StatementLine
+		Rest  int64
+	}{
+		d, paper.Title(v.Locale, d), paper.Facts(v.Locale, d), paper.Notes(v.Locale, d), reply.JSON200.KeyID,
+		lines[:min(len(lines), shownLines)], d.LinesCount - int64(min(len(lines), shownLines)),
+	}})
+}
+
+// statementPDF answers with the statement as a PDF.
+func statementPDF(v *visit) error {
+	return v.file("retrievePayoutStatement", "statement-"+v.PathValue("id")+".pdf", url.Values{"format": {"pdf"}})
+}
+
+// statementJSON answers with the signed statement.
+func statementJSON(v *visit) error {
+	return v.file("retrievePayoutStatement", "statement-"+v.PathValue("id")+".json", url.Values{})
+}
+
+// file answers with what an operation reads about the object in the address, as a file.
+func (v *visit) file(operation, name string, query url.Values) error {
+	query.Set("program_id", v.program.ID)
+	r, err := v.get(operation, query, v.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	res, err := v.console.localAPI.Do(r)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close() //nolint:errcheck // a buffer
+	v.Response().Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	return v.Stream(http.StatusOK, res.Header.Get("Content-Type"), res.Body)
+}
+
+// totalRows is how many rows a page of yearly totals has.
+const totalRows = 50
+
+// totalRow is the sum of a partner by one method in one currency.
+type totalRow struct{ api.PayoutTotal }
+
+// Way is the method in words.
+func (r totalRow) Way() string { return method(r.Method) }
+
+// year is the year in the address; the default is the current one.
+func (v *visit) year() int {
+	now := v.Today().Year()
+	asked, err := strconv.Atoi(v.QueryParam("year"))
+	if err != nil || asked < 2000 || asked > now {
+		return now
+	}
+	return asked
+}
+
+// years link to the years since the program's beginning, the latest first.
+func (v *visit) years() site.Tabs {
+	first := v.program.CreatedAt.DayIn(clock.StoredZone(v.program.TimeZone)).Year()
+	tabs := site.Tabs{Label: "Years"}
+	for year := v.Today().Year(); year >= min(first, v.year()) && len(tabs.Links) < 10; year-- {
+		tabs.Links = append(tabs.Links, site.Link{
+			Path: v.at("/payouts/totals?year=" + strconv.Itoa(year)), Name: strconv.Itoa(year), Current: year == v.year(),
+		})
+	}
+	return tabs
+}
+
+// yearTotals shows the payouts of a year by partner, method and currency.
+func yearTotals(v *visit) error {
+	year := v.year()
+	skip, err := strconv.Atoi(v.QueryParam("skip"))
+	if err != nil || skip < 0 || skip > 1_000_000 {
+		skip = 0
+	}
+	reply, err := v.console.api.ListPayoutTotalsWithResponse(v.Ctx(), &api.ListPayoutTotalsParams{
+		ProgramID: v.program.ID, Year: new(int64(year)), Limit: new(int64(totalRows)), Offset: new(int64(skip)),
+	})
+	if err != nil {
+		return err
+	}
+	page := func(skip int) string {
+		return v.at("/payouts/totals?year=" + strconv.Itoa(year) + "&skip=" + strconv.Itoa(max(skip, 0)))
+	}
+	rows := make([]totalRow, len(reply.JSON200.Data))
+	for i, t := range reply.JSON200.Data {
+		rows[i] = totalRow{t}
+	}
+	list := site.Listing{Rows: rows, Total: reply.JSON200.TotalCount}
+	if skip > 0 {
+		list.Newer = page(skip - totalRows)
+	}
+	if reply.JSON200.HasMore {
+		list.Older = page(skip + totalRows)
+	}
+	return v.show(sheet{"payout-totals", "/payouts", "Yearly totals", struct {
+		Tabs, Years site.Tabs
+		Year        int
+		Sums        []api.PayoutBatchTotal
+		List        site.Listing
+		Sheet       string
+	}{
+		v.payoutTabs("/payouts/totals"), v.years(), year, reply.JSON200.Totals, list,
+		v.at("/payouts/totals.csv?year=" + strconv.Itoa(year)),
+	}})
+}
+
+// yearTable answers with the totals of a year as a table.
+func yearTable(v *visit) error {
+	year := strconv.Itoa(v.year())
+	return v.table("listPayoutTotals", "payout-totals-"+year, url.Values{"program_id": {v.program.ID}, "year": {year}})
+}
