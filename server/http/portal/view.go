@@ -133,7 +133,7 @@ var vocabulary = map[string]string{
 	"retrying": "Trying again", "api": "The program", "manual": "The program", "sale_refunded": "The sale was refunded",
 	"below_minimum": "Below the minimum", "no_payout_method": "No payout method", "tax_form_missing": "Tax form missing",
 	"partner_not_active": "Not active", "risk_review": "In review",
-	"mobile": "Phone", "desktop": "Computer", "tablet": "Tablet", "bot": "Robot",
+	"cancelled": "Canceled", "mobile": "Phone", "desktop": "Computer", "tablet": "Tablet", "bot": "Robot",
 }
 
 // mask hides a customer's name except for its first letter.

@@ -43,7 +43,6 @@ type Place struct{ Value, Name, Logo string }
 type Account struct {
 	Name    string
 	Path    string // of the person's settings; "" for none
-	Links   []Link
 	SignOut string // the action of the form
 }
 

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
 	_ "golang.org/x/image/webp" // logos
+	"golang.org/x/sync/singleflight"
 
 	"rail/server/http/site"
 	"rail/server/opt"
@@ -224,27 +225,48 @@ func (c corners) At(x, y int) color.Color {
 // cardsCached bounds the cards in memory.
 const cardsCached = 64
 
-// cards draws one card at a time, and keeps the last ones: sites that show links fetch them in bursts.
+// cards draws each card once, and remembers the last ones: sites that show links fetch them in bursts.
 type cards struct {
-	mu     sync.Mutex
-	byPath map[string][]byte
+	drawing singleflight.Group
+	mu      sync.Mutex
+	byPath  map[string][]byte
 }
 
 // of returns the picture of a card.
 func (k *cards) of(programID string, c Card) ([]byte, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	at := CardPath(programID, c)
-	if found := k.byPath[at]; found != nil {
+	if found := k.find(at); found != nil {
 		return found, nil
 	}
-	drawn, err := c.png()
+	drawn, err, _ := k.drawing.Do(at, func() (any, error) {
+		if found := k.find(at); found != nil {
+			return found, nil
+		}
+		drawn, err := c.png()
+		if err == nil {
+			k.store(at, drawn)
+		}
+		return drawn, err
+	})
 	if err != nil {
 		return nil, err
 	}
+	return drawn.([]byte), nil
+}
+
+// find returns a card in memory; nil for none.
+func (k *cards) find(at string) []byte {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.byPath[at]
+}
+
+// store puts a card into memory. When the memory is full, it starts anew.
+func (k *cards) store(at string, drawn []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if k.byPath == nil || len(k.byPath) >= cardsCached {
 		k.byPath = map[string][]byte{}
 	}
 	k.byPath[at] = drawn
-	return drawn, nil
 }

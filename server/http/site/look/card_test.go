@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"image/png"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -88,4 +89,20 @@ func TestCardVersion(t *testing.T) {
 		paths[CardPath("prg_1", c)] = true
 	}
 	require.Len(t, paths, 6)
+}
+
+// TestCardIsDrawnOnce checks that concurrent requests for a card share one drawing, also later ones.
+func TestCardIsDrawnOnce(t *testing.T) {
+	t.Parallel()
+	var k cards
+	var wait sync.WaitGroup
+	drawn := make([][]byte, 8)
+	for i := range drawn {
+		wait.Go(func() { drawn[i], _ = k.of("prg_1", Card{Name: "Acme"}) })
+	}
+	wait.Wait()
+	for _, d := range drawn {
+		require.NotEmpty(t, d)
+		require.Same(t, &drawn[0][0], &d[0])
+	}
 }
