@@ -51,8 +51,7 @@ func (v *visit) layout(title, nav string) (site.Layout, error) {
 	l := site.Layout{
 		Title:     title,
 		Name:      v.program.Name,
-		Style:     v.look.Style,
-		Logo:      v.look.Logo,
+		Look:      v.look,
 		Account:   site.Account{Name: payout.NameOf(v.partner), SignOut: "/portal/sign-out"},
 		FormToken: v.FormToken(),
 		Flash:     v.Locale.T(notices[v.QueryParam("done")]),

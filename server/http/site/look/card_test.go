@@ -84,11 +84,12 @@ func TestCardVersion(t *testing.T) {
 	t.Parallel()
 	paths := map[string]bool{}
 	for _, c := range []Card{
-		{}, {Name: "a"}, {Website: "a"}, {Headline: new("a")}, {Accent: new("a")}, {LogoVersion: new("a")},
+		{}, {Name: "a"}, {Website: "a"}, {Headline: new("a")}, {Accent: new("a")}, {Second: new("a")},
+		{LogoVersion: new("a")},
 	} {
 		paths[CardPath("prg_1", c)] = true
 	}
-	require.Len(t, paths, 6)
+	require.Len(t, paths, 7)
 }
 
 // TestCardIsDrawnOnce checks that concurrent requests for a card share one drawing, also later ones.
