@@ -76,7 +76,8 @@ func (v *visit) layout(title, nav string) (site.Layout, error) {
 var notices = map[string]string{
 	"profile": "Your profile is saved.", "payout": "Your payout method is saved.",
 	"notifications": "Your notifications are saved.", "postback": "Your postback is saved.",
-	"link": "Your link is created.", "renamed": "Your link is renamed.",
+	"leaderboard": "Your choice is saved.",
+	"link":        "Your link is created.", "renamed": "Your link is renamed.",
 	"away":    "The link is archived. It still counts where you published it.",
 	"deleted": "The postback is deleted.", "tested": "A test was sent. See the result in the list of deliveries.",
 }
