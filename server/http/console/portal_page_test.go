@@ -128,6 +128,15 @@ func TestJoinPageEditorInTheBrowser(t *testing.T) {
 	d.visit("/portal")
 	d.Do(chromedp.SendKeys(chromedp.CSS("#headline"), "Typed"))
 	shown("Typed")
+	pick := func(field string) {
+		browsertest.Eval[bool](d.Tab, `(f => { f.value = '#ffd400'; return f.dispatchEvent(new Event('input', { bubbles: true })) })(
+			document.getElementById('`+field+`'))`)
+	}
+	pick("second_color")
+	d.Reads("hard to see")
+	pick("accent_color")
+	d.Reads("hard to read")
+	require.False(t, browsertest.Eval[bool](d.Tab, "document.getElementById('second_standard').checked"))
 	d.Scripts(false)
 	d.visit("/portal")
 	d.Do(chromedp.SendKeys(chromedp.CSS("#headline"), "Sent"))

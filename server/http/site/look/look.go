@@ -38,8 +38,11 @@ func StylePath(programID string, t site.Theme) string {
 	return folder + programID + "/" + versionOf(sheet) + ".css"
 }
 
-// DraftStylePath returns the path of the style sheet of any theme, for previews. Its colours are #rrggbb.
+// DraftStylePath returns the path of the style sheet of any theme, for previews; "" for the default theme.
 func DraftStylePath(t site.Theme) string {
+	if t.Sheet() == "" {
+		return ""
+	}
 	version := strings.Join([]string{
 		strings.TrimPrefix(t.Accent, "#"), strings.TrimPrefix(t.Second, "#"), string(t.Typeface), string(t.Corners),
 	}, "-")
