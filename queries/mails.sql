@@ -30,7 +30,7 @@ WHERE t.id = due.id RETURNING t.*;
 -- or the partner is suspended.
 SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(p.language_code, '')::text AS language,
     coalesce(g.name, '')::text AS program_name,
-    coalesce(g.id, '')::text AS program_id, t.accent_color, t.logo_version,
+    coalesce(g.id, '')::text AS program_id, t.accent_color, t.second_color, t.logo_version,
     coalesce(t.reply_to, o.owner_email, '')::text AS reply_to,
     CASE WHEN m.partner_id IS NULL THEN 'go'
         WHEN p.id IS NULL OR p.unsubscribed_at IS NOT NULL OR m.campaign_id IS NOT NULL AND c.id IS NULL
@@ -63,7 +63,7 @@ WHERE p.id = @partner_id AND p.org_id = @org_id;
 
 -- name: MailLook :one
 -- MailLook reads the look of a program's mails, and the language of a partner or of an empty id.
-SELECT g.name AS program_name, t.accent_color, t.logo_version, coalesce(p.language_code, '')::text AS language
+SELECT g.name AS program_name, t.accent_color, t.second_color, t.logo_version, coalesce(p.language_code, '')::text AS language
 FROM programs g LEFT JOIN portal_settings t ON t.program_id = g.id AND t.org_id = g.org_id
     LEFT JOIN partners p ON p.id = @partner_id::text AND p.program_id = g.id AND p.org_id = g.org_id
 WHERE g.id = @program_id AND g.org_id = @org_id;

@@ -18,8 +18,9 @@ INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created
 VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at, @visitor, @embedded, @email);
 
 -- name: PortalSession :one
--- PortalSession returns the active partner of a session, with the program and its logo and colour.
-SELECT sqlc.embed(s), sqlc.embed(p), sqlc.embed(g), t.accent_color, t.logo_version,
+-- PortalSession returns the active partner of a session, with the program and its look.
+SELECT sqlc.embed(s), sqlc.embed(p), sqlc.embed(g), t.accent_color, t.second_color,
+    coalesce(t.typeface, '')::text AS typeface, coalesce(t.corners, '')::text AS corners, t.logo_version, t.logo_dark_version, coalesce(t.leaderboard, false)::boolean AS leaderboard,
     coalesce(t.embed_hosts, '{}')::text[] AS embed_hosts FROM portal_sessions s
 JOIN partners p ON p.program_id = s.program_id AND p.id = s.partner_id
 JOIN programs g ON g.id = s.program_id
@@ -96,6 +97,16 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id IS NOT 
 UPDATE partners SET email_first_referral = @email_first_referral, email_new_referral = @email_new_referral,
     email_payout_paid = @email_payout_paid, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
+
+-- name: PartnerSetRanked :exec
+UPDATE partners SET on_leaderboard = @on_leaderboard, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
+
+-- name: PortalLeaders :many
+-- PortalLeaders names those of some partners who are active and take part in the leaderboard.
+SELECT p.id, coalesce(p.first_name, '')::text AS first_name, coalesce(p.last_name, '')::text AS last_name,
+    coalesce(p.display_name, '')::text AS display_name
+FROM partners p WHERE p.id = ANY (@ids::text[]) AND p.program_id = @program_id AND p.org_id = @org_id
+    AND p.status = 'active' AND p.on_leaderboard;
 
 -- name: PartnerOnboarded :exec
 UPDATE partners SET completed_onboarding = true, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;

@@ -25,6 +25,7 @@ CREATE TABLE partners (
     email_first_referral      boolean NOT NULL DEFAULT true,
     email_new_referral        boolean NOT NULL DEFAULT true,
     email_payout_paid         boolean NOT NULL DEFAULT true,
+    on_leaderboard            boolean NOT NULL DEFAULT true,
     metadata                  json,
     payout_method             text COLLATE "C",
     payout_details            bytea,

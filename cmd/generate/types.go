@@ -17,7 +17,9 @@ type state struct {
 var named = map[string]string{
 	"flows.rate_type":              "RateType", // another CHECK has its list
 	"inbox_events.status":          "InboxStatus",
+	"portal_settings.corners":      "Corners",
 	"portal_settings.joining":      "JoinMode",
+	"portal_settings.typeface":     "Typeface",
 	"processor_connections.status": "ConnectionStatus",
 	"risk_flags.severity":          "RiskSeverity",
 	"risk_flags.status":            "RiskStatus",

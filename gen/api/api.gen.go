@@ -819,6 +819,27 @@ func (e ConnectedProcessor) Valid() bool {
 	}
 }
 
+// Defines values for Corners.
+const (
+	CornersRound  Corners = "round"
+	CornersSoft   Corners = "soft"
+	CornersSquare Corners = "square"
+)
+
+// Valid indicates whether the value is a known member of the Corners enum.
+func (e Corners) Valid() bool {
+	switch e {
+	case CornersRound:
+		return true
+	case CornersSoft:
+		return true
+	case CornersSquare:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CouponDeletedDeleted.
 const (
 	CouponDeletedDeletedTrue CouponDeletedDeleted = true
@@ -3456,6 +3477,30 @@ func (e TrackedBy) Valid() bool {
 	}
 }
 
+// Defines values for Typeface.
+const (
+	TypefaceInter   Typeface = "inter"
+	TypefaceRounded Typeface = "rounded"
+	TypefaceSerif   Typeface = "serif"
+	TypefaceSystem  Typeface = "system"
+)
+
+// Valid indicates whether the value is a known member of the Typeface enum.
+func (e Typeface) Valid() bool {
+	switch e {
+	case TypefaceInter:
+		return true
+	case TypefaceRounded:
+		return true
+	case TypefaceSerif:
+		return true
+	case TypefaceSystem:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WebhookDeliveryStatus.
 const (
 	WebhookDeliveryStatusDelivered WebhookDeliveryStatus = "delivered"
@@ -5599,6 +5644,11 @@ type ConditionOperator string
 //
 // Examples: generic
 type ConnectedProcessor string
+
+// Corners The corners of cards, fields and buttons: `square`, `soft` or `round`.
+//
+// Examples: soft
+type Corners string
 
 // CountryCode An ISO 3166-1 alpha-2 country code, upper case in responses; accepted in any case.
 //
@@ -9694,6 +9744,11 @@ type PortalSettings struct {
 	// Calculator The earnings calculator of the join page; null for none.
 	Calculator *PortalCalculator `json:"calculator"`
 
+	// Corners The corners of cards, fields and buttons: `square`, `soft` or `round`.
+	//
+	// Examples: soft
+	Corners Corners `json:"corners"`
+
 	// EmbedHosts Hosts whose pages may frame the portal.
 	EmbedHosts []AllowedHost `json:"embed_hosts"`
 
@@ -9717,8 +9772,14 @@ type PortalSettings struct {
 	// JoinURL The address of the join page. Append a slash and a group's slug to apply for that group.
 	JoinURL string `json:"join_url"`
 
+	// Leaderboard Whether partners see the first names of the partners who have brought the most customers this month, with their numbers of customers. A partner can opt out, and it is shown from five partners on.
+	Leaderboard bool `json:"leaderboard"`
+
 	// LinkHosts Hosts that partners' own links may lead to, beside the program's website.
 	LinkHosts []AllowedHost `json:"link_hosts"`
+
+	// LogoDarkURL The address of the logo for dark mode; null for the logo on a white ground.
+	LogoDarkURL *string `json:"logo_dark_url"`
 
 	// LogoURL The logo's address; a new image gets a new address. Null without a logo.
 	LogoURL *string `json:"logo_url"`
@@ -9740,6 +9801,14 @@ type PortalSettings struct {
 	// ReplyTo The reply address of emails to partners.
 	ReplyTo *string `json:"reply_to"`
 
+	// SecondColor The colour of highlights such as levels and benefits; null for the default.
+	SecondColor *AccentColor `json:"second_color"`
+
+	// Typeface The typeface of a program's pages: `inter`; `system`, the sans serif of the reader's device; `serif`, a serif of the reader's device; or `rounded`, Nunito. Every font comes from this server or from the device.
+	//
+	// Examples: inter
+	Typeface Typeface `json:"typeface"`
+
 	// UpdatedAt When they were last changed; null if everything is default.
 	UpdatedAt *clock.Time `json:"updated_at"`
 }
@@ -9757,6 +9826,11 @@ type PortalSettingsUpdate struct {
 
 	// Calculator The earnings calculator of the join page; null for none. It uses the rate of the program's first rule for payments.
 	Calculator nullable.Nullable[PortalCalculator] `json:"calculator,omitempty"`
+
+	// Corners The corners of cards, fields and buttons: `square`, `soft` or `round`.
+	//
+	// Examples: soft
+	Corners *Corners `json:"corners,omitempty"`
 
 	// EmbedHosts Hosts whose pages may frame the portal; replaces the list.
 	EmbedHosts []AllowedHostInput `json:"embed_hosts,omitempty"`
@@ -9778,11 +9852,17 @@ type PortalSettingsUpdate struct {
 	// Examples: open
 	Join *JoinMode `json:"join,omitempty"`
 
+	// Leaderboard Whether partners see a leaderboard of the month.
+	Leaderboard *bool `json:"leaderboard,omitempty"`
+
 	// LinkHosts Hosts that partners' own links may lead to, beside the program's website. `*.shop.example` means every host below shop.example, but not shop.example itself. Replaces the list.
 	LinkHosts []AllowedHostInput `json:"link_hosts,omitempty"`
 
 	// Logo The logo; null removes it.
 	Logo nullable.Nullable[PortalLogo] `json:"logo,omitempty"`
+
+	// LogoDark The logo for dark mode; null removes it.
+	LogoDark nullable.Nullable[PortalLogo] `json:"logo_dark,omitempty"`
 
 	// MaxLinks The maximum number of links per partner.
 	MaxLinks *int64 `json:"max_links,omitempty"`
@@ -9795,6 +9875,14 @@ type PortalSettingsUpdate struct {
 
 	// ReplyTo The reply address of emails to partners; null for the sender's address.
 	ReplyTo nullable.Nullable[string] `json:"reply_to,omitempty"`
+
+	// SecondColor The colour of highlights such as levels and benefits; null for the default.
+	SecondColor nullable.Nullable[string] `json:"second_color,omitempty"`
+
+	// Typeface The typeface of a program's pages: `inter`; `system`, the sans serif of the reader's device; `serif`, a serif of the reader's device; or `rounded`, Nunito. Every font comes from this server or from the device.
+	//
+	// Examples: inter
+	Typeface *Typeface `json:"typeface,omitempty"`
 }
 
 // Processor The payment processor of the data. Accept unknown values; more may be added.
@@ -13078,6 +13166,11 @@ type TextDocument = string
 //
 // Examples: link
 type TrackedBy string
+
+// Typeface The typeface of a program's pages: `inter`; `system`, the sans serif of the reader's device; `serif`, a serif of the reader's device; or `rounded`, Nunito. Every font comes from this server or from the device.
+//
+// Examples: inter
+type Typeface string
 
 // UserID The id of a user.
 //

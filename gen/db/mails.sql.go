@@ -270,7 +270,7 @@ func (q *Queries) MailLinksSince(ctx context.Context, db DBTX, arg MailLinksSinc
 }
 
 const mailLook = `-- name: MailLook :one
-SELECT g.name AS program_name, t.accent_color, t.logo_version, coalesce(p.language_code, '')::text AS language
+SELECT g.name AS program_name, t.accent_color, t.second_color, t.logo_version, coalesce(p.language_code, '')::text AS language
 FROM programs g LEFT JOIN portal_settings t ON t.program_id = g.id AND t.org_id = g.org_id
     LEFT JOIN partners p ON p.id = $1::text AND p.program_id = g.id AND p.org_id = g.org_id
 WHERE g.id = $2 AND g.org_id = $3
@@ -285,6 +285,7 @@ type MailLookParams struct {
 type MailLookRow struct {
 	ProgramName string
 	AccentColor *string
+	SecondColor *string
 	LogoVersion *string
 	Language    string
 }
@@ -296,6 +297,7 @@ func (q *Queries) MailLook(ctx context.Context, db DBTX, arg MailLookParams) (Ma
 	err := row.Scan(
 		&i.ProgramName,
 		&i.AccentColor,
+		&i.SecondColor,
 		&i.LogoVersion,
 		&i.Language,
 	)
@@ -305,7 +307,7 @@ func (q *Queries) MailLook(ctx context.Context, db DBTX, arg MailLookParams) (Ma
 const mailReader = `-- name: MailReader :one
 SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(p.language_code, '')::text AS language,
     coalesce(g.name, '')::text AS program_name,
-    coalesce(g.id, '')::text AS program_id, t.accent_color, t.logo_version,
+    coalesce(g.id, '')::text AS program_id, t.accent_color, t.second_color, t.logo_version,
     coalesce(t.reply_to, o.owner_email, '')::text AS reply_to,
     CASE WHEN m.partner_id IS NULL THEN 'go'
         WHEN p.id IS NULL OR p.unsubscribed_at IS NOT NULL OR m.campaign_id IS NOT NULL AND c.id IS NULL
@@ -334,6 +336,7 @@ type MailReaderRow struct {
 	ProgramName string
 	ProgramID   string
 	AccentColor *string
+	SecondColor *string
 	LogoVersion *string
 	ReplyTo     string
 	Verdict     string
@@ -352,6 +355,7 @@ func (q *Queries) MailReader(ctx context.Context, db DBTX, arg MailReaderParams)
 		&i.ProgramName,
 		&i.ProgramID,
 		&i.AccentColor,
+		&i.SecondColor,
 		&i.LogoVersion,
 		&i.ReplyTo,
 		&i.Verdict,

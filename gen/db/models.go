@@ -547,6 +547,7 @@ type Partner struct {
 	EmailFirstReferral     bool
 	EmailNewReferral       bool
 	EmailPayoutPaid        bool
+	OnLeaderboard          bool
 	Metadata               []byte
 	PayoutMethod           *string
 	PayoutDetails          []byte
@@ -719,25 +720,30 @@ type PortalSession struct {
 }
 
 type PortalSetting struct {
-	ProgramID    string
-	OrgID        string
-	Joining      JoinMode
-	AccentColor  *string
-	LogoVersion  *string
-	Headline     *string
-	HeroVersion  *string
-	Introduction *string
-	Offer        *string
-	Benefits     []string
-	Faq          []byte
-	Calculator   []byte
-	ReplyTo      *string
-	Questions    []byte
-	AutoApprove  []byte
-	LinkHosts    []string
-	MaxLinks     int64
-	EmbedHosts   []string
-	UpdatedAt    clock.Time
+	ProgramID       string
+	OrgID           string
+	Joining         JoinMode
+	AccentColor     *string
+	SecondColor     *string
+	Typeface        Typeface
+	Corners         Corners
+	LogoVersion     *string
+	LogoDarkVersion *string
+	Headline        *string
+	HeroVersion     *string
+	Introduction    *string
+	Offer           *string
+	Benefits        []string
+	Faq             []byte
+	Calculator      []byte
+	ReplyTo         *string
+	Questions       []byte
+	AutoApprove     []byte
+	LinkHosts       []string
+	MaxLinks        int64
+	EmbedHosts      []string
+	Leaderboard     bool
+	UpdatedAt       clock.Time
 }
 
 type ProcessorConnection struct {

@@ -107,6 +107,27 @@ func (q *Queries) PartnerSetChoices(ctx context.Context, db DBTX, arg PartnerSet
 	return err
 }
 
+const partnerSetRanked = `-- name: PartnerSetRanked :exec
+UPDATE partners SET on_leaderboard = $1, updated_at = $2 WHERE id = $3 AND org_id = $4
+`
+
+type PartnerSetRankedParams struct {
+	OnLeaderboard bool
+	UpdatedAt     clock.Time
+	ID            string
+	OrgID         string
+}
+
+func (q *Queries) PartnerSetRanked(ctx context.Context, db DBTX, arg PartnerSetRankedParams) error {
+	_, err := db.Exec(ctx, partnerSetRanked,
+		arg.OnLeaderboard,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
 const portalCommissionSums = `-- name: PortalCommissionSums :many
 SELECT d.currency, count(*) AS commissions,
     coalesce(sum(d.amount_minor) FILTER (WHERE d.status NOT IN ('rejected', 'voided')), 0)::bigint AS amount_minor
@@ -369,8 +390,54 @@ func (q *Queries) PortalEndpoints(ctx context.Context, db DBTX, arg PortalEndpoi
 	return items, nil
 }
 
+const portalLeaders = `-- name: PortalLeaders :many
+SELECT p.id, coalesce(p.first_name, '')::text AS first_name, coalesce(p.last_name, '')::text AS last_name,
+    coalesce(p.display_name, '')::text AS display_name
+FROM partners p WHERE p.id = ANY ($1::text[]) AND p.program_id = $2 AND p.org_id = $3
+    AND p.status = 'active' AND p.on_leaderboard
+`
+
+type PortalLeadersParams struct {
+	Ids       []string
+	ProgramID string
+	OrgID     string
+}
+
+type PortalLeadersRow struct {
+	ID          string
+	FirstName   string
+	LastName    string
+	DisplayName string
+}
+
+// PortalLeaders names those of some partners who are active and take part in the leaderboard.
+func (q *Queries) PortalLeaders(ctx context.Context, db DBTX, arg PortalLeadersParams) ([]PortalLeadersRow, error) {
+	rows, err := db.Query(ctx, portalLeaders, arg.Ids, arg.ProgramID, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PortalLeadersRow{}
+	for rows.Next() {
+		var i PortalLeadersRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.FirstName,
+			&i.LastName,
+			&i.DisplayName,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const portalPartners = `-- name: PortalPartners :many
-SELECT p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, p.address, p.tax_id, g.id, g.org_id, g.name, g.product_name, g.website_url, g.currency, g.status, g.subdomain, g.custom_domain, g.terms_url, g.terms_version, g.cookie_days, g.url_params, g.commission_on_net_revenue, g.holding_period_days, g.min_payout_minor, g.payout_term, g.payout_methods, g.block_self_referrals, g.blocked_countries, g.require_tax_forms, g.auto_payouts_enabled, g.processor, g.created_at, g.updated_at, g.enrols_first_commission, g.attribution_model, g.click_on_redirect, g.commission_net_of_fee, g.auto_enrol_customers, g.lead_match_days, g.time_zone, g.coupon_beats_link, g.ignore_late_clicks, g.zone_changed_at, g.min_paying_customers, g.statement_prefix, g.statement_seller, g.self_billing FROM partners p JOIN programs g ON g.id = p.program_id
+SELECT p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.on_leaderboard, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, p.address, p.tax_id, g.id, g.org_id, g.name, g.product_name, g.website_url, g.currency, g.status, g.subdomain, g.custom_domain, g.terms_url, g.terms_version, g.cookie_days, g.url_params, g.commission_on_net_revenue, g.holding_period_days, g.min_payout_minor, g.payout_term, g.payout_methods, g.block_self_referrals, g.blocked_countries, g.require_tax_forms, g.auto_payouts_enabled, g.processor, g.created_at, g.updated_at, g.enrols_first_commission, g.attribution_model, g.click_on_redirect, g.commission_net_of_fee, g.auto_enrol_customers, g.lead_match_days, g.time_zone, g.coupon_beats_link, g.ignore_late_clicks, g.zone_changed_at, g.min_paying_customers, g.statement_prefix, g.statement_seller, g.self_billing FROM partners p JOIN programs g ON g.id = p.program_id
 WHERE lower(p.email) = lower($1) AND p.status = 'active' AND NOT starts_with(p.id, 'sample_')
   AND ($2::text IS NULL OR g.id = $2::text
     OR g.subdomain = $2::text)
@@ -424,6 +491,7 @@ func (q *Queries) PortalPartners(ctx context.Context, db DBTX, arg PortalPartner
 			&i.Partner.EmailFirstReferral,
 			&i.Partner.EmailNewReferral,
 			&i.Partner.EmailPayoutPaid,
+			&i.Partner.OnLeaderboard,
 			&i.Partner.Metadata,
 			&i.Partner.PayoutMethod,
 			&i.Partner.PayoutDetails,
@@ -631,7 +699,8 @@ func (q *Queries) PortalResources(ctx context.Context, db DBTX, arg PortalResour
 }
 
 const portalSession = `-- name: PortalSession :one
-SELECT s.token_hash, s.org_id, s.program_id, s.partner_id, s.created_at, s.expires_at, s.visitor, s.embedded, s.email, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, p.address, p.tax_id, g.id, g.org_id, g.name, g.product_name, g.website_url, g.currency, g.status, g.subdomain, g.custom_domain, g.terms_url, g.terms_version, g.cookie_days, g.url_params, g.commission_on_net_revenue, g.holding_period_days, g.min_payout_minor, g.payout_term, g.payout_methods, g.block_self_referrals, g.blocked_countries, g.require_tax_forms, g.auto_payouts_enabled, g.processor, g.created_at, g.updated_at, g.enrols_first_commission, g.attribution_model, g.click_on_redirect, g.commission_net_of_fee, g.auto_enrol_customers, g.lead_match_days, g.time_zone, g.coupon_beats_link, g.ignore_late_clicks, g.zone_changed_at, g.min_paying_customers, g.statement_prefix, g.statement_seller, g.self_billing, t.accent_color, t.logo_version,
+SELECT s.token_hash, s.org_id, s.program_id, s.partner_id, s.created_at, s.expires_at, s.visitor, s.embedded, s.email, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.on_leaderboard, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, p.address, p.tax_id, g.id, g.org_id, g.name, g.product_name, g.website_url, g.currency, g.status, g.subdomain, g.custom_domain, g.terms_url, g.terms_version, g.cookie_days, g.url_params, g.commission_on_net_revenue, g.holding_period_days, g.min_payout_minor, g.payout_term, g.payout_methods, g.block_self_referrals, g.blocked_countries, g.require_tax_forms, g.auto_payouts_enabled, g.processor, g.created_at, g.updated_at, g.enrols_first_commission, g.attribution_model, g.click_on_redirect, g.commission_net_of_fee, g.auto_enrol_customers, g.lead_match_days, g.time_zone, g.coupon_beats_link, g.ignore_late_clicks, g.zone_changed_at, g.min_paying_customers, g.statement_prefix, g.statement_seller, g.self_billing, t.accent_color, t.second_color,
+    coalesce(t.typeface, '')::text AS typeface, coalesce(t.corners, '')::text AS corners, t.logo_version, t.logo_dark_version, coalesce(t.leaderboard, false)::boolean AS leaderboard,
     coalesce(t.embed_hosts, '{}')::text[] AS embed_hosts FROM portal_sessions s
 JOIN partners p ON p.program_id = s.program_id AND p.id = s.partner_id
 JOIN programs g ON g.id = s.program_id
@@ -646,15 +715,20 @@ type PortalSessionParams struct {
 }
 
 type PortalSessionRow struct {
-	PortalSession PortalSession
-	Partner       Partner
-	Program       Program
-	AccentColor   *string
-	LogoVersion   *string
-	EmbedHosts    []string
+	PortalSession   PortalSession
+	Partner         Partner
+	Program         Program
+	AccentColor     *string
+	SecondColor     *string
+	Typeface        string
+	Corners         string
+	LogoVersion     *string
+	LogoDarkVersion *string
+	Leaderboard     bool
+	EmbedHosts      []string
 }
 
-// PortalSession returns the active partner of a session, with the program and its logo and colour.
+// PortalSession returns the active partner of a session, with the program and its look.
 func (q *Queries) PortalSession(ctx context.Context, db DBTX, arg PortalSessionParams) (PortalSessionRow, error) {
 	row := db.QueryRow(ctx, portalSession, arg.TokenHash, arg.Embedded, arg.Now)
 	var i PortalSessionRow
@@ -691,6 +765,7 @@ func (q *Queries) PortalSession(ctx context.Context, db DBTX, arg PortalSessionP
 		&i.Partner.EmailFirstReferral,
 		&i.Partner.EmailNewReferral,
 		&i.Partner.EmailPayoutPaid,
+		&i.Partner.OnLeaderboard,
 		&i.Partner.Metadata,
 		&i.Partner.PayoutMethod,
 		&i.Partner.PayoutDetails,
@@ -743,7 +818,12 @@ func (q *Queries) PortalSession(ctx context.Context, db DBTX, arg PortalSessionP
 		&i.Program.StatementSeller,
 		&i.Program.SelfBilling,
 		&i.AccentColor,
+		&i.SecondColor,
+		&i.Typeface,
+		&i.Corners,
 		&i.LogoVersion,
+		&i.LogoDarkVersion,
+		&i.Leaderboard,
 		&i.EmbedHosts,
 	)
 	return i, err

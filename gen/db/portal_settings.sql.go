@@ -11,20 +11,8 @@ import (
 	clock "rail/server/clock"
 )
 
-const portalAccentShown = `-- name: PortalAccentShown :one
-SELECT t.accent_color FROM portal_settings t WHERE t.program_id = $1 AND t.accent_color IS NOT NULL
-`
-
-// PortalAccentShown is not bound to an organization: the accent colour is public.
-func (q *Queries) PortalAccentShown(ctx context.Context, db DBTX, programID string) (*string, error) {
-	row := db.QueryRow(ctx, portalAccentShown, programID)
-	var accent_color *string
-	err := row.Scan(&accent_color)
-	return accent_color, err
-}
-
 const portalCardShown = `-- name: PortalCardShown :one
-SELECT p.name, p.website_url, t.headline, t.accent_color, t.logo_version, i.image AS logo FROM programs p
+SELECT p.name, p.website_url, t.headline, t.accent_color, t.second_color, t.logo_version, i.image AS logo FROM programs p
 LEFT JOIN portal_settings t ON t.program_id = p.id AND t.org_id = p.org_id
 LEFT JOIN portal_images i ON i.program_id = p.id AND i.org_id = p.org_id AND i.kind = 'logo'
     AND i.version = t.logo_version
@@ -36,6 +24,7 @@ type PortalCardShownRow struct {
 	WebsiteURL  string
 	Headline    *string
 	AccentColor *string
+	SecondColor *string
 	LogoVersion *string
 	Logo        []byte
 }
@@ -50,6 +39,7 @@ func (q *Queries) PortalCardShown(ctx context.Context, db DBTX, programID string
 		&i.WebsiteURL,
 		&i.Headline,
 		&i.AccentColor,
+		&i.SecondColor,
 		&i.LogoVersion,
 		&i.Logo,
 	)
@@ -122,7 +112,7 @@ func (q *Queries) PortalImageShown(ctx context.Context, db DBTX, arg PortalImage
 }
 
 const portalSettingsGet = `-- name: PortalSettingsGet :one
-SELECT t.program_id, t.org_id, t.joining, t.accent_color, t.logo_version, t.headline, t.hero_version, t.introduction, t.offer, t.benefits, t.faq, t.calculator, t.reply_to, t.questions, t.auto_approve, t.link_hosts, t.max_links, t.embed_hosts, t.updated_at FROM portal_settings t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.program_id, t.org_id, t.joining, t.accent_color, t.second_color, t.typeface, t.corners, t.logo_version, t.logo_dark_version, t.headline, t.hero_version, t.introduction, t.offer, t.benefits, t.faq, t.calculator, t.reply_to, t.questions, t.auto_approve, t.link_hosts, t.max_links, t.embed_hosts, t.leaderboard, t.updated_at FROM portal_settings t WHERE t.program_id = $1 AND t.org_id = $2
 `
 
 type PortalSettingsGetParams struct {
@@ -139,7 +129,11 @@ func (q *Queries) PortalSettingsGet(ctx context.Context, db DBTX, arg PortalSett
 		&i.OrgID,
 		&i.Joining,
 		&i.AccentColor,
+		&i.SecondColor,
+		&i.Typeface,
+		&i.Corners,
 		&i.LogoVersion,
+		&i.LogoDarkVersion,
 		&i.Headline,
 		&i.HeroVersion,
 		&i.Introduction,
@@ -153,47 +147,54 @@ func (q *Queries) PortalSettingsGet(ctx context.Context, db DBTX, arg PortalSett
 		&i.LinkHosts,
 		&i.MaxLinks,
 		&i.EmbedHosts,
+		&i.Leaderboard,
 		&i.UpdatedAt,
 	)
 	return i, err
 }
 
 const portalSettingsSave = `-- name: PortalSettingsSave :exec
-INSERT INTO portal_settings (program_id, org_id, joining, accent_color, logo_version, headline, hero_version,
-    introduction, offer, benefits, faq, calculator, reply_to, questions, auto_approve, link_hosts, max_links, embed_hosts,
-    updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7,
-    $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-    $18, $19)
+INSERT INTO portal_settings (program_id, org_id, joining, accent_color, second_color, typeface, corners, logo_version,
+    logo_dark_version, headline, hero_version, introduction, offer, benefits, faq, calculator, reply_to, questions,
+    auto_approve, link_hosts, max_links, embed_hosts, leaderboard, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
+    $9, $10, $11, $12, $13, $14, $15, $16, $17,
+    $18, $19, $20, $21, $22, $23, $24)
 ON CONFLICT (program_id) DO UPDATE SET joining = excluded.joining, accent_color = excluded.accent_color,
-    logo_version = excluded.logo_version, headline = excluded.headline, hero_version = excluded.hero_version,
+    second_color = excluded.second_color, typeface = excluded.typeface, corners = excluded.corners,
+    logo_version = excluded.logo_version, logo_dark_version = excluded.logo_dark_version, headline = excluded.headline, hero_version = excluded.hero_version,
     introduction = excluded.introduction, offer = excluded.offer,
     benefits = excluded.benefits, faq = excluded.faq,
     calculator = excluded.calculator, reply_to = excluded.reply_to, questions = excluded.questions,
     auto_approve = excluded.auto_approve, link_hosts = excluded.link_hosts, max_links = excluded.max_links,
-    embed_hosts = excluded.embed_hosts, updated_at = excluded.updated_at
+    embed_hosts = excluded.embed_hosts, leaderboard = excluded.leaderboard, updated_at = excluded.updated_at
 `
 
 type PortalSettingsSaveParams struct {
-	ProgramID    string
-	OrgID        string
-	Joining      JoinMode
-	AccentColor  *string
-	LogoVersion  *string
-	Headline     *string
-	HeroVersion  *string
-	Introduction *string
-	Offer        *string
-	Benefits     []string
-	Faq          []byte
-	Calculator   []byte
-	ReplyTo      *string
-	Questions    []byte
-	AutoApprove  []byte
-	LinkHosts    []string
-	MaxLinks     int64
-	EmbedHosts   []string
-	UpdatedAt    clock.Time
+	ProgramID       string
+	OrgID           string
+	Joining         JoinMode
+	AccentColor     *string
+	SecondColor     *string
+	Typeface        Typeface
+	Corners         Corners
+	LogoVersion     *string
+	LogoDarkVersion *string
+	Headline        *string
+	HeroVersion     *string
+	Introduction    *string
+	Offer           *string
+	Benefits        []string
+	Faq             []byte
+	Calculator      []byte
+	ReplyTo         *string
+	Questions       []byte
+	AutoApprove     []byte
+	LinkHosts       []string
+	MaxLinks        int64
+	EmbedHosts      []string
+	Leaderboard     bool
+	UpdatedAt       clock.Time
 }
 
 func (q *Queries) PortalSettingsSave(ctx context.Context, db DBTX, arg PortalSettingsSaveParams) error {
@@ -202,7 +203,11 @@ func (q *Queries) PortalSettingsSave(ctx context.Context, db DBTX, arg PortalSet
 		arg.OrgID,
 		arg.Joining,
 		arg.AccentColor,
+		arg.SecondColor,
+		arg.Typeface,
+		arg.Corners,
 		arg.LogoVersion,
+		arg.LogoDarkVersion,
 		arg.Headline,
 		arg.HeroVersion,
 		arg.Introduction,
@@ -216,7 +221,32 @@ func (q *Queries) PortalSettingsSave(ctx context.Context, db DBTX, arg PortalSet
 		arg.LinkHosts,
 		arg.MaxLinks,
 		arg.EmbedHosts,
+		arg.Leaderboard,
 		arg.UpdatedAt,
 	)
 	return err
+}
+
+const portalThemeShown = `-- name: PortalThemeShown :one
+SELECT t.accent_color, t.second_color, t.typeface, t.corners FROM portal_settings t WHERE t.program_id = $1
+`
+
+type PortalThemeShownRow struct {
+	AccentColor *string
+	SecondColor *string
+	Typeface    Typeface
+	Corners     Corners
+}
+
+// PortalThemeShown is not bound to an organization: the look of a program is public.
+func (q *Queries) PortalThemeShown(ctx context.Context, db DBTX, programID string) (PortalThemeShownRow, error) {
+	row := db.QueryRow(ctx, portalThemeShown, programID)
+	var i PortalThemeShownRow
+	err := row.Scan(
+		&i.AccentColor,
+		&i.SecondColor,
+		&i.Typeface,
+		&i.Corners,
+	)
+	return i, err
 }

@@ -101,6 +101,16 @@ const (
 	ConnectionStatusPending      ConnectionStatus = "pending"
 )
 
+// Corners is a value of portal_settings.corners.
+type Corners string
+
+// The values of Corners.
+const (
+	CornersSquare Corners = "square"
+	CornersSoft   Corners = "soft"
+	CornersRound  Corners = "round"
+)
+
 // CustomerStatus is a value of customers.status.
 type CustomerStatus string
 
@@ -253,8 +263,9 @@ type PortalImageKind string
 
 // The values of PortalImageKind.
 const (
-	PortalImageKindLogo PortalImageKind = "logo"
-	PortalImageKindHero PortalImageKind = "hero"
+	PortalImageKindLogo     PortalImageKind = "logo"
+	PortalImageKindLogoDark PortalImageKind = "logo_dark"
+	PortalImageKindHero     PortalImageKind = "hero"
 )
 
 // ProgramStatus is a value of programs.status.
@@ -393,4 +404,15 @@ type TrackingKind string
 const (
 	TrackingKindHandle TrackingKind = "handle"
 	TrackingKindLink   TrackingKind = "link"
+)
+
+// Typeface is a value of portal_settings.typeface.
+type Typeface string
+
+// The values of Typeface.
+const (
+	TypefaceInter   Typeface = "inter"
+	TypefaceSystem  Typeface = "system"
+	TypefaceSerif   Typeface = "serif"
+	TypefaceRounded Typeface = "rounded"
 )

@@ -10,6 +10,9 @@ import (
 // Readable is the minimum contrast of text and background (WCAG 2.2, 1.4.3).
 const Readable = 4.5
 
+// Visible is the minimum contrast of shapes and their background (WCAG 2.2, 1.4.11).
+const Visible = 3.0
+
 // RGB is red, green and blue.
 type RGB [3]uint8
 

@@ -30,7 +30,7 @@ func TestInk(t *testing.T) {
 	require.Equal(t, colour.White, colour.Parse("#102040").Ink())
 }
 
-// TestMixUntil: it mixes no more than necessary, and ends with the other colour.
+// TestMixUntil: the smallest share that holds is used, or else all of the other colour.
 func TestMixUntil(t *testing.T) {
 	t.Parallel()
 	readable := func(c colour.RGB) bool { return colour.Contrast(c, colour.White) >= colour.Readable }

@@ -26,6 +26,7 @@ var portalRoutes = map[string]route{
 	"GET /console/p/{program}/portal/preview":          {Do: previewPortal},
 	"POST /console/p/{program}/portal/preview":         {Do: previewPortal},
 	"POST /console/p/{program}/portal/logo":            {Do: saveImage, File: "image"},
+	"POST /console/p/{program}/portal/logo_dark":       {Do: saveImage, File: "image"},
 	"POST /console/p/{program}/portal/hero":            {Do: saveImage, File: "image"},
 	"POST /console/p/{program}/portal/rule":            {Do: saveJoinRule},
 	"POST /console/p/{program}/portal/questions":       {Do: addQuestion},
@@ -65,7 +66,10 @@ func portalPage(v *visit) error {
 
 // cardPath returns the path of the picture of links to the join page.
 func (v *visit) cardPath(s api.PortalSettings) string {
-	c := look.Card{Name: v.program.Name, Website: v.program.WebsiteURL, Headline: s.Headline, Accent: s.AccentColor}
+	c := look.Card{
+		Name: v.program.Name, Website: v.program.WebsiteURL, Headline: s.Headline, Accent: s.AccentColor,
+		Second: s.SecondColor,
+	}
 	if s.LogoURL != nil {
 		c.LogoVersion = new(path.Base(*s.LogoURL))
 	}
@@ -84,13 +88,35 @@ func (portalData) PathOf(address *string) string {
 // Accent is the colour that the form shows.
 func (d portalData) Accent() string { return cmp.Or(opt.Value(d.AccentColor), site.DefaultAccent) }
 
-// Contrast describes whether pages can show a colour.
+// Second is the second colour that the form shows.
+func (d portalData) Second() string { return cmp.Or(opt.Value(d.SecondColor), site.DefaultSecond) }
+
+// Contrast describes how pages show an accent.
 func (portalData) Contrast(accent string) string {
-	of, unchanged := site.Contrast(accent)
-	if unchanged {
-		return fmt.Sprintf("Contrast with white %.1f:1. Used as it is.", of)
+	return contrastText(site.AccentContrast(accent), "readable", "hard to read")
+}
+
+// SecondContrast describes how pages show a second colour.
+func (portalData) SecondContrast(second string) string {
+	return contrastText(site.SecondContrast(second), "visible", "hard to see")
+}
+
+// contrastText describes how pages show a colour.
+func contrastText(c site.Contrast, enough, low string) string {
+	if c.Enough {
+		return fmt.Sprintf("Contrast %.1f : 1, %s. Used as it is; %s in dark mode.", c.Lowest, enough, c.Dark)
 	}
-	return fmt.Sprintf("Contrast with white %.1f:1. Text and buttons use a darker shade.", of)
+	return fmt.Sprintf("Contrast %.1f : 1, %s. Pages use %s instead, and %s in dark mode.", c.Lowest, low, c.Light, c.Dark)
+}
+
+// Typefaces are the typefaces of the form.
+func (portalData) Typefaces() []site.Option {
+	return []site.Option{
+		{Value: "inter", Label: "Inter"},
+		{Value: "system", Label: "Sans serif of the reader’s device"},
+		{Value: "serif", Label: "Serif"},
+		{Value: "rounded", Label: "Rounded (Nunito)"},
+	}
 }
 
 // FAQRows are the rows of the form for questions: those in use and two more.
@@ -127,6 +153,9 @@ func (d portalData) HasCalculator() bool { return d.Calculator != nil }
 
 // Standard reports whether the program has no accent colour.
 func (d portalData) Standard() bool { return d.AccentColor == nil }
+
+// StandardSecond reports whether the program has no second colour.
+func (d portalData) StandardSecond() bool { return d.SecondColor == nil }
 
 // Calculates returns the calculator, or the values with which it begins.
 func (d portalData) Calculates() api.PortalCalculator {
@@ -209,6 +238,9 @@ func (v *visit) portalBody() map[string]any {
 	if v.value("accent_standard") != "" {
 		body["accent_color"] = nil
 	}
+	if v.value("second_standard") != "" {
+		body["second_color"] = nil
+	}
 	if !v.Form.Has("landing") {
 		return body
 	}
@@ -253,8 +285,11 @@ func (v *visit) closeRanks(names ...string) {
 	}
 }
 
-// contrastHeader has a sentence about the colour of a draft, for the script.
-const contrastHeader = "Rail-Contrast"
+// The headers with sentences about the colours of a draft, for the script.
+const (
+	contrastHeader       = "Rail-Contrast"
+	secondContrastHeader = "Rail-Second-Contrast"
+)
 
 // previewPortal answers with the join page as the form would make it.
 func previewPortal(v *visit) error {
@@ -268,6 +303,9 @@ func previewPortal(v *visit) error {
 	}
 	if accent, err := draft.AccentColor.Get(); err == nil {
 		v.Response().Header().Set(contrastHeader, portalData{}.Contrast(accent))
+	}
+	if second, err := draft.SecondColor.Get(); err == nil {
+		v.Response().Header().Set(secondContrastHeader, portalData{}.SecondContrast(second))
 	}
 	return v.console.Preview(v, v.session.User.OrgID, v.program.ID, join.ChangesOf(draft))
 }
@@ -290,10 +328,8 @@ func (v *visit) draft() (draft api.PortalSettingsUpdate, err error) {
 
 // saveImage stores another logo or picture, or removes it.
 func saveImage(v *visit) error {
-	kind, name := "logo", "The logo"
-	if strings.HasSuffix(v.Request().URL.Path, "/hero") {
-		kind, name = "hero", "The picture"
-	}
+	kind := path.Base(v.Request().URL.Path)
+	name := map[string]string{"logo": "The logo", "logo_dark": "The logo for dark mode", "hero": "The picture"}[kind]
 	if v.value("do") == "remove" {
 		return v.updatePortal(map[string]any{kind: nil}, name+" is removed.")
 	}

@@ -94,7 +94,7 @@ func TestJoinPageEditor(t *testing.T) {
 		M{"customers": json.Number("12"), "amount_minor": json.Number("4990")},
 	}, []any{set["headline"], set["benefits"], set["faq"], set["calculator"]})
 	page := p.page("/portal")
-	require.Contains(t, page, "Contrast with white 1.4:1.")
+	require.Contains(t, page, "Contrast 1.3 : 1, hard to read.")
 	require.Contains(t, page, `value="49.90"`)
 	refused := p.send("/portal", "landing", "on", "faq[4].question", "Without an answer")
 	p.says(400, "Without an answer", refused)
@@ -106,8 +106,9 @@ func TestJoinPageEditor(t *testing.T) {
 	preview := p.send("/portal/preview", draft...)
 	p.says(200, "<h1>Earn with us</h1>", preview)
 	require.Contains(t, preview.Header.Get("Content-Security-Policy"), "frame-ancestors 'self'")
-	require.Equal(t, "Contrast with white 1.4:1. Text and buttons use a darker shade.", preview.Header.Get("Rail-Contrast"))
-	require.Contains(t, string(preview.Raw), "/look/accent/ffd400.css")
+	require.Regexp(t, "^Contrast 1.3 : 1, hard to read. Pages use #[0-9a-f]{6} instead, and #ffd400 in dark mode.$",
+		preview.Header.Get("Rail-Contrast"))
+	require.Contains(t, string(preview.Raw), "/look/theme/ffd400--inter-soft.css")
 	require.NotContains(t, string(preview.Raw), `name="form_token"`, "its form cannot be sent")
 	require.Nil(t, settings()["accent_color"], "nothing is saved")
 	require.Contains(t, p.page("/portal/preview"), "Join the ")
@@ -127,6 +128,15 @@ func TestJoinPageEditorInTheBrowser(t *testing.T) {
 	d.visit("/portal")
 	d.Do(chromedp.SendKeys(chromedp.CSS("#headline"), "Typed"))
 	shown("Typed")
+	pick := func(field string) {
+		browsertest.Eval[bool](d.Tab, `(f => { f.value = '#ffd400'; return f.dispatchEvent(new Event('input', { bubbles: true })) })(
+			document.getElementById('`+field+`'))`)
+	}
+	pick("second_color")
+	d.Reads("hard to see")
+	pick("accent_color")
+	d.Reads("hard to read")
+	require.False(t, browsertest.Eval[bool](d.Tab, "document.getElementById('second_standard').checked"))
 	d.Scripts(false)
 	d.visit("/portal")
 	d.Do(chromedp.SendKeys(chromedp.CSS("#headline"), "Sent"))
@@ -190,4 +200,32 @@ func TestJoinInTheBrowser(t *testing.T) {
 	d.Open("/join/status/" + link[1])
 	d.Reads("Welcome! You’re now a partner.")
 	d.Silent()
+}
+
+// TestThemeEditor saves the look of a program and previews another one: two colours with their contrast, a typeface,
+// corners, a logo for dark mode, and the leaderboard.
+func TestThemeEditor(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.person(s.Org, team.Manager)
+	settings := func() M { return s.Must(200, s.Get("/v1/programs/"+s.program+"/portal")).Body }
+	require.Equal(t, "The settings are saved.", p.done(p.send("/portal", "landing", "on", "accent_color", "#14532D",
+		"second_color", "#0A9D75", "typeface", "rounded", "corners", "round")))
+	require.Equal(t, "The settings are saved.", p.done(p.send("/portal", "boxes", "leaderboard", "leaderboard", "on")))
+	set := settings()
+	require.Equal(t, []any{"#14532d", "#0a9d75", "rounded", "round", true},
+		[]any{set["accent_color"], set["second_color"], set["typeface"], set["corners"], set["leaderboard"]})
+	page := p.page("/portal")
+	require.Regexp(t, `Contrast [0-9.]+ : 1, readable. Used as it is; #[0-9a-f]{6} in dark mode.`, page)
+	require.Regexp(t, `Contrast 3.2 : 1, visible. Used as it is; #[0-9a-f]{6} in dark mode.`, page)
+	require.Equal(t, "The settings are saved.", p.done(p.send("/portal", "boxes", "leaderboard")))
+	require.Equal(t, false, settings()["leaderboard"])
+	preview := p.send("/portal/preview", "landing", "on", "accent_standard", "on", "accent_color", "#123456",
+		"second_color", "#ffd400", "typeface", "serif", "corners", "square")
+	require.Contains(t, string(preview.Raw), "/look/theme/-ffd400-serif-square.css")
+	require.Contains(t, preview.Header.Get("Rail-Second-Contrast"), "hard to see")
+	p.says(422, "six hexadecimal digits", p.send("/portal/preview", "landing", "on", "second_color", "red"))
+	require.Equal(t, "The logo for dark mode is saved.", p.done(p.upload("/portal/logo_dark", "image", "GIF89a and more")))
+	require.NotNil(t, settings()["logo_dark_url"])
+	require.Contains(t, p.page("/portal"), `class="logo_dark-shown"`)
 }

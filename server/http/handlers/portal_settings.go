@@ -52,7 +52,11 @@ func (s *Server) toPortalSettings(
 		Join:         api.JoinMode(p.Join),
 		JoinURL:      s.BaseURL + join.PathOf(door),
 		AccentColor:  p.AccentColor,
+		SecondColor:  p.SecondColor,
+		Typeface:     api.Typeface(p.Typeface),
+		Corners:      api.Corners(p.Corners),
 		LogoURL:      s.imageURL(p.ProgramID, p.LogoVersion),
+		LogoDarkURL:  s.imageURL(p.ProgramID, p.LogoDarkVersion),
 		Headline:     p.Headline,
 		HeroURL:      s.imageURL(p.ProgramID, p.HeroVersion),
 		Introduction: p.Introduction,
@@ -66,6 +70,7 @@ func (s *Server) toPortalSettings(
 		LinkHosts:    p.LinkHosts,
 		MaxLinks:     p.MaxLinks,
 		EmbedHosts:   p.EmbedHosts,
+		Leaderboard:  p.Leaderboard,
 		UpdatedAt:    p.UpdatedAt,
 	}, err
 }

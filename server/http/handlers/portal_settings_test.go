@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ func TestPortalSettings(t *testing.T) {
 	path := "/v1/programs/" + program + "/portal"
 	want := M{
 		"object": "portal_settings", "program_id": program, "join": "open", "accent_color": nil, "logo_url": nil,
+		"second_color": nil, "typeface": "inter", "corners": "soft", "logo_dark_url": nil, "leaderboard": false,
 		"headline": nil, "hero_url": nil, "benefits": []any{}, "faq": []any{}, "calculator": nil,
 		"introduction": nil, "offer": nil, "reply_to": nil, "questions": []any{}, "auto_approve": nil, "link_hosts": []any{},
 		"max_links": json.Number("20"), "embed_hosts": []any{}, "updated_at": nil,
@@ -116,6 +118,10 @@ func TestPortalSettingsRefused(t *testing.T) {
 		"link_hosts[0]":        {"link_hosts": []string{"*.co.uk"}},
 		"embed_hosts[1]":       {"embed_hosts": []string{"a.example", "a..example"}},
 		"accent_color":         {"accent_color": "red"},
+		"second_color":         {"second_color": "#12345"},
+		"typeface":             {"typeface": "comic"},
+		"corners":              {"corners": "oval"},
+		"leaderboard":          {"leaderboard": "yes"},
 		"max_links":            {"max_links": 1001},
 		"reply_to":             {"reply_to": "nobody"},
 		"introduction":         {"introduction": strings.Repeat("x", 2001)},
@@ -174,4 +180,52 @@ func TestJoinPageSettings(t *testing.T) {
 		cleared["headline"], cleared["benefits"], cleared["faq"], cleared["calculator"], cleared["hero_url"],
 	})
 	s.Must(404, s.Do("GET", hero, "", nil))
+}
+
+// TestTheme serves the style sheet of a program's two colours, typeface and corners, until they change, and both logos.
+func TestTheme(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	path := "/v1/programs/" + program + "/portal"
+	logo := func(name, image string) string {
+		body := M{name: M{"data": base64.StdEncoding.EncodeToString([]byte(image))}}
+		return strings.TrimPrefix(s.Must(200, s.Post(path, body)).String(name+"_url"), "https://rail.example")
+	}
+	light, dark := logo("logo", pixel), logo("logo_dark", pixel+"dark")
+	require.Equal(t, pixel+"dark", string(s.Must(200, s.Do(http.MethodGet, dark, "", nil)).Raw))
+	s.Must(200, s.Post(path, M{
+		"accent_color": "#14532D", "second_color": "#0A9D75", "typeface": "rounded", "corners": "round", "leaderboard": true,
+	}))
+	join := func() string {
+		at := strings.TrimPrefix(s.Get(path).String("join_url"), "https://rail.example")
+		return string(s.Do(http.MethodGet, at, "", nil).Raw) // it has the look, though no emails can be sent
+	}
+	sheetOf := func(page string) string {
+		return regexp.MustCompile("/look/" + program + `/[0-9a-f]{16}\.css`).FindString(page)
+	}
+	page := join()
+	require.Contains(t, page, `<source media="(prefers-color-scheme: dark)" srcset="`+dark+`"><img class="logo logo-both" src="`+light)
+	require.Regexp(t, `rel="preload" href="/assets/nunito-latin-`, page)
+	first := sheetOf(page)
+	sheet := string(s.Must(200, s.Do(http.MethodGet, first, "", nil)).Raw)
+	for _, part := range []string{"--main:#14532d", "--second:#0a9d75", "--font:Nunito", "--radius:20px", "/assets/nunito-latin-"} {
+		require.Contains(t, sheet, part)
+	}
+	s.Must(200, s.Post(path, M{"typeface": "serif", "corners": "square"}))
+	page = join()
+	require.NotContains(t, page, `rel="preload"`, "a serif of the device")
+	require.NotEqual(t, first, sheetOf(page))
+	require.Equal(t, 404, s.Do(http.MethodGet, first, "", nil).Status, "another theme has another address")
+	s.Must(200, s.Post(path, M{"typeface": "inter", "corners": "soft", "accent_color": nil, "second_color": nil, "logo_dark": nil}))
+	page = join()
+	require.Empty(t, sheetOf(page), "the defaults are those of all pages")
+	require.Contains(t, page, `<img class="logo" src="`+light)
+	for at, status := range map[string]int{
+		"/look/theme/14532d-0a9d75-rounded-round.css": 200, "/look/theme/--system-soft.css": 200,
+		"/look/theme/--inter-soft.css": 404, "/look/theme/red--inter-soft.css": 404, "/look/theme/14532d.css": 404,
+		"/look/theme/--comic-soft.css": 404,
+	} {
+		require.Equal(t, status, s.Do(http.MethodGet, at, "", nil).Status, at)
+	}
 }

@@ -138,6 +138,7 @@ func (v *visit) share(data applyData) (*site.Share, error) {
 			Website:     v.program.WebsiteURL,
 			Headline:    v.settings.Headline,
 			Accent:      v.settings.AccentColor,
+			Second:      v.settings.SecondColor,
 			LogoVersion: v.settings.LogoVersion,
 		})}, err
 }

@@ -14,11 +14,15 @@ func ChangesOf(b api.PortalSettingsUpdate) portalsettings.Changes {
 	return portalsettings.Changes{
 		Join:         (*db.JoinMode)(b.Join),
 		AccentColor:  b.AccentColor,
+		SecondColor:  b.SecondColor,
+		Typeface:     (*db.Typeface)(b.Typeface),
+		Corners:      (*db.Corners)(b.Corners),
 		Headline:     b.Headline,
 		Introduction: b.Introduction,
 		Offer:        b.Offer,
 		ReplyTo:      b.ReplyTo,
 		Logo:         as(b.Logo, func(i api.PortalLogo) string { return i.Data }),
+		LogoDark:     as(b.LogoDark, func(i api.PortalLogo) string { return i.Data }),
 		Hero:         as(b.Hero, func(i api.PortalHero) string { return i.Data }),
 		Benefits:     b.Benefits,
 		FAQ:          b.Faq,
@@ -28,6 +32,7 @@ func ChangesOf(b api.PortalSettingsUpdate) portalsettings.Changes {
 		LinkHosts:    b.LinkHosts,
 		EmbedHosts:   b.EmbedHosts,
 		MaxLinks:     b.MaxLinks,
+		Leaderboard:  b.Leaderboard,
 	}
 }
 

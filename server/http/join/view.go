@@ -27,16 +27,15 @@ func (v *visit) write(status int, name, title string, data any) error {
 
 // layout returns the header of a page in the look of the program.
 func (v *visit) layout(title string) site.Layout {
-	own := look.Of(v.program.ID, v.settings.AccentColor, v.settings.LogoVersion)
+	own := look.OfSettings(v.settings)
 	if v.draft {
-		own = own.Draft(v.settings.AccentColor)
+		own.Style = look.DraftStylePath(look.ThemeOf(v.settings))
 	}
 	l := site.Layout{
 		Title:     title,
 		Name:      cmp.Or(v.program.Name, v.pages.Service),
 		Home:      v.program.WebsiteURL,
-		Style:     own.Style,
-		Logo:      own.Logo,
+		Look:      own,
 		FormToken: v.FormToken(),
 		Narrow:    true,
 	}

@@ -4,11 +4,8 @@ import (
 	"math"
 	"time"
 
-	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/money/report"
-	"rail/server/money/rules"
-	"rail/server/opt"
 )
 
 // sparkDays is how many days the lines of the month's figures show.
@@ -84,38 +81,4 @@ func add(to *report.Figures, f report.Figures) {
 	to.CommissionsMinor += f.CommissionsMinor
 	to.Clicks += f.Clicks
 	to.Customers += f.Customers
-}
-
-// tier is the next better rate that the partner earns with more customers.
-type tier struct {
-	Customers, Need int64 // the customers that the partner has, and those of the rate
-	Missing         int64
-	Rate            string
-}
-
-// tier returns the next tier of the partner's rate; nil if there is none, or if more than the number of customers
-// decides.
-func (v *visit) tier() (*tier, error) {
-	f, err := v.deciding(rules.NewPayment)
-	if err != nil || f == nil || string(f.Branches) == "[]" {
-		return nil, err
-	}
-	own := rules.Rate{RateType: opt.Value(f.RateType), RateValue: opt.Value(f.RateValue)}
-	if _, found := rules.NextTier(own, f.Branches, 0); !found { // no count is needed
-		return nil, nil
-	}
-	customers, err := queries.PortalConverted(v.Ctx(), v.portal.Pool, db.PortalConvertedParams{
-		ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: v.partner.ID,
-	})
-	if err != nil {
-		return nil, err
-	}
-	next, ok := rules.NextTier(own, f.Branches, customers)
-	if !ok {
-		return nil, nil
-	}
-	return &tier{
-		Customers: customers, Need: next.Customers, Missing: next.Customers - customers,
-		Rate: next.In(v.Locale, rules.NewPayment, v.program.Currency),
-	}, nil
 }

@@ -17,7 +17,8 @@ type home struct {
 	Says, Conditions []string // what the partner earns
 	Link             shared
 	Month            month
-	Tier             *tier
+	Level            *level
+	Board            *board      // nil for none
 	Steps            []site.Link // what is left of the onboarding
 	Failed           []db.Payout // that the partner may have to do something about
 	Purses           []balance
@@ -49,7 +50,7 @@ func overview(v *visit) error {
 		return err
 	}
 	h.Link = v.share(own)
-	if h.Tier, err = v.tier(); err != nil {
+	if h.Level, err = v.level(); err != nil {
 		return err
 	}
 	open, failed, err := v.unpaid()
@@ -70,6 +71,9 @@ func overview(v *visit) error {
 		{"First payout", h.WasPaid},
 	}
 	if h.Graph, h.Month, err = v.graph(h.Purses); err != nil {
+		return err
+	}
+	if h.Board, err = v.board(); err != nil {
 		return err
 	}
 	if h.Commissions, err = v.earned(commissionFilter{}, recentCommissions); err != nil {

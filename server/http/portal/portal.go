@@ -56,6 +56,7 @@ type Portal struct {
 	Options
 	site   *site.Site[*visit]
 	cookie site.Cookie // the session's
+	boards boards
 }
 
 // route is a method and path of the portal.
@@ -106,6 +107,7 @@ var routes = map[string]route{
 	"POST /portal/settings/profile":       {Do: saveProfile},
 	"POST /portal/settings/payout":        {Do: savePayout},
 	"POST /portal/settings/notifications": {Do: saveNotifications},
+	"POST /portal/settings/leaderboard":   {Do: saveRanked},
 	"GET /portal/postback":                {Do: postback},
 	"POST /portal/postback/save":          {Do: savePostback},
 	"POST /portal/postback/rotate":        {Do: rotatePostback},

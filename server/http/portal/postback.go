@@ -87,7 +87,7 @@ var meanings = map[string]string{
 	"commission.created":  "you earned a commission, or one was taken back",
 	"commission.updated":  "a commission’s status or amount changed",
 	"commission.paid":     "a commission was paid",
-	"commission.voided":   "an unpaid commission was cancelled",
+	"commission.voided":   "an unpaid commission was canceled",
 	"commission.deleted":  "a commission was removed",
 	"payout.created":      "a payout was created",
 	"payout.updated":      "a payout’s status changed",
@@ -95,7 +95,7 @@ var meanings = map[string]string{
 	"payout.paid":         "a payout was sent",
 	"payout.failed":       "a payout failed",
 	"payout.not_eligible": "a payout is not possible yet",
-	"payout.deleted":      "a payout was cancelled; its commissions are due again",
+	"payout.deleted":      "a payout was canceled; its commissions are due again",
 }
 
 // choose lists the types that a postback may take; none chosen means all.

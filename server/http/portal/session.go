@@ -69,7 +69,7 @@ func (v *visit) Identify() error {
 	}
 	v.Token, v.session, v.partner, v.program = token, who.PortalSession, who.Partner, who.Program
 	v.accent = cmp.Or(opt.Value(who.AccentColor), site.DefaultAccent)
-	v.look, v.frames = look.Of(who.Program.ID, who.AccentColor, who.LogoVersion), who.EmbedHosts
+	v.look, v.frames, v.ranks = lookOf(who), who.EmbedHosts, who.Leaderboard
 	v.Locale = locale.Of(v.Locale.Language(), opt.Value(who.Partner.LanguageCode)).
 		In(clock.StoredZone(who.Program.TimeZone))
 	if err != nil {
@@ -79,6 +79,16 @@ func (v *visit) Identify() error {
 		return errVisitor
 	}
 	return v.extend()
+}
+
+// lookOf returns the look of a session's program.
+func lookOf(who db.PortalSessionRow) site.Look {
+	return look.Of(who.Program.ID, site.Theme{
+		Accent:   opt.Value(who.AccentColor),
+		Second:   opt.Value(who.SecondColor),
+		Typeface: db.Typeface(who.Typeface),
+		Corners:  db.Corners(who.Corners),
+	}, who.LogoVersion, who.LogoDarkVersion)
 }
 
 // signedOut deletes an invalid cookie. An embedded portal has none.

@@ -25,6 +25,7 @@ var profileFields = []string{
 type settingsPage struct {
 	Profile, Payout site.Form
 	Choices         partner.Choices
+	Ranks, Ranked   bool     // whether the program has a leaderboard, and whether the partner takes part
 	Methods         []method // the program's
 	Chosen          *method  // whose form is open
 	Stored          *stored
@@ -55,7 +56,7 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 			"language_code": opt.Value(p.LanguageCode), "address": opt.Value(p.Address), "tax_id": opt.Value(p.TaxID),
 		}},
 		Payout:  site.Form{Values: map[string]string{}},
-		Choices: partner.ChoicesOf(p), Fresh: v.fresh(),
+		Choices: partner.ChoicesOf(p), Ranks: v.ranks, Ranked: p.OnLeaderboard, Fresh: v.fresh(),
 		Again:   v.frame == "" && !v.session.Visitor && v.portal.Partners.Mail.Ready(),
 		Methods: v.methods(), Countries: v.countries(), Languages: v.languages(),
 	}
@@ -196,4 +197,15 @@ func saveNotifications(v *visit) error {
 		return err
 	}
 	return v.done("/portal/settings", "notifications")
+}
+
+// saveRanked stores whether the partner takes part in the leaderboard.
+func saveRanked(v *visit) error {
+	err := v.write(func(ctx context.Context) error {
+		return partner.SaveRanked(ctx, work.From(ctx), v.partner.ID, v.Form.Has("on_leaderboard"))
+	})
+	if err != nil {
+		return err
+	}
+	return v.done("/portal/settings", "leaderboard")
 }

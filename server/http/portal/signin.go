@@ -49,8 +49,7 @@ func (v *visit) signInLayout(title string) site.Layout {
 	if err != nil {
 		return l
 	}
-	own := look.Of(p.ID, s.AccentColor, s.LogoVersion)
-	l.Name, l.Style, l.Logo = p.Name, own.Style, own.Logo
+	l.Name, l.Look = p.Name, look.OfSettings(s)
 	return l
 }
 

@@ -68,20 +68,34 @@ func (v *visit) ownTerms(trigger rules.Trigger, f *db.Flow) ([]string, error) {
 	return site.Paragraphs(*s.Offer), nil
 }
 
-// deciding is the flow that pays the partner for a trigger: the first in order whose scope
-// fits (decisions, 134); nil where none does.
+// deciding is the flow that pays the partner for a trigger; nil if there is none.
 func (v *visit) deciding(trigger rules.Trigger) (*db.Flow, error) {
-	found, err := queries.FlowsActive(v.Ctx(), v.portal.Pool, db.FlowsActiveParams{
+	found, err := v.flows(trigger)
+	return v.decidingOf(found, v.partner.GroupID), err
+}
+
+// flows returns the program's active flows for a trigger, in order.
+func (v *visit) flows(trigger rules.Trigger) ([]db.Flow, error) {
+	return queries.FlowsActive(v.Ctx(), v.portal.Pool, db.FlowsActiveParams{
 		ProgramID: v.program.ID, OrgID: v.partner.OrgID, Trigger: trigger,
 	})
-	at := slices.IndexFunc(found, func(f db.Flow) bool {
-		scope := rules.Flow{GroupID: f.GroupID, PartnerID: f.PartnerID}
-		return f.Action == rules.GenerateCommission && rules.Applies(scope, v.partner.ID, v.partner.GroupID)
+}
+
+// decidingOf is the flow of those that pays the partner in a group: the first in order whose scope fits (decisions,
+// 134); nil if none does.
+func (v *visit) decidingOf(flows []db.Flow, groupID *string) *db.Flow {
+	at := slices.IndexFunc(flows, func(f db.Flow) bool {
+		return f.Action == rules.GenerateCommission && v.scoped(f, groupID)
 	})
-	if err != nil || at < 0 {
-		return nil, err
+	if at < 0 {
+		return nil
 	}
-	return &found[at], nil
+	return &flows[at]
+}
+
+// scoped reports whether a flow's scope includes the partner in a group.
+func (v *visit) scoped(f db.Flow, groupID *string) bool {
+	return rules.Applies(rules.Flow{GroupID: f.GroupID, PartnerID: f.PartnerID}, v.partner.ID, groupID)
 }
 
 // termsOf puts a flow into sentences.

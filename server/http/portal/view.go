@@ -51,8 +51,7 @@ func (v *visit) layout(title, nav string) (site.Layout, error) {
 	l := site.Layout{
 		Title:     title,
 		Name:      v.program.Name,
-		Style:     v.look.Style,
-		Logo:      v.look.Logo,
+		Look:      v.look,
 		Account:   site.Account{Name: payout.NameOf(v.partner), SignOut: "/portal/sign-out"},
 		FormToken: v.FormToken(),
 		Flash:     v.Locale.T(notices[v.QueryParam("done")]),
@@ -77,7 +76,8 @@ func (v *visit) layout(title, nav string) (site.Layout, error) {
 var notices = map[string]string{
 	"profile": "Your profile is saved.", "payout": "Your payout method is saved.",
 	"notifications": "Your notifications are saved.", "postback": "Your postback is saved.",
-	"link": "Your link is created.", "renamed": "Your link is renamed.",
+	"leaderboard": "Your choice is saved.",
+	"link":        "Your link is created.", "renamed": "Your link is renamed.",
 	"away":    "The link is archived. It still counts where you published it.",
 	"deleted": "The postback is deleted.", "tested": "A test was sent. See the result in the list of deliveries.",
 }
@@ -134,7 +134,7 @@ var vocabulary = map[string]string{
 	"below_minimum": "Below the minimum", "no_payout_method": "No payout method", "tax_form_missing": "Tax form missing",
 	"too_few_customers":  "More paying customers needed",
 	"partner_not_active": "Not active", "risk_review": "In review",
-	"mobile": "Phone", "desktop": "Computer", "tablet": "Tablet", "bot": "Robot",
+	"cancelled": "Canceled", "mobile": "Phone", "desktop": "Computer", "tablet": "Tablet", "bot": "Robot",
 }
 
 // mask hides a customer's name except for its first letter.

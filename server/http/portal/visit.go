@@ -7,7 +7,6 @@ import (
 
 	"rail/gen/db"
 	"rail/server/http/site"
-	"rail/server/http/site/look"
 	"rail/server/program/partner"
 	"rail/server/work"
 )
@@ -17,8 +16,9 @@ type visit struct {
 	site.Visit
 	portal  *Portal
 	session db.PortalSession
-	look    look.Look // of the program
+	look    site.Look // of the program
 	accent  string    // of the program, as #rrggbb
+	ranks   bool      // the program has a leaderboard
 	frames  []string  // the hosts whose pages may frame an embedded portal
 	frame   string    // the token in the address of an embedded portal; "" for the portal itself
 	partner db.Partner

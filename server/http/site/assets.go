@@ -77,7 +77,9 @@ const folder = "/assets/"
 var (
 	fonts = pathsOf("assets/*.woff2")
 
-	StylePath   = pathOf("design.css", styleSheet())
+	sheet     = styleSheet()
+	StylePath = pathOf("design.css", sheet)
+
 	ScriptPath  = pathOf("design.js", read("assets/design.js"))
 	ConsolePath = pathOf("console.js", read("assets/console.js"))
 	VerifyPath  = pathOf("verify.js", read("assets/verify.js"))
@@ -86,15 +88,15 @@ var (
 
 // styleSheet returns design.css with the style sheets of parts, in order of their names. Its fonts have their paths.
 func styleSheet() []byte {
-	sheet := read("assets/design.css")
+	out := read("assets/design.css")
 	parts, _ := fs.Glob(files, "assets/parts/*.css") // the pattern is valid
 	for _, name := range parts {
-		sheet = append(sheet, read(name)...)
+		out = append(out, read(name)...)
 	}
 	for name, at := range fonts {
-		sheet = bytes.ReplaceAll(sheet, []byte("url("+name+")"), []byte("url("+at+")"))
+		out = bytes.ReplaceAll(out, []byte("url("+name+")"), []byte("url("+at+")"))
 	}
-	return sheet
+	return out
 }
 
 // pathsOf returns the paths of embedded files, by their names.
@@ -145,7 +147,7 @@ func served() (byPath, byName map[string]*static.Text) {
 		byPath[at], byName[name] = static.New(kind, forever, read), static.New(kind, once, read)
 	}
 	file := func(name string) func() []byte { return func() []byte { return read("assets/" + name) } }
-	add(StylePath, "design.css", style, styleSheet)
+	add(StylePath, "design.css", style, func() []byte { return sheet })
 	add(ScriptPath, "design.js", script, file("design.js"))
 	add(ConsolePath, "console.js", script, file("console.js"))
 	add(VerifyPath, "verify.js", script, file("verify.js"))

@@ -296,7 +296,7 @@ func TestAssets(t *testing.T) {
 // TestSizes bounds the size of the assets.
 func TestSizes(t *testing.T) {
 	t.Parallel()
-	sizes := map[string]int{"design.css": len(styleSheet())}
+	sizes := map[string]int{"design.css": len(sheet)}
 	for _, name := range []string{"design.js", "console.js", "icons.svg"} {
 		sizes[name] = len(read("assets/" + name))
 	}

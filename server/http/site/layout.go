@@ -1,5 +1,7 @@
 package site
 
+import "rail/gen/db"
+
 // Layout surrounds the content of every page, by the templates "top" and "bottom". The data of a page has it as Layout.
 type Layout struct {
 	Title     string // of the page; in the document's title, Name or Service follows
@@ -7,8 +9,7 @@ type Layout struct {
 	Name      string // of the program, in the header; "" for a page without a header
 	Home      string // the address of the name; "" for none
 	Part      string // beside the name
-	Style     string // the program's style sheet; "" for none
-	Logo      string // the address of the program's logo; "" for none
+	Look             // of the program
 	Share     *Share // how other sites show a link to the page; nil for pages that are not public
 	Account   Account
 	Switch    Switch
@@ -27,6 +28,24 @@ type Layout struct {
 	Speak     string // the action of the form that saves a language; "" if Languages are links
 }
 
+// Look is a program's look: its typeface and the addresses of its style sheet and logos, "" for the default or for none.
+// LogoDark is the logo in dark mode.
+type Look struct {
+	Typeface              db.Typeface
+	Style, Logo, LogoDark string
+}
+
+// Font returns the address of the font of most letters; "" for one of the reader's device.
+func (l Look) Font() string {
+	switch l.Typeface {
+	case "", db.TypefaceInter:
+		return fonts["inter-latin.woff2"]
+	case db.TypefaceRounded:
+		return fonts["nunito-latin.woff2"]
+	}
+	return ""
+}
+
 // Share is how other sites show a link to a page (Open Graph). Picture has 1200 by 630 pixels.
 type Share struct{ Title, Text, URL, Picture string }
 
@@ -43,7 +62,6 @@ type Place struct{ Value, Name, Logo string }
 type Account struct {
 	Name    string
 	Path    string // of the person's settings; "" for none
-	Links   []Link
 	SignOut string // the action of the form
 }
 

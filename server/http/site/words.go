@@ -30,17 +30,16 @@ func functions(l *locale.Locale, vocabulary map[string]string) template.FuncMap 
 		"words": func(v any) string {
 			return l.Said(Words(reflect.Indirect(reflect.ValueOf(v)).String(), vocabulary))
 		},
-		"count":    l.Count,
-		"size":     func(bytes int64) string { return Size(l, bytes) },
-		"input":    NewInput,
-		"tick":     NewTick,
-		"style":    func() string { return StylePath },
-		"script":   func() string { return ScriptPath },
-		"typeface": func() string { return fonts["inter-latin.woff2"] },
-		"icon":     icon,
-		"avatar":   avatar,
-		"mark":     processorMark,
-		"spark":    NewSpark,
+		"count":  l.Count,
+		"size":   func(bytes int64) string { return Size(l, bytes) },
+		"input":  NewInput,
+		"tick":   NewTick,
+		"style":  func() string { return StylePath },
+		"script": func() string { return ScriptPath },
+		"icon":   icon,
+		"avatar": avatar,
+		"mark":   processorMark,
+		"spark":  NewSpark,
 	}
 }
 

@@ -35,7 +35,8 @@ func (y Layout) Fill(ctx context.Context, tx pgtx.DBTX, org, partner string, b B
 	}
 	out.From, out.Subject = printable(look.ProgramName), values.Subject(b.Subject)
 	reader := db.MailReaderRow{
-		ProgramID: b.ProgramID, ProgramName: look.ProgramName, AccentColor: look.AccentColor, LogoVersion: look.LogoVersion,
+		ProgramID: b.ProgramID, ProgramName: look.ProgramName, AccentColor: look.AccentColor,
+		SecondColor: look.SecondColor, LogoVersion: look.LogoVersion,
 	}
 	out.HTML, out.Plain, err = y.both(content{
 		subject: out.Subject, language: look.Language, body: parse(y.absolute(b.Markdown), values),

@@ -12,8 +12,8 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Runes that stand for a placeholder while Markdown is parsed, with its number between them. They are letters to
-// Markdown, and no text contains them.
+// Private-use runes around a placeholder's number, which replace the placeholder while Markdown is parsed. Markdown
+// treats them as letters, and texts are stripped of them.
 const markOpen, markShut = "\ue000", "\ue001"
 
 // marked matches the place of a placeholder.

@@ -14,7 +14,7 @@ import (
 func both(t *testing.T, markdown string, values Values) (html, plain string) {
 	t.Helper()
 	d := parse(markdown, values)
-	page, err := d.html(lightMail.with([3]uint8{}), [3]uint8{})
+	page, err := d.html(lightMail.with([3]uint8{}, nil), [3]uint8{})
 	require.NoError(t, err)
 	return string(page), d.text()
 }

@@ -47,23 +47,30 @@ type palette struct {
 	Ground, Card, Text, Soft, Line colour.RGB
 	// Link is the accent as text on the card; Button and Ink are a button and its text.
 	Link, Button, Ink colour.RGB
-	away              colour.RGB // what the accent is mixed with until it can be read
+	// Bar is the line above the card.
+	Bar  colour.RGB
+	away colour.RGB // what the accent is mixed with until it can be read
 }
 
-// seen is the minimum contrast of a button and its background (WCAG 2.2, 1.4.11).
-const seen = 3
-
-// with returns the palette with an accent. In light mode the button has exactly that colour.
-func (p palette) with(accent colour.RGB) palette {
+// with returns the palette with the two colours of a program. In light mode the button has exactly the accent.
+func (p palette) with(accent colour.RGB, second *string) palette {
 	p.Link = accent.MixUntil(p.away, 0, func(x colour.RGB) bool {
 		return min(colour.Contrast(x, p.Card), colour.Contrast(x, p.Ground)) >= colour.Readable
 	})
 	p.Button = accent
 	if p.away == colour.White {
-		p.Button = accent.MixUntil(p.away, 0, func(x colour.RGB) bool { return colour.Contrast(x, p.Card) >= seen })
+		p.Button = p.visible(accent)
 	}
-	p.Ink = p.Button.Ink()
+	p.Ink, p.Bar = p.Button.Ink(), p.Button
+	if second != nil {
+		p.Bar = p.visible(colour.Parse(*second))
+	}
 	return p
+}
+
+// visible returns a colour, changed until shapes in it are visible on the card.
+func (p palette) visible(c colour.RGB) colour.RGB {
+	return c.MixUntil(p.away, 0, func(x colour.RGB) bool { return colour.Contrast(x, p.Card) >= colour.Visible })
 }
 
 // content is a mail before its layout.
@@ -106,7 +113,7 @@ func (y Layout) both(c content, reader *db.MailReaderRow) (page string, plain st
 
 // page returns the data of the layout without the text.
 func (y Layout) page(c content, reader *db.MailReaderRow) page {
-	accent := plainAccent
+	accent, second := plainAccent, (*string)(nil)
 	p := page{
 		Subject: c.subject, Language: cmp.Or(c.language, "en"), Preview: preview(c.text()), Program: y.Name, Pixel: c.pixel,
 		Headed: c.headed,
@@ -116,6 +123,7 @@ func (y Layout) page(c content, reader *db.MailReaderRow) page {
 	}
 	if reader != nil && reader.ProgramName != "" {
 		p.Program = strings.Join(strings.Fields(reader.ProgramName), " ")
+		second = reader.SecondColor
 		if reader.AccentColor != nil {
 			accent = *reader.AccentColor
 		}
@@ -123,7 +131,7 @@ func (y Layout) page(c content, reader *db.MailReaderRow) page {
 			p.Logo = y.BaseURL + "/look/" + reader.ProgramID + "/" + *reader.LogoVersion
 		}
 	}
-	p.Light, p.Dark = lightMail.with(colour.Parse(accent)), darkMail.with(colour.Parse(accent))
+	p.Light, p.Dark = lightMail.with(colour.Parse(accent), second), darkMail.with(colour.Parse(accent), second)
 	return p
 }
 

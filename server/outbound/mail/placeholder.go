@@ -41,7 +41,7 @@ const maxPlaceholders = 100
 var (
 	// braced matches placeholders, and other text in double braces.
 	braced = regexp.MustCompile(`\{\{([^{}|\r\n]*)(?:\|([^{}\r\n]*))?\}\}`)
-	// marks removes the runes that stand for placeholders while Markdown is parsed.
+	// marks strips markOpen and markShut from texts.
 	marks = strings.NewReplacer(markOpen, "", markShut, "")
 )
 

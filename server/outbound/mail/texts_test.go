@@ -129,6 +129,11 @@ func TestLook(t *testing.T) {
 	require.NotContains(t, page, "rail:")
 	_, _, page = parts(t, db.Mail{Body: m.Markdown}, &db.MailReaderRow{ProgramName: "A", AccentColor: new("#102040")})
 	require.Contains(t, page, "background:#102040;color:#ffffff")
+	require.Equal(t, 2, strings.Count(page, "background:#102040"), "the button and the line above the text")
+	second := &db.MailReaderRow{ProgramName: "A", AccentColor: new("#102040"), SecondColor: new("#0a9d75")}
+	_, _, page = parts(t, db.Mail{Body: m.Markdown}, second)
+	require.Equal(t, 1, strings.Count(page, "background:#102040"))
+	require.Contains(t, page, "border-radius:12px 12px 0 0;background:#0a9d75")
 }
 
 // TestLanguages: every mail to partners exists in every language, with the program's name and its link.

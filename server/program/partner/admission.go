@@ -209,6 +209,7 @@ func (c Candidate) partner(u *work.Unit, status db.PartnerStatus) db.Partner {
 		EmailFirstReferral: true,
 		EmailNewReferral:   true,
 		EmailPayoutPaid:    true,
+		OnLeaderboard:      true,
 		Metadata:           metadata.Stored(c.Metadata),
 		ExternalID:         c.ExternalID,
 		CreatedAt:          u.Now,

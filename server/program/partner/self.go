@@ -46,6 +46,28 @@ func SaveChoices(ctx context.Context, u *work.Unit, partnerID string, to Choices
 	return AuditSelf(ctx, u, p, "partner.updated", p.ID, before, to)
 }
 
+// ranked is what the audit log has about a partner's place on the leaderboard.
+type ranked struct {
+	OnLeaderboard bool `json:"on_leaderboard"`
+}
+
+// SaveRanked sets whether a partner takes part in the leaderboard, on behalf of the partner. An equal choice changes
+// nothing.
+func SaveRanked(ctx context.Context, u *work.Unit, partnerID string, to bool) error {
+	p, err := lockSelf(ctx, u, partnerID)
+	if err != nil || p.OnLeaderboard == to {
+		return err
+	}
+	err = queries.PartnerSetRanked(ctx, u.Later(), db.PartnerSetRankedParams{
+		OnLeaderboard: to, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+	})
+	if err != nil {
+		return err
+	}
+	recordUpdated(u, p)
+	return AuditSelf(ctx, u, p, "partner.updated", p.ID, ranked{p.OnLeaderboard}, ranked{to})
+}
+
 // lockSelf locks the partner of a session. The status is checked under the lock, since the partner may have been
 // suspended after the form was shown.
 func lockSelf(ctx context.Context, u *work.Unit, id string) (db.Partner, error) {

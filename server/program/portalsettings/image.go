@@ -24,8 +24,9 @@ type kind struct {
 }
 
 var (
-	logo = kind{db.PortalImageKindLogo, "logo.data", "The logo", MaxLogoBytes}
-	hero = kind{db.PortalImageKindHero, "hero.data", "The picture", MaxHeroBytes}
+	logo     = kind{db.PortalImageKindLogo, "logo.data", "The logo", MaxLogoBytes}
+	logoDark = kind{db.PortalImageKindLogoDark, "logo_dark.data", "The logo", MaxLogoBytes}
+	hero     = kind{db.PortalImageKindHero, "hero.data", "The picture", MaxHeroBytes}
 )
 
 // image is a decoded image.

@@ -20,16 +20,20 @@ import (
 
 // Changes are changes to a program's settings; nil and unspecified members stay.
 type Changes struct {
-	Join                                                *db.JoinMode
-	AccentColor, Headline, Introduction, Offer, ReplyTo nullable.Nullable[string]
-	Logo, Hero                                          nullable.Nullable[string] // the image in base64
-	Benefits                                            []string
-	FAQ                                                 []api.PortalFAQ
-	Calculator                                          nullable.Nullable[api.PortalCalculator]
-	Questions                                           []api.PortalQuestion
-	AutoApprove                                         nullable.Nullable[api.AutoApproval]
-	LinkHosts, EmbedHosts                               []string
-	MaxLinks                                            *int64
+	Join                                   *db.JoinMode
+	AccentColor, SecondColor               nullable.Nullable[string]
+	Typeface                               *db.Typeface
+	Corners                                *db.Corners
+	Headline, Introduction, Offer, ReplyTo nullable.Nullable[string]
+	Logo, LogoDark, Hero                   nullable.Nullable[string] // the image in base64
+	Benefits                               []string
+	FAQ                                    []api.PortalFAQ
+	Calculator                             nullable.Nullable[api.PortalCalculator]
+	Questions                              []api.PortalQuestion
+	AutoApprove                            nullable.Nullable[api.AutoApproval]
+	LinkHosts, EmbedHosts                  []string
+	MaxLinks                               *int64
+	Leaderboard                            *bool
 }
 
 // With returns the settings with the changes of a draft, which are not saved. It ignores images.
@@ -59,10 +63,7 @@ func Update(ctx context.Context, u *work.Unit, programID string, to Changes) (Se
 	if err := s.checkGroups(ctx, u, to); err != nil {
 		return before, err
 	}
-	if err := s.applyImage(ctx, u, logo, to.Logo, &s.LogoVersion); err != nil {
-		return before, err
-	}
-	if err := s.applyImage(ctx, u, hero, to.Hero, &s.HeroVersion); err != nil || reflect.DeepEqual(before, s) {
+	if err := s.applyImages(ctx, u, to); err != nil || reflect.DeepEqual(before, s) {
 		return before, err
 	}
 	s.UpdatedAt = &u.Now
@@ -78,13 +79,17 @@ func Update(ctx context.Context, u *work.Unit, programID string, to Changes) (Se
 func (s *Settings) apply(to Changes) (err error) {
 	opt.Change(&s.Join, to.Join)
 	opt.Change(&s.MaxLinks, to.MaxLinks)
+	opt.Change(&s.Typeface, to.Typeface)
+	opt.Change(&s.Corners, to.Corners)
+	opt.Change(&s.Leaderboard, to.Leaderboard)
 	opt.ChangeOrClear(&s.AccentColor, to.AccentColor)
+	opt.ChangeOrClear(&s.SecondColor, to.SecondColor)
 	opt.ChangeOrClear(&s.Headline, to.Headline)
 	opt.ChangeOrClear(&s.Introduction, to.Introduction)
 	opt.ChangeOrClear(&s.Offer, to.Offer)
 	opt.ChangeOrClear(&s.ReplyTo, to.ReplyTo)
 	opt.ChangeOrClear(&s.Calculator, to.Calculator)
-	s.AccentColor = opt.Lower(s.AccentColor)
+	s.AccentColor, s.SecondColor = opt.Lower(s.AccentColor), opt.Lower(s.SecondColor)
 	for _, text := range []**string{&s.Headline, &s.Introduction, &s.Offer} {
 		if strings.TrimSpace(opt.Value(*text)) == "" {
 			*text = nil
@@ -144,6 +149,17 @@ func (s *Settings) checkGroups(ctx context.Context, u *work.Unit, to Changes) er
 		return nil
 	}
 	return u.Check(ctx, s.ProgramID, work.AudienceRefs("auto_approve.", s.AutoApprove.GroupIds, nil)...)
+}
+
+// applyImages stores or removes the given images.
+func (s *Settings) applyImages(ctx context.Context, u *work.Unit, to Changes) error {
+	if err := s.applyImage(ctx, u, logo, to.Logo, &s.LogoVersion); err != nil {
+		return err
+	}
+	if err := s.applyImage(ctx, u, logoDark, to.LogoDark, &s.LogoDarkVersion); err != nil {
+		return err
+	}
+	return s.applyImage(ctx, u, hero, to.Hero, &s.HeroVersion)
 }
 
 // applyImage stores or removes an image and sets its version.

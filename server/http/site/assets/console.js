@@ -157,14 +157,16 @@ for (const part of document.querySelectorAll('[data-poll]')) {
 // The join page's editor: previews follow what is typed.
 for (const form of document.querySelectorAll('form[data-preview]')) {
   const frames = document.querySelectorAll('.preview iframe')
-  const contrast = document.getElementById('accent_color_about')
   let waiting, latest = 0
   const show = async () => {
     const number = ++latest
     const answer = await fetch(form.dataset.preview, { method: 'POST', body: new URLSearchParams(new FormData(form)) })
     const page = await answer.text()
     if (!answer.ok || number !== latest) return
-    contrast.textContent = answer.headers.get('Rail-Contrast') ?? contrast.textContent
+    for (const [name, header] of [['accent', 'Rail-Contrast'], ['second', 'Rail-Second-Contrast']]) {
+      const about = document.getElementById(name + '_color_about')
+      about.textContent = answer.headers.get(header) ?? about.textContent
+    }
     for (const frame of frames) {
       const at = frame.contentWindow.scrollY
       frame.onload = () => frame.contentWindow.scrollTo(0, at)
@@ -172,7 +174,8 @@ for (const form of document.querySelectorAll('form[data-preview]')) {
     }
   }
   form.addEventListener('input', event => {
-    if (event.target.name === 'accent_color') form.accent_standard.checked = false
+    const name = event.target.name
+    if (name.endsWith('_color')) form.elements[name.replace('color', 'standard')].checked = false
     clearTimeout(waiting)
     waiting = setTimeout(() => show().catch(() => {}), 400)
   })

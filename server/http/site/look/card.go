@@ -20,7 +20,9 @@ import (
 	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
 	_ "golang.org/x/image/webp" // logos
+	"golang.org/x/sync/singleflight"
 
+	"rail/server/colour"
 	"rail/server/http/site"
 	"rail/server/opt"
 )
@@ -33,9 +35,9 @@ const (
 
 // Card is the picture with which other sites show a link to a program's join page (Open Graph).
 type Card struct {
-	Name, Website                 string
-	Headline, Accent, LogoVersion *string
-	logo                          []byte
+	Name, Website                         string
+	Headline, Accent, Second, LogoVersion *string
+	logo                                  []byte
 }
 
 // CardPath returns the path of a program's card. It changes with the contents.
@@ -46,7 +48,8 @@ func CardPath(programID string, c Card) string {
 // version names the contents. Its first part is that of the design below.
 func (c Card) version() string {
 	return versionOf(strings.Join([]string{
-		"1", c.Name, c.Website, opt.Value(c.Headline), opt.Value(c.Accent), opt.Value(c.LogoVersion),
+		"1", c.Name, c.Website, opt.Value(c.Headline), opt.Value(c.Accent), opt.Value(c.Second),
+		opt.Value(c.LogoVersion),
 	}, "\n"))
 }
 
@@ -71,8 +74,10 @@ func (c Card) png() ([]byte, error) {
 	img := image.NewRGBA(image.Rect(0, 0, CardWidth, CardHeight))
 	ground := site.Accent(cmp.Or(opt.Value(c.Accent), site.DefaultAccent))
 	draw.Draw(img, img.Bounds(), image.NewUniform(ground), image.Point{}, draw.Src)
-	disc(img, 1080, 80, 330, color.NRGBA{255, 255, 255, 20})
-	disc(img, 1010, 610, 210, color.NRGBA{255, 255, 255, 16})
+	second := c.second()
+	disc(img, 1080, 80, 330, second)
+	second.A = second.A * 4 / 5
+	disc(img, 1010, 610, 210, second)
 	headline := cmp.Or(opt.Value(c.Headline), c.Name)
 	left := edge + c.drawLogo(img)
 	if headline != c.Name && Drawn(c.Name) {
@@ -87,6 +92,15 @@ func (c Card) png() ([]byte, error) {
 	var out bytes.Buffer
 	err := png.Encode(&out, img)
 	return out.Bytes(), err
+}
+
+// second returns the colour of the shapes behind the text, so faint that the text stays readable.
+func (c Card) second() color.NRGBA {
+	if c.Second == nil {
+		return color.NRGBA{255, 255, 255, 20}
+	}
+	s := colour.Parse(*c.Second)
+	return color.NRGBA{s[0], s[1], s[2], 64}
 }
 
 // drawHeadline draws a text of at most three lines in the largest size that fits.
@@ -224,27 +238,48 @@ func (c corners) At(x, y int) color.Color {
 // cardsCached bounds the cards in memory.
 const cardsCached = 64
 
-// cards draws one card at a time, and keeps the last ones: sites that show links fetch them in bursts.
+// cards draws each card once, and remembers the last ones: sites that show links fetch them in bursts.
 type cards struct {
-	mu     sync.Mutex
-	byPath map[string][]byte
+	drawing singleflight.Group
+	mu      sync.Mutex
+	byPath  map[string][]byte
 }
 
 // of returns the picture of a card.
 func (k *cards) of(programID string, c Card) ([]byte, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	at := CardPath(programID, c)
-	if found := k.byPath[at]; found != nil {
+	if found := k.find(at); found != nil {
 		return found, nil
 	}
-	drawn, err := c.png()
+	drawn, err, _ := k.drawing.Do(at, func() (any, error) {
+		if found := k.find(at); found != nil {
+			return found, nil
+		}
+		drawn, err := c.png()
+		if err == nil {
+			k.store(at, drawn)
+		}
+		return drawn, err
+	})
 	if err != nil {
 		return nil, err
 	}
+	return drawn.([]byte), nil
+}
+
+// find returns a card in memory; nil for none.
+func (k *cards) find(at string) []byte {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.byPath[at]
+}
+
+// store puts a card into memory. When the memory is full, it starts anew.
+func (k *cards) store(at string, drawn []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if k.byPath == nil || len(k.byPath) >= cardsCached {
 		k.byPath = map[string][]byte{}
 	}
 	k.byPath[at] = drawn
-	return drawn, nil
 }

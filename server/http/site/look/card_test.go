@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"image/png"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -83,9 +84,26 @@ func TestCardVersion(t *testing.T) {
 	t.Parallel()
 	paths := map[string]bool{}
 	for _, c := range []Card{
-		{}, {Name: "a"}, {Website: "a"}, {Headline: new("a")}, {Accent: new("a")}, {LogoVersion: new("a")},
+		{}, {Name: "a"}, {Website: "a"}, {Headline: new("a")}, {Accent: new("a")}, {Second: new("a")},
+		{LogoVersion: new("a")},
 	} {
 		paths[CardPath("prg_1", c)] = true
 	}
-	require.Len(t, paths, 6)
+	require.Len(t, paths, 7)
+}
+
+// TestCardIsDrawnOnce checks that concurrent requests for a card share one drawing, also later ones.
+func TestCardIsDrawnOnce(t *testing.T) {
+	t.Parallel()
+	var k cards
+	var wait sync.WaitGroup
+	drawn := make([][]byte, 8)
+	for i := range drawn {
+		wait.Go(func() { drawn[i], _ = k.of("prg_1", Card{Name: "Acme"}) })
+	}
+	wait.Wait()
+	for _, d := range drawn {
+		require.NotEmpty(t, d)
+		require.Same(t, &drawn[0][0], &d[0])
+	}
 }

@@ -1,4 +1,4 @@
-// Package look serves a program's logo and picture, the style sheet of its colour, and the picture of links to its join
+// Package look serves a program's logos and picture, the style sheet of its theme, and the picture of links to its join
 // page. Their addresses have a hash of the contents, so that they are cached forever. They are public.
 package look
 
@@ -18,6 +18,7 @@ import (
 	"rail/server/http/site"
 	"rail/server/opt"
 	"rail/server/problem"
+	"rail/server/program/portalsettings"
 )
 
 // folder is where the looks of programs are.
@@ -28,40 +29,71 @@ var queries = db.New()
 // ImagePath returns the path of a program's image, such as its logo, by its version.
 func ImagePath(programID, version string) string { return folder + programID + "/" + version }
 
-// StylePath is where the style sheet of a program's colour is.
-func StylePath(programID, accent string) string {
-	return folder + programID + "/" + versionOf(site.Theme(accent)) + ".css"
-}
-
-// DraftStylePath returns the path of the style sheet of any accent #rrggbb, for previews.
-func DraftStylePath(accent string) string {
-	return folder + draft + "/" + strings.TrimPrefix(accent, "#") + ".css"
-}
-
-// draft replaces the program in the paths of accents that no program has.
-const draft = "accent"
-
-// accentForm is the form of an accent in a path.
-var accentForm = regexp.MustCompile(`^[0-9a-f]{6}$`)
-
-// Look holds the addresses of a program's style sheet and logo, "" for none.
-type Look struct{ Style, Logo string }
-
-// Draft returns the look with an accent that may not be saved.
-func (l Look) Draft(accent *string) Look {
-	if l.Style = ""; accent != nil {
-		l.Style = DraftStylePath(*accent)
+// StylePath is where the style sheet of a program's theme is; "" for the default theme.
+func StylePath(programID string, t site.Theme) string {
+	sheet := t.Sheet()
+	if sheet == "" {
+		return ""
 	}
-	return l
+	return folder + programID + "/" + versionOf(sheet) + ".css"
 }
 
-// Of returns the look of a program.
-func Of(programID string, accent, logoVersion *string) (l Look) {
-	if accent != nil {
-		l.Style = StylePath(programID, *accent)
+// DraftStylePath returns the path of the style sheet of any theme, for previews; "" for the default theme.
+func DraftStylePath(t site.Theme) string {
+	if t.Sheet() == "" {
+		return ""
 	}
-	if logoVersion != nil {
-		l.Logo = ImagePath(programID, *logoVersion)
+	version := strings.Join([]string{
+		strings.TrimPrefix(t.Accent, "#"), strings.TrimPrefix(t.Second, "#"), string(t.Typeface), string(t.Corners),
+	}, "-")
+	return folder + draft + "/" + version + ".css"
+}
+
+// draft replaces the program in the paths of themes that no program has.
+const draft = "theme"
+
+// draftForm is the form of a theme in a path.
+var draftForm = regexp.MustCompile(`^([0-9a-f]{6})?-([0-9a-f]{6})?-(inter|system|serif|rounded)-(square|soft|round)$`)
+
+// draftSheet returns the style sheet of a theme in a path; "" for none.
+func draftSheet(version string) string {
+	found := draftForm.FindStringSubmatch(version)
+	if found == nil {
+		return ""
+	}
+	t := site.Theme{Typeface: db.Typeface(found[3]), Corners: db.Corners(found[4])}
+	if found[1] != "" {
+		t.Accent = "#" + found[1]
+	}
+	if found[2] != "" {
+		t.Second = "#" + found[2]
+	}
+	return t.Sheet()
+}
+
+// ThemeOf returns the theme of a program's settings.
+func ThemeOf(s portalsettings.Settings) site.Theme {
+	return site.Theme{
+		Accent:   opt.Value(s.AccentColor),
+		Second:   opt.Value(s.SecondColor),
+		Typeface: s.Typeface,
+		Corners:  s.Corners,
+	}
+}
+
+// OfSettings returns the look of a program's settings.
+func OfSettings(s portalsettings.Settings) site.Look {
+	return Of(s.ProgramID, ThemeOf(s), s.LogoVersion, s.LogoDarkVersion)
+}
+
+// Of returns the look of a program with the versions of its logos.
+func Of(programID string, t site.Theme, logo, logoDark *string) site.Look {
+	l := site.Look{Typeface: t.Typeface, Style: StylePath(programID, t)}
+	if logo != nil {
+		l.Logo = ImagePath(programID, *logo)
+	}
+	if logoDark != nil {
+		l.LogoDark = ImagePath(programID, *logoDark)
 	}
 	return l
 }
@@ -116,20 +148,26 @@ func (l *Looks) serve(c echo.Context) error {
 	return c.Blob(http.StatusOK, kind, body)
 }
 
-// style returns the style sheet of a program's colour, nil where it has become another.
+// style returns the style sheet of a program's theme, nil where it has become another.
 func (l *Looks) style(c echo.Context, version string) (kind string, body []byte, err error) {
 	const css = "text/css; charset=utf-8"
 	if c.Param("program") == draft {
-		if accentForm.MatchString(version) {
-			body = []byte(site.Theme("#" + version))
+		if sheet := draftSheet(version); sheet != "" {
+			body = []byte(sheet)
 		}
 		return css, body, nil
 	}
-	accent, err := queries.PortalAccentShown(c.Request().Context(), l.Pool, c.Param("program"))
+	row, err := queries.PortalThemeShown(c.Request().Context(), l.Pool, c.Param("program"))
 	if err != nil {
 		return "", nil, err
 	}
-	if sheet := site.Theme(opt.Value(accent)); versionOf(sheet) == version {
+	theme := site.Theme{
+		Accent:   opt.Value(row.AccentColor),
+		Second:   opt.Value(row.SecondColor),
+		Typeface: row.Typeface,
+		Corners:  row.Corners,
+	}
+	if sheet := theme.Sheet(); sheet != "" && versionOf(sheet) == version {
 		body = []byte(sheet)
 	}
 	return css, body, nil
@@ -154,6 +192,7 @@ func (l *Looks) card(c echo.Context, version string) (kind string, body []byte, 
 		Website:     row.WebsiteURL,
 		Headline:    row.Headline,
 		Accent:      row.AccentColor,
+		Second:      row.SecondColor,
 		LogoVersion: row.LogoVersion,
 		logo:        row.Logo,
 	}
