@@ -133,11 +133,12 @@ func payouts(v *visit) error {
 	rows, _ := list.Rows.([]payoutRow)
 	return v.show(sheet{"payout-list", "/payouts", "All payouts", struct {
 		Tabs    site.Tabs
+		Columns columns
 		Filters site.Filters
 		List    site.Listing
 		Open    bool // a row can be changed
 	}{
-		v.payoutTabs(true), v.filters("Payouts", v.search("partner", "Partner", "lookup"),
+		v.payoutTabs(true), v.columns(payoutColumns), v.filters("Payouts", v.search("partner", "Partner", "lookup"),
 			v.filter("status", "State", listed(payoutStatuses...))), list, slices.ContainsFunc(rows, payoutRow.Open),
 	}})
 }
@@ -163,7 +164,7 @@ func payoutTable(v *visit) error {
 	if partner != nil {
 		query.Set("partner_id", *partner)
 	}
-	return v.table("listPayouts", "payouts", query)
+	return v.chosenTable("listPayouts", "payouts", query, payoutColumns)
 }
 
 // payout shows one payout with the commissions in it.
