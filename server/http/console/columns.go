@@ -90,8 +90,8 @@ var (
 	}
 )
 
-// columnField is the parameter of the chosen columns. Its value firstColumn stands for the first column, which is
-// always shown, so that a choice of no further column is a choice.
+// columnField is the parameter of the chosen columns. The form always sends firstColumn too, for the first column,
+// which cannot be left out. Without it, a form with no ticked box would mean the default columns.
 const (
 	columnField = "columns"
 	firstColumn = "first"

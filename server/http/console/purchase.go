@@ -42,7 +42,7 @@ type purchaseStep struct {
 	Stops                   string // what refuses the step
 }
 
-// States of a step.
+// The states of a step.
 const (
 	stepDone    = "done"
 	stepRefused = "refused"
@@ -119,7 +119,7 @@ const (
 	byCoupon = "coupon:"
 )
 
-// beforePurchase stands in place of the first result.
+// beforePurchase returns the text of the page before the first purchase.
 func (v *visit) beforePurchase(by api.Partner) site.Nothing {
 	if by.ID == "" {
 		return site.Nothing{
@@ -198,7 +198,7 @@ func (v *visit) ways(p api.Partner) ([]site.Option, error) {
 	return out, nil
 }
 
-// fillPurchase fills in the fields that the address lacks. A way of another partner gives way to the first one.
+// fillPurchase fills in the fields that the address lacks. A way of another partner becomes the first way.
 func (v *visit) fillPurchase(form site.Form, by api.Partner, ways []site.Option) {
 	fill := func(name, value string) { form.Values[name] = cmp.Or(form.Values[name], value) }
 	fill("partner", by.Email)
@@ -285,11 +285,11 @@ func (v *visit) rehearsePurchase(form site.Form, by api.Partner) (*purchase, err
 		way = "link “" + *body.Value + "”"
 	}
 	out.Title = v.Locale.Money(body.AmountMinor, body.Currency) + " by " + nameOf(by) + "’s " + way
-	return out, v.tell(out, body, r)
+	return out, v.describePurchase(out, body, r)
 }
 
-// tell describes the steps of a rehearsal and its result.
-func (v *visit) tell(p *purchase, asked api.SaleRehearsalRequest, r api.SaleRehearsal) error {
+// describePurchase describes the steps of a rehearsal and its result.
+func (v *visit) describePurchase(p *purchase, asked api.SaleRehearsalRequest, r api.SaleRehearsal) error {
 	name := nameOf(p.Partner)
 	if asked.Value != nil {
 		p.Steps = append(p.Steps, v.clickStep(name, *asked.Value, r))

@@ -96,7 +96,7 @@ func (s *Server) CreateSale(ctx context.Context, r api.CreateSaleRequestObject) 
 	return api.CreateSale201JSONResponse(recorded), nil
 }
 
-// RehearseSale walks through a purchase from the click to its commission, and rolls it back.
+// RehearseSale records a purchase from the click to its commission, and rolls it back.
 func (s *Server) RehearseSale(ctx context.Context,
 	r api.RehearseSaleRequestObject) (api.RehearseSaleResponseObject, error) {
 	b := r.Body

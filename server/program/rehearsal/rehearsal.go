@@ -80,7 +80,7 @@ func (s Service) Rehearse(ctx context.Context, u *work.Unit, p Purchase) (out Re
 	s.Tracking.Writer = nil // it would record the click in another transaction
 	err = u.Share(ctx, 1, func(_ int, u *work.Unit) error {
 		out = Result{}
-		step, err := s.walk(ctx, u, program, p, &out)
+		step, err := s.take(ctx, u, program, p, &out)
 		if out.Refused, err = refusalOf(step, err); err != nil {
 			return err
 		}
@@ -102,8 +102,8 @@ func refusalOf(step string, err error) (*Refusal, error) {
 	return &Refusal{step, p}, nil
 }
 
-// walk takes the steps and returns the last one.
-func (s Service) walk(ctx context.Context, u *work.Unit, program db.Program, p Purchase, out *Result) (string, error) {
+// take takes the steps, and returns the last one that it began.
+func (s Service) take(ctx context.Context, u *work.Unit, program db.Program, p Purchase, out *Result) (string, error) {
 	route := tracking.Route{CouponCode: p.CouponCode}
 	if p.Value != nil {
 		click, err := s.Tracking.Click(ctx, u, program.ID, *p.Value, visit(program, *p.Value))
