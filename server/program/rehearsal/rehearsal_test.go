@@ -18,7 +18,7 @@ func rehearse(s *apitest.Server, program string, more ...M) apitest.Answer {
 	body := M{"program_id": program, "value": "ada", "amount_minor": 4900, "currency": "USD"}
 	for _, m := range more {
 		for name, value := range m {
-			if body[name] = value; value == nil {
+			if body[name] = value; value == nil { // a missing member
 				delete(body, name)
 			}
 		}
@@ -56,7 +56,8 @@ func TestRehearseSale(t *testing.T) {
 	click, customer, sale := a.Body["click"].(M), a.Body["customer"].(M), a.Body["sale"].(M)
 	require.Equal(t, ada, click["partner_id"])
 	require.Contains(t, click["landing_url"], "ref=ada")
-	require.Equal(t, []any{ada, "grace@example.com", "active"}, []any{customer["partner_id"], customer["email"], customer["status"]})
+	require.Equal(t, []any{ada, "grace@example.com", "active"},
+		[]any{customer["partner_id"], customer["email"], customer["status"]})
 	require.Equal(t, []any{"commission_created", "subscription", customer["id"]},
 		[]any{sale["activity_outcome"], sale["billing_type"], sale["customer_id"]})
 	commissions := a.Body["commissions"].([]any)
@@ -97,7 +98,8 @@ func TestRehearseCoupon(t *testing.T) {
 	s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "partner_id": ada, "code": "ADA20"}))
 	a := s.Must(200, rehearse(s, program, M{"value": nil, "coupon_code": "ada20"}))
 	require.Nil(t, a.Body["click"])
-	require.Equal(t, []any{ada, "coupon"}, []any{a.Body["customer"].(M)["partner_id"], a.Body["customer"].(M)["tracked_by"]})
+	customer := a.Body["customer"].(M)
+	require.Equal(t, []any{ada, "coupon"}, []any{customer["partner_id"], customer["tracked_by"]})
 	require.Len(t, a.Body["commissions"], 1)
 }
 
