@@ -431,7 +431,7 @@ func (v *visit) decidedBy(s *purchaseStep, k api.Commission) error {
 	case k.Status != api.CommissionStatusPending:
 		s.Note = "It is approved at once"
 	case f.ApprovalDelayDays != nil:
-		s.Note = "It is approved after " + v.days(int64(*f.ApprovalDelayDays))
+		s.Note = "It is approved after " + v.days(*f.ApprovalDelayDays)
 	default:
 		s.Note = "It waits for your approval"
 	}
