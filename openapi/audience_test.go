@@ -28,6 +28,7 @@ var forConsole = map[string]string{
 	"previewCampaignDraft":    called,
 	"testCampaign":            called,
 	"rehearseFlows":           called,
+	"rehearseSale":            called,
 }
 
 const called = "a page calls it"

@@ -145,6 +145,12 @@ LEFT JOIN audit_log_entries y ON y.id = a.id AND y.org_id = @org_id
 LEFT JOIN users w ON w.id = y.actor_id AND w.org_id = @org_id
 WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id;
 
+-- name: CommissionsRehearsed :many
+-- CommissionsRehearsed reads the commissions for a new customer's sign-up and for its sale.
+SELECT t.* FROM commissions t WHERE (t.sale_id = @sale_id
+    OR t.customer_id = @customer_id AND t.kind = 'referral' AND t.sale_id IS NULL) AND t.org_id = @org_id
+ORDER BY t.created_at, t.sale_id NULLS FIRST, t.id;
+
 -- name: CommissionsOpen :many
 -- CommissionsOpen sums a partner's unpaid commissions by currency and by whether they can be
 -- rejected (commission.rejectable, and payout.Lower).

@@ -3279,6 +3279,27 @@ func (e SaleRefundedFilter) Valid() bool {
 	}
 }
 
+// Defines values for SaleRehearsalRefusalStep.
+const (
+	SaleRehearsalRefusalStepClick    SaleRehearsalRefusalStep = "click"
+	SaleRehearsalRefusalStepCustomer SaleRehearsalRefusalStep = "customer"
+	SaleRehearsalRefusalStepSale     SaleRehearsalRefusalStep = "sale"
+)
+
+// Valid indicates whether the value is a known member of the SaleRehearsalRefusalStep enum.
+func (e SaleRehearsalRefusalStep) Valid() bool {
+	switch e {
+	case SaleRehearsalRefusalStepClick:
+		return true
+	case SaleRehearsalRefusalStepCustomer:
+		return true
+	case SaleRehearsalRefusalStepSale:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SaleUpdatedEventType.
 const (
 	SaleUpdatedEventTypeSaleUpdated SaleUpdatedEventType = "sale.updated"
@@ -12467,6 +12488,92 @@ type SaleRefundedEventType string
 // SaleRefundedFilter `true` selects only refunded sales, `false` only the others.
 type SaleRefundedFilter string
 
+// SaleRehearsal The steps of a rehearsed purchase. None of their objects is stored.
+type SaleRehearsal struct {
+	// Object Always `sale_rehearsal`.
+	Object string `json:"object"`
+
+	// Click The click; null for a coupon or before the refused step.
+	Click *Click `json:"click"`
+
+	// Commissions The commissions for the sign-up and for the sale, with their explanations.
+	Commissions []Commission `json:"commissions"`
+
+	// Customer The customer; null before the refused step.
+	Customer *Customer `json:"customer"`
+
+	// EventTypes The types of the webhook events of such a purchase, in order.
+	EventTypes []string `json:"event_types"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// RateType The unit of `rate_value`; null if the sale earns nothing.
+	RateType *RateType `json:"rate_type"`
+
+	// RateValue The rate of the commission for the sale: basis points for `percent`, minor units for `fixed`.
+	RateValue *int64 `json:"rate_value"`
+
+	// Refused The refused step; null if the sale is recorded.
+	Refused *SaleRehearsalRefusal `json:"refused"`
+
+	// Sale The sale, with the reasons if it earns nothing; null before the refused step.
+	Sale *RecordedSale `json:"sale"`
+}
+
+// SaleRehearsalRefusal The step of a rehearsed purchase that a rule refuses.
+type SaleRehearsalRefusal struct {
+	// Code The closed list of codes.
+	//
+	// Examples: parameter_missing
+	Code ErrorCode `json:"code"`
+
+	// Message The reason as a sentence; the wording may change.
+	Message string `json:"message"`
+
+	// Step The refused step.
+	Step SaleRehearsalRefusalStep `json:"step"`
+}
+
+// SaleRehearsalRefusalStep The refused step.
+type SaleRehearsalRefusalStep string
+
+// SaleRehearsalRequest A purchase to rehearse. Exactly one of `value` and `coupon_code` is required.
+type SaleRehearsalRequest struct {
+	// AmountMinor Gross amount in minor units of `currency`.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// CouponCode The code of the coupon that the customer uses.
+	CouponCode *string `json:"coupon_code,omitempty"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// Email The customer's email; the default is no email.
+	Email *string `json:"email,omitempty"`
+
+	// Interval Billing interval of a subscription; the default is a single payment.
+	Interval *BillingInterval `json:"interval,omitempty"`
+
+	// ProductID Your id of the product.
+	ProductID *string `json:"product_id,omitempty"`
+
+	// ProductName Name of the product.
+	ProductName *string `json:"product_name,omitempty"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Value The partner's handle, or the value of a link, that the customer clicks.
+	Value *string `json:"value,omitempty"`
+}
+
 // SaleUpdatedData Data of `sale.updated`.
 type SaleUpdatedData struct {
 	// AmountMinor Gross amount that remains, in minor units of `currency`.
@@ -15543,6 +15650,9 @@ type CreateSaleJSONRequestBody = SaleCreate
 // CreateSaleBatchJSONRequestBody defines body for CreateSaleBatch for application/json ContentType.
 type CreateSaleBatchJSONRequestBody = SaleBatch
 
+// RehearseSaleJSONRequestBody defines body for RehearseSale for application/json ContentType.
+type RehearseSaleJSONRequestBody = SaleRehearsalRequest
+
 // RefundSaleJSONRequestBody defines body for RefundSale for application/json ContentType.
 type RefundSaleJSONRequestBody = SaleRefund
 
@@ -18094,6 +18204,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/sales/batch (the `CreateSaleBatch` operationId).
 	CreateSaleBatch(ctx context.Context, body CreateSaleBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RehearseSaleWithBody Rehearse a sale
+	//
+	// A test purchase: a click on a partner's link or a coupon, the customer's sign-up, the sale and its commission, by the same rules as real ones. Everything is rolled back: nothing is stored, no event and no email is sent, and the ids in the response lead nowhere. If a rule refuses a step, the response has the earlier steps and the reason.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/sales/rehearse (the `RehearseSale` operationId).
+	RehearseSaleWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RehearseSale Rehearse a sale
+	//
+	// A test purchase: a click on a partner's link or a coupon, the customer's sign-up, the sale and its commission, by the same rules as real ones. Everything is rolled back: nothing is stored, no event and no email is sent, and the ids in the response lead nowhere. If a rule refuses a step, the response has the earlier steps and the reason.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/sales/rehearse (the `RehearseSale` operationId).
+	RehearseSale(ctx context.Context, body RehearseSaleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RetrieveSale Retrieve a sale
 	//
@@ -22279,6 +22407,44 @@ func (c *Client) CreateSaleBatchWithBody(ctx context.Context, contentType string
 // Corresponds with POST /v1/sales/batch (the `CreateSaleBatch` operationId).
 func (c *Client) CreateSaleBatch(ctx context.Context, body CreateSaleBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateSaleBatchRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RehearseSaleWithBody Rehearse a sale
+//
+// A test purchase: a click on a partner's link or a coupon, the customer's sign-up, the sale and its commission, by the same rules as real ones. Everything is rolled back: nothing is stored, no event and no email is sent, and the ids in the response lead nowhere. If a rule refuses a step, the response has the earlier steps and the reason.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/sales/rehearse (the `RehearseSale` operationId).
+func (c *Client) RehearseSaleWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRehearseSaleRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RehearseSale Rehearse a sale
+//
+// A test purchase: a click on a partner's link or a coupon, the customer's sign-up, the sale and its commission, by the same rules as real ones. Everything is rolled back: nothing is stored, no event and no email is sent, and the ids in the response lead nowhere. If a rule refuses a step, the response has the earlier steps and the reason.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/sales/rehearse (the `RehearseSale` operationId).
+func (c *Client) RehearseSale(ctx context.Context, body RehearseSaleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRehearseSaleRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -34508,6 +34674,46 @@ func NewCreateSaleBatchRequestWithBody(server string, contentType string, body i
 	return req, nil
 }
 
+// NewRehearseSaleRequest calls the generic RehearseSale builder with application/json body
+func NewRehearseSaleRequest(server string, body RehearseSaleJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRehearseSaleRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRehearseSaleRequestWithBody constructs an http.Request for the RehearseSale method, with any body, and a specified content type
+func NewRehearseSaleRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sales/rehearse")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewRetrieveSaleRequest constructs an http.Request for the RetrieveSale method
 func NewRetrieveSaleRequest(server string, id ID, params *RetrieveSaleParams) (*http.Request, error) {
 	var err error
@@ -38487,6 +38693,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/sales/batch (the `CreateSaleBatch` operationId).
 	CreateSaleBatchWithResponse(ctx context.Context, body CreateSaleBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateSaleBatchReply, error)
+
+	// RehearseSaleWithBodyWithResponse Rehearse a sale
+	//
+	// A test purchase: a click on a partner's link or a coupon, the customer's sign-up, the sale and its commission, by the same rules as real ones. Everything is rolled back: nothing is stored, no event and no email is sent, and the ids in the response lead nowhere. If a rule refuses a step, the response has the earlier steps and the reason.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/sales/rehearse (the `RehearseSale` operationId).
+	RehearseSaleWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RehearseSaleReply, error)
+
+	// RehearseSaleWithResponse Rehearse a sale
+	//
+	// A test purchase: a click on a partner's link or a coupon, the customer's sign-up, the sale and its commission, by the same rules as real ones. Everything is rolled back: nothing is stored, no event and no email is sent, and the ids in the response lead nowhere. If a rule refuses a step, the response has the earlier steps and the reason.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/sales/rehearse (the `RehearseSale` operationId).
+	RehearseSaleWithResponse(ctx context.Context, body RehearseSaleJSONRequestBody, reqEditors ...RequestEditorFn) (*RehearseSaleReply, error)
 
 	// RetrieveSaleWithResponse Retrieve a sale
 	//
@@ -43485,6 +43709,37 @@ func (r CreateSaleBatchReply) ContentType() string {
 	return ""
 }
 
+type RehearseSaleReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SaleRehearsal
+}
+
+// Status returns HTTPResponse.Status
+func (r RehearseSaleReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RehearseSaleReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RehearseSaleReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type RetrieveSaleReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -47564,6 +47819,36 @@ func (c *ClientWithResponses) CreateSaleBatchWithResponse(ctx context.Context, b
 		return nil, err
 	}
 	return ParseCreateSaleBatchReply(rsp)
+}
+
+// RehearseSaleWithBodyWithResponse Rehearse a sale
+//
+// A test purchase: a click on a partner's link or a coupon, the customer's sign-up, the sale and its commission, by the same rules as real ones. Everything is rolled back: nothing is stored, no event and no email is sent, and the ids in the response lead nowhere. If a rule refuses a step, the response has the earlier steps and the reason.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/sales/rehearse (the `RehearseSale` operationId).
+func (c *ClientWithResponses) RehearseSaleWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RehearseSaleReply, error) {
+	rsp, err := c.RehearseSaleWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRehearseSaleReply(rsp)
+}
+
+// RehearseSaleWithResponse Rehearse a sale
+//
+// A test purchase: a click on a partner's link or a coupon, the customer's sign-up, the sale and its commission, by the same rules as real ones. Everything is rolled back: nothing is stored, no event and no email is sent, and the ids in the response lead nowhere. If a rule refuses a step, the response has the earlier steps and the reason.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/sales/rehearse (the `RehearseSale` operationId).
+func (c *ClientWithResponses) RehearseSaleWithResponse(ctx context.Context, body RehearseSaleJSONRequestBody, reqEditors ...RequestEditorFn) (*RehearseSaleReply, error) {
+	rsp, err := c.RehearseSale(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRehearseSaleReply(rsp)
 }
 
 // RetrieveSaleWithResponse Retrieve a sale
@@ -52089,6 +52374,32 @@ func ParseCreateSaleBatchReply(rsp *http.Response) (*CreateSaleBatchReply, error
 	return response, nil
 }
 
+// ParseRehearseSaleReply parses an HTTP response from a RehearseSaleWithResponse call
+func ParseRehearseSaleReply(rsp *http.Response) (*RehearseSaleReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RehearseSaleReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SaleRehearsal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseRetrieveSaleReply parses an HTTP response from a RetrieveSaleWithResponse call
 func ParseRetrieveSaleReply(rsp *http.Response) (*RetrieveSaleReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -53292,6 +53603,9 @@ type ServerInterface interface {
 	// CreateSaleBatch Record sales in a batch
 	// (POST /v1/sales/batch)
 	CreateSaleBatch(ctx echo.Context) error
+	// RehearseSale Rehearse a sale
+	// (POST /v1/sales/rehearse)
+	RehearseSale(ctx echo.Context) error
 	// RetrieveSale Retrieve a sale
 	// (GET /v1/sales/{id})
 	RetrieveSale(ctx echo.Context, id ID, params RetrieveSaleParams) error
@@ -58157,6 +58471,15 @@ func (w *ServerInterfaceWrapper) CreateSaleBatch(ctx echo.Context) error {
 	return err
 }
 
+// RehearseSale converts echo context to params.
+func (w *ServerInterfaceWrapper) RehearseSale(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RehearseSale(ctx)
+	return err
+}
+
 // RetrieveSale converts echo context to params.
 func (w *ServerInterfaceWrapper) RetrieveSale(ctx echo.Context) error {
 	var err error
@@ -59149,6 +59472,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/sales/:id", wrapper.RetrieveSale, options.OperationMiddlewares["retrieveSale"]...)
 	router.POST(options.BaseURL+"/v1/sales/:id/refund", wrapper.RefundSale, options.OperationMiddlewares["refundSale"]...)
 	router.POST(options.BaseURL+"/v1/sales/batch", wrapper.CreateSaleBatch, options.OperationMiddlewares["createSaleBatch"]...)
+	router.POST(options.BaseURL+"/v1/sales/rehearse", wrapper.RehearseSale, options.OperationMiddlewares["rehearseSale"]...)
 	router.GET(options.BaseURL+"/v1/sequences", wrapper.ListSequences, options.OperationMiddlewares["listSequences"]...)
 	router.POST(options.BaseURL+"/v1/sequences", wrapper.CreateSequence, options.OperationMiddlewares["createSequence"]...)
 	router.DELETE(options.BaseURL+"/v1/sequences/:id", wrapper.DeleteSequence, options.OperationMiddlewares["deleteSequence"]...)
@@ -62732,6 +63056,28 @@ func (response CreateSaleBatch200JSONResponse) VisitCreateSaleBatchResponse(w ht
 	return err
 }
 
+type RehearseSaleRequestObject struct {
+	Body *RehearseSaleJSONRequestBody
+}
+
+type RehearseSaleResponseObject interface {
+	VisitRehearseSaleResponse(w http.ResponseWriter) error
+}
+
+type RehearseSale200JSONResponse SaleRehearsal
+
+func (response RehearseSale200JSONResponse) VisitRehearseSaleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RetrieveSaleRequestObject struct {
 	ID     ID `json:"id"`
 	Params RetrieveSaleParams
@@ -63847,6 +64193,9 @@ type StrictServerInterface interface {
 	// CreateSaleBatch Record sales in a batch
 	// (POST /v1/sales/batch)
 	CreateSaleBatch(ctx context.Context, request CreateSaleBatchRequestObject) (CreateSaleBatchResponseObject, error)
+	// RehearseSale Rehearse a sale
+	// (POST /v1/sales/rehearse)
+	RehearseSale(ctx context.Context, request RehearseSaleRequestObject) (RehearseSaleResponseObject, error)
 	// RetrieveSale Retrieve a sale
 	// (GET /v1/sales/{id})
 	RetrieveSale(ctx context.Context, request RetrieveSaleRequestObject) (RetrieveSaleResponseObject, error)
@@ -69171,6 +69520,52 @@ func (sh *strictHandler) CreateSaleBatch(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(CreateSaleBatchResponseObject); ok {
 		return validResponse.VisitCreateSaleBatchResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RehearseSale operation middleware
+func (sh *strictHandler) RehearseSale(ctx echo.Context) error {
+	var request RehearseSaleRequestObject
+
+	var body RehearseSaleJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RehearseSale(ctx.Request().Context(), request.(RehearseSaleRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RehearseSale")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RehearseSaleResponseObject); ok {
+		return validResponse.VisitRehearseSaleResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

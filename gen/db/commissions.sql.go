@@ -625,6 +625,68 @@ func (q *Queries) CommissionsOpenLock(ctx context.Context, db DBTX, arg Commissi
 	return items, nil
 }
 
+const commissionsRehearsed = `-- name: CommissionsRehearsed :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE (t.sale_id = $1
+    OR t.customer_id = $2 AND t.kind = 'referral' AND t.sale_id IS NULL) AND t.org_id = $3
+ORDER BY t.created_at, t.sale_id NULLS FIRST, t.id
+`
+
+type CommissionsRehearsedParams struct {
+	SaleID     *string
+	CustomerID *string
+	OrgID      string
+}
+
+// CommissionsRehearsed reads the commissions for a new customer's sign-up and for its sale.
+func (q *Queries) CommissionsRehearsed(ctx context.Context, db DBTX, arg CommissionsRehearsedParams) ([]Commission, error) {
+	rows, err := db.Query(ctx, commissionsRehearsed, arg.SaleID, arg.CustomerID, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Commission{}
+	for rows.Next() {
+		var i Commission
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.SaleID,
+			&i.CustomerID,
+			&i.FlowID,
+			&i.FlowBranchID,
+			&i.Kind,
+			&i.AmountMinor,
+			&i.RevenueMinor,
+			&i.RateType,
+			&i.RateValue,
+			&i.Currency,
+			&i.Status,
+			&i.MatureAt,
+			&i.ApproveAt,
+			&i.ApprovedAt,
+			&i.VoidedAt,
+			&i.VoidReason,
+			&i.PayoutID,
+			&i.Metadata,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.ShrunkMinor,
+			&i.ClawedMinor,
+			&i.RefundedBeforeMinor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const commissionsReject = `-- name: CommissionsReject :exec
 UPDATE commissions SET status = 'rejected', voided_at = $1, void_reason = $2, payout_id = NULL,
     updated_at = $1

@@ -35,6 +35,9 @@ func (sys *system) wellFormed(op *operation, own objects) M {
 	case "createClick":
 		body["value"] = own["handle"]
 		delete(body, "param")
+	case "rehearseSale": // by a link, not by a coupon
+		body["value"] = own["handle"]
+		delete(body, "coupon_code")
 	case "banPartner":
 		body["dry_run"] = true // the partner is others' too
 	case "createCustomer":

@@ -73,7 +73,7 @@ func needs(op *operation) []string {
 	case op.path == "/v1/inbound_signing":
 		return nil
 	case op.method == "GET", slices.Contains(
-		[]string{"previewCampaignDraft", "previewFlows", "previewPayoutBatch", "rehearseFlows"}, op.id):
+		[]string{"previewCampaignDraft", "previewFlows", "previewPayoutBatch", "rehearseFlows", "rehearseSale"}, op.id):
 		return []string{"read", "write"} // which change nothing
 	case op.id == "banPartner": // commissions are rejected by it
 		return []string{"write"}

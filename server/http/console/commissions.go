@@ -73,9 +73,10 @@ func commissions(v *visit) error {
 		return err
 	}
 	return v.show(sheet{"commissions", "/commissions", "Commissions", struct {
+		Columns columns
 		Filters site.Filters
 		List    site.Listing
-	}{v.filters("Commissions", v.search("partner", "Partner", "lookup"),
+	}{v.columns(commissionColumns), v.filters("Commissions", v.search("partner", "Partner", "lookup"),
 		v.filter("status", "State", listed(commissionStatuses...)),
 		v.filter("kind", "Kind", listed(commissionKinds...)), v.search("created_after", "Earned from", "date"),
 		v.search("created_before", "Before", "date")), list}})
@@ -104,7 +105,7 @@ func commissionTable(v *visit) error {
 	if partner != nil {
 		query.Set("partner_id", *partner)
 	}
-	return v.table("listCommissions", "commissions", query)
+	return v.chosenTable("listCommissions", "commissions", query, commissionColumns)
 }
 
 // approveTicked approves the ticked commissions.

@@ -78,9 +78,10 @@ func customers(v *visit) error {
 	}
 	list := pageOf(reply.JSON200.Data, reply.JSON200.HasMore, reply.JSON200.TotalCount)
 	return v.show(sheet{"customers", "/customers", "Customers", struct {
+		Columns columns
 		Filters site.Filters
 		List    site.Listing
-	}{v.filters("Customers", v.search("customer", "Email or your own id", "search"), v.search("partner", "Partner", "lookup"),
+	}{v.columns(customerColumns), v.filters("Customers", v.search("customer", "Email or your own id", "search"), v.search("partner", "Partner", "lookup"),
 		v.filter("status", "State", listed(customerStatuses...)),
 		v.filter("duplicates", "Duplicates", []site.Option{
 			{Label: "Any"}, {Value: "true", Label: "Probable duplicates"},
@@ -110,7 +111,7 @@ func customerTable(v *visit) error {
 			query.Set(name, *text)
 		}
 	}
-	return v.table("listCustomers", "customers", query)
+	return v.chosenTable("listCustomers", "customers", query, customerColumns)
 }
 
 // customer shows one customer with its partner, the reason for the attribution, and its payments.

@@ -417,6 +417,7 @@ func TestIntegrationsAccessible(t *testing.T) {
 	d.works()
 	event := d.fixture.Must(200, d.Get("/v1/inbox_events?program_id="+d.program)).Data()[0]["id"].(string)
 	stripe, chargebee := d.reserve("stripe"), d.reserve("chargebee")
+	d.fixture.Partner(d.program, M{"handle": "ada"})
 	hook := d.fixture.Must(201, d.Post("/v1/webhook_endpoints", M{"program_id": d.program, "url": "https://hooks.example/"})).String("id")
 	d.fixture.Must(201, d.Post("/v1/publishable_keys", M{"program_id": d.program, "allowed_hosts": []string{"shop.example"}}))
 	d.fixture.Must(200, d.Post("/v1/webhook_endpoints/"+hook+"/ping", M{}))
@@ -425,6 +426,7 @@ func TestIntegrationsAccessible(t *testing.T) {
 	for _, path := range []string{
 		"/integrations", "/integrations/connect", stripe, chargebee, "/integrations/connections/" + c.ID, "/integrations/events",
 		"/integrations/events/" + event, "/webhooks", "/webhooks/" + hook, "/webhooks/" + hook + "/deliveries/" + sent, "/plan",
+		"/test-purchase", "/test-purchase?amount=49&partner=ada",
 	} {
 		paths = append(paths, d.owner.full(path))
 	}

@@ -151,7 +151,7 @@ func (v *visit) search(name, label, kind string) site.Input {
 
 // filters are the filters of a list, with a chip for each that is set.
 func (v *visit) filters(label string, inputs ...site.Input) site.Filters {
-	f := site.Filters{Path: v.Request().URL.Path, Label: label, Inputs: inputs}
+	f := site.Filters{Path: v.Request().URL.Path, Label: label, Inputs: inputs, Hidden: v.hiddenColumns()}
 	for _, in := range inputs {
 		if in.Value == "" {
 			continue
@@ -168,6 +168,9 @@ func (v *visit) filters(label string, inputs ...site.Input) site.Filters {
 	}
 	if len(f.Chips) > 1 {
 		f.Clear = f.Path
+		if chosen := v.query(columnField); len(chosen) > 0 {
+			f.Clear += "?" + chosen.Encode()
+		}
 	}
 	v.savedFilters(&f)
 	return f
@@ -189,13 +192,17 @@ func (f frame) Sheet() string {
 
 // rows are the rows of a list and its page; ticks is whether they can be selected.
 type rows struct {
-	Page  frame
-	Rows  any
-	Ticks bool
+	Page    frame
+	Rows    any
+	Ticks   bool
+	Columns columns
 }
 
 // List is the rows of a list for one of the tables of parts.html.
-func (f frame) List(of any, ticks bool) rows { return rows{f, of, ticks} }
+func (f frame) List(of any, ticks bool) rows { return rows{Page: f, Rows: of, Ticks: ticks} }
+
+// With sets the columns of the rows.
+func (r rows) With(chosen columns) rows { r.Columns = chosen; return r }
 
 // PayoutBulk is what can be done with ticked payouts.
 func (f frame) PayoutBulk() site.Bulk {

@@ -25,7 +25,8 @@ var partnerFilters = []string{"search", "status", "group_id", "tag_id"}
 // partnersData holds the data of the list of partners.
 type partnersData struct {
 	Tabs    site.Tabs
-	Sorts   []site.Sort
+	Columns columns
+	Sorts   []site.Sort // heads of the figures, by their columns' order
 	Filters site.Filters
 	Listing site.Listing
 	Groups  []site.Option
@@ -58,16 +59,26 @@ func partners(v *visit) error {
 	if err != nil {
 		return err
 	}
-	list := reply.JSON200
+	list, shown := reply.JSON200, v.columns(partnerColumns)
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	return v.show(sheet{"partners", "/partners", "Partners", partnersData{
-		Tabs: v.partnerListTabs(false), Sorts: topSorts(&url.URL{Path: v.at("/partners")}, "", "", v.program.Currency),
+		Tabs: v.partnerListTabs(false), Columns: shown, Sorts: v.partnerSorts(shown),
 		Filters: v.filters("Find partners", v.search("search", "Name, email or handle", "search"),
 			v.filter("status", "State", listed(partnerStates...)),
 			v.filter("group_id", "Group", noneFirst("Any", groups)), v.filter("tag_id", "Tag", noneFirst("Any", tags))),
 		Groups: groups, Tags: tags, Bulk: partnerBulk,
 		Listing: site.Listed(v.Request().URL, turn, found, func(p api.Partner) string { return p.ID }, list.Data),
 	}})
+}
+
+// partnerSorts returns the heads of the shown figures, which lead to the partners sorted by them.
+func (v *visit) partnerSorts(shown columns) (out []site.Sort) {
+	for i, s := range topSorts(&url.URL{Path: v.at("/partners")}, "", "", v.program.Currency) {
+		if key := topOrders[i].key; key != "revenue" && shown.Has(key) {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // rowsOfPage is the number of partners on a page, each with its tags and figures.
@@ -152,7 +163,7 @@ func partnersTable(v *visit) error {
 	query := v.query(partnerFilters...)
 	query.Set("program_id", v.program.ID)
 	query.Add("include[]", "stats")
-	return v.table("listPartners", "partners", query)
+	return v.chosenTable("listPartners", "partners", query, partnerColumns)
 }
 
 // groupName is the name of the group that was asked for with a partner; "" for none.

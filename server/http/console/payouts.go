@@ -140,11 +140,12 @@ func payouts(v *visit) error {
 	rows, _ := list.Rows.([]payoutRow)
 	return v.show(sheet{"payout-list", "/payouts", "All payouts", struct {
 		Tabs    site.Tabs
+		Columns columns
 		Filters site.Filters
 		List    site.Listing
 		Open    bool // a row can be changed
 	}{
-		v.payoutTabs("/payouts/all"), v.filters("Payouts", v.search("partner", "Partner", "lookup"),
+		v.payoutTabs("/payouts/all"), v.columns(payoutColumns), v.filters("Payouts", v.search("partner", "Partner", "lookup"),
 			v.filter("status", "State", listed(payoutStatuses...))), list, slices.ContainsFunc(rows, payoutRow.Open),
 	}})
 }
@@ -170,7 +171,7 @@ func payoutTable(v *visit) error {
 	if partner != nil {
 		query.Set("partner_id", *partner)
 	}
-	return v.table("listPayouts", "payouts", query)
+	return v.chosenTable("listPayouts", "payouts", query, payoutColumns)
 }
 
 // payout shows one payout with the commissions in it.

@@ -42,6 +42,7 @@ func routes() map[string]route {
 		processorRoutes,
 		programRoutes,
 		providerRoutes,
+		purchaseRoutes,
 		reportRoutes,
 		resourceRoutes,
 		riskRoutes,

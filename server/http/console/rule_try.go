@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"strings"
 
 	"rail/gen/api"
 	"rail/server/http/site"
@@ -83,13 +82,7 @@ func (v *visit) tryInputs(form site.Form) ([]site.Input, error) {
 		input("customer", "Or existing customer", "Their email.", "text"),
 		input("amount", "Amount", "", "money").In(v.program.Currency),
 		product,
-		input("interval", "Billing", "", "select").Of([]site.Option{
-			{Label: "Once"},
-			{Value: "month", Label: "Monthly"},
-			{Value: "year", Label: "Yearly"},
-			{Value: "week", Label: "Weekly"},
-			{Value: "day", Label: "Daily"},
-		}),
+		input("interval", "Billing", "", "select").Of(intervals),
 		input("number", "Which payment", "1 is the customer’s first.", "number"),
 		input("month", "Months since their first payment", "", "number"),
 	}, nil
@@ -142,7 +135,7 @@ func (t *try) read(v *visit, asked api.FlowPreviewRequest, p api.FlowPreview, li
 		t.Says = "A payment of " + payment + " pays " + v.Locale.Money(p.AmountMinor, p.Currency) + ": " +
 			earned.Words(rate, opt.Value(p.RevenueMinor), asked.Currency) + "."
 	} else if len(p.Warnings) > 0 {
-		t.Why = noCommission(p)
+		t.Why = unearned(p.Warnings[0], p.DecidingFlowID != nil)
 	}
 	for i := range list {
 		r := &list[i]
@@ -155,18 +148,6 @@ func (t *try) read(v *visit, asked api.FlowPreviewRequest, p api.FlowPreview, li
 				t.Case, c.Answers = cmp.Or(c.Label, c.When), true
 			}
 		}
-	}
-}
-
-// noCommission says why a payment pays nothing.
-func noCommission(p api.FlowPreview) string {
-	switch text := p.Warnings[0].Message; {
-	case p.Warnings[0].Code == api.SaleWarningCodeNoCommissionFromRules && p.DecidingFlowID != nil:
-		return "The rule pays nothing for it."
-	case strings.Contains(text, "flow"): // the API's word for a rule
-		return "No rule matches."
-	default:
-		return text
 	}
 }
 

@@ -67,9 +67,10 @@ func sales(v *visit) error {
 		return err
 	}
 	return v.show(sheet{"sales", "/sales", "Sales", struct {
+		Columns columns
 		Filters site.Filters
 		List    site.Listing
-	}{v.filters("Sales", v.search("partner", "Partner", "lookup"),
+	}{v.columns(saleColumns), v.filters("Sales", v.search("partner", "Partner", "lookup"),
 		v.search("external_charge_id", "Charge ID", "text"), v.search("occurred_after", "From", "date"),
 		v.search("occurred_before", "Before", "date"), v.filter("refunded", "Refunded", []site.Option{
 			{Label: "All"}, {Value: "true", Label: "Refunded"}, {Value: "false", Label: "Not refunded"},
@@ -99,7 +100,7 @@ func saleTable(v *visit) error {
 	if partner != nil {
 		query.Set("partner_id", *partner)
 	}
-	return v.table("listSales", "sales", query)
+	return v.chosenTable("listSales", "sales", query, saleColumns)
 }
 
 // billings are the names of subscriptions by their intervals.

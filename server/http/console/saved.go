@@ -44,7 +44,7 @@ func (v *visit) savedFilters(f *site.Filters) {
 			Hidden:  form(site.Hidden{Name: "name", Value: view.Name}),
 		})
 	}
-	if len(f.Chips) > 0 && !known {
+	if query != "" && !known {
 		f.Save = &site.Save{Action: v.at("/views"), Hidden: form(site.Hidden{Name: "query", Value: query})}
 	}
 }

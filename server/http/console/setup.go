@@ -118,8 +118,9 @@ func (v *visit) checks(s api.ProgramSetup) []check {
 			Path: v.at("/integrations/connect"), Link: "Connect it",
 		},
 		{
-			Name: "Test purchase", Text: "Open your site with a partner’s link and buy something. The sale appears here.",
-			Done: s.SaleSeenAt != nil, At: s.SaleSeenAt, Path: v.at("/sales"), Link: "View sales",
+			Name: "Test purchase",
+			Text: "See what a purchase would earn, then open your site with a partner’s link and buy something. The sale appears here.",
+			Done: s.SaleSeenAt != nil, At: s.SaleSeenAt, Path: v.at("/test-purchase"), Link: "Send a test purchase",
 		},
 		{
 			Name: "Terms", Text: "What partners agree to.", Done: s.HasTerms, Path: v.at("/settings"),

@@ -10,6 +10,8 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/money/sale"
+	"rail/server/opt"
+	"rail/server/program/rehearsal"
 	"rail/server/work"
 )
 
@@ -92,6 +94,59 @@ func (s *Server) CreateSale(ctx context.Context, r api.CreateSaleRequestObject) 
 		return api.CreateSale200JSONResponse(recorded), nil
 	}
 	return api.CreateSale201JSONResponse(recorded), nil
+}
+
+// RehearseSale records a purchase from the click to its commission, and rolls it back.
+func (s *Server) RehearseSale(ctx context.Context,
+	r api.RehearseSaleRequestObject) (api.RehearseSaleResponseObject, error) {
+	b := r.Body
+	by := rehearsal.Service{Tracking: s.Tracking, Customers: s.Customers, Sales: s.Sales}
+	done, err := by.Rehearse(ctx, work.From(ctx), rehearsal.Purchase{
+		Value: b.Value, CouponCode: b.CouponCode, Email: b.Email,
+		Payment: sale.Payment{
+			ProgramID: b.ProgramID, AmountMinor: b.AmountMinor, Currency: b.Currency, Interval: (*string)(b.Interval),
+			ProductID: b.ProductID, ProductName: b.ProductName,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	out, err := toSaleRehearsal(b.ProgramID, done)
+	return api.RehearseSale200JSONResponse(out), err
+}
+
+// toSaleRehearsal converts the steps of a rehearsed purchase.
+func toSaleRehearsal(program string, r rehearsal.Result) (api.SaleRehearsal, error) {
+	out := api.SaleRehearsal{
+		Object: "sale_rehearsal", ProgramID: program, EventTypes: append([]string{}, r.EventTypes...),
+		Commissions: mapped(r.Commissions, func(k db.Commission) api.Commission {
+			c, why := toCommission(k), r.Why[k.ID]
+			c.Explanation = &api.CommissionExplanation{Amount: why.Amount, Partner: opt.OrNil(why.Partner)}
+			return c
+		}),
+	}
+	for _, k := range r.Commissions {
+		if k.SaleID != nil {
+			out.RateType, out.RateValue = (*api.RateType)(k.RateType), k.RateValue
+		}
+	}
+	if r.Click != nil {
+		out.Click = new(toClick(*r.Click))
+	}
+	if r.Customer != nil {
+		out.Customer = new(toCustomer(*r.Customer))
+	}
+	if p := r.Refused; p != nil {
+		out.Refused = &api.SaleRehearsalRefusal{
+			Step: api.SaleRehearsalRefusalStep(p.Step), Code: api.ErrorCode(p.Reason.Code), Message: p.Reason.Message,
+		}
+	}
+	if r.Sale == nil {
+		return out, nil
+	}
+	recorded, err := toRecordedSale(*r.Sale)
+	out.Sale = &recorded
+	return out, err
 }
 
 // differs returns the warning that a repeated call has other values than the first, with the names

@@ -172,20 +172,29 @@ func By(flow string, branches []byte, branchID *string) (string, error) {
 	if branchID == nil {
 		return "the flow " + flow, nil
 	}
+	label, number, err := branchOf(branches, *branchID)
+	switch {
+	case label != nil:
+		return "the branch " + *label + " of the flow " + flow, err
+	case number > 0:
+		return fmt.Sprintf("branch %d of the flow %s", number, flow), err
+	}
+	return "a deleted branch of the flow " + flow, err
+}
+
+// branchOf returns the label of a branch, nil for none, and its number, 0 if it is deleted.
+func branchOf(branches []byte, id string) (label *string, number int, err error) {
 	var all []struct {
 		ID    string  `json:"id"`
 		Label *string `json:"label"`
 	}
-	err := json.Unmarshal(branches, &all)
+	err = json.Unmarshal(branches, &all)
 	for i, b := range all {
-		switch {
-		case b.ID == *branchID && b.Label != nil:
-			return "the branch " + *b.Label + " of the flow " + flow, err
-		case b.ID == *branchID:
-			return fmt.Sprintf("branch %d of the flow %s", i+1, flow), err
+		if b.ID == id {
+			return b.Label, i + 1, err
 		}
 	}
-	return "a deleted branch of the flow " + flow, err
+	return nil, 0, err
 }
 
 // Money formats an amount in minor units for people, such as 10.00 USD.

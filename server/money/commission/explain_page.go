@@ -2,7 +2,6 @@ package commission
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -39,32 +38,19 @@ func (pageWords) by(flow string, branches []byte, branch *string) (string, error
 	if flow == "" {
 		return "because of a deleted rule", nil
 	}
-	exception, err := exceptionOf(branches, branch)
-	if exception != "" {
-		exception += " in "
+	rule := "the rule “" + flow + "”"
+	if branch == nil {
+		return "because of " + rule, nil
 	}
-	return "because of " + exception + "the rule “" + flow + "”", err
-}
-
-// exceptionOf names the exception that a branch is; "" for none.
-func exceptionOf(branches []byte, id *string) (string, error) {
-	if id == nil {
-		return "", nil
+	label, number, err := branchOf(branches, *branch)
+	exception := "a deleted exception"
+	switch {
+	case label != nil:
+		exception = "the exception “" + *label + "”"
+	case number > 0:
+		exception = fmt.Sprintf("exception %d", number)
 	}
-	var all []struct {
-		ID    string  `json:"id"`
-		Label *string `json:"label"`
-	}
-	err := json.Unmarshal(branches, &all)
-	for i, b := range all {
-		switch {
-		case b.ID == *id && b.Label != nil:
-			return "the exception “" + *b.Label + "”", err
-		case b.ID == *id:
-			return fmt.Sprintf("exception %d", i+1), err
-		}
-	}
-	return "a deleted exception", err
+	return "because of " + exception + " in " + rule, err
 }
 
 func (w pageWords) partner(r db.CommissionReasonsRow) string {

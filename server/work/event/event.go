@@ -100,6 +100,9 @@ func (r *Recorder) Flush(ctx context.Context, tx pgtx.DBTX) error {
 // IDs returns the ids of the collected events, in order.
 func (r *Recorder) IDs() []string { return r.rows.Ids }
 
+// Types returns the types of the collected events, in order.
+func (r *Recorder) Types() []string { return r.rows.Types }
+
 // Len returns the number of collected events.
 func (r *Recorder) Len() int { return len(r.rows.Ids) }
 
