@@ -122,7 +122,8 @@ func guideFiles(t *testing.T, folder string) {
 		if g.Name != "statements" {
 			continue
 		}
-		for _, b := range regexp.MustCompile("(?ms)^```(?:js|python)\n(?://|#) (\\S+)\n.*?^```$").FindAllStringSubmatch(string(g.Text), -1) {
+		block := regexp.MustCompile("(?ms)^```(?:js|python)\n(?://|#) (\\S+)\n.*?^```$")
+		for _, b := range block.FindAllStringSubmatch(string(g.Text), -1) {
 			code := strings.SplitN(strings.TrimSuffix(b[0], "```"), "\n", 2)[1]
 			require.NoError(t, os.WriteFile(filepath.Join(folder, b[1]), []byte(code), 0o600))
 			found++

@@ -28,8 +28,8 @@ func newServer(t *testing.T, options ...apitest.Option) (*apitest.Server, *proof
 	for _, k := range issuer.Keys {
 		public, err := base64.StdEncoding.DecodeString(k.PublicKey)
 		require.NoError(t, err)
-		_, err = s.Pool.Exec(t.Context(), `INSERT INTO statement_keys (id, org_id, public_key, private_key, created_at, retired_at)
-			VALUES ($1, $2, $3, '', $4, CASE WHEN $1 = 'stk_other' THEN now() END)`, k.ID, s.Org, public, k.CreatedAt)
+		_, err = s.Pool.Exec(t.Context(), `INSERT INTO statement_keys
+			(id, org_id, public_key, private_key, created_at, retired_at) VALUES ($1, $2, $3, '', $4, CASE WHEN $1 = 'stk_other' THEN now() END)`, k.ID, s.Org, public, k.CreatedAt)
 		require.NoError(t, err)
 	}
 	return s, issuer
@@ -47,7 +47,7 @@ func TestKeys(t *testing.T) {
 	require.Equal(t, apitest.M{
 		"id": prooftest.KeyID, "organization_id": s.Org, "algorithm": "Ed25519", "public_key": issuer.Keys[1].PublicKey,
 		"created_at": "2026-10-01T00:00:00.000Z", "retired_at": nil,
-	}, apitest.M(keys[1].(map[string]any)))
+	}, keys[1])
 	one := s.Must(200, s.Do("GET", "/.well-known/rail-keys.json?id=stk_other", "", nil)).Body["keys"].([]any)
 	require.Len(t, one, 1)
 	for _, unknown := range []string{"stk_none", "%00", "%ff"} {
@@ -136,7 +136,8 @@ func TestPageSearches(t *testing.T) {
 	issuer.Keys = issuer.Keys[:1]
 	keys := p.file("keys.json", issuer.KeysFile())
 	p.Open("/verify")
-	p.Do(chromedp.SetValue(chromedp.CSS("#text"), string(issuer.Issue())), chromedp.SetValue(chromedp.CSS("#order"), "order-1"))
+	p.Do(chromedp.SetValue(chromedp.CSS("#text"), string(issuer.Issue())),
+		chromedp.SetValue(chromedp.CSS("#order"), "order-1"))
 	require.Contains(t, p.results(), "Order order-1 is on line 1: €7.00.")
 	p.Do(chromedp.SetValue(chromedp.CSS("#order"), "order-2"))
 	require.Contains(t, p.results(), "Order order-2 is not on it.")
