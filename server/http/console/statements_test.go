@@ -46,7 +46,7 @@ func TestStatementPages(t *testing.T) {
 	require.Contains(t, string(p.ask("GET", p.full("/payouts/statements/"+id+"/json"), nil).Raw), `"signature":`)
 
 	owner.done(owner.send("/settings", "statement_seller.name", ""))
-	require.Nil(t, s.Get("/v1/programs/"+s.program).Body["statement_seller"])
+	require.Nil(t, s.Get("/v1/programs/" + s.program).Body["statement_seller"])
 }
 
 // TestYearlyTotals: the paid payouts of a year are summed by partner, method and currency.
