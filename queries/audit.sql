@@ -541,6 +541,47 @@ UNION SELECT e.partner_id::text FROM events e
 WHERE e.created_at >= sqlc.arg(audited_at)::timestamptz - interval '1 hour' AND e.created_xid >= @horizon::xid8
     AND e.partner_id IS NOT NULL;
 
+-- name: AuditStatementNumbers :many
+-- AuditStatementNumbers: the numbers of an organization and year begin with 1 and have no gaps, up to the counter.
+SELECT (t.org_id || ' ' || t.series || ' ' || t.year)::text AS what,
+    format('%s statements, the last has the number %s, the counter is at %s', t.n, t.last, coalesce(c.last, 0))::text AS message
+FROM (SELECT s.org_id, s.series, s.year, count(*) AS n, max(s.sequence) AS last FROM statements s GROUP BY 1, 2, 3) t
+LEFT JOIN statement_counters c ON c.org_id = t.org_id AND c.series = t.series AND c.year = t.year
+WHERE t.n <> t.last OR c.last IS DISTINCT FROM t.last
+UNION ALL
+SELECT (c.org_id || ' ' || c.series || ' ' || c.year)::text, format('no statements, the counter is at %s', c.last)::text
+FROM statement_counters c WHERE NOT EXISTS (SELECT FROM statements s WHERE s.org_id = c.org_id AND s.series = c.series
+    AND s.year = c.year)
+LIMIT 100;
+
+-- name: AuditStatementChain :many
+-- AuditStatementChain: each statement has the hash of the partner's statement before it.
+SELECT t.id::text AS what, CASE WHEN p.id IS NULL THEN format('the statement before position %s is missing', t.position)
+    ELSE format('its previous hash is not the hash of %s', p.number) END::text AS message
+FROM statements t LEFT JOIN statements p ON p.program_id = t.program_id AND p.partner_id = t.partner_id
+    AND p.position = t.position - 1
+WHERE t.position > 1 AND t.previous_hash IS DISTINCT FROM p.hash
+    AND (@partners::text[] IS NULL OR t.partner_id = ANY (@partners::text[]))
+LIMIT 100;
+
+-- name: AuditStatements :many
+-- AuditStatements lists statements with their keys. current is set if the payout is still paid by this statement, so
+-- that its lines are those of the statement.
+SELECT sqlc.embed(t), k.public_key, k.created_at AS key_created_at, k.retired_at AS key_retired_at,
+    (EXISTS (SELECT FROM payouts p WHERE p.id = t.payout_id AND p.status = 'paid')
+        AND NOT EXISTS (SELECT FROM statements o WHERE o.payout_id = t.payout_id AND o.position > t.position))::boolean
+    AS current
+FROM statements t LEFT JOIN statement_keys k ON k.id = t.key_id AND k.org_id = t.org_id
+WHERE t.id > @after AND (@partners::text[] IS NULL OR t.partner_id = ANY (@partners::text[]))
+ORDER BY t.id LIMIT @lim;
+
+-- name: AuditStatementLines :many
+-- AuditStatementLines reads the lines of payouts as StatementLines does.
+SELECT k.payout_id, k.id, k.kind, k.sale_id, (CASE WHEN k.kind = 'referral' THEN coalesce(s.occurred_at, k.created_at)
+    ELSE k.created_at END)::timestamptz AS occurred_at, s.external_charge_id, k.amount_minor, k.currency
+FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = k.org_id
+WHERE k.payout_id = ANY (@payout_ids::text[]) ORDER BY k.payout_id, k.id;
+
 -- name: AuditRows :many
 -- AuditRows counts the rows that the equations cover.
 SELECT 'audit_log_entries'::text AS name, count(*) AS n FROM audit_log_entries
@@ -563,4 +604,5 @@ UNION ALL SELECT 'referrals', count(*) FROM referrals
 UNION ALL SELECT 'refunds', count(*) FROM refunds
 UNION ALL SELECT 'report_sums', count(*) FROM report_sums
 UNION ALL SELECT 'sales', count(*) FROM sales
+UNION ALL SELECT 'statements', count(*) FROM statements
 UNION ALL SELECT 'tallies', count(*) FROM tallies;

@@ -157,7 +157,8 @@ var unbound = map[string]string{
 	"AuditM11": "audit", "AuditM15": "audit", "AuditM21": "audit", "AuditM22": "audit", "AuditM25": "audit",
 	"AuditM33": "audit", "AuditM34": "audit", "AuditLeftOut": "audit",
 	"AuditCurrencies": "audit", "AuditReportDays": "audit", "AuditReportLevels": "audit", "AuditTallies": "audit",
-	"AuditChanged": "audit", "AuditExternalIDs": "audit", "AuditMerges": "audit", "AuditCredits": "audit",
+	"AuditChanged": "audit", "AuditExternalIDs": "audit", "AuditMerges": "audit", "AuditStatementNumbers": "audit", "AuditStatementChain": "audit",
+	"AuditStatements": "audit", "AuditStatementLines": "audit", "AuditCredits": "audit",
 }
 
 var (

@@ -8,10 +8,10 @@ ON CONFLICT (org_id, series, year) DO UPDATE SET last = statement_counters.last 
 RETURNING last;
 
 -- name: StatementsInsert :exec
-INSERT INTO statements (id, org_id, program_id, partner_id, payout_id, series, year, sequence, number, position,
+INSERT INTO statements (id, org_id, program_id, partner_id, payout_id, series, year, month, sequence, number, position,
     issued_at, document, signature, key_id, hash, previous_hash, corrects)
 SELECT unnest(@ids::text[]), @org_id, @program_id, unnest(@partner_ids::text[]), unnest(@payout_ids::text[]), @series,
-    @year, unnest(@sequences::bigint[]), unnest(@numbers::text[]), unnest(@positions::bigint[]), @issued_at,
+    @year, @month, unnest(@sequences::bigint[]), unnest(@numbers::text[]), unnest(@positions::bigint[]), @issued_at,
     unnest(@documents::bytea[]), unnest(@signatures::text[]), @key_id, unnest(@hashes::text[]),
     nullif(unnest(@previous_hashes::text[]), ''), nullif(unnest(@corrects::text[]), '');
 
@@ -61,3 +61,17 @@ FROM statements t WHERE t.payout_id = @payout_id AND t.org_id = @org_id ORDER BY
 -- name: SampleStatementCounters :exec
 -- SampleStatementCounters removes the counters of a sample program.
 DELETE FROM statement_counters WHERE series = @program_id AND org_id = @org_id;
+
+-- name: StatementMonths :many
+-- StatementMonths returns each month of a program before a month: the number of its statements, and their root as
+-- proof.Root has it.
+SELECT t.month, count(*) AS statements,
+    encode(sha256(convert_to(string_agg(t.hash || E'\n', '' ORDER BY t.sequence), 'UTF8')), 'hex') AS root
+FROM statements t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.month < @before
+GROUP BY t.month ORDER BY t.month;
+
+-- name: StatementHashes :many
+-- StatementHashes lists the hashes of a program's statements of a month in the order of their numbers.
+SELECT t.sequence, t.hash FROM statements t
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.month = @month AND t.sequence > @after
+ORDER BY t.sequence LIMIT @lim;

@@ -183,6 +183,8 @@ CREATE TABLE statements (
     payout_id     text COLLATE "C" NOT NULL,
     series        text COLLATE "C" NOT NULL,
     year          bigint NOT NULL,
+    -- in the program's time zone when it was issued, such as 2026-10
+    month         text COLLATE "C" NOT NULL,
     sequence      bigint NOT NULL,
     number        text COLLATE "C" NOT NULL,
     position      bigint NOT NULL,
@@ -197,11 +199,13 @@ CREATE TABLE statements (
     CONSTRAINT statements_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
     CONSTRAINT statements_sequence_key UNIQUE (org_id, series, year, sequence),
     CONSTRAINT statements_position_key UNIQUE (program_id, partner_id, position),
+    CONSTRAINT statements_month_check CHECK (month ~ '^\d{4}-\d{2}$' AND starts_with(month, year::text)),
     CONSTRAINT statements_sequence_check CHECK (sequence > 0 AND position > 0),
     CONSTRAINT statements_previous_check CHECK ((position = 1) = (previous_hash IS NULL)),
     CONSTRAINT statements_series_check CHECK (series = CASE WHEN starts_with(program_id, 'sample_') THEN program_id
         ELSE '' END)
 );
+CREATE INDEX statements_month_idx ON statements (program_id, month, sequence);
 CREATE INDEX statements_payout_idx ON statements (payout_id, position);
 CREATE INDEX statements_issued_idx ON statements (program_id, issued_at);
 CREATE TRIGGER statements_unchanged BEFORE UPDATE OR TRUNCATE ON statements

@@ -331,6 +331,7 @@ const (
 	StatementKeysPkey                   Name = "statement_keys_pkey"
 	StatementKeysPublicKeyCheck         Name = "statement_keys_public_key_check"
 	StatementKeysRetiredCheck           Name = "statement_keys_retired_check"
+	StatementsMonthCheck                Name = "statements_month_check"
 	StatementsPkey                      Name = "statements_pkey"
 	StatementsPositionKey               Name = "statements_position_key"
 	StatementsPreviousCheck             Name = "statements_previous_check"

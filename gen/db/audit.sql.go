@@ -1457,6 +1457,7 @@ UNION ALL SELECT 'referrals', count(*) FROM referrals
 UNION ALL SELECT 'refunds', count(*) FROM refunds
 UNION ALL SELECT 'report_sums', count(*) FROM report_sums
 UNION ALL SELECT 'sales', count(*) FROM sales
+UNION ALL SELECT 'statements', count(*) FROM statements
 UNION ALL SELECT 'tallies', count(*) FROM tallies
 `
 
@@ -1511,6 +1512,198 @@ func (q *Queries) AuditSnapshot(ctx context.Context, db DBTX) (AuditSnapshotRow,
 		&i.AuditedAt,
 	)
 	return i, err
+}
+
+const auditStatementChain = `-- name: AuditStatementChain :many
+SELECT t.id::text AS what, CASE WHEN p.id IS NULL THEN format('the statement before position %s is missing', t.position)
+    ELSE format('its previous hash is not the hash of %s', p.number) END::text AS message
+FROM statements t LEFT JOIN statements p ON p.program_id = t.program_id AND p.partner_id = t.partner_id
+    AND p.position = t.position - 1
+WHERE t.position > 1 AND t.previous_hash IS DISTINCT FROM p.hash
+    AND ($1::text[] IS NULL OR t.partner_id = ANY ($1::text[]))
+LIMIT 100
+`
+
+type AuditStatementChainRow struct {
+	What    string
+	Message string
+}
+
+// AuditStatementChain: each statement has the hash of the partner's statement before it.
+func (q *Queries) AuditStatementChain(ctx context.Context, db DBTX, partners []string) ([]AuditStatementChainRow, error) {
+	rows, err := db.Query(ctx, auditStatementChain, partners)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditStatementChainRow{}
+	for rows.Next() {
+		var i AuditStatementChainRow
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditStatementLines = `-- name: AuditStatementLines :many
+SELECT k.payout_id, k.id, k.kind, k.sale_id, (CASE WHEN k.kind = 'referral' THEN coalesce(s.occurred_at, k.created_at)
+    ELSE k.created_at END)::timestamptz AS occurred_at, s.external_charge_id, k.amount_minor, k.currency
+FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = k.org_id
+WHERE k.payout_id = ANY ($1::text[]) ORDER BY k.payout_id, k.id
+`
+
+type AuditStatementLinesRow struct {
+	PayoutID         *string
+	ID               string
+	Kind             CommissionKind
+	SaleID           *string
+	OccurredAt       clock.Time
+	ExternalChargeID *string
+	AmountMinor      int64
+	Currency         string
+}
+
+// AuditStatementLines reads the lines of payouts as StatementLines does.
+func (q *Queries) AuditStatementLines(ctx context.Context, db DBTX, payoutIds []string) ([]AuditStatementLinesRow, error) {
+	rows, err := db.Query(ctx, auditStatementLines, payoutIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditStatementLinesRow{}
+	for rows.Next() {
+		var i AuditStatementLinesRow
+		if err := rows.Scan(
+			&i.PayoutID,
+			&i.ID,
+			&i.Kind,
+			&i.SaleID,
+			&i.OccurredAt,
+			&i.ExternalChargeID,
+			&i.AmountMinor,
+			&i.Currency,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditStatementNumbers = `-- name: AuditStatementNumbers :many
+SELECT (t.org_id || ' ' || t.series || ' ' || t.year)::text AS what,
+    format('%s statements, the last has the number %s, the counter is at %s', t.n, t.last, coalesce(c.last, 0))::text AS message
+FROM (SELECT s.org_id, s.series, s.year, count(*) AS n, max(s.sequence) AS last FROM statements s GROUP BY 1, 2, 3) t
+LEFT JOIN statement_counters c ON c.org_id = t.org_id AND c.series = t.series AND c.year = t.year
+WHERE t.n <> t.last OR c.last IS DISTINCT FROM t.last
+UNION ALL
+SELECT (c.org_id || ' ' || c.series || ' ' || c.year)::text, format('no statements, the counter is at %s', c.last)::text
+FROM statement_counters c WHERE NOT EXISTS (SELECT FROM statements s WHERE s.org_id = c.org_id AND s.series = c.series
+    AND s.year = c.year)
+LIMIT 100
+`
+
+type AuditStatementNumbersRow struct {
+	What    string
+	Message string
+}
+
+// AuditStatementNumbers: the numbers of an organization and year begin with 1 and have no gaps, up to the counter.
+func (q *Queries) AuditStatementNumbers(ctx context.Context, db DBTX) ([]AuditStatementNumbersRow, error) {
+	rows, err := db.Query(ctx, auditStatementNumbers)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditStatementNumbersRow{}
+	for rows.Next() {
+		var i AuditStatementNumbersRow
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditStatements = `-- name: AuditStatements :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.payout_id, t.series, t.year, t.month, t.sequence, t.number, t.position, t.issued_at, t.document, t.signature, t.key_id, t.hash, t.previous_hash, t.corrects, k.public_key, k.created_at AS key_created_at, k.retired_at AS key_retired_at,
+    (EXISTS (SELECT FROM payouts p WHERE p.id = t.payout_id AND p.status = 'paid')
+        AND NOT EXISTS (SELECT FROM statements o WHERE o.payout_id = t.payout_id AND o.position > t.position))::boolean
+    AS current
+FROM statements t LEFT JOIN statement_keys k ON k.id = t.key_id AND k.org_id = t.org_id
+WHERE t.id > $1 AND ($2::text[] IS NULL OR t.partner_id = ANY ($2::text[]))
+ORDER BY t.id LIMIT $3
+`
+
+type AuditStatementsParams struct {
+	After    string
+	Partners []string
+	Lim      int32
+}
+
+type AuditStatementsRow struct {
+	Statement    Statement
+	PublicKey    []byte
+	KeyCreatedAt *clock.Time
+	KeyRetiredAt *clock.Time
+	Current      bool
+}
+
+// AuditStatements lists statements with their keys. current is set if the payout is still paid by this statement, so
+// that its lines are those of the statement.
+func (q *Queries) AuditStatements(ctx context.Context, db DBTX, arg AuditStatementsParams) ([]AuditStatementsRow, error) {
+	rows, err := db.Query(ctx, auditStatements, arg.After, arg.Partners, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditStatementsRow{}
+	for rows.Next() {
+		var i AuditStatementsRow
+		if err := rows.Scan(
+			&i.Statement.ID,
+			&i.Statement.OrgID,
+			&i.Statement.ProgramID,
+			&i.Statement.PartnerID,
+			&i.Statement.PayoutID,
+			&i.Statement.Series,
+			&i.Statement.Year,
+			&i.Statement.Month,
+			&i.Statement.Sequence,
+			&i.Statement.Number,
+			&i.Statement.Position,
+			&i.Statement.IssuedAt,
+			&i.Statement.Document,
+			&i.Statement.Signature,
+			&i.Statement.KeyID,
+			&i.Statement.Hash,
+			&i.Statement.PreviousHash,
+			&i.Statement.Corrects,
+			&i.PublicKey,
+			&i.KeyCreatedAt,
+			&i.KeyRetiredAt,
+			&i.Current,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const auditTallies = `-- name: AuditTallies :many

@@ -1053,6 +1053,7 @@ type Statement struct {
 	PayoutID     string
 	Series       string
 	Year         int64
+	Month        string
 	Sequence     int64
 	Number       string
 	Position     int64

@@ -55,6 +55,52 @@ func (q *Queries) StatementCount(ctx context.Context, db DBTX, arg StatementCoun
 	return last, err
 }
 
+const statementHashes = `-- name: StatementHashes :many
+SELECT t.sequence, t.hash FROM statements t
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.month = $3 AND t.sequence > $4
+ORDER BY t.sequence LIMIT $5
+`
+
+type StatementHashesParams struct {
+	ProgramID string
+	OrgID     string
+	Month     string
+	After     int64
+	Lim       int32
+}
+
+type StatementHashesRow struct {
+	Sequence int64
+	Hash     string
+}
+
+// StatementHashes lists the hashes of a program's statements of a month in the order of their numbers.
+func (q *Queries) StatementHashes(ctx context.Context, db DBTX, arg StatementHashesParams) ([]StatementHashesRow, error) {
+	rows, err := db.Query(ctx, statementHashes,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Month,
+		arg.After,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []StatementHashesRow{}
+	for rows.Next() {
+		var i StatementHashesRow
+		if err := rows.Scan(&i.Sequence, &i.Hash); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const statementHeads = `-- name: StatementHeads :many
 SELECT DISTINCT ON (t.partner_id) t.partner_id, t.position, t.hash FROM statements t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = ANY ($3::text[])
@@ -148,6 +194,47 @@ func (q *Queries) StatementLines(ctx context.Context, db DBTX, arg StatementLine
 	return items, nil
 }
 
+const statementMonths = `-- name: StatementMonths :many
+SELECT t.month, count(*) AS statements,
+    encode(sha256(convert_to(string_agg(t.hash || E'\n', '' ORDER BY t.sequence), 'UTF8')), 'hex') AS root
+FROM statements t WHERE t.program_id = $1 AND t.org_id = $2 AND t.month < $3
+GROUP BY t.month ORDER BY t.month
+`
+
+type StatementMonthsParams struct {
+	ProgramID string
+	OrgID     string
+	Before    string
+}
+
+type StatementMonthsRow struct {
+	Month      string
+	Statements int64
+	Root       string
+}
+
+// StatementMonths returns each month of a program before a month: the number of its statements, and their root as
+// proof.Root has it.
+func (q *Queries) StatementMonths(ctx context.Context, db DBTX, arg StatementMonthsParams) ([]StatementMonthsRow, error) {
+	rows, err := db.Query(ctx, statementMonths, arg.ProgramID, arg.OrgID, arg.Before)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []StatementMonthsRow{}
+	for rows.Next() {
+		var i StatementMonthsRow
+		if err := rows.Scan(&i.Month, &i.Statements, &i.Root); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const statementNumbers = `-- name: StatementNumbers :many
 SELECT DISTINCT ON (t.payout_id) t.payout_id, t.number FROM statements t
     JOIN payouts p ON p.id = t.payout_id AND p.org_id = $1 AND p.status = 'paid'
@@ -186,12 +273,12 @@ func (q *Queries) StatementNumbers(ctx context.Context, db DBTX, arg StatementNu
 }
 
 const statementsInsert = `-- name: StatementsInsert :exec
-INSERT INTO statements (id, org_id, program_id, partner_id, payout_id, series, year, sequence, number, position,
+INSERT INTO statements (id, org_id, program_id, partner_id, payout_id, series, year, month, sequence, number, position,
     issued_at, document, signature, key_id, hash, previous_hash, corrects)
 SELECT unnest($1::text[]), $2, $3, unnest($4::text[]), unnest($5::text[]), $6,
-    $7, unnest($8::bigint[]), unnest($9::text[]), unnest($10::bigint[]), $11,
-    unnest($12::bytea[]), unnest($13::text[]), $14, unnest($15::text[]),
-    nullif(unnest($16::text[]), ''), nullif(unnest($17::text[]), '')
+    $7, $8, unnest($9::bigint[]), unnest($10::text[]), unnest($11::bigint[]), $12,
+    unnest($13::bytea[]), unnest($14::text[]), $15, unnest($16::text[]),
+    nullif(unnest($17::text[]), ''), nullif(unnest($18::text[]), '')
 `
 
 type StatementsInsertParams struct {
@@ -202,6 +289,7 @@ type StatementsInsertParams struct {
 	PayoutIds      []string
 	Series         string
 	Year           int64
+	Month          string
 	Sequences      []int64
 	Numbers        []string
 	Positions      []int64
@@ -223,6 +311,7 @@ func (q *Queries) StatementsInsert(ctx context.Context, db DBTX, arg StatementsI
 		arg.PayoutIds,
 		arg.Series,
 		arg.Year,
+		arg.Month,
 		arg.Sequences,
 		arg.Numbers,
 		arg.Positions,
@@ -238,7 +327,7 @@ func (q *Queries) StatementsInsert(ctx context.Context, db DBTX, arg StatementsI
 }
 
 const statementsOfPayout = `-- name: StatementsOfPayout :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.payout_id, t.series, t.year, t.sequence, t.number, t.position, t.issued_at, t.document, t.signature, t.key_id, t.hash, t.previous_hash, t.corrects, (EXISTS (SELECT 1 FROM statements o WHERE o.payout_id = t.payout_id AND o.org_id = $1
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.payout_id, t.series, t.year, t.month, t.sequence, t.number, t.position, t.issued_at, t.document, t.signature, t.key_id, t.hash, t.previous_hash, t.corrects, (EXISTS (SELECT 1 FROM statements o WHERE o.payout_id = t.payout_id AND o.org_id = $1
         AND o.position > t.position)
     OR EXISTS (SELECT 1 FROM partners r WHERE r.id = t.partner_id AND r.org_id = $1)
         AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.id = t.payout_id AND p.org_id = $1 AND p.status = 'paid'))
@@ -275,6 +364,7 @@ func (q *Queries) StatementsOfPayout(ctx context.Context, db DBTX, arg Statement
 			&i.Statement.PayoutID,
 			&i.Statement.Series,
 			&i.Statement.Year,
+			&i.Statement.Month,
 			&i.Statement.Sequence,
 			&i.Statement.Number,
 			&i.Statement.Position,

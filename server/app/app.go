@@ -38,6 +38,7 @@ import (
 	"rail/server/http/site"
 	"rail/server/http/site/browser"
 	"rail/server/http/site/look"
+	"rail/server/http/verify"
 	"rail/server/inbound/hookup"
 	"rail/server/inbound/inbox"
 	"rail/server/jobs"
@@ -175,6 +176,9 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	if err := p.servePortal(path); err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}
+	if err := p.serveVerify(); err != nil {
+		return nil, fmt.Errorf("verification: %w", err)
+	}
 	doors, err := p.serveJoin(path)
 	if err != nil {
 		return nil, fmt.Errorf("join page: %w", err)
@@ -310,6 +314,17 @@ func (p parts) serveJoin(path *middleware.Front) (*join.Pages, error) {
 	}
 	doors.Register(p.echo)
 	return doors, nil
+}
+
+// serveVerify registers the public page and files for checking statements.
+func (p parts) serveVerify() error {
+	page, err := verify.New(verify.Options{
+		Pool: p.pool, Clock: p.clock, BaseURL: p.config.BaseURL, Service: p.config.ServiceName,
+	})
+	if err == nil {
+		page.Register(p.echo)
+	}
+	return err
 }
 
 // serveConsole registers the pages of the console.

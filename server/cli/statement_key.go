@@ -80,8 +80,8 @@ func (d *database) printStatementKeys(ctx context.Context, env *Env, org string)
 
 // statementKeyHelp describes the effect of a rotation.
 func statementKeyHelp() string {
-	return `Each organization has a key that signs its statements; it is created with the first one. A rotation takes effect after a
-minute. Statements of the old key stay valid: its public key stays at /.well-known/rail-keys.json. Rotate the key if someone else may
-have read the database together with the server's secret key.
+	return `Each organization has a key that signs its statements; it is created with the first one. A rotation takes effect
+after a minute. Statements of the old key stay valid: its public key stays at /.well-known/rail-keys.json. Rotate the key
+if someone else may have read the database together with the server's secret key.
 `
 }

@@ -37,7 +37,8 @@ type verified struct {
 
 // verifyStatements checks signed statements against published keys. It needs neither a database nor a configuration.
 func verifyStatements(fs *pflag.FlagSet) action {
-	from := fs.String("keys", "", "`URL_OR_FILE` of the keys; without it those of "+urlVariable+", or of RAIL_ADDR on this machine")
+	from := fs.String("keys", "",
+		"`URL_OR_FILE` of the keys; without it those of "+urlVariable+", or of RAIL_ADDR on this machine")
 	order := fs.String("order", "", "`ORDER_ID` of a receipt, to find its line")
 	return func(ctx context.Context, env *Env, files []string) error {
 		keys, err := publishedKeys(ctx, env, *from)
@@ -191,12 +192,13 @@ func fetched(ctx context.Context, address string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(res.Body, maxStatement))
 }
 
-// verifyHelp describes how to get the files, and what a check proves.
+// verifyHelp describes the files and the meaning of a check.
 func verifyHelp() string {
-	return `FILE is a statement as GET /v1/payouts/{id}/statement answers it. Each file is checked for its signature, the validity of the key at
-that time, and its lines. Several files of one partner are also checked for gaps. A fault is a line, and the exit status is 1.
+	return `FILE is a statement as GET /v1/payouts/{id}/statement answers it. Each file is checked for its signature, the
+validity of the key at that time, and its lines. Several files of one partner are also checked for gaps. A fault is a
+line, and the exit status is 1.
 
-With a file of keys the check needs no network: save /.well-known/rail-keys.json once, since keys are never deleted. The check proves
-that the organization signed exactly this statement. It cannot prove that every sale was recorded.
+With a file of keys the check needs no network: save /.well-known/rail-keys.json once, since keys are never deleted. The
+check proves that the organization signed exactly this statement. It cannot prove that every sale was recorded.
 `
 }

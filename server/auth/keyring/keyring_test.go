@@ -267,10 +267,13 @@ func TestKindsAreAll(t *testing.T) {
 	sealed := []string{
 		"partners.payout_details", "webhook_endpoints.secret", "webhook_endpoints.previous_secret", "idempotency_keys.body",
 		"processor_connections.secret", "processor_connections.api_key", "inbox_events.payload",
-		"payout_rails.credentials",
+		"payout_rails.credentials", "statement_keys.private_key",
 		"users.totp_secret", "users.totp_pending", "certificates.content",
 	}
-	open := []string{"partner_note_files.content", "portal_images.image"} // shown publicly, given by the program's users
+	open := []string{
+		"partner_note_files.content", "portal_images.image", // shown publicly, given by the program's users
+		"statement_keys.public_key", "statements.document",
+	}
 	for _, column := range columns {
 		_, name, _ := strings.Cut(column, ".")
 		if slices.Contains(open, column) {

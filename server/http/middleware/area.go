@@ -7,6 +7,7 @@ import "strings"
 var areas = map[string]string{
 	"portal": "portal", "embed": "portal", "console": "console", "join": "joinPage", "mail": "mailPage", "docs": "docs",
 	"": "docs", "r": "shortLink", "healthz": "probe", "readyz": "probe", "assets": "file", "look": "file",
+	"verify": "verifyPage", ".well-known": "file", ":program": "ledger",
 	"favicon.ico": "file", "embed.js": "file", "rail.js": "file",
 }
 

@@ -80,6 +80,7 @@ var (
 	StylePath   = pathOf("design.css", styleSheet())
 	ScriptPath  = pathOf("design.js", read("assets/design.js"))
 	ConsolePath = pathOf("console.js", read("assets/console.js"))
+	VerifyPath  = pathOf("verify.js", read("assets/verify.js"))
 	IconsPath   = pathOf("icons.svg", read("assets/icons.svg"))
 )
 
@@ -147,6 +148,7 @@ func served() (byPath, byName map[string]*static.Text) {
 	add(StylePath, "design.css", style, styleSheet)
 	add(ScriptPath, "design.js", script, file("design.js"))
 	add(ConsolePath, "console.js", script, file("console.js"))
+	add(VerifyPath, "verify.js", script, file("verify.js"))
 	add(IconsPath, "icons.svg", image, file("icons.svg"))
 	for name, at := range fonts {
 		add(at, name, font, file(name))

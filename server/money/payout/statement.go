@@ -110,7 +110,8 @@ func (i *issuing) read(ctx context.Context, u *work.Unit, paid []db.Payout) erro
 func (i *issuing) write(ctx context.Context, u *work.Unit, signer keys.Signer) error {
 	rows := db.StatementsInsertParams{
 		OrgID: u.OrgID, ProgramID: i.program.ID, Series: statement.Series(i.program.ID),
-		Year: statement.Year(u.Now, i.program), IssuedAt: u.Now, KeyID: signer.KeyID,
+		Year: statement.Year(u.Now, i.program), Month: statement.Month(u.Now, i.program), IssuedAt: u.Now,
+		KeyID: signer.KeyID,
 	}
 	last, err := queries.StatementCount(ctx, u.DB(), db.StatementCountParams{
 		OrgID: rows.OrgID, Series: rows.Series, Year: rows.Year, Statements: int64(len(i.documents)),

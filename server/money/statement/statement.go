@@ -172,6 +172,11 @@ func Year(at clock.Time, p db.Program) int64 {
 	return int64(at.In(clock.StoredZone(p.TimeZone)).Year())
 }
 
+// Month returns the month of a time in a program's time zone, such as 2026-10.
+func Month(at clock.Time, p db.Program) string {
+	return at.In(clock.StoredZone(p.TimeZone)).Format("2006-01")
+}
+
 // Series returns the series of a program's numbers: one for an organization, another for each sample program.
 func Series(programID string) string {
 	if strings.HasPrefix(programID, "sample_") {

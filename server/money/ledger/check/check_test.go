@@ -74,6 +74,12 @@ const merged = `INSERT INTO customer_merges VALUES ('cus_old', 'org_a', 'prg_a',
 // paidFinal allows a test to change the paid part of a commission.
 const paidFinal = `ALTER TABLE commissions DISABLE TRIGGER commissions_paid_final`
 
+// issued issues a payout's statement twice, as after a payment that was undone.
+const issued = "statements"
+
+// writable allows a test to change statements.
+const writable = `ALTER TABLE statements DISABLE TRIGGER USER`
+
 // mutable allows a test to rewrite the history.
 const mutable = `ALTER TABLE ledger_entries DISABLE TRIGGER USER`
 
@@ -335,6 +341,36 @@ var corruptions = []corruption{
 	{"a change that was not counted", []string{`ALTER TABLE referrals DISABLE TRIGGER referrals_tally_insert`,
 		`INSERT INTO referrals (id, org_id, program_id, partner_id, visitor, tracked_by, status, expires_at, created_at, updated_at) VALUES ('ref_1', 'org_a', 'prg_a', 'part_a', 'v', 'link', 'visit', now(), now(), now())`}, []string{"totals"}},
 	{
+		"a missing statement", []string{issued, writable, `DELETE FROM statements WHERE position = 1`},
+		[]string{"statement numbers", "statement chains"},
+	},
+	{"a number that was skipped", []string{issued, `UPDATE statement_counters SET last = 3`}, []string{"statement numbers"}},
+	{"statements of no year", []string{`INSERT INTO statement_counters VALUES ('org_a', '', 2026, 1)`},
+		[]string{"statement numbers"}},
+	{"a statement replaced", []string{issued, writable, `UPDATE statements SET hash = 'x' WHERE position = 1`},
+		[]string{"statement chains", "statements"}},
+	{
+		"a statement changed",
+		[]string{
+			issued, writable,
+			`UPDATE statements SET document = convert_to(replace(convert_from(document, 'UTF8'), '"amount_minor":300',
+				'"amount_minor":301'), 'UTF8')`,
+			`UPDATE statements SET hash = encode(sha256(document), 'hex') WHERE position = 2`,
+		},
+		[]string{"statements"},
+	},
+	{"a signature of another statement", []string{issued, writable, `UPDATE statements SET signature = (SELECT max(signature) FROM statements)`},
+		[]string{"statements"}},
+	{"a key that is too young", []string{issued, `UPDATE statement_keys SET created_at = now() + interval '1 day'`},
+		[]string{"statements"}},
+	{"a lost key", []string{issued, `DELETE FROM statement_keys`}, []string{"statements"}},
+	{"a statement of another payout", []string{issued, writable, `UPDATE statements SET payout_id = 'pyt_x'`},
+		[]string{"statements"}},
+	{"a number that its document does not have", []string{issued, writable, `UPDATE statements SET number = 'X-2026-000009' WHERE position = 2`},
+		[]string{"statements"}},
+	{"a line changed", []string{issued, `UPDATE sales SET occurred_at = occurred_at - interval '1 day' WHERE id = 'sale_1'`},
+		[]string{"statements"}},
+	{
 		"outcome without a commission", []string{`UPDATE commissions SET sale_id = NULL WHERE id = 'com_half'`},
 		[]string{"outcome"},
 	},
@@ -352,6 +388,12 @@ func TestCorruptions(t *testing.T) {
 					require.Empty(t, b.found(), "as long as nothing is touched")
 					continue
 				}
+				if sql == issued {
+					b.issue()
+					b.issue()
+					require.Empty(t, b.found(), "as long as nothing is touched")
+					continue
+				}
 				b.exec(sql)
 			}
 			require.Equal(t, c.want, b.found())
@@ -366,7 +408,8 @@ func TestReport(t *testing.T) {
 	for m := range reflect.TypeFor[*db.Queries]().Methods() {
 		row := m.Type.Out(0)
 		if strings.HasPrefix(m.Name, "Audit") && row.Kind() == reflect.Slice && row.Elem().Kind() == reflect.Struct &&
-			row.Elem().ConvertibleTo(reflect.TypeFor[breach]()) || m.Name == "AuditCurrencies" {
+			row.Elem().ConvertibleTo(reflect.TypeFor[breach]()) || m.Name == "AuditCurrencies" ||
+			m.Name == "AuditStatements" {
 			written++
 		}
 	}

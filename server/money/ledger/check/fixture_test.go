@@ -11,6 +11,9 @@ import (
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/money/ledger"
+	"rail/server/money/payout"
+	"rail/server/secret"
+	"rail/server/work"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -100,6 +103,21 @@ func (b *books) deletePartner() {
 	b.exec(`DELETE FROM commissions WHERE partner_id = 'part_gone'`)
 	b.exec(`UPDATE sales SET partner_id = NULL WHERE partner_id = 'part_gone'`)
 	b.exec(`DELETE FROM partners WHERE id = 'part_gone'`)
+}
+
+// issue issues the statement of the paid payout.
+func (b *books) issue() {
+	b.t.Helper()
+	keeper, err := secret.New([32]byte{1})
+	require.NoError(b.t, err)
+	u := work.NewRun(b.pool, work.Actor{Kind: work.Job, ID: "test"}, now).For(orgID)
+	require.NoError(b.t, u.Within(b.ctx, func(u *work.Unit) error {
+		p, err := queries.PayoutGet(b.ctx, u.Tx, db.PayoutGetParams{ID: "pyt_a", OrgID: orgID})
+		if err != nil {
+			return err
+		}
+		return payout.Issue(b.ctx, u, keeper, p)
+	}))
 }
 
 func (b *books) append(commissionID, partnerID, from, to string, amount int64) {

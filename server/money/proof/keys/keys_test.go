@@ -72,15 +72,14 @@ func TestRotation(t *testing.T) {
 	requireValid(x, first, signature, x.Now)
 	again, _ := sign(x, s)
 	require.Equal(t, first, again)
-	rotate := func(ctx context.Context, u *work.Unit) error { return s.Rotate(ctx, u) }
-	require.NoError(t, x.Do(rotate))
+	require.NoError(t, x.Do(s.Rotate))
 	for _, after := range []time.Duration{-time.Second, 0, 59 * time.Second, time.Minute, time.Hour} {
 		x.Now = clock.At(begun.Add(after))
 		id, signature := sign(x, s)
 		requireValid(x, id, signature, x.Now)
 		require.Equal(t, after < time.Minute, id == first, after)
 	}
-	require.NoError(t, x.Do(rotate))
+	require.NoError(t, x.Do(s.Rotate))
 	require.Len(t, published(x), 3)
 	requireValid(x, first, signature, begun)
 }
@@ -89,10 +88,9 @@ func TestRotation(t *testing.T) {
 func TestRotateTwice(t *testing.T) {
 	t.Parallel()
 	x, s := worktest.New(t), newService(t)
-	rotate := func(ctx context.Context, u *work.Unit) error { return s.Rotate(ctx, u) }
-	require.NoError(t, x.Do(rotate), "the first key")
-	require.NoError(t, x.Do(rotate))
-	require.ErrorIs(t, x.Do(rotate), keys.ErrRotated)
+	require.NoError(t, x.Do(s.Rotate), "the first key")
+	require.NoError(t, x.Do(s.Rotate))
+	require.ErrorIs(t, x.Do(s.Rotate), keys.ErrRotated)
 	require.Len(t, published(x), 2)
 }
 

@@ -1,0 +1,180 @@
+package verify_test
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"rail/server/app/config"
+	"rail/server/harness/apitest"
+	"rail/server/harness/browsertest"
+	"rail/server/harness/pgtest"
+	"rail/server/harness/prooftest"
+	"rail/server/http/site"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// newServer returns a server that publishes the key of an issuer, and the issuer.
+func newServer(t *testing.T, options ...apitest.Option) (*apitest.Server, *prooftest.Issuer) {
+	t.Helper()
+	s := apitest.New(t, options...)
+	issuer := prooftest.New(t, "part_1")
+	for _, k := range issuer.Keys {
+		public, err := base64.StdEncoding.DecodeString(k.PublicKey)
+		require.NoError(t, err)
+		_, err = s.Pool.Exec(t.Context(), `INSERT INTO statement_keys
+			(id, org_id, public_key, private_key, created_at, retired_at) VALUES ($1, $2, $3, '', $4, CASE WHEN $1 = 'stk_other' THEN now() END)`, k.ID, s.Org, public, k.CreatedAt)
+		require.NoError(t, err)
+	}
+	return s, issuer
+}
+
+// TestKeys: anyone can read all public keys, or one of them, and nothing else.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	s, issuer := newServer(t)
+	a := s.Must(200, s.Do("GET", "/.well-known/rail-keys.json", "", nil))
+	require.Equal(t, "public, max-age=60", a.Header.Get("Cache-Control"))
+	require.Equal(t, "*", a.Header.Get("Access-Control-Allow-Origin"))
+	keys := a.Body["keys"].([]any)
+	require.Len(t, keys, 2)
+	require.Equal(t, apitest.M{
+		"id": prooftest.KeyID, "organization_id": s.Org, "algorithm": "Ed25519", "public_key": issuer.Keys[1].PublicKey,
+		"created_at": "2026-10-01T00:00:00.000Z", "retired_at": nil,
+	}, keys[1])
+	one := s.Must(200, s.Do("GET", "/.well-known/rail-keys.json?id=stk_other", "", nil)).Body["keys"].([]any)
+	require.Len(t, one, 1)
+	for _, unknown := range []string{"stk_none", "%00", "%ff"} {
+		found := s.Must(200, s.Do("GET", "/.well-known/rail-keys.json?id="+unknown, "", nil))
+		require.Equal(t, []any{}, found.Body["keys"], unknown)
+	}
+}
+
+// page is the page in a browser.
+type page struct {
+	*browsertest.Tab
+	*testing.T
+	folder string
+}
+
+// file writes a text to a file.
+func (p page) file(name string, text []byte) string {
+	p.Helper()
+	path := filepath.Join(p.folder, name)
+	require.NoError(p, os.WriteFile(path, text, 0o600))
+	return path
+}
+
+// check chooses files, and returns the text of each result.
+func (p page) check(files ...string) string {
+	p.Helper()
+	p.Open("/verify")
+	p.Do(chromedp.SetUploadFiles(chromedp.CSS("#files"), files))
+	return p.results()
+}
+
+// results presses the button, and returns the results once the page has shown them.
+func (p page) results() string {
+	p.Helper()
+	return browsertest.Eval[string](p.Tab, `new Promise(done => {
+		const out = document.querySelector('[data-verified]')
+		new MutationObserver(() => done(out.innerText)).observe(out, { childList: true })
+		document.querySelector('form').requestSubmit()
+	})`)
+}
+
+func newPage(t *testing.T) (page, *prooftest.Issuer) {
+	t.Helper()
+	s, issuer := newServer(t, apitest.Loopback, func(c *config.Config) { c.BaseURL = "http://127.0.0.1:8080" })
+	return page{browsertest.New(t, s.URL), t, t.TempDir()}, issuer
+}
+
+// TestPage: the browser finds statements of a published key valid, and every change, gap and receipt.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	p, issuer := newPage(t)
+	first, text, third := p.file("1.json", issuer.Issue()), issuer.Issue(), p.file("3.json", issuer.Issue())
+	second := p.file("2.json", text)
+	good := p.check(third, first, second)
+	for _, want := range []string{
+		"R-2026-000001: valid", "R-2026-000002: valid", "R-2026-000003: valid", "€5.00 to Zoë 😀, issued on 2026-10-05",
+		"Signed by key stk_1, unchanged.", "Lines: 2, complete and unchanged.", "The partner’s first statement.",
+		"Follows R-2026-000001.", "Follows R-2026-000002.",
+	} {
+		require.Contains(t, good, want)
+	}
+	p.Picture("verify-good")
+	require.Contains(t, p.check(third, first), "Does not follow R-2026-000001")
+	require.Contains(t, p.check(second), "Add the statement before it to check for gaps.")
+	for from, want := range map[string][2]string{
+		`"amount_minor": 500`: {`"amount_minor": 501`, "The statement was changed, or key stk_1 did not sign it."},
+		`"amount_minor": 700`: {`"amount_minor": 701`, "A line was changed, or the order of lines."},
+		`"key_id": "stk_1"`:   {`"key_id": "stk_other"`, "The statement was changed, or key stk_other did not sign it."},
+		`"key_id"`:            {`"key"`, "Key undefined is not published."},
+		`"version": 1`:        {`"version": 2`, "This is not a signed statement."},
+		`"lines": [`:          {`"lines": [{},`, "The file has 3 lines, the statement 2."},
+	} {
+		require.Contains(t, string(text), from)
+		got := p.check(p.file("bad.json", []byte(strings.Replace(string(text), from, want[0], 1))))
+		require.Contains(t, got, "not valid")
+		require.Contains(t, got, want[1])
+	}
+	p.Picture("verify-bad")
+	p.Silent()
+}
+
+// TestPageSearches: a pasted statement is checked with a saved file of keys, and the order of a receipt is found.
+func TestPageSearches(t *testing.T) {
+	t.Parallel()
+	p, issuer := newPage(t)
+	issuer.Keys = issuer.Keys[:1]
+	keys := p.file("keys.json", issuer.KeysFile())
+	p.Open("/verify")
+	p.Do(chromedp.SetValue(chromedp.CSS("#text"), string(issuer.Issue())),
+		chromedp.SetValue(chromedp.CSS("#order"), "order-1"))
+	require.Contains(t, p.results(), "Order order-1 is on line 1: €7.00.")
+	p.Do(chromedp.SetValue(chromedp.CSS("#order"), "order-2"))
+	require.Contains(t, p.results(), "Order order-2 is not on it.")
+	p.Do(chromedp.SetUploadFiles(chromedp.CSS("#keys"), []string{keys}))
+	require.Contains(t, p.results(), "Key stk_1 is not published.", "the file of keys has another key")
+	p.Accessible("/verify")
+	p.Silent()
+}
+
+// TestPageWithoutEd25519: a browser that cannot check signatures says so, and calls nothing valid.
+func TestPageWithoutEd25519(t *testing.T) {
+	t.Parallel()
+	p, issuer := newPage(t)
+	p.OnLoad(`crypto.subtle.importKey = async () => { throw new DOMException('Ed25519', 'NotSupportedError') }`)
+	got := p.check(p.file("1.json", issuer.Issue()))
+	require.Contains(t, got, "R-2026-000001: not checked")
+	require.Contains(t, got, "This browser cannot check Ed25519 signatures.")
+	require.NotContains(t, got, ": valid")
+	p.OnLoad(`Object.defineProperty(crypto, 'subtle', { value: undefined })`)
+	p.Open("/verify")
+	require.True(t, browsertest.Eval[bool](p.Tab, `document.querySelector('form').hidden`))
+	p.Reads("Browsers check signatures only on pages with HTTPS.")
+	p.Silent()
+}
+
+// TestPageSendsNothing: the page can only ask this server, and its script has at most 6 kB.
+func TestPageSendsNothing(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	a := s.Do("GET", "/verify", "", nil, "Accept", "text/html")
+	require.Equal(t, 200, a.Status)
+	require.Contains(t, a.Header.Get("Content-Security-Policy"), "connect-src 'self'")
+	require.Contains(t, a.Header.Get("Content-Security-Policy"), "script-src 'self'")
+	require.LessOrEqual(t, len(a.Raw), 60_000)
+	script := s.Do("GET", site.VerifyPath, "", nil)
+	require.Equal(t, 200, script.Status)
+	require.LessOrEqual(t, len(script.Raw), 6_000)
+	require.Equal(t, 1, strings.Count(string(script.Raw), "fetch("))
+	require.Equal(t, 405, s.Do("POST", "/verify", "", nil).Status)
+}
