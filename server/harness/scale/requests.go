@@ -61,6 +61,8 @@ var filters = map[string][]string{
 	"occurred_before":      {"2026-08-31", "2024-11-01"},
 	"from":                 {"2025-09-02"},
 	"to":                   {"2026-08-31"},
+	"year":                 {"2026"},
+	"number":               {"R-2026-000001"},
 }
 
 // always has the required query of an operation.

@@ -116,7 +116,8 @@ func (s *Server) ListPayoutTotals(ctx context.Context,
 	opt.Change(&q.Limit, p.Limit)
 	found, err := payout.OfYear(ctx, u, q)
 	return api.ListPayoutTotals200JSONResponse{
-		HasMore: found.HasMore, TotalCount: found.Count, Totals: mapped(found.Sums, toTotal), Data: mapped(found.Rows, func(t payout.YearTotal) api.PayoutTotal {
+		HasMore: found.HasMore, TotalCount: found.Count, Totals: mapped(found.Sums, toTotal),
+		Data: mapped(found.Rows, func(t payout.YearTotal) api.PayoutTotal {
 			return api.PayoutTotal{
 				Object: "payout_total", ProgramID: prog.ID, Year: int64(q.Year), PartnerID: t.PartnerID,
 				PartnerName: payout.NameOf(t.Partner), PartnerEmail: t.Partner.Email, CountryCode: t.Partner.CountryCode,

@@ -120,7 +120,9 @@ func echoPath(path string) string {
 
 // newRoute returns the route of an operation, so that no request searches the description.
 func newRoute(spec *openapi3.T, o openapi.Operation) *route {
-	r := &route{Operation: o, query: map[string]queryParam{}, body: programBody(spec, o.Body), table: newTable(o), pdf: hasPDF(o)}
+	r := &route{
+		Operation: o, query: map[string]queryParam{}, body: programBody(spec, o.Body), table: newTable(o), pdf: hasPDF(o),
+	}
 	for _, p := range o.Query {
 		// In OpenAPI, explode is true by default.
 		list, explode := p.Schema.Value.Type.Is("array"), p.Explode == nil || *p.Explode

@@ -35,7 +35,8 @@ func statementFile(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return site.SendFile(v, "payout-"+data.PeriodMonth.Format("2006-01")+"-"+data.Currency+".pdf", "application/pdf", file)
+	name := "payout-" + data.PeriodMonth.Format("2006-01") + "-" + data.Currency + ".pdf"
+	return site.SendFile(v, name, "application/pdf", file)
 }
 
 // sheet is the statement of a payout as a PDF shows it.

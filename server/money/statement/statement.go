@@ -188,11 +188,14 @@ func Series(programID string) string {
 // maxPrefix is the length of the longest prefix of numbers.
 const maxPrefix = 12
 
-// PrefixOf derives a prefix of numbers from a program's subdomain.
+// PrefixOf derives a prefix of numbers from a program's subdomain: its first words that are short enough.
 func PrefixOf(subdomain string) string {
 	p := strings.ToUpper(subdomain)
 	if len(p) > maxPrefix {
-		p = p[:maxPrefix]
+		if p = p[:maxPrefix+1]; strings.LastIndexByte(p, '-') > 0 {
+			p = p[:strings.LastIndexByte(p, '-')]
+		}
+		p = p[:min(len(p), maxPrefix)]
 	}
 	if p = strings.Trim(p, "-"); p == "" {
 		return "R"

@@ -68,7 +68,8 @@ func TestNumber(t *testing.T) {
 	require.Equal(t, "SHOP-2026-000042", statement.Number("SHOP", 2026, 42))
 	require.Equal(t, "R-2026-1000000", statement.Number("R", 2026, 1_000_000))
 	for subdomain, want := range map[string]string{
-		"shop": "SHOP", "shop-partners": "SHOP-PARTNER", "long-name-to-cut": "LONG-NAME-TO", "abcdefghijk-lmn": "ABCDEFGHIJK", "": "R",
+		"shop": "SHOP", "shop-partners": "SHOP", "long-name-to-cut": "LONG-NAME-TO", "abcdefghijklmn": "ABCDEFGHIJKL",
+		"abcdefghijkl-mn": "ABCDEFGHIJKL", "": "R",
 	} {
 		require.Equal(t, want, statement.PrefixOf(subdomain))
 	}
