@@ -153,6 +153,11 @@ var layers = map[string]layer{
 		packages: []string{"cmd/bundle", "cmd/example", "cmd/generate", "cmd/lists", "cmd/rail/ops"},
 		contract: []string{"gen/api", "queries", "schema"},
 	},
+	"bridge": {
+		rule:     "the example of a webhook rail's service imports what a receiver may import",
+		packages: []string{"cmd/example/bridge"},
+		contract: []string{"gen/api", "server/clock", "server/locale/currency", "server/outbound/webhook/verify"},
+	},
 }
 
 // TestLayers refuses an import that goes against a layer's rule. What tests
