@@ -92,7 +92,7 @@ var layers = map[string]layer{
 		rule:     "a rail moves the money of payouts by HTTP, and decides nothing on them",
 		packages: []string{"server/money/payout/paypal", "server/money/payout/rails"},
 		below:    []string{"ground", "work", "outbound", "money"},
-		contract: []string{"gen/db"},
+		contract: []string{"gen/api", "gen/db"},
 		never:    []string{echo},
 	},
 	"program": {
