@@ -13,8 +13,8 @@ import (
 	"rail/server/money/payout"
 )
 
-// Service is a rail, and what a test can do with the service behind it: a fake, or a sandbox. A function is nil if the
-// service cannot do that; the checks that need it are then skipped. Rail and Paid are required.
+// Service is a rail with the means of a test to change the service behind it, which is a fake or a sandbox. A function
+// is nil if the service cannot do that; the checks that need it are then skipped. Rail and Paid are required.
 type Service struct {
 	Rail payout.Rail
 	// Paid returns how many transfers the service has accepted for a payout.
@@ -22,7 +22,7 @@ type Service struct {
 	// LoseAnswer makes the service accept the next submission, and lose its answer.
 	LoseAnswer func()
 	// Busy makes the service take no calls for a while, and Drain takes the funds out of the account. Refuse makes it
-	// refuse transfers, except those that it has. Recover ends what they began.
+	// refuse new transfers. Recover ends all three states.
 	Busy, Drain, Refuse, Recover func()
 	// Forget lets so much time pass that the service no longer recognizes a repeated submission.
 	Forget func()
@@ -198,7 +198,8 @@ func checkUnconfirmed(ctx context.Context, s Service, t payout.Transfer) error {
 	return s.paid(t, 1)
 }
 
-// checkRefusal refuses transfers: a new one is a payout.Refusal with its reason, and one that the service has is not.
+// checkRefusal refuses new transfers. The error of a new one is a payout.Refusal with its reason; a repeated one has its
+// id.
 func checkRefusal(ctx context.Context, s Service, t payout.Transfer) error {
 	if s.Refuse == nil || s.Recover == nil {
 		return errSkipped
