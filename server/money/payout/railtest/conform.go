@@ -198,8 +198,7 @@ func checkUnconfirmed(ctx context.Context, s Service, t payout.Transfer) error {
 	return s.paid(t, 1)
 }
 
-// checkRefusal refuses new transfers. The error of a new one is a payout.Refusal with its reason; a repeated one has its
-// id.
+// checkRefusal refuses new transfers: their error is a payout.Refusal with the reason. A repeated one has its id.
 func checkRefusal(ctx context.Context, s Service, t payout.Transfer) error {
 	if s.Refuse == nil || s.Recover == nil {
 		return errSkipped

@@ -1,5 +1,5 @@
-// Package railtest has the suite that every payment rail passes, Conform, and a rail in memory that settles, rejects and
-// returns transfers on request.
+// Package railtest has the suite that every payment rail passes, Conform, and a rail in memory that settles, rejects
+// and returns transfers on request.
 package railtest
 
 import (
