@@ -92,7 +92,7 @@ var layers = map[string]layer{
 		rule:     "a rail moves the money of payouts by HTTP, and decides nothing on them",
 		packages: []string{"server/money/payout/paypal", "server/money/payout/rails"},
 		below:    []string{"ground", "work", "outbound", "money"},
-		contract: []string{"gen/db"},
+		contract: []string{"gen/api", "gen/db"},
 		never:    []string{echo},
 	},
 	"program": {
@@ -152,6 +152,11 @@ var layers = map[string]layer{
 		rule:     "a tool or an example of cmd stands alone",
 		packages: []string{"cmd/bundle", "cmd/example", "cmd/generate", "cmd/lists", "cmd/rail/ops"},
 		contract: []string{"gen/api", "queries", "schema"},
+	},
+	"bridge": {
+		rule:     "the example of a webhook rail's service imports what a receiver may import",
+		packages: []string{"cmd/example/bridge"},
+		contract: []string{"gen/api", "server/clock", "server/locale/currency", "server/outbound/webhook/verify"},
 	},
 }
 

@@ -165,7 +165,7 @@ func (s *Server) Funds(currency string) int64 {
 	return s.funds[currency]
 }
 
-// Refuse refuses all submissions with an error, such as 403 AUTHORIZATION_ERROR. An empty name ends this.
+// Refuse refuses submissions, except repeated ones, with an error such as 403 AUTHORIZATION_ERROR. An empty name ends this.
 func (s *Server) Refuse(status int, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

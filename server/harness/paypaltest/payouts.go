@@ -66,15 +66,15 @@ func (s *Server) submit(r *http.Request, body []byte) answer {
 	if a, ok := s.limited(); ok {
 		return a
 	}
-	if s.refusal != nil {
-		return *s.refusal
-	}
 	sub, refused := parse(body)
 	if refused != nil {
 		return *refused
 	}
 	if b := s.latest[sub.Header.SenderBatchID]; b != nil && s.now().Before(b.created.Add(guardFor)) {
 		return s.repeated(b)
+	}
+	if s.refusal != nil {
+		return *s.refusal
 	}
 	if !s.afford(sub.Items) {
 		return fail(http.StatusUnprocessableEntity, "INSUFFICIENT_FUNDS")

@@ -243,14 +243,25 @@ func (r *railRound) submit(ctx context.Context, p db.Payout) error {
 	r.submitted = true
 	err = queries.PayoutSubmitted(ctx, r.Pool,
 		db.PayoutSubmittedParams{ExternalID: &t.ExternalID, UpdatedAt: r.u.Now, ID: p.ID, OrgID: p.OrgID})
-	if err != nil || r.reports() {
+	if err != nil {
 		return err
+	}
+	if r.reports() {
+		return r.funded(ctx, p)
 	}
 	status, err := r.rail.Status(call, t)
 	if err != nil {
 		return err
 	}
 	return r.report(ctx, p, status)
+}
+
+// funded ends the attention of a payout that waited for funds, after the service of a Reporter has accepted it.
+func (r *railRound) funded(ctx context.Context, p db.Payout) error {
+	if opt.Value(p.Attention) != NeedsFunds {
+		return nil
+	}
+	return r.attend(ctx, p, "")
 }
 
 // withdrawn reports whether a payout was never submitted and its partner is not to be paid this way any longer.

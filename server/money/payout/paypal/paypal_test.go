@@ -23,7 +23,25 @@ import (
 
 func TestConform(t *testing.T) {
 	t.Parallel()
-	railtest.Conform(t, start(t, paypaltest.Config{}), transfer("pyt_1"))
+	railtest.Conform(t, transfer("pyt_1"), func(t *testing.T) railtest.Service {
+		s := start(t, paypaltest.Config{})
+		return railtest.Service{
+			Rail: s.Rail, Clock: s.clock,
+			Paid:       func(id string) int { return len(s.fake.Items(id)) },
+			LoseAnswer: func() { s.fake.FailNext(paypaltest.Submit, paypaltest.LoseAnswer) },
+			Busy:       func() { s.fake.FailNext(paypaltest.Submit, paypaltest.Throttle) },
+			Drain:      func() { s.fake.SetFunds("EUR", 0) },
+			Refuse:     func() { s.fake.Refuse(http.StatusUnprocessableEntity, "RECEIVER_ACCOUNT_LOCKED") },
+			Recover: func() {
+				s.fake.Refuse(0, "")
+				s.fake.SetFunds("EUR", 10_000)
+				s.clock.Advance(time.Hour)
+			},
+			Forget: func() { s.clock.Advance(31 * day) },
+			Settle: func(id string) { s.fake.Move(id, paypaltest.Success) },
+			Return: func(id string) { s.fake.Move(id, paypaltest.Reversed) },
+		}
+	})
 }
 
 // TestSubmissionFaults: after each fault a repetition returns the id of the only batch.

@@ -1,4 +1,5 @@
-// Package railtest is an in-memory payment rail that settles, rejects and returns transfers on request.
+// Package railtest has the suite that every payment rail passes, Conform, and a rail in memory that settles, rejects
+// and returns transfers on request.
 package railtest
 
 import (
@@ -17,7 +18,9 @@ type Rail struct {
 	mu          sync.Mutex
 	down        bool
 	loseAnswers bool
+	loseNext    bool
 	refusal     *payout.Refusal
+	failure     error
 	transfers   map[string]payout.Transfer
 	statuses    map[string]payout.Status
 	submitted   map[string]int
@@ -46,9 +49,13 @@ func (r *Rail) Submit(_ context.Context, t payout.Transfer) (string, error) {
 	if r.refusal != nil {
 		return "", *r.refusal
 	}
+	if r.failure != nil && r.submitted[t.ID] == 0 {
+		return "", r.failure
+	}
 	r.submitted[t.ID]++
 	r.transfers[t.ID] = t
-	if r.loseAnswers {
+	if lost := r.loseNext; lost || r.loseAnswers {
+		r.loseNext = false
 		return "", ErrDown // accepted, but the answer is lost
 	}
 	return "tr_" + t.ID, nil
@@ -70,7 +77,10 @@ func (r *Rail) Status(_ context.Context, t payout.Transfer) (payout.Status, erro
 // End sets the final status of a payout's transfer.
 func (r *Rail) End(payoutID string, s payout.Status) { r.set(func() { r.statuses[payoutID] = s }) }
 
-// Refuse makes every later submission a refusal.
+// Fail makes submissions fail, except those of transfers that the rail has; nil ends this.
+func (r *Rail) Fail(err error) { r.set(func() { r.failure = err }) }
+
+// Refuse makes every later submission a refusal, even of a transfer that the rail has.
 func (r *Rail) Refuse(code, message string) {
 	r.set(func() { r.refusal = &payout.Refusal{Code: code, Message: message} })
 }
@@ -83,6 +93,9 @@ func (r *Rail) SetDown(away bool) { r.set(func() { r.down = away }) }
 
 // LoseAnswers makes the rail accept submissions but lose its answers.
 func (r *Rail) LoseAnswers(deaf bool) { r.set(func() { r.loseAnswers = deaf }) }
+
+// LoseNext makes the rail accept the next submission but lose its answer.
+func (r *Rail) LoseNext() { r.set(func() { r.loseNext = true }) }
 
 // Transfer returns the submitted transfer of a payout, and how often it was submitted.
 func (r *Rail) Transfer(payoutID string) (t payout.Transfer, times int) {
