@@ -32,8 +32,9 @@ const (
 	dies = 0.6
 	// lifetime is the largest number of statements of a server that ends within a round.
 	lifetime = 40
-	// rounds bounds the rounds until all payouts are polled.
-	rounds = 40
+	// rounds and payoutsInRound bound the rounds until all payouts are polled.
+	rounds         = 40
+	payoutsInRound = 10
 )
 
 // simulation pays the payouts of several months by a PayPal with troubles. Two servers do each round at once, and end
@@ -213,7 +214,8 @@ func (s *simulation) step(by time.Duration) {
 	s.T.Helper()
 	s.Clock.Advance(by)
 	begun := s.Clock.Now()
-	for range rounds {
+	most := rounds + s.payouts/payoutsInRound
+	for range most {
 		var wait sync.WaitGroup
 		for _, m := range s.servers {
 			s.prepare(m)
@@ -231,7 +233,7 @@ func (s *simulation) step(by time.Duration) {
 			return
 		}
 	}
-	s.T.Fatalf("payouts were not asked about in %d rounds", rounds)
+	s.T.Fatalf("payouts were not asked about in %d rounds", most)
 }
 
 // prepare decides when a server ends. It has forgotten what it had in memory if it has ended before.
