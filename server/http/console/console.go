@@ -58,8 +58,8 @@ type Options struct {
 	// Rails connects programs to services that move money.
 	Rails   *rails.Service
 	Service string // the product's name
-	Clock      clock.Clock
-	Address    func(echo.Context) string // the visitor's address, behind proxies too
+	Clock   clock.Clock
+	Address func(echo.Context) string // the visitor's address, behind proxies too
 	// Limit counts a request against a name that may ask so often a second.
 	Limit func(name string, perSecond int) error
 	// HoldOnHighRisk keeps partners with an open high risk flag from being paid by rails.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/db"
 	"rail/server/app/config"
 	"rail/server/clock"
 	"rail/server/harness/apitest"
@@ -93,8 +94,9 @@ func TestPayoutAttention(t *testing.T) {
 		s.Clock.Advance(by)
 		apitest.RunJob(t, s.Server, "send-payouts")
 	}
+	p = s.person(s.Org, team.Owner) // the first session is over
 	page := p.page("/payouts/attention")
-	for _, text := range []string{"1 payout needs attention", "Ada Lovelace", "Returned", "manual reward"} {
+	for _, text := range []string{"1 payout needs attention", "Ada Lovelace", "Returned", "manual commission"} {
 		require.Contains(t, page, text)
 	}
 	require.Contains(t, p.page(""), "1 payout needs attention")
@@ -105,4 +107,20 @@ func TestPayoutAttention(t *testing.T) {
 	require.Len(t, owed, 1)
 	require.EqualValues(t, "2000", owed[0]["amount_minor"].(interface{ String() string }).String())
 	require.NotContains(t, p.page("/payouts/attention"), "Ada Lovelace")
+}
+
+// TestRailsAccessible checks the accessibility of the pages about rails.
+func TestRailsAccessible(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.PayoutRail(d.program, db.PayoutRailStatusActive, "paypal")
+	_, err := d.Pool.Exec(t.Context(), `UPDATE payout_rails SET last_error = 'PayPal gave no answer', automatic_batch_minor = 5,
+		automatic_day_minor = 5`)
+	require.NoError(t, err)
+	_, err = d.Pool.Exec(t.Context(), `UPDATE payouts SET attention = 'returned', attention_text = 'It came back.',
+		attention_at = paid_at WHERE status = 'paid'`)
+	require.NoError(t, err)
+	back := d.fixture.Must(200, d.Get("/v1/payouts?attention=returned&program_id="+d.program)).Data()[0]["id"].(string)
+	d.Accessible(d.at+"/payouts/rails", d.at+"/payouts/attention", d.at+"/payouts/"+back)
+	d.Silent()
 }

@@ -14,7 +14,8 @@ var vocabulary = map[string]string{
 	"no_partner": "No partner", "paypal": "PayPal", "wise": "Wise", "net_15": "15 days after month end",
 	"net_30": "30 days after month end", "net_60": "60 days after month end", "sale_refunded": "The sale was refunded",
 	"below_minimum": "Below the minimum", "no_payout_method": "No payout method", "tax_form_missing": "Tax form missing",
-	"generic": "Custom (API)", "lemon_squeezy": "Lemon Squeezy",
+	"too_few_customers": "Too few customers",
+	"generic":           "Custom (API)", "lemon_squeezy": "Lemon Squeezy",
 	"partner_not_active": "The partner is not active", "risk_review": "A risk flag is open",
 }
 

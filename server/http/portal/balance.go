@@ -9,6 +9,7 @@ import (
 	"rail/server/clock"
 	"rail/server/http/site"
 	"rail/server/money/payout"
+	"rail/server/opt"
 
 	"rail/server/list"
 )
@@ -72,7 +73,13 @@ func own(b db.BalancePageRow, currency string) int {
 // underway is the sentence on an open payout.
 func (v *visit) underway(p db.Payout) string {
 	sum := v.Locale.Money(p.AmountMinor, p.Currency)
-	if p.Status == db.PayoutStatusProcessing {
+	switch {
+	case p.Status == db.PayoutStatusProcessing && opt.Value(p.Attention) == payout.Unclaimed:
+		return v.Locale.T("%s was sent, but not claimed yet. Look for an email from the payment service and claim it; "+
+			"otherwise it goes back.", sum)
+	case p.Status == db.PayoutStatusProcessing && opt.Value(p.Attention) == payout.OnHold:
+		return v.Locale.T("%s was sent. The payment service is reviewing it.", sum)
+	case p.Status == db.PayoutStatusProcessing:
 		return v.Locale.T("%s is on its way. It usually arrives within three days.", sum)
 	}
 	return v.Locale.T("%s is scheduled for %s.", sum, v.Locale.Day(p.DueAt.Time))

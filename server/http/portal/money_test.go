@@ -68,6 +68,12 @@ func TestNextPayout(t *testing.T) {
 	s.Must(200, s.Post("/v1/payout_batches/"+batch.String("id")+"/export", M{"format": "paypal"}))
 	require.Contains(t, said(b.get("/portal")), "60.00 USD is on its way.")
 	id := s.Must(200, s.Get("/v1/payouts?program_id="+program)).Data()[0]["id"].(string)
+	for attention, text := range map[string]string{"unclaimed": "was sent, but not claimed yet", "on_hold": "is reviewing it"} {
+		_, err := s.Pool.Exec(t.Context(), `UPDATE payouts SET attention = $2, attention_text = 'x', attention_at = now()
+			WHERE id = $1`, id, attention)
+		require.NoError(t, err)
+		require.Contains(t, said(b.get("/portal")), text)
+	}
 	s.Must(200, s.Post("/v1/payouts/"+id+"/mark_failed", M{"reason": "The account was not found."}))
 	page = said(b.get("/portal"))
 	require.Contains(t, page, "Your payout of 60.00 USD could not be paid.</strong> The account was not found.")

@@ -90,9 +90,8 @@ var attentionTexts = map[Attention]string{
 	Unclaimed: "The partner has not claimed the money. It comes back 30 days after it was sent: ask the partner to " +
 		"claim it with the email address of their payout details.",
 	OnHold:   "The service reviews the transfer. Check the messages in your account there.",
-	Reversed: "The money came back after the payout was paid. Pay the partner again with a manual reward, if it is still owed.",
-	CameBack: "The money was returned after the payout was paid. Pay the partner again with a manual reward, if it is " +
-		"still owed.",
+	Reversed: "The money came back after the payout was paid. If you still owe it, add a manual commission.",
+	CameBack: "The money was returned after the payout was paid. If you still owe it, add a manual commission.",
 	NeedsFunds: "The account lacks funds. Add funds; the payout is then sent.",
 	Unconfirmed: "The service did not confirm that it has the payout, and it is too late to send it again safely. Look " +
 		"for it in your account there, and mark it as paid or as failed.",
