@@ -416,6 +416,39 @@ FROM payouts p WHERE (@partners::text[] IS NULL OR p.partner_id = ANY (@partners
 GROUP BY p.program_id, p.partner_id, p.currency, p.period_month HAVING count(*) > 1
 LIMIT 100;
 
+-- name: AuditRails :many
+-- AuditRails: a payout's rail is of its program, a payout that its rail has paid was submitted, and
+-- its attention fits its status: money comes back after payment, and all other states end with it.
+SELECT p.id::text AS what, (CASE
+    WHEN p.rail_id IS NOT NULL AND (r.org_id, r.program_id, r.kind) IS DISTINCT FROM (p.org_id, p.program_id, p.rail)
+        THEN format('%s in %s, its rail %s is %s in %s', coalesce(p.rail, 'no rail'), p.program_id, p.rail_id,
+            coalesce(r.kind, 'none'), coalesce(r.program_id, 'none'))
+    WHEN p.status = 'paid' AND p.marked_at IS NULL AND (p.submissions < 1 OR p.submitted_at IS NULL)
+        AND p.rail_id IS NOT NULL THEN format('paid by %s without a submission', p.rail_id)
+    ELSE format('%s with the attention %s', p.status, p.attention) END)::text AS message
+FROM payouts p LEFT JOIN payout_rails r ON r.id = p.rail_id
+WHERE (@partners::text[] IS NULL OR p.partner_id = ANY (@partners::text[]))
+    AND (p.rail_id IS NOT NULL AND ((r.org_id, r.program_id, r.kind) IS DISTINCT FROM (p.org_id, p.program_id, p.rail)
+            OR p.status = 'paid' AND p.marked_at IS NULL AND (p.submissions < 1 OR p.submitted_at IS NULL))
+        OR p.attention IS NOT NULL AND p.status <> CASE WHEN p.attention IN ('returned', 'reversed') THEN 'paid'
+            ELSE 'processing' END)
+LIMIT 100;
+
+-- name: AuditRailIDs :many
+-- AuditRailIDs: a batch of PayPal's pays one payout. Another service may pay several payouts together.
+SELECT min(p.id)::text AS what, format('%s payouts have the id %s at %s', count(*), p.external_id,
+    p.rail_id)::text AS message
+FROM payouts p WHERE p.rail = 'paypal' AND p.rail_id IS NOT NULL AND p.marked_at IS NULL
+    AND p.external_id IS NOT NULL
+GROUP BY p.rail_id, p.external_id HAVING count(*) > 1
+LIMIT 100;
+
+-- name: AuditSends :many
+-- AuditSends: a hand-over of payouts to a rail has payouts and an amount.
+SELECT s.id::text AS what, format('%s payouts of %s %s', s.payout_count, s.amount_minor, s.currency)::text AS message
+FROM payout_sends s WHERE s.payout_count < 1 OR s.amount_minor < s.payout_count
+LIMIT 100;
+
 -- name: AuditLeftOut :many
 -- AuditLeftOut: a month's automatic run includes all commissions due at its begin: the partner has
 -- a payout of that month and currency, eligible or not. A clawback may have reduced the sum to
@@ -598,6 +631,8 @@ UNION ALL SELECT 'ledger_entries', count(*) FROM ledger_entries
 UNION ALL SELECT 'organizations', count(*) FROM organizations
 UNION ALL SELECT 'partners', count(*) FROM partners
 UNION ALL SELECT 'payout_batches', count(*) FROM payout_batches
+UNION ALL SELECT 'payout_rails', count(*) FROM payout_rails
+UNION ALL SELECT 'payout_sends', count(*) FROM payout_sends
 UNION ALL SELECT 'payouts', count(*) FROM payouts
 UNION ALL SELECT 'programs', count(*) FROM programs
 UNION ALL SELECT 'referrals', count(*) FROM referrals

@@ -81,3 +81,38 @@ WHERE w.program_id = @program_id AND w.org_id = @org_id AND w.enabled AND NOT st
 -- name: OrganizationsUpTo :many
 -- OrganizationsUpTo returns the creation times of the first few organizations.
 SELECT o.created_at FROM organizations o ORDER BY o.created_at, o.id LIMIT @lim;
+
+-- name: PayoutRailState :one
+-- PayoutRailState reads the seconds since the oldest submission without an end or an attention, of
+-- the first lim payouts that rails have, and the numbers of rails whose calls fail or whose accounts
+-- lack funds. A rail fails if its last call did, within a day, and none has succeeded since a time.
+WITH present AS (
+    SELECT @now::timestamptz AS at, @called_after::timestamptz AS called_after, @before::timestamptz AS before
+), sent AS (
+    SELECT p.submitted_at, p.attention FROM payouts p WHERE p.status = 'processing' AND p.rail <> 'file'
+    ORDER BY p.rail, coalesce(p.rail_id, ''), p.checked_at, p.id LIMIT @lim::integer
+), troubled AS (
+    SELECT r.without_funds_at FROM payout_rails r, present n WHERE r.livemode AND r.last_error IS NOT NULL
+        AND (r.status = 'active' AND r.without_funds_at IS NOT NULL OR r.without_funds_at IS NULL
+            AND r.updated_at > n.called_after AND coalesce(r.last_success_at, r.created_at) < n.before)
+)
+SELECT (SELECT coalesce(extract(epoch FROM max(n.at - s.submitted_at)), 0) FROM sent s, present n
+        WHERE s.attention IS NULL)::float8 AS oldest,
+    (SELECT count(*) FROM troubled t WHERE t.without_funds_at IS NULL) AS failing,
+    (SELECT count(*) FROM troubled t WHERE t.without_funds_at IS NOT NULL) AS poor;
+
+-- name: PayoutAttentions :many
+-- PayoutAttentions counts the payouts that a person should look at, the first lim of them.
+SELECT a.attention::text AS attention, count(*) AS total
+FROM (SELECT p.attention FROM payouts p WHERE p.attention IS NOT NULL ORDER BY p.program_id, p.created_at, p.id
+    LIMIT @lim::integer) a GROUP BY 1;
+
+-- name: PayoutRailsTroubled :many
+-- PayoutRailsTroubled lists the rails of a program whose calls fail or whose accounts lack funds, as
+-- PayoutRailState counts them.
+SELECT r.kind, (r.without_funds_at IS NOT NULL)::boolean AS poor FROM payout_rails r
+WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.livemode AND r.last_error IS NOT NULL
+    AND (r.status = 'active' AND r.without_funds_at IS NOT NULL OR r.without_funds_at IS NULL
+        AND r.updated_at > @called_after::timestamptz
+        AND coalesce(r.last_success_at, r.created_at) < @before::timestamptz)
+ORDER BY r.created_at, r.id;

@@ -1291,6 +1291,85 @@ func (q *Queries) AuditPassed(ctx context.Context, db DBTX, arg AuditPassedParam
 	return err
 }
 
+const auditRailIDs = `-- name: AuditRailIDs :many
+SELECT min(p.id)::text AS what, format('%s payouts have the id %s at %s', count(*), p.external_id,
+    p.rail_id)::text AS message
+FROM payouts p WHERE p.rail = 'paypal' AND p.rail_id IS NOT NULL AND p.marked_at IS NULL
+    AND p.external_id IS NOT NULL
+GROUP BY p.rail_id, p.external_id HAVING count(*) > 1
+LIMIT 100
+`
+
+type AuditRailIDsRow struct {
+	What    string
+	Message string
+}
+
+// AuditRailIDs: a batch of PayPal's pays one payout. Another service may pay several payouts together.
+func (q *Queries) AuditRailIDs(ctx context.Context, db DBTX) ([]AuditRailIDsRow, error) {
+	rows, err := db.Query(ctx, auditRailIDs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditRailIDsRow{}
+	for rows.Next() {
+		var i AuditRailIDsRow
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditRails = `-- name: AuditRails :many
+SELECT p.id::text AS what, (CASE
+    WHEN p.rail_id IS NOT NULL AND (r.org_id, r.program_id, r.kind) IS DISTINCT FROM (p.org_id, p.program_id, p.rail)
+        THEN format('%s in %s, its rail %s is %s in %s', coalesce(p.rail, 'no rail'), p.program_id, p.rail_id,
+            coalesce(r.kind, 'none'), coalesce(r.program_id, 'none'))
+    WHEN p.status = 'paid' AND p.marked_at IS NULL AND (p.submissions < 1 OR p.submitted_at IS NULL)
+        AND p.rail_id IS NOT NULL THEN format('paid by %s without a submission', p.rail_id)
+    ELSE format('%s with the attention %s', p.status, p.attention) END)::text AS message
+FROM payouts p LEFT JOIN payout_rails r ON r.id = p.rail_id
+WHERE ($1::text[] IS NULL OR p.partner_id = ANY ($1::text[]))
+    AND (p.rail_id IS NOT NULL AND ((r.org_id, r.program_id, r.kind) IS DISTINCT FROM (p.org_id, p.program_id, p.rail)
+            OR p.status = 'paid' AND p.marked_at IS NULL AND (p.submissions < 1 OR p.submitted_at IS NULL))
+        OR p.attention IS NOT NULL AND p.status <> CASE WHEN p.attention IN ('returned', 'reversed') THEN 'paid'
+            ELSE 'processing' END)
+LIMIT 100
+`
+
+type AuditRailsRow struct {
+	What    string
+	Message string
+}
+
+// AuditRails: a payout's rail is of its program, a payout that its rail has paid was submitted, and
+// its attention fits its status: money comes back after payment, and all other states end with it.
+func (q *Queries) AuditRails(ctx context.Context, db DBTX, partners []string) ([]AuditRailsRow, error) {
+	rows, err := db.Query(ctx, auditRails, partners)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditRailsRow{}
+	for rows.Next() {
+		var i AuditRailsRow
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const auditRefunds = `-- name: AuditRefunds :many
 SELECT s.id::text AS what, format('%s refunded, refunds of %s', g.refunded, coalesce(r.sum, 0))::text AS message
 FROM sales s CROSS JOIN LATERAL (SELECT s.refunded_minor + CASE WHEN s.refunded_at IS NOT NULL THEN s.amount_minor
@@ -1451,6 +1530,8 @@ UNION ALL SELECT 'ledger_entries', count(*) FROM ledger_entries
 UNION ALL SELECT 'organizations', count(*) FROM organizations
 UNION ALL SELECT 'partners', count(*) FROM partners
 UNION ALL SELECT 'payout_batches', count(*) FROM payout_batches
+UNION ALL SELECT 'payout_rails', count(*) FROM payout_rails
+UNION ALL SELECT 'payout_sends', count(*) FROM payout_sends
 UNION ALL SELECT 'payouts', count(*) FROM payouts
 UNION ALL SELECT 'programs', count(*) FROM programs
 UNION ALL SELECT 'referrals', count(*) FROM referrals
@@ -1477,6 +1558,38 @@ func (q *Queries) AuditRows(ctx context.Context, db DBTX) ([]AuditRowsRow, error
 	for rows.Next() {
 		var i AuditRowsRow
 		if err := rows.Scan(&i.Name, &i.N); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditSends = `-- name: AuditSends :many
+SELECT s.id::text AS what, format('%s payouts of %s %s', s.payout_count, s.amount_minor, s.currency)::text AS message
+FROM payout_sends s WHERE s.payout_count < 1 OR s.amount_minor < s.payout_count
+LIMIT 100
+`
+
+type AuditSendsRow struct {
+	What    string
+	Message string
+}
+
+// AuditSends: a hand-over of payouts to a rail has payouts and an amount.
+func (q *Queries) AuditSends(ctx context.Context, db DBTX) ([]AuditSendsRow, error) {
+	rows, err := db.Query(ctx, auditSends)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditSendsRow{}
+	for rows.Next() {
+		var i AuditSendsRow
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

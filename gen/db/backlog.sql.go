@@ -160,6 +160,131 @@ func (q *Queries) OrganizationsUpTo(ctx context.Context, db DBTX, lim int32) ([]
 	return items, nil
 }
 
+const payoutAttentions = `-- name: PayoutAttentions :many
+SELECT a.attention::text AS attention, count(*) AS total
+FROM (SELECT p.attention FROM payouts p WHERE p.attention IS NOT NULL ORDER BY p.program_id, p.created_at, p.id
+    LIMIT $1::integer) a GROUP BY 1
+`
+
+type PayoutAttentionsRow struct {
+	Attention string
+	Total     int64
+}
+
+// PayoutAttentions counts the payouts that a person should look at, the first lim of them.
+func (q *Queries) PayoutAttentions(ctx context.Context, db DBTX, lim int32) ([]PayoutAttentionsRow, error) {
+	rows, err := db.Query(ctx, payoutAttentions, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutAttentionsRow{}
+	for rows.Next() {
+		var i PayoutAttentionsRow
+		if err := rows.Scan(&i.Attention, &i.Total); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payoutRailState = `-- name: PayoutRailState :one
+WITH present AS (
+    SELECT $1::timestamptz AS at, $2::timestamptz AS called_after, $3::timestamptz AS before
+), sent AS (
+    SELECT p.submitted_at, p.attention FROM payouts p WHERE p.status = 'processing' AND p.rail <> 'file'
+    ORDER BY p.rail, coalesce(p.rail_id, ''), p.checked_at, p.id LIMIT $4::integer
+), troubled AS (
+    SELECT r.without_funds_at FROM payout_rails r, present n WHERE r.livemode AND r.last_error IS NOT NULL
+        AND (r.status = 'active' AND r.without_funds_at IS NOT NULL OR r.without_funds_at IS NULL
+            AND r.updated_at > n.called_after AND coalesce(r.last_success_at, r.created_at) < n.before)
+)
+SELECT (SELECT coalesce(extract(epoch FROM max(n.at - s.submitted_at)), 0) FROM sent s, present n
+        WHERE s.attention IS NULL)::float8 AS oldest,
+    (SELECT count(*) FROM troubled t WHERE t.without_funds_at IS NULL) AS failing,
+    (SELECT count(*) FROM troubled t WHERE t.without_funds_at IS NOT NULL) AS poor
+`
+
+type PayoutRailStateParams struct {
+	Now         clock.Time
+	CalledAfter clock.Time
+	Before      clock.Time
+	Lim         int32
+}
+
+type PayoutRailStateRow struct {
+	Oldest  float64
+	Failing int64
+	Poor    int64
+}
+
+// PayoutRailState reads the seconds since the oldest submission without an end or an attention, of
+// the first lim payouts that rails have, and the numbers of rails whose calls fail or whose accounts
+// lack funds. A rail fails if its last call did, within a day, and none has succeeded since a time.
+func (q *Queries) PayoutRailState(ctx context.Context, db DBTX, arg PayoutRailStateParams) (PayoutRailStateRow, error) {
+	row := db.QueryRow(ctx, payoutRailState,
+		arg.Now,
+		arg.CalledAfter,
+		arg.Before,
+		arg.Lim,
+	)
+	var i PayoutRailStateRow
+	err := row.Scan(&i.Oldest, &i.Failing, &i.Poor)
+	return i, err
+}
+
+const payoutRailsTroubled = `-- name: PayoutRailsTroubled :many
+SELECT r.kind, (r.without_funds_at IS NOT NULL)::boolean AS poor FROM payout_rails r
+WHERE r.program_id = $1 AND r.org_id = $2 AND r.livemode AND r.last_error IS NOT NULL
+    AND (r.status = 'active' AND r.without_funds_at IS NOT NULL OR r.without_funds_at IS NULL
+        AND r.updated_at > $3::timestamptz
+        AND coalesce(r.last_success_at, r.created_at) < $4::timestamptz)
+ORDER BY r.created_at, r.id
+`
+
+type PayoutRailsTroubledParams struct {
+	ProgramID   string
+	OrgID       string
+	CalledAfter clock.Time
+	Before      clock.Time
+}
+
+type PayoutRailsTroubledRow struct {
+	Kind PayoutRailKind
+	Poor bool
+}
+
+// PayoutRailsTroubled lists the rails of a program whose calls fail or whose accounts lack funds, as
+// PayoutRailState counts them.
+func (q *Queries) PayoutRailsTroubled(ctx context.Context, db DBTX, arg PayoutRailsTroubledParams) ([]PayoutRailsTroubledRow, error) {
+	rows, err := db.Query(ctx, payoutRailsTroubled,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.CalledAfter,
+		arg.Before,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutRailsTroubledRow{}
+	for rows.Next() {
+		var i PayoutRailsTroubledRow
+		if err := rows.Scan(&i.Kind, &i.Poor); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const payoutTotals = `-- name: PayoutTotals :many
 SELECT t.status, sum(t.total)::bigint AS total FROM programs g JOIN tallies t ON t.program_id = g.id
 WHERE t.list = 'payouts' AND t.owner_id = '' GROUP BY 1

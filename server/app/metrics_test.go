@@ -82,7 +82,8 @@ func TestMetricsOfEverything(t *testing.T) {
 		"rail_mail_queue 0", "rail_mail_oldest_seconds 0", `rail_job_last_success_timestamp_seconds{job="send-mail"} 1.`,
 		`rail_job_failures_total{job="fold-balances"} 0`, `rail_job_period_seconds{job="sum-reports"} 30`,
 		"rail_ledger_unfolded 0", "rail_report_sums_dirty 0", "rail_database_bytes ", "rail_archive_behind_seconds 0", "rail_database_up 1",
-		`rail_payouts{status="failed"} 0`, "rail_inbox_queue 0", "rail_inbox_oldest_seconds 0", "rail_inbox_waiting 0", "rail_inbox_failed 0",
+		`rail_payouts{status="failed"} 0`, `rail_payouts_attention{attention="unconfirmed"} 0`, "rail_payout_oldest_seconds 0",
+		"rail_payout_rails_failing 0", "rail_payout_rails_without_funds 0", "rail_inbox_queue 0", "rail_inbox_oldest_seconds 0", "rail_inbox_waiting 0", "rail_inbox_failed 0",
 		`rail_batches_total{kind="transactions"}`, `rail_batch_requests_total{kind="reads"}`,
 		`rail_batch_retries_total{kind="reads"}`, "rail_db_connections ",
 	} {

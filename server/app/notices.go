@@ -45,11 +45,36 @@ func (p parts) notices(ctx context.Context, to console.Reader) ([]console.Notice
 	if !to.Owner {
 		return out, nil
 	}
+	troubled, err := p.ofRails(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, troubled...)
 	alone, err := queries.OrganizationsUpTo(ctx, p.pool, 2)
 	if err != nil || len(alone) != 1 {
 		return out, err
 	}
 	return append(out, p.ofOperator(s, alone[0])...), nil
+}
+
+// ofRails returns the problems of a program's payout rails.
+func (p parts) ofRails(ctx context.Context, to console.Reader) (out []console.Notice, err error) {
+	now := p.clock.Now()
+	rails, err := queries.PayoutRailsTroubled(ctx, p.pool, db.PayoutRailsTroubledParams{
+		ProgramID: to.ProgramID, OrgID: to.OrgID, CalledAfter: now.Plus(-backlog.RailMemory),
+		Before: now.Plus(-backlog.RailPatience),
+	})
+	for _, r := range rails {
+		name, text := "PayPal", " fails: payouts wait until it works again"
+		if r.Kind == db.PayoutRailKindWebhook {
+			name = "The webhook for payouts"
+		}
+		if r.Poor {
+			text = " lacks funds: payouts wait until you add some"
+		}
+		out = append(out, console.Notice{Text: name + text, Page: "/payouts/rails"})
+	}
+	return out, err
 }
 
 // ofOperator returns problems for the operator. A database younger than two days needs no backup yet.

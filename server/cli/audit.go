@@ -97,7 +97,7 @@ stored answers) one of each kind is opened with the secret key.
 
 --since-last is for an hourly audit, beside a nightly full one. It checks all data of partners with new ledger entries or events, and
 no others. It misses manual changes to old rows, and missing rows, and does not check report sums, totals of lists, refunds, first
-sales, events, currencies and sealed values.
+sales, events, batches at PayPal, hand-overs to rails, currencies and sealed values.
 `
 }
 

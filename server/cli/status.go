@@ -14,22 +14,23 @@ import (
 
 // state is the JSON of rail status. Ages are in seconds, and -1 for never.
 type state struct {
-	Version           string  `json:"version"`
-	Schema            uint    `json:"schema"`
-	Latest            uint    `json:"latest"`
-	Server            string  `json:"server"` // "ok", or the reason for no answer
-	Database          string  `json:"database"`
-	DatabaseBytes     int64   `json:"database_bytes"`
-	DiskFreeBytes     *uint64 `json:"disk_free_bytes"` // null for an external database
-	Webhooks          queue   `json:"webhooks"`
-	Mails             queue   `json:"mails"`
-	ProcessorEvents   queue   `json:"processor_events"`
-	FailedEvents      int64   `json:"failed_processor_events"`
-	EndpointsOff      int64   `json:"endpoints_off"`
-	EndpointsFailing  int64   `json:"endpoints_failing"`
-	MailServerFailing int64   `json:"mail_server_failing"`
-	BackupAge         int64   `json:"backup_age"`
-	AuditAge          int64   `json:"audit_age"`
+	Version           string    `json:"version"`
+	Schema            uint      `json:"schema"`
+	Latest            uint      `json:"latest"`
+	Server            string    `json:"server"` // "ok", or the reason for no answer
+	Database          string    `json:"database"`
+	DatabaseBytes     int64     `json:"database_bytes"`
+	DiskFreeBytes     *uint64   `json:"disk_free_bytes"` // null for an external database
+	Webhooks          queue     `json:"webhooks"`
+	Mails             queue     `json:"mails"`
+	ProcessorEvents   queue     `json:"processor_events"`
+	FailedEvents      int64     `json:"failed_processor_events"`
+	EndpointsOff      int64     `json:"endpoints_off"`
+	EndpointsFailing  int64     `json:"endpoints_failing"`
+	MailServerFailing int64     `json:"mail_server_failing"`
+	Rails             railState `json:"payout_rails"`
+	BackupAge         int64     `json:"backup_age"`
+	AuditAge          int64     `json:"audit_age"`
 
 	disk string
 }
@@ -38,6 +39,15 @@ type state struct {
 type queue struct {
 	Waits int64 `json:"waits"`
 	Due   int64 `json:"due_for"`
+}
+
+// railState is the state of the payout rails. Oldest is the age of the oldest payout that a rail has without an end, and
+// Attention the number of payouts that a person should look at.
+type railState struct {
+	Oldest       int64 `json:"oldest"`
+	Attention    int64 `json:"payouts_to_check"`
+	Failing      int64 `json:"failing"`
+	WithoutFunds int64 `json:"without_funds"`
 }
 
 // showStatus prints the state of the service on one screen. It reads the database and asks the local server.
@@ -64,7 +74,13 @@ func (d *database) state(ctx context.Context, env *Env) (s state, err error) {
 		Mails:           queue{b.Mails, int64(b.MailsDue)},
 		ProcessorEvents: queue{b.Inbox + b.InboxWaiting, int64(b.InboxDue)}, FailedEvents: b.InboxFailed,
 		EndpointsOff: b.EndpointsOff, EndpointsFailing: b.EndpointsFailing, MailServerFailing: int64(b.MailFailing),
+		Rails: railState{
+			Oldest: int64(b.Rails.Oldest), Failing: b.Rails.Failing, WithoutFunds: b.Rails.Poor,
+		},
 		BackupAge: ageOf(env, b.BackupAt), AuditAge: ageOf(env, b.AuditAt),
+	}
+	for _, n := range b.Attention {
+		s.Rails.Attention += n
 	}
 	if s.Latest, err = migrate.Latest(); err != nil {
 		return s, err
@@ -121,8 +137,21 @@ func (s state) lines() []string {
 		"Server\t" + s.Server,
 		fmt.Sprintf("Database\t%s, schema %d of %d, %d MB%s", s.Database, s.Schema, s.Latest, s.DatabaseBytes>>20, s.disk),
 		"Webhooks\t" + webhooks, "Mails\t" + mails, "Processors\t" + events,
+		"Payout rails\t" + s.Rails.line(),
 		"Last backup\t" + ago(s.BackupAge), "Last clean audit\t" + ago(s.AuditAge),
 	}
+}
+
+// line returns the state of the payout rails for people.
+func (r railState) line() string {
+	out := fmt.Sprintf("%d payouts to check", r.Attention)
+	if r.Oldest > 0 {
+		out += ", the oldest without an end was sent " + ago(r.Oldest)
+	}
+	if r.Failing+r.WithoutFunds > 0 {
+		out += fmt.Sprintf("; rails: %d failing, %d without funds", r.Failing, r.WithoutFunds)
+	}
+	return out
 }
 
 // span formats seconds for people.

@@ -1,5 +1,5 @@
 // Package bar tests the service against the reliability bar, the stages G1 to
-// G12: two server processes and one PostgreSQL under generated requests, races,
+// G13: two server processes and one PostgreSQL under generated requests, races,
 // kills and crashes. Each stage ends with an audit that must find nothing. A stage
 // that could not do its work fails too: a kill that hit nothing proves nothing.
 package bar
@@ -67,6 +67,7 @@ func stages() []stage {
 		{"g7", "G7 crashes", crashes},
 		{"g8", "G8 webhooks", webhooks},
 		{"g9", "G9 fuzz", fuzz},
+		{"g13", "G13 rails", paidByRails},
 		{"g10", "G10 the bar itself", seededBugs},
 		{"g11", "G11 neighbours", neighbours},
 		{"g12", "G12 attacks", underAttack},

@@ -23,7 +23,7 @@ type bug struct {
 }
 
 // bugs lists the faults. Each is a plausible mistake: a forgotten condition, an ignored error, a reversed order or
-// rounding. There is at least one for every stage from G2 to G9, and one for each kind of work of a stage. A changed
+// rounding. There is at least one for every stage from G2 to G9 and for G13, and one for each kind of work of a stage. A changed
 // stage must still find its bug (BAR='-stage g10 -bug text').
 func bugs() []bug {
 	return []bug{
@@ -80,6 +80,22 @@ func bugs() []bug {
 		{
 			"another text signed than sent", "g8", "server/outbound/webhook/sign.go", "func RailSignature",
 			`mac([]byte(s), t, ".", string(body))`, `mac([]byte(s), t, string(body))`, false,
+		},
+		{
+			"another id on retry", "g13", "server/money/payout/paypal/paypal.go", "func (r *Rail) Submit",
+			"senderHeader{SenderBatchID: t.ID}", `senderHeader{SenderBatchID: t.ID + r.now().Format("150405.000")}`, false,
+		},
+		{
+			"success on submission", "g13", "server/money/payout/follow.go", "r.submitted = true",
+			"status, err := r.rail.Status(call, t)", "status, err := Status{State: Settled}, error(nil)", false,
+		},
+		{
+			"a reversal is ignored", "g13", "server/money/payout/follow.go", "case Rejected, Returned:",
+			"return r.attend(ctx, p, status.Attention)", "return nil", false,
+		},
+		{
+			"HUF with decimals", "g13", "server/money/payout/paypal/amount.go", "", `[]string{"HUF", "TWD"}`, `[]string{"TWD"}`,
+			false,
 		},
 		{"money rounded down", "g9", "server/money/rules/money.go", "func ratio", "lo, uint64(d/2), 0)", "lo, 0, 0)", false},
 	}

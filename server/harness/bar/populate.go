@@ -90,7 +90,7 @@ func (o *org) connect(ctx context.Context, own objects) {
 	}
 }
 
-// rail connects the program to a payout rail. Its service cannot be reached: nothing is sent by it.
+// rail connects the program to the PayPal of the system.
 func (o *org) rail(ctx context.Context, u *work.Unit, own objects) error {
 	id := ident.New(ident.Rail)
 	own["prl_"] = id

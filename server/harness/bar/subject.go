@@ -25,7 +25,7 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 		sale := o.sale(ctx, own)
 		own["com_"] = o.first(ctx, "/v1/commissions?program_id="+own["prg_"]+"&sale_id="+sale)
 	case "markPayoutPaid", "markPayoutsPaid", "markPayoutFailed", "undoPayoutPaid", "emailPayoutFailure", "deletePayout",
-		"createPayoutBatch":
+		"createPayoutBatch", "dismissPayoutAttention", "reportRailResult":
 		o.toPay(ctx, op, own)
 	case "sendPayoutBatch":
 		o.toSend(ctx, own)
@@ -80,6 +80,18 @@ func (o *org) toPay(ctx context.Context, op *operation, own objects) {
 		}
 	case "undoPayoutPaid":
 		o.object(ctx, "/v1/payouts/"+own["pyt_"]+"/mark_paid", M{})
+	case "dismissPayoutAttention":
+		o.object(ctx, "/v1/payouts/"+own["pyt_"]+"/mark_paid", M{})
+		o.put(ctx, own["pyt_"], "attention = 'returned', attention_text = 'x', attention_at = now()")
+	case "reportRailResult":
+		o.put(ctx, own["pyt_"], "status = 'processing', rail = 'webhook', submissions = 1, submitted_at = now()")
+	}
+}
+
+// put puts a payout into a state that only the service of a rail can cause.
+func (o *org) put(ctx context.Context, payout, state string) {
+	if _, err := o.sys.pool.Exec(ctx, "UPDATE payouts SET "+state+" WHERE id = $1", payout); err != nil {
+		o.sys.fault("a payout of a rail: %v", err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/harness/dataset"
+	"rail/server/harness/paypaltest"
 	"rail/server/ident"
 	"rail/server/postgres"
 	"rail/server/secret"
@@ -33,6 +35,9 @@ type system struct {
 	seed        uint64
 	secretKey   [32]byte
 	sink        *sink
+	paypal      *paypaltest.Server // the PayPal of all processes, and its clock
+	clock       *clock.Manual
+	paypalWeb   *httptest.Server
 	bug         string       // run only the seeded bugs whose names contain this text
 	counter     atomic.Int64 // of unique names
 	turn        atomic.Int64 // of the processes
@@ -85,8 +90,12 @@ func newSystemOn(ctx context.Context, dsn, binary string, seed uint64) (*system,
 		return nil, err
 	}
 	sys.sink = newSink()
+	sys.clock = clock.NewManual(clock.Real())
+	sys.paypal = paypaltest.New(paypaltest.Config{Clock: sys.clock, Seed: seed})
+	sys.paypalWeb = httptest.NewServer(sys.paypal)
+	sys.paypal.SetURL(sys.paypalWeb.URL)
 	for range 2 {
-		p, err := sys.process(sys.dsn, "RAIL_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8")
+		p, err := sys.process(sys.dsn, "RAIL_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8", "RAIL_PAYPAL_URL="+sys.paypalWeb.URL)
 		if err != nil {
 			sys.close()
 			return nil, err
@@ -110,6 +119,7 @@ func (sys *system) close() {
 	}
 	sys.pool.Close()
 	sys.sink.close()
+	sys.paypalWeb.Close()
 }
 
 // random returns a source that depends on the seed, stage and part only.

@@ -98,6 +98,20 @@ func (s *Server) SetPlan(p Plan) {
 	s.config.Plan = p
 }
 
+// SetSeed replaces the seed of later decisions.
+func (s *Server) SetSeed(seed uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.config.Seed = seed
+}
+
+// SetName names a sender_batch_id in decisions, so that a seed repeats them for an id that a test cannot choose.
+func (s *Server) SetName(senderBatchID, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names[senderBatchID] = name
+}
+
 // FailNext gives the next requests of an operation one fault each, in order.
 func (s *Server) FailNext(op Operation, faults ...Fault) {
 	s.mu.Lock()
@@ -212,7 +226,7 @@ func (s *Server) fault(op Operation, key string) Fault {
 		{p.Throttle, Throttle},
 		{p.ExpireTokens, ExpireTokens},
 	} {
-		if s.chance(c.p, string(c.fault), string(op)+" "+key) {
+		if s.chance(c.p, string(c.fault), string(op)+" "+s.nameOf(key)) {
 			return c.fault
 		}
 	}

@@ -126,7 +126,7 @@ func (s *Server) accept(sub submission) *batch {
 		b.id = s.next(13, "batch")
 	} else {
 		s.draws["batch "+key]++
-		b.id = s.id(13, "batch", key, s.draws["batch "+key])
+		b.id = s.id(13, "batch", s.nameOf(key), s.draws["batch "+key])
 		s.latest[key] = b
 	}
 	s.batches[b.id] = b

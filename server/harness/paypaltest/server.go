@@ -81,6 +81,7 @@ type Server struct {
 	ends        map[string]BatchStatus // by sender_batch_id
 	faults      map[Operation][]Fault
 	draws       map[string]int
+	names       map[string]string // of sender_batch_ids in draws
 	calls       map[Operation]int
 	submissions map[string]int
 	posts       map[int64]int // by the minute
@@ -105,6 +106,7 @@ func New(c Config) *Server {
 		ends:        map[string]BatchStatus{},
 		faults:      map[Operation][]Fault{},
 		draws:       map[string]int{},
+		names:       map[string]string{},
 		calls:       map[Operation]int{},
 		submissions: map[string]int{},
 		posts:       map[int64]int{},
@@ -285,10 +287,18 @@ func (s *Server) next(n int, kind string) string {
 // draw returns a number in [0, 1) that the seed, the kind, the key and the number of earlier draws determine, so
 // that the order of other requests does not matter.
 func (s *Server) draw(kind, key string) float64 {
-	name := kind + " " + key
+	name := kind + " " + s.nameOf(key)
 	s.draws[name]++
 	sum := s.hash("draw", name, s.draws[name])
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
+}
+
+// nameOf returns the name that SetName gave to an id, or the id.
+func (s *Server) nameOf(id string) string {
+	if name, ok := s.names[id]; ok {
+		return name
+	}
+	return id
 }
 
 // chance reports true with the probability p.

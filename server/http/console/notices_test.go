@@ -30,13 +30,23 @@ func TestNotices(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Pool.Exec(t.Context(), "INSERT INTO audit_mark (audited_at, whole_at, after_id) VALUES ($1, $1, 0)", now.Plus(-50*time.Hour))
 	require.NoError(t, err)
+	_, err = s.Pool.Exec(t.Context(), `INSERT INTO payout_rails (id, org_id, program_id, kind, livemode, status, methods, credentials,
+			last_error, without_funds_at, url, created_at, updated_at)
+		SELECT 'prl_' || kind, $1, $2, kind, true, 'active', '{paypal}', '', 'x', poor::timestamptz, url, $3::timestamptz, $4
+		FROM (VALUES ('paypal', NULL, NULL), ('webhook', '2026-08-01', 'https://pay.example')) v (kind, poor, url)`,
+		s.Org, s.program, now.Plus(-time.Hour), now)
+	require.NoError(t, err)
 	require.Eventually(t, func() bool { // the state is cached for five seconds
 		return strings.Contains(s.owner.page(s.at), "The mail server has accepted no mail for 25 minutes; emails are waiting.")
 	}, time.Minute, 200*time.Millisecond)
 	seen := s.owner.page(s.at)
 	require.Contains(t, seen, "There is no backup yet: run rail backup.")
 	require.Contains(t, seen, "The last audit without findings was 2 days ago.")
+	require.Contains(t, seen, "PayPal fails: payouts wait until it works again")
+	require.Contains(t, seen, "The webhook for payouts lacks funds: payouts wait until you add some")
+	require.Contains(t, seen, s.at+"/payouts/rails")
 	seen = viewer.page(s.at)
+	require.NotContains(t, seen, "PayPal fails")
 	require.Contains(t, seen, "The mail server has accepted no mail")
 	require.NotContains(t, seen, "backup")
 	_, err = s.Pool.Exec(t.Context(), "INSERT INTO organizations (id, name, created_at) VALUES ('org_other', 'Other', now())")

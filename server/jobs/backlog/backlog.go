@@ -28,11 +28,26 @@ var noPayouts = map[db.PayoutStatus]int64{
 	db.PayoutStatusNotEligible: 0,
 }
 
+// A payout rail fails if its last call failed, within RailMemory, and none has succeeded for RailPatience. Calls may be
+// a day apart.
+const (
+	RailPatience = 10 * time.Minute
+	RailMemory   = 25 * time.Hour
+)
+
+// noAttention has the states of payouts that a person should look at.
+var noAttention = map[string]int64{
+	string(db.PayoutAttentionUnclaimed): 0, string(db.PayoutAttentionOnHold): 0, string(db.PayoutAttentionReversed): 0,
+	string(db.PayoutAttentionReturned): 0, string(db.PayoutAttentionNeedsFunds): 0, string(db.PayoutAttentionUnconfirmed): 0,
+}
+
 // State is the backlog at a moment.
 type State struct {
 	db.BacklogRow
 
-	Payouts map[db.PayoutStatus]int64
+	Payouts   map[db.PayoutStatus]int64
+	Rails     db.PayoutRailStateRow
+	Attention map[string]int64 // payouts by attention
 }
 
 // Reader reads the backlog. Callers within five seconds get the same answer.
@@ -69,9 +84,29 @@ func (r *Reader) read(ctx context.Context) (s State, err error) {
 		return s, err
 	}
 	rows, err := queries.PayoutTotals(ctx, r.pool)
+	if err != nil {
+		return s, err
+	}
 	s.Payouts = maps.Clone(noPayouts)
 	for _, row := range rows {
 		s.Payouts[db.PayoutStatus(row.Status)] = row.Total
 	}
-	return s, err
+	return s, r.readRails(ctx, &s)
+}
+
+// readRails reads what payout rails have.
+func (r *Reader) readRails(ctx context.Context, s *State) (err error) {
+	queries, now := db.New(), r.clock.Now()
+	s.Rails, err = queries.PayoutRailState(ctx, r.pool, db.PayoutRailStateParams{
+		Now: now, CalledAfter: now.Plus(-RailMemory), Before: now.Plus(-RailPatience), Lim: Most,
+	})
+	if err != nil {
+		return err
+	}
+	rows, err := queries.PayoutAttentions(ctx, r.pool, Most)
+	s.Attention = maps.Clone(noAttention)
+	for _, row := range rows {
+		s.Attention[row.Attention] = row.Total
+	}
+	return err
 }

@@ -131,6 +131,64 @@ func TestFailing(t *testing.T) {
 	require.InDelta(t, noon.Unix(), state().BackupAt, 0, "the last one")
 }
 
+// TestRails: rails that fail or lack funds are counted, and the age of the oldest payout that its rail has without an
+// end or an attention.
+func TestRails(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	for _, sql := range []string{
+		`INSERT INTO organizations (id, name, created_at) VALUES ('org_1', 'Acme', '2026-01-01')`,
+		`INSERT INTO programs (id, org_id, name, product_name, website_url, currency, status, subdomain, cookie_days, url_params,
+			commission_on_net_revenue, holding_period_days, min_payout_minor, payout_term, payout_methods, block_self_referrals,
+			blocked_countries, require_tax_forms, auto_payouts_enabled, created_at, updated_at)
+			VALUES ('prg_1', 'org_1', 'P', 'P', 'https://p.example', 'USD', 'active', 'p', 30, '{ref}', false, 30, 0, 'net_30',
+			'{}', true, '{}', false, false, now(), now())`,
+		`INSERT INTO payout_rails (id, org_id, program_id, kind, livemode, status, methods, credentials, last_error,
+			without_funds_at, last_success_at, created_at, updated_at)
+			SELECT id, 'org_1', 'prg_1', 'paypal', live, status, '{paypal}', '', error, poor::timestamptz,
+				success::timestamptz, '2026-08-01', called::timestamptz
+			FROM (VALUES ('prl_fails', true, 'active', '500', NULL, '2026-09-01T11:00:00Z', '2026-09-01T11:59:00Z'),
+				('prl_gone', true, 'disconnected', '500', NULL, NULL, '2026-09-01T11:59:00Z'),
+				('prl_stumbles', true, 'disconnected', '500', NULL, '2026-09-01T11:55:00Z', '2026-09-01T11:59:00Z'),
+				('prl_quiet', true, 'disconnected', '500', NULL, '2026-08-01T11:00:00Z', '2026-08-03T11:59:00Z'),
+				('prl_good', true, 'disconnected', NULL, NULL, '2026-08-01T11:00:00Z', '2026-09-01T11:59:00Z'),
+				('prl_test', false, 'active', '500', NULL, NULL, '2026-09-01T11:59:00Z'),
+				('prl_left', true, 'disconnected', 'poor', '2026-09-01T10:00:00Z', NULL, '2026-09-01T11:59:00Z')
+			) v (id, live, status, error, poor, success, called)`,
+		`INSERT INTO partners (id, org_id, program_id, email, handle, status, created_at, updated_at)
+			SELECT 'part_' || n, 'org_1', 'prg_1', n || '@b.example', 'p-' || n, 'active', now(), now() FROM generate_series(1, 4) n`,
+		`INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
+			VALUES ('batch_1', 'org_1', 'prg_1', '2026-08-01', now(), now(), now())`,
+		`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, period_month,
+			period_end, due_at, rail, rail_id, submitted_at, attention, attention_text, attention_at, created_at, updated_at)
+			SELECT 'pyt_' || n, 'org_1', 'prg_1', 'part_' || n, 'batch_1', 5, 'USD', 'processing', '2026-08-01', now(), now(),
+				rail, 'prl_fails', at::timestamptz, attention, attention, CASE WHEN attention <> '' THEN now() END, now(), now()
+			FROM (VALUES (1, 'paypal', '2026-09-01T11:00:00Z', NULL), (2, 'paypal', '2026-09-01T10:00:00Z', 'unclaimed'),
+				(3, 'file', '2026-09-01T09:00:00Z', NULL), (4, 'paypal', NULL, 'needs_funds')) v (n, rail, at, attention)`,
+	} {
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err, sql)
+	}
+	s, err := NewReader(pool, clock.NewManual(noon)).Read(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, db.PayoutRailStateRow{Oldest: 3600, Failing: 2}, s.Rails)
+	require.EqualValues(t, 1, s.Attention["unclaimed"])
+	require.EqualValues(t, 1, s.Attention["needs_funds"])
+	require.Contains(t, s.Attention, "reversed")
+	_, err = pool.Exec(t.Context(), "UPDATE payout_rails SET without_funds_at = updated_at WHERE id = 'prl_fails'")
+	require.NoError(t, err)
+	s, err = NewReader(pool, clock.NewManual(noon)).Read(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, db.PayoutRailStateRow{Oldest: 3600, Failing: 1, Poor: 1}, s.Rails)
+	troubled, err := db.New().PayoutRailsTroubled(t.Context(), pool, db.PayoutRailsTroubledParams{
+		ProgramID: "prg_1", OrgID: "org_1", CalledAfter: clock.At(noon.Add(-RailMemory)), Before: clock.At(noon.Add(-RailPatience)),
+	})
+	require.NoError(t, err)
+	require.ElementsMatch(t, []db.PayoutRailsTroubledRow{
+		{Kind: db.PayoutRailKindPaypal, Poor: true}, {Kind: db.PayoutRailKindPaypal},
+	}, troubled)
+}
+
 // A read continues after its first caller is cancelled.
 func TestReadForAnother(t *testing.T) {
 	t.Parallel()

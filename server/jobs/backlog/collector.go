@@ -45,6 +45,13 @@ var gauges = []gauge{
 		func(s State) float64 { return float64(s.InboxWaiting) }),
 	newGauge("rail_inbox_failed", "Failed events of payment processors within their retention.",
 		func(s State) float64 { return float64(s.InboxFailed) }),
+	newGauge("rail_payout_oldest_seconds",
+		"Age in seconds of the oldest payout submitted to a rail without an end or an attention.",
+		func(s State) float64 { return s.Rails.Oldest }),
+	newGauge("rail_payout_rails_failing", "Payout rails without a success for ten minutes whose last call failed.",
+		func(s State) float64 { return float64(s.Rails.Failing) }),
+	newGauge("rail_payout_rails_without_funds", "Payout rails whose accounts lack funds.",
+		func(s State) float64 { return float64(s.Rails.Poor) }),
 	newGauge("rail_ledger_unfolded", "Ledger entries after the mark of the fold, which moves by 10000 at a time.",
 		func(s State) float64 { return float64(s.LedgerUnfolded) }),
 	newGauge("rail_report_sums_dirty", "Days of programs whose report sums are stale.",
@@ -59,12 +66,16 @@ var gauges = []gauge{
 var (
 	up      = prometheus.NewDesc("rail_database_up", "1 if the last backlog query succeeded.", nil, nil)
 	payouts = prometheus.NewDesc("rail_payouts", "Payouts, by status.", []string{"status"}, nil)
+
+	attention = prometheus.NewDesc("rail_payouts_attention", "Payouts that a person should look at, by their attention.",
+		[]string{"attention"}, nil)
 )
 
 // Describe names the metrics of the backlog.
 func (r *Reader) Describe(out chan<- *prometheus.Desc) {
 	out <- up
 	out <- payouts
+	out <- attention
 	for _, g := range gauges {
 		out <- g.desc
 	}
@@ -84,5 +95,9 @@ func (r *Reader) Collect(out chan<- prometheus.Metric) {
 	}
 	for status, n := range s.Payouts {
 		out <- prometheus.MustNewConstMetric(payouts, prometheus.GaugeValue, float64(n), string(status))
+
+	}
+	for state, n := range s.Attention {
+		out <- prometheus.MustNewConstMetric(attention, prometheus.GaugeValue, float64(n), state)
 	}
 }

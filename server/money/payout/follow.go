@@ -270,9 +270,9 @@ func withdrawn(p db.Payout, partner db.Partner) (why Refusal, gone bool) {
 	case p.Submissions > 0:
 		return why, false
 	case partner.Status != db.PartnerStatusActive:
-		return Refusal{"partner_not_active", "The partner is no longer active."}, true
+		return Refusal{Code: "partner_not_active", Message: "The partner is no longer active."}, true
 	case opt.Value(partner.PayoutMethod) != opt.Value(p.Method):
-		return Refusal{"payout_method_changed", "The partner has chosen another payout method."}, true
+		return Refusal{Code: "payout_method_changed", Message: "The partner has chosen another payout method."}, true
 	}
 	return why, false
 }
@@ -285,7 +285,7 @@ func (r *railRound) notSubmitted(ctx context.Context, p db.Payout, err error) er
 	switch {
 	case errors.Is(err, ErrUnconfirmed):
 		return r.attend(ctx, p, Unconfirmed)
-	case errors.As(err, &refusal) && p.Submissions <= 1:
+	case errors.As(err, &refusal) && (p.Submissions <= 1 || refusal.Always):
 		return r.refuse(ctx, p, refusal)
 	case busy, funds: // certainly not accepted
 		again := queries.PayoutNotSubmitted(ctx, r.Pool, db.PayoutNotSubmittedParams{ID: p.ID, OrgID: p.OrgID})
@@ -298,10 +298,10 @@ func (r *railRound) notSubmitted(ctx context.Context, p db.Payout, err error) er
 	return err
 }
 
-// refuse fails a payout whose only submission was refused, unless the rail has it by another one.
+// refuse fails a payout whose only submission was refused, unless the rail may have it by another one.
 func (r *railRound) refuse(ctx context.Context, p db.Payout, why Refusal) error {
 	return r.end(ctx, r.u, p, func(u *work.Unit, locked db.Payout) error {
-		if locked.ExternalID != nil || locked.Submissions > 1 {
+		if locked.ExternalID != nil || locked.Submissions > 1 && !why.Always {
 			return nil
 		}
 		_, err := fail(ctx, u, locked, Status{State: Rejected, Code: why.Code, Message: why.Message})

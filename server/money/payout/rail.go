@@ -29,8 +29,9 @@ type Rail interface {
 	Methods() []string
 	// Submit sends a transfer and returns the rail's id for it. The rail must not pay a Transfer.ID twice, however
 	// often it is submitted: the server repeats a submission whose answer was lost. For a known ID, the rail must
-	// return that transfer's id, never a Refusal. A Refusal of the first submission fails the payout. Busy,
-	// ErrNeedsFunds and ErrUnconfirmed are handled as they say; any other error, and every later refusal, is retried.
+	// return that transfer's id, never a Refusal. A Refusal of the first submission fails the payout, and of a later one
+	// only with Always. Busy, ErrNeedsFunds and ErrUnconfirmed are handled as they say; any other error, and every other
+	// refusal, is retried.
 	Submit(ctx context.Context, t Transfer) (externalID string, err error)
 	// Status returns the status of a submitted transfer.
 	Status(ctx context.Context, t Transfer) (Status, error)
@@ -110,8 +111,12 @@ type Busy struct{ For time.Duration } //nolint:errname // a state of the rail
 // Error returns the time in words.
 func (b Busy) Error() string { return "the rail takes no calls for " + b.For.String() }
 
-// Refusal is a final error of Submit.
-type Refusal struct{ Code, Message string } //nolint:errname // the word of the API
+// Refusal is a final error of Submit. Always is true if the rail refuses the transfer before it makes a call, so that no
+// earlier submission can have been accepted.
+type Refusal struct { //nolint:errname // the word of the API
+	Code, Message string
+	Always        bool
+}
 
 // Error returns the rail's message.
 func (r Refusal) Error() string { return r.Code + ": " + r.Message }

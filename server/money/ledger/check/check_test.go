@@ -68,6 +68,10 @@ const customers = `WITH made AS (INSERT INTO customers (id, org_id, program_id, 
 	SELECT 'cus_' || x, 'org_a', 'prg_a', 'x' || x, 'active', 'api', now(), now(), now() FROM generate_series(1, 2) x RETURNING *)
 	INSERT INTO customer_external_ids SELECT program_id, org_id, external_customer_id, id, 'api', created_at FROM made`
 
+// railed connects both programs to PayPal.
+const railed = `INSERT INTO payout_rails (id, org_id, program_id, kind, livemode, status, methods, credentials, created_at, updated_at)
+	SELECT translate(id, 'g', 'l'), org_id, id, 'paypal', true, 'active', '{paypal}', '', now(), now() FROM programs`
+
 // merged merges the customer cus_old into cus_1.
 const merged = `INSERT INTO customer_merges VALUES ('cus_old', 'org_a', 'prg_a', 'cus_1', now())`
 
@@ -232,6 +236,44 @@ var corruptions = []corruption{
 		[]string{`ALTER TABLE payouts DROP CONSTRAINT payouts_month_key`,
 			`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
 		SELECT 'pyt_0', org_id, program_id, partner_id, batch_id, 1, currency, 'not_eligible', 'x', period_month, period_end, due_at, created_at, updated_at FROM payouts`}, []string{"M15"}},
+	{
+		"a rail of another program",
+		[]string{railed, `UPDATE payouts SET rail = 'paypal', rail_id = 'prl_b', submissions = 1, submitted_at = now() WHERE id = 'pyt_a'`},
+		[]string{"rails"},
+	},
+	{
+		"a rail of another kind",
+		[]string{railed, `UPDATE payouts SET rail = 'webhook', rail_id = 'prl_a', submissions = 1, submitted_at = now() WHERE id = 'pyt_a'`},
+		[]string{"rails"},
+	},
+	{
+		"paid without a submission", []string{railed, `UPDATE payouts SET rail = 'paypal', rail_id = 'prl_a' WHERE id = 'pyt_a'`},
+		[]string{"rails"},
+	},
+	{
+		"paid by its rail",
+		[]string{railed, `UPDATE payouts SET rail = 'paypal', rail_id = 'prl_a', submissions = 1, submitted_at = now(),
+			attention = 'reversed', attention_text = 'x', attention_at = now() WHERE id = 'pyt_a'`},
+		nil,
+	},
+	{
+		"attention of an earlier status",
+		[]string{`UPDATE payouts SET attention = 'unclaimed', attention_text = 'x', attention_at = now() WHERE id = 'pyt_a'`},
+		[]string{"rails"},
+	},
+	{
+		"two payouts in a batch of PayPal",
+		[]string{railed, `UPDATE payouts SET rail = 'paypal', rail_id = 'prl_a', submissions = 1, submitted_at = now(), external_id = 'B' WHERE id = 'pyt_a'`,
+			`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, rail, rail_id, external_id, created_at, updated_at)
+		SELECT 'pyt_0', org_id, program_id, partner_id, batch_id, 1, 'EUR', 'not_eligible', 'x', period_month, period_end, due_at, rail, rail_id, external_id, created_at, updated_at FROM payouts`},
+		[]string{"rail ids"},
+	},
+	{
+		"a hand-over of nothing",
+		[]string{railed, `INSERT INTO payout_sends (id, org_id, program_id, batch_id, rail_id, currency, amount_minor, payout_count, created_at)
+		VALUES ('snd_1', 'org_a', 'prg_a', 'batch_a', 'prl_a', 'USD', 0, 0, now())`},
+		[]string{"sends"},
+	},
 	{
 		"left out of a month's run",
 		[]string{

@@ -22,22 +22,23 @@ var currencies = strings.Fields(
 // whole are the currencies that PayPal pays in whole units, although ISO 4217 gives them decimals.
 var whole = []string{"HUF", "TWD"}
 
-// toPay returns the amount of a transfer, or a payout.Refusal.
+// toPay returns the amount of a transfer, or a payout.Refusal that holds for every submission.
 func toPay(t payout.Transfer) (money, error) {
 	if !slices.Contains(currencies, t.Currency) {
 		return money{}, payout.Refusal{
+			Always:  true,
 			Code:    "currency_not_supported",
 			Message: fmt.Sprintf("PayPal does not pay %s: pay it another way and mark it as paid.", t.Currency),
 		}
 	}
 	value := currency.Decimal(t.AmountMinor, t.Currency)
 	if t.AmountMinor <= 0 {
-		return money{}, payout.Refusal{Code: "amount_not_payable", Message: "PayPal pays positive amounts only."}
+		return money{}, payout.Refusal{Always: true, Code: "amount_not_payable", Message: "PayPal pays positive amounts only."}
 	}
 	if slices.Contains(whole, t.Currency) {
 		units, part, _ := strings.Cut(value, ".")
 		if strings.Trim(part, "0") != "" {
-			return money{}, payout.Refusal{Code: "amount_not_payable", Message: fmt.Sprintf(
+			return money{}, payout.Refusal{Always: true, Code: "amount_not_payable", Message: fmt.Sprintf(
 				"PayPal pays %s in whole units, and %s is not one: pay it another way and mark it as paid.", t.Currency, value,
 			)}
 		}

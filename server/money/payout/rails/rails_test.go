@@ -333,6 +333,25 @@ func TestChangedPartner(t *testing.T) {
 	require.Zero(t, c.PayPal.Submissions(ids[0]))
 }
 
+// TestRefusedAgain: an amount that PayPal never pays fails the payout also if a server ended in its first submission.
+func TestRefusedAgain(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	partner := c.Partner(c.ProgramID)
+	c.Must(200, c.Post("/v1/partners/"+partner, M{"payout_method": "paypal", "payout_details": M{"email": "x@example.com"}}))
+	c.Must(201, c.Post("/v1/commissions", M{
+		"program_id": c.ProgramID, "partner_id": partner, "amount_minor": 150, "currency": "HUF", "reason": "x",
+	}))
+	batch := c.Must(201, c.Post("/v1/payout_batches", M{"program_id": c.ProgramID, "period_end": c.Clock.Now().String()}))
+	c.Must(200, c.send(batch.String("id"), 1, 150))
+	_, err := c.Pool.Exec(t.Context(), "UPDATE payouts SET submissions = 1, submitted_at = $1, checked_at = $1", c.Clock.Now())
+	require.NoError(t, err)
+	c.round(10 * time.Minute)
+	p := c.Payouts("")[0]
+	require.Equal(t, []any{"failed", "amount_not_payable"}, []any{p.Body["status"], p.Body["error_code"]})
+	require.Zero(t, c.PayPal.Calls(paypaltest.Submit))
+}
+
 // TestServers: servers that run the job at once submit each payout once.
 func TestServers(t *testing.T) {
 	t.Parallel()
