@@ -105,7 +105,7 @@ func TestPayoutAttention(t *testing.T) {
 	p.says(409, "needs no attention", p.send("/payouts/"+back+"/again"))
 	owed := s.Must(200, s.Get("/v1/commissions?program_id="+s.program+"&partner_id="+ada+"&status=approved,due")).Data()
 	require.Len(t, owed, 1)
-	require.EqualValues(t, "2000", owed[0]["amount_minor"].(interface{ String() string }).String())
+	require.Equal(t, "2000", owed[0]["amount_minor"].(interface{ String() string }).String())
 	require.NotContains(t, p.page("/payouts/attention"), "Ada Lovelace")
 }
 

@@ -106,7 +106,7 @@ func sendPayouts(v *visit) error {
 		return v.again(err, askSend)
 	}
 	if found.Count > 0 && found.Minor != minor { // a repeat after sending has none left
-		return v.again(wrongSum, askSend)
+		return v.again(errWrongSum, askSend)
 	}
 	typed := url.Values(v.Form).Get("proof") // spaces at the ends of a password count
 	if err := v.console.People.Reconfirm(v.Ctx(), v.unit(), typed, v.session.CreatedAt); err != nil {
@@ -117,7 +117,7 @@ func sendPayouts(v *visit) error {
 	var sent api.PayoutsSent
 	err = v.send("sendPayoutBatch", body, &sent, b.ID)
 	if problem.Is(err, problem.ConfirmationDiffers) {
-		err = wrongSum
+		err = errWrongSum
 	}
 	if err != nil {
 		return v.again(err, askSend)
@@ -127,7 +127,7 @@ func sendPayouts(v *visit) error {
 		" on the way: "+v.Locale.Money(sent.AmountMinor, sent.Currency)+". This page shows when each is paid.")
 }
 
-var wrongSum = problem.Invalid("amount",
+var errWrongSum = problem.Invalid("amount",
 	"This is not the sum of the payouts. Nothing was sent: check the figures, and type the sum again.")
 
 // Confirm returns the input by which the person shows again who they are; its Name is empty if a recent sign-in is

@@ -108,7 +108,7 @@ func (s *Server) ListPayoutTotals(ctx context.Context,
 	}
 	q := payout.YearQuery{
 		Program: prog, Year: u.Now.In(clock.StoredZone(prog.TimeZone)).Year(), PartnerID: p.PartnerID,
-		Skip: int64(opt.Value(p.Offset)), Limit: 25,
+		Skip: opt.Value(p.Offset), Limit: 25,
 	}
 	if p.Year != nil {
 		q.Year = int(*p.Year)

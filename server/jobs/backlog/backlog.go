@@ -37,8 +37,12 @@ const (
 
 // noAttention has the states of payouts that a person should look at.
 var noAttention = map[string]int64{
-	string(db.PayoutAttentionUnclaimed): 0, string(db.PayoutAttentionOnHold): 0, string(db.PayoutAttentionReversed): 0,
-	string(db.PayoutAttentionReturned): 0, string(db.PayoutAttentionNeedsFunds): 0, string(db.PayoutAttentionUnconfirmed): 0,
+	string(db.PayoutAttentionUnclaimed):   0,
+	string(db.PayoutAttentionOnHold):      0,
+	string(db.PayoutAttentionReversed):    0,
+	string(db.PayoutAttentionReturned):    0,
+	string(db.PayoutAttentionNeedsFunds):  0,
+	string(db.PayoutAttentionUnconfirmed): 0,
 }
 
 // State is the backlog at a moment.

@@ -95,7 +95,6 @@ func (r *Reader) Collect(out chan<- prometheus.Metric) {
 	}
 	for status, n := range s.Payouts {
 		out <- prometheus.MustNewConstMetric(payouts, prometheus.GaugeValue, float64(n), string(status))
-
 	}
 	for state, n := range s.Attention {
 		out <- prometheus.MustNewConstMetric(attention, prometheus.GaugeValue, float64(n), state)

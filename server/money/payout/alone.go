@@ -79,7 +79,8 @@ func (s Sender) sendBatch(ctx context.Context, u *work.Unit, of db.PayoutsToSend
 
 // withinLimits reports whether a rail may send payouts without a person's confirmation, after those of the same batch
 // and of the same day in the program's time zone.
-func withinLimits(ctx context.Context, u *work.Unit, prog db.Program, rail db.PayoutRail, s db.PayoutSend) (bool, error) {
+func withinLimits(ctx context.Context, u *work.Unit, prog db.Program, rail db.PayoutRail,
+	s db.PayoutSend) (bool, error) {
 	zone := clock.StoredZone(prog.TimeZone)
 	before, err := queries.PayoutSendsAutomatic(ctx, u.DB(), db.PayoutSendsAutomaticParams{
 		BatchID: s.BatchID, Since: clock.Midnight(u.Now.DayIn(zone), zone), ProgramID: prog.ID, OrgID: u.OrgID,

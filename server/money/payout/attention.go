@@ -75,7 +75,8 @@ func DismissAttention(ctx context.Context, u *work.Unit, id string) (db.Payout, 
 	u.Record(about(p), events.PayoutAttention(api.PayoutAttentionData{
 		PayoutID: p.ID, PartnerID: p.PartnerID, PreviousAttention: (*api.PayoutAttention)(before),
 	}))
-	err = queries.PayoutAttentionDismiss(ctx, u.Later(), db.PayoutAttentionDismissParams{Now: &u.Now, ID: p.ID, OrgID: p.OrgID})
+	of := db.PayoutAttentionDismissParams{Now: &u.Now, ID: p.ID, OrgID: p.OrgID}
+	err = queries.PayoutAttentionDismiss(ctx, u.Later(), of)
 	if err != nil {
 		return p, err
 	}

@@ -111,8 +111,8 @@ type Busy struct{ For time.Duration } //nolint:errname // a state of the rail
 // Error returns the time in words.
 func (b Busy) Error() string { return "the rail takes no calls for " + b.For.String() }
 
-// Refusal is a final error of Submit. Always is true if the rail refuses the transfer before it makes a call, so that no
-// earlier submission can have been accepted.
+// Refusal is a final error of Submit. Always is true if the rail refuses the transfer before it makes a call, so that
+// no earlier submission can have been accepted.
 type Refusal struct { //nolint:errname // the word of the API
 	Code, Message string
 	Always        bool

@@ -23,8 +23,8 @@ type RailResult struct {
 	PaidAt     *clock.Time
 }
 
-// ReportResult writes the result of a payout that a webhook rail has. A repeat of the same end changes nothing; a result that
-// contradicts the end is refused (decisions, 324).
+// ReportResult writes the result of a payout that a webhook rail has. A repeat of the same end changes nothing; a
+// result that contradicts the end is refused (decisions, 324).
 func ReportResult(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id string, r RailResult) (db.Payout, error) {
 	p, err := lockByHand(ctx, u, id)
 	if err != nil {

@@ -65,7 +65,7 @@ func (e earner) checked(a apitest.Answer, earlier *proof.Document) proof.Documen
 
 // member is a member of a statement.
 func member(a apitest.Answer, path ...string) any {
-	var v any = a.Body["statement"]
+	v := a.Body["statement"]
 	for _, name := range path {
 		v = v.(map[string]any)[name]
 	}
@@ -148,7 +148,6 @@ func TestStatement(t *testing.T) {
 	require.Equal(t, second.Body["statement"], kept.Body["statement"])
 	require.Nil(t, kept.Body["lines"])
 	require.Equal(t, false, kept.Body["undone"])
-
 }
 
 // TestStatementCorrects: the next statement of a partner names the undone one, even if it is about another payout; each
@@ -176,7 +175,7 @@ func TestStatementCorrects(t *testing.T) {
 	require.NotEqual(t, ids[partner], again)
 	next := pay(again)
 	require.Equal(t, member(undone, "number"), member(next, "corrects"))
-	require.EqualValues(t, "R-2026-000003", strings.Replace(member(next, "number").(string), e.prefix(), "R", 1))
+	require.Equal(t, "R-2026-000003", strings.Replace(member(next, "number").(string), e.prefix(), "R", 1))
 	gone := e.Must(200, e.statement(ids[partner], ""+member(undone, "number").(string)))
 	require.Equal(t, true, gone.Body["undone"])
 	d := e.checked(gone, nil)

@@ -116,8 +116,8 @@ func NextMove(moves []db.Flow, groupID *string, customers int64) (Move, bool) {
 	return Move{}, false
 }
 
-// movesFrom returns the number of customers from which a flow moves a partner; false if anything else decides, such as a
-// sign-up.
+// movesFrom returns the number of customers from which a flow moves a partner; false if anything else decides, such as
+// a sign-up.
 func movesFrom(f db.Flow) (int64, bool) {
 	var cases []struct {
 		Conditions json.RawMessage `json:"conditions"`

@@ -124,9 +124,9 @@ func TestNotificationsByHTTP(t *testing.T) {
 	t.Parallel()
 	c := newConnected(t)
 	notify := func(rail, body string) (status int, answer string) {
-		res, err := http.Post(c.URL+"/hooks/paypal/"+rail, "application/json", strings.NewReader(body)) //nolint:noctx // a test
+		res, err := http.Post(c.URL+"/hooks/paypal/"+rail, "application/json", strings.NewReader(body))
 		require.NoError(t, err)
-		defer res.Body.Close() //nolint:errcheck // read to its end
+		defer res.Body.Close()
 		raw, err := io.ReadAll(res.Body)
 		require.NoError(t, err)
 		return res.StatusCode, string(raw)

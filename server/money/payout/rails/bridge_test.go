@@ -101,7 +101,7 @@ func TestBridgeRepeats(t *testing.T) {
 	b := newBridged(t)
 	b.sink.Answer = func(w http.ResponseWriter, _ apitest.Received) {
 		if len(b.sink.Got("/pay")) < 3 {
-			w.WriteHeader(500)
+			w.WriteHeader(http.StatusInternalServerError)
 		}
 	}
 	ids, batch := b.due("wise", 10000)

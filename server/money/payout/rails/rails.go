@@ -91,7 +91,8 @@ func (s *Service) Connect(ctx context.Context, u *work.Unit, in PayPal) (c db.Pa
 }
 
 // ConnectBridge connects a service of the merchant's, and returns the secret that signs its messages.
-func (s *Service) ConnectBridge(ctx context.Context, u *work.Unit, in Bridge) (c db.PayoutRail, signing string, err error) {
+func (s *Service) ConnectBridge(ctx context.Context, u *work.Unit,
+	in Bridge) (c db.PayoutRail, signing string, err error) {
 	if err := s.Guard.Check(ctx, in.URL); err != nil {
 		return c, "", fmt.Errorf("the address of the service is refused: %w", err)
 	}
