@@ -95,6 +95,7 @@ var unbound = map[string]string{
 	"PortalImageShown":        "whoever has the address of a logo sees it",
 	"PortalAccentShown":       "it is what everybody sees",
 	"PortalCardShown":         "the page that it is about is public",
+	"PortalThemeShown":        "the look of a program is public",
 	"ProgramOperated":         "asked by the operator's command only, for any program",
 	"ConnectionSecretsSealed": "the server's own key seals for every organization",
 	"PayoutRailsReseal":       "the id is one that PayoutRailsSealed has just listed",

@@ -46,7 +46,7 @@ func (s *Server) SendPayoutBatch(ctx context.Context,
 func (s *Server) ReportRailResult(ctx context.Context,
 	r api.ReportRailResultRequestObject) (api.ReportRailResultResponseObject, error) {
 	b := r.Body
-	p, err := payout.ReportResult(ctx, work.From(ctx), s.Mail, r.ID, payout.RailResult{
+	p, err := payout.ReportResult(ctx, work.From(ctx), s.Keeper, s.Mail, r.ID, payout.RailResult{
 		State:      resultStates[b.Status],
 		Attention:  payout.Attention(opt.Value(b.Attention)),
 		ExternalID: b.ExternalID,

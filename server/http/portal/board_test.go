@@ -86,7 +86,7 @@ func TestLeaderboard(t *testing.T) {
 
 // lastAudit returns what the last entry of the audit log has changed.
 func lastAudit(s *apitest.Server, program string) M {
-	return s.Must(200, s.Get("/v1/audit_log_entries?program_id=" + program)).Data()[0]["after"].(M)
+	return s.Must(200, s.Get("/v1/audit_log_entries?program_id="+program)).Data()[0]["after"].(M)
 }
 
 // TestLeaderboardOfMany shows ten partners, and the reader below them.

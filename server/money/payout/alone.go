@@ -53,20 +53,17 @@ func (s Sender) sendBatch(ctx context.Context, u *work.Unit, of db.PayoutsToSend
 		return err // changed since it was listed
 	}
 	o.Currency = prog.Currency
-	payouts, err := o.find(ctx, u, rail)
+	// Without locks first: a batch above the limits is looked at in every round.
+	rows, err := o.rows(ctx, u, rail)
 	if err != nil {
 		return err
 	}
-	if payouts, err = unchanged(ctx, u, payouts); err != nil || len(payouts) == 0 {
-		return err
+	planned := make([]db.Payout, len(rows))
+	for i, row := range rows {
+		planned[i] = db.Payout{PartnerID: row.PartnerID, AmountMinor: row.AmountMinor, Currency: row.Currency}
 	}
-	sent, err := o.sum(u, rail, payouts)
-	if err != nil {
-		return err
-	}
-	sent.Automatic = true
-	within, err := withinLimits(ctx, u, prog, rail, sent)
-	if err != nil {
+	sent, _, within, err := o.alone(ctx, u, prog, rail, planned)
+	if err != nil || sent.PayoutCount == 0 {
 		return err
 	}
 	if !within {
@@ -74,7 +71,30 @@ func (s Sender) sendBatch(ctx context.Context, u *work.Unit, of db.PayoutsToSend
 			return mail.PayoutsOverLimit(to, b.ID+" "+day, prog.Name)
 		})
 	}
+	locked, err := o.find(ctx, u, rail)
+	if err != nil {
+		return err
+	}
+	sent, payouts, within, err := o.alone(ctx, u, prog, rail, locked)
+	if err != nil || !within || sent.PayoutCount == 0 {
+		return err // changed since it was read: the next round decides
+	}
 	return handOver(ctx, u, rail, sent, payouts)
+}
+
+// alone returns the hand-over of those payouts that need no person, and reports whether their sum is within the rail's
+// limits.
+func (o SendOrder) alone(ctx context.Context, u *work.Unit, prog db.Program, rail db.PayoutRail,
+	found []db.Payout) (sent db.PayoutSend, payouts []db.Payout, within bool, err error) {
+	if payouts, err = unchanged(ctx, u, found); err != nil {
+		return sent, nil, false, err
+	}
+	if sent, err = o.sum(u, rail, payouts); err != nil {
+		return sent, nil, false, err
+	}
+	sent.Automatic = true
+	within, err = withinLimits(ctx, u, prog, rail, sent)
+	return sent, payouts, within, err
 }
 
 // withinLimits reports whether a rail may send payouts without a person's confirmation, after those of the same batch

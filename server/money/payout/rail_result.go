@@ -8,6 +8,7 @@ import (
 	"rail/server/opt"
 	"rail/server/outbound/mail"
 	"rail/server/problem"
+	"rail/server/secret"
 	"rail/server/work"
 )
 
@@ -25,7 +26,8 @@ type RailResult struct {
 
 // ReportResult writes the result of a payout that a webhook rail has. A repeat of the same end changes nothing; a
 // result that contradicts the end is refused (decisions, 324).
-func ReportResult(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id string, r RailResult) (db.Payout, error) {
+func ReportResult(ctx context.Context, u *work.Unit, keeper *secret.Keeper, outbox *mail.Outbox, id string,
+	r RailResult) (db.Payout, error) {
 	p, err := lockByHand(ctx, u, id)
 	if err != nil {
 		return p, err
@@ -42,7 +44,7 @@ func ReportResult(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id str
 	case p.Status == db.PayoutStatusProcessing && cameBack:
 		return p, problem.Invalid("attention", "The payout is not paid, so its money cannot have come back: report it as failed.")
 	case p.Status == db.PayoutStatusProcessing:
-		return r.write(ctx, u, outbox, p)
+		return r.write(ctx, u, keeper, outbox, p)
 	case p.Status == db.PayoutStatusPaid && cameBack:
 		if p.AttentionDismissedAt != nil {
 			return p, nil
@@ -65,7 +67,8 @@ func (r RailResult) repeats(p db.Payout) error {
 }
 
 // write writes the result of a processing payout.
-func (r RailResult) write(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout) (db.Payout, error) {
+func (r RailResult) write(ctx context.Context, u *work.Unit, keeper *secret.Keeper, outbox *mail.Outbox,
+	p db.Payout) (db.Payout, error) {
 	if r.Fee != nil {
 		p.FeeMinor, p.FeeCurrency = r.Fee, &p.Currency
 		err := queries.PayoutFee(ctx, u.Later(), db.PayoutFeeParams{
@@ -79,13 +82,14 @@ func (r RailResult) write(ctx context.Context, u *work.Unit, outbox *mail.Outbox
 	case Rejected:
 		return fail(ctx, u, p, Status{State: Rejected, Code: r.Code, Message: r.Message})
 	case Settled:
-		return r.pay(ctx, u, outbox, p)
+		return r.pay(ctx, u, keeper, outbox, p)
 	}
 	return attend(ctx, u, outbox, p, r.Attention)
 }
 
-// pay writes that the payout is paid, and emails the partner.
-func (r RailResult) pay(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout) (db.Payout, error) {
+// pay writes that the payout is paid, emails the partner, and writes the statement.
+func (r RailResult) pay(ctx context.Context, u *work.Unit, keeper *secret.Keeper, outbox *mail.Outbox,
+	p db.Payout) (db.Payout, error) {
 	payment := Payment{ExternalID: r.ExternalID, At: u.Now, ByRail: true}
 	if r.PaidAt != nil {
 		payment.At = *r.PaidAt
@@ -103,5 +107,8 @@ func (r RailResult) pay(ctx context.Context, u *work.Unit, outbox *mail.Outbox, 
 	if p, err = pay(ctx, u, p, commissions, payment); err != nil {
 		return p, err
 	}
-	return p, Notify(ctx, u, outbox, p)
+	if err := Notify(ctx, u, outbox, p); err != nil {
+		return p, err
+	}
+	return p, Issue(ctx, u, keeper, p)
 }

@@ -78,6 +78,7 @@ func TestBridge(t *testing.T) {
 	require.Equal(t, []any{"paid", "TRANSFER-1", "USD", nil},
 		[]any{done.Body["status"], done.Body["external_id"], done.Body["fee_currency"], done.Body["attention"]})
 	require.Equal(t, done.Body, b.Must(200, b.result(ids[0], paid)).Body)
+	require.NotNil(t, done.Body["statement_number"])
 	failed := b.Must(200, b.result(ids[1], M{"status": "failed", "error_code": "CLOSED", "error_message": "It is closed."}))
 	require.Equal(t, []any{"failed", "CLOSED"}, []any{failed.Body["status"], failed.Body["error_code"]})
 	require.Equal(t, failed.Body, b.Must(200, b.result(ids[1], M{"status": "failed"})).Body)
