@@ -13,14 +13,14 @@ SELECT t.* FROM partners t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UP
 INSERT INTO partners (id, org_id, program_id, group_id, email, first_name, last_name, display_name, company_name,
     website_url, country_code, language_code, handle, status, decline_reason, suspension_reason, min_payout_minor,
     terms_accepted_at, terms_version, completed_onboarding, email_first_referral, email_new_referral,
-    email_payout_paid, on_leaderboard, metadata, payout_method, payout_details, created_at, updated_at, mail_token, unsubscribed_at,
-    payout_details_hash, payout_details_changed_at, external_id, address, tax_id)
+    email_payout_paid, metadata, payout_method, payout_details, created_at, updated_at, mail_token, unsubscribed_at,
+    payout_details_hash, payout_details_changed_at, external_id, address, tax_id, on_leaderboard)
 VALUES (@id, @org_id, @program_id, @group_id, @email, @first_name, @last_name, @display_name, @company_name,
     @website_url, @country_code, @language_code, @handle, @status, @decline_reason, @suspension_reason,
     @min_payout_minor, @terms_accepted_at, @terms_version, @completed_onboarding, @email_first_referral,
-    @email_new_referral, @email_payout_paid, @on_leaderboard, @metadata, @payout_method, @payout_details, @created_at,
+    @email_new_referral, @email_payout_paid, @metadata, @payout_method, @payout_details, @created_at,
     @updated_at, coalesce(nullif(@mail_token::text, ''), replace(gen_random_uuid()::text, '-', '')), @unsubscribed_at,
-    @payout_details_hash, @payout_details_changed_at, @external_id, @address, @tax_id)
+    @payout_details_hash, @payout_details_changed_at, @external_id, @address, @tax_id, @on_leaderboard)
 ON CONFLICT DO NOTHING;
 
 -- name: PartnerUpdate :exec

@@ -110,7 +110,7 @@ UPDATE payouts SET failure_mailed_at = @now, updated_at = @now WHERE id = @id AN
 -- PayoutDetailsChanged lists those of the partners whose payout details changed since they were last paid.
 SELECT p.id, p.payout_details_changed_at FROM partners p
 WHERE p.id = ANY (@partner_ids::text[]) AND p.org_id = @org_id AND p.payout_details_changed_at > (
-    SELECT max(y.paid_at) FROM payouts y WHERE y.program_id = p.program_id AND y.org_id = p.org_id
+    SELECT max(coalesce(y.submitted_at, y.paid_at)) FROM payouts y WHERE y.program_id = p.program_id AND y.org_id = p.org_id
         AND y.partner_id = p.id
         AND y.status = 'paid');
 

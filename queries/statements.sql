@@ -25,7 +25,7 @@ WHERE k.payout_id = ANY (@payout_ids::text[]) AND k.org_id = @org_id ORDER BY k.
 
 -- name: StatementHeads :many
 -- StatementHeads returns the last statement of each partner.
-SELECT DISTINCT ON (t.partner_id) t.partner_id, t.position, t.hash FROM statements t
+SELECT DISTINCT ON (t.partner_id) t.partner_id, t.position, t.hash, t.issued_at FROM statements t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = ANY (@partner_ids::text[])
 ORDER BY t.partner_id, t.position DESC;
 

@@ -547,7 +547,6 @@ type Partner struct {
 	EmailFirstReferral     bool
 	EmailNewReferral       bool
 	EmailPayoutPaid        bool
-	OnLeaderboard          bool
 	Metadata               []byte
 	PayoutMethod           *string
 	PayoutDetails          []byte
@@ -560,6 +559,7 @@ type Partner struct {
 	ExternalID             *string
 	Address                *string
 	TaxID                  *string
+	OnLeaderboard          bool
 }
 
 type PartnerAddress struct {

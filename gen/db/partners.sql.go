@@ -111,7 +111,7 @@ func (q *Queries) MagicLinkVoid(ctx context.Context, db DBTX, arg MagicLinkVoidP
 }
 
 const partnerByEmail = `-- name: PartnerByEmail :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.on_leaderboard, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id FROM partners t WHERE t.program_id = $1 AND t.org_id = $2 AND lower(t.email) = lower($3)
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard FROM partners t WHERE t.program_id = $1 AND t.org_id = $2 AND lower(t.email) = lower($3)
 `
 
 type PartnerByEmailParams struct {
@@ -148,7 +148,6 @@ func (q *Queries) PartnerByEmail(ctx context.Context, db DBTX, arg PartnerByEmai
 		&i.EmailFirstReferral,
 		&i.EmailNewReferral,
 		&i.EmailPayoutPaid,
-		&i.OnLeaderboard,
 		&i.Metadata,
 		&i.PayoutMethod,
 		&i.PayoutDetails,
@@ -161,12 +160,13 @@ func (q *Queries) PartnerByEmail(ctx context.Context, db DBTX, arg PartnerByEmai
 		&i.ExternalID,
 		&i.Address,
 		&i.TaxID,
+		&i.OnLeaderboard,
 	)
 	return i, err
 }
 
 const partnerByExternalID = `-- name: PartnerByExternalID :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.on_leaderboard, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id FROM partners t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard FROM partners t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_id = $3::text
 `
 
@@ -203,7 +203,6 @@ func (q *Queries) PartnerByExternalID(ctx context.Context, db DBTX, arg PartnerB
 		&i.EmailFirstReferral,
 		&i.EmailNewReferral,
 		&i.EmailPayoutPaid,
-		&i.OnLeaderboard,
 		&i.Metadata,
 		&i.PayoutMethod,
 		&i.PayoutDetails,
@@ -216,12 +215,13 @@ func (q *Queries) PartnerByExternalID(ctx context.Context, db DBTX, arg PartnerB
 		&i.ExternalID,
 		&i.Address,
 		&i.TaxID,
+		&i.OnLeaderboard,
 	)
 	return i, err
 }
 
 const partnerByIDs = `-- name: PartnerByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.on_leaderboard, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
 type PartnerByIDsParams struct {
@@ -262,7 +262,6 @@ func (q *Queries) PartnerByIDs(ctx context.Context, db DBTX, arg PartnerByIDsPar
 			&i.EmailFirstReferral,
 			&i.EmailNewReferral,
 			&i.EmailPayoutPaid,
-			&i.OnLeaderboard,
 			&i.Metadata,
 			&i.PayoutMethod,
 			&i.PayoutDetails,
@@ -275,6 +274,7 @@ func (q *Queries) PartnerByIDs(ctx context.Context, db DBTX, arg PartnerByIDsPar
 			&i.ExternalID,
 			&i.Address,
 			&i.TaxID,
+			&i.OnLeaderboard,
 		); err != nil {
 			return nil, err
 		}
@@ -446,7 +446,7 @@ func (q *Queries) PartnerDeletePayouts(ctx context.Context, db DBTX, arg Partner
 }
 
 const partnerGet = `-- name: PartnerGet :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.on_leaderboard, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id FROM partners t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard FROM partners t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PartnerGetParams struct {
@@ -481,7 +481,6 @@ func (q *Queries) PartnerGet(ctx context.Context, db DBTX, arg PartnerGetParams)
 		&i.EmailFirstReferral,
 		&i.EmailNewReferral,
 		&i.EmailPayoutPaid,
-		&i.OnLeaderboard,
 		&i.Metadata,
 		&i.PayoutMethod,
 		&i.PayoutDetails,
@@ -494,6 +493,7 @@ func (q *Queries) PartnerGet(ctx context.Context, db DBTX, arg PartnerGetParams)
 		&i.ExternalID,
 		&i.Address,
 		&i.TaxID,
+		&i.OnLeaderboard,
 	)
 	return i, err
 }
@@ -502,14 +502,14 @@ const partnerInsert = `-- name: PartnerInsert :execrows
 INSERT INTO partners (id, org_id, program_id, group_id, email, first_name, last_name, display_name, company_name,
     website_url, country_code, language_code, handle, status, decline_reason, suspension_reason, min_payout_minor,
     terms_accepted_at, terms_version, completed_onboarding, email_first_referral, email_new_referral,
-    email_payout_paid, on_leaderboard, metadata, payout_method, payout_details, created_at, updated_at, mail_token, unsubscribed_at,
-    payout_details_hash, payout_details_changed_at, external_id, address, tax_id)
+    email_payout_paid, metadata, payout_method, payout_details, created_at, updated_at, mail_token, unsubscribed_at,
+    payout_details_hash, payout_details_changed_at, external_id, address, tax_id, on_leaderboard)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
     $10, $11, $12, $13, $14, $15, $16,
     $17, $18, $19, $20, $21,
-    $22, $23, $24, $25, $26, $27, $28,
-    $29, coalesce(nullif($30::text, ''), replace(gen_random_uuid()::text, '-', '')), $31,
-    $32, $33, $34, $35, $36)
+    $22, $23, $24, $25, $26, $27,
+    $28, coalesce(nullif($29::text, ''), replace(gen_random_uuid()::text, '-', '')), $30,
+    $31, $32, $33, $34, $35, $36)
 ON CONFLICT DO NOTHING
 `
 
@@ -537,7 +537,6 @@ type PartnerInsertParams struct {
 	EmailFirstReferral     bool
 	EmailNewReferral       bool
 	EmailPayoutPaid        bool
-	OnLeaderboard          bool
 	Metadata               []byte
 	PayoutMethod           *string
 	PayoutDetails          []byte
@@ -550,6 +549,7 @@ type PartnerInsertParams struct {
 	ExternalID             *string
 	Address                *string
 	TaxID                  *string
+	OnLeaderboard          bool
 }
 
 // PartnerInsert writes a row, with a new mail_token if that is empty.
@@ -578,7 +578,6 @@ func (q *Queries) PartnerInsert(ctx context.Context, db DBTX, arg PartnerInsertP
 		arg.EmailFirstReferral,
 		arg.EmailNewReferral,
 		arg.EmailPayoutPaid,
-		arg.OnLeaderboard,
 		arg.Metadata,
 		arg.PayoutMethod,
 		arg.PayoutDetails,
@@ -591,6 +590,7 @@ func (q *Queries) PartnerInsert(ctx context.Context, db DBTX, arg PartnerInsertP
 		arg.ExternalID,
 		arg.Address,
 		arg.TaxID,
+		arg.OnLeaderboard,
 	)
 	if err != nil {
 		return 0, err
@@ -670,7 +670,7 @@ func (q *Queries) PartnerLedgerRemove(ctx context.Context, db DBTX, arg PartnerL
 }
 
 const partnerLock = `-- name: PartnerLock :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.on_leaderboard, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type PartnerLockParams struct {
@@ -706,7 +706,6 @@ func (q *Queries) PartnerLock(ctx context.Context, db DBTX, arg PartnerLockParam
 		&i.EmailFirstReferral,
 		&i.EmailNewReferral,
 		&i.EmailPayoutPaid,
-		&i.OnLeaderboard,
 		&i.Metadata,
 		&i.PayoutMethod,
 		&i.PayoutDetails,
@@ -719,6 +718,7 @@ func (q *Queries) PartnerLock(ctx context.Context, db DBTX, arg PartnerLockParam
 		&i.ExternalID,
 		&i.Address,
 		&i.TaxID,
+		&i.OnLeaderboard,
 	)
 	return i, err
 }
@@ -742,7 +742,7 @@ func (q *Queries) PartnerLockCustomers(ctx context.Context, db DBTX, arg Partner
 }
 
 const partnerLockKey = `-- name: PartnerLockKey :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.on_leaderboard, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR UPDATE
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR UPDATE
 `
 
 type PartnerLockKeyParams struct {
@@ -778,7 +778,6 @@ func (q *Queries) PartnerLockKey(ctx context.Context, db DBTX, arg PartnerLockKe
 		&i.EmailFirstReferral,
 		&i.EmailNewReferral,
 		&i.EmailPayoutPaid,
-		&i.OnLeaderboard,
 		&i.Metadata,
 		&i.PayoutMethod,
 		&i.PayoutDetails,
@@ -791,6 +790,7 @@ func (q *Queries) PartnerLockKey(ctx context.Context, db DBTX, arg PartnerLockKe
 		&i.ExternalID,
 		&i.Address,
 		&i.TaxID,
+		&i.OnLeaderboard,
 	)
 	return i, err
 }

@@ -102,7 +102,7 @@ func (q *Queries) StatementHashes(ctx context.Context, db DBTX, arg StatementHas
 }
 
 const statementHeads = `-- name: StatementHeads :many
-SELECT DISTINCT ON (t.partner_id) t.partner_id, t.position, t.hash FROM statements t
+SELECT DISTINCT ON (t.partner_id) t.partner_id, t.position, t.hash, t.issued_at FROM statements t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = ANY ($3::text[])
 ORDER BY t.partner_id, t.position DESC
 `
@@ -117,6 +117,7 @@ type StatementHeadsRow struct {
 	PartnerID string
 	Position  int64
 	Hash      string
+	IssuedAt  clock.Time
 }
 
 // StatementHeads returns the last statement of each partner.
@@ -129,7 +130,12 @@ func (q *Queries) StatementHeads(ctx context.Context, db DBTX, arg StatementHead
 	items := []StatementHeadsRow{}
 	for rows.Next() {
 		var i StatementHeadsRow
-		if err := rows.Scan(&i.PartnerID, &i.Position, &i.Hash); err != nil {
+		if err := rows.Scan(
+			&i.PartnerID,
+			&i.Position,
+			&i.Hash,
+			&i.IssuedAt,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -203,12 +203,12 @@ func (o *org) addReviews(ctx context.Context, own objects, stem string) {
 	o.object(ctx, "/v1/customers", M{"program_id": program, "partner_id": own["part_"], "email": stem + "@example.com"})
 	payee := o.createID(ctx, "/v1/partners", M{"program_id": program, "email": "payee@" + stem + ".example"})
 	o.object(ctx, "/v1/commissions", M{"program_id": program, "partner_id": payee, "amount_minor": 700, "reason": stem})
+	paid := maps.Clone(own) // before the other payout, which is then the first of the list
+	o.toPay(ctx, operations()["undoPayoutPaid"], paid)
+	own[paidPayout] = paid["pyt_"]
 	o.object(ctx, "/v1/payout_batches", M{
 		"program_id": program, "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee,
 	})
-	paid := maps.Clone(own)
-	o.toPay(ctx, operations()["undoPayoutPaid"], paid)
-	own[paidPayout] = paid["pyt_"]
 }
 
 // paidPayout is the name of a paid payout among objects.

@@ -192,10 +192,6 @@ var phases = [][]table{{
 		sum(CASE WHEN e.to_bucket = 'due' THEN e.amount_minor WHEN e.from_bucket = 'due' THEN -e.amount_minor ELSE 0 END),
 		sum(CASE WHEN e.to_bucket = 'paid' THEN e.amount_minor ELSE 0 END), pg_current_xact_id(), timestamptz '#until'
 		FROM ledger_entries e WHERE e.commission_id LIKE 'com_01%' GROUP BY e.org_id, e.program_id, e.partner_id, e.currency`},
-	{"statements (id, org_id, program_id, partner_id, payout_id, series, year, sequence, number, position, issued_at, document, signature, key_id, hash, previous_hash)", nil,
-		`SELECT replace(p.id, 'pyt', 'stm'), p.org_id, p.program_id, p.partner_id, p.id, '', 2026, row_number() OVER (PARTITION BY p.org_id ORDER BY p.id), 'R-2026-000001', p.place, p.paid_at,
-		convert_to(json_build_object('number', 'R-2026-000001', 'lines_count', 1, 'salt', 'x', 'payout', json_build_object('id', p.id))::text, 'UTF8'), '', 'stk', '', CASE WHEN p.place > 1 THEN '' END
-		FROM (SELECT x.*, row_number() OVER (PARTITION BY x.partner_id ORDER BY x.id) AS place FROM payouts x) p`},
 }, {
 	{
 		"ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)",

@@ -73,8 +73,9 @@ var always = map[string]string{
 // beside has the parameters that a parameter needs.
 var beside = map[string]string{"granularity": "&dimension=period", "to": "&from=2025-09-02", "from": "&to=2026-08-31"}
 
-// unmeasured lists the operations that read no table, or for a browser's cookie only.
+// unmeasured lists the operations that read no table, for a browser's cookie only, or rows that must be signed.
 var unmeasured = []string{
+	"retrievePayoutStatement",
 	"retrieveOpenAPIDocument", "retrieveLLMsText", "retrieveLLMsFullText", "retrieveBrowserAttribution",
 }
 

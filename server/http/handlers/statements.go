@@ -106,6 +106,9 @@ func (s *Server) ListPayoutTotals(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
+	if err := u.Check(ctx, prog.ID, work.PartnerRef("partner_id", p.PartnerID)); err != nil {
+		return nil, err
+	}
 	q := payout.YearQuery{
 		Program: prog, Year: u.Now.In(clock.StoredZone(prog.TimeZone)).Year(), PartnerID: p.PartnerID,
 		Skip: opt.Value(p.Offset), Limit: 25,

@@ -45,7 +45,7 @@ func (s Sender) sendBatch(ctx context.Context, u *work.Unit, of db.PayoutsToSend
 		return err
 	}
 	prog, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: b.ProgramID, OrgID: u.OrgID})
-	if err != nil {
+	if err != nil || !prog.AutoPayoutsEnabled || prog.Status != db.ProgramStatusActive {
 		return err
 	}
 	rail, err := queries.PayoutRailGet(ctx, u.DB(), db.PayoutRailGetParams{ID: of.RailID, OrgID: u.OrgID})

@@ -271,6 +271,10 @@ func withdrawn(p db.Payout, partner db.Partner) (why Refusal, gone bool) {
 		return why, false
 	case partner.Status != db.PartnerStatusActive:
 		return Refusal{Code: "partner_not_active", Message: "The partner is no longer active."}, true
+	case partner.PayoutDetailsChangedAt != nil && partner.PayoutDetailsChangedAt.After(p.UpdatedAt.Time):
+		return Refusal{
+			Code: "payout_details_changed", Message: "The payout details have changed since the payout was sent: check them.",
+		}, true
 	case opt.Value(partner.PayoutMethod) != opt.Value(p.Method):
 		return Refusal{Code: "payout_method_changed", Message: "The partner has chosen another payout method."}, true
 	}
@@ -301,7 +305,7 @@ func (r *railRound) notSubmitted(ctx context.Context, p db.Payout, err error) er
 // refuse fails a payout whose only submission was refused, unless the rail may have it by another one.
 func (r *railRound) refuse(ctx context.Context, p db.Payout, why Refusal) error {
 	return r.end(ctx, r.u, p, func(u *work.Unit, locked db.Payout) error {
-		if locked.ExternalID != nil || locked.Submissions > 1 && !why.Always {
+		if locked.ExternalID != nil || (locked.Submissions > 1 || locked.Submissions > p.Submissions) && !why.Always {
 			return nil
 		}
 		_, err := fail(ctx, u, locked, Status{State: Rejected, Code: why.Code, Message: why.Message})

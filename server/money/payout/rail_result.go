@@ -39,6 +39,8 @@ func ReportResult(ctx context.Context, u *work.Unit, keeper *secret.Keeper, outb
 	switch {
 	case r.State == InFlight && r.Attention == "":
 		return p, problem.Invalid("attention", "attention is required with this status.")
+	case r.State != InFlight && r.Attention != "":
+		return p, problem.Invalid("attention", "attention is allowed only with the status attention.")
 	case r.PaidAt != nil && r.State != Settled:
 		return p, problem.Invalid("paid_at", "paid_at is allowed only for a paid payout.")
 	case p.Status == db.PayoutStatusProcessing && cameBack:

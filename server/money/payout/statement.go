@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/money/proof"
 	"rail/server/money/proof/keys"
@@ -108,9 +109,10 @@ func (i *issuing) read(ctx context.Context, u *work.Unit, paid []db.Payout) erro
 
 // write numbers, signs and stores the documents.
 func (i *issuing) write(ctx context.Context, u *work.Unit, signer keys.Signer) error {
+	at := i.issuedAt(u, signer)
 	rows := db.StatementsInsertParams{
 		OrgID: u.OrgID, ProgramID: i.program.ID, Series: statement.Series(i.program.ID),
-		Year: statement.Year(u.Now, i.program), Month: statement.Month(u.Now, i.program), IssuedAt: u.Now,
+		Year: statement.Year(at, i.program), Month: statement.Month(at, i.program), IssuedAt: at,
 		KeyID: signer.KeyID,
 	}
 	last, err := queries.StatementCount(ctx, u.DB(), db.StatementCountParams{
@@ -121,6 +123,7 @@ func (i *issuing) write(ctx context.Context, u *work.Unit, signer keys.Signer) e
 	}
 	for n, d := range i.documents {
 		sequence := last - int64(len(i.documents)-n-1)
+		d.IssuedAt = at
 		d.Number = statement.Number(i.program.StatementPrefix, rows.Year, sequence)
 		head := i.heads[d.Partner.ID]
 		previous := head.Hash
@@ -149,6 +152,21 @@ func (i *issuing) write(ctx context.Context, u *work.Unit, signer keys.Signer) e
 		rows.Corrects = append(rows.Corrects, opt.Value(d.Corrects))
 	}
 	return queries.StatementsInsert(ctx, u.Later(), rows)
+}
+
+// issuedAt returns the time of the statements. A job may have begun before the latest statement of a partner or before
+// the key was made; a statement is earlier than neither.
+func (i *issuing) issuedAt(u *work.Unit, signer keys.Signer) clock.Time {
+	at := u.Now
+	if signer.Since.After(at.Time) {
+		at = signer.Since
+	}
+	for _, head := range i.heads {
+		if head.IssuedAt.After(at.Time) {
+			at = head.IssuedAt
+		}
+	}
+	return at
 }
 
 // correct returns the number of the statement that a document replaces: the last one of its payout, or else the first

@@ -44,7 +44,7 @@ func TestSchedule(t *testing.T) {
 
 // TestCatalogue: every type has a description and an example.
 func TestCatalogue(t *testing.T) {
-	require.Len(t, Catalogue(), 47)
+	require.Len(t, Catalogue(), 48)
 	for _, c := range Catalogue() {
 		require.NotEmpty(t, c.Description, c.Type)
 		body, err := TestEvent(c.Type, "evt_test_1", clock.At(time.Unix(0, 0)), c.PartnerEligible)

@@ -382,7 +382,7 @@ func TestReplayAndPing(t *testing.T) {
 	}))
 	s.Must(200, s.Post("/v1/webhook_endpoints/"+id+"/ping", nil))
 	types := s.Must(200, s.Get("/v1/webhook_events"))
-	require.Len(t, types.Data(), 47)
+	require.Len(t, types.Data(), 48)
 	require.Equal(t, "affiliate.updated",
 		s.Must(200, s.Get("/v1/webhook_events?limit=1&starting_after=affiliate.created")).Data()[0]["type"])
 }

@@ -19,9 +19,9 @@ func TestJoinedInserts(t *testing.T) {
 	pool := pgtest.New(t)
 	_, err := pool.Exec(t.Context(), `CREATE TABLE wide (name text, n bigint, at timestamptz, raw bytea, doc json, ok boolean, also text);
 		CREATE TABLE listed (name text, names text[]);
-		CREATE TABLE statements (of text);
+		CREATE TABLE counted (of text);
 		CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
-			$$BEGIN INSERT INTO statements VALUES (TG_TABLE_NAME); RETURN NULL; END$$;
+			$$BEGIN INSERT INTO counted VALUES (TG_TABLE_NAME); RETURN NULL; END$$;
 		CREATE TRIGGER note AFTER INSERT ON wide FOR EACH STATEMENT EXECUTE FUNCTION note();
 		CREATE TRIGGER note AFTER INSERT ON listed FOR EACH STATEMENT EXECUTE FUNCTION note()`)
 	require.NoError(t, err)
@@ -48,8 +48,8 @@ func TestJoinedInserts(t *testing.T) {
 		AND raw = decode('000' || n, 'hex') AND doc::text = '{"b":1, "a":1e2}' AND ok = (n > 1)
 		AND also IS NOT DISTINCT FROM CASE WHEN n <> 1 THEN 'A' END`))
 	require.Equal(t, 3, count(t, pool, "SELECT count(*) FROM listed WHERE name = 'a' AND names = '{x,y}'"))
-	require.Equal(t, 1, count(t, pool, "SELECT count(*) FROM statements WHERE of = 'wide'"))
-	require.Equal(t, 3, count(t, pool, "SELECT count(*) FROM statements WHERE of = 'listed'"))
+	require.Equal(t, 1, count(t, pool, "SELECT count(*) FROM counted WHERE of = 'wide'"))
+	require.Equal(t, 3, count(t, pool, "SELECT count(*) FROM counted WHERE of = 'listed'"))
 }
 
 // count returns the number that a query counts.

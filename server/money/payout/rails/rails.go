@@ -218,6 +218,9 @@ func (s *Service) Limit(ctx context.Context, u *work.Unit, c db.PayoutRail, batc
 
 // Get returns a rail of a program.
 func (s *Service) Get(ctx context.Context, u *work.Unit, program, id string) (db.PayoutRail, error) {
+	if !ident.Has(id, ident.Rail) {
+		return db.PayoutRail{}, problem.NotFound("")
+	}
 	c, err := queries.PayoutRailGet(ctx, u.DB(), db.PayoutRailGetParams{ID: id, OrgID: u.OrgID})
 	if err == nil && c.ProgramID != program {
 		err = problem.NotFound("")

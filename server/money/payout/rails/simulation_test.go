@@ -40,6 +40,7 @@ const (
 // simulation pays the payouts of several months by a PayPal with troubles. Two servers do each round at once, and end
 // in its middle.
 type simulation struct {
+	calm bool // no server ends
 	connected
 	random   *rand.Rand
 	partners []string
@@ -108,7 +109,9 @@ func TestMonthsOfTrouble(t *testing.T) {
 	for range 2 {
 		s.step(35 * day)
 	}
+	// A server that ends between a lease and its poll delays the poll by five minutes, so the last round is calm.
 	s.PayPal.SetPlan(paypaltest.Plan{})
+	s.calm = true
 	s.step(25 * time.Hour)
 	require.Empty(t, s.PayPal.Compare(s.seen()))
 	require.NotZero(t, s.ended.Load())
@@ -242,7 +245,7 @@ func (s *simulation) prepare(m *mortal) {
 		m.rail = &rails.Service{Keeper: s.keeper(), Clock: s.Clock, PayPalURL: s.PayPal.URL(), Name: "Rail"}
 	}
 	m.left.Store(1 << 40)
-	if s.random.Float64() < dies {
+	if !s.calm && s.random.Float64() < dies {
 		m.left.Store(int64(1 + s.random.IntN(lifetime)))
 	}
 }

@@ -40,6 +40,7 @@ type Service struct{ Keeper *secret.Keeper }
 type Signer struct {
 	// KeyID is the key_id of the signed documents.
 	KeyID   string
+	Since   clock.Time // the key is valid from then on
 	private ed25519.PrivateKey
 }
 
@@ -63,7 +64,7 @@ func (s Service) Signer(ctx context.Context, u *work.Unit) (Signer, error) {
 	if err != nil {
 		return Signer{}, fmt.Errorf("the statement key %s cannot be decrypted: %w", key.ID, err)
 	}
-	return Signer{key.ID, ed25519.NewKeyFromSeed(seed)}, nil
+	return Signer{key.ID, key.CreatedAt, ed25519.NewKeyFromSeed(seed)}, nil
 }
 
 func find(ctx context.Context, u *work.Unit) (db.StatementKey, error) {
