@@ -221,8 +221,8 @@ func (s *railStorm) pass(ctx context.Context, by time.Duration) error {
 	return nil
 }
 
-// settle ends the troubles and the kills, and checks that the next poll sees what PayPal has, until nothing changes
-// any more.
+// settle ends the troubles and the kills, and checks that the next poll sees PayPal's states, until nothing
+// changes.
 func (s *railStorm) settle(ctx context.Context) error {
 	s.sys.paypal.SetPlan(paypaltest.Plan{})
 	s.sys.paypal.SetFunds("HUF", 1<<50)

@@ -130,7 +130,7 @@ func connectBridge(v *visit) error {
 	return v.showRails(secret)
 }
 
-// railProblem names the field of a refused connection. Its text is the service's, or says which rail is in the way.
+// railProblem names the field of a refused connection. Its text is the service's, or names the other rail.
 func railProblem(field string, err error) error {
 	if p, ok := refused(err); ok {
 		return p

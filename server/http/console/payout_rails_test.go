@@ -27,7 +27,7 @@ func newRailed(t *testing.T, program ...apitest.M) (*fixture, *paypaltest.Server
 	return s, fake
 }
 
-// TestRails: an owner connects PayPal and a service, limits and disconnects them; nobody else does.
+// TestRails: an owner connects PayPal and a service, limits and disconnects them; other roles cannot.
 func TestRails(t *testing.T) {
 	t.Parallel()
 	s, _ := newRailed(t, apitest.M{"auto_payouts_enabled": true})

@@ -61,7 +61,7 @@ func statementJSON(v *visit) error {
 	return v.file("retrievePayoutStatement", "statement-"+v.PathValue("id")+".json", url.Values{})
 }
 
-// file answers with what an operation reads about the object in the address, as a file.
+// file answers with the result of an operation that reads the object in the address, as a file.
 func (v *visit) file(operation, name string, query url.Values) error {
 	query.Set("program_id", v.program.ID)
 	r, err := v.get(operation, query, v.PathValue("id"))

@@ -27,8 +27,8 @@ func ranks(page string) (out []string) {
 	return out
 }
 
-// TestLeaderboard ranks partners by the customers of the month, by first name and initial, without those who opted out
-// or are not active, and only if at least five are left.
+// TestLeaderboard ranks partners by the customers of the month, by first name and initial, without partners that
+// opted out or are not active, and only if at least five are left.
 func TestLeaderboard(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -81,7 +81,7 @@ func (v *visit) flows(trigger rules.Trigger) ([]db.Flow, error) {
 	})
 }
 
-// decidingOf is the flow of those that pays the partner in a group: the first in order whose scope fits (decisions,
+// decidingOf is the flow that pays the partner in a group: the first in order whose scope fits (decisions,
 // 134); nil if none does.
 func (v *visit) decidingOf(flows []db.Flow, groupID *string) *db.Flow {
 	at := slices.IndexFunc(flows, func(f db.Flow) bool {

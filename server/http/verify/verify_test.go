@@ -147,7 +147,7 @@ func TestPageSearches(t *testing.T) {
 	p.Silent()
 }
 
-// TestPageWithoutEd25519: a browser that cannot check signatures says so, and calls nothing valid.
+// TestPageWithoutEd25519: the page reports a browser that cannot check signatures, and calls nothing valid.
 func TestPageWithoutEd25519(t *testing.T) {
 	t.Parallel()
 	p, issuer := newPage(t)

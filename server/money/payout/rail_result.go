@@ -12,7 +12,7 @@ import (
 	"rail/server/work"
 )
 
-// RailResult is what the service of a Reporter reports about a payout. ExternalID, Code, Message, Fee and PaidAt are
+// RailResult is the report of a Reporter's service about a payout. ExternalID, Code, Message, Fee and PaidAt are
 // optional.
 type RailResult struct {
 	State      State     // Settled, Rejected, or InFlight with Attention

@@ -46,7 +46,7 @@ func SaveChoices(ctx context.Context, u *work.Unit, partnerID string, to Choices
 	return AuditSelf(ctx, u, p, "partner.updated", p.ID, before, to)
 }
 
-// ranked is what the audit log has about a partner's place on the leaderboard.
+// ranked is the audit log's record of a partner's choice about the leaderboard.
 type ranked struct {
 	OnLeaderboard bool `json:"on_leaderboard"`
 }

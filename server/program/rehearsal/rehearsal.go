@@ -102,7 +102,7 @@ func refusalOf(step string, err error) (*Refusal, error) {
 	return &Refusal{step, p}, nil
 }
 
-// take takes the steps, and returns the last one that it began.
+// take takes the steps, and returns the last step that it began.
 func (s Service) take(ctx context.Context, u *work.Unit, program db.Program, p Purchase, out *Result) (string, error) {
 	route := tracking.Route{CouponCode: p.CouponCode}
 	if p.Value != nil {

@@ -138,7 +138,7 @@ func newSimulation(t *testing.T, seed uint64, partners int) *simulation {
 	return s
 }
 
-// server returns a server with connections of its own, which its end closes in the middle of a statement.
+// server returns a server with separate connections, which its end closes in the middle of a statement.
 func (s *simulation) server() *mortal {
 	m := &mortal{}
 	m.kill.Store(new(context.CancelFunc(func() {})))
