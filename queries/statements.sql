@@ -1,7 +1,7 @@
 -- Statements of paid payouts.
 
--- name: StatementCount :one
--- StatementCount takes the next numbers of a year and returns the last of them. It locks the counter until the
+-- name: StatementNumbersTake :one
+-- StatementNumbersTake takes the next numbers of a year and returns the last of them. It locks the counter until the
 -- transaction ends, so it comes after all other locks.
 INSERT INTO statement_counters (org_id, series, year, last) VALUES (@org_id, @series, @year, @statements)
 ON CONFLICT (org_id, series, year) DO UPDATE SET last = statement_counters.last + excluded.last

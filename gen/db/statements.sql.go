@@ -26,35 +26,6 @@ func (q *Queries) SampleStatementCounters(ctx context.Context, db DBTX, arg Samp
 	return err
 }
 
-const statementCount = `-- name: StatementCount :one
-
-INSERT INTO statement_counters (org_id, series, year, last) VALUES ($1, $2, $3, $4)
-ON CONFLICT (org_id, series, year) DO UPDATE SET last = statement_counters.last + excluded.last
-RETURNING last
-`
-
-type StatementCountParams struct {
-	OrgID      string
-	Series     string
-	Year       int64
-	Statements int64
-}
-
-// Statements of paid payouts.
-// StatementCount takes the next numbers of a year and returns the last of them. It locks the counter until the
-// transaction ends, so it comes after all other locks.
-func (q *Queries) StatementCount(ctx context.Context, db DBTX, arg StatementCountParams) (int64, error) {
-	row := db.QueryRow(ctx, statementCount,
-		arg.OrgID,
-		arg.Series,
-		arg.Year,
-		arg.Statements,
-	)
-	var last int64
-	err := row.Scan(&last)
-	return last, err
-}
-
 const statementHashes = `-- name: StatementHashes :many
 SELECT t.sequence, t.hash FROM statements t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.month = $3 AND t.sequence > $4
@@ -276,6 +247,35 @@ func (q *Queries) StatementNumbers(ctx context.Context, db DBTX, arg StatementNu
 		return nil, err
 	}
 	return items, nil
+}
+
+const statementNumbersTake = `-- name: StatementNumbersTake :one
+
+INSERT INTO statement_counters (org_id, series, year, last) VALUES ($1, $2, $3, $4)
+ON CONFLICT (org_id, series, year) DO UPDATE SET last = statement_counters.last + excluded.last
+RETURNING last
+`
+
+type StatementNumbersTakeParams struct {
+	OrgID      string
+	Series     string
+	Year       int64
+	Statements int64
+}
+
+// Statements of paid payouts.
+// StatementNumbersTake takes the next numbers of a year and returns the last of them. It locks the counter until the
+// transaction ends, so it comes after all other locks.
+func (q *Queries) StatementNumbersTake(ctx context.Context, db DBTX, arg StatementNumbersTakeParams) (int64, error) {
+	row := db.QueryRow(ctx, statementNumbersTake,
+		arg.OrgID,
+		arg.Series,
+		arg.Year,
+		arg.Statements,
+	)
+	var last int64
+	err := row.Scan(&last)
+	return last, err
 }
 
 const statementsInsert = `-- name: StatementsInsert :exec

@@ -115,7 +115,7 @@ func (i *issuing) write(ctx context.Context, u *work.Unit, signer keys.Signer) e
 		Year: statement.Year(at, i.program), Month: statement.Month(at, i.program), IssuedAt: at,
 		KeyID: signer.KeyID,
 	}
-	last, err := queries.StatementCount(ctx, u.DB(), db.StatementCountParams{
+	last, err := queries.StatementNumbersTake(ctx, u.DB(), db.StatementNumbersTakeParams{
 		OrgID: rows.OrgID, Series: rows.Series, Year: rows.Year, Statements: int64(len(i.documents)),
 	})
 	if err != nil {
