@@ -18,6 +18,7 @@ import (
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
+	"rail/server/secret"
 	"rail/server/work"
 	"rail/server/work/event"
 )
@@ -39,26 +40,23 @@ func Settle(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) (db
 	if err := markable(p); err != nil {
 		return p, err
 	}
+	return settle(ctx, u, p, payment)
+}
+
+// settle is Settle for a payout whose state allows it.
+func settle(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) (db.Payout, error) {
 	commissions, err := queries.PayoutCommissions(ctx, u.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
 	if err != nil {
 		return p, err
 	}
-	if err := afterSales(ctx, u, p, payment); err != nil {
-		return p, err
-	}
-	return pay(ctx, u, p, commissions, payment)
-}
-
-// afterSales refuses a payment before the oldest sale of the payout.
-func afterSales(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) error {
 	sold, err := queries.PayoutSoldAt(ctx, u.Tx, db.PayoutSoldAtParams{PayoutID: &p.ID, OrgID: p.OrgID})
 	if err != nil {
-		return err
+		return p, err
 	}
 	if payment.At.Before(sold.Truncate(time.Millisecond)) { // at the precision of answers
-		return problem.Invalid("paid_at", "paid_at is before the oldest sale of the payout, at %s.", sold)
+		return p, problem.Invalid("paid_at", "paid_at is before the oldest sale of the payout, at %s.", sold)
 	}
-	return nil
+	return pay(ctx, u, p, commissions, payment)
 }
 
 // pay writes that a payout and its commissions are paid.
@@ -127,6 +125,14 @@ func Notify(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout)
 		m.Hold = mail.DecisionHold
 	}
 	return outbox.Queue(ctx, u.Later(), p.OrgID, m, u.Now)
+}
+
+// notifyAndIssue emails the partner about a paid payout, and writes its statement, which comes last in a unit.
+func notifyAndIssue(ctx context.Context, u *work.Unit, keeper *secret.Keeper, outbox *mail.Outbox, p db.Payout) error {
+	if err := Notify(ctx, u, outbox, p); err != nil {
+		return err
+	}
+	return Issue(ctx, u, keeper, p)
 }
 
 // Remove deletes a payout that is neither paid nor in flight; its commissions are due again.

@@ -204,10 +204,7 @@ func (s Sender) SettleExported(ctx context.Context, u *work.Unit, p db.Payout, p
 		if err != nil {
 			return err
 		}
-		if err := Notify(ctx, u, s.Mail, p); err != nil {
-			return err
-		}
-		return Issue(ctx, u, s.Keeper, p)
+		return notifyAndIssue(ctx, u, s.Keeper, s.Mail, p)
 	})
 }
 
@@ -247,10 +244,7 @@ func (s Sender) conclude(ctx context.Context, u *work.Unit, p db.Payout, status 
 		if p, err = pay(ctx, u, p, commissions, Payment{At: u.Now, ByRail: true}); err != nil {
 			return err
 		}
-		if err := Notify(ctx, u, s.Mail, p); err != nil {
-			return err
-		}
-		return Issue(ctx, u, s.Keeper, p)
+		return notifyAndIssue(ctx, u, s.Keeper, s.Mail, p)
 	})
 }
 

@@ -99,18 +99,9 @@ func (r RailResult) pay(ctx context.Context, u *work.Unit, keeper *secret.Keeper
 	if payment.At.After(u.Now.Time) {
 		return p, problem.Invalid("paid_at", "paid_at is in the future.")
 	}
-	commissions, err := queries.PayoutCommissions(ctx, u.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
+	p, err := settle(ctx, u, p, payment)
 	if err != nil {
 		return p, err
 	}
-	if err := afterSales(ctx, u, p, payment); err != nil {
-		return p, err
-	}
-	if p, err = pay(ctx, u, p, commissions, payment); err != nil {
-		return p, err
-	}
-	if err := Notify(ctx, u, outbox, p); err != nil {
-		return p, err
-	}
-	return p, Issue(ctx, u, keeper, p)
+	return p, notifyAndIssue(ctx, u, keeper, outbox, p)
 }
