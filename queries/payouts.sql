@@ -125,11 +125,12 @@ SELECT t.program_id FROM payout_batches t WHERE t.id = @id AND t.org_id = @org_i
 
 -- name: BatchOfMonth :one
 SELECT t.* FROM payout_batches t WHERE t.program_id = @program_id AND t.org_id = @org_id
-    AND t.period_month = @period_month;
+    AND t.period_month = @period_month AND t.import_id IS NULL;
 
 -- name: BatchInsert :exec
-INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at, auto_run_at)
-VALUES (@id, @org_id, @program_id, @period_month, @period_end, @created_at, @updated_at, @auto_run_at);
+INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at, auto_run_at,
+    import_id)
+VALUES (@id, @org_id, @program_id, @period_month, @period_end, @created_at, @updated_at, @auto_run_at, @import_id);
 
 -- name: BatchTouch :exec
 UPDATE payout_batches SET period_end = greatest(period_end, @period_end), updated_at = @updated_at
@@ -268,11 +269,11 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id BETWEEN
 GROUP BY t.partner_id, t.currency ORDER BY t.partner_id, t.currency;
 
 -- name: PreviewPayouts :many
-SELECT t.* FROM payouts t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.period_month = @period_month
+SELECT t.* FROM payouts t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.period_month = @period_month AND t.import_id IS NULL
 AND t.partner_id BETWEEN @first_id AND @last_id AND t.partner_id = ANY (@partner_ids::text[]) ORDER BY t.id;
 
 -- name: BatchPayouts :many
-SELECT t.* FROM payouts t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.period_month = @period_month
+SELECT t.* FROM payouts t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.period_month = @period_month AND t.import_id IS NULL
 AND t.partner_id BETWEEN @first_id AND @last_id AND t.partner_id = ANY (@partner_ids::text[])
     ORDER BY t.id FOR NO KEY UPDATE;
 
@@ -291,7 +292,7 @@ SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND t.id > @a
     'sample_')
 AND date_trunc('month', zone_day(@settled::timestamptz, t.time_zone)::timestamp)
     = date_trunc('month', zone_day(@now::timestamptz, t.time_zone)::timestamp)
-AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id
+AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.import_id IS NULL
     AND b.period_month =
         (date_trunc('month', zone_day(@now::timestamptz, t.time_zone)::timestamp) - interval '1 month')::date
     AND (b.auto_run_at IS NOT NULL OR EXISTS (SELECT 1 FROM payout_runs r

@@ -49,7 +49,8 @@ LEFT JOIN LATERAL (
         CASE WHEN r.expires_at > i.now THEN r.expires_at END AS expires_at, r.expires_at <= i.now AS expired
     FROM tracking_values t JOIN partners p ON p.id = t.partner_id
     LEFT JOIN referrals r ON r.program_id = t.program_id AND r.partner_id = p.id AND r.visitor = i.visitor AND r.current
-    WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value AND p.status = 'active'
+    WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value AND t.kind <> 'reserved'
+        AND p.status = 'active'
     OFFSET 0
 ) h ON true
 LEFT JOIN LATERAL (
@@ -67,7 +68,7 @@ SELECT i.n::bigint AS n
 FROM (SELECT unnest(@program_ids::text[]) AS program_id, unnest(@org_ids::text[]) AS org_id,
     unnest(@values::text[]) AS value, generate_subscripts(@program_ids::text[], 1) AS n) i
 WHERE EXISTS (SELECT 1 FROM tracking_values t
-    WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value)
+    WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value AND t.kind <> 'reserved')
 ORDER BY i.n;
 
 -- name: VisitorStanding :one

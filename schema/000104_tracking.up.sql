@@ -22,14 +22,15 @@ CREATE TABLE links (
     CONSTRAINT links_short_slug_key UNIQUE (short_slug),
     CONSTRAINT links_partner_fkey FOREIGN KEY (program_id, partner_id) REFERENCES partners (program_id, id)
         ON DELETE CASCADE,
-    CONSTRAINT links_value_key_check CHECK (value_key = lower(value) AND char_length(value) BETWEEN 2 AND 64)
+    CONSTRAINT links_value_key_check CHECK (value_key = lower(value) AND char_length(value) BETWEEN 1 AND 64)
 );
 CREATE INDEX links_list_idx ON links (program_id, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX links_partner_idx ON links (program_id, partner_id, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX links_value_idx ON links (partner_id, value_key, created_at, id);
 
 -- One namespace per program for handles, former handles and custom link values: a link cannot shadow another
--- partner's handle (decisions 43 and 44).
+-- partner's handle (decisions 43 and 44). Imported values of several partners that differ only in case are exact:
+-- value is = and their bytes in hexadecimal digits, and a reserved row keeps the lower-case value from others.
 CREATE TABLE tracking_values (
     org_id     text COLLATE "C" NOT NULL,
     program_id text COLLATE "C" NOT NULL,
@@ -40,7 +41,7 @@ CREATE TABLE tracking_values (
     CONSTRAINT tracking_values_pkey PRIMARY KEY (program_id, value),
     CONSTRAINT tracking_values_partner_fkey FOREIGN KEY (program_id, partner_id)
         REFERENCES partners (program_id, id) ON DELETE CASCADE,
-    CONSTRAINT tracking_values_kind_check CHECK (kind IN ('handle', 'link')),
+    CONSTRAINT tracking_values_kind_check CHECK (kind IN ('handle', 'link', 'reserved')),
     CONSTRAINT tracking_values_link_check CHECK ((kind = 'link') = (link_id IS NOT NULL)),
     CONSTRAINT tracking_values_value_check CHECK (value = lower(value))
 );

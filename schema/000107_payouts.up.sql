@@ -10,11 +10,15 @@ CREATE TABLE payout_batches (
     created_at   timestamptz NOT NULL,
     updated_at   timestamptz NOT NULL,
     auto_run_at  timestamptz,
+    -- the import that brought it; its payouts were paid by another product
+    import_id    text COLLATE "C",
     CONSTRAINT payout_batches_pkey PRIMARY KEY (id),
-    CONSTRAINT payout_batches_month_key UNIQUE (program_id, period_month),
     CONSTRAINT payout_batches_program_id_key UNIQUE (program_id, id),
     CONSTRAINT payout_batches_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id)
 );
+CREATE UNIQUE INDEX payout_batches_month_key ON payout_batches (program_id, period_month) WHERE import_id IS NULL;
+CREATE UNIQUE INDEX payout_batches_import_key ON payout_batches (program_id, import_id, period_month)
+    WHERE import_id IS NOT NULL;
 
 -- The remaining work of a payout run, from the partner after after_id on. One run serves all requests with the same
 -- parameters. again is set by a request that arrives during the run; the run then starts over with the first
@@ -131,8 +135,9 @@ CREATE TABLE payouts (
     attention_text text,
     attention_at  timestamptz,
     attention_dismissed_at timestamptz,
+    -- as in its batch
+    import_id     text COLLATE "C",
     CONSTRAINT payouts_pkey PRIMARY KEY (id),
-    CONSTRAINT payouts_month_key UNIQUE (program_id, partner_id, currency, period_month),
     CONSTRAINT payouts_member_key UNIQUE (program_id, partner_id, currency, id),
     CONSTRAINT payouts_partner_fkey FOREIGN KEY (program_id, partner_id) REFERENCES partners (program_id, id),
     CONSTRAINT payouts_batch_fkey FOREIGN KEY (program_id, batch_id) REFERENCES payout_batches (program_id, id),
@@ -151,8 +156,11 @@ CREATE TABLE payouts (
         'needs_funds', 'unconfirmed')),
     CONSTRAINT payouts_attention_dismissed_check CHECK (attention_dismissed_at IS NULL OR status = 'paid'),
     CONSTRAINT payouts_attention_text_check CHECK ((attention IS NULL) = (attention_text IS NULL)
-        AND (attention IS NULL) = (attention_at IS NULL))
+        AND (attention IS NULL) = (attention_at IS NULL)),
+    CONSTRAINT payouts_import_check CHECK (import_id IS NULL OR status = 'paid')
 );
+CREATE UNIQUE INDEX payouts_month_key ON payouts (program_id, partner_id, currency, period_month)
+    WHERE import_id IS NULL;
 CREATE INDEX payouts_list_idx ON payouts (program_id, created_at, id);
 CREATE INDEX payouts_batch_idx ON payouts (batch_id, created_at, id);
 CREATE INDEX payouts_status_idx ON payouts (program_id, status, created_at, id);

@@ -1187,6 +1187,8 @@ const (
 	ErrorCodeGroupNameTaken             ErrorCode = "group_name_taken"
 	ErrorCodeIdempotencyInProgress      ErrorCode = "idempotency_in_progress"
 	ErrorCodeIdempotencyKeyReused       ErrorCode = "idempotency_key_reused"
+	ErrorCodeImportActive               ErrorCode = "import_active"
+	ErrorCodeImportNotReady             ErrorCode = "import_not_ready"
 	ErrorCodeInboxEventNotResolvable    ErrorCode = "inbox_event_not_resolvable"
 	ErrorCodeInsufficientScope          ErrorCode = "insufficient_scope"
 	ErrorCodeInternalError              ErrorCode = "internal_error"
@@ -1319,6 +1321,10 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeIdempotencyInProgress:
 		return true
 	case ErrorCodeIdempotencyKeyReused:
+		return true
+	case ErrorCodeImportActive:
+		return true
+	case ErrorCodeImportNotReady:
 		return true
 	case ErrorCodeInboxEventNotResolvable:
 		return true
@@ -1821,6 +1827,186 @@ const (
 func (e GroupMakeDefault) Valid() bool {
 	switch e {
 	case GroupMakeDefaultTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ImportKind.
+const (
+	ImportKindCommissions ImportKind = "commissions"
+	ImportKindCoupons     ImportKind = "coupons"
+	ImportKindCustomers   ImportKind = "customers"
+	ImportKindLinks       ImportKind = "links"
+	ImportKindPartners    ImportKind = "partners"
+	ImportKindPayouts     ImportKind = "payouts"
+	ImportKindSales       ImportKind = "sales"
+)
+
+// Valid indicates whether the value is a known member of the ImportKind enum.
+func (e ImportKind) Valid() bool {
+	switch e {
+	case ImportKindCommissions:
+		return true
+	case ImportKindCoupons:
+		return true
+	case ImportKindCustomers:
+		return true
+	case ImportKindLinks:
+		return true
+	case ImportKindPartners:
+		return true
+	case ImportKindPayouts:
+		return true
+	case ImportKindSales:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ImportProblemCode.
+const (
+	ImportProblemCodeBalanceDiffers       ImportProblemCode = "balance_differs"
+	ImportProblemCodeCodeTaken            ImportProblemCode = "code_taken"
+	ImportProblemCodeConflict             ImportProblemCode = "conflict"
+	ImportProblemCodeCustomerTaken        ImportProblemCode = "customer_taken"
+	ImportProblemCodeDeleted              ImportProblemCode = "deleted"
+	ImportProblemCodeDetached             ImportProblemCode = "detached"
+	ImportProblemCodeDuplicate            ImportProblemCode = "duplicate"
+	ImportProblemCodeGroupMissing         ImportProblemCode = "group_missing"
+	ImportProblemCodeInPayout             ImportProblemCode = "in_payout"
+	ImportProblemCodeKept                 ImportProblemCode = "kept"
+	ImportProblemCodeMerged               ImportProblemCode = "merged"
+	ImportProblemCodeMissingMember        ImportProblemCode = "missing_member"
+	ImportProblemCodeMissingReference     ImportProblemCode = "missing_reference"
+	ImportProblemCodeNotChanged           ImportProblemCode = "not_changed"
+	ImportProblemCodeNotMoney             ImportProblemCode = "not_money"
+	ImportProblemCodeOutOfBounds          ImportProblemCode = "out_of_bounds"
+	ImportProblemCodePaidAlready          ImportProblemCode = "paid_already"
+	ImportProblemCodePaidDiffers          ImportProblemCode = "paid_differs"
+	ImportProblemCodeRecorded             ImportProblemCode = "recorded"
+	ImportProblemCodeStatedBalanceDiffers ImportProblemCode = "stated_balance_differs"
+	ImportProblemCodeTestData             ImportProblemCode = "test_data"
+	ImportProblemCodeUnknownStatus        ImportProblemCode = "unknown_status"
+	ImportProblemCodeValueTaken           ImportProblemCode = "value_taken"
+)
+
+// Valid indicates whether the value is a known member of the ImportProblemCode enum.
+func (e ImportProblemCode) Valid() bool {
+	switch e {
+	case ImportProblemCodeBalanceDiffers:
+		return true
+	case ImportProblemCodeCodeTaken:
+		return true
+	case ImportProblemCodeConflict:
+		return true
+	case ImportProblemCodeCustomerTaken:
+		return true
+	case ImportProblemCodeDeleted:
+		return true
+	case ImportProblemCodeDetached:
+		return true
+	case ImportProblemCodeDuplicate:
+		return true
+	case ImportProblemCodeGroupMissing:
+		return true
+	case ImportProblemCodeInPayout:
+		return true
+	case ImportProblemCodeKept:
+		return true
+	case ImportProblemCodeMerged:
+		return true
+	case ImportProblemCodeMissingMember:
+		return true
+	case ImportProblemCodeMissingReference:
+		return true
+	case ImportProblemCodeNotChanged:
+		return true
+	case ImportProblemCodeNotMoney:
+		return true
+	case ImportProblemCodeOutOfBounds:
+		return true
+	case ImportProblemCodePaidAlready:
+		return true
+	case ImportProblemCodePaidDiffers:
+		return true
+	case ImportProblemCodeRecorded:
+		return true
+	case ImportProblemCodeStatedBalanceDiffers:
+		return true
+	case ImportProblemCodeTestData:
+		return true
+	case ImportProblemCodeUnknownStatus:
+		return true
+	case ImportProblemCodeValueTaken:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ImportSource.
+const (
+	ImportSourceCsv           ImportSource = "csv"
+	ImportSourceDub           ImportSource = "dub"
+	ImportSourceFirstpromoter ImportSource = "firstpromoter"
+	ImportSourcePartnerstack  ImportSource = "partnerstack"
+	ImportSourceRewardful     ImportSource = "rewardful"
+	ImportSourceTapfiliate    ImportSource = "tapfiliate"
+	ImportSourceTolt          ImportSource = "tolt"
+)
+
+// Valid indicates whether the value is a known member of the ImportSource enum.
+func (e ImportSource) Valid() bool {
+	switch e {
+	case ImportSourceCsv:
+		return true
+	case ImportSourceDub:
+		return true
+	case ImportSourceFirstpromoter:
+		return true
+	case ImportSourcePartnerstack:
+		return true
+	case ImportSourceRewardful:
+		return true
+	case ImportSourceTapfiliate:
+		return true
+	case ImportSourceTolt:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ImportStatus.
+const (
+	ImportStatusDone    ImportStatus = "done"
+	ImportStatusFailed  ImportStatus = "failed"
+	ImportStatusReading ImportStatus = "reading"
+	ImportStatusReady   ImportStatus = "ready"
+	ImportStatusUndoing ImportStatus = "undoing"
+	ImportStatusUndone  ImportStatus = "undone"
+	ImportStatusWriting ImportStatus = "writing"
+)
+
+// Valid indicates whether the value is a known member of the ImportStatus enum.
+func (e ImportStatus) Valid() bool {
+	switch e {
+	case ImportStatusDone:
+		return true
+	case ImportStatusFailed:
+		return true
+	case ImportStatusReading:
+		return true
+	case ImportStatusReady:
+		return true
+	case ImportStatusUndoing:
+		return true
+	case ImportStatusUndone:
+		return true
+	case ImportStatusWriting:
 		return true
 	default:
 		return false
@@ -7109,6 +7295,310 @@ type GroupUpdate struct {
 	// Name Unique in the program, ignoring case.
 	Name *string `json:"name,omitempty"`
 }
+
+// Import An import from another product.
+type Import struct {
+	// ID The id of an import.
+	//
+	// Examples: imp_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID ImportID `json:"id"`
+
+	// Object Always `import`.
+	Object string `json:"object"`
+
+	// Balances Unpaid money by currency, once the report is ready.
+	Balances []ImportBalance `json:"balances"`
+
+	// Counts Numbers of objects by kind.
+	Counts ImportCounts `json:"counts"`
+
+	// CreatedAt When it was started.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// DryRun Whether it stops at the report.
+	DryRun bool `json:"dry_run"`
+
+	// EmitEvents Whether events are sent for imported objects.
+	EmitEvents bool `json:"emit_events"`
+
+	// Error Why it failed, or why the last attempt of the current step did; null without an error.
+	Error *string `json:"error"`
+
+	// FinishedAt When it was done, failed or was undone.
+	FinishedAt *clock.Time `json:"finished_at"`
+
+	// Groups The source's groups, once the report is ready.
+	Groups []ImportGroup `json:"groups"`
+
+	// ProblemsCount The number of problems.
+	ProblemsCount int64 `json:"problems_count"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Progress How far the current step is.
+	Progress ImportProgress `json:"progress"`
+
+	// Since Where the source can filter, only objects changed since this time are read.
+	Since *clock.Time `json:"since"`
+
+	// Source The product to import from; `csv` reads files. Accept unknown values; more may be added.
+	//
+	// Examples: rewardful
+	Source ImportSource `json:"source"`
+
+	// SourceAccount The account or program at the source.
+	SourceAccount *string `json:"source_account"`
+
+	// Status `reading` reads the source and compares it with Rail; `ready` waits for `run`; `writing` writes; `done` is complete; `failed` could not continue, and can be undone; `undoing` removes its objects; `undone` has removed them.
+	//
+	// Examples: done
+	Status ImportStatus `json:"status"`
+
+	// UpdatedAt When it last advanced.
+	UpdatedAt clock.Time `json:"updated_at"`
+}
+
+// ImportBalance Unpaid money, pending and due, in one currency.
+type ImportBalance struct {
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// RailMinor In imported commissions of Rail, as planned or as written, in minor units.
+	RailMinor int64 `json:"rail_minor"`
+
+	// SourceMinor At the source, in minor units.
+	SourceMinor int64 `json:"source_minor"`
+}
+
+// ImportCount Numbers of objects of one kind.
+type ImportCount struct {
+	// Changed Objects that changed at the source since the last import.
+	Changed int64 `json:"changed"`
+
+	// New Objects that Rail gets. Of payouts: those that the import makes of paid commissions.
+	New int64 `json:"new"`
+
+	// Read Objects of the source.
+	Read int64 `json:"read"`
+
+	// Refused Objects that are not imported.
+	Refused int64 `json:"refused"`
+
+	// Same Objects that Rail has already.
+	Same int64 `json:"same"`
+}
+
+// ImportCounts Numbers of objects by kind.
+type ImportCounts struct {
+	// Commissions Numbers of objects of one kind.
+	Commissions ImportCount `json:"commissions"`
+
+	// Coupons Numbers of objects of one kind.
+	Coupons ImportCount `json:"coupons"`
+
+	// Customers Numbers of objects of one kind.
+	Customers ImportCount `json:"customers"`
+
+	// Links Numbers of objects of one kind.
+	Links ImportCount `json:"links"`
+
+	// Partners Numbers of objects of one kind.
+	Partners ImportCount `json:"partners"`
+
+	// Payouts Numbers of objects of one kind.
+	Payouts ImportCount `json:"payouts"`
+
+	// Sales Numbers of objects of one kind.
+	Sales ImportCount `json:"sales"`
+}
+
+// ImportCreate An import to start.
+type ImportCreate struct {
+	// APIKey The API key of the source, `public:secret` where it has two. It is sealed, used for this import alone and deleted when everything is read.
+	APIKey *string `json:"api_key,omitempty"`
+
+	// DryRun Stop at the report.
+	DryRun *bool `json:"dry_run,omitempty"`
+
+	// EmitEvents Send events for imported objects.
+	EmitEvents *bool `json:"emit_events,omitempty"`
+
+	// Files CSV files by what they hold, with a header line.
+	Files *ImportFiles `json:"files,omitempty"`
+
+	// Mapping For each kind, the header of the file for each of Rail's fields. Without it, headers are matched by meaning.
+	//
+	// Examples: {"partners":{"email":"E-mail address","handle":"Slug"}}
+	Mapping *ImportMapping `json:"mapping,omitempty"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Since Where the source can filter, read only objects changed since this time.
+	Since *clock.Time `json:"since,omitempty"`
+
+	// Source The product to import from; `csv` reads files. Accept unknown values; more may be added.
+	//
+	// Examples: rewardful
+	Source ImportSource `json:"source"`
+
+	// SourceAccount FirstPromoter's account id, or Tolt's program id.
+	SourceAccount *string `json:"source_account,omitempty"`
+}
+
+// ImportFiles CSV files by what they hold, with a header line.
+type ImportFiles struct {
+	// Commissions Commissions.
+	Commissions *string `json:"commissions,omitempty"`
+
+	// Coupons Coupons.
+	Coupons *string `json:"coupons,omitempty"`
+
+	// Customers Customers.
+	Customers *string `json:"customers,omitempty"`
+
+	// Links Links.
+	Links *string `json:"links,omitempty"`
+
+	// Partners Partners.
+	Partners *string `json:"partners,omitempty"`
+
+	// Payouts Payouts.
+	Payouts *string `json:"payouts,omitempty"`
+
+	// Sales Sales.
+	Sales *string `json:"sales,omitempty"`
+}
+
+// ImportGroup A group of the source.
+type ImportGroup struct {
+	// GroupID The group of Rail with the same name; null for none, so that its partners join the default group.
+	GroupID *GroupID `json:"group_id"`
+
+	// Name Its name at the source.
+	Name string `json:"name"`
+
+	// Partners The number of its partners.
+	Partners int64 `json:"partners"`
+
+	// RatePercent The most frequent rate of its commissions, the nearest rule for the group; null without sales.
+	RatePercent *float64 `json:"rate_percent"`
+}
+
+// ImportID The id of an import.
+//
+// Examples: imp_01kb2m4q8e7v9t3n5x6c0d1f2g
+type ImportID = string
+
+// ImportKind A kind of objects.
+//
+// Examples: links
+type ImportKind string
+
+// ImportList A page of imports.
+type ImportList struct {
+	// Data The page, in list order.
+	Data []Import `json:"data"`
+
+	// HasMore Whether more objects follow in the direction of paging.
+	HasMore bool `json:"has_more"`
+
+	// TotalCount The number of objects that match the filters.
+	TotalCount int64 `json:"total_count"`
+}
+
+// ImportMapping For each kind, the header of the file for each of Rail's fields. Without it, headers are matched by meaning.
+//
+// Examples: {"partners":{"email":"E-mail address","handle":"Slug"}}
+type ImportMapping map[string]map[string]string
+
+// ImportProblem A problem of an import.
+type ImportProblem struct {
+	// ID The id of a problem of an import.
+	//
+	// Examples: ipr_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID ImportProblemID `json:"id"`
+
+	// Object Always `import_problem`.
+	Object string `json:"object"`
+
+	// Code The kind of a problem. Accept unknown values. `missing_member`, `unknown_status`, `not_money` and `test_data` are about an object of the source; `missing_reference` names an object that the source does not have or that is refused; `duplicate`, `value_taken`, `code_taken`, `customer_taken`, `deleted` and `conflict` are about objects of Rail; `out_of_bounds` is a value that Rail cannot store; `merged` joined two objects of the source; `recorded` was in Rail already; `detached` keeps a commission without its sale; `group_missing` puts partners into the default group; `paid_already`, `in_payout` and `not_changed` are changes that came too late; `balance_differs`, `stated_balance_differs` and `paid_differs` are differences of sums; `kept` was not undone.
+	//
+	// Examples: value_taken
+	Code ImportProblemCode `json:"code"`
+
+	// CreatedAt When it was found.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Detail A sentence for people.
+	Detail string `json:"detail"`
+
+	// ImportID The id of an import.
+	//
+	// Examples: imp_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ImportID ImportID `json:"import_id"`
+
+	// Kind A kind of objects.
+	//
+	// Examples: links
+	Kind ImportKind `json:"kind"`
+
+	// SourceID The object's id at the source; of differences in balances, the partner's.
+	SourceID string `json:"source_id"`
+}
+
+// ImportProblemCode The kind of a problem. Accept unknown values. `missing_member`, `unknown_status`, `not_money` and `test_data` are about an object of the source; `missing_reference` names an object that the source does not have or that is refused; `duplicate`, `value_taken`, `code_taken`, `customer_taken`, `deleted` and `conflict` are about objects of Rail; `out_of_bounds` is a value that Rail cannot store; `merged` joined two objects of the source; `recorded` was in Rail already; `detached` keeps a commission without its sale; `group_missing` puts partners into the default group; `paid_already`, `in_payout` and `not_changed` are changes that came too late; `balance_differs`, `stated_balance_differs` and `paid_differs` are differences of sums; `kept` was not undone.
+//
+// Examples: value_taken
+type ImportProblemCode string
+
+// ImportProblemID The id of a problem of an import.
+//
+// Examples: ipr_01kb2m4q8e7v9t3n5x6c0d1f2g
+type ImportProblemID = string
+
+// ImportProblemList A page of problems.
+type ImportProblemList struct {
+	// Data The page, in list order.
+	Data []ImportProblem `json:"data"`
+
+	// HasMore Whether more objects follow in the direction of paging.
+	HasMore bool `json:"has_more"`
+
+	// TotalCount The number of objects that match the filters.
+	TotalCount int64 `json:"total_count"`
+}
+
+// ImportProgress How far the current step is.
+type ImportProgress struct {
+	// Done Objects that the step has handled.
+	Done int64 `json:"done"`
+
+	// Step The current step, such as `reading affiliates`, `comparing sales` or `writing commissions`.
+	//
+	// Examples: writing commissions
+	Step string `json:"step"`
+
+	// Total Objects of the step; 0 while reading.
+	Total int64 `json:"total"`
+}
+
+// ImportSource The product to import from; `csv` reads files. Accept unknown values; more may be added.
+//
+// Examples: rewardful
+type ImportSource string
+
+// ImportStatus `reading` reads the source and compares it with Rail; `ready` waits for `run`; `writing` writes; `done` is complete; `failed` could not continue, and can be undone; `undoing` removes its objects; `undone` has removed them.
+//
+// Examples: done
+type ImportStatus string
 
 // InboundSigning The signing setting of the calling key.
 type InboundSigning struct {
@@ -14402,6 +14892,63 @@ type UpdateGroupParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// ListImportsParams defines parameters for ListImports.
+type ListImportsParams struct {
+	// ProgramID The program whose objects are listed.
+	ProgramID ProgramIDQuery `form:"program_id" json:"program_id"`
+
+	// Limit The most objects to return.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// StartingAfter An object id; the page begins right after it (older objects). Not together with `ending_before`.
+	StartingAfter *StartingAfter `form:"starting_after,omitempty" json:"starting_after,omitempty"`
+
+	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
+	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// Status One status, or several comma-separated.
+	Status []ImportStatus `form:"status,omitempty" json:"status,omitempty"`
+}
+
+// RetrieveImportParams defines parameters for RetrieveImport.
+type RetrieveImportParams struct {
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// ListImportProblemsParams defines parameters for ListImportProblems.
+type ListImportProblemsParams struct {
+	// Limit The most objects to return.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// StartingAfter An object id; the page begins right after it (older objects). Not together with `ending_before`.
+	StartingAfter *StartingAfter `form:"starting_after,omitempty" json:"starting_after,omitempty"`
+
+	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
+	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// Kind Only problems of this kind of object.
+	Kind *ImportKind `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Code Only problems with this code.
+	Code *ImportProblemCode `form:"code,omitempty" json:"code,omitempty"`
+
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// RunImportParams defines parameters for RunImport.
+type RunImportParams struct {
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// UndoImportParams defines parameters for UndoImport.
+type UndoImportParams struct {
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // ListInboxEventsParams defines parameters for ListInboxEvents.
 type ListInboxEventsParams struct {
 	// ProgramID The program whose objects are listed.
@@ -15553,6 +16100,9 @@ type CreateGroupJSONRequestBody = GroupCreate
 
 // UpdateGroupJSONRequestBody defines body for UpdateGroup for application/json ContentType.
 type UpdateGroupJSONRequestBody = GroupUpdate
+
+// CreateImportJSONRequestBody defines body for CreateImport for application/json ContentType.
+type CreateImportJSONRequestBody = ImportCreate
 
 // SetInboundSigningJSONRequestBody defines body for SetInboundSigning for application/json ContentType.
 type SetInboundSigningJSONRequestBody = InboundSigningUpdate
@@ -17278,6 +17828,59 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/groups/{id} (the `UpdateGroup` operationId).
 	UpdateGroup(ctx context.Context, id ID, params *UpdateGroupParams, body UpdateGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListImports List imports
+	//
+	// The program's imports from other products, newest first.
+	//
+	// Corresponds with GET /v1/imports (the `ListImports` operationId).
+	ListImports(ctx context.Context, params *ListImportsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateImportWithBody Start an import
+	//
+	// Reads partners, links, coupons, customers, sales, commissions and payouts from another product in the background. A dry run stops when the report is ready; `run` then writes what the report says. Without a dry run, it is written at once. A program has one import at a time. A later import of the same source creates nothing twice and updates what changed there. No emails are sent.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/imports (the `CreateImport` operationId).
+	CreateImportWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateImport Start an import
+	//
+	// Reads partners, links, coupons, customers, sales, commissions and payouts from another product in the background. A dry run stops when the report is ready; `run` then writes what the report says. Without a dry run, it is written at once. A program has one import at a time. A later import of the same source creates nothing twice and updates what changed there. No emails are sent.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/imports (the `CreateImport` operationId).
+	CreateImport(ctx context.Context, body CreateImportJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrieveImport Retrieve an import
+	//
+	// One import with its progress, counts and balances.
+	//
+	// Corresponds with GET /v1/imports/{id} (the `RetrieveImport` operationId).
+	RetrieveImport(ctx context.Context, id ID, params *RetrieveImportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListImportProblems List the problems of an import
+	//
+	// Objects of the source that are refused or changed, differences between its figures and Rail's, and objects that an undo kept, newest first.
+	//
+	// Corresponds with GET /v1/imports/{id}/problems (the `ListImportProblems` operationId).
+	ListImportProblems(ctx context.Context, id ID, params *ListImportProblemsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RunImport Write an import
+	//
+	// Writes what the report of a `ready` import says, in the background.
+	//
+	// Corresponds with POST /v1/imports/{id}/run (the `RunImport` operationId).
+	RunImport(ctx context.Context, id ID, params *RunImportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UndoImport Undo an import
+	//
+	// Removes what a `done` or `failed` import created, and what later imports of the same source added to it, in the background. Objects that were used or changed since stay, and are listed as problems with the code `kept`.
+	//
+	// Corresponds with POST /v1/imports/{id}/undo (the `UndoImport` operationId).
+	UndoImport(ctx context.Context, id ID, params *UndoImportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SetInboundSigningWithBody Require signed requests
 	//
@@ -20341,6 +20944,129 @@ func (c *Client) UpdateGroupWithBody(ctx context.Context, id ID, params *UpdateG
 // Corresponds with POST /v1/groups/{id} (the `UpdateGroup` operationId).
 func (c *Client) UpdateGroup(ctx context.Context, id ID, params *UpdateGroupParams, body UpdateGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateGroupRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListImports List imports
+//
+// The program's imports from other products, newest first.
+//
+// Corresponds with GET /v1/imports (the `ListImports` operationId).
+func (c *Client) ListImports(ctx context.Context, params *ListImportsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListImportsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateImportWithBody Start an import
+//
+// Reads partners, links, coupons, customers, sales, commissions and payouts from another product in the background. A dry run stops when the report is ready; `run` then writes what the report says. Without a dry run, it is written at once. A program has one import at a time. A later import of the same source creates nothing twice and updates what changed there. No emails are sent.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/imports (the `CreateImport` operationId).
+func (c *Client) CreateImportWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateImportRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateImport Start an import
+//
+// Reads partners, links, coupons, customers, sales, commissions and payouts from another product in the background. A dry run stops when the report is ready; `run` then writes what the report says. Without a dry run, it is written at once. A program has one import at a time. A later import of the same source creates nothing twice and updates what changed there. No emails are sent.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/imports (the `CreateImport` operationId).
+func (c *Client) CreateImport(ctx context.Context, body CreateImportJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateImportRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrieveImport Retrieve an import
+//
+// One import with its progress, counts and balances.
+//
+// Corresponds with GET /v1/imports/{id} (the `RetrieveImport` operationId).
+func (c *Client) RetrieveImport(ctx context.Context, id ID, params *RetrieveImportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrieveImportRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListImportProblems List the problems of an import
+//
+// Objects of the source that are refused or changed, differences between its figures and Rail's, and objects that an undo kept, newest first.
+//
+// Corresponds with GET /v1/imports/{id}/problems (the `ListImportProblems` operationId).
+func (c *Client) ListImportProblems(ctx context.Context, id ID, params *ListImportProblemsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListImportProblemsRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RunImport Write an import
+//
+// Writes what the report of a `ready` import says, in the background.
+//
+// Corresponds with POST /v1/imports/{id}/run (the `RunImport` operationId).
+func (c *Client) RunImport(ctx context.Context, id ID, params *RunImportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRunImportRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UndoImport Undo an import
+//
+// Removes what a `done` or `failed` import created, and what later imports of the same source added to it, in the background. Objects that were used or changed since stay, and are listed as problems with the code `kept`.
+//
+// Corresponds with POST /v1/imports/{id}/undo (the `UndoImport` operationId).
+func (c *Client) UndoImport(ctx context.Context, id ID, params *UndoImportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUndoImportRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -28233,6 +28959,448 @@ func NewUpdateGroupRequestWithBody(server string, id ID, params *UpdateGroupPara
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListImportsRequest constructs an http.Request for the ListImports method
+func NewListImportsRequest(server string, params *ListImportsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/imports")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.StartingAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "starting_after", *params.StartingAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.EndingBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateImportRequest calls the generic CreateImport builder with application/json body
+func NewCreateImportRequest(server string, body CreateImportJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateImportRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateImportRequestWithBody constructs an http.Request for the CreateImport method, with any body, and a specified content type
+func NewCreateImportRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/imports")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRetrieveImportRequest constructs an http.Request for the RetrieveImport method
+func NewRetrieveImportRequest(server string, id ID, params *RetrieveImportParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/imports/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListImportProblemsRequest constructs an http.Request for the ListImportProblems method
+func NewListImportProblemsRequest(server string, id ID, params *ListImportProblemsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/imports/%s/problems", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.StartingAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "starting_after", *params.StartingAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.EndingBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Kind != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "kind", *params.Kind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Code != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "code", *params.Code, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRunImportRequest constructs an http.Request for the RunImport method
+func NewRunImportRequest(server string, id ID, params *RunImportParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/imports/%s/run", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUndoImportRequest constructs an http.Request for the UndoImport method
+func NewUndoImportRequest(server string, id ID, params *UndoImportParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/imports/%s/undo", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -37668,6 +38836,69 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/groups/{id} (the `UpdateGroup` operationId).
 	UpdateGroupWithResponse(ctx context.Context, id ID, params *UpdateGroupParams, body UpdateGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateGroupReply, error)
 
+	// ListImportsWithResponse List imports
+	//
+	// The program's imports from other products, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/imports (the `ListImports` operationId).
+	ListImportsWithResponse(ctx context.Context, params *ListImportsParams, reqEditors ...RequestEditorFn) (*ListImportsReply, error)
+
+	// CreateImportWithBodyWithResponse Start an import
+	//
+	// Reads partners, links, coupons, customers, sales, commissions and payouts from another product in the background. A dry run stops when the report is ready; `run` then writes what the report says. Without a dry run, it is written at once. A program has one import at a time. A later import of the same source creates nothing twice and updates what changed there. No emails are sent.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/imports (the `CreateImport` operationId).
+	CreateImportWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateImportReply, error)
+
+	// CreateImportWithResponse Start an import
+	//
+	// Reads partners, links, coupons, customers, sales, commissions and payouts from another product in the background. A dry run stops when the report is ready; `run` then writes what the report says. Without a dry run, it is written at once. A program has one import at a time. A later import of the same source creates nothing twice and updates what changed there. No emails are sent.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/imports (the `CreateImport` operationId).
+	CreateImportWithResponse(ctx context.Context, body CreateImportJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateImportReply, error)
+
+	// RetrieveImportWithResponse Retrieve an import
+	//
+	// One import with its progress, counts and balances.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/imports/{id} (the `RetrieveImport` operationId).
+	RetrieveImportWithResponse(ctx context.Context, id ID, params *RetrieveImportParams, reqEditors ...RequestEditorFn) (*RetrieveImportReply, error)
+
+	// ListImportProblemsWithResponse List the problems of an import
+	//
+	// Objects of the source that are refused or changed, differences between its figures and Rail's, and objects that an undo kept, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/imports/{id}/problems (the `ListImportProblems` operationId).
+	ListImportProblemsWithResponse(ctx context.Context, id ID, params *ListImportProblemsParams, reqEditors ...RequestEditorFn) (*ListImportProblemsReply, error)
+
+	// RunImportWithResponse Write an import
+	//
+	// Writes what the report of a `ready` import says, in the background.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/imports/{id}/run (the `RunImport` operationId).
+	RunImportWithResponse(ctx context.Context, id ID, params *RunImportParams, reqEditors ...RequestEditorFn) (*RunImportReply, error)
+
+	// UndoImportWithResponse Undo an import
+	//
+	// Removes what a `done` or `failed` import created, and what later imports of the same source added to it, in the background. Objects that were used or changed since stay, and are listed as problems with the code `kept`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/imports/{id}/undo (the `UndoImport` operationId).
+	UndoImportWithResponse(ctx context.Context, id ID, params *UndoImportParams, reqEditors ...RequestEditorFn) (*UndoImportReply, error)
+
 	// SetInboundSigningWithBodyWithResponse Require signed requests
 	//
 	// Sets whether requests with the calling key must have `Rail-Signature`. Other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed.
@@ -41153,6 +42384,192 @@ func (r UpdateGroupReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateGroupReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListImportsReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ImportList
+}
+
+// Status returns HTTPResponse.Status
+func (r ListImportsReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListImportsReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListImportsReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateImportReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Import
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateImportReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateImportReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateImportReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetrieveImportReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Import
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrieveImportReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrieveImportReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrieveImportReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListImportProblemsReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ImportProblemList
+}
+
+// Status returns HTTPResponse.Status
+func (r ListImportProblemsReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListImportProblemsReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListImportProblemsReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RunImportReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Import
+}
+
+// Status returns HTTPResponse.Status
+func (r RunImportReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RunImportReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RunImportReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UndoImportReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Import
+}
+
+// Status returns HTTPResponse.Status
+func (r UndoImportReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UndoImportReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UndoImportReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -46111,6 +47528,111 @@ func (c *ClientWithResponses) UpdateGroupWithResponse(ctx context.Context, id ID
 	return ParseUpdateGroupReply(rsp)
 }
 
+// ListImportsWithResponse List imports
+//
+// The program's imports from other products, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/imports (the `ListImports` operationId).
+func (c *ClientWithResponses) ListImportsWithResponse(ctx context.Context, params *ListImportsParams, reqEditors ...RequestEditorFn) (*ListImportsReply, error) {
+	rsp, err := c.ListImports(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListImportsReply(rsp)
+}
+
+// CreateImportWithBodyWithResponse Start an import
+//
+// Reads partners, links, coupons, customers, sales, commissions and payouts from another product in the background. A dry run stops when the report is ready; `run` then writes what the report says. Without a dry run, it is written at once. A program has one import at a time. A later import of the same source creates nothing twice and updates what changed there. No emails are sent.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/imports (the `CreateImport` operationId).
+func (c *ClientWithResponses) CreateImportWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateImportReply, error) {
+	rsp, err := c.CreateImportWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateImportReply(rsp)
+}
+
+// CreateImportWithResponse Start an import
+//
+// Reads partners, links, coupons, customers, sales, commissions and payouts from another product in the background. A dry run stops when the report is ready; `run` then writes what the report says. Without a dry run, it is written at once. A program has one import at a time. A later import of the same source creates nothing twice and updates what changed there. No emails are sent.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/imports (the `CreateImport` operationId).
+func (c *ClientWithResponses) CreateImportWithResponse(ctx context.Context, body CreateImportJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateImportReply, error) {
+	rsp, err := c.CreateImport(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateImportReply(rsp)
+}
+
+// RetrieveImportWithResponse Retrieve an import
+//
+// One import with its progress, counts and balances.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/imports/{id} (the `RetrieveImport` operationId).
+func (c *ClientWithResponses) RetrieveImportWithResponse(ctx context.Context, id ID, params *RetrieveImportParams, reqEditors ...RequestEditorFn) (*RetrieveImportReply, error) {
+	rsp, err := c.RetrieveImport(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrieveImportReply(rsp)
+}
+
+// ListImportProblemsWithResponse List the problems of an import
+//
+// Objects of the source that are refused or changed, differences between its figures and Rail's, and objects that an undo kept, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/imports/{id}/problems (the `ListImportProblems` operationId).
+func (c *ClientWithResponses) ListImportProblemsWithResponse(ctx context.Context, id ID, params *ListImportProblemsParams, reqEditors ...RequestEditorFn) (*ListImportProblemsReply, error) {
+	rsp, err := c.ListImportProblems(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListImportProblemsReply(rsp)
+}
+
+// RunImportWithResponse Write an import
+//
+// Writes what the report of a `ready` import says, in the background.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/imports/{id}/run (the `RunImport` operationId).
+func (c *ClientWithResponses) RunImportWithResponse(ctx context.Context, id ID, params *RunImportParams, reqEditors ...RequestEditorFn) (*RunImportReply, error) {
+	rsp, err := c.RunImport(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRunImportReply(rsp)
+}
+
+// UndoImportWithResponse Undo an import
+//
+// Removes what a `done` or `failed` import created, and what later imports of the same source added to it, in the background. Objects that were used or changed since stay, and are listed as problems with the code `kept`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/imports/{id}/undo (the `UndoImport` operationId).
+func (c *ClientWithResponses) UndoImportWithResponse(ctx context.Context, id ID, params *UndoImportParams, reqEditors ...RequestEditorFn) (*UndoImportReply, error) {
+	rsp, err := c.UndoImport(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUndoImportReply(rsp)
+}
+
 // SetInboundSigningWithBodyWithResponse Require signed requests
 //
 // Sets whether requests with the calling key must have `Rail-Signature`. Other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed.
@@ -50211,6 +51733,162 @@ func ParseUpdateGroupReply(rsp *http.Response) (*UpdateGroupReply, error) {
 	return response, nil
 }
 
+// ParseListImportsReply parses an HTTP response from a ListImportsWithResponse call
+func ParseListImportsReply(rsp *http.Response) (*ListImportsReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListImportsReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ImportList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateImportReply parses an HTTP response from a CreateImportWithResponse call
+func ParseCreateImportReply(rsp *http.Response) (*CreateImportReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateImportReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Import
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetrieveImportReply parses an HTTP response from a RetrieveImportWithResponse call
+func ParseRetrieveImportReply(rsp *http.Response) (*RetrieveImportReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrieveImportReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Import
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListImportProblemsReply parses an HTTP response from a ListImportProblemsWithResponse call
+func ParseListImportProblemsReply(rsp *http.Response) (*ListImportProblemsReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListImportProblemsReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ImportProblemList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRunImportReply parses an HTTP response from a RunImportWithResponse call
+func ParseRunImportReply(rsp *http.Response) (*RunImportReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RunImportReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Import
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUndoImportReply parses an HTTP response from a UndoImportWithResponse call
+func ParseUndoImportReply(rsp *http.Response) (*UndoImportReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UndoImportReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Import
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseSetInboundSigningReply parses an HTTP response from a SetInboundSigningWithResponse call
 func ParseSetInboundSigningReply(rsp *http.Response) (*SetInboundSigningReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -53357,6 +55035,24 @@ type ServerInterface interface {
 	// UpdateGroup Update a group
 	// (POST /v1/groups/{id})
 	UpdateGroup(ctx echo.Context, id ID, params UpdateGroupParams) error
+	// ListImports List imports
+	// (GET /v1/imports)
+	ListImports(ctx echo.Context, params ListImportsParams) error
+	// CreateImport Start an import
+	// (POST /v1/imports)
+	CreateImport(ctx echo.Context) error
+	// RetrieveImport Retrieve an import
+	// (GET /v1/imports/{id})
+	RetrieveImport(ctx echo.Context, id ID, params RetrieveImportParams) error
+	// ListImportProblems List the problems of an import
+	// (GET /v1/imports/{id}/problems)
+	ListImportProblems(ctx echo.Context, id ID, params ListImportProblemsParams) error
+	// RunImport Write an import
+	// (POST /v1/imports/{id}/run)
+	RunImport(ctx echo.Context, id ID, params RunImportParams) error
+	// UndoImport Undo an import
+	// (POST /v1/imports/{id}/undo)
+	UndoImport(ctx echo.Context, id ID, params UndoImportParams) error
 	// SetInboundSigning Require signed requests
 	// (POST /v1/inbound_signing)
 	SetInboundSigning(ctx echo.Context) error
@@ -55770,6 +57466,196 @@ func (w *ServerInterfaceWrapper) UpdateGroup(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.UpdateGroup(ctx, id, params)
+	return err
+}
+
+// ListImports converts echo context to params.
+func (w *ServerInterfaceWrapper) ListImports(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListImportsParams
+	// ------------- Required query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "starting_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "starting_after", ctx.QueryParams(), &params.StartingAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter starting_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "ending_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListImports(ctx, params)
+	return err
+}
+
+// CreateImport converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateImport(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateImport(ctx)
+	return err
+}
+
+// RetrieveImport converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrieveImport(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrieveImportParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrieveImport(ctx, id, params)
+	return err
+}
+
+// ListImportProblems converts echo context to params.
+func (w *ServerInterfaceWrapper) ListImportProblems(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListImportProblemsParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "starting_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "starting_after", ctx.QueryParams(), &params.StartingAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter starting_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "ending_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "kind" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "kind", ctx.QueryParams(), &params.Kind, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter kind: %s", err))
+	}
+
+	// ------------- Optional query parameter "code" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "code", ctx.QueryParams(), &params.Code, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter code: %s", err))
+	}
+
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListImportProblems(ctx, id, params)
+	return err
+}
+
+// RunImport converts echo context to params.
+func (w *ServerInterfaceWrapper) RunImport(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RunImportParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RunImport(ctx, id, params)
+	return err
+}
+
+// UndoImport converts echo context to params.
+func (w *ServerInterfaceWrapper) UndoImport(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UndoImportParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UndoImport(ctx, id, params)
 	return err
 }
 
@@ -59388,6 +61274,12 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.DELETE(options.BaseURL+"/v1/groups/:id", wrapper.DeleteGroup, options.OperationMiddlewares["deleteGroup"]...)
 	router.GET(options.BaseURL+"/v1/groups/:id", wrapper.RetrieveGroup, options.OperationMiddlewares["retrieveGroup"]...)
 	router.POST(options.BaseURL+"/v1/groups/:id", wrapper.UpdateGroup, options.OperationMiddlewares["updateGroup"]...)
+	router.GET(options.BaseURL+"/v1/imports", wrapper.ListImports, options.OperationMiddlewares["listImports"]...)
+	router.POST(options.BaseURL+"/v1/imports", wrapper.CreateImport, options.OperationMiddlewares["createImport"]...)
+	router.GET(options.BaseURL+"/v1/imports/:id", wrapper.RetrieveImport, options.OperationMiddlewares["retrieveImport"]...)
+	router.GET(options.BaseURL+"/v1/imports/:id/problems", wrapper.ListImportProblems, options.OperationMiddlewares["listImportProblems"]...)
+	router.POST(options.BaseURL+"/v1/imports/:id/run", wrapper.RunImport, options.OperationMiddlewares["runImport"]...)
+	router.POST(options.BaseURL+"/v1/imports/:id/undo", wrapper.UndoImport, options.OperationMiddlewares["undoImport"]...)
 	router.POST(options.BaseURL+"/v1/inbound_signing", wrapper.SetInboundSigning, options.OperationMiddlewares["setInboundSigning"]...)
 	router.GET(options.BaseURL+"/v1/inbox_events", wrapper.ListInboxEvents, options.OperationMiddlewares["listInboxEvents"]...)
 	router.GET(options.BaseURL+"/v1/inbox_events/:id", wrapper.RetrieveInboxEvent, options.OperationMiddlewares["retrieveInboxEvent"]...)
@@ -61098,6 +62990,142 @@ type UpdateGroupResponseObject interface {
 type UpdateGroup200JSONResponse Group
 
 func (response UpdateGroup200JSONResponse) VisitUpdateGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListImportsRequestObject struct {
+	Params ListImportsParams
+}
+
+type ListImportsResponseObject interface {
+	VisitListImportsResponse(w http.ResponseWriter) error
+}
+
+type ListImports200JSONResponse ImportList
+
+func (response ListImports200JSONResponse) VisitListImportsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateImportRequestObject struct {
+	Body *CreateImportJSONRequestBody
+}
+
+type CreateImportResponseObject interface {
+	VisitCreateImportResponse(w http.ResponseWriter) error
+}
+
+type CreateImport201JSONResponse Import
+
+func (response CreateImport201JSONResponse) VisitCreateImportResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetrieveImportRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrieveImportParams
+}
+
+type RetrieveImportResponseObject interface {
+	VisitRetrieveImportResponse(w http.ResponseWriter) error
+}
+
+type RetrieveImport200JSONResponse Import
+
+func (response RetrieveImport200JSONResponse) VisitRetrieveImportResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListImportProblemsRequestObject struct {
+	ID     ID `json:"id"`
+	Params ListImportProblemsParams
+}
+
+type ListImportProblemsResponseObject interface {
+	VisitListImportProblemsResponse(w http.ResponseWriter) error
+}
+
+type ListImportProblems200JSONResponse ImportProblemList
+
+func (response ListImportProblems200JSONResponse) VisitListImportProblemsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RunImportRequestObject struct {
+	ID     ID `json:"id"`
+	Params RunImportParams
+}
+
+type RunImportResponseObject interface {
+	VisitRunImportResponse(w http.ResponseWriter) error
+}
+
+type RunImport200JSONResponse Import
+
+func (response RunImport200JSONResponse) VisitRunImportResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UndoImportRequestObject struct {
+	ID     ID `json:"id"`
+	Params UndoImportParams
+}
+
+type UndoImportResponseObject interface {
+	VisitUndoImportResponse(w http.ResponseWriter) error
+}
+
+type UndoImport200JSONResponse Import
+
+func (response UndoImport200JSONResponse) VisitUndoImportResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -63947,6 +65975,24 @@ type StrictServerInterface interface {
 	// UpdateGroup Update a group
 	// (POST /v1/groups/{id})
 	UpdateGroup(ctx context.Context, request UpdateGroupRequestObject) (UpdateGroupResponseObject, error)
+	// ListImports List imports
+	// (GET /v1/imports)
+	ListImports(ctx context.Context, request ListImportsRequestObject) (ListImportsResponseObject, error)
+	// CreateImport Start an import
+	// (POST /v1/imports)
+	CreateImport(ctx context.Context, request CreateImportRequestObject) (CreateImportResponseObject, error)
+	// RetrieveImport Retrieve an import
+	// (GET /v1/imports/{id})
+	RetrieveImport(ctx context.Context, request RetrieveImportRequestObject) (RetrieveImportResponseObject, error)
+	// ListImportProblems List the problems of an import
+	// (GET /v1/imports/{id}/problems)
+	ListImportProblems(ctx context.Context, request ListImportProblemsRequestObject) (ListImportProblemsResponseObject, error)
+	// RunImport Write an import
+	// (POST /v1/imports/{id}/run)
+	RunImport(ctx context.Context, request RunImportRequestObject) (RunImportResponseObject, error)
+	// UndoImport Undo an import
+	// (POST /v1/imports/{id}/undo)
+	UndoImport(ctx context.Context, request UndoImportRequestObject) (UndoImportResponseObject, error)
 	// SetInboundSigning Require signed requests
 	// (POST /v1/inbound_signing)
 	SetInboundSigning(ctx context.Context, request SetInboundSigningRequestObject) (SetInboundSigningResponseObject, error)
@@ -66704,6 +68750,181 @@ func (sh *strictHandler) UpdateGroup(ctx echo.Context, id ID, params UpdateGroup
 		return err
 	} else if validResponse, ok := response.(UpdateGroupResponseObject); ok {
 		return validResponse.VisitUpdateGroupResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListImports operation middleware
+func (sh *strictHandler) ListImports(ctx echo.Context, params ListImportsParams) error {
+	var request ListImportsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListImports(ctx.Request().Context(), request.(ListImportsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListImports")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListImportsResponseObject); ok {
+		return validResponse.VisitListImportsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateImport operation middleware
+func (sh *strictHandler) CreateImport(ctx echo.Context) error {
+	var request CreateImportRequestObject
+
+	var body CreateImportJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateImport(ctx.Request().Context(), request.(CreateImportRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateImport")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateImportResponseObject); ok {
+		return validResponse.VisitCreateImportResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrieveImport operation middleware
+func (sh *strictHandler) RetrieveImport(ctx echo.Context, id ID, params RetrieveImportParams) error {
+	var request RetrieveImportRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrieveImport(ctx.Request().Context(), request.(RetrieveImportRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrieveImport")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrieveImportResponseObject); ok {
+		return validResponse.VisitRetrieveImportResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListImportProblems operation middleware
+func (sh *strictHandler) ListImportProblems(ctx echo.Context, id ID, params ListImportProblemsParams) error {
+	var request ListImportProblemsRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListImportProblems(ctx.Request().Context(), request.(ListImportProblemsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListImportProblems")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListImportProblemsResponseObject); ok {
+		return validResponse.VisitListImportProblemsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RunImport operation middleware
+func (sh *strictHandler) RunImport(ctx echo.Context, id ID, params RunImportParams) error {
+	var request RunImportRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RunImport(ctx.Request().Context(), request.(RunImportRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RunImport")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RunImportResponseObject); ok {
+		return validResponse.VisitRunImportResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UndoImport operation middleware
+func (sh *strictHandler) UndoImport(ctx echo.Context, id ID, params UndoImportParams) error {
+	var request UndoImportRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UndoImport(ctx.Request().Context(), request.(UndoImportRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UndoImport")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UndoImportResponseObject); ok {
+		return validResponse.VisitUndoImportResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -119,6 +119,22 @@ const (
 	GroupsSlugKey                       Name = "groups_slug_key"
 	IdempotencyKeysKeyCheck             Name = "idempotency_keys_key_check"
 	IdempotencyKeysPkey                 Name = "idempotency_keys_pkey"
+	ImportKeysImportFkey                Name = "import_keys_import_fkey"
+	ImportKeysPkey                      Name = "import_keys_pkey"
+	ImportObjectsImportFkey             Name = "import_objects_import_fkey"
+	ImportObjectsPkey                   Name = "import_objects_pkey"
+	ImportObjectsProgramFkey            Name = "import_objects_program_fkey"
+	ImportProblemsImportFkey            Name = "import_problems_import_fkey"
+	ImportProblemsPkey                  Name = "import_problems_pkey"
+	ImportRowsImportFkey                Name = "import_rows_import_fkey"
+	ImportRowsOutcomeCheck              Name = "import_rows_outcome_check"
+	ImportRowsPkey                      Name = "import_rows_pkey"
+	ImportsActiveKey                    Name = "imports_active_key"
+	ImportsAPIKeyCheck                  Name = "imports_api_key_check"
+	ImportsErrorCheck                   Name = "imports_error_check"
+	ImportsPkey                         Name = "imports_pkey"
+	ImportsProgramFkey                  Name = "imports_program_fkey"
+	ImportsStatusCheck                  Name = "imports_status_check"
 	InboxEventsConnectionFkey           Name = "inbox_events_connection_fkey"
 	InboxEventsEventKey                 Name = "inbox_events_event_key"
 	InboxEventsPendingCheck             Name = "inbox_events_pending_check"
@@ -182,6 +198,7 @@ const (
 	PartnersProgramIDKey                Name = "partners_program_id_key"
 	PartnersStatusCheck                 Name = "partners_status_check"
 	PartnersSuspensionReasonCheck       Name = "partners_suspension_reason_check"
+	PayoutBatchesImportKey              Name = "payout_batches_import_key"
 	PayoutBatchesMonthKey               Name = "payout_batches_month_key"
 	PayoutBatchesPkey                   Name = "payout_batches_pkey"
 	PayoutBatchesProgramFkey            Name = "payout_batches_program_fkey"
@@ -207,6 +224,7 @@ const (
 	PayoutsBatchFkey                    Name = "payouts_batch_fkey"
 	PayoutsFailureMailedCheck           Name = "payouts_failure_mailed_check"
 	PayoutsFeeCheck                     Name = "payouts_fee_check"
+	PayoutsImportCheck                  Name = "payouts_import_check"
 	PayoutsMarkIDCheck                  Name = "payouts_mark_id_check"
 	PayoutsMarkedCheck                  Name = "payouts_marked_check"
 	PayoutsMemberKey                    Name = "payouts_member_key"
@@ -405,6 +423,9 @@ var Raced = map[Name]bool{
 	CustomerExternalIdsPkey: true,
 	ForgottenPkey:           true,
 	IdempotencyKeysPkey:     true,
+	ImportKeysPkey:          true,
+	ImportObjectsPkey:       true,
+	ImportRowsPkey:          true,
 	InboxWaitsPkey:          true,
 	KeyFingerprintsPkey:     true,
 	MailUnsubscribesPkey:    true,

@@ -198,6 +198,7 @@ WHERE b.auto_run_at IS NOT NULL AND k.status = 'due' AND k.payout_id IS NULL AND
   AND k.mature_at <= b.period_end
   AND k.mature_at < zone_midnight((b.period_month + interval '1 month')::date, g.time_zone)
   AND greatest(k.created_at, k.approved_at) < b.auto_run_at - interval '1 minute'
+  AND NOT EXISTS (SELECT 1 FROM import_objects o WHERE o.target = k.id)
   AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
   AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.program_id = k.program_id AND p.partner_id = k.partner_id
       AND p.currency = k.currency AND p.period_month = b.period_month)
@@ -601,13 +602,14 @@ SELECT k.id::text AS what, format('%s of %s at %s %s in %s (program %s)', k.amou
     coalesce(k.revenue_minor::text, 'nothing'),
     coalesce(k.rate_type, 'no rate'), coalesce(k.rate_value, 0), k.currency, k.program_currency)::text AS message
 FROM k
-WHERE k.rate_type IS NULL OR k.rate_type = 'percent' AND k.percent IS NULL
+WHERE NOT EXISTS (SELECT 1 FROM import_objects o WHERE o.target = k.id) AND (k.rate_type IS NULL
+    OR k.rate_type = 'percent' AND k.percent IS NULL
     OR k.rate_type = 'fixed' AND k.currency <> k.program_currency
     OR (k.rate_type = 'percent' AND abs(k.amount_minor - k.percent)
             > CASE WHEN k.amount_minor < k.earned THEN 2 + k.rate_value / 20000 ELSE 0 END
         OR k.rate_type = 'fixed' AND (k.earned <> k.rate_value OR k.amount_minor > k.rate_value))
         AND NOT EXISTS (SELECT 1 FROM audit_facts a
-            WHERE a.target_id = k.id AND a.action IN ('commission.corrected', 'commission.redecided'))
+            WHERE a.target_id = k.id AND a.action IN ('commission.corrected', 'commission.redecided')))
 LIMIT 100
 `
 
@@ -619,7 +621,7 @@ type AuditM08Row struct {
 // AuditM08: the amount follows from the row's own rate and revenue, rounded half up. The rest of a
 // commission after a partial refund is a rounded share of rounded values, so it may differ by the
 // sum of the rounding errors. The commission's rate is the effective one, including a link's
-// override. A commission that was corrected by hand has only a rate.
+// override. A commission that was corrected by hand has only a rate, and an imported one has none.
 func (q *Queries) AuditM08(ctx context.Context, db DBTX, partners []string) ([]AuditM08Row, error) {
 	rows, err := db.Query(ctx, auditM08, partners)
 	if err != nil {
@@ -822,7 +824,7 @@ func (q *Queries) AuditM13(ctx context.Context, db DBTX, partners []string) ([]A
 const auditM15 = `-- name: AuditM15 :many
 SELECT min(p.id)::text AS what, format('%s payouts of %s in %s for %s', count(*), p.partner_id, p.currency,
     p.period_month)::text AS message
-FROM payouts p WHERE ($1::text[] IS NULL OR p.partner_id = ANY ($1::text[]))
+FROM payouts p WHERE p.import_id IS NULL AND ($1::text[] IS NULL OR p.partner_id = ANY ($1::text[]))
 GROUP BY p.program_id, p.partner_id, p.currency, p.period_month HAVING count(*) > 1
 LIMIT 100
 `
@@ -1117,6 +1119,7 @@ FROM commissions k CROSS JOIN LATERAL (
     UNION ALL SELECT 'commission.rejected' WHERE k.status = 'rejected') w
 LEFT JOIN audit_facts a ON a.target_id = k.id AND a.action = w.action AND a.named
 WHERE NOT starts_with(k.id, 'sample_') AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
+    AND NOT EXISTS (SELECT 1 FROM import_objects o WHERE o.target = k.id AND o.created)
 GROUP BY k.id, w.action HAVING count(a.id) <> 1
 LIMIT 100
 `

@@ -727,6 +727,121 @@ func (l ConnectionList) Refs() []Ref {
 	return []Ref{}
 }
 
+// ImportList is a list of rows of imports. A filter that is nil lets every row pass.
+type ImportList struct {
+	Status []string
+}
+
+// Page returns the first rows after a place, or the last before one in reverse.
+func (l ImportList) Page(ctx context.Context, tx DBTX, in Scope, after, before *ImportCursorRow, lim int32) ([]Import, error) {
+	status, statusIn := either(l.Status)
+	p := ImportPageParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		Lim:       lim,
+		Status:    status,
+		StatusIn:  statusIn,
+	}
+	if after != nil {
+		p.AfterAt = &after.CreatedAt
+		p.AfterID = &after.ID
+	}
+	if before != nil {
+		p.BeforeAt = &before.CreatedAt
+		p.BeforeID = &before.ID
+	}
+	return New().ImportPage(ctx, tx, p)
+}
+
+// Cursor returns the place of a row in the list.
+func (l ImportList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (ImportCursorRow, error) {
+	return New().ImportCursor(ctx, tx, ImportCursorParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		ID:        id,
+	})
+}
+
+// Count returns the number of rows.
+func (l ImportList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int64, error) {
+	status, statusIn := either(l.Status)
+	return New().ImportCount(ctx, tx, ImportCountParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		Status:    status,
+		StatusIn:  statusIn,
+	})
+}
+
+// Total returns what counts the list where it is long, or nil where nothing does.
+func (l ImportList) Total() *Total {
+	return nil
+}
+
+// Refs returns the ids of other objects that the filters were given.
+func (l ImportList) Refs() []Ref {
+	return []Ref{}
+}
+
+// ImportProblemList is a list of rows of import_problems. A filter that is nil lets every row pass.
+type ImportProblemList struct {
+	ImportID *string
+	Kind     *string
+	Code     *string
+}
+
+// Page returns the first rows after a place, or the last before one in reverse.
+func (l ImportProblemList) Page(ctx context.Context, tx DBTX, in Scope, after, before *ImportProblemCursorRow, lim int32) ([]ImportProblem, error) {
+	p := ImportProblemPageParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		Lim:       lim,
+		ImportID:  l.ImportID,
+		Kind:      l.Kind,
+		Code:      l.Code,
+	}
+	if after != nil {
+		p.AfterAt = &after.CreatedAt
+		p.AfterID = &after.ID
+	}
+	if before != nil {
+		p.BeforeAt = &before.CreatedAt
+		p.BeforeID = &before.ID
+	}
+	return New().ImportProblemPage(ctx, tx, p)
+}
+
+// Cursor returns the place of a row in the list.
+func (l ImportProblemList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (ImportProblemCursorRow, error) {
+	return New().ImportProblemCursor(ctx, tx, ImportProblemCursorParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		ID:        id,
+		ImportID:  l.ImportID,
+	})
+}
+
+// Count returns the number of rows.
+func (l ImportProblemList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int64, error) {
+	return New().ImportProblemCount(ctx, tx, ImportProblemCountParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		ImportID:  l.ImportID,
+		Kind:      l.Kind,
+		Code:      l.Code,
+	})
+}
+
+// Total returns what counts the list where it is long, or nil where nothing does.
+func (l ImportProblemList) Total() *Total {
+	return nil
+}
+
+// Refs returns the ids of other objects that the filters were given.
+func (l ImportProblemList) Refs() []Ref {
+	return []Ref{}
+}
+
 // PayoutRailList is a list of rows of payout_rails. A filter that is nil lets every row pass.
 type PayoutRailList struct {
 	Status []string

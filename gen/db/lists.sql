@@ -322,6 +322,61 @@ WHERE t.program_id = @program_id
 SELECT t.created_at, t.id FROM processor_connections t
 WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
 
+-- name: ImportPage :many
+SELECT t.* FROM imports t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('after_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: ImportCount :one
+SELECT count(*) FROM imports t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]));
+
+-- name: ImportCursor :one
+SELECT t.created_at, t.id FROM imports t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
+
+-- name: ImportProblemPage :many
+SELECT t.* FROM import_problems t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('import_id')::text IS NULL OR t.import_id = sqlc.narg('import_id')::text)
+  AND (sqlc.narg('kind')::text IS NULL OR t.kind = sqlc.narg('kind')::text)
+  AND (sqlc.narg('code')::text IS NULL OR t.code = sqlc.narg('code')::text)
+  AND (sqlc.narg('after_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: ImportProblemCount :one
+SELECT count(*) FROM import_problems t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('import_id')::text IS NULL OR t.import_id = sqlc.narg('import_id')::text)
+  AND (sqlc.narg('kind')::text IS NULL OR t.kind = sqlc.narg('kind')::text)
+  AND (sqlc.narg('code')::text IS NULL OR t.code = sqlc.narg('code')::text);
+
+-- name: ImportProblemCursor :one
+SELECT t.created_at, t.id FROM import_problems t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
+  AND (sqlc.narg('import_id')::text IS NULL OR t.import_id = sqlc.narg('import_id')::text);
+
 -- name: PayoutRailPage :many
 SELECT t.* FROM payout_rails t
 WHERE t.program_id = @program_id

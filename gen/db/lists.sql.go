@@ -500,7 +500,7 @@ func (q *Queries) BatchCursor(ctx context.Context, db DBTX, arg BatchCursorParam
 }
 
 const batchPage = `-- name: BatchPage :many
-SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at FROM payout_batches t
+SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at, t.import_id FROM payout_batches t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::timestamptz IS NULL OR t.created_at >= $3::timestamptz)
@@ -555,6 +555,7 @@ func (q *Queries) BatchPage(ctx context.Context, db DBTX, arg BatchPageParams) (
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.AutoRunAt,
+			&i.ImportID,
 		); err != nil {
 			return nil, err
 		}
@@ -1985,6 +1986,269 @@ func (q *Queries) GroupPage(ctx context.Context, db DBTX, arg GroupPageParams) (
 	return items, nil
 }
 
+const importCount = `-- name: ImportCount :one
+SELECT count(*) FROM imports t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND ($3::text IS NULL OR t.status = $3::text)
+  AND ($4::text[] IS NULL OR t.status = ANY ($4::text[]))
+`
+
+type ImportCountParams struct {
+	ProgramID string
+	OrgID     string
+	Status    *string
+	StatusIn  []string
+}
+
+func (q *Queries) ImportCount(ctx context.Context, db DBTX, arg ImportCountParams) (int64, error) {
+	row := db.QueryRow(ctx, importCount,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Status,
+		arg.StatusIn,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const importCursor = `-- name: ImportCursor :one
+SELECT t.created_at, t.id FROM imports t
+WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
+`
+
+type ImportCursorParams struct {
+	ID        string
+	ProgramID string
+	OrgID     string
+}
+
+type ImportCursorRow struct {
+	CreatedAt clock.Time
+	ID        string
+}
+
+func (q *Queries) ImportCursor(ctx context.Context, db DBTX, arg ImportCursorParams) (ImportCursorRow, error) {
+	row := db.QueryRow(ctx, importCursor, arg.ID, arg.ProgramID, arg.OrgID)
+	var i ImportCursorRow
+	err := row.Scan(&i.CreatedAt, &i.ID)
+	return i, err
+}
+
+const importPage = `-- name: ImportPage :many
+SELECT t.id, t.org_id, t.program_id, t.source, t.source_account, t.api_key, t.since, t.dry_run, t.emit_events, t.status, t.place, t.counts, t.balances, t.groups, t.problems_count, t.params, t.error, t.user_id, t.attempts, t.busy_until, t.created_at, t.updated_at, t.finished_at FROM imports t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND ($3::text IS NULL OR t.status = $3::text)
+  AND ($4::text[] IS NULL OR t.status = ANY ($4::text[]))
+  AND ($5::timestamptz IS NULL
+    OR (t.created_at, t.id) < ($5::timestamptz, $6::text))
+  AND ($7::timestamptz IS NULL
+    OR (t.created_at, t.id) > ($7::timestamptz, $8::text))
+ORDER BY CASE WHEN $7::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $7::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT $9
+`
+
+type ImportPageParams struct {
+	ProgramID string
+	OrgID     string
+	Status    *string
+	StatusIn  []string
+	AfterAt   *clock.Time
+	AfterID   *string
+	BeforeAt  *clock.Time
+	BeforeID  *string
+	Lim       int32
+}
+
+func (q *Queries) ImportPage(ctx context.Context, db DBTX, arg ImportPageParams) ([]Import, error) {
+	rows, err := db.Query(ctx, importPage,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Status,
+		arg.StatusIn,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Import{}
+	for rows.Next() {
+		var i Import
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.Source,
+			&i.SourceAccount,
+			&i.APIKey,
+			&i.Since,
+			&i.DryRun,
+			&i.EmitEvents,
+			&i.Status,
+			&i.Place,
+			&i.Counts,
+			&i.Balances,
+			&i.Groups,
+			&i.ProblemsCount,
+			&i.Params,
+			&i.Error,
+			&i.UserID,
+			&i.Attempts,
+			&i.BusyUntil,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.FinishedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const importProblemCount = `-- name: ImportProblemCount :one
+SELECT count(*) FROM import_problems t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND ($3::text IS NULL OR t.import_id = $3::text)
+  AND ($4::text IS NULL OR t.kind = $4::text)
+  AND ($5::text IS NULL OR t.code = $5::text)
+`
+
+type ImportProblemCountParams struct {
+	ProgramID string
+	OrgID     string
+	ImportID  *string
+	Kind      *string
+	Code      *string
+}
+
+func (q *Queries) ImportProblemCount(ctx context.Context, db DBTX, arg ImportProblemCountParams) (int64, error) {
+	row := db.QueryRow(ctx, importProblemCount,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.ImportID,
+		arg.Kind,
+		arg.Code,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const importProblemCursor = `-- name: ImportProblemCursor :one
+SELECT t.created_at, t.id FROM import_problems t
+WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
+  AND ($4::text IS NULL OR t.import_id = $4::text)
+`
+
+type ImportProblemCursorParams struct {
+	ID        string
+	ProgramID string
+	OrgID     string
+	ImportID  *string
+}
+
+type ImportProblemCursorRow struct {
+	CreatedAt clock.Time
+	ID        string
+}
+
+func (q *Queries) ImportProblemCursor(ctx context.Context, db DBTX, arg ImportProblemCursorParams) (ImportProblemCursorRow, error) {
+	row := db.QueryRow(ctx, importProblemCursor,
+		arg.ID,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.ImportID,
+	)
+	var i ImportProblemCursorRow
+	err := row.Scan(&i.CreatedAt, &i.ID)
+	return i, err
+}
+
+const importProblemPage = `-- name: ImportProblemPage :many
+SELECT t.id, t.org_id, t.program_id, t.import_id, t.kind, t.source_id, t.code, t.detail, t.created_at FROM import_problems t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND ($3::text IS NULL OR t.import_id = $3::text)
+  AND ($4::text IS NULL OR t.kind = $4::text)
+  AND ($5::text IS NULL OR t.code = $5::text)
+  AND ($6::timestamptz IS NULL
+    OR (t.created_at, t.id) < ($6::timestamptz, $7::text))
+  AND ($8::timestamptz IS NULL
+    OR (t.created_at, t.id) > ($8::timestamptz, $9::text))
+ORDER BY CASE WHEN $8::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $8::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT $10
+`
+
+type ImportProblemPageParams struct {
+	ProgramID string
+	OrgID     string
+	ImportID  *string
+	Kind      *string
+	Code      *string
+	AfterAt   *clock.Time
+	AfterID   *string
+	BeforeAt  *clock.Time
+	BeforeID  *string
+	Lim       int32
+}
+
+func (q *Queries) ImportProblemPage(ctx context.Context, db DBTX, arg ImportProblemPageParams) ([]ImportProblem, error) {
+	rows, err := db.Query(ctx, importProblemPage,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.ImportID,
+		arg.Kind,
+		arg.Code,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportProblem{}
+	for rows.Next() {
+		var i ImportProblem
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.ImportID,
+			&i.Kind,
+			&i.SourceID,
+			&i.Code,
+			&i.Detail,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const inboxEventCount = `-- name: InboxEventCount :one
 SELECT count(*) FROM inbox_events t
 WHERE t.program_id = $1
@@ -2852,7 +3116,7 @@ func (q *Queries) PayoutCursor(ctx context.Context, db DBTX, arg PayoutCursorPar
 }
 
 const payoutPage = `-- name: PayoutPage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id FROM payouts t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -2954,6 +3218,7 @@ func (q *Queries) PayoutPage(ctx context.Context, db DBTX, arg PayoutPageParams)
 			&i.AttentionText,
 			&i.AttentionAt,
 			&i.AttentionDismissedAt,
+			&i.ImportID,
 		); err != nil {
 			return nil, err
 		}

@@ -372,6 +372,79 @@ type IdempotencyKey struct {
 	CreatedAt   clock.Time
 }
 
+type Import struct {
+	ID            string
+	OrgID         string
+	ProgramID     string
+	Source        string
+	SourceAccount *string
+	APIKey        []byte
+	Since         *clock.Time
+	DryRun        bool
+	EmitEvents    bool
+	Status        ImportStatus
+	Place         []byte
+	Counts        []byte
+	Balances      []byte
+	Groups        []byte
+	ProblemsCount int64
+	Params        []string
+	Error         *string
+	UserID        *string
+	Attempts      int64
+	BusyUntil     *clock.Time
+	CreatedAt     clock.Time
+	UpdatedAt     clock.Time
+	FinishedAt    *clock.Time
+}
+
+type ImportKey struct {
+	ImportID  string
+	OrgID     string
+	ProgramID string
+	Kind      string
+	Key       string
+	SourceID  string
+}
+
+type ImportObject struct {
+	ProgramID string
+	Source    string
+	Kind      int16
+	SourceID  string
+	OrgID     string
+	ImportID  string
+	Target    string
+	Created   bool
+	Data      []byte
+	WrittenAt clock.Time
+}
+
+type ImportProblem struct {
+	ID        string
+	OrgID     string
+	ProgramID string
+	ImportID  string
+	Kind      string
+	SourceID  string
+	Code      string
+	Detail    string
+	CreatedAt clock.Time
+}
+
+type ImportRow struct {
+	ImportID  string
+	OrgID     string
+	ProgramID string
+	Kind      int16
+	SourceID  string
+	At        clock.Time
+	Data      []byte
+	Outcome   *ImportRowOutcome
+	Target    *string
+	Refs      []byte
+}
+
 type InboxEvent struct {
 	ID              string
 	OrgID           string
@@ -637,6 +710,7 @@ type Payout struct {
 	AttentionText        *string
 	AttentionAt          *clock.Time
 	AttentionDismissedAt *clock.Time
+	ImportID             *string
 }
 
 type PayoutBatch struct {
@@ -648,6 +722,7 @@ type PayoutBatch struct {
 	CreatedAt   clock.Time
 	UpdatedAt   clock.Time
 	AutoRunAt   *clock.Time
+	ImportID    *string
 }
 
 type PayoutRail struct {

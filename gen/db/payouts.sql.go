@@ -138,7 +138,7 @@ func (q *Queries) BatchBreakdown(ctx context.Context, db DBTX, arg BatchBreakdow
 }
 
 const batchByIDs = `-- name: BatchByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at FROM payout_batches t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at, t.import_id FROM payout_batches t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
 type BatchByIDsParams struct {
@@ -164,6 +164,7 @@ func (q *Queries) BatchByIDs(ctx context.Context, db DBTX, arg BatchByIDsParams)
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.AutoRunAt,
+			&i.ImportID,
 		); err != nil {
 			return nil, err
 		}
@@ -263,7 +264,7 @@ func (q *Queries) BatchDone(ctx context.Context, db DBTX, arg BatchDoneParams) e
 }
 
 const batchGet = `-- name: BatchGet :one
-SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at FROM payout_batches t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at, t.import_id FROM payout_batches t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type BatchGetParams struct {
@@ -283,13 +284,15 @@ func (q *Queries) BatchGet(ctx context.Context, db DBTX, arg BatchGetParams) (Pa
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AutoRunAt,
+		&i.ImportID,
 	)
 	return i, err
 }
 
 const batchInsert = `-- name: BatchInsert :exec
-INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at, auto_run_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at, auto_run_at,
+    import_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 `
 
 type BatchInsertParams struct {
@@ -301,6 +304,7 @@ type BatchInsertParams struct {
 	CreatedAt   clock.Time
 	UpdatedAt   clock.Time
 	AutoRunAt   *clock.Time
+	ImportID    *string
 }
 
 func (q *Queries) BatchInsert(ctx context.Context, db DBTX, arg BatchInsertParams) error {
@@ -313,12 +317,13 @@ func (q *Queries) BatchInsert(ctx context.Context, db DBTX, arg BatchInsertParam
 		arg.CreatedAt,
 		arg.UpdatedAt,
 		arg.AutoRunAt,
+		arg.ImportID,
 	)
 	return err
 }
 
 const batchLock = `-- name: BatchLock :one
-SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at FROM payout_batches t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at, t.import_id FROM payout_batches t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type BatchLockParams struct {
@@ -338,6 +343,7 @@ func (q *Queries) BatchLock(ctx context.Context, db DBTX, arg BatchLockParams) (
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AutoRunAt,
+		&i.ImportID,
 	)
 	return i, err
 }
@@ -422,8 +428,8 @@ func (q *Queries) BatchMature(ctx context.Context, db DBTX, arg BatchMatureParam
 }
 
 const batchOfMonth = `-- name: BatchOfMonth :one
-SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at FROM payout_batches t WHERE t.program_id = $1 AND t.org_id = $2
-    AND t.period_month = $3
+SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at, t.import_id FROM payout_batches t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.period_month = $3 AND t.import_id IS NULL
 `
 
 type BatchOfMonthParams struct {
@@ -444,12 +450,13 @@ func (q *Queries) BatchOfMonth(ctx context.Context, db DBTX, arg BatchOfMonthPar
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AutoRunAt,
+		&i.ImportID,
 	)
 	return i, err
 }
 
 const batchOperated = `-- name: BatchOperated :one
-SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at FROM payout_batches t WHERE t.id = $1
+SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at, t.import_id FROM payout_batches t WHERE t.id = $1
 `
 
 // BatchOperated finds a batch, for the operator.
@@ -465,6 +472,7 @@ func (q *Queries) BatchOperated(ctx context.Context, db DBTX, id string) (Payout
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AutoRunAt,
+		&i.ImportID,
 	)
 	return i, err
 }
@@ -565,7 +573,7 @@ func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersP
 }
 
 const batchPayouts = `-- name: BatchPayouts :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3 AND t.import_id IS NULL
 AND t.partner_id BETWEEN $4 AND $5 AND t.partner_id = ANY ($6::text[])
     ORDER BY t.id FOR NO KEY UPDATE
 `
@@ -633,6 +641,7 @@ func (q *Queries) BatchPayouts(ctx context.Context, db DBTX, arg BatchPayoutsPar
 			&i.AttentionText,
 			&i.AttentionAt,
 			&i.AttentionDismissedAt,
+			&i.ImportID,
 		); err != nil {
 			return nil, err
 		}
@@ -975,7 +984,7 @@ func (q *Queries) PayoutFailureMailed(ctx context.Context, db DBTX, arg PayoutFa
 }
 
 const payoutGet = `-- name: PayoutGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id FROM payouts t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PayoutGetParams struct {
@@ -1024,12 +1033,13 @@ func (q *Queries) PayoutGet(ctx context.Context, db DBTX, arg PayoutGetParams) (
 		&i.AttentionText,
 		&i.AttentionAt,
 		&i.AttentionDismissedAt,
+		&i.ImportID,
 	)
 	return i, err
 }
 
 const payoutInFlight = `-- name: PayoutInFlight :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.id = $1 AND t.status = 'processing'
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id FROM payouts t WHERE t.id = $1 AND t.status = 'processing'
 `
 
 // PayoutInFlight finds a payout that a rail has, or that left in a file, for the operator.
@@ -1074,12 +1084,13 @@ func (q *Queries) PayoutInFlight(ctx context.Context, db DBTX, id string) (Payou
 		&i.AttentionText,
 		&i.AttentionAt,
 		&i.AttentionDismissedAt,
+		&i.ImportID,
 	)
 	return i, err
 }
 
 const payoutLock = `-- name: PayoutLock :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id FROM payouts t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type PayoutLockParams struct {
@@ -1128,6 +1139,7 @@ func (q *Queries) PayoutLock(ctx context.Context, db DBTX, arg PayoutLockParams)
 		&i.AttentionText,
 		&i.AttentionAt,
 		&i.AttentionDismissedAt,
+		&i.ImportID,
 	)
 	return i, err
 }
@@ -1670,7 +1682,7 @@ const payoutsDue = `-- name: PayoutsDue :many
 UPDATE payouts t SET due_told = true
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= $1
     ORDER BY p.due_at, p.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id
 `
 
 type PayoutsDueParams struct {
@@ -1726,6 +1738,7 @@ func (q *Queries) PayoutsDue(ctx context.Context, db DBTX, arg PayoutsDueParams)
 			&i.AttentionText,
 			&i.AttentionAt,
 			&i.AttentionDismissedAt,
+			&i.ImportID,
 		); err != nil {
 			return nil, err
 		}
@@ -1763,7 +1776,7 @@ func (q *Queries) PayoutsFiled(ctx context.Context, db DBTX, arg PayoutsFiledPar
 }
 
 const payoutsInFile = `-- name: PayoutsInFile :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3
     AND t.status = 'processing' AND t.rail = $4 ORDER BY t.id LIMIT $5
 `
 
@@ -1829,6 +1842,7 @@ func (q *Queries) PayoutsInFile(ctx context.Context, db DBTX, arg PayoutsInFileP
 			&i.AttentionText,
 			&i.AttentionAt,
 			&i.AttentionDismissedAt,
+			&i.ImportID,
 		); err != nil {
 			return nil, err
 		}
@@ -1892,7 +1906,7 @@ func (q *Queries) PayoutsInsert(ctx context.Context, db DBTX, arg PayoutsInsertP
 }
 
 const payoutsLock = `-- name: PayoutsLock :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
     ORDER BY t.partner_id, t.id FOR NO KEY UPDATE
 `
 
@@ -1949,6 +1963,7 @@ func (q *Queries) PayoutsLock(ctx context.Context, db DBTX, arg PayoutsLockParam
 			&i.AttentionText,
 			&i.AttentionAt,
 			&i.AttentionDismissedAt,
+			&i.ImportID,
 		); err != nil {
 			return nil, err
 		}
@@ -2220,7 +2235,7 @@ func (q *Queries) PayoutsRelease(ctx context.Context, db DBTX, arg PayoutsReleas
 }
 
 const payoutsReported = `-- name: PayoutsReported :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id = ANY ($3::text[])
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id = ANY ($3::text[])
     ORDER BY t.partner_id, t.id
 `
 
@@ -2278,6 +2293,7 @@ func (q *Queries) PayoutsReported(ctx context.Context, db DBTX, arg PayoutsRepor
 			&i.AttentionText,
 			&i.AttentionAt,
 			&i.AttentionDismissedAt,
+			&i.ImportID,
 		); err != nil {
 			return nil, err
 		}
@@ -2338,7 +2354,7 @@ func (q *Queries) PayoutsToCancel(ctx context.Context, db DBTX, arg PayoutsToCan
 }
 
 const payoutsToFile = `-- name: PayoutsToFile :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, p.address, p.tax_id, p.on_leaderboard, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, p.address, p.tax_id, p.on_leaderboard, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
     WHERE f.program_id = t.program_id AND f.partner_id = t.partner_id AND f.severity = 'high' AND f.status IN ('open',
         'reviewing')) AS held
 FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
@@ -2424,6 +2440,7 @@ func (q *Queries) PayoutsToFile(ctx context.Context, db DBTX, arg PayoutsToFileP
 			&i.Payout.AttentionText,
 			&i.Payout.AttentionAt,
 			&i.Payout.AttentionDismissedAt,
+			&i.Payout.ImportID,
 			&i.Partner.ID,
 			&i.Partner.OrgID,
 			&i.Partner.ProgramID,
@@ -2541,7 +2558,7 @@ FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p
           WHERE f.program_id = p.program_id AND f.partner_id = p.partner_id AND f.severity = 'high'
               AND f.status IN ('open', 'reviewing')))
     ORDER BY p.due_at, p.id LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id
 `
 
 type PayoutsToSendParams struct {
@@ -2608,6 +2625,7 @@ func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendP
 			&i.AttentionText,
 			&i.AttentionAt,
 			&i.AttentionDismissedAt,
+			&i.ImportID,
 		); err != nil {
 			return nil, err
 		}
@@ -2620,7 +2638,7 @@ func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendP
 }
 
 const payoutsUndone = `-- name: PayoutsUndone :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
     AND (t.status IN ('pending', 'failed', 'not_eligible')
         OR $3::boolean AND t.status = 'processing' AND t.rail = $4)
 ORDER BY t.partner_id, t.id FOR NO KEY UPDATE
@@ -2686,6 +2704,7 @@ func (q *Queries) PayoutsUndone(ctx context.Context, db DBTX, arg PayoutsUndoneP
 			&i.AttentionText,
 			&i.AttentionAt,
 			&i.AttentionDismissedAt,
+			&i.ImportID,
 		); err != nil {
 			return nil, err
 		}
@@ -2926,7 +2945,7 @@ func (q *Queries) PreviewPartners(ctx context.Context, db DBTX, arg PreviewPartn
 }
 
 const previewPayouts = `-- name: PreviewPayouts :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3 AND t.import_id IS NULL
 AND t.partner_id BETWEEN $4 AND $5 AND t.partner_id = ANY ($6::text[]) ORDER BY t.id
 `
 
@@ -2993,6 +3012,7 @@ func (q *Queries) PreviewPayouts(ctx context.Context, db DBTX, arg PreviewPayout
 			&i.AttentionText,
 			&i.AttentionAt,
 			&i.AttentionDismissedAt,
+			&i.ImportID,
 		); err != nil {
 			return nil, err
 		}
@@ -3009,7 +3029,7 @@ SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND t.id > $1
     'sample_')
 AND date_trunc('month', zone_day($2::timestamptz, t.time_zone)::timestamp)
     = date_trunc('month', zone_day($3::timestamptz, t.time_zone)::timestamp)
-AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id
+AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.import_id IS NULL
     AND b.period_month =
         (date_trunc('month', zone_day($3::timestamptz, t.time_zone)::timestamp) - interval '1 month')::date
     AND (b.auto_run_at IS NOT NULL OR EXISTS (SELECT 1 FROM payout_runs r

@@ -162,6 +162,31 @@ const (
 	FlowTriggerNewSignup  FlowTrigger = "new_signup"
 )
 
+// ImportRowOutcome is a value of import_rows.outcome.
+type ImportRowOutcome string
+
+// The values of ImportRowOutcome.
+const (
+	ImportRowOutcomeNew     ImportRowOutcome = "new"
+	ImportRowOutcomeSame    ImportRowOutcome = "same"
+	ImportRowOutcomeChanged ImportRowOutcome = "changed"
+	ImportRowOutcomeRefused ImportRowOutcome = "refused"
+)
+
+// ImportStatus is a value of imports.status.
+type ImportStatus string
+
+// The values of ImportStatus.
+const (
+	ImportStatusReading ImportStatus = "reading"
+	ImportStatusReady   ImportStatus = "ready"
+	ImportStatusWriting ImportStatus = "writing"
+	ImportStatusDone    ImportStatus = "done"
+	ImportStatusFailed  ImportStatus = "failed"
+	ImportStatusUndoing ImportStatus = "undoing"
+	ImportStatusUndone  ImportStatus = "undone"
+)
+
 // InboxStatus is a value of inbox_events.status.
 type InboxStatus string
 
@@ -402,8 +427,9 @@ type TrackingKind string
 
 // The values of TrackingKind.
 const (
-	TrackingKindHandle TrackingKind = "handle"
-	TrackingKindLink   TrackingKind = "link"
+	TrackingKindHandle   TrackingKind = "handle"
+	TrackingKindLink     TrackingKind = "link"
+	TrackingKindReserved TrackingKind = "reserved"
 )
 
 // Typeface is a value of portal_settings.typeface.

@@ -55,7 +55,7 @@ SELECT i.n::bigint AS n
 FROM (SELECT unnest($1::text[]) AS program_id, unnest($2::text[]) AS org_id,
     unnest($3::text[]) AS value, generate_subscripts($1::text[], 1) AS n) i
 WHERE EXISTS (SELECT 1 FROM tracking_values t
-    WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value)
+    WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value AND t.kind <> 'reserved')
 ORDER BY i.n
 `
 
@@ -112,7 +112,8 @@ LEFT JOIN LATERAL (
         CASE WHEN r.expires_at > i.now THEN r.expires_at END AS expires_at, r.expires_at <= i.now AS expired
     FROM tracking_values t JOIN partners p ON p.id = t.partner_id
     LEFT JOIN referrals r ON r.program_id = t.program_id AND r.partner_id = p.id AND r.visitor = i.visitor AND r.current
-    WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value AND p.status = 'active'
+    WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value AND t.kind <> 'reserved'
+        AND p.status = 'active'
     OFFSET 0
 ) h ON true
 LEFT JOIN LATERAL (

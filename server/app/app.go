@@ -40,6 +40,7 @@ import (
 	"rail/server/http/site/look"
 	"rail/server/http/verify"
 	"rail/server/inbound/hookup"
+	"rail/server/inbound/importer"
 	"rail/server/inbound/inbox"
 	"rail/server/jobs"
 	"rail/server/jobs/backlog"
@@ -118,6 +119,7 @@ type parts struct {
 	members   *partner.Service
 	webhooks  *webhook.Endpoints
 	visits    tracking.Service
+	imports   *importer.Service
 }
 
 // New builds the server. It reads the OpenAPI document, so that a server with a faulty one does not start; it
@@ -147,7 +149,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		AuditRetentionDays: cfg.AuditRetentionDays,
 		HoldOnHighRisk:     cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring,
 		Outbox: mails.Outbox, Mail: mails.Sender, Plan: cfg.Plan(),
-		Log: log, StripeURL: cfg.StripeURL,
+		Log: log, StripeURL: cfg.StripeURL, ImportURLs: cfg.ImportURLs(),
 		OpenRail: connected.Open,
 	}), runner: jobs.NewRunner(c, log, metrics), backlog: backlog.NewReader(pool, c), shortage: shortage.NewWatch(c)}
 	a.runner.Noted = a.shortage.Note
@@ -165,6 +167,9 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		guard:   guard,
 		members: &partner.Service{Keeper: keeper, Mail: mails.Outbox},
 		visits:  tracking.Service{Keeper: keeper, Writer: tracking.NewWriter(pool)},
+		imports: &importer.Service{
+			Pool: pool, Keeper: keeper, Clock: c, Addresses: cfg.ImportURLs(), Mail: mails.Outbox,
+		},
 	}
 	if a.sender, err = p.newSender(); err != nil {
 		return nil, err
@@ -242,6 +247,7 @@ func (p parts) serveAPI() *middleware.Front {
 		Keys: keys, Keeper: p.keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, HoldOnHighRisk: cfg.HoldOnHighRisk,
 		Mail: p.mails.Outbox, Webhooks: p.webhooks, Partners: p.members, Tracking: p.visits,
 		Customers: customers, Sales: sale.Service{Customers: customers}, Rails: p.rails,
+		Imports: p.imports,
 	})
 	pageKeys := publishable.NewStore(p.pool, p.clock)
 	commits := share.NewGroupCommit(p.pool, maxAlone, max(commitWorkers, runtime.NumCPU()/2))

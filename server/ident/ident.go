@@ -60,6 +60,8 @@ const (
 	Run          Prefix = "run_"
 	Audit        Prefix = "aud_"
 	Mail         Prefix = "mail_"
+	Import       Prefix = "imp_"
+	Problem      Prefix = "ipr_"
 )
 
 // sample marks the ids of sample rows.

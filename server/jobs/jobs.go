@@ -54,6 +54,8 @@ type Deps struct {
 	StripeURL string
 	// OpenRail returns the service of a connected payout rail.
 	OpenRail func(db.PayoutRail) (payout.Rail, error)
+	// ImportURLs replace the addresses of products to import from, by the product's name.
+	ImportURLs map[string]string
 	// RetentionDays is the retention of events and deliveries; at least 30.
 	RetentionDays int
 	// ClickRetentionDays is the retention of clicks without a customer; 0 keeps them.
@@ -76,6 +78,7 @@ func All(m Deps) []Job {
 		generatePayouts(m),
 		workInbox(m),
 		reconcile(m),
+		runImports(m),
 		foldBalances(m.Pool),
 		foldTallies(m.Pool),
 		forgetTallies(m.Pool),

@@ -97,6 +97,8 @@ const (
 	PayoutBatchGenerating      Code = "payout_batch_generating"
 	PayoutRailPays             Code = "payout_rail_pays"
 	PayoutRailDisconnected     Code = "payout_rail_disconnected"
+	ImportActive               Code = "import_active"
+	ImportNotReady             Code = "import_not_ready"
 	PayoutRailTest             Code = "payout_rail_test"
 	PayoutNotOnRail            Code = "payout_not_on_rail"
 	PayoutAttentionOpen        Code = "payout_attention_open"
@@ -231,6 +233,8 @@ var classes = map[Code]class{
 	PayoutBatchGenerating:      conflict,
 	PayoutRailPays:             conflict,
 	PayoutRailDisconnected:     conflict,
+	ImportActive:               conflict,
+	ImportNotReady:             conflict,
 	PayoutRailTest:             conflict,
 	PayoutNotOnRail:            conflict,
 	PayoutAttentionOpen:        conflict,

@@ -36,6 +36,8 @@ type Unit struct {
 	Events   *event.Recorder
 	// Sample marks the objects that the unit adds as those of a sample program; the audit log omits them.
 	Sample bool
+	// Silent drops the unit's events, as for imported objects that other systems have already.
+	Silent bool
 	// Reads is what short reads of a unit without a transaction travel with; it may
 	// be nil.
 	Reads *share.Reads
@@ -111,9 +113,11 @@ func (u *Unit) Outside() *Unit {
 // it and cost no round trip.
 func (u *Unit) Later() pgtx.DBTX { return u.Tx.Later() }
 
-// Record adds an event of the unit's tenant, to be written with its changes.
+// Record adds an event of the unit's tenant, to be written with its changes, unless the unit is silent.
 func (u *Unit) Record(about event.Subject, e events.Event) {
-	u.Events.Record(u.OrgID, about, e)
+	if !u.Silent {
+		u.Events.Record(u.OrgID, about, e)
+	}
 }
 
 // Log notes that the audit log has an entry for this change.

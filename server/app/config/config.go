@@ -36,58 +36,64 @@ import (
 // its description, from which the help is generated; secret marks values that must not be shown. Fields that end
 // in Text hold raw values; their parsed values are in other fields.
 type Config struct {
-	Addr                string            `env:"RAIL_ADDR" desc:"address to listen on; 127.0.0.1:8080 unless set, and :443 with RAIL_TLS_DOMAIN"`
-	BaseURL             string            `env:"RAIL_BASE_URL" desc:"address at which clients reach the service; http:// and RAIL_ADDR, or https:// and RAIL_TLS_DOMAIN, unless set"`
-	TLSDomains          []string          `env:"RAIL_TLS_DOMAIN" desc:"comma-separated host names for which the server gets certificates by ACME; RAIL_ADDR then serves https, and must be reachable on port 443"`
-	TLSEmail            string            `env:"RAIL_TLS_EMAIL" desc:"email address for the certificate authority's notices; none unless set"`
-	TLSDirectory        string            `env:"RAIL_TLS_DIRECTORY" envDefault:"https://acme-v02.api.letsencrypt.org/directory" desc:"the certificate authority's ACME directory"`
-	RedirectAddr        string            `env:"RAIL_TLS_HTTP_ADDR" desc:"address that redirects from http:// to https://; :80 with RAIL_TLS_DOMAIN unless set; off disables it"`
-	DatabaseURL         string            `env:"RAIL_DATABASE_URL" secret:"" desc:"PostgreSQL to use; a private one in RAIL_DATA_DIR unless set"`
-	SessionURL          string            `env:"RAIL_DATABASE_SESSION_URL" secret:"" desc:"the same database without a transaction pooler, for migrations and one lock; RAIL_DATABASE_URL unless set"`
-	ReadURL             string            `env:"RAIL_DATABASE_READ_URL" secret:"" desc:"space-separated addresses of standbys of RAIL_DATABASE_URL, for the API's reads; none unless set"`
-	DataDir             string            `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"folder of the private PostgreSQL and the generated secret key"`
-	PGBinDir            string            `env:"RAIL_PG_BINDIR" desc:"folder with the programs (postgres, initdb) of the private PostgreSQL; those of the version that made the database, or the newest ones for a new database, unless set"`
-	ArchiveDir          string            `env:"RAIL_ARCHIVE_DIR" desc:"folder for a continuous archive of the private PostgreSQL, from which rail restore can restore any point in time; none unless set"`
-	ArchiveDays         int               `env:"RAIL_ARCHIVE_DAYS" envDefault:"7" desc:"days that the archive reaches back"`
-	UpgradeBackup       bool              `env:"RAIL_UPGRADE_BACKUP" envDefault:"true" desc:"make a backup of the private PostgreSQL in RAIL_DATA_DIR/upgrades before a new release upgrades it"`
-	SecretText          string            `env:"RAIL_SECRET_KEY" secret:"" desc:"32 bytes as 64 hex digits or base64; needed with RAIL_DATABASE_URL, else generated into RAIL_DATA_DIR"`
-	PreviousText        string            `env:"RAIL_SECRET_KEY_PREVIOUS" secret:"" desc:"the former key while it is being replaced; see rail secrets rotate"`
-	MetricsAddr         string            `env:"RAIL_METRICS_ADDR" desc:"address of the Prometheus /metrics; off unless set"`
-	OTLPEndpoint        string            `env:"OTEL_EXPORTER_OTLP_ENDPOINT" desc:"OpenTelemetry collector that gets traces by OTLP over HTTP, such as http://127.0.0.1:4318; none unless set"`
-	ConsoleAddr         string            `env:"RAIL_CONSOLE_ADDR" desc:"address of the console alone; RAIL_ADDR serves it unless set"`
-	ConsoleURL          string            `env:"RAIL_CONSOLE_URL" desc:"address at which browsers reach the console; RAIL_BASE_URL, or http:// and RAIL_CONSOLE_ADDR, unless set"`
-	LogFormat           string            `env:"RAIL_LOG_FORMAT" envDefault:"text" desc:"text or json"`
-	LogLevel            string            `env:"RAIL_LOG_LEVEL" envDefault:"info" desc:"debug, info, warn or error"`
-	ServiceName         string            `env:"RAIL_SERVICE_NAME" envDefault:"Rail" desc:"product name in webhooks' User-Agent and in mails"`
-	ShortURL            string            `env:"RAIL_SHORT_URL" desc:"address of short links; RAIL_BASE_URL with /r unless set"`
-	StripeURL           string            `env:"RAIL_STRIPE_URL" desc:"address of Stripe's API; Stripe's own unless set"`
-	PayPalURL           string            `env:"RAIL_PAYPAL_URL" desc:"address of PayPal's API, in both modes; PayPal's own unless set"`
-	SMTPURL             string            `env:"RAIL_SMTP_URL" secret:"" desc:"smtp://user:pass@host:port, or dir:PATH to write mails as files; no mail unless set"`
-	MailFrom            string            `env:"RAIL_MAIL_FROM" desc:"sender address of mails; rail@ and the host of RAIL_BASE_URL unless set"`
-	MailPixel           bool              `env:"RAIL_MAIL_PIXEL" envDefault:"true" desc:"measure openings of campaigns with an image"`
-	OIDCIssuer          string            `env:"RAIL_OIDC_ISSUER" desc:"OpenID Connect provider for signing in to the console, such as https://accounts.google.com; none unless set"`
-	OIDCClientID        string            `env:"RAIL_OIDC_CLIENT_ID" desc:"this service's client id at the provider; required with RAIL_OIDC_ISSUER"`
-	OIDCClientSecret    string            `env:"RAIL_OIDC_CLIENT_SECRET" secret:"" desc:"its client secret; required with RAIL_OIDC_ISSUER"`
-	OIDCRole            string            `env:"RAIL_OIDC_ROLE" desc:"role of users of the provider without an invitation, while there is one organization: owner, manager, finance or viewer; none unless set"`
-	WebhookAllowCIDRs   []netip.Prefix    `env:"RAIL_WEBHOOK_ALLOW_CIDRS" desc:"private networks that webhooks may reach, comma-separated; for development only"`
-	WebhookHTTPSOnly    bool              `env:"RAIL_WEBHOOK_REQUIRE_HTTPS" envDefault:"false" desc:"refuse http:// webhook addresses"`
-	TrustedProxies      []netip.Prefix    `env:"RAIL_TRUSTED_PROXIES" desc:"comma-separated addresses or networks whose X-Forwarded-For is trusted"`
-	AddressRateLimit    int               `env:"RAIL_ADDRESS_RATE_LIMIT" envDefault:"25" desc:"requests a second of one network address without a valid API key, including pages and short links"`
-	FlowQuota           int64             `env:"RAIL_FLOW_QUOTA" envDefault:"0" desc:"active flows a program; 0 for no limit"`
-	RevenueMeterMinor   int64             `env:"RAIL_REVENUE_METER_MINOR" envDefault:"0" desc:"monthly revenue of a program in its currency, in minor units, above which approvals stop; 0 for no limit"`
-	FraudMonitoring     bool              `env:"RAIL_FRAUD_MONITORING" envDefault:"true" desc:"run the risk checks"`
-	HoldOnHighRisk      bool              `env:"RAIL_HOLD_ON_HIGH_RISK" envDefault:"false" desc:"exclude partners with an open high risk flag from payouts, and hold their payouts back from payment rails"`
-	IgnoreUnknownFields bool              `env:"RAIL_IGNORE_UNKNOWN_FIELDS" envDefault:"false" desc:"ignore unknown body members instead of refusing them"`
-	DBMaxConns          int               `env:"RAIL_DB_MAX_CONNS" envDefault:"20" desc:"connections to the database"`
-	ShutdownTimeout     time.Duration     `env:"RAIL_SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"time for requests in flight to end when the server stops"`
-	RetentionDays       int               `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"retention of events and deliveries in days, at least 30; whole months are dropped"`
-	ClickRetentionDays  int               `env:"RAIL_CLICK_RETENTION_DAYS" envDefault:"760" desc:"retention of clicks and referrals without a customer in days, at least 90; 0 keeps them; figures and those with a customer stay"`
-	AuditRetentionDays  int               `env:"RAIL_AUDIT_RETENTION_DAYS" envDefault:"0" desc:"retention of the audit log in days, at least 30; 0 keeps it"`
-	Warnings            []string          `env:"-"` // shown to the operator; they do not stop the server
-	SecretKey           [32]byte          `env:"-"` // from SecretText or the data directory
-	KeyFrom             string            `env:"-"` // the variable or the file of SecretKey
-	previousKey         [32]byte          `env:"-"`
-	sources             map[string]string `env:"-"` // environment, or the file, of each variable that is set
+	Addr                   string            `env:"RAIL_ADDR" desc:"address to listen on; 127.0.0.1:8080 unless set, and :443 with RAIL_TLS_DOMAIN"`
+	BaseURL                string            `env:"RAIL_BASE_URL" desc:"address at which clients reach the service; http:// and RAIL_ADDR, or https:// and RAIL_TLS_DOMAIN, unless set"`
+	TLSDomains             []string          `env:"RAIL_TLS_DOMAIN" desc:"comma-separated host names for which the server gets certificates by ACME; RAIL_ADDR then serves https, and must be reachable on port 443"`
+	TLSEmail               string            `env:"RAIL_TLS_EMAIL" desc:"email address for the certificate authority's notices; none unless set"`
+	TLSDirectory           string            `env:"RAIL_TLS_DIRECTORY" envDefault:"https://acme-v02.api.letsencrypt.org/directory" desc:"the certificate authority's ACME directory"`
+	RedirectAddr           string            `env:"RAIL_TLS_HTTP_ADDR" desc:"address that redirects from http:// to https://; :80 with RAIL_TLS_DOMAIN unless set; off disables it"`
+	DatabaseURL            string            `env:"RAIL_DATABASE_URL" secret:"" desc:"PostgreSQL to use; a private one in RAIL_DATA_DIR unless set"`
+	SessionURL             string            `env:"RAIL_DATABASE_SESSION_URL" secret:"" desc:"the same database without a transaction pooler, for migrations and one lock; RAIL_DATABASE_URL unless set"`
+	ReadURL                string            `env:"RAIL_DATABASE_READ_URL" secret:"" desc:"space-separated addresses of standbys of RAIL_DATABASE_URL, for the API's reads; none unless set"`
+	DataDir                string            `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"folder of the private PostgreSQL and the generated secret key"`
+	PGBinDir               string            `env:"RAIL_PG_BINDIR" desc:"folder with the programs (postgres, initdb) of the private PostgreSQL; those of the version that made the database, or the newest ones for a new database, unless set"`
+	ArchiveDir             string            `env:"RAIL_ARCHIVE_DIR" desc:"folder for a continuous archive of the private PostgreSQL, from which rail restore can restore any point in time; none unless set"`
+	ArchiveDays            int               `env:"RAIL_ARCHIVE_DAYS" envDefault:"7" desc:"days that the archive reaches back"`
+	UpgradeBackup          bool              `env:"RAIL_UPGRADE_BACKUP" envDefault:"true" desc:"make a backup of the private PostgreSQL in RAIL_DATA_DIR/upgrades before a new release upgrades it"`
+	SecretText             string            `env:"RAIL_SECRET_KEY" secret:"" desc:"32 bytes as 64 hex digits or base64; needed with RAIL_DATABASE_URL, else generated into RAIL_DATA_DIR"`
+	PreviousText           string            `env:"RAIL_SECRET_KEY_PREVIOUS" secret:"" desc:"the former key while it is being replaced; see rail secrets rotate"`
+	MetricsAddr            string            `env:"RAIL_METRICS_ADDR" desc:"address of the Prometheus /metrics; off unless set"`
+	OTLPEndpoint           string            `env:"OTEL_EXPORTER_OTLP_ENDPOINT" desc:"OpenTelemetry collector that gets traces by OTLP over HTTP, such as http://127.0.0.1:4318; none unless set"`
+	ConsoleAddr            string            `env:"RAIL_CONSOLE_ADDR" desc:"address of the console alone; RAIL_ADDR serves it unless set"`
+	ConsoleURL             string            `env:"RAIL_CONSOLE_URL" desc:"address at which browsers reach the console; RAIL_BASE_URL, or http:// and RAIL_CONSOLE_ADDR, unless set"`
+	LogFormat              string            `env:"RAIL_LOG_FORMAT" envDefault:"text" desc:"text or json"`
+	LogLevel               string            `env:"RAIL_LOG_LEVEL" envDefault:"info" desc:"debug, info, warn or error"`
+	ServiceName            string            `env:"RAIL_SERVICE_NAME" envDefault:"Rail" desc:"product name in webhooks' User-Agent and in mails"`
+	ShortURL               string            `env:"RAIL_SHORT_URL" desc:"address of short links; RAIL_BASE_URL with /r unless set"`
+	StripeURL              string            `env:"RAIL_STRIPE_URL" desc:"address of Stripe's API; Stripe's own unless set"`
+	PayPalURL              string            `env:"RAIL_PAYPAL_URL" desc:"address of PayPal's API, in both modes; PayPal's own unless set"`
+	ImportURLRewardful     string            `env:"RAIL_IMPORT_URL_REWARDFUL" desc:"address of Rewardful's API for imports; Rewardful's own unless set"`
+	ImportURLTolt          string            `env:"RAIL_IMPORT_URL_TOLT" desc:"address of Tolt's API for imports; Tolt's own unless set"`
+	ImportURLFirstPromoter string            `env:"RAIL_IMPORT_URL_FIRSTPROMOTER" desc:"address of FirstPromoter's API for imports; FirstPromoter's own unless set"`
+	ImportURLTapfiliate    string            `env:"RAIL_IMPORT_URL_TAPFILIATE" desc:"address of Tapfiliate's API for imports; Tapfiliate's own unless set"`
+	ImportURLPartnerStack  string            `env:"RAIL_IMPORT_URL_PARTNERSTACK" desc:"address of PartnerStack's API for imports; PartnerStack's own unless set"`
+	ImportURLDub           string            `env:"RAIL_IMPORT_URL_DUB" desc:"address of Dub's API for imports; Dub's own unless set"`
+	SMTPURL                string            `env:"RAIL_SMTP_URL" secret:"" desc:"smtp://user:pass@host:port, or dir:PATH to write mails as files; no mail unless set"`
+	MailFrom               string            `env:"RAIL_MAIL_FROM" desc:"sender address of mails; rail@ and the host of RAIL_BASE_URL unless set"`
+	MailPixel              bool              `env:"RAIL_MAIL_PIXEL" envDefault:"true" desc:"measure openings of campaigns with an image"`
+	OIDCIssuer             string            `env:"RAIL_OIDC_ISSUER" desc:"OpenID Connect provider for signing in to the console, such as https://accounts.google.com; none unless set"`
+	OIDCClientID           string            `env:"RAIL_OIDC_CLIENT_ID" desc:"this service's client id at the provider; required with RAIL_OIDC_ISSUER"`
+	OIDCClientSecret       string            `env:"RAIL_OIDC_CLIENT_SECRET" secret:"" desc:"its client secret; required with RAIL_OIDC_ISSUER"`
+	OIDCRole               string            `env:"RAIL_OIDC_ROLE" desc:"role of users of the provider without an invitation, while there is one organization: owner, manager, finance or viewer; none unless set"`
+	WebhookAllowCIDRs      []netip.Prefix    `env:"RAIL_WEBHOOK_ALLOW_CIDRS" desc:"private networks that webhooks may reach, comma-separated; for development only"`
+	WebhookHTTPSOnly       bool              `env:"RAIL_WEBHOOK_REQUIRE_HTTPS" envDefault:"false" desc:"refuse http:// webhook addresses"`
+	TrustedProxies         []netip.Prefix    `env:"RAIL_TRUSTED_PROXIES" desc:"comma-separated addresses or networks whose X-Forwarded-For is trusted"`
+	AddressRateLimit       int               `env:"RAIL_ADDRESS_RATE_LIMIT" envDefault:"25" desc:"requests a second of one network address without a valid API key, including pages and short links"`
+	FlowQuota              int64             `env:"RAIL_FLOW_QUOTA" envDefault:"0" desc:"active flows a program; 0 for no limit"`
+	RevenueMeterMinor      int64             `env:"RAIL_REVENUE_METER_MINOR" envDefault:"0" desc:"monthly revenue of a program in its currency, in minor units, above which approvals stop; 0 for no limit"`
+	FraudMonitoring        bool              `env:"RAIL_FRAUD_MONITORING" envDefault:"true" desc:"run the risk checks"`
+	HoldOnHighRisk         bool              `env:"RAIL_HOLD_ON_HIGH_RISK" envDefault:"false" desc:"exclude partners with an open high risk flag from payouts, and hold their payouts back from payment rails"`
+	IgnoreUnknownFields    bool              `env:"RAIL_IGNORE_UNKNOWN_FIELDS" envDefault:"false" desc:"ignore unknown body members instead of refusing them"`
+	DBMaxConns             int               `env:"RAIL_DB_MAX_CONNS" envDefault:"20" desc:"connections to the database"`
+	ShutdownTimeout        time.Duration     `env:"RAIL_SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"time for requests in flight to end when the server stops"`
+	RetentionDays          int               `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"retention of events and deliveries in days, at least 30; whole months are dropped"`
+	ClickRetentionDays     int               `env:"RAIL_CLICK_RETENTION_DAYS" envDefault:"760" desc:"retention of clicks and referrals without a customer in days, at least 90; 0 keeps them; figures and those with a customer stay"`
+	AuditRetentionDays     int               `env:"RAIL_AUDIT_RETENTION_DAYS" envDefault:"0" desc:"retention of the audit log in days, at least 30; 0 keeps it"`
+	Warnings               []string          `env:"-"` // shown to the operator; they do not stop the server
+	SecretKey              [32]byte          `env:"-"` // from SecretText or the data directory
+	KeyFrom                string            `env:"-"` // the variable or the file of SecretKey
+	previousKey            [32]byte          `env:"-"`
+	sources                map[string]string `env:"-"` // environment, or the file, of each variable that is set
 }
 
 // Load reads the configuration from environ (a map of variables; nil for the process's environment) with the
@@ -98,6 +104,14 @@ func Load(environ map[string]string) (Config, error) {
 		err = c.LoadKey()
 	}
 	return c, err
+}
+
+// ImportURLs returns the addresses that replace those of products to import from, by the product's name.
+func (c Config) ImportURLs() map[string]string {
+	return map[string]string{
+		"rewardful": c.ImportURLRewardful, "tolt": c.ImportURLTolt, "firstpromoter": c.ImportURLFirstPromoter,
+		"tapfiliate": c.ImportURLTapfiliate, "partnerstack": c.ImportURLPartnerStack, "dub": c.ImportURLDub,
+	}
 }
 
 // Read is Load without the secret key: it neither reads nor writes a file.

@@ -120,6 +120,24 @@ var variables = map[string]struct {
 	"RAIL_PAYPAL_URL": {
 		[]string{"http://127.0.0.1:12111", ""}, []string{"api-m.paypal.com", "https://k:s@x"}, "must be an http or https address",
 	},
+	"RAIL_IMPORT_URL_REWARDFUL": {
+		[]string{"http://127.0.0.1:12111/v1", ""}, []string{"api.example", "https://k:s@x"}, "must be an http or https address",
+	},
+	"RAIL_IMPORT_URL_TOLT": {
+		[]string{"http://127.0.0.1:12111/v1", ""}, []string{"api.example", "https://k:s@x"}, "must be an http or https address",
+	},
+	"RAIL_IMPORT_URL_FIRSTPROMOTER": {
+		[]string{"http://127.0.0.1:12111/v1", ""}, []string{"api.example", "https://k:s@x"}, "must be an http or https address",
+	},
+	"RAIL_IMPORT_URL_TAPFILIATE": {
+		[]string{"http://127.0.0.1:12111/v1", ""}, []string{"api.example", "https://k:s@x"}, "must be an http or https address",
+	},
+	"RAIL_IMPORT_URL_PARTNERSTACK": {
+		[]string{"http://127.0.0.1:12111/v1", ""}, []string{"api.example", "https://k:s@x"}, "must be an http or https address",
+	},
+	"RAIL_IMPORT_URL_DUB": {
+		[]string{"http://127.0.0.1:12111/v1", ""}, []string{"api.example", "https://k:s@x"}, "must be an http or https address",
+	},
 	"RAIL_STRIPE_URL": {
 		[]string{"http://127.0.0.1:12111", ""}, []string{"api.stripe.com", "https://k:s@x"}, "must be an http or https address",
 	},

@@ -101,6 +101,30 @@ var rules = []rule{
 		valid: func(c *Config) bool { return unset(c.PayPalURL, webAddress) },
 	},
 	{
+		variable: "RAIL_IMPORT_URL_REWARDFUL", must: "be " + aWebSite,
+		valid: func(c *Config) bool { return unset(c.ImportURLRewardful, webAddress) },
+	},
+	{
+		variable: "RAIL_IMPORT_URL_TOLT", must: "be " + aWebSite,
+		valid: func(c *Config) bool { return unset(c.ImportURLTolt, webAddress) },
+	},
+	{
+		variable: "RAIL_IMPORT_URL_FIRSTPROMOTER", must: "be " + aWebSite,
+		valid: func(c *Config) bool { return unset(c.ImportURLFirstPromoter, webAddress) },
+	},
+	{
+		variable: "RAIL_IMPORT_URL_TAPFILIATE", must: "be " + aWebSite,
+		valid: func(c *Config) bool { return unset(c.ImportURLTapfiliate, webAddress) },
+	},
+	{
+		variable: "RAIL_IMPORT_URL_PARTNERSTACK", must: "be " + aWebSite,
+		valid: func(c *Config) bool { return unset(c.ImportURLPartnerStack, webAddress) },
+	},
+	{
+		variable: "RAIL_IMPORT_URL_DUB", must: "be " + aWebSite,
+		valid: func(c *Config) bool { return unset(c.ImportURLDub, webAddress) },
+	},
+	{
 		variable: "RAIL_DATABASE_URL", must: "be " + aDatabase,
 		valid: func(c *Config) bool { return unset(c.DatabaseURL, database) },
 	},

@@ -37,7 +37,7 @@ func tryJobAt(t testing.TB, s *Server, name string, now clock.Time) error {
 	require.NoError(t, err)
 	for _, j := range jobs.All(jobs.Deps{
 		Pool: s.Pool, Clock: s.Clock, Keeper: keeper, FraudMonitoring: s.Config.FraudMonitoring,
-		StripeURL: s.Config.StripeURL, Plan: s.Config.Plan(), Outbox: &mail.Outbox{Configured: s.Config.SMTPURL != ""},
+		ImportURLs: s.Config.ImportURLs(), StripeURL: s.Config.StripeURL, Plan: s.Config.Plan(), Outbox: &mail.Outbox{Configured: s.Config.SMTPURL != ""},
 		OpenRail: (&rails.Service{
 			Keeper: keeper, Clock: s.Clock, PayPalURL: s.Config.PayPalURL, Name: s.Config.ServiceName,
 			Guard: webhook.NewGuard(s.Config.WebhookAllowCIDRs, false, ""),

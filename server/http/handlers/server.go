@@ -20,6 +20,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/auth"
+	"rail/server/inbound/importer"
 	"rail/server/money/payout"
 	"rail/server/money/sale"
 	"rail/server/outbound/mail"
@@ -50,6 +51,8 @@ type Options struct {
 	// Mail queues the mails of changes; may be nil.
 	Mail     *mail.Outbox
 	Webhooks *webhook.Endpoints
+	// Imports starts imports from other products.
+	Imports *importer.Service
 }
 
 // Server implements the generated strict-server interface.

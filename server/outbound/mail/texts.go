@@ -3,6 +3,7 @@ package mail
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"rail/server/locale"
@@ -80,6 +81,21 @@ func PayoutsOverLimit(to, key, program string) Message {
 		"batch or a day, so none of them was sent.", line(program)).
 		says("Check and send the batch in the console under Payouts.").
 		why("You’re receiving this email as the owner of the account.").Message
+}
+
+// ImportEnded notifies the person who started an import of its end. status is done, failed or undone, and how says
+// more in a sentence.
+func ImportEnded(to, key, program, status, how string, problems int64) Message {
+	l := console("import_ended", key, to)
+	l.Subject = "The import into " + line(program).plain + " is " + status
+	if status == "failed" {
+		l.Subject = "The import into " + line(program).plain + " failed"
+	}
+	l = l.says("%s", line(how))
+	if problems > 0 {
+		l = l.says("%s problems are listed in the console under Settings, Import.", line(strconv.FormatInt(problems, 10)))
+	}
+	return l.why("You’re receiving this email because you started the import, or own the account.").Message
 }
 
 // SignIn sends a console user a sign-in link.

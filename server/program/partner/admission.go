@@ -264,6 +264,14 @@ func externalIDTaken(existing db.Partner) error {
 // enter writes a new partner with its handle. If another request took the email or the handle after admit's
 // reads, a unique constraint fails the commit and the work runs again, which then refuses.
 func enter(ctx context.Context, u *work.Unit, p db.Partner) error {
+	if err := Import(ctx, u, p); err != nil || p.Status != db.PartnerStatusActive {
+		return err
+	}
+	return sequence.Welcome(ctx, u.Later(), p, u.Now)
+}
+
+// Import writes a partner of another product with its handle, which must be free. Nobody is mailed.
+func Import(ctx context.Context, u *work.Unit, p db.Partner) error {
 	if _, err := queries.PartnerInsert(ctx, u.Later(), db.PartnerInsertParams(p)); err != nil {
 		return err
 	}
@@ -277,8 +285,5 @@ func enter(ctx context.Context, u *work.Unit, p db.Partner) error {
 		PartnerID: p.ID, Email: p.Email, Handle: p.Handle, Status: api.PartnerCreateStatus(p.Status),
 		GroupID: p.GroupID,
 	}))
-	if err := claimHandle(ctx, u, p); err != nil || p.Status != db.PartnerStatusActive {
-		return err
-	}
-	return sequence.Welcome(ctx, u.Later(), p, u.Now)
+	return claimHandle(ctx, u, p)
 }

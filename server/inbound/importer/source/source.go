@@ -173,7 +173,7 @@ type Commission struct {
 	Status      string      `json:"status"` // pending, due, paid, voided or rejected
 	Reason      string      `json:"reason,omitempty"`
 	CreatedAt   clock.Time  `json:"created_at"`
-	MatureAt    *clock.Time `json:"mature_at,omitempty"` // when a pending one becomes due
+	MatureAt    *clock.Time `json:"mature_at,omitempty"` // when a pending one becomes due; without it, a person approves
 	PaidAt      *clock.Time `json:"paid_at,omitempty"`
 	VoidedAt    *clock.Time `json:"voided_at,omitempty"`
 	PayoutID    string      `json:"payout_id,omitempty"`
@@ -223,7 +223,9 @@ type Product struct {
 	Params []string
 	// ExactCase means that the product distinguishes upper and lower case in values; FoldsCase that it does not.
 	ExactCase, FoldsCase bool
-	Open                 func(Account) Source
+	// NeedsAccount means that Account.ID is required.
+	NeedsAccount bool
+	Open         func(Account) Source
 }
 
 // products has every product with an API, by name; each file adds its own.

@@ -1,0 +1,235 @@
+package importer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"rail/gen/db"
+	"rail/server/inbound/importer/source"
+	"rail/server/work"
+)
+
+// planSize bounds the rows that are compared in one transaction.
+const planSize = 500
+
+// plan compares the next rows with Rail and stores what is to be done with each. It reports false when all kinds are
+// done.
+func (s *Service) plan(ctx context.Context, u *work.Unit, m db.Import, p place) error {
+	b, err := next(ctx, u, &m, planned, &p, planSize)
+	if err != nil {
+		return err
+	}
+	if b == nil {
+		return save(ctx, u, m, place{Phase: summing})
+	}
+	if err := b.compare(ctx); err != nil {
+		return err
+	}
+	if err := b.keep(ctx); err != nil {
+		return err
+	}
+	m.Counts = encode(b.counts)
+	return save(ctx, u, m, p)
+}
+
+// next reads the next batch of an order of kinds and advances the place; nil is the end.
+func next(ctx context.Context, u *work.Unit, m *db.Import, kinds []int, p *place, size int32) (*batch, error) {
+	for ; p.Kind < len(kinds); p.Kind, p.At, p.ID, p.Done = p.Kind+1, zeroTime, "", 0 {
+		rows, err := queries.ImportRowsNext(ctx, u.Tx, db.ImportRowsNextParams{
+			ImportID: m.ID, OrgID: m.OrgID, Kind: int16(kinds[p.Kind]), AfterAt: p.At, AfterID: p.ID, Lim: size, //nolint:gosec // below 8
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		last := rows[len(rows)-1]
+		p.At, p.ID, p.Done = last.At, last.SourceID, p.Done+int64(len(rows))
+		program, err := u.Program(ctx, m.ProgramID)
+		if err != nil {
+			return nil, err
+		}
+		b := &batch{u: u, m: m, program: program, kind: kinds[p.Kind], counts: CountsOf(*m)}
+		for _, r := range rows {
+			b.rows = append(b.rows, &row{ImportRow: r})
+		}
+		return b, nil
+	}
+	return nil, nil //nolint:nilnil // the end
+}
+
+// compare decides about the rows of a batch.
+func (b *batch) compare(ctx context.Context) error {
+	for _, r := range b.rows {
+		if bad, err := decode[refused](r); err == nil && bad.Problem != nil {
+			b.refuse(r, string(bad.Problem.Code), bad.Problem.Detail)
+		}
+	}
+	if err := b.remember(ctx); err != nil {
+		return err
+	}
+	return map[int]func(context.Context) error{
+		partners:    b.comparePartners,
+		links:       b.compareLinks,
+		coupons:     b.compareCoupons,
+		customers:   b.compareCustomers,
+		sales:       b.compareSales,
+		commissions: b.compareCommissions,
+		payouts:     b.comparePayouts,
+	}[b.kind](ctx)
+}
+
+// remember finds the objects that an earlier import of the source wrote: the same, changed at the source, or deleted
+// in Rail since.
+func (b *batch) remember(ctx context.Context) error {
+	var ids []string
+	at := map[string]*row{}
+	for _, r := range b.open() {
+		ids, at[r.SourceID] = append(ids, r.SourceID), r
+	}
+	found, err := queries.ImportObjects(ctx, b.u.Tx, db.ImportObjectsParams{
+		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: b.m.Source, Kind: int16(b.kind), SourceIds: ids, //nolint:gosec // below 8
+	})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	targets := make([]string, len(found))
+	for i, o := range found {
+		targets[i] = o.Target
+	}
+	there, err := b.present(ctx, targets)
+	if err != nil {
+		return err
+	}
+	for _, o := range found {
+		r := at[o.SourceID]
+		switch {
+		case !there[o.Target]:
+			b.refuse(r, "deleted", "It was imported before and is deleted in Rail; an import does not bring it back.")
+		case same(o.Data, r.Data):
+			r.outcome, r.target = db.ImportRowOutcomeSame, o.Target
+		default:
+			r.outcome, r.target, r.earlier = db.ImportRowOutcomeChanged, o.Target, &o
+		}
+	}
+	return nil
+}
+
+// present reports which ids of objects exist in Rail.
+func (b *batch) present(ctx context.Context, ids []string) (map[string]bool, error) {
+	found, err := queries.ImportPresent(ctx, b.u.Tx, db.ImportPresentParams{Ids: ids, OrgID: b.m.OrgID})
+	there := map[string]bool{}
+	for _, id := range found {
+		there[id] = true
+	}
+	return there, err
+}
+
+// same reports whether two objects of the source are equal.
+func same(a, b []byte) bool {
+	var x, y bytes.Buffer
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}
+
+// open returns the rows without an outcome.
+func (b *batch) open() (rows []*row) {
+	for _, r := range b.rows {
+		if !r.settled() {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// toWrite returns the rows that are new or changed, or not decided yet.
+func (b *batch) toWrite() (rows []*row) {
+	for _, r := range b.rows {
+		if r.outcome != db.ImportRowOutcomeRefused && r.outcome != db.ImportRowOutcomeSame {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// targets finds the objects of Rail for ids of a kind; an id that is refused or absent is missing.
+func (b *batch) targets(ctx context.Context, kind int, ids []string) (map[string]string, error) {
+	rows, err := queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: int16(kind), //nolint:gosec // below 8
+		SourceIds: ids,
+	})
+	found := map[string]string{}
+	for _, r := range rows {
+		if r.Target != "" {
+			found[r.SourceID] = r.Target
+		}
+	}
+	return found, err
+}
+
+// claim gives keys to the rows that ask first, and returns the owner of each key.
+func (b *batch) claim(ctx context.Context, kind string, keys, ids []string) (map[string]string, error) {
+	first := map[string]string{}
+	p := db.ImportKeysClaimParams{ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Kind: kind}
+	for i, key := range keys {
+		if _, twice := first[key]; !twice {
+			first[key] = ids[i]
+			p.Keys, p.SourceIds = append(p.Keys, key), append(p.SourceIds, ids[i])
+		}
+	}
+	rows, err := queries.ImportKeysClaim(ctx, b.u.Tx, p)
+	for _, r := range rows {
+		first[r.Key] = r.SourceID
+	}
+	return first, err
+}
+
+// keep stores the decisions about a batch with its counts and problems.
+func (b *batch) keep(ctx context.Context) error {
+	p := db.ImportRowsPlannedParams{ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: int16(b.kind)} //nolint:gosec // below 8
+	for _, r := range b.rows {
+		if !r.settled() {
+			return fmt.Errorf("importer: no outcome of %s %s", name(b.kind), r.SourceID)
+		}
+		p.SourceIds, p.Outcomes = append(p.SourceIds, r.SourceID), append(p.Outcomes, string(r.outcome))
+		p.Targets, p.Refs = append(p.Targets, r.target), append(p.Refs, string(encode(r.refs)))
+		b.counts.of(name(b.kind)).add(r.outcome, 1)
+	}
+	if err := queries.ImportRowsPlanned(ctx, b.u.Later(), p); err != nil {
+		return err
+	}
+	return b.record(ctx)
+}
+
+// add counts n more rows with an outcome.
+func (c *Count) add(outcome db.ImportRowOutcome, n int64) {
+	switch outcome {
+	case db.ImportRowOutcomeNew:
+		c.New += n
+	case db.ImportRowOutcomeSame:
+		c.Same += n
+	case db.ImportRowOutcomeChanged:
+		c.Changed += n
+	case db.ImportRowOutcomeRefused:
+		c.Refused += n
+	}
+}
+
+// missing refuses a row that refers to an object that is not imported.
+func (b *batch) missing(r *row, kind source.Kind, id string) {
+	b.refuse(r, "missing_reference", fmt.Sprintf("It refers to %q of the %s, which is not imported.", id, kind))
+}
+
+// accept decides that a row is written as a new object, unless it is known already.
+func (r *row) accept(target string) {
+	if !r.settled() {
+		r.outcome, r.target = db.ImportRowOutcomeNew, target
+	}
+}
+
+// bind decides that a row is an object that Rail has already.
+func (r *row) bind(target string) {
+	r.outcome, r.target, r.refs.Bound = db.ImportRowOutcomeSame, target, true
+}

@@ -1,0 +1,413 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/inbound/importer/source"
+	"rail/server/locale/currency"
+)
+
+// The bounds of amounts in minor units.
+const (
+	maxSale       = 999_999_999_999
+	maxCommission = 99_999_999_999_999
+)
+
+func isNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
+
+// chargeID returns the id under which a sale of the source is stored.
+func (b *batch) chargeID(r *row, s source.Sale) string {
+	if s.ChargeID != "" && len(s.ChargeID) <= maxID {
+		return s.ChargeID
+	}
+	return "import:" + b.m.Source + ":" + r.SourceID
+}
+
+// compareSales finds sales by their charge, or the same payment of a customer that Rail has recorded since.
+func (b *batch) compareSales(ctx context.Context) error {
+	var customerIDs, partnerIDs, charges, ids []string
+	found := map[*row]source.Sale{}
+	for _, r := range b.toWrite() {
+		s, err := decode[source.Sale](r)
+		if bad := saleProblem(s, err); bad != "" {
+			b.refuse(r, "out_of_bounds", bad)
+			continue
+		}
+		found[r] = s
+		customerIDs, partnerIDs = append(customerIDs, s.CustomerID), append(partnerIDs, s.PartnerID)
+		charges, ids = append(charges, b.chargeID(r, s)), append(ids, r.SourceID)
+	}
+	who, err := b.targets(ctx, customers, customerIDs)
+	if err != nil {
+		return err
+	}
+	credited, err := b.targets(ctx, partners, partnerIDs)
+	if err != nil {
+		return err
+	}
+	ofCustomers, err := b.partnersOfCustomers(ctx, customerIDs)
+	if err != nil {
+		return err
+	}
+	held, err := queries.ImportSalesByCharge(ctx, b.u.Tx, db.ImportSalesByChargeParams{
+		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Charges: charges,
+	})
+	if err != nil {
+		return err
+	}
+	there := map[string]string{}
+	for _, s := range held {
+		there[s.ExternalChargeID] = s.ID
+	}
+	alike, err := b.alike(ctx, found, who)
+	if err != nil {
+		return err
+	}
+	owners, err := b.claim(ctx, "charge", charges, ids)
+	if err != nil {
+		return err
+	}
+	for _, r := range b.toWrite() {
+		s := found[r]
+		charge := b.chargeID(r, s)
+		r.refs.Customer, r.refs.Partner = who[s.CustomerID], credited[s.PartnerID]
+		if s.PartnerID == "" {
+			r.refs.Partner = ofCustomers[s.CustomerID]
+		}
+		switch {
+		case r.refs.Customer == "":
+			b.missing(r, source.KindCustomer, s.CustomerID)
+		case r.outcome == db.ImportRowOutcomeChanged:
+		case owners[charge] != r.SourceID:
+			b.refuse(r, "duplicate", fmt.Sprintf("The sale %q has the same charge %q.", owners[charge], charge))
+		case there[charge] != "":
+			r.bind(there[charge])
+		case alike[r.SourceID] != "":
+			r.bind(alike[r.SourceID])
+			b.note(r, "recorded", fmt.Sprintf("Rail has this payment as the sale %s, with another id.", r.target))
+		default:
+			r.accept(b.u.NewID(ident.Sale))
+		}
+	}
+	return b.firstSales(ctx)
+}
+
+// saleProblem returns why a sale cannot be stored, or "".
+func saleProblem(s source.Sale, err error) string {
+	switch {
+	case err != nil:
+		return "The sale cannot be read."
+	case s.AmountMinor < 1 || s.AmountMinor > maxSale:
+		return fmt.Sprintf("The amount %d is not between 1 and %d.", s.AmountMinor, int64(maxSale))
+	case s.RefundedMinor < 0 || s.TaxMinor != nil && (*s.TaxMinor < 0 || *s.TaxMinor > s.AmountMinor):
+		return "The tax or the refunded amount is not a part of the amount."
+	case !currency.Valid(s.Currency):
+		return fmt.Sprintf("%q is not a currency.", s.Currency)
+	}
+	return ""
+}
+
+// partnersOfCustomers returns the partner of each customer of the source.
+func (b *batch) partnersOfCustomers(ctx context.Context, ids []string) (map[string]string, error) {
+	rows, err := queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: customers, SourceIds: ids,
+	})
+	if err != nil {
+		return nil, err
+	}
+	of := map[string]string{}
+	var named []string
+	for _, r := range rows {
+		c, err := decode[source.Customer](&row{ImportRow: db.ImportRow{Data: []byte(r.Data)}})
+		if err == nil && r.Target != "" {
+			of[r.SourceID], named = c.PartnerID, append(named, c.PartnerID)
+		}
+	}
+	targets, err := b.targets(ctx, partners, named)
+	for id, partner := range of {
+		of[id] = targets[partner]
+	}
+	return of, err
+}
+
+// alike finds payments that Rail has recorded itself: of the same customer and amount within an hour.
+func (b *batch) alike(ctx context.Context, found map[*row]source.Sale, who map[string]string) (map[string]string, error) {
+	p := db.ImportSalesAlikeParams{OrgID: b.m.OrgID}
+	for _, r := range b.open() {
+		s := found[r]
+		p.SourceIds, p.CustomerIds = append(p.SourceIds, r.SourceID), append(p.CustomerIds, who[s.CustomerID])
+		p.Amounts, p.Currencies = append(p.Amounts, s.AmountMinor), append(p.Currencies, s.Currency)
+		p.Ats = append(p.Ats, s.OccurredAt)
+	}
+	rows, err := queries.ImportSalesAlike(ctx, b.u.Tx, p)
+	ids := map[string]string{}
+	for _, r := range rows {
+		ids[r.SourceID] = r.ID
+	}
+	return ids, err
+}
+
+// firstSales marks the first sale of each customer that has none in Rail. Rows are in the order of time.
+func (b *batch) firstSales(ctx context.Context) error {
+	var of, ids []string
+	for _, r := range b.rows {
+		if r.outcome == db.ImportRowOutcomeNew {
+			of, ids = append(of, r.refs.Customer), append(ids, r.SourceID)
+		}
+	}
+	known, err := queries.ImportCustomersWithSales(ctx, b.u.Tx, db.ImportCustomersWithSalesParams{
+		CustomerIds: of, OrgID: b.m.OrgID,
+	})
+	if err != nil {
+		return err
+	}
+	have := map[string]bool{}
+	for _, id := range known {
+		have[id] = true
+	}
+	first, err := b.claim(ctx, "first_sale", of, ids)
+	for _, r := range b.rows {
+		r.refs.First = r.outcome == db.ImportRowOutcomeNew && first[r.refs.Customer] == r.SourceID && !have[r.refs.Customer]
+	}
+	return err
+}
+
+// earned is a commission of the source with the sale in Rail that it refers to.
+type earned struct {
+	source.Commission
+	sale saleOf
+}
+
+// saleOf is the sale of a commission.
+type saleOf struct {
+	id, partner, customer string
+	refunded              int64 // minor units
+}
+
+// compareCommissions finds the sale, customer and partner of each commission. A commission whose sale is missing, or is
+// another partner's, is imported as a reward, so that no money is lost.
+func (b *batch) compareCommissions(ctx context.Context) error {
+	var of, saleIDs, customerIDs []string
+	found := map[*row]*earned{}
+	for _, r := range b.toWrite() {
+		k, err := decode[source.Commission](r)
+		if bad := commissionProblem(k, err); bad != "" {
+			b.refuse(r, "out_of_bounds", bad)
+			continue
+		}
+		found[r] = &earned{Commission: k}
+		of, saleIDs = append(of, k.PartnerID), append(saleIDs, k.SaleID)
+		customerIDs = append(customerIDs, k.CustomerID)
+	}
+	targets, err := b.targets(ctx, partners, of)
+	if err != nil {
+		return err
+	}
+	who, err := b.targets(ctx, customers, customerIDs)
+	if err != nil {
+		return err
+	}
+	known, err := b.salesOf(ctx, saleIDs)
+	if err != nil {
+		return err
+	}
+	for _, r := range b.toWrite() {
+		k := found[r]
+		r.refs.Partner, r.refs.Customer = targets[k.PartnerID], who[k.CustomerID]
+		k.sale = known[k.SaleID]
+		switch {
+		case r.refs.Partner == "":
+			b.missing(r, source.KindPartner, k.PartnerID)
+		case k.SaleID != "" && k.sale.id == "":
+			b.note(r, "detached", fmt.Sprintf("Its sale %q is not imported; the commission becomes a reward.", k.SaleID))
+		default:
+			r.refs.Sale, r.refs.Refunded = k.sale.id, k.sale.refunded
+			if r.refs.Customer == "" {
+				r.refs.Customer = k.sale.customer
+			}
+		}
+	}
+	if err := b.byRule(ctx, found); err != nil {
+		return err
+	}
+	return b.payments(ctx, found)
+}
+
+// commissionProblem returns why a commission cannot be stored, or "".
+func commissionProblem(k source.Commission, err error) string {
+	switch {
+	case err != nil:
+		return "The commission cannot be read."
+	case k.AmountMinor == 0 || k.AmountMinor > maxCommission || k.AmountMinor < -maxCommission:
+		return fmt.Sprintf("The amount %d is zero or too large.", k.AmountMinor)
+	case !currency.Valid(k.Currency):
+		return fmt.Sprintf("%q is not a currency.", k.Currency)
+	}
+	switch k.Status {
+	case source.Open, source.Due, source.Paid, source.Voided, source.Rejected:
+		return ""
+	}
+	return fmt.Sprintf("The status %q is not known.", k.Status)
+}
+
+// salesOf returns the sales of the source by their ids: as planned, or as Rail has them.
+func (b *batch) salesOf(ctx context.Context, ids []string) (map[string]saleOf, error) {
+	rows, err := queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: sales, SourceIds: ids,
+	})
+	if err != nil {
+		return nil, err
+	}
+	known, in := map[string]saleOf{}, []string{}
+	for _, r := range rows {
+		s, err := decode[source.Sale](&row{ImportRow: db.ImportRow{Data: []byte(r.Data)}})
+		if err != nil || r.Target == "" {
+			continue
+		}
+		at := refsOf([]byte(r.Refs))
+		known[r.SourceID] = saleOf{r.Target, at.Partner, at.Customer, min(s.RefundedMinor, s.AmountMinor)}
+		in = append(in, r.Target)
+	}
+	stored, err := queries.ImportSalesOf(ctx, b.u.Tx, db.ImportSalesOfParams{Ids: in, OrgID: b.m.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range stored { // a sale that Rail has decides
+		for id, k := range known {
+			if k.id == s.ID {
+				k.customer, k.refunded = s.CustomerID, max(k.refunded, s.RefundedMinor)
+				if k.partner = ""; s.PartnerID != nil {
+					k.partner = *s.PartnerID
+				}
+				known[id] = k
+			}
+		}
+	}
+	return known, nil
+}
+
+// byRule decides which commission of a sale is the one by rule: the first one of the sale's partner and customer. A
+// sale that Rail has a commission for keeps that one.
+func (b *batch) byRule(ctx context.Context, found map[*row]*earned) error {
+	var of, ids []string
+	for _, r := range b.toWrite() {
+		if k := found[r]; k.sale.id != "" && k.sale.partner == r.refs.Partner && k.AmountMinor > 0 &&
+			k.sale.customer == r.refs.Customer {
+			of, ids = append(of, k.sale.id), append(ids, r.SourceID)
+		}
+	}
+	have, err := queries.ImportSalesCredited(ctx, b.u.Tx, db.ImportSalesCreditedParams{SaleIds: of, OrgID: b.m.OrgID})
+	if err != nil {
+		return err
+	}
+	credited := map[string]db.ImportSalesCreditedRow{}
+	for _, k := range have {
+		credited[k.SaleID] = k
+	}
+	owners, err := b.claim(ctx, "commission", of, ids)
+	for _, r := range b.toWrite() {
+		k := found[r]
+		existing, is := credited[k.sale.id]
+		switch {
+		case r.outcome == db.ImportRowOutcomeChanged || k.sale.id == "":
+		case is && owners[k.sale.id] == r.SourceID:
+			r.bind(existing.ID)
+			b.note(r, "recorded", fmt.Sprintf("Rail has paid this sale by the commission %s.", existing.ID))
+			continue
+		default:
+			r.refs.ByRule = owners[k.sale.id] == r.SourceID
+		}
+		r.accept(b.u.NewID(ident.Commission))
+	}
+	return err
+}
+
+// payments gives each paid commission its payout: that of the source if it names one, else one for each partner,
+// currency and month.
+func (b *batch) payments(ctx context.Context, found map[*row]*earned) error {
+	var named []string
+	for _, k := range found {
+		named = append(named, k.PayoutID)
+	}
+	listed, err := queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: payouts, SourceIds: named,
+	})
+	if err != nil {
+		return err
+	}
+	there := map[string]source.Payout{}
+	for _, r := range listed {
+		if p, err := decode[source.Payout](&row{ImportRow: db.ImportRow{Data: []byte(r.Data)}}); err == nil {
+			there[r.SourceID] = p
+		}
+	}
+	put := db.ImportPaymentsPutParams{ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Kind: payments}
+	of := map[*row]string{}
+	seen := map[string]bool{}
+	for _, r := range b.toWrite() {
+		k := found[r]
+		if k.Status != source.Paid {
+			continue
+		}
+		id, p := b.payment(r, k.Commission, there)
+		if of[r] = id; seen[id] {
+			continue
+		}
+		seen[id] = true
+		put.SourceIds, put.Ats = append(put.SourceIds, id), append(put.Ats, *p.PaidAt)
+		put.Data, put.Targets = append(put.Data, string(encode(p))), append(put.Targets, b.u.NewID(ident.Payout))
+		put.Refs = append(put.Refs, string(encode(refs{Partner: r.refs.Partner})))
+	}
+	rows, err := queries.ImportPaymentsPut(ctx, b.u.Tx, put)
+	if err != nil {
+		return err
+	}
+	targets := map[string]string{}
+	for _, p := range rows {
+		targets[p.SourceID] = p.Target
+		if p.IsNew {
+			b.counts.of(source.KindPayout).New++
+		}
+	}
+	for r, id := range of {
+		r.refs.Payout = targets[id]
+	}
+	return nil
+}
+
+// payment returns the payout that pays a commission, and its id among the payments of the import.
+func (b *batch) payment(r *row, k source.Commission, listed map[string]source.Payout) (string, source.Payout) {
+	p, ok := listed[k.PayoutID]
+	if ok && p.PartnerID == k.PartnerID && p.Currency == k.Currency && p.Status == source.Paid && p.PaidAt != nil {
+		return "payout " + r.refs.Partner + " " + k.PayoutID, p
+	}
+	at := k.CreatedAt
+	switch {
+	case k.PaidAt != nil:
+		at = *k.PaidAt
+	case k.MatureAt != nil && k.MatureAt.Before(b.u.Now.Time):
+		at = *k.MatureAt
+	}
+	if at.After(b.u.Now.Time) {
+		at = b.u.Now
+	}
+	month := at.DayIn(clock.StoredZone(b.program.TimeZone)).Format("2006-01")
+	return "month " + r.refs.Partner + " " + k.Currency + " " + month, source.Payout{
+		PartnerID: k.PartnerID, Currency: k.Currency, Status: source.Paid, PaidAt: &at, CreatedAt: at,
+	}
+}
+
+// comparePayouts counts the payouts of the source. They are made of paid commissions, so none is written by itself.
+func (b *batch) comparePayouts(context.Context) error {
+	for _, r := range b.toWrite() {
+		r.outcome = db.ImportRowOutcomeSame
+	}
+	return nil
+}

@@ -1,0 +1,433 @@
+package importer
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/inbound/importer/source"
+	"rail/server/locale/plain"
+	"rail/server/program/slug"
+)
+
+var zeroTime clock.Time
+
+var (
+	address  = regexp.MustCompile(`^[^@\s]+@[^@\s]+$`)
+	isHandle = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$`)
+)
+
+const (
+	maxEmail = 254
+	maxValue = 64
+	maxCode  = 64
+	maxID    = 255
+)
+
+// comparePartners finds partners by their email. Two partners of the source with one email become one.
+func (b *batch) comparePartners(ctx context.Context) error {
+	var emails, ids []string
+	people := map[*row]source.Partner{}
+	for _, r := range b.toWrite() {
+		p, err := decode[source.Partner](r)
+		switch {
+		case err != nil:
+			b.refuse(r, "missing_member", "The partner cannot be read.")
+			continue
+		case !address.MatchString(p.Email) || len(p.Email) > maxEmail || !plain.Addressed(p.Email):
+			b.refuse(r, "missing_member", fmt.Sprintf("%q is not an email address.", p.Email))
+			continue
+		case !api.PartnerStatus(p.Status).Valid():
+			b.refuse(r, "unknown_status", fmt.Sprintf("The status %q is not known.", p.Status))
+			continue
+		}
+		people[r] = p
+		emails, ids = append(emails, strings.ToLower(p.Email)), append(ids, r.SourceID)
+	}
+	found, err := queries.ImportPartnersByEmail(ctx, b.u.Tx, db.ImportPartnersByEmailParams{
+		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Emails: emails,
+	})
+	if err != nil {
+		return err
+	}
+	there := map[string]string{}
+	for _, p := range found {
+		there[p.Email] = p.ID
+	}
+	owners, err := b.claim(ctx, "email", emails, ids)
+	if err != nil {
+		return err
+	}
+	targets, err := b.targets(ctx, partners, values(owners))
+	if err != nil {
+		return err
+	}
+	for _, r := range b.toWrite() {
+		email := strings.ToLower(people[r].Email)
+		owner := owners[email]
+		switch id := there[email]; {
+		case r.outcome == db.ImportRowOutcomeChanged:
+		case owner != r.SourceID && targets[owner] != "":
+			r.bind(targets[owner])
+			b.note(r, "merged", fmt.Sprintf("The partner %q has the same email; both become one partner.", owner))
+		case id != "":
+			r.bind(id)
+			b.note(r, "recorded", "Rail has a partner with this email, who gets the links and the history.")
+		default:
+			r.accept(b.u.NewID(ident.Partner))
+		}
+		targets[r.SourceID] = r.target
+	}
+	if err := b.groups(ctx, people); err != nil {
+		return err
+	}
+	return b.handles(ctx, people)
+}
+
+// groups finds the group of each partner by its name, else the default group.
+func (b *batch) groups(ctx context.Context, people map[*row]source.Partner) error {
+	byDefault, err := queries.GroupDefault(ctx, b.u.Tx, db.GroupDefaultParams{ProgramID: b.m.ProgramID, OrgID: b.m.OrgID})
+	if err != nil {
+		return err
+	}
+	known := map[string]string{"": byDefault.ID}
+	for r, p := range people {
+		if _, read := known[p.Group]; !read {
+			known[p.Group] = byDefault.ID
+			g, err := queries.GroupByName(ctx, b.u.Tx, db.GroupByNameParams{
+				ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Name: p.Group,
+			})
+			if err == nil {
+				known[p.Group] = g.ID
+			} else if !isNoRows(err) {
+				return err
+			}
+		}
+		r.refs.Group = known[p.Group]
+	}
+	return nil
+}
+
+// handles chooses a free handle for each new partner: a value of its own links, the handle at the source, or one from
+// its email. Values of other partners' links are not free.
+func (b *batch) handles(ctx context.Context, people map[*row]source.Partner) error {
+	var ids []string
+	wanted := map[string][]string{}
+	for _, r := range b.rows {
+		if r.outcome == db.ImportRowOutcomeNew {
+			ids = append(ids, r.SourceID)
+		}
+	}
+	own, err := queries.ImportLinksOf(ctx, b.u.Tx, db.ImportLinksOfParams{ImportID: b.m.ID, OrgID: b.m.OrgID, PartnerIds: ids})
+	if err != nil {
+		return err
+	}
+	mine := map[string]bool{}
+	for _, l := range own {
+		if value := strings.ToLower(l.Value); l.Partners == 1 && value == l.Value && isHandle.MatchString(value) {
+			wanted[l.PartnerID] = append(wanted[l.PartnerID], value)
+			mine[l.PartnerID+" "+value] = true
+		}
+	}
+	var all []string
+	for _, r := range b.rows {
+		if r.outcome != db.ImportRowOutcomeNew {
+			continue
+		}
+		local, _, _ := strings.Cut(people[r].Email, "@")
+		stem := slug.Of(local, 20)
+		for _, handle := range []string{
+			strings.ToLower(people[r].Handle), stem, strings.Trim(stem+"-"+lastOf(r.target), "-"),
+		} {
+			if isHandle.MatchString(handle) {
+				wanted[r.SourceID] = append(wanted[r.SourceID], handle)
+			}
+		}
+		all = append(all, wanted[r.SourceID]...)
+	}
+	taken, err := b.taken(ctx, all)
+	if err != nil {
+		return err
+	}
+	for _, r := range b.rows {
+		if r.outcome != db.ImportRowOutcomeNew {
+			continue
+		}
+		for _, handle := range wanted[r.SourceID] {
+			if taken.rail[handle] == "" && (mine[r.SourceID+" "+handle] || taken.links[handle] == 0) &&
+				(taken.handles[handle] == "" || taken.handles[handle] == r.SourceID) {
+				r.refs.Handle = handle
+				break
+			}
+		}
+		if r.refs.Handle == "" {
+			r.refs.Handle = "partner-" + lastOf(r.target)
+		}
+		taken.handles[r.refs.Handle] = r.SourceID
+	}
+	var handles []string
+	ids = ids[:0]
+	for _, r := range b.rows {
+		if r.refs.Handle != "" {
+			handles, ids = append(handles, r.refs.Handle), append(ids, r.SourceID)
+		}
+	}
+	_, err = b.claim(ctx, "handle", handles, ids)
+	return err
+}
+
+// lastOf returns the last letters of an id, which are random.
+func lastOf(id string) string {
+	const length = 10
+	return strings.ToLower(id[max(len(id)-length, 0):])
+}
+
+// taken has who has values: partners in Rail, links of the import, and handles chosen for partners of the import.
+type taken struct {
+	rail    map[string]string // partner
+	links   map[string]int64  // number of partners
+	handles map[string]string // source_id of the partner
+}
+
+func (b *batch) taken(ctx context.Context, all []string) (t taken, err error) {
+	t = taken{rail: map[string]string{}, links: map[string]int64{}, handles: map[string]string{}}
+	inRail, err := queries.ImportValuesTaken(ctx, b.u.Tx, db.ImportValuesTakenParams{
+		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Values: all,
+	})
+	if err != nil {
+		return t, err
+	}
+	for _, v := range inRail {
+		t.rail[v.Value] = v.PartnerID
+	}
+	ofLinks, err := queries.ImportValues(ctx, b.u.Tx, db.ImportValuesParams{ImportID: b.m.ID, OrgID: b.m.OrgID, Values: all})
+	if err != nil {
+		return t, err
+	}
+	for _, v := range ofLinks {
+		t.links[v.Value] = v.Partners
+	}
+	chosen, err := queries.ImportKeys(ctx, b.u.Tx, db.ImportKeysParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: "handle", Keys: all,
+	})
+	for _, k := range chosen {
+		t.handles[k.Key] = k.SourceID
+	}
+	return t, err
+}
+
+// compareLinks finds the partner of each link, and refuses values that another partner has. Values of several partners
+// that differ only in case stay apart.
+func (b *batch) compareLinks(ctx context.Context) error {
+	var of, all []string
+	found := map[*row]source.Link{}
+	for _, r := range b.toWrite() {
+		l, err := decode[source.Link](r)
+		if err != nil || !isValue(l.Value) {
+			b.refuse(r, "out_of_bounds", fmt.Sprintf("The value %q is not 1 to 64 printable characters.", cut(l.Value, maxID)))
+			continue
+		}
+		found[r], of = l, append(of, l.PartnerID)
+		all = append(all, strings.ToLower(l.Value))
+	}
+	targets, err := b.targets(ctx, partners, of)
+	if err != nil {
+		return err
+	}
+	held, err := b.taken(ctx, all)
+	if err != nil {
+		return err
+	}
+	exact, ids := make([]string, len(all)), make([]string, len(all))
+	for i, r := range b.toWrite() {
+		exact[i], ids[i] = found[r].Value, targets[found[r].PartnerID]
+	}
+	owners, err := b.claim(ctx, "value", exact, ids) // each value belongs to one partner
+	if err != nil {
+		return err
+	}
+	for _, r := range b.toWrite() {
+		l := found[r]
+		value, partner := strings.ToLower(l.Value), targets[l.PartnerID]
+		holder := held.rail[value]
+		switch {
+		case partner == "":
+			b.missing(r, source.KindPartner, l.PartnerID)
+			continue
+		case r.outcome == db.ImportRowOutcomeChanged:
+		case owners[l.Value] != partner:
+			b.refuse(r, "duplicate", fmt.Sprintf("Another partner of the source has the value %q, too.", l.Value))
+			continue
+		case holder != "" && holder != partner:
+			b.refuse(r, "value_taken", fmt.Sprintf("The value %q belongs to the partner %s of Rail.", l.Value, holder))
+			continue
+		}
+		r.refs.Partner, r.refs.Exact = partner, held.links[value] > 1
+		r.accept(b.u.NewID(ident.Link))
+	}
+	return nil
+}
+
+// isValue reports whether a text can be a tracking value: 1 to 64 printable characters.
+func isValue(value string) bool {
+	n := utf8.RuneCountInString(value)
+	return n >= 1 && n <= maxValue && utf8.ValidString(value) && !strings.ContainsFunc(value, func(r rune) bool {
+		return r != ' ' && !unicode.IsPrint(r)
+	})
+}
+
+// compareCoupons finds coupons by their code.
+func (b *batch) compareCoupons(ctx context.Context) error {
+	var of, codes, ids []string
+	found := map[*row]source.Coupon{}
+	for _, r := range b.toWrite() {
+		c, err := decode[source.Coupon](r)
+		if n := utf8.RuneCountInString(c.Code); err != nil || n < 1 || n > maxCode || !plain.Named(c.Code) {
+			b.refuse(r, "out_of_bounds", fmt.Sprintf("The code %q is not 1 to 64 printable characters.", cut(c.Code, maxID)))
+			continue
+		}
+		found[r], of = c, append(of, c.PartnerID)
+		codes, ids = append(codes, strings.ToLower(c.Code)), append(ids, r.SourceID)
+	}
+	targets, err := b.targets(ctx, partners, of)
+	if err != nil {
+		return err
+	}
+	held, err := queries.ImportCouponsTaken(ctx, b.u.Tx, db.ImportCouponsTakenParams{
+		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Codes: codes,
+	})
+	if err != nil {
+		return err
+	}
+	there := map[string]db.ImportCouponsTakenRow{}
+	for _, c := range held {
+		there[c.Code] = c
+	}
+	owners, err := b.claim(ctx, "code", codes, ids)
+	if err != nil {
+		return err
+	}
+	for _, r := range b.toWrite() {
+		c := found[r]
+		code, partner := strings.ToLower(c.Code), targets[c.PartnerID]
+		k, taken := there[code]
+		r.refs.Partner = partner
+		switch {
+		case partner == "":
+			b.missing(r, source.KindPartner, c.PartnerID)
+		case r.outcome == db.ImportRowOutcomeChanged:
+		case owners[code] != r.SourceID:
+			b.refuse(r, "duplicate", fmt.Sprintf("The source has the code %q twice.", c.Code))
+		case taken && k.PartnerID != nil && *k.PartnerID == partner:
+			r.bind(k.ID)
+		case taken:
+			b.refuse(r, "code_taken", fmt.Sprintf("The code %q belongs to the coupon %s of Rail.", c.Code, k.ID))
+		default:
+			r.accept(b.u.NewID(ident.Coupon))
+		}
+	}
+	return nil
+}
+
+// compareCustomers finds customers by their external ids, so that the next payment credits the right partner.
+func (b *batch) compareCustomers(ctx context.Context) error {
+	var of, linkIDs, couponIDs, external, ids []string
+	found := map[*row]source.Customer{}
+	for _, r := range b.toWrite() {
+		c, err := decode[source.Customer](r)
+		if err != nil || !api.CustomerStatus(c.Status).Valid() {
+			b.refuse(r, "unknown_status", fmt.Sprintf("The status %q is not known.", c.Status))
+			continue
+		}
+		found[r] = c
+		of, linkIDs, couponIDs = append(of, c.PartnerID), append(linkIDs, c.LinkID), append(couponIDs, c.CouponID)
+		for _, id := range c.ExternalIDs {
+			external, ids = append(external, id), append(ids, r.SourceID)
+		}
+	}
+	targets, err := b.targets(ctx, partners, of)
+	if err != nil {
+		return err
+	}
+	ofLinks, err := b.targets(ctx, links, linkIDs)
+	if err != nil {
+		return err
+	}
+	ofCoupons, err := b.targets(ctx, coupons, couponIDs)
+	if err != nil {
+		return err
+	}
+	held, err := queries.ImportCustomersByID(ctx, b.u.Tx, db.ImportCustomersByIDParams{
+		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, ExternalIds: external,
+	})
+	if err != nil {
+		return err
+	}
+	there := map[string]db.ImportCustomersByIDRow{}
+	for _, c := range held {
+		there[c.ExternalCustomerID] = c
+	}
+	owners, err := b.claim(ctx, "external_id", external, ids)
+	if err != nil {
+		return err
+	}
+	earlier, err := b.targets(ctx, customers, values(owners))
+	if err != nil {
+		return err
+	}
+	for _, r := range b.toWrite() {
+		c := found[r]
+		r.refs.Partner, r.refs.Link, r.refs.Coupon = targets[c.PartnerID], ofLinks[c.LinkID], ofCoupons[c.CouponID]
+		if r.refs.Partner == "" {
+			b.missing(r, source.KindPartner, c.PartnerID)
+			continue
+		}
+		b.customer(r, c, there, owners, earlier)
+		earlier[r.SourceID] = r.target
+	}
+	return nil
+}
+
+// customer decides about a customer: the one in Rail with one of its ids, another customer of the source with it, or a
+// new one.
+func (b *batch) customer(r *row, c source.Customer, there map[string]db.ImportCustomersByIDRow,
+	owners, earlier map[string]string) {
+	for _, id := range c.ExternalIDs {
+		k, known := there[id]
+		owner := owners[id]
+		switch {
+		case known && r.outcome == db.ImportRowOutcomeChanged && k.ID == r.target:
+		case known && k.PartnerID != nil && *k.PartnerID != r.refs.Partner:
+			b.refuse(r, "customer_taken", fmt.Sprintf("The customer %s of Rail with the id %q belongs to another partner.", k.ID, id))
+			return
+		case known && r.outcome == "":
+			r.bind(k.ID)
+			if k.PartnerID == nil {
+				r.outcome = db.ImportRowOutcomeChanged
+			}
+			b.note(r, "recorded", fmt.Sprintf("Rail has this customer as %s.", k.ID))
+		case !known && owner != r.SourceID && r.outcome == "" && earlier[owner] != "":
+			r.bind(earlier[owner])
+			b.note(r, "merged", fmt.Sprintf("The customer %q has the id %q, too; both become one customer.", owner, id))
+		case !known && owner == r.SourceID && len(id) <= maxID:
+			r.refs.IDs = append(r.refs.IDs, id)
+		}
+	}
+	r.accept(b.u.NewID(ident.Customer))
+}
+
+// values returns the values of a map.
+func values(m map[string]string) []string {
+	all := make([]string, 0, len(m))
+	for _, v := range m {
+		all = append(all, v)
+	}
+	return all
+}

@@ -1,0 +1,212 @@
+package importer
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/inbound/importer/source"
+	"rail/server/work"
+)
+
+// The positions of kinds in the database. payments are the payouts that an import makes of paid commissions.
+const (
+	partners = iota
+	links
+	coupons
+	customers
+	sales
+	commissions
+	payouts
+	payments
+)
+
+// The orders of kinds: a row refers only to rows of kinds before it, and objects are removed in reverse.
+var (
+	planned = []int{partners, links, coupons, customers, sales, payouts, commissions}
+	written = []int{partners, links, coupons, customers, sales, payments, commissions}
+	undone  = []int{commissions, payments, sales, customers, coupons, links, partners}
+)
+
+// number returns the position of a kind.
+func number(kind source.Kind) int {
+	for i, k := range source.Kinds {
+		if k == kind {
+			return i
+		}
+	}
+	return -1
+}
+
+// name returns the kind at a position.
+func name(kind int) source.Kind {
+	if kind == payments {
+		return source.KindPayout
+	}
+	return source.Kinds[kind]
+}
+
+// refused is the data of a row that the source cannot convert.
+type refused struct {
+	Problem *source.Problem `json:"problem"`
+}
+
+// object returns the object of a row, and the time that orders it among those of its kind.
+func object(r source.Row) (data any, at clock.Time) {
+	switch {
+	case r.Problem != nil:
+		return refused{r.Problem}, clock.Time{}
+	case r.Partner != nil:
+		return r.Partner, r.Partner.CreatedAt
+	case r.Link != nil:
+		return r.Link, r.Link.CreatedAt
+	case r.Coupon != nil:
+		return r.Coupon, r.Coupon.CreatedAt
+	case r.Customer != nil:
+		return r.Customer, r.Customer.CreatedAt
+	case r.Sale != nil:
+		return r.Sale, r.Sale.OccurredAt
+	case r.Commission != nil:
+		return r.Commission, r.Commission.CreatedAt
+	case r.Payout != nil:
+		return r.Payout, r.Payout.CreatedAt
+	}
+	return refused{&source.Problem{Code: source.MissingMember, Detail: "The object is empty."}}, clock.Time{}
+}
+
+// store writes rows that were read, and the import's new place. A row that came before is replaced.
+func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []source.Row, p place) (db.Import, error) {
+	at := map[string]int{}
+	put := db.ImportRowsPutParams{ImportID: m.ID, OrgID: m.OrgID, ProgramID: m.ProgramID}
+	for _, r := range rows {
+		if r.ID == "" || number(r.Kind) < 0 {
+			continue // a source names all of its objects; nothing can refer to this one
+		}
+		data, when := object(r)
+		if when.IsZero() || when.After(u.Now.Time) {
+			when = m.CreatedAt
+		}
+		text := strings.ReplaceAll(string(encode(data)), `\u0000`, "") // PostgreSQL stores no zero bytes
+		key := string(r.Kind) + " " + r.ID
+		if i, twice := at[key]; twice {
+			put.Ats[i], put.Data[i] = when, text
+			continue
+		}
+		at[key] = len(put.SourceIds)
+		put.Kinds, put.SourceIds = append(put.Kinds, int16(number(r.Kind))), append(put.SourceIds, r.ID) //nolint:gosec // below 8
+		put.Ats, put.Data = append(put.Ats, when), append(put.Data, text)
+	}
+	counts := CountsOf(m)
+	if len(put.SourceIds) > 0 {
+		raw, err := queries.ImportRowsPut(ctx, u.Tx, put)
+		if err != nil {
+			return m, err
+		}
+		var added map[int]int64
+		if err := json.Unmarshal(raw, &added); err != nil {
+			return m, err
+		}
+		for kind, n := range added {
+			counts.of(name(kind)).Read += n
+		}
+	}
+	p.Done += int64(len(put.SourceIds))
+	m.Counts, m.Place = encode(counts), encode(p)
+	return m, save(ctx, u, m, p)
+}
+
+// batch is a batch of rows of one kind while they are compared or written.
+type batch struct {
+	u       *work.Unit
+	m       *db.Import
+	program db.Program
+	kind    int
+	rows    []*row
+	counts  Counts
+	found   []finding
+}
+
+// row is a row with what was decided about it.
+type row struct {
+	db.ImportRow
+	outcome db.ImportRowOutcome
+	target  string
+	refs    refs
+	earlier *db.ImportObject // what an earlier import wrote
+}
+
+// refs are the objects of Rail that a row refers to, and figures for writing it.
+type refs struct {
+	Partner  string   `json:"partner,omitempty"`
+	Customer string   `json:"customer,omitempty"`
+	Sale     string   `json:"sale,omitempty"`
+	Link     string   `json:"link,omitempty"`
+	Coupon   string   `json:"coupon,omitempty"`
+	Payout   string   `json:"payout,omitempty"`
+	Group    string   `json:"group,omitempty"`
+	Handle   string   `json:"handle,omitempty"`
+	IDs      []string `json:"ids,omitempty"`      // a customer's external ids that are free
+	Refunded int64    `json:"refunded,omitempty"` // of the commission's sale, in minor units
+	Exact    bool     `json:"exact,omitempty"`    // another partner has the value in another case
+	Bound    bool     `json:"bound,omitempty"`    // Rail had the object before
+	First    bool     `json:"first,omitempty"`    // the customer's first sale
+	ByRule   bool     `json:"by_rule,omitempty"`  // the commission of a sale, not a reward
+}
+
+// finding is a problem to store.
+type finding struct {
+	kind             source.Kind
+	id, code, detail string
+}
+
+// refuse decides that a row is not imported.
+func (b *batch) refuse(r *row, code, detail string) {
+	r.outcome, r.target = db.ImportRowOutcomeRefused, ""
+	b.note(r, code, detail)
+}
+
+// note adds a problem without a refusal.
+func (b *batch) note(r *row, code, detail string) {
+	b.found = append(b.found, finding{name(b.kind), r.SourceID, code, detail})
+}
+
+// settled reports whether the outcome of a row is decided.
+func (r *row) settled() bool { return r.outcome != "" }
+
+// decode reads the object of a row.
+func decode[T any](r *row) (v T, err error) {
+	err = json.Unmarshal(r.Data, &v)
+	return v, err
+}
+
+const (
+	maxDetail  = 1000
+	maxFinding = 255
+)
+
+// record stores the problems of a batch.
+func (b *batch) record(ctx context.Context) error {
+	if len(b.found) == 0 {
+		return nil
+	}
+	p := db.ImportProblemInsertParams{OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, ImportID: b.m.ID, CreatedAt: b.u.Now}
+	for _, f := range b.found {
+		p.Ids, p.Kinds = append(p.Ids, ident.New(ident.Problem)), append(p.Kinds, string(f.kind))
+		p.SourceIds, p.Codes = append(p.SourceIds, cut(f.id, maxFinding)), append(p.Codes, f.code)
+		p.Details = append(p.Details, cut(f.detail, maxDetail))
+	}
+	b.m.ProblemsCount += int64(len(b.found))
+	b.found = nil
+	return queries.ImportProblemInsert(ctx, b.u.Later(), p)
+}
+
+// cut shortens a text to so many characters.
+func cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}

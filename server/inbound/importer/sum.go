@@ -1,0 +1,161 @@
+package importer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"rail/gen/db"
+	"rail/server/inbound/importer/source"
+	"rail/server/locale/currency"
+	"rail/server/postgres/pgtx"
+	"rail/server/work"
+)
+
+// sum ends the comparison: it compares balances and groups. A dry run is then ready; else the import is written.
+func (s *Service) sum(ctx context.Context, u *work.Unit, m db.Import) error {
+	if _, err := u.Tx.Exec(ctx, pgtx.Unhurried); err != nil {
+		return err
+	}
+	b := &batch{u: u, m: &m, counts: CountsOf(m), kind: commissions}
+	for _, step := range []func(context.Context) error{b.refuseDebts, b.balances, b.paid, b.sources, b.record} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	m.Counts = encode(b.counts)
+	if m.DryRun {
+		m.Status = db.ImportStatusReady
+		return save(ctx, u, m, place{Phase: summing})
+	}
+	m.Status = db.ImportStatusWriting
+	return save(ctx, u, m, place{Phase: writing})
+}
+
+// refuseDebts refuses the commissions of payouts that would not be positive, because deductions exceed them.
+func (b *batch) refuseDebts(ctx context.Context) error {
+	rows, err := queries.ImportPayoutsRefused(ctx, b.u.Tx, db.ImportPayoutsRefusedParams{ImportID: b.m.ID, OrgID: b.m.OrgID})
+	gone := map[string]bool{}
+	for _, r := range rows {
+		b.counts.of(source.KindCommission).New--
+		b.counts.of(source.KindCommission).Refused++
+		b.found = append(b.found, finding{source.KindCommission, r.SourceID, "out_of_bounds",
+			"The commissions that were paid together sum to nothing or less; Rail has only positive payouts."})
+		gone[r.PayoutID] = true
+	}
+	b.counts.of(source.KindPayout).New -= int64(len(gone))
+	return err
+}
+
+// balances compares unpaid money by partner and currency.
+func (b *batch) balances(ctx context.Context) error {
+	rows, err := queries.ImportOpen(ctx, b.u.Tx, db.ImportOpenParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: b.m.Source,
+	})
+	if err != nil {
+		return err
+	}
+	sums := map[string]*Balance{}
+	for _, r := range rows {
+		if sums[r.Currency] == nil {
+			sums[r.Currency] = &Balance{Currency: r.Currency}
+		}
+		sums[r.Currency].SourceMinor += r.SourceMinor
+		sums[r.Currency].RailMinor += r.RailMinor
+		b.differ("balance_differs", r.PartnerID, r.Currency, r.SourceMinor, r.RailMinor,
+			"%s is unpaid at the source, and %s of it is imported.")
+	}
+	b.m.Balances = encode(sorted(sums))
+	stated, err := queries.ImportStated(ctx, b.u.Tx, db.ImportStatedParams{ImportID: b.m.ID, OrgID: b.m.OrgID})
+	if err != nil {
+		return err
+	}
+	for _, r := range stated {
+		b.differ("stated_balance_differs", r.PartnerID, r.Currency, r.StatedMinor, r.CommissionsMinor,
+			"The source states %s as unpaid, but its commissions sum to %s.")
+	}
+	return nil
+}
+
+// differ adds a problem of two sums of a partner that are not equal.
+func (b *batch) differ(code, partner, code3 string, one, other int64, format string) {
+	if one == other {
+		return
+	}
+	b.found = append(b.found, finding{source.KindPartner, partner, code,
+		fmt.Sprintf(format, money(one, code3), money(other, code3))})
+}
+
+func money(minor int64, code string) string { return currency.Decimal(minor, code) + " " + code }
+
+// sorted returns balances by currency.
+func sorted(sums map[string]*Balance) []Balance {
+	all := []Balance{}
+	for _, s := range sums {
+		all = append(all, *s)
+	}
+	slices.SortFunc(all, func(a, b Balance) int {
+		if a.Currency < b.Currency {
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+// paid compares the payouts that the source lists with its paid commissions.
+func (b *batch) paid(ctx context.Context) error {
+	rows, err := queries.ImportPaidSums(ctx, b.u.Tx, db.ImportPaidSumsParams{ImportID: b.m.ID, OrgID: b.m.OrgID})
+	for _, r := range rows {
+		b.differ("paid_differs", r.PartnerID, r.Currency, r.ListedMinor, r.PaidMinor,
+			"The source lists payouts of %s, but its paid commissions sum to %s; Rail pays the latter.")
+	}
+	return err
+}
+
+// sources notes groups without a counterpart in Rail.
+func (b *batch) sources(ctx context.Context) error {
+	rows, err := queries.ImportGroups(ctx, b.u.Tx, db.ImportGroupsParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID,
+	})
+	groups := []Group{}
+	for _, r := range rows {
+		groups = append(groups, Group{Name: r.Name, Partners: r.Partners, GroupID: r.GroupID, Rate: r.Rate})
+		if r.GroupID == "" {
+			b.found = append(b.found, finding{source.KindPartner, r.Name, "group_missing", fmt.Sprintf(
+				"The program has no group %q; its %d partners join the default group.", r.Name, r.Partners)})
+		}
+	}
+	b.m.Groups = encode(groups)
+	return err
+}
+
+// finish compares the balances again after writing, with the commissions that Rail has.
+func (s *Service) finish(ctx context.Context, u *work.Unit, m *db.Import) error {
+	if _, err := u.Tx.Exec(ctx, pgtx.Unhurried); err != nil {
+		return err
+	}
+	rows, err := queries.ImportWritten(ctx, u.Tx, db.ImportWrittenParams{
+		OrgID: m.OrgID, ProgramID: m.ProgramID, Source: m.Source,
+	})
+	if err != nil {
+		return err
+	}
+	var before []Balance
+	if err := json.Unmarshal(m.Balances, &before); err != nil {
+		return err
+	}
+	sums := map[string]*Balance{}
+	for _, s := range before {
+		sums[s.Currency] = &Balance{Currency: s.Currency, SourceMinor: s.SourceMinor}
+	}
+	for _, r := range rows {
+		if sums[r.Currency] == nil {
+			sums[r.Currency] = &Balance{Currency: r.Currency}
+		}
+		sums[r.Currency].RailMinor += r.RailMinor
+	}
+	m.Balances = encode(sorted(sums))
+	return nil
+}

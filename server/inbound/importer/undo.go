@@ -1,0 +1,218 @@
+package importer
+
+import (
+	"context"
+	"slices"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/money/ledger"
+	"rail/server/money/report"
+	"rail/server/postgres/pgtx"
+	"rail/server/work"
+)
+
+// undo removes the next objects of an import and of the later imports of its source. Objects that something else uses
+// stay, and are noted.
+func (s *Service) undo(ctx context.Context, u *work.Unit, m db.Import, p place) error {
+	family, err := queries.ImportsOfSource(ctx, u.Tx, db.ImportsOfSourceParams{
+		ProgramID: m.ProgramID, OrgID: m.OrgID, Source: m.Source, Since: m.CreatedAt,
+	})
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(family, m.ID) {
+		family = append(family, m.ID)
+	}
+	for ; p.Kind < len(undone); p.Kind, p.ID, p.Done = p.Kind+1, "", 0 {
+		kind := undone[p.Kind]
+		objects, err := queries.ImportUndoNext(ctx, u.Tx, db.ImportUndoNextParams{
+			ProgramID: m.ProgramID, OrgID: m.OrgID, ImportIds: family, Kind: int16(stored(kind)), //nolint:gosec // below 8
+			AfterID: p.ID, Lim: writeSize,
+		})
+		if err != nil {
+			return err
+		}
+		if len(objects) == 0 {
+			continue
+		}
+		p.ID, p.Done = objects[len(objects)-1].SourceID, p.Done+int64(len(objects))
+		b := &batch{u: u, m: &m, kind: kind, counts: CountsOf(m)}
+		if err := b.remove(ctx, objects); err != nil {
+			return err
+		}
+		return save(ctx, u, m, p)
+	}
+	return s.undone(ctx, u, m, family)
+}
+
+// stored returns the kind under which objects are remembered.
+func stored(kind int) int {
+	if kind == payments {
+		return payouts
+	}
+	return kind
+}
+
+// remove removes the objects that the imports created and nothing else uses, and forgets them. Those that Rail had
+// before are only forgotten.
+func (b *batch) remove(ctx context.Context, objects []db.ImportObject) error {
+	var ids, forget []string
+	for _, o := range objects {
+		if o.Created {
+			ids = append(ids, o.Target)
+		} else {
+			forget = append(forget, o.SourceID)
+		}
+	}
+	removed, err := map[int]func(context.Context, []string) ([]string, error){
+		commissions: b.removeCommissions,
+		payments:    b.removePayouts,
+		sales:       b.removeSales,
+		customers:   b.removeCustomers,
+		coupons:     b.removeCoupons,
+		links:       b.removeLinks,
+		partners:    b.removePartners,
+	}[b.kind](ctx, ids)
+	if err != nil {
+		return err
+	}
+	there, err := b.present(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		switch {
+		case !o.Created:
+		case slices.Contains(removed, o.Target) || !there[o.Target]:
+			forget = append(forget, o.SourceID)
+		default:
+			b.found = append(b.found, finding{name(b.kind), o.SourceID, "kept", "The object " + o.Target +
+				" was used or changed since the import, so it stays."})
+		}
+	}
+	err = queries.ImportObjectsForget(ctx, b.u.Later(), db.ImportObjectsForgetParams{
+		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: b.m.Source, Kind: int16(stored(b.kind)), //nolint:gosec // below 8
+		SourceIds: forget,
+	})
+	if err != nil {
+		return err
+	}
+	return b.record(ctx)
+}
+
+// removeCommissions takes untouched commissions out of the balances, and deletes them.
+func (b *batch) removeCommissions(ctx context.Context, ids []string) ([]string, error) {
+	rows, err := queries.ImportUndoCommissions(ctx, b.u.Tx, db.ImportUndoCommissionsParams{Ids: ids, OrgID: b.m.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	removed := make([]string, len(rows))
+	for i, k := range rows {
+		removed[i] = k.ID
+		if err := ledger.Remove(ctx, b.u.Later(), ledger.CommissionOf(k, b.u.Now)); err != nil {
+			return nil, err
+		}
+	}
+	if err := report.TouchCommissions(ctx, b.u, b.m.ProgramID, removed); err != nil {
+		return nil, err
+	}
+	gone, err := queries.ImportDeleteCommissions(ctx, b.u.Tx, db.ImportDeleteCommissionsParams{Ids: removed, OrgID: b.m.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	var uncredited []string
+	for _, k := range gone {
+		if k.SaleID != nil && k.Kind == db.CommissionKindReferral {
+			uncredited = append(uncredited, *k.SaleID)
+		}
+	}
+	return removed, queries.SalesUncredited(ctx, b.u.Later(), db.SalesUncreditedParams{Ids: uncredited, OrgID: b.m.OrgID})
+}
+
+func (b *batch) removePayouts(ctx context.Context, ids []string) ([]string, error) {
+	return queries.ImportDeletePayouts(ctx, b.u.Tx, db.ImportDeletePayoutsParams{Ids: ids, OrgID: b.m.OrgID})
+}
+
+// removeSales deletes sales without commissions, and without refunds that Rail recorded.
+func (b *batch) removeSales(ctx context.Context, ids []string) ([]string, error) {
+	rows, err := queries.ImportUndoSales(ctx, b.u.Tx, db.ImportUndoSalesParams{Ids: ids, OrgID: b.m.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	var removed []string
+	days := map[string]clock.Time{}
+	for _, s := range rows {
+		removed, days[s.OccurredAt.Format("2006-01-02")] = append(removed, s.ID), s.OccurredAt
+	}
+	for _, at := range days {
+		if err := report.Touch(ctx, b.u, b.m.ProgramID, at); err != nil {
+			return nil, err
+		}
+	}
+	if err := queries.ImportDeleteRefunds(ctx, b.u.Later(), db.ImportDeleteRefundsParams{SaleIds: removed, OrgID: b.m.OrgID}); err != nil {
+		return nil, err
+	}
+	return removed, queries.ImportDeleteSales(ctx, b.u.Later(), db.ImportDeleteSalesParams{Ids: removed, OrgID: b.m.OrgID})
+}
+
+func (b *batch) removeCustomers(ctx context.Context, ids []string) ([]string, error) {
+	return queries.ImportDeleteCustomers(ctx, b.u.Tx, db.ImportDeleteCustomersParams{Ids: ids, OrgID: b.m.OrgID})
+}
+
+func (b *batch) removeCoupons(ctx context.Context, ids []string) ([]string, error) {
+	return queries.ImportDeleteCoupons(ctx, b.u.Tx, db.ImportDeleteCouponsParams{Ids: ids, OrgID: b.m.OrgID})
+}
+
+// removeLinks deletes links that nobody has followed, with their values.
+func (b *batch) removeLinks(ctx context.Context, ids []string) ([]string, error) {
+	removed, err := queries.ImportDeleteLinks(ctx, b.u.Tx, db.ImportDeleteLinksParams{Ids: ids, OrgID: b.m.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	return removed, queries.ImportDeleteValues(ctx, b.u.Later(), db.ImportDeleteValuesParams{
+		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, LinkIds: removed,
+	})
+}
+
+func (b *batch) removePartners(ctx context.Context, ids []string) ([]string, error) {
+	return queries.ImportDeletePartners(ctx, b.u.Tx, db.ImportDeletePartnersParams{Ids: ids, OrgID: b.m.OrgID})
+}
+
+// undone ends the undoing: empty batches, and parameters without links, go.
+func (s *Service) undone(ctx context.Context, u *work.Unit, m db.Import, family []string) error {
+	if _, err := u.Tx.Exec(ctx, pgtx.Unhurried); err != nil {
+		return err
+	}
+	err := queries.ImportDeleteBatches(ctx, u.Tx, db.ImportDeleteBatchesParams{
+		ProgramID: m.ProgramID, OrgID: m.OrgID, ImportIds: family,
+	})
+	if err != nil {
+		return err
+	}
+	program, err := u.Program(ctx, m.ProgramID)
+	if err != nil {
+		return err
+	}
+	used, err := queries.ImportParamsUsed(ctx, u.Tx, db.ImportParamsUsedParams{ProgramID: m.ProgramID, OrgID: m.OrgID})
+	if err != nil {
+		return err
+	}
+	params := slices.DeleteFunc(slices.Clone(program.URLParams), func(param string) bool {
+		return slices.Contains(m.Params, param) && !slices.Contains(used, param)
+	})
+	if err := queries.ProgramSetParams(ctx, u.Later(), db.ProgramSetParamsParams{
+		URLParams: params, UpdatedAt: u.Now, ID: program.ID, OrgID: u.OrgID,
+	}); err != nil {
+		return err
+	}
+	m.Status, m.FinishedAt = db.ImportStatusUndone, &u.Now
+	if err := save(ctx, u, m, place{Phase: undoing}); err != nil {
+		return err
+	}
+	if err := s.notify(ctx, u, m); err != nil {
+		return err
+	}
+	return queries.ImportsUndone(ctx, u.Later(), db.ImportsUndoneParams{Now: u.Now, Ids: family, OrgID: m.OrgID})
+}
+

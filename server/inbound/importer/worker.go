@@ -1,0 +1,233 @@
+package importer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/inbound/importer/source"
+	"rail/server/work"
+	"rail/server/work/queue"
+)
+
+const (
+	// turn is how long one import is worked on before the others; lease is how long no other server takes it.
+	turn  = 15 * time.Second
+	lease = 5 * time.Minute
+)
+
+// retries are the waits after failures in a row; then the import has failed.
+var retries = queue.Backoff{
+	2 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute, 10 * time.Minute,
+	20 * time.Minute, 30 * time.Minute,
+}
+
+// errEnded means that nothing is left to do for an import.
+var errEnded = errors.New("importer: ended")
+
+// Work advances the imports that are under way, each for a turn, until none is left or ctx ends.
+func (s *Service) Work(ctx context.Context, now clock.Time) error {
+	var failed error
+	for ctx.Err() == nil {
+		until := now.Plus(lease)
+		taken, err := queries.ImportTake(ctx, s.Pool, db.ImportTakeParams{Now: &now, BusyUntil: &until})
+		if err != nil || len(taken) == 0 {
+			return errors.Join(failed, err)
+		}
+		failed = errors.Join(failed, s.advance(ctx, taken[0], now))
+	}
+	return failed
+}
+
+// advance works on an import for a turn.
+func (s *Service) advance(ctx context.Context, m db.Import, now clock.Time) error {
+	began := clock.Real()
+	for ctx.Err() == nil {
+		err := queue.Guard(func() error { return s.step(ctx, m.OrgID, m.ID, now) })
+		switch {
+		case errors.Is(err, errEnded):
+			return nil
+		case ctx.Err() != nil: // the server stops; another one continues at once
+			return s.release(context.WithoutCancel(ctx), m, now)
+		case err != nil:
+			return s.failed(ctx, m, now, err)
+		case time.Since(began) > turn:
+			return s.release(ctx, m, now)
+		}
+		if err := clock.Wait(ctx, pause); err != nil {
+			return s.release(context.WithoutCancel(ctx), m, now)
+		}
+	}
+	return nil
+}
+
+// unit returns a unit of work of an import.
+func (s *Service) unit(org, id string, now clock.Time) *work.Unit {
+	return work.NewRun(s.Pool, work.Actor{Kind: work.Importer, ID: id}, now).For(org)
+}
+
+// step does the next batch of an import. Reading is done outside of a transaction.
+func (s *Service) step(ctx context.Context, org, id string, now clock.Time) error {
+	m, err := queries.ImportGet(ctx, s.Pool, db.ImportGetParams{ID: id, OrgID: org})
+	if err != nil {
+		return err
+	}
+	p := placeOf(m)
+	if p.Phase == reading && m.Status == db.ImportStatusReading {
+		return s.read(ctx, m, p, now)
+	}
+	err = s.within(ctx, m, now, func(u *work.Unit, m db.Import, p place) error { return s.batch(ctx, u, m, p, writeSize) })
+	if p.Phase == writing && unwritable(err) { // find the row by which it fails
+		return s.oneByOne(ctx, m, now)
+	}
+	return err
+}
+
+// oneByOne writes the rows of a batch each by itself, and refuses those that cannot be written.
+func (s *Service) oneByOne(ctx context.Context, m db.Import, now clock.Time) error {
+	for range writeSize {
+		err := s.within(ctx, m, now, func(u *work.Unit, m db.Import, p place) error {
+			if p.Phase != writing {
+				return nil
+			}
+			return s.batch(ctx, u, m, p, 1)
+		})
+		if unwritable(err) {
+			why := err
+			err = s.within(ctx, m, now, func(u *work.Unit, m db.Import, p place) error { return s.skip(ctx, u, m, p, why) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within runs a batch in a transaction that locks the import.
+func (s *Service) within(ctx context.Context, m db.Import, now clock.Time,
+	do func(u *work.Unit, m db.Import, p place) error) error {
+	u := s.unit(m.OrgID, m.ID, now)
+	u.Silent = !m.EmitEvents
+	return u.Within(ctx, func(u *work.Unit) error {
+		m, p, err := lock(ctx, u, m.ID)
+		if err != nil {
+			return err
+		}
+		m.BusyUntil = new(now.Plus(lease))
+		return do(u, m, p)
+	})
+}
+
+// batch does a batch of the phase that an import is in.
+func (s *Service) batch(ctx context.Context, u *work.Unit, m db.Import, p place, size int32) error {
+	switch {
+	case m.Status == db.ImportStatusReading && p.Phase == planning:
+		return s.plan(ctx, u, m, p)
+	case m.Status == db.ImportStatusReading && p.Phase == summing:
+		return s.sum(ctx, u, m)
+	case m.Status == db.ImportStatusWriting && p.Phase == writing:
+		return s.write(ctx, u, m, p, size)
+	case m.Status == db.ImportStatusWriting && p.Phase == tidying:
+		return s.tidy(ctx, u, m)
+	case m.Status == db.ImportStatusUndoing && p.Phase == undoing:
+		return s.undo(ctx, u, m, p)
+	}
+	return errEnded // done, or its files are still being added
+}
+
+// read reads the next page of the source and stores its rows.
+func (s *Service) read(ctx context.Context, m db.Import, p place, now clock.Time) error {
+	lists, err := s.lists(ctx, m)
+	if err != nil {
+		return err
+	}
+	after := place{Phase: planning}
+	var rows []source.Row
+	if p.List < len(lists) {
+		list := lists[p.List]
+		page, err := list.Read(ctx, p.Cursor)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", list.Name, err)
+		}
+		rows, after = page.Rows, place{Phase: reading, List: p.List, Name: list.Name, Cursor: page.Next, Done: p.Done}
+		if page.Next == "" {
+			after.List++
+			if after.Done = 0; after.List < len(lists) {
+				after.Name = lists[after.List].Name
+			}
+		}
+	}
+	return s.within(ctx, m, now, func(u *work.Unit, m db.Import, at place) error {
+		if at != p || m.Status != db.ImportStatusReading { // another server was faster
+			return nil
+		}
+		_, err := s.store(ctx, u, m, rows, after)
+		return err
+	})
+}
+
+// lists opens the source of an import.
+func (s *Service) lists(ctx context.Context, m db.Import) ([]source.List, error) {
+	product, ok := source.Find(m.Source)
+	if !ok {
+		return nil, fmt.Errorf("importer: no source %q", m.Source)
+	}
+	key, err := s.Keeper.Open(m.APIKey, Place(m.ID))
+	if err != nil {
+		return nil, err
+	}
+	program, err := s.unit(m.OrgID, m.ID, m.CreatedAt).Program(ctx, m.ProgramID)
+	if err != nil {
+		return nil, err
+	}
+	account := source.Account{
+		Key: string(key), Address: s.Addresses[m.Source], Since: m.Since, Currency: program.Currency,
+	}
+	if m.SourceAccount != nil {
+		account.ID = *m.SourceAccount
+	}
+	return product.Open(account).Lists(), nil
+}
+
+// placeOf returns the place of an import.
+func placeOf(m db.Import) (p place) {
+	_ = json.Unmarshal(m.Place, &p) // written by encode
+	return p
+}
+
+// release lets any server continue an import.
+func (s *Service) release(ctx context.Context, m db.Import, now clock.Time) error {
+	return s.within(ctx, m, now, func(u *work.Unit, m db.Import, p place) error {
+		m.BusyUntil = nil
+		return save(ctx, u, m, p)
+	})
+}
+
+// failed stores why a step failed, and when it is tried again. After the last retry, or for a key that the source
+// refuses, the import has failed.
+func (s *Service) failed(ctx context.Context, m db.Import, now clock.Time, why error) error {
+	return errors.Join(why, s.within(ctx, m, now, func(u *work.Unit, m db.Import, p place) error {
+		m.Attempts++
+		m.Error = new(cut(why.Error(), maxError))
+		wait, again := retries.After(int(m.Attempts))
+		if !again || errors.Is(why, source.ErrKey) {
+			m.Status, m.FinishedAt, m.BusyUntil = db.ImportStatusFailed, &u.Now, nil
+			if err := s.notify(ctx, u, m); err != nil {
+				return err
+			}
+		} else {
+			m.BusyUntil = new(now.Plus(wait))
+		}
+		return queries.ImportFailed(ctx, u.Later(), db.ImportFailedParams{
+			Status: m.Status, Error: m.Error, Attempts: m.Attempts, BusyUntil: m.BusyUntil, FinishedAt: m.FinishedAt,
+			UpdatedAt: u.Now, ID: m.ID, OrgID: m.OrgID,
+		})
+	}))
+}
+
+const maxError = 500
+

@@ -1,0 +1,204 @@
+package importer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"rail/gen/db"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// writeSize bounds the rows that are written in one transaction.
+const writeSize = 200
+
+// write writes the next rows as planned.
+func (s *Service) write(ctx context.Context, u *work.Unit, m db.Import, p place, size int32) error {
+	if p.Kind == 0 && p.ID == "" {
+		if err := addParams(ctx, u, &m); err != nil {
+			return err
+		}
+	}
+	b, err := next(ctx, u, &m, written, &p, size)
+	if err != nil {
+		return err
+	}
+	if b == nil {
+		if err := s.finish(ctx, u, &m); err != nil {
+			return err
+		}
+		return save(ctx, u, m, place{Phase: tidying})
+	}
+	for _, r := range b.rows {
+		if r.Outcome != nil {
+			r.outcome = *r.Outcome
+		}
+		if r.Target != nil {
+			r.target = *r.Target
+		}
+		r.refs = refsOf(r.Refs)
+	}
+	if err := b.writeAll(ctx); err != nil {
+		return err
+	}
+	m.Counts = encode(b.counts)
+	return save(ctx, u, m, p)
+}
+
+// addParams adds the parameters of the source's links to those of the program, so that published links work.
+func addParams(ctx context.Context, u *work.Unit, m *db.Import) error {
+	used, err := queries.ImportParams(ctx, u.Tx, db.ImportParamsParams{ImportID: m.ID, OrgID: m.OrgID})
+	if err != nil {
+		return err
+	}
+	program, err := u.Program(ctx, m.ProgramID)
+	if err != nil {
+		return err
+	}
+	const most = 20
+	all := program.URLParams
+	for _, param := range used {
+		if !slices.Contains(all, param) && len(all) < most && isParam(param) {
+			all, m.Params = append(all, param), append(m.Params, param)
+		}
+	}
+	if len(m.Params) == 0 {
+		return nil
+	}
+	return queries.ProgramSetParams(ctx, u.Later(), db.ProgramSetParamsParams{
+		URLParams: all, UpdatedAt: u.Now, ID: program.ID, OrgID: u.OrgID,
+	})
+}
+
+// isParam reports whether a text can be the name of a query parameter.
+func isParam(name string) bool {
+	const most = 64
+	return name != "" && len(name) <= most && !strings.ContainsAny(name, " &=?#%+/\\\"'<>")
+}
+
+// conflict is a row that cannot be written because Rail has changed since the comparison, or has paid already.
+type conflict struct{ code, detail string }
+
+// Error returns the sentence of the problem.
+func (c conflict) Error() string { return c.detail }
+
+// conflictf returns a conflict with a sentence.
+func conflictf(code, format string, args ...any) error { return conflict{code, fmt.Sprintf(format, args...)} }
+
+// writeAll writes the rows of a batch, and what they are now.
+func (b *batch) writeAll(ctx context.Context) error {
+	w := newWriter(b)
+	for _, r := range b.rows {
+		if r.outcome == db.ImportRowOutcomeRefused || b.kind == payouts {
+			continue
+		}
+		err := w.row(ctx, r)
+		if c, is := errors.AsType[conflict](err); is {
+			if err := b.fail(ctx, r, c.code, c.detail); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		w.remember(r)
+	}
+	if err := queries.ImportObjectsPut(ctx, b.u.Later(), w.objects); err != nil {
+		return err
+	}
+	return b.record(ctx)
+}
+
+// fail refuses a row that was planned.
+func (b *batch) fail(ctx context.Context, r *row, code, detail string) error {
+	count := b.counts.of(name(b.kind))
+	count.add(r.outcome, -1)
+	count.Refused++
+	b.note(r, code, detail)
+	return queries.ImportRowRefused(ctx, b.u.Later(), db.ImportRowRefusedParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: int16(b.kind), SourceID: r.SourceID, //nolint:gosec // below 8
+	})
+}
+
+// unwritable reports whether an error is about the rows of a batch, so that they are written one by one.
+func unwritable(err error) bool {
+	var pg *pgconn.PgError
+	var refusal *problem.Error
+	return errors.As(err, &pg) && strings.HasPrefix(pg.Code, "23") || errors.As(err, &refusal) || pgtx.Again(err)
+}
+
+// skip refuses the single row of a batch that cannot be written.
+func (s *Service) skip(ctx context.Context, u *work.Unit, m db.Import, p place, why error) error {
+	b, err := next(ctx, u, &m, written, &p, 1)
+	if err != nil || b == nil {
+		return err
+	}
+	r := b.rows[0]
+	if r.outcome = db.ImportRowOutcomeRefused; r.Outcome != nil {
+		r.outcome = *r.Outcome
+	}
+	if r.outcome != db.ImportRowOutcomeRefused {
+		if err := b.fail(ctx, r, "conflict", "Rail has changed since the comparison: "+sentence(why)); err != nil {
+			return err
+		}
+	}
+	if err := b.record(ctx); err != nil {
+		return err
+	}
+	m.Counts = encode(b.counts)
+	return save(ctx, u, m, p)
+}
+
+// sentence returns an error for people.
+func sentence(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return "it violates " + pg.ConstraintName + "."
+	}
+	return err.Error()
+}
+
+// refsOf reads stored references.
+func refsOf(text []byte) (r refs) {
+	_ = json.Unmarshal(text, &r) // written by encode, or empty
+	return r
+}
+
+// tidy deletes the rows of a written import, which are of no use any more.
+func (s *Service) tidy(ctx context.Context, u *work.Unit, m db.Import) error {
+	const lim = 5000
+	n, err := queries.ImportRowsDelete(ctx, u.Tx, db.ImportRowsDeleteParams{ImportID: m.ID, OrgID: m.OrgID, Lim: lim})
+	if err != nil {
+		return err
+	}
+	if n == lim {
+		return save(ctx, u, m, place{Phase: tidying})
+	}
+	if err := queries.ImportKeysDelete(ctx, u.Later(), db.ImportKeysDeleteParams{ImportID: m.ID, OrgID: m.OrgID}); err != nil {
+		return err
+	}
+	m.Status, m.FinishedAt = db.ImportStatusDone, &u.Now
+	if err := s.notify(ctx, u, m); err != nil {
+		return err
+	}
+	return save(ctx, u, m, place{Phase: tidying})
+}
+
+// metadata names the source of an object.
+func (b *batch) metadata(r *row, more map[string]string) []byte {
+	all := map[string]string{"imported_from": b.m.Source, "source_id": cut(r.SourceID, maxID)}
+	for k, v := range more {
+		if _, has := all[k]; !has && len(all) < 20 {
+			all[cut(k, 40)] = cut(v, 500)
+		}
+	}
+	return encode(all)
+}

@@ -1,0 +1,458 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"rail/gen/db"
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/inbound/importer/source"
+	"rail/server/locale/plain"
+	"rail/server/money/commission"
+	"rail/server/money/payout"
+	"rail/server/money/rules"
+	"rail/server/money/sale"
+	"rail/server/money/tax"
+	"rail/server/opt"
+	"rail/server/problem"
+	"rail/server/program/customer"
+	"rail/server/program/partner"
+	"rail/server/program/tracking"
+)
+
+// writer writes the rows of a batch.
+type writer struct {
+	*batch
+	objects db.ImportObjectsPutParams
+}
+
+func newWriter(b *batch) *writer {
+	kind := b.kind
+	if kind == payments {
+		kind = payouts
+	}
+	return &writer{batch: b, objects: db.ImportObjectsPutParams{
+		ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: int16(kind), OrgID: b.m.OrgID, ImportID: b.m.ID, //nolint:gosec // below 8
+		WrittenAt: b.u.Now,
+	}}
+}
+
+// remember notes which object a row is.
+func (w *writer) remember(r *row) {
+	id := r.SourceID
+	if w.kind == payments { // another import may pay the same partner in the same month
+		id = w.m.ID + " " + id
+	}
+	w.objects.SourceIds, w.objects.Targets = append(w.objects.SourceIds, id), append(w.objects.Targets, r.target)
+	w.objects.Created = append(w.objects.Created, r.outcome == db.ImportRowOutcomeNew)
+	w.objects.Data = append(w.objects.Data, string(r.Data))
+}
+
+// row writes a row that is new or changed. One that Rail has is only remembered.
+func (w *writer) row(ctx context.Context, r *row) error {
+	if r.outcome == db.ImportRowOutcomeSame {
+		return nil
+	}
+	isNew := r.outcome == db.ImportRowOutcomeNew
+	switch w.kind {
+	case partners:
+		return w.partner(ctx, r, isNew)
+	case links:
+		return w.link(ctx, r, isNew)
+	case coupons:
+		return w.coupon(ctx, r, isNew)
+	case customers:
+		return w.customer(ctx, r, isNew)
+	case sales:
+		return w.sale(ctx, r, isNew)
+	case payments:
+		return w.payment(ctx, r)
+	}
+	return w.commission(ctx, r, isNew)
+}
+
+// nameOf returns a text as a name that can be stored, nil for an empty one.
+func nameOf(text string) *string {
+	cleaned := strings.TrimSpace(plain.Name(cut(text, maxID)))
+	return opt.OrNil(cleaned)
+}
+
+// country returns a country code, nil for anything else.
+func country(code string) *string {
+	code = strings.ToUpper(strings.TrimSpace(code))
+	if len(code) != 2 || strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+		return nil
+	}
+	return &code
+}
+
+// page returns an address of a page, or the fallback.
+func page(address, fallback string) string {
+	const most = 2048
+	at, err := url.Parse(address)
+	if err != nil || len(address) > most || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
+		return fallback
+	}
+	return address
+}
+
+func (w *writer) partner(ctx context.Context, r *row, isNew bool) error {
+	of, err := decode[source.Partner](r)
+	if err != nil {
+		return err
+	}
+	p := db.Partner{
+		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, GroupID: opt.OrNil(r.refs.Group), Email: of.Email,
+		FirstName: nameOf(of.FirstName), LastName: nameOf(of.LastName), CompanyName: nameOf(of.CompanyName),
+		WebsiteURL: opt.OrNil(page(of.WebsiteURL, "")), CountryCode: country(of.CountryCode), Handle: r.refs.Handle,
+		Status: db.PartnerStatus(of.Status), EmailFirstReferral: true, EmailNewReferral: true, EmailPayoutPaid: true,
+		OnLeaderboard: true, Metadata: w.metadata(r, of.Metadata), CreatedAt: w.past(of.CreatedAt), UpdatedAt: w.u.Now,
+	}
+	if !isNew {
+		return w.changePartner(ctx, r, of, p)
+	}
+	if err := partner.Import(ctx, w.u, p); err != nil || !w.program.RequireTaxForms {
+		return err
+	}
+	return tax.AskOne(ctx, w.u.Later(), p, w.u.Now)
+}
+
+// changePartner writes the fields that changed at the source since the last import, and keeps all others.
+func (w *writer) changePartner(ctx context.Context, r *row, to source.Partner, p db.Partner) error {
+	from, err := w.earlierOf(ctx, r)
+	if err != nil || from == nil {
+		return err
+	}
+	was, err := decode[source.Partner](&row{ImportRow: db.ImportRow{Data: from.Data}})
+	if err != nil {
+		return err
+	}
+	now, err := partner.Lock(ctx, w.u, r.target)
+	if err != nil {
+		return err
+	}
+	pick := func(old, changed string, have, given *string) *string {
+		if old == changed {
+			return have
+		}
+		return given
+	}
+	status := now.Status
+	if was.Status != to.Status {
+		status = p.Status
+	}
+	return queries.PartnerImportChange(ctx, w.u.Later(), db.PartnerImportChangeParams{
+		FirstName:   pick(was.FirstName, to.FirstName, now.FirstName, p.FirstName),
+		LastName:    pick(was.LastName, to.LastName, now.LastName, p.LastName),
+		CompanyName: pick(was.CompanyName, to.CompanyName, now.CompanyName, p.CompanyName),
+		WebsiteURL:  pick(was.WebsiteURL, to.WebsiteURL, now.WebsiteURL, p.WebsiteURL),
+		CountryCode: pick(was.CountryCode, to.CountryCode, now.CountryCode, p.CountryCode),
+		Status:      status, UpdatedAt: w.u.Now, ID: r.target, OrgID: w.m.OrgID,
+	})
+}
+
+// earlierOf returns what an earlier import wrote for a row, nil if it is gone.
+func (w *writer) earlierOf(ctx context.Context, r *row) (*db.ImportObject, error) {
+	found, err := queries.ImportObjects(ctx, w.u.Tx, db.ImportObjectsParams{
+		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Source: w.m.Source, Kind: int16(w.kind), //nolint:gosec // below 8
+		SourceIds: []string{r.SourceID},
+	})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// past returns a time of the source that is not in the future.
+func (w *writer) past(at clock.Time) clock.Time {
+	if at.IsZero() || at.After(w.u.Now.Time) {
+		return w.u.Now
+	}
+	return at
+}
+
+func (w *writer) link(ctx context.Context, r *row, isNew bool) error {
+	of, err := decode[source.Link](r)
+	if err != nil {
+		return err
+	}
+	to := page(of.URL, w.program.WebsiteURL)
+	if !isNew {
+		_, err := tracking.UpdateLink(ctx, w.u, r.target, tracking.LinkChanges{DestinationURL: &to})
+		return err
+	}
+	param := of.Param
+	if !isParam(param) {
+		param = tracking.Param(w.program)
+	}
+	return tracking.ImportLink(ctx, w.u, db.Link{
+		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, PartnerID: r.refs.Partner, Param: param,
+		Value: of.Value, DestinationURL: to, ShortSlug: new(auth.NewSlug(slugLength)), CreatedAt: w.past(of.CreatedAt),
+		UpdatedAt: w.u.Now,
+	}, r.refs.Exact)
+}
+
+// slugLength is the number of random characters of an imported link's short address.
+const slugLength = 7
+
+func (w *writer) coupon(ctx context.Context, r *row, isNew bool) error {
+	of, err := decode[source.Coupon](r)
+	if err != nil {
+		return err
+	}
+	if !isNew {
+		return queries.CouponImportChange(ctx, w.u.Later(), db.CouponImportChangeParams{
+			Active: of.Active, UpdatedAt: w.u.Now, ID: r.target, OrgID: w.m.OrgID,
+		})
+	}
+	return tracking.ImportCoupon(ctx, w.u, db.Coupon{
+		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, PartnerID: &r.refs.Partner, Code: of.Code,
+		ExternalID: opt.OrNil(cut(of.ExternalID, maxID)), Active: of.Active, CreatedAt: w.past(of.CreatedAt),
+		UpdatedAt: w.u.Now,
+	})
+}
+
+func (w *writer) customer(ctx context.Context, r *row, isNew bool) error {
+	of, err := decode[source.Customer](r)
+	if err != nil {
+		return err
+	}
+	processor := processorOf(of.Processor)
+	if !isNew {
+		return w.changeCustomer(ctx, r, of, processor)
+	}
+	k := db.Customer{
+		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, PartnerID: &r.refs.Partner,
+		LinkID: opt.OrNil(r.refs.Link), CouponID: opt.OrNil(r.refs.Coupon), Processor: &processor,
+		Email: opt.OrNil(cut(of.Email, maxID)), Name: nameOf(of.Name), Status: db.CustomerStatus(of.Status),
+		TrackedBy: trackedBy(r.refs), LeadAt: w.past(of.LeadAt), ConvertedAt: of.ConvertedAt, Metadata: w.metadata(r, nil),
+		CreatedAt: w.past(of.CreatedAt), UpdatedAt: w.u.Now,
+	}
+	return customer.Import(ctx, w.u, k, r.refs.IDs)
+}
+
+// changeCustomer adds external ids and writes the status of a customer that Rail has. A customer without a partner
+// gets that of the source.
+func (w *writer) changeCustomer(ctx context.Context, r *row, of source.Customer, processor string) error {
+	known := db.Customer{ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, Processor: &processor}
+	if err := customer.ImportIDs(ctx, w.u, known, w.u.Now, r.refs.IDs); err != nil {
+		return err
+	}
+	if r.refs.Bound {
+		return queries.CustomerAdopt(ctx, w.u.Later(), db.CustomerAdoptParams{
+			PartnerID: &r.refs.Partner, UpdatedAt: w.u.Now, ID: r.target, OrgID: w.m.OrgID,
+		})
+	}
+	return queries.CustomerImportChange(ctx, w.u.Later(), db.CustomerImportChangeParams{
+		Email: opt.OrNil(cut(of.Email, maxID)), Name: nameOf(of.Name), Status: db.CustomerStatus(of.Status),
+		ConvertedAt: of.ConvertedAt, UpdatedAt: w.u.Now, ID: r.target, OrgID: w.m.OrgID,
+	})
+}
+
+// processorOf returns the processor of a customer.
+func processorOf(name string) string {
+	switch name {
+	case "stripe", "paddle", "chargebee", "lemon_squeezy", "polar", "generic":
+		return name
+	}
+	return "api"
+}
+
+// trackedBy returns how a customer was attributed.
+func trackedBy(r refs) db.TrackedBy {
+	switch {
+	case r.Coupon != "":
+		return db.TrackedByCoupon
+	case r.Link != "":
+		return db.TrackedByLink
+	}
+	return db.TrackedByManual
+}
+
+func (w *writer) sale(ctx context.Context, r *row, isNew bool) error {
+	of, err := decode[source.Sale](r)
+	if err != nil {
+		return err
+	}
+	if !isNew {
+		k, err := queries.SaleLock(ctx, w.u.Tx, db.SaleLockParams{ID: r.target, OrgID: w.m.OrgID})
+		if err != nil {
+			return err
+		}
+		return sale.ImportRefund(ctx, w.u, k, of.RefundedMinor, of.RefundedAt)
+	}
+	billing := "one_time"
+	if of.Recurring {
+		billing = "subscription"
+	}
+	k := db.Sale{
+		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, CustomerID: r.refs.Customer,
+		PartnerID: opt.OrNil(r.refs.Partner), ExternalChargeID: w.chargeID(r, of), Processor: "api",
+		AmountMinor: of.AmountMinor, TaxMinor: of.TaxMinor, Currency: of.Currency, BillingType: billing,
+		ProductName: nameOf(of.ProductName), IsFirstSale: r.refs.First, ActivityOutcome: "sale_recorded",
+		Warnings: []byte("[]"), OccurredAt: w.past(of.OccurredAt), Metadata: w.metadata(r, nil),
+		CreatedAt: w.past(of.OccurredAt), UpdatedAt: w.u.Now,
+	}
+	return sale.Import(ctx, w.u, k, of.RefundedMinor, of.RefundedAt)
+}
+
+// payment writes a payout with the sum of the commissions that it pays.
+func (w *writer) payment(ctx context.Context, r *row) error {
+	of, err := decode[source.Payout](r)
+	if err != nil {
+		return err
+	}
+	sums, err := queries.ImportPayoutSums(ctx, w.u.Tx, db.ImportPayoutSumsParams{
+		ImportID: w.m.ID, OrgID: w.m.OrgID, PayoutIds: []string{r.target},
+	})
+	if err != nil {
+		return err
+	}
+	if len(sums) == 0 || sums[0].AmountMinor <= 0 {
+		return conflictf("out_of_bounds", "It pays no commission.")
+	}
+	method := methodOf(of.Method)
+	return payout.Import(ctx, w.u, w.program, payout.Imported{
+		ID: r.target, PartnerID: r.refs.Partner, Currency: of.Currency, ImportID: w.m.ID,
+		AmountMinor: sums[0].AmountMinor, Method: method, PaidAt: w.past(*of.PaidAt),
+	})
+}
+
+// methodOf returns a payout method of Rail, nil for any other.
+func methodOf(name string) *string {
+	switch name = strings.ToLower(name); name {
+	case "paypal", "wise", "bank_transfer", "wire", "crypto":
+		return &name
+	}
+	return nil
+}
+
+func (w *writer) commission(ctx context.Context, r *row, isNew bool) error {
+	of, err := decode[source.Commission](r)
+	if err != nil {
+		return err
+	}
+	if !isNew {
+		return w.changeCommission(ctx, r, of)
+	}
+	return commission.Import(ctx, w.u, w.newCommission(r, of))
+}
+
+// newCommission returns the row of a commission. A pending one keeps the time of its maturity; without one, a person
+// approves it.
+func (w *writer) newCommission(r *row, of source.Commission) db.Commission {
+	at := w.past(of.CreatedAt)
+	k := db.Commission{
+		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, PartnerID: r.refs.Partner,
+		SaleID: opt.OrNil(r.refs.Sale), CustomerID: opt.OrNil(r.refs.Customer), Kind: db.CommissionKindReward,
+		AmountMinor: of.AmountMinor, Currency: of.Currency, Metadata: w.metadata(r, nil), CreatedAt: at,
+		UpdatedAt: w.u.Now, RefundedBeforeMinor: r.refs.Refunded,
+	}
+	switch {
+	case of.AmountMinor < 0:
+		k.Kind = db.CommissionKindClawback
+	case r.refs.ByRule:
+		k.Kind = db.CommissionKindReferral
+	}
+	mature := rules.MatureAt(at, w.program.HoldingPeriodDays)
+	if of.MatureAt != nil {
+		mature = *of.MatureAt
+	}
+	k.MatureAt = &mature
+	switch of.Status {
+	case source.Open:
+		k.Status = db.CommissionStatusPending
+		if of.MatureAt != nil {
+			k.ApproveAt = &mature
+		}
+		if k.Kind == db.CommissionKindClawback { // deducted from the next payout
+			k.Status, k.ApproveAt, k.ApprovedAt, k.MatureAt = db.CommissionStatusDue, nil, &at, &at
+		}
+		return k
+	case source.Voided, source.Rejected:
+		k.Status = db.CommissionStatusVoided
+		if of.Status == source.Rejected {
+			k.Status = db.CommissionStatusRejected
+		}
+		k.VoidedAt, k.VoidReason = &w.u.Now, new(cut(of.Reason, maxID))
+		if of.VoidedAt != nil {
+			k.VoidedAt = new(w.past(*of.VoidedAt))
+		}
+		if of.Reason == "" {
+			k.VoidReason = new("Voided before the import.")
+		}
+		return k
+	case source.Paid:
+		k.Status, k.PayoutID = db.CommissionStatusPaid, &r.refs.Payout
+	default:
+		k.Status = db.CommissionStatusDue
+	}
+	if mature.After(w.u.Now.Time) {
+		k.MatureAt = &at
+	}
+	k.ApprovedAt = &at
+	return k
+}
+
+// changeCommission follows a change at the source. Money that Rail has paid, or is paying, stays as it is.
+func (w *writer) changeCommission(ctx context.Context, r *row, to source.Commission) error {
+	k, err := queries.CommissionLock(ctx, w.u.Tx, db.CommissionLockParams{ID: r.target, OrgID: w.m.OrgID})
+	if err != nil {
+		return err
+	}
+	open := k.Status == db.CommissionStatusPending || k.Status == db.CommissionStatusApproved ||
+		k.Status == db.CommissionStatusDue
+	switch {
+	case k.Status == db.CommissionStatusPaid && (to.Status != source.Paid || to.AmountMinor != k.AmountMinor):
+		return conflictf("paid_already", "The commission %s is paid, so the change to %s of %s is not made.", k.ID, to.Status,
+			money(to.AmountMinor, to.Currency))
+	case !open && (k.Status == db.CommissionStatusPaid || to.Status == source.Voided || to.Status == source.Rejected):
+		return nil // as at the source
+	case !open:
+		return conflictf("not_changed", "The commission %s is %s in Rail, so the change to %s is not made.", k.ID, k.Status, to.Status)
+	case k.PayoutID != nil:
+		return conflictf("in_payout", "The commission %s is in the payout %s, so the change to %s is not made.", k.ID, *k.PayoutID, to.Status)
+	case to.Currency != k.Currency || to.AmountMinor < 0 != (k.AmountMinor < 0):
+		return conflictf("not_changed", "The currency or the sign of the commission %s changed.", k.ID)
+	}
+	if to.AmountMinor != k.AmountMinor && to.Status != source.Voided && to.Status != source.Rejected {
+		if k, err = w.correct(ctx, k, to); err != nil {
+			return err
+		}
+	}
+	return w.changeStatus(ctx, r, k, to)
+}
+
+// correct sets the amount of an open commission.
+func (w *writer) correct(ctx context.Context, k db.Commission, to source.Commission) (db.Commission, error) {
+	now, err := commission.Correct(ctx, w.u, k.ID, to.AmountMinor, "The amount changed at "+w.m.Source+".")
+	if refused, is := errors.AsType[*problem.Error](err); is {
+		return k, conflictf("not_changed", "%s", refused.Message)
+	}
+	return now, err
+}
+
+// changeStatus moves an open commission to the status at the source.
+func (w *writer) changeStatus(ctx context.Context, r *row, k db.Commission, to source.Commission) error {
+	switch to.Status {
+	case source.Voided:
+		return commission.Void(ctx, w.u, k, opt.Value(opt.Or(opt.OrNil(to.Reason), new(commission.SaleRefunded))))
+	case source.Rejected:
+		reason := to.Reason
+		if reason == "" {
+			reason = "Rejected at " + w.m.Source + "."
+		}
+		_, err := commission.Reject(ctx, w.u, k.ID, reason)
+		return err
+	case source.Paid:
+		return commission.ImportPaid(ctx, w.u, k, r.refs.Payout)
+	case source.Due:
+		if k.Status != db.CommissionStatusDue {
+			return commission.ImportDue(ctx, w.u, k)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package sale
+
+import (
+	"context"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/gen/events"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/money/report"
+	"rail/server/work"
+	"rail/server/work/event"
+)
+
+// Import writes a sale of another product. k.AmountMinor is the whole amount; refunded, in minor units, is the part of
+// it that was refunded there, at a time that is nil if it is not known.
+func Import(ctx context.Context, u *work.Unit, k db.Sale, refunded int64, at *clock.Time) error {
+	if at == nil {
+		at = &k.OccurredAt
+	}
+	whole := k.AmountMinor
+	switch {
+	case refunded >= whole:
+		refunded, k.RefundedAt = whole, at
+	case refunded > 0:
+		k.AmountMinor, k.RefundedMinor = whole-refunded, refunded
+		if k.TaxMinor != nil {
+			k.TaxMinor = new(min(*k.TaxMinor, k.AmountMinor))
+		}
+	}
+	if err := queries.SaleInsert(ctx, u.Later(), db.SaleInsertParams(k)); err != nil {
+		return err
+	}
+	u.Record(event.Subject{ProgramID: k.ProgramID, ID: k.ID}, events.SaleCreated(api.SaleCreatedData{
+		SaleID: k.ID, CustomerID: k.CustomerID, PartnerID: k.PartnerID, AmountMinor: whole, Currency: k.Currency,
+		IsFirstSale: k.IsFirstSale, OccurredAt: k.OccurredAt,
+	}))
+	if err := report.Touch(ctx, u, k.ProgramID, k.OccurredAt); err != nil || refunded == 0 {
+		return err
+	}
+	return importRefund(ctx, u, k, refunded, *at)
+}
+
+// importRefund writes a refund that another product applied. The imported commissions have its effects already.
+func importRefund(ctx context.Context, u *work.Unit, k db.Sale, amount int64, at clock.Time) error {
+	row := db.Refund{
+		ID: u.NewID(ident.Refund), OrgID: k.OrgID, ProgramID: k.ProgramID, SaleID: &k.ID,
+		ExternalChargeID: &k.ExternalChargeID, Status: db.RefundStatusApplied, AmountMinor: &amount,
+		Currency: &k.Currency, Effects: []byte("[]"), RefundedAt: at, CreatedAt: at, UpdatedAt: u.Now,
+		Restorations: []byte("[]"),
+	}
+	recordRefund(u, row)
+	return queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row))
+}
+
+// ImportRefund writes that another product has refunded more of an imported sale: refunded minor units in total. The
+// sale must be locked.
+func ImportRefund(ctx context.Context, u *work.Unit, k db.Sale, refunded int64, at *clock.Time) error {
+	if at == nil {
+		at = &u.Now
+	}
+	more := min(refunded-k.RefundedMinor, k.AmountMinor)
+	if more <= 0 || k.RefundedAt != nil {
+		return nil
+	}
+	p := db.SaleRefundParams{
+		AmountMinor: k.AmountMinor - more, TaxMinor: k.TaxMinor, RefundedMinor: k.RefundedMinor + more,
+		UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID,
+	}
+	if more == k.AmountMinor {
+		p.AmountMinor, p.RefundedMinor, p.RefundedAt = k.AmountMinor, k.RefundedMinor, at
+	} else if k.TaxMinor != nil {
+		p.TaxMinor = new(min(*k.TaxMinor, p.AmountMinor))
+	}
+	if err := queries.SaleRefund(ctx, u.Later(), p); err != nil {
+		return err
+	}
+	if err := report.Touch(ctx, u, k.ProgramID, k.OccurredAt); err != nil {
+		return err
+	}
+	return importRefund(ctx, u, k, more, *at)
+}
