@@ -21,7 +21,7 @@ type Object = map[string]any
 // list since its first page was requested.
 type Change func(list string, read int, objects []Object) []Object
 
-// Oddities are what a fake API does apart from its faults.
+// Oddities are unusual answers of a fake API that are no faults.
 type Oddities struct {
 	// PastEnd answers pages past the end with the last page.
 	PastEnd bool

@@ -28,7 +28,6 @@ type numbered[T any] struct {
 type answer struct {
 	listing
 	total int64 // of the list; -1 if the source does not say
-	last  bool  // the source says that no page follows
 }
 
 // numberedCursor is the place in a numbered list. First, Last and Total belong to the page before.
@@ -58,7 +57,7 @@ func (l numbered[T]) read(ctx context.Context, cursor string) (Page, error) {
 		return Page{}, err
 	}
 	ids := namesOf(got.objects)
-	if c.Page > 1 && len(ids) > 0 && (ids[0] == c.First || ids[0] == c.Top) {
+	if c.Page > 1 && len(ids) > 0 && got.total < 0 && (ids[0] == c.First || ids[0] == c.Top) {
 		return Page{}, nil // a page past the end, which repeats another one
 	}
 	if c.Page == 1 && len(ids) > 0 {
@@ -73,7 +72,7 @@ func (l numbered[T]) read(ctx context.Context, cursor string) (Page, error) {
 	switch {
 	case pulled > 0 && c.Backs < maxBacks:
 		next.Page, next.Backs = max(c.Page-pulled, 1), c.Backs+1
-	case len(ids) == 0 || got.last || got.total < 0 && len(ids) < c.Size:
+	case len(ids) == 0 || got.total >= 0 && int64(c.Page*c.Size) >= got.total || got.total < 0 && len(ids) < c.Size:
 		return p, nil
 	default:
 		next.Page, next.First, next.Last = c.Page+1, ids[0], ids[len(ids)-1]
@@ -90,7 +89,8 @@ func (l numbered[T]) pulled(ctx context.Context, c numberedCursor, got answer, i
 		return 0, nil
 	}
 	if got.total >= 0 {
-		return int((max(c.Total-got.total, 0) + perPage - 1) / perPage), nil
+		size := int64(c.Size)
+		return int((max(c.Total-got.total, 0) + size - 1) / size), nil
 	}
 	if slices.Contains(ids, c.Last) {
 		return 0, nil
@@ -141,7 +141,7 @@ func splitLink(address, value, usual string) (param, page string) {
 	return usual, address
 }
 
-// unknownStatus describes a status that the source's documentation does not have, and what it is read as.
+// unknownStatus explains that a status is not in the source's documentation, and names the status in its place.
 func unknownStatus(status loose.Text, readAs string) *Problem {
 	return &Problem{Code: UnknownStatus, Detail: fmt.Sprintf("status %q is read as %s", status, readAs)}
 }

@@ -1,6 +1,9 @@
 package source_test
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"rail/server/clock"
@@ -50,7 +53,8 @@ func rewardfulRows(w *importtest.World) []source.Row {
 
 func openRewardful(t *testing.T, w *importtest.World, odd importtest.Oddities) source.Source {
 	t.Helper()
-	return open(t, "rewardful", source.Account{Key: importtest.RewardfulKey}, importtest.Rewardful(w, odd), importtest.Faults{})
+	a := source.Account{Key: importtest.RewardfulKey}
+	return open(t, "rewardful", a, importtest.Rewardful(w, odd), importtest.Faults{})
 }
 
 func ids(rows []source.Row) []string {
@@ -65,11 +69,12 @@ func same(id string) string { return id }
 
 func TestRewardfulReadsEverything(t *testing.T) {
 	t.Parallel()
-	w := rewardfulWorld()
-	s := open(t, "rewardful", source.Account{Key: importtest.RewardfulKey}, importtest.Rewardful(w, importtest.Oddities{}), faults)
-	got := walk(t, s, true)
+	w, a := rewardfulWorld(), source.Account{Key: importtest.RewardfulKey}
+	s := open(t, "rewardful", a, importtest.Rewardful(w, importtest.Oddities{}), faults)
+	got := walk(t, s, false)
 	got.equal(t, rewardfulRows(w))
 	got.sums(t, w, same)
+	walk(t, openRewardful(t, w, importtest.Oddities{}), true).equal(t, rewardfulRows(w))
 }
 
 func TestRewardfulListsThatChange(t *testing.T) {
@@ -121,6 +126,24 @@ func TestRewardfulOddObjects(t *testing.T) {
 	if id := commission(1); text(t, got[source.KindCommission][id]) != text(t, plain[source.KindCommission][id]) {
 		t.Errorf("an amount as text is read as %+v", got[source.KindCommission][id].Commission)
 	}
+}
+
+func TestRewardfulWithoutTotals(t *testing.T) {
+	t.Parallel()
+	w := rewardfulWorld()
+	full := importtest.Rewardful(w, importtest.Oddities{PastEnd: true})
+	api := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		answer, page := httptest.NewRecorder(), struct {
+			Data json.RawMessage `json:"data"`
+		}{}
+		full.ServeHTTP(answer, r)
+		if err := json.Unmarshal(answer.Body.Bytes(), &page); err != nil {
+			t.Error(err)
+		}
+		_, _ = rw.Write(page.Data)
+	})
+	a := source.Account{Key: importtest.RewardfulKey}
+	walk(t, open(t, "rewardful", a, api, importtest.Faults{}), true).equal(t, rewardfulRows(w))
 }
 
 func TestRewardfulRefusesKey(t *testing.T) {
