@@ -230,7 +230,9 @@ type Product struct {
 
 // products has every product with an API, by name.
 var products = map[string]Product{
-	"rewardful": rewardfulProduct,
+	"firstpromoter": firstPromoterProduct,
+	"rewardful":     rewardfulProduct,
+	"tolt":          toltProduct,
 }
 
 // Find returns a product by its name.
