@@ -28,6 +28,7 @@ type numbered[T any] struct {
 type answer struct {
 	listing
 	total int64 // of the list; -1 if the source does not say
+	last  bool  // the source says that no page follows
 }
 
 // numberedCursor is the place in a numbered list. First, Last and Total belong to the page before.
@@ -72,7 +73,7 @@ func (l numbered[T]) read(ctx context.Context, cursor string) (Page, error) {
 	switch {
 	case pulled > 0 && c.Backs < maxBacks:
 		next.Page, next.Backs = max(c.Page-pulled, 1), c.Backs+1
-	case len(ids) == 0 || got.total >= 0 && int64(c.Page*c.Size) >= got.total || got.total < 0 && len(ids) < c.Size:
+	case len(ids) == 0 || got.last || c.ends(got.total, len(ids)):
 		return p, nil
 	default:
 		next.Page, next.First, next.Last = c.Page+1, ids[0], ids[len(ids)-1]
@@ -80,6 +81,15 @@ func (l numbered[T]) read(ctx context.Context, cursor string) (Page, error) {
 	text, err := json.Marshal(next)
 	p.Next = string(text)
 	return p, err
+}
+
+// ends reports whether the list ends with a page of so many objects: the pages have the total, or without a total the
+// page is shorter than the first one.
+func (c numberedCursor) ends(total int64, objects int) bool {
+	if total >= 0 {
+		return int64(c.Page*c.Size) >= total
+	}
+	return objects < c.Size
 }
 
 // pulled returns by how many pages objects moved towards the first page since the page before was read: the total is
