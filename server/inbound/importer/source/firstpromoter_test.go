@@ -1,8 +1,10 @@
 package source_test
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"rail/server/clock"
@@ -159,6 +161,32 @@ func TestFirstPromoterPayoutsOfOtherCommissions(t *testing.T) {
 	}}, importtest.Faults{}), false)
 	if p := got[source.KindPayout][numeric(last.ID)].Payout; p == nil || p.CommissionIDs != nil {
 		t.Errorf("a payout that is not the sum of its commissions is %+v", p)
+	}
+}
+
+func TestFirstPromoterIgnoresTheFilter(t *testing.T) {
+	t.Parallel()
+	w, requests := firstPromoterWorld(), atomic.Int32{}
+	full := importtest.FirstPromoter(w, importtest.Oddities{})
+	api := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		if query.Has("filters[payout_id]") {
+			requests.Add(1)
+			query.Del("filters[payout_id]")
+			r.URL.RawQuery = query.Encode()
+		}
+		full.ServeHTTP(rw, r)
+	})
+	got := walk(t, open(t, "firstpromoter", source.Account{
+		Key: importtest.FirstPromoterKey, ID: importtest.FirstPromoterAccount, Currency: "USD",
+	}, api, importtest.Faults{}), false)
+	for id, row := range got[source.KindPayout] {
+		if row.Payout == nil || row.Payout.CommissionIDs != nil {
+			t.Errorf("payout %s has the commissions of all payouts: %+v", id, row.Payout)
+		}
+	}
+	if n := int(requests.Load()); n != len(w.Payouts) {
+		t.Errorf("%d requests for the commissions of %d payouts", n, len(w.Payouts))
 	}
 }
 
