@@ -139,8 +139,11 @@ func refusal(res *http.Response, body []byte) (time.Duration, error) {
 	case code == http.StatusRequestTimeout || code >= http.StatusInternalServerError:
 		return retryAfter(res.Header), err
 	}
-	return -1, err
+	return -1, fmt.Errorf("%w: %w", errRequest, err)
 }
+
+// errRequest is wrapped by an error for a request that the source refuses, such as for the page after a deleted object.
+var errRequest = errors.New("the source refuses the request")
 
 // retryAfter returns the wait that an answer requests, in seconds or as a date; 0 without one.
 func retryAfter(h http.Header) time.Duration {

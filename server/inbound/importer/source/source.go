@@ -197,6 +197,8 @@ type Payout struct {
 	Method      string      `json:"method,omitempty"`
 	PaidAt      *clock.Time `json:"paid_at,omitempty"`
 	CreatedAt   clock.Time  `json:"created_at"`
+	// CommissionIDs are the commissions that it pays, for sources whose commissions do not name their payout.
+	CommissionIDs []string `json:"commission_ids,omitempty"`
 }
 
 // Account has the access to a source.
@@ -228,8 +230,12 @@ type Product struct {
 	Open         func(Account) Source
 }
 
-// products has every product with an API, by name; each file adds its own.
-var products = map[string]Product{}
+// products has every product with an API, by name.
+var products = map[string]Product{
+	"firstpromoter": firstPromoterProduct,
+	"rewardful":     rewardfulProduct,
+	"tolt":          toltProduct,
+}
 
 // Find returns a product by its name.
 func Find(name string) (Product, bool) {

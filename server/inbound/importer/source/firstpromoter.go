@@ -1,0 +1,259 @@
+package source
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+
+	"rail/server/inbound/loose"
+	"rail/server/locale/currency"
+)
+
+const firstPromoterAddress = "https://api.firstpromoter.com/api/v2/company"
+
+// FirstPromoter gives amounts in cents of the account's currency, which it does not name. It does not give holding
+// periods, refunded parts (a refund is a negative commission), the time of a payment in its commission, or the code of
+// a customer who came by one. It has no filter by the time of a change, so that each run reads everything.
+var firstPromoterProduct = Product{
+	Name: "firstpromoter", Title: "FirstPromoter", Address: firstPromoterAddress,
+	Params: []string{"fpr", "via", "fp_ref", "deal", "ref", "_from", "_by", "_go"}, Open: openFirstPromoter,
+}
+
+type firstPromoter struct {
+	client   *client
+	currency string
+
+	mu     sync.Mutex
+	owners map[loose.ID]string // promoters by the ids of their campaigns
+}
+
+// openFirstPromoter returns the source. The API allows 400 requests a minute.
+func openFirstPromoter(a Account) Source {
+	code, _ := currency.Normal(a.Currency)
+	return &firstPromoter{currency: code, client: newClient(a, firstPromoterAddress, 6.5, func(r *http.Request) {
+		r.Header.Set("Authorization", "Bearer "+a.Key)
+		r.Header.Set("ACCOUNT-ID", a.ID)
+	})}
+}
+
+// Lists returns the lists. Archived promoters are a list apart.
+func (s *firstPromoter) Lists() []List {
+	archived := url.Values{"filters[archived]": {"true"}}
+	newest := url.Values{"sorting[created_at]": {"desc"}}
+	payouts := firstPromoterList(s, "/payouts", KindPayout, nil, s.payout)
+	return []List{
+		firstPromoterList(s, "/promoters", KindPartner, nil, fpPromoter.rows).list("promoters"),
+		firstPromoterList(s, "/promoters", KindPartner, archived, fpPromoter.rows).list("archived promoters"),
+		{Name: "promo codes", Read: s.codes},
+		firstPromoterList(s, "/referrals", KindCustomer, nil, fpReferral.rows).list("referrals"),
+		firstPromoterList(s, "/commissions", KindCommission, newest, s.commission).list("commissions"),
+		{Name: "payouts", Read: func(ctx context.Context, cursor string) (Page, error) {
+			page, err := payouts.read(ctx, cursor)
+			for i := 0; i < len(page.Rows) && err == nil; i++ {
+				err = s.addCommissions(ctx, page.Rows[i])
+			}
+			return page, err
+		}},
+	}
+}
+
+func firstPromoterList[T any](
+	s *firstPromoter, path string, kind Kind, query url.Values, convert func(T, string) []Row,
+) numbered[T] {
+	return numbered[T]{
+		kind:    kind,
+		convert: func(id string, given *T) []Row { return convert(*given, id) },
+		fetch: func(ctx context.Context, page, size int) (answer, error) {
+			got, _, err := s.client.list(ctx, path, with(query, "page", strconv.Itoa(page), "per_page", strconv.Itoa(size)))
+			return answer{listing: got, total: -1}, err
+		},
+	}
+}
+
+type fpPromoter struct {
+	Email   loose.Text `json:"email"`
+	Name    loose.Text `json:"name"`
+	CustID  loose.ID   `json:"cust_id"`
+	Profile struct {
+		FirstName   loose.Text `json:"first_name"`
+		LastName    loose.Text `json:"last_name"`
+		Website     loose.Text `json:"website"`
+		CompanyName loose.Text `json:"company_name"`
+		Country     loose.Text `json:"country"`
+	} `json:"profile"`
+	JoinedAt   moment                 `json:"joined_at"`
+	CreatedAt  moment                 `json:"created_at"`
+	ArchivedAt moment                 `json:"archived_at"`
+	Campaigns  loose.List[fpCampaign] `json:"promoter_campaigns"`
+}
+
+// fpCampaign is the membership of a promoter in a campaign.
+type fpCampaign struct {
+	ID         loose.ID   `json:"id"`
+	PromoterID loose.ID   `json:"promoter_id"`
+	State      loose.Text `json:"state"`
+	CreatedAt  moment     `json:"created_at"`
+	Campaign   struct {
+		Name loose.Text `json:"name"`
+	} `json:"campaign"`
+	Promoter loose.ID   `json:"promoter"`
+	RefToken loose.ID   `json:"ref_token"`
+	RefLink  loose.Text `json:"ref_link"`
+}
+
+// owner returns the id of the promoter.
+func (c fpCampaign) owner() string { return firstOf(loose.Text(c.PromoterID), loose.Text(c.Promoter)) }
+
+var fpPromoterStates = map[loose.Text]string{
+	"accepted": Active, "pending": Pending, "not_set": Pending, "rejected": Declined, "blocked": Suspended,
+	"inactive": Suspended,
+}
+
+// rows returns the partner, and a link for each of its campaigns.
+func (p fpPromoter) rows(id string) []Row {
+	row := Row{Kind: KindPartner, ID: id, Partner: &Partner{
+		Email: string(p.Email), FirstName: string(p.Profile.FirstName), LastName: string(p.Profile.LastName),
+		CompanyName: string(p.Profile.CompanyName), WebsiteURL: string(p.Profile.Website),
+		CountryCode: string(p.Profile.Country), ExternalID: string(p.CustID), CreatedAt: p.JoinedAt.or(p.CreatedAt).Time,
+	}}
+	if p.Profile.FirstName == "" && p.Profile.LastName == "" {
+		row.Partner.FirstName, row.Partner.LastName, _ = strings.Cut(string(p.Name), " ")
+	}
+	p.state(&row)
+	if p.Email == "" {
+		row = missing(KindPartner, id, "email")
+	}
+	all := []Row{row}
+	for _, c := range p.Campaigns {
+		switch {
+		case c.RefToken == "": // a campaign without links
+		case c.ID == "":
+			all = append(all, missing(KindLink, id+" "+string(c.RefToken), "id"))
+		default:
+			param, page := splitLink(string(c.RefLink), string(c.RefToken), "fpr")
+			all = append(all, Row{Kind: KindLink, ID: string(c.ID), Link: &Link{
+				PartnerID: id, Param: param, Value: string(c.RefToken), URL: page,
+				CreatedAt: c.CreatedAt.or(p.JoinedAt, p.CreatedAt).Time,
+			}})
+		}
+	}
+	return all
+}
+
+// state sets the status and group: of the campaign that accepted the promoter, else of the first one.
+func (p fpPromoter) state(row *Row) {
+	row.Partner.Status = Pending
+	for i, c := range p.Campaigns {
+		status := fpPromoterStates[c.State]
+		if status == "" {
+			row.Problem, status = unknownStatus(c.State, Pending), Pending
+		}
+		if i == 0 || status == Active && row.Partner.Status != Active {
+			row.Partner.Status, row.Partner.Group = status, string(c.Campaign.Name)
+		}
+	}
+	if !p.ArchivedAt.IsZero() {
+		row.Partner.Status = Suspended
+	}
+}
+
+type fpCode struct {
+	Code       loose.ID   `json:"code"`
+	ExtID      loose.ID   `json:"ext_id"`
+	Campaign   loose.ID   `json:"promoter_campaign_id"`
+	ArchivedAt loose.Text `json:"archived_at"`
+	CreatedAt  moment     `json:"created_at"`
+}
+
+// codes reads the promo codes. They name only the campaign of their promoter.
+func (s *firstPromoter) codes(ctx context.Context, cursor string) (Page, error) {
+	owners, err := s.promoters(ctx)
+	if err != nil {
+		return Page{}, err
+	}
+	return firstPromoterList(s, "/promo_codes", KindCoupon, nil, func(c fpCode, id string) []Row {
+		if c.Code == "" || owners[c.Campaign] == "" {
+			return []Row{missing(KindCoupon, id, "code or promoter_campaign_id")}
+		}
+		return []Row{{Kind: KindCoupon, ID: id, Coupon: &Coupon{
+			PartnerID: owners[c.Campaign], Code: string(c.Code), ExternalID: string(c.ExtID), Active: c.ArchivedAt == "",
+			CreatedAt: c.CreatedAt.Time,
+		}}}
+	}).read(ctx, cursor)
+}
+
+// promoters returns the promoters by the ids of their campaigns. It reads them once.
+func (s *firstPromoter) promoters(ctx context.Context) (map[loose.ID]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.owners != nil {
+		return s.owners, nil
+	}
+	owners := map[loose.ID]string{}
+	for _, query := range []url.Values{nil, {"filters[archived]": {"true"}}} {
+		list := firstPromoterList(s, "/promoters", KindPartner, query, func(p fpPromoter, id string) []Row {
+			for _, c := range p.Campaigns {
+				owners[c.ID] = id
+			}
+			return nil
+		})
+		for cursor, more := "", true; more; more = cursor != "" {
+			page, err := list.read(ctx, cursor)
+			if err != nil {
+				return nil, err
+			}
+			cursor = page.Next
+		}
+	}
+	delete(owners, "")
+	s.owners = owners
+	return owners, nil
+}
+
+type fpReferral struct {
+	Email     loose.Text `json:"email"`
+	UID       loose.ID   `json:"uid"`
+	State     loose.Text `json:"state"`
+	Source    loose.Text `json:"entry_source"`
+	FirstName loose.Text `json:"first_name"`
+	LastName  loose.Text `json:"last_name"`
+	Username  loose.Text `json:"username"`
+	CreatedAt moment     `json:"created_at"`
+	Since     moment     `json:"customer_since"`
+	Campaign  fpCampaign `json:"promoter_campaign"`
+}
+
+var fpReferralStates = map[loose.Text]string{
+	"subscribed": Lead, "signup": Lead, "pending": Lead, "active": Paying, "cancelled": Cancelled, "refunded": Cancelled,
+}
+
+// rows returns the customer. A referral that was denied, or moved to another promoter, earns nothing.
+func (r fpReferral) rows(id string) []Row {
+	partner := r.Campaign.owner()
+	switch {
+	case r.State == "denied" || r.State == "moved":
+		return []Row{refused(KindCustomer, id, UnknownStatus, "a referral with the status %q is no customer", r.State)}
+	case partner == "" || r.UID == "" && r.Email == "":
+		return []Row{missing(KindCustomer, id, "promoter_campaign, or uid and email")}
+	}
+	row := Row{Kind: KindCustomer, ID: id, Customer: &Customer{
+		PartnerID: partner, ExternalIDs: distinct(r.UID), Processor: processorOf(r.UID), Email: string(r.Email),
+		Name:   firstOf(loose.Text(strings.TrimSpace(string(r.FirstName)+" "+string(r.LastName))), r.Username),
+		LinkID: string(r.Campaign.ID), Status: fpReferralStates[r.State], LeadAt: r.CreatedAt.or(r.Since).Time,
+		ConvertedAt: r.Since.known(), CreatedAt: r.CreatedAt.or(r.Since).Time,
+	}}
+	if r.Source == "coupon" {
+		row.Customer.LinkID = ""
+	}
+	if row.Customer.Status == "" {
+		row.Customer.Status = Lead
+		if row.Customer.ConvertedAt != nil {
+			row.Customer.Status = Paying
+		}
+		row.Problem = unknownStatus(r.State, row.Customer.Status)
+	}
+	return []Row{row}
+}
