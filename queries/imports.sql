@@ -262,19 +262,20 @@ FROM (
 -- name: ImportGroups :many
 -- ImportGroups returns the groups of the source: their partners, the group of Rail with that name, and the rate in
 -- hundredths of a percent that most of their commissions have.
-SELECT (p.data ->> 'group')::text AS name, count(*)::bigint AS partners,
+SELECT p.name::text AS name, p.partners::bigint AS partners,
     coalesce((SELECT g.id FROM groups g WHERE g.program_id = @program_id AND g.org_id = @org_id
-        AND lower(g.name) = lower(p.data ->> 'group')), '')::text AS group_id,
+        AND lower(g.name) = lower(p.name)), '')::text AS group_id,
     coalesce((SELECT mode() WITHIN GROUP (ORDER BY round(10000.0 * (k.data ->> 'amount_minor')::bigint
             / (s.data ->> 'amount_minor')::bigint))
         FROM import_rows q JOIN import_rows k ON k.import_id = q.import_id AND k.kind = 5
             AND (k.data ->> 'partner_id') = q.source_id
         JOIN import_rows s ON s.import_id = q.import_id AND s.kind = 4 AND s.source_id = (k.data ->> 'sale_id')
-        WHERE q.import_id = @import_id AND q.org_id = @org_id AND q.kind = 0 AND (q.data ->> 'group') = (p.data ->> 'group')
+        WHERE q.import_id = @import_id AND q.org_id = @org_id AND q.kind = 0 AND (q.data ->> 'group') = p.name
             AND (s.data ->> 'amount_minor')::bigint > 0 AND coalesce((s.data ->> 'refunded_minor')::bigint, 0) = 0), 0)::bigint
         AS rate
-FROM import_rows p WHERE p.import_id = @import_id AND p.org_id = @org_id AND p.kind = 0 AND (p.data ->> 'group') <> ''
-GROUP BY p.data ->> 'group' ORDER BY 2 DESC, 1 LIMIT 100;
+FROM (SELECT t.data ->> 'group' AS name, count(*) AS partners FROM import_rows t
+    WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 0 AND (t.data ->> 'group') <> '' GROUP BY 1) p
+ORDER BY 2 DESC, 1 LIMIT 100;
 
 -- name: ImportParams :many
 -- ImportParams returns the query parameters of the import's links, the most frequent first.
@@ -479,3 +480,15 @@ WHERE id = @id AND org_id = @org_id;
 SELECT coalesce((SELECT u.email FROM users u WHERE u.org_id = @org_id AND u.id = sqlc.narg('user_id') AND u.disabled_at IS NULL),
     o.owner_email, '')::text AS email
 FROM organizations o WHERE o.id = @org_id;
+
+-- name: ImportLockPartners :many
+-- ImportLockPartners locks the partners of commissions against new rows that refer to them.
+SELECT p.id FROM partners p WHERE p.org_id = @org_id
+    AND p.id IN (SELECT k.partner_id FROM commissions k WHERE k.id = ANY (@commission_ids::text[]) AND k.org_id = @org_id)
+ORDER BY p.id FOR UPDATE;
+
+-- name: ImportDeleteBalances :exec
+-- ImportDeleteBalances deletes the balances of partners who have no commission in their currency any more.
+DELETE FROM balances b WHERE b.program_id = @program_id AND b.org_id = @org_id AND b.partner_id = ANY (@partner_ids::text[])
+    AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = b.program_id AND k.partner_id = b.partner_id
+        AND k.currency = b.currency);

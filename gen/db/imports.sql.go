@@ -290,6 +290,24 @@ func (q *Queries) ImportCustomersWithSales(ctx context.Context, db DBTX, arg Imp
 	return items, nil
 }
 
+const importDeleteBalances = `-- name: ImportDeleteBalances :exec
+DELETE FROM balances b WHERE b.program_id = $1 AND b.org_id = $2 AND b.partner_id = ANY ($3::text[])
+    AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = b.program_id AND k.partner_id = b.partner_id
+        AND k.currency = b.currency)
+`
+
+type ImportDeleteBalancesParams struct {
+	ProgramID  string
+	OrgID      string
+	PartnerIds []string
+}
+
+// ImportDeleteBalances deletes the balances of partners who have no commission in their currency any more.
+func (q *Queries) ImportDeleteBalances(ctx context.Context, db DBTX, arg ImportDeleteBalancesParams) error {
+	_, err := db.Exec(ctx, importDeleteBalances, arg.ProgramID, arg.OrgID, arg.PartnerIds)
+	return err
+}
+
 const importDeleteBatches = `-- name: ImportDeleteBatches :exec
 DELETE FROM payout_batches b WHERE b.program_id = $1 AND b.org_id = $2
     AND b.import_id = ANY ($3::text[]) AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.batch_id = b.id)
@@ -632,19 +650,20 @@ func (q *Queries) ImportGet(ctx context.Context, db DBTX, arg ImportGetParams) (
 }
 
 const importGroups = `-- name: ImportGroups :many
-SELECT (p.data ->> 'group')::text AS name, count(*)::bigint AS partners,
+SELECT p.name::text AS name, p.partners::bigint AS partners,
     coalesce((SELECT g.id FROM groups g WHERE g.program_id = $1 AND g.org_id = $2
-        AND lower(g.name) = lower(p.data ->> 'group')), '')::text AS group_id,
+        AND lower(g.name) = lower(p.name)), '')::text AS group_id,
     coalesce((SELECT mode() WITHIN GROUP (ORDER BY round(10000.0 * (k.data ->> 'amount_minor')::bigint
             / (s.data ->> 'amount_minor')::bigint))
         FROM import_rows q JOIN import_rows k ON k.import_id = q.import_id AND k.kind = 5
             AND (k.data ->> 'partner_id') = q.source_id
         JOIN import_rows s ON s.import_id = q.import_id AND s.kind = 4 AND s.source_id = (k.data ->> 'sale_id')
-        WHERE q.import_id = $3 AND q.org_id = $2 AND q.kind = 0 AND (q.data ->> 'group') = (p.data ->> 'group')
+        WHERE q.import_id = $3 AND q.org_id = $2 AND q.kind = 0 AND (q.data ->> 'group') = p.name
             AND (s.data ->> 'amount_minor')::bigint > 0 AND coalesce((s.data ->> 'refunded_minor')::bigint, 0) = 0), 0)::bigint
         AS rate
-FROM import_rows p WHERE p.import_id = $3 AND p.org_id = $2 AND p.kind = 0 AND (p.data ->> 'group') <> ''
-GROUP BY p.data ->> 'group' ORDER BY 2 DESC, 1 LIMIT 100
+FROM (SELECT t.data ->> 'group' AS name, count(*) AS partners FROM import_rows t
+    WHERE t.import_id = $3 AND t.org_id = $2 AND t.kind = 0 AND (t.data ->> 'group') <> '' GROUP BY 1) p
+ORDER BY 2 DESC, 1 LIMIT 100
 `
 
 type ImportGroupsParams struct {
@@ -1042,6 +1061,38 @@ func (q *Queries) ImportLock(ctx context.Context, db DBTX, arg ImportLockParams)
 		&i.FinishedAt,
 	)
 	return i, err
+}
+
+const importLockPartners = `-- name: ImportLockPartners :many
+SELECT p.id FROM partners p WHERE p.org_id = $1
+    AND p.id IN (SELECT k.partner_id FROM commissions k WHERE k.id = ANY ($2::text[]) AND k.org_id = $1)
+ORDER BY p.id FOR UPDATE
+`
+
+type ImportLockPartnersParams struct {
+	OrgID         string
+	CommissionIds []string
+}
+
+// ImportLockPartners locks the partners of commissions against new rows that refer to them.
+func (q *Queries) ImportLockPartners(ctx context.Context, db DBTX, arg ImportLockPartnersParams) ([]string, error) {
+	rows, err := db.Query(ctx, importLockPartners, arg.OrgID, arg.CommissionIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const importObjects = `-- name: ImportObjects :many

@@ -55,7 +55,7 @@ type place struct {
 	Name   string     `json:"name,omitempty"` // of that list
 	Cursor string     `json:"cursor,omitempty"`
 	Kind   int        `json:"kind,omitempty"` // position in the phase's order of kinds
-	At     clock.Time `json:"at"`             // of the last row
+	At     clock.Time `json:"at,omitzero"`    // of the last row
 	ID     string     `json:"id,omitempty"`
 	Done   int64      `json:"done,omitempty"` // rows of the kind that are done
 }
@@ -262,12 +262,20 @@ func save(ctx context.Context, u *work.Unit, m db.Import, p place) error {
 	if m.Status != db.ImportStatusFailed {
 		m.Attempts, m.Error = 0, nil
 	}
+	if !active(m) {
+		m.BusyUntil = nil
+	}
 	return queries.ImportSave(ctx, u.Later(), db.ImportSaveParams{
 		Status: m.Status, Place: m.Place, Counts: m.Counts, Balances: m.Balances, Groups: m.Groups,
 		ProblemsCount: m.ProblemsCount, Params: m.Params, Error: m.Error, Attempts: m.Attempts, BusyUntil: m.BusyUntil,
 		DryRun: m.DryRun, UpdatedAt: u.Now, FinishedAt: m.FinishedAt,
 		KeepsKey: p.Phase == reading && m.Status == db.ImportStatusReading, ID: m.ID, OrgID: m.OrgID,
 	})
+}
+
+// active reports whether the job has work with an import.
+func active(m db.Import) bool {
+	return m.Status == db.ImportStatusReading || m.Status == db.ImportStatusWriting || m.Status == db.ImportStatusUndoing
 }
 
 // CountsOf returns the counts of an import.
@@ -295,6 +303,9 @@ func Progress(m db.Import) (step string, done, all int64) {
 	_ = json.Unmarshal(m.Place, &p) // written by encode
 	kindOf := func(kinds []int) source.Kind { return name(kinds[min(p.Kind, len(kinds)-1)]) }
 	counts := CountsOf(m)
+	if !active(m) {
+		return string(m.Status), 0, 0
+	}
 	switch p.Phase {
 	case filling:
 		return "reading files", 0, 0

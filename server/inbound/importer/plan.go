@@ -195,7 +195,9 @@ func (b *batch) keep(ctx context.Context) error {
 		}
 		p.SourceIds, p.Outcomes = append(p.SourceIds, r.SourceID), append(p.Outcomes, string(r.outcome))
 		p.Targets, p.Refs = append(p.Targets, r.target), append(p.Refs, string(encode(r.refs)))
-		b.counts.of(name(b.kind)).add(r.outcome, 1)
+		if b.kind != payouts || r.outcome == db.ImportRowOutcomeRefused { // payments counts the others
+			b.counts.of(name(b.kind)).add(r.outcome, 1)
+		}
 	}
 	if err := queries.ImportRowsPlanned(ctx, b.u.Later(), p); err != nil {
 		return err

@@ -332,6 +332,9 @@ func (b *batch) byRule(ctx context.Context, found map[*row]*earned) error {
 // payments gives each paid commission its payout: that of the source if it names one, else one for each partner,
 // currency and month.
 func (b *batch) payments(ctx context.Context, found map[*row]*earned) error {
+	if err := b.payoutsOf(ctx, found); err != nil {
+		return err
+	}
 	var named []string
 	for _, k := range found {
 		named = append(named, k.PayoutID)
@@ -382,6 +385,27 @@ func (b *batch) payments(ctx context.Context, found map[*row]*earned) error {
 	return nil
 }
 
+// payoutsOf finds the payouts that list commissions which do not name them.
+func (b *batch) payoutsOf(ctx context.Context, found map[*row]*earned) error {
+	var ids []string
+	for r := range found {
+		ids = append(ids, r.SourceID)
+	}
+	rows, err := queries.ImportKeys(ctx, b.u.Tx, db.ImportKeysParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: "paid_by", Keys: ids,
+	})
+	by := map[string]string{}
+	for _, k := range rows {
+		by[k.Key] = k.SourceID
+	}
+	for r, k := range found {
+		if k.PayoutID == "" {
+			k.PayoutID = by[r.SourceID]
+		}
+	}
+	return err
+}
+
 // payment returns the payout that pays a commission, and its id among the payments of the import.
 func (b *batch) payment(r *row, k source.Commission, listed map[string]source.Payout) (string, source.Payout) {
 	p, ok := listed[k.PayoutID]
@@ -404,10 +428,20 @@ func (b *batch) payment(r *row, k source.Commission, listed map[string]source.Pa
 	}
 }
 
-// comparePayouts counts the payouts of the source. They are made of paid commissions, so none is written by itself.
-func (b *batch) comparePayouts(context.Context) error {
+// comparePayouts counts the payouts of the source, and notes which commissions they pay. They are made of paid
+// commissions, so none is written by itself.
+func (b *batch) comparePayouts(ctx context.Context) error {
+	var paid, by []string
 	for _, r := range b.toWrite() {
 		r.outcome = db.ImportRowOutcomeSame
+		p, err := decode[source.Payout](r)
+		if err != nil || p.Status != source.Paid {
+			continue
+		}
+		for _, id := range p.CommissionIDs {
+			paid, by = append(paid, id), append(by, r.SourceID)
+		}
 	}
-	return nil
+	_, err := b.claim(ctx, "paid_by", paid, by)
+	return err
 }

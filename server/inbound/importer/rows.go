@@ -54,11 +54,10 @@ type refused struct {
 	Problem *source.Problem `json:"problem"`
 }
 
-// object returns the object of a row, and the time that orders it among those of its kind.
+// object returns the object of a row, and the time that orders it among those of its kind. A row with a problem only is
+// refused.
 func object(r source.Row) (data any, at clock.Time) {
 	switch {
-	case r.Problem != nil:
-		return refused{r.Problem}, clock.Time{}
 	case r.Partner != nil:
 		return r.Partner, r.Partner.CreatedAt
 	case r.Link != nil:
@@ -74,18 +73,25 @@ func object(r source.Row) (data any, at clock.Time) {
 	case r.Payout != nil:
 		return r.Payout, r.Payout.CreatedAt
 	}
-	return refused{&source.Problem{Code: source.MissingMember, Detail: "The object is empty."}}, clock.Time{}
+	if r.Problem == nil {
+		r.Problem = &source.Problem{Code: source.MissingMember, Detail: "The object is empty."}
+	}
+	return refused{r.Problem}, clock.Time{}
 }
 
 // store writes rows that were read, and the import's new place. A row that came before is replaced.
 func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []source.Row, p place) (db.Import, error) {
 	at := map[string]int{}
+	b := &batch{u: u, m: &m}
 	put := db.ImportRowsPutParams{ImportID: m.ID, OrgID: m.OrgID, ProgramID: m.ProgramID}
 	for _, r := range rows {
 		if r.ID == "" || number(r.Kind) < 0 {
 			continue // a source names all of its objects; nothing can refer to this one
 		}
 		data, when := object(r)
+		if _, bad := data.(refused); !bad && r.Problem != nil {
+			b.found = append(b.found, finding{r.Kind, r.ID, string(r.Problem.Code), r.Problem.Detail})
+		}
 		if when.IsZero() || when.After(u.Now.Time) {
 			when = m.CreatedAt
 		}
@@ -112,6 +118,9 @@ func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []s
 		for kind, n := range added {
 			counts.of(name(kind)).Read += n
 		}
+	}
+	if err := b.record(ctx); err != nil {
+		return m, err
 	}
 	p.Done += int64(len(put.SourceIds))
 	m.Counts, m.Place = encode(counts), encode(p)

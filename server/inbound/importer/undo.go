@@ -103,6 +103,10 @@ func (b *batch) remove(ctx context.Context, objects []db.ImportObject) error {
 
 // removeCommissions takes untouched commissions out of the balances, and deletes them.
 func (b *batch) removeCommissions(ctx context.Context, ids []string) ([]string, error) {
+	owners, err := queries.ImportLockPartners(ctx, b.u.Tx, db.ImportLockPartnersParams{OrgID: b.m.OrgID, CommissionIds: ids})
+	if err != nil {
+		return nil, err
+	}
 	rows, err := queries.ImportUndoCommissions(ctx, b.u.Tx, db.ImportUndoCommissionsParams{Ids: ids, OrgID: b.m.OrgID})
 	if err != nil {
 		return nil, err
@@ -127,7 +131,13 @@ func (b *batch) removeCommissions(ctx context.Context, ids []string) ([]string, 
 			uncredited = append(uncredited, *k.SaleID)
 		}
 	}
-	return removed, queries.SalesUncredited(ctx, b.u.Later(), db.SalesUncreditedParams{Ids: uncredited, OrgID: b.m.OrgID})
+	err = queries.SalesUncredited(ctx, b.u.Later(), db.SalesUncreditedParams{Ids: uncredited, OrgID: b.m.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	return removed, queries.ImportDeleteBalances(ctx, b.u.Later(), db.ImportDeleteBalancesParams{
+		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, PartnerIds: owners,
+	})
 }
 
 func (b *batch) removePayouts(ctx context.Context, ids []string) ([]string, error) {
@@ -215,4 +225,3 @@ func (s *Service) undone(ctx context.Context, u *work.Unit, m db.Import, family 
 	}
 	return queries.ImportsUndone(ctx, u.Later(), db.ImportsUndoneParams{Now: u.Now, Ids: family, OrgID: m.OrgID})
 }
-

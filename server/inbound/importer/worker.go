@@ -230,4 +230,3 @@ func (s *Service) failed(ctx context.Context, m db.Import, now clock.Time, why e
 }
 
 const maxError = 500
-

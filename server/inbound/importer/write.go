@@ -90,7 +90,9 @@ type conflict struct{ code, detail string }
 func (c conflict) Error() string { return c.detail }
 
 // conflictf returns a conflict with a sentence.
-func conflictf(code, format string, args ...any) error { return conflict{code, fmt.Sprintf(format, args...)} }
+func conflictf(code, format string, args ...any) error {
+	return conflict{code, fmt.Sprintf(format, args...)}
+}
 
 // writeAll writes the rows of a batch, and what they are now.
 func (b *batch) writeAll(ctx context.Context) error {

@@ -91,7 +91,7 @@ type Partner struct {
 	Group       string            `json:"group,omitempty"`        // name of the source's group or campaign
 	ExternalID  string            `json:"external_id,omitempty"`  // the merchant's own id of the partner
 	Open        map[string]int64  `json:"open,omitempty"`         // unpaid amount that the source states, by currency
-	CreatedAt   clock.Time        `json:"created_at"`
+	CreatedAt   clock.Time        `json:"created_at,omitzero"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
 }
 
@@ -110,7 +110,7 @@ type Link struct {
 	Param     string     `json:"param"`
 	Value     string     `json:"value"`
 	URL       string     `json:"url,omitempty"` // the page that the link leads to, without the parameter
-	CreatedAt clock.Time `json:"created_at"`
+	CreatedAt clock.Time `json:"created_at,omitzero"`
 }
 
 // Coupon is a discount code that credits a partner.
@@ -119,7 +119,7 @@ type Coupon struct {
 	Code       string     `json:"code"`
 	ExternalID string     `json:"external_id,omitempty"` // the processor's id of the promotion code
 	Active     bool       `json:"active"`
-	CreatedAt  clock.Time `json:"created_at"`
+	CreatedAt  clock.Time `json:"created_at,omitzero"`
 }
 
 // Customer is a referred person, from the lead on. ExternalIDs are the ids under which the processor and the
@@ -133,9 +133,9 @@ type Customer struct {
 	LinkID      string      `json:"link_id,omitempty"`
 	CouponID    string      `json:"coupon_id,omitempty"`
 	Status      string      `json:"status"` // lead, trial, active or cancelled
-	LeadAt      clock.Time  `json:"lead_at"`
+	LeadAt      clock.Time  `json:"lead_at,omitzero"`
 	ConvertedAt *clock.Time `json:"converted_at,omitempty"`
-	CreatedAt   clock.Time  `json:"created_at"`
+	CreatedAt   clock.Time  `json:"created_at,omitzero"`
 }
 
 // The states of customers.
@@ -158,7 +158,7 @@ type Sale struct {
 	Currency      string      `json:"currency"`
 	ProductName   string      `json:"product_name,omitempty"`
 	Recurring     bool        `json:"recurring,omitempty"`
-	OccurredAt    clock.Time  `json:"occurred_at"`
+	OccurredAt    clock.Time  `json:"occurred_at,omitzero"`
 	RefundedAt    *clock.Time `json:"refunded_at,omitempty"`
 }
 
@@ -172,7 +172,7 @@ type Commission struct {
 	Currency    string      `json:"currency"`
 	Status      string      `json:"status"` // pending, due, paid, voided or rejected
 	Reason      string      `json:"reason,omitempty"`
-	CreatedAt   clock.Time  `json:"created_at"`
+	CreatedAt   clock.Time  `json:"created_at,omitzero"`
 	MatureAt    *clock.Time `json:"mature_at,omitempty"` // when a pending one becomes due; without it, a person approves
 	PaidAt      *clock.Time `json:"paid_at,omitempty"`
 	VoidedAt    *clock.Time `json:"voided_at,omitempty"`
@@ -196,7 +196,7 @@ type Payout struct {
 	Status      string      `json:"status"` // paid, or any other word
 	Method      string      `json:"method,omitempty"`
 	PaidAt      *clock.Time `json:"paid_at,omitempty"`
-	CreatedAt   clock.Time  `json:"created_at"`
+	CreatedAt   clock.Time  `json:"created_at,omitzero"`
 	// CommissionIDs are the commissions that it pays, for sources whose commissions do not name their payout.
 	CommissionIDs []string `json:"commission_ids,omitempty"`
 }
