@@ -169,6 +169,27 @@ func processorsGroup() group {
 			examples: "rail processor disconnect pco_06h2",
 		},
 		{
+			name: "import", args: "SOURCE", about: "import a program from another product, after a report",
+			setUp: importFrom, more: importHelp, words: importSources,
+			examples: "rail import rewardful --program prg_06h2 --api-key -\nrail import csv --program prg_06h2 --files export --run",
+		},
+		{
+			name: "imports run", args: "IMPORT_ID", about: "write an import whose report is ready", setUp: importRun,
+			examples: "rail imports run imp_06h2",
+		},
+		{
+			name: "imports undo", args: "IMPORT_ID", about: "remove the objects that an import wrote and nothing else uses",
+			setUp: importUndo, examples: "rail imports undo imp_06h2",
+		},
+		{
+			name: "imports show", args: "IMPORT_ID", about: "show an import with its counts and balances", setUp: importShow,
+			examples: "rail imports show imp_06h2",
+		},
+		{
+			name: "imports problems", args: "IMPORT_ID", about: "list the problems of an import", setUp: importProblems,
+			examples: "rail imports problems imp_06h2 --json",
+		},
+		{
 			name: "stripe backfill", about: "read past events from Stripe since a day, and record missing ones",
 			setUp: stripeBackfill, more: backfillHelp, examples: "rail stripe backfill --since 2026-01-31",
 		},

@@ -5,6 +5,8 @@ package source
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"rail/server/clock"
 )
@@ -236,6 +238,9 @@ var products = map[string]Product{
 	"rewardful":     rewardfulProduct,
 	"tolt":          toltProduct,
 }
+
+// Names returns the names of the products, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(products)) }
 
 // Find returns a product by its name.
 func Find(name string) (Product, bool) {
