@@ -230,6 +230,7 @@ type Product struct {
 
 // products has every product with an API, by name.
 var products = map[string]Product{
+	"dub":           dubProduct,
 	"firstpromoter": firstPromoterProduct,
 	"rewardful":     rewardfulProduct,
 	"tolt":          toltProduct,
