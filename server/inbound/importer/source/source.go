@@ -232,7 +232,9 @@ type Product struct {
 var products = map[string]Product{
 	"dub":           dubProduct,
 	"firstpromoter": firstPromoterProduct,
+	"partnerstack":  partnerstackProduct,
 	"rewardful":     rewardfulProduct,
+	"tapfiliate":    tapfiliateProduct,
 	"tolt":          toltProduct,
 }
 
