@@ -13,7 +13,7 @@ import (
 // TapfiliateKey is the key that the fake of Tapfiliate takes.
 const TapfiliateKey = "tap-key"
 
-// Tapfiliate is Tapfiliate's API for a world: bare lists of 25 with a Link header, decimal amounts, commissions within
+// Tapfiliate is Tapfiliate's API for a world: bare lists with a Link header, decimal amounts, commissions within
 // conversions, and affiliates whose id is the value of their link. Its lists are affiliates, affiliate-groups,
 // programs, customers, conversions, payments, balances and programs/prog/affiliates.
 func Tapfiliate(w *World, odd Oddities) http.Handler {
@@ -39,7 +39,7 @@ func Tapfiliate(w *World, odd Oddities) http.Handler {
 			answerJSON(w, http.StatusNotFound, Object{"message": "Not found"})
 			return
 		}
-		shown, pages := all.page(objects, page, 25)
+		shown, pages := all.page(objects, page, parameter(r.URL.Query(), "limit", 25, 100))
 		if page < pages || all.odd.PastEnd {
 			w.Header().Add("Link", fmt.Sprintf(`<https://api.tapfiliate.com%s?page=%d>; rel="next"`, r.URL.Path, page+1))
 		}

@@ -93,7 +93,8 @@ func (c numberedCursor) ends(total int64, objects int) bool {
 }
 
 // pulled returns by how many pages objects moved towards the first page since the page before was read: the total is
-// smaller, or without totals the last object of that page is no longer at its place.
+// smaller, or without totals the last object of that page is no longer at its place. A source that ignores the size of
+// a page does not show that place.
 func (l numbered[T]) pulled(ctx context.Context, c numberedCursor, got answer, ids []string) (int, error) {
 	if c.Page == 1 || c.Last == "" {
 		return 0, nil
@@ -106,7 +107,7 @@ func (l numbered[T]) pulled(ctx context.Context, c numberedCursor, got answer, i
 		return 0, nil
 	}
 	at, err := l.fetch(ctx, (c.Page-1)*c.Size, 1)
-	if err != nil || len(at.objects) == 1 && namesOf(at.objects)[0] == c.Last {
+	if err != nil || len(at.objects) > 1 || len(at.objects) == 1 && namesOf(at.objects)[0] == c.Last {
 		return 0, err
 	}
 	return 1, nil

@@ -109,3 +109,13 @@ func without(rows []source.Row, odd map[string]source.Code) []source.Row {
 		return is
 	})
 }
+
+// only is a source without its other lists.
+type only struct {
+	source.Source
+	name string
+}
+
+func (o only) Lists() []source.List {
+	return slices.DeleteFunc(o.Source.Lists(), func(l source.List) bool { return l.Name != o.name })
+}

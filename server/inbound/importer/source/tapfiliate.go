@@ -26,7 +26,7 @@ const tapfiliateAddress = "https://api.tapfiliate.com/1.6"
 
 // tapfiliate remembers the short lists that others refer to, in memory.
 type tapfiliate struct {
-	*client
+	client   *client
 	currency string
 
 	mu       sync.Mutex
@@ -46,70 +46,68 @@ func openTapfiliate(a Account) Source {
 // Lists returns the lists.
 func (t *tapfiliate) Lists() []List {
 	return []List{
-		{Name: "affiliates", Read: t.affiliates},
-		{Name: "customers", Read: tapList(t, "/customers/", KindCustomer, nil, tapCustomer.rows)},
-		{Name: "conversions", Read: t.conversions},
-		{Name: "payments", Read: t.payments},
+		tapList(t, "affiliates", KindPartner, t.prepare, t.partner),
+		tapList(t, "customers", KindCustomer, nil, tapCustomer.rows),
+		tapList(t, "conversions", KindSale, t.prepare, t.conversion),
+		tapList(t, "payments", KindPayout, nil, tapPayment.rows),
 	}
 }
 
-// numbered reads a page. The header Link says whether there is another; where it is absent, an empty page is the end.
-func (t *tapfiliate) numbered(ctx context.Context, path, cursor string) (page listing, next string, err error) {
-	at := placeOf(cursor)
-	page, header, err := t.list(ctx, path, url.Values{"page": {strconv.Itoa(at.number)}})
-	if err != nil {
-		return page, "", err
-	}
-	if links := strings.Join(header.Values("Link"), ","); links != "" && !strings.Contains(links, `rel="next"`) {
-		return page, "", nil
-	}
-	return page, at.next(page), nil
+// tapList returns a list. Prepare, if not nil, reads what its rows need.
+func tapList[T any](
+	t *tapfiliate, name string, kind Kind, prepare func(context.Context) error, convert func(T, string) []Row,
+) List {
+	return numbered[T]{
+		kind:    kind,
+		convert: func(id string, given *T) []Row { return convert(*given, id) },
+		fetch: func(ctx context.Context, page, size int) (answer, error) {
+			if prepare != nil {
+				if err := prepare(ctx); err != nil {
+					return answer{}, err
+				}
+			}
+			return t.fetch(ctx, "/"+name+"/", page, size)
+		},
+	}.list(name)
+}
+
+// fetch reads a page. The header Link says whether there is another.
+func (t *tapfiliate) fetch(ctx context.Context, path string, page, size int) (answer, error) {
+	got, header, err := t.client.list(ctx, path, url.Values{"page": {strconv.Itoa(page)}, "limit": {strconv.Itoa(size)}})
+	links := strings.Join(header.Values("Link"), ",")
+	return answer{listing: got, total: -1, last: links != "" && !strings.Contains(links, `rel="next"`)}, err
 }
 
 // all calls each for every object of a list.
 func (t *tapfiliate) all(ctx context.Context, path string, each func(id loose.ID, raw []byte)) error {
 	for cursor := ""; ; {
-		page, next, err := t.numbered(ctx, path, cursor)
+		at := placeOf(cursor)
+		got, err := t.fetch(ctx, path, at.number, perPage)
 		if err != nil {
 			return err
 		}
-		for _, raw := range page.objects {
+		for _, raw := range got.objects {
 			each(loose.ID(idOf(raw)), raw)
 		}
-		if cursor = next; cursor == "" {
+		if cursor = at.next(got.listing); cursor == "" || got.last {
 			return nil
 		}
 	}
 }
 
-// tapList returns the reader of a list. Prepare, if not nil, reads what the rows need.
-func tapList[T any](
-	t *tapfiliate, path string, kind Kind, prepare func(context.Context) error, convert func(T, string) []Row,
-) func(context.Context, string) (Page, error) {
-	return func(ctx context.Context, cursor string) (Page, error) {
-		if prepare != nil {
-			if err := prepare(ctx); err != nil {
-				return Page{}, err
-			}
-		}
-		page, next, err := t.numbered(ctx, path, cursor)
-		if err != nil {
-			return Page{}, err
-		}
-		all := rows(kind, page, func(id string, given *T) []Row { return convert(*given, id) })
-		return Page{Rows: all, Next: next}, nil
-	}
-}
-
-// affiliates reads a page of affiliates, each with its link and coupons.
-func (t *tapfiliate) affiliates(ctx context.Context, cursor string) (Page, error) {
-	prepare := func(ctx context.Context) error {
+// prepare reads what affiliates and conversions refer to, once.
+func (t *tapfiliate) prepare(ctx context.Context) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.approved == nil {
 		if err := t.readPrograms(ctx); err != nil {
 			return err
 		}
+	}
+	if t.money == nil {
 		return t.readMoney(ctx)
 	}
-	return tapList(t, "/affiliates/", KindPartner, prepare, t.partner)(ctx, cursor)
+	return nil
 }
 
 type tapAffiliate struct {
@@ -179,11 +177,6 @@ func (t *tapfiliate) partner(a tapAffiliate, id string) []Row {
 // readPrograms reads the programs, the states of affiliates in them, and the groups. One program that has approved
 // an affiliate makes it active.
 func (t *tapfiliate) readPrograms(ctx context.Context) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.approved != nil {
-		return nil
-	}
 	programs, approved, groups := map[loose.ID]string{}, map[loose.ID]string{}, map[loose.ID]string{}
 	err := t.all(ctx, "/programs/", func(id loose.ID, raw []byte) {
 		var p struct {

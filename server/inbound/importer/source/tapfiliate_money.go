@@ -16,11 +16,6 @@ type tapMoney struct {
 
 // readMoney reads payments and balances.
 func (t *tapfiliate) readMoney(ctx context.Context) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.money != nil {
-		return nil
-	}
 	m := &tapMoney{
 		paid: map[loose.ID]moment{}, last: map[string]map[string]moment{}, open: map[string]map[string]int64{},
 	}
@@ -95,17 +90,6 @@ type given struct {
 func (g *given) UnmarshalJSON(raw []byte) error {
 	g.given = true
 	return g.ID.UnmarshalJSON(raw)
-}
-
-// conversions reads a page of conversions and their commissions.
-func (t *tapfiliate) conversions(ctx context.Context, cursor string) (Page, error) {
-	prepare := func(ctx context.Context) error {
-		if err := t.readPrograms(ctx); err != nil {
-			return err
-		}
-		return t.readMoney(ctx)
-	}
-	return tapList(t, "/conversions/", KindSale, prepare, t.conversion)(ctx, cursor)
 }
 
 type tapConversion struct {
@@ -205,11 +189,6 @@ func (t *tapfiliate) commission(c *tapConversion, k *tapCommission, conversion, 
 		row.Reason = firstOf(k.Comment, "Disapproved in Tapfiliate.")
 	}
 	return Row{Kind: KindCommission, ID: id, Commission: row}
-}
-
-// payments reads a page of payments.
-func (t *tapfiliate) payments(ctx context.Context, cursor string) (Page, error) {
-	return tapList(t, "/payments/", KindPayout, nil, tapPayment.rows)(ctx, cursor)
 }
 
 type tapPayment struct {

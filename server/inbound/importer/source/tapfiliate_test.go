@@ -80,7 +80,8 @@ func TestTapfiliate(t *testing.T) {
 	requireMoney(t, w, got)
 }
 
-// TestTapfiliatePages: pages can be read again, past the end, without a Link header, and while objects are added.
+// TestTapfiliatePages: pages can be read again, past the end, without a Link header, of another size, and while
+// objects come and go.
 func TestTapfiliatePages(t *testing.T) {
 	t.Parallel()
 	w := tapWorld(60)
@@ -90,11 +91,22 @@ func TestTapfiliatePages(t *testing.T) {
 	requireRows(t, want, rowsAt(t, "tapfiliate", importtest.Tapfiliate(w, importtest.Oddities{PastEnd: true}), tapAccount))
 	requireRows(t, want, rowsAt(t, "tapfiliate", withoutLinks(api), tapAccount))
 
-	api = importtest.Tapfiliate(w, importtest.Oddities{Changes: []importtest.Change{
-		importtest.Insert("conversions", 2, 999_999), importtest.Insert("customers", 2, "cu_late"),
-	}})
-	late := map[string]source.Code{"customers cu_late": "", "sales 999999": ""}
-	requireRows(t, want, without(rowsAt(t, "tapfiliate", api, tapAccount), late))
+	requireRows(t, want, rowsAt(t, "tapfiliate", ofTen(api), tapAccount))
+	w = tapWorld(260)
+	keepsAll(t, source.KindCustomer, func(odd importtest.Oddities) (source.Source, []string) {
+		s := open(t, "tapfiliate", tapAccount, importtest.Tapfiliate(w, odd), importtest.Faults{})
+		return only{s, "customers"}, ids(w.Customers)
+	}, "customers", "cu_late")
+}
+
+// ofTen makes pages of ten objects, whatever size is requested.
+func ofTen(api http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		query.Set("limit", "10")
+		r.URL.RawQuery = query.Encode()
+		api.ServeHTTP(w, r)
+	})
 }
 
 // withoutLinks removes the header Link.
