@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -152,8 +153,8 @@ func nextAfter(cursor string, page listing) (string, error) {
 	if len(page.objects) == 0 || page.more.OK && !page.more.V {
 		return "", nil
 	}
-	for n := len(page.objects) - 1; n >= 0; n-- {
-		switch id := idOf(page.objects[n]); id {
+	for _, raw := range slices.Backward(page.objects) {
+		switch id := idOf(raw); id {
 		case "":
 		case cursor:
 			return "", nil

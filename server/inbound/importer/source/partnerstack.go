@@ -75,10 +75,7 @@ func stackList[T any](
 func (p partnerstack) after(
 	ctx context.Context, path string, query url.Values, limit, cursor string,
 ) (page listing, next string, err error) {
-	full := url.Values{"limit": {limit}, "order_by": {"created_at"}}
-	for name, values := range query {
-		full[name] = values
-	}
+	full := with(query, "limit", limit, "order_by", "created_at")
 	if cursor != "" {
 		full.Set("starting_after", cursor)
 	}
