@@ -29,6 +29,8 @@ type answer struct {
 	listing
 	total int64 // of the list; -1 if the source does not say
 	last  bool  // the source says that no page follows
+	// follows means that the source announces another page, also after a short one.
+	follows bool
 }
 
 // numberedCursor is the place in a numbered list. First, Last and Total belong to the page before.
@@ -73,7 +75,7 @@ func (l numbered[T]) read(ctx context.Context, cursor string) (Page, error) {
 	switch {
 	case pulled > 0 && c.Backs < maxBacks:
 		next.Page, next.Backs = max(c.Page-pulled, 1), c.Backs+1
-	case len(ids) == 0 || got.last || c.ends(got.total, len(ids)):
+	case len(ids) == 0 || got.last || !got.follows && c.ends(got.total, len(ids)):
 		return p, nil
 	default:
 		next.Page, next.First, next.Last = c.Page+1, ids[0], ids[len(ids)-1]

@@ -71,11 +71,11 @@ func tapList[T any](
 	}.list(name)
 }
 
-// fetch reads a page. The header Link says whether there is another.
+// fetch reads a page. The header Link says that there is another.
 func (t *tapfiliate) fetch(ctx context.Context, path string, page, size int) (answer, error) {
 	got, header, err := t.client.list(ctx, path, url.Values{"page": {strconv.Itoa(page)}, "limit": {strconv.Itoa(size)}})
 	links := strings.Join(header.Values("Link"), ",")
-	return answer{listing: got, total: -1, last: links != "" && !strings.Contains(links, `rel="next"`)}, err
+	return answer{listing: got, total: -1, follows: strings.Contains(links, `rel="next"`)}, err
 }
 
 // all calls each for every object of a list.
@@ -89,7 +89,7 @@ func (t *tapfiliate) all(ctx context.Context, path string, each func(id loose.ID
 		for _, raw := range got.objects {
 			each(loose.ID(idOf(raw)), raw)
 		}
-		if cursor = at.next(got.listing); cursor == "" || got.last {
+		if cursor = at.next(got.listing); cursor == "" {
 			return nil
 		}
 	}
