@@ -22,7 +22,7 @@ var errNoList = errors.New("the answer has no list")
 // errNoID is the error for a page without an id to continue after.
 var errNoID = errors.New("no object of the page has an id")
 
-// listing is a page of objects, as a bare list or under "data" or "items" of an object. Null is an empty list.
+// listing is a page of objects, as a bare list or under "data", "items" or "results" of an object. Null is an empty list.
 type listing struct {
 	objects []json.RawMessage
 	more    loose.Bool // the member has_more
@@ -40,16 +40,19 @@ func (l *listing) UnmarshalJSON(raw []byte) error {
 		return errNoList
 	}
 	var outer struct {
-		Data  json.RawMessage `json:"data"`
-		Items json.RawMessage `json:"items"`
-		More  loose.Bool      `json:"has_more"`
+		Data    json.RawMessage `json:"data"`
+		Items   json.RawMessage `json:"items"`
+		Results json.RawMessage `json:"results"`
+		More    loose.Bool      `json:"has_more"`
 	}
 	if err := json.Unmarshal(raw, &outer); err != nil {
 		return err
 	}
 	within := outer.Data
-	if within == nil {
-		within = outer.Items
+	for _, other := range []json.RawMessage{outer.Items, outer.Results} {
+		if within == nil {
+			within = other
+		}
 	}
 	if within == nil {
 		return errNoList
