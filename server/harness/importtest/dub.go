@@ -26,7 +26,7 @@ func Dub(w *World, odd Oddities) http.Handler {
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+DubKey {
-			answerJSON(w, http.StatusUnauthorized, Object{"error": Object{"code": "unauthorized", "message": "Invalid API key."}})
+			answerJSON(w, http.StatusUnauthorized, Object{"error": Object{"code": "unauthorized"}})
 			return
 		}
 		query := r.URL.Query()

@@ -21,7 +21,7 @@ func Tapfiliate(w *World, odd Oddities) http.Handler {
 	all := newLists(odd, map[string]func() []Object{
 		"affiliates":               func() []Object { return objectsOf(w.Partners, t.affiliate) },
 		"affiliate-groups":         t.groups,
-		"programs":                 func() []Object { return []Object{{"id": "prog", "title": "Program", "currency": "USD"}} },
+		"programs":                 func() []Object { return []Object{{"id": "prog", "currency": "USD"}} },
 		"programs/prog/affiliates": func() []Object { return objectsOf(w.Partners, t.affiliation) },
 		"customers":                func() []Object { return objectsOf(w.Customers, t.customer) },
 		"conversions":              t.conversions,

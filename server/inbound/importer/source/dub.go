@@ -173,7 +173,7 @@ type dubCustomer struct {
 	CanceledAt       moment     `json:"subscriptionCanceledAt"`
 }
 
-// rows returns nothing for a customer without a partner and a program: Dub also lists those who came by other links.
+// rows returns nothing for a customer without a partner and a program: Dub also lists customers of other links.
 func (c dubCustomer) rows(id string) []Row {
 	switch {
 	case c.Partner == "" && c.ProgramID == "":

@@ -43,8 +43,8 @@ var stackRewardStates = map[loose.Text]string{
 	"hold": Open, "pending": Open, "scheduled": Open, "approved": Due, "paid": Paid, "declined": Rejected,
 }
 
-// stackPaid says which payment states of an approved reward mean that the merchant has paid PartnerStack for it. The
-// partner then gets it from there, also if that takes time.
+// stackPaid has the payment states of approved rewards. True means that the merchant has paid PartnerStack, which pays
+// the partner.
 var stackPaid = map[loose.Text]bool{
 	"available": true, "in_transit": true, "withdrawn": true, "paid_externally": true, "merging": true,
 	"": false, "expired": false, "failed": false, "paid_and_refunded": false,

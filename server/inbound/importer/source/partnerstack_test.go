@@ -132,7 +132,7 @@ func TestPartnerStackOddities(t *testing.T) {
 	requireRows(t, without(stackRows(w), odd), without(got, odd))
 }
 
-// TestPartnerStackRewards: the payment says whether an approved reward is paid; a reward for a refund is a deduction.
+// TestPartnerStackRewards: an approved reward with a payment is paid; a reward for a refund is a deduction.
 func TestPartnerStackRewards(t *testing.T) {
 	t.Parallel()
 	w := stackWorld(12)
@@ -172,7 +172,8 @@ func TestPartnerStackRewards(t *testing.T) {
 // oneReward returns the row of the newest reward after a change of it.
 func oneReward(t *testing.T, w *importtest.World, change func(importtest.Object)) source.Row {
 	t.Helper()
-	api := importtest.PartnerStack(w, importtest.Oddities{Changes: []importtest.Change{importtest.Alter("rewards", 0, change)}})
+	changes := []importtest.Change{importtest.Alter("rewards", 0, change)}
+	api := importtest.PartnerStack(w, importtest.Oddities{Changes: changes})
 	for _, row := range rowsAt(t, "partnerstack", api, stackAccount) {
 		if row.Kind == source.KindCommission && row.ID == w.Commissions[len(w.Commissions)-1].ID {
 			return row
@@ -189,7 +190,7 @@ func TestPartnerStackKey(t *testing.T) {
 	refusesKey(t, open(t, "partnerstack", source.Account{Key: "pk_public:wrong"}, api, importtest.Faults{}))
 }
 
-// TestPartnerStackSince: only customers are limited to those that changed.
+// TestPartnerStackSince: the list of customers alone has a filter by the time of a change.
 func TestPartnerStackSince(t *testing.T) {
 	t.Parallel()
 	w := stackWorld(60)

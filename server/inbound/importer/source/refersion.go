@@ -12,7 +12,7 @@ import (
 )
 
 // Refersion lists only affiliates. It gives no coupons, customers, conversions, commissions or payouts, and no times.
-// Its calls are POST requests, also those that read.
+// All requests are POST requests.
 var refersionProduct = Product{
 	Name: "refersion", Title: "Refersion", Address: refersionAddress, Params: []string{"rfsn"}, Open: openRefersion,
 }

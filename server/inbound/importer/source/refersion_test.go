@@ -39,7 +39,8 @@ func TestRefersion(t *testing.T) {
 	w := refersionWorld(60)
 	got := rowsOf(t, open(t, "refersion", refersionAccount, importtest.Refersion(w, importtest.Oddities{}), faults))
 	requireRows(t, refersionRows(w), got)
-	walk(t, open(t, "refersion", refersionAccount, importtest.Refersion(w, importtest.Oddities{}), importtest.Faults{}), true)
+	api := importtest.Refersion(w, importtest.Oddities{})
+	walk(t, open(t, "refersion", refersionAccount, api, importtest.Faults{}), true)
 	odd := importtest.Oddities{PastEnd: true}
 	requireRows(t, refersionRows(w), rowsAt(t, "refersion", importtest.Refersion(w, odd), refersionAccount))
 }

@@ -32,7 +32,10 @@ func rowsOf(t *testing.T, s source.Source) []source.Row {
 // sorted returns rows by kind and id.
 func sorted(rows []source.Row) []source.Row {
 	slices.SortFunc(rows, func(a, b source.Row) int {
-		return cmp.Or(cmp.Compare(slices.Index(source.Kinds, a.Kind), slices.Index(source.Kinds, b.Kind)), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(
+			cmp.Compare(slices.Index(source.Kinds, a.Kind), slices.Index(source.Kinds, b.Kind)),
+			cmp.Compare(a.ID, b.ID),
+		)
 	})
 	return rows
 }

@@ -71,7 +71,7 @@ func tapList[T any](
 	}.list(name)
 }
 
-// fetch reads a page. The header Link says that there is another.
+// fetch reads a page. The header Link announces another one.
 func (t *tapfiliate) fetch(ctx context.Context, path string, page, size int) (answer, error) {
 	got, header, err := t.client.list(ctx, path, url.Values{"page": {strconv.Itoa(page)}, "limit": {strconv.Itoa(size)}})
 	links := strings.Join(header.Values("Link"), ",")
@@ -210,7 +210,7 @@ func (t *tapfiliate) readPrograms(ctx context.Context) error {
 	return err
 }
 
-// tapAffiliation returns the affiliate and its state in a program: null until somebody decided.
+// tapAffiliation returns the affiliate and its state in a program. Approved is null until the merchant decides.
 func tapAffiliation(raw []byte) (affiliate loose.ID, status string) {
 	var a struct {
 		ID        loose.ID   `json:"id"`

@@ -7,7 +7,7 @@ import (
 	"rail/server/locale/currency"
 )
 
-// tapMoney is what was paid to affiliates and what they are owed.
+// tapMoney has the payments and balances of affiliates.
 type tapMoney struct {
 	paid map[loose.ID]moment          // times of payments, by id
 	last map[string]map[string]moment // last payment, by affiliate and currency
@@ -61,7 +61,7 @@ func inside[V any](of map[string]map[string]V, key string) map[string]V {
 	return of[key]
 }
 
-// payout says whether an approved commission is paid, when and by which payment, if that is known.
+// payout reports whether an approved commission is paid, with the time, and with the payment if it is known.
 func (m *tapMoney) payout(k *tapCommission, affiliate, code string) (paid bool, at moment, payment loose.ID) {
 	if k.Payout.given {
 		at, known := m.paid[k.Payout.ID]
