@@ -233,6 +233,7 @@ var products = map[string]Product{
 	"affiliatewp":   affiliatewpProduct,
 	"dub":           dubProduct,
 	"firstpromoter": firstPromoterProduct,
+	"goaffpro":      goaffproProduct,
 	"partnerstack":  partnerstackProduct,
 	"refersion":     refersionProduct,
 	"rewardful":     rewardfulProduct,
