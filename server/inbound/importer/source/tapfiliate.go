@@ -75,7 +75,8 @@ func tapList[T any](
 func (t *tapfiliate) fetch(ctx context.Context, path string, page, size int) (answer, error) {
 	got, header, err := t.client.list(ctx, path, url.Values{"page": {strconv.Itoa(page)}, "limit": {strconv.Itoa(size)}})
 	links := strings.Join(header.Values("Link"), ",")
-	return answer{listing: got, total: -1, follows: strings.Contains(links, `rel="next"`)}, err
+	next := strings.Contains(links, `rel="next"`)
+	return answer{listing: got, total: -1, last: links != "" && !next, follows: next}, err
 }
 
 // all calls each for every object of a list.
