@@ -10,8 +10,8 @@ import (
 	"rail/server/inbound/loose"
 )
 
-// GoAffPro is read as far as affiliates, links and coupons. Its orders have commissions, but neither they nor payouts
-// tell which of them are paid, so that an import of them would pay twice.
+// GoAffPro is read as far as affiliates, links and coupons. Its orders have commissions, but neither orders nor payouts
+// show the paid ones: an import of them could pay a commission twice.
 var goaffproProduct = Product{
 	Name: "goaffpro", Title: "GoAffPro", Address: goaffproAddress, Params: []string{"ref"}, Open: openGoaffpro,
 }
