@@ -150,6 +150,7 @@ func users() []command {
 func processorsGroup() group {
 	return group{title: "Payment processors", families: map[string]string{
 		"processor": "connections to payment processors", "stripe": "commands for Stripe",
+		"imports": "imports from other products",
 	}, commands: []command{
 		{
 			name: "processor connect", args: "PROCESSOR", about: "connect a program to a payment processor",

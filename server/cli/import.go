@@ -17,14 +17,15 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/inbound/importer"
-	"rail/server/inbound/importer/source"
+	origin "rail/server/inbound/importer/source"
+	"rail/server/locale/currency"
 	"rail/server/work"
 )
 
 var hiddenImportKey = hidden{"--api-key", "RAIL_IMPORT_API_KEY"}
 
 // importSources returns the names of the products to import from.
-func importSources() []string { return append(source.Names(), importer.CSV) }
+func importSources() []string { return append(origin.Names(), importer.CSV) }
 
 // importInput has the flags of import.
 type importInput struct {
@@ -129,7 +130,7 @@ func (in importInput) fill(ctx context.Context, d *database, s *importer.Service
 	if err != nil {
 		return err
 	}
-	reader := source.CSV{Currency: program.Currency, Now: u.Now}
+	reader := origin.CSV{Currency: program.Currency, Now: u.Now}
 	if in.mapping != "" {
 		text, err := os.ReadFile(in.mapping)
 		if err != nil {
@@ -140,7 +141,7 @@ func (in importInput) fill(ctx context.Context, d *database, s *importer.Service
 		}
 	}
 	found := false
-	for _, kind := range source.Kinds {
+	for _, kind := range origin.Kinds {
 		name := filepath.Join(in.files, string(kind)+".csv")
 		file, err := os.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -163,9 +164,9 @@ func (in importInput) fill(ctx context.Context, d *database, s *importer.Service
 }
 
 // fillFrom stores the rows of a file.
-func fillFrom(ctx context.Context, s *importer.Service, u *work.Unit, m db.Import, reader source.CSV, kind source.Kind,
+func fillFrom(ctx context.Context, s *importer.Service, u *work.Unit, m db.Import, reader origin.CSV, kind origin.Kind,
 	file *os.File) error {
-	var rows []source.Row
+	var rows []origin.Row
 	add := func() error {
 		some := rows
 		rows = nil
@@ -244,7 +245,7 @@ func printableImport(m db.Import) printedImport {
 
 func (p printedImport) table() []string {
 	rows := []string{p.ID + "\t" + p.Source + "\t" + p.Status, "", "KIND\tREAD\tNEW\tSAME\tCHANGED\tREFUSED"}
-	for _, kind := range source.Kinds {
+	for _, kind := range origin.Kinds {
 		c := p.Counts[kind]
 		rows = append(rows, fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d", kind, c.Read, c.New, c.Same, c.Changed, c.Refused))
 	}
@@ -252,7 +253,7 @@ func (p printedImport) table() []string {
 		rows = append(rows, "", "UNPAID\tAT THE SOURCE\tIN RAIL")
 	}
 	for _, b := range p.Balances {
-		rows = append(rows, b.Currency+"\t"+decimal(b.SourceMinor, b.Currency)+"\t"+decimal(b.RailMinor, b.Currency))
+		rows = append(rows, b.Currency+"\t"+currency.Decimal(b.SourceMinor, b.Currency)+"\t"+currency.Decimal(b.RailMinor, b.Currency))
 	}
 	if p.ProblemsCount > 0 {
 		rows = append(rows, "", fmt.Sprintf("%d problems\trail imports problems %s", p.ProblemsCount, p.ID))
