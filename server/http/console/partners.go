@@ -92,8 +92,8 @@ var partnerBulk = site.Bulk{What: "partners", Actions: []site.Action{
 	{Label: "Add tag", Name: "do", Value: "tag"},
 	{Label: "Remove tag", Name: "do", Value: "untag"},
 	{Label: "Email…", Name: "do", Value: "mail"},
-	{Label: "Suspend", Name: "do", Value: "suspend", Danger: true},
 	{Label: "Reinstate", Name: "do", Value: "reinstate"},
+	{Label: "Suspend", Name: "do", Value: "suspend", Danger: true},
 	{Label: "Ban…", Name: "do", Value: "ban", Danger: true},
 }}
 
