@@ -40,7 +40,7 @@ func (v *visit) leadTicked(form, name string) error {
 	return v.Redirect(http.StatusSeeOther, v.at(form+"?")+url.Values{name: ids}.Encode())
 }
 
-// suspendPartners suspends partners. The notice reinstates those that were active.
+// suspendPartners suspends partners. The notice reinstates the partners that were active.
 func suspendPartners(v *visit) error {
 	var suspended []string
 	notice, err := v.each("partner is suspended", "partners are suspended", func(id string) error {

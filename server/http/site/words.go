@@ -44,8 +44,8 @@ func functions(l *locale.Locale, vocabulary map[string]string) template.FuncMap 
 	}
 }
 
-// mark is a placeholder for a day, a moment, an hour or the name of the zone. Write replaces it, since readers of all zones
-// share the templates of a language. It has private characters.
+// mark is a placeholder for a day, a moment, an hour or the name of the zone. Write replaces it, since readers of all
+// zones share the templates of a language. It has private characters.
 func mark(kind rune, micros int64) string {
 	return "\ue000" + string(kind) + strconv.FormatInt(micros, 10) + "\ue001"
 }
