@@ -45,8 +45,8 @@ func ban(v *visit) error {
 	return v.undoable(v.at("/partners/"+id), notice, v.undoBans(id))
 }
 
-// bansForm shows the effects of the bans of the selected partners, and asks for the reason. It leaves out partners whose
-// ban is refused.
+// bansForm shows the effects of the bans of the selected partners, and asks for the reason. It leaves out partners
+// whose ban is refused.
 func bansForm(v *visit) error {
 	data := banData{Action: v.at("/partners/ban"), Back: v.at("/partners")}
 	ids := v.QueryParams()["id"]
