@@ -157,6 +157,7 @@ func TestGuidesScripts(t *testing.T) {
 		return p.write(file, []byte(strings.Replace(string(text), old, fresh, 1)))
 	}
 	late := changed(keys, "late.json", `"created_at":"2026-10-20`, `"created_at":"2026-10-21`)
+	short := p.write("short.json", []byte(`{"keys":[{"id":"stk_1","public_key":"AAAA"}]}`))
 	faults := map[string][]string{
 		"signature is wrong":    {keys, changed(first, "a.json", `"lines_count":1`, `"lines_count":2`)},
 		"lines are not those":   {keys, changed(first, "b.json", `"lines":[{`, `"lines":[{"x":1,`)},
@@ -164,6 +165,10 @@ func TestGuidesScripts(t *testing.T) {
 		"is not published":      {keys, changed(first, "c.json", `"key_id":"stk_`, `"key_id":"stk_x`)},
 		"the key was not valid": {late, first},
 		"not in the ledger":     append([]string{keys, fourth}, ledger...),
+		"keys unavailable":      {third, first},
+		"not a signed":          {keys, first, keys},
+		"short.json: could not": {short, first},
+		"json: could not be":    {filepath.Join(p.folder, "none.json"), first},
 		"root of the month":     {keys, third, ledger[0], changed(ledger[1], "other.txt", "\n", "\n0\n")},
 	}
 	for name, command := range scripts {
@@ -181,6 +186,8 @@ func TestGuidesScripts(t *testing.T) {
 			out, err := run(keys, third, first, second, fourth)
 			require.NoError(t, err, out)
 			require.Equal(t, 4, strings.Count(out, ": valid\n"), out)
+			out, err = run(keys, third, first, third, first)
+			require.NoError(t, err, "files that were given twice: %s", out)
 			out, err = run(append([]string{keys, third}, ledger...)...)
 			require.NoError(t, err, out)
 			for fault, args := range faults {
