@@ -30,16 +30,16 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = ANY (
 ORDER BY t.partner_id, t.position DESC;
 
 -- name: StatementsUndone :many
--- StatementsUndone lists the statements of partners whose payment was undone: those that no other statement names,
--- and those of the payouts that are being paid.
+-- StatementsUndone lists the statements of partners that a new one has to correct: their payment was undone, and no
+-- other statement corrects them. A payout of payout_ids is being paid again, so its statement was undone too.
 SELECT t.partner_id, t.payout_id, t.number FROM statements t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = ANY (@partner_ids::text[])
     AND (t.payout_id = ANY (@payout_ids::text[])
-        OR (NOT EXISTS (SELECT 1 FROM payouts p WHERE p.id = t.payout_id AND p.org_id = @org_id AND p.status = 'paid')
-            OR EXISTS (SELECT 1 FROM statements o WHERE o.payout_id = t.payout_id AND o.org_id = @org_id
-                AND o.position > t.position))
-        AND NOT EXISTS (SELECT 1 FROM statements c WHERE c.program_id = @program_id AND c.org_id = @org_id
-            AND c.partner_id = t.partner_id AND c.corrects = t.number))
+        OR NOT EXISTS (SELECT 1 FROM payouts p WHERE p.id = t.payout_id AND p.org_id = @org_id AND p.status = 'paid')
+        OR EXISTS (SELECT 1 FROM statements o WHERE o.payout_id = t.payout_id AND o.org_id = @org_id
+            AND o.position > t.position))
+    AND NOT EXISTS (SELECT 1 FROM statements c WHERE c.program_id = @program_id AND c.org_id = @org_id
+        AND c.partner_id = t.partner_id AND c.corrects = t.number)
 ORDER BY t.partner_id, t.position;
 
 -- name: StatementNumbers :many

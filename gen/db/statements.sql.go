@@ -397,11 +397,11 @@ const statementsUndone = `-- name: StatementsUndone :many
 SELECT t.partner_id, t.payout_id, t.number FROM statements t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = ANY ($3::text[])
     AND (t.payout_id = ANY ($4::text[])
-        OR (NOT EXISTS (SELECT 1 FROM payouts p WHERE p.id = t.payout_id AND p.org_id = $2 AND p.status = 'paid')
-            OR EXISTS (SELECT 1 FROM statements o WHERE o.payout_id = t.payout_id AND o.org_id = $2
-                AND o.position > t.position))
-        AND NOT EXISTS (SELECT 1 FROM statements c WHERE c.program_id = $1 AND c.org_id = $2
-            AND c.partner_id = t.partner_id AND c.corrects = t.number))
+        OR NOT EXISTS (SELECT 1 FROM payouts p WHERE p.id = t.payout_id AND p.org_id = $2 AND p.status = 'paid')
+        OR EXISTS (SELECT 1 FROM statements o WHERE o.payout_id = t.payout_id AND o.org_id = $2
+            AND o.position > t.position))
+    AND NOT EXISTS (SELECT 1 FROM statements c WHERE c.program_id = $1 AND c.org_id = $2
+        AND c.partner_id = t.partner_id AND c.corrects = t.number)
 ORDER BY t.partner_id, t.position
 `
 
@@ -418,8 +418,8 @@ type StatementsUndoneRow struct {
 	Number    string
 }
 
-// StatementsUndone lists the statements of partners whose payment was undone: those that no other statement names,
-// and those of the payouts that are being paid.
+// StatementsUndone lists the statements of partners that a new one has to correct: their payment was undone, and no
+// other statement corrects them. A payout of payout_ids is being paid again, so its statement was undone too.
 func (q *Queries) StatementsUndone(ctx context.Context, db DBTX, arg StatementsUndoneParams) ([]StatementsUndoneRow, error) {
 	rows, err := db.Query(ctx, statementsUndone,
 		arg.ProgramID,

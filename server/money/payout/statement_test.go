@@ -5,7 +5,9 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -180,6 +182,79 @@ func TestStatementCorrects(t *testing.T) {
 	require.Equal(t, true, gone.Body["undone"])
 	d := e.checked(gone, nil)
 	e.checked(next, &d)
+}
+
+// TestStatementCorrectsInOneRequest: a request pays several payouts of one partner. Each new statement corrects the last
+// one of its payout, or else one whose payout is not paid; none is corrected twice.
+func TestStatementCorrectsInOneRequest(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t)
+	e.Clock.Set(time.Date(2027, 1, 5, 12, 0, 0, 0, time.UTC)) // all numbers are of one year
+	partner, _ := e.Referrer(10000)
+	var ids []string
+	more := func() string {
+		e.Must(201, e.Post("/v1/commissions", M{
+			"program_id": e.ProgramID, "partner_id": partner, "amount_minor": 7000, "currency": "USD", "reason": "Thanks.",
+		}))
+		a := e.Post("/v1/payout_batches", M{"program_id": e.ProgramID, "period_end": e.Clock.Now().String()})
+		require.Less(t, a.Status, 300, "%s", a.Raw)
+		for _, id := range e.pending() {
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+				return id
+			}
+		}
+		t.Fatal("no new payout")
+		return ""
+	}
+	for range 3 {
+		more()
+		e.Clock.Advance(31 * 24 * time.Hour)
+	}
+	// pays marks payouts in one request, and requires the numbers that their statements correct.
+	total := 0
+	pays := func(want map[string]string) map[string]string {
+		t.Helper()
+		numbers := map[string]string{}
+		e.Must(200, e.mark(M{"payout_ids": slices.Sorted(maps.Keys(want))}))
+		for id, corrects := range want {
+			a := e.Must(200, e.statement(id, ""))
+			got, _ := member(a, "corrects").(string)
+			require.Equal(t, corrects, got)
+			numbers[id] = member(a, "number").(string)
+		}
+		total += len(want)
+		e.gapless(total)
+		return numbers
+	}
+	undo := func(ids ...string) {
+		for _, id := range ids {
+			e.Must(200, e.undo(id))
+		}
+	}
+	one, two, three := ids[0], ids[1], ids[2]
+	a := pays(map[string]string{two: "", three: ""})
+	undo(two, three)
+	b := pays(map[string]string{one: "", two: a[two], three: a[three]})
+	undo(one, two, three)
+	c := pays(map[string]string{one: b[one], two: b[two], three: b[three]})
+
+	// The payout is gone: another one of the same request corrects its statement.
+	undo(one, three)
+	e.Must(200, e.Delete("/v1/payouts/"+one))
+	four := more()
+	d := pays(map[string]string{four: c[one], three: c[three]})
+
+	// Another payout has corrected the statement already.
+	undo(three)
+	e.Clock.Advance(31 * 24 * time.Hour)
+	five := more()
+	pays(map[string]string{five: d[three]})
+	pays(map[string]string{three: ""})
+	var twice int
+	require.NoError(t, e.Pool.QueryRow(t.Context(), `SELECT count(*) - count(DISTINCT corrects) FROM statements
+		WHERE corrects IS NOT NULL`).Scan(&twice))
+	require.Zero(t, twice)
 }
 
 // prefix is the program's prefix of numbers.
