@@ -20,6 +20,7 @@ import (
 	"rail/server/ident"
 	"rail/server/money/payout"
 	"rail/server/money/proof"
+	"rail/server/problem"
 	"rail/server/secret"
 	"rail/server/work"
 )
@@ -257,6 +258,53 @@ func TestStatementCorrectsInOneRequest(t *testing.T) {
 	require.Zero(t, twice)
 }
 
+// TestStatementTimes: a unit of work that began before the key was made, or before the partner's last statement was
+// issued, issues no earlier statement.
+func TestStatementTimes(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t)
+	keeper, err := secret.New(e.Config.SecretKey)
+	require.NoError(t, err)
+	one, _ := e.Referrer(10000)
+	other, _ := e.Referrer(10000)
+	e.Batch(201)
+	ids := map[string]string{}
+	for _, p := range e.Payouts("") {
+		ids[p.String("partner_id")] = p.String("id")
+	}
+	e.Clock.Advance(24 * time.Hour)
+	now := e.Clock.Now()
+	late := func(id string, by time.Duration) {
+		u := e.unit(clock.At(now.Add(-by)))
+		require.NoError(t, u.Within(t.Context(), func(u *work.Unit) error {
+			_, err := payout.MarkPaid(t.Context(), u, nil, keeper, id, payout.Payment{At: u.Now})
+			return err
+		}))
+	}
+	e.Must(200, e.Post("/v1/payouts/"+ids[one]+"/mark_paid", nil))
+	first := e.statement(ids[one], "")
+	require.Equal(t, now.String(), member(first, "issued_at"))
+	d := e.checked(first, nil)
+
+	late(ids[other], time.Hour)
+	second := e.statement(ids[other], "")
+	e.checked(second, nil)
+	require.Equal(t, clock.At(now.Add(-time.Minute)).String(), member(second, "issued_at"), "the key is a minute older")
+
+	e.Must(200, e.undo(ids[one]))
+	late(ids[one], 30*time.Second)
+	third := e.statement(ids[one], "")
+	require.Equal(t, now.String(), member(third, "issued_at"))
+	e.checked(third, &d)
+}
+
+// unit returns an operator's unit of work at a time.
+func (e earner) unit(now clock.Time) *work.Unit {
+	return work.New(e.Pool, work.Unit{
+		OrgID: e.Org, Now: now, Actor: work.Actor{Kind: work.Operator}, RequestID: ident.New(ident.Request),
+	})
+}
+
 // prefix is the program's prefix of numbers.
 func (e earner) prefix() string {
 	return e.Get("/v1/programs/" + e.ProgramID).String("statement_prefix")
@@ -354,7 +402,7 @@ func TestStatementNumbers(t *testing.T) {
 	}
 	errLost := errors.New("the connection was lost")
 	rolledBack := func(e earner, id string) apitest.Answer {
-		u := work.New(e.Pool, work.Unit{OrgID: e.Org, Now: clock.At(e.Clock.Now().Time), RequestID: ident.New(ident.Request)})
+		u := e.unit(clock.At(e.Clock.Now().Time))
 		err := u.Within(t.Context(), func(u *work.Unit) error {
 			ctx := context.WithoutCancel(t.Context())
 			if _, err := payout.MarkPaid(ctx, u, nil, keeper, id, payout.Payment{At: u.Now}); err != nil {
@@ -365,7 +413,10 @@ func TestStatementNumbers(t *testing.T) {
 			}
 			return errLost
 		})
-		require.Error(t, err)
+		if !errors.Is(err, errLost) {
+			_, refused := errors.AsType[*problem.Error](err)
+			require.True(t, refused, "%v", err)
+		}
 		return apitest.Answer{}
 	}
 	for _, a := range apitest.AtOnce(96, func(i int) apitest.Answer {
