@@ -62,6 +62,10 @@ FROM statements t WHERE t.payout_id = @payout_id AND t.org_id = @org_id ORDER BY
 -- SampleStatementCounters removes the counters of a sample program.
 DELETE FROM statement_counters WHERE series = @program_id AND org_id = @org_id;
 
+-- name: StatementProgram :one
+-- StatementProgram finds the organization of a program whose months are published.
+SELECT t.id, t.org_id FROM programs t WHERE t.id = @id;
+
 -- name: StatementMonths :many
 -- StatementMonths returns each month of a program before a month: the number of its statements, and their root as
 -- proof.Root has it.

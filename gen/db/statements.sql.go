@@ -278,6 +278,23 @@ func (q *Queries) StatementNumbersTake(ctx context.Context, db DBTX, arg Stateme
 	return last, err
 }
 
+const statementProgram = `-- name: StatementProgram :one
+SELECT t.id, t.org_id FROM programs t WHERE t.id = $1
+`
+
+type StatementProgramRow struct {
+	ID    string
+	OrgID string
+}
+
+// StatementProgram finds the organization of a program whose months are published.
+func (q *Queries) StatementProgram(ctx context.Context, db DBTX, id string) (StatementProgramRow, error) {
+	row := db.QueryRow(ctx, statementProgram, id)
+	var i StatementProgramRow
+	err := row.Scan(&i.ID, &i.OrgID)
+	return i, err
+}
+
 const statementsInsert = `-- name: StatementsInsert :exec
 INSERT INTO statements (id, org_id, program_id, partner_id, payout_id, series, year, month, sequence, number, position,
     issued_at, document, signature, key_id, hash, previous_hash, corrects)

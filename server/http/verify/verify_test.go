@@ -56,6 +56,41 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestManyKeys: the file has the newest keys and says that there are more, which are found by their ids. A new key is in
+// the file at once.
+func TestManyKeys(t *testing.T) {
+	t.Parallel()
+	s, _ := newServer(t)
+	ids := func(path string) (out []string, more bool) {
+		a := s.Must(200, s.Do("GET", "/.well-known/rail-keys.json"+path, "", nil))
+		for _, k := range a.Body["keys"].([]any) {
+			out = append(out, k.(apitest.M)["id"].(string))
+		}
+		return out, a.Body["has_more"].(bool)
+	}
+	add := func(prefix string, n int) {
+		_, err := s.Pool.Exec(t.Context(), `INSERT INTO statement_keys
+			(id, org_id, public_key, private_key, created_at, retired_at)
+			SELECT $1 || lpad(n::text, 6, '0'), org_id, public_key, '', created_at, created_at + interval '1 hour'
+			FROM statement_keys, generate_series(1, $2::int) n WHERE id = 'stk_1'`, prefix, n)
+		require.NoError(t, err)
+	}
+	all, more := ids("")
+	require.Equal(t, []string{"stk_other", "stk_1"}, all)
+	require.False(t, more)
+	add("stk_y", 9_999)
+	all, more = ids("")
+	require.Len(t, all, 10_000)
+	require.True(t, more)
+	require.NotContains(t, all, "stk_1")
+	add("stk_z", 1)
+	all, _ = ids("")
+	require.Equal(t, "stk_z000001", all[0])
+	all, more = ids("?id=stk_1")
+	require.Equal(t, []string{"stk_1"}, all)
+	require.False(t, more)
+}
+
 // page is the page in a browser.
 type page struct {
 	*browsertest.Tab
