@@ -50,12 +50,15 @@ WHERE t.payout_id = ANY (@payout_ids::text[]) AND t.org_id = @org_id ORDER BY t.
 
 -- name: StatementsOfPayout :many
 -- StatementsOfPayout lists the statements of a payout, the last one first. undone is whether the payment was undone
--- since. The payouts of a deleted partner are gone, but were paid.
+-- since, corrected_by the number of the statement that corrects it, or "". The payouts of a deleted partner are gone,
+-- but were paid.
 SELECT sqlc.embed(t), (EXISTS (SELECT 1 FROM statements o WHERE o.payout_id = t.payout_id AND o.org_id = @org_id
         AND o.position > t.position)
     OR EXISTS (SELECT 1 FROM partners r WHERE r.id = t.partner_id AND r.org_id = @org_id)
         AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.id = t.payout_id AND p.org_id = @org_id AND p.status = 'paid'))
-    ::boolean AS undone
+    ::boolean AS undone,
+    coalesce((SELECT c.number FROM statements c WHERE c.program_id = t.program_id AND c.org_id = @org_id
+        AND c.partner_id = t.partner_id AND c.corrects = t.number LIMIT 1), '')::text AS corrected_by
 FROM statements t WHERE t.payout_id = @payout_id AND t.org_id = @org_id ORDER BY t.position DESC;
 
 -- name: SampleStatementCounters :exec

@@ -9396,6 +9396,9 @@ type PayoutResults struct {
 
 // PayoutStatement A signed statement with its lines.
 type PayoutStatement struct {
+	// CorrectedBy The number of the partner's statement that corrects this one after its payment was undone; null otherwise.
+	CorrectedBy *string `json:"corrected_by"`
+
 	// KeyID The key of your organization that signed, as listed in `/.well-known/rail-keys.json`.
 	KeyID string `json:"key_id"`
 

@@ -354,7 +354,9 @@ SELECT t.id, t.org_id, t.program_id, t.partner_id, t.payout_id, t.series, t.year
         AND o.position > t.position)
     OR EXISTS (SELECT 1 FROM partners r WHERE r.id = t.partner_id AND r.org_id = $1)
         AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.id = t.payout_id AND p.org_id = $1 AND p.status = 'paid'))
-    ::boolean AS undone
+    ::boolean AS undone,
+    coalesce((SELECT c.number FROM statements c WHERE c.program_id = t.program_id AND c.org_id = $1
+        AND c.partner_id = t.partner_id AND c.corrects = t.number LIMIT 1), '')::text AS corrected_by
 FROM statements t WHERE t.payout_id = $2 AND t.org_id = $1 ORDER BY t.position DESC
 `
 
@@ -364,12 +366,14 @@ type StatementsOfPayoutParams struct {
 }
 
 type StatementsOfPayoutRow struct {
-	Statement Statement
-	Undone    bool
+	Statement   Statement
+	Undone      bool
+	CorrectedBy string
 }
 
 // StatementsOfPayout lists the statements of a payout, the last one first. undone is whether the payment was undone
-// since. The payouts of a deleted partner are gone, but were paid.
+// since, corrected_by the number of the statement that corrects it, or "". The payouts of a deleted partner are gone,
+// but were paid.
 func (q *Queries) StatementsOfPayout(ctx context.Context, db DBTX, arg StatementsOfPayoutParams) ([]StatementsOfPayoutRow, error) {
 	rows, err := db.Query(ctx, statementsOfPayout, arg.OrgID, arg.PayoutID)
 	if err != nil {
@@ -399,6 +403,7 @@ func (q *Queries) StatementsOfPayout(ctx context.Context, db DBTX, arg Statement
 			&i.Statement.PreviousHash,
 			&i.Statement.Corrects,
 			&i.Undone,
+			&i.CorrectedBy,
 		); err != nil {
 			return nil, err
 		}

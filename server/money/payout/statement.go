@@ -210,7 +210,9 @@ type Issued struct {
 	db.Statement
 	Document statement.Document
 	Undone   bool // the payment was undone
-	Lines    []statement.Line
+	// CorrectedBy is the number of the statement that corrects this one, or "".
+	CorrectedBy string
+	Lines       []statement.Line
 }
 
 // Statement reads the statement of a paid payout, or another one of the payout by its number.
@@ -227,7 +229,7 @@ func Statement(ctx context.Context, u *work.Unit, payoutID, number string) (out 
 		return out, problem.New(problem.PayoutNotPaid, "The payout is %s: only a paid payout has a statement.", p.Status)
 	}
 	row := rows[max(at, 0)]
-	out.Statement, out.Undone = row.Statement, row.Undone
+	out.Statement, out.Undone, out.CorrectedBy = row.Statement, row.Undone, row.CorrectedBy
 	if out.Document, err = statement.Read(row.Statement.Document); err != nil {
 		return out, err
 	}

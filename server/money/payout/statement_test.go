@@ -124,6 +124,7 @@ func TestStatement(t *testing.T) {
 	undone := e.Must(200, e.statement(id, "SHOP-2027-000001"))
 	require.Equal(t, true, undone.Body["undone"])
 	require.Nil(t, undone.Body["lines"])
+	require.Nil(t, undone.Body["corrected_by"])
 	require.Equal(t, first.Body["statement"], undone.Body["statement"])
 	e.Refused(404, "resource_not_found", "number", e.statement(id, "SHOP-2027-000009"))
 
@@ -133,6 +134,8 @@ func TestStatement(t *testing.T) {
 	e.checked(second, &one)
 	require.Equal(t, "X-2027-000002", member(second, "number"))
 	require.Equal(t, "SHOP-2027-000001", member(second, "corrects"))
+	require.Nil(t, second.Body["corrected_by"])
+	require.Equal(t, "X-2027-000002", e.statement(id, "SHOP-2027-000001").Body["corrected_by"])
 	require.Equal(t, "Renamed", member(second, "seller", "name"))
 	require.NotEqual(t, member(first, "salt"), member(second, "salt"))
 
