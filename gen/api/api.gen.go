@@ -8823,7 +8823,7 @@ type PayoutFileOther struct {
 // Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
 type PayoutID = string
 
-// PayoutIneligibilityReason The first failed check: `partner_not_active`, `below_minimum`, `no_payout_method`, `tax_form_missing`, or `risk_review` if the operator holds payouts of partners with high risk flags, or `too_few_customers` before the partner's first payout.
+// PayoutIneligibilityReason The first failed check: `partner_not_active`, `below_minimum`, `no_payout_method`, `tax_form_missing`, or `risk_review` if the operator holds payouts of partners with high risk flags, or `too_few_customers` before the partner's first payout. Accept unknown values; more may be added.
 //
 // Examples: below_minimum
 type PayoutIneligibilityReason string
@@ -8952,7 +8952,7 @@ type PayoutNotEligibleData struct {
 	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PayoutID PayoutID `json:"payout_id"`
 
-	// Reason The first failed check: `partner_not_active`, `below_minimum`, `no_payout_method`, `tax_form_missing`, or `risk_review` if the operator holds payouts of partners with high risk flags, or `too_few_customers` before the partner's first payout.
+	// Reason The first failed check: `partner_not_active`, `below_minimum`, `no_payout_method`, `tax_form_missing`, or `risk_review` if the operator holds payouts of partners with high risk flags, or `too_few_customers` before the partner's first payout. Accept unknown values; more may be added.
 	//
 	// Examples: below_minimum
 	Reason PayoutIneligibilityReason `json:"reason"`
@@ -9405,6 +9405,9 @@ type PayoutResults struct {
 
 // PayoutStatement A signed statement with its lines.
 type PayoutStatement struct {
+	// CorrectedBy The number of the partner's statement that corrects this one after its payment was undone; null otherwise.
+	CorrectedBy *string `json:"corrected_by"`
+
 	// KeyID The key of your organization that signed, as listed in `/.well-known/rail-keys.json`.
 	KeyID string `json:"key_id"`
 
