@@ -125,7 +125,8 @@ func (q *Queries) PayoutRailAnswered(ctx context.Context, db DBTX, arg PayoutRai
 const payoutRailAutomatic = `-- name: PayoutRailAutomatic :execrows
 UPDATE payout_rails SET automatic_batch_minor = $1, automatic_day_minor = $2,
     updated_at = $3
-WHERE id = $4 AND org_id = $5 AND status = 'active'
+WHERE id = $4 AND org_id = $5 AND status = 'active' AND automatic_batch_minor IS NOT DISTINCT FROM $6::bigint
+    AND automatic_day_minor IS NOT DISTINCT FROM $7::bigint
 `
 
 type PayoutRailAutomaticParams struct {
@@ -134,9 +135,11 @@ type PayoutRailAutomaticParams struct {
 	UpdatedAt           clock.Time
 	ID                  string
 	OrgID               string
+	WasBatchMinor       *int64
+	WasDayMinor         *int64
 }
 
-// PayoutRailAutomatic changes what may be sent without a person's confirmation.
+// PayoutRailAutomatic changes what may be sent without a person's confirmation, if it is what the caller has read.
 func (q *Queries) PayoutRailAutomatic(ctx context.Context, db DBTX, arg PayoutRailAutomaticParams) (int64, error) {
 	result, err := db.Exec(ctx, payoutRailAutomatic,
 		arg.AutomaticBatchMinor,
@@ -144,6 +147,8 @@ func (q *Queries) PayoutRailAutomatic(ctx context.Context, db DBTX, arg PayoutRa
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,
+		arg.WasBatchMinor,
+		arg.WasDayMinor,
 	)
 	if err != nil {
 		return 0, err

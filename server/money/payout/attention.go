@@ -41,24 +41,14 @@ func attend(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout,
 	if err != nil {
 		return p, err
 	}
-	return p, emailOwner(ctx, u, outbox, prog, func(to, day string) mail.Message {
-		return mail.PayoutAttention(to, prog.ID+" "+string(a)+" "+day, prog.Name, attentionTexts[a])
+	return p, outbox.QueueForOwner(ctx, u.Tx, p.OrgID, u.Now, func(to string) mail.Message {
+		return mail.PayoutAttention(to, prog.ID+" "+string(a)+" "+today(u, prog), prog.Name, attentionTexts[a])
 	})
 }
 
-// emailOwner queues an email for the owner of the organization, if there is one. day is the day in the program's time
-// zone, for the key of an email that is sent once a day.
-func emailOwner(ctx context.Context, u *work.Unit, outbox *mail.Outbox, prog db.Program,
-	message func(to, day string) mail.Message) error {
-	if outbox == nil || !outbox.Configured {
-		return nil
-	}
-	owner, err := queries.OrganizationOwner(ctx, u.DB(), prog.OrgID)
-	if err != nil || owner == nil {
-		return err
-	}
-	day := u.Now.DayIn(clock.StoredZone(prog.TimeZone)).Format(time.DateOnly)
-	return outbox.Queue(ctx, u.Later(), prog.OrgID, message(*owner, day), u.Now)
+// today returns the day in the program's time zone, for the key of an email that is sent once a day.
+func today(u *work.Unit, prog db.Program) string {
+	return u.Now.DayIn(clock.StoredZone(prog.TimeZone)).Format(time.DateOnly)
 }
 
 // DismissAttention ends the attention of a paid payout whose money came back.

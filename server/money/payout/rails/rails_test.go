@@ -15,6 +15,7 @@ import (
 	"rail/server/harness/paypaltest"
 	"rail/server/harness/pgtest"
 	"rail/server/money/payout/rails"
+	"rail/server/outbound/mail"
 	"rail/server/outbound/webhook"
 	"rail/server/secret"
 	"rail/server/work"
@@ -44,6 +45,7 @@ func newConnected(t *testing.T, program ...M) connected {
 		Earner: s.Earner(append([]M{{"payout_methods": []string{"paypal", "wise"}}}, program...)...), PayPal: fake,
 		rails: &rails.Service{
 			Keeper: keeper, Clock: c, PayPalURL: fake.URL(), Name: "Rail", Roots: fake.Roots(),
+			Mail:  &mail.Outbox{Configured: true},
 			Guard: webhook.NewGuard(s.Config.WebhookAllowCIDRs, false, ""),
 		},
 	}
@@ -410,4 +412,34 @@ func TestConnect(t *testing.T) {
 	require.Len(t, shown.Data(), 2)
 	require.NotContains(t, string(shown.Raw), "client")
 	c.Refused(409, "payout_rail_test", "", c.send(batch, 1, 200, M{"rail_id": made.ID}))
+}
+
+// TestChangesAreEmailed: the owner is emailed about each change of a rail, and a change of limits that another one has
+// replaced is refused.
+func TestChangesAreEmailed(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	c.owner()
+	rail, err := c.rails.Get(t.Context(), c.unit(), c.ProgramID, c.ID)
+	require.NoError(t, err)
+	c.limit(1000, 2000)
+	require.ErrorContains(t, c.rails.Limit(t.Context(), c.unit(), rail, nil, new(int64(9000))), "changed meanwhile")
+	_, err = c.rails.Connect(t.Context(), c.unit(), rails.PayPal{
+		ProgramID: c.ProgramID, Live: true, ClientID: "client", Secret: "secret",
+	})
+	require.NoError(t, err)
+	_, _, err = c.rails.ConnectBridge(t.Context(), c.unit(), rails.Bridge{
+		ProgramID: c.ProgramID, URL: c.URL, Methods: []string{"wise"},
+	})
+	require.NoError(t, err)
+	require.NoError(t, c.rails.Disconnect(t.Context(), c.unit(), rail))
+	require.Equal(t, 4, c.emails("payout_rail_changed"))
+	var texts string
+	require.NoError(t, c.Pool.QueryRow(t.Context(), "SELECT string_agg(plain, ' ') FROM mails").Scan(&texts))
+	for _, text := range []string{
+		"PayPal has new limits", "PayPal got new credentials.", "The service at " + c.URL + " was connected.",
+		"PayPal was disconnected.",
+	} {
+		require.Contains(t, texts, text)
+	}
 }
