@@ -142,6 +142,20 @@ func TestRailAway(t *testing.T) {
 	r.Tallied(t)
 }
 
+// TestRailAsksWithoutDetails: a rail is asked about a payout although its partner's details cannot be read any longer.
+func TestRailAsksWithoutDetails(t *testing.T) {
+	t.Parallel()
+	r := apitest.NewRailed(t)
+	id, partner, _ := r.Due(t, 10000)
+	r.Later()
+	require.NoError(t, r.Round(t))
+	_, err := r.Server.Pool.Exec(t.Context(), "UPDATE partners SET payout_details = 'x' WHERE id = $1", partner)
+	require.NoError(t, err)
+	r.Rail.End(id, payout.Status{State: payout.Rejected, Code: "closed"})
+	require.NoError(t, r.Round(t))
+	require.Equal(t, "failed", r.Payout(id).String("status"))
+}
+
 // TestRailSendsOnlyWhatIsWanted: the rail does not pay a partner who was suspended or chose another
 // method. A payout stays in flight if its state is unknown, or if the rail refuses a payout that it
 // may already have.
