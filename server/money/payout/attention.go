@@ -21,15 +21,7 @@ func attend(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout,
 	if opt.Value(p.Attention) == a {
 		return p, nil
 	}
-	before := p.Attention
-	p.Attention, p.AttentionText, p.AttentionAt, p.UpdatedAt = nil, nil, nil, u.Now
-	if a != "" {
-		p.Attention, p.AttentionText, p.AttentionAt = &a, opt.OrNil(attentionTexts[a]), &u.Now
-	}
-	u.Record(about(p), events.PayoutAttention(api.PayoutAttentionData{
-		PayoutID: p.ID, PartnerID: p.PartnerID, Attention: (*api.PayoutAttention)(p.Attention),
-		AttentionText: p.AttentionText, PreviousAttention: (*api.PayoutAttention)(before),
-	}))
+	p = changeAttention(u, p, a)
 	err := queries.PayoutAttend(ctx, u.Later(), db.PayoutAttendParams{
 		Attention: p.Attention, AttentionText: p.AttentionText, AttentionAt: p.AttentionAt, UpdatedAt: u.Now,
 		ID: p.ID, OrgID: p.OrgID, Status: p.Status,
@@ -44,6 +36,20 @@ func attend(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout,
 	return p, outbox.QueueForOwner(ctx, u.Tx, p.OrgID, u.Now, func(to string) mail.Message {
 		return mail.PayoutAttention(to, prog.ID+" "+string(a)+" "+today(u, prog), prog.Name, attentionTexts[a])
 	})
+}
+
+// changeAttention sets the fields of the state, and records it.
+func changeAttention(u *work.Unit, p db.Payout, a Attention) db.Payout {
+	before := p.Attention
+	p.Attention, p.AttentionText, p.AttentionAt, p.UpdatedAt = nil, nil, nil, u.Now
+	if a != "" {
+		p.Attention, p.AttentionText, p.AttentionAt = &a, opt.OrNil(attentionTexts[a]), &u.Now
+	}
+	u.Record(about(p), events.PayoutAttention(api.PayoutAttentionData{
+		PayoutID: p.ID, PartnerID: p.PartnerID, Attention: (*api.PayoutAttention)(p.Attention),
+		AttentionText: p.AttentionText, PreviousAttention: (*api.PayoutAttention)(before),
+	}))
+	return p
 }
 
 // today returns the day in the program's time zone, for the key of an email that is sent once a day.
@@ -61,10 +67,8 @@ func DismissAttention(ctx context.Context, u *work.Unit, id string) (db.Payout, 
 		return p, problem.New(problem.PayoutAttentionOpen, "The payout needs no attention, or its state ends by itself.")
 	}
 	before := p.Attention
-	p.Attention, p.AttentionText, p.AttentionAt, p.AttentionDismissedAt, p.UpdatedAt = nil, nil, nil, &u.Now, u.Now
-	u.Record(about(p), events.PayoutAttention(api.PayoutAttentionData{
-		PayoutID: p.ID, PartnerID: p.PartnerID, PreviousAttention: (*api.PayoutAttention)(before),
-	}))
+	p = changeAttention(u, p, "")
+	p.AttentionDismissedAt = &u.Now
 	of := db.PayoutAttentionDismissParams{Now: &u.Now, ID: p.ID, OrgID: p.OrgID}
 	err = queries.PayoutAttentionDismiss(ctx, u.Later(), of)
 	if err != nil {

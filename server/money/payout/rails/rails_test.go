@@ -236,6 +236,14 @@ func TestUnconfirmed(t *testing.T) {
 	c.round(24 * time.Hour)
 	require.Equal(t, submitted, c.PayPal.Submissions(ids[0]))
 	c.Must(200, c.Post("/v1/payouts/"+ids[0]+"/mark_paid", nil))
+	require.Nil(t, c.payout(ids[0]).Body["attention"])
+	undone := c.Must(200, c.Post("/v1/payouts/"+ids[0]+"/undo_paid", M{"reason": "the wrong payout"}))
+	for _, member := range []string{"status", "attention", "attention_text", "attention_at"} {
+		require.Equal(t, p.Body[member], undone.Body[member])
+	}
+	c.round(24 * time.Hour)
+	require.Equal(t, submitted, c.PayPal.Submissions(ids[0]), "an undone mark lets nothing be submitted again")
+	c.Must(200, c.Post("/v1/payouts/"+ids[0]+"/mark_paid", nil))
 	c.paidOnce(ids...)
 	c.Tallied(t)
 }
