@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -197,7 +198,7 @@ func (r *railRound) toSubmit(ctx context.Context) ([]db.Payout, error) {
 func (r *railRound) toWatch(ctx context.Context) (watched []db.Payout, err error) {
 	leased, err := queries.RailPayoutsToWatch(ctx, r.Pool, db.RailPayoutsToWatchParams{
 		Now: r.u.Now, RailID: r.c.ID, Rail: r.name(), WatchedBefore: new(r.u.Now.Plus(-watchEvery)),
-		PaidAfter: r.u.Now.Plus(-watchFor), Lim: followBatch,
+		PaidAfter: r.u.Now.Plus(-watchFor), AskNow: askNow, Lim: followBatch,
 	})
 	for _, p := range leased {
 		if p.CheckedAt != nil { // others are too old
@@ -205,6 +206,17 @@ func (r *railRound) toWatch(ctx context.Context) (watched []db.Payout, err error
 		}
 	}
 	return watched, err
+}
+
+// askNow is the checked_at of a paid payout that the next round asks about.
+var askNow = clock.At(time.Unix(0, 0))
+
+// AskNow makes the next round ask about a payout that a connected rail has, or has paid.
+func AskNow(ctx context.Context, pool *pgxpool.Pool, rail db.PayoutRail, id string) error {
+	_, err := queries.RailPayoutsAskNow(ctx, pool, db.RailPayoutsAskNowParams{
+		AskNow: askNow, ID: id, OrgID: rail.OrgID, RailID: &rail.ID,
+	})
+	return err
 }
 
 // name is the rail's name in payouts.
