@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/harness/apitest"
 	"rail/server/money/payout"
@@ -193,6 +194,27 @@ func TestRailSendsOnlyWhatIsWanted(t *testing.T) {
 		"what was kept back goes once its flag is closed")
 	require.Equal(t, 4, apitest.Tally(s, r.ProgramID, "payout.due"), "recorded before anything is sent")
 	r.Tallied(t)
+}
+
+// TestStaleRefusal: a refusal fails no payout that another server has submitted since it was leased.
+func TestStaleRefusal(t *testing.T) {
+	t.Parallel()
+	r := apitest.NewRailed(t)
+	id, _, _ := r.Due(t, 10000)
+	r.Later()
+	r.Rail.LoseAnswers(true)
+	require.ErrorIs(t, r.Round(t), railtest.ErrDown) // another server: the payout is submitted once
+	now, err := db.New().PayoutGet(t.Context(), r.Pool, db.PayoutGetParams{ID: id, OrgID: r.Org})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, now.Submissions)
+	leased := now
+	leased.Submissions = 0
+	u := r.SendsPayouts(r.Clock.Now())
+	sender := payout.Sender{Pool: r.Pool}
+	require.NoError(t, sender.Refuse(t.Context(), u, leased, payout.Refusal{Code: "payout_method_changed"}))
+	require.Equal(t, "processing", r.Payout(id).String("status"))
+	require.NoError(t, sender.Refuse(t.Context(), u, now, payout.Refusal{Code: "closed"}))
+	require.Equal(t, []string{"failed", "closed"}, []string{r.Payout(id).String("status"), r.Payout(id).String("error_code")})
 }
 
 // stuck is a rail that never answers.

@@ -70,6 +70,19 @@ func TestBridge(t *testing.T) {
 	b.Refused(400, "parameter_invalid", "attention", b.result(ids[0], M{"status": "attention"}))
 	b.Refused(400, "parameter_invalid", "paid_at", b.result(ids[0], M{"status": "paid", "paid_at": b.Clock.Now().Plus(time.Hour)}))
 	b.Refused(400, "parameter_invalid", "paid_at", b.result(ids[0], M{"status": "paid", "paid_at": "2020-01-01"}))
+	for param, bodies := range map[string][]M{
+		"attention": {
+			{"status": "paid", "attention": "on_hold"}, {"status": "failed", "attention": "on_hold"},
+			{"status": "attention", "attention": "returned"}, {"status": "attention", "attention": "reversed"},
+		},
+		"paid_at": {
+			{"status": "failed", "paid_at": b.Clock.Now()}, {"status": "attention", "attention": "on_hold", "paid_at": b.Clock.Now()},
+		},
+	} {
+		for _, body := range bodies { // they contradict themselves, or the payout
+			b.Refused(400, "parameter_invalid", param, b.result(ids[0], body))
+		}
+	}
 	held := b.Must(200, b.result(ids[0], M{"status": "attention", "attention": "on_hold"}))
 	require.Equal(t, []any{"processing", "on_hold"}, []any{held.Body["status"], held.Body["attention"]})
 	b.round(10 * time.Minute)

@@ -343,6 +343,23 @@ func TestChangedPartner(t *testing.T) {
 	require.Zero(t, c.PayPal.Submissions(ids[0]))
 }
 
+// TestChangedDetails: a payout fails before its submission if its partner's details have changed since the hand-over.
+func TestChangedDetails(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	ids, batch := c.due("paypal", 1000, 2000)
+	c.Must(200, c.send(batch, 2, 600))
+	c.Clock.Advance(time.Second)
+	partner := c.payout(ids[0]).String("partner_id")
+	c.Must(200, c.Post("/v1/partners/"+partner, M{"payout_details": M{"email": "thief@example.com"}}))
+	c.round(time.Minute)
+	p := c.payout(ids[0])
+	require.Equal(t, []any{"failed", "payout_details_changed", nil},
+		[]any{p.Body["status"], p.Body["error_code"], p.Body["submitted_at"]})
+	require.Zero(t, c.PayPal.Submissions(ids[0]))
+	require.Equal(t, 1, c.PayPal.Submissions(ids[1]))
+}
+
 // TestRefusedAgain: an amount that PayPal never pays fails the payout also if a server ended in its first submission.
 func TestRefusedAgain(t *testing.T) {
 	t.Parallel()
