@@ -1,0 +1,155 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"rail/server/clock"
+)
+
+const (
+	timeout  = 30 * time.Second
+	attempts = 6
+	// firstWait doubles with each further attempt.
+	firstWait = 100 * time.Millisecond
+	// longestWait bounds a wait that the source requests.
+	longestWait = 2 * time.Minute
+	// maxAnswer bounds a page, in bytes.
+	maxAnswer = 16 << 20
+)
+
+// client makes GET requests to a source's API.
+type client struct {
+	address string
+	sign    func(*http.Request) // adds the key
+	rate    *rate.Limiter
+	http    *http.Client
+	wait    func(context.Context, time.Duration) error
+}
+
+// newClient returns a client for an account of a product, with at most perSecond requests a second. Another address
+// has no such limit.
+func newClient(a Account, address string, perSecond float64, sign func(*http.Request)) *client {
+	limit := rate.Limit(perSecond)
+	if a.Address != "" {
+		address, limit = replaceHost(address, a.Address), rate.Inf
+	}
+	return &client{
+		address: strings.TrimSuffix(address, "/"),
+		sign:    sign,
+		rate:    rate.NewLimiter(limit, max(int(perSecond), 1)),
+		http: &http.Client{
+			Timeout: timeout,
+			// The key must not follow a redirect to another host.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		wait: clock.Wait,
+	}
+}
+
+// replaceHost replaces the scheme and host of address by those of other. A path of other comes first.
+func replaceHost(address, other string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return other
+	}
+	return strings.TrimSuffix(other, "/") + u.Path
+}
+
+// get reads path into answer and returns the header. It retries with growing delays after rate limits, errors of the
+// server and lost answers.
+func (c *client) get(ctx context.Context, path string, query url.Values, answer any) (http.Header, error) {
+	target := c.address + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	for n := 1; ; n++ {
+		if err := c.rate.Wait(ctx); err != nil {
+			return nil, err
+		}
+		header, after, err := c.once(ctx, target, answer)
+		if err == nil || after < 0 || n == attempts || ctx.Err() != nil {
+			return header, err
+		}
+		if after == 0 {
+			after = firstWait << (n - 1)
+		}
+		if err := c.wait(ctx, min(after, longestWait)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// once makes one request. With an error it returns when to retry: below zero for never, zero for the caller's choice.
+func (c *client) once(ctx context.Context, target string, answer any) (http.Header, time.Duration, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
+	if err != nil {
+		return nil, -1, err
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "rail-import")
+	c.sign(req)
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case len(body) > maxAnswer:
+		return nil, -1, fmt.Errorf("the answer of %s is larger than %d bytes", req.URL.Path, maxAnswer)
+	case res.StatusCode/100 != 2:
+		after, err := refusal(res, body)
+		return nil, after, err
+	}
+	// A proxy may cut an answer, or replace it by a page of its own.
+	if err := json.Unmarshal(body, answer); err != nil && !mistyped(err) {
+		return nil, 0, fmt.Errorf("the answer of %s is not JSON: %w", req.URL.Path, err)
+	}
+	return res.Header, 0, nil
+}
+
+// mistyped reports whether the error is only about a member of an unexpected type.
+func mistyped(err error) bool {
+	var e *json.UnmarshalTypeError
+	return errors.As(err, &e)
+}
+
+// refusal returns the error for an answer without success, and when to retry.
+func refusal(res *http.Response, body []byte) (time.Duration, error) {
+	text := strings.TrimSpace(string(body[:min(len(body), 200)]))
+	err := fmt.Errorf("%s answered %d: %s", res.Request.URL.Path, res.StatusCode, text)
+	switch code := res.StatusCode; {
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		return -1, fmt.Errorf("%w: %w", ErrKey, err)
+	case code == http.StatusTooManyRequests:
+		return retryAfter(res.Header), err
+	case code == http.StatusRequestTimeout || code >= http.StatusInternalServerError:
+		return retryAfter(res.Header), err
+	}
+	return -1, err
+}
+
+// retryAfter returns the wait that an answer requests, in seconds or as a date; 0 without one.
+func retryAfter(h http.Header) time.Duration {
+	text := h.Get("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
+		return time.Duration(min(seconds, int(longestWait/time.Second))) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(at.Sub(clock.Real()), time.Second)
+	}
+	return 0
+}
