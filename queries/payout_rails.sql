@@ -20,10 +20,12 @@ VALUES (@id, @org_id, @program_id, @kind, @livemode, @status, @methods, @credent
     @automatic_batch_minor, @automatic_day_minor);
 
 -- name: PayoutRailAutomatic :execrows
--- PayoutRailAutomatic changes what may be sent without a person's confirmation, if it is what the caller has read.
+-- PayoutRailAutomatic changes the limits of sending without a person's confirmation, if they are those that the caller
+-- has read.
 UPDATE payout_rails SET automatic_batch_minor = @automatic_batch_minor, automatic_day_minor = @automatic_day_minor,
     updated_at = @updated_at
-WHERE id = @id AND org_id = @org_id AND status = 'active' AND automatic_batch_minor IS NOT DISTINCT FROM sqlc.narg('was_batch_minor')::bigint
+WHERE id = @id AND org_id = @org_id AND status = 'active'
+    AND automatic_batch_minor IS NOT DISTINCT FROM sqlc.narg('was_batch_minor')::bigint
     AND automatic_day_minor IS NOT DISTINCT FROM sqlc.narg('was_day_minor')::bigint;
 
 -- name: PayoutRailDisconnect :execrows

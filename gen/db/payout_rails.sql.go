@@ -125,7 +125,8 @@ func (q *Queries) PayoutRailAnswered(ctx context.Context, db DBTX, arg PayoutRai
 const payoutRailAutomatic = `-- name: PayoutRailAutomatic :execrows
 UPDATE payout_rails SET automatic_batch_minor = $1, automatic_day_minor = $2,
     updated_at = $3
-WHERE id = $4 AND org_id = $5 AND status = 'active' AND automatic_batch_minor IS NOT DISTINCT FROM $6::bigint
+WHERE id = $4 AND org_id = $5 AND status = 'active'
+    AND automatic_batch_minor IS NOT DISTINCT FROM $6::bigint
     AND automatic_day_minor IS NOT DISTINCT FROM $7::bigint
 `
 
@@ -139,7 +140,8 @@ type PayoutRailAutomaticParams struct {
 	WasDayMinor         *int64
 }
 
-// PayoutRailAutomatic changes what may be sent without a person's confirmation, if it is what the caller has read.
+// PayoutRailAutomatic changes the limits of sending without a person's confirmation, if they are those that the caller
+// has read.
 func (q *Queries) PayoutRailAutomatic(ctx context.Context, db DBTX, arg PayoutRailAutomaticParams) (int64, error) {
 	result, err := db.Exec(ctx, payoutRailAutomatic,
 		arg.AutomaticBatchMinor,
