@@ -9295,7 +9295,7 @@ type PayoutRailResult struct {
 	// FeeMinor The service's fee, in minor units of the payout's currency.
 	FeeMinor *int64 `json:"fee_minor,omitempty"`
 
-	// PaidAt When the money arrived, not in the future and not before the oldest sale of the payout; the default is now. Only with `paid`.
+	// PaidAt When the money arrived, not in the future and not before `submitted_at` or the oldest sale of the payout; the default is now. A time that is up to 5 minutes in the future or before `submitted_at` counts as now or as `submitted_at`, because clocks differ. Only with `paid`.
 	PaidAt *clock.Time `json:"paid_at,omitempty"`
 
 	// Status `paid` is final success and `failed` final failure; `attention` is a state in between, or money that came back.

@@ -1441,8 +1441,9 @@ func (q *Queries) PayoutSubmitted(ctx context.Context, db DBTX, arg PayoutSubmit
 const payoutUndo = `-- name: PayoutUndo :exec
 UPDATE payouts SET status = $1, method = $2, external_id = $3, error_code = $4,
     error_message = $5, failure_mailed_at = $6, paid_at = NULL, marked_at = NULL,
-    before_paid = NULL, mark_id = NULL, updated_at = $7
-WHERE id = $8 AND org_id = $9
+    before_paid = NULL, mark_id = NULL, attention = $7, attention_text = $8,
+    attention_at = $9, updated_at = $10
+WHERE id = $11 AND org_id = $12
 `
 
 type PayoutUndoParams struct {
@@ -1452,6 +1453,9 @@ type PayoutUndoParams struct {
 	ErrorCode       *string
 	ErrorMessage    *string
 	FailureMailedAt *clock.Time
+	Attention       *PayoutAttention
+	AttentionText   *string
+	AttentionAt     *clock.Time
 	UpdatedAt       clock.Time
 	ID              string
 	OrgID           string
@@ -1466,6 +1470,9 @@ func (q *Queries) PayoutUndo(ctx context.Context, db DBTX, arg PayoutUndoParams)
 		arg.ErrorCode,
 		arg.ErrorMessage,
 		arg.FailureMailedAt,
+		arg.Attention,
+		arg.AttentionText,
+		arg.AttentionAt,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,

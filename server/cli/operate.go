@@ -141,7 +141,7 @@ func deps(env *Env, d *database) (jobs.Deps, error) {
 		Pool: d.pool, Keeper: d.keeper, Rails: env.Rails, Clock: env.Clock, RetentionDays: d.config.RetentionDays,
 		HoldOnHighRisk: d.config.HoldOnHighRisk, FraudMonitoring: d.config.FraudMonitoring, Outbox: mails.Outbox,
 		Mail: mails.Sender, Plan: d.config.Plan(), Log: logger(env.Err, d.config), StripeURL: d.config.StripeURL,
-		OpenRail: payoutRails(env, d).Open,
+		OpenRail: payoutRails(env, d, nil).Open,
 	}, err
 }
 
