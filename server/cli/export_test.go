@@ -79,7 +79,7 @@ func TestExportReadsBack(t *testing.T) {
 		got := readBack(t, folder, e.Clock.Now())
 		want := wanted(t, folder)
 		for _, kind := range importing.Kinds {
-			require.Equal(t, len(want[kind]), len(got[kind]), kind)
+			require.Len(t, got[kind], len(want[kind]), kind)
 			for id, row := range want[kind] {
 				require.Equal(t, row, got[kind][id], "%s %s", kind, id)
 			}

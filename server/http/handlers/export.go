@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/oapi-codegen/nullable"
@@ -22,7 +23,7 @@ const exportPage = 500
 // Export is a list of the API that rail export writes to a file.
 type Export struct {
 	Name string // of the file
-	// Columns are those of the list's table, and then those that an import needs besides.
+	// Columns are the columns of the list's table, and then further ones that an import needs.
 	Columns []string
 	// Read calls each with the objects of a program, newest first.
 	Read func(ctx context.Context, tx pgtx.DBTX, in db.Scope, each func(Exported) error) error
@@ -43,7 +44,7 @@ func (s *Server) Exports() ([]Export, error) {
 		if err != nil {
 			failed = err
 		}
-		e.Columns = append(columns[:len(columns):len(columns)], e.Columns...)
+		e.Columns = slices.Concat(columns, e.Columns)
 		return e
 	}
 	all := []Export{

@@ -205,19 +205,17 @@ func (t *table) next() error {
 		case strings.TrimSpace(text) == "":
 			continue
 		}
-		return t.split(text)
+		t.split(text)
+		return nil
 	}
 }
 
 // split reads the cells of a line.
-func (t *table) split(text string) error {
+func (t *table) split(text string) {
 	var err error
 	if t.cells, err = t.lines.cells(text); err != nil {
 		t.wrong = "is not CSV: " + err.Error()
-		return nil
-	}
-	if n := len(t.headers); n > 0 && len(t.cells) != n {
+	} else if n := len(t.headers); n > 0 && len(t.cells) != n {
 		t.wrong = fmt.Sprintf("has %d cells, and the header has %d", len(t.cells), n)
 	}
-	return nil
 }

@@ -197,7 +197,8 @@ func decimals(whole, rest string, digits int) (string, string, error) {
 		before, part = rest, ""
 	}
 	groups := strings.Split(before[1:], before[:1])
-	if len(whole) > 3 || slices.ContainsFunc(groups, func(g string) bool { return len(g) != 3 || strings.ContainsAny(g, ".,") }) {
+	odd := func(g string) bool { return len(g) != 3 || strings.ContainsAny(g, ".,") }
+	if len(whole) > 3 || slices.ContainsFunc(groups, odd) {
 		return "", "", errors.New("is not a number")
 	}
 	return whole + strings.Join(groups, ""), part, nil

@@ -112,7 +112,7 @@ func (l *lines) next() (text string, number int, err error) {
 	}
 }
 
-// tooLong stands for a line of more than maxLine bytes.
+// tooLong replaces a line of more than maxLine bytes.
 var tooLong = strings.Repeat(" ", maxLine+1)
 
 // read returns the next byte.
