@@ -514,3 +514,22 @@ FROM (SELECT DISTINCT ON (s.customer_id) s.id FROM sales s WHERE s.customer_id =
         AND s.org_id = @org_id AND NOT EXISTS (SELECT 1 FROM sales f WHERE f.customer_id = s.customer_id AND f.is_first_sale)
     ORDER BY s.customer_id, s.occurred_at, s.id) v
 WHERE t.id = v.id AND t.org_id = @org_id;
+
+-- name: ImportAliases :many
+-- ImportAliases finds objects by keys that rows of this import claimed, else partners of Rail by their email and customers
+-- by an external id.
+SELECT k.key, r.target::text AS target FROM import_keys k JOIN import_rows r ON r.import_id = k.import_id
+    AND r.org_id = k.org_id AND r.kind = @kind AND r.source_id = k.source_id
+WHERE k.import_id = @import_id AND k.org_id = @org_id AND k.kind = ANY (@key_kinds::text[]) AND k.key = ANY (@keys::text[])
+    AND r.target IS NOT NULL
+UNION ALL
+SELECT lower(p.email), p.id FROM partners p WHERE @kind::smallint = 0 AND p.program_id = @program_id AND p.org_id = @org_id
+    AND lower(p.email) = ANY (@keys::text[])
+UNION ALL
+SELECT e.external_customer_id, e.customer_id FROM customer_external_ids e WHERE @kind::smallint = 3
+    AND e.program_id = @program_id AND e.org_id = @org_id AND e.external_customer_id = ANY (@keys::text[]);
+
+-- name: ImportPaymentsRefused :exec
+-- ImportPaymentsRefused refuses payouts without commissions.
+UPDATE import_rows t SET outcome = 'refused' WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = @kind
+    AND t.target = ANY (@targets::text[]);

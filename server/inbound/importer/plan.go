@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"rail/gen/db"
 	"rail/server/inbound/importer/source"
@@ -166,8 +167,40 @@ func (b *batch) targets(ctx context.Context, kind int, ids []string) (map[string
 			found[r.SourceID] = r.Target
 		}
 	}
-	return found, err
+	if err != nil || kind != partners && kind != customers {
+		return found, err
+	}
+	return found, b.byAlias(ctx, kind, ids, found)
 }
+
+// byAlias adds the objects of references that are no ids: the email of a partner or a customer, or the external id of a
+// customer, as files have them.
+func (b *batch) byAlias(ctx context.Context, kind int, ids []string, found map[string]string) error {
+	of := map[string][]string{} // references by their key
+	var keys []string
+	for _, id := range ids {
+		if found[id] == "" && id != "" {
+			key := strings.ToLower(id)
+			keys, of[key] = append(keys, key, id), append(of[key], id)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	rows, err := queries.ImportAliases(ctx, b.u.Tx, db.ImportAliasesParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Kind: int16(kind), //nolint:gosec // below 8
+		KeyKinds: aliases[kind], Keys: keys,
+	})
+	for _, r := range rows {
+		for _, id := range of[strings.ToLower(r.Key)] {
+			found[id] = r.Target
+		}
+	}
+	return err
+}
+
+// aliases are the kinds of keys that name an object beside its id.
+var aliases = map[int][]string{partners: {"email"}, customers: {"external_id", "customer_email"}}
 
 // claim gives keys to the rows that ask first, and returns the owner of each key.
 func (b *batch) claim(ctx context.Context, kind string, keys, ids []string) (map[string]string, error) {

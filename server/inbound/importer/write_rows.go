@@ -225,7 +225,7 @@ func (w *writer) customer(ctx context.Context, r *row, isNew bool) error {
 		return w.changeCustomer(ctx, r, of, processor)
 	}
 	k := db.Customer{
-		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, PartnerID: &r.refs.Partner,
+		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, PartnerID: opt.OrNil(r.refs.Partner),
 		LinkID: opt.OrNil(r.refs.Link), CouponID: opt.OrNil(r.refs.Coupon), Processor: &processor,
 		Email: opt.OrNil(cut(of.Email, maxID)), Name: nameOf(of.Name), Status: db.CustomerStatus(of.Status),
 		TrackedBy: trackedBy(r.refs), LeadAt: w.past(of.LeadAt), ConvertedAt: of.ConvertedAt, Metadata: w.metadata(r, nil),
