@@ -49,6 +49,7 @@ var unbound = map[string]string{
 	// The public redirect.
 	"LinkBySlug": "the redirect has no key; slugs are server-made and of one namespace",
 	// Jobs work on the whole database.
+	"ImportTake":              "the job advances the imports of all organizations",
 	"TallyForget":             "rows are removed in every organization",
 	"TallyFold":               "rows change in every organization",
 	"IdempotencyPurge":        "removes what has expired, whosever it is",
@@ -108,6 +109,8 @@ var unbound = map[string]string{
 	"StatementKeysSealed":     "rotation of the secret key reads all organizations",
 	"StatementKeyReseal":      "the id is one that StatementKeysSealed has just listed",
 	"ConnectionSecretsReseal": "the id is one that ConnectionSecretsSealed has just listed",
+	"ImportKeysSealed":        "rotation of the secret key reads all organizations",
+	"ImportKeyReseal":         "the id is one that ImportKeysSealed has just listed",
 	"WebhookSecretsSealed":    "the server's own key seals for every organization",
 	"WebhookSecretsReseal":    "the id is one that WebhookSecretsSealed has just listed",
 	"IdempotencySealed":       "the server's own key seals for every organization",

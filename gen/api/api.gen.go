@@ -1065,6 +1065,7 @@ const (
 	DocumentTagFlows                DocumentTag = "Flows"
 	DocumentTagGroups               DocumentTag = "Groups"
 	DocumentTagHooks                DocumentTag = "Hooks"
+	DocumentTagImports              DocumentTag = "Imports"
 	DocumentTagLinks                DocumentTag = "Links"
 	DocumentTagMails                DocumentTag = "Mails"
 	DocumentTagPartners             DocumentTag = "Partners"
@@ -1112,6 +1113,8 @@ func (e DocumentTag) Valid() bool {
 	case DocumentTagGroups:
 		return true
 	case DocumentTagHooks:
+		return true
+	case DocumentTagImports:
 		return true
 	case DocumentTagLinks:
 		return true
