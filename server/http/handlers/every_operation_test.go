@@ -37,7 +37,7 @@ func TestEveryOperationSucceeds(t *testing.T) {
 	callBrowser(s, own)
 	for _, calls := range [][]call{
 		partnerCalls(s, own), trackingCalls(s, own), mailCalls(s, own), webhookCalls(s, own), payoutCalls(s, own),
-		saleCalls(s, own), deletions(s, own),
+		saleCalls(s, own), importCalls(s, own), deletions(s, own),
 	} {
 		for _, c := range calls {
 			i := slices.IndexFunc(operations(), func(op operation) bool { return op.id == c.operation })
@@ -229,6 +229,18 @@ func saleCalls(s *apitest.Server, own objects) []call {
 		{"rejectCommission", pending(), M{"reason": "Fraud."}},
 		{"correctCommission", pending(), M{"amount_minor": 1, "reason": "A discount."}},
 		{"refundSale", own["sale_"], nil},
+	}
+}
+
+// importCalls uses programs without an active import, because a program has one at a time.
+func importCalls(s *apitest.Server, own objects) []call {
+	done := s.Must(201, s.Post("/v1/imports", importBody(s.Program(), M{"dry_run": false}))).String("id")
+	apitest.RunJob(s.T, s, "run-imports")
+	require.Equal(s.T, "done", s.Get("/v1/imports/"+done).String("status"))
+	return []call{
+		{"createImport", "", importBody(s.Program(), nil)},
+		{"runImport", own["imp_"], nil},
+		{"undoImport", done, nil},
 	}
 }
 

@@ -81,6 +81,7 @@ func (o operation) prefix() string {
 		"sequences": "seq_", "webhook_endpoints": "whe_", "webhook_deliveries": "whd_", "tax_form_statuses": "tax_",
 		"audit_log_entries": "aud_", "events": "evt_", "processor_connections": "pco_", "payout_rails": "prl_",
 		"inbox_events":     "inb_",
+		"imports":          "imp_",
 		"mails":            "mail_",
 		"publishable_keys": "pub_",
 	}[resource]
@@ -245,6 +246,8 @@ func populate(s *apitest.Server, stem string) objects {
 func populateByJobs(s *apitest.Server, own objects, stem string) {
 	s.T.Helper()
 	program := own["prg_"]
+	own["imp_"] = s.Must(201, s.Post("/v1/imports", importBody(program, nil))).String("id")
+	apitest.RunJob(s.T, s, "run-imports")
 	own["mail_"] = failedMail(s)
 	own["rsk_"] = s.Get("/v1/risk_flags?program_id=" + program).Data()[0]["id"].(string)
 	own["whd_"] = ident.New(ident.Delivery)
@@ -282,6 +285,15 @@ func populateByJobs(s *apitest.Server, own objects, stem string) {
 		SELECT $1, w.org_id, w.program_id, w.id, e.id, e.type, 0, 'pending', e.created_at, e.created_at
 		FROM webhook_endpoints w JOIN events e ON e.program_id = w.program_id WHERE w.id = $2 LIMIT 1`, own["whd_"], own["whe_"])
 	require.NoError(s.T, err)
+}
+
+// importBody is the body of an import of a file with one good partner and one without an email.
+func importBody(program string, more M) M {
+	body := M{"program_id": program, "source": "csv", "files": M{
+		"partners": "id,email,name\n1,ada.import@example.com,Ada\n2,,Bob\n",
+	}}
+	maps.Copy(body, more)
+	return body
 }
 
 // pay pays a new partner of a program, and returns the payout.
