@@ -492,3 +492,11 @@ ORDER BY p.id FOR UPDATE;
 DELETE FROM balances b WHERE b.program_id = @program_id AND b.org_id = @org_id AND b.partner_id = ANY (@partner_ids::text[])
     AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = b.program_id AND k.partner_id = b.partner_id
         AND k.currency = b.currency);
+
+-- name: ImportOperated :one
+-- ImportOperated finds an import of any organization.
+SELECT t.* FROM imports t WHERE t.id = @id;
+
+-- name: ImportProblemsAfter :many
+SELECT t.* FROM import_problems t WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.id > @after
+ORDER BY t.id LIMIT @lim;

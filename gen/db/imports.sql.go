@@ -1270,6 +1270,42 @@ func (q *Queries) ImportOpen(ctx context.Context, db DBTX, arg ImportOpenParams)
 	return items, nil
 }
 
+const importOperated = `-- name: ImportOperated :one
+SELECT t.id, t.org_id, t.program_id, t.source, t.source_account, t.api_key, t.since, t.dry_run, t.emit_events, t.status, t.place, t.counts, t.balances, t.groups, t.problems_count, t.params, t.error, t.user_id, t.attempts, t.busy_until, t.created_at, t.updated_at, t.finished_at FROM imports t WHERE t.id = $1
+`
+
+// ImportOperated finds an import of any organization.
+func (q *Queries) ImportOperated(ctx context.Context, db DBTX, id string) (Import, error) {
+	row := db.QueryRow(ctx, importOperated, id)
+	var i Import
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.Source,
+		&i.SourceAccount,
+		&i.APIKey,
+		&i.Since,
+		&i.DryRun,
+		&i.EmitEvents,
+		&i.Status,
+		&i.Place,
+		&i.Counts,
+		&i.Balances,
+		&i.Groups,
+		&i.ProblemsCount,
+		&i.Params,
+		&i.Error,
+		&i.UserID,
+		&i.Attempts,
+		&i.BusyUntil,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.FinishedAt,
+	)
+	return i, err
+}
+
 const importPaidSums = `-- name: ImportPaidSums :many
 SELECT x.partner_id::text AS partner_id, x.currency::text AS currency, sum(x.listed)::bigint AS listed_minor,
     sum(x.paid)::bigint AS paid_minor
@@ -1628,6 +1664,53 @@ func (q *Queries) ImportProblemInsert(ctx context.Context, db DBTX, arg ImportPr
 		arg.CreatedAt,
 	)
 	return err
+}
+
+const importProblemsAfter = `-- name: ImportProblemsAfter :many
+SELECT t.id, t.org_id, t.program_id, t.import_id, t.kind, t.source_id, t.code, t.detail, t.created_at FROM import_problems t WHERE t.import_id = $1 AND t.org_id = $2 AND t.id > $3
+ORDER BY t.id LIMIT $4
+`
+
+type ImportProblemsAfterParams struct {
+	ImportID string
+	OrgID    string
+	After    string
+	Lim      int32
+}
+
+func (q *Queries) ImportProblemsAfter(ctx context.Context, db DBTX, arg ImportProblemsAfterParams) ([]ImportProblem, error) {
+	rows, err := db.Query(ctx, importProblemsAfter,
+		arg.ImportID,
+		arg.OrgID,
+		arg.After,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportProblem{}
+	for rows.Next() {
+		var i ImportProblem
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.ImportID,
+			&i.Kind,
+			&i.SourceID,
+			&i.Code,
+			&i.Detail,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const importReader = `-- name: ImportReader :one

@@ -150,6 +150,7 @@ func users() []command {
 func processorsGroup() group {
 	return group{title: "Payment processors", families: map[string]string{
 		"processor": "connections to payment processors", "stripe": "commands for Stripe",
+		"imports": "imports from other products",
 	}, commands: []command{
 		{
 			name: "processor connect", args: "PROCESSOR", about: "connect a program to a payment processor",
@@ -167,6 +168,27 @@ func processorsGroup() group {
 		{
 			name: "processor disconnect", args: "CONNECTION_ID", about: "end a connection permanently", setUp: processorDisconnect,
 			examples: "rail processor disconnect pco_06h2",
+		},
+		{
+			name: "import", args: "SOURCE", about: "import a program from another product, after a report",
+			setUp: importFrom, more: importHelp, words: importSources,
+			examples: "rail import rewardful --program prg_06h2 --api-key -\nrail import csv --program prg_06h2 --files export --run",
+		},
+		{
+			name: "imports run", args: "IMPORT_ID", about: "write an import whose report is ready", setUp: importRun,
+			examples: "rail imports run imp_06h2",
+		},
+		{
+			name: "imports undo", args: "IMPORT_ID", about: "remove the objects that an import wrote and nothing else uses",
+			setUp: importUndo, examples: "rail imports undo imp_06h2",
+		},
+		{
+			name: "imports show", args: "IMPORT_ID", about: "show an import with its counts and balances", setUp: importShow,
+			examples: "rail imports show imp_06h2",
+		},
+		{
+			name: "imports problems", args: "IMPORT_ID", about: "list the problems of an import", setUp: importProblems,
+			examples: "rail imports problems imp_06h2 --json",
 		},
 		{
 			name: "stripe backfill", about: "read past events from Stripe since a day, and record missing ones",

@@ -50,14 +50,18 @@ func Duplicate(list string, i int) Change {
 	}
 }
 
-// Insert adds a copy of the first object with another id at the top of a list, from the n-th request on.
+// Insert adds a copy of the first object with another id or key at the top of a list, from the n-th request on.
 func Insert(list string, n int, id any) Change {
 	inserted := false
 	return func(name string, read int, objects []Object) []Object {
 		inserted = inserted || name == list && read >= n
 		if name == list && inserted {
 			first := maps.Clone(objects[0])
-			first["id"] = id
+			if _, keyed := first["key"]; keyed {
+				first["key"] = id
+			} else {
+				first["id"] = id
+			}
 			objects = slices.Insert(slices.Clone(objects), 0, first)
 		}
 		return objects

@@ -187,6 +187,13 @@ func (s *Service) alone(ctx context.Context, u *work.Unit, programID string) err
 	if err != nil {
 		return err
 	}
+	m, p, err := lock(ctx, u, id)
+	if err != nil {
+		return err
+	}
+	if p.Phase == filling && m.UpdatedAt.Before(u.Now.Add(-abandoned)) {
+		return s.Abandon(ctx, u, id, "Its files were not completed.")
+	}
 	return problem.New(problem.ImportActive, "The import %s of the program is running; wait for its end.", id)
 }
 
@@ -210,6 +217,21 @@ func (s *Service) Close(ctx context.Context, u *work.Unit, id string) error {
 		return err
 	}
 	return save(ctx, u, m, place{Phase: planning})
+}
+
+// abandoned is how long an import waits for more rows of its files.
+const abandoned = 15 * time.Minute
+
+// Abandon ends an import whose files cannot be completed.
+func (s *Service) Abandon(ctx context.Context, u *work.Unit, id, why string) error {
+	m, p, err := lock(ctx, u, id)
+	if err != nil || p.Phase != filling {
+		return err
+	}
+	return queries.ImportFailed(ctx, u.Tx, db.ImportFailedParams{
+		Status: db.ImportStatusFailed, Error: new(cut(why, maxError)), Attempts: m.Attempts, FinishedAt: &u.Now,
+		UpdatedAt: u.Now, ID: m.ID, OrgID: m.OrgID,
+	})
 }
 
 // Run makes the job write a ready import.
@@ -262,7 +284,7 @@ func save(ctx context.Context, u *work.Unit, m db.Import, p place) error {
 	if m.Status != db.ImportStatusFailed {
 		m.Attempts, m.Error = 0, nil
 	}
-	if !active(m) {
+	if !Active(m) {
 		m.BusyUntil = nil
 	}
 	return queries.ImportSave(ctx, u.Later(), db.ImportSaveParams{
@@ -273,8 +295,8 @@ func save(ctx context.Context, u *work.Unit, m db.Import, p place) error {
 	})
 }
 
-// active reports whether the job has work with an import.
-func active(m db.Import) bool {
+// Active reports whether the job has work with an import.
+func Active(m db.Import) bool {
 	return m.Status == db.ImportStatusReading || m.Status == db.ImportStatusWriting || m.Status == db.ImportStatusUndoing
 }
 
@@ -303,7 +325,7 @@ func Progress(m db.Import) (step string, done, all int64) {
 	_ = json.Unmarshal(m.Place, &p) // written by encode
 	kindOf := func(kinds []int) source.Kind { return name(kinds[min(p.Kind, len(kinds)-1)]) }
 	counts := CountsOf(m)
-	if !active(m) {
+	if !Active(m) {
 		return string(m.Status), 0, 0
 	}
 	switch p.Phase {

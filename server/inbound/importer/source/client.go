@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,7 +29,7 @@ const (
 	maxAnswer = 16 << 20
 )
 
-// client makes GET requests to a source's API.
+// client makes requests to a source's API.
 type client struct {
 	address string
 	sign    func(*http.Request) // adds the key
@@ -73,11 +74,26 @@ func (c *client) get(ctx context.Context, path string, query url.Values, answer 
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}
+	return c.send(ctx, http.MethodGet, target, nil, answer)
+}
+
+// post reads the answer to a POST request with a JSON body, as get does. It is for sources that read by POST, so that
+// it repeats the request likewise.
+func (c *client) post(ctx context.Context, path string, body, answer any) error {
+	content, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	_, err = c.send(ctx, http.MethodPost, c.address+path, content, answer)
+	return err
+}
+
+func (c *client) send(ctx context.Context, method, target string, body []byte, answer any) (http.Header, error) {
 	for n := 1; ; n++ {
 		if err := c.rate.Wait(ctx); err != nil {
 			return nil, err
 		}
-		header, after, err := c.once(ctx, target, answer)
+		header, after, err := c.once(ctx, method, target, body, answer)
 		if err == nil || after < 0 || n == attempts || ctx.Err() != nil {
 			return header, err
 		}
@@ -91,10 +107,15 @@ func (c *client) get(ctx context.Context, path string, query url.Values, answer 
 }
 
 // once makes one request. With an error it returns when to retry: below zero for never, zero for the caller's choice.
-func (c *client) once(ctx context.Context, target string, answer any) (http.Header, time.Duration, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
+func (c *client) once(
+	ctx context.Context, method, target string, content []byte, answer any,
+) (http.Header, time.Duration, error) {
+	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(content))
 	if err != nil {
 		return nil, -1, err
+	}
+	if content != nil {
+		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "rail-import")
@@ -127,6 +148,9 @@ func mistyped(err error) bool {
 	return errors.As(err, &e)
 }
 
+// errNotFound is wrapped by an error for an answer with 404.
+var errNotFound = errors.New("not found")
+
 // refusal returns the error for an answer without success, and when to retry.
 func refusal(res *http.Response, body []byte) (time.Duration, error) {
 	text := strings.TrimSpace(string(body[:min(len(body), 200)]))
@@ -134,6 +158,8 @@ func refusal(res *http.Response, body []byte) (time.Duration, error) {
 	switch code := res.StatusCode; {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return -1, fmt.Errorf("%w: %w", ErrKey, err)
+	case code == http.StatusNotFound:
+		return -1, fmt.Errorf("%w: %w", errNotFound, err)
 	case code == http.StatusTooManyRequests:
 		return retryAfter(res.Header), err
 	case code == http.StatusRequestTimeout || code >= http.StatusInternalServerError:

@@ -29,6 +29,8 @@ type answer struct {
 	listing
 	total int64 // of the list; -1 if the source does not say
 	last  bool  // the source says that no page follows
+	// follows means that the source announces another page, also after a short one.
+	follows bool
 }
 
 // numberedCursor is the place in a numbered list. First, Last and Total belong to the page before.
@@ -73,7 +75,7 @@ func (l numbered[T]) read(ctx context.Context, cursor string) (Page, error) {
 	switch {
 	case pulled > 0 && c.Backs < maxBacks:
 		next.Page, next.Backs = max(c.Page-pulled, 1), c.Backs+1
-	case len(ids) == 0 || got.last || c.ends(got.total, len(ids)):
+	case len(ids) == 0 || got.last || !got.follows && c.ends(got.total, len(ids)):
 		return p, nil
 	default:
 		next.Page, next.First, next.Last = c.Page+1, ids[0], ids[len(ids)-1]
@@ -93,7 +95,8 @@ func (c numberedCursor) ends(total int64, objects int) bool {
 }
 
 // pulled returns by how many pages objects moved towards the first page since the page before was read: the total is
-// smaller, or without totals the last object of that page is no longer at its place.
+// smaller, or without totals the last object of that page is no longer at its place. A source that ignores the size of
+// a page does not show that place.
 func (l numbered[T]) pulled(ctx context.Context, c numberedCursor, got answer, ids []string) (int, error) {
 	if c.Page == 1 || c.Last == "" {
 		return 0, nil
@@ -106,7 +109,7 @@ func (l numbered[T]) pulled(ctx context.Context, c numberedCursor, got answer, i
 		return 0, nil
 	}
 	at, err := l.fetch(ctx, (c.Page-1)*c.Size, 1)
-	if err != nil || len(at.objects) == 1 && namesOf(at.objects)[0] == c.Last {
+	if err != nil || len(at.objects) > 1 || len(at.objects) == 1 && namesOf(at.objects)[0] == c.Last {
 		return 0, err
 	}
 	return 1, nil

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,8 @@ var errNoList = errors.New("the answer has no list")
 // errNoID is the error for a page without an id to continue after.
 var errNoID = errors.New("no object of the page has an id")
 
-// listing is a page of objects, as a bare list or under "data" or "items" of an object. Null is an empty list.
+// listing is a page of objects, as a bare list or under "data", "items" or "results" of an object. Null is an empty
+// list.
 type listing struct {
 	objects []json.RawMessage
 	more    loose.Bool // the member has_more
@@ -39,16 +41,19 @@ func (l *listing) UnmarshalJSON(raw []byte) error {
 		return errNoList
 	}
 	var outer struct {
-		Data  json.RawMessage `json:"data"`
-		Items json.RawMessage `json:"items"`
-		More  loose.Bool      `json:"has_more"`
+		Data    json.RawMessage `json:"data"`
+		Items   json.RawMessage `json:"items"`
+		Results json.RawMessage `json:"results"`
+		More    loose.Bool      `json:"has_more"`
 	}
 	if err := json.Unmarshal(raw, &outer); err != nil {
 		return err
 	}
 	within := outer.Data
-	if within == nil {
-		within = outer.Items
+	for _, other := range []json.RawMessage{outer.Items, outer.Results} {
+		if within == nil {
+			within = other
+		}
 	}
 	if within == nil {
 		return errNoList
@@ -120,7 +125,7 @@ type place struct {
 	first  string
 }
 
-// placeOf returns the place that a cursor stands for.
+// placeOf parses a cursor.
 func placeOf(cursor string) place {
 	text, first, _ := strings.Cut(cursor, " ")
 	number, err := strconv.Atoi(text)
@@ -130,8 +135,8 @@ func placeOf(cursor string) place {
 	return place{number: number, first: first}
 }
 
-// next returns the cursor after a page: empty after an empty page, or one that repeats the page before. A short page
-// is not the end, since a source may give less than was requested.
+// next returns the cursor of the next page. It is empty after an empty page, and after a page that repeats the one
+// before. A short page is not the end, since a source may have a smaller limit.
 func (p place) next(page listing) string {
 	if len(page.objects) == 0 {
 		return ""
@@ -152,8 +157,8 @@ func nextAfter(cursor string, page listing) (string, error) {
 	if len(page.objects) == 0 || page.more.OK && !page.more.V {
 		return "", nil
 	}
-	for n := len(page.objects) - 1; n >= 0; n-- {
-		switch id := idOf(page.objects[n]); id {
+	for _, raw := range slices.Backward(page.objects) {
+		switch id := idOf(raw); id {
 		case "":
 		case cursor:
 			return "", nil

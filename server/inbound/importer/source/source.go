@@ -5,6 +5,8 @@ package source
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"rail/server/clock"
 )
@@ -204,7 +206,7 @@ type Payout struct {
 // Account has the access to a source.
 type Account struct {
 	Key     string // API key; for a source with two, "public:secret"
-	ID      string // FirstPromoter's account id, or Tolt's program id
+	ID      string // FirstPromoter's account id, Tolt's program id, or the address of AffiliateWP's site
 	Address string // replaces the scheme and host of the API; a path in it comes before the API's own
 	// Since, if not nil, limits lists that have such a filter to objects that changed since then; others are read as a
 	// whole.
@@ -232,10 +234,19 @@ type Product struct {
 
 // products has every product with an API, by name.
 var products = map[string]Product{
+	"affiliatewp":   affiliatewpProduct,
+	"dub":           dubProduct,
 	"firstpromoter": firstPromoterProduct,
+	"goaffpro":      goaffproProduct,
+	"partnerstack":  partnerstackProduct,
+	"refersion":     refersionProduct,
 	"rewardful":     rewardfulProduct,
+	"tapfiliate":    tapfiliateProduct,
 	"tolt":          toltProduct,
 }
+
+// Names returns the names of the products, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(products)) }
 
 // Find returns a product by its name.
 func Find(name string) (Product, bool) {

@@ -1,0 +1,318 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"rail/server/clock"
+	"rail/server/inbound/loose"
+)
+
+// Dub converts all money to US dollars and gives cents. It does not give names of groups, times of links, holding
+// periods, refunded parts, the payout of a commission or the processor's ids of coupons; its sales are known only by
+// their commissions. It has no filter by the time of a change, so that each run reads everything.
+var dubProduct = Product{Name: "dub", Title: "Dub", Address: dubAddress, Params: []string{"via"}, Open: openDub}
+
+const dubAddress = "https://api.dub.co"
+
+type dub struct{ client *client }
+
+// openDub returns the source. Programs need a plan with at least 600 requests a minute.
+func openDub(a Account) Source {
+	return dub{newClient(a, dubAddress, 9, func(r *http.Request) {
+		r.Header.Set("Authorization", "Bearer "+a.Key)
+	})}
+}
+
+// Lists returns the lists.
+func (d dub) Lists() []List {
+	created := url.Values{"sortBy": {"createdAt"}, "sortOrder": {"desc"}}
+	return []List{
+		dubList(d, "partners", KindPartner, created, dubPartner.rows),
+		{Name: "discount codes", Read: d.codes},
+		dubList(d, "customers", KindCustomer, with(created, "includeExpandedFields", "true"), dubCustomer.rows),
+		{Name: "commissions", Read: d.commissions},
+		dubList(d, "payouts", KindPayout, with(created, "sortBy", "initiatedAt"), dubPayout.rows),
+	}
+}
+
+// dubList returns a list with numbered pages. A payout gets its place when it is initiated.
+func dubList[T any](d dub, name string, kind Kind, query url.Values, convert func(T, string) []Row) List {
+	return numbered[T]{
+		kind:    kind,
+		convert: func(id string, given *T) []Row { return convert(*given, id) },
+		fetch: func(ctx context.Context, page, size int) (answer, error) {
+			got, err := d.page(ctx, "/"+name, query, page, size)
+			return answer{listing: got, total: -1}, err
+		},
+	}.list(name)
+}
+
+func (d dub) page(ctx context.Context, path string, query url.Values, page, size int) (listing, error) {
+	got, _, err := d.client.list(ctx, path, with(query, "page", strconv.Itoa(page), "pageSize", strconv.Itoa(size)))
+	return got, err
+}
+
+type dubPartner struct {
+	Name        loose.Text                 `json:"name"`
+	CompanyName loose.Text                 `json:"companyName"`
+	Email       loose.Text                 `json:"email"`
+	Country     loose.Text                 `json:"country"`
+	Website     loose.Text                 `json:"website"`
+	Status      loose.Text                 `json:"status"`
+	GroupID     loose.Text                 `json:"groupId"`
+	TenantID    loose.Text                 `json:"tenantId"`
+	CreatedAt   moment                     `json:"createdAt"`
+	Links       loose.List[dubPartnerLink] `json:"links"`
+}
+
+type dubPartnerLink struct {
+	ID        loose.ID   `json:"id"`
+	Key       loose.Text `json:"key"`
+	ShortLink loose.Text `json:"shortLink"`
+	URL       loose.Text `json:"url"`
+}
+
+var dubPartnerStates = map[loose.Text]string{
+	"approved": Active, "pending": Pending, "invited": Pending, "rejected": Declined, "declined": Declined,
+	"banned": Suspended, "deactivated": Suspended, "archived": Suspended,
+}
+
+func (p dubPartner) rows(id string) []Row {
+	if p.Email == "" {
+		return append([]Row{missing(KindPartner, id, "email")}, p.links(id)...)
+	}
+	first, last, _ := strings.Cut(string(p.Name), " ")
+	row := Row{Kind: KindPartner, ID: id, Partner: &Partner{
+		Email: string(p.Email), FirstName: first, LastName: last, CompanyName: string(p.CompanyName),
+		WebsiteURL: string(p.Website), CountryCode: string(p.Country), Status: dubPartnerStates[p.Status],
+		Group: string(p.GroupID), ExternalID: string(p.TenantID), CreatedAt: p.CreatedAt.Time,
+	}}
+	row.askAbout(p.Status)
+	return append([]Row{row}, p.links(id)...)
+}
+
+// links returns the rows of a partner's links. Short links and query parameters share their keys.
+func (p dubPartner) links(id string) []Row {
+	var all []Row
+	for _, l := range p.Links {
+		switch {
+		case l.ID == "":
+			all = append(all, missing(KindLink, id+" "+string(l.Key), "id"))
+		case l.Key == "":
+			all = append(all, missing(KindLink, string(l.ID), "key"))
+		default:
+			short, _ := splitLink(string(l.ShortLink), string(l.Key), "via")
+			param, page := splitLink(string(l.URL), string(l.Key), short)
+			all = append(all, Row{Kind: KindLink, ID: string(l.ID), Link: &Link{
+				PartnerID: id, Param: param, Value: string(l.Key), URL: page,
+			}})
+		}
+	}
+	return all
+}
+
+// askAbout reads a partner of an unknown status as pending: it keeps its history, and a person decides.
+func (r *Row) askAbout(status loose.Text) {
+	if r.Partner.Status == "" {
+		r.Partner.Status = Pending
+		r.Problem = unknownStatus(status, Pending)
+	}
+}
+
+// codes reads the discount codes of a page of partners, with a request for each.
+func (d dub) codes(ctx context.Context, cursor string) (Page, error) {
+	at := placeOf(cursor)
+	oldest := url.Values{"sortBy": {"createdAt"}, "sortOrder": {"asc"}}
+	partners, err := d.page(ctx, "/partners", oldest, at.number, perPage)
+	if err != nil {
+		return Page{}, err
+	}
+	next := Page{Next: at.next(partners)}
+	for _, raw := range partners.objects {
+		id := idOf(raw)
+		if id == "" {
+			continue // reported with the partners
+		}
+		page, _, err := d.client.list(ctx, "/discount-codes", url.Values{"partnerId": {id}})
+		if errors.Is(err, ErrKey) { // the key has just read partners, so it is the plan that lacks codes
+			return Page{Rows: []Row{refused(KindCoupon, "all", MissingMember, "Dub refuses the list: %v", err)}}, nil
+		}
+		if err != nil {
+			return Page{}, err
+		}
+		next.Rows = append(next.Rows, rows(KindCoupon, page, func(code string, given *dubCode) []Row {
+			if given.Code == "" {
+				return []Row{missing(KindCoupon, code, "code")}
+			}
+			return []Row{{Kind: KindCoupon, ID: code, Coupon: &Coupon{PartnerID: id, Code: string(given.Code), Active: true}}}
+		})...)
+	}
+	return next, nil
+}
+
+type dubCode struct {
+	Code loose.Text `json:"code"`
+}
+
+type dubCustomer struct {
+	ExternalID       loose.ID   `json:"externalId"`
+	StripeCustomerID loose.ID   `json:"stripeCustomerId"`
+	Name             loose.Text `json:"name"`
+	Email            loose.Text `json:"email"`
+	ProgramID        loose.ID   `json:"programId"`
+	Partner          loose.ID   `json:"partner"`
+	Link             loose.ID   `json:"link"`
+	Sales            number     `json:"sales"`
+	CreatedAt        moment     `json:"createdAt"`
+	FirstSaleAt      moment     `json:"firstSaleAt"`
+	CanceledAt       moment     `json:"subscriptionCanceledAt"`
+}
+
+// rows returns nothing for a customer without a partner and a program: Dub also lists customers of other links.
+func (c dubCustomer) rows(id string) []Row {
+	switch {
+	case c.Partner == "" && c.ProgramID == "":
+		return nil
+	case c.Partner == "":
+		return []Row{missing(KindCustomer, id, "partner")}
+	}
+	status, sales := Lead, strings.Trim(string(c.Sales), "0")
+	if !c.FirstSaleAt.IsZero() || sales != "" {
+		status = Paying
+	}
+	if !c.CanceledAt.IsZero() {
+		status = Cancelled
+	}
+	return []Row{{Kind: KindCustomer, ID: id, Customer: &Customer{
+		PartnerID: string(c.Partner), ExternalIDs: distinct(c.ExternalID, c.StripeCustomerID),
+		Processor: processorOf(c.StripeCustomerID), Email: string(c.Email), Name: string(c.Name), LinkID: string(c.Link),
+		Status: status, LeadAt: c.CreatedAt.Time, ConvertedAt: c.FirstSaleAt.known(), CreatedAt: c.CreatedAt.Time,
+	}}}
+}
+
+// commissions reads a page of commissions and their sales.
+func (d dub) commissions(ctx context.Context, cursor string) (Page, error) {
+	query := url.Values{"sortBy": {"createdAt"}, "sortOrder": {"asc"}, "pageSize": {"100"}}
+	if cursor != "" {
+		query.Set("startingAfter", cursor)
+	}
+	page, _, err := d.client.list(ctx, "/commissions", query)
+	if err != nil {
+		return Page{}, err
+	}
+	next, err := nextAfter(cursor, page)
+	all := rows(KindCommission, page, func(id string, given *dubCommission) []Row { return given.rows(id) })
+	return Page{Rows: all, Next: next}, err
+}
+
+type dubCommission struct {
+	Type        loose.Text `json:"type"`
+	Amount      number     `json:"amount"`
+	Earnings    number     `json:"earnings"`
+	Status      loose.Text `json:"status"`
+	InvoiceID   loose.ID   `json:"invoiceId"`
+	Description loose.Text `json:"description"`
+	CreatedAt   moment     `json:"createdAt"`
+	UpdatedAt   moment     `json:"updatedAt"`
+	PaidAt      moment     `json:"paidAt"`
+	Partner     loose.ID   `json:"partner"`
+	Customer    loose.ID   `json:"customer"`
+}
+
+var dubCommissionStates = map[loose.Text]string{
+	"pending": Open, "hold": Open, "processed": Due, "paid": Paid, "refunded": Voided, "duplicate": Rejected,
+	"fraud": Rejected, "canceled": Rejected,
+}
+
+func (c *dubCommission) rows(id string) []Row {
+	earnings, readable := c.Earnings.cents()
+	status := dubCommissionStates[c.Status]
+	switch {
+	case !readable:
+		return []Row{missing(KindCommission, id, "earnings")}
+	case c.Partner == "":
+		return []Row{missing(KindCommission, id, "partner")}
+	case c.CreatedAt.IsZero():
+		return []Row{missing(KindCommission, id, "createdAt")}
+	case status == "":
+		return []Row{refused(KindCommission, id, UnknownStatus, "status %q", c.Status)}
+	}
+	k := &Commission{
+		PartnerID: string(c.Partner), CustomerID: string(c.Customer), AmountMinor: earnings, Currency: "USD",
+		Status: status, Reason: string(c.Description), CreatedAt: c.CreatedAt.Time,
+	}
+	changed := c.UpdatedAt.or(c.CreatedAt)
+	switch status {
+	case Paid:
+		k.PaidAt = c.PaidAt.or(changed).known()
+	case Voided, Rejected:
+		k.VoidedAt = changed.known()
+		k.Reason = firstOf(c.Description, "Dub: "+c.Status)
+	}
+	all := []Row{{Kind: KindCommission, ID: id, Commission: k}}
+	if c.Type == "sale" && c.Customer != "" {
+		sale := c.sale(id, changed.Time)
+		if sale.Sale != nil {
+			k.SaleID = id
+		}
+		all = append(all, sale)
+	}
+	return all
+}
+
+// sale returns the sale of a commission, under the commission's id.
+func (c *dubCommission) sale(id string, changed clock.Time) Row {
+	amount, ok := c.Amount.cents()
+	if !ok {
+		return missing(KindSale, id, "amount")
+	}
+	s := &Sale{
+		CustomerID: string(c.Customer), PartnerID: string(c.Partner), ChargeID: string(c.InvoiceID), AmountMinor: amount,
+		Currency: "USD", OccurredAt: c.CreatedAt.Time,
+	}
+	if c.Status == "refunded" {
+		s.RefundedMinor, s.RefundedAt = amount, &changed
+	}
+	return Row{Kind: KindSale, ID: id, Sale: s}
+}
+
+type dubPayout struct {
+	Amount      number     `json:"amount"`
+	Status      loose.Text `json:"status"`
+	Method      loose.Text `json:"method"`
+	Partner     loose.ID   `json:"partner"`
+	CreatedAt   moment     `json:"createdAt"`
+	InitiatedAt moment     `json:"initiatedAt"`
+	PaidAt      moment     `json:"paidAt"`
+}
+
+var dubPayoutStates = map[loose.Text]string{
+	"pending": "pending", "processing": "processing", "processed": "processed", "sent": Paid, "completed": Paid,
+	"failed": "failed", "canceled": "canceled",
+}
+
+func (p dubPayout) rows(id string) []Row {
+	amount, readable := p.Amount.cents()
+	status := dubPayoutStates[p.Status]
+	switch {
+	case !readable:
+		return []Row{missing(KindPayout, id, "amount")}
+	case p.Partner == "":
+		return []Row{missing(KindPayout, id, "partner")}
+	case status == "":
+		return []Row{refused(KindPayout, id, UnknownStatus, "status %q", p.Status)}
+	}
+	payout := &Payout{
+		PartnerID: string(p.Partner), AmountMinor: amount, Currency: "USD", Status: status, Method: string(p.Method),
+		CreatedAt: p.CreatedAt.or(p.InitiatedAt, p.PaidAt).Time,
+	}
+	if status == Paid {
+		payout.PaidAt = p.PaidAt.or(p.InitiatedAt, p.CreatedAt).known()
+	}
+	return []Row{{Kind: KindPayout, ID: id, Payout: payout}}
+}
