@@ -232,15 +232,12 @@ func saleCalls(s *apitest.Server, own objects) []call {
 	}
 }
 
-// importCalls uses programs without an active import, because a program has one at a time.
+// importCalls uses several programs, because a program has one active import.
 func importCalls(s *apitest.Server, own objects) []call {
-	done := s.Must(201, s.Post("/v1/imports", importBody(s.Program(), M{"dry_run": false}))).String("id")
-	apitest.RunJob(s.T, s, "run-imports")
-	require.Equal(s.T, "done", s.Get("/v1/imports/"+done).String("status"))
 	return []call{
-		{"createImport", "", importBody(s.Program(), nil)},
+		{"createImport", "", M{"program_id": s.Program(), "source": "rewardful", "api_key": "rf_key"}},
 		{"runImport", own["imp_"], nil},
-		{"undoImport", done, nil},
+		{"undoImport", addImport(s, s.Program(), db.ImportStatusDone), nil},
 	}
 }
 

@@ -246,8 +246,7 @@ func populate(s *apitest.Server, stem string) objects {
 func populateByJobs(s *apitest.Server, own objects, stem string) {
 	s.T.Helper()
 	program := own["prg_"]
-	own["imp_"] = s.Must(201, s.Post("/v1/imports", importBody(program, nil))).String("id")
-	apitest.RunJob(s.T, s, "run-imports")
+	own["imp_"] = addImport(s, program, db.ImportStatusReady)
 	own["mail_"] = failedMail(s)
 	own["rsk_"] = s.Get("/v1/risk_flags?program_id=" + program).Data()[0]["id"].(string)
 	own["whd_"] = ident.New(ident.Delivery)
@@ -287,13 +286,27 @@ func populateByJobs(s *apitest.Server, own objects, stem string) {
 	require.NoError(s.T, err)
 }
 
-// importBody is the body of an import of a file with one good partner and one without an email.
-func importBody(program string, more M) M {
-	body := M{"program_id": program, "source": "csv", "files": M{
-		"partners": "id,email,name\n1,ada.import@example.com,Ada\n2,,Bob\n",
-	}}
-	maps.Copy(body, more)
-	return body
+// addImport adds an import with a problem.
+func addImport(s *apitest.Server, program string, status db.ImportStatus) string {
+	s.T.Helper()
+	id := ident.New(ident.Import)
+	_, err := s.Pool.Exec(s.T.Context(),
+		`INSERT INTO imports (id, org_id, program_id, source, dry_run, emit_events, status, place, counts, balances, groups,
+			problems_count, created_at, updated_at)
+		VALUES ($1, $2, $3, 'rewardful', true, false, $4, '{}', '{}', '[]', '[]', 1, $5, $5)`,
+		id, s.Org, program, status, s.Clock.Now())
+	require.NoError(s.T, err)
+	addImportProblem(s, program, id)
+	return id
+}
+
+func addImportProblem(s *apitest.Server, program, importID string) {
+	s.T.Helper()
+	_, err := s.Pool.Exec(s.T.Context(),
+		`INSERT INTO import_problems (id, org_id, program_id, import_id, kind, source_id, code, detail, created_at)
+		VALUES ($1, $2, $3, $4, 'links', '1', 'value_taken', 'x', $5)`,
+		ident.New(ident.Problem), s.Org, program, importID, s.Clock.Now())
+	require.NoError(s.T, err)
 }
 
 // pay pays a new partner of a program, and returns the payout.

@@ -105,11 +105,7 @@ func fillRows(s *apitest.Server, program, partner string, i int) {
 		VALUES ($1, $2, $3, 'csv', true, false, 'ready', '{}', '{}', '[]', '[]', $4, $4)`,
 		fmt.Sprintf("imp_pager%d", i), s.Org, program, s.Clock.Now())
 	require.NoError(s.T, err)
-	_, err = s.Pool.Exec(s.T.Context(),
-		`INSERT INTO import_problems (id, org_id, program_id, import_id, kind, source_id, code, detail, created_at)
-		VALUES ($1, $2, $3, 'imp_pager0', 'links', '1', 'value_taken', 'x', $4)`,
-		ident.New(ident.Problem), s.Org, program, s.Clock.Now())
-	require.NoError(s.T, err)
+	addImportProblem(s, program, "imp_pager0")
 	batch := ident.New(ident.Batch)
 	_, err = s.Pool.Exec(s.T.Context(),
 		`INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
