@@ -376,7 +376,7 @@ func TestMissingSees(t *testing.T) {
 		"DELETE FROM sales WHERE id = @id;":                                                                                                                    {"sales WHERE"},
 		"INSERT INTO sales (id, org_id) VALUES (@id, @org_id);":                                                                                                nil,
 		"INSERT INTO sales (id, org_id, balances) VALUES (@id, @org_id, @balances);":                                                                           nil,
-		"INSERT INTO sales (id, org_id) SELECT @id, @org_id FROM partners p WHERE p.id = @id;":                                                                 {"partners p"},
+		"INSERT INTO sales (org_id, id) SELECT @org_id, @id FROM partners p WHERE p.id = @id;":                                                                 {"partners p"},
 		"INSERT INTO sales (id, org_id) VALUES (@id, @program_id);":                                                                                            {"insert into sales"},
 		"INSERT INTO sales (id) VALUES (@id);":                                                                                                                 {"insert into sales"},
 	} {
