@@ -500,3 +500,17 @@ SELECT t.* FROM imports t WHERE t.id = @id;
 -- name: ImportProblemsAfter :many
 SELECT t.* FROM import_problems t WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.id > @after
 ORDER BY t.id LIMIT @lim;
+
+-- name: ImportLockCustomers :many
+-- ImportLockCustomers locks the customers of sales, as every sale does.
+SELECT c.id FROM customers c WHERE c.org_id = @org_id
+    AND c.id IN (SELECT s.customer_id FROM sales s WHERE s.id = ANY (@sale_ids::text[]) AND s.org_id = @org_id)
+ORDER BY c.id FOR NO KEY UPDATE;
+
+-- name: ImportFirstSales :exec
+-- ImportFirstSales makes the earliest sale of each customer the first one, if none is.
+UPDATE sales t SET is_first_sale = true
+FROM (SELECT DISTINCT ON (s.customer_id) s.id FROM sales s WHERE s.customer_id = ANY (@customer_ids::text[])
+        AND s.org_id = @org_id AND NOT EXISTS (SELECT 1 FROM sales f WHERE f.customer_id = s.customer_id AND f.is_first_sale)
+    ORDER BY s.customer_id, s.occurred_at, s.id) v
+WHERE t.id = v.id AND t.org_id = @org_id;

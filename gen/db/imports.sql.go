@@ -606,6 +606,25 @@ func (q *Queries) ImportFailed(ctx context.Context, db DBTX, arg ImportFailedPar
 	return err
 }
 
+const importFirstSales = `-- name: ImportFirstSales :exec
+UPDATE sales t SET is_first_sale = true
+FROM (SELECT DISTINCT ON (s.customer_id) s.id FROM sales s WHERE s.customer_id = ANY ($2::text[])
+        AND s.org_id = $1 AND NOT EXISTS (SELECT 1 FROM sales f WHERE f.customer_id = s.customer_id AND f.is_first_sale)
+    ORDER BY s.customer_id, s.occurred_at, s.id) v
+WHERE t.id = v.id AND t.org_id = $1
+`
+
+type ImportFirstSalesParams struct {
+	OrgID       string
+	CustomerIds []string
+}
+
+// ImportFirstSales makes the earliest sale of each customer the first one, if none is.
+func (q *Queries) ImportFirstSales(ctx context.Context, db DBTX, arg ImportFirstSalesParams) error {
+	_, err := db.Exec(ctx, importFirstSales, arg.OrgID, arg.CustomerIds)
+	return err
+}
+
 const importGet = `-- name: ImportGet :one
 
 SELECT t.id, t.org_id, t.program_id, t.source, t.source_account, t.api_key, t.since, t.dry_run, t.emit_events, t.status, t.place, t.counts, t.balances, t.groups, t.problems_count, t.params, t.error, t.user_id, t.attempts, t.busy_until, t.created_at, t.updated_at, t.finished_at FROM imports t WHERE t.id = $1 AND t.org_id = $2
@@ -1061,6 +1080,38 @@ func (q *Queries) ImportLock(ctx context.Context, db DBTX, arg ImportLockParams)
 		&i.FinishedAt,
 	)
 	return i, err
+}
+
+const importLockCustomers = `-- name: ImportLockCustomers :many
+SELECT c.id FROM customers c WHERE c.org_id = $1
+    AND c.id IN (SELECT s.customer_id FROM sales s WHERE s.id = ANY ($2::text[]) AND s.org_id = $1)
+ORDER BY c.id FOR NO KEY UPDATE
+`
+
+type ImportLockCustomersParams struct {
+	OrgID   string
+	SaleIds []string
+}
+
+// ImportLockCustomers locks the customers of sales, as every sale does.
+func (q *Queries) ImportLockCustomers(ctx context.Context, db DBTX, arg ImportLockCustomersParams) ([]string, error) {
+	rows, err := db.Query(ctx, importLockCustomers, arg.OrgID, arg.SaleIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const importLockPartners = `-- name: ImportLockPartners :many

@@ -41,14 +41,20 @@ type Shape struct {
 // NewWorld returns the program of n partners that seed chooses, up to now. A third of the partners is idle, a tenth is
 // not active.
 func NewWorld(seed uint64, n int, now time.Time, shape Shape) *World {
-	w := &World{Now: clock.At(now.Truncate(time.Second)), random: rand.New(rand.NewPCG(seed, 1)), param: shape.Param} //nolint:gosec // a test
-	if shape.Values == nil {
-		shape.Values = func(partner, link int) string { return fmt.Sprintf("friend%d-%c", partner, 'a'+link) }
-	}
+	shape = shape.complete()
+	w := &World{Now: clock.At(now.Truncate(time.Second)), random: rand.New(rand.NewPCG(seed, 1)), param: shape.Param}
 	for i := range n {
 		w.partner(i, shape)
 	}
 	return w
+}
+
+// complete sets what is left out.
+func (s Shape) complete() Shape {
+	if s.Values == nil {
+		s.Values = func(partner, link int) string { return fmt.Sprintf("friend%d-%c", partner, 'a'+link) }
+	}
+	return s
 }
 
 // Rows returns all rows.
@@ -155,8 +161,7 @@ func (w *World) Sale(c source.Row, currency string, at clock.Time) source.Row {
 		PartnerID: c.Customer.PartnerID, CustomerID: c.ID, SaleID: s.ID, AmountMinor: amount * 3 / 10, Currency: currency,
 		Status: source.Open, CreatedAt: at, MatureAt: &due,
 	}}
-	month := time.Date(due.Year(), due.Month(), 1, 0, 0, 0, 0, time.UTC)
-	paid := clock.At(month.AddDate(0, 1, 4))
+	paid := w.payday(*k.Commission)
 	seen := at.Days(3)
 	switch {
 	case w.serial%9 == 0 && seen.Before(w.Now.Time):
@@ -214,4 +219,49 @@ func (w *World) sum(counts func(*source.Commission) bool) map[string]map[string]
 		sums[k.PartnerID][k.Currency] += k.AmountMinor
 	}
 	return sums
+}
+
+// Advance lets days pass: commissions become due and are paid, customers pay again, a sale is refunded, and a partner
+// joins. The world's slices are new, so that earlier copies stay as they are.
+func (w *World) Advance(days int, shape Shape) {
+	w.Now = w.Now.Days(int64(days))
+	refunded := false
+	for i, row := range w.Commissions {
+		k := *row.Commission
+		switch {
+		case k.Status == source.Open && !refunded:
+			k.Status, k.Reason, k.VoidedAt, refunded = source.Voided, "The sale was refunded.", &w.Now, true
+			w.refund(k.SaleID)
+		case (k.Status == source.Open || k.Status == source.Due) && w.payday(k).Before(w.Now.Time):
+			at := w.payday(k)
+			k.Status, k.PaidAt = source.Paid, &at
+			k.PayoutID = w.payout(source.Row{Commission: &k}, at)
+		case k.Status == source.Open && k.MatureAt.Before(w.Now.Time):
+			k.Status = source.Due
+		}
+		w.Commissions[i].Commission = &k
+	}
+	for _, c := range w.Customers {
+		if c.Customer.Status == source.Paying && w.random.IntN(3) == 0 {
+			w.Sale(c, "USD", w.Now.Days(-1))
+		}
+	}
+	w.partner(len(w.Partners)+30, shape.complete())
+}
+
+// payday returns when a commission is paid: on the fifth of the month after it became due.
+func (w *World) payday(k source.Commission) clock.Time {
+	due := *k.MatureAt
+	return clock.At(time.Date(due.Year(), due.Month(), 1, 0, 0, 0, 0, time.UTC).AddDate(0, 1, 4))
+}
+
+// refund refunds a sale now.
+func (w *World) refund(id string) {
+	for i, row := range w.Sales {
+		if row.ID == id {
+			s := *row.Sale
+			s.RefundedMinor, s.RefundedAt = s.AmountMinor, &w.Now
+			w.Sales[i].Sale = &s
+		}
+	}
 }

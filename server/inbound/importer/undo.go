@@ -146,6 +146,10 @@ func (b *batch) removePayouts(ctx context.Context, ids []string) ([]string, erro
 
 // removeSales deletes sales without commissions, and without refunds that Rail recorded.
 func (b *batch) removeSales(ctx context.Context, ids []string) ([]string, error) {
+	who, err := queries.ImportLockCustomers(ctx, b.u.Tx, db.ImportLockCustomersParams{OrgID: b.m.OrgID, SaleIds: ids})
+	if err != nil {
+		return nil, err
+	}
 	rows, err := queries.ImportUndoSales(ctx, b.u.Tx, db.ImportUndoSalesParams{Ids: ids, OrgID: b.m.OrgID})
 	if err != nil {
 		return nil, err
@@ -163,7 +167,13 @@ func (b *batch) removeSales(ctx context.Context, ids []string) ([]string, error)
 	if err := queries.ImportDeleteRefunds(ctx, b.u.Later(), db.ImportDeleteRefundsParams{SaleIds: removed, OrgID: b.m.OrgID}); err != nil {
 		return nil, err
 	}
-	return removed, queries.ImportDeleteSales(ctx, b.u.Later(), db.ImportDeleteSalesParams{Ids: removed, OrgID: b.m.OrgID})
+	err = queries.ImportDeleteSales(ctx, b.u.Later(), db.ImportDeleteSalesParams{Ids: removed, OrgID: b.m.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	return removed, queries.ImportFirstSales(ctx, b.u.Later(), db.ImportFirstSalesParams{
+		CustomerIds: who, OrgID: b.m.OrgID,
+	})
 }
 
 func (b *batch) removeCustomers(ctx context.Context, ids []string) ([]string, error) {
