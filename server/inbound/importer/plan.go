@@ -188,7 +188,7 @@ func (b *batch) claim(ctx context.Context, kind string, keys, ids []string) (map
 
 // keep stores the decisions about a batch with its counts and problems.
 func (b *batch) keep(ctx context.Context) error {
-	p := db.ImportRowsPlannedParams{ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: int16(b.kind)} //nolint:gosec // below 8
+	p := db.ImportRowsPlannedParams{ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: int16(b.kind)}
 	for _, r := range b.rows {
 		if !r.settled() {
 			return fmt.Errorf("importer: no outcome of %s %s", name(b.kind), r.SourceID)
