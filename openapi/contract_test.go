@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -180,6 +181,45 @@ func TestReleasedDescription(t *testing.T) {
 		require.Equal(t, version+".json.gz", filepath.Base(name))
 		require.LessOrEqual(t, version, at(document(t), "info")["version"].(string))
 	}
+}
+
+// TestTablesAppendColumns: the columns of a table, which are the required members of a row, begin with those of the last
+// release. Readers of CSV may find columns by their places.
+func TestTablesAppendColumns(t *testing.T) {
+	t.Parallel()
+	names, err := filepath.Glob("released/*.json.gz")
+	require.NoError(t, err)
+	text, err := os.ReadFile(slices.Max(names))
+	require.NoError(t, err)
+	var before object
+	require.NoError(t, json.Unmarshal([]byte(unpacked(t, text)), &before))
+	released := columns(before)
+	require.Greater(t, len(released), 30)
+	all := columns(document(t))
+	for id, old := range released {
+		now := all[id]
+		require.GreaterOrEqual(t, len(now), len(old), id)
+		require.Equal(t, old, now[:len(old)], id)
+	}
+}
+
+// columns returns the columns of each operation's table.
+func columns(d object) map[string][]any {
+	out := map[string][]any{}
+	eachOperation(d, func(id string, op object, _ []any) {
+		ok, _ := at(op, "responses")["200"].(object)
+		content, _ := ok["content"].(object)
+		if content["text/csv"] == nil {
+			return
+		}
+		members := at(resolved(d, at(content, "application/json", "schema")), "properties")
+		rows := members["data"]
+		if members["has_more"] == nil {
+			rows = members["rows"]
+		}
+		out[id] = resolved(d, at(resolved(d, rows.(object)), "items"))["required"].([]any)
+	})
+	return out
 }
 
 func unpacked(t *testing.T, packed []byte) string {

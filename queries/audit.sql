@@ -600,6 +600,19 @@ WHERE t.position > 1 AND t.previous_hash IS DISTINCT FROM p.hash
     AND (@partners::text[] IS NULL OR t.partner_id = ANY (@partners::text[]))
 LIMIT 100;
 
+-- name: AuditStatementMissing :many
+-- AuditStatementMissing: a payout that was paid since the organization issues statements has one. A payout of which only
+-- an earlier time is known may have been paid before. The first key is a minute older than the first statement. A payout
+-- that was marked as paid again has a statement of the last mark.
+SELECT p.id::text AS what, 'it is paid and has no statement'::text AS message
+FROM payouts p JOIN (SELECT k.org_id, min(k.created_at) + interval '1 minute' AS since FROM statement_keys k GROUP BY 1) f
+    ON f.org_id = p.org_id
+WHERE p.status = 'paid' AND greatest(p.created_at, p.submitted_at, p.marked_at) >= f.since
+    AND NOT EXISTS (SELECT FROM statements s WHERE s.payout_id = p.id AND s.org_id = p.org_id
+        AND (p.marked_at IS NULL OR s.issued_at >= p.marked_at))
+    AND (@partners::text[] IS NULL OR p.partner_id = ANY (@partners::text[]))
+LIMIT 100;
+
 -- name: AuditStatements :many
 -- AuditStatements lists statements with their keys. current is set if the payout is still paid by this statement, so
 -- that its lines are those of the statement.

@@ -14,13 +14,15 @@ INSERT INTO partners (id, org_id, program_id, group_id, email, first_name, last_
     website_url, country_code, language_code, handle, status, decline_reason, suspension_reason, min_payout_minor,
     terms_accepted_at, terms_version, completed_onboarding, email_first_referral, email_new_referral,
     email_payout_paid, metadata, payout_method, payout_details, created_at, updated_at, mail_token, unsubscribed_at,
-    payout_details_hash, payout_details_changed_at, external_id, address, tax_id, on_leaderboard)
+    payout_details_hash, payout_details_changed_at, external_id, address, tax_id, on_leaderboard,
+    ban_at, ban_reason, ban_terms)
 VALUES (@id, @org_id, @program_id, @group_id, @email, @first_name, @last_name, @display_name, @company_name,
     @website_url, @country_code, @language_code, @handle, @status, @decline_reason, @suspension_reason,
     @min_payout_minor, @terms_accepted_at, @terms_version, @completed_onboarding, @email_first_referral,
     @email_new_referral, @email_payout_paid, @metadata, @payout_method, @payout_details, @created_at,
     @updated_at, coalesce(nullif(@mail_token::text, ''), replace(gen_random_uuid()::text, '-', '')), @unsubscribed_at,
-    @payout_details_hash, @payout_details_changed_at, @external_id, @address, @tax_id, @on_leaderboard)
+    @payout_details_hash, @payout_details_changed_at, @external_id, @address, @tax_id, @on_leaderboard,
+    @ban_at, @ban_reason, @ban_terms)
 ON CONFLICT DO NOTHING;
 
 -- name: PartnerUpdate :exec
@@ -32,8 +34,13 @@ UPDATE partners SET group_id = @group_id, first_name = @first_name, last_name = 
     decline_reason = @decline_reason, suspension_reason = @suspension_reason, min_payout_minor = @min_payout_minor,
     metadata = @metadata, payout_method = @payout_method, payout_details = @payout_details,
     payout_details_hash = @payout_details_hash, payout_details_changed_at = @payout_details_changed_at,
-        external_id = @external_id, address = @address, tax_id = @tax_id, updated_at = @updated_at
+        external_id = @external_id, address = @address, tax_id = @tax_id, updated_at = @updated_at,
+    ban_at = @ban_at, ban_reason = @ban_reason, ban_terms = @ban_terms
 WHERE id = @id AND org_id = @org_id;
+
+-- name: PartnersToBan :many
+-- PartnersToBan lists the partners whose scheduled ban is due, by id.
+SELECT t.id, t.org_id FROM partners t WHERE t.ban_at <= @now::timestamptz AND t.id > @after ORDER BY t.id LIMIT @lim;
 
 -- name: PartnerSetGroup :exec
 -- PartnerSetGroup is the move of a flow with the action switch_group.

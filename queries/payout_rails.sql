@@ -20,10 +20,13 @@ VALUES (@id, @org_id, @program_id, @kind, @livemode, @status, @methods, @credent
     @automatic_batch_minor, @automatic_day_minor);
 
 -- name: PayoutRailAutomatic :execrows
--- PayoutRailAutomatic changes what may be sent without a person's confirmation.
+-- PayoutRailAutomatic changes the limits of sending without a person's confirmation, if they are those that the caller
+-- has read.
 UPDATE payout_rails SET automatic_batch_minor = @automatic_batch_minor, automatic_day_minor = @automatic_day_minor,
     updated_at = @updated_at
-WHERE id = @id AND org_id = @org_id AND status = 'active';
+WHERE id = @id AND org_id = @org_id AND status = 'active'
+    AND automatic_batch_minor IS NOT DISTINCT FROM sqlc.narg('was_batch_minor')::bigint
+    AND automatic_day_minor IS NOT DISTINCT FROM sqlc.narg('was_day_minor')::bigint;
 
 -- name: PayoutRailDisconnect :execrows
 UPDATE payout_rails SET status = 'disconnected', updated_at = @updated_at
@@ -151,8 +154,9 @@ WHERE id = @id AND org_id = @org_id AND status = 'processing' AND external_id IS
 
 -- name: RailPayoutsToWatch :many
 -- RailPayoutsToWatch leases paid payouts whose money may still come back. Older ones lose checked_at, and are not
--- leased again.
-UPDATE payouts t SET checked_at = CASE WHEN t.paid_at > @paid_after::timestamptz THEN @now::timestamptz END
+-- leased again, except those that RailPayoutsAskNow has marked.
+UPDATE payouts t SET checked_at = CASE WHEN t.paid_at > @paid_after::timestamptz OR t.checked_at = @ask_now::timestamptz
+    THEN @now::timestamptz END
 FROM (SELECT p.id FROM payouts p WHERE p.rail = @rail AND coalesce(p.rail_id, '') = @rail_id::text AND p.status = 'paid'
         AND p.rail <> 'file' AND p.external_id IS NOT NULL AND p.marked_at IS NULL AND p.checked_at <= @watched_before
         AND p.attention_dismissed_at IS NULL AND (p.attention IS NULL OR p.attention NOT IN ('returned', 'reversed'))
@@ -160,8 +164,8 @@ FROM (SELECT p.id FROM payouts p WHERE p.rail = @rail AND coalesce(p.rail_id, ''
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: RailPayoutsAskNow :execrows
--- RailPayoutsAskNow makes the next round ask about a payout that a connected rail has, or has paid.
-UPDATE payouts SET checked_at = CASE WHEN status = 'processing' THEN NULL ELSE @long_ago::timestamptz END
+-- RailPayoutsAskNow makes the next round ask about a payout that a connected rail has, or has paid, whatever its age.
+UPDATE payouts SET checked_at = CASE WHEN status = 'processing' THEN NULL ELSE @ask_now::timestamptz END
 WHERE id = @id AND org_id = @org_id AND rail_id = @rail_id AND external_id IS NOT NULL AND (status = 'processing'
     OR status = 'paid' AND marked_at IS NULL);
 

@@ -70,7 +70,8 @@ WHERE k.payout_id = @payout_id AND k.org_id = @org_id;
 -- PayoutUndo undoes a payment that was marked by hand, and restores the payout.
 UPDATE payouts SET status = @status, method = @method, external_id = @external_id, error_code = @error_code,
     error_message = @error_message, failure_mailed_at = @failure_mailed_at, paid_at = NULL, marked_at = NULL,
-    before_paid = NULL, mark_id = NULL, updated_at = @updated_at
+    before_paid = NULL, mark_id = NULL, attention = @attention, attention_text = @attention_text,
+    attention_at = @attention_at, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: PayoutUnsettle :exec

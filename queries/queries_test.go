@@ -58,6 +58,7 @@ var unbound = map[string]string{
 	"BalanceFold":             "the id is one that BalancesStale has just listed",
 	"CommissionsToMature":     "holding periods end in every organization",
 	"CommissionsToApprove":    "the delay runs out in every organization",
+	"PartnersToBan":           "bans are due in every organization",
 	"PayoutsDue":              "the day comes in every organization",
 	"ProgramsToBatch":         "the month ends in every organization",
 	"PayoutsToSend":           "the day comes in every organization",

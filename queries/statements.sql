@@ -30,16 +30,16 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = ANY (
 ORDER BY t.partner_id, t.position DESC;
 
 -- name: StatementsUndone :many
--- StatementsUndone lists the statements of partners whose payment was undone: those that no other statement names,
--- and those of the payouts that are being paid.
+-- StatementsUndone lists the statements of partners that a new one has to correct: their payment was undone, and no
+-- other statement corrects them. A payout of payout_ids is being paid again, so its statement was undone too.
 SELECT t.partner_id, t.payout_id, t.number FROM statements t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = ANY (@partner_ids::text[])
     AND (t.payout_id = ANY (@payout_ids::text[])
-        OR (NOT EXISTS (SELECT 1 FROM payouts p WHERE p.id = t.payout_id AND p.org_id = @org_id AND p.status = 'paid')
-            OR EXISTS (SELECT 1 FROM statements o WHERE o.payout_id = t.payout_id AND o.org_id = @org_id
-                AND o.position > t.position))
-        AND NOT EXISTS (SELECT 1 FROM statements c WHERE c.program_id = @program_id AND c.org_id = @org_id
-            AND c.partner_id = t.partner_id AND c.corrects = t.number))
+        OR NOT EXISTS (SELECT 1 FROM payouts p WHERE p.id = t.payout_id AND p.org_id = @org_id AND p.status = 'paid')
+        OR EXISTS (SELECT 1 FROM statements o WHERE o.payout_id = t.payout_id AND o.org_id = @org_id
+            AND o.position > t.position))
+    AND NOT EXISTS (SELECT 1 FROM statements c WHERE c.program_id = @program_id AND c.org_id = @org_id
+        AND c.partner_id = t.partner_id AND c.corrects = t.number)
 ORDER BY t.partner_id, t.position;
 
 -- name: StatementNumbers :many
@@ -50,17 +50,24 @@ WHERE t.payout_id = ANY (@payout_ids::text[]) AND t.org_id = @org_id ORDER BY t.
 
 -- name: StatementsOfPayout :many
 -- StatementsOfPayout lists the statements of a payout, the last one first. undone is whether the payment was undone
--- since. The payouts of a deleted partner are gone, but were paid.
+-- since, corrected_by the number of the statement that corrects it, or "". The payouts of a deleted partner are gone,
+-- but were paid.
 SELECT sqlc.embed(t), (EXISTS (SELECT 1 FROM statements o WHERE o.payout_id = t.payout_id AND o.org_id = @org_id
         AND o.position > t.position)
     OR EXISTS (SELECT 1 FROM partners r WHERE r.id = t.partner_id AND r.org_id = @org_id)
         AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.id = t.payout_id AND p.org_id = @org_id AND p.status = 'paid'))
-    ::boolean AS undone
+    ::boolean AS undone,
+    coalesce((SELECT c.number FROM statements c WHERE c.program_id = t.program_id AND c.org_id = @org_id
+        AND c.partner_id = t.partner_id AND c.corrects = t.number LIMIT 1), '')::text AS corrected_by
 FROM statements t WHERE t.payout_id = @payout_id AND t.org_id = @org_id ORDER BY t.position DESC;
 
 -- name: SampleStatementCounters :exec
 -- SampleStatementCounters removes the counters of a sample program.
 DELETE FROM statement_counters WHERE series = @program_id AND org_id = @org_id;
+
+-- name: StatementProgram :one
+-- StatementProgram finds the organization of a program whose months are published.
+SELECT t.id, t.org_id FROM programs t WHERE t.id = @id;
 
 -- name: StatementMonths :many
 -- StatementMonths returns each month of a program before a month: the number of its statements, and their root as

@@ -38,6 +38,10 @@ CREATE TABLE partners (
     address                   text,
     tax_id                    text,
     on_leaderboard            boolean NOT NULL DEFAULT true,
+    -- a scheduled ban; ban_terms has its author, whether the partner is mailed, and the partner before it, to undo it
+    ban_at                    timestamptz,
+    ban_reason                text,
+    ban_terms                 json,
     CONSTRAINT partners_pkey PRIMARY KEY (id),
     CONSTRAINT partners_program_id_key UNIQUE (program_id, id),
     CONSTRAINT partners_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
@@ -46,6 +50,8 @@ CREATE TABLE partners (
     CONSTRAINT partners_handle_check CHECK (handle ~ '^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$'),
     CONSTRAINT partners_min_payout_minor_check CHECK (min_payout_minor >= 0),
     CONSTRAINT partners_suspension_reason_check CHECK (suspension_reason IS NULL OR status = 'suspended'),
+    CONSTRAINT partners_ban_check CHECK (ban_at IS NULL AND ban_reason IS NULL AND ban_terms IS NULL
+        OR ban_at IS NOT NULL AND ban_reason IS NOT NULL AND ban_terms IS NOT NULL AND status = 'suspended'),
     CONSTRAINT partners_payout_method_check CHECK (payout_method IN ('paypal', 'wise', 'bank_transfer', 'wire',
         'crypto')),
     CONSTRAINT partners_payout_details_hash_check CHECK (payout_details_hash IS NULL OR payout_details IS NOT NULL),
@@ -56,6 +62,7 @@ CREATE UNIQUE INDEX partners_handle_key ON partners (program_id, handle);
 CREATE INDEX partners_list_idx ON partners (program_id, created_at, id);
 CREATE INDEX partners_status_idx ON partners (program_id, status, created_at, id);
 CREATE INDEX partners_group_idx ON partners (program_id, group_id, created_at, id);
+CREATE INDEX partners_ban_idx ON partners (ban_at) WHERE ban_at IS NOT NULL;
 CREATE UNIQUE INDEX partners_mail_token_key ON partners (mail_token);
 CREATE INDEX partners_payout_details_hash_idx ON partners (program_id, payout_details_hash)
     WHERE payout_details_hash IS NOT NULL;

@@ -1209,6 +1209,7 @@ const (
 	ErrorCodeParameterMissing           ErrorCode = "parameter_missing"
 	ErrorCodeParameterUnknown           ErrorCode = "parameter_unknown"
 	ErrorCodeParametersExclusive        ErrorCode = "parameters_exclusive"
+	ErrorCodePartnerBanNotUndoable      ErrorCode = "partner_ban_not_undoable"
 	ErrorCodePartnerEmailTaken          ErrorCode = "partner_email_taken"
 	ErrorCodePartnerExternalIDTaken     ErrorCode = "partner_external_id_taken"
 	ErrorCodePartnerHandleTaken         ErrorCode = "partner_handle_taken"
@@ -1362,6 +1363,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeParameterUnknown:
 		return true
 	case ErrorCodeParametersExclusive:
+		return true
+	case ErrorCodePartnerBanNotUndoable:
 		return true
 	case ErrorCodePartnerEmailTaken:
 		return true
@@ -8093,6 +8096,9 @@ type Partner struct {
 	// Address Postal address, as statements name it.
 	Address *string `json:"address"`
 
+	// BanScheduledAt When the scheduled ban of the partner takes effect; null without one.
+	BanScheduledAt *clock.Time `json:"ban_scheduled_at"`
+
 	// CompanyName Company.
 	CompanyName *string `json:"company_name"`
 
@@ -8188,7 +8194,7 @@ type Partner struct {
 	WebsiteURL *string `json:"website_url"`
 }
 
-// PartnerBan The effects of a ban, or their preview.
+// PartnerBan The effects of a ban, or their preview. A scheduled ban has the effects that it would have now.
 type PartnerBan struct {
 	// Object Always `partner_ban`.
 	Object string `json:"object"`
@@ -8231,6 +8237,9 @@ type PartnerBanRequest struct {
 
 	// TellPartner Whether the partner gets an email with the reason. Requires a mail server.
 	TellPartner *bool `json:"tell_partner,omitempty"`
+
+	// UndoForMinutes Suspends the partner now and bans it after so many minutes, in which the ban can be undone. Without it, the ban takes effect at once.
+	UndoForMinutes *int64 `json:"undo_for_minutes,omitempty"`
 }
 
 // PartnerConflict The email, the handle or the external id is taken; `existing` is the object that holds it.
@@ -9307,7 +9316,7 @@ type PayoutFileOther struct {
 // Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
 type PayoutID = string
 
-// PayoutIneligibilityReason The first failed check: `partner_not_active`, `below_minimum`, `no_payout_method`, `tax_form_missing`, or `risk_review` if the operator holds payouts of partners with high risk flags, or `too_few_customers` before the partner's first payout.
+// PayoutIneligibilityReason The first failed check: `partner_not_active`, `below_minimum`, `no_payout_method`, `tax_form_missing`, or `risk_review` if the operator holds payouts of partners with high risk flags, or `too_few_customers` before the partner's first payout. Accept unknown values; more may be added.
 //
 // Examples: below_minimum
 type PayoutIneligibilityReason string
@@ -9436,7 +9445,7 @@ type PayoutNotEligibleData struct {
 	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PayoutID PayoutID `json:"payout_id"`
 
-	// Reason The first failed check: `partner_not_active`, `below_minimum`, `no_payout_method`, `tax_form_missing`, or `risk_review` if the operator holds payouts of partners with high risk flags, or `too_few_customers` before the partner's first payout.
+	// Reason The first failed check: `partner_not_active`, `below_minimum`, `no_payout_method`, `tax_form_missing`, or `risk_review` if the operator holds payouts of partners with high risk flags, or `too_few_customers` before the partner's first payout. Accept unknown values; more may be added.
 	//
 	// Examples: below_minimum
 	Reason PayoutIneligibilityReason `json:"reason"`
@@ -9779,7 +9788,7 @@ type PayoutRailResult struct {
 	// FeeMinor The service's fee, in minor units of the payout's currency.
 	FeeMinor *int64 `json:"fee_minor,omitempty"`
 
-	// PaidAt When the money arrived, not in the future and not before the oldest sale of the payout; the default is now. Only with `paid`.
+	// PaidAt When the money arrived, not in the future and not before `submitted_at` or the oldest sale of the payout; the default is now. A time that is up to 5 minutes in the future or before `submitted_at` counts as now or as `submitted_at`, because clocks differ. Only with `paid`.
 	PaidAt *clock.Time `json:"paid_at,omitempty"`
 
 	// Status `paid` is final success and `failed` final failure; `attention` is a state in between, or money that came back.
@@ -9889,6 +9898,9 @@ type PayoutResults struct {
 
 // PayoutStatement A signed statement with its lines.
 type PayoutStatement struct {
+	// CorrectedBy The number of the partner's statement that corrects this one after its payment was undone; null otherwise.
+	CorrectedBy *string `json:"corrected_by"`
+
 	// KeyID The key of your organization that signed, as listed in `/.well-known/rail-keys.json`.
 	KeyID string `json:"key_id"`
 
@@ -15234,6 +15246,12 @@ type CreatePartnerSSOParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// UndoPartnerBanParams defines parameters for UndoPartnerBan.
+type UndoPartnerBanParams struct {
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // ListPayoutBatchesParams defines parameters for ListPayoutBatches.
 type ListPayoutBatchesParams struct {
 	// ProgramID The program whose objects are listed.
@@ -18139,7 +18157,7 @@ type ClientInterface interface {
 
 	// BanPartnerWithBody Ban a partner
 	//
-	// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this.
+	// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this. With `undo_for_minutes` the partner is only suspended now, and banned after that time: `ban_scheduled_at` of the partner is the time, and the figures are those of a ban now. Until then the ban can be undone; another ban replaces it, and setting the partner to `active` cancels it.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -18148,7 +18166,7 @@ type ClientInterface interface {
 
 	// BanPartner Ban a partner
 	//
-	// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this.
+	// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this. With `undo_for_minutes` the partner is only suspended now, and banned after that time: `ban_scheduled_at` of the partner is the time, and the figures are those of a ban now. Until then the ban can be undone; another ban replaces it, and setting the partner to `active` cancels it.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -18172,6 +18190,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/partners/{id}/sso (the `CreatePartnerSSO` operationId).
 	CreatePartnerSSO(ctx context.Context, id ID, params *CreatePartnerSSOParams, body CreatePartnerSSOJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UndoPartnerBan Undo a scheduled ban
+	//
+	// Cancels a ban with `undo_for_minutes` before its time. The partner gets back its earlier status and `suspension_reason`, but must sign in to the portal again. What it missed while suspended, such as commissions of sales, is not made up for. Emits `affiliate.updated`.
+	//
+	// Corresponds with POST /v1/partners/{id}/undo_ban (the `UndoPartnerBan` operationId).
+	UndoPartnerBan(ctx context.Context, id ID, params *UndoPartnerBanParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListPayoutBatches List payout batches
 	//
@@ -21654,7 +21679,7 @@ func (c *Client) UpdatePartner(ctx context.Context, id ID, params *UpdatePartner
 
 // BanPartnerWithBody Ban a partner
 //
-// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this.
+// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this. With `undo_for_minutes` the partner is only suspended now, and banned after that time: `ban_scheduled_at` of the partner is the time, and the figures are those of a ban now. Until then the ban can be undone; another ban replaces it, and setting the partner to `active` cancels it.
 //
 // Takes any type of body and a specified content type.
 //
@@ -21673,7 +21698,7 @@ func (c *Client) BanPartnerWithBody(ctx context.Context, id ID, params *BanPartn
 
 // BanPartner Ban a partner
 //
-// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this.
+// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this. With `undo_for_minutes` the partner is only suspended now, and banned after that time: `ban_scheduled_at` of the partner is the time, and the figures are those of a ban now. Until then the ban can be undone; another ban replaces it, and setting the partner to `active` cancels it.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -21718,6 +21743,23 @@ func (c *Client) CreatePartnerSSOWithBody(ctx context.Context, id ID, params *Cr
 // Corresponds with POST /v1/partners/{id}/sso (the `CreatePartnerSSO` operationId).
 func (c *Client) CreatePartnerSSO(ctx context.Context, id ID, params *CreatePartnerSSOParams, body CreatePartnerSSOJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreatePartnerSSORequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UndoPartnerBan Undo a scheduled ban
+//
+// Cancels a ban with `undo_for_minutes` before its time. The partner gets back its earlier status and `suspension_reason`, but must sign in to the portal again. What it missed while suspended, such as commissions of sales, is not made up for. Emits `affiliate.updated`.
+//
+// Corresponds with POST /v1/partners/{id}/undo_ban (the `UndoPartnerBan` operationId).
+func (c *Client) UndoPartnerBan(ctx context.Context, id ID, params *UndoPartnerBanParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUndoPartnerBanRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -31542,6 +31584,67 @@ func NewCreatePartnerSSORequestWithBody(server string, id ID, params *CreatePart
 	return req, nil
 }
 
+// NewUndoPartnerBanRequest constructs an http.Request for the UndoPartnerBan method
+func NewUndoPartnerBanRequest(server string, id ID, params *UndoPartnerBanParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/partners/%s/undo_ban", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListPayoutBatchesRequest constructs an http.Request for the ListPayoutBatches method
 func NewListPayoutBatchesRequest(server string, params *ListPayoutBatchesParams) (*http.Request, error) {
 	var err error
@@ -39192,7 +39295,7 @@ type ClientWithResponsesInterface interface {
 
 	// BanPartnerWithBodyWithResponse Ban a partner
 	//
-	// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this.
+	// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this. With `undo_for_minutes` the partner is only suspended now, and banned after that time: `ban_scheduled_at` of the partner is the time, and the figures are those of a ban now. Until then the ban can be undone; another ban replaces it, and setting the partner to `active` cancels it.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -39201,7 +39304,7 @@ type ClientWithResponsesInterface interface {
 
 	// BanPartnerWithResponse Ban a partner
 	//
-	// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this.
+	// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this. With `undo_for_minutes` the partner is only suspended now, and banned after that time: `ban_scheduled_at` of the partner is the time, and the figures are those of a ban now. Until then the ban can be undone; another ban replaces it, and setting the partner to `active` cancels it.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -39225,6 +39328,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/partners/{id}/sso (the `CreatePartnerSSO` operationId).
 	CreatePartnerSSOWithResponse(ctx context.Context, id ID, params *CreatePartnerSSOParams, body CreatePartnerSSOJSONRequestBody, reqEditors ...RequestEditorFn) (*CreatePartnerSSOReply, error)
+
+	// UndoPartnerBanWithResponse Undo a scheduled ban
+	//
+	// Cancels a ban with `undo_for_minutes` before its time. The partner gets back its earlier status and `suspension_reason`, but must sign in to the portal again. What it missed while suspended, such as commissions of sales, is not made up for. Emits `affiliate.updated`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/partners/{id}/undo_ban (the `UndoPartnerBan` operationId).
+	UndoPartnerBanWithResponse(ctx context.Context, id ID, params *UndoPartnerBanParams, reqEditors ...RequestEditorFn) (*UndoPartnerBanReply, error)
 
 	// ListPayoutBatchesWithResponse List payout batches
 	//
@@ -43410,6 +43522,37 @@ func (r CreatePartnerSSOReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreatePartnerSSOReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UndoPartnerBanReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Partner
+}
+
+// Status returns HTTPResponse.Status
+func (r UndoPartnerBanReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UndoPartnerBanReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UndoPartnerBanReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -48118,7 +48261,7 @@ func (c *ClientWithResponses) UpdatePartnerWithResponse(ctx context.Context, id 
 
 // BanPartnerWithBodyWithResponse Ban a partner
 //
-// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this.
+// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this. With `undo_for_minutes` the partner is only suspended now, and banned after that time: `ban_scheduled_at` of the partner is the time, and the figures are those of a ban now. Until then the ban can be undone; another ban replaces it, and setting the partner to `active` cancels it.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -48133,7 +48276,7 @@ func (c *ClientWithResponses) BanPartnerWithBodyWithResponse(ctx context.Context
 
 // BanPartnerWithResponse Ban a partner
 //
-// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this.
+// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this. With `undo_for_minutes` the partner is only suspended now, and banned after that time: `ban_scheduled_at` of the partner is the time, and the figures are those of a ban now. Until then the ban can be undone; another ban replaces it, and setting the partner to `active` cancels it.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -48174,6 +48317,21 @@ func (c *ClientWithResponses) CreatePartnerSSOWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseCreatePartnerSSOReply(rsp)
+}
+
+// UndoPartnerBanWithResponse Undo a scheduled ban
+//
+// Cancels a ban with `undo_for_minutes` before its time. The partner gets back its earlier status and `suspension_reason`, but must sign in to the portal again. What it missed while suspended, such as commissions of sales, is not made up for. Emits `affiliate.updated`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/partners/{id}/undo_ban (the `UndoPartnerBan` operationId).
+func (c *ClientWithResponses) UndoPartnerBanWithResponse(ctx context.Context, id ID, params *UndoPartnerBanParams, reqEditors ...RequestEditorFn) (*UndoPartnerBanReply, error) {
+	rsp, err := c.UndoPartnerBan(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUndoPartnerBanReply(rsp)
 }
 
 // ListPayoutBatchesWithResponse List payout batches
@@ -52594,6 +52752,32 @@ func ParseCreatePartnerSSOReply(rsp *http.Response) (*CreatePartnerSSOReply, err
 	return response, nil
 }
 
+// ParseUndoPartnerBanReply parses an HTTP response from a UndoPartnerBanWithResponse call
+func ParseUndoPartnerBanReply(rsp *http.Response) (*UndoPartnerBanReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UndoPartnerBanReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Partner
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListPayoutBatchesReply parses an HTTP response from a ListPayoutBatchesWithResponse call
 func ParseListPayoutBatchesReply(rsp *http.Response) (*ListPayoutBatchesReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -55137,6 +55321,9 @@ type ServerInterface interface {
 	// CreatePartnerSSO Create a sign-in link
 	// (POST /v1/partners/{id}/sso)
 	CreatePartnerSSO(ctx echo.Context, id ID, params CreatePartnerSSOParams) error
+	// UndoPartnerBan Undo a scheduled ban
+	// (POST /v1/partners/{id}/undo_ban)
+	UndoPartnerBan(ctx echo.Context, id ID, params UndoPartnerBanParams) error
 	// ListPayoutBatches List payout batches
 	// (GET /v1/payout_batches)
 	ListPayoutBatches(ctx echo.Context, params ListPayoutBatchesParams) error
@@ -58578,6 +58765,31 @@ func (w *ServerInterfaceWrapper) CreatePartnerSSO(ctx echo.Context) error {
 	return err
 }
 
+// UndoPartnerBan converts echo context to params.
+func (w *ServerInterfaceWrapper) UndoPartnerBan(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UndoPartnerBanParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UndoPartnerBan(ctx, id, params)
+	return err
+}
+
 // ListPayoutBatches converts echo context to params.
 func (w *ServerInterfaceWrapper) ListPayoutBatches(ctx echo.Context) error {
 	var err error
@@ -61310,6 +61522,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/partners/:id", wrapper.UpdatePartner, options.OperationMiddlewares["updatePartner"]...)
 	router.POST(options.BaseURL+"/v1/partners/:id/ban", wrapper.BanPartner, options.OperationMiddlewares["banPartner"]...)
 	router.POST(options.BaseURL+"/v1/partners/:id/sso", wrapper.CreatePartnerSSO, options.OperationMiddlewares["createPartnerSSO"]...)
+	router.POST(options.BaseURL+"/v1/partners/:id/undo_ban", wrapper.UndoPartnerBan, options.OperationMiddlewares["undoPartnerBan"]...)
 	router.GET(options.BaseURL+"/v1/payout_batches", wrapper.ListPayoutBatches, options.OperationMiddlewares["listPayoutBatches"]...)
 	router.POST(options.BaseURL+"/v1/payout_batches", wrapper.CreatePayoutBatch, options.OperationMiddlewares["createPayoutBatch"]...)
 	router.GET(options.BaseURL+"/v1/payout_batches/:id", wrapper.RetrievePayoutBatch, options.OperationMiddlewares["retrievePayoutBatch"]...)
@@ -63756,6 +63969,29 @@ func (response CreatePartnerSSO200JSONResponse) VisitCreatePartnerSSOResponse(w 
 	return err
 }
 
+type UndoPartnerBanRequestObject struct {
+	ID     ID `json:"id"`
+	Params UndoPartnerBanParams
+}
+
+type UndoPartnerBanResponseObject interface {
+	VisitUndoPartnerBanResponse(w http.ResponseWriter) error
+}
+
+type UndoPartnerBan200JSONResponse Partner
+
+func (response UndoPartnerBan200JSONResponse) VisitUndoPartnerBanResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListPayoutBatchesRequestObject struct {
 	Params ListPayoutBatchesParams
 }
@@ -66077,6 +66313,9 @@ type StrictServerInterface interface {
 	// CreatePartnerSSO Create a sign-in link
 	// (POST /v1/partners/{id}/sso)
 	CreatePartnerSSO(ctx context.Context, request CreatePartnerSSORequestObject) (CreatePartnerSSOResponseObject, error)
+	// UndoPartnerBan Undo a scheduled ban
+	// (POST /v1/partners/{id}/undo_ban)
+	UndoPartnerBan(ctx context.Context, request UndoPartnerBanRequestObject) (UndoPartnerBanResponseObject, error)
 	// ListPayoutBatches List payout batches
 	// (GET /v1/payout_batches)
 	ListPayoutBatches(ctx context.Context, request ListPayoutBatchesRequestObject) (ListPayoutBatchesResponseObject, error)
@@ -69822,6 +70061,32 @@ func (sh *strictHandler) CreatePartnerSSO(ctx echo.Context, id ID, params Create
 		return err
 	} else if validResponse, ok := response.(CreatePartnerSSOResponseObject); ok {
 		return validResponse.VisitCreatePartnerSSOResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UndoPartnerBan operation middleware
+func (sh *strictHandler) UndoPartnerBan(ctx echo.Context, id ID, params UndoPartnerBanParams) error {
+	var request UndoPartnerBanRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UndoPartnerBan(ctx.Request().Context(), request.(UndoPartnerBanRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UndoPartnerBan")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UndoPartnerBanResponseObject); ok {
+		return validResponse.VisitUndoPartnerBanResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -183,6 +183,7 @@ const (
 	PartnerTagsPartnerFkey              Name = "partner_tags_partner_fkey"
 	PartnerTagsPkey                     Name = "partner_tags_pkey"
 	PartnerTagsTagFkey                  Name = "partner_tags_tag_fkey"
+	PartnersBanCheck                    Name = "partners_ban_check"
 	PartnersEmailKey                    Name = "partners_email_key"
 	PartnersExternalIDCheck             Name = "partners_external_id_check"
 	PartnersExternalIDKey               Name = "partners_external_id_key"

@@ -1714,6 +1714,45 @@ func (q *Queries) AuditStatementLines(ctx context.Context, db DBTX, payoutIds []
 	return items, nil
 }
 
+const auditStatementMissing = `-- name: AuditStatementMissing :many
+SELECT p.id::text AS what, 'it is paid and has no statement'::text AS message
+FROM payouts p JOIN (SELECT k.org_id, min(k.created_at) + interval '1 minute' AS since FROM statement_keys k GROUP BY 1) f
+    ON f.org_id = p.org_id
+WHERE p.status = 'paid' AND greatest(p.created_at, p.submitted_at, p.marked_at) >= f.since
+    AND NOT EXISTS (SELECT FROM statements s WHERE s.payout_id = p.id AND s.org_id = p.org_id
+        AND (p.marked_at IS NULL OR s.issued_at >= p.marked_at))
+    AND ($1::text[] IS NULL OR p.partner_id = ANY ($1::text[]))
+LIMIT 100
+`
+
+type AuditStatementMissingRow struct {
+	What    string
+	Message string
+}
+
+// AuditStatementMissing: a payout that was paid since the organization issues statements has one. A payout of which only
+// an earlier time is known may have been paid before. The first key is a minute older than the first statement. A payout
+// that was marked as paid again has a statement of the last mark.
+func (q *Queries) AuditStatementMissing(ctx context.Context, db DBTX, partners []string) ([]AuditStatementMissingRow, error) {
+	rows, err := db.Query(ctx, auditStatementMissing, partners)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditStatementMissingRow{}
+	for rows.Next() {
+		var i AuditStatementMissingRow
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const auditStatementNumbers = `-- name: AuditStatementNumbers :many
 SELECT (t.org_id || ' ' || t.series || ' ' || t.year)::text AS what,
     format('%s statements, the last has the number %s, the counter is at %s', t.n, t.last, coalesce(c.last, 0))::text AS message

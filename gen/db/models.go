@@ -633,6 +633,9 @@ type Partner struct {
 	Address                *string
 	TaxID                  *string
 	OnLeaderboard          bool
+	BanAt                  *clock.Time
+	BanReason              *string
+	BanTerms               []byte
 }
 
 type PartnerAddress struct {

@@ -111,7 +111,7 @@ func (q *Queries) MagicLinkVoid(ctx context.Context, db DBTX, arg MagicLinkVoidP
 }
 
 const partnerByEmail = `-- name: PartnerByEmail :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard FROM partners t WHERE t.program_id = $1 AND t.org_id = $2 AND lower(t.email) = lower($3)
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard, t.ban_at, t.ban_reason, t.ban_terms FROM partners t WHERE t.program_id = $1 AND t.org_id = $2 AND lower(t.email) = lower($3)
 `
 
 type PartnerByEmailParams struct {
@@ -161,12 +161,15 @@ func (q *Queries) PartnerByEmail(ctx context.Context, db DBTX, arg PartnerByEmai
 		&i.Address,
 		&i.TaxID,
 		&i.OnLeaderboard,
+		&i.BanAt,
+		&i.BanReason,
+		&i.BanTerms,
 	)
 	return i, err
 }
 
 const partnerByExternalID = `-- name: PartnerByExternalID :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard FROM partners t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard, t.ban_at, t.ban_reason, t.ban_terms FROM partners t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_id = $3::text
 `
 
@@ -216,12 +219,15 @@ func (q *Queries) PartnerByExternalID(ctx context.Context, db DBTX, arg PartnerB
 		&i.Address,
 		&i.TaxID,
 		&i.OnLeaderboard,
+		&i.BanAt,
+		&i.BanReason,
+		&i.BanTerms,
 	)
 	return i, err
 }
 
 const partnerByIDs = `-- name: PartnerByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard, t.ban_at, t.ban_reason, t.ban_terms FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
 type PartnerByIDsParams struct {
@@ -275,6 +281,9 @@ func (q *Queries) PartnerByIDs(ctx context.Context, db DBTX, arg PartnerByIDsPar
 			&i.Address,
 			&i.TaxID,
 			&i.OnLeaderboard,
+			&i.BanAt,
+			&i.BanReason,
+			&i.BanTerms,
 		); err != nil {
 			return nil, err
 		}
@@ -446,7 +455,7 @@ func (q *Queries) PartnerDeletePayouts(ctx context.Context, db DBTX, arg Partner
 }
 
 const partnerGet = `-- name: PartnerGet :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard FROM partners t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard, t.ban_at, t.ban_reason, t.ban_terms FROM partners t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PartnerGetParams struct {
@@ -494,6 +503,9 @@ func (q *Queries) PartnerGet(ctx context.Context, db DBTX, arg PartnerGetParams)
 		&i.Address,
 		&i.TaxID,
 		&i.OnLeaderboard,
+		&i.BanAt,
+		&i.BanReason,
+		&i.BanTerms,
 	)
 	return i, err
 }
@@ -503,13 +515,15 @@ INSERT INTO partners (id, org_id, program_id, group_id, email, first_name, last_
     website_url, country_code, language_code, handle, status, decline_reason, suspension_reason, min_payout_minor,
     terms_accepted_at, terms_version, completed_onboarding, email_first_referral, email_new_referral,
     email_payout_paid, metadata, payout_method, payout_details, created_at, updated_at, mail_token, unsubscribed_at,
-    payout_details_hash, payout_details_changed_at, external_id, address, tax_id, on_leaderboard)
+    payout_details_hash, payout_details_changed_at, external_id, address, tax_id, on_leaderboard,
+    ban_at, ban_reason, ban_terms)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
     $10, $11, $12, $13, $14, $15, $16,
     $17, $18, $19, $20, $21,
     $22, $23, $24, $25, $26, $27,
     $28, coalesce(nullif($29::text, ''), replace(gen_random_uuid()::text, '-', '')), $30,
-    $31, $32, $33, $34, $35, $36)
+    $31, $32, $33, $34, $35, $36,
+    $37, $38, $39)
 ON CONFLICT DO NOTHING
 `
 
@@ -550,6 +564,9 @@ type PartnerInsertParams struct {
 	Address                *string
 	TaxID                  *string
 	OnLeaderboard          bool
+	BanAt                  *clock.Time
+	BanReason              *string
+	BanTerms               []byte
 }
 
 // PartnerInsert writes a row, with a new mail_token if that is empty.
@@ -591,6 +608,9 @@ func (q *Queries) PartnerInsert(ctx context.Context, db DBTX, arg PartnerInsertP
 		arg.Address,
 		arg.TaxID,
 		arg.OnLeaderboard,
+		arg.BanAt,
+		arg.BanReason,
+		arg.BanTerms,
 	)
 	if err != nil {
 		return 0, err
@@ -670,7 +690,7 @@ func (q *Queries) PartnerLedgerRemove(ctx context.Context, db DBTX, arg PartnerL
 }
 
 const partnerLock = `-- name: PartnerLock :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard, t.ban_at, t.ban_reason, t.ban_terms FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type PartnerLockParams struct {
@@ -719,6 +739,9 @@ func (q *Queries) PartnerLock(ctx context.Context, db DBTX, arg PartnerLockParam
 		&i.Address,
 		&i.TaxID,
 		&i.OnLeaderboard,
+		&i.BanAt,
+		&i.BanReason,
+		&i.BanTerms,
 	)
 	return i, err
 }
@@ -742,7 +765,7 @@ func (q *Queries) PartnerLockCustomers(ctx context.Context, db DBTX, arg Partner
 }
 
 const partnerLockKey = `-- name: PartnerLockKey :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR UPDATE
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard, t.ban_at, t.ban_reason, t.ban_terms FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR UPDATE
 `
 
 type PartnerLockKeyParams struct {
@@ -791,6 +814,9 @@ func (q *Queries) PartnerLockKey(ctx context.Context, db DBTX, arg PartnerLockKe
 		&i.Address,
 		&i.TaxID,
 		&i.OnLeaderboard,
+		&i.BanAt,
+		&i.BanReason,
+		&i.BanTerms,
 	)
 	return i, err
 }
@@ -1006,8 +1032,9 @@ UPDATE partners SET group_id = $1, first_name = $2, last_name = $3,
     decline_reason = $11, suspension_reason = $12, min_payout_minor = $13,
     metadata = $14, payout_method = $15, payout_details = $16,
     payout_details_hash = $17, payout_details_changed_at = $18,
-        external_id = $19, address = $20, tax_id = $21, updated_at = $22
-WHERE id = $23 AND org_id = $24
+        external_id = $19, address = $20, tax_id = $21, updated_at = $22,
+    ban_at = $23, ban_reason = $24, ban_terms = $25
+WHERE id = $26 AND org_id = $27
 `
 
 type PartnerUpdateParams struct {
@@ -1033,6 +1060,9 @@ type PartnerUpdateParams struct {
 	Address                *string
 	TaxID                  *string
 	UpdatedAt              clock.Time
+	BanAt                  *clock.Time
+	BanReason              *string
+	BanTerms               []byte
 	ID                     string
 	OrgID                  string
 }
@@ -1061,8 +1091,47 @@ func (q *Queries) PartnerUpdate(ctx context.Context, db DBTX, arg PartnerUpdateP
 		arg.Address,
 		arg.TaxID,
 		arg.UpdatedAt,
+		arg.BanAt,
+		arg.BanReason,
+		arg.BanTerms,
 		arg.ID,
 		arg.OrgID,
 	)
 	return err
+}
+
+const partnersToBan = `-- name: PartnersToBan :many
+SELECT t.id, t.org_id FROM partners t WHERE t.ban_at <= $1::timestamptz AND t.id > $2 ORDER BY t.id LIMIT $3
+`
+
+type PartnersToBanParams struct {
+	Now   clock.Time
+	After string
+	Lim   int32
+}
+
+type PartnersToBanRow struct {
+	ID    string
+	OrgID string
+}
+
+// PartnersToBan lists the partners whose scheduled ban is due, by id.
+func (q *Queries) PartnersToBan(ctx context.Context, db DBTX, arg PartnersToBanParams) ([]PartnersToBanRow, error) {
+	rows, err := db.Query(ctx, partnersToBan, arg.Now, arg.After, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PartnersToBanRow{}
+	for rows.Next() {
+		var i PartnersToBanRow
+		if err := rows.Scan(&i.ID, &i.OrgID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

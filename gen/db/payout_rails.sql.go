@@ -126,6 +126,8 @@ const payoutRailAutomatic = `-- name: PayoutRailAutomatic :execrows
 UPDATE payout_rails SET automatic_batch_minor = $1, automatic_day_minor = $2,
     updated_at = $3
 WHERE id = $4 AND org_id = $5 AND status = 'active'
+    AND automatic_batch_minor IS NOT DISTINCT FROM $6::bigint
+    AND automatic_day_minor IS NOT DISTINCT FROM $7::bigint
 `
 
 type PayoutRailAutomaticParams struct {
@@ -134,9 +136,12 @@ type PayoutRailAutomaticParams struct {
 	UpdatedAt           clock.Time
 	ID                  string
 	OrgID               string
+	WasBatchMinor       *int64
+	WasDayMinor         *int64
 }
 
-// PayoutRailAutomatic changes what may be sent without a person's confirmation.
+// PayoutRailAutomatic changes the limits of sending without a person's confirmation, if they are those that the caller
+// has read.
 func (q *Queries) PayoutRailAutomatic(ctx context.Context, db DBTX, arg PayoutRailAutomaticParams) (int64, error) {
 	result, err := db.Exec(ctx, payoutRailAutomatic,
 		arg.AutomaticBatchMinor,
@@ -144,6 +149,8 @@ func (q *Queries) PayoutRailAutomatic(ctx context.Context, db DBTX, arg PayoutRa
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,
+		arg.WasBatchMinor,
+		arg.WasDayMinor,
 	)
 	if err != nil {
 		return 0, err
@@ -852,16 +859,16 @@ WHERE id = $2 AND org_id = $3 AND rail_id = $4 AND external_id IS NOT NULL AND (
 `
 
 type RailPayoutsAskNowParams struct {
-	LongAgo clock.Time
-	ID      string
-	OrgID   string
-	RailID  *string
+	AskNow clock.Time
+	ID     string
+	OrgID  string
+	RailID *string
 }
 
-// RailPayoutsAskNow makes the next round ask about a payout that a connected rail has, or has paid.
+// RailPayoutsAskNow makes the next round ask about a payout that a connected rail has, or has paid, whatever its age.
 func (q *Queries) RailPayoutsAskNow(ctx context.Context, db DBTX, arg RailPayoutsAskNowParams) (int64, error) {
 	result, err := db.Exec(ctx, railPayoutsAskNow,
-		arg.LongAgo,
+		arg.AskNow,
 		arg.ID,
 		arg.OrgID,
 		arg.RailID,
@@ -1112,16 +1119,18 @@ func (q *Queries) RailPayoutsToSubmit(ctx context.Context, db DBTX, arg RailPayo
 }
 
 const railPayoutsToWatch = `-- name: RailPayoutsToWatch :many
-UPDATE payouts t SET checked_at = CASE WHEN t.paid_at > $1::timestamptz THEN $2::timestamptz END
-FROM (SELECT p.id FROM payouts p WHERE p.rail = $3 AND coalesce(p.rail_id, '') = $4::text AND p.status = 'paid'
-        AND p.rail <> 'file' AND p.external_id IS NOT NULL AND p.marked_at IS NULL AND p.checked_at <= $5
+UPDATE payouts t SET checked_at = CASE WHEN t.paid_at > $1::timestamptz OR t.checked_at = $2::timestamptz
+    THEN $3::timestamptz END
+FROM (SELECT p.id FROM payouts p WHERE p.rail = $4 AND coalesce(p.rail_id, '') = $5::text AND p.status = 'paid'
+        AND p.rail <> 'file' AND p.external_id IS NOT NULL AND p.marked_at IS NULL AND p.checked_at <= $6
         AND p.attention_dismissed_at IS NULL AND (p.attention IS NULL OR p.attention NOT IN ('returned', 'reversed'))
-    ORDER BY p.checked_at, p.id LIMIT $6 FOR NO KEY UPDATE SKIP LOCKED) due
+    ORDER BY p.checked_at, p.id LIMIT $7 FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id
 `
 
 type RailPayoutsToWatchParams struct {
 	PaidAfter     clock.Time
+	AskNow        clock.Time
 	Now           clock.Time
 	Rail          *string
 	RailID        string
@@ -1130,10 +1139,11 @@ type RailPayoutsToWatchParams struct {
 }
 
 // RailPayoutsToWatch leases paid payouts whose money may still come back. Older ones lose checked_at, and are not
-// leased again.
+// leased again, except those that RailPayoutsAskNow has marked.
 func (q *Queries) RailPayoutsToWatch(ctx context.Context, db DBTX, arg RailPayoutsToWatchParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, railPayoutsToWatch,
 		arg.PaidAfter,
+		arg.AskNow,
 		arg.Now,
 		arg.Rail,
 		arg.RailID,

@@ -478,7 +478,7 @@ func (q *Queries) BatchOperated(ctx context.Context, db DBTX, id string) (Payout
 }
 
 const batchPartners = `-- name: BatchPartners :many
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard FROM partners t
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard, t.ban_at, t.ban_reason, t.ban_terms FROM partners t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.id > $3
   AND ($4::boolean OR NOT starts_with(t.id, 'sample_'))
   AND ($5::text IS NULL OR t.id = $5::text)
@@ -561,6 +561,9 @@ func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersP
 			&i.Address,
 			&i.TaxID,
 			&i.OnLeaderboard,
+			&i.BanAt,
+			&i.BanReason,
+			&i.BanTerms,
 		); err != nil {
 			return nil, err
 		}
@@ -1450,8 +1453,9 @@ func (q *Queries) PayoutSubmitted(ctx context.Context, db DBTX, arg PayoutSubmit
 const payoutUndo = `-- name: PayoutUndo :exec
 UPDATE payouts SET status = $1, method = $2, external_id = $3, error_code = $4,
     error_message = $5, failure_mailed_at = $6, paid_at = NULL, marked_at = NULL,
-    before_paid = NULL, mark_id = NULL, updated_at = $7
-WHERE id = $8 AND org_id = $9
+    before_paid = NULL, mark_id = NULL, attention = $7, attention_text = $8,
+    attention_at = $9, updated_at = $10
+WHERE id = $11 AND org_id = $12
 `
 
 type PayoutUndoParams struct {
@@ -1461,6 +1465,9 @@ type PayoutUndoParams struct {
 	ErrorCode       *string
 	ErrorMessage    *string
 	FailureMailedAt *clock.Time
+	Attention       *PayoutAttention
+	AttentionText   *string
+	AttentionAt     *clock.Time
 	UpdatedAt       clock.Time
 	ID              string
 	OrgID           string
@@ -1475,6 +1482,9 @@ func (q *Queries) PayoutUndo(ctx context.Context, db DBTX, arg PayoutUndoParams)
 		arg.ErrorCode,
 		arg.ErrorMessage,
 		arg.FailureMailedAt,
+		arg.Attention,
+		arg.AttentionText,
+		arg.AttentionAt,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,
@@ -2354,7 +2364,7 @@ func (q *Queries) PayoutsToCancel(ctx context.Context, db DBTX, arg PayoutsToCan
 }
 
 const payoutsToFile = `-- name: PayoutsToFile :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, p.address, p.tax_id, p.on_leaderboard, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, p.address, p.tax_id, p.on_leaderboard, p.ban_at, p.ban_reason, p.ban_terms, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
     WHERE f.program_id = t.program_id AND f.partner_id = t.partner_id AND f.severity = 'high' AND f.status IN ('open',
         'reviewing')) AS held
 FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
@@ -2477,6 +2487,9 @@ func (q *Queries) PayoutsToFile(ctx context.Context, db DBTX, arg PayoutsToFileP
 			&i.Partner.Address,
 			&i.Partner.TaxID,
 			&i.Partner.OnLeaderboard,
+			&i.Partner.BanAt,
+			&i.Partner.BanReason,
+			&i.Partner.BanTerms,
 			&i.ProgramCurrency,
 			&i.Held,
 		); err != nil {
@@ -2854,7 +2867,7 @@ func (q *Queries) PreviewCommissions(ctx context.Context, db DBTX, arg PreviewCo
 }
 
 const previewPartners = `-- name: PreviewPartners :many
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard FROM partners t
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard, t.ban_at, t.ban_reason, t.ban_terms FROM partners t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.id > $3 AND NOT starts_with(t.id, 'sample_')
   AND ($4::text IS NULL OR t.id = $4::text)
   AND ($5::text IS NULL OR t.group_id = $5::text)
@@ -2933,6 +2946,9 @@ func (q *Queries) PreviewPartners(ctx context.Context, db DBTX, arg PreviewPartn
 			&i.Address,
 			&i.TaxID,
 			&i.OnLeaderboard,
+			&i.BanAt,
+			&i.BanReason,
+			&i.BanTerms,
 		); err != nil {
 			return nil, err
 		}

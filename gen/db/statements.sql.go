@@ -278,6 +278,23 @@ func (q *Queries) StatementNumbersTake(ctx context.Context, db DBTX, arg Stateme
 	return last, err
 }
 
+const statementProgram = `-- name: StatementProgram :one
+SELECT t.id, t.org_id FROM programs t WHERE t.id = $1
+`
+
+type StatementProgramRow struct {
+	ID    string
+	OrgID string
+}
+
+// StatementProgram finds the organization of a program whose months are published.
+func (q *Queries) StatementProgram(ctx context.Context, db DBTX, id string) (StatementProgramRow, error) {
+	row := db.QueryRow(ctx, statementProgram, id)
+	var i StatementProgramRow
+	err := row.Scan(&i.ID, &i.OrgID)
+	return i, err
+}
+
 const statementsInsert = `-- name: StatementsInsert :exec
 INSERT INTO statements (id, org_id, program_id, partner_id, payout_id, series, year, month, sequence, number, position,
     issued_at, document, signature, key_id, hash, previous_hash, corrects)
@@ -337,7 +354,9 @@ SELECT t.id, t.org_id, t.program_id, t.partner_id, t.payout_id, t.series, t.year
         AND o.position > t.position)
     OR EXISTS (SELECT 1 FROM partners r WHERE r.id = t.partner_id AND r.org_id = $1)
         AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.id = t.payout_id AND p.org_id = $1 AND p.status = 'paid'))
-    ::boolean AS undone
+    ::boolean AS undone,
+    coalesce((SELECT c.number FROM statements c WHERE c.program_id = t.program_id AND c.org_id = $1
+        AND c.partner_id = t.partner_id AND c.corrects = t.number LIMIT 1), '')::text AS corrected_by
 FROM statements t WHERE t.payout_id = $2 AND t.org_id = $1 ORDER BY t.position DESC
 `
 
@@ -347,12 +366,14 @@ type StatementsOfPayoutParams struct {
 }
 
 type StatementsOfPayoutRow struct {
-	Statement Statement
-	Undone    bool
+	Statement   Statement
+	Undone      bool
+	CorrectedBy string
 }
 
 // StatementsOfPayout lists the statements of a payout, the last one first. undone is whether the payment was undone
-// since. The payouts of a deleted partner are gone, but were paid.
+// since, corrected_by the number of the statement that corrects it, or "". The payouts of a deleted partner are gone,
+// but were paid.
 func (q *Queries) StatementsOfPayout(ctx context.Context, db DBTX, arg StatementsOfPayoutParams) ([]StatementsOfPayoutRow, error) {
 	rows, err := db.Query(ctx, statementsOfPayout, arg.OrgID, arg.PayoutID)
 	if err != nil {
@@ -382,6 +403,7 @@ func (q *Queries) StatementsOfPayout(ctx context.Context, db DBTX, arg Statement
 			&i.Statement.PreviousHash,
 			&i.Statement.Corrects,
 			&i.Undone,
+			&i.CorrectedBy,
 		); err != nil {
 			return nil, err
 		}
@@ -397,11 +419,11 @@ const statementsUndone = `-- name: StatementsUndone :many
 SELECT t.partner_id, t.payout_id, t.number FROM statements t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = ANY ($3::text[])
     AND (t.payout_id = ANY ($4::text[])
-        OR (NOT EXISTS (SELECT 1 FROM payouts p WHERE p.id = t.payout_id AND p.org_id = $2 AND p.status = 'paid')
-            OR EXISTS (SELECT 1 FROM statements o WHERE o.payout_id = t.payout_id AND o.org_id = $2
-                AND o.position > t.position))
-        AND NOT EXISTS (SELECT 1 FROM statements c WHERE c.program_id = $1 AND c.org_id = $2
-            AND c.partner_id = t.partner_id AND c.corrects = t.number))
+        OR NOT EXISTS (SELECT 1 FROM payouts p WHERE p.id = t.payout_id AND p.org_id = $2 AND p.status = 'paid')
+        OR EXISTS (SELECT 1 FROM statements o WHERE o.payout_id = t.payout_id AND o.org_id = $2
+            AND o.position > t.position))
+    AND NOT EXISTS (SELECT 1 FROM statements c WHERE c.program_id = $1 AND c.org_id = $2
+        AND c.partner_id = t.partner_id AND c.corrects = t.number)
 ORDER BY t.partner_id, t.position
 `
 
@@ -418,8 +440,8 @@ type StatementsUndoneRow struct {
 	Number    string
 }
 
-// StatementsUndone lists the statements of partners whose payment was undone: those that no other statement names,
-// and those of the payouts that are being paid.
+// StatementsUndone lists the statements of partners that a new one has to correct: their payment was undone, and no
+// other statement corrects them. A payout of payout_ids is being paid again, so its statement was undone too.
 func (q *Queries) StatementsUndone(ctx context.Context, db DBTX, arg StatementsUndoneParams) ([]StatementsUndoneRow, error) {
 	rows, err := db.Query(ctx, statementsUndone,
 		arg.ProgramID,

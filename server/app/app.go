@@ -141,7 +141,9 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	metrics := registry(pool)
 	mails.Sender.Outcomes = mail.NewOutcomes(metrics)
 	guard := webhook.NewGuard(cfg.WebhookAllowCIDRs, cfg.WebhookHTTPSOnly, cfg.BaseURL)
-	connected := &rails.Service{Keeper: keeper, Clock: c, PayPalURL: cfg.PayPalURL, Guard: guard, Name: cfg.ServiceName}
+	connected := &rails.Service{
+		Keeper: keeper, Clock: c, PayPalURL: cfg.PayPalURL, Guard: guard, Name: cfg.ServiceName, Mail: mails.Outbox,
+	}
 	// Jobs share the dependencies of requests, and run only within Serve.
 	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: metrics, jobs: jobs.All(jobs.Deps{
 		Pool: pool, Keeper: keeper, Rails: operated, Clock: c, RetentionDays: cfg.RetentionDays,
@@ -393,11 +395,9 @@ func Mail(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c clock.
 // The time of the change is part of the mail's key, so that each change sends a mail.
 func notifyOwner(outbox *mail.Outbox, c clock.Clock) func(context.Context, db.DBTX, db.WebhookEndpoint) error {
 	return func(ctx context.Context, tx db.DBTX, e db.WebhookEndpoint) error {
-		owner, err := queries.OrganizationOwner(ctx, tx, e.OrgID)
-		if err != nil || owner == nil {
-			return err
-		}
-		return outbox.Queue(ctx, tx, e.OrgID, mail.EndpointOff(*owner, e.ID, e.URL, e.ID+" "+e.UpdatedAt.String()), c.Now())
+		return outbox.QueueForOwner(ctx, tx, e.OrgID, c.Now(), func(to string) mail.Message {
+			return mail.EndpointOff(to, e.ID, e.URL, e.ID+" "+e.UpdatedAt.String())
+		})
 	}
 }
 

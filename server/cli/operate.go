@@ -142,7 +142,7 @@ func deps(env *Env, d *database) (jobs.Deps, error) {
 		HoldOnHighRisk: d.config.HoldOnHighRisk, FraudMonitoring: d.config.FraudMonitoring, Outbox: mails.Outbox,
 		Mail: mails.Sender, Plan: d.config.Plan(), Log: logger(env.Err, d.config), StripeURL: d.config.StripeURL,
 		ImportURLs: d.config.ImportURLs(),
-		OpenRail:   payoutRails(env, d).Open,
+		OpenRail:   payoutRails(env, d, nil).Open,
 	}, err
 }
 

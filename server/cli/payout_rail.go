@@ -12,9 +12,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"rail/gen/db"
+	"rail/server/app"
 	"rail/server/clock"
 	"rail/server/money/payout/rails"
 	"rail/server/opt"
+	"rail/server/outbound/mail"
 	"rail/server/outbound/webhook"
 	"rail/server/work"
 )
@@ -152,13 +154,17 @@ func (in railInput) check(kind string) error {
 
 // connect connects the program, and returns the rail to print.
 func (in railInput) connect(ctx context.Context, env *Env, d *database, u *work.Unit, kind string) (printedRail, error) {
+	service, err := railChanger(env, d)
+	if err != nil {
+		return printedRail{}, err
+	}
 	if kind == railKinds[0] {
 		in.paypal.Live = !*in.test
-		c, err := payoutRails(env, d).Connect(ctx, u, in.paypal)
+		c, err := service.Connect(ctx, u, in.paypal)
 		return printableRail(d, c), err
 	}
 	in.bridge.ProgramID, in.bridge.Methods = in.paypal.ProgramID, strings.Split(in.methods, ",")
-	c, secret, err := payoutRails(env, d).ConnectBridge(ctx, u, in.bridge)
+	c, secret, err := service.ConnectBridge(ctx, u, in.bridge)
 	shown := printableRail(d, c)
 	shown.Secret = secret
 	return shown, err
@@ -178,7 +184,11 @@ func payoutRailLimit(fs *pflag.FlagSet) action {
 				return err
 			}
 			u := byHand(env, d, "payout-rail limit").For(c.OrgID)
-			if err := payoutRails(env, d).Limit(ctx, u, c, opt.OrNil(*batch), opt.OrNil(*day)); err != nil {
+			service, err := railChanger(env, d)
+			if err != nil {
+				return err
+			}
+			if err := service.Limit(ctx, u, c, opt.OrNil(*batch), opt.OrNil(*day)); err != nil {
 				return err
 			}
 			if c, err = railOf(ctx, d, c.ID); err != nil {
@@ -204,12 +214,18 @@ func secretIn(file string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// payoutRails returns the configured service for payout rails.
-func payoutRails(env *Env, d *database) *rails.Service {
+// payoutRails returns the configured service for payout rails. Only changes of rails send mails.
+func payoutRails(env *Env, d *database, outbox *mail.Outbox) *rails.Service {
 	return &rails.Service{
-		Keeper: d.keeper, Clock: env.Clock, PayPalURL: d.config.PayPalURL, Name: d.config.ServiceName,
+		Keeper: d.keeper, Clock: env.Clock, PayPalURL: d.config.PayPalURL, Name: d.config.ServiceName, Mail: outbox,
 		Guard: webhook.NewGuard(d.config.WebhookAllowCIDRs, d.config.WebhookHTTPSOnly, d.config.BaseURL),
 	}
+}
+
+// railChanger returns the service for a change of a rail.
+func railChanger(env *Env, d *database) (*rails.Service, error) {
+	mails, err := app.Mail(d.config, d.pool, d.keeper, env.Clock, logger(env.Err, d.config))
+	return payoutRails(env, d, mails.Outbox), err
 }
 
 // payoutRailList lists the rails of a program.
@@ -251,7 +267,7 @@ func payoutRailCheck(*pflag.FlagSet) action {
 			if err := env.print(shown, railTable(shown)); err != nil {
 				return err
 			}
-			return payoutRails(env, d).Check(ctx, c)
+			return payoutRails(env, d, nil).Check(ctx, c)
 		})
 	}
 }
@@ -265,7 +281,11 @@ func payoutRailDisconnect(*pflag.FlagSet) action {
 				return err
 			}
 			u := byHand(env, d, "payout-rail disconnect").For(c.OrgID)
-			if err := payoutRails(env, d).Disconnect(ctx, u, c); err != nil {
+			service, err := railChanger(env, d)
+			if err != nil {
+				return err
+			}
+			if err := service.Disconnect(ctx, u, c); err != nil {
 				return err
 			}
 			if c, err = railOf(ctx, d, c.ID); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 
@@ -30,9 +31,11 @@ type verified struct {
 	Lines *int `json:"lines"`
 	// Follows is the number of the given statement before this one, or nil.
 	Follows *string `json:"follows"`
-	// OrderLine is the number of the line of --order, 0 if there is none; nil without --order.
+	// OrderLine is the number of the line of --order, 0 if there is none; nil without --order and in a file without lines.
 	OrderLine *int     `json:"order_line"`
 	Faults    []string `json:"faults"`
+	// Unchecked is why the signature was not checked, or nil.
+	Unchecked *string `json:"unchecked"`
 }
 
 // verifyStatements checks signed statements against published keys. It needs neither a database nor a configuration.
@@ -41,24 +44,25 @@ func verifyStatements(fs *pflag.FlagSet) action {
 		"`URL_OR_FILE` of the keys; without it those of "+urlVariable+", or of RAIL_ADDR on this machine")
 	order := fs.String("order", "", "`ORDER_ID` of a receipt, to find its line")
 	return func(ctx context.Context, env *Env, files []string) error {
-		keys, err := publishedKeys(ctx, env, *from)
-		if err != nil {
-			return err
-		}
 		out := make([]verified, len(files))
 		docs := make([]proof.Document, len(files))
 		for i, file := range files {
+			var err error
 			out[i] = verified{File: file, Faults: []string{}}
 			if docs[i], err = statementIn(file); err != nil {
 				out[i].Faults = append(out[i].Faults, err.Error())
 			}
 		}
-		failed := false
-		for i, r := range proof.CheckEach(docs, keys) {
-			out[i].add(r, docs[i], *order)
-			failed = failed || len(out[i].Faults) > 0
+		keys, err := publishedKeys(ctx, env, *from, docs)
+		if err != nil {
+			return err
 		}
-		if err := env.print(out, func() []string { return verifiedTable(out) }); err != nil {
+		failed := false
+		for i, r := range proof.CheckEach(docs, keys.Keys) {
+			out[i].add(r, docs[i], keys, *order)
+			failed = failed || len(out[i].Faults) > 0 || out[i].Unchecked != nil
+		}
+		if err := env.print(out, func() []string { return verifiedTable(out, *order) }); err != nil {
 			return err
 		}
 		if failed {
@@ -69,7 +73,7 @@ func verifyStatements(fs *pflag.FlagSet) action {
 }
 
 // add writes the result of a check. A file that is no statement has its fault already.
-func (v *verified) add(r proof.Result, d proof.Document, order string) {
+func (v *verified) add(r proof.Result, d proof.Document, keys proof.Keys, order string) {
 	if len(v.Faults) > 0 {
 		return
 	}
@@ -82,9 +86,17 @@ func (v *verified) add(r proof.Result, d proof.Document, order string) {
 		v.Follows = &r.Earlier
 	}
 	for _, err := range r.Faults {
-		v.Faults = append(v.Faults, err.Error())
+		switch text := err.Error(); {
+		case errors.Is(err, proof.ErrUnchecked):
+			v.Unchecked = &text
+		case errors.Is(err, proof.ErrKey) && keys.HasMore:
+			v.Unchecked = new(fmt.Sprintf("statement %s: %s: key %s is not in the file, which has only the newest keys",
+				r.Number, proof.ErrUnchecked, d.KeyID))
+		default:
+			v.Faults = append(v.Faults, text)
+		}
 	}
-	if order != "" {
+	if order != "" && d.Lines != nil {
 		n, err := d.FindOrder(order)
 		if err != nil {
 			v.Faults = append(v.Faults, err.Error())
@@ -94,10 +106,13 @@ func (v *verified) add(r proof.Result, d proof.Document, order string) {
 }
 
 // verifiedTable returns a line for each good file, and one for each fault.
-func verifiedTable(all []verified) (rows []string) {
+func verifiedTable(all []verified, order string) (rows []string) {
 	for _, v := range all {
-		if len(v.Faults) == 0 {
-			rows = append(rows, v.File+"\tok\t"+v.sentence())
+		if len(v.Faults) == 0 && v.Unchecked == nil {
+			rows = append(rows, v.File+"\tok\t"+v.sentence(order))
+		}
+		if v.Unchecked != nil {
+			rows = append(rows, v.File+"\tunchecked\t"+*v.Unchecked)
 		}
 		for _, fault := range v.Faults {
 			rows = append(rows, v.File+"\twrong\t"+fault)
@@ -107,7 +122,7 @@ func verifiedTable(all []verified) (rows []string) {
 }
 
 // sentence describes a statement without a fault.
-func (v verified) sentence() string {
+func (v verified) sentence(order string) string {
 	parts := []string{v.Number, "without lines"}
 	if v.Lines != nil {
 		parts[1] = counted(*v.Lines, "line")
@@ -115,9 +130,13 @@ func (v verified) sentence() string {
 	if v.Follows != nil {
 		parts = append(parts, "follows "+*v.Follows)
 	}
-	if v.OrderLine != nil && *v.OrderLine > 0 {
+	switch {
+	case order == "":
+	case v.OrderLine == nil:
+		parts = append(parts, "so the order was not looked up")
+	case *v.OrderLine > 0:
 		parts = append(parts, fmt.Sprintf("the order is on line %d", *v.OrderLine))
-	} else if v.OrderLine != nil {
+	default:
 		parts = append(parts, "the order is not on it")
 	}
 	return strings.Join(parts, ", ")
@@ -138,41 +157,79 @@ func statementIn(file string) (proof.Document, error) {
 	return d, err
 }
 
-// publishedKeys reads published keys from a file or a server. The address of a server is completed.
-func publishedKeys(ctx context.Context, env *Env, from string) ([]proof.Key, error) {
+// publishedKeys reads the keys of documents from a file or a server. The address of a server is completed.
+func publishedKeys(ctx context.Context, env *Env, from string, docs []proof.Document) (proof.Keys, error) {
 	if from == "" {
 		base, err := remote{url: new(string)}.base(env)
 		if err != nil {
-			return nil, usagef("give --keys, or set %s", urlVariable)
+			return proof.Keys{}, usagef("give --keys, or set %s", urlVariable)
 		}
 		from = base
 	}
 	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
 		text, err := os.ReadFile(from)
 		if err != nil {
-			return nil, err
+			return proof.Keys{}, unavailable(err)
 		}
-		return namedKeys(from, text)
+		keys, err := proof.ParseKeys(text)
+		if err != nil {
+			return keys, unavailable(fmt.Errorf("%s: %w", from, err))
+		}
+		return keys, nil
 	}
 	if err := checkWeb("--keys", from); err != nil {
-		return nil, err
+		return proof.Keys{}, err
 	}
 	if !strings.HasSuffix(from, ".json") {
 		from = strings.TrimSuffix(from, "/") + keysPath
 	}
-	text, err := fetched(ctx, from)
+	keys, err := fetchedKeys(ctx, from, docs)
 	if err != nil {
-		return nil, err
-	}
-	return namedKeys(from, text)
-}
-
-func namedKeys(from string, text []byte) ([]proof.Key, error) {
-	keys, err := proof.ParseKeys(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", from, err)
+		return keys, unavailable(err)
 	}
 	return keys, nil
+}
+
+// unavailable is the error of a command that has no keys: no statement is wrong.
+func unavailable(err error) error {
+	return fmt.Errorf("the statements %s: %w", proof.ErrUnchecked, err)
+}
+
+// fetchedKeys reads the file at an address. If the server has more keys, it is asked for those of the documents that are
+// not in the file.
+func fetchedKeys(ctx context.Context, address string, docs []proof.Document) (proof.Keys, error) {
+	text, err := fetched(ctx, address)
+	if err != nil {
+		return proof.Keys{}, err
+	}
+	all, err := proof.ParseKeys(text)
+	if err != nil {
+		return all, fmt.Errorf("%s: %w", address, err)
+	}
+	if !all.HasMore {
+		return all, nil
+	}
+	known := map[string]bool{"": true}
+	for _, k := range all.Keys {
+		known[k.ID] = true
+	}
+	for _, d := range docs {
+		if known[d.KeyID] {
+			continue
+		}
+		known[d.KeyID] = true
+		one := address + "?id=" + url.QueryEscape(d.KeyID)
+		if text, err = fetched(ctx, one); err != nil {
+			return all, err
+		}
+		found, err := proof.ParseKeys(text)
+		if err != nil && !errors.Is(err, proof.ErrNoKeys) {
+			return all, fmt.Errorf("%s: %w", one, err)
+		}
+		all.Keys = append(all.Keys, found.Keys...)
+	}
+	all.HasMore = false
+	return all, nil
 }
 
 // fetched returns the text at an address.
@@ -196,7 +253,7 @@ func fetched(ctx context.Context, address string) ([]byte, error) {
 func verifyHelp() string {
 	return `FILE is a statement as GET /v1/payouts/{id}/statement answers it. Each file is checked for its signature, the
 validity of the key at that time, and its lines. Several files of one partner are also checked for gaps. A fault is a
-line, and the exit status is 1.
+line, and the exit status is 1. So it is if the keys cannot be read: the statement is then unchecked, not wrong.
 
 With a file of keys the check needs no network: save /.well-known/rail-keys.json once, since keys are never deleted. The
 check proves that the organization signed exactly this statement. It cannot prove that every sale was recorded.

@@ -79,6 +79,83 @@ func TestVerifyByServer(t *testing.T) {
 	require.Contains(t, errs, "FILE is missing")
 }
 
+// TestVerifyWithoutKeys: without the keys no statement is wrong, and the status is 1.
+func TestVerifyWithoutKeys(t *testing.T) {
+	t.Parallel()
+	r := newRail(t)
+	issuer := prooftest.New(t, "part_1")
+	answer, one := `{"keys": [{"id": "stk_0"}], "has_more": true}`, ""
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		switch {
+		case q.URL.Query().Get("id") == "":
+			_, _ = w.Write([]byte(answer))
+		case one == "":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			_, _ = w.Write([]byte(one))
+		}
+	}))
+	t.Cleanup(web.Close)
+	folder := t.TempDir()
+	file, keys := filepath.Join(folder, "1.json"), filepath.Join(folder, "keys.json")
+	require.NoError(t, os.WriteFile(file, issuer.Issue(), 0o600))
+	require.NoError(t, os.WriteFile(keys, []byte(answer), 0o600))
+
+	status, out, _ := r.run("verify", file, "--keys", keys)
+	require.Equal(t, 1, status)
+	require.Regexp(t, `1\.json +unchecked +statement R-2026-000001: could not be checked: keys unavailable: key stk_1`, out)
+	require.NotContains(t, out, "wrong")
+	require.NoError(t, os.WriteFile(keys, []byte(`{"keys": [{"id": "stk_1", "public_key": "?"}]}`), 0o600))
+	status, out, _ = r.run("verify", file, "--keys", keys)
+	require.Equal(t, 1, status)
+	require.Regexp(t, `unchecked .*: could not be checked: keys unavailable: key stk_1 is damaged`, out)
+	status, out, _ = r.run("verify", file, "--keys", keys, "--json")
+	require.Equal(t, 1, status)
+	require.Contains(t, out, `"unchecked":"statement R-2026-000001: could not be checked`)
+
+	for _, bad := range []string{web.URL, folder + "/none.json", file} {
+		status, out, errs := r.run("verify", file, "--keys", bad)
+		require.Equal(t, 1, status)
+		require.Empty(t, out)
+		require.Contains(t, errs, "the statements could not be checked: keys unavailable: ")
+	}
+	one = string(issuer.KeysFile())
+	require.Contains(t, r.must("verify", file, "--keys", web.URL), "ok", "the key is found by its id")
+	one = `{"keys": []}`
+	_, out, _ = r.run("verify", file, "--keys", web.URL)
+	require.Contains(t, out, "unknown key")
+}
+
+// TestVerifyLines: an order is not looked up in a file without lines; a file that was given twice is no fault.
+func TestVerifyLines(t *testing.T) {
+	t.Parallel()
+	r := newRail(t)
+	issuer := prooftest.New(t, "part_1")
+	folder := t.TempDir()
+	var files []string
+	for _, name := range []string{"keys.json", "1.json", "2.json", "3.json"} {
+		text := issuer.KeysFile()
+		if name != "keys.json" {
+			text = issuer.Issue()
+		}
+		files = append(files, filepath.Join(folder, name))
+		require.NoError(t, os.WriteFile(files[len(files)-1], text, 0o600))
+	}
+	out := r.must("verify", "--keys", files[0], files[3], files[1], files[2], files[2], files[1])
+	require.Equal(t, 5, strings.Count(out, "  ok  "), out)
+	require.Equal(t, 2, strings.Count(out, "follows R-2026-000001"), out)
+
+	var d map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(issuer.Issue(), &d))
+	d["lines"] = json.RawMessage("null")
+	text, err := json.Marshal(d)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(files[1], text, 0o600))
+	require.Contains(t, r.must("verify", "--keys", files[0], files[1], "--order", "order-1"),
+		"R-2026-000004, without lines, so the order was not looked up")
+	require.Contains(t, r.must("verify", "--keys", files[0], files[1], "--order", "order-1", "--json"), `"order_line":null`)
+}
+
 // TestStatementKey: a rotation retires the current key, and keeps it in the list.
 func TestStatementKey(t *testing.T) {
 	t.Parallel()

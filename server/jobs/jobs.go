@@ -69,6 +69,7 @@ func All(m Deps) []Job {
 	return []Job{
 		mature(m.Pool),
 		approve(m.Pool),
+		banPartners(m),
 		payoutsDue(m.Pool),
 		sendPayouts(m),
 		expire(m.Pool),

@@ -95,8 +95,11 @@ func (l *Locale) DayMonth(day time.Time) string { return l.calendar.write(l.cale
 // browser's zone.
 func (l *Locale) Moment(t time.Time) string {
 	local := t.In(l.Zone())
-	return l.Date(local) + ", " + local.Format("15:04")
+	return l.Date(local) + ", " + l.Hour(t)
 }
+
+// Hour formats a time of the day, in the locale's time zone. The page's script shows it in the browser's zone.
+func (l *Locale) Hour(t time.Time) string { return t.In(l.Zone()).Format("15:04") }
 
 // Month formats a month with its year.
 func (l *Locale) Month(t time.Time) string { return l.calendar.write(l.calendar.month, t) }

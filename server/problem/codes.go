@@ -111,6 +111,7 @@ const (
 	MailNotRetryable           Code = "mail_not_retryable"
 	PartnerNotActive           Code = "partner_not_active"
 	PartnerNotReviewed         Code = "partner_not_reviewed"
+	PartnerBanNotUndoable      Code = "partner_ban_not_undoable"
 	PartnerNoteLimit           Code = "partner_note_limit"
 	RiskFlagClosed             Code = "risk_flag_closed"
 	InboxEventNotResolvable    Code = "inbox_event_not_resolvable"
@@ -247,6 +248,7 @@ var classes = map[Code]class{
 	MailNotRetryable:           conflict,
 	PartnerNotActive:           conflict,
 	PartnerNotReviewed:         conflict,
+	PartnerBanNotUndoable:      conflict,
 	PartnerNoteLimit:           conflict,
 	RiskFlagClosed:             conflict,
 	InboxEventNotResolvable:    conflict,

@@ -44,7 +44,7 @@ func (s *Service) Reconfirm(ctx context.Context, u *work.Unit, given string, beg
 	}
 	switch proof := userOf(me).Proof(); {
 	case proof == BySignIn && u.Now.Sub(began.Time) > freshFor:
-		return problem.Invalid("proof", "You signed in more than 15 minutes ago. Sign out, sign in, and send again.")
+		return problem.Invalid("proof", "You signed in more than 15 minutes ago. Sign out, sign in, and try again.")
 	case proof == BySignIn:
 		return nil
 	case proof == ByCode:
@@ -56,7 +56,7 @@ func (s *Service) Reconfirm(ctx context.Context, u *work.Unit, given string, beg
 		})
 	}
 	if errors.Is(err, ErrWrong) {
-		return problem.Invalid("proof", "That is wrong. Nothing was sent.")
+		return problem.Invalid("proof", "That is wrong. Nothing was done.")
 	}
 	return err
 }

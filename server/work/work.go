@@ -84,6 +84,13 @@ func (u *Unit) For(orgID string) *Unit {
 	return &w
 }
 
+// By returns the unit with another actor.
+func (u *Unit) By(a Actor) *Unit {
+	w := *u
+	w.Actor = a
+	return &w
+}
+
 // DB returns the database handle for queries: the transaction, or the pool for a unit that only reads.
 func (u *Unit) DB() pgtx.DBTX {
 	if u.Tx != nil {

@@ -87,7 +87,7 @@ func bugs() []bug {
 		},
 		{
 			"success on submission", "g13", "server/money/payout/follow.go", "r.submitted = true",
-			"status, err := r.rail.Status(call, t)", "status, err := Status{State: Settled}, error(nil)", false,
+			"status, err := r.rail.Status(call, transferOf(p))", "status, err := Status{State: Settled}, error(nil)", false,
 		},
 		{
 			"a reversal is ignored", "g13", "server/money/payout/follow.go", "case Rejected, Returned:",

@@ -75,7 +75,7 @@ func needs(op *operation) []string {
 	case op.method == "GET", slices.Contains(
 		[]string{"previewCampaignDraft", "previewFlows", "previewPayoutBatch", "rehearseFlows", "rehearseSale"}, op.id):
 		return []string{"read", "write"} // which change nothing
-	case op.id == "banPartner": // commissions are rejected by it
+	case op.id == "banPartner", op.id == "undoPartnerBan": // commissions are rejected by it
 		return []string{"write"}
 	case op.id == "resolveInboxEvent": // it makes commissions
 		return []string{"commissions:write", "write"}

@@ -29,6 +29,9 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 		o.toPay(ctx, op, own)
 	case "sendPayoutBatch":
 		o.toSend(ctx, own)
+	case "undoPartnerBan":
+		own["part_"] = o.partner(ctx, own)
+		o.object(ctx, "/v1/partners/"+own["part_"]+"/ban", M{"reason": "x", "undo_for_minutes": 60})
 	case "approveApplication", "rejectApplication", "withdrawApplication", "reopenApplication":
 		own["app_"] = o.createID(ctx, "/v1/applications", M{
 			"program_id": own["prg_"], "email": o.sys.unique("app") + "@example.com",

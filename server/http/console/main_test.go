@@ -125,15 +125,21 @@ func (p *person) send(path string, fields ...string) apitest.Answer {
 // done fails the test unless the form did what it is for, and returns the sentence that the next page begins with.
 func (p *person) done(a apitest.Answer) string {
 	p.T.Helper()
+	found := regexp.MustCompile(`(?s)<p class="flash" role="status">(.*?)</p>`).FindStringSubmatch(p.next(a))
+	require.Len(p.T, found, 2, "nothing was said")
+	return html.UnescapeString(found[1])
+}
+
+// next returns the page to which a form leads.
+func (p *person) next(a apitest.Answer) string {
+	p.T.Helper()
 	p.Must(303, a)
 	jar := []string{}
 	for _, c := range (&http.Response{Header: a.Header}).Cookies() {
 		jar = append(jar, c.Name+"="+c.Value)
 	}
 	next := p.Do("GET", a.Header.Get("Location"), "", nil, "Cookie", cookieName+"="+p.token+"; "+strings.Join(jar, "; "))
-	found := regexp.MustCompile(`(?s)<p class="flash" role="status">(.*?)</p>`).FindStringSubmatch(string(p.Must(200, next).Raw))
-	require.Len(p.T, found, 2, "nothing was said")
-	return html.UnescapeString(found[1])
+	return string(p.Must(200, next).Raw)
 }
 
 // says fails the test unless the answer is a page with that status and text.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"net/url"
 	"slices"
 
 	"rail/gen/api"
@@ -20,6 +21,7 @@ var partnerRoutes = map[string]route{
 	"POST /console/p/{program}/partners/{id}/portal": {Do: openPortal},
 	"GET /console/p/{program}/partners/{id}/ban":     {Do: banForm},
 	"POST /console/p/{program}/partners/{id}/ban":    {Do: ban},
+	"POST /console/p/{program}/partners/undo_ban":    {Do: undoBan},
 }
 
 // partnerParts are the pages of a partner beside the overview, each with the latest of its rows.
@@ -179,13 +181,19 @@ func saveTags(v *visit) error {
 	return v.partnerForm("updatePartner", body, "", "The tags are saved.", v.PathValue("id"))
 }
 
-// saveState suspends the partner or reinstates it.
+// saveState suspends the partner or reinstates it. The notice undoes a suspension.
 func saveState(v *visit) error {
-	notice := "The partner is suspended."
+	id, body := v.PathValue("id"), v.body("updatePartner")
 	if v.value("status") == string(db.PartnerStatusActive) {
-		notice = "The partner is active again."
+		return v.partnerForm("updatePartner", body, "", "The partner is active again.", id)
 	}
-	return v.partnerForm("updatePartner", v.body("updatePartner"), "", notice, v.PathValue("id"))
+	if err := v.send("updatePartner", body, nil, id); err != nil {
+		return v.again(err, overview)
+	}
+	at := v.at("/partners/" + id)
+	return v.undoable(at, "The partner is suspended.", site.Undo{
+		Path: at + "/state", Fields: url.Values{"status": {string(db.PartnerStatusActive)}},
+	})
 }
 
 // createLink makes a link for the partner.

@@ -17,6 +17,8 @@ var partnerListRoutes = map[string]route{
 	"GET /console/p/{program}/partners/new":   {Do: newPartner},
 	"POST /console/p/{program}/partners/new":  {Do: createPartner},
 	"POST /console/p/{program}/partners/bulk": {Do: changePartners},
+	"GET /console/p/{program}/partners/ban":   {Do: bansForm},
+	"POST /console/p/{program}/partners/ban":  {Do: bans},
 }
 
 // partnerFilters are the parameters of the list of partners, as the API names them.
@@ -90,8 +92,9 @@ var partnerBulk = site.Bulk{What: "partners", Actions: []site.Action{
 	{Label: "Add tag", Name: "do", Value: "tag"},
 	{Label: "Remove tag", Name: "do", Value: "untag"},
 	{Label: "Email…", Name: "do", Value: "mail"},
-	{Label: "Suspend", Name: "do", Value: "suspend", Danger: true, Confirm: "Suspend the selected partners?"},
 	{Label: "Reinstate", Name: "do", Value: "reinstate"},
+	{Label: "Suspend", Name: "do", Value: "suspend", Danger: true},
+	{Label: "Ban…", Name: "do", Value: "ban", Danger: true},
 }}
 
 // partnerStates are the states by which the list can be narrowed.

@@ -3,11 +3,13 @@ package console_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"rail/server/app/config"
+	"rail/server/harness/apitest"
 	"rail/server/harness/browsertest"
 )
 
@@ -185,8 +187,19 @@ func TestBanInTheBrowser(t *testing.T) {
 	d.Reads("24.69")
 	d.fill("reason", "Paid with stolen cards.")
 	d.press("Ban Mallory")
-	d.Reads("Mallory is banned. 1 commission is rejected")
+	d.Reads("Mallory is suspended and will be banned in 10 minutes.")
 	require.Equal(t, "suspended", d.fixture.Get("/v1/partners/"+mallory).String("status"))
+	d.press("Undo")
+	d.Reads("1 ban is undone.")
+	require.Equal(t, "active", d.fixture.Get("/v1/partners/"+mallory).String("status"))
+	d.press("More actions")
+	d.press("Ban…")
+	d.fill("reason", "Paid with stolen cards.")
+	d.press("Ban Mallory")
+	d.Reads("Will be banned at")
+	d.Accessible("/partners/" + mallory)
+	d.fixture.Clock.Advance(10 * time.Minute)
+	apitest.RunJob(t, d.fixture.Server, "ban-partners")
 	require.EqualValues(t, 1, d.fixture.Get("/v1/commissions?program_id="+d.program+"&status=rejected").Int("total_count"))
 	d.Silent()
 }

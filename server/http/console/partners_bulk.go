@@ -6,13 +6,19 @@ import (
 	"slices"
 
 	"rail/gen/api"
+	"rail/server/http/site"
 	"rail/server/problem"
 )
 
 // changePartners applies a bulk action to several partners, with one request each.
 func changePartners(v *visit) error {
-	if v.value("do") == "mail" {
-		return mailPartners(v)
+	switch v.value("do") {
+	case "mail":
+		return v.leadTicked("/mails/new", "partner_id")
+	case "ban":
+		return v.leadTicked("/partners/ban", "id")
+	case "suspend":
+		return suspendPartners(v)
 	}
 	how, err := v.partnerChange()
 	if err != nil {
@@ -25,13 +31,37 @@ func changePartners(v *visit) error {
 	return v.done(v.at("/partners"), notice)
 }
 
-// mailPartners leads to a mail to the ticked partners alone.
-func mailPartners(v *visit) error {
+// leadTicked leads to the form of a change of the ticked partners, such as a mail to them alone.
+func (v *visit) leadTicked(form, name string) error {
 	ids, err := v.ticked()
 	if err != nil {
 		return v.again(err, partners)
 	}
-	return v.Redirect(http.StatusSeeOther, v.at("/mails/new?")+url.Values{"partner_id": ids}.Encode())
+	return v.Redirect(http.StatusSeeOther, v.at(form+"?")+url.Values{name: ids}.Encode())
+}
+
+// suspendPartners suspends partners. The notice reinstates the partners that were active.
+func suspendPartners(v *visit) error {
+	var suspended []string
+	notice, err := v.each("partner is suspended", "partners are suspended", func(id string) error {
+		before, err := v.partner(id)
+		if err == nil {
+			err = v.updatePartner(id, map[string]any{"status": string(api.PartnerStatusSuspended)})
+		}
+		if err == nil && before.Status == api.PartnerStatusActive {
+			suspended = append(suspended, id)
+		}
+		return err
+	})
+	if err != nil {
+		return v.again(err, partners)
+	}
+	if len(suspended) == 0 {
+		return v.done(v.at("/partners"), notice)
+	}
+	return v.undoable(v.at("/partners"), notice, site.Undo{
+		Path: v.at("/partners/bulk"), Fields: url.Values{"do": {"reinstate"}, "id": suspended},
+	})
 }
 
 // change is a bulk action on a row, with the words for its success.
@@ -60,8 +90,6 @@ func (v *visit) partnerChange() (change, error) {
 		}
 		says := map[string]string{"tag": "tagged", "untag": "without the tag"}[what]
 		return change{func(id string) error { return v.retag(id, tag, what == "tag") }, says}, nil
-	case "suspend":
-		return change{set("status", string(api.PartnerStatusSuspended)), "suspended"}, nil
 	case "reinstate":
 		return change{set("status", string(api.PartnerStatusActive)), "active"}, nil
 	}

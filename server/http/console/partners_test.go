@@ -6,9 +6,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/harness/apitest"
 	"rail/server/team"
 )
 
@@ -204,7 +206,7 @@ func TestOpenPortal(t *testing.T) {
 	s.Must(403, s.person(s.Org, team.Viewer).send("/partners/"+partner+"/portal"))
 }
 
-// TestBanPage shows the sum first, and then bans.
+// TestBanPage shows the sum first, schedules the ban, and undoes it.
 func TestBanPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -215,14 +217,80 @@ func TestBanPage(t *testing.T) {
 	page := s.owner.page(at)
 	require.Contains(t, page, "24.69")
 	require.Contains(t, page, "1 unpaid commission will be permanently rejected")
+	require.Contains(t, page, "The ban takes effect in 10 minutes.")
 	require.Equal(t, "active", s.Get("/v1/partners/"+partner).String("status"), "looking bans nobody")
-	s.owner.says(400, "Ban Mallory?", s.owner.send(at, "reason", ""))
-	said := s.owner.done(s.owner.send(at, "reason", "Own purchases.", "boxes", "tell_partner"))
-	require.Contains(t, said, "Mallory is banned. 1 commission is rejected: ")
-	require.Contains(t, s.owner.page("/partners/"+partner), "Suspended: Own purchases.")
+	s.owner.says(400, "Ban Mallory", s.owner.send(at, "reason", ""))
+	page = s.owner.next(s.owner.send(at, "reason", "Own purchases.", "boxes", "tell_partner"))
+	require.Contains(t, page, "Mallory is suspended and will be banned in 10 minutes.")
+	undo := `action="` + s.at + `/partners/undo_ban"`
+	require.Equal(t, 1, strings.Count(page, undo), "in the notice only")
+	require.Equal(t, 1, strings.Count(s.owner.page("/partners/"+partner), undo), "on the page, without a notice")
+	require.Contains(t, page, `Will be banned at <time datetime="`+s.Clock.Now().Plus(10*time.Minute).String()+
+		`" data-moment="hour">12:10</time>. Suspended until then: Own purchases.`)
+	require.NotContains(t, page, s.at+at, "a second ban")
 	for _, role := range []team.Role{team.Viewer, team.Finance} {
 		s.Must(403, s.person(s.Org, role).send(at, "reason", "x"))
+		s.Must(403, s.person(s.Org, role).send("/partners/undo_ban", "id", partner))
 	}
+	require.Equal(t, "1 ban is undone.", s.owner.done(s.owner.send("/partners/undo_ban", "id", partner)))
+	require.Equal(t, "active", s.Get("/v1/partners/"+partner).String("status"))
+
+	s.Must(303, s.owner.send(at, "reason", "Own purchases."))
+	s.Clock.Advance(10 * time.Minute)
+	apitest.RunJob(t, s.Server, "ban-partners")
+	require.Contains(t, s.owner.page("/partners/"+partner), "Suspended: Own purchases.")
+	late := s.owner.done(s.owner.send("/partners/undo_ban", "id", partner))
+	require.Equal(t, "0 bans are undone. 1 was refused: No ban of the partner is scheduled.", late)
+}
+
+// TestBanSeveral bans the selected partners with one reason, and undoes all of that.
+func TestBanSeveral(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	a, b := s.Partner(s.program, M{"first_name": "Mallory"}), s.Partner(s.program, M{"first_name": "Trudy"})
+	pending := s.Partner(s.program, M{"status": "pending"})
+	for _, id := range []string{a, b} {
+		s.Must(201, apitest.Grant(s.Server, s.program, id, M{"amount_minor": 700}))
+	}
+	s.Must(201, apitest.Grant(s.Server, s.program, b, M{"amount_minor": 300, "currency": "EUR"}))
+	form := s.Must(303, s.owner.send("/partners/bulk", "do", "ban", "id", a, "id", b, "id", pending)).Header.Get("Location")
+	page := s.owner.page(strings.TrimPrefix(form, s.at))
+	for _, part := range []string{
+		"Ban 2 partners", "Mallory, Trudy", "14.00", "3.00", "3 unpaid commissions will be permanently rejected",
+		"1 of the selected partners cannot be banned: The partner is pending",
+	} {
+		require.Contains(t, page, part)
+	}
+	s.owner.says(400, "Ban 2 partners", s.owner.send("/partners/ban", "id", a, "id", b, "reason", ""))
+	s.owner.says(409, "The partner is pending", s.owner.ask("GET", s.owner.full("/partners/ban?id="+pending), nil))
+	s.Must(404, s.owner.ask("GET", s.owner.full("/partners/ban"), nil))
+	states := func() []string {
+		return []string{s.Get("/v1/partners/" + a).String("status"), s.Get("/v1/partners/" + b).String("status")}
+	}
+	said := s.owner.done(s.owner.send("/partners/ban", "id", a, "id", b, "reason", "Spam."))
+	require.Equal(t, "2 partners are suspended and will be banned in 10 minutes.", said)
+	require.Equal(t, []string{"suspended", "suspended"}, states())
+	require.Equal(t, "2 bans are undone.", s.owner.done(s.owner.send("/partners/undo_ban", "id", a, "id", b)))
+	require.Equal(t, []string{"active", "active"}, states())
+}
+
+// TestSuspendUndone: the notice of a suspension reinstates the partners that it suspended.
+func TestSuspendUndone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	a, b := s.Partner(s.program), s.Partner(s.program)
+	undoOf := func(a apitest.Answer) string {
+		_, form, _ := strings.Cut(s.owner.next(a), "flash-undo")
+		form, _, _ = strings.Cut(form, "</form>")
+		return form
+	}
+	one := undoOf(s.owner.send("/partners/"+a+"/state", "status", "suspended", "suspension_reason", "A look first."))
+	require.Contains(t, one, `action="`+s.at+"/partners/"+a+`/state"`)
+	require.Contains(t, one, `name="status" value="active"`)
+	undo := undoOf(s.owner.send("/partners/bulk", "do", "suspend", "id", a, "id", b))
+	require.Contains(t, undo, `name="do" value="reinstate"`)
+	require.Contains(t, undo, b)
+	require.NotContains(t, undo, a, "it was suspended before")
 }
 
 // TestApplicationsPage shows the answers, and decides one and several.

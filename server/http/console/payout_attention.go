@@ -2,7 +2,12 @@ package console
 
 import (
 	"rail/gen/api"
+	"rail/gen/db"
 	"rail/server/http/site"
+	reward "rail/server/money/commission"
+	domain "rail/server/money/payout"
+	"rail/server/problem"
+	"rail/server/work"
 )
 
 // attentionRoutes are the pages about payouts that a person should look at.
@@ -47,18 +52,26 @@ func dismissAttention(v *visit) error {
 	return v.done(v.at("/payouts/attention"), "The payout no longer needs attention. It stays recorded as paid.")
 }
 
-// payAgain owes the partner the amount of a payout whose money came back. The attention ends first, so that a second
-// form owes nothing more; the form's key lets the same form be sent again after a failure.
+// payAgain owes the partner the amount of a payout whose money came back. The attention ends with it or not at all, so
+// that a second form owes nothing more.
 func payAgain(v *visit) error {
-	var p api.Payout
-	if err := v.send("dismissPayoutAttention", nil, &p, v.PathValue("id")); err != nil {
-		return v.again(err, payout)
+	if err := v.payersOnly(); err != nil {
+		return err
 	}
-	reason := "The payout of " + v.Locale.Day(p.PaidAt.Time) + " came back."
-	err := v.send("createCommission", map[string]any{
-		"program_id": v.program.ID, "partner_id": p.PartnerID, "amount_minor": p.AmountMinor, "currency": p.Currency,
-		"reason": reason,
-	}, nil)
+	var p db.Payout
+	err := v.unit().Within(v.Ctx(), func(u *work.Unit) (err error) {
+		if p, err = domain.DismissAttention(v.Ctx(), u, v.PathValue("id")); err != nil {
+			return work.Found(err, "")
+		}
+		if p.ProgramID != v.program.ID {
+			return problem.NotFound("")
+		}
+		_, err = reward.Grant(v.Ctx(), u, reward.Manual{
+			ProgramID: p.ProgramID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: &p.Currency,
+			Reason: "The payout of " + v.Locale.Day(p.PaidAt.Time) + " came back.",
+		})
+		return err
+	})
 	if err != nil {
 		return v.again(err, payout)
 	}

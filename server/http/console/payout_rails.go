@@ -84,6 +84,15 @@ func (r railRow) Limit(f frame, name, label string, minor *int64) site.Input {
 	return in
 }
 
+// Proof returns the input by which the person shows again who they are.
+func (r railRow) Proof(f frame) site.Input {
+	in := f.For("/payouts/rails/" + r.ID + "/limits").Confirm("proof-" + r.ID)
+	if in.Name == "" {
+		return in
+	}
+	return in.Maybe()
+}
+
 // connectPayPal connects an account at PayPal, or gives new credentials to a connected one.
 func connectPayPal(v *visit) error {
 	if err := v.ownersOnly(); err != nil {
@@ -98,6 +107,9 @@ func connectPayPal(v *visit) error {
 		return v.again(problem.Missing("client_id"), payoutRails)
 	case in.Secret == "":
 		return v.again(problem.Missing("secret"), payoutRails)
+	}
+	if err := v.reconfirm(); err != nil {
+		return v.again(err, payoutRails)
 	}
 	c, err := v.console.Rails.Connect(v.Ctx(), v.unit(), in)
 	if err != nil {
@@ -121,6 +133,9 @@ func connectBridge(v *visit) error {
 		return v.again(problem.Missing("url"), payoutRails)
 	case len(in.Methods) == 0:
 		return v.again(problem.Missing("methods"), payoutRails)
+	}
+	if err := v.reconfirm(); err != nil {
+		return v.again(err, payoutRails)
 	}
 	_, secret, err := v.console.Rails.ConnectBridge(v.Ctx(), v.unit(), in)
 	if err != nil {
@@ -161,12 +176,32 @@ func checkRail(v *visit) error {
 	return v.done(v.at("/payouts/rails"), "The connection works.")
 }
 
-// limitRail changes what the rail may send without a confirmation.
+// limitRail changes what the rail may send without a confirmation. Only to raise a limit, the person shows again who
+// they are.
 func limitRail(v *visit) error {
 	c, err := v.railOf()
 	if err != nil {
 		return err
 	}
+	batch, day, err := v.typedLimits()
+	if err == nil && rails.Raises(c, batch, day) {
+		err = v.reconfirm()
+	}
+	if err != nil {
+		return v.again(err, payoutRails)
+	}
+	if err := v.console.Rails.Limit(v.Ctx(), v.unit(), c, batch, day); err != nil {
+		return v.again(railProblem("batch", err), payoutRails)
+	}
+	notice := "Nothing is sent without a confirmation."
+	if batch != nil {
+		notice = "Due payouts up to the limits are sent without a confirmation."
+	}
+	return v.done(v.at("/payouts/rails"), notice)
+}
+
+// typedLimits returns the typed limits; nil for none.
+func (v *visit) typedLimits() (batch, day *int64, err error) {
 	var limits [2]*int64
 	for i, name := range []string{"batch", "day"} {
 		typed := v.value(name)
@@ -175,21 +210,14 @@ func limitRail(v *visit) error {
 		}
 		minor, ok := currency.Minor(typed, v.program.Currency)
 		if !ok || minor <= 0 {
-			return v.again(problem.Invalid(name, "Type an amount, such as 500.00."), payoutRails)
+			return nil, nil, problem.Invalid(name, "Type an amount, such as 500.00.")
 		}
 		limits[i] = &minor
 	}
 	if (limits[0] == nil) != (limits[1] == nil) {
-		return v.again(problem.Invalid("day", "Fill in both limits, or neither."), payoutRails)
+		return nil, nil, problem.Invalid("day", "Fill in both limits, or neither.")
 	}
-	if err := v.console.Rails.Limit(v.Ctx(), v.unit(), c, limits[0], limits[1]); err != nil {
-		return v.again(railProblem("batch", err), payoutRails)
-	}
-	notice := "Nothing is sent without a confirmation."
-	if limits[0] != nil {
-		notice = "Due payouts up to the limits are sent without a confirmation."
-	}
-	return v.done(v.at("/payouts/rails"), notice)
+	return limits[0], limits[1], nil
 }
 
 // disconnectRail ends a rail.

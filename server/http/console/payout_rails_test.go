@@ -34,8 +34,11 @@ func TestRails(t *testing.T) {
 	p := s.owner
 	require.Contains(t, p.page("/payouts/rails"), "Connect PayPal")
 	p.says(400, "secret", p.send("/payouts/rails/paypal", "client_id", "client"))
-	p.says(400, "PayPal refused the account", p.send("/payouts/rails/paypal", "client_id", "client", "secret", "wrong"))
-	require.Contains(t, p.done(p.send("/payouts/rails/paypal", "client_id", "client", "secret", "secret")), "PayPal is connected")
+	p.says(400, "That is wrong. Nothing was done.", p.send("/payouts/rails/paypal", "client_id", "client", "secret", "secret"))
+	require.Contains(t, p.page("/payouts/rails"), "Connect PayPal")
+	p.says(400, "PayPal refused the account", p.send("/payouts/rails/paypal", "client_id", "client", "secret", "wrong", "proof", password))
+	require.Contains(t, p.done(p.send("/payouts/rails/paypal", "client_id", "client", "secret", "secret", "proof", password)),
+		"PayPal is connected")
 	page := p.page("/payouts/rails")
 	id := regexp.MustCompile(`/hooks/paypal/(prl_[0-9a-z]+)`).FindStringSubmatch(page)[1]
 	require.NotContains(t, page, `value="secret"`)
@@ -43,13 +46,20 @@ func TestRails(t *testing.T) {
 
 	p.says(400, "Fill in both limits", p.send("/payouts/rails/"+id+"/limits", "batch", "10.00"))
 	p.says(400, "Type an amount", p.send("/payouts/rails/"+id+"/limits", "batch", "-1", "day", "5"))
-	require.Contains(t, p.done(p.send("/payouts/rails/"+id+"/limits", "batch", "10.00", "day", "25.00")), "without a confirmation")
+	p.says(400, "That is wrong. Nothing was done.", p.send("/payouts/rails/"+id+"/limits", "batch", "10.00", "day", "25.00"))
+	require.Nil(t, s.rail(id).Body["automatic_batch_minor"])
+	require.Contains(t, p.done(p.send("/payouts/rails/"+id+"/limits", "batch", "10.00", "day", "25.00", "proof", password)),
+		"without a confirmation")
 	require.Equal(t, []int64{1000, 2500}, []int64{s.rail(id).Int("automatic_batch_minor"), s.rail(id).Int("automatic_day_minor")})
 	require.Contains(t, p.page("/payouts/rails"), `value="25.00"`)
+	p.says(400, "That is wrong.", p.send("/payouts/rails/"+id+"/limits", "batch", "9.00", "day", "25.01", "proof", "no"))
+	p.done(p.send("/payouts/rails/"+id+"/limits", "batch", "9.00", "day", "25.00")) // lower
 	require.Contains(t, p.done(p.send("/payouts/rails/"+id+"/limits")), "Nothing is sent without")
 
-	p.says(400, "not public", p.send("/payouts/rails/webhook", "url", "http://10.0.0.1/", "methods", "wise"))
-	made := p.unescaped(p.Must(200, p.send("/payouts/rails/webhook", "url", "http://127.0.0.1/pay", "methods", "wise", "methods", "wire")))
+	p.says(400, "That is wrong.", p.send("/payouts/rails/webhook", "url", "http://127.0.0.1/pay", "methods", "wise"))
+	p.says(400, "not public", p.send("/payouts/rails/webhook", "url", "http://10.0.0.1/", "methods", "wise", "proof", password))
+	made := p.unescaped(p.Must(200, p.send("/payouts/rails/webhook", "url", "http://127.0.0.1/pay", "methods", "wise",
+		"methods", "wire", "proof", password)))
 	require.Regexp(t, "whsec_", made)
 	require.NotRegexp(t, "whsec_", p.page("/payouts/rails"))
 	require.Contains(t, p.page("/payouts/rails"), "Wise, Wire")
@@ -78,7 +88,7 @@ func TestPayoutAttention(t *testing.T) {
 	require.Contains(t, p.page("/payouts/attention"), "No payout needs attention")
 	ada, _ := s.earns("Ada Lovelace", "paypal", 10000)
 	s.earns("Grace Hopper", "paypal", 20000)
-	p.done(p.send("/payouts/rails/paypal", "client_id", "client", "secret", "secret"))
+	p.done(p.send("/payouts/rails/paypal", "client_id", "client", "secret", "secret", "proof", password))
 	id := regexp.MustCompile(`/hooks/paypal/(prl_[0-9a-z]+)`).FindStringSubmatch(p.page("/payouts/rails"))[1]
 	run := p.send("/payouts/run", "period_end", "2026-09-01").Header.Get("Location")
 	back := s.payoutOf(ada).String("id")
@@ -87,7 +97,7 @@ func TestPayoutAttention(t *testing.T) {
 		return p.send(run+"/send", "rail_id", id, "currency", "USD", "confirm_count", "2", "amount", "60.00", "proof", proof)
 	}
 	require.Contains(t, p.page(run+"/send?rail="+id+"&currency=USD"), "Your password")
-	p.says(400, "That is wrong. Nothing was sent.", typed("not the password"))
+	p.says(400, "That is wrong. Nothing was done.", typed("not the password"))
 	require.Empty(t, fake.Paid())
 	p.done(typed(password))
 	for _, by := range []time.Duration{time.Minute, 10 * time.Minute, 49 * time.Hour} {
@@ -101,6 +111,17 @@ func TestPayoutAttention(t *testing.T) {
 	}
 	require.Contains(t, p.page(""), "1 payout needs attention")
 	require.Contains(t, p.page("/payouts/"+back), "Owe 20.00 USD again")
+	manager := s.person(s.Org, team.Manager)
+	manager.says(403, "Your role cannot do this", manager.send("/payouts/"+back+"/again"))
+	stranger := s.person(s.NewOrg("Other"), team.Owner)
+	stranger.Must(404, stranger.send("/payouts/"+back+"/again"))
+	p.Must(404, p.send("/payouts/pyt_none/again"))
+	_, err := s.Pool.Exec(t.Context(), "ALTER TABLE commissions ADD CONSTRAINT broken CHECK (kind <> 'reward') NOT VALID")
+	require.NoError(t, err)
+	p.Must(500, p.send("/payouts/"+back+"/again"))
+	require.Contains(t, p.page("/payouts/"+back), "Owe 20.00 USD again", "it can be tried again")
+	_, err = s.Pool.Exec(t.Context(), "ALTER TABLE commissions DROP CONSTRAINT broken")
+	require.NoError(t, err)
 	require.Contains(t, p.done(p.send("/payouts/"+back+"/again")), "20.00 USD is owed to the partner again")
 	p.says(409, "needs no attention", p.send("/payouts/"+back+"/again"))
 	owed := s.Must(200, s.Get("/v1/commissions?program_id="+s.program+"&partner_id="+ada+"&status=approved,due")).Data()

@@ -25,7 +25,6 @@ type sending struct {
 	domain.Sendable
 	BatchID, Currency string
 	More              int64 // payouts without a name on the page
-	Proof             team.Proof
 }
 
 // rails returns the program's active rails.
@@ -80,7 +79,6 @@ func askSend(v *visit) error {
 	}
 	return v.show(sheet{"payout-send", "/payouts", "Send payouts", sending{
 		Sendable: found, BatchID: order.BatchID, Currency: order.Currency, More: found.Count - int64(len(found.Names)),
-		Proof: v.session.User.Proof(),
 	}})
 }
 
@@ -108,8 +106,7 @@ func sendPayouts(v *visit) error {
 	if found.Count > 0 && found.Minor != minor { // a repeat after sending has none left
 		return v.again(errWrongSum, askSend)
 	}
-	typed := url.Values(v.Form).Get("proof") // spaces at the ends of a password count
-	if err := v.console.People.Reconfirm(v.Ctx(), v.unit(), typed, v.session.CreatedAt); err != nil {
+	if err := v.reconfirm(); err != nil {
 		return v.again(err, askSend)
 	}
 	body := v.body("sendPayoutBatch")
@@ -130,21 +127,28 @@ func sendPayouts(v *visit) error {
 var errWrongSum = problem.Invalid("amount",
 	"This is not the sum of the payouts. Nothing was sent: check the figures, and type the sum again.")
 
-// Confirm returns the input by which the person shows again who they are; its Name is empty if a recent sign-in is
-// enough.
-func (s sending) Confirm(f frame) site.Input {
-	switch s.Proof {
+// reconfirm checks that the person shows again who they are.
+func (v *visit) reconfirm() error {
+	typed := url.Values(v.Form).Get("proof") // spaces at the ends of a password count
+	return v.console.People.Reconfirm(v.Ctx(), v.unit(), typed, v.session.CreatedAt)
+}
+
+// Confirm returns the input by which the person shows again who they are, for the template "proof"; its Name is empty if
+// a recent sign-in is enough.
+func (f frame) Confirm(id string) site.Input {
+	in := site.Input{}
+	switch f.session.User.Proof() {
 	case team.ByCode:
-		in := f.Line("text", "proof", "Code of your authenticator app", "").Says("Or a recovery code.")
+		in = f.Line("text", "proof", "Code of your authenticator app", "").Says("Or a recovery code.")
 		in.Value, in.Auto = "", "one-time-code"
-		return in
 	case team.ByPassword:
-		in := f.Line("password", "proof", "Your password", "")
+		in = f.Line("password", "proof", "Your password", "")
 		in.Auto = "current-password"
-		return in
 	case team.BySignIn:
+		return site.Input{Error: f.FaultOf("proof")}
 	}
-	return site.Input{}
+	in.ID = id
+	return in
 }
 
 // Amount returns the input of the sum to confirm.

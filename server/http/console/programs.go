@@ -7,6 +7,7 @@ import (
 	"rail/server/http/site"
 	"rail/server/money/statement"
 	"rail/server/opt"
+	"rail/server/problem"
 )
 
 var programRoutes = map[string]route{
@@ -75,11 +76,16 @@ func (f frame) SellerAddress() string { return opt.Value(f.seller().Address) }
 // SellerTaxIDs returns its tax ids in one line.
 func (f frame) SellerTaxIDs() string { return strings.Join(f.seller().TaxIDs, ", ") }
 
-// seller reads the company of statements from the form; without a name it is nil.
-func (v *visit) seller() any {
+// seller reads the company of statements from the form; if all its fields are empty, it is nil. It refuses an address or
+// tax ids without a name, which would be lost.
+func (v *visit) seller() (any, error) {
 	name := v.value("statement_seller.name")
-	if name == "" {
-		return nil
+	switch {
+	case name != "":
+	case v.value("statement_seller.address") == "" && v.value("statement_seller.tax_ids") == "":
+		return nil, nil //nolint:nilnil // null is the value that removes the company
+	default:
+		return nil, problem.Invalid("statement_seller.name", "Enter the company’s name, or empty its address and tax IDs too.")
 	}
 	ids := []string{}
 	for id := range strings.SplitSeq(v.value("statement_seller.tax_ids"), ",") {
@@ -87,7 +93,7 @@ func (v *visit) seller() any {
 			ids = append(ids, id)
 		}
 	}
-	return map[string]any{"name": name, "address": opt.OrNil(v.value("statement_seller.address")), "tax_ids": ids}
+	return map[string]any{"name": name, "address": opt.OrNil(v.value("statement_seller.address")), "tax_ids": ids}, nil
 }
 
 // saveSettings changes the program. The link parameters are typed in one line.
@@ -97,7 +103,11 @@ func saveSettings(v *visit) error {
 		body["url_params"] = separated(v.value("url_params"))
 	}
 	if v.Form.Has("statement_seller.name") {
-		body["statement_seller"] = v.seller()
+		seller, err := v.seller()
+		if err != nil {
+			return v.again(err, settings)
+		}
+		body["statement_seller"] = seller
 	}
 	if err := v.send("updateProgram", body, nil, v.program.ID); err != nil {
 		return v.again(err, settings)

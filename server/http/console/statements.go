@@ -10,6 +10,7 @@ import (
 	"rail/server/http/site"
 	"rail/server/http/site/paper"
 	"rail/server/money/statement"
+	"rail/server/opt"
 )
 
 var statementRoutes = map[string]route{
@@ -25,20 +26,28 @@ const shownLines = 1000
 
 // statementPage shows the statement of a payout as a page to print.
 func statementPage(v *visit) error {
-	id := v.PathValue("id")
-	reply, err := v.console.api.RetrievePayoutStatementWithResponse(v.Ctx(), id, &api.RetrievePayoutStatementParams{
-		ProgramID: &v.program.ID,
-	})
+	number := v.QueryParam("number")
+	found, d, err := v.statement(number)
 	if err != nil {
 		return err
 	}
-	d, err := statement.Read(reply.JSON200.Statement)
-	if err != nil {
-		return err
+	lines, undone, earlier, query := found.Lines, "", "", ""
+	if number != "" {
+		query = "?number=" + url.QueryEscape(number)
 	}
-	lines := reply.JSON200.Lines
+	if found.Undone {
+		undone = paper.Undone(v.Locale, opt.Value(found.CorrectedBy))
+	}
+	if d.Corrects != nil {
+		if _, _, err := v.statement(*d.Corrects); err == nil { // it may be about another payout
+			earlier = "/payouts/statements/" + d.Payout.ID + "?number=" + url.QueryEscape(*d.Corrects)
+		}
+	}
 	return v.show(sheet{"statement", "/payouts", "Statement " + d.Number, struct {
 		statement.Document
+		// Query is that of the files, Undone a sentence, Earlier the page of the statement that this one replaces; "" for none.
+		Query, Undone, Earlier string
+
 		Title string
 		Facts []paper.Fact
 		Notes []string
@@ -46,19 +55,39 @@ func statementPage(v *visit) error {
 		Lines []api.StatementLine
 		Rest  int64
 	}{
-		d, paper.Title(v.Locale, d), paper.Facts(v.Locale, d), paper.Notes(v.Locale, d), reply.JSON200.KeyID,
+		d, query, undone, earlier,
+		paper.Title(v.Locale, d), paper.Facts(v.Locale, d), paper.Notes(v.Locale, d), found.KeyID,
 		lines[:min(len(lines), shownLines)], d.LinesCount - int64(min(len(lines), shownLines)),
 	}})
 }
 
+// statement reads the statement of the payout in the address; number is "" for the last one.
+func (v *visit) statement(number string) (*api.PayoutStatement, statement.Document, error) {
+	reply, err := v.console.api.RetrievePayoutStatementWithResponse(
+		v.Ctx(), v.PathValue("id"), &api.RetrievePayoutStatementParams{ProgramID: &v.program.ID, Number: opt.OrNil(number)})
+	if err != nil {
+		return nil, statement.Document{}, err
+	}
+	d, err := statement.Read(reply.JSON200.Statement)
+	return reply.JSON200, d, err
+}
+
 // statementPDF answers with the statement as a PDF.
 func statementPDF(v *visit) error {
-	return v.file("retrievePayoutStatement", "statement-"+v.PathValue("id")+".pdf", url.Values{"format": {"pdf"}})
+	return v.file("retrievePayoutStatement", "statement-"+v.PathValue("id")+".pdf", v.numbered(url.Values{"format": {"pdf"}}))
 }
 
 // statementJSON answers with the signed statement.
 func statementJSON(v *visit) error {
-	return v.file("retrievePayoutStatement", "statement-"+v.PathValue("id")+".json", url.Values{})
+	return v.file("retrievePayoutStatement", "statement-"+v.PathValue("id")+".json", v.numbered(url.Values{}))
+}
+
+// numbered adds the number of a statement in the address to a query.
+func (v *visit) numbered(query url.Values) url.Values {
+	if number := v.QueryParam("number"); number != "" {
+		query.Set("number", number)
+	}
+	return query
 }
 
 // file answers with the result of an operation that reads the object in the address, as a file.

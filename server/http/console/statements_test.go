@@ -45,8 +45,47 @@ func TestStatementPages(t *testing.T) {
 	require.True(t, strings.HasPrefix(string(pdf.Raw), "%PDF-"))
 	require.Contains(t, string(p.ask("GET", p.full("/payouts/statements/"+id+"/json"), nil).Raw), `"signature":`)
 
-	owner.done(owner.send("/settings", "statement_seller.name", ""))
+	// Without its name, the company would lose its address and tax ids.
+	for _, lost := range [][]string{{"address", "Hauptstr. 1, Berlin"}, {"tax_ids", "DE123456789"}} {
+		owner.says(400, "Enter the company’s name, or empty its address and tax IDs too.",
+			owner.send("/settings", "statement_seller.name", "", "statement_seller."+lost[0], lost[1]))
+	}
+	require.NotNil(t, s.Get("/v1/programs/" + s.program).Body["statement_seller"])
+	owner.done(owner.send("/settings", "statement_seller.name", "", "statement_seller.address", ""))
 	require.Nil(t, s.Get("/v1/programs/" + s.program).Body["statement_seller"])
+}
+
+// TestUndoneStatementPage: the page of an undone statement says so and names the one that corrects it.
+func TestUndoneStatementPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program)
+	ada, _ := s.earns("Ada Lovelace", "paypal", 10000)
+	s.Must(200, s.Post("/v1/programs/"+s.program, M{"statement_prefix": "ACME"}))
+	p := s.person(s.Org, team.Finance)
+	p.send("/payouts/run", "period_end", "2026-09-01")
+	id := s.payoutOf(ada).String("id")
+	path := "/payouts/statements/" + id
+	s.Must(200, s.Post("/v1/payouts/"+id+"/mark_paid", nil))
+	require.Contains(t, p.page(path), `href="/verify"`)
+	require.NotContains(t, p.page(path), "was undone")
+	pdf := func(query string) int {
+		a := p.ask("GET", p.full(path+"/pdf"+query), nil)
+		require.True(t, strings.HasPrefix(string(a.Raw), "%PDF-"))
+		return len(a.Raw)
+	}
+	valid := pdf("")
+	s.Must(200, s.Post("/v1/payouts/"+id+"/undo_paid", M{"reason": "The wrong one."}))
+	old := path + "?number=ACME-2026-000001"
+	require.Contains(t, p.page(old), "This payment was undone. This statement is no longer valid.")
+	s.Must(200, s.Post("/v1/payouts/"+id+"/mark_paid", nil))
+	page := p.page(old)
+	require.Contains(t, page, "This payment was undone. Statement ACME-2026-000002 corrects this one.")
+	require.Contains(t, page, "/pdf?number=ACME-2026-000001")
+	require.NotContains(t, p.page(path), "was undone")
+	require.Contains(t, p.page(path), old, "a link to the earlier one")
+	require.NotEqual(t, valid, pdf("?number=ACME-2026-000001"))
+	require.Contains(t, string(p.ask("GET", p.full(path+"/json?number=ACME-2026-000001"), nil).Raw), `"corrected_by":"ACME-2026-000002"`)
 }
 
 // TestYearlyTotals: the paid payouts of a year are summed by partner, method and currency.

@@ -245,6 +245,8 @@ func importCalls(s *apitest.Server, own objects) []call {
 func deletions(s *apitest.Server, own objects) []call {
 	program := own["prg_"]
 	draft := s.Must(201, s.Post("/v1/campaigns", M{"program_id": program, "name": "x", "subject": "x", "body": "x"}))
+	scheduled := s.Partner(program)
+	s.Must(200, s.Post("/v1/partners/"+scheduled+"/ban", M{"reason": "Stolen cards.", "undo_for_minutes": 10}))
 	return []call{
 		{"detachExternalID", own["cus_"], nil},
 		{"deleteCampaign", draft.String("id"), nil},
@@ -259,6 +261,7 @@ func deletions(s *apitest.Server, own objects) []call {
 		{"deleteTag", own["tag_"], nil},
 		{"deleteCustomer", s.Customer(program, s.Partner(program)), nil},
 		{"banPartner", s.Partner(program), M{"reason": "Stolen cards."}},
+		{"undoPartnerBan", scheduled, nil},
 		{"deletePartner", own["part_"], nil},
 		{"deleteGroup", own["grp_"], nil},
 	}

@@ -162,6 +162,7 @@ func toPartner(p db.Partner) api.Partner {
 		ExternalID:          p.ExternalID,
 		CreatedAt:           p.CreatedAt,
 		UpdatedAt:           p.UpdatedAt,
+		BanScheduledAt:      p.BanAt,
 	}
 }
 

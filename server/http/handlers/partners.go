@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/oapi-codegen/nullable"
 
@@ -101,16 +102,19 @@ func (s *Server) DeletePartner(ctx context.Context,
 }
 
 // BanPartner suspends a partner and rejects its unpaid commissions. A dry run only returns the
-// effects.
+// effects, and one with undo_for_minutes schedules the ban.
 func (s *Server) BanPartner(ctx context.Context, r api.BanPartnerRequestObject) (api.BanPartnerResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	var done partner.Ban
 	var err error
-	dry := b.DryRun != nil && *b.DryRun
-	if dry {
+	dry, tell := b.DryRun != nil && *b.DryRun, b.TellPartner == nil || *b.TellPartner
+	switch {
+	case dry:
 		done, err = partner.PreviewBan(ctx, u, r.ID)
-	} else {
-		done, err = s.Partners.Ban(ctx, u, r.ID, b.Reason, b.TellPartner == nil || *b.TellPartner)
+	case b.UndoForMinutes != nil:
+		done, err = s.Partners.ScheduleBan(ctx, u, r.ID, b.Reason, tell, time.Duration(*b.UndoForMinutes)*time.Minute)
+	default:
+		done, err = s.Partners.Ban(ctx, u, r.ID, b.Reason, tell)
 	}
 	return api.BanPartner200JSONResponse{
 		Object: "partner_ban", DryRun: dry, Partner: toPartner(done.Partner),
@@ -118,6 +122,13 @@ func (s *Server) BanPartner(ctx context.Context, r api.BanPartnerRequestObject) 
 		KeptCount: done.Money.Kept.Count, Kept: toSums(done.Money.Kept.Minor), RemainingCount: done.Money.Remaining,
 		LinksStopped: done.LinksStopped, CouponsStopped: done.CouponsStopped,
 	}, err
+}
+
+// UndoPartnerBan cancels a scheduled ban.
+func (s *Server) UndoPartnerBan(ctx context.Context,
+	r api.UndoPartnerBanRequestObject) (api.UndoPartnerBanResponseObject, error) {
+	p, err := s.Partners.UndoBan(ctx, work.From(ctx), r.ID)
+	return api.UndoPartnerBan200JSONResponse(toPartner(p)), err
 }
 
 func partnerParts(expand []api.PartnerExpand, include []api.PartnerInclude) []part[api.Partner] {

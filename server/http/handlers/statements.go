@@ -45,6 +45,7 @@ func (s *Server) RetrievePayoutStatement(ctx context.Context,
 	}
 	out := api.RetrievePayoutStatement200JSONResponse{
 		Statement: found.Statement.Document, Signature: found.Signature, KeyID: found.KeyID, Undone: found.Undone,
+		CorrectedBy: opt.OrNil(found.CorrectedBy),
 	}
 	if found.Lines != nil {
 		out.Lines = mapped(found.Lines, toStatementLine)
@@ -73,7 +74,11 @@ func (s *Server) statementPDF(ctx context.Context, found payout.Issued) (pdfStat
 	}
 	l := locale.Of("", opt.Value(partner.LanguageCode))
 	accent := site.Accent(cmp.Or(opt.Value(settings.AccentColor), site.DefaultAccent))
-	file, err := paper.Of(l, found.Document, found.Lines, accent).PDF()
+	sheet := paper.Of(l, found.Document, found.Lines, accent)
+	if found.Undone {
+		sheet.Void(found.CorrectedBy)
+	}
+	file, err := sheet.PDF()
 	return pdfStatement{found.Number, file}, err
 }
 

@@ -71,7 +71,7 @@ func (v *visit) board() (*board, error) {
 		if l, ok := named[p.id]; ok {
 			out.Rows = append(out.Rows, boardRow{
 				Rank: p.rank, Customers: p.customers, Mine: p.id == v.partner.ID,
-				Name: cmp.Or(shortName(l.FirstName+" "+l.LastName), shortName(l.DisplayName), v.Locale.T("A partner")),
+				Name: cmp.Or(shortName(l), v.Locale.T("A partner")),
 			})
 		}
 	}
@@ -90,15 +90,35 @@ func (v *visit) leaders(ctx context.Context, of []string) (map[string]db.PortalL
 	return out, err
 }
 
-// shortName returns the first word of a name and the initial of its last word; "" for no name.
-func shortName(name string) string {
-	words := strings.Fields(name)
-	if len(words) < 2 {
-		return strings.Join(words, "")
+// shortName returns a partner's first name and the initial of the last one; "" if there is no first name. A display name
+// counts without these, unless it is the last name. A name with an @ may be an address, and is never shown.
+func shortName(l db.PortalLeadersRow) string {
+	first, last := strings.Fields(l.FirstName), strings.Fields(l.LastName)
+	if len(first) == 0 || address(l.FirstName) || address(l.LastName) {
+		name := l.DisplayName
+		if family, given, found := strings.Cut(name, ","); found { // such as Lovelace, Ada
+			name = given + " " + family
+		}
+		if address(name) || strings.EqualFold(strings.TrimSpace(name), strings.TrimSpace(l.LastName)) {
+			return ""
+		}
+		first, last = strings.Fields(name), nil
+		if len(first) > 1 {
+			last = first[1:]
+		}
 	}
-	initial, _ := utf8.DecodeRuneInString(words[len(words)-1])
-	return words[0] + " " + string(initial) + "."
+	switch {
+	case len(first) == 0:
+		return ""
+	case len(last) == 0:
+		return first[0]
+	}
+	initial, _ := utf8.DecodeRuneInString(last[len(last)-1])
+	return first[0] + " " + string(initial) + "."
 }
+
+// address reports whether a name may be an email address.
+func address(name string) bool { return strings.ContainsAny(name, "@\uff20\ufe6b") }
 
 // boards holds the last rankings by program: many partners read the same one.
 type boards struct {

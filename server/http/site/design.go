@@ -37,6 +37,8 @@
 //	zone       nothing: the line with the time zone. On a page with it, the
 //	           script shows moments in the browser's zone
 //
+// The page note.html shows a title and a sentence; a site may replace it by its own.
+//
 // The pages under testdata have all of them in use.
 package site
 

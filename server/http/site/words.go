@@ -25,6 +25,7 @@ func functions(l *locale.Locale, vocabulary map[string]string) template.FuncMap 
 		"country": l.Country,
 		"day":     func(t clock.Time) string { return mark('d', t.UnixMicro()) },
 		"moment":  func(t clock.Time) string { return mark('m', t.UnixMicro()) },
+		"hour":    func(t clock.Time) string { return mark('h', t.UnixMicro()) },
 		"zone":    func() string { return mark('z', 0) },
 		"iso":     func(t clock.Time) string { return t.String() },
 		"words": func(v any) string {
@@ -43,14 +44,14 @@ func functions(l *locale.Locale, vocabulary map[string]string) template.FuncMap 
 	}
 }
 
-// mark is a placeholder for a day, a moment or the name of the zone. Write replaces it, since readers of all zones
-// share the templates of a language. It has private characters.
+// mark is a placeholder for a day, a moment, an hour or the name of the zone. Write replaces it, since readers of all
+// zones share the templates of a language. It has private characters.
 func mark(kind rune, micros int64) string {
 	return "\ue000" + string(kind) + strconv.FormatInt(micros, 10) + "\ue001"
 }
 
 // marks finds what mark makes.
-var marks = regexp.MustCompile("\ue000([dmz])(-?[0-9]{1,19})\ue001")
+var marks = regexp.MustCompile("\ue000([dmhz])(-?[0-9]{1,19})\ue001")
 
 // filled replaces the marks in a page by days and moments in the reader's zone.
 func filled(page []byte, l *locale.Locale) []byte {
@@ -62,6 +63,8 @@ func filled(page []byte, l *locale.Locale) []byte {
 			return []byte(l.Day(at))
 		case 'm':
 			return []byte(l.Moment(at))
+		case 'h':
+			return []byte(l.Hour(at))
 		}
 		return []byte(l.Zone().String())
 	})

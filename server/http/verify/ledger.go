@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 
 	"rail/gen/db"
@@ -26,8 +26,12 @@ const (
 	MonthPath  = "/:program/ledger/:month"
 )
 
-// hashesPage is the number of hashes that are read at once.
-const hashesPage = 5_000
+const (
+	// hashesPage is the number of hashes that are read at once.
+	hashesPage = 5_000
+	// maxHashes bounds a month's hashes: 13 MB of text.
+	maxHashes = 200_000
+)
 
 // monthFile matches the name of a month's file.
 var monthFile = regexp.MustCompile(`^\d{4}-\d{2}\.txt$`)
@@ -39,75 +43,84 @@ func openMonth(now clock.Time) string { return now.UTC().Add(-24 * time.Hour).Fo
 
 // ledger answers with a line for each month of a program: the month, the number of statements and their root.
 func (p *Pages) ledger(c echo.Context) error {
+	before := openMonth(p.Clock.Now())
+	return p.published(c, before, "", func(ctx context.Context, program db.StatementProgramRow) (string, error) {
+		rows, err := queries.StatementMonths(ctx, p.Pool, db.StatementMonthsParams{
+			ProgramID: program.ID, OrgID: program.OrgID, Before: before,
+		})
+		var text strings.Builder
+		for _, r := range rows {
+			fmt.Fprintf(&text, "%s %d %s\n", r.Month, r.Statements, r.Root)
+		}
+		return text.String(), err
+	})
+}
+
+// month answers with the hashes of a month's statements, in the order of their numbers. The SHA-256 of this text is
+// the month's root.
+func (p *Pages) month(c echo.Context) error {
+	name, before := c.Param("month"), openMonth(p.Clock.Now())
+	month := strings.TrimSuffix(name, ".txt")
+	if !monthFile.MatchString(name) || month >= before {
+		return noLedger()
+	}
+	return p.published(c, before, month, func(ctx context.Context, program db.StatementProgramRow) (string, error) {
+		return hashes(ctx, p.Pool, db.StatementHashesParams{
+			ProgramID: program.ID, OrgID: program.OrgID, Month: month, Lim: hashesPage,
+		})
+	})
+}
+
+// published answers with a text about the months before one. The text is complete before the first byte is sent, since
+// a part of it could be taken for all of it.
+func (p *Pages) published(
+	c echo.Context, before, name string, read func(context.Context, db.StatementProgramRow) (string, error),
+) error {
 	ctx, end := context.WithTimeout(c.Request().Context(), timeout)
 	defer end()
-	program, err := p.program(ctx, c)
+	program, err := p.program(ctx, c.Param("program"))
 	if err != nil {
 		return err
 	}
-	text, err := p.months.of(ctx, p, program)
+	text, err := p.months.of(ctx, before, program.ID+"/"+name, func(ctx context.Context) (string, error) {
+		return read(ctx, program)
+	})
 	if err != nil {
 		return err
 	}
 	if text == "" {
 		return noLedger()
 	}
-	ledgerHead(c)
+	c.Response().Header().Set(echo.HeaderAccessControlAllowOrigin, "*")
+	c.Response().Header().Set("Cache-Control", "public, max-age=3600")
+	c.Response().Header().Set(echo.HeaderContentLength, strconv.Itoa(len(text)))
 	return c.String(http.StatusOK, text)
 }
 
-// month answers with the hashes of a month's statements, in the order of their numbers. The SHA-256 of this text is
-// the month's root.
-func (p *Pages) month(c echo.Context) error {
-	ctx, end := context.WithTimeout(c.Request().Context(), timeout)
-	defer end()
-	name := c.Param("month")
-	month := strings.TrimSuffix(name, ".txt")
-	if !monthFile.MatchString(name) || month >= openMonth(p.Clock.Now()) {
-		return noLedger()
-	}
-	program, err := p.program(ctx, c)
-	if err != nil {
-		return err
-	}
-	for after := int64(0); ; {
-		rows, err := queries.StatementHashes(ctx, p.Pool, db.StatementHashesParams{
-			ProgramID: program.ID, OrgID: program.OrgID, Month: month, After: after, Lim: hashesPage,
-		})
-		switch {
-		case err != nil:
-			return err
-		case len(rows) == 0 && after == 0:
-			return noLedger()
-		case len(rows) == 0:
-			return nil
-		case after == 0:
-			ledgerHead(c)
-			c.Response().Header().Set(echo.HeaderContentType, echo.MIMETextPlainCharsetUTF8)
-		}
-		after = rows[len(rows)-1].Sequence
-		if err := writeHashes(c.Response(), rows); err != nil {
-			return err
-		}
-	}
-}
-
-func writeHashes(w io.Writer, rows []db.StatementHashesRow) error {
+// hashes reads the hashes of a month's statements.
+func hashes(ctx context.Context, pool *pgxpool.Pool, of db.StatementHashesParams) (string, error) {
 	var text strings.Builder
-	for _, r := range rows {
-		text.WriteString(r.Hash + "\n")
+	for read := 0; ; {
+		rows, err := queries.StatementHashes(ctx, pool, of)
+		if err != nil || len(rows) == 0 {
+			return text.String(), err
+		}
+		if read += len(rows); read > maxHashes {
+			return "", fmt.Errorf("%s has more than %d statements in %s", of.ProgramID, maxHashes, of.Month)
+		}
+		for _, r := range rows {
+			text.WriteString(r.Hash + "\n")
+		}
+		of.After = rows[len(rows)-1].Sequence
 	}
-	_, err := io.WriteString(w, text.String())
-	return err
 }
 
-// program finds the program of an address, by its subdomain or its id as on its join page.
-func (p *Pages) program(ctx context.Context, c echo.Context) (db.Program, error) {
-	door := c.Param("program")
-	if !site.Spelled(door) {
-		return db.Program{}, noLedger()
+// program finds the program of an address by its id. Its subdomain could be guessed.
+func (p *Pages) program(ctx context.Context, id string) (db.StatementProgramRow, error) {
+	if !site.Spelled(id) {
+		return db.StatementProgramRow{}, noLedger()
 	}
-	program, err := queries.JoinDoor(ctx, p.Pool, door)
+	program, err := queries.StatementProgram(ctx, p.Pool, id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return program, noLedger()
 	}
@@ -117,48 +130,4 @@ func (p *Pages) program(ctx context.Context, c echo.Context) (db.Program, error)
 // noLedger is the same for an unknown program and for one without a published month.
 func noLedger() error {
 	return problem.New(problem.RouteNotFound, "There is no such ledger.")
-}
-
-func ledgerHead(c echo.Context) {
-	c.Response().Header().Set(echo.HeaderAccessControlAllowOrigin, "*")
-	c.Response().Header().Set("Cache-Control", "public, max-age=3600")
-}
-
-// maxMonths bounds the programs whose months are cached.
-const maxMonths = 1_000
-
-// months caches the published months of programs, since their roots are computed from every statement.
-type months struct {
-	mu     sync.Mutex
-	before string // the month before which they are published
-	texts  map[string]string
-}
-
-// of returns the text of a program's months.
-func (m *months) of(ctx context.Context, p *Pages, program db.Program) (string, error) {
-	before := openMonth(p.Clock.Now())
-	m.mu.Lock()
-	if m.before != before || len(m.texts) >= maxMonths {
-		m.before, m.texts = before, map[string]string{}
-	}
-	text, cached := m.texts[program.ID]
-	m.mu.Unlock()
-	if cached {
-		return text, nil
-	}
-	rows, err := queries.StatementMonths(ctx, p.Pool, db.StatementMonthsParams{
-		ProgramID: program.ID, OrgID: program.OrgID, Before: before,
-	})
-	if err != nil {
-		return "", err
-	}
-	for _, r := range rows {
-		text += fmt.Sprintf("%s %d %s\n", r.Month, r.Statements, r.Root)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.before == before {
-		m.texts[program.ID] = text
-	}
-	return text, nil
 }

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -83,28 +84,49 @@ func TestLedger(t *testing.T) {
 	_, two := p.pay(bob, "2.json")
 	p.at(11, 1, 3) // still October in Los Angeles
 	_, three := p.pay(eve, "3.json")
-	for _, path := range []string{"/shop/ledger.txt", "/shop/ledger/2026-10.txt", "/other/ledger.txt", "/%00/ledger.txt"} {
+	at := "/" + p.ProgramID
+	for _, path := range []string{at + "/ledger.txt", at + "/ledger/2026-10.txt", "/other/ledger.txt", "/%00/ledger.txt"} {
 		require.Equal(t, 404, p.Do("GET", path, "", nil).Status, path)
 	}
 	p.at(11, 2, 1)
-	require.Equal(t, "2026-10 3 "+proof.Root([]string{one, two, three})+"\n", p.text("/shop/ledger.txt"))
+	require.Equal(t, "2026-10 3 "+proof.Root([]string{one, two, three})+"\n", p.text(at+"/ledger.txt"))
 	p.pay(ada, "4.json")
-	october := p.text("/shop/ledger.txt")
-	require.Equal(t, october, p.text("/"+p.ProgramID+"/ledger.txt"))
-	hashes := p.text("/shop/ledger/2026-10.txt")
+	october := p.text(at + "/ledger.txt")
+	hashes := p.text(at + "/ledger/2026-10.txt")
 	require.Equal(t, one+"\n"+two+"\n"+three+"\n", hashes)
 	require.Equal(t, "2026-10 3 "+proof.Hash([]byte(hashes))+"\n", october)
 	p.Must(200, p.Post("/v1/programs/"+p.ProgramID, M{"time_zone": "Pacific/Auckland"}))
 	p.at(12, 3, 0)
-	require.Regexp(t, `^`+regexp.QuoteMeta(october)+`2026-11 1 [0-9a-f]{64}\n$`, p.text("/shop/ledger.txt"))
-	require.Equal(t, hashes, p.text("/shop/ledger/2026-10.txt"))
+	require.Regexp(t, `^`+regexp.QuoteMeta(october)+`2026-11 1 [0-9a-f]{64}\n$`, p.text(at+"/ledger.txt"))
+	require.Equal(t, hashes, p.text(at+"/ledger/2026-10.txt"))
 	for _, path := range []string{
-		"/shop/ledger/2026-12.txt", "/shop/ledger/2026-09.txt", "/shop/ledger/2026-10", "/shop/ledger/x.txt",
-		"/other/ledger/2026-10.txt", "/shop/ledger/%ff.txt",
+		at + "/ledger/2026-12.txt", at + "/ledger/2026-09.txt", at + "/ledger/2026-10", at + "/ledger/x.txt",
+		"/other/ledger/2026-10.txt", at + "/ledger/%ff.txt",
+		"/shop/ledger.txt", "/shop/ledger/2026-10.txt", // a subdomain can be guessed
 	} {
 		require.Equal(t, 404, p.Do("GET", path, "", nil).Status, path)
 	}
 	require.NotContains(t, hashes+october, "part_")
+}
+
+// TestLedgerOfManyStatements: a month of several pages is sent with its length, so that a reader finds a truncated one.
+func TestLedgerOfManyStatements(t *testing.T) {
+	t.Parallel()
+	p := newPayer(t)
+	p.pay(p.Partner(p.ProgramID), "1.json")
+	const copies = 10_500
+	_, err := p.Pool.Exec(t.Context(), `INSERT INTO statements (id, org_id, program_id, partner_id, payout_id, series, year,
+			month, sequence, number, position, issued_at, document, signature, key_id, hash)
+		SELECT id || n, org_id, program_id, partner_id || n, payout_id || n, series, year, month, sequence + n, number || n,
+			position, issued_at, document, signature, key_id, encode(sha256(n::text::bytea), 'hex')
+		FROM statements, generate_series(1, $1::int) n`, copies)
+	require.NoError(t, err)
+	p.at(11, 2, 1)
+	a := p.Do("GET", "/"+p.ProgramID+"/ledger/2026-10.txt", "", nil, "Accept-Encoding", "identity")
+	require.Equal(t, 200, a.Status)
+	require.Equal(t, copies+1, strings.Count(string(a.Raw), "\n"))
+	require.Equal(t, strconv.Itoa(len(a.Raw)), a.Header.Get("Content-Length"))
+	require.Equal(t, "2026-10 10501 "+proof.Hash(a.Raw)+"\n", p.text("/"+p.ProgramID+"/ledger.txt"))
 }
 
 // scripts are the commands of the guide's scripts. Without site packages, Python calls openssl.
@@ -147,8 +169,8 @@ func TestGuidesScripts(t *testing.T) {
 	fourth, _ := p.pay(ada, "4.json")
 	keys := p.write("keys.json", p.Do("GET", "/.well-known/rail-keys.json", "", nil).Raw)
 	ledger := []string{
-		p.write("ledger.txt", []byte(p.text("/shop/ledger.txt"))),
-		p.write("2026-11.txt", []byte(p.text("/shop/ledger/2026-11.txt"))),
+		p.write("ledger.txt", []byte(p.text("/"+p.ProgramID+"/ledger.txt"))),
+		p.write("2026-11.txt", []byte(p.text("/"+p.ProgramID+"/ledger/2026-11.txt"))),
 	}
 	changed := func(from, file, old, fresh string) string {
 		text, err := os.ReadFile(from)
@@ -157,6 +179,7 @@ func TestGuidesScripts(t *testing.T) {
 		return p.write(file, []byte(strings.Replace(string(text), old, fresh, 1)))
 	}
 	late := changed(keys, "late.json", `"created_at":"2026-10-20`, `"created_at":"2026-10-21`)
+	short := p.write("short.json", []byte(`{"keys":[{"id":"stk_1","public_key":"AAAA"}]}`))
 	faults := map[string][]string{
 		"signature is wrong":    {keys, changed(first, "a.json", `"lines_count":1`, `"lines_count":2`)},
 		"lines are not those":   {keys, changed(first, "b.json", `"lines":[{`, `"lines":[{"x":1,`)},
@@ -164,6 +187,10 @@ func TestGuidesScripts(t *testing.T) {
 		"is not published":      {keys, changed(first, "c.json", `"key_id":"stk_`, `"key_id":"stk_x`)},
 		"the key was not valid": {late, first},
 		"not in the ledger":     append([]string{keys, fourth}, ledger...),
+		"keys unavailable":      {third, first},
+		"not a signed":          {keys, first, keys},
+		"short.json: could not": {short, first},
+		"json: could not be":    {filepath.Join(p.folder, "none.json"), first},
 		"root of the month":     {keys, third, ledger[0], changed(ledger[1], "other.txt", "\n", "\n0\n")},
 	}
 	for name, command := range scripts {
@@ -181,6 +208,8 @@ func TestGuidesScripts(t *testing.T) {
 			out, err := run(keys, third, first, second, fourth)
 			require.NoError(t, err, out)
 			require.Equal(t, 4, strings.Count(out, ": valid\n"), out)
+			out, err = run(keys, third, first, third, first)
+			require.NoError(t, err, "files that were given twice: %s", out)
 			out, err = run(append([]string{keys, third}, ledger...)...)
 			require.NoError(t, err, out)
 			for fault, args := range faults {

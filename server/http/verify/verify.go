@@ -47,8 +47,9 @@ type Options struct {
 // Pages serves the page and the files.
 type Pages struct {
 	Options
-	site   *site.Site[*visit]
-	months months
+	site    *site.Site[*visit]
+	keyFile cache // by the number of keys
+	months  cache // by the month before which they are published, since a root is computed from every statement
 }
 
 // visit is one request for a page.

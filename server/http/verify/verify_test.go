@@ -56,6 +56,41 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestManyKeys: the file has the newest keys and says that there are more, which are found by their ids. A new key is in
+// the file at once.
+func TestManyKeys(t *testing.T) {
+	t.Parallel()
+	s, _ := newServer(t)
+	ids := func(path string) (out []string, more bool) {
+		a := s.Must(200, s.Do("GET", "/.well-known/rail-keys.json"+path, "", nil))
+		for _, k := range a.Body["keys"].([]any) {
+			out = append(out, k.(apitest.M)["id"].(string))
+		}
+		return out, a.Body["has_more"].(bool)
+	}
+	add := func(prefix string, n int) {
+		_, err := s.Pool.Exec(t.Context(), `INSERT INTO statement_keys
+			(id, org_id, public_key, private_key, created_at, retired_at)
+			SELECT $1 || lpad(n::text, 6, '0'), org_id, public_key, '', created_at, created_at + interval '1 hour'
+			FROM statement_keys, generate_series(1, $2::int) n WHERE id = 'stk_1'`, prefix, n)
+		require.NoError(t, err)
+	}
+	all, more := ids("")
+	require.Equal(t, []string{"stk_other", "stk_1"}, all)
+	require.False(t, more)
+	add("stk_y", 9_999)
+	all, more = ids("")
+	require.Len(t, all, 10_000)
+	require.True(t, more)
+	require.NotContains(t, all, "stk_1")
+	add("stk_z", 1)
+	all, _ = ids("")
+	require.Equal(t, "stk_z000001", all[0])
+	all, more = ids("?id=stk_1")
+	require.Equal(t, []string{"stk_1"}, all)
+	require.False(t, more)
+}
+
 // page is the page in a browser.
 type page struct {
 	*browsertest.Tab
@@ -147,6 +182,87 @@ func TestPageSearches(t *testing.T) {
 	p.Silent()
 }
 
+// TestPageWithoutKeys: without the keys a statement is neither valid nor invalid. A change of its lines is still found.
+func TestPageWithoutKeys(t *testing.T) {
+	t.Parallel()
+	p, issuer := newPage(t)
+	text := string(issuer.Issue())
+	good := p.file("1.json", []byte(text))
+	bad := p.file("bad.json", []byte(strings.Replace(text, `"amount_minor": 700`, `"amount_minor": 701`, 1)))
+	none := p.file("none.json", nil)
+	for _, answer := range []string{
+		"throw new TypeError('Failed to fetch')",
+		"return new Response('{\"keys\": []}', { status: 404 })",
+		"return new Response('<html>')",
+		"return new Response('{}')",
+		`return new Response('{"keys": [], "has_more": true}')`,
+		`return new Response('{"keys": [{"id": "stk_1"}]}')`,
+	} {
+		p.OnLoad("fetch = async () => { " + answer + " }")
+		got := p.check(good)
+		require.Contains(t, got, "R-2026-000001: not checked", answer)
+		require.Contains(t, got, "Could not be checked: keys unavailable.", answer)
+		require.Contains(t, got, "Lines: 2, complete and unchanged.", answer)
+		require.Contains(t, p.check(bad), "R-2026-000001: not valid", answer)
+	}
+	p.OnLoad(`fetch = async () => new Response('{"keys": [{"id": "stk_1", "public_key": "?", "created_at": "2026-10-01"}]}')`)
+	require.Contains(t, p.check(good), "Could not be checked: key stk_1 is damaged.")
+	p.Do(chromedp.SetUploadFiles(chromedp.CSS("#keys"), []string{none}))
+	require.Contains(t, p.results(), "Could not be checked: keys unavailable.", "a saved file without keys")
+	p.Silent()
+}
+
+// TestPageOfBadFiles: a file without lines cannot have an order, one that was given twice is no fault, and a malformed
+// one replaces the results before it.
+func TestPageOfBadFiles(t *testing.T) {
+	t.Parallel()
+	p, issuer := newPage(t)
+	first, text := p.file("1.json", issuer.Issue()), string(issuer.Issue())
+	second, third := p.file("2.json", []byte(text)), p.file("3.json", issuer.Issue())
+	twice := p.check(third, second, first, second, first)
+	require.Equal(t, 5, strings.Count(twice, ": valid"), twice)
+	require.Equal(t, 2, strings.Count(twice, "Follows R-2026-000001."), twice)
+
+	from, to := strings.Index(text, `"lines": [`), strings.Index(text, `"object"`)
+	without := func(lines string) string { return text[:from] + `"lines": ` + lines + ", " + text[to:] }
+	p.Open("/verify")
+	p.Do(chromedp.SetValue(chromedp.CSS("#order"), "order-1"),
+		chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{p.file("null.json", []byte(without("null")))}))
+	got := p.results()
+	require.Contains(t, got, "R-2026-000002: valid")
+	require.Contains(t, got, "Order order-1 was not looked up: the file has no lines.")
+	require.NotContains(t, got, "is not on it")
+	for _, lines := range []string{`{"length": 2}`, `"ab"`, `[null, null]`} {
+		p.Do(chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{p.file("odd.json", []byte(without(lines)))}))
+		require.Contains(t, p.results(), "odd.json: not valid", lines)
+	}
+	p.Silent()
+}
+
+// TestPageAnswersLate: the results of an earlier run do not replace those of a later one.
+func TestPageAnswersLate(t *testing.T) {
+	t.Parallel()
+	p, issuer := newPage(t)
+	first, second := p.file("1.json", issuer.Issue()), p.file("2.json", issuer.Issue())
+	p.OnLoad(`
+		const ask = fetch
+		let asked = 0
+		const later = new Promise(done => { window.release = done })
+		fetch = async (...args) => { if (!asked++) await later; return ask(...args) }`)
+	p.Open("/verify")
+	p.Do(chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{first}),
+		chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{second}))
+	require.Contains(t, p.results(), "R-2026-000002: valid")
+	got := browsertest.Eval[string](p.Tab, `(async () => {
+		release()
+		for (let i = 0; i < 50; i++) await ask('/verify') // each takes longer than the check
+		return document.querySelector('[data-verified]').innerText
+	})()`)
+	require.Contains(t, got, "R-2026-000002: valid")
+	require.NotContains(t, got, "R-2026-000001")
+	p.Silent()
+}
+
 // TestPageWithoutEd25519: the page reports a browser that cannot check signatures, and calls nothing valid.
 func TestPageWithoutEd25519(t *testing.T) {
 	t.Parallel()
@@ -163,7 +279,7 @@ func TestPageWithoutEd25519(t *testing.T) {
 	p.Silent()
 }
 
-// TestPageSendsNothing: the page can only ask this server, and its script has at most 6 kB.
+// TestPageSendsNothing: the page can only ask this server, and its script has at most 8 kB.
 func TestPageSendsNothing(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -174,7 +290,7 @@ func TestPageSendsNothing(t *testing.T) {
 	require.LessOrEqual(t, len(a.Raw), 60_000)
 	script := s.Do("GET", site.VerifyPath, "", nil)
 	require.Equal(t, 200, script.Status)
-	require.LessOrEqual(t, len(script.Raw), 6_000)
+	require.LessOrEqual(t, len(script.Raw), 8_000)
 	require.Equal(t, 1, strings.Count(string(script.Raw), "fetch("))
 	require.Equal(t, 405, s.Do("POST", "/verify", "", nil).Status)
 }

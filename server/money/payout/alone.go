@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -53,8 +54,9 @@ func (s Sender) sendBatch(ctx context.Context, u *work.Unit, of db.PayoutsToSend
 		return err // changed since it was listed
 	}
 	o.Currency = prog.Currency
-	// Without locks first: a batch above the limits is looked at in every round.
-	rows, err := o.rows(ctx, u, rail)
+	// Without locks first: a batch above the limits is looked at in every round. All payouts count, also those that a later
+	// round hands over.
+	rows, err := o.rows(ctx, u, rail, math.MaxInt32)
 	if err != nil {
 		return err
 	}
@@ -67,8 +69,11 @@ func (s Sender) sendBatch(ctx context.Context, u *work.Unit, of db.PayoutsToSend
 		return err
 	}
 	if !within {
-		return emailOwner(ctx, u, s.Mail, prog, func(to, day string) mail.Message {
-			return mail.PayoutsOverLimit(to, b.ID+" "+day, prog.Name)
+		if !s.Mail.Ready() { // it would be logged in every round
+			return nil
+		}
+		return s.Mail.QueueForOwner(ctx, u.Tx, prog.OrgID, u.Now, func(to string) mail.Message {
+			return mail.PayoutsOverLimit(to, b.ID+" "+today(u, prog), prog.Name)
 		})
 	}
 	locked, err := o.find(ctx, u, rail)

@@ -21,15 +21,7 @@ func attend(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout,
 	if opt.Value(p.Attention) == a {
 		return p, nil
 	}
-	before := p.Attention
-	p.Attention, p.AttentionText, p.AttentionAt, p.UpdatedAt = nil, nil, nil, u.Now
-	if a != "" {
-		p.Attention, p.AttentionText, p.AttentionAt = &a, opt.OrNil(attentionTexts[a]), &u.Now
-	}
-	u.Record(about(p), events.PayoutAttention(api.PayoutAttentionData{
-		PayoutID: p.ID, PartnerID: p.PartnerID, Attention: (*api.PayoutAttention)(p.Attention),
-		AttentionText: p.AttentionText, PreviousAttention: (*api.PayoutAttention)(before),
-	}))
+	p = changeAttention(u, p, a)
 	err := queries.PayoutAttend(ctx, u.Later(), db.PayoutAttendParams{
 		Attention: p.Attention, AttentionText: p.AttentionText, AttentionAt: p.AttentionAt, UpdatedAt: u.Now,
 		ID: p.ID, OrgID: p.OrgID, Status: p.Status,
@@ -41,24 +33,28 @@ func attend(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout,
 	if err != nil {
 		return p, err
 	}
-	return p, emailOwner(ctx, u, outbox, prog, func(to, day string) mail.Message {
-		return mail.PayoutAttention(to, prog.ID+" "+string(a)+" "+day, prog.Name, attentionTexts[a])
+	return p, outbox.QueueForOwner(ctx, u.Tx, p.OrgID, u.Now, func(to string) mail.Message {
+		return mail.PayoutAttention(to, prog.ID+" "+string(a)+" "+today(u, prog), prog.Name, attentionTexts[a])
 	})
 }
 
-// emailOwner queues an email for the owner of the organization, if there is one. day is the day in the program's time
-// zone, for the key of an email that is sent once a day.
-func emailOwner(ctx context.Context, u *work.Unit, outbox *mail.Outbox, prog db.Program,
-	message func(to, day string) mail.Message) error {
-	if outbox == nil || !outbox.Configured {
-		return nil
+// changeAttention sets the fields of the state, and records it.
+func changeAttention(u *work.Unit, p db.Payout, a Attention) db.Payout {
+	before := p.Attention
+	p.Attention, p.AttentionText, p.AttentionAt, p.UpdatedAt = nil, nil, nil, u.Now
+	if a != "" {
+		p.Attention, p.AttentionText, p.AttentionAt = &a, opt.OrNil(attentionTexts[a]), &u.Now
 	}
-	owner, err := queries.OrganizationOwner(ctx, u.DB(), prog.OrgID)
-	if err != nil || owner == nil {
-		return err
-	}
-	day := u.Now.DayIn(clock.StoredZone(prog.TimeZone)).Format(time.DateOnly)
-	return outbox.Queue(ctx, u.Later(), prog.OrgID, message(*owner, day), u.Now)
+	u.Record(about(p), events.PayoutAttention(api.PayoutAttentionData{
+		PayoutID: p.ID, PartnerID: p.PartnerID, Attention: (*api.PayoutAttention)(p.Attention),
+		AttentionText: p.AttentionText, PreviousAttention: (*api.PayoutAttention)(before),
+	}))
+	return p
+}
+
+// today returns the day in the program's time zone, for the key of an email that is sent once a day.
+func today(u *work.Unit, prog db.Program) string {
+	return u.Now.DayIn(clock.StoredZone(prog.TimeZone)).Format(time.DateOnly)
 }
 
 // DismissAttention ends the attention of a paid payout whose money came back.
@@ -71,10 +67,8 @@ func DismissAttention(ctx context.Context, u *work.Unit, id string) (db.Payout, 
 		return p, problem.New(problem.PayoutAttentionOpen, "The payout needs no attention, or its state ends by itself.")
 	}
 	before := p.Attention
-	p.Attention, p.AttentionText, p.AttentionAt, p.AttentionDismissedAt, p.UpdatedAt = nil, nil, nil, &u.Now, u.Now
-	u.Record(about(p), events.PayoutAttention(api.PayoutAttentionData{
-		PayoutID: p.ID, PartnerID: p.PartnerID, PreviousAttention: (*api.PayoutAttention)(before),
-	}))
+	p = changeAttention(u, p, "")
+	p.AttentionDismissedAt = &u.Now
 	of := db.PayoutAttentionDismissParams{Now: &u.Now, ID: p.ID, OrgID: p.OrgID}
 	err = queries.PayoutAttentionDismiss(ctx, u.Later(), of)
 	if err != nil {

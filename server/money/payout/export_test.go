@@ -1,6 +1,7 @@
 package payout
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -9,7 +10,13 @@ import (
 	"rail/gen/db"
 	"rail/server/locale/currency"
 	"rail/server/secret"
+	"rail/server/work"
 )
+
+// Refuse refuses a payout as it was when it was leased.
+func (s Sender) Refuse(ctx context.Context, u *work.Unit, leased db.Payout, why Refusal) error {
+	return s.newRound(u, nil, db.PayoutRail{}).refuse(ctx, leased, why)
+}
 
 func TestRowsOfFiles(t *testing.T) {
 	keeper, err := secret.New([32]byte{1})

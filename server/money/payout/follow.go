@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -20,9 +21,9 @@ const (
 	// followedRails is how many connected rails are followed at once.
 	followedRails = 8
 	// railBudget is the time of one rail in a round. With the last call it stays below askEvery, so that no lease
-	// expires within a round.
+	// expires within a round. No payout is leased after it.
 	railBudget = 30 * time.Second
-	// maxRailFaults is how many payouts may fail one after another before the rail itself is taken to have failed.
+	// maxRailFaults is how many payouts may fail one after another before a step ends.
 	maxRailFaults = 3
 	// fundsEvery is how long a rail without funds waits before the next submission.
 	fundsEvery = 15 * time.Minute
@@ -80,7 +81,6 @@ type railRound struct {
 	c         db.PayoutRail // only Kind, the rail's name, for an operator's rail
 	rail      Rail
 	began     time.Time
-	faults    int             // payouts that failed one after another
 	poor      map[string]bool // currencies without funds
 	answered  bool
 	submitted bool
@@ -91,19 +91,36 @@ func (s Sender) newRound(u *work.Unit, rail Rail, c db.PayoutRail) *railRound {
 	return &railRound{Sender: s, u: u, c: c, rail: rail, began: clock.Real(), poor: map[string]bool{}}
 }
 
-// follow asks about payouts, submits others, and watches paid ones, until the round's time is over. A payout that
-// fails delays no other; a rail that fails waits.
+// follow submits payouts, asks about others, and watches paid ones, until the round's time is over. A payout that fails
+// delays no other; a rail that fails waits.
 func (r *railRound) follow(ctx context.Context) error {
-	steps := []railStep{{r.toPoll, r.poll}, {r.toSubmit, r.submit}, {r.toWatch, r.poll}}
+	steps := []*railStep{{lease: r.toSubmit, do: r.submit}, {lease: r.toPoll, do: r.poll}, {lease: r.toWatch, do: r.poll}}
 	if r.reports() {
-		steps = steps[1:2]
+		steps = steps[:1]
 	}
-	for _, step := range steps {
-		if stop := r.run(ctx, step); stop != nil {
-			return r.pause(ctx, stop)
-		}
+	if stop := r.take(ctx, steps); stop != nil {
+		return r.pause(ctx, stop)
 	}
 	return r.finish(ctx)
+}
+
+// take lets the steps take turns, so that many payouts in one do not delay the others. It returns the error that ends
+// the round.
+func (r *railRound) take(ctx context.Context, steps []*railStep) error {
+	for len(steps) > 0 {
+		var left []*railStep
+		for _, step := range steps {
+			more, err := r.run(ctx, step)
+			if err != nil {
+				return err
+			}
+			if more {
+				left = append(left, step)
+			}
+		}
+		steps = left
+	}
+	return nil
 }
 
 // reports reports whether the service reports results itself.
@@ -114,44 +131,49 @@ func (r *railRound) reports() bool {
 
 // railStep leases payouts and does one thing with each.
 type railStep struct {
-	lease func(context.Context) ([]db.Payout, error)
-	do    func(context.Context, db.Payout) error
+	lease  func(context.Context) ([]db.Payout, error)
+	do     func(context.Context, db.Payout) error
+	faults int // payouts that failed one after another
 }
 
-// run does a step with all payouts that it leases, while there is time. It returns the error that ends the round.
-func (r *railRound) run(ctx context.Context, step railStep) error {
-	for {
-		payouts, err := step.lease(ctx)
-		if err != nil {
-			return err
+// run does a step with the payouts of one lease, while there is time, and reports whether there may be more. It returns
+// the error that ends the round.
+func (r *railRound) run(ctx context.Context, step *railStep) (more bool, stop error) {
+	if r.over() { // before the lease, which would let its payouts wait
+		return false, ctx.Err()
+	}
+	payouts, err := step.lease(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range payouts {
+		if r.over() || ctx.Err() != nil {
+			return false, ctx.Err()
 		}
-		for _, p := range payouts {
-			if clock.Real().Sub(r.began) > railBudget || ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err := r.judge(p, step.do(ctx, p)); err != nil {
-				return err
-			}
+		if err := r.judge(step, p, step.do(ctx, p)); err != nil {
+			return false, err
 		}
-		if len(payouts) < followBatch {
-			return nil
+		if step.faults == maxRailFaults {
+			return false, nil
 		}
 	}
+	return len(payouts) == followBatch, nil
 }
 
-// judge notes the result of one payout. It returns the error if it is one of the rail.
-func (r *railRound) judge(p db.Payout, err error) error {
+// over reports whether the round's time is over.
+func (r *railRound) over() bool { return clock.Real().Sub(r.began) > railBudget }
+
+// judge notes the result of one payout. It returns the error if no step may call the rail.
+func (r *railRound) judge(step *railStep, p db.Payout, err error) error {
 	if err == nil {
-		r.answered, r.faults = true, 0
+		r.answered, step.faults = true, 0
 		return nil
 	}
 	err = fmt.Errorf("payout %s: %w", p.ID, err)
 	if _, busy := errors.AsType[Busy](err); busy {
 		return err
 	}
-	if r.faults++; r.faults == maxRailFaults {
-		return err
-	}
+	step.faults++
 	r.errs = append(r.errs, err)
 	return nil
 }
@@ -176,7 +198,7 @@ func (r *railRound) toSubmit(ctx context.Context) ([]db.Payout, error) {
 func (r *railRound) toWatch(ctx context.Context) (watched []db.Payout, err error) {
 	leased, err := queries.RailPayoutsToWatch(ctx, r.Pool, db.RailPayoutsToWatchParams{
 		Now: r.u.Now, RailID: r.c.ID, Rail: r.name(), WatchedBefore: new(r.u.Now.Plus(-watchEvery)),
-		PaidAfter: r.u.Now.Plus(-watchFor), Lim: followBatch,
+		PaidAfter: r.u.Now.Plus(-watchFor), AskNow: askNow, Lim: followBatch,
 	})
 	for _, p := range leased {
 		if p.CheckedAt != nil { // others are too old
@@ -186,22 +208,25 @@ func (r *railRound) toWatch(ctx context.Context) (watched []db.Payout, err error
 	return watched, err
 }
 
+// askNow is the checked_at of a paid payout that the next round asks about.
+var askNow = clock.At(time.Unix(0, 0))
+
+// AskNow makes the next round ask about a payout that a connected rail has, or has paid.
+func AskNow(ctx context.Context, pool *pgxpool.Pool, rail db.PayoutRail, id string) error {
+	_, err := queries.RailPayoutsAskNow(ctx, pool, db.RailPayoutsAskNowParams{
+		AskNow: askNow, ID: id, OrgID: rail.OrgID, RailID: &rail.ID,
+	})
+	return err
+}
+
 // name is the rail's name in payouts.
 func (r *railRound) name() *string { return new(string(r.c.Kind)) }
 
 // poll asks about a payout that the rail has.
 func (r *railRound) poll(ctx context.Context, p db.Payout) error {
-	partner, err := r.partner(ctx, p)
-	if err != nil {
-		return err
-	}
-	t, err := r.transferTo(p, partner)
-	if err != nil {
-		return err
-	}
 	call, cancel := context.WithTimeout(ctx, railTimeout)
 	defer cancel()
-	status, err := r.rail.Status(call, t)
+	status, err := r.rail.Status(call, transferOf(p))
 	if err != nil {
 		return err
 	}
@@ -249,7 +274,8 @@ func (r *railRound) submit(ctx context.Context, p db.Payout) error {
 	if r.reports() {
 		return r.funded(ctx, p)
 	}
-	status, err := r.rail.Status(call, t)
+	p.ExternalID = &t.ExternalID
+	status, err := r.rail.Status(call, transferOf(p))
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ type Rail interface {
 	// only with Always. Busy, ErrNeedsFunds and ErrUnconfirmed are handled as they say; any other error, and every other
 	// refusal, is retried.
 	Submit(ctx context.Context, t Transfer) (externalID string, err error)
-	// Status returns the status of a submitted transfer.
+	// Status returns the status of a submitted transfer, whose Email, Name and Details are empty.
 	Status(ctx context.Context, t Transfer) (Status, error)
 }
 
@@ -213,19 +213,18 @@ func (s Sender) partner(ctx context.Context, p db.Payout) (db.Partner, error) {
 	return queries.PartnerGet(ctx, s.Pool, db.PartnerGetParams{ID: p.PartnerID, OrgID: p.OrgID})
 }
 
+// transferOf converts a payout for a rail, without what only its partner has.
+func transferOf(p db.Payout) Transfer {
+	return Transfer{
+		ID: p.ID, ExternalID: opt.Value(p.ExternalID), AmountMinor: p.AmountMinor, Currency: p.Currency,
+		Method: opt.Value(p.Method), PartnerID: p.PartnerID, SubmittedAt: p.SubmittedAt,
+	}
+}
+
 // transferTo converts a payout to its partner for a rail.
 func (s Sender) transferTo(p db.Payout, partner db.Partner) (t Transfer, err error) {
-	t = Transfer{
-		ID: p.ID, AmountMinor: p.AmountMinor, Currency: p.Currency, PartnerID: partner.ID, Email: partner.Email,
-		Name: NameOf(partner),
-	}
-	if p.ExternalID != nil {
-		t.ExternalID = *p.ExternalID
-	}
-	if p.Method != nil {
-		t.Method = *p.Method
-	}
-	t.SubmittedAt = p.SubmittedAt
+	t = transferOf(p)
+	t.Email, t.Name = partner.Email, NameOf(partner)
 	t.Details, err = DetailsOf(s.Keeper, partner)
 	return t, err
 }

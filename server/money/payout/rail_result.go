@@ -2,6 +2,7 @@ package payout
 
 import (
 	"context"
+	"time"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -94,14 +95,33 @@ func (r RailResult) pay(ctx context.Context, u *work.Unit, keeper *secret.Keeper
 	p db.Payout) (db.Payout, error) {
 	payment := Payment{ExternalID: r.ExternalID, At: u.Now, ByRail: true}
 	if r.PaidAt != nil {
-		payment.At = *r.PaidAt
-	}
-	if payment.At.After(u.Now.Time) {
-		return p, problem.Invalid("paid_at", "paid_at is in the future.")
+		var err error
+		if payment.At, err = paidBetween(*p.SubmittedAt, *r.PaidAt, u.Now); err != nil {
+			return p, err
+		}
 	}
 	p, err := settle(ctx, u, p, payment)
 	if err != nil {
 		return p, err
 	}
 	return p, notifyAndIssue(ctx, u, keeper, outbox, p)
+}
+
+// clockSkew is how much the clock of a service may differ from that of the server.
+const clockSkew = 5 * time.Minute
+
+// paidBetween returns the time of a payment, which is after its submission and not in the future. A time that is outside
+// by a difference of clocks alone is moved to the bound.
+func paidBetween(submitted, given, now clock.Time) (clock.Time, error) {
+	switch {
+	case given.After(now.Add(clockSkew)):
+		return given, problem.Invalid("paid_at", "paid_at is in the future.")
+	case given.Before(submitted.Add(-clockSkew)):
+		return given, problem.Invalid("paid_at", "paid_at is before the payout was submitted, at %s.", submitted)
+	case given.After(now.Time):
+		return now, nil
+	case given.Before(submitted.Time):
+		return submitted, nil
+	}
+	return given, nil
 }

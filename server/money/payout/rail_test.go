@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/harness/apitest"
 	"rail/server/money/payout"
@@ -142,6 +143,20 @@ func TestRailAway(t *testing.T) {
 	r.Tallied(t)
 }
 
+// TestRailAsksWithoutDetails: a rail is asked about a payout although its partner's details cannot be read any longer.
+func TestRailAsksWithoutDetails(t *testing.T) {
+	t.Parallel()
+	r := apitest.NewRailed(t)
+	id, partner, _ := r.Due(t, 10000)
+	r.Later()
+	require.NoError(t, r.Round(t))
+	_, err := r.Server.Pool.Exec(t.Context(), "UPDATE partners SET payout_details = 'x' WHERE id = $1", partner)
+	require.NoError(t, err)
+	r.Rail.End(id, payout.Status{State: payout.Rejected, Code: "closed"})
+	require.NoError(t, r.Round(t))
+	require.Equal(t, "failed", r.Payout(id).String("status"))
+}
+
 // TestRailSendsOnlyWhatIsWanted: the rail does not pay a partner who was suspended or chose another
 // method. A payout stays in flight if its state is unknown, or if the rail refuses a payout that it
 // may already have.
@@ -179,6 +194,27 @@ func TestRailSendsOnlyWhatIsWanted(t *testing.T) {
 		"what was kept back goes once its flag is closed")
 	require.Equal(t, 4, apitest.Tally(s, r.ProgramID, "payout.due"), "recorded before anything is sent")
 	r.Tallied(t)
+}
+
+// TestStaleRefusal: a refusal fails no payout that another server has submitted since it was leased.
+func TestStaleRefusal(t *testing.T) {
+	t.Parallel()
+	r := apitest.NewRailed(t)
+	id, _, _ := r.Due(t, 10000)
+	r.Later()
+	r.Rail.LoseAnswers(true)
+	require.ErrorIs(t, r.Round(t), railtest.ErrDown) // another server: the payout is submitted once
+	now, err := db.New().PayoutGet(t.Context(), r.Pool, db.PayoutGetParams{ID: id, OrgID: r.Org})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, now.Submissions)
+	leased := now
+	leased.Submissions = 0
+	u := r.SendsPayouts(r.Clock.Now())
+	sender := payout.Sender{Pool: r.Pool}
+	require.NoError(t, sender.Refuse(t.Context(), u, leased, payout.Refusal{Code: "payout_method_changed"}))
+	require.Equal(t, "processing", r.Payout(id).String("status"))
+	require.NoError(t, sender.Refuse(t.Context(), u, now, payout.Refusal{Code: "closed"}))
+	require.Equal(t, []string{"failed", "closed"}, []string{r.Payout(id).String("status"), r.Payout(id).String("error_code")})
 }
 
 // stuck is a rail that never answers.
@@ -293,7 +329,7 @@ func TestRaceR7MarkPaidSettlement(t *testing.T) {
 	require.NoError(t, err)
 	memory := railtest.New()
 	sender := payout.Sender{Pool: w.Pool, Keeper: keeper, Rails: []payout.Rail{memory}}
-	for round := range rounds {
+	for round := range rounds + 1 {
 		partner := w.Partner(w.ProgramID)
 		w.Must(200, w.Post("/v1/partners/"+partner, M{"payout_method": "paypal"}))
 		sale := w.Sale(w.ProgramID, w.Customer(w.ProgramID, partner), M{"amount_minor": 10000}).String("id")
@@ -302,6 +338,9 @@ func TestRaceR7MarkPaidSettlement(t *testing.T) {
 			"program_id": w.ProgramID, "period_end": clock.System{}.Now().String(),
 		})))
 		id := w.Payouts("&partner_id=" + partner)[0].String("id")
+		if round == 0 { // the key of statements must not begin at the later time of a rail's round
+			w.Must(200, w.Post("/v1/payouts/"+id+"/mark_paid", nil))
+		}
 		memory.End(id, payout.Status{State: payout.Settled})
 		now := clock.System{}.Now().Days(int64(40 + round))
 		apitest.RunJobAt(t, w.Server, "payouts-due", now)

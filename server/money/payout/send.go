@@ -96,7 +96,7 @@ func PreviewSend(ctx context.Context, u *work.Unit, o SendOrder) (s Sendable, er
 	if s.Rail, err = o.rail(ctx, u, b); err != nil {
 		return s, err
 	}
-	rows, err := o.rows(ctx, u, s.Rail)
+	rows, err := o.rows(ctx, u, s.Rail, maxSent)
 	if err != nil {
 		return s, err
 	}
@@ -140,18 +140,19 @@ func (o SendOrder) rail(ctx context.Context, u *work.Unit, b db.PayoutBatch) (db
 	return rail, nil
 }
 
-// rows lists the payouts to hand over.
-func (o SendOrder) rows(ctx context.Context, u *work.Unit, rail db.PayoutRail) ([]db.PayoutsToHandOverRow, error) {
+// rows lists the payouts to hand over, at most most.
+func (o SendOrder) rows(ctx context.Context, u *work.Unit, rail db.PayoutRail,
+	most int32) ([]db.PayoutsToHandOverRow, error) {
 	rows, err := queries.PayoutsToHandOver(ctx, u.DB(), db.PayoutsToHandOverParams{
 		BatchID: o.BatchID, OrgID: u.OrgID, Methods: rail.Methods, Currency: o.Currency, DueBy: o.dueBy,
-		HoldOnHighRisk: o.HoldOnHighRisk, Lim: maxSent,
+		HoldOnHighRisk: o.HoldOnHighRisk, Lim: most,
 	})
 	return rows, err
 }
 
 // find locks the payouts to hand over.
 func (o SendOrder) find(ctx context.Context, u *work.Unit, rail db.PayoutRail) (payouts []db.Payout, err error) {
-	rows, err := o.rows(ctx, u, rail)
+	rows, err := o.rows(ctx, u, rail, maxSent)
 	if err != nil {
 		return nil, err
 	}

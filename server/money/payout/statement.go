@@ -30,7 +30,15 @@ func Issue(ctx context.Context, u *work.Unit, keeper *secret.Keeper, paid ...db.
 	if err != nil {
 		return err
 	}
-	issue := issuing{program: prog, heads: map[string]db.StatementHeadsRow{}}
+	issue := issuing{
+		program: prog,
+		paid:    map[string]bool{},
+		heads:   map[string]db.StatementHeadsRow{},
+		undone:  map[string][]db.StatementsUndoneRow{},
+	}
+	for _, p := range paid {
+		issue.paid[p.ID] = true
+	}
 	for some := range slices.Chunk(paid, pageSize) {
 		if err := issue.read(ctx, u, some); err != nil {
 			return err
@@ -43,13 +51,14 @@ func Issue(ctx context.Context, u *work.Unit, keeper *secret.Keeper, paid ...db.
 	return issue.write(ctx, u, signer)
 }
 
-// issuing is the work of Issue: the documents without numbers, the last statement of each partner, and the statements
-// whose payment was undone.
+// issuing is the work of Issue: the payouts, the documents without numbers, the last statement of each partner, and the
+// statements that the documents have to correct.
 type issuing struct {
 	program   db.Program
+	paid      map[string]bool
 	documents []statement.Document
 	heads     map[string]db.StatementHeadsRow
-	undone    []db.StatementsUndoneRow
+	undone    map[string][]db.StatementsUndoneRow // by partner
 }
 
 // read makes the documents of some payouts.
@@ -87,7 +96,11 @@ func (i *issuing) read(ctx context.Context, u *work.Unit, paid []db.Payout) erro
 			rows, err := queries.StatementsUndone(ctx, tx, db.StatementsUndoneParams{
 				ProgramID: i.program.ID, OrgID: u.OrgID, PartnerIds: partnerIDs, PayoutIds: ids,
 			})
-			i.undone = append(i.undone, rows...)
+			for _, row := range rows { // a partner of several pages is read with each
+				if of := i.undone[row.PartnerID]; !slices.Contains(of, row) {
+					i.undone[row.PartnerID] = append(of, row)
+				}
+			}
 			return err
 		},
 	)
@@ -169,23 +182,23 @@ func (i *issuing) issuedAt(u *work.Unit, signer keys.Signer) clock.Time {
 	return at
 }
 
-// correct returns the number of the statement that a document replaces: the last one of its payout, or else the first
-// one of its partner that no other replaces.
+// correct returns the number of the statement that a document corrects: the last one of its payout, or else the first
+// one of its partner that no payout of the same work corrects.
 func (i *issuing) correct(d statement.Document) string {
-	found := -1
-	for n, s := range i.undone {
+	found, undone := -1, i.undone[d.Partner.ID]
+	for n, s := range undone {
 		switch {
 		case s.PayoutID == d.Payout.ID:
 			found = n
-		case s.PartnerID == d.Partner.ID && found < 0:
+		case found < 0 && !i.paid[s.PayoutID]:
 			found = n
 		}
 	}
 	if found < 0 {
 		return ""
 	}
-	number := i.undone[found].Number
-	i.undone = slices.Delete(i.undone, found, found+1)
+	number := undone[found].Number
+	i.undone[d.Partner.ID] = slices.Delete(undone, found, found+1)
 	return number
 }
 
@@ -197,7 +210,9 @@ type Issued struct {
 	db.Statement
 	Document statement.Document
 	Undone   bool // the payment was undone
-	Lines    []statement.Line
+	// CorrectedBy is the number of the statement that corrects this one, or "".
+	CorrectedBy string
+	Lines       []statement.Line
 }
 
 // Statement reads the statement of a paid payout, or another one of the payout by its number.
@@ -214,7 +229,7 @@ func Statement(ctx context.Context, u *work.Unit, payoutID, number string) (out 
 		return out, problem.New(problem.PayoutNotPaid, "The payout is %s: only a paid payout has a statement.", p.Status)
 	}
 	row := rows[max(at, 0)]
-	out.Statement, out.Undone = row.Statement, row.Undone
+	out.Statement, out.Undone, out.CorrectedBy = row.Statement, row.Undone, row.CorrectedBy
 	if out.Document, err = statement.Read(row.Statement.Document); err != nil {
 		return out, err
 	}

@@ -5,7 +5,9 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"rail/server/ident"
 	"rail/server/money/payout"
 	"rail/server/money/proof"
+	"rail/server/problem"
 	"rail/server/secret"
 	"rail/server/work"
 )
@@ -121,6 +124,7 @@ func TestStatement(t *testing.T) {
 	undone := e.Must(200, e.statement(id, "SHOP-2027-000001"))
 	require.Equal(t, true, undone.Body["undone"])
 	require.Nil(t, undone.Body["lines"])
+	require.Nil(t, undone.Body["corrected_by"])
 	require.Equal(t, first.Body["statement"], undone.Body["statement"])
 	e.Refused(404, "resource_not_found", "number", e.statement(id, "SHOP-2027-000009"))
 
@@ -130,6 +134,8 @@ func TestStatement(t *testing.T) {
 	e.checked(second, &one)
 	require.Equal(t, "X-2027-000002", member(second, "number"))
 	require.Equal(t, "SHOP-2027-000001", member(second, "corrects"))
+	require.Nil(t, second.Body["corrected_by"])
+	require.Equal(t, "X-2027-000002", e.statement(id, "SHOP-2027-000001").Body["corrected_by"])
 	require.Equal(t, "Renamed", member(second, "seller", "name"))
 	require.NotEqual(t, member(first, "salt"), member(second, "salt"))
 
@@ -180,6 +186,126 @@ func TestStatementCorrects(t *testing.T) {
 	require.Equal(t, true, gone.Body["undone"])
 	d := e.checked(gone, nil)
 	e.checked(next, &d)
+}
+
+// TestStatementCorrectsInOneRequest: a request pays several payouts of one partner. Each new statement corrects the last
+// one of its payout, or else one whose payout is not paid; none is corrected twice.
+func TestStatementCorrectsInOneRequest(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t)
+	e.Clock.Set(time.Date(2027, 1, 5, 12, 0, 0, 0, time.UTC)) // all numbers are of one year
+	partner, _ := e.Referrer(10000)
+	var ids []string
+	more := func() string {
+		e.Must(201, e.Post("/v1/commissions", M{
+			"program_id": e.ProgramID, "partner_id": partner, "amount_minor": 7000, "currency": "USD", "reason": "Thanks.",
+		}))
+		a := e.Post("/v1/payout_batches", M{"program_id": e.ProgramID, "period_end": e.Clock.Now().String()})
+		require.Less(t, a.Status, 300, "%s", a.Raw)
+		for _, id := range e.pending() {
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+				return id
+			}
+		}
+		t.Fatal("no new payout")
+		return ""
+	}
+	for range 3 {
+		more()
+		e.Clock.Advance(31 * 24 * time.Hour)
+	}
+	// pays marks payouts in one request, and requires the numbers that their statements correct.
+	total := 0
+	pays := func(want map[string]string) map[string]string {
+		t.Helper()
+		numbers := map[string]string{}
+		e.Must(200, e.mark(M{"payout_ids": slices.Sorted(maps.Keys(want))}))
+		for id, corrects := range want {
+			a := e.Must(200, e.statement(id, ""))
+			got, _ := member(a, "corrects").(string)
+			require.Equal(t, corrects, got)
+			numbers[id] = member(a, "number").(string)
+		}
+		total += len(want)
+		e.gapless(total)
+		return numbers
+	}
+	undo := func(ids ...string) {
+		for _, id := range ids {
+			e.Must(200, e.undo(id))
+		}
+	}
+	one, two, three := ids[0], ids[1], ids[2]
+	a := pays(map[string]string{two: "", three: ""})
+	undo(two, three)
+	b := pays(map[string]string{one: "", two: a[two], three: a[three]})
+	undo(one, two, three)
+	c := pays(map[string]string{one: b[one], two: b[two], three: b[three]})
+
+	// The payout is gone: another one of the same request corrects its statement.
+	undo(one, three)
+	e.Must(200, e.Delete("/v1/payouts/"+one))
+	four := more()
+	d := pays(map[string]string{four: c[one], three: c[three]})
+
+	// Another payout has corrected the statement already.
+	undo(three)
+	e.Clock.Advance(31 * 24 * time.Hour)
+	five := more()
+	pays(map[string]string{five: d[three]})
+	pays(map[string]string{three: ""})
+	var twice int
+	require.NoError(t, e.Pool.QueryRow(t.Context(), `SELECT count(*) - count(DISTINCT corrects) FROM statements
+		WHERE corrects IS NOT NULL`).Scan(&twice))
+	require.Zero(t, twice)
+}
+
+// TestStatementTimes: a unit of work that began before the key was made, or before the partner's last statement was
+// issued, issues no earlier statement.
+func TestStatementTimes(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t)
+	keeper, err := secret.New(e.Config.SecretKey)
+	require.NoError(t, err)
+	one, _ := e.Referrer(10000)
+	other, _ := e.Referrer(10000)
+	e.Batch(201)
+	ids := map[string]string{}
+	for _, p := range e.Payouts("") {
+		ids[p.String("partner_id")] = p.String("id")
+	}
+	e.Clock.Advance(24 * time.Hour)
+	now := e.Clock.Now()
+	late := func(id string, by time.Duration) {
+		u := e.unit(clock.At(now.Add(-by)))
+		require.NoError(t, u.Within(t.Context(), func(u *work.Unit) error {
+			_, err := payout.MarkPaid(t.Context(), u, nil, keeper, id, payout.Payment{At: u.Now})
+			return err
+		}))
+	}
+	e.Must(200, e.Post("/v1/payouts/"+ids[one]+"/mark_paid", nil))
+	first := e.statement(ids[one], "")
+	require.Equal(t, now.String(), member(first, "issued_at"))
+	d := e.checked(first, nil)
+
+	late(ids[other], time.Hour)
+	second := e.statement(ids[other], "")
+	e.checked(second, nil)
+	require.Equal(t, clock.At(now.Add(-time.Minute)).String(), member(second, "issued_at"), "the key is a minute older")
+
+	e.Must(200, e.undo(ids[one]))
+	late(ids[one], 30*time.Second)
+	third := e.statement(ids[one], "")
+	require.Equal(t, now.String(), member(third, "issued_at"))
+	e.checked(third, &d)
+}
+
+// unit returns an operator's unit of work at a time.
+func (e earner) unit(now clock.Time) *work.Unit {
+	return work.New(e.Pool, work.Unit{
+		OrgID: e.Org, Now: now, Actor: work.Actor{Kind: work.Operator}, RequestID: ident.New(ident.Request),
+	})
 }
 
 // prefix is the program's prefix of numbers.
@@ -279,7 +405,7 @@ func TestStatementNumbers(t *testing.T) {
 	}
 	errLost := errors.New("the connection was lost")
 	rolledBack := func(e earner, id string) apitest.Answer {
-		u := work.New(e.Pool, work.Unit{OrgID: e.Org, Now: clock.At(e.Clock.Now().Time), RequestID: ident.New(ident.Request)})
+		u := e.unit(clock.At(e.Clock.Now().Time))
 		err := u.Within(t.Context(), func(u *work.Unit) error {
 			ctx := context.WithoutCancel(t.Context())
 			if _, err := payout.MarkPaid(ctx, u, nil, keeper, id, payout.Payment{At: u.Now}); err != nil {
@@ -290,7 +416,10 @@ func TestStatementNumbers(t *testing.T) {
 			}
 			return errLost
 		})
-		require.Error(t, err)
+		if !errors.Is(err, errLost) {
+			_, refused := errors.AsType[*problem.Error](err)
+			require.True(t, refused, "%v", err)
+		}
 		return apitest.Answer{}
 	}
 	for _, a := range apitest.AtOnce(96, func(i int) apitest.Answer {

@@ -29,12 +29,17 @@ type state struct {
 	ErrorCode       *string         `json:"error_code"`
 	ErrorMessage    *string         `json:"error_message"`
 	FailureMailedAt *clock.Time     `json:"failure_mailed_at"`
+	Attention       *Attention      `json:"attention"`
+	AttentionText   *string         `json:"attention_text"`
+	AttentionAt     *clock.Time     `json:"attention_at"`
 	ClawedMinor     int64           `json:"clawed_minor"`
 }
 
 func stateOf(p db.Payout, commissions []db.Commission) state {
 	return state{
-		p.Status, p.Method, p.ExternalID, p.ErrorCode, p.ErrorMessage, p.FailureMailedAt, sumClawed(commissions),
+		Status: p.Status, Method: p.Method, ExternalID: p.ExternalID, ErrorCode: p.ErrorCode, ErrorMessage: p.ErrorMessage,
+		FailureMailedAt: p.FailureMailedAt, Attention: p.Attention, AttentionText: p.AttentionText,
+		AttentionAt: p.AttentionAt, ClawedMinor: sumClawed(commissions),
 	}
 }
 
@@ -111,18 +116,20 @@ func undoable(u *work.Unit, p db.Payout) error {
 	return nil
 }
 
-// unpay reverses pay: it restores the payout's row, makes its commissions due, moves their money back and
-// records the events.
+// unpay reverses pay: it restores the payout's row with its attention, which prevents another submission, makes its
+// commissions due, moves their money back and records the events.
 func unpay(
 	ctx context.Context, u *work.Unit, p db.Payout, before state, commissions []db.Commission,
 ) (db.Payout, error) {
 	p.Status, p.Method, p.ExternalID = before.Status, before.Method, before.ExternalID
 	p.ErrorCode, p.ErrorMessage = before.ErrorCode, before.ErrorMessage
 	p.FailureMailedAt = before.FailureMailedAt
+	p.Attention, p.AttentionText, p.AttentionAt = before.Attention, before.AttentionText, before.AttentionAt
 	p.PaidAt, p.MarkedAt, p.BeforePaid, p.MarkID, p.UpdatedAt = nil, nil, nil, nil, u.Now
 	err := queries.PayoutUndo(ctx, u.Later(), db.PayoutUndoParams{
 		Status: p.Status, Method: p.Method, ExternalID: p.ExternalID, ErrorCode: p.ErrorCode,
-		ErrorMessage: p.ErrorMessage, FailureMailedAt: p.FailureMailedAt, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+		ErrorMessage: p.ErrorMessage, FailureMailedAt: p.FailureMailedAt, Attention: p.Attention,
+		AttentionText: p.AttentionText, AttentionAt: p.AttentionAt, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
 	})
 	if err != nil {
 		return p, err

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"time"
@@ -15,6 +16,8 @@ var (
 	ErrForm = errors.New("not a signed statement")
 	// ErrKey means that no published key has the id that the document names.
 	ErrKey = errors.New("unknown key")
+	// ErrUnchecked means that the signature was not checked, since its key cannot be read. The statement may be good.
+	ErrUnchecked = errors.New("could not be checked: keys unavailable")
 	// ErrKeyTime means that the key was not valid when the statement was issued.
 	ErrKeyTime = errors.New("key not valid at that time")
 	// ErrSignature means that the statement was changed after it was signed, or was signed by another key.
@@ -66,10 +69,15 @@ type Key struct {
 	RetiredAt *time.Time `json:"retired_at"`
 }
 
-// Keys is the file that a server publishes as /.well-known/rail-keys.json.
+// Keys is the file that a server publishes as /.well-known/rail-keys.json. HasMore means that the server has more keys,
+// which it publishes by their ids.
 type Keys struct {
-	Keys []Key `json:"keys"`
+	Keys    []Key `json:"keys"`
+	HasMore bool  `json:"has_more"`
 }
+
+// ErrNoKeys means that a file of keys is empty.
+var ErrNoKeys = errors.New("proof: the file has no keys")
 
 // Parse reads a signed statement.
 func Parse(text []byte) (Document, Head, error) {
@@ -98,15 +106,18 @@ func (d Document) Head() (Head, error) {
 }
 
 // ParseKeys reads a file of published keys.
-func ParseKeys(text []byte) ([]Key, error) {
+func ParseKeys(text []byte) (Keys, error) {
 	var k Keys
-	if err := json.Unmarshal(text, &k); err != nil {
-		return nil, fmt.Errorf("proof: not a file of keys: %w", err)
+	err := json.Unmarshal(text, &k)
+	switch {
+	case err != nil:
+		return k, fmt.Errorf("proof: not a file of keys: %w", err)
+	case k.Keys == nil:
+		return k, errors.New("proof: not a file of keys: the member keys is missing")
+	case len(k.Keys) == 0:
+		return k, ErrNoKeys
 	}
-	if len(k.Keys) == 0 {
-		return nil, errors.New("proof: the file has no keys")
-	}
-	return k.Keys, nil
+	return k, nil
 }
 
 // Check returns every fault of a signed statement: its signature by one of the keys, the validity of that key when
@@ -138,6 +149,9 @@ func checkSignature(d Document, head Head, keys []Key) error {
 	for _, k := range keys {
 		if k.ID != d.KeyID {
 			continue
+		}
+		if len(decode(k.PublicKey)) != ed25519.PublicKeySize {
+			return fmt.Errorf("%w: key %s is damaged", ErrUnchecked, k.ID)
 		}
 		if !Verify(k.PublicKey, canonical, d.Signature) {
 			return fmt.Errorf("%w: the statement was changed, or key %s did not sign it", ErrSignature, k.ID)

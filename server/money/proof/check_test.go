@@ -72,6 +72,8 @@ func TestCheckKeys(t *testing.T) {
 	with := func(created, retired time.Time) []proof.Key {
 		return []proof.Key{{ID: prooftest.KeyID, PublicKey: s.Keys[1].PublicKey, CreatedAt: created, RetiredAt: &retired}}
 	}
+	damaged := proof.Key{ID: prooftest.KeyID, PublicKey: "AAAA"}
+	requireFault(t, proof.ErrUnchecked, proof.Check(d, []proof.Key{damaged}, nil))
 	require.Empty(t, proof.Check(d, with(prooftest.Day(5), prooftest.Day(5)), nil), "valid for that moment")
 	require.Empty(t, proof.Check(d, with(prooftest.Day(1), prooftest.Day(9)), nil), "retired later")
 	requireFault(t, proof.ErrKeyTime, proof.Check(d, with(prooftest.Day(6), prooftest.Day(9)), nil))
@@ -130,7 +132,12 @@ func TestParseRefusals(t *testing.T) {
 	keys, err := proof.ParseKeys([]byte(`{"keys":[{"id":"stk_1","public_key":"","created_at":"2026-10-01T00:00:00Z",` +
 		`"retired_at":null,"organization":"Acme"}]}`))
 	require.NoError(t, err)
-	require.Equal(t, "stk_1", keys[0].ID)
+	require.Equal(t, "stk_1", keys.Keys[0].ID)
+	require.False(t, keys.HasMore)
+	for text, want := range map[string]string{`{}`: "member keys is missing", `{"keys":[]}`: "has no keys"} {
+		_, err = proof.ParseKeys([]byte(text))
+		require.ErrorContains(t, err, want)
+	}
 }
 
 // TestCheckEach: documents are checked in any order, each partner's with the one before it.

@@ -76,6 +76,16 @@ func (o *Outbox) Queue(ctx context.Context, tx pgtx.DBTX, org string, m Message,
 	})
 }
 
+// QueueForOwner writes a mail for the organization's owner, if it has one.
+func (o *Outbox) QueueForOwner(ctx context.Context, tx pgtx.DBTX, org string, now clock.Time,
+	message func(to string) Message) error {
+	owner, err := queries.OrganizationOwner(ctx, tx, org)
+	if err != nil || owner == nil {
+		return err
+	}
+	return o.Queue(ctx, tx, org, message(*owner), now)
+}
+
 // Recall drops a queued mail that is not sent yet.
 func (o *Outbox) Recall(ctx context.Context, tx pgtx.DBTX, org, purpose, key string) error {
 	return queries.MailRecall(ctx, tx, db.MailRecallParams{OrgID: org, Purpose: purpose, Key: key})

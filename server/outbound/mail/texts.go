@@ -98,6 +98,16 @@ func ImportEnded(to, key, program, status, how string, problems int64) Message {
 	return l.why("You’re receiving this email because you started the import, or own the account.").Message
 }
 
+// PayoutRailChanged notifies the account's owner of a change of a rail; change is the sentence that says it.
+func PayoutRailChanged(to, key, program, change string) Message {
+	l := console("payout_rail_changed", key, to)
+	l.Subject = "A payout rail of " + line(program).plain + " was changed"
+	return l.says("%s", line(change)).
+		says("The rail sends payouts of %s. If your team did not do this, disconnect the rail in the console "+
+			"under Payouts, Rails, and check who can sign in.", line(program)).
+		why("You’re receiving this email as the owner of the account.").Message
+}
+
 // SignIn sends a console user a sign-in link.
 func SignIn(to, key, org, url string) Message {
 	l := console("console_sign_in", key, to)

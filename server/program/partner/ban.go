@@ -36,9 +36,14 @@ func PreviewBan(ctx context.Context, u *work.Unit, id string) (Ban, error) {
 	if _, err := suspendedCopy(p, ""); err != nil {
 		return Ban{}, err
 	}
+	return expectedBan(ctx, u, p)
+}
+
+// expectedBan returns the effects that a ban of the partner would have now.
+func expectedBan(ctx context.Context, u *work.Unit, p db.Partner) (Ban, error) {
 	out := Ban{Partner: p}
 	var open commission.Unpaid
-	err = u.Together(ctx,
+	err := u.Together(ctx,
 		func(tx pgtx.DBTX) (err error) { open, err = commission.SumOpen(ctx, tx, p); return err },
 		out.countLinks(ctx),
 		func(tx pgtx.DBTX) (err error) {
@@ -53,19 +58,33 @@ func PreviewBan(ctx context.Context, u *work.Unit, id string) (Ban, error) {
 
 // Ban suspends a partner with a reason, rejects its unpaid commissions, turns its coupons off and, if mailReason
 // is set, mails it the reason (decisions, 249). A repeated ban continues the first, and mails only a different
-// reason.
+// reason. A ban replaces a scheduled one.
 func (s *Service) Ban(ctx context.Context, u *work.Unit, id, reason string, mailReason bool) (Ban, error) {
+	before, err := lockToBan(ctx, u, id)
+	if err != nil {
+		return Ban{}, err
+	}
+	out, err := rejectOpen(ctx, u, before, reason)
+	if err != nil {
+		return out, err
+	}
+	return out, s.suspend(ctx, u, before, &out, mailReason)
+}
+
+// lockToBan locks a partner so that no other transaction adds a commission.
+func lockToBan(ctx context.Context, u *work.Unit, id string) (db.Partner, error) {
 	// A sale locks its customer and then writes for a partner that it has not locked: with the customers locked, no
 	// commission appears after the rejections.
 	owner := db.PartnerLockCustomersParams{PartnerID: id, OrgID: u.OrgID}
 	if err := queries.PartnerLockCustomers(ctx, u.Later(), owner); err != nil {
-		return Ban{}, err
+		return db.Partner{}, err
 	}
 	// The stronger lock blocks new customers, whose sign-up may pay.
-	before, err := lock(ctx, u, id, true)
-	if err != nil {
-		return Ban{}, err
-	}
+	return lock(ctx, u, id, true)
+}
+
+// rejectOpen rejects the commissions of a locked partner and turns its coupons off.
+func rejectOpen(ctx context.Context, u *work.Unit, before db.Partner, reason string) (Ban, error) {
 	p, err := suspendedCopy(before, reason)
 	if err != nil {
 		return Ban{}, err
@@ -79,10 +98,7 @@ func (s *Service) Ban(ctx context.Context, u *work.Unit, id, reason string, mail
 		return out, err
 	}
 	out.CouponsStopped = int64(stopped)
-	if err := u.Read(ctx, out.countLinks(ctx)); err != nil {
-		return out, err
-	}
-	return out, s.suspend(ctx, u, before, &out, mailReason)
+	return out, u.Read(ctx, out.countLinks(ctx))
 }
 
 // suspendedCopy returns the partner as a ban leaves it. It refuses a pending or declined partner, whose
@@ -91,6 +107,7 @@ func suspendedCopy(p db.Partner, reason string) (db.Partner, error) {
 	to := Patch{Status: new(db.PartnerStatusSuspended)}
 	to.SuspensionReason.Set(reason)
 	err := patchStatus(&p, to)
+	forgetBan(&p)
 	return p, err
 }
 
@@ -98,7 +115,7 @@ func suspendedCopy(p db.Partner, reason string) (db.Partner, error) {
 func (s *Service) suspend(ctx context.Context, u *work.Unit, before db.Partner, out *Ban, tell bool) error {
 	p := &out.Partner
 	again := before.Status == p.Status && opt.Value(before.SuspensionReason) == *p.SuspensionReason
-	if !again {
+	if !again || before.BanAt != nil {
 		p.UpdatedAt = u.Now
 		if err := saveChange(ctx, u, before, *p, false); err != nil {
 			return err
@@ -109,6 +126,12 @@ func (s *Service) suspend(ctx context.Context, u *work.Unit, before db.Partner, 
 			}
 		}
 	}
+	return recordBan(ctx, u, before, *out)
+}
+
+// recordBan writes the event and the audit entry of a ban.
+func recordBan(ctx context.Context, u *work.Unit, before db.Partner, out Ban) error {
+	p := out.Partner
 	subject := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}
 	u.Record(subject, events.AffiliateBanned(api.AffiliateBannedData{
 		PartnerID: p.ID, Reason: *p.SuspensionReason, RejectedCount: out.Money.Rejected.Count,

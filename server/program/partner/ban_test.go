@@ -125,12 +125,9 @@ func TestBanRefusals(t *testing.T) {
 	s.Refused(403, "insufficient_scope", "", s.Do("POST", "/v1/partners/"+partner+"/ban", narrow, M{"reason": "Spam."}))
 }
 
-// One call rejects a limited number of commissions and returns how many remain.
-func TestBanOfMany(t *testing.T) {
-	t.Parallel()
-	s := apitest.New(t)
-	program := s.Program()
-	partner := s.Partner(program)
+// grantMany makes 5,002 commissions of 1 minor unit, more than one call rejects.
+func grantMany(t *testing.T, s *apitest.Server, program, partner string) {
+	t.Helper()
 	s.Must(201, apitest.Grant(s, program, partner, M{"amount_minor": 1}))
 	for _, statement := range []string{
 		`INSERT INTO commissions (id, org_id, program_id, partner_id, kind, amount_minor, currency, status, mature_at,
@@ -147,6 +144,15 @@ func TestBanOfMany(t *testing.T) {
 		_, err := s.Pool.Exec(t.Context(), statement)
 		require.NoError(t, err)
 	}
+}
+
+// One call rejects a limited number of commissions and returns how many remain.
+func TestBanOfMany(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	partner := s.Partner(program)
+	grantMany(t, s, program, partner)
 	path := "/v1/partners/" + partner + "/ban"
 	require.EqualValues(t, 5002, s.Must(200, s.Post(path, M{"reason": "Spam.", "dry_run": true})).Int("rejected_count"))
 	first := s.Must(200, s.Post(path, M{"reason": "Spam."}))

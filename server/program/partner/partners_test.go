@@ -33,7 +33,7 @@ func TestCreatePartner(t *testing.T) {
 		"min_payout_minor":  nil,
 		"terms_accepted_at": nil, "terms_version": nil, "completed_onboarding": false, "email_first_referral": true,
 		"email_new_referral": true,
-		"email_payout_paid":  true, "metadata": nil, "payout_method": nil, "external_id": nil,
+		"email_payout_paid":  true, "metadata": nil, "payout_method": nil, "external_id": nil, "ban_scheduled_at": nil,
 		"created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, p.Body)
 	require.Equal(t, p.Body, s.Must(200, s.Get("/v1/partners/"+p.String("id"))).Body)

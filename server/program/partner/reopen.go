@@ -70,7 +70,7 @@ func reopenable(ctx context.Context, u *work.Unit, a db.Application, p db.Partne
 		return before, nil // the decision has not changed the partner
 	}
 	// A later change of the partner has a later time.
-	if !p.UpdatedAt.Equal(a.ReviewedAt.Time) {
+	if !p.UpdatedAt.Equal(a.ReviewedAt.Time) || p.BanAt != nil {
 		return before, notReopenable("The partner was changed after the decision.")
 	}
 	gained, err := queries.PartnerGained(ctx, u.Tx, db.PartnerGainedParams{

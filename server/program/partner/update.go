@@ -295,7 +295,7 @@ func checkLanguage(code *string) error {
 }
 
 // patchStatus suspends or reinstates a partner. It refuses a pending or declined partner, whose application
-// decides (decisions, 47). The suspension reason ends with the suspension.
+// decides (decisions, 47). The suspension reason and a scheduled ban end with the suspension.
 func patchStatus(p *db.Partner, b Patch) error {
 	if b.Status != nil {
 		if p.Status != db.PartnerStatusActive && p.Status != db.PartnerStatusSuspended {
@@ -313,6 +313,7 @@ func patchStatus(p *db.Partner, b Patch) error {
 			"suspension_reason is for a suspended partner; the partner is %s.", p.Status)
 	}
 	p.SuspensionReason = nil
+	forgetBan(p)
 	return nil
 }
 
@@ -417,6 +418,9 @@ func save(ctx context.Context, u *work.Unit, p db.Partner) error {
 		Address:                p.Address,
 		TaxID:                  p.TaxID,
 		UpdatedAt:              p.UpdatedAt,
+		BanAt:                  p.BanAt,
+		BanReason:              p.BanReason,
+		BanTerms:               p.BanTerms,
 		ID:                     p.ID,
 		OrgID:                  p.OrgID,
 	})

@@ -37,9 +37,10 @@ const zones = document.querySelector('[data-zone]')
 if (zones) {
   // The same formats as those of the server's days.
   const local = new Intl.DateTimeFormat(zones.dataset.dates, { dateStyle: 'medium', timeStyle: 'short' })
+  const hour = new Intl.DateTimeFormat(zones.dataset.dates, { timeStyle: 'short' })
   for (const time of all('time[data-moment]')) {
     time.title = time.textContent + ' ' + zones.dataset.days
-    time.textContent = local.format(new Date(time.dateTime))
+    time.textContent = (time.dataset.moment ? hour : local).format(new Date(time.dateTime))
   }
   const zone = local.resolvedOptions().timeZone
   if (zone !== zones.dataset.days) zones.textContent = zones.dataset.zone.replace('{zone}', zone)

@@ -20,17 +20,22 @@ function read (text) {
 }
 
 // Each check returns [whether it is good, or null if it was not made; a sentence].
-async function signature (file, keys) {
-  const key = keys.find(k => k.id === file.key_id)
+async function signature (file, find) {
+  const key = await find(file.key_id)
+  if (key === null) return [null, 'Could not be checked: keys unavailable.']
   if (!key) return [false, `Key ${file.key_id} is not published.`]
-  let good
+  let imported
   try {
-    const imported = await crypto.subtle.importKey('raw', raw(key.public_key), 'Ed25519', false, ['verify'])
-    good = await crypto.subtle.verify('Ed25519', imported, raw(file.signature), utf8(canonical(file.statement)))
+    imported = await crypto.subtle.importKey('raw', raw(key.public_key), 'Ed25519', false, ['verify'])
   } catch (e) {
-    if (e.name === 'NotSupportedError') return [null, 'This browser cannot check Ed25519 signatures. Use a newer one.']
-    good = false // it is not base64
+    return [null, e.name === 'NotSupportedError'
+      ? 'This browser cannot check Ed25519 signatures. Use a newer one.'
+      : `Could not be checked: key ${key.id} is damaged.`]
   }
+  let good = false
+  try {
+    good = await crypto.subtle.verify('Ed25519', imported, raw(file.signature), utf8(canonical(file.statement)))
+  } catch { /* The signature is not base64. */ }
   if (!good) return [false, `The statement was changed, or key ${key.id} did not sign it.`]
   const at = Date.parse(file.statement.issued_at)
   if (at < Date.parse(key.created_at) || key.retired_at && at > Date.parse(key.retired_at)) {
@@ -61,8 +66,9 @@ async function chain (file, earlier) {
 }
 
 async function order ({ statement, lines }, id) {
+  if (!lines) return [null, `Order ${id} was not looked up: the file has no lines.`]
   const hash = await sha256(statement.salt + ':' + id)
-  const at = lines?.findIndex(line => line.order_hash === hash) ?? -1
+  const at = lines.findIndex(line => line.order_hash === hash)
   return at < 0 ? [null, `Order ${id} is not on it.`] : [true, `Order ${id} is on line ${at + 1}: ${money(lines[at])}.`]
 }
 
@@ -85,37 +91,56 @@ function card (title, about, checks) {
   return made
 }
 
-async function published (files) {
+// Returns a function that finds a key: undefined if it is not published, null if that cannot be read.
+function finder () {
   const saved = form.elements.keys.files[0]
-  if (saved) return JSON.parse(await saved.text()).keys
-  const keys = []
-  for (const id of new Set(files.map(file => file.key_id))) {
-    keys.push(...(await (await fetch(form.dataset.verify + '?id=' + encodeURIComponent(id))).json()).keys)
+  const texts = {}
+  return async id => {
+    try {
+      texts[saved ? '' : id] ??= saved ? saved.text() : fetch(form.dataset.verify + '?id=' + encodeURIComponent(id))
+        .then(answer => { if (answer.ok) return answer.text() })
+      const { keys, has_more: more } = JSON.parse(await texts[saved ? '' : id])
+      const key = keys.find(k => k.id === id)
+      if (key ? isNaN(Date.parse(key.created_at)) : more) return null
+      return key
+    } catch { return null }
   }
-  return keys
 }
 
+// A file that was given twice has one place among the statements of its partner: that of its number.
+async function result (file, find, last, receipt) {
+  const { number, partner, payout, issued_at: at } = file.statement
+  const before = last[partner.id]
+  const earlier = before?.file.statement.number === number ? before.earlier : before?.file
+  const checks = [await signature(file, find), await lines(file), await chain(file, earlier)]
+  if (receipt) checks.push(await order(file, receipt))
+  last[partner.id] = { file, earlier }
+  return card(number, `${money(payout)} to ${partner.name}, issued on ${at.slice(0, 10)}`, checks)
+}
+
+let run = 0
+
 async function check () {
+  const mine = ++run
   const { files: dropped, text: pasted, order: receipt } = form.elements
-  const texts = await Promise.all(Array.from(dropped.files, async file => [file.name, await file.text()]))
+  const texts = await Promise.all(Array.from(dropped.files, async file =>
+    [file.name, await file.text().catch(() => '')]))
   if (pasted.value.trim()) texts.push(['The pasted text', pasted.value])
   const [cards, files] = [[], []]
+  const refuse = from => cards.push(card(from, '', [[false, 'This is not a signed statement.']]))
   for (const [from, text] of texts) {
-    try { files.push(read(text)) } catch { cards.push(card(from, '', [[false, 'This is not a signed statement.']])) }
+    try { files.push(Object.assign(read(text), { from })) } catch { refuse(from) }
   }
   // By time, then by number without the prefix.
   const place = ({ statement: s }) => [new Date(s.issued_at).toISOString(), ...s.number.split('-').slice(-2)].join()
   files.sort((a, b) => place(a) < place(b) ? -1 : 1)
-  const keys = await published(files).catch(() => [])
+  const find = finder()
   const last = {}
   for (const file of files) {
-    const { number, partner, payout, issued_at: at } = file.statement
-    const checks = [await signature(file, keys), await lines(file), await chain(file, last[partner.id])]
-    if (receipt.value) checks.push(await order(file, receipt.value.trim()))
-    last[partner.id] = file
-    cards.push(card(number, `${money(payout)} to ${partner.name}, issued on ${at.slice(0, 10)}`, checks))
+    try { cards.push(await result(file, find, last, receipt.value.trim())) } catch { refuse(file.from) }
   }
-  document.querySelector('[data-verified]').replaceChildren(...cards)
+  // A later run has newer files.
+  if (mine === run) document.querySelector('[data-verified]').replaceChildren(...cards)
 }
 
 if (crypto.subtle) form.hidden = false

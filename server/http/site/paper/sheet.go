@@ -24,6 +24,7 @@ type Sheet struct {
 	From   string // the company or program that pays
 	Title  string
 	Sum    string
+	Alert  string // above the facts, or ""
 	Facts  []Fact
 	Notes  []string // below the facts
 	// Widths are the columns in millimetres, Measure together. The text of the column Long may take several lines.
@@ -51,8 +52,10 @@ const (
 // typeface names the pages' typeface in PDFs.
 const typeface = "inter"
 
-// The greys of a sheet, from 0 to 255.
+// The colours of a sheet, from 0 to 255: the red and the other parts of an alert's ground, and greys.
 const (
+	alertRed  = 255
+	alertTint = 215
 	softText  = 96
 	lineGrey  = 222
 	tableGrey = 246
@@ -91,6 +94,12 @@ func (s Sheet) drawHead(pdf *fpdf.Fpdf) {
 	pdf.CellFormat(Measure*2/3, 10, legible(s.Title), "", 0, "L", false, 0, "")
 	pdf.CellFormat(Measure/3, 10, legible(s.Sum), "", 1, "R", false, 0, "")
 	pdf.Ln(3)
+	if s.Alert != "" {
+		pdf.SetFillColor(alertRed, alertTint, alertTint)
+		pdf.SetFont(typeface, "B", 11)
+		pdf.MultiCell(Measure, 9, legible(s.Alert), "", "L", true)
+		pdf.Ln(3)
+	}
 	for _, f := range s.Facts {
 		pdf.SetFont(typeface, "", 9)
 		pdf.SetTextColor(softText, softText, softText)

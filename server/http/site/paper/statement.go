@@ -82,6 +82,17 @@ func Notes(l *locale.Locale, d statement.Document) (out []string) {
 	return out
 }
 
+// Undone says that the payment of a statement was undone, and which statement corrects it, or "".
+func Undone(l *locale.Locale, correctedBy string) string {
+	if correctedBy != "" {
+		return l.T("This payment was undone. Statement %s corrects this one.", correctedBy)
+	}
+	return l.T("This payment was undone. This statement is no longer valid.")
+}
+
+// Void marks the sheet of a statement whose payment was undone.
+func (s *Sheet) Void(correctedBy string) { s.Alert, s.End = Undone(s.Locale, correctedBy), "" }
+
 // Of is the sheet of a signed statement with the ids of its sales. A language that the typeface cannot draw is
 // replaced by English.
 func Of(l *locale.Locale, d statement.Document, lines []statement.Line, accent color.RGBA) Sheet {

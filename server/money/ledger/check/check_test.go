@@ -383,6 +383,24 @@ var corruptions = []corruption{
 	{"a change that was not counted", []string{`ALTER TABLE referrals DISABLE TRIGGER referrals_tally_insert`,
 		`INSERT INTO referrals (id, org_id, program_id, partner_id, visitor, tracked_by, status, expires_at, created_at, updated_at) VALUES ('ref_1', 'org_a', 'prg_a', 'part_a', 'v', 'link', 'visit', now(), now(), now())`}, []string{"totals"}},
 	{
+		"a payment without a statement",
+		[]string{issued, writable, `DELETE FROM statements`, `DELETE FROM statement_counters`,
+			`UPDATE payouts SET submitted_at = (SELECT created_at + interval '1 minute' FROM statement_keys) WHERE id = 'pyt_a'`},
+		[]string{"missing statements"},
+	},
+	{
+		"a second payment without a statement",
+		[]string{issued, `UPDATE payouts SET marked_at = (SELECT max(issued_at) + interval '1 second' FROM statements),
+			before_paid = '{}', mark_id = 'req_1' WHERE id = 'pyt_a'`},
+		[]string{"missing statements"},
+	},
+	{
+		"a payment before the first statement",
+		[]string{issued, writable, `DELETE FROM statements`, `DELETE FROM statement_counters`,
+			`UPDATE payouts SET created_at = (SELECT created_at FROM statement_keys), submitted_at = NULL WHERE id = 'pyt_a'`},
+		nil,
+	},
+	{
 		"a missing statement", []string{issued, writable, `DELETE FROM statements WHERE position = 1`},
 		[]string{"statement numbers", "statement chains"},
 	},
@@ -407,7 +425,7 @@ var corruptions = []corruption{
 		[]string{"statements"}},
 	{"a lost key", []string{issued, `DELETE FROM statement_keys`}, []string{"statements"}},
 	{"a statement of another payout", []string{issued, writable, `UPDATE statements SET payout_id = 'pyt_x'`},
-		[]string{"statements"}},
+		[]string{"missing statements", "statements"}},
 	{"a number that its document does not have", []string{issued, writable, `UPDATE statements SET number = 'X-2026-000009' WHERE position = 2`},
 		[]string{"statements"}},
 	{"a line changed", []string{issued, `UPDATE sales SET occurred_at = occurred_at - interval '1 day' WHERE id = 'sale_1'`},

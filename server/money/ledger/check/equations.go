@@ -89,6 +89,8 @@ var equations = []Equation{
 		"the numbers of an organization's statements have no gaps within a year", "statements"),
 	check("statement chains", queries.AuditStatementChain,
 		"a statement has the hash of the partner's statement before it", "statements"),
+	check("missing statements", queries.AuditStatementMissing,
+		"a payout that was paid since its organization issues statements has one", "payouts", "statements"),
 	{
 		Name:      "statements",
 		Statement: "a statement is signed by a key that was valid then, unchanged, and has the lines of its payout's rows",

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/paypaltest"
+	"rail/server/money/payout"
 	"rail/server/money/payout/rails"
 )
 
@@ -117,6 +118,26 @@ func TestNotify(t *testing.T) {
 	c.PayPal.Webhooks(t.Context())
 	c.round(0)
 	require.Equal(t, "returned", c.payout(ids[0]).String("attention"), "a paid payout is asked about at once, too")
+}
+
+// TestLateReversal: a payout that is too old for daily questions is asked about once its service gives notice of it.
+func TestLateReversal(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	ids, batch := c.due("paypal", 1000)
+	c.Must(200, c.send(batch, 1, 200))
+	for _, by := range []time.Duration{time.Minute, 10 * time.Minute, 200 * 24 * time.Hour} {
+		c.round(by)
+	}
+	require.Equal(t, "paid", c.payout(ids[0]).String("status"))
+	c.PayPal.Move(ids[0], paypaltest.Reversed)
+	c.round(25 * time.Hour)
+	require.Nil(t, c.payout(ids[0]).Body["attention"])
+	rail, err := c.rails.Get(t.Context(), c.unit(), c.ProgramID, c.ID)
+	require.NoError(t, err)
+	require.NoError(t, payout.AskNow(t.Context(), c.Pool, rail, ids[0]))
+	c.round(0)
+	require.Equal(t, "reversed", c.payout(ids[0]).String("attention"))
 }
 
 // TestNotificationsByHTTP: the address refuses bad signatures, unknown rails and large bodies.

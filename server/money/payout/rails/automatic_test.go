@@ -109,3 +109,27 @@ func TestNotAutomatic(t *testing.T) {
 	c.falls(40 * 24 * time.Hour)
 	require.Equal(t, "pending", c.payout(ids[0]).String("status"))
 }
+
+// TestAutomaticSumOfMany: payouts beyond those that one hand-over takes count for the limits, too.
+func TestAutomaticSumOfMany(t *testing.T) {
+	t.Parallel()
+	const more = 5000
+	c := newConnected(t, M{"auto_payouts_enabled": true})
+	ids, _ := c.due("paypal", 5000)
+	partner := c.payout(ids[0]).String("partner_id")
+	tx, err := c.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "SET LOCAL statement_timeout = 0")
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), `WITH n AS (SELECT lpad(i::text, 5, '0') AS n FROM generate_series(1, $2::int) i),
+		copied AS (INSERT INTO partners SELECT (jsonb_populate_record(p, jsonb_build_object('id', p.id || n,
+			'email', n || p.email, 'mail_token', md5(n), 'handle', n || p.handle, 'created_xid', pg_current_xact_id()::text))).* FROM partners p, n
+			WHERE p.id = $1 RETURNING id)
+		INSERT INTO payouts SELECT (jsonb_populate_record(t, jsonb_build_object('id', t.id || right(k.id, 5),
+			'partner_id', k.id))).* FROM payouts t, copied k WHERE t.partner_id = $1`, partner, more)
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(t.Context()))
+	c.limit(1000*more, 1000*more)
+	c.falls(40 * 24 * time.Hour)
+	require.Equal(t, "pending", c.payout(ids[0]).String("status"), "all of them exceed the limits by one payout")
+}

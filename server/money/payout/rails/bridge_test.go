@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/clock"
 	"rail/server/harness/apitest"
 	"rail/server/money/payout/rails"
 	"rail/server/outbound/webhook/verify"
@@ -69,6 +70,19 @@ func TestBridge(t *testing.T) {
 	b.Refused(400, "parameter_invalid", "attention", b.result(ids[0], M{"status": "attention"}))
 	b.Refused(400, "parameter_invalid", "paid_at", b.result(ids[0], M{"status": "paid", "paid_at": b.Clock.Now().Plus(time.Hour)}))
 	b.Refused(400, "parameter_invalid", "paid_at", b.result(ids[0], M{"status": "paid", "paid_at": "2020-01-01"}))
+	for param, bodies := range map[string][]M{
+		"attention": {
+			{"status": "paid", "attention": "on_hold"}, {"status": "failed", "attention": "on_hold"},
+			{"status": "attention", "attention": "returned"}, {"status": "attention", "attention": "reversed"},
+		},
+		"paid_at": {
+			{"status": "failed", "paid_at": b.Clock.Now()}, {"status": "attention", "attention": "on_hold", "paid_at": b.Clock.Now()},
+		},
+	} {
+		for _, body := range bodies { // they contradict themselves, or the payout
+			b.Refused(400, "parameter_invalid", param, b.result(ids[0], body))
+		}
+	}
 	held := b.Must(200, b.result(ids[0], M{"status": "attention", "attention": "on_hold"}))
 	require.Equal(t, []any{"processing", "on_hold"}, []any{held.Body["status"], held.Body["attention"]})
 	b.round(10 * time.Minute)
@@ -91,6 +105,28 @@ func TestBridge(t *testing.T) {
 	require.Len(t, b.sink.Got("/pay"), 2)
 	for _, r := range other.Wait(t, "", 3) {
 		require.NotEqual(t, "payout.submitted", r.Event.String("type"))
+	}
+	b.Tallied(t)
+}
+
+// TestTimeOfPayment: a time that is outside by a difference of clocks counts as now or as the submission; another one is
+// refused by its name.
+func TestTimeOfPayment(t *testing.T) {
+	t.Parallel()
+	b := newBridged(t)
+	ids := b.submitted(10000, 5000, 3000)
+	submitted := b.Clock.Now()
+	b.Clock.Advance(time.Hour)
+	now := b.Clock.Now()
+	for _, refused := range []clock.Time{now.Plus(5*time.Minute + 1e6), submitted.Plus(-5*time.Minute - 1e6)} {
+		b.Refused(400, "parameter_invalid", "paid_at", b.result(ids[0], M{"status": "paid", "paid_at": refused}))
+	}
+	for i, of := range []struct{ given, stored clock.Time }{
+		{now.Plus(5 * time.Minute), now}, {submitted.Plus(-5 * time.Minute), submitted},
+		{submitted.Plus(time.Minute), submitted.Plus(time.Minute)},
+	} {
+		paid := b.Must(200, b.result(ids[i], M{"status": "paid", "paid_at": of.given}))
+		require.Equal(t, of.stored.String(), paid.String("paid_at"))
 	}
 	b.Tallied(t)
 }

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
-	"rail/server/clock"
+	"rail/server/money/payout"
 	"rail/server/money/payout/paypal"
 	"rail/server/problem"
 )
@@ -43,10 +42,7 @@ func (s *Service) Notify(ctx context.Context, pool *pgxpool.Pool, id string, hea
 	if err != nil || event.PayoutID == "" {
 		return err
 	}
-	_, err = queries.RailPayoutsAskNow(ctx, pool, db.RailPayoutsAskNowParams{
-		LongAgo: clock.At(time.Unix(0, 0)), ID: event.PayoutID, OrgID: c.OrgID, RailID: &c.ID,
-	})
-	return err
+	return payout.AskNow(ctx, pool, c, event.PayoutID)
 }
 
 // verify returns the verifier of notifications.

@@ -20,6 +20,8 @@ import (
 	"rail/server/money/payout"
 	"rail/server/money/payout/bridge"
 	"rail/server/money/payout/paypal"
+	"rail/server/opt"
+	"rail/server/outbound/mail"
 	"rail/server/outbound/webhook"
 	"rail/server/problem"
 	"rail/server/secret"
@@ -41,6 +43,7 @@ type Service struct {
 	Guard     *webhook.Guard
 	Name      string
 	Roots     *x509.CertPool // of PayPal's certificates; nil for the system's
+	Mail      *mail.Outbox   // for the owner; may be nil
 
 	mu       sync.Mutex
 	opened   map[string]opened // by the rail's id: a service keeps its token
@@ -143,7 +146,7 @@ func (s *Service) connect(ctx context.Context, u *work.Unit, c *db.PayoutRail, h
 		if err := queries.PayoutRailInsert(ctx, u.Later(), db.PayoutRailInsertParams(*c)); err != nil {
 			return err
 		}
-		return record(ctx, u, *c, "connected")
+		return s.record(ctx, u, *c, "connected")
 	})
 }
 
@@ -192,20 +195,32 @@ func (s *Service) replace(ctx context.Context, u *work.Unit, all []db.PayoutRail
 	if active == nil {
 		return nil, nil
 	}
-	return active, record(ctx, u, *active, "updated")
+	return active, s.record(ctx, u, *active, "updated")
+}
+
+// Raises reports whether new limits let a rail send more without a person's confirmation.
+func Raises(c db.PayoutRail, batch, day *int64) bool {
+	return opt.Value(batch) > opt.Value(c.AutomaticBatchMinor) || opt.Value(day) > opt.Value(c.AutomaticDayMinor)
 }
 
 // Limit changes what may be sent without a person's confirmation, of one batch and in one day, in minor units of the
-// program's currency; both are nil for nothing.
+// program's currency; both are nil for nothing. It refuses the change if c no longer has the rail's limits.
 func (s *Service) Limit(ctx context.Context, u *work.Unit, c db.PayoutRail, batch, day *int64) error {
 	return u.Within(ctx, func(u *work.Unit) error {
+		if err := lockProgram(ctx, u, c.ProgramID); err != nil {
+			return err
+		}
 		n, err := queries.PayoutRailAutomatic(ctx, u.DB(), db.PayoutRailAutomaticParams{
 			AutomaticBatchMinor: batch, AutomaticDayMinor: day, UpdatedAt: u.Now, ID: c.ID, OrgID: c.OrgID,
+			WasBatchMinor: c.AutomaticBatchMinor, WasDayMinor: c.AutomaticDayMinor,
 		})
 		if err == nil && n == 0 {
-			err = fmt.Errorf("%s is disconnected", c.ID)
+			err = fmt.Errorf("%s is disconnected, or its limits have changed meanwhile", c.ID)
 		}
 		if err != nil {
+			return err
+		}
+		if err := s.email(ctx, u, c, "limited"); err != nil {
 			return err
 		}
 		return auditlog.Record(ctx, u, auditlog.Entry{
@@ -244,7 +259,7 @@ func (s *Service) Disconnect(ctx context.Context, u *work.Unit, c db.PayoutRail)
 		if err := payout.Withdraw(ctx, u, c); err != nil {
 			return err
 		}
-		return record(ctx, u, c, "disconnected")
+		return s.record(ctx, u, c, "disconnected")
 	})
 }
 
@@ -311,10 +326,37 @@ func (s *Service) paypal(held credentials, live bool) *paypal.Rail {
 	return paypal.New(paypal.Config{URL: url, ClientID: held.ClientID, Secret: held.Secret, Clock: s.Clock})
 }
 
-// record writes a change of a rail to the audit log, without its credentials.
-func record(ctx context.Context, u *work.Unit, c db.PayoutRail, what string) error {
+// record writes a change of a rail to the audit log, without its credentials, and emails the owner.
+func (s *Service) record(ctx context.Context, u *work.Unit, c db.PayoutRail, what string) error {
+	if err := s.email(ctx, u, c, what); err != nil {
+		return err
+	}
 	return auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: c.ProgramID, Action: "payout_rail." + what, TargetID: c.ID,
 		After: map[string]any{"kind": c.Kind, "livemode": c.Livemode},
+	})
+}
+
+// changes has a sentence about each change of a rail, whose service it names.
+var changes = map[string]string{
+	"connected":    "%s was connected.",
+	"updated":      "%s got new credentials.",
+	"limited":      "%s has new limits for sending without a confirmation.",
+	"disconnected": "%s was disconnected.",
+}
+
+// email emails the owner about a change of a rail.
+func (s *Service) email(ctx context.Context, u *work.Unit, c db.PayoutRail, what string) error {
+	prog, err := u.Program(ctx, c.ProgramID)
+	if err != nil {
+		return err
+	}
+	service := "PayPal"
+	if c.URL != nil {
+		service = "The service at " + *c.URL
+	}
+	return s.Mail.QueueForOwner(ctx, u.Tx, c.OrgID, u.Now, func(to string) mail.Message {
+		key := c.ID + " " + what + " " + u.Now.String()
+		return mail.PayoutRailChanged(to, key, prog.Name, fmt.Sprintf(changes[what], service))
 	})
 }

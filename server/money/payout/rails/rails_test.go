@@ -15,6 +15,7 @@ import (
 	"rail/server/harness/paypaltest"
 	"rail/server/harness/pgtest"
 	"rail/server/money/payout/rails"
+	"rail/server/outbound/mail"
 	"rail/server/outbound/webhook"
 	"rail/server/secret"
 	"rail/server/work"
@@ -44,6 +45,7 @@ func newConnected(t *testing.T, program ...M) connected {
 		Earner: s.Earner(append([]M{{"payout_methods": []string{"paypal", "wise"}}}, program...)...), PayPal: fake,
 		rails: &rails.Service{
 			Keeper: keeper, Clock: c, PayPalURL: fake.URL(), Name: "Rail", Roots: fake.Roots(),
+			Mail:  &mail.Outbox{Configured: true},
 			Guard: webhook.NewGuard(s.Config.WebhookAllowCIDRs, false, ""),
 		},
 	}
@@ -234,6 +236,14 @@ func TestUnconfirmed(t *testing.T) {
 	c.round(24 * time.Hour)
 	require.Equal(t, submitted, c.PayPal.Submissions(ids[0]))
 	c.Must(200, c.Post("/v1/payouts/"+ids[0]+"/mark_paid", nil))
+	require.Nil(t, c.payout(ids[0]).Body["attention"])
+	undone := c.Must(200, c.Post("/v1/payouts/"+ids[0]+"/undo_paid", M{"reason": "the wrong payout"}))
+	for _, member := range []string{"status", "attention", "attention_text", "attention_at"} {
+		require.Equal(t, p.Body[member], undone.Body[member])
+	}
+	c.round(24 * time.Hour)
+	require.Equal(t, submitted, c.PayPal.Submissions(ids[0]), "an undone mark lets nothing be submitted again")
+	c.Must(200, c.Post("/v1/payouts/"+ids[0]+"/mark_paid", nil))
 	c.paidOnce(ids...)
 	c.Tallied(t)
 }
@@ -333,6 +343,23 @@ func TestChangedPartner(t *testing.T) {
 	require.Zero(t, c.PayPal.Submissions(ids[0]))
 }
 
+// TestChangedDetails: a payout fails before its submission if its partner's details have changed since the hand-over.
+func TestChangedDetails(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	ids, batch := c.due("paypal", 1000, 2000)
+	c.Must(200, c.send(batch, 2, 600))
+	c.Clock.Advance(time.Second)
+	partner := c.payout(ids[0]).String("partner_id")
+	c.Must(200, c.Post("/v1/partners/"+partner, M{"payout_details": M{"email": "thief@example.com"}}))
+	c.round(time.Minute)
+	p := c.payout(ids[0])
+	require.Equal(t, []any{"failed", "payout_details_changed", nil},
+		[]any{p.Body["status"], p.Body["error_code"], p.Body["submitted_at"]})
+	require.Zero(t, c.PayPal.Submissions(ids[0]))
+	require.Equal(t, 1, c.PayPal.Submissions(ids[1]))
+}
+
 // TestRefusedAgain: an amount that PayPal never pays fails the payout also if a server ended in its first submission.
 func TestRefusedAgain(t *testing.T) {
 	t.Parallel()
@@ -410,4 +437,34 @@ func TestConnect(t *testing.T) {
 	require.Len(t, shown.Data(), 2)
 	require.NotContains(t, string(shown.Raw), "client")
 	c.Refused(409, "payout_rail_test", "", c.send(batch, 1, 200, M{"rail_id": made.ID}))
+}
+
+// TestChangesAreEmailed: the owner is emailed about each change of a rail, and a change of limits that another one has
+// replaced is refused.
+func TestChangesAreEmailed(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	c.owner()
+	rail, err := c.rails.Get(t.Context(), c.unit(), c.ProgramID, c.ID)
+	require.NoError(t, err)
+	c.limit(1000, 2000)
+	require.ErrorContains(t, c.rails.Limit(t.Context(), c.unit(), rail, nil, new(int64(9000))), "changed meanwhile")
+	_, err = c.rails.Connect(t.Context(), c.unit(), rails.PayPal{
+		ProgramID: c.ProgramID, Live: true, ClientID: "client", Secret: "secret",
+	})
+	require.NoError(t, err)
+	_, _, err = c.rails.ConnectBridge(t.Context(), c.unit(), rails.Bridge{
+		ProgramID: c.ProgramID, URL: c.URL, Methods: []string{"wise"},
+	})
+	require.NoError(t, err)
+	require.NoError(t, c.rails.Disconnect(t.Context(), c.unit(), rail))
+	require.Equal(t, 4, c.emails("payout_rail_changed"))
+	var texts string
+	require.NoError(t, c.Pool.QueryRow(t.Context(), "SELECT string_agg(plain, ' ') FROM mails").Scan(&texts))
+	for _, text := range []string{
+		"PayPal has new limits", "PayPal got new credentials.", "The service at " + c.URL + " was connected.",
+		"PayPal was disconnected.",
+	} {
+		require.Contains(t, texts, text)
+	}
 }
