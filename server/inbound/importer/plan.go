@@ -39,7 +39,7 @@ func (s *Service) plan(ctx context.Context, u *work.Unit, m db.Import, p place) 
 func next(ctx context.Context, u *work.Unit, m *db.Import, kinds []int, p *place, size int32) (*batch, error) {
 	for ; p.Kind < len(kinds); p.Kind, p.At, p.ID, p.Done = p.Kind+1, zeroTime, "", 0 {
 		rows, err := queries.ImportRowsNext(ctx, u.Tx, db.ImportRowsNextParams{
-			ImportID: m.ID, OrgID: m.OrgID, Kind: int16(kinds[p.Kind]), AfterAt: p.At, AfterID: p.ID, Lim: size, //nolint:gosec // below 8
+			ImportID: m.ID, OrgID: m.OrgID, Kind: smallint(kinds[p.Kind]), AfterAt: p.At, AfterID: p.ID, Lim: size,
 		})
 		if err != nil {
 			return nil, err
@@ -92,7 +92,7 @@ func (b *batch) remember(ctx context.Context) error {
 		ids, at[r.SourceID] = append(ids, r.SourceID), r
 	}
 	found, err := queries.ImportObjects(ctx, b.u.Tx, db.ImportObjectsParams{
-		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: b.m.Source, Kind: int16(b.kind), SourceIds: ids, //nolint:gosec // below 8
+		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: b.m.Source, Kind: smallint(b.kind), SourceIds: ids,
 	})
 	if err != nil || len(found) == 0 {
 		return err
@@ -158,7 +158,7 @@ func (b *batch) toWrite() (rows []*row) {
 // targets finds the objects of Rail for ids of a kind; an id that is refused or absent is missing.
 func (b *batch) targets(ctx context.Context, kind int, ids []string) (map[string]string, error) {
 	rows, err := queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: int16(kind), //nolint:gosec // below 8
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: smallint(kind),
 		SourceIds: ids,
 	})
 	found := map[string]string{}
@@ -221,7 +221,7 @@ func (b *batch) claim(ctx context.Context, kind string, keys, ids []string) (map
 
 // keep stores the decisions about a batch with its counts and problems.
 func (b *batch) keep(ctx context.Context) error {
-	p := db.ImportRowsPlannedParams{ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: int16(b.kind)} //nolint:gosec // below 8
+	p := db.ImportRowsPlannedParams{ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: smallint(b.kind)}
 	for _, r := range b.rows {
 		if !r.settled() {
 			return fmt.Errorf("importer: no outcome of %s %s", name(b.kind), r.SourceID)
