@@ -1686,12 +1686,14 @@ func (q *Queries) ImportPayoutSums(ctx context.Context, db DBTX, arg ImportPayou
 }
 
 const importPayoutsRefused = `-- name: ImportPayoutsRefused :many
-UPDATE import_rows t SET outcome = 'refused'
-FROM (SELECT (r.refs ->> 'payout') AS payout_id FROM import_rows r WHERE r.import_id = $1 AND r.org_id = $2
+WITH bad AS MATERIALIZED (
+    SELECT (r.refs ->> 'payout') AS payout_id FROM import_rows r WHERE r.import_id = $1 AND r.org_id = $2
         AND r.kind = 5 AND r.outcome IN ('new', 'changed') AND (r.refs ->> 'payout') <> ''
-    GROUP BY 1 HAVING sum((r.data ->> 'amount_minor')::bigint) <= 0) bad
+    GROUP BY 1 HAVING sum((r.data ->> 'amount_minor')::bigint) <= 0
+)
+UPDATE import_rows t SET outcome = 'refused'
 WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5 AND t.outcome IN ('new', 'changed')
-    AND (t.refs ->> 'payout') = bad.payout_id
+    AND (t.refs ->> 'payout') = ANY (ARRAY(SELECT b.payout_id FROM bad b))
 RETURNING t.source_id, t.outcome, (t.refs ->> 'payout')::text AS payout_id
 `
 

@@ -15,9 +15,17 @@ import (
 // planSize bounds the rows that are compared in one transaction.
 const planSize = 500
 
+// analyzeEvery is the number of rows after which the statistics of the import's tables are updated.
+const analyzeEvery = 20 * planSize
+
 // plan compares the next rows with Rail and stores what is to be done with each. It reports false when all kinds are
 // done.
 func (s *Service) plan(ctx context.Context, u *work.Unit, m db.Import, p place) error {
+	if p.Done%analyzeEvery == 0 { // plans without statistics read whole tables
+		if _, err := u.Tx.Exec(ctx, "ANALYZE import_rows, import_keys"); err != nil {
+			return err
+		}
+	}
 	b, err := next(ctx, u, &m, planned, &p, planSize)
 	if err != nil {
 		return err
