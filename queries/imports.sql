@@ -56,7 +56,7 @@ SELECT unnest(@ids::text[]), @org_id, @program_id, @import_id, unnest(@kinds::te
     unnest(@codes::text[]), unnest(@details::text[]), @created_at;
 
 -- name: ImportRowsPut :one
--- ImportRowsPut stores rows, and returns the number of those that are new to the import.
+-- ImportRowsPut stores rows, and returns the numbers of new ones by kind.
 WITH put AS (
     INSERT INTO import_rows (import_id, org_id, program_id, kind, source_id, at, data)
     SELECT @import_id, @org_id, @program_id, unnest(@kinds::smallint[]), unnest(@source_ids::text[]),
@@ -488,7 +488,7 @@ SELECT p.id FROM partners p WHERE p.org_id = @org_id
 ORDER BY p.id FOR UPDATE;
 
 -- name: ImportDeleteBalances :exec
--- ImportDeleteBalances deletes the balances of partners who have no commission in their currency any more.
+-- ImportDeleteBalances deletes the balances of partners without a commission in their currency.
 DELETE FROM balances b WHERE b.program_id = @program_id AND b.org_id = @org_id AND b.partner_id = ANY (@partner_ids::text[])
     AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = b.program_id AND k.partner_id = b.partner_id
         AND k.currency = b.currency);

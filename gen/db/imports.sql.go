@@ -302,7 +302,7 @@ type ImportDeleteBalancesParams struct {
 	PartnerIds []string
 }
 
-// ImportDeleteBalances deletes the balances of partners who have no commission in their currency any more.
+// ImportDeleteBalances deletes the balances of partners without a commission in their currency.
 func (q *Queries) ImportDeleteBalances(ctx context.Context, db DBTX, arg ImportDeleteBalancesParams) error {
 	_, err := db.Exec(ctx, importDeleteBalances, arg.ProgramID, arg.OrgID, arg.PartnerIds)
 	return err
@@ -1930,7 +1930,7 @@ type ImportRowsPutParams struct {
 	Data      []string
 }
 
-// ImportRowsPut stores rows, and returns the number of those that are new to the import.
+// ImportRowsPut stores rows, and returns the numbers of new ones by kind.
 func (q *Queries) ImportRowsPut(ctx context.Context, db DBTX, arg ImportRowsPutParams) ([]byte, error) {
 	row := db.QueryRow(ctx, importRowsPut,
 		arg.ImportID,

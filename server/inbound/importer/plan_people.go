@@ -115,7 +115,7 @@ func (b *batch) groups(ctx context.Context, people map[*row]source.Partner) erro
 	return nil
 }
 
-// handles chooses a free handle for each new partner: a value of its own links, the handle at the source, or one from
+// handles chooses a free handle for each new partner: a value of the partner's links, the handle at the source, or one from
 // its email. Values of other partners' links are not free.
 func (b *batch) handles(ctx context.Context, people map[*row]source.Partner) error {
 	var ids []string

@@ -138,7 +138,7 @@ type batch struct {
 	found   []finding
 }
 
-// row is a row with what was decided about it.
+// row is a row with the decision about it.
 type row struct {
 	db.ImportRow
 	outcome db.ImportRowOutcome

@@ -54,8 +54,8 @@ func stored(kind int) int {
 	return kind
 }
 
-// remove removes the objects that the imports created and nothing else uses, and forgets them. Those that Rail had
-// before are only forgotten.
+// remove removes the objects that the imports created and nothing else uses, and forgets them. Objects that Rail
+// had before are only forgotten.
 func (b *batch) remove(ctx context.Context, objects []db.ImportObject) error {
 	var ids, forget []string
 	for _, o := range objects {
@@ -184,7 +184,7 @@ func (b *batch) removeCoupons(ctx context.Context, ids []string) ([]string, erro
 	return queries.ImportDeleteCoupons(ctx, b.u.Tx, db.ImportDeleteCouponsParams{Ids: ids, OrgID: b.m.OrgID})
 }
 
-// removeLinks deletes links that nobody has followed, with their values.
+// removeLinks deletes links without clicks, with their values.
 func (b *batch) removeLinks(ctx context.Context, ids []string) ([]string, error) {
 	removed, err := queries.ImportDeleteLinks(ctx, b.u.Tx, db.ImportDeleteLinksParams{Ids: ids, OrgID: b.m.OrgID})
 	if err != nil {

@@ -87,7 +87,7 @@ func (s *Service) step(ctx context.Context, org, id string, now clock.Time) erro
 	return err
 }
 
-// oneByOne writes the rows of a batch each by itself, and refuses those that cannot be written.
+// oneByOne writes each row of a batch by itself, and refuses the rows that cannot be written.
 func (s *Service) oneByOne(ctx context.Context, m db.Import, now clock.Time) error {
 	for range writeSize {
 		err := s.within(ctx, m, now, func(u *work.Unit, m db.Import, p place) error {

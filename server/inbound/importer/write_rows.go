@@ -51,7 +51,7 @@ func (w *writer) remember(r *row) {
 	w.objects.Data = append(w.objects.Data, string(r.Data))
 }
 
-// row writes a row that is new or changed. One that Rail has is only remembered.
+// row writes a row that is new or changed. A row of an object that Rail has is only remembered.
 func (w *writer) row(ctx context.Context, r *row) error {
 	if r.outcome == db.ImportRowOutcomeSame {
 		return nil
