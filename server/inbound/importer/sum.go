@@ -30,7 +30,7 @@ func (s *Service) sum(ctx context.Context, u *work.Unit, m db.Import) error {
 		return save(ctx, u, m, place{Phase: summing})
 	}
 	m.Status = db.ImportStatusWriting
-	return save(ctx, u, m, place{Phase: writing})
+	return save(ctx, u, m, place{Phase: writing, Began: u.Now})
 }
 
 // refuseDebts refuses the commissions of payouts that would not be positive, because deductions exceed them.
