@@ -138,7 +138,9 @@ func inspect(f importer.File, head []byte) importFile {
 		out.Fault = sentence(err)
 		return out
 	}
-	out.Lacks = importer.Lacks(kind, out.Used)
+	if f.Kind != "" {
+		out.Lacks = importer.Lacks(kind, out.Used)
+	}
 	out.Lines, _ = reader.Preview(kind, bytes.NewReader(head), previewLines) // a preview may be empty
 	return out
 }
@@ -270,6 +272,9 @@ func assignColumns(v *visit) error {
 	m, err := v.importOf()
 	if err != nil {
 		return err
+	}
+	if !importer.Filling(m.Import) {
+		return v.Redirect(http.StatusSeeOther, v.at("/imports/"+m.ID))
 	}
 	files, err := v.filesOf(m)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,6 +67,11 @@ func (d importData) Is(status string) bool { return string(d.Import.Status) == s
 
 // Again is the address of the form that imports from the same source again.
 func (d importData) Again() string { return "/imports/new?source=" + d.Import.Source }
+
+// Any reports whether an object was read.
+func (d importData) Any() bool {
+	return slices.ContainsFunc(d.Counts, func(c kindCount) bool { return c.Read > 0 })
+}
 
 // New is the number of objects that are written.
 func (d importData) New() (n int64) {

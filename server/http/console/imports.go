@@ -74,7 +74,7 @@ var origins = []origin{
 	{
 		Name: "partnerstack", Title: "PartnerStack",
 		Brings: "Partnerships, links, customers, transactions, rewards and payouts.",
-		Key:    "Public and secret key", KeyHint: "Settings › Integrations in PartnerStack. Join the two with a colon: public:secret.",
+		Key:    "public and secret key", KeyHint: "Settings › Integrations in PartnerStack. Join the two with a colon: public:secret.",
 		Since: "customers",
 	},
 	{
@@ -237,11 +237,14 @@ func createImport(v *visit) error {
 		"program_id": v.program.ID, "source": v.value("source"), "api_key": v.value("api_key"), "dry_run": true,
 		"emit_events": v.value("emit_events") != "",
 	}
+	o := originOf(v.value("source"))
 	if v.value("api_key") == "" {
-		return v.again(problem.Missing("api_key"), newImport)
+		return v.again(problem.Invalid("api_key", "Fill in the %s.", o.Key), newImport)
 	}
 	if account := v.value("source_account"); account != "" {
 		body["source_account"] = account
+	} else if o.Account != "" {
+		return v.again(problem.Invalid("source_account", "Fill in the %s.", strings.ToLower(o.Account[:1])+o.Account[1:]), newImport)
 	}
 	if since := v.value("since"); since != "" {
 		day, bare, err := clock.ParseDate(since)

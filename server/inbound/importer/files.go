@@ -224,29 +224,34 @@ func (r *parts) Read(b []byte) (int, error) {
 	return r.in.Read(b)
 }
 
-// KindOf returns the kind of a file by its name, else by the headers that its beginning has; "" for none.
+// KindOf returns the kind of a file by its name, else by its headers: the kind with the most columns, a complete one
+// before others. It returns "" for a file that cannot be read.
 func KindOf(name string, head []byte) source.Kind {
-	lower := strings.ToLower(name)
-	for _, k := range named {
-		if slices.ContainsFunc(k.words, func(word string) bool { return strings.Contains(lower, word) }) && Complete(k.kind, head) {
-			return k.kind
-		}
-	}
 	best, most := source.Kind(""), 0
 	for _, kind := range source.Kinds {
 		_, used, err := source.CSV{}.Headers(kind, bytes.NewReader(head))
-		if err == nil && len(used) > most && Complete(kind, head) {
-			best, most = kind, len(used)
+		if err != nil {
+			return ""
+		}
+		n := len(used)
+		if len(Lacks(kind, used)) == 0 {
+			n += complete
+		}
+		if n > most {
+			best, most = kind, n
+		}
+	}
+	lower := strings.ToLower(name)
+	for _, k := range named {
+		if slices.ContainsFunc(k.words, func(word string) bool { return strings.Contains(lower, word) }) {
+			return k.kind
 		}
 	}
 	return best
 }
 
-// Complete reports whether a file that begins with head has the columns that a kind needs.
-func Complete(kind source.Kind, head []byte) bool {
-	_, used, err := source.CSV{}.Headers(kind, bytes.NewReader(head))
-	return err == nil && len(Lacks(kind, used)) == 0
-}
+// complete is more than the columns of any kind.
+const complete = 1000
 
 // Lacks lists the needs of a kind for which a mapping has no column.
 func Lacks(kind source.Kind, used map[string]string) (needs []string) {
