@@ -181,7 +181,20 @@ type columnsData struct {
 type columnChoice struct {
 	source.Field
 
-	Input site.Input
+	Input  site.Input
+	Sample string // the cell of the first line
+	Lacks  bool   // the file needs a column for it
+}
+
+// Why says why a column is needed; "" if it is not.
+func (c columnChoice) Why() string {
+	switch {
+	case !c.Required:
+		return ""
+	case strings.Contains(c.Need, "("): // one of several fields
+		return "one is needed for " + c.Need
+	}
+	return "needed"
 }
 
 // File is the file that is shown.
@@ -255,7 +268,15 @@ func (d *columnsData) complete(v *visit) {
 		return
 	}
 	for _, field := range source.Fields(f.Kind) {
-		d.Fields = append(d.Fields, columnChoice{field, page.Line("select", "column_"+field.Name, field.Title, f.Used[field.Name])})
+		choice := columnChoice{
+			Field: field, Lacks: slices.Contains(f.Lacks, field.Need),
+			Input: page.Line("select", "column_"+field.Name, field.Title, f.Used[field.Name]),
+		}
+		at := slices.Index(f.Headers, f.Used[field.Name])
+		if len(f.Lines) > 0 && at >= 0 && at < len(f.Lines[0]) {
+			choice.Sample = f.Cells(f.Lines[0])[at]
+		}
+		d.Fields = append(d.Fields, choice)
 	}
 }
 

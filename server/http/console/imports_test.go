@@ -91,7 +91,7 @@ func TestImport(t *testing.T) {
 	require.NotEmpty(t, s.Get("/v1/partners?program_id="+s.program).Data())
 
 	link := s.Must(200, s.Get("/v1/links?program_id="+s.program)).Data()[0]
-	s.Click(s.program, link["value"].(string), M{"visitor_token": "v1", "param": "via", "landing_url": "https://shop.example/"})
+	s.Click(s.program, link["value"].(string), M{"visitor_token": apitest.Unique("visitor"), "param": "via", "landing_url": "https://shop.example/"})
 	require.Contains(t, p.page(at+"/undo"), "1 link with visits.")
 	p.Must(303, p.send(at+"/undo"))
 	require.Contains(t, p.page(at), "Undoing")
