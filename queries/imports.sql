@@ -212,12 +212,14 @@ GROUP BY 1;
 
 -- name: ImportPayoutsRefused :many
 -- ImportPayoutsRefused refuses the paid commissions whose payout would not be positive.
-UPDATE import_rows t SET outcome = 'refused'
-FROM (SELECT (r.refs ->> 'payout') AS payout_id FROM import_rows r WHERE r.import_id = @import_id AND r.org_id = @org_id
+WITH bad AS MATERIALIZED (
+    SELECT (r.refs ->> 'payout') AS payout_id FROM import_rows r WHERE r.import_id = @import_id AND r.org_id = @org_id
         AND r.kind = 5 AND r.outcome IN ('new', 'changed') AND (r.refs ->> 'payout') <> ''
-    GROUP BY 1 HAVING sum((r.data ->> 'amount_minor')::bigint) <= 0) bad
+    GROUP BY 1 HAVING sum((r.data ->> 'amount_minor')::bigint) <= 0
+)
+UPDATE import_rows t SET outcome = 'refused'
 WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5 AND t.outcome IN ('new', 'changed')
-    AND (t.refs ->> 'payout') = bad.payout_id
+    AND (t.refs ->> 'payout') = ANY (ARRAY(SELECT b.payout_id FROM bad b))
 RETURNING t.source_id, t.outcome, (t.refs ->> 'payout')::text AS payout_id;
 
 -- name: ImportOpen :many
@@ -559,3 +561,22 @@ UNION ALL
 SELECT 'partners', count(*) FROM (SELECT 1 FROM import_objects o WHERE o.program_id = @program_id
     AND o.org_id = @org_id AND o.import_id = ANY (@import_ids::text[]) AND o.kind = 0 AND o.created
     AND EXISTS (SELECT 1 FROM portal_sessions s WHERE s.partner_id = o.target AND s.program_id = o.program_id) LIMIT @lim) p;
+
+-- name: ImportAliases :many
+-- ImportAliases finds objects by keys that rows of this import claimed, else partners of Rail by their email and customers
+-- by an external id.
+SELECT k.key, r.target::text AS target FROM import_keys k JOIN import_rows r ON r.import_id = k.import_id
+    AND r.org_id = k.org_id AND r.kind = @kind AND r.source_id = k.source_id
+WHERE k.import_id = @import_id AND k.org_id = @org_id AND k.kind = ANY (@key_kinds::text[]) AND k.key = ANY (@keys::text[])
+    AND r.target IS NOT NULL
+UNION ALL
+SELECT lower(p.email), p.id FROM partners p WHERE @kind::smallint = 0 AND p.program_id = @program_id AND p.org_id = @org_id
+    AND lower(p.email) = ANY (@keys::text[])
+UNION ALL
+SELECT e.external_customer_id, e.customer_id FROM customer_external_ids e WHERE @kind::smallint = 3
+    AND e.program_id = @program_id AND e.org_id = @org_id AND e.external_customer_id = ANY (@keys::text[]);
+
+-- name: ImportPaymentsRefused :exec
+-- ImportPaymentsRefused refuses payouts without commissions.
+UPDATE import_rows t SET outcome = 'refused' WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = @kind
+    AND t.target = ANY (@targets::text[]);

@@ -106,6 +106,8 @@ var unbound = map[string]string{
 	"PayoutRailsSealed":       "rotation of the secret key reads all organizations",
 	"StatementKeysPublished":  "the public keys of all organizations are public",
 	"StatementKeyPublished":   "public keys are public",
+	"StatementKeysCount":      "public keys are public",
+	"StatementProgram":        "the ledger of a program's statements is public",
 	"StatementKeysSealed":     "rotation of the secret key reads all organizations",
 	"StatementKeyReseal":      "the id is one that StatementKeysSealed has just listed",
 	"ConnectionSecretsReseal": "the id is one that ConnectionSecretsSealed has just listed",
@@ -167,7 +169,7 @@ var unbound = map[string]string{
 	"AuditM33": "audit", "AuditM34": "audit", "AuditLeftOut": "audit",
 	"AuditCurrencies": "audit", "AuditReportDays": "audit", "AuditReportLevels": "audit", "AuditTallies": "audit",
 	"AuditChanged": "audit", "AuditExternalIDs": "audit", "AuditMerges": "audit", "AuditStatementNumbers": "audit", "AuditStatementChain": "audit",
-	"AuditStatements": "audit", "AuditStatementLines": "audit", "AuditCredits": "audit",
+	"AuditStatements": "audit", "AuditStatementMissing": "audit", "AuditStatementLines": "audit", "AuditCredits": "audit",
 }
 
 var (

@@ -27,7 +27,7 @@ func (s *Service) undo(ctx context.Context, u *work.Unit, m db.Import, p place) 
 	for ; p.Kind < len(undone); p.Kind, p.ID, p.Done = p.Kind+1, "", 0 {
 		kind := undone[p.Kind]
 		objects, err := queries.ImportUndoNext(ctx, u.Tx, db.ImportUndoNextParams{
-			ProgramID: m.ProgramID, OrgID: m.OrgID, ImportIds: family, Kind: int16(stored(kind)), //nolint:gosec // below 8
+			ProgramID: m.ProgramID, OrgID: m.OrgID, ImportIds: family, Kind: smallint(stored(kind)),
 			AfterID: p.ID, Lim: writeSize,
 		})
 		if err != nil {
@@ -92,7 +92,7 @@ func (b *batch) remove(ctx context.Context, objects []db.ImportObject) error {
 		}
 	}
 	err = queries.ImportObjectsForget(ctx, b.u.Later(), db.ImportObjectsForgetParams{
-		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: b.m.Source, Kind: int16(stored(b.kind)), //nolint:gosec // below 8
+		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: b.m.Source, Kind: smallint(stored(b.kind)),
 		SourceIds: forget,
 	})
 	if err != nil {

@@ -126,7 +126,7 @@ func (b *batch) fail(ctx context.Context, r *row, code, detail string) error {
 	count.Refused++
 	b.note(r, code, detail)
 	return queries.ImportRowRefused(ctx, b.u.Later(), db.ImportRowRefusedParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: int16(b.kind), SourceID: r.SourceID, //nolint:gosec // below 8
+		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: smallint(b.kind), SourceID: r.SourceID,
 	})
 }
 
