@@ -28,6 +28,7 @@ type importData struct {
 	Links    int64            // that will work
 	Problems *problemsData
 	Failure  string
+	Mails    bool // the server can send the email at the end
 }
 
 // kindCount is a line of the table of counts.
@@ -200,6 +201,7 @@ func importProgress(v *visit) error {
 		return err
 	}
 	d := importData{Import: m, Steps: importSteps(m.Import, false), Progress: v.paceOf(m), Counts: countsOf(m)}
+	d.Mails = v.console.People.Mail.Ready()
 	return v.part("import-progress", d)
 }
 
@@ -216,6 +218,7 @@ func countsOf(m imported) (all []kindCount) {
 func (v *visit) importData(m imported) (importData, error) {
 	d := importData{
 		Import: m, Steps: importSteps(m.Import, false), Counts: countsOf(m), Progress: v.paceOf(m), Failure: m.failureWords(),
+		Mails: v.console.People.Mail.Ready(),
 	}
 	links := importer.CountsOf(m.Import)[source.KindLink]
 	d.Links = links.New + links.Same + links.Changed

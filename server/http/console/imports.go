@@ -441,7 +441,7 @@ func (i imported) failureWords() string {
 	if strings.Contains(why, source.ErrKey.Error()) {
 		return i.Title() + " refused the API key. Copy the key again, and check that it may read everything."
 	}
-	why = strings.TrimPrefix(strings.TrimPrefix(why, "importer: "), "the file ")
+	why = strings.TrimPrefix(why, "importer: ")
 	if why == "" {
 		return "It could not continue."
 	}

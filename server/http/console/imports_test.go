@@ -297,6 +297,34 @@ func TestImportLargeFile(t *testing.T) {
 	require.Contains(t, p.page(strings.TrimSuffix(at, "/files")), "It was discarded before its files were read.")
 }
 
+// TestImportFileContinues: a server that continues a file skips the lines that are stored. A file that cannot be read to
+// its end fails the import at once.
+func TestImportFileContinues(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.owner
+	columns := []string{"file", "0", "kind", "partners", "column_id", "Id", "column_email", "Mail address", "do", "start"}
+	begin := func(text string) (id string) {
+		at := p.Must(303, p.uploads("partners.csv", text)).Header.Get("Location")
+		p.Must(303, p.send(at, columns...))
+		return regexp.MustCompile(`imp_[0-9a-z]+`).FindString(at)
+	}
+	id := begin(partnerFile)
+	_, err := s.Pool.Exec(t.Context(), `UPDATE imports SET place = '{"phase": "sort", "lines": 1}' WHERE id = $1`, id)
+	require.NoError(t, err)
+	s.importing()
+	counts := s.Must(200, s.Get("/v1/imports/"+id)).Body["counts"].(M)["partners"].(M)
+	require.Equal(t, "1", fmt.Sprint(counts["read"]))
+	id = begin(partnerFile + "3,\xff@example.com,X,x\n")
+	_ = apitest.TryJob(t, s.Server, "run-imports")
+	page := p.page("/imports/" + id)
+	require.Contains(t, page, "The file partners.csv: line 4: the file is not UTF-8")
+	require.Contains(t, page, "/imports/new?source=csv")
+	var left int
+	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM import_files").Scan(&left))
+	require.Zero(t, left)
+}
+
 // looks takes pictures of the page, and checks that it fits a telephone.
 func (d *desk) looks(name string) {
 	d.fixture.T.Helper()

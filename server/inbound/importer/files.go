@@ -107,7 +107,7 @@ func Filling(m db.Import) bool {
 }
 
 // errFile is wrapped by the error about a file that cannot be read, which no later attempt changes.
-var errFile = errors.New("importer: the file")
+var errFile = errors.New("the file")
 
 // sort reads the rows of the next uploaded file, for at most a turn. The place has the lines of the file that are
 // stored; they are read again to find the next one.
