@@ -14,6 +14,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/http/site"
+	"rail/server/ident"
 	"rail/server/inbound/importer"
 	"rail/server/inbound/importer/source"
 	"rail/server/opt"
@@ -139,7 +140,11 @@ func (v *visit) importOf() (imported, error) {
 	if err := v.moversOnly(); err != nil {
 		return imported{}, err
 	}
-	m, err := queries.ImportGet(v.Ctx(), v.console.Pool, db.ImportGetParams{ID: v.PathValue("id"), OrgID: v.session.User.OrgID})
+	id := v.PathValue("id")
+	if !ident.Has(id, ident.Import) {
+		return imported{}, site.NotFound()
+	}
+	m, err := queries.ImportGet(v.Ctx(), v.console.Pool, db.ImportGetParams{ID: id, OrgID: v.session.User.OrgID})
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && m.ProgramID != v.program.ID {
 		return imported{}, site.NotFound()
 	}
@@ -166,7 +171,9 @@ func (r importRow) Read() int64 { return r.sum(func(c api.ImportCount) int64 { r
 
 func (r importRow) sum(of func(api.ImportCount) int64) (n int64) {
 	c := r.Counts
-	for _, kind := range []api.ImportCount{c.Partners, c.Links, c.Coupons, c.Customers, c.Sales, c.Commissions, c.Payouts} {
+	for _, kind := range []api.ImportCount{
+		c.Partners, c.Links, c.Coupons, c.Customers, c.Sales, c.Commissions, c.Payouts,
+	} {
 		n += of(kind)
 	}
 	return n

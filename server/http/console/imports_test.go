@@ -196,6 +196,7 @@ func TestImportRoles(t *testing.T) {
 		stranger.Must(404, stranger.ask("GET", at+path, nil))
 	}
 	for _, path := range []string{"/run", "/undo", "/files", "/discard"} {
+		s.owner.Must(404, s.owner.send("/imports/%00"+path))
 		s.owner.Must(404, s.owner.send("/imports/imp_none"+path))
 		stranger.Must(404, stranger.send(at+path))
 	}

@@ -21,8 +21,9 @@ import (
 const (
 	// PartSize bounds a part of an uploaded file, in bytes.
 	PartSize = 1 << 20
-	// MaxFiles bounds the files of an import, and MaxUpload their bytes together.
-	MaxFiles  = 20
+	// MaxFiles bounds the files of an import.
+	MaxFiles = 20
+	// MaxUpload bounds their bytes together.
 	MaxUpload = 32 << 20
 	// forgotten is how long uploaded files wait for their columns.
 	forgotten = 24 * time.Hour
@@ -256,7 +257,9 @@ const complete = 1000
 // Lacks lists the needs of a kind for which a mapping has no column.
 func Lacks(kind source.Kind, used map[string]string) (needs []string) {
 	for _, f := range source.Fields(kind) {
-		has := slices.ContainsFunc(source.Fields(kind), func(o source.Field) bool { return o.Need == f.Need && used[o.Name] != "" })
+		has := slices.ContainsFunc(source.Fields(kind), func(other source.Field) bool {
+			return other.Need == f.Need && used[other.Name] != ""
+		})
 		if f.Need != "" && !has && !slices.Contains(needs, f.Need) {
 			needs = append(needs, f.Need)
 		}
@@ -280,7 +283,9 @@ var named = []struct {
 
 // Stays counts the objects that an undo of an import would keep because something uses them, up to most of each kind,
 // and the later imports that are undone with it.
-func (s *Service) Stays(ctx context.Context, u *work.Unit, m db.Import, most int32) (map[source.Kind]int64, int, error) {
+func (s *Service) Stays(ctx context.Context, u *work.Unit, m db.Import, most int32) (
+	map[source.Kind]int64, int, error,
+) {
 	family, err := queries.ImportsOfSource(ctx, u.DB(), db.ImportsOfSourceParams{
 		ProgramID: m.ProgramID, OrgID: m.OrgID, Source: m.Source, Since: m.CreatedAt,
 	})
