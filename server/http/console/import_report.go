@@ -288,9 +288,10 @@ func (v *visit) problemsOf(m imported) (*problemsData, error) {
 	list := pageOf(reply.JSON200.Data, reply.JSON200.HasMore, reply.JSON200.TotalCount)
 	out := &problemsData{Shown: m.ProblemsCount > 0 || kind != nil || code != nil}
 	out.Filters = v.filters("Problems", v.filter("kind", "Objects", kinds), v.filter("code", "Problem", codes))
-	out.List = among(v, turn, list, func(p api.ImportProblem) string { return p.ID }, func(p api.ImportProblem) problemRow {
+	row := func(p api.ImportProblem) problemRow {
 		return problemRow{p, kindNames[source.Kind(p.Kind)], problemWords(string(p.Code))}
-	})
+	}
+	out.List = among(v, turn, list, func(p api.ImportProblem) string { return p.ID }, row)
 	return out, nil
 }
 
