@@ -60,6 +60,15 @@ SELECT e.id, e.program_id, e.type, e.body, e.seq::bigint AS seq, e.created_at FR
 WHERE e.org_id = @org_id AND e.seq > @after_seq::bigint AND e.seq < @before_seq::bigint
 ORDER BY e.seq LIMIT @lim;
 
+-- name: EventMoment :one
+-- EventMoment is the time of an organization's last event up to a number.
+SELECT e.created_at FROM events e WHERE e.org_id = @org_id AND e.seq <= @seq::bigint ORDER BY e.seq DESC LIMIT 1;
+
+-- name: EventSubjects :many
+-- EventSubjects lists the objects of a program's events after a number.
+SELECT e.type, e.subject_id, e.seq::bigint AS seq, e.created_at FROM events e
+WHERE e.org_id = @org_id AND e.program_id = @program_id AND e.seq > @after_seq::bigint ORDER BY e.seq LIMIT @lim;
+
 -- name: EventGet :one
 SELECT e.id, e.program_id, e.type, e.body, e.seq::bigint AS seq, e.created_at FROM events e
 WHERE e.id = @id AND e.org_id = @org_id;

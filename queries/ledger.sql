@@ -22,6 +22,12 @@ SELECT t.id, t.partner_id, t.program_id, t.currency, t.pending_minor::bigint AS 
 FROM balance_sums t
 WHERE t.id = @id AND t.org_id = @org_id;
 
+-- name: BalanceTotals :many
+-- BalanceTotals sums the balances of a program's partners, exact to the last commit.
+SELECT t.currency, sum(t.pending_minor)::bigint AS pending_minor, sum(t.due_minor)::bigint AS due_minor,
+    sum(t.paid_minor)::bigint AS paid_minor
+FROM balance_sums t WHERE t.program_id = @program_id AND t.org_id = @org_id GROUP BY t.currency ORDER BY t.currency;
+
 -- name: LedgerMark :one
 -- LedgerMark is a place in the ledger: when no transaction older than xid runs, all entries up to
 -- id are visible.

@@ -181,6 +181,73 @@ func (q *Queries) EventGet(ctx context.Context, db DBTX, arg EventGetParams) (Ev
 	return i, err
 }
 
+const eventMoment = `-- name: EventMoment :one
+SELECT e.created_at FROM events e WHERE e.org_id = $1 AND e.seq <= $2::bigint ORDER BY e.seq DESC LIMIT 1
+`
+
+type EventMomentParams struct {
+	OrgID string
+	Seq   int64
+}
+
+// EventMoment is the time of an organization's last event up to a number.
+func (q *Queries) EventMoment(ctx context.Context, db DBTX, arg EventMomentParams) (clock.Time, error) {
+	row := db.QueryRow(ctx, eventMoment, arg.OrgID, arg.Seq)
+	var created_at clock.Time
+	err := row.Scan(&created_at)
+	return created_at, err
+}
+
+const eventSubjects = `-- name: EventSubjects :many
+SELECT e.type, e.subject_id, e.seq::bigint AS seq, e.created_at FROM events e
+WHERE e.org_id = $1 AND e.program_id = $2 AND e.seq > $3::bigint ORDER BY e.seq LIMIT $4
+`
+
+type EventSubjectsParams struct {
+	OrgID     string
+	ProgramID string
+	AfterSeq  int64
+	Lim       int32
+}
+
+type EventSubjectsRow struct {
+	Type      string
+	SubjectID string
+	Seq       int64
+	CreatedAt clock.Time
+}
+
+// EventSubjects lists the objects of a program's events after a number.
+func (q *Queries) EventSubjects(ctx context.Context, db DBTX, arg EventSubjectsParams) ([]EventSubjectsRow, error) {
+	rows, err := db.Query(ctx, eventSubjects,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.AfterSeq,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []EventSubjectsRow{}
+	for rows.Next() {
+		var i EventSubjectsRow
+		if err := rows.Scan(
+			&i.Type,
+			&i.SubjectID,
+			&i.Seq,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const eventsDrawn = `-- name: EventsDrawn :one
 SELECT coalesce(pg_sequence_last_value('events_seq_seq'), 0)::bigint AS drawn
 `

@@ -109,6 +109,50 @@ func (q *Queries) BalanceGet(ctx context.Context, db DBTX, arg BalanceGetParams)
 	return i, err
 }
 
+const balanceTotals = `-- name: BalanceTotals :many
+SELECT t.currency, sum(t.pending_minor)::bigint AS pending_minor, sum(t.due_minor)::bigint AS due_minor,
+    sum(t.paid_minor)::bigint AS paid_minor
+FROM balance_sums t WHERE t.program_id = $1 AND t.org_id = $2 GROUP BY t.currency ORDER BY t.currency
+`
+
+type BalanceTotalsParams struct {
+	ProgramID string
+	OrgID     string
+}
+
+type BalanceTotalsRow struct {
+	Currency     string
+	PendingMinor int64
+	DueMinor     int64
+	PaidMinor    int64
+}
+
+// BalanceTotals sums the balances of a program's partners, exact to the last commit.
+func (q *Queries) BalanceTotals(ctx context.Context, db DBTX, arg BalanceTotalsParams) ([]BalanceTotalsRow, error) {
+	rows, err := db.Query(ctx, balanceTotals, arg.ProgramID, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []BalanceTotalsRow{}
+	for rows.Next() {
+		var i BalanceTotalsRow
+		if err := rows.Scan(
+			&i.Currency,
+			&i.PendingMinor,
+			&i.DueMinor,
+			&i.PaidMinor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const balancesStale = `-- name: BalancesStale :many
 WITH stretch AS (
     SELECT e.id, e.program_id, e.partner_id, e.currency, e.created_xid

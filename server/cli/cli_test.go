@@ -220,7 +220,7 @@ var needDatabase = []string{
 	"pubkey list --program prg_1", "pubkey revoke pub_1", "stripe backfill --since 2026-01-01",
 	"user create --email ada@shop.example --name Ada --role owner", "user list", "user first-link", "user role ada@shop.example --role viewer",
 	"user reset ada@shop.example", "user disable ada@shop.example", "user enable ada@shop.example",
-	"job run clean-up", "audit", "backup nowhere", "archive base", "status",
+	"job run clean-up", "audit", "backup nowhere", "export --program prg_1 --out nowhere", "archive base", "status",
 	"upgrade check",
 }
 

@@ -274,6 +274,11 @@ func dataGroup() group {
 			setUp: backUp, more: backupHelp, examples: "rail backup /backups/rail-$(date +%F).rail",
 		},
 		{
+			name: "export", about: "write a program's objects as CSV or NDJSON, all or those that changed", setUp: exportProgram,
+			more: exportProgramHelp, examples: "rail export --program prg_06h2 --out /exports/acme\n" +
+				"rail export --program prg_06h2 --out /exports/acme --format ndjson --since 5211",
+		},
+		{
 			name: "archive base", about: "make a base backup in the archive now", setUp: archiveBase, more: archiveHelp,
 			examples: "rail archive base",
 		},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"path"
@@ -192,10 +193,10 @@ func (t *sheet) add(answer []byte) (more bool, err error) {
 	for _, row := range rows {
 		cells := make([]string, len(t.header))
 		for i, name := range t.header {
-			cells[i] = cell(row[name])
+			cells[i] = Cell(row[name])
 		}
 		_ = t.csv.Write(cells) // a buffer never fails
-		t.last = cell(row["id"])
+		t.last = Cell(row["id"])
 	}
 	t.csv.Flush()
 	t.written += len(rows)
@@ -215,9 +216,27 @@ func (t *sheet) begin(rows []map[string]json.RawMessage) {
 	_ = t.csv.Write(t.header) // a buffer never fails
 }
 
-// cell returns the text of a value in a table. It escapes a text that a spreadsheet would evaluate
+// Columns returns the columns of a list's table by the id of its operation.
+func Columns(operation string) ([]string, error) {
+	spec, err := openapi.Read(openapi.Bundle)
+	if err != nil {
+		return nil, err
+	}
+	all, err := openapi.Operations(spec)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range all {
+		if t := newTable(o); o.ID == operation && t != nil {
+			return t.columns, nil
+		}
+	}
+	return nil, fmt.Errorf("%s has no table", operation)
+}
+
+// Cell returns the text of a value in a table. It escapes a text that a spreadsheet would evaluate
 // as a formula.
-func cell(value json.RawMessage) string {
+func Cell(value json.RawMessage) string {
 	if len(value) == 0 || string(value) == "null" {
 		return ""
 	}

@@ -25,7 +25,7 @@ func TestCell(t *testing.T) {
 		`"=1+1"`: "'=1+1", `"+1"`: "'+1", `"-1"`: "'-1", `"@SUM(A1)"`: "'@SUM(A1)", `"\tx"`: "'\tx", `"\r=1"`: "'\r=1",
 		`"1=1"`: "1=1", `""`: "",
 	} {
-		require.Equal(t, want, cell(json.RawMessage(value)), value)
+		require.Equal(t, want, Cell(json.RawMessage(value)), value)
 	}
 }
 

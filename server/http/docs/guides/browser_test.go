@@ -47,7 +47,7 @@ func TestTabsInABrowser(t *testing.T) {
 	require.Contains(t, browsertest.Eval[string](b, shows), "program=$(post")
 	b.Do(chromedp.Click(chromedp.CSS(`label[for$="-go"][for^="api"]`)))
 	require.Contains(t, browsertest.Eval[string](b, shows), `program := post("programs"`)
-	b.Do(chromedp.SendKeys(chromedp.CSS("#q"), "clawback"), chromedp.Click(chromedp.CSS("header button")))
+	b.Do(chromedp.SendKeys(chromedp.CSS("#q"), "openapi-fetch"), chromedp.Click(chromedp.CSS("header button")))
 	b.Scripts(true)
 	b.Reads("1 section contains")
 }

@@ -26,7 +26,7 @@ import (
 var files embed.FS
 
 // names are the guides in the order in which they are read.
-var names = []string{"tag", "server", "attribution", "money", "statements", "webhooks", "errors", "clients", "trying"}
+var names = []string{"tag", "server", "attribution", "money", "statements", "webhooks", "export", "errors", "clients", "trying"}
 
 // policy lets a page load its style and its script from this server, and ask it.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; " +

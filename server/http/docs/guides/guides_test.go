@@ -152,7 +152,7 @@ func TestSearch(t *testing.T) {
 		require.Equal(t, link, first[1], query)
 	}
 	require.Contains(t, get(t, e, "/docs/guides/search?q=clawback", 200).Body.String(), "<mark>clawback</mark>")
-	require.Contains(t, get(t, e, "/docs/guides/search?q=clawback", 200).Body.String(), "1 section contains")
+	require.Contains(t, get(t, e, "/docs/guides/search?q=openapi-fetch", 200).Body.String(), "1 section contains")
 	for _, query := range []string{
 		"", "?q=", "?q=%20", "?q=%ff%fe", "?q=xyzzy", "?q=%3Cscript%3Ealert(1)%3C/script%3E", "?q=%E2%80%A6",
 	} {
