@@ -56,7 +56,7 @@ SELECT unnest(@ids::text[]), @org_id, @program_id, @import_id, unnest(@kinds::te
     unnest(@codes::text[]), unnest(@details::text[]), @created_at;
 
 -- name: ImportRowsPut :one
--- ImportRowsPut stores rows, and returns the number of those that are new to the import.
+-- ImportRowsPut stores rows, and returns the numbers of new ones by kind.
 WITH put AS (
     INSERT INTO import_rows (import_id, org_id, program_id, kind, source_id, at, data)
     SELECT @import_id, @org_id, @program_id, unnest(@kinds::smallint[]), unnest(@source_ids::text[]),
@@ -212,12 +212,14 @@ GROUP BY 1;
 
 -- name: ImportPayoutsRefused :many
 -- ImportPayoutsRefused refuses the paid commissions whose payout would not be positive.
-UPDATE import_rows t SET outcome = 'refused'
-FROM (SELECT (r.refs ->> 'payout') AS payout_id FROM import_rows r WHERE r.import_id = @import_id AND r.org_id = @org_id
+WITH bad AS MATERIALIZED (
+    SELECT (r.refs ->> 'payout') AS payout_id FROM import_rows r WHERE r.import_id = @import_id AND r.org_id = @org_id
         AND r.kind = 5 AND r.outcome IN ('new', 'changed') AND (r.refs ->> 'payout') <> ''
-    GROUP BY 1 HAVING sum((r.data ->> 'amount_minor')::bigint) <= 0) bad
+    GROUP BY 1 HAVING sum((r.data ->> 'amount_minor')::bigint) <= 0
+)
+UPDATE import_rows t SET outcome = 'refused'
 WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5 AND t.outcome IN ('new', 'changed')
-    AND (t.refs ->> 'payout') = bad.payout_id
+    AND (t.refs ->> 'payout') = ANY (ARRAY(SELECT b.payout_id FROM bad b))
 RETURNING t.source_id, t.outcome, (t.refs ->> 'payout')::text AS payout_id;
 
 -- name: ImportOpen :many
@@ -494,7 +496,7 @@ SELECT p.id FROM partners p WHERE p.org_id = @org_id
 ORDER BY p.id FOR UPDATE;
 
 -- name: ImportDeleteBalances :exec
--- ImportDeleteBalances deletes the balances of partners who have no commission in their currency any more.
+-- ImportDeleteBalances deletes the balances of partners without a commission in their currency.
 DELETE FROM balances b WHERE b.program_id = @program_id AND b.org_id = @org_id AND b.partner_id = ANY (@partner_ids::text[])
     AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = b.program_id AND k.partner_id = b.partner_id
         AND k.currency = b.currency);
@@ -520,3 +522,22 @@ FROM (SELECT DISTINCT ON (s.customer_id) s.id FROM sales s WHERE s.customer_id =
         AND s.org_id = @org_id AND NOT EXISTS (SELECT 1 FROM sales f WHERE f.customer_id = s.customer_id AND f.is_first_sale)
     ORDER BY s.customer_id, s.occurred_at, s.id) v
 WHERE t.id = v.id AND t.org_id = @org_id;
+
+-- name: ImportAliases :many
+-- ImportAliases finds objects by keys that rows of this import claimed, else partners of Rail by their email and customers
+-- by an external id.
+SELECT k.key, r.target::text AS target FROM import_keys k JOIN import_rows r ON r.import_id = k.import_id
+    AND r.org_id = k.org_id AND r.kind = @kind AND r.source_id = k.source_id
+WHERE k.import_id = @import_id AND k.org_id = @org_id AND k.kind = ANY (@key_kinds::text[]) AND k.key = ANY (@keys::text[])
+    AND r.target IS NOT NULL
+UNION ALL
+SELECT lower(p.email), p.id FROM partners p WHERE @kind::smallint = 0 AND p.program_id = @program_id AND p.org_id = @org_id
+    AND lower(p.email) = ANY (@keys::text[])
+UNION ALL
+SELECT e.external_customer_id, e.customer_id FROM customer_external_ids e WHERE @kind::smallint = 3
+    AND e.program_id = @program_id AND e.org_id = @org_id AND e.external_customer_id = ANY (@keys::text[]);
+
+-- name: ImportPaymentsRefused :exec
+-- ImportPaymentsRefused refuses payouts without commissions.
+UPDATE import_rows t SET outcome = 'refused' WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = @kind
+    AND t.target = ANY (@targets::text[]);

@@ -43,8 +43,8 @@ LEFT JOIN LATERAL (
         CASE WHEN i.since < i.now THEN (SELECT d.code FROM coupons d
             WHERE d.program_id = t.program_id AND d.partner_id = p.id
             AND d.active ORDER BY d.created_at DESC, d.id DESC LIMIT 1) END AS coupon,
-        (SELECT l.id FROM links l WHERE l.partner_id = p.id AND l.value_key = i.value
-            ORDER BY (l.destination_key = i.landing_key) DESC, l.created_at, l.id LIMIT 1) AS link_id,
+        coalesce((SELECT l.id FROM links l WHERE l.partner_id = p.id AND l.value_key = i.value
+            ORDER BY (l.destination_key = i.landing_key) DESC, l.created_at, l.id LIMIT 1), t.link_id) AS link_id,
         CASE WHEN r.expires_at > i.now THEN r.id END AS referral_id,
         CASE WHEN r.expires_at > i.now THEN r.expires_at END AS expires_at, r.expires_at <= i.now AS expired
     FROM tracking_values t JOIN partners p ON p.id = t.partner_id

@@ -447,4 +447,4 @@ CREATE TABLE schema_floor (
     CONSTRAINT schema_floor_pkey PRIMARY KEY (id),
     CONSTRAINT schema_floor_id_check CHECK (id)
 );
-INSERT INTO schema_floor (version) VALUES (112);
+INSERT INTO schema_floor (version) VALUES (113);

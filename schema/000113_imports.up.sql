@@ -92,6 +92,8 @@ CREATE TABLE import_problems (
 );
 CREATE INDEX import_problems_list_idx ON import_problems (program_id, created_at, id);
 CREATE INDEX import_problems_import_idx ON import_problems (import_id, created_at, id);
+CREATE INDEX import_problems_kind_idx ON import_problems (import_id, kind, created_at, id);
+CREATE INDEX import_problems_code_idx ON import_problems (import_id, code, created_at, id);
 
 -- The objects of Rail that belong to objects of a source. data is the source's object when it was written last;
 -- written_at is the object's updated_at then. created is false for an object that Rail had before.

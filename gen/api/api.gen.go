@@ -1065,6 +1065,7 @@ const (
 	DocumentTagFlows                DocumentTag = "Flows"
 	DocumentTagGroups               DocumentTag = "Groups"
 	DocumentTagHooks                DocumentTag = "Hooks"
+	DocumentTagImports              DocumentTag = "Imports"
 	DocumentTagLinks                DocumentTag = "Links"
 	DocumentTagMails                DocumentTag = "Mails"
 	DocumentTagPartners             DocumentTag = "Partners"
@@ -1112,6 +1113,8 @@ func (e DocumentTag) Valid() bool {
 	case DocumentTagGroups:
 		return true
 	case DocumentTagHooks:
+		return true
+	case DocumentTagImports:
 		return true
 	case DocumentTagLinks:
 		return true
@@ -7383,7 +7386,7 @@ type ImportCount struct {
 	// Changed Objects that changed at the source since the last import.
 	Changed int64 `json:"changed"`
 
-	// New Objects that Rail gets. Of payouts: those that the import makes of paid commissions.
+	// New Objects that Rail gets. Of payouts: the payouts that the import makes of paid commissions.
 	New int64 `json:"new"`
 
 	// Read Objects of the source.
@@ -7431,12 +7434,12 @@ type ImportCreate struct {
 	// EmitEvents Send events for imported objects.
 	EmitEvents *bool `json:"emit_events,omitempty"`
 
-	// Files CSV files by what they hold, with a header line.
+	// Files CSV files by the kind of their objects, with a header line.
 	Files *ImportFiles `json:"files,omitempty"`
 
 	// Mapping For each kind, the header of the file for each of Rail's fields. Without it, headers are matched by meaning.
 	//
-	// Examples: {"partners":{"email":"E-mail address","handle":"Slug"}}
+	// Examples: {"partners":{"email":"Mail address","handle":"Slug"}}
 	Mapping *ImportMapping `json:"mapping,omitempty"`
 
 	// ProgramID The id of a program.
@@ -7456,7 +7459,7 @@ type ImportCreate struct {
 	SourceAccount *string `json:"source_account,omitempty"`
 }
 
-// ImportFiles CSV files by what they hold, with a header line.
+// ImportFiles CSV files by the kind of their objects, with a header line.
 type ImportFiles struct {
 	// Commissions Commissions.
 	Commissions *string `json:"commissions,omitempty"`
@@ -7519,7 +7522,7 @@ type ImportList struct {
 
 // ImportMapping For each kind, the header of the file for each of Rail's fields. Without it, headers are matched by meaning.
 //
-// Examples: {"partners":{"email":"E-mail address","handle":"Slug"}}
+// Examples: {"partners":{"email":"Mail address","handle":"Slug"}}
 type ImportMapping map[string]map[string]string
 
 // ImportProblem A problem of an import.

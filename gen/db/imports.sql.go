@@ -185,6 +185,62 @@ func (q *Queries) ImportActive(ctx context.Context, db DBTX, arg ImportActivePar
 	return id, err
 }
 
+const importAliases = `-- name: ImportAliases :many
+SELECT k.key, r.target::text AS target FROM import_keys k JOIN import_rows r ON r.import_id = k.import_id
+    AND r.org_id = k.org_id AND r.kind = $1 AND r.source_id = k.source_id
+WHERE k.import_id = $2 AND k.org_id = $3 AND k.kind = ANY ($4::text[]) AND k.key = ANY ($5::text[])
+    AND r.target IS NOT NULL
+UNION ALL
+SELECT lower(p.email), p.id FROM partners p WHERE $1::smallint = 0 AND p.program_id = $6 AND p.org_id = $3
+    AND lower(p.email) = ANY ($5::text[])
+UNION ALL
+SELECT e.external_customer_id, e.customer_id FROM customer_external_ids e WHERE $1::smallint = 3
+    AND e.program_id = $6 AND e.org_id = $3 AND e.external_customer_id = ANY ($5::text[])
+`
+
+type ImportAliasesParams struct {
+	Kind      int16
+	ImportID  string
+	OrgID     string
+	KeyKinds  []string
+	Keys      []string
+	ProgramID string
+}
+
+type ImportAliasesRow struct {
+	Key    string
+	Target string
+}
+
+// ImportAliases finds objects by keys that rows of this import claimed, else partners of Rail by their email and customers
+// by an external id.
+func (q *Queries) ImportAliases(ctx context.Context, db DBTX, arg ImportAliasesParams) ([]ImportAliasesRow, error) {
+	rows, err := db.Query(ctx, importAliases,
+		arg.Kind,
+		arg.ImportID,
+		arg.OrgID,
+		arg.KeyKinds,
+		arg.Keys,
+		arg.ProgramID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportAliasesRow{}
+	for rows.Next() {
+		var i ImportAliasesRow
+		if err := rows.Scan(&i.Key, &i.Target); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importCouponsTaken = `-- name: ImportCouponsTaken :many
 SELECT t.id, lower(t.code)::text AS code, t.partner_id FROM coupons t WHERE t.program_id = $1
     AND t.org_id = $2 AND lower(t.code) = ANY ($3::text[])
@@ -302,7 +358,7 @@ type ImportDeleteBalancesParams struct {
 	PartnerIds []string
 }
 
-// ImportDeleteBalances deletes the balances of partners who have no commission in their currency any more.
+// ImportDeleteBalances deletes the balances of partners without a commission in their currency.
 func (q *Queries) ImportDeleteBalances(ctx context.Context, db DBTX, arg ImportDeleteBalancesParams) error {
 	_, err := db.Exec(ctx, importDeleteBalances, arg.ProgramID, arg.OrgID, arg.PartnerIds)
 	return err
@@ -1576,6 +1632,29 @@ func (q *Queries) ImportPaymentsPut(ctx context.Context, db DBTX, arg ImportPaym
 	return items, nil
 }
 
+const importPaymentsRefused = `-- name: ImportPaymentsRefused :exec
+UPDATE import_rows t SET outcome = 'refused' WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = $3
+    AND t.target = ANY ($4::text[])
+`
+
+type ImportPaymentsRefusedParams struct {
+	ImportID string
+	OrgID    string
+	Kind     int16
+	Targets  []string
+}
+
+// ImportPaymentsRefused refuses payouts without commissions.
+func (q *Queries) ImportPaymentsRefused(ctx context.Context, db DBTX, arg ImportPaymentsRefusedParams) error {
+	_, err := db.Exec(ctx, importPaymentsRefused,
+		arg.ImportID,
+		arg.OrgID,
+		arg.Kind,
+		arg.Targets,
+	)
+	return err
+}
+
 const importPayoutSums = `-- name: ImportPayoutSums :many
 SELECT (t.refs ->> 'payout')::text AS payout_id, sum((t.data ->> 'amount_minor')::bigint)::bigint AS amount_minor
 FROM import_rows t WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5
@@ -1617,12 +1696,14 @@ func (q *Queries) ImportPayoutSums(ctx context.Context, db DBTX, arg ImportPayou
 }
 
 const importPayoutsRefused = `-- name: ImportPayoutsRefused :many
-UPDATE import_rows t SET outcome = 'refused'
-FROM (SELECT (r.refs ->> 'payout') AS payout_id FROM import_rows r WHERE r.import_id = $1 AND r.org_id = $2
+WITH bad AS MATERIALIZED (
+    SELECT (r.refs ->> 'payout') AS payout_id FROM import_rows r WHERE r.import_id = $1 AND r.org_id = $2
         AND r.kind = 5 AND r.outcome IN ('new', 'changed') AND (r.refs ->> 'payout') <> ''
-    GROUP BY 1 HAVING sum((r.data ->> 'amount_minor')::bigint) <= 0) bad
+    GROUP BY 1 HAVING sum((r.data ->> 'amount_minor')::bigint) <= 0
+)
+UPDATE import_rows t SET outcome = 'refused'
 WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5 AND t.outcome IN ('new', 'changed')
-    AND (t.refs ->> 'payout') = bad.payout_id
+    AND (t.refs ->> 'payout') = ANY (ARRAY(SELECT b.payout_id FROM bad b))
 RETURNING t.source_id, t.outcome, (t.refs ->> 'payout')::text AS payout_id
 `
 
@@ -1940,7 +2021,7 @@ type ImportRowsPutParams struct {
 	Data      []string
 }
 
-// ImportRowsPut stores rows, and returns the number of those that are new to the import.
+// ImportRowsPut stores rows, and returns the numbers of new ones by kind.
 func (q *Queries) ImportRowsPut(ctx context.Context, db DBTX, arg ImportRowsPutParams) ([]byte, error) {
 	row := db.QueryRow(ctx, importRowsPut,
 		arg.ImportID,

@@ -97,6 +97,7 @@ WITH sealed AS NOT MATERIALIZED (
         FROM webhook_endpoints e
     UNION ALL SELECT 'processor secret', 'processor_connections.secret/' || c.id, c.secret FROM processor_connections c
     UNION ALL SELECT 'processor key', 'processor_connections.api_key/' || c.id, c.api_key FROM processor_connections c
+    UNION ALL SELECT 'import key', 'imports.api_key/' || m.id, m.api_key FROM imports m
     UNION ALL SELECT 'payout rail', 'payout_rails.credentials/' || r.id, r.credentials FROM payout_rails r
     UNION ALL SELECT 'statement key', 'statement_keys.private_key/' || k.id, k.private_key FROM statement_keys k
     UNION ALL SELECT 'second factor', 'users.totp/' || u.id, u.totp_secret FROM users u

@@ -73,7 +73,7 @@ func importFrom(flags *pflag.FlagSet) action {
 	}
 }
 
-// imports returns the configured service for imports. Nobody is mailed: the command itself tells the end.
+// imports returns the configured service for imports. No email is sent: the command itself shows the end.
 func imports(env *Env, d *database) *importer.Service {
 	return &importer.Service{
 		Pool: d.pool, Keeper: d.keeper, Clock: env.Clock, Addresses: d.config.ImportURLs(),

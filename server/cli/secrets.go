@@ -12,6 +12,7 @@ import (
 	"rail/server/auth/keyring"
 	"rail/server/http/middleware"
 	"rail/server/inbound/connection"
+	"rail/server/inbound/importer"
 	"rail/server/inbound/inbox"
 	"rail/server/money/payout"
 	"rail/server/money/payout/rails"
@@ -31,7 +32,7 @@ func secretsRotate(*pflag.FlagSet) action {
 		return withDatabase(ctx, env, func(d *database) error {
 			r := resealing{d: d}
 			for _, step := range []func(context.Context) error{
-				r.details, r.secrets, r.connections, r.rails, r.statementKeys, r.events, r.responses, r.factors, r.certificates,
+				r.details, r.secrets, r.connections, r.importKeys, r.rails, r.statementKeys, r.events, r.responses, r.factors, r.certificates,
 			} {
 				if err := step(ctx); err != nil {
 					return err
@@ -196,6 +197,28 @@ func (r *resealing) connections(ctx context.Context) error {
 			if err == nil && (changed || too) {
 				err = queries.ConnectionSecretsReseal(ctx, r.d.pool, db.ConnectionSecretsResealParams{
 					Secret: signing, APIKey: key, ID: row.ID, Was: row.Secret,
+				})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// importKeys reseals the API keys of running imports.
+func (r *resealing) importKeys(ctx context.Context) error {
+	for after := ""; ; {
+		rows, err := queries.ImportKeysSealed(ctx, r.d.pool, db.ImportKeysSealedParams{After: after, Lim: resealBatch})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, row := range rows {
+			after = row.ID
+			sealed, changed, err := r.reseal(row.APIKey, importer.Place(row.ID))
+			if err == nil && changed {
+				err = queries.ImportKeyReseal(ctx, r.d.pool, db.ImportKeyResealParams{
+					APIKey: sealed, ID: row.ID, Was: row.APIKey,
 				})
 			}
 			if err != nil {

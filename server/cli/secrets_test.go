@@ -13,6 +13,7 @@ import (
 	"rail/server/app"
 	"rail/server/app/config"
 	"rail/server/auth"
+	"rail/server/inbound/importer"
 	"rail/server/money/payout"
 	"rail/server/money/proof/keys"
 	"rail/server/outbound/webhook"
@@ -85,6 +86,10 @@ func (w sealing) seal(keeper *secret.Keeper) {
 	certificate, err := keeper.Seal([]byte("PRIVATE KEY"), app.CertificatePlace("rail.example"))
 	require.NoError(w, err)
 	w.exec("INSERT INTO certificates (name, content, updated_at) VALUES ('rail.example', $1, now())", certificate)
+	importKey, err := keeper.Seal([]byte("rf_key"), importer.Place("imp_1"))
+	require.NoError(w, err)
+	w.exec(`INSERT INTO imports (id, org_id, program_id, source, api_key, dry_run, emit_events, status, place, counts, balances, groups, created_at, updated_at)
+		SELECT 'imp_1', org_id, id, 'rewardful', $1, true, false, 'reading', '{}', '{}', '[]', '[]', now(), now() FROM programs`, importKey)
 	seed, err := keeper.Seal(make([]byte, ed25519.SeedSize), keys.Place("stk_1"))
 	require.NoError(w, err)
 	w.exec(`INSERT INTO statement_keys (id, org_id, public_key, private_key, created_at)
@@ -115,7 +120,7 @@ func TestSecretsRotate(t *testing.T) {
 	t.Parallel()
 	w := newSealing(t)
 	w.replaceKey()
-	require.Equal(t, "5 values sealed with the current key\n", w.must("secrets", "rotate"))
+	require.Equal(t, "6 values sealed with the current key\n", w.must("secrets", "rotate"))
 	require.Equal(t, "0 values sealed with the current key\n", w.must("secrets", "rotate"))
 	cfg := w.config()
 	_, err := auth.NewStore(w.pool, w.keeper(cfg.SecretKey, cfg.FormerKeys()...), w.now).Find(t.Context(), w.key, asked)
@@ -143,6 +148,7 @@ func TestSecretsAdopt(t *testing.T) {
 	w.exec("UPDATE users SET totp_secret = NULL")
 	w.exec("DELETE FROM certificates")
 	w.exec("DELETE FROM statement_keys")
+	w.exec("DELETE FROM imports")
 	w.exec("UPDATE partners SET payout_method = NULL, payout_details = NULL, payout_details_hash = NULL")
 	status, _, errs := w.run("org", "list")
 	require.Equal(t, 1, status)
@@ -161,7 +167,7 @@ func TestSecretsAdopt(t *testing.T) {
 // opens fails the test unless the keeper opens the values that seal stored.
 func (w sealing) opens(keeper *secret.Keeper) {
 	w.Helper()
-	var signing, details, hash, factor []byte
+	var signing, details, hash, factor, key []byte
 	require.NoError(w, w.pool.QueryRow(w.Context(), "SELECT secret FROM webhook_endpoints").Scan(&signing))
 	plain, err := keeper.Open(signing, webhook.SecretPlace("whe_1", false))
 	require.NoError(w, err)
@@ -179,4 +185,8 @@ func (w sealing) opens(keeper *secret.Keeper) {
 	plain, err = keeper.Open(factor, team.FactorPlace("usr_1"))
 	require.NoError(w, err)
 	require.Equal(w, factorSecret, string(plain))
+	require.NoError(w, w.pool.QueryRow(w.Context(), "SELECT api_key FROM imports").Scan(&key))
+	plain, err = keeper.Open(key, importer.Place("imp_1"))
+	require.NoError(w, err)
+	require.Equal(w, "rf_key", string(plain))
 }

@@ -16,6 +16,7 @@ import (
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/http/middleware"
+	"rail/server/inbound/importer"
 	"rail/server/money/payout"
 	"rail/server/money/proof/keys"
 	"rail/server/outbound/webhook"
@@ -67,6 +68,12 @@ var places = map[string]struct{ place, sql string }{
 		keys.Place("stk_1"),
 		"INSERT INTO statement_keys (id, org_id, public_key, private_key, created_at) " +
 			"VALUES ('stk_1', 'org_1', decode(repeat('00', 32), 'hex'), $1, now())",
+	},
+	"import key": {
+		importer.Place("imp_1"),
+		"INSERT INTO imports (id, org_id, program_id, source, api_key, dry_run, emit_events, status, place, counts, balances, " +
+			"groups, created_at, updated_at) VALUES ('imp_1', 'org_1', 'prg_1', 'rewardful', $1, true, false, 'reading', " +
+			"'{}', '{}', '[]', '[]', now(), now())",
 	},
 	"second factor":         {team.FactorPlace("usr_1"), "UPDATE users SET totp_secret = $1"},
 	"pending second factor": {team.FactorPlace("usr_1"), "UPDATE users SET totp_pending = $1"},
@@ -267,7 +274,7 @@ func TestKindsAreAll(t *testing.T) {
 	sealed := []string{
 		"partners.payout_details", "webhook_endpoints.secret", "webhook_endpoints.previous_secret", "idempotency_keys.body",
 		"processor_connections.secret", "processor_connections.api_key", "inbox_events.payload",
-		"payout_rails.credentials", "statement_keys.private_key",
+		"imports.api_key", "payout_rails.credentials", "statement_keys.private_key",
 		"users.totp_secret", "users.totp_pending", "certificates.content",
 	}
 	open := []string{

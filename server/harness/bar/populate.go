@@ -29,6 +29,7 @@ func (o *org) populate(ctx context.Context, stem string) (objects, error) {
 	o.addPartner(ctx, own, stem)
 	o.addSale(ctx, own, stem)
 	o.addReviews(ctx, own, stem)
+	own["imp_"] = o.anImport(ctx, own["prg_"], "done")
 	own["mail_"] = o.failedMail(ctx)
 	own["evt_"] = o.anEvent(ctx, own)
 	o.others(ctx, own)
@@ -213,6 +214,22 @@ func (o *org) addReviews(ctx context.Context, own objects, stem string) {
 
 // paidPayout is the name of a paid payout among objects.
 const paidPayout = "paid"
+
+// anImport adds an import of a product, which has a problem.
+func (o *org) anImport(ctx context.Context, program, status string) string {
+	id := ident.New(ident.Import)
+	_, err := o.sys.pool.Exec(ctx,
+		`WITH i AS (INSERT INTO imports (id, org_id, program_id, source, dry_run, emit_events, status, place, counts, balances,
+			groups, problems_count, created_at, updated_at)
+			VALUES ($1, $2, $3, 'rewardful', true, false, $4, '{}', '{}', '[]', '[]', 1, now(), now()) RETURNING id)
+		INSERT INTO import_problems (id, org_id, program_id, import_id, kind, source_id, code, detail, created_at)
+		SELECT $5, $2, $3, i.id, 'links', '1', 'value_taken', 'The value is taken.', now() FROM i`,
+		id, o.id, program, status, ident.New(ident.Problem))
+	if err != nil {
+		o.sys.fault("an import: %v", err)
+	}
+	return id
+}
 
 // failedMail adds a mail that could not be delivered.
 func (o *org) failedMail(ctx context.Context) string {

@@ -46,6 +46,9 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 		own["rsk_"] = o.first(ctx, "/v1/risk_flags?program_id="+own["prg_"]+"&partner_id="+partner)
 	case "resolveInboxEvent":
 		own["inb_"] = o.failedRefund(ctx, own)
+	case "createImport", "runImport", "undoImport": // a program has one active import
+		own["prg_"] = o.createID(ctx, "/v1/programs", o.sys.wellFormed(operations()["createProgram"], own))
+		own["imp_"] = o.anImport(ctx, own["prg_"], map[bool]string{true: "ready", false: "done"}[op.id == "runImport"])
 	case "retryMail":
 		own["mail_"] = o.failedMail(ctx)
 	case "resumeCampaign":

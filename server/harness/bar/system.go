@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
+	"rail/server/app/config"
 	"rail/server/clock"
 	"rail/server/harness/dataset"
 	"rail/server/harness/paypaltest"
@@ -107,6 +109,9 @@ func newSystemOn(ctx context.Context, dsn, binary string, seed uint64) (*system,
 
 // process starts another server process.
 func (sys *system) process(dsn string, environ ...string) (*instance, error) {
+	for product := range (config.Config{}).ImportURLs() { // nothing listens there
+		environ = append(environ, "RAIL_IMPORT_URL_"+strings.ToUpper(product)+"=http://127.0.0.1:1")
+	}
 	return newInstance(sys.binary, dsn, sys.secretKey, environ...)
 }
 

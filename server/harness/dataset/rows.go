@@ -129,6 +129,20 @@ var phases = [][]table{{
 		FROM g, LATERAL program(n % 20) p`,
 	},
 	{
+		"imports (id, org_id, program_id, source, dry_run, emit_events, status, place, counts, balances, groups, created_at, updated_at)",
+		exactly(400), `SELECT id('imp', n), org, prg, 'rewardful', false, false, CASE WHEN n % 9 = 0 THEN 'done' WHEN n % 3 = 0 THEN 'failed' WHEN n % 3 = 1 THEN 'ready' ELSE 'undone' END, '{}', '{}', '[]', '[]', at(n, $n), at(n, $n)
+		FROM g, LATERAL program(n % 20) p`,
+	},
+	{
+		"import_problems (id, org_id, program_id, import_id, kind, source_id, code, detail, created_at)", perPartner(1),
+		`SELECT id('ipr', n), org, prg, id('imp', p.k), CASE WHEN n % 50 = 0 THEN 'coupons' ELSE 'links' END, 's' || n, CASE WHEN n % 100 = 0 THEN 'deleted' ELSE 'value_taken' END, 'Detail', at(n, $n)
+		FROM g, LATERAL program(of_partner(n)) p`,
+	},
+	{
+		"import_objects (program_id, source, kind, source_id, org_id, import_id, target, created, data, written_at)", perPartner(1),
+		`SELECT prg, 'rewardful', 0, 's' || n, org, id('imp', p.k), id('part', n), true, '{}', at(n, $n) FROM g, LATERAL program(of_partner(n)) p`,
+	},
+	{
 		"payout_rails (id, org_id, program_id, kind, livemode, status, methods, credentials, created_at, updated_at)",
 		exactly(400), `SELECT id('prl', n), org, prg, 'paypal', true, CASE WHEN n < 20 THEN 'active' ELSE 'disconnected' END, '{paypal}', '', at(n, $n), at(n, $n)
 		FROM g, LATERAL program(n % 20) p`,

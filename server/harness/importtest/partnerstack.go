@@ -160,7 +160,7 @@ func (partnerstack) transaction(row source.Row) Object {
 	}
 }
 
-// rewards are the commissions. One that is not yet due is scheduled: its creation is the day on which it is due.
+// rewards are the commissions. A commission that is not yet due is scheduled: its creation is the day on which it is due.
 func (p partnerstack) rewards() []Object {
 	sales := byID(p.Sales)
 	states := map[string]string{

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Faults are what goes wrong at a fake API, counted over all requests. Zero is never.
+// Faults are the errors of a fake API, counted over all requests. Zero is never.
 type Faults struct {
 	CutEvery      int // every n-th answer ends after half of its bytes
 	FailEvery     int // every n-th request is answered with 500

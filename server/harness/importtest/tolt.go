@@ -17,7 +17,7 @@ const (
 )
 
 // Tolt is Tolt's API for a world with one currency: pages after an object, related objects on request, amounts in cents
-// as text, no payouts. Its lists are partners, links, promotion-codes, customers (in an envelope of its own),
+// as text, no payouts. Its lists are partners, links, promotion-codes, customers (in a different envelope),
 // transactions and commissions.
 func Tolt(w *World, odd Oddities) http.Handler {
 	f := tolt{w}

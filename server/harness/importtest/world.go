@@ -29,7 +29,7 @@ type World struct {
 	serial int
 }
 
-// Shape limits a world to what a product can hold.
+// Shape limits a world to the objects that a product has.
 type Shape struct {
 	Param string // of links
 	// Values returns the tracking value of a partner's link; nil for plain lower-case words.

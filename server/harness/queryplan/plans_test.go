@@ -76,6 +76,16 @@ var together = map[string][]map[string]any{
 		{"FromAt": at(-400), "ToAt": at(100), "Status": "approved"},
 		{"FromAt": at(-400), "ToAt": at(100), "StatusIn": []string{"pending", "approved"}},
 	},
+	"ImportProblem": {
+		{"ImportID": id("imp", 0)},
+		{"ImportID": "imp_none"},
+		{"ImportID": id("imp", 0), "Kind": "links"},
+		{"ImportID": id("imp", 0), "Kind": "coupons"},
+		{"ImportID": id("imp", 0), "Kind": "none"},
+		{"ImportID": id("imp", 0), "Code": "value_taken"},
+		{"ImportID": id("imp", 0), "Code": "deleted"},
+		{"ImportID": id("imp", 0), "Kind": "links", "Code": "none"},
+	},
 	"Sale": {
 		{"OccurredAfter": at(-330), "OccurredBefore": at(-300)},
 		{"OccurredAfter": at(-30), "OccurredBefore": at(-29)},
@@ -213,8 +223,8 @@ func position(field string) bool {
 
 // filters returns the sets of filters to test a list with.
 func (l list) filters(t testing.TB, pool *pgxpool.Pool) []map[string]any {
-	if _, ranged := l.params.FieldByName("FromAt"); ranged {
-		return together[l.resource] // the range is required
+	if _, ranged := l.params.FieldByName("FromAt"); ranged || l.resource == "ImportProblem" {
+		return together[l.resource] // the range, or the import, is required
 	}
 	out := []map[string]any{{}}
 	for field := range l.params.Fields() {

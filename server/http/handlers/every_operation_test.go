@@ -37,7 +37,7 @@ func TestEveryOperationSucceeds(t *testing.T) {
 	callBrowser(s, own)
 	for _, calls := range [][]call{
 		partnerCalls(s, own), trackingCalls(s, own), mailCalls(s, own), webhookCalls(s, own), payoutCalls(s, own),
-		saleCalls(s, own), deletions(s, own),
+		saleCalls(s, own), importCalls(s, own), deletions(s, own),
 	} {
 		for _, c := range calls {
 			i := slices.IndexFunc(operations(), func(op operation) bool { return op.id == c.operation })
@@ -229,6 +229,15 @@ func saleCalls(s *apitest.Server, own objects) []call {
 		{"rejectCommission", pending(), M{"reason": "Fraud."}},
 		{"correctCommission", pending(), M{"amount_minor": 1, "reason": "A discount."}},
 		{"refundSale", own["sale_"], nil},
+	}
+}
+
+// importCalls uses several programs, because a program has one active import.
+func importCalls(s *apitest.Server, own objects) []call {
+	return []call{
+		{"createImport", "", M{"program_id": s.Program(), "source": "rewardful", "api_key": "rf_key"}},
+		{"runImport", own["imp_"], nil},
+		{"undoImport", addImport(s, s.Program(), db.ImportStatusDone), nil},
 	}
 }
 

@@ -81,6 +81,7 @@ func (o operation) prefix() string {
 		"sequences": "seq_", "webhook_endpoints": "whe_", "webhook_deliveries": "whd_", "tax_form_statuses": "tax_",
 		"audit_log_entries": "aud_", "events": "evt_", "processor_connections": "pco_", "payout_rails": "prl_",
 		"inbox_events":     "inb_",
+		"imports":          "imp_",
 		"mails":            "mail_",
 		"publishable_keys": "pub_",
 	}[resource]
@@ -245,6 +246,7 @@ func populate(s *apitest.Server, stem string) objects {
 func populateByJobs(s *apitest.Server, own objects, stem string) {
 	s.T.Helper()
 	program := own["prg_"]
+	own["imp_"] = addImport(s, program, db.ImportStatusReady)
 	own["mail_"] = failedMail(s)
 	own["rsk_"] = s.Get("/v1/risk_flags?program_id=" + program).Data()[0]["id"].(string)
 	own["whd_"] = ident.New(ident.Delivery)
@@ -281,6 +283,29 @@ func populateByJobs(s *apitest.Server, own objects, stem string) {
 			next_attempt_at, created_at)
 		SELECT $1, w.org_id, w.program_id, w.id, e.id, e.type, 0, 'pending', e.created_at, e.created_at
 		FROM webhook_endpoints w JOIN events e ON e.program_id = w.program_id WHERE w.id = $2 LIMIT 1`, own["whd_"], own["whe_"])
+	require.NoError(s.T, err)
+}
+
+// addImport adds an import with a problem.
+func addImport(s *apitest.Server, program string, status db.ImportStatus) string {
+	s.T.Helper()
+	id := ident.New(ident.Import)
+	_, err := s.Pool.Exec(s.T.Context(),
+		`INSERT INTO imports (id, org_id, program_id, source, dry_run, emit_events, status, place, counts, balances, groups,
+			problems_count, created_at, updated_at)
+		VALUES ($1, $2, $3, 'rewardful', true, false, $4, '{}', '{}', '[]', '[]', 1, $5, $5)`,
+		id, s.Org, program, status, s.Clock.Now())
+	require.NoError(s.T, err)
+	addImportProblem(s, program, id)
+	return id
+}
+
+func addImportProblem(s *apitest.Server, program, importID string) {
+	s.T.Helper()
+	_, err := s.Pool.Exec(s.T.Context(),
+		`INSERT INTO import_problems (id, org_id, program_id, import_id, kind, source_id, code, detail, created_at)
+		VALUES ($1, $2, $3, $4, 'links', '1', 'value_taken', 'x', $5)`,
+		ident.New(ident.Problem), s.Org, program, importID, s.Clock.Now())
 	require.NoError(s.T, err)
 }
 

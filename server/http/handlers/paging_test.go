@@ -99,6 +99,13 @@ func fillRows(s *apitest.Server, program, partner string, i int) {
 		VALUES ($1, $2, $3, $4, 'self_referral', $5, 'open', '{"check": "self_referral", "summary": "x"}', $6)`,
 		ident.New(ident.RiskFlag), s.Org, program, partner, []string{"low", "high", "medium"}[i%3], s.Clock.Now())
 	require.NoError(s.T, err)
+	_, err = s.Pool.Exec(s.T.Context(),
+		`INSERT INTO imports (id, org_id, program_id, source, dry_run, emit_events, status, place, counts, balances, groups,
+			created_at, updated_at)
+		VALUES ($1, $2, $3, 'csv', true, false, 'ready', '{}', '{}', '[]', '[]', $4, $4)`,
+		fmt.Sprintf("imp_pager%d", i), s.Org, program, s.Clock.Now())
+	require.NoError(s.T, err)
+	addImportProblem(s, program, "imp_pager0")
 	batch := ident.New(ident.Batch)
 	_, err = s.Pool.Exec(s.T.Context(),
 		`INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
@@ -118,7 +125,8 @@ func lists(t *testing.T) []operation {
 	t.Helper()
 	var out []operation
 	for _, op := range operations() {
-		if op.cursors && !op.takesID() && op.id != "listWebhookEvents" { // these two are pages of lists in memory
+		inMemory := op.takesID() && op.id != "listImportProblems" || op.id == "listWebhookEvents"
+		if op.cursors && !inMemory {
 			out = append(out, op)
 		}
 	}
@@ -134,7 +142,12 @@ type pager struct {
 }
 
 func newPager(s *apitest.Server, op operation, program string) pager {
+	s.T.Helper()
 	base := op.path + "?"
+	if op.takesID() { // the oldest import of the program
+		imports := s.Must(200, s.Get("/v1/imports?program_id="+program)).Data()
+		base = op.url(imports[len(imports)-1]["id"].(string)) + "?"
+	}
 	if w := op.window(); w != "" {
 		base += w[1:] + "&"
 	}
@@ -339,7 +352,7 @@ func TestPagingBadValues(t *testing.T) {
 // settings are the lists of configured objects, and lists with a different range. All other lists
 // are of recorded objects and accept a range of times.
 var settings = []string{
-	"listBalances", "listCampaigns", "listFlows", "listGroups", "listMaturingCommissions", "listPayoutRails", "listProcessorConnections",
+	"listBalances", "listCampaigns", "listFlows", "listGroups", "listImportProblems", "listImports", "listMaturingCommissions", "listPayoutRails", "listProcessorConnections",
 	"listPrograms", "listPublishableKeys", "listResources", "listSequences", "listTags", "listWebhookEndpoints",
 }
 

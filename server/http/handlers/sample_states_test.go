@@ -28,7 +28,8 @@ var neverThere = map[string][]string{
 	"/v1/processor_connections status": {"pending"},                           // a person is connecting a processor
 	"/v1/payout_rails status":          {"active", "disconnected"},            // the sample pays no one
 	"/v1/payout_rails kind":            {"paypal", "webhook"},
-	"/v1/mails status":                 {"queued", "sending", "sent", "failed"}, // the sample sends nothing
+	"/v1/imports status":               {"reading", "ready", "writing", "done", "failed", "undoing", "undone"}, // the sample moved from nowhere
+	"/v1/mails status":                 {"queued", "sending", "sent", "failed"},                                // the sample sends nothing
 }
 
 // TestSampleHasEveryState requests each list of the description with each status and kind that its

@@ -349,6 +349,5 @@ func Progress(m db.Import) (step string, done, all int64) {
 	return string(m.Status), 0, 0
 }
 
-// pause is the least time between two batches that write, so that an import takes no more than about half of what one
-// connection can do.
+// pause is the least time between two batches that write, so that an import uses at most about half of one connection.
 const pause = 2 * time.Millisecond

@@ -109,8 +109,13 @@ func (x *story) begin(more M) apitest.Answer {
 // work runs the job, and returns the import.
 func (x *story) work(id string) apitest.Answer {
 	x.t.Helper()
-	apitest.RunJob(x.t, x.Server, "run-imports")
-	return x.Must(200, x.Get("/v1/imports/"+id))
+	for {
+		apitest.RunJob(x.t, x.Server, "run-imports")
+		m := x.Must(200, x.Get("/v1/imports/"+id))
+		if s := m.Body["status"]; s != "reading" && s != "writing" && s != "undoing" {
+			return m
+		}
+	}
 }
 
 // run writes a ready import.

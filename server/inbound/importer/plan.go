@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"rail/gen/db"
 	"rail/server/inbound/importer/source"
@@ -14,9 +15,17 @@ import (
 // planSize bounds the rows that are compared in one transaction.
 const planSize = 500
 
+// analyzeEvery is the number of rows after which the statistics of the import's tables are updated.
+const analyzeEvery = 20 * planSize
+
 // plan compares the next rows with Rail and stores what is to be done with each. It reports false when all kinds are
 // done.
 func (s *Service) plan(ctx context.Context, u *work.Unit, m db.Import, p place) error {
+	if p.Done%analyzeEvery == 0 { // plans without statistics read whole tables
+		if _, err := u.Tx.Exec(ctx, "ANALYZE import_rows, import_keys"); err != nil {
+			return err
+		}
+	}
 	b, err := next(ctx, u, &m, planned, &p, planSize)
 	if err != nil {
 		return err
@@ -38,7 +47,7 @@ func (s *Service) plan(ctx context.Context, u *work.Unit, m db.Import, p place) 
 func next(ctx context.Context, u *work.Unit, m *db.Import, kinds []int, p *place, size int32) (*batch, error) {
 	for ; p.Kind < len(kinds); p.Kind, p.At, p.ID, p.Done = p.Kind+1, zeroTime, "", 0 {
 		rows, err := queries.ImportRowsNext(ctx, u.Tx, db.ImportRowsNextParams{
-			ImportID: m.ID, OrgID: m.OrgID, Kind: int16(kinds[p.Kind]), AfterAt: p.At, AfterID: p.ID, Lim: size, //nolint:gosec // below 8
+			ImportID: m.ID, OrgID: m.OrgID, Kind: smallint(kinds[p.Kind]), AfterAt: p.At, AfterID: p.ID, Lim: size,
 		})
 		if err != nil {
 			return nil, err
@@ -91,7 +100,7 @@ func (b *batch) remember(ctx context.Context) error {
 		ids, at[r.SourceID] = append(ids, r.SourceID), r
 	}
 	found, err := queries.ImportObjects(ctx, b.u.Tx, db.ImportObjectsParams{
-		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: b.m.Source, Kind: int16(b.kind), SourceIds: ids, //nolint:gosec // below 8
+		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: b.m.Source, Kind: smallint(b.kind), SourceIds: ids,
 	})
 	if err != nil || len(found) == 0 {
 		return err
@@ -157,7 +166,7 @@ func (b *batch) toWrite() (rows []*row) {
 // targets finds the objects of Rail for ids of a kind; an id that is refused or absent is missing.
 func (b *batch) targets(ctx context.Context, kind int, ids []string) (map[string]string, error) {
 	rows, err := queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: int16(kind), //nolint:gosec // below 8
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: smallint(kind),
 		SourceIds: ids,
 	})
 	found := map[string]string{}
@@ -166,8 +175,40 @@ func (b *batch) targets(ctx context.Context, kind int, ids []string) (map[string
 			found[r.SourceID] = r.Target
 		}
 	}
-	return found, err
+	if err != nil || kind != partners && kind != customers {
+		return found, err
+	}
+	return found, b.byAlias(ctx, kind, ids, found)
 }
+
+// byAlias adds the objects of references that are no ids: the email of a partner or a customer, or the external id of a
+// customer, as files have them.
+func (b *batch) byAlias(ctx context.Context, kind int, ids []string, found map[string]string) error {
+	of := map[string][]string{} // references by their key
+	var keys []string
+	for _, id := range ids {
+		if found[id] == "" && id != "" {
+			key := strings.ToLower(id)
+			keys, of[key] = append(keys, key, id), append(of[key], id)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	rows, err := queries.ImportAliases(ctx, b.u.Tx, db.ImportAliasesParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Kind: int16(kind), //nolint:gosec // below 8
+		KeyKinds: aliases[kind], Keys: keys,
+	})
+	for _, r := range rows {
+		for _, id := range of[strings.ToLower(r.Key)] {
+			found[id] = r.Target
+		}
+	}
+	return err
+}
+
+// aliases are the kinds of keys that name an object beside its id.
+var aliases = map[int][]string{partners: {"email"}, customers: {"external_id", "customer_email"}}
 
 // claim gives keys to the rows that ask first, and returns the owner of each key.
 func (b *batch) claim(ctx context.Context, kind string, keys, ids []string) (map[string]string, error) {
@@ -188,7 +229,7 @@ func (b *batch) claim(ctx context.Context, kind string, keys, ids []string) (map
 
 // keep stores the decisions about a batch with its counts and problems.
 func (b *batch) keep(ctx context.Context) error {
-	p := db.ImportRowsPlannedParams{ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: int16(b.kind)} //nolint:gosec // below 8
+	p := db.ImportRowsPlannedParams{ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: smallint(b.kind)}
 	for _, r := range b.rows {
 		if !r.settled() {
 			return fmt.Errorf("importer: no outcome of %s %s", name(b.kind), r.SourceID)

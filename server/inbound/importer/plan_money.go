@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -259,6 +260,10 @@ func commissionProblem(k source.Commission, err error) string {
 
 // salesOf returns the sales of the source by their ids: as planned, or as Rail has them.
 func (b *batch) salesOf(ctx context.Context, ids []string) (map[string]saleOf, error) {
+	ids, charges, err := b.byCharge(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
 		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: sales, SourceIds: ids,
 	})
@@ -272,7 +277,7 @@ func (b *batch) salesOf(ctx context.Context, ids []string) (map[string]saleOf, e
 			continue
 		}
 		at := refsOf([]byte(r.Refs))
-		known[r.SourceID] = saleOf{r.Target, at.Partner, at.Customer, min(s.RefundedMinor, s.AmountMinor)}
+		known[cmp.Or(charges[r.SourceID], r.SourceID)] = saleOf{r.Target, at.Partner, at.Customer, min(s.RefundedMinor, s.AmountMinor)}
 		in = append(in, r.Target)
 	}
 	stored, err := queries.ImportSalesOf(ctx, b.u.Tx, db.ImportSalesOfParams{Ids: in, OrgID: b.m.OrgID})
@@ -291,6 +296,22 @@ func (b *batch) salesOf(ctx context.Context, ids []string) (map[string]saleOf, e
 		}
 	}
 	return known, nil
+}
+
+// byCharge replaces references to sales by the id of their charge, as files have them, by the ids of the sales. charges
+// are the replaced ones.
+func (b *batch) byCharge(ctx context.Context, refs []string) (ids []string, charges map[string]string, err error) {
+	rows, err := queries.ImportKeys(ctx, b.u.Tx, db.ImportKeysParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: "charge", Keys: refs,
+	})
+	charges = map[string]string{}
+	for _, k := range rows {
+		if k.Key != k.SourceID {
+			charges[k.SourceID] = k.Key
+			ids = append(ids, k.SourceID)
+		}
+	}
+	return append(ids, refs...), charges, err
 }
 
 // byRule decides which commission of a sale is the one by rule: the first one of the sale's partner and customer. A

@@ -115,7 +115,7 @@ func (b *batch) groups(ctx context.Context, people map[*row]source.Partner) erro
 	return nil
 }
 
-// handles chooses a free handle for each new partner: a value of its own links, the handle at the source, or one from
+// handles chooses a free handle for each new partner: a value of the partner's links, the handle at the source, or one from
 // its email. Values of other partners' links are not free.
 func (b *batch) handles(ctx context.Context, people map[*row]source.Partner) error {
 	var ids []string
@@ -338,7 +338,7 @@ func (b *batch) compareCoupons(ctx context.Context) error {
 
 // compareCustomers finds customers by their external ids, so that the next payment credits the right partner.
 func (b *batch) compareCustomers(ctx context.Context) error {
-	var of, linkIDs, couponIDs, external, ids []string
+	var of, linkIDs, couponIDs, external, ids, emails, named []string
 	found := map[*row]source.Customer{}
 	for _, r := range b.toWrite() {
 		c, err := decode[source.Customer](r)
@@ -348,6 +348,9 @@ func (b *batch) compareCustomers(ctx context.Context) error {
 		}
 		found[r] = c
 		of, linkIDs, couponIDs = append(of, c.PartnerID), append(linkIDs, c.LinkID), append(couponIDs, c.CouponID)
+		if c.Email != "" {
+			emails, named = append(emails, strings.ToLower(c.Email)), append(named, r.SourceID)
+		}
 		for _, id := range c.ExternalIDs {
 			external, ids = append(external, id), append(ids, r.SourceID)
 		}
@@ -378,6 +381,9 @@ func (b *batch) compareCustomers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if _, err := b.claim(ctx, "customer_email", emails, named); err != nil {
+		return err
+	}
 	earlier, err := b.targets(ctx, customers, values(owners))
 	if err != nil {
 		return err
@@ -385,7 +391,7 @@ func (b *batch) compareCustomers(ctx context.Context) error {
 	for _, r := range b.toWrite() {
 		c := found[r]
 		r.refs.Partner, r.refs.Link, r.refs.Coupon = targets[c.PartnerID], ofLinks[c.LinkID], ofCoupons[c.CouponID]
-		if r.refs.Partner == "" {
+		if r.refs.Partner == "" && c.PartnerID != "" {
 			b.missing(r, source.KindPartner, c.PartnerID)
 			continue
 		}
@@ -404,12 +410,12 @@ func (b *batch) customer(r *row, c source.Customer, there map[string]db.ImportCu
 		owner := owners[id]
 		switch {
 		case known && r.outcome == db.ImportRowOutcomeChanged && k.ID == r.target:
-		case known && k.PartnerID != nil && *k.PartnerID != r.refs.Partner:
+		case known && k.PartnerID != nil && r.refs.Partner != "" && *k.PartnerID != r.refs.Partner:
 			b.refuse(r, "customer_taken", fmt.Sprintf("The customer %s of Rail with the id %q belongs to another partner.", k.ID, id))
 			return
 		case known && r.outcome == "":
 			r.bind(k.ID)
-			if k.PartnerID == nil {
+			if k.PartnerID == nil && r.refs.Partner != "" {
 				r.outcome = db.ImportRowOutcomeChanged
 			}
 			b.note(r, "recorded", fmt.Sprintf("Rail has this customer as %s.", k.ID))
@@ -421,6 +427,9 @@ func (b *batch) customer(r *row, c source.Customer, there map[string]db.ImportCu
 		}
 	}
 	r.accept(b.u.NewID(ident.Customer))
+	if r.refs.Bound && len(r.refs.IDs) > 0 { // it gets the other ids
+		r.outcome = db.ImportRowOutcomeChanged
+	}
 }
 
 // values returns the values of a map.

@@ -41,6 +41,9 @@ func number(kind source.Kind) int {
 	return -1
 }
 
+// smallint returns a position as the database has it.
+func smallint(kind int) int16 { return int16(kind) } //nolint:gosec // below 8
+
 // name returns the kind at a position.
 func name(kind int) source.Kind {
 	if kind == payments {
@@ -102,7 +105,7 @@ func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []s
 			continue
 		}
 		at[key] = len(put.SourceIds)
-		put.Kinds, put.SourceIds = append(put.Kinds, int16(number(r.Kind))), append(put.SourceIds, r.ID) //nolint:gosec // below 8
+		put.Kinds, put.SourceIds = append(put.Kinds, smallint(number(r.Kind))), append(put.SourceIds, r.ID)
 		put.Ats, put.Data = append(put.Ats, when), append(put.Data, text)
 	}
 	counts := CountsOf(m)
@@ -138,7 +141,7 @@ type batch struct {
 	found   []finding
 }
 
-// row is a row with what was decided about it.
+// row is a row with the decision about it.
 type row struct {
 	db.ImportRow
 	outcome db.ImportRowOutcome

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"rail/gen/db"
@@ -45,7 +46,12 @@ func (b *batch) refuseDebts(ctx context.Context) error {
 		gone[r.PayoutID] = true
 	}
 	b.counts.of(source.KindPayout).New -= int64(len(gone))
-	return err
+	if err != nil {
+		return err
+	}
+	return queries.ImportPaymentsRefused(ctx, b.u.Later(), db.ImportPaymentsRefusedParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: payments, Targets: slices.Collect(maps.Keys(gone)),
+	})
 }
 
 // balances compares unpaid money by partner and currency.

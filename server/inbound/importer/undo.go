@@ -27,7 +27,7 @@ func (s *Service) undo(ctx context.Context, u *work.Unit, m db.Import, p place) 
 	for ; p.Kind < len(undone); p.Kind, p.ID, p.Done = p.Kind+1, "", 0 {
 		kind := undone[p.Kind]
 		objects, err := queries.ImportUndoNext(ctx, u.Tx, db.ImportUndoNextParams{
-			ProgramID: m.ProgramID, OrgID: m.OrgID, ImportIds: family, Kind: int16(stored(kind)), //nolint:gosec // below 8
+			ProgramID: m.ProgramID, OrgID: m.OrgID, ImportIds: family, Kind: smallint(stored(kind)),
 			AfterID: p.ID, Lim: writeSize,
 		})
 		if err != nil {
@@ -54,8 +54,8 @@ func stored(kind int) int {
 	return kind
 }
 
-// remove removes the objects that the imports created and nothing else uses, and forgets them. Those that Rail had
-// before are only forgotten.
+// remove removes the objects that the imports created and nothing else uses, and forgets them. Objects that Rail
+// had before are only forgotten.
 func (b *batch) remove(ctx context.Context, objects []db.ImportObject) error {
 	var ids, forget []string
 	for _, o := range objects {
@@ -92,7 +92,7 @@ func (b *batch) remove(ctx context.Context, objects []db.ImportObject) error {
 		}
 	}
 	err = queries.ImportObjectsForget(ctx, b.u.Later(), db.ImportObjectsForgetParams{
-		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: b.m.Source, Kind: int16(stored(b.kind)), //nolint:gosec // below 8
+		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: b.m.Source, Kind: smallint(stored(b.kind)),
 		SourceIds: forget,
 	})
 	if err != nil {
@@ -184,7 +184,7 @@ func (b *batch) removeCoupons(ctx context.Context, ids []string) ([]string, erro
 	return queries.ImportDeleteCoupons(ctx, b.u.Tx, db.ImportDeleteCouponsParams{Ids: ids, OrgID: b.m.OrgID})
 }
 
-// removeLinks deletes links that nobody has followed, with their values.
+// removeLinks deletes links without clicks, with their values.
 func (b *batch) removeLinks(ctx context.Context, ids []string) ([]string, error) {
 	removed, err := queries.ImportDeleteLinks(ctx, b.u.Tx, db.ImportDeleteLinksParams{Ids: ids, OrgID: b.m.OrgID})
 	if err != nil {

@@ -29,10 +29,11 @@ var retries = queue.Backoff{
 // errEnded means that nothing is left to do for an import.
 var errEnded = errors.New("importer: ended")
 
-// Work advances the imports that are under way, each for a turn, until none is left or ctx ends.
+// Work advances the imports that are under way, each for a turn, until none is left, a turn is over, or ctx ends. The
+// next round continues.
 func (s *Service) Work(ctx context.Context, now clock.Time) error {
 	var failed error
-	for ctx.Err() == nil {
+	for began := clock.Real(); ctx.Err() == nil && time.Since(began) < turn; {
 		until := now.Plus(lease)
 		taken, err := queries.ImportTake(ctx, s.Pool, db.ImportTakeParams{Now: &now, BusyUntil: &until})
 		if err != nil || len(taken) == 0 {
@@ -87,7 +88,7 @@ func (s *Service) step(ctx context.Context, org, id string, now clock.Time) erro
 	return err
 }
 
-// oneByOne writes the rows of a batch each by itself, and refuses those that cannot be written.
+// oneByOne writes each row of a batch by itself, and refuses the rows that cannot be written.
 func (s *Service) oneByOne(ctx context.Context, m db.Import, now clock.Time) error {
 	for range writeSize {
 		err := s.within(ctx, m, now, func(u *work.Unit, m db.Import, p place) error {

@@ -94,7 +94,7 @@ func conflictf(code, format string, args ...any) error {
 	return conflict{code, fmt.Sprintf(format, args...)}
 }
 
-// writeAll writes the rows of a batch, and what they are now.
+// writeAll writes the rows of a batch, and remembers their objects.
 func (b *batch) writeAll(ctx context.Context) error {
 	w := newWriter(b)
 	for _, r := range b.rows {
@@ -126,7 +126,7 @@ func (b *batch) fail(ctx context.Context, r *row, code, detail string) error {
 	count.Refused++
 	b.note(r, code, detail)
 	return queries.ImportRowRefused(ctx, b.u.Later(), db.ImportRowRefusedParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: int16(b.kind), SourceID: r.SourceID, //nolint:gosec // below 8
+		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: smallint(b.kind), SourceID: r.SourceID,
 	})
 }
 
@@ -174,7 +174,7 @@ func refsOf(text []byte) (r refs) {
 	return r
 }
 
-// tidy deletes the rows of a written import, which are of no use any more.
+// tidy deletes the rows of a written import, which have no further use.
 func (s *Service) tidy(ctx context.Context, u *work.Unit, m db.Import) error {
 	const lim = 5000
 	n, err := queries.ImportRowsDelete(ctx, u.Tx, db.ImportRowsDeleteParams{ImportID: m.ID, OrgID: m.OrgID, Lim: lim})

@@ -35,7 +35,7 @@ func newWriter(b *batch) *writer {
 		kind = payouts
 	}
 	return &writer{batch: b, objects: db.ImportObjectsPutParams{
-		ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: int16(kind), OrgID: b.m.OrgID, ImportID: b.m.ID, //nolint:gosec // below 8
+		ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: smallint(kind), OrgID: b.m.OrgID, ImportID: b.m.ID,
 		WrittenAt: b.u.Now,
 	}}
 }
@@ -51,7 +51,7 @@ func (w *writer) remember(r *row) {
 	w.objects.Data = append(w.objects.Data, string(r.Data))
 }
 
-// row writes a row that is new or changed. One that Rail has is only remembered.
+// row writes a row that is new or changed. A row of an object that Rail has is only remembered.
 func (w *writer) row(ctx context.Context, r *row) error {
 	if r.outcome == db.ImportRowOutcomeSame {
 		return nil
@@ -157,7 +157,7 @@ func (w *writer) changePartner(ctx context.Context, r *row, to source.Partner, p
 // earlierOf returns what an earlier import wrote for a row, nil if it is gone.
 func (w *writer) earlierOf(ctx context.Context, r *row) (*db.ImportObject, error) {
 	found, err := queries.ImportObjects(ctx, w.u.Tx, db.ImportObjectsParams{
-		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Source: w.m.Source, Kind: int16(w.kind), //nolint:gosec // below 8
+		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Source: w.m.Source, Kind: smallint(w.kind),
 		SourceIds: []string{r.SourceID},
 	})
 	if err != nil || len(found) == 0 {
@@ -225,7 +225,7 @@ func (w *writer) customer(ctx context.Context, r *row, isNew bool) error {
 		return w.changeCustomer(ctx, r, of, processor)
 	}
 	k := db.Customer{
-		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, PartnerID: &r.refs.Partner,
+		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, PartnerID: opt.OrNil(r.refs.Partner),
 		LinkID: opt.OrNil(r.refs.Link), CouponID: opt.OrNil(r.refs.Coupon), Processor: &processor,
 		Email: opt.OrNil(cut(of.Email, maxID)), Name: nameOf(of.Name), Status: db.CustomerStatus(of.Status),
 		TrackedBy: trackedBy(r.refs), LeadAt: w.past(of.LeadAt), ConvertedAt: of.ConvertedAt, Metadata: w.metadata(r, nil),

@@ -270,7 +270,7 @@ func enter(ctx context.Context, u *work.Unit, p db.Partner) error {
 	return sequence.Welcome(ctx, u.Later(), p, u.Now)
 }
 
-// Import writes a partner of another product with its handle, which must be free. Nobody is mailed.
+// Import writes a partner of another product with its handle, which must be free. No email is sent.
 func Import(ctx context.Context, u *work.Unit, p db.Partner) error {
 	if _, err := queries.PartnerInsert(ctx, u.Later(), db.PartnerInsertParams(p)); err != nil {
 		return err

@@ -3,7 +3,6 @@ package tracking
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -27,10 +26,9 @@ type BrowserVisit struct {
 // Browse records a visit reported by a page, as Click does for a merchant's server.
 func (s Service) Browse(ctx context.Context, u *work.Unit, programID, value string, v Visit) (BrowserVisit, error) {
 	v.UserAgent = opt.OrNil(cleanText(opt.Value(v.UserAgent)))
-	k, err := s.visit(ctx, u, arrival{
-		Visit: v, programID: programID, value: strings.ToLower(value), landingKey: destinationKey(v.LandingURL),
-		browser: true,
-	})
+	a := newArrival(programID, value, v)
+	a.browser = true
+	k, err := s.visit(ctx, u, a)
 	if err != nil {
 		return BrowserVisit{}, err
 	}

@@ -37,6 +37,7 @@ const sameVisit = time.Hour
 type arrival struct {
 	Visit
 	programID, value, landingKey string
+	exact                        string // the key of the value in its own case
 	linkID                       string // of a short link; "" means the matching one
 	browser                      bool   // reported by the browser, which may repeat it
 }
@@ -69,7 +70,8 @@ func (s Service) Click(ctx context.Context, u *work.Unit, programID, value strin
 
 func newArrival(programID, value string, v Visit) arrival {
 	return arrival{
-		Visit: v, programID: programID, value: strings.ToLower(value), landingKey: destinationKey(v.LandingURL),
+		Visit: v, programID: programID, value: strings.ToLower(value), exact: exactValue(value),
+		landingKey: destinationKey(v.LandingURL),
 	}
 }
 

@@ -107,11 +107,7 @@ func knownForms(
 		if hits[i].PartnerID != "" || hits[i].ProgramStatus != string(db.ProgramStatusActive) {
 			continue
 		}
-		forms := Pasted(a.value)
-		if len(forms) == 0 {
-			continue
-		}
-		for _, form := range append([]string{a.value}, forms...) {
+		for _, form := range append([]string{a.value, a.exact}, Pasted(a.value)...) {
 			of = append(of, i)
 			p.ProgramIds, p.OrgIds = append(p.ProgramIds, a.programID), append(p.OrgIds, units[i].OrgID)
 			p.Values = append(p.Values, strings.ToLower(form))

@@ -89,7 +89,8 @@ func (s Service) Follow(ctx context.Context, u *work.Unit, by ShortLink, v Visit
 	v.Param, v.LandingURL = l.Param, by.Target
 	v.UserAgent, v.Referer = opt.OrNil(cleanText(opt.Value(v.UserAgent))), opt.OrNil(storable(opt.Value(v.Referer)))
 	k, err := s.visit(ctx, u, arrival{
-		Visit: v, programID: l.ProgramID, value: l.ValueKey, landingKey: l.DestinationKey, linkID: l.ID, browser: true,
+		Visit: v, programID: l.ProgramID, value: l.ValueKey, exact: exactValue(l.Value), landingKey: l.DestinationKey,
+		linkID: l.ID, browser: true,
 	})
 	// Partner or program may have been suspended since the link was read.
 	if problem.Is(err, unrecorded...) {

@@ -135,7 +135,7 @@ func (c *client) once(
 		after, err := refusal(res, body)
 		return nil, after, err
 	}
-	// A proxy may cut an answer, or replace it by a page of its own.
+	// A proxy may cut an answer, or replace it by another page.
 	if err := json.Unmarshal(body, answer); err != nil && !mistyped(err) {
 		return nil, 0, fmt.Errorf("the answer of %s is not JSON: %w", req.URL.Path, err)
 	}

@@ -328,6 +328,8 @@ func (r *record) commission() Row {
 	// An approved commission of Rail matures later.
 	if k.Status == Due && k.MatureAt != nil && k.MatureAt.After(r.Now.Time) {
 		k.Status = Open
+	} else if k.Status == Open && r.own { // a pending commission of Rail waits for a decision
+		k.MatureAt = nil
 	}
 	if k.Status == Paid {
 		k.PayoutID = r.get("payout_id")

@@ -19,7 +19,8 @@ const firstPromoterAddress = "https://api.firstpromoter.com/api/v2/company"
 // a customer who came by one. It has no filter by the time of a change, so that each run reads everything.
 var firstPromoterProduct = Product{
 	Name: "firstpromoter", Title: "FirstPromoter", Address: firstPromoterAddress,
-	Params: []string{"fpr", "via", "fp_ref", "deal", "ref", "_from", "_by", "_go"}, Open: openFirstPromoter,
+	Params: []string{"fpr", "via", "fp_ref", "deal", "ref", "_from", "_by", "_go"}, NeedsAccount: true,
+	Open: openFirstPromoter,
 }
 
 type firstPromoter struct {

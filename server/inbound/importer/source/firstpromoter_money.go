@@ -131,7 +131,7 @@ func (s *firstPromoter) payout(p fpPayout, id string) []Row {
 	}}}
 }
 
-// addCommissions adds the commissions of a payout, which need a request of their own. It adds none unless they are all
+// addCommissions adds the commissions of a payout, which need a separate request. It adds none unless they are all
 // of that promoter and their sum is the payout: otherwise the source selected others.
 func (s *firstPromoter) addCommissions(ctx context.Context, row Row) error {
 	if row.Payout == nil || row.Payout.Status != Paid {

@@ -28,7 +28,7 @@ type numbered[T any] struct {
 type answer struct {
 	listing
 	total int64 // of the list; -1 if the source does not say
-	last  bool  // the source says that no page follows
+	last  bool  // the source reports that no page follows
 	// follows means that the source announces another page, also after a short one.
 	follows bool
 }

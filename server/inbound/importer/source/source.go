@@ -63,7 +63,7 @@ type Row struct {
 	Problem    *Problem
 }
 
-// Problem explains why an object is not imported, or what is changed on the way.
+// Problem explains why an object is not imported, or how it is changed on the way.
 type Problem struct {
 	Code   Code   `json:"code"`
 	Detail string `json:"detail"` // for a person, such as: the unit of the commission is "points"
@@ -164,7 +164,7 @@ type Sale struct {
 	RefundedAt    *clock.Time `json:"refunded_at,omitempty"`
 }
 
-// Commission is what a partner earned. AmountMinor is what is left of it after refunds; it is negative for a
+// Commission is an amount that a partner earned. AmountMinor is the rest of it after refunds; it is negative for a
 // deduction. A commission without a sale is a reward.
 type Commission struct {
 	PartnerID   string      `json:"partner_id"`

@@ -12,7 +12,7 @@ import (
 	"rail/server/locale/currency"
 )
 
-// Tapfiliate gives no e-mail addresses of customers, no refunds, no times of approval or rejection and no processor's
+// Tapfiliate gives no email addresses of customers, no refunds, no times of approval or rejection and no processor's
 // ids of coupons, and has no filter by the time of a change. An affiliate's id is the value of its link.
 //
 // Approved is not paid. A commission is paid if its member payout names a payment. Where the member is absent, what is

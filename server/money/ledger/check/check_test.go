@@ -233,7 +233,7 @@ var corruptions = []corruption{
 			`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
 		SELECT 'pyt_0', org_id, program_id, partner_id, batch_id, 0, 'EUR', 'not_eligible', 'x', period_month, period_end, due_at, created_at, updated_at FROM payouts`}, []string{"M11"}},
 	{"two payouts of a month",
-		[]string{`ALTER TABLE payouts DROP CONSTRAINT payouts_month_key`,
+		[]string{`DROP INDEX payouts_month_key`,
 			`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
 		SELECT 'pyt_0', org_id, program_id, partner_id, batch_id, 1, currency, 'not_eligible', 'x', period_month, period_end, due_at, created_at, updated_at FROM payouts`}, []string{"M15"}},
 	{
