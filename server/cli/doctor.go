@@ -30,6 +30,9 @@ func examine(fs *pflag.FlagSet) action {
 			if err != nil {
 				return err
 			}
+			if len(links)+len(args) == 0 {
+				links = []doctor.Finding{{Check: "link", State: doctor.OK, Text: "No links were imported."}}
+			}
 			report.Findings = append(report.Findings, links...)
 			report.OK = report.OK && !slices.ContainsFunc(links, func(f doctor.Finding) bool { return f.State == doctor.Wrong })
 		}
@@ -62,18 +65,19 @@ func importedLinks(ctx context.Context, env *Env, id string) ([]doctor.Finding, 
 		if err != nil {
 			return err
 		}
-		for _, p := range programs {
-			if id != "" && id != p.ProgramID {
-				continue
+		if id != "" {
+			u, err := ofProgram(ctx, env, d, "doctor", id)
+			if err != nil {
+				return err
 			}
+			programs = []db.ProgramsImportedRow{{OrgID: u.OrgID, ProgramID: id}}
+		}
+		for _, p := range programs {
 			found, err := followLinks(ctx, env, d, p)
 			if err != nil {
 				return err
 			}
 			findings = append(findings, found...)
-		}
-		if len(findings) == 0 && id == "" {
-			findings = []doctor.Finding{{Check: "link", State: doctor.OK, Text: "No program has imported links."}}
 		}
 		return nil
 	})

@@ -74,15 +74,16 @@ func TestDoctorOfImportedLinks(t *testing.T) {
 	s := apitest.On(t, pgtest.DurableDSN(t), clock.NewManual(apitest.Start))
 	program := s.Program(apitest.M{"website_url": "https://p.example"})
 	w := at(t, s.DSN, s.Config.SecretKey)
+	w.must("secrets", "adopt", "--yes")
 	exec := func(sql string) {
 		_, err := s.Pool.Exec(t.Context(), sql)
 		require.NoError(t, err)
 	}
-	require.Contains(t, w.must("doctor"), "No program has imported links.")
+	require.Contains(t, w.must("doctor"), "No links were imported.")
 	files := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(files, "partners.csv"), []byte("email,token,param\nada@example.com,Ada L,via\n"), 0o600))
 	require.NotContains(t, w.must("import", "csv", "--program", program, "--files", files), "done")
-	require.Contains(t, w.must("doctor"), "No program has imported links.", "nothing is written yet")
+	require.Contains(t, w.must("doctor"), "No links were imported.", "nothing is written yet")
 	w.must("import", "csv", "--program", program, "--files", files, "--run")
 	const old = "https://p.example?via=Ada+L"
 	require.Contains(t, w.must("doctor"), "ok     "+old+" credits ada@example.com.")
