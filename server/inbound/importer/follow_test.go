@@ -3,6 +3,7 @@ package importer_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -33,7 +34,7 @@ func newFollowedDesk(t *testing.T, partners int) *followedDesk {
 		service: &importer.Service{Pool: s.Pool, Keeper: keeper, Clock: s.Clock},
 	}
 	var rows []source.Row
-	at := clock.At(apitest.Start).Days(-10)
+	at := clock.At(apitest.Start.Add(1234567 * time.Microsecond)).Days(-10) // finer than milliseconds
 	for i := range partners {
 		id := fmt.Sprint("ada", i)
 		rows = append(rows, source.Row{Kind: source.KindPartner, ID: id, Partner: &source.Partner{

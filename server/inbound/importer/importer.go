@@ -216,6 +216,7 @@ func (s *Service) Close(ctx context.Context, u *work.Unit, id string) error {
 	if err != nil || p.Phase != filling {
 		return err
 	}
+	m.BusyUntil = nil // a job may have taken it while it was filled
 	return save(ctx, u, m, place{Phase: planning})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -98,6 +99,7 @@ func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []s
 		if when.IsZero() || when.After(u.Now.Time) {
 			when = m.CreatedAt
 		}
+		when.Time = when.Truncate(time.Millisecond) // as a place stores it; else the rows come again and again
 		text := strings.ReplaceAll(string(encode(data)), `\u0000`, "") // PostgreSQL stores no zero bytes
 		key := string(r.Kind) + " " + r.ID
 		if i, twice := at[key]; twice {
