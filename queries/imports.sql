@@ -27,8 +27,8 @@ WHERE id = @id AND org_id = @org_id;
 -- ImportTake reserves the next import with work for one server.
 UPDATE imports t SET busy_until = @busy_until
 FROM (SELECT i.id FROM imports i WHERE i.status IN ('reading', 'writing', 'undoing')
-        AND (i.busy_until IS NULL OR i.busy_until <= @now)
-    ORDER BY i.busy_until NULLS FIRST, i.created_at, i.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) due
+        AND (i.busy_until IS NULL OR i.busy_until <= @now) AND (i.place ->> 'phase') <> 'fill'
+    ORDER BY i.updated_at, i.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: ImportActive :one
@@ -38,7 +38,7 @@ SELECT t.id FROM imports t WHERE t.program_id = @program_id AND t.org_id = @org_
 -- name: ImportsOfSource :many
 -- ImportsOfSource lists the later imports of the same source that wrote something.
 SELECT t.id FROM imports t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.source = @source
-    AND t.status = 'done' AND t.created_at >= @since ORDER BY t.created_at, t.id;
+    AND t.source_account IS NOT DISTINCT FROM sqlc.narg('source_account') AND t.status = 'done' AND t.created_at >= @since ORDER BY t.created_at, t.id;
 
 -- name: ImportsUndone :exec
 UPDATE imports SET status = 'undone', updated_at = @now, finished_at = @now
@@ -111,7 +111,8 @@ SELECT o.* FROM import_objects o WHERE o.program_id = @program_id AND o.org_id =
 INSERT INTO import_objects (program_id, source, kind, source_id, org_id, import_id, target, created, data, written_at)
 SELECT @program_id, @source, @kind, unnest(@source_ids::text[]), @org_id, @import_id, unnest(@targets::text[]),
     unnest(@created::boolean[]), unnest(@data::text[])::json, @written_at
-ON CONFLICT (program_id, source, kind, source_id) DO UPDATE SET data = excluded.data, written_at = excluded.written_at;
+ON CONFLICT (program_id, source, kind, source_id) DO UPDATE SET data = excluded.data, written_at = excluded.written_at
+    WHERE import_objects.data::text <> excluded.data::text;
 
 -- name: ImportKeysClaim :many
 -- ImportKeysClaim gives each key to the row that asks for it first, and returns the owners.
@@ -173,7 +174,8 @@ WHERE a.program_id = @program_id AND a.org_id = @org_id AND s.org_id = @org_id A
 SELECT v.source_id::text AS source_id, min(s.id)::text AS id
 FROM (SELECT unnest(@source_ids::text[]) AS source_id, unnest(@customer_ids::text[]) AS customer_id,
     unnest(@amounts::bigint[]) AS amount, unnest(@currencies::text[]) AS currency, unnest(@ats::timestamptz[]) AS at) v
-JOIN sales s ON s.customer_id = v.customer_id AND s.org_id = @org_id AND s.amount_minor + s.refunded_minor = v.amount
+JOIN sales s ON s.customer_id = v.customer_id AND s.org_id = @org_id 
+    AND v.amount IN (s.amount_minor + s.refunded_minor, s.amount_minor + s.refunded_minor - coalesce(s.tax_minor, 0))
     AND s.currency = v.currency AND s.occurred_at BETWEEN v.at - interval '1 hour' AND v.at + interval '1 hour'
 WHERE NOT EXISTS (SELECT 1 FROM import_objects o WHERE o.target = s.id AND o.org_id = s.org_id)
 GROUP BY v.source_id;
@@ -184,7 +186,7 @@ SELECT DISTINCT s.customer_id FROM sales s WHERE s.customer_id = ANY (@customer_
 
 -- name: ImportSalesCredited :many
 -- ImportSalesCredited finds the commissions by rule of sales.
-SELECT k.sale_id::text AS sale_id, k.id, k.partner_id FROM commissions k WHERE k.sale_id = ANY (@sale_ids::text[])
+SELECT k.sale_id::text AS sale_id, k.id, k.partner_id, k.status FROM commissions k WHERE k.sale_id = ANY (@sale_ids::text[])
     AND k.org_id = @org_id AND k.kind = 'referral';
 
 -- name: ImportSalesOf :many
@@ -202,25 +204,30 @@ UNION ALL SELECT t.id FROM sales t WHERE t.id = ANY (@ids::text[]) AND t.org_id 
 UNION ALL SELECT t.id FROM commissions t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
 UNION ALL SELECT t.id FROM payouts t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 
--- name: ImportPayoutSums :many
--- ImportPayoutSums sums the commissions that the payouts of this import pay. A payout of nothing, or of a debt, cannot
--- be written.
-SELECT (t.refs ->> 'payout')::text AS payout_id, sum((t.data ->> 'amount_minor')::bigint)::bigint AS amount_minor
-FROM import_rows t WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5
-    AND t.outcome IN ('new', 'changed') AND (t.refs ->> 'payout') = ANY (@payout_ids::text[])
-GROUP BY 1;
+-- name: ImportRowsOfPayout :many
+-- ImportRowsOfPayout returns the commissions that a payout of this import pays.
+SELECT t.* FROM import_rows t WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5
+    AND t.outcome IN ('new', 'changed') AND (t.refs ->> 'payout') = @payout_id::text ORDER BY t.at, t.source_id;
 
--- name: ImportPayoutsRefused :many
--- ImportPayoutsRefused refuses the paid commissions whose payout would not be positive.
+-- name: ImportPayoutsSettled :many
+-- ImportPayoutsSettled finds the paid commissions whose payout would not be positive, because deductions exceed them. They
+-- are settled with one another instead of paid.
 WITH bad AS MATERIALIZED (
     SELECT (r.refs ->> 'payout') AS payout_id FROM import_rows r WHERE r.import_id = @import_id AND r.org_id = @org_id
         AND r.kind = 5 AND r.outcome IN ('new', 'changed') AND (r.refs ->> 'payout') <> ''
     GROUP BY 1 HAVING sum((r.data ->> 'amount_minor')::bigint) <= 0
 )
-UPDATE import_rows t SET outcome = 'refused'
+UPDATE import_rows t SET refs = (t.refs::jsonb - 'payout' || '{"settled": true}')::json
 WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5 AND t.outcome IN ('new', 'changed')
     AND (t.refs ->> 'payout') = ANY (ARRAY(SELECT b.payout_id FROM bad b))
-RETURNING t.source_id, t.outcome, (t.refs ->> 'payout')::text AS payout_id;
+RETURNING t.source_id;
+
+-- name: ImportPaymentsEmpty :many
+-- ImportPaymentsEmpty refuses payouts that pay no commission.
+UPDATE import_rows t SET outcome = 'refused' WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = @kind
+    AND t.outcome = 'new' AND NOT EXISTS (SELECT 1 FROM import_rows r WHERE r.import_id = t.import_id AND r.org_id = t.org_id
+        AND r.kind = 5 AND r.outcome IN ('new', 'changed') AND (r.refs ->> 'payout') = t.target)
+RETURNING t.source_id;
 
 -- name: ImportOpen :many
 -- ImportOpen compares, for each partner and currency, the unpaid money at the source with that of the objects in Rail,
@@ -233,6 +240,7 @@ FROM (
         CASE WHEN t.outcome = 'refused' THEN 0 ELSE (t.data ->> 'amount_minor')::bigint END AS rail
     FROM import_rows t WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5
         AND (t.data ->> 'status') IN ('pending', 'due')
+        AND (t.data ->> 'amount_minor')::bigint BETWEEN -99999999999999 AND 99999999999999
     UNION ALL
     SELECT o.data ->> 'partner_id', o.data ->> 'currency', (o.data ->> 'amount_minor')::bigint,
         (o.data ->> 'amount_minor')::bigint
@@ -259,22 +267,25 @@ FROM (
         CASE WHEN t.kind = 5 AND (t.data ->> 'status') = 'paid' THEN (t.data ->> 'amount_minor')::bigint ELSE 0 END AS paid
     FROM import_rows t WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind IN (5, 6)
         AND (t.data ->> 'partner_id') IS NOT NULL AND (t.data ->> 'currency') IS NOT NULL
+        AND (t.data ->> 'amount_minor')::bigint BETWEEN -99999999999999 AND 99999999999999
 ) x GROUP BY 1, 2 HAVING sum(x.listed) <> sum(x.paid) AND sum(x.listed) <> 0 ORDER BY 1, 2;
 
 -- name: ImportGroups :many
 -- ImportGroups returns the groups of the source: their partners, the group of Rail with that name, and the rate in
 -- hundredths of a percent that most of their commissions have.
+WITH rates AS MATERIALIZED (
+    SELECT q.data ->> 'group' AS name, mode() WITHIN GROUP (ORDER BY round(10000.0 * (k.data ->> 'amount_minor')::bigint
+        / (s.data ->> 'amount_minor')::bigint)) AS rate
+    FROM import_rows q JOIN import_rows k ON k.import_id = q.import_id AND k.kind = 5
+        AND (k.data ->> 'partner_id') = q.source_id AND (k.data ->> 'amount_minor')::bigint > 0
+    JOIN import_rows s ON s.import_id = q.import_id AND s.kind = 4 AND s.source_id = (k.data ->> 'sale_id')
+        AND (s.data ->> 'amount_minor')::bigint > 0 AND coalesce((s.data ->> 'refunded_minor')::bigint, 0) = 0
+    WHERE q.import_id = @import_id AND q.org_id = @org_id AND q.kind = 0 AND (q.data ->> 'group') <> '' GROUP BY 1
+)
 SELECT p.name::text AS name, p.partners::bigint AS partners,
     coalesce((SELECT g.id FROM groups g WHERE g.program_id = @program_id AND g.org_id = @org_id
         AND lower(g.name) = lower(p.name)), '')::text AS group_id,
-    coalesce((SELECT mode() WITHIN GROUP (ORDER BY round(10000.0 * (k.data ->> 'amount_minor')::bigint
-            / (s.data ->> 'amount_minor')::bigint))
-        FROM import_rows q JOIN import_rows k ON k.import_id = q.import_id AND k.kind = 5
-            AND (k.data ->> 'partner_id') = q.source_id
-        JOIN import_rows s ON s.import_id = q.import_id AND s.kind = 4 AND s.source_id = (k.data ->> 'sale_id')
-        WHERE q.import_id = @import_id AND q.org_id = @org_id AND q.kind = 0 AND (q.data ->> 'group') = p.name
-            AND (s.data ->> 'amount_minor')::bigint > 0 AND coalesce((s.data ->> 'refunded_minor')::bigint, 0) = 0), 0)::bigint
-        AS rate
+    coalesce((SELECT least(r.rate, 1000000) FROM rates r WHERE r.name = p.name), 0)::bigint AS rate
 FROM (SELECT t.data ->> 'group' AS name, count(*) AS partners FROM import_rows t
     WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 0 AND (t.data ->> 'group') <> '' GROUP BY 1) p
 ORDER BY 2 DESC, 1 LIMIT 100;
@@ -345,9 +356,12 @@ DELETE FROM import_objects o WHERE o.program_id = @program_id AND o.org_id = @or
 -- ImportUndoCommissions locks the commissions that nothing has touched: neither a payout of Rail nor a clawback, nor a
 -- person's decision.
 SELECT k.* FROM commissions k JOIN import_objects o ON o.target = k.id AND o.org_id = k.org_id
+    AND o.program_id = k.program_id AND o.kind = 5 AND o.created AND o.import_id = ANY (@import_ids::text[])
 WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id AND k.clawed_minor = 0 AND k.shrunk_minor = 0
     AND (k.payout_id IS NULL OR EXISTS (SELECT 1 FROM payouts p WHERE p.id = k.payout_id AND p.org_id = k.org_id
         AND p.import_id IS NOT NULL))
+    AND NOT EXISTS (SELECT 1 FROM commissions x WHERE x.payout_id = k.payout_id
+        AND (x.clawed_minor <> 0 OR x.shrunk_minor <> 0))
     AND NOT EXISTS (SELECT 1 FROM audit_facts a WHERE a.target_id = k.id AND a.program_id = k.program_id
         AND a.created_at > o.written_at)
 ORDER BY k.id FOR NO KEY UPDATE OF k;
@@ -416,6 +430,11 @@ DELETE FROM partners p WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id
     AND NOT EXISTS (SELECT 1 FROM links l WHERE l.program_id = p.program_id AND l.partner_id = p.id AND l.deleted_at IS NULL)
     AND NOT EXISTS (SELECT 1 FROM clicks k WHERE k.program_id = p.program_id AND k.partner_id = p.id)
     AND NOT EXISTS (SELECT 1 FROM portal_sessions o WHERE o.program_id = p.program_id AND o.partner_id = p.id)
+    AND NOT EXISTS (SELECT 1 FROM partner_notes n WHERE n.program_id = p.program_id AND n.partner_id = p.id)
+    AND NOT EXISTS (SELECT 1 FROM partner_tags g WHERE g.partner_id = p.id)
+    AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.program_id = p.program_id AND a.partner_id = p.id)
+    AND NOT EXISTS (SELECT 1 FROM tax_form_statuses x WHERE x.program_id = p.program_id AND x.partner_id = p.id
+        AND x.status = 'submitted')
     AND NOT EXISTS (SELECT 1 FROM flows f WHERE f.program_id = p.program_id AND f.partner_id = p.id)
     AND EXISTS (SELECT 1 FROM import_objects o WHERE o.target = p.id AND o.org_id = p.org_id AND o.written_at >= p.updated_at)
 RETURNING p.id;
@@ -447,7 +466,8 @@ FROM import_rows p CROSS JOIN LATERAL json_each_text(p.data -> 'open') o
 LEFT JOIN (
     SELECT t.data ->> 'partner_id' AS partner_id, t.data ->> 'currency' AS currency, sum((t.data ->> 'amount_minor')::bigint) AS sum
     FROM import_rows t WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5
-        AND (t.data ->> 'status') IN ('pending', 'due') GROUP BY 1, 2
+        AND (t.data ->> 'status') IN ('pending', 'due')
+        AND (t.data ->> 'amount_minor')::bigint BETWEEN -99999999999999 AND 99999999999999 GROUP BY 1, 2
 ) k ON k.partner_id = p.source_id AND k.currency = o.key
 WHERE p.import_id = @import_id AND p.org_id = @org_id AND p.kind = 0 AND json_typeof(p.data -> 'open') = 'object'
     AND o.value::bigint <> coalesce(k.sum, 0)
@@ -537,7 +557,35 @@ UNION ALL
 SELECT e.external_customer_id, e.customer_id FROM customer_external_ids e WHERE @kind::smallint = 3
     AND e.program_id = @program_id AND e.org_id = @org_id AND e.external_customer_id = ANY (@keys::text[]);
 
--- name: ImportPaymentsRefused :exec
--- ImportPaymentsRefused refuses payouts without commissions.
-UPDATE import_rows t SET outcome = 'refused' WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = @kind
-    AND t.target = ANY (@targets::text[]);
+
+-- name: ImportWrittenSince :one
+-- ImportWrittenSince reports whether another import of the program wrote or removed something after a time.
+SELECT EXISTS (SELECT 1 FROM imports t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id <> @id
+    AND t.status IN ('done', 'undone', 'failed') AND t.finished_at > @since)::boolean AS written;
+
+-- name: ImportClawbacks :many
+-- ImportClawbacks returns the clawbacks that Rail made for sales.
+SELECT k.sale_id::text AS sale_id, k.id, k.partner_id, k.amount_minor FROM commissions k
+WHERE k.sale_id = ANY (@sale_ids::text[]) AND k.org_id = @org_id AND k.kind = 'clawback'
+    AND NOT EXISTS (SELECT 1 FROM import_objects o WHERE o.target = k.id AND o.org_id = k.org_id);
+
+-- name: ImportLockRemoved :exec
+-- ImportLockRemoved locks customers and partners against new rows that refer to them, before they are removed.
+SELECT (SELECT count(*) FROM (SELECT 1 FROM customers c WHERE c.id = ANY (@ids::text[]) AND c.org_id = @org_id
+        ORDER BY c.id FOR UPDATE) x)
+    + (SELECT count(*) FROM (SELECT 1 FROM partners p WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id
+        ORDER BY p.id FOR UPDATE) y);
+
+-- name: ImportRowsStale :execrows
+-- ImportRowsStale deletes the rows of reports that were never written.
+DELETE FROM import_rows t WHERE (t.import_id, t.kind, t.source_id) IN (SELECT r.import_id, r.kind, r.source_id
+    FROM import_rows r JOIN imports i ON i.id = r.import_id WHERE i.status IN ('ready', 'failed', 'undone')
+    AND i.updated_at < @before LIMIT @lim);
+
+-- name: RefundAdopt :many
+-- RefundAdopt gives an imported refund of a sale and an amount the processor's id.
+UPDATE refunds SET external_refund_id = @external_refund_id, updated_at = @now
+WHERE id = (SELECT r.id FROM refunds r WHERE r.sale_id = @sale_id AND r.org_id = @org_id AND r.external_refund_id IS NULL
+        AND r.reason = 'Refunded before the import.' AND r.amount_minor = @amount_minor ORDER BY r.created_at, r.id LIMIT 1)
+    AND org_id = @org_id
+RETURNING *;

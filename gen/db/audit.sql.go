@@ -1718,7 +1718,7 @@ const auditStatementMissing = `-- name: AuditStatementMissing :many
 SELECT p.id::text AS what, 'it is paid and has no statement'::text AS message
 FROM payouts p JOIN (SELECT k.org_id, min(k.created_at) + interval '1 minute' AS since FROM statement_keys k GROUP BY 1) f
     ON f.org_id = p.org_id
-WHERE p.status = 'paid' AND greatest(p.created_at, p.submitted_at, p.marked_at) >= f.since
+WHERE p.status = 'paid' AND p.import_id IS NULL AND greatest(p.created_at, p.submitted_at, p.marked_at) >= f.since
     AND NOT EXISTS (SELECT FROM statements s WHERE s.payout_id = p.id AND s.org_id = p.org_id
         AND (p.marked_at IS NULL OR s.issued_at >= p.marked_at))
     AND ($1::text[] IS NULL OR p.partner_id = ANY ($1::text[]))

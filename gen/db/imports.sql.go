@@ -241,6 +241,50 @@ func (q *Queries) ImportAliases(ctx context.Context, db DBTX, arg ImportAliasesP
 	return items, nil
 }
 
+const importClawbacks = `-- name: ImportClawbacks :many
+SELECT k.sale_id::text AS sale_id, k.id, k.partner_id, k.amount_minor FROM commissions k
+WHERE k.sale_id = ANY ($1::text[]) AND k.org_id = $2 AND k.kind = 'clawback'
+    AND NOT EXISTS (SELECT 1 FROM import_objects o WHERE o.target = k.id AND o.org_id = k.org_id)
+`
+
+type ImportClawbacksParams struct {
+	SaleIds []string
+	OrgID   string
+}
+
+type ImportClawbacksRow struct {
+	SaleID      string
+	ID          string
+	PartnerID   string
+	AmountMinor int64
+}
+
+// ImportClawbacks returns the clawbacks that Rail made for sales.
+func (q *Queries) ImportClawbacks(ctx context.Context, db DBTX, arg ImportClawbacksParams) ([]ImportClawbacksRow, error) {
+	rows, err := db.Query(ctx, importClawbacks, arg.SaleIds, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportClawbacksRow{}
+	for rows.Next() {
+		var i ImportClawbacksRow
+		if err := rows.Scan(
+			&i.SaleID,
+			&i.ID,
+			&i.PartnerID,
+			&i.AmountMinor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importCouponsTaken = `-- name: ImportCouponsTaken :many
 SELECT t.id, lower(t.code)::text AS code, t.partner_id FROM coupons t WHERE t.program_id = $1
     AND t.org_id = $2 AND lower(t.code) = ANY ($3::text[])
@@ -524,6 +568,11 @@ DELETE FROM partners p WHERE p.id = ANY ($1::text[]) AND p.org_id = $2
     AND NOT EXISTS (SELECT 1 FROM links l WHERE l.program_id = p.program_id AND l.partner_id = p.id AND l.deleted_at IS NULL)
     AND NOT EXISTS (SELECT 1 FROM clicks k WHERE k.program_id = p.program_id AND k.partner_id = p.id)
     AND NOT EXISTS (SELECT 1 FROM portal_sessions o WHERE o.program_id = p.program_id AND o.partner_id = p.id)
+    AND NOT EXISTS (SELECT 1 FROM partner_notes n WHERE n.program_id = p.program_id AND n.partner_id = p.id)
+    AND NOT EXISTS (SELECT 1 FROM partner_tags g WHERE g.partner_id = p.id)
+    AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.program_id = p.program_id AND a.partner_id = p.id)
+    AND NOT EXISTS (SELECT 1 FROM tax_form_statuses x WHERE x.program_id = p.program_id AND x.partner_id = p.id
+        AND x.status = 'submitted')
     AND NOT EXISTS (SELECT 1 FROM flows f WHERE f.program_id = p.program_id AND f.partner_id = p.id)
     AND EXISTS (SELECT 1 FROM import_objects o WHERE o.target = p.id AND o.org_id = p.org_id AND o.written_at >= p.updated_at)
 RETURNING p.id
@@ -725,17 +774,19 @@ func (q *Queries) ImportGet(ctx context.Context, db DBTX, arg ImportGetParams) (
 }
 
 const importGroups = `-- name: ImportGroups :many
+WITH rates AS MATERIALIZED (
+    SELECT q.data ->> 'group' AS name, mode() WITHIN GROUP (ORDER BY round(10000.0 * (k.data ->> 'amount_minor')::bigint
+        / (s.data ->> 'amount_minor')::bigint)) AS rate
+    FROM import_rows q JOIN import_rows k ON k.import_id = q.import_id AND k.kind = 5
+        AND (k.data ->> 'partner_id') = q.source_id AND (k.data ->> 'amount_minor')::bigint > 0
+    JOIN import_rows s ON s.import_id = q.import_id AND s.kind = 4 AND s.source_id = (k.data ->> 'sale_id')
+        AND (s.data ->> 'amount_minor')::bigint > 0 AND coalesce((s.data ->> 'refunded_minor')::bigint, 0) = 0
+    WHERE q.import_id = $3 AND q.org_id = $2 AND q.kind = 0 AND (q.data ->> 'group') <> '' GROUP BY 1
+)
 SELECT p.name::text AS name, p.partners::bigint AS partners,
     coalesce((SELECT g.id FROM groups g WHERE g.program_id = $1 AND g.org_id = $2
         AND lower(g.name) = lower(p.name)), '')::text AS group_id,
-    coalesce((SELECT mode() WITHIN GROUP (ORDER BY round(10000.0 * (k.data ->> 'amount_minor')::bigint
-            / (s.data ->> 'amount_minor')::bigint))
-        FROM import_rows q JOIN import_rows k ON k.import_id = q.import_id AND k.kind = 5
-            AND (k.data ->> 'partner_id') = q.source_id
-        JOIN import_rows s ON s.import_id = q.import_id AND s.kind = 4 AND s.source_id = (k.data ->> 'sale_id')
-        WHERE q.import_id = $3 AND q.org_id = $2 AND q.kind = 0 AND (q.data ->> 'group') = p.name
-            AND (s.data ->> 'amount_minor')::bigint > 0 AND coalesce((s.data ->> 'refunded_minor')::bigint, 0) = 0), 0)::bigint
-        AS rate
+    coalesce((SELECT least(r.rate, 1000000) FROM rates r WHERE r.name = p.name), 0)::bigint AS rate
 FROM (SELECT t.data ->> 'group' AS name, count(*) AS partners FROM import_rows t
     WHERE t.import_id = $3 AND t.org_id = $2 AND t.kind = 0 AND (t.data ->> 'group') <> '' GROUP BY 1) p
 ORDER BY 2 DESC, 1 LIMIT 100
@@ -1212,6 +1263,24 @@ func (q *Queries) ImportLockPartners(ctx context.Context, db DBTX, arg ImportLoc
 	return items, nil
 }
 
+const importLockRemoved = `-- name: ImportLockRemoved :exec
+SELECT (SELECT count(*) FROM (SELECT 1 FROM customers c WHERE c.id = ANY ($1::text[]) AND c.org_id = $2
+        ORDER BY c.id FOR UPDATE) x)
+    + (SELECT count(*) FROM (SELECT 1 FROM partners p WHERE p.id = ANY ($1::text[]) AND p.org_id = $2
+        ORDER BY p.id FOR UPDATE) y)
+`
+
+type ImportLockRemovedParams struct {
+	Ids   []string
+	OrgID string
+}
+
+// ImportLockRemoved locks customers and partners against new rows that refer to them, before they are removed.
+func (q *Queries) ImportLockRemoved(ctx context.Context, db DBTX, arg ImportLockRemovedParams) error {
+	_, err := db.Exec(ctx, importLockRemoved, arg.Ids, arg.OrgID)
+	return err
+}
+
 const importObjects = `-- name: ImportObjects :many
 SELECT o.program_id, o.source, o.kind, o.source_id, o.org_id, o.import_id, o.target, o.created, o.data, o.written_at FROM import_objects o WHERE o.program_id = $1 AND o.org_id = $2 AND o.source = $3
     AND o.kind = $4 AND o.source_id = ANY ($5::text[])
@@ -1292,6 +1361,7 @@ INSERT INTO import_objects (program_id, source, kind, source_id, org_id, import_
 SELECT $1, $2, $3, unnest($4::text[]), $5, $6, unnest($7::text[]),
     unnest($8::boolean[]), unnest($9::text[])::json, $10
 ON CONFLICT (program_id, source, kind, source_id) DO UPDATE SET data = excluded.data, written_at = excluded.written_at
+    WHERE import_objects.data::text <> excluded.data::text
 `
 
 type ImportObjectsPutParams struct {
@@ -1332,6 +1402,7 @@ FROM (
         CASE WHEN t.outcome = 'refused' THEN 0 ELSE (t.data ->> 'amount_minor')::bigint END AS rail
     FROM import_rows t WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5
         AND (t.data ->> 'status') IN ('pending', 'due')
+        AND (t.data ->> 'amount_minor')::bigint BETWEEN -99999999999999 AND 99999999999999
     UNION ALL
     SELECT o.data ->> 'partner_id', o.data ->> 'currency', (o.data ->> 'amount_minor')::bigint,
         (o.data ->> 'amount_minor')::bigint
@@ -1432,6 +1503,7 @@ FROM (
         CASE WHEN t.kind = 5 AND (t.data ->> 'status') = 'paid' THEN (t.data ->> 'amount_minor')::bigint ELSE 0 END AS paid
     FROM import_rows t WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind IN (5, 6)
         AND (t.data ->> 'partner_id') IS NOT NULL AND (t.data ->> 'currency') IS NOT NULL
+        AND (t.data ->> 'amount_minor')::bigint BETWEEN -99999999999999 AND 99999999999999
 ) x GROUP BY 1, 2 HAVING sum(x.listed) <> sum(x.paid) AND sum(x.listed) <> 0 ORDER BY 1, 2
 `
 
@@ -1569,6 +1641,40 @@ func (q *Queries) ImportPartnersByEmail(ctx context.Context, db DBTX, arg Import
 	return items, nil
 }
 
+const importPaymentsEmpty = `-- name: ImportPaymentsEmpty :many
+UPDATE import_rows t SET outcome = 'refused' WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = $3
+    AND t.outcome = 'new' AND NOT EXISTS (SELECT 1 FROM import_rows r WHERE r.import_id = t.import_id AND r.org_id = t.org_id
+        AND r.kind = 5 AND r.outcome IN ('new', 'changed') AND (r.refs ->> 'payout') = t.target)
+RETURNING t.source_id
+`
+
+type ImportPaymentsEmptyParams struct {
+	ImportID string
+	OrgID    string
+	Kind     int16
+}
+
+// ImportPaymentsEmpty refuses payouts that pay no commission.
+func (q *Queries) ImportPaymentsEmpty(ctx context.Context, db DBTX, arg ImportPaymentsEmptyParams) ([]string, error) {
+	rows, err := db.Query(ctx, importPaymentsEmpty, arg.ImportID, arg.OrgID, arg.Kind)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var source_id string
+		if err := rows.Scan(&source_id); err != nil {
+			return nil, err
+		}
+		items = append(items, source_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importPaymentsPut = `-- name: ImportPaymentsPut :many
 WITH asked AS (
     SELECT unnest($4::text[]) AS source_id, unnest($5::timestamptz[]) AS at, unnest($6::text[]) AS data,
@@ -1632,106 +1738,38 @@ func (q *Queries) ImportPaymentsPut(ctx context.Context, db DBTX, arg ImportPaym
 	return items, nil
 }
 
-const importPaymentsRefused = `-- name: ImportPaymentsRefused :exec
-UPDATE import_rows t SET outcome = 'refused' WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = $3
-    AND t.target = ANY ($4::text[])
-`
-
-type ImportPaymentsRefusedParams struct {
-	ImportID string
-	OrgID    string
-	Kind     int16
-	Targets  []string
-}
-
-// ImportPaymentsRefused refuses payouts without commissions.
-func (q *Queries) ImportPaymentsRefused(ctx context.Context, db DBTX, arg ImportPaymentsRefusedParams) error {
-	_, err := db.Exec(ctx, importPaymentsRefused,
-		arg.ImportID,
-		arg.OrgID,
-		arg.Kind,
-		arg.Targets,
-	)
-	return err
-}
-
-const importPayoutSums = `-- name: ImportPayoutSums :many
-SELECT (t.refs ->> 'payout')::text AS payout_id, sum((t.data ->> 'amount_minor')::bigint)::bigint AS amount_minor
-FROM import_rows t WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5
-    AND t.outcome IN ('new', 'changed') AND (t.refs ->> 'payout') = ANY ($3::text[])
-GROUP BY 1
-`
-
-type ImportPayoutSumsParams struct {
-	ImportID  string
-	OrgID     string
-	PayoutIds []string
-}
-
-type ImportPayoutSumsRow struct {
-	PayoutID    string
-	AmountMinor int64
-}
-
-// ImportPayoutSums sums the commissions that the payouts of this import pay. A payout of nothing, or of a debt, cannot
-// be written.
-func (q *Queries) ImportPayoutSums(ctx context.Context, db DBTX, arg ImportPayoutSumsParams) ([]ImportPayoutSumsRow, error) {
-	rows, err := db.Query(ctx, importPayoutSums, arg.ImportID, arg.OrgID, arg.PayoutIds)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ImportPayoutSumsRow{}
-	for rows.Next() {
-		var i ImportPayoutSumsRow
-		if err := rows.Scan(&i.PayoutID, &i.AmountMinor); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const importPayoutsRefused = `-- name: ImportPayoutsRefused :many
+const importPayoutsSettled = `-- name: ImportPayoutsSettled :many
 WITH bad AS MATERIALIZED (
     SELECT (r.refs ->> 'payout') AS payout_id FROM import_rows r WHERE r.import_id = $1 AND r.org_id = $2
         AND r.kind = 5 AND r.outcome IN ('new', 'changed') AND (r.refs ->> 'payout') <> ''
     GROUP BY 1 HAVING sum((r.data ->> 'amount_minor')::bigint) <= 0
 )
-UPDATE import_rows t SET outcome = 'refused'
+UPDATE import_rows t SET refs = (t.refs::jsonb - 'payout' || '{"settled": true}')::json
 WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5 AND t.outcome IN ('new', 'changed')
     AND (t.refs ->> 'payout') = ANY (ARRAY(SELECT b.payout_id FROM bad b))
-RETURNING t.source_id, t.outcome, (t.refs ->> 'payout')::text AS payout_id
+RETURNING t.source_id
 `
 
-type ImportPayoutsRefusedParams struct {
+type ImportPayoutsSettledParams struct {
 	ImportID string
 	OrgID    string
 }
 
-type ImportPayoutsRefusedRow struct {
-	SourceID string
-	Outcome  *ImportRowOutcome
-	PayoutID string
-}
-
-// ImportPayoutsRefused refuses the paid commissions whose payout would not be positive.
-func (q *Queries) ImportPayoutsRefused(ctx context.Context, db DBTX, arg ImportPayoutsRefusedParams) ([]ImportPayoutsRefusedRow, error) {
-	rows, err := db.Query(ctx, importPayoutsRefused, arg.ImportID, arg.OrgID)
+// ImportPayoutsSettled finds the paid commissions whose payout would not be positive, because deductions exceed them. They
+// are settled with one another instead of paid.
+func (q *Queries) ImportPayoutsSettled(ctx context.Context, db DBTX, arg ImportPayoutsSettledParams) ([]string, error) {
+	rows, err := db.Query(ctx, importPayoutsSettled, arg.ImportID, arg.OrgID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ImportPayoutsRefusedRow{}
+	items := []string{}
 	for rows.Next() {
-		var i ImportPayoutsRefusedRow
-		if err := rows.Scan(&i.SourceID, &i.Outcome, &i.PayoutID); err != nil {
+		var source_id string
+		if err := rows.Scan(&source_id); err != nil {
 			return nil, err
 		}
-		items = append(items, i)
+		items = append(items, source_id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -1969,6 +2007,49 @@ func (q *Queries) ImportRowsNext(ctx context.Context, db DBTX, arg ImportRowsNex
 	return items, nil
 }
 
+const importRowsOfPayout = `-- name: ImportRowsOfPayout :many
+SELECT t.import_id, t.org_id, t.program_id, t.kind, t.source_id, t.at, t.data, t.outcome, t.target, t.refs FROM import_rows t WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5
+    AND t.outcome IN ('new', 'changed') AND (t.refs ->> 'payout') = $3::text ORDER BY t.at, t.source_id
+`
+
+type ImportRowsOfPayoutParams struct {
+	ImportID string
+	OrgID    string
+	PayoutID string
+}
+
+// ImportRowsOfPayout returns the commissions that a payout of this import pays.
+func (q *Queries) ImportRowsOfPayout(ctx context.Context, db DBTX, arg ImportRowsOfPayoutParams) ([]ImportRow, error) {
+	rows, err := db.Query(ctx, importRowsOfPayout, arg.ImportID, arg.OrgID, arg.PayoutID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportRow{}
+	for rows.Next() {
+		var i ImportRow
+		if err := rows.Scan(
+			&i.ImportID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.Kind,
+			&i.SourceID,
+			&i.At,
+			&i.Data,
+			&i.Outcome,
+			&i.Target,
+			&i.Refs,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importRowsPlanned = `-- name: ImportRowsPlanned :exec
 UPDATE import_rows t SET outcome = v.outcome, target = nullif(v.target, ''), refs = v.refs::json
 FROM (SELECT unnest($4::text[]) AS source_id, unnest($5::text[]) AS outcome,
@@ -2037,11 +2118,32 @@ func (q *Queries) ImportRowsPut(ctx context.Context, db DBTX, arg ImportRowsPutP
 	return counts, err
 }
 
+const importRowsStale = `-- name: ImportRowsStale :execrows
+DELETE FROM import_rows t WHERE (t.import_id, t.kind, t.source_id) IN (SELECT r.import_id, r.kind, r.source_id
+    FROM import_rows r JOIN imports i ON i.id = r.import_id WHERE i.status IN ('ready', 'failed', 'undone')
+    AND i.updated_at < $1 LIMIT $2)
+`
+
+type ImportRowsStaleParams struct {
+	Before clock.Time
+	Lim    int32
+}
+
+// ImportRowsStale deletes the rows of reports that were never written.
+func (q *Queries) ImportRowsStale(ctx context.Context, db DBTX, arg ImportRowsStaleParams) (int64, error) {
+	result, err := db.Exec(ctx, importRowsStale, arg.Before, arg.Lim)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const importSalesAlike = `-- name: ImportSalesAlike :many
 SELECT v.source_id::text AS source_id, min(s.id)::text AS id
 FROM (SELECT unnest($1::text[]) AS source_id, unnest($2::text[]) AS customer_id,
     unnest($3::bigint[]) AS amount, unnest($4::text[]) AS currency, unnest($5::timestamptz[]) AS at) v
-JOIN sales s ON s.customer_id = v.customer_id AND s.org_id = $6 AND s.amount_minor + s.refunded_minor = v.amount
+JOIN sales s ON s.customer_id = v.customer_id AND s.org_id = $6 
+    AND v.amount IN (s.amount_minor + s.refunded_minor, s.amount_minor + s.refunded_minor - coalesce(s.tax_minor, 0))
     AND s.currency = v.currency AND s.occurred_at BETWEEN v.at - interval '1 hour' AND v.at + interval '1 hour'
 WHERE NOT EXISTS (SELECT 1 FROM import_objects o WHERE o.target = s.id AND o.org_id = s.org_id)
 GROUP BY v.source_id
@@ -2131,7 +2233,7 @@ func (q *Queries) ImportSalesByCharge(ctx context.Context, db DBTX, arg ImportSa
 }
 
 const importSalesCredited = `-- name: ImportSalesCredited :many
-SELECT k.sale_id::text AS sale_id, k.id, k.partner_id FROM commissions k WHERE k.sale_id = ANY ($1::text[])
+SELECT k.sale_id::text AS sale_id, k.id, k.partner_id, k.status FROM commissions k WHERE k.sale_id = ANY ($1::text[])
     AND k.org_id = $2 AND k.kind = 'referral'
 `
 
@@ -2144,6 +2246,7 @@ type ImportSalesCreditedRow struct {
 	SaleID    string
 	ID        string
 	PartnerID string
+	Status    CommissionStatus
 }
 
 // ImportSalesCredited finds the commissions by rule of sales.
@@ -2156,7 +2259,12 @@ func (q *Queries) ImportSalesCredited(ctx context.Context, db DBTX, arg ImportSa
 	items := []ImportSalesCreditedRow{}
 	for rows.Next() {
 		var i ImportSalesCreditedRow
-		if err := rows.Scan(&i.SaleID, &i.ID, &i.PartnerID); err != nil {
+		if err := rows.Scan(
+			&i.SaleID,
+			&i.ID,
+			&i.PartnerID,
+			&i.Status,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -2267,7 +2375,8 @@ FROM import_rows p CROSS JOIN LATERAL json_each_text(p.data -> 'open') o
 LEFT JOIN (
     SELECT t.data ->> 'partner_id' AS partner_id, t.data ->> 'currency' AS currency, sum((t.data ->> 'amount_minor')::bigint) AS sum
     FROM import_rows t WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5
-        AND (t.data ->> 'status') IN ('pending', 'due') GROUP BY 1, 2
+        AND (t.data ->> 'status') IN ('pending', 'due')
+        AND (t.data ->> 'amount_minor')::bigint BETWEEN -99999999999999 AND 99999999999999 GROUP BY 1, 2
 ) k ON k.partner_id = p.source_id AND k.currency = o.key
 WHERE p.import_id = $1 AND p.org_id = $2 AND p.kind = 0 AND json_typeof(p.data -> 'open') = 'object'
     AND o.value::bigint <> coalesce(k.sum, 0)
@@ -2315,8 +2424,8 @@ func (q *Queries) ImportStated(ctx context.Context, db DBTX, arg ImportStatedPar
 const importTake = `-- name: ImportTake :many
 UPDATE imports t SET busy_until = $1
 FROM (SELECT i.id FROM imports i WHERE i.status IN ('reading', 'writing', 'undoing')
-        AND (i.busy_until IS NULL OR i.busy_until <= $2)
-    ORDER BY i.busy_until NULLS FIRST, i.created_at, i.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) due
+        AND (i.busy_until IS NULL OR i.busy_until <= $2) AND (i.place ->> 'phase') <> 'fill'
+    ORDER BY i.updated_at, i.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.source, t.source_account, t.api_key, t.since, t.dry_run, t.emit_events, t.status, t.place, t.counts, t.balances, t.groups, t.problems_count, t.params, t.error, t.user_id, t.attempts, t.busy_until, t.created_at, t.updated_at, t.finished_at
 `
 
@@ -2436,23 +2545,27 @@ func (q *Queries) ImportTargets(ctx context.Context, db DBTX, arg ImportTargetsP
 
 const importUndoCommissions = `-- name: ImportUndoCommissions :many
 SELECT k.id, k.org_id, k.program_id, k.partner_id, k.sale_id, k.customer_id, k.flow_id, k.flow_branch_id, k.kind, k.amount_minor, k.revenue_minor, k.rate_type, k.rate_value, k.currency, k.status, k.mature_at, k.approve_at, k.approved_at, k.voided_at, k.void_reason, k.payout_id, k.metadata, k.created_at, k.updated_at, k.created_xid, k.shrunk_minor, k.clawed_minor, k.refunded_before_minor FROM commissions k JOIN import_objects o ON o.target = k.id AND o.org_id = k.org_id
-WHERE k.id = ANY ($1::text[]) AND k.org_id = $2 AND k.clawed_minor = 0 AND k.shrunk_minor = 0
+    AND o.program_id = k.program_id AND o.kind = 5 AND o.created AND o.import_id = ANY ($1::text[])
+WHERE k.id = ANY ($2::text[]) AND k.org_id = $3 AND k.clawed_minor = 0 AND k.shrunk_minor = 0
     AND (k.payout_id IS NULL OR EXISTS (SELECT 1 FROM payouts p WHERE p.id = k.payout_id AND p.org_id = k.org_id
         AND p.import_id IS NOT NULL))
+    AND NOT EXISTS (SELECT 1 FROM commissions x WHERE x.payout_id = k.payout_id
+        AND (x.clawed_minor <> 0 OR x.shrunk_minor <> 0))
     AND NOT EXISTS (SELECT 1 FROM audit_facts a WHERE a.target_id = k.id AND a.program_id = k.program_id
         AND a.created_at > o.written_at)
 ORDER BY k.id FOR NO KEY UPDATE OF k
 `
 
 type ImportUndoCommissionsParams struct {
-	Ids   []string
-	OrgID string
+	ImportIds []string
+	Ids       []string
+	OrgID     string
 }
 
 // ImportUndoCommissions locks the commissions that nothing has touched: neither a payout of Rail nor a clawback, nor a
 // person's decision.
 func (q *Queries) ImportUndoCommissions(ctx context.Context, db DBTX, arg ImportUndoCommissionsParams) ([]Commission, error) {
-	rows, err := db.Query(ctx, importUndoCommissions, arg.Ids, arg.OrgID)
+	rows, err := db.Query(ctx, importUndoCommissions, arg.ImportIds, arg.Ids, arg.OrgID)
 	if err != nil {
 		return nil, err
 	}
@@ -2709,16 +2822,42 @@ func (q *Queries) ImportWritten(ctx context.Context, db DBTX, arg ImportWrittenP
 	return items, nil
 }
 
+const importWrittenSince = `-- name: ImportWrittenSince :one
+SELECT EXISTS (SELECT 1 FROM imports t WHERE t.program_id = $1 AND t.org_id = $2 AND t.id <> $3
+    AND t.status IN ('done', 'undone', 'failed') AND t.finished_at > $4)::boolean AS written
+`
+
+type ImportWrittenSinceParams struct {
+	ProgramID string
+	OrgID     string
+	ID        string
+	Since     *clock.Time
+}
+
+// ImportWrittenSince reports whether another import of the program wrote or removed something after a time.
+func (q *Queries) ImportWrittenSince(ctx context.Context, db DBTX, arg ImportWrittenSinceParams) (bool, error) {
+	row := db.QueryRow(ctx, importWrittenSince,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.ID,
+		arg.Since,
+	)
+	var written bool
+	err := row.Scan(&written)
+	return written, err
+}
+
 const importsOfSource = `-- name: ImportsOfSource :many
 SELECT t.id FROM imports t WHERE t.program_id = $1 AND t.org_id = $2 AND t.source = $3
-    AND t.status = 'done' AND t.created_at >= $4 ORDER BY t.created_at, t.id
+    AND t.source_account IS NOT DISTINCT FROM $4 AND t.status = 'done' AND t.created_at >= $5 ORDER BY t.created_at, t.id
 `
 
 type ImportsOfSourceParams struct {
-	ProgramID string
-	OrgID     string
-	Source    string
-	Since     clock.Time
+	ProgramID     string
+	OrgID         string
+	Source        string
+	SourceAccount *string
+	Since         clock.Time
 }
 
 // ImportsOfSource lists the later imports of the same source that wrote something.
@@ -2727,6 +2866,7 @@ func (q *Queries) ImportsOfSource(ctx context.Context, db DBTX, arg ImportsOfSou
 		arg.ProgramID,
 		arg.OrgID,
 		arg.Source,
+		arg.SourceAccount,
 		arg.Since,
 	)
 	if err != nil {
@@ -2879,6 +3019,69 @@ func (q *Queries) ProgramsImported(ctx context.Context, db DBTX) ([]ProgramsImpo
 	for rows.Next() {
 		var i ProgramsImportedRow
 		if err := rows.Scan(&i.OrgID, &i.ProgramID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const refundAdopt = `-- name: RefundAdopt :many
+UPDATE refunds SET external_refund_id = $1, updated_at = $2
+WHERE id = (SELECT r.id FROM refunds r WHERE r.sale_id = $3 AND r.org_id = $4 AND r.external_refund_id IS NULL
+        AND r.reason = 'Refunded before the import.' AND r.amount_minor = $5 ORDER BY r.created_at, r.id LIMIT 1)
+    AND org_id = $4
+RETURNING id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor, currency, voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at, level_minor, restored_minor, restorations
+`
+
+type RefundAdoptParams struct {
+	ExternalRefundID *string
+	Now              clock.Time
+	SaleID           *string
+	OrgID            string
+	AmountMinor      *int64
+}
+
+// RefundAdopt gives an imported refund of a sale and an amount the processor's id.
+func (q *Queries) RefundAdopt(ctx context.Context, db DBTX, arg RefundAdoptParams) ([]Refund, error) {
+	rows, err := db.Query(ctx, refundAdopt,
+		arg.ExternalRefundID,
+		arg.Now,
+		arg.SaleID,
+		arg.OrgID,
+		arg.AmountMinor,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Refund{}
+	for rows.Next() {
+		var i Refund
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.SaleID,
+			&i.ExternalChargeID,
+			&i.ExternalRefundID,
+			&i.Status,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.VoidedCommissions,
+			&i.ClawbackMinor,
+			&i.Effects,
+			&i.Reason,
+			&i.RefundedAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.LevelMinor,
+			&i.RestoredMinor,
+			&i.Restorations,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

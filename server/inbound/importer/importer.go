@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,6 +33,9 @@ type Service struct {
 	Clock     clock.Clock
 	Addresses map[string]string
 	Mail      *mail.Outbox // may be nil
+
+	mu     sync.Mutex
+	opened map[string][]source.List // by import
 }
 
 // CSV is the name of the source that reads files.
@@ -107,6 +111,14 @@ type Group struct {
 	Partners int64  `json:"partners"`
 	GroupID  string `json:"group_id,omitempty"`
 	Rate     int64  `json:"rate,omitempty"`
+}
+
+// family names the account at the source whose ids an import has.
+func family(m db.Import) string {
+	if m.SourceAccount == nil {
+		return m.Source
+	}
+	return m.Source + " " + *m.SourceAccount
 }
 
 // Place returns the place for sealing the key of an import.
@@ -216,7 +228,7 @@ func (s *Service) Close(ctx context.Context, u *work.Unit, id string) error {
 	if err != nil || p.Phase != filling {
 		return err
 	}
-	m.BusyUntil = nil // a job may have taken it while it was filled
+	m.BusyUntil = nil
 	return save(ctx, u, m, place{Phase: planning})
 }
 
@@ -247,8 +259,26 @@ func (s *Service) Run(ctx context.Context, u *work.Unit, id string) (db.Import, 
 	if err := s.alone(ctx, u, m.ProgramID); err != nil {
 		return m, err
 	}
+	if err := current(ctx, u, m); err != nil {
+		return m, err
+	}
 	m.Status = db.ImportStatusWriting
 	return m, save(ctx, u, m, place{Phase: writing})
+}
+
+// reportLife is how long a report can be written.
+const reportLife = 7 * 24 * time.Hour
+
+// current refuses a report that is old, or from before another import of the program was written.
+func current(ctx context.Context, u *work.Unit, m db.Import) error {
+	other, err := queries.ImportWrittenSince(ctx, u.Tx, db.ImportWrittenSinceParams{
+		ProgramID: m.ProgramID, OrgID: m.OrgID, ID: m.ID, Since: &m.CreatedAt,
+	})
+	if err != nil || !other && u.Now.Before(m.UpdatedAt.Plus(reportLife).Time) {
+		return err
+	}
+	return problem.New(problem.ImportNotReady,
+		"The report is out of date, because it is a week old or another import was written since; start the import again.")
 }
 
 // Undo makes the job remove what an import and later imports of the same source wrote.

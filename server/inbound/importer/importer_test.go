@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -89,6 +90,7 @@ func newStory(t *testing.T, of product, partners int) *story {
 	x.fake = importtest.Serve(t, of.serve(x.world), importtest.Faults{CutEvery: 17, FailEvery: 23, ThrottleEvery: 31})
 	x.Server = apitest.New(t, func(c *config.Config) { of.address(c, x.fake.URL) })
 	x.program = x.Program(M{"currency": "USD"})
+	x.Clock.Advance(123456 * time.Microsecond) // times have more digits than the API's
 	return x
 }
 

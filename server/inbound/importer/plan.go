@@ -100,7 +100,7 @@ func (b *batch) remember(ctx context.Context) error {
 		ids, at[r.SourceID] = append(ids, r.SourceID), r
 	}
 	found, err := queries.ImportObjects(ctx, b.u.Tx, db.ImportObjectsParams{
-		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: b.m.Source, Kind: smallint(b.kind), SourceIds: ids,
+		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: family(*b.m), Kind: smallint(b.kind), SourceIds: ids,
 	})
 	if err != nil || len(found) == 0 {
 		return err
@@ -122,9 +122,35 @@ func (b *batch) remember(ctx context.Context) error {
 			r.outcome, r.target = db.ImportRowOutcomeSame, o.Target
 		default:
 			r.outcome, r.target, r.earlier = db.ImportRowOutcomeChanged, o.Target, &o
+			b.moved(r)
 		}
 	}
 	return nil
+}
+
+// owner has the members of an object that an import does not change.
+type owner struct {
+	PartnerID string `json:"partner_id"`
+	Email     string `json:"email"`
+	Value     string `json:"value"`
+}
+
+// moved notes a change that a person must make in Rail: of the partner, of a partner's email or of a link's value. In
+// files, an id with another email is another partner.
+func (b *batch) moved(r *row) {
+	was, err := decode[owner](&row{ImportRow: db.ImportRow{Data: r.earlier.Data}})
+	is, err2 := decode[owner](r)
+	switch {
+	case err != nil || err2 != nil:
+	case b.kind == partners && !strings.EqualFold(was.Email, is.Email) && b.m.Source == CSV:
+		b.refuse(r, "conflict", fmt.Sprintf("The id belonged to %s in an earlier file.", was.Email))
+	case b.kind == partners && !strings.EqualFold(was.Email, is.Email):
+		b.note(r, "not_changed", fmt.Sprintf("The email changed from %s to %s; change it in Rail.", was.Email, is.Email))
+	case b.kind != partners && was.PartnerID != is.PartnerID:
+		b.note(r, "not_changed", fmt.Sprintf("It moved from the partner %q to %q; move it in Rail.", was.PartnerID, is.PartnerID))
+	case b.kind == links && was.Value != is.Value:
+		b.note(r, "not_changed", fmt.Sprintf("Its value changed from %q to %q; add a link in Rail.", was.Value, is.Value))
+	}
 }
 
 // present reports which ids of objects exist in Rail.
@@ -166,7 +192,7 @@ func (b *batch) toWrite() (rows []*row) {
 // targets finds the objects of Rail for ids of a kind; an id that is refused or absent is missing.
 func (b *batch) targets(ctx context.Context, kind int, ids []string) (map[string]string, error) {
 	rows, err := queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: smallint(kind),
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m), Kind: smallint(kind),
 		SourceIds: ids,
 	})
 	found := map[string]string{}

@@ -71,6 +71,14 @@ func (b *batch) compareSales(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var same, by []string // each payment of Rail is one payment of the source
+	for id, sale := range alike {
+		same, by = append(same, sale), append(by, id)
+	}
+	only, err := b.claim(ctx, "payment", same, by)
+	if err != nil {
+		return err
+	}
 	owners, err := b.claim(ctx, "charge", charges, ids)
 	if err != nil {
 		return err
@@ -90,7 +98,7 @@ func (b *batch) compareSales(ctx context.Context) error {
 			b.refuse(r, "duplicate", fmt.Sprintf("The sale %q has the same charge %q.", owners[charge], charge))
 		case there[charge] != "":
 			r.bind(there[charge])
-		case alike[r.SourceID] != "":
+		case alike[r.SourceID] != "" && only[alike[r.SourceID]] == r.SourceID:
 			r.bind(alike[r.SourceID])
 			b.note(r, "recorded", fmt.Sprintf("Rail has this payment as the sale %s, with another id.", r.target))
 		default:
@@ -118,7 +126,7 @@ func saleProblem(s source.Sale, err error) string {
 // partnersOfCustomers returns the partner of each customer of the source.
 func (b *batch) partnersOfCustomers(ctx context.Context, ids []string) (map[string]string, error) {
 	rows, err := queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: customers, SourceIds: ids,
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m), Kind: customers, SourceIds: ids,
 	})
 	if err != nil {
 		return nil, err
@@ -265,7 +273,7 @@ func (b *batch) salesOf(ctx context.Context, ids []string) (map[string]saleOf, e
 		return nil, err
 	}
 	rows, err := queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: sales, SourceIds: ids,
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m), Kind: sales, SourceIds: ids,
 	})
 	if err != nil {
 		return nil, err
@@ -333,6 +341,10 @@ func (b *batch) byRule(ctx context.Context, found map[*row]*earned) error {
 		credited[k.SaleID] = k
 	}
 	owners, err := b.claim(ctx, "commission", of, ids)
+	if err != nil {
+		return err
+	}
+	claws, err := b.clawbacks(ctx, found)
 	for _, r := range b.toWrite() {
 		k := found[r]
 		existing, is := credited[k.sale.id]
@@ -340,7 +352,14 @@ func (b *batch) byRule(ctx context.Context, found map[*row]*earned) error {
 		case r.outcome == db.ImportRowOutcomeChanged || k.sale.id == "":
 		case is && owners[k.sale.id] == r.SourceID:
 			r.bind(existing.ID)
-			b.note(r, "recorded", fmt.Sprintf("Rail has paid this sale by the commission %s.", existing.ID))
+			b.note(r, "recorded", fmt.Sprintf("Rail has the commission %s for this sale.", existing.ID))
+			if k.Status == source.Paid && isOpen(db.Commission{Status: existing.Status}) {
+				r.outcome = db.ImportRowOutcomeChanged // it must not be paid twice
+			}
+			continue
+		case claws[k.sale.id+" "+r.refs.Partner] != "" && k.AmountMinor < 0:
+			r.bind(claws[k.sale.id+" "+r.refs.Partner])
+			b.note(r, "recorded", fmt.Sprintf("Rail has deducted it by the commission %s.", r.target))
 			continue
 		default:
 			r.refs.ByRule = owners[k.sale.id] == r.SourceID
@@ -348,6 +367,25 @@ func (b *batch) byRule(ctx context.Context, found map[*row]*earned) error {
 		r.accept(b.u.NewID(ident.Commission))
 	}
 	return err
+}
+
+// clawbacks returns the deductions that Rail has made for sales of negative commissions, by sale and partner.
+func (b *batch) clawbacks(ctx context.Context, found map[*row]*earned) (map[string]string, error) {
+	var of []string
+	for _, k := range found {
+		if k.AmountMinor < 0 && k.sale.id != "" {
+			of = append(of, k.sale.id)
+		}
+	}
+	made := map[string]string{}
+	if len(of) == 0 {
+		return made, nil
+	}
+	rows, err := queries.ImportClawbacks(ctx, b.u.Tx, db.ImportClawbacksParams{SaleIds: of, OrgID: b.m.OrgID})
+	for _, k := range rows {
+		made[k.SaleID+" "+k.PartnerID] = k.ID
+	}
+	return made, err
 }
 
 // payments gives each paid commission its payout: that of the source if it names one, else one for each partner,
@@ -361,7 +399,7 @@ func (b *batch) payments(ctx context.Context, found map[*row]*earned) error {
 		named = append(named, k.PayoutID)
 	}
 	listed, err := queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: payouts, SourceIds: named,
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m), Kind: payouts, SourceIds: named,
 	})
 	if err != nil {
 		return err
@@ -377,7 +415,7 @@ func (b *batch) payments(ctx context.Context, found map[*row]*earned) error {
 	seen := map[string]bool{}
 	for _, r := range b.toWrite() {
 		k := found[r]
-		if k.Status != source.Paid {
+		if k.Status != source.Paid || paidBefore(r) {
 			continue
 		}
 		id, p := b.payment(r, k.Commission, there)
@@ -404,6 +442,15 @@ func (b *batch) payments(ctx context.Context, found map[*row]*earned) error {
 		r.refs.Payout = targets[id]
 	}
 	return nil
+}
+
+// paidBefore reports whether an earlier import has seen that a commission is paid.
+func paidBefore(r *row) bool {
+	if r.earlier == nil {
+		return false
+	}
+	was, err := decode[source.Commission](&row{ImportRow: db.ImportRow{Data: r.earlier.Data}})
+	return err == nil && was.Status == source.Paid
 }
 
 // payoutsOf finds the payouts that list commissions which do not name them.

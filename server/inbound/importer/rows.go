@@ -2,7 +2,10 @@ package importer
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"time"
 
@@ -92,6 +95,7 @@ func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []s
 		if r.ID == "" || number(r.Kind) < 0 {
 			continue // a source names all of its objects; nothing can refer to this one
 		}
+		r = bounded(r)
 		data, when := object(r)
 		if _, bad := data.(refused); !bad && r.Problem != nil {
 			b.found = append(b.found, finding{r.Kind, r.ID, string(r.Problem.Code), r.Problem.Detail})
@@ -99,8 +103,8 @@ func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []s
 		if when.IsZero() || when.After(u.Now.Time) {
 			when = m.CreatedAt
 		}
-		when.Time = when.Truncate(time.Millisecond) // as a place stores it; else the rows come again and again
-		text := strings.ReplaceAll(string(encode(data)), `\u0000`, "") // PostgreSQL stores no zero bytes
+		when = clock.At(when.Truncate(time.Millisecond)) // a place has no more digits
+		text := withoutZeros(string(encode(data)))
 		key := string(r.Kind) + " " + r.ID
 		if i, twice := at[key]; twice {
 			put.Ats[i], put.Data[i] = when, text
@@ -132,6 +136,36 @@ func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []s
 	return m, save(ctx, u, m, p)
 }
 
+// withoutZeros removes the escapes of zero bytes from JSON, which PostgreSQL cannot store. An escaped backslash before
+// the same letters is text.
+func withoutZeros(text string) string {
+	return zeros.ReplaceAllStringFunc(text, func(found string) string {
+		if found == `\u0000` {
+			return ""
+		}
+		return found
+	})
+}
+
+var zeros = regexp.MustCompile(`\\(?:u[0-9a-fA-F]{4}|.)`)
+
+// bounded refuses a row whose id or value is too long to be stored.
+func bounded(r source.Row) source.Row {
+	const longestText = 512
+	long := r.Link != nil && len(r.Link.Value) > longestText
+	if len(r.ID) <= maxID && !strings.Contains(r.ID, "\x00") && !long {
+		return r
+	}
+	id := r.ID
+	if len(id) > maxID || strings.Contains(id, "\x00") {
+		sum := sha256.Sum256([]byte(id))
+		id = hex.EncodeToString(sum[:])
+	}
+	return source.Row{Kind: r.Kind, ID: id, Problem: &source.Problem{
+		Code: "out_of_bounds", Detail: "The id or the value is too long.",
+	}}
+}
+
 // batch is a batch of rows of one kind while they are compared or written.
 type batch struct {
 	u       *work.Unit
@@ -141,6 +175,7 @@ type batch struct {
 	rows    []*row
 	counts  Counts
 	found   []finding
+	imports []string // to undo
 }
 
 // row is a row with the decision about it.
@@ -168,6 +203,7 @@ type refs struct {
 	Bound    bool     `json:"bound,omitempty"`    // Rail had the object before
 	First    bool     `json:"first,omitempty"`    // the customer's first sale
 	ByRule   bool     `json:"by_rule,omitempty"`  // the commission of a sale, not a reward
+	Settled  bool     `json:"settled,omitempty"`  // paid at the source together with deductions of at least its amount
 }
 
 // finding is a problem to store.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"rail/gen/db"
@@ -20,7 +19,7 @@ func (s *Service) sum(ctx context.Context, u *work.Unit, m db.Import) error {
 		return err
 	}
 	b := &batch{u: u, m: &m, counts: CountsOf(m), kind: commissions}
-	for _, step := range []func(context.Context) error{b.refuseDebts, b.balances, b.paid, b.sources, b.record} {
+	for _, step := range []func(context.Context) error{b.settleDebts, b.balances, b.paid, b.sources, b.record} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -34,30 +33,28 @@ func (s *Service) sum(ctx context.Context, u *work.Unit, m db.Import) error {
 	return save(ctx, u, m, place{Phase: writing})
 }
 
-// refuseDebts refuses the commissions of payouts that would not be positive, because deductions exceed them.
-func (b *batch) refuseDebts(ctx context.Context) error {
-	rows, err := queries.ImportPayoutsRefused(ctx, b.u.Tx, db.ImportPayoutsRefusedParams{ImportID: b.m.ID, OrgID: b.m.OrgID})
-	gone := map[string]bool{}
-	for _, r := range rows {
-		b.counts.of(source.KindCommission).New--
-		b.counts.of(source.KindCommission).Refused++
-		b.found = append(b.found, finding{source.KindCommission, r.SourceID, "out_of_bounds",
-			"The commissions that were paid together sum to nothing or less; Rail has only positive payouts."})
-		gone[r.PayoutID] = true
-	}
-	b.counts.of(source.KindPayout).New -= int64(len(gone))
+// settleDebts settles the commissions that were paid together with deductions of at least their sum: Rail has only
+// positive payouts.
+func (b *batch) settleDebts(ctx context.Context) error {
+	rows, err := queries.ImportPayoutsSettled(ctx, b.u.Tx, db.ImportPayoutsSettledParams{ImportID: b.m.ID, OrgID: b.m.OrgID})
 	if err != nil {
 		return err
 	}
-	return queries.ImportPaymentsRefused(ctx, b.u.Later(), db.ImportPaymentsRefusedParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: payments, Targets: slices.Collect(maps.Keys(gone)),
+	for _, id := range rows {
+		b.found = append(b.found, finding{source.KindCommission, id, "out_of_bounds",
+			"It was paid together with deductions of at least its payout's sum, so it is void in Rail instead of paid."})
+	}
+	empty, err := queries.ImportPaymentsEmpty(ctx, b.u.Tx, db.ImportPaymentsEmptyParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: payments,
 	})
+	b.counts.of(source.KindPayout).New -= int64(len(empty))
+	return err
 }
 
 // balances compares unpaid money by partner and currency.
 func (b *batch) balances(ctx context.Context) error {
 	rows, err := queries.ImportOpen(ctx, b.u.Tx, db.ImportOpenParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: b.m.Source,
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m),
 	})
 	if err != nil {
 		return err
@@ -143,7 +140,7 @@ func (s *Service) finish(ctx context.Context, u *work.Unit, m *db.Import) error 
 		return err
 	}
 	rows, err := queries.ImportWritten(ctx, u.Tx, db.ImportWrittenParams{
-		OrgID: m.OrgID, ProgramID: m.ProgramID, Source: m.Source,
+		OrgID: m.OrgID, ProgramID: m.ProgramID, Source: family(*m),
 	})
 	if err != nil {
 		return err

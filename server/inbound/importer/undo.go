@@ -15,19 +15,19 @@ import (
 // undo removes the next objects of an import and of the later imports of its source. Objects that something else uses
 // stay, and are noted.
 func (s *Service) undo(ctx context.Context, u *work.Unit, m db.Import, p place) error {
-	family, err := queries.ImportsOfSource(ctx, u.Tx, db.ImportsOfSourceParams{
-		ProgramID: m.ProgramID, OrgID: m.OrgID, Source: m.Source, Since: m.CreatedAt,
+	imports, err := queries.ImportsOfSource(ctx, u.Tx, db.ImportsOfSourceParams{
+		ProgramID: m.ProgramID, OrgID: m.OrgID, Source: m.Source, SourceAccount: m.SourceAccount, Since: m.CreatedAt,
 	})
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(family, m.ID) {
-		family = append(family, m.ID)
+	if !slices.Contains(imports, m.ID) {
+		imports = append(imports, m.ID)
 	}
 	for ; p.Kind < len(undone); p.Kind, p.ID, p.Done = p.Kind+1, "", 0 {
 		kind := undone[p.Kind]
 		objects, err := queries.ImportUndoNext(ctx, u.Tx, db.ImportUndoNextParams{
-			ProgramID: m.ProgramID, OrgID: m.OrgID, ImportIds: family, Kind: smallint(stored(kind)),
+			ProgramID: m.ProgramID, OrgID: m.OrgID, ImportIds: imports, Kind: smallint(stored(kind)),
 			AfterID: p.ID, Lim: writeSize,
 		})
 		if err != nil {
@@ -37,13 +37,13 @@ func (s *Service) undo(ctx context.Context, u *work.Unit, m db.Import, p place) 
 			continue
 		}
 		p.ID, p.Done = objects[len(objects)-1].SourceID, p.Done+int64(len(objects))
-		b := &batch{u: u, m: &m, kind: kind, counts: CountsOf(m)}
+		b := &batch{u: u, m: &m, kind: kind, counts: CountsOf(m), imports: imports}
 		if err := b.remove(ctx, objects); err != nil {
 			return err
 		}
 		return save(ctx, u, m, p)
 	}
-	return s.undone(ctx, u, m, family)
+	return s.undone(ctx, u, m, imports)
 }
 
 // stored returns the kind under which objects are remembered.
@@ -64,6 +64,10 @@ func (b *batch) remove(ctx context.Context, objects []db.ImportObject) error {
 		} else {
 			forget = append(forget, o.SourceID)
 		}
+	}
+	// Checked afterwards, in statements that see what was committed before the locks.
+	if err := queries.ImportLockRemoved(ctx, b.u.Tx, db.ImportLockRemovedParams{Ids: ids, OrgID: b.m.OrgID}); err != nil {
+		return err
 	}
 	removed, err := map[int]func(context.Context, []string) ([]string, error){
 		commissions: b.removeCommissions,
@@ -92,7 +96,7 @@ func (b *batch) remove(ctx context.Context, objects []db.ImportObject) error {
 		}
 	}
 	err = queries.ImportObjectsForget(ctx, b.u.Later(), db.ImportObjectsForgetParams{
-		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: b.m.Source, Kind: smallint(stored(b.kind)),
+		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: family(*b.m), Kind: smallint(stored(b.kind)),
 		SourceIds: forget,
 	})
 	if err != nil {
@@ -107,7 +111,9 @@ func (b *batch) removeCommissions(ctx context.Context, ids []string) ([]string, 
 	if err != nil {
 		return nil, err
 	}
-	rows, err := queries.ImportUndoCommissions(ctx, b.u.Tx, db.ImportUndoCommissionsParams{Ids: ids, OrgID: b.m.OrgID})
+	rows, err := queries.ImportUndoCommissions(ctx, b.u.Tx, db.ImportUndoCommissionsParams{
+		ImportIds: b.imports, Ids: ids, OrgID: b.m.OrgID,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -200,12 +206,12 @@ func (b *batch) removePartners(ctx context.Context, ids []string) ([]string, err
 }
 
 // undone ends the undoing: empty batches, and parameters without links, go.
-func (s *Service) undone(ctx context.Context, u *work.Unit, m db.Import, family []string) error {
+func (s *Service) undone(ctx context.Context, u *work.Unit, m db.Import, imports []string) error {
 	if _, err := u.Tx.Exec(ctx, pgtx.Unhurried); err != nil {
 		return err
 	}
 	err := queries.ImportDeleteBatches(ctx, u.Tx, db.ImportDeleteBatchesParams{
-		ProgramID: m.ProgramID, OrgID: m.OrgID, ImportIds: family,
+		ProgramID: m.ProgramID, OrgID: m.OrgID, ImportIds: imports,
 	})
 	if err != nil {
 		return err
@@ -233,5 +239,5 @@ func (s *Service) undone(ctx context.Context, u *work.Unit, m db.Import, family 
 	if err := s.notify(ctx, u, m); err != nil {
 		return err
 	}
-	return queries.ImportsUndone(ctx, u.Later(), db.ImportsUndoneParams{Now: u.Now, Ids: family, OrgID: m.OrgID})
+	return queries.ImportsUndone(ctx, u.Later(), db.ImportsUndoneParams{Now: u.Now, Ids: imports, OrgID: m.OrgID})
 }

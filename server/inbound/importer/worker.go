@@ -37,11 +37,18 @@ func (s *Service) Work(ctx context.Context, now clock.Time) error {
 		until := now.Plus(lease)
 		taken, err := queries.ImportTake(ctx, s.Pool, db.ImportTakeParams{Now: &now, BusyUntil: &until})
 		if err != nil || len(taken) == 0 {
-			return errors.Join(failed, err)
+			return errors.Join(failed, err, s.forget(ctx, now))
 		}
 		failed = errors.Join(failed, s.advance(ctx, taken[0], now))
 	}
 	return failed
+}
+
+// forget deletes rows of reports that were not written in time.
+func (s *Service) forget(ctx context.Context, now clock.Time) error {
+	const lim = 2000
+	_, err := queries.ImportRowsStale(ctx, s.Pool, db.ImportRowsStaleParams{Before: now.Plus(-reportLife), Lim: lim})
+	return err
 }
 
 // advance works on an import for a turn.
@@ -171,8 +178,22 @@ func (s *Service) read(ctx context.Context, m db.Import, p place, now clock.Time
 	})
 }
 
-// lists opens the source of an import.
+// lists returns the lists of an import's source, which stays open while it is read, so that its rate limit holds.
 func (s *Service) lists(ctx context.Context, m db.Import) ([]source.List, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if open, ok := s.opened[m.ID]; ok {
+		return open, nil
+	}
+	lists, err := s.open(ctx, m)
+	if err == nil {
+		s.opened = map[string][]source.List{m.ID: lists} // one at a time: a program reads for hours at most
+	}
+	return lists, err
+}
+
+// open opens the source of an import.
+func (s *Service) open(ctx context.Context, m db.Import) ([]source.List, error) {
 	product, ok := source.Find(m.Source)
 	if !ok {
 		return nil, fmt.Errorf("importer: no source %q", m.Source)

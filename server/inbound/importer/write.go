@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"rail/gen/db"
-	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -19,12 +18,18 @@ import (
 // writeSize bounds the rows that are written in one transaction.
 const writeSize = 200
 
+// paymentSize bounds the payouts, which are written with their commissions.
+const paymentSize = 50
+
 // write writes the next rows as planned.
 func (s *Service) write(ctx context.Context, u *work.Unit, m db.Import, p place, size int32) error {
 	if p.Kind == 0 && p.ID == "" {
 		if err := addParams(ctx, u, &m); err != nil {
 			return err
 		}
+	}
+	if written[min(p.Kind, len(written)-1)] == payments {
+		size = min(size, paymentSize)
 	}
 	b, err := next(ctx, u, &m, written, &p, size)
 	if err != nil {
@@ -36,14 +41,11 @@ func (s *Service) write(ctx context.Context, u *work.Unit, m db.Import, p place,
 		}
 		return save(ctx, u, m, place{Phase: tidying})
 	}
-	for _, r := range b.rows {
-		if r.Outcome != nil {
-			r.outcome = *r.Outcome
-		}
-		if r.Target != nil {
-			r.target = *r.Target
-		}
-		r.refs = refsOf(r.Refs)
+	for i, r := range b.rows {
+		b.rows[i] = planOf(r.ImportRow)
+	}
+	if err := b.firstNow(ctx); err != nil {
+		return err
 	}
 	if err := b.writeAll(ctx); err != nil {
 		return err
@@ -98,8 +100,8 @@ func conflictf(code, format string, args ...any) error {
 func (b *batch) writeAll(ctx context.Context) error {
 	w := newWriter(b)
 	for _, r := range b.rows {
-		if r.outcome == db.ImportRowOutcomeRefused || b.kind == payouts {
-			continue
+		if r.outcome == db.ImportRowOutcomeRefused || b.kind == commissions && r.refs.Payout != "" {
+			continue // a paid commission is written with its payout
 		}
 		err := w.row(ctx, r)
 		if c, is := errors.AsType[conflict](err); is {
@@ -116,7 +118,53 @@ func (b *batch) writeAll(ctx context.Context) error {
 	if err := queries.ImportObjectsPut(ctx, b.u.Later(), w.objects); err != nil {
 		return err
 	}
+	if err := b.rememberPaid(ctx, w.paid); err != nil {
+		return err
+	}
 	return b.record(ctx)
+}
+
+// rememberPaid notes the commissions that were written with their payouts.
+func (b *batch) rememberPaid(ctx context.Context, paid []*row) error {
+	of := *b
+	of.kind = commissions
+	w := newWriter(&of)
+	for _, k := range paid {
+		w.remember(k)
+	}
+	return queries.ImportObjectsPut(ctx, b.u.Later(), w.objects)
+}
+
+// planOf returns a stored row with what was decided about it.
+func planOf(stored db.ImportRow) *row {
+	r := &row{ImportRow: stored, refs: refsOf(stored.Refs)}
+	if stored.Outcome != nil {
+		r.outcome = *stored.Outcome
+	}
+	if stored.Target != nil {
+		r.target = *stored.Target
+	}
+	return r
+}
+
+// firstNow takes the mark of a first sale from customers that have bought since the comparison.
+func (b *batch) firstNow(ctx context.Context) error {
+	if b.kind != sales {
+		return nil
+	}
+	var of []string
+	for _, r := range b.rows {
+		if r.refs.First {
+			of = append(of, r.refs.Customer)
+		}
+	}
+	have, err := queries.ImportCustomersWithSales(ctx, b.u.Tx, db.ImportCustomersWithSalesParams{
+		CustomerIds: of, OrgID: b.m.OrgID,
+	})
+	for _, r := range b.rows {
+		r.refs.First = r.refs.First && !slices.Contains(have, r.refs.Customer)
+	}
+	return err
 }
 
 // fail refuses a row that was planned.
@@ -134,7 +182,7 @@ func (b *batch) fail(ctx context.Context, r *row, code, detail string) error {
 func unwritable(err error) bool {
 	var pg *pgconn.PgError
 	var refusal *problem.Error
-	return errors.As(err, &pg) && strings.HasPrefix(pg.Code, "23") || errors.As(err, &refusal) || pgtx.Again(err)
+	return errors.As(err, &pg) && strings.HasPrefix(pg.Code, "23") || errors.As(err, &refusal)
 }
 
 // skip refuses the single row of a batch that cannot be written.
@@ -143,13 +191,23 @@ func (s *Service) skip(ctx context.Context, u *work.Unit, m db.Import, p place, 
 	if err != nil || b == nil {
 		return err
 	}
-	r := b.rows[0]
-	if r.outcome = db.ImportRowOutcomeRefused; r.Outcome != nil {
-		r.outcome = *r.Outcome
-	}
+	r := planOf(b.rows[0].ImportRow)
+	detail := "Rail has changed since the comparison: " + sentence(why)
 	if r.outcome != db.ImportRowOutcomeRefused {
-		if err := b.fail(ctx, r, "conflict", "Rail has changed since the comparison: "+sentence(why)); err != nil {
+		if err := b.fail(ctx, r, "conflict", detail); err != nil {
 			return err
+		}
+	}
+	if b.kind == payments { // its commissions are not written without it
+		w := newWriter(b)
+		paid, _, err := w.paidBy(ctx, r)
+		if err != nil {
+			return err
+		}
+		for _, k := range paid {
+			if err := w.failPaid(ctx, k, "conflict", detail); err != nil {
+				return err
+			}
 		}
 	}
 	if err := b.record(ctx); err != nil {

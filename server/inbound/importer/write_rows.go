@@ -27,6 +27,7 @@ import (
 type writer struct {
 	*batch
 	objects db.ImportObjectsPutParams
+	paid    []*row // commissions that were written with their payouts
 }
 
 func newWriter(b *batch) *writer {
@@ -35,7 +36,7 @@ func newWriter(b *batch) *writer {
 		kind = payouts
 	}
 	return &writer{batch: b, objects: db.ImportObjectsPutParams{
-		ProgramID: b.m.ProgramID, Source: b.m.Source, Kind: smallint(kind), OrgID: b.m.OrgID, ImportID: b.m.ID,
+		ProgramID: b.m.ProgramID, Source: family(*b.m), Kind: smallint(kind), OrgID: b.m.OrgID, ImportID: b.m.ID,
 		WrittenAt: b.u.Now,
 	}}
 }
@@ -157,7 +158,7 @@ func (w *writer) changePartner(ctx context.Context, r *row, to source.Partner, p
 // earlierOf returns what an earlier import wrote for a row, nil if it is gone.
 func (w *writer) earlierOf(ctx context.Context, r *row) (*db.ImportObject, error) {
 	found, err := queries.ImportObjects(ctx, w.u.Tx, db.ImportObjectsParams{
-		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Source: w.m.Source, Kind: smallint(w.kind),
+		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Source: family(*w.m), Kind: smallint(w.kind),
 		SourceIds: []string{r.SourceID},
 	})
 	if err != nil || len(found) == 0 {
@@ -299,26 +300,87 @@ func (w *writer) sale(ctx context.Context, r *row, isNew bool) error {
 	return sale.Import(ctx, w.u, k, of.RefundedMinor, of.RefundedAt)
 }
 
-// payment writes a payout with the sum of the commissions that it pays.
+// payment writes a payout with the commissions that it pays. Those that Rail has paid or is paying are left out.
 func (w *writer) payment(ctx context.Context, r *row) error {
 	of, err := decode[source.Payout](r)
 	if err != nil {
 		return err
 	}
-	sums, err := queries.ImportPayoutSums(ctx, w.u.Tx, db.ImportPayoutSumsParams{
-		ImportID: w.m.ID, OrgID: w.m.OrgID, PayoutIds: []string{r.target},
+	paid, sum, err := w.paidBy(ctx, r)
+	if err != nil {
+		return err
+	}
+	if sum <= 0 {
+		for _, k := range paid {
+			if err := w.failPaid(ctx, k, "not_changed", "Its payout would not be positive, because Rail has paid or refused the others."); err != nil {
+				return err
+			}
+		}
+		return conflictf("not_changed", "It pays no commission that Rail has not paid already.")
+	}
+	err = payout.Import(ctx, w.u, w.program, payout.Imported{
+		ID: r.target, PartnerID: r.refs.Partner, Currency: of.Currency, ImportID: w.m.ID, AmountMinor: sum,
+		Method: methodOf(of.Method), PaidAt: w.past(*of.PaidAt),
 	})
 	if err != nil {
 		return err
 	}
-	if len(sums) == 0 || sums[0].AmountMinor <= 0 {
-		return conflictf("out_of_bounds", "It pays no commission.")
-	}
-	method := methodOf(of.Method)
-	return payout.Import(ctx, w.u, w.program, payout.Imported{
-		ID: r.target, PartnerID: r.refs.Partner, Currency: of.Currency, ImportID: w.m.ID,
-		AmountMinor: sums[0].AmountMinor, Method: method, PaidAt: w.past(*of.PaidAt),
+	return w.pay(ctx, paid)
+}
+
+// paidBy returns the commissions that a payout of the source pays in Rail, with their sum in minor units.
+func (w *writer) paidBy(ctx context.Context, r *row) (paid []*row, sum int64, err error) {
+	rows, err := queries.ImportRowsOfPayout(ctx, w.u.Tx, db.ImportRowsOfPayoutParams{
+		ImportID: w.m.ID, OrgID: w.m.OrgID, PayoutID: r.target,
 	})
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, stored := range rows {
+		k := planOf(stored)
+		of, err := decode[source.Commission](k)
+		if err != nil {
+			return nil, 0, err
+		}
+		if k.outcome == db.ImportRowOutcomeChanged {
+			_, err = w.changeable(ctx, k, of)
+		}
+		if c, is := errors.AsType[conflict](err); is {
+			if err := w.failPaid(ctx, k, c.code, c.detail); err != nil {
+				return nil, 0, err
+			}
+			continue
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		paid, sum = append(paid, k), sum+of.AmountMinor
+	}
+	return paid, sum, nil
+}
+
+// failPaid refuses a commission of a payout.
+func (w *writer) failPaid(ctx context.Context, k *row, code, detail string) error {
+	of := *w.batch
+	of.kind, of.found = commissions, nil
+	if err := of.fail(ctx, k, code, detail); err != nil {
+		return err
+	}
+	w.found = append(w.found, of.found...)
+	return nil
+}
+
+// pay writes the commissions of a payout.
+func (w *writer) pay(ctx context.Context, paid []*row) error {
+	of := *w.batch
+	of.kind = commissions
+	for _, k := range paid {
+		if err := newWriter(&of).commission(ctx, k, k.outcome == db.ImportRowOutcomeNew); err != nil {
+			return err
+		}
+		w.paid = append(w.paid, k)
+	}
+	return nil
 }
 
 // methodOf returns a payout method of Rail, nil for any other.
@@ -390,6 +452,10 @@ func (w *writer) newCommission(r *row, of source.Commission) db.Commission {
 	default:
 		k.Status = db.CommissionStatusDue
 	}
+	if r.refs.Settled {
+		k.Status, k.PayoutID, k.VoidedAt, k.VoidReason = db.CommissionStatusVoided, nil, &w.u.Now, new(settledReason)
+		return k
+	}
 	if mature.After(w.u.Now.Time) {
 		k.MatureAt = &at
 	}
@@ -397,26 +463,14 @@ func (w *writer) newCommission(r *row, of source.Commission) db.Commission {
 	return k
 }
 
+// settledReason is why a commission is void that was paid together with deductions of at least its payout's sum.
+const settledReason = "Settled with deductions before the import."
+
 // changeCommission follows a change at the source. Money that Rail has paid, or is paying, stays as it is.
 func (w *writer) changeCommission(ctx context.Context, r *row, to source.Commission) error {
-	k, err := queries.CommissionLock(ctx, w.u.Tx, db.CommissionLockParams{ID: r.target, OrgID: w.m.OrgID})
-	if err != nil {
+	k, err := w.changeable(ctx, r, to)
+	if err != nil || !isOpen(k) {
 		return err
-	}
-	open := k.Status == db.CommissionStatusPending || k.Status == db.CommissionStatusApproved ||
-		k.Status == db.CommissionStatusDue
-	switch {
-	case k.Status == db.CommissionStatusPaid && (to.Status != source.Paid || to.AmountMinor != k.AmountMinor):
-		return conflictf("paid_already", "The commission %s is paid, so the change to %s of %s is not made.", k.ID, to.Status,
-			money(to.AmountMinor, to.Currency))
-	case !open && (k.Status == db.CommissionStatusPaid || to.Status == source.Voided || to.Status == source.Rejected):
-		return nil // as at the source
-	case !open:
-		return conflictf("not_changed", "The commission %s is %s in Rail, so the change to %s is not made.", k.ID, k.Status, to.Status)
-	case k.PayoutID != nil:
-		return conflictf("in_payout", "The commission %s is in the payout %s, so the change to %s is not made.", k.ID, *k.PayoutID, to.Status)
-	case to.Currency != k.Currency || to.AmountMinor < 0 != (k.AmountMinor < 0):
-		return conflictf("not_changed", "The currency or the sign of the commission %s changed.", k.ID)
 	}
 	if to.AmountMinor != k.AmountMinor && to.Status != source.Voided && to.Status != source.Rejected {
 		if k, err = w.correct(ctx, k, to); err != nil {
@@ -424,6 +478,36 @@ func (w *writer) changeCommission(ctx context.Context, r *row, to source.Commiss
 		}
 	}
 	return w.changeStatus(ctx, r, k, to)
+}
+
+// isOpen reports whether a commission is unpaid and not void.
+func isOpen(k db.Commission) bool {
+	return k.Status == db.CommissionStatusPending || k.Status == db.CommissionStatusApproved ||
+		k.Status == db.CommissionStatusDue
+}
+
+// changeable locks the commission of a row, and refuses a change that comes too late.
+func (w *writer) changeable(ctx context.Context, r *row, to source.Commission) (db.Commission, error) {
+	k, err := queries.CommissionLock(ctx, w.u.Tx, db.CommissionLockParams{ID: r.target, OrgID: w.m.OrgID})
+	if err != nil {
+		return k, err
+	}
+	switch {
+	case k.Status == db.CommissionStatusPaid && (to.Status != source.Paid || to.AmountMinor != k.AmountMinor):
+		return k, conflictf("paid_already", "The commission %s is paid, so the change to %s of %s is not made.", k.ID, to.Status,
+			money(to.AmountMinor, to.Currency))
+	case k.Status == db.CommissionStatusPaid && r.refs.Payout != "":
+		return k, conflictf("paid_already", "Rail has paid the commission %s as well.", k.ID)
+	case !isOpen(k) && (k.Status == db.CommissionStatusPaid || to.Status == source.Voided || to.Status == source.Rejected):
+		return k, nil // as at the source
+	case !isOpen(k):
+		return k, conflictf("not_changed", "The commission %s is %s in Rail, so the change to %s is not made.", k.ID, k.Status, to.Status)
+	case k.PayoutID != nil:
+		return k, conflictf("in_payout", "The commission %s is in the payout %s, so the change to %s is not made.", k.ID, *k.PayoutID, to.Status)
+	case to.Currency != k.Currency || to.AmountMinor < 0 != (k.AmountMinor < 0):
+		return k, conflictf("not_changed", "The currency or the sign of the commission %s changed.", k.ID)
+	}
+	return k, nil
 }
 
 // correct sets the amount of an open commission.
@@ -437,6 +521,9 @@ func (w *writer) correct(ctx context.Context, k db.Commission, to source.Commiss
 
 // changeStatus moves an open commission to the status at the source.
 func (w *writer) changeStatus(ctx context.Context, r *row, k db.Commission, to source.Commission) error {
+	if r.refs.Settled {
+		return commission.Void(ctx, w.u, k, settledReason)
+	}
 	switch to.Status {
 	case source.Voided:
 		return commission.Void(ctx, w.u, k, opt.Value(opt.Or(opt.OrNil(to.Reason), new(commission.SaleRefunded))))
@@ -448,7 +535,9 @@ func (w *writer) changeStatus(ctx context.Context, r *row, k db.Commission, to s
 		_, err := commission.Reject(ctx, w.u, k.ID, reason)
 		return err
 	case source.Paid:
-		return commission.ImportPaid(ctx, w.u, k, r.refs.Payout)
+		if r.refs.Payout != "" { // else it was paid before
+			return commission.ImportPaid(ctx, w.u, k, r.refs.Payout)
+		}
 	case source.Due:
 		if k.Status != db.CommissionStatusDue {
 			return commission.ImportDue(ctx, w.u, k)

@@ -47,11 +47,30 @@ func importRefund(ctx context.Context, u *work.Unit, k db.Sale, amount int64, at
 	row := db.Refund{
 		ID: u.NewID(ident.Refund), OrgID: k.OrgID, ProgramID: k.ProgramID, SaleID: &k.ID,
 		ExternalChargeID: &k.ExternalChargeID, Status: db.RefundStatusApplied, AmountMinor: &amount,
-		Currency: &k.Currency, Effects: []byte("[]"), RefundedAt: at, CreatedAt: at, UpdatedAt: u.Now,
-		Restorations: []byte("[]"),
+		Currency: &k.Currency, Effects: []byte("[]"), Reason: new(importedRefund), RefundedAt: at, CreatedAt: at,
+		UpdatedAt: u.Now, Restorations: []byte("[]"),
 	}
 	recordRefund(u, row)
 	return queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row))
+}
+
+// importedRefund is the reason of a refund that another product applied. Its processor's id is not known until the
+// processor reports it.
+const importedRefund = "Refunded before the import."
+
+// adopt gives an imported refund of the same amount the processor's id, so that it is not applied again. It returns nil
+// if there is none.
+func (w *refunding) adopt(ctx context.Context, u *work.Unit, r RefundInput) (*db.Refund, error) {
+	if r.ExternalID == nil || r.AmountMinor == nil || w.known != nil || w.sale.RefundedMinor == 0 {
+		return nil, nil //nolint:nilnil // nothing to adopt
+	}
+	rows, err := queries.RefundAdopt(ctx, u.Tx, db.RefundAdoptParams{
+		ExternalRefundID: r.ExternalID, Now: u.Now, SaleID: &w.sale.ID, OrgID: w.sale.OrgID, AmountMinor: r.AmountMinor,
+	})
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &rows[0], nil
 }
 
 // ImportRefund writes that another product has refunded more of an imported sale: refunded minor units in total. The

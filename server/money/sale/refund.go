@@ -106,6 +106,12 @@ func refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) 
 	if err != nil {
 		return Refunded{}, err
 	}
+	if imported, err := w.adopt(ctx, u, r); err != nil || imported != nil {
+		w.known = imported
+		if err != nil {
+			return Refunded{}, err
+		}
+	}
 	switch {
 	case w.known != nil && w.known.Status == db.RefundStatusApplied:
 		return repeated(*w.known, r, w.sale.ExternalChargeID), nil

@@ -71,11 +71,8 @@ func (m *tapMoney) payout(k *tapCommission, affiliate, code string) (paid bool, 
 		return true, at, k.Payout.ID
 	}
 	at, known := m.last[affiliate][code]
-	if !known || m.open[affiliate][code] != 0 && k.CreatedAt.After(at.Time.Time) {
+	if !known || k.CreatedAt.After(at.Time.Time) { // also if it is paid since the payments were read: the next delta says so
 		return false, at, ""
-	}
-	if k.CreatedAt.After(at.Time.Time) {
-		at = k.CreatedAt // paid since the payments were read
 	}
 	return true, at, ""
 }
