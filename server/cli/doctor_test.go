@@ -81,7 +81,8 @@ func TestDoctorOfImportedLinks(t *testing.T) {
 	}
 	require.Contains(t, w.must("doctor"), "No links were imported.")
 	files := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(files, "partners.csv"), []byte("email,token,param\nada@example.com,Ada L,via\n"), 0o600))
+	table := []byte("email,token,param\nada@example.com,Ada L,via\n")
+	require.NoError(t, os.WriteFile(filepath.Join(files, "partners.csv"), table, 0o600))
 	require.NotContains(t, w.must("import", "csv", "--program", program, "--files", files), "done")
 	require.Contains(t, w.must("doctor"), "No links were imported.", "nothing is written yet")
 	w.must("import", "csv", "--program", program, "--files", files, "--run")

@@ -58,7 +58,9 @@ func (s *Service) Follow(ctx context.Context, u *work.Unit, programID string) ([
 }
 
 // follow visits an address and returns why its link's partner is not credited, or "".
-func (s *Service) follow(ctx context.Context, u *work.Unit, program db.Program, l db.Link, address string) (string, error) {
+func (s *Service) follow(
+	ctx context.Context, u *work.Unit, program db.Program, l db.Link, address string,
+) (string, error) {
 	if !slices.Contains(program.URLParams, l.Param) {
 		return fmt.Sprintf("The parameter %s is not one of the program's url_params (%s); add it.",
 			l.Param, strings.Join(program.URLParams, ", ")), nil

@@ -112,7 +112,8 @@ func TestFollowBroken(t *testing.T) {
 		},
 		"the value belongs to another partner": {
 			spoil: func(d *followedDesk) {
-				d.exec("UPDATE tracking_values SET partner_id = $1 WHERE value = 'ada 0 & co'", d.Partner(d.program, M{"handle": "eve"}))
+				eve := d.Partner(d.program, M{"handle": "eve"})
+				d.exec("UPDATE tracking_values SET partner_id = $1 WHERE value = 'ada 0 & co'", eve)
 			},
 			reason: "via=Ada 0 & Co credits the partner part_",
 		},
