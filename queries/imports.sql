@@ -171,14 +171,14 @@ WHERE a.program_id = @program_id AND a.org_id = @org_id AND s.org_id = @org_id A
 -- name: ImportSalesAlike :many
 -- ImportSalesAlike finds sales of the same customer and amount within an hour, which are the same payment under
 -- another id.
-SELECT v.source_id::text AS source_id, min(s.id)::text AS id
+SELECT v.source_id::text AS source_id, s.id
 FROM (SELECT unnest(@source_ids::text[]) AS source_id, unnest(@customer_ids::text[]) AS customer_id,
     unnest(@amounts::bigint[]) AS amount, unnest(@currencies::text[]) AS currency, unnest(@ats::timestamptz[]) AS at) v
 JOIN sales s ON s.customer_id = v.customer_id AND s.org_id = @org_id 
     AND v.amount IN (s.amount_minor + s.refunded_minor, s.amount_minor + s.refunded_minor - coalesce(s.tax_minor, 0))
     AND s.currency = v.currency AND s.occurred_at BETWEEN v.at - interval '1 hour' AND v.at + interval '1 hour'
 WHERE NOT EXISTS (SELECT 1 FROM import_objects o WHERE o.target = s.id AND o.org_id = s.org_id)
-GROUP BY v.source_id;
+ORDER BY abs(extract(epoch FROM s.occurred_at - v.at)), v.source_id, s.id;
 
 -- name: ImportCustomersWithSales :many
 SELECT DISTINCT s.customer_id FROM sales s WHERE s.customer_id = ANY (@customer_ids::text[]) AND s.org_id = @org_id
@@ -558,10 +558,10 @@ SELECT e.external_customer_id, e.customer_id FROM customer_external_ids e WHERE 
     AND e.program_id = @program_id AND e.org_id = @org_id AND e.external_customer_id = ANY (@keys::text[]);
 
 
--- name: ImportWrittenSince :one
--- ImportWrittenSince reports whether another import of the program wrote or removed something after a time.
-SELECT EXISTS (SELECT 1 FROM imports t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id <> @id
-    AND t.status IN ('done', 'undone', 'failed') AND t.finished_at > @since)::boolean AS written;
+-- name: ImportsWritten :one
+-- ImportsWritten changes with each import of the program that wrote or removed something.
+SELECT coalesce(sum(CASE t.status WHEN 'undone' THEN 2 ELSE 1 END), 0)::bigint AS n FROM imports t
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.status IN ('done', 'undone', 'failed');
 
 -- name: ImportClawbacks :many
 -- ImportClawbacks returns the clawbacks that Rail made for sales.
@@ -586,6 +586,19 @@ DELETE FROM import_rows t WHERE (t.import_id, t.kind, t.source_id) IN (SELECT r.
 -- RefundAdopt gives an imported refund of a sale and an amount the processor's id.
 UPDATE refunds SET external_refund_id = @external_refund_id, updated_at = @now
 WHERE id = (SELECT r.id FROM refunds r WHERE r.sale_id = @sale_id AND r.org_id = @org_id AND r.external_refund_id IS NULL
-        AND r.reason = 'Refunded before the import.' AND r.amount_minor = @amount_minor ORDER BY r.created_at, r.id LIMIT 1)
+        AND r.reason = 'Refunded before the import.' AND r.amount_minor = @amount_minor AND r.updated_at >= @at ORDER BY r.created_at, r.id LIMIT 1)
     AND org_id = @org_id
 RETURNING *;
+
+-- name: ImportedAlike :many
+-- ImportedAlike finds the imported sale that is the same payment under another id: of the customer and amount, within an
+-- hour, and not known under a second id.
+SELECT t.* FROM sales t WHERE t.org_id = @org_id AND t.id = (SELECT s.id FROM sales s
+    JOIN import_objects o ON o.target = s.id AND o.org_id = s.org_id AND o.kind = 4 AND o.created
+    WHERE s.customer_id = @customer_id AND s.org_id = @org_id AND s.program_id = @program_id AND s.currency = @currency
+        AND @amount_minor::bigint IN (s.amount_minor + s.refunded_minor,
+            s.amount_minor + s.refunded_minor + coalesce(s.tax_minor, 0))
+        AND s.occurred_at BETWEEN @first_at AND @last_at
+        AND NOT EXISTS (SELECT 1 FROM charge_aliases a WHERE a.program_id = s.program_id
+            AND a.external_charge_id = s.external_charge_id)
+    ORDER BY s.occurred_at, s.id LIMIT 1);

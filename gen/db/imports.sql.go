@@ -2139,14 +2139,14 @@ func (q *Queries) ImportRowsStale(ctx context.Context, db DBTX, arg ImportRowsSt
 }
 
 const importSalesAlike = `-- name: ImportSalesAlike :many
-SELECT v.source_id::text AS source_id, min(s.id)::text AS id
+SELECT v.source_id::text AS source_id, s.id
 FROM (SELECT unnest($1::text[]) AS source_id, unnest($2::text[]) AS customer_id,
     unnest($3::bigint[]) AS amount, unnest($4::text[]) AS currency, unnest($5::timestamptz[]) AS at) v
 JOIN sales s ON s.customer_id = v.customer_id AND s.org_id = $6 
     AND v.amount IN (s.amount_minor + s.refunded_minor, s.amount_minor + s.refunded_minor - coalesce(s.tax_minor, 0))
     AND s.currency = v.currency AND s.occurred_at BETWEEN v.at - interval '1 hour' AND v.at + interval '1 hour'
 WHERE NOT EXISTS (SELECT 1 FROM import_objects o WHERE o.target = s.id AND o.org_id = s.org_id)
-GROUP BY v.source_id
+ORDER BY abs(extract(epoch FROM s.occurred_at - v.at)), v.source_id, s.id
 `
 
 type ImportSalesAlikeParams struct {
@@ -2822,29 +2822,83 @@ func (q *Queries) ImportWritten(ctx context.Context, db DBTX, arg ImportWrittenP
 	return items, nil
 }
 
-const importWrittenSince = `-- name: ImportWrittenSince :one
-SELECT EXISTS (SELECT 1 FROM imports t WHERE t.program_id = $1 AND t.org_id = $2 AND t.id <> $3
-    AND t.status IN ('done', 'undone', 'failed') AND t.finished_at > $4)::boolean AS written
+const importedAlike = `-- name: ImportedAlike :many
+SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor, t.fee_minor FROM sales t WHERE t.org_id = $1 AND t.id = (SELECT s.id FROM sales s
+    JOIN import_objects o ON o.target = s.id AND o.org_id = s.org_id AND o.kind = 4 AND o.created
+    WHERE s.customer_id = $2 AND s.org_id = $1 AND s.program_id = $3 AND s.currency = $4
+        AND $5::bigint IN (s.amount_minor + s.refunded_minor,
+            s.amount_minor + s.refunded_minor + coalesce(s.tax_minor, 0))
+        AND s.occurred_at BETWEEN $6 AND $7
+        AND NOT EXISTS (SELECT 1 FROM charge_aliases a WHERE a.program_id = s.program_id
+            AND a.external_charge_id = s.external_charge_id)
+    ORDER BY s.occurred_at, s.id LIMIT 1)
 `
 
-type ImportWrittenSinceParams struct {
-	ProgramID string
-	OrgID     string
-	ID        string
-	Since     *clock.Time
+type ImportedAlikeParams struct {
+	OrgID       string
+	CustomerID  string
+	ProgramID   string
+	Currency    string
+	AmountMinor int64
+	FirstAt     clock.Time
+	LastAt      clock.Time
 }
 
-// ImportWrittenSince reports whether another import of the program wrote or removed something after a time.
-func (q *Queries) ImportWrittenSince(ctx context.Context, db DBTX, arg ImportWrittenSinceParams) (bool, error) {
-	row := db.QueryRow(ctx, importWrittenSince,
-		arg.ProgramID,
+// ImportedAlike finds the imported sale that is the same payment under another id: of the customer and amount, within an
+// hour, and not known under a second id.
+func (q *Queries) ImportedAlike(ctx context.Context, db DBTX, arg ImportedAlikeParams) ([]Sale, error) {
+	rows, err := db.Query(ctx, importedAlike,
 		arg.OrgID,
-		arg.ID,
-		arg.Since,
+		arg.CustomerID,
+		arg.ProgramID,
+		arg.Currency,
+		arg.AmountMinor,
+		arg.FirstAt,
+		arg.LastAt,
 	)
-	var written bool
-	err := row.Scan(&written)
-	return written, err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Sale{}
+	for rows.Next() {
+		var i Sale
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.CustomerID,
+			&i.PartnerID,
+			&i.ExternalChargeID,
+			&i.ExternalPaymentIntentID,
+			&i.Processor,
+			&i.AmountMinor,
+			&i.TaxMinor,
+			&i.Currency,
+			&i.BillingType,
+			&i.Interval,
+			&i.ProductID,
+			&i.ProductName,
+			&i.IsFirstSale,
+			&i.ActivityOutcome,
+			&i.Warnings,
+			&i.OccurredAt,
+			&i.RefundedAt,
+			&i.Metadata,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.RefundedMinor,
+			&i.FeeMinor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const importsOfSource = `-- name: ImportsOfSource :many
@@ -2901,6 +2955,24 @@ type ImportsUndoneParams struct {
 func (q *Queries) ImportsUndone(ctx context.Context, db DBTX, arg ImportsUndoneParams) error {
 	_, err := db.Exec(ctx, importsUndone, arg.Now, arg.Ids, arg.OrgID)
 	return err
+}
+
+const importsWritten = `-- name: ImportsWritten :one
+SELECT coalesce(sum(CASE t.status WHEN 'undone' THEN 2 ELSE 1 END), 0)::bigint AS n FROM imports t
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.status IN ('done', 'undone', 'failed')
+`
+
+type ImportsWrittenParams struct {
+	ProgramID string
+	OrgID     string
+}
+
+// ImportsWritten changes with each import of the program that wrote or removed something.
+func (q *Queries) ImportsWritten(ctx context.Context, db DBTX, arg ImportsWrittenParams) (int64, error) {
+	row := db.QueryRow(ctx, importsWritten, arg.ProgramID, arg.OrgID)
+	var n int64
+	err := row.Scan(&n)
+	return n, err
 }
 
 const partnerImportChange = `-- name: PartnerImportChange :exec
@@ -3032,7 +3104,7 @@ func (q *Queries) ProgramsImported(ctx context.Context, db DBTX) ([]ProgramsImpo
 const refundAdopt = `-- name: RefundAdopt :many
 UPDATE refunds SET external_refund_id = $1, updated_at = $2
 WHERE id = (SELECT r.id FROM refunds r WHERE r.sale_id = $3 AND r.org_id = $4 AND r.external_refund_id IS NULL
-        AND r.reason = 'Refunded before the import.' AND r.amount_minor = $5 ORDER BY r.created_at, r.id LIMIT 1)
+        AND r.reason = 'Refunded before the import.' AND r.amount_minor = $5 AND r.updated_at >= $6 ORDER BY r.created_at, r.id LIMIT 1)
     AND org_id = $4
 RETURNING id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor, currency, voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at, level_minor, restored_minor, restorations
 `
@@ -3043,6 +3115,7 @@ type RefundAdoptParams struct {
 	SaleID           *string
 	OrgID            string
 	AmountMinor      *int64
+	At               clock.Time
 }
 
 // RefundAdopt gives an imported refund of a sale and an amount the processor's id.
@@ -3053,6 +3126,7 @@ func (q *Queries) RefundAdopt(ctx context.Context, db DBTX, arg RefundAdoptParam
 		arg.SaleID,
 		arg.OrgID,
 		arg.AmountMinor,
+		arg.At,
 	)
 	if err != nil {
 		return nil, err

@@ -249,7 +249,7 @@ func (s *Service) Abandon(ctx context.Context, u *work.Unit, id, why string) err
 
 // Run makes the job write a ready import.
 func (s *Service) Run(ctx context.Context, u *work.Unit, id string) (db.Import, error) {
-	m, _, err := lock(ctx, u, id)
+	m, p, err := lock(ctx, u, id)
 	if err != nil {
 		return m, err
 	}
@@ -259,7 +259,7 @@ func (s *Service) Run(ctx context.Context, u *work.Unit, id string) (db.Import, 
 	if err := s.alone(ctx, u, m.ProgramID); err != nil {
 		return m, err
 	}
-	if err := current(ctx, u, m); err != nil {
+	if err := current(ctx, u, m, p); err != nil {
 		return m, err
 	}
 	m.Status = db.ImportStatusWriting
@@ -270,11 +270,9 @@ func (s *Service) Run(ctx context.Context, u *work.Unit, id string) (db.Import, 
 const reportLife = 7 * 24 * time.Hour
 
 // current refuses a report that is old, or from before another import of the program was written.
-func current(ctx context.Context, u *work.Unit, m db.Import) error {
-	other, err := queries.ImportWrittenSince(ctx, u.Tx, db.ImportWrittenSinceParams{
-		ProgramID: m.ProgramID, OrgID: m.OrgID, ID: m.ID, Since: &m.CreatedAt,
-	})
-	if err != nil || !other && u.Now.Before(m.UpdatedAt.Plus(reportLife).Time) {
+func current(ctx context.Context, u *work.Unit, m db.Import, p place) error {
+	n, err := queries.ImportsWritten(ctx, u.Tx, db.ImportsWrittenParams{ProgramID: m.ProgramID, OrgID: m.OrgID})
+	if err != nil || n == p.Done && u.Now.Before(m.UpdatedAt.Plus(reportLife).Time) {
 		return err
 	}
 	return problem.New(problem.ImportNotReady,

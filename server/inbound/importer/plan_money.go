@@ -156,9 +156,11 @@ func (b *batch) alike(ctx context.Context, found map[*row]source.Sale, who map[s
 		p.Ats = append(p.Ats, s.OccurredAt)
 	}
 	rows, err := queries.ImportSalesAlike(ctx, b.u.Tx, p)
-	ids := map[string]string{}
-	for _, r := range rows {
-		ids[r.SourceID] = r.ID
+	ids, used := map[string]string{}, map[string]bool{}
+	for _, r := range rows { // the closest first
+		if ids[r.SourceID] == "" && !used[r.ID] {
+			ids[r.SourceID], used[r.ID] = r.ID, true
+		}
 	}
 	return ids, err
 }

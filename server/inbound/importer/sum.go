@@ -26,8 +26,12 @@ func (s *Service) sum(ctx context.Context, u *work.Unit, m db.Import) error {
 	}
 	m.Counts = encode(b.counts)
 	if m.DryRun {
+		n, err := queries.ImportsWritten(ctx, u.Tx, db.ImportsWrittenParams{ProgramID: m.ProgramID, OrgID: m.OrgID})
+		if err != nil {
+			return err
+		}
 		m.Status = db.ImportStatusReady
-		return save(ctx, u, m, place{Phase: summing})
+		return save(ctx, u, m, place{Phase: summing, Done: n})
 	}
 	m.Status = db.ImportStatusWriting
 	return save(ctx, u, m, place{Phase: writing})

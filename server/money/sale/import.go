@@ -2,6 +2,7 @@ package sale
 
 import (
 	"context"
+	"time"
 
 	"rail/gen/api"
 	"rail/gen/db"
@@ -9,6 +10,7 @@ import (
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/money/report"
+	"rail/server/postgres/pgtx"
 	"rail/server/work"
 	"rail/server/work/event"
 )
@@ -54,18 +56,46 @@ func importRefund(ctx context.Context, u *work.Unit, k db.Sale, amount int64, at
 	return queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row))
 }
 
+// liveFor is how long after a payment its processor usually reports it. Later reports, such as those of a backfill, may be
+// of payments that an import has brought under another id.
+const liveFor = 10 * time.Minute
+
+// imported returns the imported sale that is the same payment under another id, which it notes, or nil.
+func (r *recording) imported(ctx context.Context, u *work.Unit) (*Outcome, error) {
+	if !r.Dated || u.Now.Sub(r.OccurredAt.Time) < liveFor {
+		return nil, nil //nolint:nilnil // a live payment
+	}
+	var found []db.Sale
+	err := u.Read(ctx, func(tx pgtx.DBTX) (err error) {
+		found, err = queries.ImportedAlike(ctx, tx, db.ImportedAlikeParams{
+			CustomerID: r.CustomerID, OrgID: u.OrgID, ProgramID: r.ProgramID, Currency: r.Currency,
+			AmountMinor: r.AmountMinor, FirstAt: r.OccurredAt.Plus(-time.Hour), LastAt: r.OccurredAt.Plus(time.Hour),
+		})
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	out := Outcome{Sale: found[0], Repeated: true, Differs: r.differs(found[0])}
+	return &out, queries.AliasesAdd(ctx, u.Later(), db.AliasesAddParams{
+		OrgID: u.OrgID, ProgramID: r.ProgramID, Aliases: []string{r.ExternalChargeID},
+		ExternalChargeID: found[0].ExternalChargeID, Now: u.Now,
+	})
+}
+
 // importedRefund is the reason of a refund that another product applied. Its processor's id is not known until the
 // processor reports it.
 const importedRefund = "Refunded before the import."
 
-// adopt gives an imported refund of the same amount the processor's id, so that it is not applied again. It returns nil
-// if there is none.
+// adopt gives an imported refund of the same amount the processor's id, so that it is not applied again, if the processor
+// refunded before the import. It returns nil if there is none.
 func (w *refunding) adopt(ctx context.Context, u *work.Unit, r RefundInput) (*db.Refund, error) {
-	if r.ExternalID == nil || r.AmountMinor == nil || w.known != nil || w.sale.RefundedMinor == 0 {
+	if r.ExternalID == nil || r.AmountMinor == nil || r.At == nil || w.known != nil || w.sale.RefundedMinor == 0 {
 		return nil, nil //nolint:nilnil // nothing to adopt
 	}
 	rows, err := queries.RefundAdopt(ctx, u.Tx, db.RefundAdoptParams{
 		ExternalRefundID: r.ExternalID, Now: u.Now, SaleID: &w.sale.ID, OrgID: w.sale.OrgID, AmountMinor: r.AmountMinor,
+		At: *r.At,
 	})
 	if err != nil || len(rows) == 0 {
 		return nil, err
