@@ -296,11 +296,17 @@ SELECT (t.data ->> 'param')::text AS param FROM import_rows t WHERE t.import_id 
     AND t.kind = 1 AND t.outcome = 'new' AND (t.data ->> 'param') <> '' GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 20;
 
 -- name: ImportLinkSample :many
--- ImportLinkSample returns links that imports of a program wrote.
-SELECT l.* FROM import_objects o JOIN links l ON l.id = o.target AND l.org_id = o.org_id JOIN partners p ON p.id = l.partner_id
-WHERE o.program_id = @program_id AND o.org_id = @org_id AND o.kind = 1 AND o.created AND l.deleted_at IS NULL
-    AND p.org_id = @org_id AND p.status = 'active'
-ORDER BY md5(o.source_id) LIMIT @lim;
+-- ImportLinkSample returns links that done imports wrote into a program, with their partners: always the same ones.
+SELECT sqlc.embed(l), p.email AS partner_email, p.status AS partner_status
+FROM import_objects o JOIN imports i ON i.id = o.import_id AND i.org_id = o.org_id
+JOIN links l ON l.id = o.target AND l.org_id = o.org_id JOIN partners p ON p.id = l.partner_id AND p.org_id = o.org_id
+WHERE o.program_id = @program_id AND o.org_id = @org_id AND o.kind = 1 AND o.created AND i.status = 'done'
+    AND l.deleted_at IS NULL
+ORDER BY md5(o.source_id), o.source_id LIMIT @lim;
+
+-- name: ProgramsImported :many
+-- ProgramsImported returns the programs of all organizations with a done import.
+SELECT DISTINCT i.org_id, i.program_id FROM imports i WHERE i.status = 'done' ORDER BY i.program_id;
 
 -- name: ProgramSetParams :exec
 UPDATE programs SET url_params = @url_params, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;

@@ -99,6 +99,7 @@ var unbound = map[string]string{
 	"PayoutRailState":         "metrics of the whole server",
 	"PortalThemeShown":        "the look of a program is public",
 	"ProgramOperated":         "asked by the operator's command only, for any program",
+	"ProgramsImported":        "asked by the operator's command only, for all programs",
 	"ConnectionSecretsSealed": "the server's own key seals for every organization",
 	"PayoutRailsReseal":       "the id is one that PayoutRailsSealed has just listed",
 	"PayoutRailOperated":      "an operator's command finds the organization by it",

@@ -1199,10 +1199,12 @@ func (q *Queries) ImportKeysSealed(ctx context.Context, db DBTX, arg ImportKeysS
 }
 
 const importLinkSample = `-- name: ImportLinkSample :many
-SELECT l.id, l.org_id, l.program_id, l.partner_id, l.param, l.value, l.value_key, l.destination_url, l.destination_key, l.short_slug, l.label, l.rate_override, l.created_at, l.updated_at, l.deleted_at FROM import_objects o JOIN links l ON l.id = o.target AND l.org_id = o.org_id JOIN partners p ON p.id = l.partner_id
-WHERE o.program_id = $1 AND o.org_id = $2 AND o.kind = 1 AND o.created AND l.deleted_at IS NULL
-    AND p.org_id = $2 AND p.status = 'active'
-ORDER BY md5(o.source_id) LIMIT $3
+SELECT l.id, l.org_id, l.program_id, l.partner_id, l.param, l.value, l.value_key, l.destination_url, l.destination_key, l.short_slug, l.label, l.rate_override, l.created_at, l.updated_at, l.deleted_at, p.email AS partner_email, p.status AS partner_status
+FROM import_objects o JOIN imports i ON i.id = o.import_id AND i.org_id = o.org_id
+JOIN links l ON l.id = o.target AND l.org_id = o.org_id JOIN partners p ON p.id = l.partner_id AND p.org_id = o.org_id
+WHERE o.program_id = $1 AND o.org_id = $2 AND o.kind = 1 AND o.created AND i.status = 'done'
+    AND l.deleted_at IS NULL
+ORDER BY md5(o.source_id), o.source_id LIMIT $3
 `
 
 type ImportLinkSampleParams struct {
@@ -1211,32 +1213,40 @@ type ImportLinkSampleParams struct {
 	Lim       int32
 }
 
-// ImportLinkSample returns links that imports of a program wrote.
-func (q *Queries) ImportLinkSample(ctx context.Context, db DBTX, arg ImportLinkSampleParams) ([]Link, error) {
+type ImportLinkSampleRow struct {
+	Link          Link
+	PartnerEmail  string
+	PartnerStatus PartnerStatus
+}
+
+// ImportLinkSample returns links that done imports wrote into a program, with their partners: always the same ones.
+func (q *Queries) ImportLinkSample(ctx context.Context, db DBTX, arg ImportLinkSampleParams) ([]ImportLinkSampleRow, error) {
 	rows, err := db.Query(ctx, importLinkSample, arg.ProgramID, arg.OrgID, arg.Lim)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Link{}
+	items := []ImportLinkSampleRow{}
 	for rows.Next() {
-		var i Link
+		var i ImportLinkSampleRow
 		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.PartnerID,
-			&i.Param,
-			&i.Value,
-			&i.ValueKey,
-			&i.DestinationURL,
-			&i.DestinationKey,
-			&i.ShortSlug,
-			&i.Label,
-			&i.RateOverride,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.DeletedAt,
+			&i.Link.ID,
+			&i.Link.OrgID,
+			&i.Link.ProgramID,
+			&i.Link.PartnerID,
+			&i.Link.Param,
+			&i.Link.Value,
+			&i.Link.ValueKey,
+			&i.Link.DestinationURL,
+			&i.Link.DestinationKey,
+			&i.Link.ShortSlug,
+			&i.Link.Label,
+			&i.Link.RateOverride,
+			&i.Link.CreatedAt,
+			&i.Link.UpdatedAt,
+			&i.Link.DeletedAt,
+			&i.PartnerEmail,
+			&i.PartnerStatus,
 		); err != nil {
 			return nil, err
 		}
@@ -3274,6 +3284,36 @@ func (q *Queries) ProgramSetParams(ctx context.Context, db DBTX, arg ProgramSetP
 		arg.OrgID,
 	)
 	return err
+}
+
+const programsImported = `-- name: ProgramsImported :many
+SELECT DISTINCT i.org_id, i.program_id FROM imports i WHERE i.status = 'done' ORDER BY i.program_id
+`
+
+type ProgramsImportedRow struct {
+	OrgID     string
+	ProgramID string
+}
+
+// ProgramsImported returns the programs of all organizations with a done import.
+func (q *Queries) ProgramsImported(ctx context.Context, db DBTX) ([]ProgramsImportedRow, error) {
+	rows, err := db.Query(ctx, programsImported)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ProgramsImportedRow{}
+	for rows.Next() {
+		var i ProgramsImportedRow
+		if err := rows.Scan(&i.OrgID, &i.ProgramID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const refundAdopt = `-- name: RefundAdopt :many

@@ -221,12 +221,13 @@ var needDatabase = []string{
 	"user create --email ada@shop.example --name Ada --role owner", "user list", "user first-link", "user role ada@shop.example --role viewer",
 	"user reset ada@shop.example", "user disable ada@shop.example", "user enable ada@shop.example",
 	"job run clean-up", "audit", "backup nowhere", "export --program prg_1 --out nowhere", "archive base", "status",
-	"upgrade check",
+	"upgrade check", "doctor", "import csv --program prg_1 --files .", "imports run imp_1", "imports undo imp_1",
+	"imports show imp_1", "imports problems imp_1",
 }
 
 // needNone are the other commands.
 var needNone = []string{
-	"archive list", "config check", "config init", "config show", "serve", "doctor", "health", "restore", "restore key", "version", "man", "listen", "trigger", "demo",
+	"archive list", "config check", "config init", "config show", "serve", "health", "restore", "restore key", "version", "man", "listen", "trigger", "demo",
 	"verify",
 }
 

@@ -326,8 +326,10 @@ func developGroup() group {
 			pasted: true, more: demoHelp, examples: "rail demo\nrail demo --url https://rail.example --key -",
 		},
 		{
-			name: "doctor", args: "URL", about: "check a page that loads rail.js; status 1 if something is wrong",
-			setUp: examine, more: doctorHelp, examples: "rail doctor https://shop.example/",
+			name: "doctor", args: "[URL]",
+			about: "check a page that loads rail.js, or old links that were imported; status 1 if something is wrong",
+			setUp: examine, more: doctorHelp,
+			examples: "rail doctor https://shop.example/\nrail doctor\nrail doctor --program prg_06h2 https://shop.example/",
 		},
 		{
 			name: "man", args: "FOLDER", about: "write the manual pages of all commands into a folder", setUp: manual,

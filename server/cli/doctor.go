@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -9,33 +10,95 @@ import (
 	"rail/server/http/docs/script/doctor"
 )
 
-// examine checks a page that should load the browser script.
+// examine checks a page that should load the browser script, and imported links.
 func examine(fs *pflag.FlagSet) action {
-	program := fs.String("program", "", "`PROGRAM_ID` of the page; this reads the database")
+	program := fs.String("program", "", "`PROGRAM_ID` of the page and of the links; this reads the database")
 	return func(ctx context.Context, env *Env, args []string) error {
-		if err := checkWeb("URL", args[0]); err != nil {
-			return err
-		}
-		meant, err := programOfPage(ctx, env, *program)
-		if err != nil {
-			return err
-		}
-		report := doctor.Examine(ctx, args[0], meant)
-		err = env.print(report, func() []string {
-			lines := []string{"CHECK\tSTATE\tFOUND"}
-			for _, f := range report.Findings {
-				lines = append(lines, f.Check+"\t"+string(f.State)+"\t"+f.Text)
-				if f.Fix != "" {
-					lines = append(lines, "\t\t"+f.Fix)
-				}
+		report := doctor.Report{OK: true, Findings: []doctor.Finding{}}
+		if len(args) > 0 {
+			if err := checkWeb("URL", args[0]); err != nil {
+				return err
 			}
-			return lines
-		})
+			meant, err := programOfPage(ctx, env, *program)
+			if err != nil {
+				return err
+			}
+			report = doctor.Examine(ctx, args[0], meant)
+		}
+		if len(args) == 0 || *program != "" {
+			links, err := importedLinks(ctx, env, *program)
+			if err != nil {
+				return err
+			}
+			if len(links)+len(args) == 0 {
+				links = []doctor.Finding{{Check: "link", State: doctor.OK, Text: "No links were imported."}}
+			}
+			report.Findings = append(report.Findings, links...)
+			report.OK = report.OK && !slices.ContainsFunc(links, func(f doctor.Finding) bool { return f.State == doctor.Wrong })
+		}
+		err := env.print(report, func() []string { return findingLines(report.Findings) })
 		if err == nil && !report.OK {
 			err = errFindings
 		}
 		return err
 	}
+}
+
+// findingLines returns the table of findings.
+func findingLines(findings []doctor.Finding) []string {
+	lines := []string{"CHECK\tSTATE\tFOUND"}
+	for _, f := range findings {
+		lines = append(lines, f.Check+"\t"+string(f.State)+"\t"+f.Text)
+		if f.Fix != "" {
+			lines = append(lines, "\t\t"+f.Fix)
+		}
+	}
+	return lines
+}
+
+// importedLinks follows a sample of the links that were imported into a program; "" is every program with a done
+// import.
+func importedLinks(ctx context.Context, env *Env, id string) ([]doctor.Finding, error) {
+	var findings []doctor.Finding
+	err := withDatabase(ctx, env, func(d *database) error {
+		programs, err := queries.ProgramsImported(ctx, d.pool)
+		if err != nil {
+			return err
+		}
+		if id != "" {
+			u, err := ofProgram(ctx, env, d, "doctor", id)
+			if err != nil {
+				return err
+			}
+			programs = []db.ProgramsImportedRow{{OrgID: u.OrgID, ProgramID: id}}
+		}
+		for _, p := range programs {
+			found, err := followLinks(ctx, env, d, p)
+			if err != nil {
+				return err
+			}
+			findings = append(findings, found...)
+		}
+		return nil
+	})
+	return findings, err
+}
+
+// followLinks follows the links of a program.
+func followLinks(ctx context.Context, env *Env, d *database, p db.ProgramsImportedRow) ([]doctor.Finding, error) {
+	links, err := imports(env, d).Follow(ctx, byHand(env, d, "doctor").For(p.OrgID), p.ProgramID)
+	var findings []doctor.Finding
+	for _, l := range links {
+		f := doctor.Finding{Check: "link", State: doctor.OK, Text: l.Address + " credits " + l.Partner + "."}
+		if l.Reason != "" {
+			f.State, f.Text = doctor.Wrong, l.Address+" does not credit "+l.Partner+" in "+p.ProgramID+". "+l.Reason
+		}
+		if l.Inactive {
+			f.State = doctor.Advice
+		}
+		findings = append(findings, f)
+	}
+	return findings, err
 }
 
 // programOfPage returns the settings that a program's pages should use; "" is any program.
@@ -65,10 +128,14 @@ func programOfPage(ctx context.Context, env *Env, id string) (doctor.Program, er
 
 // doctorHelp describes the checks.
 func doctorHelp() string {
-	return `It checks from outside, like a browser, and needs no database without --program: the page, the tag, the script and its
-integrity, the Content-Security-Policy, whether Rail accepts the key from pages of this host, whether Rail is a path of
-the page's own site, and for which domain cookies count. It records nothing. Status 1 if something is wrong; advice
-does not count. It reads at most 2 MB of a page or a script, follows five redirects, and stops after ten seconds. It
-cannot see a tag that another script adds to the page.
+	return `With a URL, it checks from outside, like a browser, and needs no database without --program: the page, the tag, the script
+and its integrity, the Content-Security-Policy, whether Rail accepts the key from pages of this host, whether Rail is a
+path of the page's own site, and for which domain cookies count. It reads at most 2 MB of a page or a script, follows
+five redirects, and stops after ten seconds. It cannot see a tag that another script adds to the page.
+
+Without a URL, or with --program, it follows up to five old links of each program with a done import, and compares the
+partner that a visitor would credit with the link's. A link of a partner who is not active is advice.
+
+It records nothing. Status 1 if something is wrong; advice does not count.
 `
 }

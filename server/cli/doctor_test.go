@@ -5,9 +5,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
+	"rail/server/harness/apitest"
+	"rail/server/harness/pgtest"
 )
 
 // TestDoctor checks status and text of an examination; findings are tested in package doctor.
@@ -59,6 +64,53 @@ func TestDoctorOfAProgram(t *testing.T) {
 	_, printed, _ = w.run("doctor", web.URL, "--program", "prg_1")
 	require.Contains(t, printed, "The key does not belong to prg_1, or is revoked.")
 	status, _, errs := w.run("doctor", web.URL, "--program", "prg_2")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, `no program "prg_2"`)
+}
+
+// TestDoctorOfImportedLinks: old links of every program with a done import are followed, with or without a page.
+func TestDoctorOfImportedLinks(t *testing.T) {
+	t.Parallel()
+	s := apitest.On(t, pgtest.DurableDSN(t), clock.NewManual(apitest.Start))
+	program := s.Program(apitest.M{"website_url": "https://p.example"})
+	w := at(t, s.DSN, s.Config.SecretKey)
+	w.must("secrets", "adopt", "--yes")
+	exec := func(sql string) {
+		_, err := s.Pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	require.Contains(t, w.must("doctor"), "No links were imported.")
+	files := t.TempDir()
+	table := []byte("email,token,param\nada@example.com,Ada L,via\n")
+	require.NoError(t, os.WriteFile(filepath.Join(files, "partners.csv"), table, 0o600))
+	require.NotContains(t, w.must("import", "csv", "--program", program, "--files", files), "done")
+	require.Contains(t, w.must("doctor"), "No links were imported.", "nothing is written yet")
+	w.must("import", "csv", "--program", program, "--files", files, "--run")
+	const old = "https://p.example?via=Ada+L"
+	require.Contains(t, w.must("doctor"), "ok     "+old+" credits ada@example.com.")
+	require.Contains(t, w.must("doctor", "--program", program), "ok     "+old)
+
+	exec("UPDATE partners SET status = 'suspended' WHERE email = 'ada@example.com'")
+	require.Contains(t, w.must("doctor"), "advice  "+old+" does not credit ada@example.com in "+program+". Its partner is suspended")
+	exec("UPDATE partners SET status = 'active' WHERE email = 'ada@example.com'")
+
+	exec("UPDATE programs SET url_params = '{ref}'")
+	status, printed, errs := w.run("doctor")
+	require.Equal(t, 1, status)
+	require.Empty(t, errs)
+	require.Contains(t, printed, "wrong  "+old+" does not credit ada@example.com in "+program+". The parameter via is not one of")
+	status, printed, _ = w.run("doctor", "http://127.0.0.1:1", "--program", program, "--json")
+	require.Equal(t, 1, status)
+	var report struct {
+		Data struct {
+			OK       bool
+			Findings []struct{ Check, State, Text string }
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(printed), &report))
+	require.False(t, report.Data.OK)
+	require.Equal(t, []string{"page", "link"}, []string{report.Data.Findings[0].Check, report.Data.Findings[1].Check})
+	status, _, errs = w.run("doctor", "--program", "prg_2")
 	require.Equal(t, 1, status)
 	require.Contains(t, errs, `no program "prg_2"`)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/clock"
+	"rail/server/harness/importtest"
 	"rail/server/harness/process"
 	"rail/server/http/docs/guides"
 )
@@ -35,8 +37,14 @@ func TestGuides(t *testing.T) {
 	r := newRail(t)
 	r.now = clock.NewManual(time.Now()) // receivers compare times with their own clock
 	r.environ["RAIL_WEBHOOK_ALLOW_CIDRS"] = "127.0.0.0/8"
+	sources := importSourcesOf(t)
+	for variable, address := range sources {
+		r.environ[variable] = address
+	}
 	printed, _ := r.serving()
 	address := regexp.MustCompile(`listens on (\S+)`).FindStringSubmatch(printed)[1]
+	binary := filepath.Join(t.TempDir(), "rail")
+	require.NoError(t, process.Build(t.Context(), binary))
 	ran := map[string]int{}
 	for _, g := range guides.All() {
 		run := func(name string, run func(t *testing.T, folder string, here *strings.Replacer)) {
@@ -50,15 +58,15 @@ func TestGuides(t *testing.T) {
 		}
 		run("shell", func(t *testing.T, folder string, here *strings.Replacer) {
 			if strings.Contains(string(g.Text), "\nrail ") {
-				installed(t, folder)
+				installed(t, folder, binary)
 			}
-			pasted(t, folder, here.Replace(string(g.Text)))
+			pasted(t, folder, here.Replace(string(g.Text)), sources)
 		})
 		if strings.Count(g.InContainer(), guides.InContainer) > 1 { // not only in its setup
 			run("container", func(t *testing.T, folder string, here *strings.Replacer) {
-				installed(t, folder)
+				installed(t, folder, binary)
 				docked(t, folder)
-				pasted(t, folder, here.Replace(g.InContainer()))
+				pasted(t, folder, here.Replace(g.InContainer()), sources)
 			})
 		}
 		for file, command := range programs {
@@ -70,7 +78,7 @@ func TestGuides(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, map[string]int{"shell": 10, "container": 2, "guide.mjs": 9, "guide.py": 9, "guide.go": 9}, ran)
+	require.Equal(t, map[string]int{"shell": 18, "container": 8, "guide.mjs": 17, "guide.py": 17, "guide.go": 17}, ran)
 }
 
 // programs are the files that guides write their calls into, and the commands that run them.
@@ -90,10 +98,11 @@ func needs(t *testing.T, names ...string) {
 	}
 }
 
-// installed builds bin/rail in a folder.
-func installed(t *testing.T, folder string) {
+// installed makes a bin/rail in a folder, which leads to a binary.
+func installed(t *testing.T, folder, binary string) {
 	t.Helper()
-	require.NoError(t, process.Build(t.Context(), filepath.Join(folder, "bin", "rail")))
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "bin"), 0o700))
+	require.NoError(t, os.Symlink(binary, filepath.Join(folder, "bin", "rail")))
 }
 
 // docked makes a bin/docker that knows one command: rail in the container of compose.yaml.
@@ -137,8 +146,27 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// pasted runs the blocks of a text in a folder.
-func pasted(t *testing.T, folder, text string) {
+// importSourcesOf serves the products that guides import from, and returns their addresses by the variables of the
+// environment.
+func importSourcesOf(t *testing.T) map[string]string {
+	t.Helper()
+	addresses := map[string]string{}
+	for name, serve := range map[string]func(*importtest.World, importtest.Oddities) http.Handler{
+		"REWARDFUL":     importtest.Rewardful,
+		"TOLT":          importtest.Tolt,
+		"FIRSTPROMOTER": importtest.FirstPromoter,
+		"TAPFILIATE":    importtest.Tapfiliate,
+		"PARTNERSTACK":  importtest.PartnerStack,
+		"DUB":           importtest.Dub,
+	} {
+		w := importtest.NewWorld(7, 6, time.Now(), importtest.Shape{Param: "via", OneCurrency: true})
+		addresses["RAIL_IMPORT_URL_"+name] = importtest.Serve(t, serve(w, importtest.Oddities{}), importtest.Faults{}).URL
+	}
+	return addresses
+}
+
+// pasted runs the blocks of a text in a folder. more are variables of the environment.
+func pasted(t *testing.T, folder, text string, more map[string]string) {
 	t.Helper()
 	script, blocks := "exec 2>&1; set -eo pipefail; trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n", fenced.FindAllStringSubmatch(text, -1)
 	require.NotEmpty(t, blocks)
@@ -160,6 +188,9 @@ func pasted(t *testing.T, folder, text string) {
 	cmd.WaitDelay = time.Second // for background processes of the script
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"))
+	for variable, value := range more {
+		cmd.Env = append(cmd.Env, variable+"="+value)
+	}
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	last := ""

@@ -96,7 +96,7 @@ func strict(completion *cobra.Command) {
 }
 
 // exactly refuses a wrong number of arguments, and names the missing or extra ones. The last argument may be repeated if
-// its name ends in dots.
+// its name ends in dots, and left out if its name is in brackets.
 func exactly(named string) cobra.PositionalArgs {
 	wanted := strings.Fields(named)
 	if strings.HasSuffix(named, "...") {
@@ -107,9 +107,13 @@ func exactly(named string) cobra.PositionalArgs {
 			return nil
 		}
 	}
+	least := len(wanted)
+	if strings.HasSuffix(named, "]") {
+		least--
+	}
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
-		case len(args) < len(wanted):
+		case len(args) < least:
 			return usagef("%s is missing", strings.Join(wanted[len(args):], " and "))
 		case len(args) > len(wanted) && len(wanted) == 0:
 			return usagef("%s takes no arguments: %q is not expected", cmd.CommandPath(), args[0])

@@ -26,7 +26,11 @@ import (
 var files embed.FS
 
 // names are the guides in the order in which they are read.
-var names = []string{"tag", "server", "attribution", "money", "statements", "webhooks", "export", "errors", "clients", "trying"}
+var names = []string{
+	"tag", "server", "attribution", "money", "statements", "webhooks", "export", "errors", "clients", "trying",
+	"move-in", "move-from-rewardful", "move-from-tolt", "move-from-firstpromoter", "move-from-tapfiliate",
+	"move-from-partnerstack", "move-from-dub", "move-from-others",
+}
 
 // policy lets a page load its style and its script from this server, and ask it.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; " +

@@ -134,6 +134,26 @@ func TestEventsTable(t *testing.T) {
 	require.ElementsMatch(t, want, got)
 }
 
+// TestProblemsTable finds each code of an import's problems in the guide on imports, and no other.
+func TestProblemsTable(t *testing.T) {
+	t.Parallel()
+	contract, err := os.ReadFile("../../../../openapi/schemas/imports.yaml")
+	require.NoError(t, err)
+	_, codes, _ := strings.Cut(string(contract), "\nImportProblemCode:")
+	want := regexp.MustCompile(`\w+`).FindAllString(regexp.MustCompile(`(?s)enum: \[(.*?)\]`).FindStringSubmatch(codes)[1], -1)
+	var got []string
+	for _, g := range guides.All() {
+		if g.Name == "move-in" {
+			_, table, _ := strings.Cut(string(g.Text), "\n## Problems and what to do\n")
+			table, _, _ = strings.Cut(table, "\n## ")
+			for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(table, -1) {
+				got = append(got, m[1])
+			}
+		}
+	}
+	require.ElementsMatch(t, want, got)
+}
+
 // TestSearch asks for words in prose, headings and code.
 func TestSearch(t *testing.T) {
 	t.Parallel()

@@ -63,7 +63,7 @@ var node = language{
 			switch {
 			case strings.Contains(s, "${"):
 				return "`" + s + "`"
-			case strings.ContainsAny(s, `'\`):
+			case strings.ContainsAny(s, "'\\\n"):
 				return quoted(s)
 			}
 			return "'" + s + "'"

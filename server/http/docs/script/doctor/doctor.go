@@ -24,7 +24,7 @@ const (
 
 // Finding is the result of one check and a way to fix it.
 type Finding struct {
-	Check string `json:"check"` // page, tag, integrity, policy, hosts, proxy, cookie, program
+	Check string `json:"check"` // page, tag, integrity, policy, hosts, proxy, cookie, program, link
 	State State  `json:"state"`
 	Text  string `json:"text"`
 	Fix   string `json:"fix,omitempty"`
