@@ -114,6 +114,7 @@ var unbound = map[string]string{
 	"ConnectionSecretsReseal": "the id is one that ConnectionSecretsSealed has just listed",
 	"ImportKeysSealed":        "rotation of the secret key reads all organizations",
 	"ImportKeyReseal":         "the id is one that ImportKeysSealed has just listed",
+	"ImportRowsStale":         "the job deletes old rows of every organization",
 	"ImportOperated":          "asked by the operator's command only, for any import",
 	"WebhookSecretsSealed":    "the server's own key seals for every organization",
 	"WebhookSecretsReseal":    "the id is one that WebhookSecretsSealed has just listed",

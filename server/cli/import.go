@@ -84,7 +84,7 @@ func imports(env *Env, d *database) *importer.Service {
 func (in importInput) start(ctx context.Context, env *Env, d *database, s *importer.Service, u *work.Unit,
 	name string) (m db.Import, err error) {
 	o := importer.Order{
-		ProgramID: in.program, Source: name, DryRun: !bool(*in.run), EmitEvents: bool(*in.events), Open: name == importer.CSV,
+		ProgramID: in.program, Source: name, DryRun: !*in.run, EmitEvents: *in.events, Open: name == importer.CSV,
 	}
 	if in.account != "" {
 		o.Account = &in.account
@@ -113,7 +113,7 @@ func (in importInput) start(ctx context.Context, env *Env, d *database, s *impor
 	if err != nil || !o.Open {
 		return m, err
 	}
-	if err := in.fill(ctx, d, s, u, m); err != nil {
+	if err := in.fill(ctx, s, u, m); err != nil {
 		return m, errors.Join(err, u.Within(context.WithoutCancel(ctx), func(u *work.Unit) error {
 			return s.Abandon(ctx, u, m.ID, err.Error())
 		}))
@@ -125,7 +125,7 @@ func (in importInput) start(ctx context.Context, env *Env, d *database, s *impor
 const addSize = 500
 
 // fill stores the rows of the files of a folder.
-func (in importInput) fill(ctx context.Context, d *database, s *importer.Service, u *work.Unit, m db.Import) error {
+func (in importInput) fill(ctx context.Context, s *importer.Service, u *work.Unit, m db.Import) error {
 	program, err := u.Program(ctx, in.program)
 	if err != nil {
 		return err

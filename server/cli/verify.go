@@ -192,7 +192,7 @@ func publishedKeys(ctx context.Context, env *Env, from string, docs []proof.Docu
 
 // unavailable is the error of a command that has no keys: no statement is wrong.
 func unavailable(err error) error {
-	return fmt.Errorf("the statements %s: %w", proof.ErrUnchecked, err)
+	return fmt.Errorf("the statements %w: %w", proof.ErrUnchecked, err)
 }
 
 // fetchedKeys reads the file at an address. If the server has more keys, it is asked for those of the documents that are

@@ -34,7 +34,7 @@ func TestPaidAtTheSource(t *testing.T) {
 	d.imports(person("1", "ann@example.com"), buyer("b", "1", "cus_1"), payment("s", "b", "ch_1", 5000),
 		earns("k", "1", "b", "s", source.Paid, 1000))
 	due, paid := d.money("ann@example.com")
-	require.EqualValues(t, []int64{0, 1000}, []int64{due, paid})
+	require.Equal(t, []int64{0, 1000}, []int64{due, paid})
 }
 
 // TestSameNews: a payment that is reported late under another id, and a refund of before the import, are known; an
@@ -93,9 +93,9 @@ func TestPaidByBoth(t *testing.T) {
 		earns("k9", "2", "", "", source.Paid, 400), earns("k8", "2", "", "", source.Paid, -400))
 	require.Equal(t, 1, d.problems(delta.String("id"))["in_payout"])
 	due, paid := d.money("ann@example.com")
-	require.EqualValues(t, []int64{1000, 50}, []int64{due, paid})
+	require.Equal(t, []int64{1000, 50}, []int64{due, paid})
 	due, paid = d.money("bob@example.com")
-	require.EqualValues(t, []int64{0, 0}, []int64{due, paid})
+	require.Equal(t, []int64{0, 0}, []int64{due, paid})
 	later := earns("k2", "1", "", "", source.Paid, 50)
 	later.Commission.PaidAt = new(long.Days(41))
 	d.imports(person("1", "ann@example.com"), later) // a later time of payment is no second payment
@@ -123,7 +123,7 @@ func TestUndoKeeps(t *testing.T) {
 	d.undo(done.String("id"))
 	require.Len(t, d.partners(), 3)
 	due, paid := d.money("ann@example.com")
-	require.EqualValues(t, []int64{-1000, 1400}, []int64{due, paid})
+	require.Equal(t, []int64{-1000, 1400}, []int64{due, paid})
 	due, _ = d.money("bob@example.com")
 	require.Zero(t, due, "his commission was not touched")
 }

@@ -2,6 +2,8 @@ package importer_test
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -56,7 +58,7 @@ func (d *desk) imports(rows ...source.Row) apitest.Answer {
 
 // count returns a figure of an import.
 func count(m apitest.Answer, kind, figure string) string {
-	return string(m.Body["counts"].(map[string]any)[kind].(map[string]any)[figure].(interface{ String() string }).String())
+	return m.Body["counts"].(map[string]any)[kind].(map[string]any)[figure].(json.Number).String()
 }
 
 var long = clock.At(apitest.Start).Days(-100)
@@ -205,7 +207,7 @@ func TestDebts(t *testing.T) {
 	)
 	require.Equal(t, map[string]int{"out_of_bounds": 3, "detached": 1}, d.problems(done.String("id")))
 	pending, due, paid := d.Balance(d.program, d.partners()["ann@example.com"], "USD")
-	require.EqualValues(t, []int64{0, 350, 0}, []int64{pending, due, paid})
+	require.Equal(t, []int64{0, 350, 0}, []int64{pending, due, paid})
 }
 
 // TestKilled: an import continues where it was killed, with two servers at once, and writes each row once.
@@ -243,9 +245,7 @@ func TestRefusals(t *testing.T) {
 	d := newDesk(t)
 	post := func(more M) apitest.Answer {
 		body := M{"program_id": d.program, "source": "rewardful", "api_key": "x"}
-		for k, v := range more {
-			body[k] = v
-		}
+		maps.Copy(body, more)
 		return d.Post("/v1/imports", body)
 	}
 	d.Refused(400, "parameter_missing", "api_key", d.Post("/v1/imports", M{"program_id": d.program, "source": "dub"}))

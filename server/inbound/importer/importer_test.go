@@ -3,6 +3,7 @@ package importer_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"testing"
 	"time"
@@ -101,9 +102,7 @@ func (x *story) begin(more M) apitest.Answer {
 	if x.of.account != "" {
 		body["source_account"] = x.of.account
 	}
-	for k, v := range more {
-		body[k] = v
-	}
+	maps.Copy(body, more)
 	made := x.Must(201, x.Post("/v1/imports", body))
 	return x.work(made.String("id"))
 }

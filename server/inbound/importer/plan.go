@@ -222,7 +222,7 @@ func (b *batch) byAlias(ctx context.Context, kind int, ids []string, found map[s
 		return nil
 	}
 	rows, err := queries.ImportAliases(ctx, b.u.Tx, db.ImportAliasesParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Kind: int16(kind), //nolint:gosec // below 8
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Kind: smallint(kind),
 		KeyKinds: aliases[kind], Keys: keys,
 	})
 	for _, r := range rows {

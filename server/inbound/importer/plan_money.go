@@ -71,14 +71,6 @@ func (b *batch) compareSales(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var same, by []string // each payment of Rail is one payment of the source
-	for id, sale := range alike {
-		same, by = append(same, sale), append(by, id)
-	}
-	only, err := b.claim(ctx, "payment", same, by)
-	if err != nil {
-		return err
-	}
 	owners, err := b.claim(ctx, "charge", charges, ids)
 	if err != nil {
 		return err
@@ -98,7 +90,7 @@ func (b *batch) compareSales(ctx context.Context) error {
 			b.refuse(r, "duplicate", fmt.Sprintf("The sale %q has the same charge %q.", owners[charge], charge))
 		case there[charge] != "":
 			r.bind(there[charge])
-		case alike[r.SourceID] != "" && only[alike[r.SourceID]] == r.SourceID:
+		case alike[r.SourceID] != "":
 			r.bind(alike[r.SourceID])
 			b.note(r, "recorded", fmt.Sprintf("Rail has this payment as the sale %s, with another id.", r.target))
 		default:
@@ -147,7 +139,8 @@ func (b *batch) partnersOfCustomers(ctx context.Context, ids []string) (map[stri
 }
 
 // alike finds payments that Rail has recorded itself: of the same customer and amount within an hour.
-func (b *batch) alike(ctx context.Context, found map[*row]source.Sale, who map[string]string) (map[string]string, error) {
+func (b *batch) alike(ctx context.Context, found map[*row]source.Sale,
+	who map[string]string) (map[string]string, error) {
 	p := db.ImportSalesAlikeParams{OrgID: b.m.OrgID}
 	for _, r := range b.open() {
 		s := found[r]
@@ -160,6 +153,19 @@ func (b *batch) alike(ctx context.Context, found map[*row]source.Sale, who map[s
 	for _, r := range rows { // the closest first
 		if ids[r.SourceID] == "" && !used[r.ID] {
 			ids[r.SourceID], used[r.ID] = r.ID, true
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var same, by []string // each payment of Rail is one payment of the source
+	for id, sale := range ids {
+		same, by = append(same, sale), append(by, id)
+	}
+	only, err := b.claim(ctx, "payment", same, by)
+	for id, sale := range ids {
+		if only[sale] != id {
+			delete(ids, id)
 		}
 	}
 	return ids, err
@@ -287,7 +293,9 @@ func (b *batch) salesOf(ctx context.Context, ids []string) (map[string]saleOf, e
 			continue
 		}
 		at := refsOf([]byte(r.Refs))
-		known[cmp.Or(charges[r.SourceID], r.SourceID)] = saleOf{r.Target, at.Partner, at.Customer, min(s.RefundedMinor, s.AmountMinor)}
+		known[cmp.Or(charges[r.SourceID], r.SourceID)] = saleOf{
+			r.Target, at.Partner, at.Customer, min(s.RefundedMinor, s.AmountMinor),
+		}
 		in = append(in, r.Target)
 	}
 	stored, err := queries.ImportSalesOf(ctx, b.u.Tx, db.ImportSalesOfParams{Ids: in, OrgID: b.m.OrgID})

@@ -115,34 +115,65 @@ func (b *batch) groups(ctx context.Context, people map[*row]source.Partner) erro
 	return nil
 }
 
-// handles chooses a free handle for each new partner: a value of the partner's links, the handle at the source, or one from
-// its email. Values of other partners' links are not free.
+// handles chooses a free handle for each new partner: a value of the partner's links, the handle at the source, or one
+// from its email. Values of other partners' links are not free.
 func (b *batch) handles(ctx context.Context, people map[*row]source.Partner) error {
-	var ids []string
-	wanted := map[string][]string{}
+	var joining []*row
 	for _, r := range b.rows {
 		if r.outcome == db.ImportRowOutcomeNew {
-			ids = append(ids, r.SourceID)
+			joining = append(joining, r)
 		}
 	}
-	own, err := queries.ImportLinksOf(ctx, b.u.Tx, db.ImportLinksOfParams{ImportID: b.m.ID, OrgID: b.m.OrgID, PartnerIds: ids})
+	wanted, mine, err := b.wanted(ctx, joining, people)
 	if err != nil {
 		return err
 	}
-	mine := map[string]bool{}
+	var all []string
+	for _, some := range wanted {
+		all = append(all, some...)
+	}
+	taken, err := b.taken(ctx, all)
+	if err != nil {
+		return err
+	}
+	handles, ids := make([]string, len(joining)), make([]string, len(joining))
+	for i, r := range joining {
+		r.refs.Handle = "partner-" + lastOf(r.target)
+		for _, handle := range wanted[r.SourceID] {
+			if taken.free(handle, r.SourceID, mine[r.SourceID+" "+handle]) {
+				r.refs.Handle = handle
+				break
+			}
+		}
+		taken.handles[r.refs.Handle] = r.SourceID
+		handles[i], ids[i] = r.refs.Handle, r.SourceID
+	}
+	_, err = b.claim(ctx, "handle", handles, ids)
+	return err
+}
+
+// wanted returns the handles that would suit each partner, the best first, and which of them are values of its own
+// links.
+func (b *batch) wanted(ctx context.Context, joining []*row,
+	people map[*row]source.Partner) (wanted map[string][]string, mine map[string]bool, err error) {
+	ids := make([]string, len(joining))
+	for i, r := range joining {
+		ids[i] = r.SourceID
+	}
+	own, err := queries.ImportLinksOf(ctx, b.u.Tx, db.ImportLinksOfParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, PartnerIds: ids,
+	})
+	wanted, mine = map[string][]string{}, map[string]bool{}
 	for _, l := range own {
 		if value := strings.ToLower(l.Value); l.Partners == 1 && value == l.Value && isHandle.MatchString(value) {
 			wanted[l.PartnerID] = append(wanted[l.PartnerID], value)
 			mine[l.PartnerID+" "+value] = true
 		}
 	}
-	var all []string
-	for _, r := range b.rows {
-		if r.outcome != db.ImportRowOutcomeNew {
-			continue
-		}
+	const stemLength = 20
+	for _, r := range joining {
 		local, _, _ := strings.Cut(people[r].Email, "@")
-		stem := slug.Of(local, 20)
+		stem := slug.Of(local, stemLength)
 		for _, handle := range []string{
 			strings.ToLower(people[r].Handle), stem, strings.Trim(stem+"-"+lastOf(r.target), "-"),
 		} {
@@ -150,37 +181,14 @@ func (b *batch) handles(ctx context.Context, people map[*row]source.Partner) err
 				wanted[r.SourceID] = append(wanted[r.SourceID], handle)
 			}
 		}
-		all = append(all, wanted[r.SourceID]...)
 	}
-	taken, err := b.taken(ctx, all)
-	if err != nil {
-		return err
-	}
-	for _, r := range b.rows {
-		if r.outcome != db.ImportRowOutcomeNew {
-			continue
-		}
-		for _, handle := range wanted[r.SourceID] {
-			if taken.rail[handle] == "" && (mine[r.SourceID+" "+handle] || taken.links[handle] == 0) &&
-				(taken.handles[handle] == "" || taken.handles[handle] == r.SourceID) {
-				r.refs.Handle = handle
-				break
-			}
-		}
-		if r.refs.Handle == "" {
-			r.refs.Handle = "partner-" + lastOf(r.target)
-		}
-		taken.handles[r.refs.Handle] = r.SourceID
-	}
-	var handles []string
-	ids = ids[:0]
-	for _, r := range b.rows {
-		if r.refs.Handle != "" {
-			handles, ids = append(handles, r.refs.Handle), append(ids, r.SourceID)
-		}
-	}
-	_, err = b.claim(ctx, "handle", handles, ids)
-	return err
+	return wanted, mine, err
+}
+
+// free reports whether a partner of the source can have a handle; mine means that it is a value of its own links.
+func (t taken) free(handle, partner string, mine bool) bool {
+	return t.rail[handle] == "" && (mine || t.links[handle] == 0) &&
+		(t.handles[handle] == "" || t.handles[handle] == partner)
 }
 
 // lastOf returns the last letters of an id, which are random.
@@ -207,7 +215,9 @@ func (b *batch) taken(ctx context.Context, all []string) (t taken, err error) {
 	for _, v := range inRail {
 		t.rail[v.Value] = v.PartnerID
 	}
-	ofLinks, err := queries.ImportValues(ctx, b.u.Tx, db.ImportValuesParams{ImportID: b.m.ID, OrgID: b.m.OrgID, Values: all})
+	ofLinks, err := queries.ImportValues(ctx, b.u.Tx, db.ImportValuesParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, Values: all,
+	})
 	if err != nil {
 		return t, err
 	}

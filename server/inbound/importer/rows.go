@@ -46,7 +46,7 @@ func number(kind source.Kind) int {
 }
 
 // smallint returns a position as the database has it.
-func smallint(kind int) int16 { return int16(kind) } //nolint:gosec // below 8
+func smallint(kind int) int16 { return int16(kind) }
 
 // name returns the kind at a position.
 func name(kind int) source.Kind {

@@ -40,7 +40,9 @@ func (s *Service) sum(ctx context.Context, u *work.Unit, m db.Import) error {
 // settleDebts settles the commissions that were paid together with deductions of at least their sum: Rail has only
 // positive payouts.
 func (b *batch) settleDebts(ctx context.Context) error {
-	rows, err := queries.ImportPayoutsSettled(ctx, b.u.Tx, db.ImportPayoutsSettledParams{ImportID: b.m.ID, OrgID: b.m.OrgID})
+	rows, err := queries.ImportPayoutsSettled(ctx, b.u.Tx, db.ImportPayoutsSettledParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID,
+	})
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,9 @@ func (b *batch) remove(ctx context.Context, objects []db.ImportObject) error {
 
 // removeCommissions takes untouched commissions out of the balances, and deletes them.
 func (b *batch) removeCommissions(ctx context.Context, ids []string) ([]string, error) {
-	owners, err := queries.ImportLockPartners(ctx, b.u.Tx, db.ImportLockPartnersParams{OrgID: b.m.OrgID, CommissionIds: ids})
+	owners, err := queries.ImportLockPartners(ctx, b.u.Tx, db.ImportLockPartnersParams{
+		OrgID: b.m.OrgID, CommissionIds: ids,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +129,9 @@ func (b *batch) removeCommissions(ctx context.Context, ids []string) ([]string, 
 	if err := report.TouchCommissions(ctx, b.u, b.m.ProgramID, removed); err != nil {
 		return nil, err
 	}
-	gone, err := queries.ImportDeleteCommissions(ctx, b.u.Tx, db.ImportDeleteCommissionsParams{Ids: removed, OrgID: b.m.OrgID})
+	gone, err := queries.ImportDeleteCommissions(ctx, b.u.Tx, db.ImportDeleteCommissionsParams{
+		Ids: removed, OrgID: b.m.OrgID,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +174,9 @@ func (b *batch) removeSales(ctx context.Context, ids []string) ([]string, error)
 			return nil, err
 		}
 	}
-	if err := queries.ImportDeleteRefunds(ctx, b.u.Later(), db.ImportDeleteRefundsParams{SaleIds: removed, OrgID: b.m.OrgID}); err != nil {
+	if err := queries.ImportDeleteRefunds(ctx, b.u.Later(), db.ImportDeleteRefundsParams{
+		SaleIds: removed, OrgID: b.m.OrgID,
+	}); err != nil {
 		return nil, err
 	}
 	err = queries.ImportDeleteSales(ctx, b.u.Later(), db.ImportDeleteSalesParams{Ids: removed, OrgID: b.m.OrgID})

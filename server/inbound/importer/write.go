@@ -219,8 +219,7 @@ func (s *Service) skip(ctx context.Context, u *work.Unit, m db.Import, p place, 
 
 // sentence returns an error for people.
 func sentence(err error) string {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, is := errors.AsType[*pgconn.PgError](err); is {
 		return "it violates " + pg.ConstraintName + "."
 	}
 	return err.Error()
@@ -242,7 +241,9 @@ func (s *Service) tidy(ctx context.Context, u *work.Unit, m db.Import) error {
 	if n == lim {
 		return save(ctx, u, m, place{Phase: tidying})
 	}
-	if err := queries.ImportKeysDelete(ctx, u.Later(), db.ImportKeysDeleteParams{ImportID: m.ID, OrgID: m.OrgID}); err != nil {
+	if err := queries.ImportKeysDelete(ctx, u.Later(), db.ImportKeysDeleteParams{
+		ImportID: m.ID, OrgID: m.OrgID,
+	}); err != nil {
 		return err
 	}
 	m.Status, m.FinishedAt = db.ImportStatusDone, &u.Now

@@ -312,7 +312,8 @@ func (w *writer) payment(ctx context.Context, r *row) error {
 	}
 	if sum <= 0 {
 		for _, k := range paid {
-			if err := w.failPaid(ctx, k, "not_changed", "Its payout would not be positive, because Rail has paid or refused the others."); err != nil {
+			if err := w.failPaid(ctx, k, "not_changed",
+				"Its payout would not be positive, because Rail has paid or refused the others."); err != nil {
 				return err
 			}
 		}
@@ -501,9 +502,11 @@ func (w *writer) changeable(ctx context.Context, r *row, to source.Commission) (
 	case !isOpen(k) && (k.Status == db.CommissionStatusPaid || to.Status == source.Voided || to.Status == source.Rejected):
 		return k, nil // as at the source
 	case !isOpen(k):
-		return k, conflictf("not_changed", "The commission %s is %s in Rail, so the change to %s is not made.", k.ID, k.Status, to.Status)
+		return k, conflictf("not_changed", "The commission %s is %s in Rail, so the change to %s is not made.", k.ID, k.Status,
+			to.Status)
 	case k.PayoutID != nil:
-		return k, conflictf("in_payout", "The commission %s is in the payout %s, so the change to %s is not made.", k.ID, *k.PayoutID, to.Status)
+		return k, conflictf("in_payout", "The commission %s is in the payout %s, so the change to %s is not made.", k.ID,
+			*k.PayoutID, to.Status)
 	case to.Currency != k.Currency || to.AmountMinor < 0 != (k.AmountMinor < 0):
 		return k, conflictf("not_changed", "The currency or the sign of the commission %s changed.", k.ID)
 	}

@@ -110,8 +110,8 @@ func (r RailResult) pay(ctx context.Context, u *work.Unit, keeper *secret.Keeper
 // clockSkew is how much the clock of a service may differ from that of the server.
 const clockSkew = 5 * time.Minute
 
-// paidBetween returns the time of a payment, which is after its submission and not in the future. A time that is outside
-// by a difference of clocks alone is moved to the bound.
+// paidBetween returns the time of a payment, which is after its submission and not in the future. A time that is
+// outside by a difference of clocks alone is moved to the bound.
 func paidBetween(submitted, given, now clock.Time) (clock.Time, error) {
 	switch {
 	case given.After(now.Add(clockSkew)):

@@ -56,8 +56,8 @@ func importRefund(ctx context.Context, u *work.Unit, k db.Sale, amount int64, at
 	return queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row))
 }
 
-// liveFor is how long after a payment its processor usually reports it. Later reports, such as those of a backfill, may be
-// of payments that an import has brought under another id.
+// liveFor is how long after a payment its processor usually reports it. Later reports, such as those of a backfill, may
+// be of payments that an import has brought under another id.
 const liveFor = 10 * time.Minute
 
 // imported returns the imported sale that is the same payment under another id, which it notes, or nil.
@@ -87,8 +87,8 @@ func (r *recording) imported(ctx context.Context, u *work.Unit) (*Outcome, error
 // processor reports it.
 const importedRefund = "Refunded before the import."
 
-// adopt gives an imported refund of the same amount the processor's id, so that it is not applied again, if the processor
-// refunded before the import. It returns nil if there is none.
+// adopt gives an imported refund of the same amount the processor's id, so that it is not applied again, if the
+// processor refunded before the import. It returns nil if there is none.
 func (w *refunding) adopt(ctx context.Context, u *work.Unit, r RefundInput) (*db.Refund, error) {
 	if r.ExternalID == nil || r.AmountMinor == nil || r.At == nil || w.known != nil || w.sale.RefundedMinor == 0 {
 		return nil, nil //nolint:nilnil // nothing to adopt

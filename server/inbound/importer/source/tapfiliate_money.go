@@ -71,7 +71,8 @@ func (m *tapMoney) payout(k *tapCommission, affiliate, code string) (paid bool, 
 		return true, at, k.Payout.ID
 	}
 	at, known := m.last[affiliate][code]
-	if !known || k.CreatedAt.After(at.Time.Time) { // also if it is paid since the payments were read: the next delta says so
+	// One that is paid since the payments were read is seen by the next delta.
+	if !known || k.CreatedAt.After(at.Time.Time) {
 		return false, at, ""
 	}
 	return true, at, ""
