@@ -543,6 +543,51 @@ FROM (SELECT DISTINCT ON (s.customer_id) s.id FROM sales s WHERE s.customer_id =
     ORDER BY s.customer_id, s.occurred_at, s.id) v
 WHERE t.id = v.id AND t.org_id = @org_id;
 
+-- name: ImportFilePut :exec
+INSERT INTO import_files (import_id, org_id, program_id, file, part, name, kind, content)
+VALUES (@import_id, @org_id, @program_id, @file, @part, @name, @kind, @content);
+
+-- name: ImportFiles :many
+-- ImportFiles lists the uploaded files of an import, with their sizes.
+SELECT t.file, t.name, t.kind, t.mapping, (SELECT sum(length(p.content)) FROM import_files p
+    WHERE p.import_id = t.import_id AND p.org_id = t.org_id AND p.file = t.file)::bigint AS size
+FROM import_files t WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.part = 0 ORDER BY t.file;
+
+-- name: ImportFilePart :one
+SELECT t.content FROM import_files t WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.file = @file
+    AND t.part = @part;
+
+-- name: ImportFileAssign :execrows
+UPDATE import_files SET kind = @kind, mapping = @mapping WHERE import_id = @import_id AND org_id = @org_id
+    AND file = @file AND part = 0;
+
+-- name: ImportTouch :exec
+UPDATE imports SET updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
+
+-- name: ImportFilesDelete :exec
+DELETE FROM import_files t WHERE t.import_id = @import_id AND t.org_id = @org_id;
+
+-- name: ImportStays :many
+-- ImportStays counts the objects of imports that an undo keeps because something else uses them, up to a limit for each
+-- reason: links with visits, customers who paid since, and commissions that Rail paid out or that a refund changed.
+SELECT 'links'::text AS kind, count(*)::bigint AS n FROM (SELECT 1 FROM import_objects o WHERE o.program_id = @program_id
+    AND o.org_id = @org_id AND o.import_id = ANY (@import_ids::text[]) AND o.kind = 1 AND o.created
+    AND EXISTS (SELECT 1 FROM clicks k WHERE k.link_id = o.target) LIMIT @lim) l
+UNION ALL
+SELECT 'customers', count(*) FROM (SELECT 1 FROM import_objects o WHERE o.program_id = @program_id
+    AND o.org_id = @org_id AND o.import_id = ANY (@import_ids::text[]) AND o.kind = 3 AND o.created
+    AND EXISTS (SELECT 1 FROM sales s WHERE s.customer_id = o.target AND s.org_id = o.org_id
+        AND NOT EXISTS (SELECT 1 FROM import_objects w WHERE w.target = s.id AND w.created)) LIMIT @lim) c
+UNION ALL
+SELECT 'commissions', count(*) FROM (SELECT 1 FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
+    LEFT JOIN payouts p ON p.id = k.payout_id AND p.org_id = k.org_id
+    WHERE o.program_id = @program_id AND o.org_id = @org_id AND o.import_id = ANY (@import_ids::text[]) AND o.kind = 5
+    AND o.created AND (k.clawed_minor <> 0 OR k.shrunk_minor <> 0 OR p.id IS NOT NULL AND p.import_id IS NULL) LIMIT @lim) k
+UNION ALL
+SELECT 'partners', count(*) FROM (SELECT 1 FROM import_objects o WHERE o.program_id = @program_id
+    AND o.org_id = @org_id AND o.import_id = ANY (@import_ids::text[]) AND o.kind = 0 AND o.created
+    AND EXISTS (SELECT 1 FROM portal_sessions s WHERE s.partner_id = o.target AND s.program_id = o.program_id) LIMIT @lim) p;
+
 -- name: ImportAliases :many
 -- ImportAliases finds objects by keys that rows of this import claimed, else partners of Rail by their email and customers
 -- by an external id.

@@ -76,6 +76,22 @@ CREATE TABLE import_keys (
     CONSTRAINT import_keys_import_fkey FOREIGN KEY (import_id) REFERENCES imports (id) ON DELETE CASCADE
 );
 
+-- The uploaded files of an import, in parts of bounded size, until their rows are read. Part 0 has the kind of a file's
+-- rows, '' to leave the file out, and the headers of Rail's fields; without them, headers are matched by meaning.
+CREATE TABLE import_files (
+    import_id  text COLLATE "C" NOT NULL,
+    org_id     text COLLATE "C" NOT NULL,
+    program_id text COLLATE "C" NOT NULL,
+    file       integer NOT NULL,
+    part       integer NOT NULL,
+    name       text NOT NULL,
+    kind       text COLLATE "C" NOT NULL,
+    mapping    json,
+    content    bytea NOT NULL,
+    CONSTRAINT import_files_pkey PRIMARY KEY (import_id, file, part),
+    CONSTRAINT import_files_import_fkey FOREIGN KEY (import_id) REFERENCES imports (id) ON DELETE CASCADE
+);
+
 -- Objects that an import refused, changed on the way, or could not remove, and differences that people should know.
 CREATE TABLE import_problems (
     id         text COLLATE "C" NOT NULL,

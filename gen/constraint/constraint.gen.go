@@ -119,6 +119,8 @@ const (
 	GroupsSlugKey                       Name = "groups_slug_key"
 	IdempotencyKeysKeyCheck             Name = "idempotency_keys_key_check"
 	IdempotencyKeysPkey                 Name = "idempotency_keys_pkey"
+	ImportFilesImportFkey               Name = "import_files_import_fkey"
+	ImportFilesPkey                     Name = "import_files_pkey"
 	ImportKeysImportFkey                Name = "import_keys_import_fkey"
 	ImportKeysPkey                      Name = "import_keys_pkey"
 	ImportObjectsImportFkey             Name = "import_objects_import_fkey"
@@ -424,6 +426,7 @@ var Raced = map[Name]bool{
 	CustomerExternalIdsPkey: true,
 	ForgottenPkey:           true,
 	IdempotencyKeysPkey:     true,
+	ImportFilesPkey:         true,
 	ImportKeysPkey:          true,
 	ImportObjectsPkey:       true,
 	ImportRowsPkey:          true,

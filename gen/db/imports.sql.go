@@ -711,6 +711,147 @@ func (q *Queries) ImportFailed(ctx context.Context, db DBTX, arg ImportFailedPar
 	return err
 }
 
+const importFileAssign = `-- name: ImportFileAssign :execrows
+UPDATE import_files SET kind = $1, mapping = $2 WHERE import_id = $3 AND org_id = $4
+    AND file = $5 AND part = 0
+`
+
+type ImportFileAssignParams struct {
+	Kind     string
+	Mapping  []byte
+	ImportID string
+	OrgID    string
+	File     int32
+}
+
+func (q *Queries) ImportFileAssign(ctx context.Context, db DBTX, arg ImportFileAssignParams) (int64, error) {
+	result, err := db.Exec(ctx, importFileAssign,
+		arg.Kind,
+		arg.Mapping,
+		arg.ImportID,
+		arg.OrgID,
+		arg.File,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const importFilePart = `-- name: ImportFilePart :one
+SELECT t.content FROM import_files t WHERE t.import_id = $1 AND t.org_id = $2 AND t.file = $3
+    AND t.part = $4
+`
+
+type ImportFilePartParams struct {
+	ImportID string
+	OrgID    string
+	File     int32
+	Part     int32
+}
+
+func (q *Queries) ImportFilePart(ctx context.Context, db DBTX, arg ImportFilePartParams) ([]byte, error) {
+	row := db.QueryRow(ctx, importFilePart,
+		arg.ImportID,
+		arg.OrgID,
+		arg.File,
+		arg.Part,
+	)
+	var content []byte
+	err := row.Scan(&content)
+	return content, err
+}
+
+const importFilePut = `-- name: ImportFilePut :exec
+INSERT INTO import_files (import_id, org_id, program_id, file, part, name, kind, content)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+`
+
+type ImportFilePutParams struct {
+	ImportID  string
+	OrgID     string
+	ProgramID string
+	File      int32
+	Part      int32
+	Name      string
+	Kind      string
+	Content   []byte
+}
+
+func (q *Queries) ImportFilePut(ctx context.Context, db DBTX, arg ImportFilePutParams) error {
+	_, err := db.Exec(ctx, importFilePut,
+		arg.ImportID,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.File,
+		arg.Part,
+		arg.Name,
+		arg.Kind,
+		arg.Content,
+	)
+	return err
+}
+
+const importFiles = `-- name: ImportFiles :many
+SELECT t.file, t.name, t.kind, t.mapping, (SELECT sum(length(p.content)) FROM import_files p
+    WHERE p.import_id = t.import_id AND p.org_id = t.org_id AND p.file = t.file)::bigint AS size
+FROM import_files t WHERE t.import_id = $1 AND t.org_id = $2 AND t.part = 0 ORDER BY t.file
+`
+
+type ImportFilesParams struct {
+	ImportID string
+	OrgID    string
+}
+
+type ImportFilesRow struct {
+	File    int32
+	Name    string
+	Kind    string
+	Mapping []byte
+	Size    int64
+}
+
+// ImportFiles lists the uploaded files of an import, with their sizes.
+func (q *Queries) ImportFiles(ctx context.Context, db DBTX, arg ImportFilesParams) ([]ImportFilesRow, error) {
+	rows, err := db.Query(ctx, importFiles, arg.ImportID, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportFilesRow{}
+	for rows.Next() {
+		var i ImportFilesRow
+		if err := rows.Scan(
+			&i.File,
+			&i.Name,
+			&i.Kind,
+			&i.Mapping,
+			&i.Size,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const importFilesDelete = `-- name: ImportFilesDelete :exec
+DELETE FROM import_files t WHERE t.import_id = $1 AND t.org_id = $2
+`
+
+type ImportFilesDeleteParams struct {
+	ImportID string
+	OrgID    string
+}
+
+func (q *Queries) ImportFilesDelete(ctx context.Context, db DBTX, arg ImportFilesDeleteParams) error {
+	_, err := db.Exec(ctx, importFilesDelete, arg.ImportID, arg.OrgID)
+	return err
+}
+
 const importFirstSales = `-- name: ImportFirstSales :exec
 UPDATE sales t SET is_first_sale = true
 FROM (SELECT DISTINCT ON (s.customer_id) s.id FROM sales s WHERE s.customer_id = ANY ($2::text[])
@@ -2421,6 +2562,65 @@ func (q *Queries) ImportStated(ctx context.Context, db DBTX, arg ImportStatedPar
 	return items, nil
 }
 
+const importStays = `-- name: ImportStays :many
+SELECT 'links'::text AS kind, count(*)::bigint AS n FROM (SELECT 1 FROM import_objects o WHERE o.program_id = $1
+    AND o.org_id = $2 AND o.import_id = ANY ($3::text[]) AND o.kind = 1 AND o.created
+    AND EXISTS (SELECT 1 FROM clicks k WHERE k.link_id = o.target) LIMIT $4) l
+UNION ALL
+SELECT 'customers', count(*) FROM (SELECT 1 FROM import_objects o WHERE o.program_id = $1
+    AND o.org_id = $2 AND o.import_id = ANY ($3::text[]) AND o.kind = 3 AND o.created
+    AND EXISTS (SELECT 1 FROM sales s WHERE s.customer_id = o.target AND s.org_id = o.org_id
+        AND NOT EXISTS (SELECT 1 FROM import_objects w WHERE w.target = s.id AND w.created)) LIMIT $4) c
+UNION ALL
+SELECT 'commissions', count(*) FROM (SELECT 1 FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
+    LEFT JOIN payouts p ON p.id = k.payout_id AND p.org_id = k.org_id
+    WHERE o.program_id = $1 AND o.org_id = $2 AND o.import_id = ANY ($3::text[]) AND o.kind = 5
+    AND o.created AND (k.clawed_minor <> 0 OR k.shrunk_minor <> 0 OR p.id IS NOT NULL AND p.import_id IS NULL) LIMIT $4) k
+UNION ALL
+SELECT 'partners', count(*) FROM (SELECT 1 FROM import_objects o WHERE o.program_id = $1
+    AND o.org_id = $2 AND o.import_id = ANY ($3::text[]) AND o.kind = 0 AND o.created
+    AND EXISTS (SELECT 1 FROM portal_sessions s WHERE s.partner_id = o.target AND s.program_id = o.program_id) LIMIT $4) p
+`
+
+type ImportStaysParams struct {
+	ProgramID string
+	OrgID     string
+	ImportIds []string
+	Lim       int32
+}
+
+type ImportStaysRow struct {
+	Kind string
+	N    int64
+}
+
+// ImportStays counts the objects of imports that an undo keeps because something else uses them, up to a limit for each
+// reason: links with visits, customers who paid since, and commissions that Rail paid out or that a refund changed.
+func (q *Queries) ImportStays(ctx context.Context, db DBTX, arg ImportStaysParams) ([]ImportStaysRow, error) {
+	rows, err := db.Query(ctx, importStays,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.ImportIds,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportStaysRow{}
+	for rows.Next() {
+		var i ImportStaysRow
+		if err := rows.Scan(&i.Kind, &i.N); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importTake = `-- name: ImportTake :many
 UPDATE imports t SET busy_until = $1
 FROM (SELECT i.id FROM imports i WHERE i.status IN ('reading', 'writing', 'undoing')
@@ -2541,6 +2741,21 @@ func (q *Queries) ImportTargets(ctx context.Context, db DBTX, arg ImportTargetsP
 		return nil, err
 	}
 	return items, nil
+}
+
+const importTouch = `-- name: ImportTouch :exec
+UPDATE imports SET updated_at = $1 WHERE id = $2 AND org_id = $3
+`
+
+type ImportTouchParams struct {
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
+}
+
+func (q *Queries) ImportTouch(ctx context.Context, db DBTX, arg ImportTouchParams) error {
+	_, err := db.Exec(ctx, importTouch, arg.UpdatedAt, arg.ID, arg.OrgID)
+	return err
 }
 
 const importUndoCommissions = `-- name: ImportUndoCommissions :many

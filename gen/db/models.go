@@ -398,6 +398,18 @@ type Import struct {
 	FinishedAt    *clock.Time
 }
 
+type ImportFile struct {
+	ImportID  string
+	OrgID     string
+	ProgramID string
+	File      int32
+	Part      int32
+	Name      string
+	Kind      string
+	Mapping   []byte
+	Content   []byte
+}
+
 type ImportKey struct {
 	ImportID  string
 	OrgID     string

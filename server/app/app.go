@@ -365,6 +365,7 @@ func (p parts) serveConsole(path *middleware.Front, doors *join.Pages) error {
 			Pool: p.pool, Keeper: p.keeper, Mail: p.mails.Outbox, Clock: p.clock, BaseURL: cfg.ConsoleBase(),
 		}),
 		Rails:      p.connected,
+		Imports:    p.imports,
 		Processors: hookup.Service{Keeper: p.keeper, BaseURL: cfg.BaseURL, StripeURL: cfg.StripeURL},
 		Service:    cfg.ServiceName, Clock: p.clock, Address: path.ClientAddress, Limit: path.ChargeTo,
 		PerPerson: cfg.AddressRateLimit, Plan: cfg.Plan(), HoldOnHighRisk: cfg.HoldOnHighRisk,

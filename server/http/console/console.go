@@ -29,6 +29,7 @@ import (
 	"rail/server/http/middleware"
 	"rail/server/http/site"
 	"rail/server/inbound/hookup"
+	"rail/server/inbound/importer"
 	"rail/server/locale"
 	"rail/server/money/payout/rails"
 	"rail/server/postgres/shortage"
@@ -56,7 +57,9 @@ type Options struct {
 	// Processors connects programs to payment processors, on both sides.
 	Processors hookup.Service
 	// Rails connects programs to services that move money.
-	Rails   *rails.Service
+	Rails *rails.Service
+	// Imports moves programs in from other products.
+	Imports *importer.Service
 	Service string // the product's name
 	Clock   clock.Clock
 	Address func(echo.Context) string // the visitor's address, behind proxies too

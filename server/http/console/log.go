@@ -39,7 +39,7 @@ var kinds = map[ident.Prefix]string{
 	ident.Coupon: "Coupon", ident.Group: "Group", ident.Tag: "Tag", ident.Program: "Program", ident.APIKey: "API key",
 	ident.User: "User", ident.Application: "Application", ident.Connection: "Connection", ident.Resource: "Resource",
 	ident.Refund: "Refund", ident.Sequence: "Email sequence", ident.Publishable: "Publishable key",
-	ident.PartnerNote: "Note", ident.TaxForm: "Tax form",
+	ident.PartnerNote: "Note", ident.Import: "Import", ident.TaxForm: "Tax form",
 }
 
 // targetOf describes the object of an id.

@@ -23,6 +23,7 @@ func routes() map[string]route {
 		findRoutes,
 		groupRoutes,
 		homeRoutes,
+		importRoutes,
 		inboxRoutes,
 		integrationRoutes,
 		keyRoutes,
@@ -97,6 +98,7 @@ var entries = []struct {
 	{"Settings", []menuEntry{
 		{"/settings", "Program", "settings"},
 		{"/integrations", "Integrations", "plug"},
+		{"/imports", "Import", "import"},
 		{"/plan", "Plan", "gauge"},
 	}},
 	{"Developers", []menuEntry{

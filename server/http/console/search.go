@@ -221,6 +221,7 @@ var idPages = map[ident.Prefix]string{
 	ident.Partner: "/partners/", ident.Customer: "/customers/", ident.Sale: "/sales/", ident.Commission: "/commissions/",
 	ident.Payout: "/payouts/", ident.Batch: "/payouts/batches/", ident.Flow: "/rules/", ident.RiskFlag: "/risk/",
 	ident.Endpoint: "/webhooks/", ident.InboxEvent: "/integrations/events/", ident.Campaign: "/mails/",
+	ident.Import: "/imports/",
 }
 
 // foundID returns the page of an object's id. The object may not exist.

@@ -26,6 +26,7 @@ type setupData struct {
 	Checks      []check
 	Done, Total int
 	Steps       string // the address of the part that the script asks for again
+	MovesIn     bool   // the person may import from another program
 	Connects    bool   // no processor is connected yet, and the person may connect one
 }
 
@@ -59,7 +60,7 @@ func (v *visit) status() (*api.ProgramStatusReport, error) {
 // setupData counts the steps, and notes whether all are done.
 func (v *visit) setupData(s api.ProgramSetup) setupData {
 	d := setupData{
-		Checks: v.checks(s), Steps: v.at("/setup/steps"),
+		Checks: v.checks(s), Steps: v.at("/setup/steps"), MovesIn: v.movesIn(),
 		Connects: !s.ProcessorConnected && v.session.User.Role.ManagesPeople(),
 	}
 	d.Total = len(d.Checks)

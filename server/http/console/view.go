@@ -53,6 +53,7 @@ func (v *visit) show(p sheet) error {
 	}
 	layout := v.layout(p.Title, p.Section)
 	layout.Flash, layout.Undo = v.TakeUndo()
+	layout.Refresh = v.refresh
 	return pages.Write(v, v.Locale, status, p.Template, frame{visit: v, Title: p.Title, Layout: layout, Data: p.Data})
 }
 
@@ -271,7 +272,7 @@ func (v *visit) menu(program, section string) site.Menu {
 	for _, g := range entries {
 		group := site.Group{Name: g.name}
 		for _, e := range g.entries {
-			if e.path == "/setup" && v.hidesSetup(program) {
+			if e.path == "/setup" && v.hidesSetup(program) || e.path == "/imports" && !v.movesIn() {
 				continue
 			}
 			group.Links = append(group.Links, site.Link{

@@ -29,6 +29,7 @@ type visit struct {
 	session team.Session
 	actor   auth.Actor     // the person, as the API sees them
 	program db.Program     // of a page of a program
+	refresh int            // the seconds after which a browser without scripts loads the page again
 	fault   *problem.Error // why the form was refused, for the page that shows it again
 }
 

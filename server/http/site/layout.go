@@ -23,6 +23,7 @@ type Layout struct {
 	Undo      Undo // the form beside Flash
 	Alert     string
 	Narrow    bool // the content has the width of a text
+	Refresh   int  // the seconds after which a browser without scripts loads the page again; 0 for never
 	Framed    bool // the page is in a frame of another site
 	Languages []Language
 	Speak     string // the action of the form that saves a language; "" if Languages are links

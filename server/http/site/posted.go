@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
@@ -58,6 +59,91 @@ func (g Guard) ReadUpload(w http.ResponseWriter, r *http.Request, session, file 
 	}
 	body, err := io.ReadAll(from)
 	return Posted(r.PostForm), Upload{plain(sent[0].Filename), body}, err
+}
+
+// Parts are the files of a form, which are read while they arrive.
+type Parts struct {
+	reader *multipart.Reader
+	next   *multipart.Part
+	field  string
+}
+
+// Next returns the next file, whose content is read before the one after it. After the last file it returns io.EOF.
+// Files that are larger together than the route allows end as ErrLarge.
+func (p *Parts) Next() (name string, content io.Reader, err error) {
+	for {
+		part := p.next
+		if p.next = nil; part == nil {
+			if part, err = p.reader.NextPart(); err != nil {
+				return "", nil, streamed(err)
+			}
+		}
+		if part.FormName() == p.field && part.FileName() != "" {
+			return plain(part.FileName()), stream{part}, nil
+		}
+	}
+}
+
+// stream reads a part of a form.
+type stream struct{ part *multipart.Part }
+
+// Read reads the next bytes.
+func (s stream) Read(b []byte) (int, error) {
+	n, err := s.part.Read(b)
+	return n, streamed(err)
+}
+
+// streamed names the error of a form that is too large or ends too early.
+func streamed(err error) error {
+	if err == nil || errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return ErrLarge
+	}
+	return ErrForm
+}
+
+// ReadStream reads a form up to its first file in the field file. The fields of the form come before its files, of
+// which all together have at most most bytes. It refuses what Read refuses.
+func (g Guard) ReadStream(w http.ResponseWriter, r *http.Request, session, file string, most int64) (
+	Posted, *Parts, error,
+) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" {
+		return nil, nil, ErrForm
+	}
+	if r.ContentLength > most+maxForm {
+		return nil, nil, ErrLarge
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, most+maxForm)
+	reader, err := r.MultipartReader()
+	if err != nil {
+		return nil, nil, ErrForm
+	}
+	parts, form, size := &Parts{reader: reader, field: file}, url.Values{}, 0
+	for {
+		part, err := reader.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, nil, streamed(err)
+		}
+		if part.FormName() == file {
+			parts.next = part
+			break
+		}
+		value, err := io.ReadAll(io.LimitReader(part, maxForm))
+		if size += len(value); err != nil || size >= maxForm {
+			return nil, nil, ErrForm
+		}
+		form.Add(part.FormName(), string(value))
+	}
+	if !g.holds(session, form.Get("form_token")) {
+		return nil, nil, ErrForged
+	}
+	return Posted(form), parts, nil
 }
 
 // Read reads a form and validates its token.

@@ -35,6 +35,9 @@ type Route[V Visitor] struct {
 	Open bool // needs no session
 	// File names the form's file field, of at most 1 MiB; "" for none.
 	File string
+	// Stream is how many bytes the files in the field File have together at most, if the action reads them as they
+	// arrive (Visit.Parts).
+	Stream int64
 	// Linked is true for forms without a token, behind a link that is itself the secret.
 	Linked  bool
 	Timeout time.Duration // 0 for the site's
@@ -139,7 +142,7 @@ func (h handler[V]) answer(v V) error {
 		}
 	}
 	if posted && !h.route.Linked {
-		if err := c.readForm(h.route.File); err != nil {
+		if err := c.readForm(h.route.File, h.route.Stream); err != nil {
 			return err
 		}
 	}

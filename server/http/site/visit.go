@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -20,6 +21,7 @@ type Visit struct {
 	Token  string // of the session, which the page's forms are tied to; "" if signed out
 	Form   Posted // nil for a GET
 	Upload Upload // the form's file
+	Parts  *Parts // the files of a form whose route reads them
 	Err    error  // an internal error, for the log
 	site   *Options
 }
@@ -63,14 +65,32 @@ func (v *Visit) Unit(u work.Unit) *work.Unit {
 }
 
 // readForm reads the form of a POST.
-func (v *Visit) readForm(file string) (err error) {
-	if file == "" {
+func (v *Visit) readForm(file string, stream int64) (err error) {
+	switch {
+	case file == "":
 		v.Form, err = v.site.Guard.Read(v.Response(), v.Request(), v.Token)
-	} else {
+	case stream > 0:
+		v.hold()
+		v.Form, v.Parts, err = v.site.Guard.ReadStream(v.Response(), v.Request(), v.Token, file, stream)
+	default:
 		v.Form, v.Upload, err = v.site.Guard.ReadUpload(v.Response(), v.Request(), v.Token, file, maxFile)
 	}
 	return err
 }
+
+// hold keeps the connection open for as long as the route may take, since many bytes arrive.
+func (v *Visit) hold() {
+	until, ok := v.Ctx().Deadline()
+	if !ok {
+		return
+	}
+	connection := http.NewResponseController(v.Response())
+	_ = connection.SetReadDeadline(until) // without such a connection, the server's limits hold
+	_ = connection.SetWriteDeadline(until.Add(answerTime))
+}
+
+// answerTime is how long the answer to a form with many bytes may take.
+const answerTime = 10 * time.Second
 
 // maxFile is the largest file that a form may have, in bytes.
 const maxFile = 1 << 20

@@ -22,6 +22,7 @@ import (
 	"rail/server/problem"
 	"rail/server/secret"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 var queries = db.New()
@@ -61,7 +62,9 @@ type place struct {
 	Kind   int        `json:"kind,omitempty"` // position in the phase's order of kinds
 	At     clock.Time `json:"at,omitzero"`    // of the last row
 	ID     string     `json:"id,omitempty"`
-	Done   int64      `json:"done,omitempty"` // rows of the kind that are done
+	Done   int64      `json:"done,omitempty"`  // rows of the kind that are done
+	Lines  int64      `json:"lines,omitempty"` // rows of the uploaded file that are stored
+	Began  clock.Time `json:"began,omitzero"`  // the phase, for its speed
 }
 
 // phase is a part of an import.
@@ -69,6 +72,7 @@ type phase string
 
 const (
 	filling  phase = "fill" // files are still being added
+	sorting  phase = "sort" // uploaded files are being read
 	reading  phase = "read"
 	planning phase = "plan"
 	summing  phase = "sum"
@@ -132,7 +136,7 @@ func (s *Service) Start(ctx context.Context, u *work.Unit, o Order) (db.Import, 
 	if err := s.alone(ctx, u, o.ProgramID); err != nil {
 		return db.Import{}, err
 	}
-	p := place{Phase: reading}
+	p := place{Phase: reading, Began: u.Now}
 	switch {
 	case o.Open:
 		p.Phase = filling
@@ -156,6 +160,9 @@ func (s *Service) Start(ctx context.Context, u *work.Unit, o Order) (db.Import, 
 		m.APIKey = sealed
 	}
 	if err := queries.ImportInsert(ctx, u.Tx, db.ImportInsertParams(m)); err != nil {
+		return m, err
+	}
+	if err := note(ctx, u, m, "import.started"); err != nil {
 		return m, err
 	}
 	if len(o.Rows) == 0 {
@@ -222,14 +229,21 @@ func (s *Service) Add(ctx context.Context, u *work.Unit, id string, rows []sourc
 	return err
 }
 
-// Close ends the rows of an import of files; the job compares them.
+// Close ends the rows and uploaded files of an import of files; the job reads the files, and compares the rows.
 func (s *Service) Close(ctx context.Context, u *work.Unit, id string) error {
 	m, p, err := lock(ctx, u, id)
 	if err != nil || p.Phase != filling {
 		return err
 	}
 	m.BusyUntil = nil
-	return save(ctx, u, m, place{Phase: planning})
+	files, err := s.Files(ctx, u, id)
+	if err != nil {
+		return err
+	}
+	if len(files) > 0 {
+		return save(ctx, u, m, place{Phase: sorting, Began: u.Now})
+	}
+	return save(ctx, u, m, place{Phase: planning, Began: u.Now})
 }
 
 // abandoned is how long an import waits for more rows of its files.
@@ -241,10 +255,14 @@ func (s *Service) Abandon(ctx context.Context, u *work.Unit, id, why string) err
 	if err != nil || p.Phase != filling {
 		return err
 	}
-	return queries.ImportFailed(ctx, u.Tx, db.ImportFailedParams{
+	err = queries.ImportFailed(ctx, u.Tx, db.ImportFailedParams{
 		Status: db.ImportStatusFailed, Error: new(cut(why, maxError)), Attempts: m.Attempts, FinishedAt: &u.Now,
 		UpdatedAt: u.Now, ID: m.ID, OrgID: m.OrgID,
 	})
+	if err != nil {
+		return err
+	}
+	return queries.ImportFilesDelete(ctx, u.Later(), db.ImportFilesDeleteParams{ImportID: m.ID, OrgID: m.OrgID})
 }
 
 // Run makes the job write a ready import.
@@ -263,7 +281,24 @@ func (s *Service) Run(ctx context.Context, u *work.Unit, id string) (db.Import, 
 		return m, err
 	}
 	m.Status = db.ImportStatusWriting
-	return m, save(ctx, u, m, place{Phase: writing})
+	if err := note(ctx, u, m, "import.run"); err != nil {
+		return m, err
+	}
+	return m, save(ctx, u, m, place{Phase: writing, Began: u.Now})
+}
+
+// noted is an import in the audit log.
+type noted struct {
+	Source     string `json:"source"`
+	DryRun     bool   `json:"dry_run"`
+	EmitEvents bool   `json:"emit_events"`
+}
+
+// note writes an entry of the audit log about an import.
+func note(ctx context.Context, u *work.Unit, m db.Import, action string) error {
+	return auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: m.ProgramID, Action: action, TargetID: m.ID, After: noted{m.Source, m.DryRun, m.EmitEvents},
+	})
 }
 
 // reportLife is how long a report can be written.
@@ -293,7 +328,10 @@ func (s *Service) Undo(ctx context.Context, u *work.Unit, id string) (db.Import,
 		return m, err
 	}
 	m.Status, m.Error, m.FinishedAt = db.ImportStatusUndoing, nil, nil
-	return m, save(ctx, u, m, place{Phase: undoing})
+	if err := note(ctx, u, m, "import.undone"); err != nil {
+		return m, err
+	}
+	return m, save(ctx, u, m, place{Phase: undoing, Began: u.Now})
 }
 
 // lock locks an import of the unit's programs, and returns its place.
@@ -360,7 +398,7 @@ func Progress(m db.Import) (step string, done, all int64) {
 	switch p.Phase {
 	case filling:
 		return "reading files", 0, 0
-	case reading:
+	case reading, sorting:
 		return "reading " + p.Name, p.Done, 0
 	case planning:
 		kind := kindOf(planned)
@@ -376,6 +414,42 @@ func Progress(m db.Import) (step string, done, all int64) {
 		return "undoing " + string(kindOf(undone)), p.Done, 0
 	}
 	return string(m.Status), 0, 0
+}
+
+// Pace has the objects that the whole phase of an import has handled, all objects of it (0 if that is not known), and
+// when it began.
+type Pace struct {
+	Done, All int64
+	Began     clock.Time
+}
+
+// PaceOf returns the pace of an import that the job works on.
+func PaceOf(m db.Import) Pace {
+	p, counts := placeOf(m), CountsOf(m)
+	pace := Pace{Began: p.Began, Done: p.Done}
+	var kinds []int
+	switch p.Phase {
+	case filling, sorting, reading:
+		for _, c := range counts {
+			pace.Done += c.Read
+		}
+		pace.Done -= p.Done
+		return pace
+	case planning:
+		kinds = planned
+	case writing:
+		kinds = written
+	case summing, tidying, undoing:
+		return pace
+	}
+	for i, kind := range kinds {
+		read := counts.of(name(kind)).Read
+		pace.All += read
+		if i < p.Kind {
+			pace.Done += read
+		}
+	}
+	return pace
 }
 
 // pause is the least time between two batches that write, so that an import uses at most about half of one connection.

@@ -34,7 +34,7 @@ func (s *Service) sum(ctx context.Context, u *work.Unit, m db.Import) error {
 		return save(ctx, u, m, place{Phase: summing, Done: n})
 	}
 	m.Status = db.ImportStatusWriting
-	return save(ctx, u, m, place{Phase: writing})
+	return save(ctx, u, m, place{Phase: writing, Began: u.Now})
 }
 
 // settleDebts settles the commissions that were paid together with deductions of at least their sum: Rail has only

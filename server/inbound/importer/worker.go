@@ -55,6 +55,7 @@ func (s *Service) forget(ctx context.Context, now clock.Time) error {
 func (s *Service) advance(ctx context.Context, m db.Import, now clock.Time) error {
 	began := clock.Real()
 	for ctx.Err() == nil {
+		now = later(s.Clock, now)
 		err := queue.Guard(func() error { return s.step(ctx, m.OrgID, m.ID, now) })
 		switch {
 		case errors.Is(err, errEnded):
@@ -73,6 +74,14 @@ func (s *Service) advance(ctx context.Context, m db.Import, now clock.Time) erro
 	return nil
 }
 
+// later returns the current time, but never less than a given one.
+func later(c clock.Clock, now clock.Time) clock.Time {
+	if c == nil || c.Now().Before(now.Time) {
+		return now
+	}
+	return c.Now()
+}
+
 // unit returns a unit of work of an import.
 func (s *Service) unit(org, id string, now clock.Time) *work.Unit {
 	return work.NewRun(s.Pool, work.Actor{Kind: work.Importer, ID: id}, now).For(org)
@@ -85,8 +94,11 @@ func (s *Service) step(ctx context.Context, org, id string, now clock.Time) erro
 		return err
 	}
 	p := placeOf(m)
-	if p.Phase == reading && m.Status == db.ImportStatusReading {
+	switch {
+	case p.Phase == reading && m.Status == db.ImportStatusReading:
 		return s.read(ctx, m, p, now)
+	case p.Phase == sorting && m.Status == db.ImportStatusReading:
+		return s.sort(ctx, m, p, now)
 	}
 	err = s.within(ctx, m, now, func(u *work.Unit, m db.Import, p place) error { return s.batch(ctx, u, m, p, writeSize) })
 	if p.Phase == writing && unwritable(err) { // find the row by which it fails
@@ -133,6 +145,8 @@ func (s *Service) within(ctx context.Context, m db.Import, now clock.Time,
 // batch does a batch of the phase that an import is in.
 func (s *Service) batch(ctx context.Context, u *work.Unit, m db.Import, p place, size int32) error {
 	switch {
+	case p.Phase == filling && m.UpdatedAt.Before(u.Now.Add(-forgotten)):
+		return s.Abandon(ctx, u, m.ID, "Its files were not completed.")
 	case m.Status == db.ImportStatusReading && p.Phase == planning:
 		return s.plan(ctx, u, m, p)
 	case m.Status == db.ImportStatusReading && p.Phase == summing:
@@ -153,7 +167,7 @@ func (s *Service) read(ctx context.Context, m db.Import, p place, now clock.Time
 	if err != nil {
 		return err
 	}
-	after := place{Phase: planning}
+	after := place{Phase: planning, Began: now}
 	var rows []source.Row
 	if p.List < len(lists) {
 		list := lists[p.List]
@@ -161,7 +175,8 @@ func (s *Service) read(ctx context.Context, m db.Import, p place, now clock.Time
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", list.Name, err)
 		}
-		rows, after = page.Rows, place{Phase: reading, List: p.List, Name: list.Name, Cursor: page.Next, Done: p.Done}
+		rows, after = page.Rows, place{Phase: reading, List: p.List, Name: list.Name, Cursor: page.Next, Done: p.Done,
+			Began: p.Began}
 		if page.Next == "" {
 			after.List++
 			if after.Done = 0; after.List < len(lists) {
@@ -236,8 +251,12 @@ func (s *Service) failed(ctx context.Context, m db.Import, now clock.Time, why e
 		m.Attempts++
 		m.Error = new(cut(why.Error(), maxError))
 		wait, again := retries.After(int(m.Attempts))
-		if !again || errors.Is(why, source.ErrKey) {
+		if !again || errors.Is(why, source.ErrKey) || errors.Is(why, errFile) {
 			m.Status, m.FinishedAt, m.BusyUntil = db.ImportStatusFailed, &u.Now, nil
+			err := queries.ImportFilesDelete(ctx, u.Later(), db.ImportFilesDeleteParams{ImportID: m.ID, OrgID: m.OrgID})
+			if err != nil {
+				return err
+			}
 			if err := s.notify(ctx, u, m); err != nil {
 				return err
 			}

@@ -134,7 +134,11 @@ for (const part of document.querySelectorAll('[data-poll]')) {
   const every = part.dataset.every || 3
   const links = part.parentElement.querySelectorAll('[data-unpolled]')
   const show = shown => { for (const link of links) link.hidden = !shown }
-  const wait = seconds => part.querySelector('[data-polled]') || setTimeout(ask, seconds * 1000)
+  const wait = seconds => {
+    const end = part.querySelector('[data-polled]')
+    if (end?.dataset.polled === 'reload') location.reload() // the rest of the page has changed as well
+    else if (!end) setTimeout(ask, seconds * 1000)
+  }
   const ask = async () => {
     if (document.hidden) return wait(every)
     try {

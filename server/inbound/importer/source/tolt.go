@@ -20,7 +20,8 @@ const toltAddress = "https://api.tolt.com/v1"
 // was changed last. It has no filter by the time of a change, so that each run reads everything.
 var toltProduct = Product{
 	Name: "tolt", Title: "Tolt", Address: toltAddress, Params: []string{"ref", "via", "aff"}, FoldsCase: true,
-	Open: openTolt,
+	NeedsAccount: true,
+	Open:         openTolt,
 }
 
 type tolt struct {
