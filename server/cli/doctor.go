@@ -128,10 +128,10 @@ func programOfPage(ctx context.Context, env *Env, id string) (doctor.Program, er
 
 // doctorHelp describes the checks.
 func doctorHelp() string {
-	return `With a URL, it checks from outside, like a browser, and needs no database without --program: the page, the tag, the script
-and its integrity, the Content-Security-Policy, whether Rail accepts the key from pages of this host, whether Rail is a
-path of the page's own site, and for which domain cookies count. It reads at most 2 MB of a page or a script, follows
-five redirects, and stops after ten seconds. It cannot see a tag that another script adds to the page.
+	return `With a URL, it checks from outside, like a browser, and needs no database without --program: the page, the tag,
+the script and its integrity, the Content-Security-Policy, whether Rail accepts the key from pages of this host, whether
+Rail is a path of the page's own site, and for which domain cookies count. It reads at most 2 MB of a page or a script,
+follows five redirects, and stops after ten seconds. It cannot see a tag that another script adds to the page.
 
 Without a URL, or with --program, it follows up to five old links of each program with a done import, and compares the
 partner that a visitor would credit with the link's. A link of a partner who is not active is advice.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -38,9 +39,7 @@ func TestGuides(t *testing.T) {
 	r.now = clock.NewManual(time.Now()) // receivers compare times with their own clock
 	r.environ["RAIL_WEBHOOK_ALLOW_CIDRS"] = "127.0.0.0/8"
 	sources := importSourcesOf(t)
-	for variable, address := range sources {
-		r.environ[variable] = address
-	}
+	maps.Copy(r.environ, sources)
 	printed, _ := r.serving()
 	address := regexp.MustCompile(`listens on (\S+)`).FindStringSubmatch(printed)[1]
 	binary := filepath.Join(t.TempDir(), "rail")
