@@ -22,7 +22,8 @@ AND (t.value = @stem::text OR t.value LIKE @pattern::text);
 -- reports whether that has expired but is not retired. recent_click_id is the visitor's last click
 -- on the same value after since, where that is before now. expires_at is the end of that referral,
 -- or of a new referral. name and coupon are for browsers; a coupon is read if since is before
--- now. The rows are in the order of the visits; missing values are ''. The partner, who is of the
+-- now. reserved reports whether several partners have the value in different cases. The rows are in the order of the
+-- visits; missing values are ''. The partner, who is of the
 -- value's program, is found by id alone: without statistics the planner would read all that are
 -- active.
 SELECT i.n::bigint AS n, coalesce(g.status, '')::text AS program_status,
@@ -32,7 +33,9 @@ SELECT i.n::bigint AS n, coalesce(g.status, '')::text AS program_status,
     coalesce(h.partner_id, '')::text AS partner_id, coalesce(h.link_id, '')::text AS link_id,
     coalesce(h.handle, '')::text AS handle, coalesce(h.name, '')::text AS name, coalesce(h.coupon, '')::text AS coupon,
     coalesce(h.referral_id, '')::text AS referral_id, coalesce(h.expired, false)::boolean AS expired,
-    coalesce(k.id, '')::text AS recent_click_id
+    coalesce(k.id, '')::text AS recent_click_id,
+    (h.partner_id IS NULL AND EXISTS (SELECT 1 FROM tracking_values v WHERE v.program_id = i.program_id
+        AND v.org_id = i.org_id AND v.value = i.value AND v.kind = 'reserved'))::boolean AS reserved
 FROM (SELECT unnest(@program_ids::text[]) AS program_id, unnest(@org_ids::text[]) AS org_id,
     unnest(@values::text[]) AS value, unnest(@landing_keys::text[]) AS landing_key,
     unnest(@visitors::bytea[]) AS visitor, unnest(@nows::timestamptz[]) AS now,

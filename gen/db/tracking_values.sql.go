@@ -95,7 +95,9 @@ SELECT i.n::bigint AS n, coalesce(g.status, '')::text AS program_status,
     coalesce(h.partner_id, '')::text AS partner_id, coalesce(h.link_id, '')::text AS link_id,
     coalesce(h.handle, '')::text AS handle, coalesce(h.name, '')::text AS name, coalesce(h.coupon, '')::text AS coupon,
     coalesce(h.referral_id, '')::text AS referral_id, coalesce(h.expired, false)::boolean AS expired,
-    coalesce(k.id, '')::text AS recent_click_id
+    coalesce(k.id, '')::text AS recent_click_id,
+    (h.partner_id IS NULL AND EXISTS (SELECT 1 FROM tracking_values v WHERE v.program_id = i.program_id
+        AND v.org_id = i.org_id AND v.value = i.value AND v.kind = 'reserved'))::boolean AS reserved
 FROM (SELECT unnest($1::text[]) AS program_id, unnest($2::text[]) AS org_id,
     unnest($3::text[]) AS value, unnest($4::text[]) AS landing_key,
     unnest($5::bytea[]) AS visitor, unnest($6::timestamptz[]) AS now,
@@ -148,6 +150,7 @@ type TrackingResolveRow struct {
 	ReferralID       string
 	Expired          bool
 	RecentClickID    string
+	Reserved         bool
 }
 
 // TrackingResolve finds, for each of several visits, their program and the active partner behind
@@ -156,7 +159,8 @@ type TrackingResolveRow struct {
 // reports whether that has expired but is not retired. recent_click_id is the visitor's last click
 // on the same value after since, where that is before now. expires_at is the end of that referral,
 // or of a new referral. name and coupon are for browsers; a coupon is read if since is before
-// now. The rows are in the order of the visits; missing values are ”. The partner, who is of the
+// now. reserved reports whether several partners have the value in different cases. The rows are in the order of the
+// visits; missing values are ”. The partner, who is of the
 // value's program, is found by id alone: without statistics the planner would read all that are
 // active.
 func (q *Queries) TrackingResolve(ctx context.Context, db DBTX, arg TrackingResolveParams) ([]TrackingResolveRow, error) {
@@ -189,6 +193,7 @@ func (q *Queries) TrackingResolve(ctx context.Context, db DBTX, arg TrackingReso
 			&i.ReferralID,
 			&i.Expired,
 			&i.RecentClickID,
+			&i.Reserved,
 		); err != nil {
 			return nil, err
 		}

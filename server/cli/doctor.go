@@ -45,9 +45,9 @@ func examine(fs *pflag.FlagSet) action {
 }
 
 // findingLines returns the table of findings.
-func findingLines(findings []doctor.Finding) []string {
+func findingLines(all []doctor.Finding) []string {
 	lines := []string{"CHECK\tSTATE\tFOUND"}
-	for _, f := range findings {
+	for _, f := range all {
 		lines = append(lines, f.Check+"\t"+string(f.State)+"\t"+f.Text)
 		if f.Fix != "" {
 			lines = append(lines, "\t\t"+f.Fix)
@@ -59,7 +59,7 @@ func findingLines(findings []doctor.Finding) []string {
 // importedLinks follows a sample of the links that were imported into a program; "" is every program with a done
 // import.
 func importedLinks(ctx context.Context, env *Env, id string) ([]doctor.Finding, error) {
-	var findings []doctor.Finding
+	var lines []doctor.Finding
 	err := withDatabase(ctx, env, func(d *database) error {
 		programs, err := queries.ProgramsImported(ctx, d.pool)
 		if err != nil {
@@ -77,17 +77,17 @@ func importedLinks(ctx context.Context, env *Env, id string) ([]doctor.Finding, 
 			if err != nil {
 				return err
 			}
-			findings = append(findings, found...)
+			lines = append(lines, found...)
 		}
 		return nil
 	})
-	return findings, err
+	return lines, err
 }
 
 // followLinks follows the links of a program.
 func followLinks(ctx context.Context, env *Env, d *database, p db.ProgramsImportedRow) ([]doctor.Finding, error) {
 	links, err := imports(env, d).Follow(ctx, byHand(env, d, "doctor").For(p.OrgID), p.ProgramID)
-	var findings []doctor.Finding
+	var lines []doctor.Finding
 	for _, l := range links {
 		f := doctor.Finding{Check: "link", State: doctor.OK, Text: l.Address + " credits " + l.Partner + "."}
 		if l.Reason != "" {
@@ -96,9 +96,9 @@ func followLinks(ctx context.Context, env *Env, d *database, p db.ProgramsImport
 		if l.Inactive {
 			f.State = doctor.Advice
 		}
-		findings = append(findings, f)
+		lines = append(lines, f)
 	}
-	return findings, err
+	return lines, err
 }
 
 // programOfPage returns the settings that a program's pages should use; "" is any program.

@@ -4,6 +4,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/http/site"
+	"rail/server/ident"
 	reward "rail/server/money/commission"
 	domain "rail/server/money/payout"
 	"rail/server/problem"
@@ -57,6 +58,9 @@ func dismissAttention(v *visit) error {
 func payAgain(v *visit) error {
 	if err := v.payersOnly(); err != nil {
 		return err
+	}
+	if !ident.Has(v.PathValue("id"), ident.Payout) {
+		return problem.NotFound("")
 	}
 	var p db.Payout
 	err := v.unit().Within(v.Ctx(), func(u *work.Unit) (err error) {

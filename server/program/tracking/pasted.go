@@ -107,7 +107,14 @@ func knownForms(
 		if hits[i].PartnerID != "" || hits[i].ProgramStatus != string(db.ProgramStatusActive) {
 			continue
 		}
-		for _, form := range append([]string{a.value, a.exact}, Pasted(a.value)...) {
+		forms := Pasted(a.value)
+		if hits[i].Reserved {
+			forms = append([]string{a.exact}, forms...)
+		}
+		if len(forms) == 0 {
+			continue
+		}
+		for _, form := range append([]string{a.value}, forms...) {
 			of = append(of, i)
 			p.ProgramIds, p.OrgIds = append(p.ProgramIds, a.programID), append(p.OrgIds, units[i].OrgID)
 			p.Values = append(p.Values, strings.ToLower(form))

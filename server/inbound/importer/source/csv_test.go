@@ -60,7 +60,7 @@ func TestCSVPartners(t *testing.T) {
 	}{
 		"Rewardful": {
 			file: "stripe_customer_id,first_name,last_name,email,paypal_email,token\n,Ada,Lovelace,Ada@Example.com,,Ada-L\n",
-			want: source.Partner{FirstName: "Ada", LastName: "Lovelace", Status: "active", CreatedAt: csvNow},
+			want: source.Partner{FirstName: "Ada", LastName: "Lovelace", Status: "active"},
 			id:   "ada@example.com", value: "Ada-L", linked: true,
 		},
 		"Tapfiliate": {
@@ -69,12 +69,12 @@ func TestCSVPartners(t *testing.T) {
 		},
 		"FirstPromoter 1": {
 			file: "Email\tCust Ref\tStatus\tCurrent balance\nAda@Example.com\tada\tBlocked\t12.50\n",
-			want: source.Partner{Status: "suspended", CreatedAt: csvNow, Open: map[string]int64{"USD": 1250}},
+			want: source.Partner{Status: "suspended", Open: map[string]int64{"USD": 1250}},
 			id:   "ada@example.com", value: "ada", linked: true,
 		},
 		"FirstPromoter 2": {
 			file: "ID,Email,ref_id\r\n9,Ada@Example.com,ada\r\n",
-			want: source.Partner{Status: "active", CreatedAt: csvNow}, id: "9", value: "ada", linked: true,
+			want: source.Partner{Status: "active"}, id: "9", value: "ada", linked: true,
 		},
 		"PartnerStack": {
 			file: "Partner_first,Partner_last,Partner_email,partner_key,Partner_group,Partner_joined_date\n" +
@@ -90,7 +90,7 @@ func TestCSVPartners(t *testing.T) {
 		},
 		"a handle": {
 			file: "Email,Handle,Parameter,Country\nAda@Example.com,ada,ref,England\n",
-			want: source.Partner{Handle: "ada", Status: "active", CreatedAt: csvNow, Metadata: map[string]string{"country": "England"}},
+			want: source.Partner{Handle: "ada", Status: "active", Metadata: map[string]string{"country": "England"}},
 			id:   "ada@example.com", value: "ada", param: "ref", linked: true,
 		},
 	} {
@@ -134,7 +134,7 @@ func TestCSVReferences(t *testing.T) {
 	}, row.Payout)
 	row = readCSV(t, source.KindCoupon, "Promo code,Affiliate,Enabled\nSAVE20,ada@example.com,no\n")[0]
 	require.Equal(t, source.Row{Kind: source.KindCoupon, ID: "save20", Coupon: &source.Coupon{
-		PartnerID: "ada@example.com", Code: "SAVE20", CreatedAt: csvNow,
+		PartnerID: "ada@example.com", Code: "SAVE20",
 	}}, row)
 }
 

@@ -15,9 +15,9 @@ import (
 // Tapfiliate gives no email addresses of customers, no refunds, no times of approval or rejection and no processor's
 // ids of coupons, and has no filter by the time of a change. An affiliate's id is the value of its link.
 //
-// Approved is not paid. A commission is paid if its member payout names a payment. Where the member is absent, what is
-// known of the affiliate in the commission's currency decides: without a payment, nothing is paid; without a balance,
-// all is; else all up to the last payment. The balance is also given with the partner, to compare.
+// Approved is not paid. A commission is paid if its member payout names a payment. Where the member is absent, the
+// affiliate's last payment in the commission's currency decides: a commission from before it is paid. The balance is
+// given with the partner, to compare.
 var tapfiliateProduct = Product{
 	Name: "tapfiliate", Title: "Tapfiliate", Address: tapfiliateAddress, Params: []string{"ref"}, Open: openTapfiliate,
 }

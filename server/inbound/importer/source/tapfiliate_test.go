@@ -219,12 +219,12 @@ func TestTapfiliatePaid(t *testing.T) {
 			continue
 		}
 		p := purse{k.PartnerID, k.Currency}
-		paid, reason := true, "no balance"
+		paid, reason := !k.CreatedAt.After(last[p]), "last payment"
 		switch {
 		case last[p].IsZero():
-			paid, reason = false, "no payment"
-		case owed[p]:
-			paid, reason = !k.CreatedAt.After(last[p]), "last payment"
+			reason = "no payment"
+		case !owed[p]:
+			reason = "no balance" // it may have been read before the commission was approved
 		}
 		cases[reason]++
 		require.Equal(t, paid, k.Status == source.Paid, "%s: %s", row.ID, reason)
