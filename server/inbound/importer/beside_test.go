@@ -180,3 +180,34 @@ func TestStrangeRows(t *testing.T) {
 	}
 	require.Equal(t, map[string]any{"ann@example.com": nil, "zero@example.com": "ab", "text@example.com": `a\u0000b`}, names)
 }
+
+// TestEmitEvents: events of imported objects are sent on request alone, in their order; mails never are.
+func TestEmitEvents(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.Config.SMTPURL = "dir:" + t.TempDir()
+	rows := []source.Row{
+		person("1", "ann@example.com"), link("l", "1", "annie"), buyer("b", "1", "cus_1"), payment("s", "b", "ch_1", 5000),
+		earns("k1", "1", "b", "s", source.Paid, 1000), earns("k2", "1", "", "", source.Due, 300),
+	}
+	d.imports(rows...)
+	require.Empty(t, d.Events(d.program))
+	other := d.Program()
+	var m db.Import
+	require.NoError(t, d.unit().Within(t.Context(), func(u *work.Unit) (err error) {
+		m, err = d.service.Start(t.Context(), u, importer.Order{
+			ProgramID: other, Source: importer.CSV, EmitEvents: true, Rows: rows,
+		})
+		return err
+	}))
+	require.Equal(t, "done", d.work(m.ID).Body["status"])
+	types := d.EventTypes(other)
+	for _, kind := range []string{
+		"affiliate.created", "affiliate_link.created", "sale.created", "commission.created", "payout.paid",
+	} {
+		require.Contains(t, types, kind)
+	}
+	var mails int64
+	require.NoError(t, d.Pool.QueryRow(t.Context(), "SELECT count(*) FROM mails WHERE partner_id IS NOT NULL").Scan(&mails))
+	require.Zero(t, mails)
+}
