@@ -107,7 +107,7 @@ var unbound = map[string]string{
 	"PayoutRailsSealed":       "rotation of the secret key reads all organizations",
 	"StatementKeysPublished":  "the public keys of all organizations are public",
 	"StatementKeyPublished":   "public keys are public",
-	"StatementKeysCount":      "public keys are public",
+	"StatementKeysTotal":      "public keys are public",
 	"StatementProgram":        "the ledger of a program's statements is public",
 	"StatementKeysSealed":     "rotation of the secret key reads all organizations",
 	"StatementKeyReseal":      "the id is one that StatementKeysSealed has just listed",

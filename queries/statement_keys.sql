@@ -22,8 +22,8 @@ SELECT t.* FROM statement_keys t WHERE t.org_id = @org_id ORDER BY t.created_at,
 -- StatementKeysPublished returns the public keys of all organizations, newest first.
 SELECT t.id, t.org_id, t.public_key, t.created_at, t.retired_at FROM statement_keys t ORDER BY t.id DESC LIMIT @lim;
 
--- name: StatementKeysCount :one
--- StatementKeysCount counts the keys of all organizations. Every change of public keys adds one.
+-- name: StatementKeysTotal :one
+-- StatementKeysTotal counts the keys of all organizations. Every change of public keys adds one.
 SELECT count(*) FROM statement_keys;
 
 -- name: StatementKeyPublished :one

@@ -133,18 +133,6 @@ func (q *Queries) StatementKeyRetire(ctx context.Context, db DBTX, arg Statement
 	return i, err
 }
 
-const statementKeysCount = `-- name: StatementKeysCount :one
-SELECT count(*) FROM statement_keys
-`
-
-// StatementKeysCount counts the keys of all organizations. Every change of public keys adds one.
-func (q *Queries) StatementKeysCount(ctx context.Context, db DBTX) (int64, error) {
-	row := db.QueryRow(ctx, statementKeysCount)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
-}
-
 const statementKeysOfOrganization = `-- name: StatementKeysOfOrganization :many
 SELECT t.id, t.org_id, t.public_key, t.private_key, t.created_at, t.retired_at FROM statement_keys t WHERE t.org_id = $1 ORDER BY t.created_at, t.id
 `
@@ -247,4 +235,16 @@ func (q *Queries) StatementKeysSealed(ctx context.Context, db DBTX, arg Statemen
 		return nil, err
 	}
 	return items, nil
+}
+
+const statementKeysTotal = `-- name: StatementKeysTotal :one
+SELECT count(*) FROM statement_keys
+`
+
+// StatementKeysTotal counts the keys of all organizations. Every change of public keys adds one.
+func (q *Queries) StatementKeysTotal(ctx context.Context, db DBTX) (int64, error) {
+	row := db.QueryRow(ctx, statementKeysTotal)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
 }

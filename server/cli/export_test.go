@@ -198,8 +198,10 @@ func wantedMoney(t *testing.T, folder string, add func(importing.Row)) {
 	}
 	now := manifestOf(t, folder).ExportedAt
 	for _, k := range objects[api.Commission](t, folder, "commissions") {
-		status, payout := string(k.Status), ""
+		status, payout, mature := string(k.Status), "", k.MatureAt
 		switch k.Status {
+		case api.CommissionStatusPending:
+			mature = nil // a person approves it
 		case api.CommissionStatusPaid:
 			payout = opt.Value(k.PayoutID)
 		case api.CommissionStatusApproved:
@@ -209,7 +211,7 @@ func wantedMoney(t *testing.T, folder string, add func(importing.Row)) {
 		}
 		add(importing.Row{Kind: importing.KindCommission, ID: k.ID, Commission: &importing.Commission{
 			PartnerID: k.PartnerID, CustomerID: opt.Value(k.CustomerID), SaleID: opt.Value(k.SaleID), AmountMinor: k.AmountMinor,
-			Currency: k.Currency, Status: status, Reason: opt.Value(k.VoidReason), CreatedAt: k.CreatedAt, MatureAt: k.MatureAt,
+			Currency: k.Currency, Status: status, Reason: opt.Value(k.VoidReason), CreatedAt: k.CreatedAt, MatureAt: mature,
 			PaidAt: paid[payout], VoidedAt: k.VoidedAt, PayoutID: payout,
 		}})
 	}

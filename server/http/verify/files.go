@@ -54,7 +54,7 @@ func (p *Pages) keys(c echo.Context) error {
 
 // allKeys returns the file of all keys.
 func (p *Pages) allKeys(ctx context.Context) (string, error) {
-	count, err := queries.StatementKeysCount(ctx, p.Pool)
+	count, err := queries.StatementKeysTotal(ctx, p.Pool)
 	if err != nil {
 		return "", err
 	}
