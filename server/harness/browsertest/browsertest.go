@@ -77,7 +77,9 @@ func New(t testing.TB, base string) *Tab {
 				return
 			}
 			b.mu.Lock()
-			b.complaints = append(b.complaints, m.String())
+			if !strings.Contains(m.String(), passwordAdvice) {
+				b.complaints = append(b.complaints, m.String())
+			}
 			b.mu.Unlock()
 		}
 	}()
@@ -122,6 +124,9 @@ func (b *Tab) Reads(text string) {
 		return err == nil && strings.Contains(said, text)
 	}, "the page says %q", text)
 }
+
+// passwordAdvice is in Chromium's advice on password forms. A form may have a secret and the password that confirms it.
+const passwordAdvice = "goo.gl/9p2vKq"
 
 // Silent fails the test if the browser has reported an error.
 func (b *Tab) Silent() {

@@ -243,8 +243,10 @@ func TestMailToAll(t *testing.T) {
 	d.Reads("Campaigns")
 	d.press("Write an email")
 	d.Reads("To whom")
-	for field, text := range map[string]string{"#name": "Autumn", "#subject": "Good news", "#body": "Hello **all of you**, "} {
-		d.Do(chromedp.SendKeys(chromedp.CSS(field), text))
+	for _, field := range []struct{ name, text string }{ // placeholders go into the last field
+		{"#name", "Autumn"}, {"#subject", "Good news"}, {"#body", "Hello **all of you**, "},
+	} {
+		d.Do(chromedp.SendKeys(chromedp.CSS(field.name), field.text))
 	}
 	d.Do(chromedp.Click(chromedp.CSS(".inserts summary")))
 	browsertest.Eval[any](d.Tab, `document.querySelector('[data-insert="{{program}}"]').click()`) // the preview moves the page

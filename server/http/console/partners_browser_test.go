@@ -197,7 +197,7 @@ func TestBanInTheBrowser(t *testing.T) {
 	d.fill("reason", "Paid with stolen cards.")
 	d.press("Ban Mallory")
 	d.Reads("Will be banned at")
-	d.Accessible("/partners/" + mallory)
+	d.Accessible(d.at + "/partners/" + mallory)
 	d.fixture.Clock.Advance(10 * time.Minute)
 	apitest.RunJob(t, d.fixture.Server, "ban-partners")
 	require.EqualValues(t, 1, d.fixture.Get("/v1/commissions?program_id="+d.program+"&status=rejected").Int("total_count"))
