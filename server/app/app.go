@@ -122,6 +122,12 @@ type parts struct {
 	imports   *importer.Service
 }
 
+// newImports returns the service for imports.
+func newImports(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c clock.Clock,
+	outbox *mail.Outbox) *importer.Service {
+	return &importer.Service{Pool: pool, Keeper: keeper, Clock: c, Addresses: cfg.ImportURLs(), Mail: outbox}
+}
+
 // New builds the server. It reads the OpenAPI document, so that a server with a faulty one does not start; it
 // does not access the database. operated are the operator's payment rails, if any.
 func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock, log *slog.Logger,
@@ -169,9 +175,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		guard:   guard,
 		members: &partner.Service{Keeper: keeper, Mail: mails.Outbox},
 		visits:  tracking.Service{Keeper: keeper, Writer: tracking.NewWriter(pool)},
-		imports: &importer.Service{
-			Pool: pool, Keeper: keeper, Clock: c, Addresses: cfg.ImportURLs(), Mail: mails.Outbox,
-		},
+		imports: newImports(cfg, pool, keeper, c, mails.Outbox),
 	}
 	if a.sender, err = p.newSender(); err != nil {
 		return nil, err

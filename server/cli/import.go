@@ -64,7 +64,7 @@ func importFrom(flags *pflag.FlagSet) action {
 				return err
 			}
 			s := imports(env, d)
-			m, err := in.start(ctx, env, d, s, u, name)
+			m, err := in.start(ctx, env, s, u, name)
 			if err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func imports(env *Env, d *database) *importer.Service {
 }
 
 // start starts the import, with the rows of its files.
-func (in importInput) start(ctx context.Context, env *Env, d *database, s *importer.Service, u *work.Unit,
+func (in importInput) start(ctx context.Context, env *Env, s *importer.Service, u *work.Unit,
 	name string) (m db.Import, err error) {
 	o := importer.Order{
 		ProgramID: in.program, Source: name, DryRun: !*in.run, EmitEvents: *in.events, Open: name == importer.CSV,

@@ -360,7 +360,7 @@ func (v *visit) afterColumns(m imported, files []importFile, n int, changed bool
 	return v.Redirect(http.StatusSeeOther, v.at("/imports/"+m.ID))
 }
 
-// needsOf says what a file lacks.
+// needsOf returns the columns that a file lacks, as a sentence.
 func needsOf(f importFile) string {
 	if f.Fault != "" {
 		return f.Name + " cannot be read: leave it out, or upload it again."

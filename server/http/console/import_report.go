@@ -175,7 +175,7 @@ func (v *visit) speed(p importer.Pace) (speed, left string) {
 // refreshTime is how often a browser without scripts loads the page of a running import.
 const refreshTime = 5 * time.Second
 
-// showImport shows an import: its progress, its report or what it wrote.
+// showImport shows an import: its progress, its report or its result.
 func showImport(v *visit) error {
 	m, err := v.importOf()
 	if err != nil {

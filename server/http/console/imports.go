@@ -305,7 +305,7 @@ func discardImport(v *visit) error {
 // undoMost bounds the objects that the page before an undo counts, of each kind.
 const undoMost = 1000
 
-// lookUndoImport shows what an undo removes and keeps.
+// lookUndoImport shows the objects that an undo removes and keeps.
 func lookUndoImport(v *visit) error {
 	m, err := v.importOf()
 	if err != nil {

@@ -133,7 +133,7 @@ func (v *visit) reconfirm() error {
 	return v.console.People.Reconfirm(v.Ctx(), v.unit(), typed, v.session.CreatedAt)
 }
 
-// Confirm returns the input by which the person shows again who they are, for the template "proof"; its Name is empty if
+// Confirm returns the input by which the person shows again who they are, for the template "proof"; Name is empty if
 // a recent sign-in is enough.
 func (f frame) Confirm(id string) site.Input {
 	in := site.Input{}

@@ -76,7 +76,7 @@ func (f frame) SellerAddress() string { return opt.Value(f.seller().Address) }
 // SellerTaxIDs returns its tax ids in one line.
 func (f frame) SellerTaxIDs() string { return strings.Join(f.seller().TaxIDs, ", ") }
 
-// seller reads the company of statements from the form; if all its fields are empty, it is nil. It refuses an address or
+// seller reads the company of statements from the form; if all its fields are empty, it is nil. It refuses addresses or
 // tax ids without a name, which would be lost.
 func (v *visit) seller() (any, error) {
 	name := v.value("statement_seller.name")

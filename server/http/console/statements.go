@@ -45,7 +45,7 @@ func statementPage(v *visit) error {
 	}
 	return v.show(sheet{"statement", "/payouts", "Statement " + d.Number, struct {
 		statement.Document
-		// Query is that of the files, Undone a sentence, Earlier the page of the statement that this one replaces; "" for none.
+		// Query is that of the files, Undone a sentence, Earlier the page of the replaced statement; "" for none.
 		Query, Undone, Earlier string
 
 		Title string

@@ -55,7 +55,7 @@ func TestStatementPages(t *testing.T) {
 	require.Nil(t, s.Get("/v1/programs/" + s.program).Body["statement_seller"])
 }
 
-// TestUndoneStatementPage: the page of an undone statement says so and names the one that corrects it.
+// TestUndoneStatementPage: the page of an undone statement shows that, and names the correcting statement.
 func TestUndoneStatementPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

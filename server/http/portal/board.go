@@ -90,7 +90,7 @@ func (v *visit) leaders(ctx context.Context, of []string) (map[string]db.PortalL
 	return out, err
 }
 
-// shortName returns a partner's first name and the initial of the last one; "" if there is no first name. A display name
+// shortName returns a partner's first name and the initial of the last one; "" without a first name. A display name
 // counts without these, unless it is the last name. A name with an @ may be an address, and is never shown.
 func shortName(l db.PortalLeadersRow) string {
 	first, last := strings.Fields(l.FirstName), strings.Fields(l.LastName)

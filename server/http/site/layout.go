@@ -29,7 +29,7 @@ type Layout struct {
 	Speak     string // the action of the form that saves a language; "" if Languages are links
 }
 
-// Look is a program's look: its typeface and the addresses of its style sheet and logos, "" for the default or for none.
+// Look is a program's look: its typeface and the addresses of its style sheet and logos, "" for the default or none.
 // LogoDark is the logo in dark mode.
 type Look struct {
 	Typeface              db.Typeface

@@ -33,7 +33,7 @@ func (c *cache) of(
 		return text, nil
 	}
 	found, err, _ := c.group.Do(version+"/"+name, func() (any, error) {
-		// The other requests do not depend on the one that reads.
+		// The other requests do not depend on the reading one.
 		ctx, end := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer end()
 		text, err := read(ctx)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -32,8 +33,8 @@ func TestCache(t *testing.T) {
 			}
 			go func() {
 				text, err := c.of(ctx, "1", "a", read)
-				require.NoError(t, err)
-				require.Equal(t, "text", text)
+				assert.NoError(t, err)
+				assert.Equal(t, "text", text)
 			}()
 			synctest.Wait()
 		}

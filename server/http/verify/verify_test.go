@@ -56,7 +56,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestManyKeys: the file has the newest keys and says that there are more, which are found by their ids. A new key is in
+// TestManyKeys: the file has the newest keys and shows that there are more, which are found by their ids. A new key is in
 // the file at once.
 func TestManyKeys(t *testing.T) {
 	t.Parallel()
@@ -212,7 +212,7 @@ func TestPageWithoutKeys(t *testing.T) {
 	p.Silent()
 }
 
-// TestPageOfBadFiles: a file without lines cannot have an order, one that was given twice is no fault, and a malformed
+// TestPageOfBadFiles: a file without lines cannot have an order, a file given twice is no fault, and a malformed
 // one replaces the results before it.
 func TestPageOfBadFiles(t *testing.T) {
 	t.Parallel()

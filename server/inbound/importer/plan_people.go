@@ -152,8 +152,8 @@ func (b *batch) handles(ctx context.Context, people map[*row]source.Partner) err
 	return err
 }
 
-// wanted returns the handles that would suit each partner, the best first, and which of them are values of its own
-// links.
+// wanted returns the handles that would suit each partner, the best first, and which of them are values of the
+// partner's links.
 func (b *batch) wanted(ctx context.Context, joining []*row,
 	people map[*row]source.Partner) (wanted map[string][]string, mine map[string]bool, err error) {
 	ids := make([]string, len(joining))
@@ -185,7 +185,7 @@ func (b *batch) wanted(ctx context.Context, joining []*row,
 	return wanted, mine, err
 }
 
-// free reports whether a partner of the source can have a handle; mine means that it is a value of its own links.
+// free reports whether a partner of the source can have a handle; mine means that it is a value of the partner's links.
 func (t taken) free(handle, partner string, mine bool) bool {
 	return t.rail[handle] == "" && (mine || t.links[handle] == 0) &&
 		(t.handles[handle] == "" || t.handles[handle] == partner)
@@ -437,7 +437,12 @@ func (b *batch) customer(r *row, c source.Customer, there map[string]db.ImportCu
 		}
 	}
 	r.accept(b.u.NewID(ident.Customer))
-	if r.refs.Bound && len(r.refs.IDs) > 0 { // it gets the other ids
+	r.takeIDs()
+}
+
+// takeIDs makes a customer that Rail has get the external ids that it lacks.
+func (r *row) takeIDs() {
+	if r.refs.Bound && len(r.refs.IDs) > 0 {
 		r.outcome = db.ImportRowOutcomeChanged
 	}
 }

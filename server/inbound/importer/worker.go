@@ -247,7 +247,7 @@ func (s *Service) release(ctx context.Context, m db.Import, now clock.Time) erro
 // failed stores why a step failed, and when it is tried again. After the last retry, or for a key that the source
 // refuses, the import has failed.
 func (s *Service) failed(ctx context.Context, m db.Import, now clock.Time, why error) error {
-	return errors.Join(why, s.within(ctx, m, now, func(u *work.Unit, m db.Import, p place) error {
+	return errors.Join(why, s.within(ctx, m, now, func(u *work.Unit, m db.Import, _ place) error {
 		m.Attempts++
 		m.Error = new(cut(why.Error(), maxError))
 		wait, again := retries.After(int(m.Attempts))

@@ -135,7 +135,7 @@ func (b *batch) rememberPaid(ctx context.Context, paid []*row) error {
 	return queries.ImportObjectsPut(ctx, b.u.Later(), w.objects)
 }
 
-// planOf returns a stored row with what was decided about it.
+// planOf returns a stored row with the decision about it.
 func planOf(stored db.ImportRow) *row {
 	r := &row{ImportRow: stored, refs: refsOf(stored.Refs)}
 	if stored.Outcome != nil {

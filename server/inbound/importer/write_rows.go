@@ -300,7 +300,7 @@ func (w *writer) sale(ctx context.Context, r *row, isNew bool) error {
 	return sale.Import(ctx, w.u, k, of.RefundedMinor, of.RefundedAt)
 }
 
-// payment writes a payout with the commissions that it pays. Those that Rail has paid or is paying are left out.
+// payment writes a payout with the commissions that it pays. Commissions that Rail has paid or is paying are left out.
 func (w *writer) payment(ctx context.Context, r *row) error {
 	of, err := decode[source.Payout](r)
 	if err != nil {

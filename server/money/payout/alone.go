@@ -54,8 +54,8 @@ func (s Sender) sendBatch(ctx context.Context, u *work.Unit, of db.PayoutsToSend
 		return err // changed since it was listed
 	}
 	o.Currency = prog.Currency
-	// Without locks first: a batch above the limits is looked at in every round. All payouts count, also those that a
-	// later round hands over.
+	// Without locks first: a batch above the limits is looked at in every round. All payouts count, also of later
+	// rounds.
 	rows, err := o.rows(ctx, u, rail, math.MaxInt32)
 	if err != nil {
 		return err

@@ -264,7 +264,7 @@ func (k *cards) of(programID string, c Card) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return drawn.([]byte), nil
+	return drawn.([]byte), nil //nolint:forcetypeassert // the function above returns bytes
 }
 
 // find returns a card in memory; nil for none.

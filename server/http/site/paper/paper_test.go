@@ -13,7 +13,7 @@ import (
 	"rail/server/money/statement"
 )
 
-// TestVoid: the sheet of a statement whose payment was undone says so above its facts, in the partner's language, and
+// TestVoid: the sheet of a statement whose payment was undone shows that above its facts, in the partner's language, and
 // names the statement that corrects it.
 func TestVoid(t *testing.T) {
 	t.Parallel()

@@ -82,7 +82,7 @@ func Notes(l *locale.Locale, d statement.Document) (out []string) {
 	return out
 }
 
-// Undone says that the payment of a statement was undone, and which statement corrects it, or "".
+// Undone reports that the payment of a statement was undone, and which statement corrects it, or "".
 func Undone(l *locale.Locale, correctedBy string) string {
 	if correctedBy != "" {
 		return l.T("This payment was undone. Statement %s corrects this one.", correctedBy)

@@ -71,7 +71,7 @@ func (m *tapMoney) payout(k *tapCommission, affiliate, code string) (paid bool, 
 		return true, at, k.Payout.ID
 	}
 	at, known := m.last[affiliate][code]
-	// One that is paid since the payments were read is seen by the next delta.
+	// The next delta sees payments that were made since the payments were read.
 	if !known || k.CreatedAt.After(at.Time.Time) {
 		return false, at, ""
 	}

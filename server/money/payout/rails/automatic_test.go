@@ -110,7 +110,7 @@ func TestNotAutomatic(t *testing.T) {
 	require.Equal(t, "pending", c.payout(ids[0]).String("status"))
 }
 
-// TestAutomaticSumOfMany: payouts beyond those that one hand-over takes count for the limits, too.
+// TestAutomaticSumOfMany: payouts beyond one hand-over count for the limits, too.
 func TestAutomaticSumOfMany(t *testing.T) {
 	t.Parallel()
 	const more = 5000
