@@ -153,9 +153,8 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	// Jobs share the dependencies of requests, and run only within Serve.
 	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: metrics, jobs: jobs.All(jobs.Deps{
 		Pool: pool, Keeper: keeper, Rails: operated, Clock: c, RetentionDays: cfg.RetentionDays,
-		ClickRetentionDays: cfg.ClickRetentionDays,
-		AuditRetentionDays: cfg.AuditRetentionDays,
-		HoldOnHighRisk:     cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring,
+		ClickRetentionDays: cfg.ClickRetentionDays, AuditRetentionDays: cfg.AuditRetentionDays,
+		HoldOnHighRisk: cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring,
 		Outbox: mails.Outbox, Mail: mails.Sender, Plan: cfg.Plan(),
 		Log: log, StripeURL: cfg.StripeURL, ImportURLs: cfg.ImportURLs(),
 		OpenRail: connected.Open,
