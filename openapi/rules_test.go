@@ -364,10 +364,11 @@ func TestTagsHaveDocuments(t *testing.T) {
 	require.Equal(t, tags, schema(d, "DocumentTag")["enum"])
 }
 
-// TestDescriptionIsValid checks that server and tools accept the description as valid OpenAPI.
+// TestDescriptionIsValid checks that server and tools accept the description as
+// valid OpenAPI, and that each example follows its schema.
 func TestDescriptionIsValid(t *testing.T) {
 	t.Parallel()
 	spec, err := openapi3.NewLoader().LoadFromData(openapi.Bundle)
 	require.NoError(t, err)
-	require.NoError(t, spec.Validate(t.Context(), openapi3.DisableExamplesValidation()))
+	require.NoError(t, spec.Validate(t.Context(), openapi3.EnableExamplesValidation()))
 }

@@ -24,10 +24,11 @@ UPDATE imports SET status = @status, place = @place, counts = @counts, balances 
 WHERE id = @id AND org_id = @org_id;
 
 -- name: ImportTake :many
--- ImportTake reserves the next import with work for one server.
+-- ImportTake reserves the next import with work for one server. Uploaded files without columns are work when they are
+-- forgotten.
 UPDATE imports t SET busy_until = @busy_until
 FROM (SELECT i.id FROM imports i WHERE i.status IN ('reading', 'writing', 'undoing')
-        AND (i.busy_until IS NULL OR i.busy_until <= @now) AND (i.place ->> 'phase') <> 'fill'
+        AND (i.busy_until IS NULL OR i.busy_until <= @now) AND ((i.place ->> 'phase') <> 'fill' OR i.updated_at < @forgotten_before)
     ORDER BY i.updated_at, i.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
@@ -621,17 +622,23 @@ SELECT (SELECT count(*) FROM (SELECT 1 FROM customers c WHERE c.id = ANY (@ids::
     + (SELECT count(*) FROM (SELECT 1 FROM partners p WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id
         ORDER BY p.id FOR UPDATE) y);
 
--- name: ImportRowsStale :execrows
--- ImportRowsStale deletes the rows of reports that were never written.
+-- name: ImportRowsPurge :execrows
+-- ImportRowsPurge deletes the rows of reports that were never written.
 DELETE FROM import_rows t WHERE (t.import_id, t.kind, t.source_id) IN (SELECT r.import_id, r.kind, r.source_id
     FROM import_rows r JOIN imports i ON i.id = r.import_id WHERE i.status IN ('ready', 'failed', 'undone')
+    AND i.updated_at < @before LIMIT @lim);
+
+-- name: ImportKeysPurge :execrows
+-- ImportKeysPurge deletes the keys of the same reports.
+DELETE FROM import_keys t WHERE (t.import_id, t.kind, t.key) IN (SELECT k.import_id, k.kind, k.key
+    FROM import_keys k JOIN imports i ON i.id = k.import_id WHERE i.status IN ('ready', 'failed', 'undone')
     AND i.updated_at < @before LIMIT @lim);
 
 -- name: RefundAdopt :many
 -- RefundAdopt gives an imported refund of a sale and an amount the processor's id.
 UPDATE refunds SET external_refund_id = @external_refund_id, updated_at = @now
 WHERE id = (SELECT r.id FROM refunds r WHERE r.sale_id = @sale_id AND r.org_id = @org_id AND r.external_refund_id IS NULL
-        AND r.reason = 'Refunded before the import.' AND r.amount_minor = @amount_minor AND r.updated_at >= @at ORDER BY r.created_at, r.id LIMIT 1)
+        AND r.reason = @reason AND r.amount_minor = @amount_minor AND r.updated_at >= @at ORDER BY r.created_at, r.id LIMIT 1)
     AND org_id = @org_id
 RETURNING *;
 

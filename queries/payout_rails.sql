@@ -20,8 +20,8 @@ VALUES (@id, @org_id, @program_id, @kind, @livemode, @status, @methods, @credent
     @automatic_batch_minor, @automatic_day_minor);
 
 -- name: PayoutRailAutomatic :execrows
--- PayoutRailAutomatic changes the limits of sending without a person's confirmation, if they are those that the caller
--- has read.
+-- PayoutRailAutomatic changes the limits of sending without a person's confirmation. It changes nothing if another caller
+-- has changed them since they were read.
 UPDATE payout_rails SET automatic_batch_minor = @automatic_batch_minor, automatic_day_minor = @automatic_day_minor,
     updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status = 'active'
@@ -154,7 +154,7 @@ WHERE id = @id AND org_id = @org_id AND status = 'processing' AND external_id IS
 
 -- name: RailPayoutsToWatch :many
 -- RailPayoutsToWatch leases paid payouts whose money may still come back. Older ones lose checked_at, and are not
--- leased again, except those that RailPayoutsAskNow has marked.
+-- leased again. A payout that RailPayoutsAskNow has marked is leased at any age.
 UPDATE payouts t SET checked_at = CASE WHEN t.paid_at > @paid_after::timestamptz OR t.checked_at = @ask_now::timestamptz
     THEN @now::timestamptz END
 FROM (SELECT p.id FROM payouts p WHERE p.rail = @rail AND coalesce(p.rail_id, '') = @rail_id::text AND p.status = 'paid'

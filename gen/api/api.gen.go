@@ -18193,7 +18193,7 @@ type ClientInterface interface {
 
 	// UndoPartnerBan Undo a scheduled ban
 	//
-	// Cancels a ban with `undo_for_minutes` before its time. The partner gets back its earlier status and `suspension_reason`, but must sign in to the portal again. What it missed while suspended, such as commissions of sales, is not made up for. Emits `affiliate.updated`.
+	// Cancels a ban with `undo_for_minutes` before its time. The partner gets back its earlier status and `suspension_reason`, but must sign in to the portal again. Sales during the suspension earn no commissions afterwards. Emits `affiliate.updated`.
 	//
 	// Corresponds with POST /v1/partners/{id}/undo_ban (the `UndoPartnerBan` operationId).
 	UndoPartnerBan(ctx context.Context, id ID, params *UndoPartnerBanParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -21755,7 +21755,7 @@ func (c *Client) CreatePartnerSSO(ctx context.Context, id ID, params *CreatePart
 
 // UndoPartnerBan Undo a scheduled ban
 //
-// Cancels a ban with `undo_for_minutes` before its time. The partner gets back its earlier status and `suspension_reason`, but must sign in to the portal again. What it missed while suspended, such as commissions of sales, is not made up for. Emits `affiliate.updated`.
+// Cancels a ban with `undo_for_minutes` before its time. The partner gets back its earlier status and `suspension_reason`, but must sign in to the portal again. Sales during the suspension earn no commissions afterwards. Emits `affiliate.updated`.
 //
 // Corresponds with POST /v1/partners/{id}/undo_ban (the `UndoPartnerBan` operationId).
 func (c *Client) UndoPartnerBan(ctx context.Context, id ID, params *UndoPartnerBanParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -39331,7 +39331,7 @@ type ClientWithResponsesInterface interface {
 
 	// UndoPartnerBanWithResponse Undo a scheduled ban
 	//
-	// Cancels a ban with `undo_for_minutes` before its time. The partner gets back its earlier status and `suspension_reason`, but must sign in to the portal again. What it missed while suspended, such as commissions of sales, is not made up for. Emits `affiliate.updated`.
+	// Cancels a ban with `undo_for_minutes` before its time. The partner gets back its earlier status and `suspension_reason`, but must sign in to the portal again. Sales during the suspension earn no commissions afterwards. Emits `affiliate.updated`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -48321,7 +48321,7 @@ func (c *ClientWithResponses) CreatePartnerSSOWithResponse(ctx context.Context, 
 
 // UndoPartnerBanWithResponse Undo a scheduled ban
 //
-// Cancels a ban with `undo_for_minutes` before its time. The partner gets back its earlier status and `suspension_reason`, but must sign in to the portal again. What it missed while suspended, such as commissions of sales, is not made up for. Emits `affiliate.updated`.
+// Cancels a ban with `undo_for_minutes` before its time. The partner gets back its earlier status and `suspension_reason`, but must sign in to the portal again. Sales during the suspension earn no commissions afterwards. Emits `affiliate.updated`.
 //
 // Returns a wrapper object for the known response body format(s).
 //

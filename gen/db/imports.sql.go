@@ -1164,6 +1164,26 @@ func (q *Queries) ImportKeysDelete(ctx context.Context, db DBTX, arg ImportKeysD
 	return err
 }
 
+const importKeysPurge = `-- name: ImportKeysPurge :execrows
+DELETE FROM import_keys t WHERE (t.import_id, t.kind, t.key) IN (SELECT k.import_id, k.kind, k.key
+    FROM import_keys k JOIN imports i ON i.id = k.import_id WHERE i.status IN ('ready', 'failed', 'undone')
+    AND i.updated_at < $1 LIMIT $2)
+`
+
+type ImportKeysPurgeParams struct {
+	Before clock.Time
+	Lim    int32
+}
+
+// ImportKeysPurge deletes the keys of the same reports.
+func (q *Queries) ImportKeysPurge(ctx context.Context, db DBTX, arg ImportKeysPurgeParams) (int64, error) {
+	result, err := db.Exec(ctx, importKeysPurge, arg.Before, arg.Lim)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const importKeysSealed = `-- name: ImportKeysSealed :many
 SELECT t.id, t.api_key FROM imports t WHERE t.api_key IS NOT NULL AND t.id > $1 ORDER BY t.id LIMIT $2
 `
@@ -2221,6 +2241,26 @@ func (q *Queries) ImportRowsPlanned(ctx context.Context, db DBTX, arg ImportRows
 	return err
 }
 
+const importRowsPurge = `-- name: ImportRowsPurge :execrows
+DELETE FROM import_rows t WHERE (t.import_id, t.kind, t.source_id) IN (SELECT r.import_id, r.kind, r.source_id
+    FROM import_rows r JOIN imports i ON i.id = r.import_id WHERE i.status IN ('ready', 'failed', 'undone')
+    AND i.updated_at < $1 LIMIT $2)
+`
+
+type ImportRowsPurgeParams struct {
+	Before clock.Time
+	Lim    int32
+}
+
+// ImportRowsPurge deletes the rows of reports that were never written.
+func (q *Queries) ImportRowsPurge(ctx context.Context, db DBTX, arg ImportRowsPurgeParams) (int64, error) {
+	result, err := db.Exec(ctx, importRowsPurge, arg.Before, arg.Lim)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const importRowsPut = `-- name: ImportRowsPut :one
 WITH put AS (
     INSERT INTO import_rows (import_id, org_id, program_id, kind, source_id, at, data)
@@ -2257,26 +2297,6 @@ func (q *Queries) ImportRowsPut(ctx context.Context, db DBTX, arg ImportRowsPutP
 	var counts []byte
 	err := row.Scan(&counts)
 	return counts, err
-}
-
-const importRowsStale = `-- name: ImportRowsStale :execrows
-DELETE FROM import_rows t WHERE (t.import_id, t.kind, t.source_id) IN (SELECT r.import_id, r.kind, r.source_id
-    FROM import_rows r JOIN imports i ON i.id = r.import_id WHERE i.status IN ('ready', 'failed', 'undone')
-    AND i.updated_at < $1 LIMIT $2)
-`
-
-type ImportRowsStaleParams struct {
-	Before clock.Time
-	Lim    int32
-}
-
-// ImportRowsStale deletes the rows of reports that were never written.
-func (q *Queries) ImportRowsStale(ctx context.Context, db DBTX, arg ImportRowsStaleParams) (int64, error) {
-	result, err := db.Exec(ctx, importRowsStale, arg.Before, arg.Lim)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
 }
 
 const importSalesAlike = `-- name: ImportSalesAlike :many
@@ -2624,19 +2644,21 @@ func (q *Queries) ImportStays(ctx context.Context, db DBTX, arg ImportStaysParam
 const importTake = `-- name: ImportTake :many
 UPDATE imports t SET busy_until = $1
 FROM (SELECT i.id FROM imports i WHERE i.status IN ('reading', 'writing', 'undoing')
-        AND (i.busy_until IS NULL OR i.busy_until <= $2) AND (i.place ->> 'phase') <> 'fill'
+        AND (i.busy_until IS NULL OR i.busy_until <= $2) AND ((i.place ->> 'phase') <> 'fill' OR i.updated_at < $3)
     ORDER BY i.updated_at, i.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.source, t.source_account, t.api_key, t.since, t.dry_run, t.emit_events, t.status, t.place, t.counts, t.balances, t.groups, t.problems_count, t.params, t.error, t.user_id, t.attempts, t.busy_until, t.created_at, t.updated_at, t.finished_at
 `
 
 type ImportTakeParams struct {
-	BusyUntil *clock.Time
-	Now       *clock.Time
+	BusyUntil       *clock.Time
+	Now             *clock.Time
+	ForgottenBefore clock.Time
 }
 
-// ImportTake reserves the next import with work for one server.
+// ImportTake reserves the next import with work for one server. Uploaded files without columns are work when they are
+// forgotten.
 func (q *Queries) ImportTake(ctx context.Context, db DBTX, arg ImportTakeParams) ([]Import, error) {
-	rows, err := db.Query(ctx, importTake, arg.BusyUntil, arg.Now)
+	rows, err := db.Query(ctx, importTake, arg.BusyUntil, arg.Now, arg.ForgottenBefore)
 	if err != nil {
 		return nil, err
 	}
@@ -3319,7 +3341,7 @@ func (q *Queries) ProgramsImported(ctx context.Context, db DBTX) ([]ProgramsImpo
 const refundAdopt = `-- name: RefundAdopt :many
 UPDATE refunds SET external_refund_id = $1, updated_at = $2
 WHERE id = (SELECT r.id FROM refunds r WHERE r.sale_id = $3 AND r.org_id = $4 AND r.external_refund_id IS NULL
-        AND r.reason = 'Refunded before the import.' AND r.amount_minor = $5 AND r.updated_at >= $6 ORDER BY r.created_at, r.id LIMIT 1)
+        AND r.reason = $5 AND r.amount_minor = $6 AND r.updated_at >= $7 ORDER BY r.created_at, r.id LIMIT 1)
     AND org_id = $4
 RETURNING id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor, currency, voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at, level_minor, restored_minor, restorations
 `
@@ -3329,6 +3351,7 @@ type RefundAdoptParams struct {
 	Now              clock.Time
 	SaleID           *string
 	OrgID            string
+	Reason           *string
 	AmountMinor      *int64
 	At               clock.Time
 }
@@ -3340,6 +3363,7 @@ func (q *Queries) RefundAdopt(ctx context.Context, db DBTX, arg RefundAdoptParam
 		arg.Now,
 		arg.SaleID,
 		arg.OrgID,
+		arg.Reason,
 		arg.AmountMinor,
 		arg.At,
 	)

@@ -140,8 +140,8 @@ type PayoutRailAutomaticParams struct {
 	WasDayMinor         *int64
 }
 
-// PayoutRailAutomatic changes the limits of sending without a person's confirmation, if they are those that the caller
-// has read.
+// PayoutRailAutomatic changes the limits of sending without a person's confirmation. It changes nothing if another caller
+// has changed them since they were read.
 func (q *Queries) PayoutRailAutomatic(ctx context.Context, db DBTX, arg PayoutRailAutomaticParams) (int64, error) {
 	result, err := db.Exec(ctx, payoutRailAutomatic,
 		arg.AutomaticBatchMinor,
@@ -1139,7 +1139,7 @@ type RailPayoutsToWatchParams struct {
 }
 
 // RailPayoutsToWatch leases paid payouts whose money may still come back. Older ones lose checked_at, and are not
-// leased again, except those that RailPayoutsAskNow has marked.
+// leased again. A payout that RailPayoutsAskNow has marked is leased at any age.
 func (q *Queries) RailPayoutsToWatch(ctx context.Context, db DBTX, arg RailPayoutsToWatchParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, railPayoutsToWatch,
 		arg.PaidAfter,

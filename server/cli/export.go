@@ -214,12 +214,15 @@ type deletion struct {
 	Seq       int64      `json:"seq"`
 }
 
+// exportedObjects are the types of exported objects by the prefix of their ids.
+var exportedObjects = map[ident.Prefix]string{
+	ident.Partner: "partner", ident.Link: "link", ident.Coupon: "coupon", ident.Customer: "customer", ident.Sale: "sale",
+	ident.Commission: "commission", ident.Payout: "payout",
+}
+
 // objectOf returns the type of an exported object by its id, "" for others.
 func objectOf(id string) string {
-	for prefix, object := range map[ident.Prefix]string{
-		ident.Partner: "partner", ident.Link: "link", ident.Coupon: "coupon", ident.Customer: "customer", ident.Sale: "sale",
-		ident.Commission: "commission", ident.Payout: "payout",
-	} {
+	for prefix, object := range exportedObjects {
 		if ident.Has(id, prefix) {
 			return object
 		}

@@ -121,9 +121,6 @@ func (in importInput) start(ctx context.Context, env *Env, s *importer.Service, 
 	return m, nil
 }
 
-// addSize bounds the rows of a file that are stored in one transaction.
-const addSize = 500
-
 // fill stores the rows of the files of a folder.
 func (in importInput) fill(ctx context.Context, s *importer.Service, u *work.Unit, m db.Import) error {
 	program, err := u.Program(ctx, in.program)
@@ -176,7 +173,7 @@ func fillFrom(ctx context.Context, s *importer.Service, u *work.Unit, m db.Impor
 		if err != nil {
 			return err
 		}
-		if rows = append(rows, row); len(rows) == addSize {
+		if rows = append(rows, row); len(rows) == importer.AddSize {
 			if err := add(); err != nil {
 				return err
 			}
@@ -317,13 +314,16 @@ type printedProblem struct {
 	Detail   string `json:"detail"`
 }
 
+// problemsPage is the number of problems that are read at once.
+const problemsPage = 500
+
 // importProblems lists the problems of an import.
 func importProblems(*pflag.FlagSet) action {
 	return importByID("imports problems", func(ctx context.Context, env *Env, d *database, _ *work.Unit, m db.Import) error {
 		all := []printedProblem{}
 		for after := ""; ; {
 			rows, err := queries.ImportProblemsAfter(ctx, d.pool, db.ImportProblemsAfterParams{
-				ImportID: m.ID, OrgID: m.OrgID, After: after, Lim: addSize,
+				ImportID: m.ID, OrgID: m.OrgID, After: after, Lim: problemsPage,
 			})
 			if err != nil {
 				return err
@@ -332,7 +332,7 @@ func importProblems(*pflag.FlagSet) action {
 				after = r.ID
 				all = append(all, printedProblem{r.Kind, r.SourceID, r.Code, r.Detail})
 			}
-			if len(rows) < addSize {
+			if len(rows) < problemsPage {
 				break
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/inbound/importer"
 	"rail/server/program/risk"
 	"rail/server/team"
 	"rail/server/team/attempt"
@@ -33,7 +34,7 @@ var queries = db.New()
 func cleanUp(m Deps) Job {
 	return Job{
 		Name:  "clean-up",
-		About: "delete expired Idempotency-Key records, sign-in links, sessions and unconfirmed applications, and mails and partners' addresses past their retention", Every: time.Minute,
+		About: "delete expired Idempotency-Key records, sign-in links, sessions and unconfirmed applications, and mails, partners' addresses and import reports past their retention", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			failed := queries.WebhookCancelOff(ctx, m.Pool, &now)
 			for _, purge := range purges(ctx, m.Pool, now, m.retentionStart(now)) {
@@ -98,6 +99,16 @@ func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []fun
 		},
 		func() (int64, error) {
 			return queries.MailsPurge(ctx, pool, db.MailsPurgeParams{Before: kept, Lim: purgeBatch})
+		},
+		func() (int64, error) {
+			return queries.ImportRowsPurge(ctx, pool, db.ImportRowsPurgeParams{
+				Before: now.Plus(-importer.ReportLife), Lim: purgeBatch,
+			})
+		},
+		func() (int64, error) {
+			return queries.ImportKeysPurge(ctx, pool, db.ImportKeysPurgeParams{
+				Before: now.Plus(-importer.ReportLife), Lim: purgeBatch,
+			})
 		},
 	}
 }

@@ -114,7 +114,7 @@ type importFile struct {
 // Ready reports whether the file can be read or is left out.
 func (f importFile) Ready() bool { return f.Kind == "" || f.Fault == "" && len(f.Lacks) == 0 }
 
-// What is the kind in words.
+// What returns the kind in words.
 func (f importFile) What() string {
 	if f.Kind == "" {
 		return "Left out"
@@ -218,8 +218,9 @@ func (v *visit) filesOf(m imported) ([]importFile, error) {
 	return out, err
 }
 
-// importColumns shows a file with the columns that are used.
-func importColumns(v *visit) error {
+// withFiles calls a page of the import in the address with its uploaded files. An import that does not wait for columns
+// is shown instead.
+func (v *visit) withFiles(page func(imported, []importFile) error) error {
 	m, err := v.importOf()
 	if err != nil {
 		return err
@@ -231,6 +232,13 @@ func importColumns(v *visit) error {
 	if err != nil {
 		return err
 	}
+	return page(m, files)
+}
+
+// importColumns shows a file with the columns that are used.
+func importColumns(v *visit) error { return v.withFiles(v.showColumns) }
+
+func (v *visit) showColumns(m imported, files []importFile) error {
 	d := columnsData{Import: m, Files: files, Steps: importSteps(m.Import, true)}
 	if len(files) == 0 {
 		return v.show(sheet{"import-files", "/imports", "Columns", d})
@@ -289,18 +297,9 @@ func shortName(name string) string {
 }
 
 // assignColumns stores the kind and the columns of a file, and starts to read all files if the person asks for it.
-func assignColumns(v *visit) error {
-	m, err := v.importOf()
-	if err != nil {
-		return err
-	}
-	if !importer.Filling(m.Import) {
-		return v.Redirect(http.StatusSeeOther, v.at("/imports/"+m.ID))
-	}
-	files, err := v.filesOf(m)
-	if err != nil {
-		return err
-	}
+func assignColumns(v *visit) error { return v.withFiles(v.saveColumns) }
+
+func (v *visit) saveColumns(m imported, files []importFile) error {
 	n, err := strconv.Atoi(v.value("file"))
 	if err != nil || n < 0 || n >= len(files) {
 		return site.NotFound()

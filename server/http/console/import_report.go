@@ -49,12 +49,7 @@ func (d importData) Equal() bool {
 }
 
 func (d importData) has(code string) bool {
-	for _, differs := range d.Differs {
-		if differs.Code == code {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Differs, func(of difference) bool { return of.Code == code })
 }
 
 // Live reports whether the import is being worked on.
@@ -267,15 +262,12 @@ func (v *visit) problemsOf(m imported) (*problemsData, error) {
 	if err != nil {
 		return nil, err
 	}
-	kinds, codes := []site.Option{{Label: "All"}}, []site.Option{{Label: "All"}}
+	kinds, codes := []site.Option{{Label: "All"}}, append([]site.Option{{Label: "All"}}, problemNames...)
 	for _, kind := range source.Kinds {
 		kinds = append(kinds, site.Option{Value: string(kind), Label: kindNames[kind]})
 	}
-	for _, code := range problemOrder {
-		codes = append(codes, site.Option{Value: code, Label: problemNames[code]})
-	}
 	kind, code := opt.OrNil(cleaned(v.QueryParam("kind"))), opt.OrNil(cleaned(v.QueryParam("code")))
-	if kind != nil && kindNames[source.Kind(*kind)] == "" || code != nil && problemNames[*code] == "" {
+	if kind != nil && kindNames[source.Kind(*kind)] == "" || code != nil && problemName(*code) == "" {
 		return nil, site.NotFound()
 	}
 	reply, err := v.console.api.ListImportProblemsWithResponse(v.Ctx(), m.ID, &api.ListImportProblemsParams{
@@ -293,11 +285,4 @@ func (v *visit) problemsOf(m imported) (*problemsData, error) {
 	}
 	out.List = among(v, turn, list, func(p api.ImportProblem) string { return p.ID }, row)
 	return out, nil
-}
-
-// problemOrder has the codes of problems as the filter lists them.
-var problemOrder = []string{
-	"balance_differs", "stated_balance_differs", "paid_differs", "missing_member", "unknown_status", "not_money", "test_data",
-	"missing_reference", "duplicate", "value_taken", "code_taken", "customer_taken", "deleted", "conflict", "out_of_bounds",
-	"merged", "recorded", "detached", "group_missing", "paid_already", "in_payout", "not_changed", "kept",
 }

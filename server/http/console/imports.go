@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"net/http"
@@ -404,40 +405,45 @@ func importProblems(v *visit) error {
 	}
 }
 
-// problemNames are the codes of problems in words.
-var problemNames = map[string]string{
-	"missing_member":         "Incomplete at the source",
-	"unknown_status":         "Unknown status",
-	"not_money":              "Not money",
-	"test_data":              "Test data",
-	"missing_reference":      "Refers to a missing object",
-	"duplicate":              "Twice at the source",
-	"value_taken":            "Link value is taken",
-	"code_taken":             "Coupon code is taken",
-	"customer_taken":         "Customer has another partner",
-	"deleted":                "Deleted in Rail",
-	"conflict":               "Conflicts with Rail",
-	"out_of_bounds":          "Value out of bounds",
-	"merged":                 "Joined with another object",
-	"recorded":               "Already in Rail",
-	"detached":               "Commission without its sale",
-	"group_missing":          "Group is missing in Rail",
-	"paid_already":           "Already paid in Rail",
-	"in_payout":              "In a payout of Rail",
-	"not_changed":            "Change not taken over",
-	"balance_differs":        "Unpaid balance differs",
-	"stated_balance_differs": "The source’s balance and commissions differ",
-	"paid_differs":           "Payouts and paid commissions differ",
-	"kept":                   "Not undone",
+// problemNames are the codes of problems in words, in the order of the filter.
+var problemNames = []site.Option{
+	{Value: "balance_differs", Label: "Unpaid balance differs"},
+	{Value: "stated_balance_differs", Label: "The source’s balance and commissions differ"},
+	{Value: "paid_differs", Label: "Payouts and paid commissions differ"},
+	{Value: "missing_member", Label: "Incomplete at the source"},
+	{Value: "unknown_status", Label: "Unknown status"},
+	{Value: "not_money", Label: "Not money"},
+	{Value: "test_data", Label: "Test data"},
+	{Value: "missing_reference", Label: "Refers to a missing object"},
+	{Value: "duplicate", Label: "Twice at the source"},
+	{Value: "value_taken", Label: "Link value is taken"},
+	{Value: "code_taken", Label: "Coupon code is taken"},
+	{Value: "customer_taken", Label: "Customer has another partner"},
+	{Value: "deleted", Label: "Deleted in Rail"},
+	{Value: "conflict", Label: "Conflicts with Rail"},
+	{Value: "out_of_bounds", Label: "Value out of bounds"},
+	{Value: "merged", Label: "Joined with another object"},
+	{Value: "recorded", Label: "Already in Rail"},
+	{Value: "detached", Label: "Commission without its sale"},
+	{Value: "group_missing", Label: "Group is missing in Rail"},
+	{Value: "paid_already", Label: "Already paid in Rail"},
+	{Value: "in_payout", Label: "In a payout of Rail"},
+	{Value: "not_changed", Label: "Change not taken over"},
+	{Value: "kept", Label: "Not undone"},
+}
+
+// problemName returns the code of a problem in words, "" for an unknown one.
+func problemName(code string) string {
+	for _, known := range problemNames {
+		if known.Value == code {
+			return known.Label
+		}
+	}
+	return ""
 }
 
 // problemWords returns the code of a problem in words.
-func problemWords(code string) string {
-	if words := problemNames[code]; words != "" {
-		return words
-	}
-	return doing(code)
-}
+func problemWords(code string) string { return cmp.Or(problemName(code), doing(code)) }
 
 // failureWords explains why an import failed.
 func (i imported) failureWords() string {

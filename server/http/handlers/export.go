@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -38,13 +39,12 @@ type Exported struct {
 // Exports returns the lists of a program that an export has. Each object comes with the parts that are not optional,
 // and customers with all their ids.
 func (s *Server) Exports() ([]Export, error) {
-	var failed error
+	columns, err := middleware.Columns()
 	add := func(e Export, operation string) Export {
-		columns, err := middleware.Columns(operation)
-		if err != nil {
-			failed = err
+		if columns[operation] == nil && err == nil {
+			err = fmt.Errorf("%s has no table", operation)
 		}
-		e.Columns = slices.Concat(columns, e.Columns)
+		e.Columns = slices.Concat(columns[operation], e.Columns)
 		return e
 	}
 	all := []Export{
@@ -58,7 +58,7 @@ func (s *Server) Exports() ([]Export, error) {
 		add(export("payouts", db.PayoutList{}, uncounted, func(p db.Payout) string { return p.ID }, nil,
 			countCommissions, noteDetails, numberStatements), "listPayouts"),
 	}
-	return all, failed
+	return all, err
 }
 
 // exportPartners adds the name of the group.

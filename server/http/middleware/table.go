@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"path"
@@ -216,8 +215,8 @@ func (t *sheet) begin(rows []map[string]json.RawMessage) {
 	_ = t.csv.Write(t.header) // a buffer never fails
 }
 
-// Columns returns the columns of a list's table by the id of its operation.
-func Columns(operation string) ([]string, error) {
+// Columns returns the columns of the lists' tables, by the ids of their operations.
+func Columns() (map[string][]string, error) {
 	spec, err := openapi.Read(openapi.Bundle)
 	if err != nil {
 		return nil, err
@@ -226,12 +225,13 @@ func Columns(operation string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	columns := map[string][]string{}
 	for _, o := range all {
-		if t := newTable(o); o.ID == operation && t != nil {
-			return t.columns, nil
+		if t := newTable(o); t != nil {
+			columns[o.ID] = t.columns
 		}
 	}
-	return nil, fmt.Errorf("%s has no table", operation)
+	return columns, nil
 }
 
 // Cell returns the text of a value in a table. It escapes a text that a spreadsheet would evaluate

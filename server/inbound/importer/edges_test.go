@@ -119,7 +119,7 @@ func TestValues(t *testing.T) {
 		require.Equal(t, ids[email], click.Body["partner_id"], value)
 	}
 	d.Refused(404, "tracking_value_not_found", "value", d.Post("/v1/clicks", M{
-		"program_id": d.program, "value": "ANN", "landing_url": "https://shop.example/", "visitor_token": "visitor-of-nobody",
+		"program_id": d.program, "value": "ANN", "landing_url": "https://shop.example/", "visitor_token": "another-visitor",
 	}))
 	d.Refused(409, "partner_handle_taken", "handle", d.Post("/v1/partners", M{
 		"program_id": d.program, "email": "late@example.com", "handle": "ann",
@@ -265,5 +265,65 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, path := range []string{"/run", "/undo"} {
 		d.Refused(404, "resource_not_found", "", d.Do("POST", "/v1/imports/"+made+path, foreign, M{}))
+	}
+}
+
+// TestForgotten: uploaded files without columns are deleted after a day, and the rows of a report that was not
+// written when it is out of date.
+func TestForgotten(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	start := func(o importer.Order) (m db.Import) {
+		o.ProgramID, o.Source = d.program, importer.CSV
+		require.NoError(t, d.unit().Within(t.Context(), func(u *work.Unit) (err error) {
+			m, err = d.service.Start(t.Context(), u, o)
+			return err
+		}))
+		return m
+	}
+	left := func(table string) (n int) {
+		require.NoError(t, d.Pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
+		return n
+	}
+	m := start(importer.Order{Open: true})
+	require.NoError(t, d.unit().Within(t.Context(), func(u *work.Unit) error {
+		return d.service.Upload(t.Context(), u, m.ID, importer.File{Name: "partners.csv"}, 0, []byte("email\n"))
+	}))
+	d.Clock.Advance(23 * time.Hour)
+	apitest.RunJob(t, d.Server, "run-imports")
+	require.Equal(t, 1, left("import_files"))
+	d.Clock.Advance(2 * time.Hour)
+	apitest.RunJob(t, d.Server, "run-imports")
+	require.Zero(t, left("import_files"))
+	require.Equal(t, "failed", d.Must(200, d.Get("/v1/imports/"+m.ID)).Body["status"])
+
+	m = start(importer.Order{DryRun: true, Rows: []source.Row{person("1", "ann@example.com")}})
+	require.Equal(t, "ready", d.work(m.ID).Body["status"])
+	for _, age := range []time.Duration{importer.ReportLife, time.Second} {
+		apitest.RunJob(t, d.Server, "clean-up")
+		require.Equal(t, 1, left("import_rows"))
+		require.Positive(t, left("import_keys"))
+		d.Clock.Advance(age)
+	}
+	apitest.RunJob(t, d.Server, "clean-up")
+	require.Zero(t, left("import_rows")+left("import_keys"))
+}
+
+// TestLaterImports: the page before an undo counts the later imports of the same account, which are undone too.
+func TestLaterImports(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	first := d.imports(person("1", "ann@example.com")).String("id")
+	d.Clock.Advance(time.Minute)
+	second := d.imports(person("2", "bob@example.com")).String("id")
+	for account, later := range map[string]int{"one": 1, "two": 0} {
+		_, err := d.Pool.Exec(t.Context(), `UPDATE imports SET source_account = CASE id WHEN $1 THEN 'one' ELSE $2 END
+			WHERE id IN ($1, $3)`, first, account, second)
+		require.NoError(t, err)
+		m, err := db.New().ImportGet(t.Context(), d.Pool, db.ImportGetParams{ID: first, OrgID: d.Org})
+		require.NoError(t, err)
+		_, found, err := d.service.Stays(t.Context(), d.unit(), m, 10)
+		require.NoError(t, err)
+		require.Equal(t, later, found, account)
 	}
 }

@@ -27,8 +27,8 @@ const (
 	MaxUpload = 32 << 20
 	// forgotten is how long uploaded files wait for their columns.
 	forgotten = 24 * time.Hour
-	// addSize bounds the rows of a file that are stored in one transaction.
-	addSize = 500
+	// AddSize bounds the rows of a file that are stored in one transaction.
+	AddSize = 500
 )
 
 // File is an uploaded file of an import. Without a Mapping, headers are matched by meaning. A file without a Kind is
@@ -178,7 +178,7 @@ func (s *Service) sortFile(ctx context.Context, m db.Import, p place, f File, re
 			skip--
 			continue
 		}
-		if rows = append(rows, row); len(rows) < addSize {
+		if rows = append(rows, row); len(rows) < AddSize {
 			continue
 		}
 		if err := add(false); err != nil {
@@ -279,27 +279,4 @@ var named = []struct {
 	{source.KindCustomer, []string{"customer", "referral", "lead"}},
 	{source.KindSale, []string{"sale", "conversion", "transaction", "order", "purchase"}},
 	{source.KindPartner, []string{"partner", "affiliate", "promoter", "ambassador"}},
-}
-
-// Stays counts the objects that an undo of an import would keep because something uses them, up to most of each kind,
-// and the later imports that are undone with it.
-func (s *Service) Stays(ctx context.Context, u *work.Unit, m db.Import, most int32) (
-	map[source.Kind]int64, int, error,
-) {
-	family, err := queries.ImportsOfSource(ctx, u.DB(), db.ImportsOfSourceParams{
-		ProgramID: m.ProgramID, OrgID: m.OrgID, Source: m.Source, Since: m.CreatedAt,
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	family = slices.DeleteFunc(family, func(id string) bool { return id == m.ID })
-	later := len(family)
-	rows, err := queries.ImportStays(ctx, u.DB(), db.ImportStaysParams{
-		ProgramID: m.ProgramID, OrgID: m.OrgID, ImportIds: append(family, m.ID), Lim: most,
-	})
-	counts := map[source.Kind]int64{}
-	for _, r := range rows {
-		counts[source.Kind(r.Kind)] = r.N
-	}
-	return counts, later, err
 }

@@ -301,13 +301,13 @@ func note(ctx context.Context, u *work.Unit, m db.Import, action string) error {
 	})
 }
 
-// reportLife is how long a report can be written.
-const reportLife = 7 * 24 * time.Hour
+// ReportLife is how long a report can be written.
+const ReportLife = 7 * 24 * time.Hour
 
 // current refuses a report that is old, or from before another import of the program was written.
 func current(ctx context.Context, u *work.Unit, m db.Import, p place) error {
 	n, err := queries.ImportsWritten(ctx, u.Tx, db.ImportsWrittenParams{ProgramID: m.ProgramID, OrgID: m.OrgID})
-	if err != nil || n == p.Done && u.Now.Before(m.UpdatedAt.Plus(reportLife).Time) {
+	if err != nil || n == p.Done && u.Now.Before(m.UpdatedAt.Plus(ReportLife).Time) {
 		return err
 	}
 	return problem.New(problem.ImportNotReady,

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/inbound/importer/source"
 	"rail/server/work"
 )
@@ -18,8 +19,7 @@ const planSize = 500
 // analyzeEvery is the number of rows after which the statistics of the import's tables are updated.
 const analyzeEvery = 20 * planSize
 
-// plan compares the next rows with Rail and stores what is to be done with each. It reports false when all kinds are
-// done.
+// plan compares the next rows with Rail and stores the decision about each.
 func (s *Service) plan(ctx context.Context, u *work.Unit, m db.Import, p place) error {
 	if p.Done%analyzeEvery == 0 { // plans without statistics read whole tables
 		if _, err := u.Tx.Exec(ctx, "ANALYZE import_rows, import_keys"); err != nil {
@@ -45,7 +45,7 @@ func (s *Service) plan(ctx context.Context, u *work.Unit, m db.Import, p place) 
 
 // next reads the next batch of an order of kinds and advances the place; nil is the end.
 func next(ctx context.Context, u *work.Unit, m *db.Import, kinds []int, p *place, size int32) (*batch, error) {
-	for ; p.Kind < len(kinds); p.Kind, p.At, p.ID, p.Done = p.Kind+1, zeroTime, "", 0 {
+	for ; p.Kind < len(kinds); p.Kind, p.At, p.ID, p.Done = p.Kind+1, (clock.Time{}), "", 0 {
 		rows, err := queries.ImportRowsNext(ctx, u.Tx, db.ImportRowsNextParams{
 			ImportID: m.ID, OrgID: m.OrgID, Kind: smallint(kinds[p.Kind]), AfterAt: p.At, AfterID: p.ID, Lim: size,
 		})
@@ -73,7 +73,7 @@ func next(ctx context.Context, u *work.Unit, m *db.Import, kinds []int, p *place
 // compare decides about the rows of a batch.
 func (b *batch) compare(ctx context.Context) error {
 	for _, r := range b.rows {
-		if bad, err := decode[refused](r); err == nil && bad.Problem != nil {
+		if bad, err := decode[refused](r.Data); err == nil && bad.Problem != nil {
 			b.refuse(r, string(bad.Problem.Code), bad.Problem.Detail)
 		}
 	}
@@ -138,8 +138,8 @@ type owner struct {
 // moved notes a change that a person must make in Rail: of the partner, of a partner's email or of a link's value. In
 // files, an id with another email is another partner.
 func (b *batch) moved(r *row) {
-	was, err := decode[owner](&row{ImportRow: db.ImportRow{Data: r.earlier.Data}})
-	is, err2 := decode[owner](r)
+	was, err := decode[owner](r.earlier.Data)
+	is, err2 := decode[owner](r.Data)
 	switch {
 	case err != nil || err2 != nil:
 	case b.kind == partners && !strings.EqualFold(was.Email, is.Email) && b.m.Source == CSV:
@@ -189,12 +189,17 @@ func (b *batch) toWrite() (rows []*row) {
 	return rows
 }
 
-// targets finds the objects of Rail for ids of a kind; an id that is refused or absent is missing.
-func (b *batch) targets(ctx context.Context, kind int, ids []string) (map[string]string, error) {
-	rows, err := queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
+// referred returns the objects of a kind with given ids at the source, of this import and of earlier ones.
+func (b *batch) referred(ctx context.Context, kind int, ids []string) ([]db.ImportTargetsRow, error) {
+	return queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
 		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m), Kind: smallint(kind),
 		SourceIds: ids,
 	})
+}
+
+// targets finds the objects of Rail for ids of a kind; an id that is refused or absent is missing.
+func (b *batch) targets(ctx context.Context, kind int, ids []string) (map[string]string, error) {
+	rows, err := b.referred(ctx, kind, ids)
 	found := map[string]string{}
 	for _, r := range rows {
 		if r.Target != "" {

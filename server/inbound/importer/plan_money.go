@@ -36,7 +36,7 @@ func (b *batch) compareSales(ctx context.Context) error {
 	var customerIDs, partnerIDs, charges, ids []string
 	found := map[*row]source.Sale{}
 	for _, r := range b.toWrite() {
-		s, err := decode[source.Sale](r)
+		s, err := decode[source.Sale](r.Data)
 		if bad := saleProblem(s, err); bad != "" {
 			b.refuse(r, "out_of_bounds", bad)
 			continue
@@ -117,16 +117,14 @@ func saleProblem(s source.Sale, err error) string {
 
 // partnersOfCustomers returns the partner of each customer of the source.
 func (b *batch) partnersOfCustomers(ctx context.Context, ids []string) (map[string]string, error) {
-	rows, err := queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m), Kind: customers, SourceIds: ids,
-	})
+	rows, err := b.referred(ctx, customers, ids)
 	if err != nil {
 		return nil, err
 	}
 	of := map[string]string{}
 	var named []string
 	for _, r := range rows {
-		c, err := decode[source.Customer](&row{ImportRow: db.ImportRow{Data: []byte(r.Data)}})
+		c, err := decode[source.Customer]([]byte(r.Data))
 		if err == nil && r.Target != "" {
 			of[r.SourceID], named = c.PartnerID, append(named, c.PartnerID)
 		}
@@ -171,7 +169,8 @@ func (b *batch) alike(ctx context.Context, found map[*row]source.Sale,
 	return ids, err
 }
 
-// firstSales marks the first sale of each customer that has none in Rail. Rows are in the order of time.
+// firstSales marks the first sale of each customer in the import. Rows are in the order of time. Writing the rows
+// considers the sales that Rail has.
 func (b *batch) firstSales(ctx context.Context) error {
 	var of, ids []string
 	for _, r := range b.rows {
@@ -179,19 +178,9 @@ func (b *batch) firstSales(ctx context.Context) error {
 			of, ids = append(of, r.refs.Customer), append(ids, r.SourceID)
 		}
 	}
-	known, err := queries.ImportCustomersWithSales(ctx, b.u.Tx, db.ImportCustomersWithSalesParams{
-		CustomerIds: of, OrgID: b.m.OrgID,
-	})
-	if err != nil {
-		return err
-	}
-	have := map[string]bool{}
-	for _, id := range known {
-		have[id] = true
-	}
 	first, err := b.claim(ctx, "first_sale", of, ids)
 	for _, r := range b.rows {
-		r.refs.First = r.outcome == db.ImportRowOutcomeNew && first[r.refs.Customer] == r.SourceID && !have[r.refs.Customer]
+		r.refs.First = r.outcome == db.ImportRowOutcomeNew && first[r.refs.Customer] == r.SourceID
 	}
 	return err
 }
@@ -214,7 +203,7 @@ func (b *batch) compareCommissions(ctx context.Context) error {
 	var of, saleIDs, customerIDs []string
 	found := map[*row]*earned{}
 	for _, r := range b.toWrite() {
-		k, err := decode[source.Commission](r)
+		k, err := decode[source.Commission](r.Data)
 		if bad := commissionProblem(k, err); bad != "" {
 			b.refuse(r, "out_of_bounds", bad)
 			continue
@@ -280,15 +269,13 @@ func (b *batch) salesOf(ctx context.Context, ids []string) (map[string]saleOf, e
 	if err != nil {
 		return nil, err
 	}
-	rows, err := queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m), Kind: sales, SourceIds: ids,
-	})
+	rows, err := b.referred(ctx, sales, ids)
 	if err != nil {
 		return nil, err
 	}
 	known, in := map[string]saleOf{}, []string{}
 	for _, r := range rows {
-		s, err := decode[source.Sale](&row{ImportRow: db.ImportRow{Data: []byte(r.Data)}})
+		s, err := decode[source.Sale]([]byte(r.Data))
 		if err != nil || r.Target == "" {
 			continue
 		}
@@ -408,15 +395,13 @@ func (b *batch) payments(ctx context.Context, found map[*row]*earned) error {
 	for _, k := range found {
 		named = append(named, k.PayoutID)
 	}
-	listed, err := queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m), Kind: payouts, SourceIds: named,
-	})
+	listed, err := b.referred(ctx, payouts, named)
 	if err != nil {
 		return err
 	}
 	there := map[string]source.Payout{}
 	for _, r := range listed {
-		if p, err := decode[source.Payout](&row{ImportRow: db.ImportRow{Data: []byte(r.Data)}}); err == nil {
+		if p, err := decode[source.Payout]([]byte(r.Data)); err == nil {
 			there[r.SourceID] = p
 		}
 	}
@@ -459,7 +444,7 @@ func paidBefore(r *row) bool {
 	if r.earlier == nil {
 		return false
 	}
-	was, err := decode[source.Commission](&row{ImportRow: db.ImportRow{Data: r.earlier.Data}})
+	was, err := decode[source.Commission](r.earlier.Data)
 	return err == nil && was.Status == source.Paid
 }
 
@@ -512,7 +497,7 @@ func (b *batch) comparePayouts(ctx context.Context) error {
 	var paid, by []string
 	for _, r := range b.toWrite() {
 		r.outcome = db.ImportRowOutcomeSame
-		p, err := decode[source.Payout](r)
+		p, err := decode[source.Payout](r.Data)
 		if err != nil || p.Status != source.Paid {
 			continue
 		}

@@ -3,21 +3,20 @@ package importer
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/inbound/importer/source"
 	"rail/server/locale/plain"
 	"rail/server/program/slug"
 )
-
-var zeroTime clock.Time
 
 var (
 	address  = regexp.MustCompile(`^[^@\s]+@[^@\s]+$`)
@@ -36,7 +35,7 @@ func (b *batch) comparePartners(ctx context.Context) error {
 	var emails, ids []string
 	people := map[*row]source.Partner{}
 	for _, r := range b.toWrite() {
-		p, err := decode[source.Partner](r)
+		p, err := decode[source.Partner](r.Data)
 		switch {
 		case err != nil:
 			b.refuse(r, "missing_member", "The partner cannot be read.")
@@ -65,7 +64,7 @@ func (b *batch) comparePartners(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	targets, err := b.targets(ctx, partners, values(owners))
+	targets, err := b.targets(ctx, partners, slices.Collect(maps.Values(owners)))
 	if err != nil {
 		return err
 	}
@@ -239,7 +238,7 @@ func (b *batch) compareLinks(ctx context.Context) error {
 	var of, all []string
 	found := map[*row]source.Link{}
 	for _, r := range b.toWrite() {
-		l, err := decode[source.Link](r)
+		l, err := decode[source.Link](r.Data)
 		if err != nil || !isValue(l.Value) {
 			b.refuse(r, "out_of_bounds", fmt.Sprintf("The value %q is not 1 to 64 printable characters.", cut(l.Value, maxID)))
 			continue
@@ -298,7 +297,7 @@ func (b *batch) compareCoupons(ctx context.Context) error {
 	var of, codes, ids []string
 	found := map[*row]source.Coupon{}
 	for _, r := range b.toWrite() {
-		c, err := decode[source.Coupon](r)
+		c, err := decode[source.Coupon](r.Data)
 		if n := utf8.RuneCountInString(c.Code); err != nil || n < 1 || n > maxCode || !plain.Named(c.Code) {
 			b.refuse(r, "out_of_bounds", fmt.Sprintf("The code %q is not 1 to 64 printable characters.", cut(c.Code, maxID)))
 			continue
@@ -351,7 +350,7 @@ func (b *batch) compareCustomers(ctx context.Context) error {
 	var of, linkIDs, couponIDs, external, ids, emails, named []string
 	found := map[*row]source.Customer{}
 	for _, r := range b.toWrite() {
-		c, err := decode[source.Customer](r)
+		c, err := decode[source.Customer](r.Data)
 		if err != nil || !api.CustomerStatus(c.Status).Valid() {
 			b.refuse(r, "unknown_status", fmt.Sprintf("The status %q is not known.", c.Status))
 			continue
@@ -394,7 +393,7 @@ func (b *batch) compareCustomers(ctx context.Context) error {
 	if _, err := b.claim(ctx, "customer_email", emails, named); err != nil {
 		return err
 	}
-	earlier, err := b.targets(ctx, customers, values(owners))
+	earlier, err := b.targets(ctx, customers, slices.Collect(maps.Values(owners)))
 	if err != nil {
 		return err
 	}
@@ -445,13 +444,4 @@ func (r *row) takeIDs() {
 	if r.refs.Bound && len(r.refs.IDs) > 0 {
 		r.outcome = db.ImportRowOutcomeChanged
 	}
-}
-
-// values returns the values of a map.
-func values(m map[string]string) []string {
-	all := make([]string, 0, len(m))
-	for _, v := range m {
-		all = append(all, v)
-	}
-	return all
 }

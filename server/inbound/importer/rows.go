@@ -49,11 +49,14 @@ func number(kind source.Kind) int {
 func smallint(kind int) int16 { return int16(kind) }
 
 // name returns the kind at a position.
-func name(kind int) source.Kind {
+func name(kind int) source.Kind { return source.Kinds[objectKind(kind)] }
+
+// objectKind returns the kind under which written objects are remembered.
+func objectKind(kind int) int {
 	if kind == payments {
-		return source.KindPayout
+		return payouts
 	}
-	return source.Kinds[kind]
+	return kind
 }
 
 // refused is the data of a row that the source cannot convert.
@@ -103,7 +106,7 @@ func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []s
 		if when.IsZero() || when.After(u.Now.Time) {
 			when = m.CreatedAt
 		}
-		when = clock.At(when.Truncate(time.Millisecond)) // a place has no more digits
+		when = clock.At(when.Truncate(time.Millisecond)) // a place has milliseconds
 		text := withoutZeros(string(encode(data)))
 		key := string(r.Kind) + " " + r.ID
 		if i, twice := at[key]; twice {
@@ -226,9 +229,9 @@ func (b *batch) note(r *row, code, detail string) {
 // settled reports whether the outcome of a row is decided.
 func (r *row) settled() bool { return r.outcome != "" }
 
-// decode reads the object of a row.
-func decode[T any](r *row) (v T, err error) {
-	err = json.Unmarshal(r.Data, &v)
+// decode reads the object in the data of a row.
+func decode[T any](data []byte) (v T, err error) {
+	err = json.Unmarshal(data, &v)
 	return v, err
 }
 

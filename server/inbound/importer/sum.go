@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"rail/gen/db"
 	"rail/server/inbound/importer/source"
-	"rail/server/locale/currency"
+	"rail/server/money/commission"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
@@ -65,17 +66,15 @@ func (b *batch) balances(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sums := map[string]*Balance{}
+	sums := balances{}
 	for _, r := range rows {
-		if sums[r.Currency] == nil {
-			sums[r.Currency] = &Balance{Currency: r.Currency}
-		}
-		sums[r.Currency].SourceMinor += r.SourceMinor
-		sums[r.Currency].RailMinor += r.RailMinor
+		sum := sums.of(r.Currency)
+		sum.SourceMinor += r.SourceMinor
+		sum.RailMinor += r.RailMinor
 		b.differ("balance_differs", r.PartnerID, r.Currency, r.SourceMinor, r.RailMinor,
 			"%s is unpaid at the source, and %s of it is imported.")
 	}
-	b.m.Balances = encode(sorted(sums))
+	b.m.Balances = encode(sums.sorted())
 	stated, err := queries.ImportStated(ctx, b.u.Tx, db.ImportStatedParams{ImportID: b.m.ID, OrgID: b.m.OrgID})
 	if err != nil {
 		return err
@@ -93,23 +92,26 @@ func (b *batch) differ(code, partner, code3 string, one, other int64, format str
 		return
 	}
 	b.found = append(b.found, finding{source.KindPartner, partner, code,
-		fmt.Sprintf(format, money(one, code3), money(other, code3))})
+		fmt.Sprintf(format, commission.Money(one, code3), commission.Money(other, code3))})
 }
 
-func money(minor int64, code string) string { return currency.Decimal(minor, code) + " " + code }
+// balances are sums of money by currency.
+type balances map[string]*Balance
 
-// sorted returns balances by currency.
-func sorted(sums map[string]*Balance) []Balance {
-	all := []Balance{}
-	for _, s := range sums {
-		all = append(all, *s)
+// of returns the balance of a currency.
+func (s balances) of(code string) *Balance {
+	if s[code] == nil {
+		s[code] = &Balance{Currency: code}
 	}
-	slices.SortFunc(all, func(a, b Balance) int {
-		if a.Currency < b.Currency {
-			return -1
-		}
-		return 1
-	})
+	return s[code]
+}
+
+// sorted returns the balances in the order of their currencies.
+func (s balances) sorted() []Balance {
+	all := []Balance{}
+	for _, code := range slices.Sorted(maps.Keys(s)) {
+		all = append(all, *s[code])
+	}
 	return all
 }
 
@@ -155,16 +157,13 @@ func (s *Service) finish(ctx context.Context, u *work.Unit, m *db.Import) error 
 	if err := json.Unmarshal(m.Balances, &before); err != nil {
 		return err
 	}
-	sums := map[string]*Balance{}
+	sums := balances{}
 	for _, s := range before {
-		sums[s.Currency] = &Balance{Currency: s.Currency, SourceMinor: s.SourceMinor}
+		sums.of(s.Currency).SourceMinor = s.SourceMinor
 	}
 	for _, r := range rows {
-		if sums[r.Currency] == nil {
-			sums[r.Currency] = &Balance{Currency: r.Currency}
-		}
-		sums[r.Currency].RailMinor += r.RailMinor
+		sums.of(r.Currency).RailMinor += r.RailMinor
 	}
-	m.Balances = encode(sorted(sums))
+	m.Balances = encode(sums.sorted())
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/inbound/importer/source"
 	"rail/server/money/ledger"
 	"rail/server/money/report"
 	"rail/server/postgres/pgtx"
@@ -15,19 +16,14 @@ import (
 // undo removes the next objects of an import and of the later imports of its source. Objects that something else uses
 // stay, and are noted.
 func (s *Service) undo(ctx context.Context, u *work.Unit, m db.Import, p place) error {
-	imports, err := queries.ImportsOfSource(ctx, u.Tx, db.ImportsOfSourceParams{
-		ProgramID: m.ProgramID, OrgID: m.OrgID, Source: m.Source, SourceAccount: m.SourceAccount, Since: m.CreatedAt,
-	})
+	imports, err := undoneWith(ctx, u, m)
 	if err != nil {
 		return err
-	}
-	if !slices.Contains(imports, m.ID) {
-		imports = append(imports, m.ID)
 	}
 	for ; p.Kind < len(undone); p.Kind, p.ID, p.Done = p.Kind+1, "", 0 {
 		kind := undone[p.Kind]
 		objects, err := queries.ImportUndoNext(ctx, u.Tx, db.ImportUndoNextParams{
-			ProgramID: m.ProgramID, OrgID: m.OrgID, ImportIds: imports, Kind: smallint(stored(kind)),
+			ProgramID: m.ProgramID, OrgID: m.OrgID, ImportIds: imports, Kind: smallint(objectKind(kind)),
 			AfterID: p.ID, Lim: writeSize,
 		})
 		if err != nil {
@@ -46,12 +42,34 @@ func (s *Service) undo(ctx context.Context, u *work.Unit, m db.Import, p place) 
 	return s.undone(ctx, u, m, imports)
 }
 
-// stored returns the kind under which objects are remembered.
-func stored(kind int) int {
-	if kind == payments {
-		return payouts
+// undoneWith returns the imports that are undone with one: itself and the later imports of its source.
+func undoneWith(ctx context.Context, u *work.Unit, m db.Import) ([]string, error) {
+	ids, err := queries.ImportsOfSource(ctx, u.DB(), db.ImportsOfSourceParams{
+		ProgramID: m.ProgramID, OrgID: m.OrgID, Source: m.Source, SourceAccount: m.SourceAccount, Since: m.CreatedAt,
+	})
+	if !slices.Contains(ids, m.ID) { // it is not done
+		ids = append(ids, m.ID)
 	}
-	return kind
+	return ids, err
+}
+
+// Stays counts the objects that an undo of an import would keep because something uses them, up to most of each kind,
+// and the later imports that are undone with it.
+func (s *Service) Stays(ctx context.Context, u *work.Unit, m db.Import, most int32) (
+	counts map[source.Kind]int64, later int, err error,
+) {
+	imports, err := undoneWith(ctx, u, m)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, err := queries.ImportStays(ctx, u.DB(), db.ImportStaysParams{
+		ProgramID: m.ProgramID, OrgID: m.OrgID, ImportIds: imports, Lim: most,
+	})
+	counts = map[source.Kind]int64{}
+	for _, r := range rows {
+		counts[source.Kind(r.Kind)] = r.N
+	}
+	return counts, len(imports) - 1, err
 }
 
 // remove removes the objects that the imports created and nothing else uses, and forgets them. Objects that Rail
@@ -96,7 +114,7 @@ func (b *batch) remove(ctx context.Context, objects []db.ImportObject) error {
 		}
 	}
 	err = queries.ImportObjectsForget(ctx, b.u.Later(), db.ImportObjectsForgetParams{
-		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: family(*b.m), Kind: smallint(stored(b.kind)),
+		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: family(*b.m), Kind: smallint(objectKind(b.kind)),
 		SourceIds: forget,
 	})
 	if err != nil {

@@ -35,20 +35,15 @@ func (s *Service) Work(ctx context.Context, now clock.Time) error {
 	var failed error
 	for began := clock.Real(); ctx.Err() == nil && time.Since(began) < turn; {
 		until := now.Plus(lease)
-		taken, err := queries.ImportTake(ctx, s.Pool, db.ImportTakeParams{Now: &now, BusyUntil: &until})
+		taken, err := queries.ImportTake(ctx, s.Pool, db.ImportTakeParams{
+			Now: &now, BusyUntil: &until, ForgottenBefore: now.Plus(-forgotten),
+		})
 		if err != nil || len(taken) == 0 {
-			return errors.Join(failed, err, s.forget(ctx, now))
+			return errors.Join(failed, err)
 		}
 		failed = errors.Join(failed, s.advance(ctx, taken[0], now))
 	}
 	return failed
-}
-
-// forget deletes rows of reports that were not written in time.
-func (s *Service) forget(ctx context.Context, now clock.Time) error {
-	const lim = 2000
-	_, err := queries.ImportRowsStale(ctx, s.Pool, db.ImportRowsStaleParams{Before: now.Plus(-reportLife), Lim: lim})
-	return err
 }
 
 // advance works on an import for a turn.

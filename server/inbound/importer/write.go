@@ -105,7 +105,7 @@ func (b *batch) writeAll(ctx context.Context) error {
 		}
 		err := w.row(ctx, r)
 		if c, is := errors.AsType[conflict](err); is {
-			if err := b.fail(ctx, r, c.code, c.detail); err != nil {
+			if err := b.fail(ctx, b.kind, r, c.code, c.detail); err != nil {
 				return err
 			}
 			continue
@@ -113,26 +113,18 @@ func (b *batch) writeAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.remember(r)
+		id := r.SourceID
+		if b.kind == payments { // another import may pay the same partner in the same month
+			id = b.m.ID + " " + id
+		}
+		remember(&w.objects, id, r)
 	}
-	if err := queries.ImportObjectsPut(ctx, b.u.Later(), w.objects); err != nil {
-		return err
-	}
-	if err := b.rememberPaid(ctx, w.paid); err != nil {
-		return err
+	for _, objects := range []db.ImportObjectsPutParams{w.objects, w.paid} {
+		if err := queries.ImportObjectsPut(ctx, b.u.Later(), objects); err != nil {
+			return err
+		}
 	}
 	return b.record(ctx)
-}
-
-// rememberPaid notes the commissions that were written with their payouts.
-func (b *batch) rememberPaid(ctx context.Context, paid []*row) error {
-	of := *b
-	of.kind = commissions
-	w := newWriter(&of)
-	for _, k := range paid {
-		w.remember(k)
-	}
-	return queries.ImportObjectsPut(ctx, b.u.Later(), w.objects)
 }
 
 // planOf returns a stored row with the decision about it.
@@ -167,14 +159,14 @@ func (b *batch) firstNow(ctx context.Context) error {
 	return err
 }
 
-// fail refuses a row that was planned.
-func (b *batch) fail(ctx context.Context, r *row, code, detail string) error {
-	count := b.counts.of(name(b.kind))
+// fail refuses a row of a kind that was planned.
+func (b *batch) fail(ctx context.Context, kind int, r *row, code, detail string) error {
+	count := b.counts.of(name(kind))
 	count.add(r.outcome, -1)
 	count.Refused++
-	b.note(r, code, detail)
+	b.found = append(b.found, finding{name(kind), r.SourceID, code, detail})
 	return queries.ImportRowRefused(ctx, b.u.Later(), db.ImportRowRefusedParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: smallint(b.kind), SourceID: r.SourceID,
+		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: smallint(kind), SourceID: r.SourceID,
 	})
 }
 
@@ -194,18 +186,17 @@ func (s *Service) skip(ctx context.Context, u *work.Unit, m db.Import, p place, 
 	r := planOf(b.rows[0].ImportRow)
 	detail := "Rail has changed since the comparison: " + sentence(why)
 	if r.outcome != db.ImportRowOutcomeRefused {
-		if err := b.fail(ctx, r, "conflict", detail); err != nil {
+		if err := b.fail(ctx, b.kind, r, "conflict", detail); err != nil {
 			return err
 		}
 	}
 	if b.kind == payments { // its commissions are not written without it
-		w := newWriter(b)
-		paid, _, err := w.paidBy(ctx, r)
+		paid, _, err := newWriter(b).paidBy(ctx, r)
 		if err != nil {
 			return err
 		}
 		for _, k := range paid {
-			if err := w.failPaid(ctx, k, "conflict", detail); err != nil {
+			if err := b.fail(ctx, commissions, k, "conflict", detail); err != nil {
 				return err
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"rail/gen/db"
-	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/inbound/importer/source"
 	"rail/server/locale/plain"
@@ -27,29 +26,24 @@ import (
 type writer struct {
 	*batch
 	objects db.ImportObjectsPutParams
-	paid    []*row // commissions that were written with their payouts
+	paid    db.ImportObjectsPutParams // commissions that were written with their payouts
 }
 
 func newWriter(b *batch) *writer {
-	kind := b.kind
-	if kind == payments {
-		kind = payouts
+	objects := func(kind int) db.ImportObjectsPutParams {
+		return db.ImportObjectsPutParams{
+			ProgramID: b.m.ProgramID, Source: family(*b.m), Kind: smallint(objectKind(kind)), OrgID: b.m.OrgID,
+			ImportID: b.m.ID, WrittenAt: b.u.Now,
+		}
 	}
-	return &writer{batch: b, objects: db.ImportObjectsPutParams{
-		ProgramID: b.m.ProgramID, Source: family(*b.m), Kind: smallint(kind), OrgID: b.m.OrgID, ImportID: b.m.ID,
-		WrittenAt: b.u.Now,
-	}}
+	return &writer{batch: b, objects: objects(b.kind), paid: objects(commissions)}
 }
 
 // remember notes which object a row is.
-func (w *writer) remember(r *row) {
-	id := r.SourceID
-	if w.kind == payments { // another import may pay the same partner in the same month
-		id = w.m.ID + " " + id
-	}
-	w.objects.SourceIds, w.objects.Targets = append(w.objects.SourceIds, id), append(w.objects.Targets, r.target)
-	w.objects.Created = append(w.objects.Created, r.outcome == db.ImportRowOutcomeNew)
-	w.objects.Data = append(w.objects.Data, string(r.Data))
+func remember(objects *db.ImportObjectsPutParams, id string, r *row) {
+	objects.SourceIds, objects.Targets = append(objects.SourceIds, id), append(objects.Targets, r.target)
+	objects.Created = append(objects.Created, r.outcome == db.ImportRowOutcomeNew)
+	objects.Data = append(objects.Data, string(r.Data))
 }
 
 // row writes a row that is new or changed. A row of an object that Rail has is only remembered.
@@ -101,7 +95,7 @@ func page(address, fallback string) string {
 }
 
 func (w *writer) partner(ctx context.Context, r *row, isNew bool) error {
-	of, err := decode[source.Partner](r)
+	of, err := decode[source.Partner](r.Data)
 	if err != nil {
 		return err
 	}
@@ -127,7 +121,7 @@ func (w *writer) changePartner(ctx context.Context, r *row, to source.Partner, p
 	if err != nil || from == nil {
 		return err
 	}
-	was, err := decode[source.Partner](&row{ImportRow: db.ImportRow{Data: from.Data}})
+	was, err := decode[source.Partner](from.Data)
 	if err != nil {
 		return err
 	}
@@ -176,7 +170,7 @@ func (w *writer) past(at clock.Time) clock.Time {
 }
 
 func (w *writer) link(ctx context.Context, r *row, isNew bool) error {
-	of, err := decode[source.Link](r)
+	of, err := decode[source.Link](r.Data)
 	if err != nil {
 		return err
 	}
@@ -191,16 +185,12 @@ func (w *writer) link(ctx context.Context, r *row, isNew bool) error {
 	}
 	return tracking.ImportLink(ctx, w.u, db.Link{
 		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, PartnerID: r.refs.Partner, Param: param,
-		Value: of.Value, DestinationURL: to, ShortSlug: new(auth.NewSlug(slugLength)), CreatedAt: w.past(of.CreatedAt),
-		UpdatedAt: w.u.Now,
+		Value: of.Value, DestinationURL: to, CreatedAt: w.past(of.CreatedAt), UpdatedAt: w.u.Now,
 	}, r.refs.Exact)
 }
 
-// slugLength is the number of random characters of an imported link's short address.
-const slugLength = 7
-
 func (w *writer) coupon(ctx context.Context, r *row, isNew bool) error {
-	of, err := decode[source.Coupon](r)
+	of, err := decode[source.Coupon](r.Data)
 	if err != nil {
 		return err
 	}
@@ -217,7 +207,7 @@ func (w *writer) coupon(ctx context.Context, r *row, isNew bool) error {
 }
 
 func (w *writer) customer(ctx context.Context, r *row, isNew bool) error {
-	of, err := decode[source.Customer](r)
+	of, err := decode[source.Customer](r.Data)
 	if err != nil {
 		return err
 	}
@@ -274,7 +264,7 @@ func trackedBy(r refs) db.TrackedBy {
 }
 
 func (w *writer) sale(ctx context.Context, r *row, isNew bool) error {
-	of, err := decode[source.Sale](r)
+	of, err := decode[source.Sale](r.Data)
 	if err != nil {
 		return err
 	}
@@ -302,7 +292,7 @@ func (w *writer) sale(ctx context.Context, r *row, isNew bool) error {
 
 // payment writes a payout with the commissions that it pays. Commissions that Rail has paid or is paying are left out.
 func (w *writer) payment(ctx context.Context, r *row) error {
-	of, err := decode[source.Payout](r)
+	of, err := decode[source.Payout](r.Data)
 	if err != nil {
 		return err
 	}
@@ -312,7 +302,7 @@ func (w *writer) payment(ctx context.Context, r *row) error {
 	}
 	if sum <= 0 {
 		for _, k := range paid {
-			if err := w.failPaid(ctx, k, "not_changed",
+			if err := w.fail(ctx, commissions, k, "not_changed",
 				"Its payout would not be positive, because Rail has paid or refused the others."); err != nil {
 				return err
 			}
@@ -339,7 +329,7 @@ func (w *writer) paidBy(ctx context.Context, r *row) (paid []*row, sum int64, er
 	}
 	for _, stored := range rows {
 		k := planOf(stored)
-		of, err := decode[source.Commission](k)
+		of, err := decode[source.Commission](k.Data)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -347,7 +337,7 @@ func (w *writer) paidBy(ctx context.Context, r *row) (paid []*row, sum int64, er
 			_, err = w.changeable(ctx, k, of)
 		}
 		if c, is := errors.AsType[conflict](err); is {
-			if err := w.failPaid(ctx, k, c.code, c.detail); err != nil {
+			if err := w.fail(ctx, commissions, k, c.code, c.detail); err != nil {
 				return nil, 0, err
 			}
 			continue
@@ -360,26 +350,13 @@ func (w *writer) paidBy(ctx context.Context, r *row) (paid []*row, sum int64, er
 	return paid, sum, nil
 }
 
-// failPaid refuses a commission of a payout.
-func (w *writer) failPaid(ctx context.Context, k *row, code, detail string) error {
-	of := *w.batch
-	of.kind, of.found = commissions, nil
-	if err := of.fail(ctx, k, code, detail); err != nil {
-		return err
-	}
-	w.found = append(w.found, of.found...)
-	return nil
-}
-
 // pay writes the commissions of a payout.
 func (w *writer) pay(ctx context.Context, paid []*row) error {
-	of := *w.batch
-	of.kind = commissions
 	for _, k := range paid {
-		if err := newWriter(&of).commission(ctx, k, k.outcome == db.ImportRowOutcomeNew); err != nil {
+		if err := w.commission(ctx, k, k.outcome == db.ImportRowOutcomeNew); err != nil {
 			return err
 		}
-		w.paid = append(w.paid, k)
+		remember(&w.paid, k.SourceID, k)
 	}
 	return nil
 }
@@ -394,7 +371,7 @@ func methodOf(name string) *string {
 }
 
 func (w *writer) commission(ctx context.Context, r *row, isNew bool) error {
-	of, err := decode[source.Commission](r)
+	of, err := decode[source.Commission](r.Data)
 	if err != nil {
 		return err
 	}
@@ -496,7 +473,7 @@ func (w *writer) changeable(ctx context.Context, r *row, to source.Commission) (
 	switch {
 	case k.Status == db.CommissionStatusPaid && (to.Status != source.Paid || to.AmountMinor != k.AmountMinor):
 		return k, conflictf("paid_already", "The commission %s is paid, so the change to %s of %s is not made.", k.ID, to.Status,
-			money(to.AmountMinor, to.Currency))
+			commission.Money(to.AmountMinor, to.Currency))
 	case k.Status == db.CommissionStatusPaid && r.refs.Payout != "":
 		return k, conflictf("paid_already", "Rail has paid the commission %s as well.", k.ID)
 	case !isOpen(k) && (k.Status == db.CommissionStatusPaid || to.Status == source.Voided || to.Status == source.Rejected):

@@ -26,10 +26,7 @@ func Import(ctx context.Context, u *work.Unit, k db.Sale, refunded int64, at *cl
 	case refunded >= whole:
 		refunded, k.RefundedAt = whole, at
 	case refunded > 0:
-		k.AmountMinor, k.RefundedMinor = whole-refunded, refunded
-		if k.TaxMinor != nil {
-			k.TaxMinor = new(min(*k.TaxMinor, k.AmountMinor))
-		}
+		k = partly(k, refunded)
 	}
 	if err := queries.SaleInsert(ctx, u.Later(), db.SaleInsertParams(k)); err != nil {
 		return err
@@ -42,6 +39,16 @@ func Import(ctx context.Context, u *work.Unit, k db.Sale, refunded int64, at *cl
 		return err
 	}
 	return importRefund(ctx, u, k, refunded, *at)
+}
+
+// partly returns an imported sale of which a part is refunded, in minor units. Its tax may be that of the rest already,
+// as in Rail's own export, so it does not shrink in proportion.
+func partly(k db.Sale, refunded int64) db.Sale {
+	k.AmountMinor, k.RefundedMinor = k.AmountMinor-refunded, k.RefundedMinor+refunded
+	if k.TaxMinor != nil {
+		k.TaxMinor = new(min(*k.TaxMinor, k.AmountMinor))
+	}
+	return k
 }
 
 // importRefund writes a refund that another product applied. The imported commissions have its effects already.
@@ -87,20 +94,20 @@ func (r *recording) imported(ctx context.Context, u *work.Unit) (*Outcome, error
 // processor reports it.
 const importedRefund = "Refunded before the import."
 
-// adopt gives an imported refund of the same amount the processor's id, so that it is not applied again, if the
-// processor refunded before the import. It returns nil if there is none.
-func (w *refunding) adopt(ctx context.Context, u *work.Unit, r RefundInput) (*db.Refund, error) {
+// adopt gives an imported refund of the same amount the processor's id, so that it is known and not applied again, if
+// the processor refunded before the import.
+func (w *refunding) adopt(ctx context.Context, u *work.Unit, r RefundInput) error {
 	if r.ExternalID == nil || r.AmountMinor == nil || r.At == nil || w.known != nil || w.sale.RefundedMinor == 0 {
-		return nil, nil //nolint:nilnil // nothing to adopt
+		return nil
 	}
 	rows, err := queries.RefundAdopt(ctx, u.Tx, db.RefundAdoptParams{
 		ExternalRefundID: r.ExternalID, Now: u.Now, SaleID: &w.sale.ID, OrgID: w.sale.OrgID, AmountMinor: r.AmountMinor,
-		At: *r.At,
+		Reason: new(importedRefund), At: *r.At,
 	})
-	if err != nil || len(rows) == 0 {
-		return nil, err
+	if len(rows) > 0 {
+		w.known = &rows[0]
 	}
-	return &rows[0], nil
+	return err
 }
 
 // ImportRefund writes that another product has refunded more of an imported sale: refunded minor units in total. The
@@ -113,16 +120,15 @@ func ImportRefund(ctx context.Context, u *work.Unit, k db.Sale, refunded int64, 
 	if more <= 0 || k.RefundedAt != nil {
 		return nil
 	}
-	p := db.SaleRefundParams{
-		AmountMinor: k.AmountMinor - more, TaxMinor: k.TaxMinor, RefundedMinor: k.RefundedMinor + more,
-		UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID,
-	}
 	if more == k.AmountMinor {
-		p.AmountMinor, p.RefundedMinor, p.RefundedAt = k.AmountMinor, k.RefundedMinor, at
-	} else if k.TaxMinor != nil {
-		p.TaxMinor = new(min(*k.TaxMinor, p.AmountMinor))
+		k.RefundedAt = at
+	} else {
+		k = partly(k, more)
 	}
-	if err := queries.SaleRefund(ctx, u.Later(), p); err != nil {
+	if err := queries.SaleRefund(ctx, u.Later(), db.SaleRefundParams{
+		AmountMinor: k.AmountMinor, TaxMinor: k.TaxMinor, RefundedMinor: k.RefundedMinor, RefundedAt: k.RefundedAt,
+		UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID,
+	}); err != nil {
 		return err
 	}
 	if err := report.Touch(ctx, u, k.ProgramID, k.OccurredAt); err != nil {

@@ -106,11 +106,8 @@ func refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) 
 	if err != nil {
 		return Refunded{}, err
 	}
-	if imported, err := w.adopt(ctx, u, r); err != nil || imported != nil {
-		w.known = imported
-		if err != nil {
-			return Refunded{}, err
-		}
+	if err := w.adopt(ctx, u, r); err != nil {
+		return Refunded{}, err
 	}
 	switch {
 	case w.known != nil && w.known.Status == db.RefundStatusApplied:

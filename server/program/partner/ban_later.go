@@ -94,7 +94,7 @@ func (s *Service) UndoBan(ctx context.Context, u *work.Unit, id string) (db.Part
 }
 
 // BanDue executes a partner's scheduled ban if it is due. Of many commissions it rejects some and reports true; the
-// ban stays scheduled until a call finds no more. The audit log names the actor that scheduled it.
+// ban stays scheduled until none is left. The audit log names the actor that scheduled it.
 func (s *Service) BanDue(ctx context.Context, u *work.Unit, id string) (more bool, err error) {
 	before, err := lockToBan(ctx, u, id)
 	if err != nil || !banDue(before, u.Now) { // undone, or executed by another server

@@ -8,6 +8,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
+	"rail/server/auth"
 	"rail/server/work"
 )
 
@@ -15,9 +16,11 @@ import (
 func exactValue(value string) string { return "=" + hex.EncodeToString([]byte(value)) }
 
 // ImportLink writes a link of another product, whose value may be any printable text. The value is claimed for the
-// link, unless the partner has it already. exact means that other partners have the value in another case.
+// link, unless the partner has it already. The link gets a new short address. exact means that other partners have the
+// value in another case.
 func ImportLink(ctx context.Context, u *work.Unit, l db.Link, exact bool) error {
 	l.ValueKey, l.DestinationKey = strings.ToLower(l.Value), destinationKey(l.DestinationURL)
+	l.ShortSlug = new(auth.NewSlug(slugLength))
 	claim := db.TrackingValueClaimParams{
 		OrgID: l.OrgID, ProgramID: l.ProgramID, Value: l.ValueKey, Kind: db.TrackingKindLink, PartnerID: l.PartnerID,
 		LinkID: &l.ID,
