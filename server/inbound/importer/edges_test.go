@@ -1,11 +1,9 @@
 package importer_test
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -217,22 +215,12 @@ func TestKilled(t *testing.T) {
 	made := x.Must(201, x.Post("/v1/imports", M{
 		"program_id": x.program, "source": x.of.name, "api_key": x.of.key, "dry_run": false,
 	})).String("id")
-	keeper, err := secret.New(x.Config.SecretKey)
-	require.NoError(t, err)
-	service := &importer.Service{Pool: x.Pool, Keeper: keeper, Clock: x.Clock, Addresses: x.Config.ImportURLs()}
 	for n := range 200 {
 		if x.Must(200, x.Get("/v1/imports/"+made)).Body["status"] == "done" {
 			require.Greater(t, n, 5)
 			break
 		}
-		ctx, kill := context.WithTimeout(t.Context(), time.Duration(5+n*3)*time.Millisecond)
-		var servers sync.WaitGroup
-		for range 2 {
-			servers.Go(func() { _ = service.Work(ctx, x.Clock.Now()) })
-		}
-		servers.Wait()
-		kill()
-		x.Clock.Advance(6 * time.Minute) // leases of killed servers end
+		x.killed(time.Duration(5+3*n) * time.Millisecond)
 	}
 	require.Equal(t, "done", x.work(made).Body["status"])
 	x.balanced()

@@ -1,10 +1,13 @@
 package importer_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +17,9 @@ import (
 	"rail/server/harness/apitest"
 	"rail/server/harness/importtest"
 	"rail/server/harness/pgtest"
+	"rail/server/inbound/importer"
 	"rail/server/inbound/importer/source"
+	"rail/server/secret"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -82,6 +87,7 @@ type story struct {
 	world   *importtest.World
 	fake    *importtest.Fake
 	program string
+	kills   int // of servers, at each stage of an import
 }
 
 func newStory(t *testing.T, of product, partners int) *story {
@@ -107,9 +113,12 @@ func (x *story) begin(more M) apitest.Answer {
 	return x.work(made.String("id"))
 }
 
-// work runs the job, and returns the import.
+// work runs the job, and returns the import. In a story with kills, servers are killed first.
 func (x *story) work(id string) apitest.Answer {
 	x.t.Helper()
+	for n := range x.kills {
+		x.killed(time.Duration(5+7*n) * time.Millisecond)
+	}
 	for {
 		apitest.RunJob(x.t, x.Server, "run-imports")
 		m := x.Must(200, x.Get("/v1/imports/"+id))
@@ -117,6 +126,22 @@ func (x *story) work(id string) apitest.Answer {
 			return m
 		}
 	}
+}
+
+// killed works with two servers at once until they are killed.
+func (x *story) killed(after time.Duration) {
+	x.t.Helper()
+	keeper, err := secret.New(x.Config.SecretKey)
+	require.NoError(x.t, err)
+	service := &importer.Service{Pool: x.Pool, Keeper: keeper, Clock: x.Clock, Addresses: x.Config.ImportURLs()}
+	ctx, kill := context.WithTimeout(x.t.Context(), after)
+	defer kill()
+	var servers sync.WaitGroup
+	for range 2 {
+		servers.Go(func() { _ = service.Work(ctx, x.Clock.Now()) })
+	}
+	servers.Wait()
+	x.Clock.Advance(6 * time.Minute) // leases of killed servers end
 }
 
 // run writes a ready import.
@@ -264,13 +289,19 @@ func (x *story) charge(saleID string) (id string) {
 }
 
 // TestStories moves a program from each product: a dry run, the run, the same again, a delta a month later, and undoing
-// it. Balances are those of the source to the cent, every link works, and renewals and refunds find their partners.
+// it. At each stage servers are killed and connections are cut. Balances are those of the source to the cent, every link
+// works, and renewals and refunds find their partners. With RAIL_TEST_FULL=1 the programs have 500 partners.
 func TestStories(t *testing.T) {
 	t.Parallel()
+	partners := 60
+	if os.Getenv("RAIL_TEST_FULL") == "1" {
+		partners = 500
+	}
 	for _, of := range products {
 		t.Run(of.name, func(t *testing.T) {
 			t.Parallel()
-			x := newStory(t, of, 60)
+			x := newStory(t, of, partners)
+			x.kills = 8
 			ready := x.begin(nil)
 			require.Equal(t, "ready", ready.Body["status"], "%v", ready.Body)
 			require.Empty(t, x.partners(), "a dry run writes nothing")
