@@ -39,10 +39,15 @@ SELECT t.id FROM imports t WHERE t.program_id = @program_id AND t.org_id = @org_
 -- name: ImportsOfSource :many
 -- ImportsOfSource lists the later imports of the same source that wrote something.
 SELECT t.id FROM imports t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.source = @source
-    AND t.source_account IS NOT DISTINCT FROM sqlc.narg('source_account') AND t.status = 'done' AND t.created_at >= @since ORDER BY t.created_at, t.id;
+    AND t.source_account IS NOT DISTINCT FROM sqlc.narg('source_account') AND t.status IN ('done', 'failed')
+    AND t.created_at >= @since
+    AND EXISTS (SELECT 1 FROM import_objects o WHERE o.import_id = t.id AND o.org_id = t.org_id) ORDER BY t.created_at, t.id;
+
+-- name: ImportHasWritten :one
+SELECT EXISTS (SELECT 1 FROM import_objects o WHERE o.import_id = @import_id AND o.org_id = @org_id);
 
 -- name: ImportsUndone :exec
-UPDATE imports SET status = 'undone', updated_at = @now, finished_at = @now
+UPDATE imports SET status = 'undone', error = NULL, updated_at = @now, finished_at = @now
 WHERE id = ANY (@ids::text[]) AND org_id = @org_id;
 
 -- name: ImportKeysSealed :many
@@ -99,8 +104,10 @@ FROM (
     FROM import_rows t WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = @kind
         AND t.source_id = ANY (@source_ids::text[]) AND t.outcome IS NOT NULL
     UNION ALL
-    SELECT o.source_id, o.target, '{}', o.data::text, 1 FROM import_objects o WHERE o.program_id = @program_id
-        AND o.org_id = @org_id AND o.source = @source AND o.kind = @kind AND o.source_id = ANY (@source_ids::text[])
+    SELECT o.source_id, coalesce((SELECT m.customer_id FROM customer_merges m WHERE m.id = o.target
+        AND m.org_id = @org_id), o.target), '{}', o.data::text, 1
+    FROM import_objects o WHERE o.program_id = @program_id AND o.org_id = @org_id AND o.source = @source
+        AND o.kind = @kind AND o.source_id = ANY (@source_ids::text[])
 ) x ORDER BY x.source_id, x.place;
 
 -- name: ImportObjects :many
@@ -111,9 +118,20 @@ SELECT o.* FROM import_objects o WHERE o.program_id = @program_id AND o.org_id =
 -- name: ImportObjectsPut :exec
 INSERT INTO import_objects (program_id, source, kind, source_id, org_id, import_id, target, created, data, written_at)
 SELECT @program_id, @source, @kind, unnest(@source_ids::text[]), @org_id, @import_id, unnest(@targets::text[]),
-    unnest(@created::boolean[]), unnest(@data::text[])::json, @written_at
+    unnest(@created::boolean[]), unnest(@data::text[])::json, unnest(@written_ats::timestamptz[])
 ON CONFLICT (program_id, source, kind, source_id) DO UPDATE SET data = excluded.data, written_at = excluded.written_at
     WHERE import_objects.data::text <> excluded.data::text;
+
+-- name: ImportEdited :many
+-- ImportEdited returns the objects that were changed in Rail since an import wrote them.
+SELECT o.target FROM import_objects o WHERE o.target = ANY (@targets::text[]) AND o.program_id = @program_id
+    AND o.org_id = @org_id AND o.source = @source AND o.kind = @kind
+    AND (EXISTS (SELECT 1 FROM partners p WHERE p.id = o.target AND p.org_id = o.org_id AND p.updated_at > o.written_at)
+        OR EXISTS (SELECT 1 FROM links l WHERE l.id = o.target AND l.org_id = o.org_id AND l.updated_at > o.written_at)
+        OR EXISTS (SELECT 1 FROM coupons u WHERE u.id = o.target AND u.org_id = o.org_id AND u.updated_at > o.written_at)
+        OR EXISTS (SELECT 1 FROM customers c WHERE c.id = o.target AND c.org_id = o.org_id AND c.updated_at > o.written_at)
+        OR EXISTS (SELECT 1 FROM audit_facts a WHERE a.target_id = o.target AND a.program_id = o.program_id
+            AND a.created_at > o.written_at));
 
 -- name: ImportKeysClaim :many
 -- ImportKeysClaim gives each key to the row that asks for it first, and returns the owners.
@@ -129,13 +147,11 @@ LEFT JOIN put p ON p.key = a.key
 LEFT JOIN import_keys k ON k.import_id = @import_id AND k.org_id = @org_id AND k.kind = @kind AND k.key = a.key;
 
 -- name: ImportLinksOf :many
--- ImportLinksOf returns the values of partners' links, with the number of partners that have each in any case.
-SELECT (t.data ->> 'partner_id')::text AS partner_id, (t.data ->> 'value')::text AS value,
-    (SELECT count(DISTINCT o.data ->> 'partner_id') FROM import_rows o WHERE o.import_id = t.import_id AND o.kind = 1
-        AND o.org_id = t.org_id AND lower(o.data ->> 'value') = lower(t.data ->> 'value'))::bigint AS partners
+-- ImportLinksOf returns the values of partners' links that can be handles, each once, the oldest first.
+SELECT (t.data ->> 'partner_id')::text AS partner_id, (t.data ->> 'value')::text AS value
 FROM import_rows t WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 1
-    AND (t.data ->> 'partner_id') = ANY (@partner_ids::text[]) AND (t.data ->> 'value') IS NOT NULL
-ORDER BY t.at, t.source_id;
+    AND (t.data ->> 'partner_id') = ANY (@partner_ids::text[]) AND (t.data ->> 'value') ~ '^[a-z0-9-]{2,32}$'
+GROUP BY 1, 2 ORDER BY min(t.at), min(t.source_id);
 
 -- name: ImportValues :many
 -- ImportValues counts the partners of the import that have each value in any case.
@@ -186,8 +202,10 @@ SELECT DISTINCT s.customer_id FROM sales s WHERE s.customer_id = ANY (@customer_
     AND s.is_first_sale;
 
 -- name: ImportSalesCredited :many
--- ImportSalesCredited finds the commissions by rule of sales.
-SELECT k.sale_id::text AS sale_id, k.id, k.partner_id, k.status FROM commissions k WHERE k.sale_id = ANY (@sale_ids::text[])
+-- ImportSalesCredited finds the commissions by rule of sales, and whether each is one of the source's.
+SELECT k.sale_id::text AS sale_id, k.id, k.partner_id, k.status,
+    EXISTS (SELECT 1 FROM import_objects o WHERE o.target = k.id AND o.org_id = k.org_id AND o.source = @source) AS imported
+FROM commissions k WHERE k.sale_id = ANY (@sale_ids::text[])
     AND k.org_id = @org_id AND k.kind = 'referral';
 
 -- name: ImportSalesOf :many
@@ -204,6 +222,10 @@ UNION ALL SELECT t.id FROM customers t WHERE t.id = ANY (@ids::text[]) AND t.org
 UNION ALL SELECT t.id FROM sales t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
 UNION ALL SELECT t.id FROM commissions t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
 UNION ALL SELECT t.id FROM payouts t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
+
+-- name: ImportMerged :many
+-- ImportMerged returns the customers that deleted customers were merged into.
+SELECT m.id, m.customer_id FROM customer_merges m WHERE m.id = ANY (@ids::text[]) AND m.org_id = @org_id;
 
 -- name: ImportRowsOfPayout :many
 -- ImportRowsOfPayout returns the commissions that a payout of this import pays.
@@ -232,23 +254,34 @@ RETURNING t.source_id;
 
 -- name: ImportOpen :many
 -- ImportOpen compares, for each partner and currency, the unpaid money at the source with that of the objects in Rail,
--- as planned or as written.
+-- as planned or as written. A source that lists everything (whole) owes nothing for objects that it no longer lists.
 SELECT x.partner_id::text AS partner_id, x.currency::text AS currency, sum(x.source)::bigint AS source_minor,
     sum(x.rail)::bigint AS rail_minor
 FROM (
     SELECT coalesce(t.data ->> 'partner_id', '') AS partner_id, coalesce(t.data ->> 'currency', '') AS currency,
         (t.data ->> 'amount_minor')::bigint AS source,
-        CASE WHEN t.outcome = 'refused' THEN 0 ELSE (t.data ->> 'amount_minor')::bigint END AS rail
-    FROM import_rows t WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5
-        AND (t.data ->> 'status') IN ('pending', 'due')
+        CASE t.outcome WHEN 'refused' THEN 0
+            WHEN 'same' THEN CASE WHEN k.status IN ('pending', 'approved', 'due') THEN k.amount_minor ELSE 0 END
+            ELSE (t.data ->> 'amount_minor')::bigint END AS rail
+    FROM import_rows t LEFT JOIN commissions k ON t.outcome = 'same' AND k.id = t.target AND k.org_id = t.org_id
+    WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5 AND (t.data ->> 'status') IN ('pending', 'due')
         AND (t.data ->> 'amount_minor')::bigint BETWEEN -99999999999999 AND 99999999999999
     UNION ALL
-    SELECT o.data ->> 'partner_id', o.data ->> 'currency', (o.data ->> 'amount_minor')::bigint,
-        (o.data ->> 'amount_minor')::bigint
-    FROM import_objects o WHERE o.program_id = @program_id AND o.org_id = @org_id AND o.source = @source AND o.kind = 5
-        AND (o.data ->> 'status') IN ('pending', 'due') AND NOT EXISTS (SELECT 1 FROM import_rows t
+    SELECT o.data ->> 'partner_id', o.data ->> 'currency', CASE WHEN @whole::boolean THEN 0 ELSE k.amount_minor END,
+        k.amount_minor
+    FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
+    WHERE o.program_id = @program_id AND o.org_id = @org_id AND o.source = @source AND o.kind = 5
+        AND k.status IN ('pending', 'approved', 'due') AND NOT EXISTS (SELECT 1 FROM import_rows t
             WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5 AND t.source_id = o.source_id)
 ) x GROUP BY 1, 2 ORDER BY 1, 2;
+
+-- name: ImportGone :many
+-- ImportGone returns unpaid commissions of earlier imports that this one does not list.
+SELECT o.source_id, k.id, k.status FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
+WHERE o.program_id = @program_id AND o.org_id = @org_id AND o.source = @source AND o.kind = 5 AND o.created
+    AND k.status IN ('pending', 'approved', 'due') AND NOT EXISTS (SELECT 1 FROM import_rows t
+        WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5 AND t.source_id = o.source_id)
+ORDER BY o.source_id LIMIT @lim;
 
 -- name: ImportWritten :many
 -- ImportWritten sums the unpaid imported commissions in Rail by the source's partner and currency.
@@ -344,9 +377,9 @@ VALUES (@id, @org_id, @program_id, @partner_id, @batch_id, @amount_minor, @curre
     @period_end, @paid_at, @paid_at, @paid_at, @paid_at, true, @import_id);
 
 -- name: ImportUndoNext :many
--- ImportUndoNext returns the objects of imports to undo, the last kind first, after a position.
-SELECT o.* FROM import_objects o WHERE o.program_id = @program_id AND o.org_id = @org_id
-    AND o.import_id = ANY (@import_ids::text[]) AND o.kind = @kind AND o.source_id > @after_id
+-- ImportUndoNext returns the objects of a kind that an import wrote, after a position.
+SELECT o.* FROM import_objects o WHERE o.import_id = @import_id AND o.org_id = @org_id AND o.kind = @kind
+    AND o.source_id > @after_id
 ORDER BY o.source_id LIMIT @lim;
 
 -- name: ImportObjectsForget :exec
@@ -354,18 +387,31 @@ DELETE FROM import_objects o WHERE o.program_id = @program_id AND o.org_id = @or
     AND o.kind = @kind AND o.source_id = ANY (@source_ids::text[]);
 
 -- name: ImportUndoCommissions :many
--- ImportUndoCommissions locks the commissions that nothing has touched: neither a payout of Rail nor a clawback, nor a
+-- ImportUndoCommissions locks the commissions outside of payouts that nothing has touched: neither a clawback nor a
 -- person's decision.
 SELECT k.* FROM commissions k JOIN import_objects o ON o.target = k.id AND o.org_id = k.org_id
     AND o.program_id = k.program_id AND o.kind = 5 AND o.created AND o.import_id = ANY (@import_ids::text[])
 WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id AND k.clawed_minor = 0 AND k.shrunk_minor = 0
-    AND (k.payout_id IS NULL OR EXISTS (SELECT 1 FROM payouts p WHERE p.id = k.payout_id AND p.org_id = k.org_id
-        AND p.import_id IS NOT NULL))
-    AND NOT EXISTS (SELECT 1 FROM commissions x WHERE x.payout_id = k.payout_id
-        AND (x.clawed_minor <> 0 OR x.shrunk_minor <> 0))
+    AND k.payout_id IS NULL
     AND NOT EXISTS (SELECT 1 FROM audit_facts a WHERE a.target_id = k.id AND a.program_id = k.program_id
         AND a.created_at > o.written_at)
 ORDER BY k.id FOR NO KEY UPDATE OF k;
+
+-- name: ImportUndoPayouts :many
+-- ImportUndoPayouts locks the commissions of imported payouts, and reports which of them nothing has touched.
+SELECT sqlc.embed(k), EXISTS (SELECT 1 FROM import_objects o WHERE o.target = k.id AND o.org_id = k.org_id
+        AND o.program_id = k.program_id AND o.kind = 5 AND o.created AND o.import_id = ANY (@import_ids::text[])
+        AND k.clawed_minor = 0 AND k.shrunk_minor = 0
+        AND NOT EXISTS (SELECT 1 FROM audit_facts a WHERE a.target_id = k.id AND a.program_id = k.program_id
+            AND a.created_at > o.written_at)) AS untouched
+FROM commissions k WHERE k.payout_id = ANY (@payout_ids::text[]) AND k.org_id = @org_id
+ORDER BY k.id FOR NO KEY UPDATE OF k;
+
+-- name: ImportLockPayees :many
+-- ImportLockPayees locks the partners of payouts against new rows that refer to them.
+SELECT p.id FROM partners p WHERE p.org_id = @org_id
+    AND p.id IN (SELECT y.partner_id FROM payouts y WHERE y.id = ANY (@payout_ids::text[]) AND y.org_id = @org_id)
+ORDER BY p.id FOR UPDATE;
 
 -- name: ImportDeleteCommissions :many
 DELETE FROM commissions k WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id RETURNING k.sale_id, k.kind;
@@ -391,6 +437,8 @@ SELECT s.id, s.occurred_at FROM sales s WHERE s.id = ANY (@ids::text[]) AND s.or
     AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.sale_id = s.id)
     AND NOT EXISTS (SELECT 1 FROM refunds r WHERE r.sale_id = s.id
         AND (r.external_refund_id IS NOT NULL OR r.effects::text <> '[]'))
+    AND NOT EXISTS (SELECT 1 FROM charge_aliases a WHERE a.program_id = s.program_id AND a.org_id = s.org_id
+        AND a.external_charge_id = s.external_charge_id)
 ORDER BY s.id FOR UPDATE;
 
 -- name: ImportDeleteSales :exec
@@ -402,7 +450,7 @@ DELETE FROM customers c WHERE c.id = ANY (@ids::text[]) AND c.org_id = @org_id
     AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.customer_id = c.id AND k.program_id = c.program_id)
     AND NOT EXISTS (SELECT 1 FROM customer_merges m WHERE m.customer_id = c.id)
     AND EXISTS (SELECT 1 FROM import_objects o WHERE o.target = c.id AND o.org_id = c.org_id AND o.written_at >= c.updated_at)
-RETURNING c.id;
+RETURNING c.id, c.lead_at, c.converted_at;
 
 -- name: ImportDeleteCoupons :many
 DELETE FROM coupons c WHERE c.id = ANY (@ids::text[]) AND c.org_id = @org_id
@@ -433,7 +481,8 @@ DELETE FROM partners p WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id
     AND NOT EXISTS (SELECT 1 FROM portal_sessions o WHERE o.program_id = p.program_id AND o.partner_id = p.id)
     AND NOT EXISTS (SELECT 1 FROM partner_notes n WHERE n.program_id = p.program_id AND n.partner_id = p.id)
     AND NOT EXISTS (SELECT 1 FROM partner_tags g WHERE g.partner_id = p.id)
-    AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.program_id = p.program_id AND a.partner_id = p.id)
+    AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.program_id = p.program_id AND a.partner_id = p.id
+        AND (a.source <> 'import' OR a.reviewed_at IS NOT NULL))
     AND NOT EXISTS (SELECT 1 FROM tax_form_statuses x WHERE x.program_id = p.program_id AND x.partner_id = p.id
         AND x.status = 'submitted')
     AND NOT EXISTS (SELECT 1 FROM flows f WHERE f.program_id = p.program_id AND f.partner_id = p.id)
@@ -483,6 +532,11 @@ UPDATE partners SET first_name = @first_name, last_name = @last_name, company_na
     website_url = @website_url, country_code = @country_code, status = @status, updated_at = @updated_at,
     suspension_reason = CASE WHEN @status = 'suspended' THEN suspension_reason END
 WHERE id = @id AND org_id = @org_id;
+
+-- name: ApplicationImportDecide :exec
+-- ApplicationImportDecide closes the application of an imported partner that the source has approved or declined.
+UPDATE applications SET status = CASE @status::text WHEN 'declined' THEN 'rejected' ELSE 'approved' END, updated_at = @updated_at
+WHERE program_id = @program_id AND partner_id = @partner_id AND org_id = @org_id AND status = 'pending' AND source = 'import';
 
 -- name: CouponImportChange :exec
 UPDATE coupons SET active = @active, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
@@ -613,7 +667,8 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.status IN ('done',
 -- ImportClawbacks returns the clawbacks that Rail made for sales.
 SELECT k.sale_id::text AS sale_id, k.id, k.partner_id, k.amount_minor FROM commissions k
 WHERE k.sale_id = ANY (@sale_ids::text[]) AND k.org_id = @org_id AND k.kind = 'clawback'
-    AND NOT EXISTS (SELECT 1 FROM import_objects o WHERE o.target = k.id AND o.org_id = k.org_id);
+    AND NOT EXISTS (SELECT 1 FROM import_objects o WHERE o.target = k.id AND o.org_id = k.org_id)
+ORDER BY k.created_at, k.id;
 
 -- name: ImportLockRemoved :exec
 -- ImportLockRemoved locks customers and partners against new rows that refer to them, before they are removed.

@@ -8,6 +8,20 @@ SELECT unnest(@org_ids::text[]), unnest(@program_ids::text[]), unnest(@partner_i
     unnest(@commission_ids::text[]), unnest(@currencies::text[]), unnest(@from_buckets::text[]),
     unnest(@to_buckets::text[]), unnest(@amounts::bigint[]), unnest(@created_ats::timestamptz[]);
 
+-- name: LedgerRemove :exec
+-- LedgerRemove moves all money of commissions, which are about to be deleted, from its buckets to removed.
+INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket,
+    amount_minor, created_at)
+SELECT @org_id, b.program_id, b.partner_id, b.commission_id, b.currency, b.bucket, 'removed', sum(b.amount), @created_at
+FROM (
+    SELECT l.program_id, l.partner_id, l.commission_id, l.currency, l.to_bucket AS bucket, l.amount_minor AS amount
+    FROM ledger_entries l WHERE l.commission_id = ANY (@ids::text[]) AND l.org_id = @org_id
+    UNION ALL
+    SELECT l.program_id, l.partner_id, l.commission_id, l.currency, l.from_bucket, -l.amount_minor
+    FROM ledger_entries l WHERE l.commission_id = ANY (@ids::text[]) AND l.org_id = @org_id
+) b WHERE b.bucket NOT IN ('source', 'removed')
+GROUP BY 2, 3, 4, 5, 6 HAVING sum(b.amount) <> 0;
+
 -- name: BalanceEnsure :exec
 -- BalanceEnsure inserts the row that lists read; it neither changes nor waits for an existing one.
 INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at)

@@ -12,6 +12,31 @@ import (
 	clock "rail/server/clock"
 )
 
+const applicationImportDecide = `-- name: ApplicationImportDecide :exec
+UPDATE applications SET status = CASE $1::text WHEN 'declined' THEN 'rejected' ELSE 'approved' END, updated_at = $2
+WHERE program_id = $3 AND partner_id = $4 AND org_id = $5 AND status = 'pending' AND source = 'import'
+`
+
+type ApplicationImportDecideParams struct {
+	Status    string
+	UpdatedAt clock.Time
+	ProgramID string
+	PartnerID *string
+	OrgID     string
+}
+
+// ApplicationImportDecide closes the application of an imported partner that the source has approved or declined.
+func (q *Queries) ApplicationImportDecide(ctx context.Context, db DBTX, arg ApplicationImportDecideParams) error {
+	_, err := db.Exec(ctx, applicationImportDecide,
+		arg.Status,
+		arg.UpdatedAt,
+		arg.ProgramID,
+		arg.PartnerID,
+		arg.OrgID,
+	)
+	return err
+}
+
 const batchOfImport = `-- name: BatchOfImport :one
 INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at, import_id)
 VALUES ($1, $2, $3, $4, $5, $6, $6, $7)
@@ -245,6 +270,7 @@ const importClawbacks = `-- name: ImportClawbacks :many
 SELECT k.sale_id::text AS sale_id, k.id, k.partner_id, k.amount_minor FROM commissions k
 WHERE k.sale_id = ANY ($1::text[]) AND k.org_id = $2 AND k.kind = 'clawback'
     AND NOT EXISTS (SELECT 1 FROM import_objects o WHERE o.target = k.id AND o.org_id = k.org_id)
+ORDER BY k.created_at, k.id
 `
 
 type ImportClawbacksParams struct {
@@ -496,7 +522,7 @@ DELETE FROM customers c WHERE c.id = ANY ($1::text[]) AND c.org_id = $2
     AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.customer_id = c.id AND k.program_id = c.program_id)
     AND NOT EXISTS (SELECT 1 FROM customer_merges m WHERE m.customer_id = c.id)
     AND EXISTS (SELECT 1 FROM import_objects o WHERE o.target = c.id AND o.org_id = c.org_id AND o.written_at >= c.updated_at)
-RETURNING c.id
+RETURNING c.id, c.lead_at, c.converted_at
 `
 
 type ImportDeleteCustomersParams struct {
@@ -504,19 +530,25 @@ type ImportDeleteCustomersParams struct {
 	OrgID string
 }
 
-func (q *Queries) ImportDeleteCustomers(ctx context.Context, db DBTX, arg ImportDeleteCustomersParams) ([]string, error) {
+type ImportDeleteCustomersRow struct {
+	ID          string
+	LeadAt      clock.Time
+	ConvertedAt *clock.Time
+}
+
+func (q *Queries) ImportDeleteCustomers(ctx context.Context, db DBTX, arg ImportDeleteCustomersParams) ([]ImportDeleteCustomersRow, error) {
 	rows, err := db.Query(ctx, importDeleteCustomers, arg.Ids, arg.OrgID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []string{}
+	items := []ImportDeleteCustomersRow{}
 	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
+		var i ImportDeleteCustomersRow
+		if err := rows.Scan(&i.ID, &i.LeadAt, &i.ConvertedAt); err != nil {
 			return nil, err
 		}
-		items = append(items, id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -570,7 +602,8 @@ DELETE FROM partners p WHERE p.id = ANY ($1::text[]) AND p.org_id = $2
     AND NOT EXISTS (SELECT 1 FROM portal_sessions o WHERE o.program_id = p.program_id AND o.partner_id = p.id)
     AND NOT EXISTS (SELECT 1 FROM partner_notes n WHERE n.program_id = p.program_id AND n.partner_id = p.id)
     AND NOT EXISTS (SELECT 1 FROM partner_tags g WHERE g.partner_id = p.id)
-    AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.program_id = p.program_id AND a.partner_id = p.id)
+    AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.program_id = p.program_id AND a.partner_id = p.id
+        AND (a.source <> 'import' OR a.reviewed_at IS NOT NULL))
     AND NOT EXISTS (SELECT 1 FROM tax_form_statuses x WHERE x.program_id = p.program_id AND x.partner_id = p.id
         AND x.status = 'submitted')
     AND NOT EXISTS (SELECT 1 FROM flows f WHERE f.program_id = p.program_id AND f.partner_id = p.id)
@@ -676,6 +709,52 @@ type ImportDeleteValuesParams struct {
 func (q *Queries) ImportDeleteValues(ctx context.Context, db DBTX, arg ImportDeleteValuesParams) error {
 	_, err := db.Exec(ctx, importDeleteValues, arg.ProgramID, arg.OrgID, arg.LinkIds)
 	return err
+}
+
+const importEdited = `-- name: ImportEdited :many
+SELECT o.target FROM import_objects o WHERE o.target = ANY ($1::text[]) AND o.program_id = $2
+    AND o.org_id = $3 AND o.source = $4 AND o.kind = $5
+    AND (EXISTS (SELECT 1 FROM partners p WHERE p.id = o.target AND p.org_id = o.org_id AND p.updated_at > o.written_at)
+        OR EXISTS (SELECT 1 FROM links l WHERE l.id = o.target AND l.org_id = o.org_id AND l.updated_at > o.written_at)
+        OR EXISTS (SELECT 1 FROM coupons u WHERE u.id = o.target AND u.org_id = o.org_id AND u.updated_at > o.written_at)
+        OR EXISTS (SELECT 1 FROM customers c WHERE c.id = o.target AND c.org_id = o.org_id AND c.updated_at > o.written_at)
+        OR EXISTS (SELECT 1 FROM audit_facts a WHERE a.target_id = o.target AND a.program_id = o.program_id
+            AND a.created_at > o.written_at))
+`
+
+type ImportEditedParams struct {
+	Targets   []string
+	ProgramID string
+	OrgID     string
+	Source    string
+	Kind      int16
+}
+
+// ImportEdited returns the objects that were changed in Rail since an import wrote them.
+func (q *Queries) ImportEdited(ctx context.Context, db DBTX, arg ImportEditedParams) ([]string, error) {
+	rows, err := db.Query(ctx, importEdited,
+		arg.Targets,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Source,
+		arg.Kind,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var target string
+		if err := rows.Scan(&target); err != nil {
+			return nil, err
+		}
+		items = append(items, target)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const importFailed = `-- name: ImportFailed :exec
@@ -914,6 +993,55 @@ func (q *Queries) ImportGet(ctx context.Context, db DBTX, arg ImportGetParams) (
 	return i, err
 }
 
+const importGone = `-- name: ImportGone :many
+SELECT o.source_id, k.id, k.status FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
+WHERE o.program_id = $1 AND o.org_id = $2 AND o.source = $3 AND o.kind = 5 AND o.created
+    AND k.status IN ('pending', 'approved', 'due') AND NOT EXISTS (SELECT 1 FROM import_rows t
+        WHERE t.import_id = $4 AND t.org_id = $2 AND t.kind = 5 AND t.source_id = o.source_id)
+ORDER BY o.source_id LIMIT $5
+`
+
+type ImportGoneParams struct {
+	ProgramID string
+	OrgID     string
+	Source    string
+	ImportID  string
+	Lim       int32
+}
+
+type ImportGoneRow struct {
+	SourceID string
+	ID       string
+	Status   CommissionStatus
+}
+
+// ImportGone returns unpaid commissions of earlier imports that this one does not list.
+func (q *Queries) ImportGone(ctx context.Context, db DBTX, arg ImportGoneParams) ([]ImportGoneRow, error) {
+	rows, err := db.Query(ctx, importGone,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Source,
+		arg.ImportID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportGoneRow{}
+	for rows.Next() {
+		var i ImportGoneRow
+		if err := rows.Scan(&i.SourceID, &i.ID, &i.Status); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importGroups = `-- name: ImportGroups :many
 WITH rates AS MATERIALIZED (
     SELECT q.data ->> 'group' AS name, mode() WITHIN GROUP (ORDER BY round(10000.0 * (k.data ->> 'amount_minor')::bigint
@@ -971,6 +1099,22 @@ func (q *Queries) ImportGroups(ctx context.Context, db DBTX, arg ImportGroupsPar
 		return nil, err
 	}
 	return items, nil
+}
+
+const importHasWritten = `-- name: ImportHasWritten :one
+SELECT EXISTS (SELECT 1 FROM import_objects o WHERE o.import_id = $1 AND o.org_id = $2)
+`
+
+type ImportHasWrittenParams struct {
+	ImportID string
+	OrgID    string
+}
+
+func (q *Queries) ImportHasWritten(ctx context.Context, db DBTX, arg ImportHasWrittenParams) (bool, error) {
+	row := db.QueryRow(ctx, importHasWritten, arg.ImportID, arg.OrgID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
 }
 
 const importInsert = `-- name: ImportInsert :exec
@@ -1279,12 +1423,10 @@ func (q *Queries) ImportLinkSample(ctx context.Context, db DBTX, arg ImportLinkS
 }
 
 const importLinksOf = `-- name: ImportLinksOf :many
-SELECT (t.data ->> 'partner_id')::text AS partner_id, (t.data ->> 'value')::text AS value,
-    (SELECT count(DISTINCT o.data ->> 'partner_id') FROM import_rows o WHERE o.import_id = t.import_id AND o.kind = 1
-        AND o.org_id = t.org_id AND lower(o.data ->> 'value') = lower(t.data ->> 'value'))::bigint AS partners
+SELECT (t.data ->> 'partner_id')::text AS partner_id, (t.data ->> 'value')::text AS value
 FROM import_rows t WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 1
-    AND (t.data ->> 'partner_id') = ANY ($3::text[]) AND (t.data ->> 'value') IS NOT NULL
-ORDER BY t.at, t.source_id
+    AND (t.data ->> 'partner_id') = ANY ($3::text[]) AND (t.data ->> 'value') ~ '^[a-z0-9-]{2,32}$'
+GROUP BY 1, 2 ORDER BY min(t.at), min(t.source_id)
 `
 
 type ImportLinksOfParams struct {
@@ -1296,10 +1438,9 @@ type ImportLinksOfParams struct {
 type ImportLinksOfRow struct {
 	PartnerID string
 	Value     string
-	Partners  int64
 }
 
-// ImportLinksOf returns the values of partners' links, with the number of partners that have each in any case.
+// ImportLinksOf returns the values of partners' links that can be handles, each once, the oldest first.
 func (q *Queries) ImportLinksOf(ctx context.Context, db DBTX, arg ImportLinksOfParams) ([]ImportLinksOfRow, error) {
 	rows, err := db.Query(ctx, importLinksOf, arg.ImportID, arg.OrgID, arg.PartnerIds)
 	if err != nil {
@@ -1309,7 +1450,7 @@ func (q *Queries) ImportLinksOf(ctx context.Context, db DBTX, arg ImportLinksOfP
 	items := []ImportLinksOfRow{}
 	for rows.Next() {
 		var i ImportLinksOfRow
-		if err := rows.Scan(&i.PartnerID, &i.Value, &i.Partners); err != nil {
+		if err := rows.Scan(&i.PartnerID, &i.Value); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -1424,6 +1565,38 @@ func (q *Queries) ImportLockPartners(ctx context.Context, db DBTX, arg ImportLoc
 	return items, nil
 }
 
+const importLockPayees = `-- name: ImportLockPayees :many
+SELECT p.id FROM partners p WHERE p.org_id = $1
+    AND p.id IN (SELECT y.partner_id FROM payouts y WHERE y.id = ANY ($2::text[]) AND y.org_id = $1)
+ORDER BY p.id FOR UPDATE
+`
+
+type ImportLockPayeesParams struct {
+	OrgID     string
+	PayoutIds []string
+}
+
+// ImportLockPayees locks the partners of payouts against new rows that refer to them.
+func (q *Queries) ImportLockPayees(ctx context.Context, db DBTX, arg ImportLockPayeesParams) ([]string, error) {
+	rows, err := db.Query(ctx, importLockPayees, arg.OrgID, arg.PayoutIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importLockRemoved = `-- name: ImportLockRemoved :exec
 SELECT (SELECT count(*) FROM (SELECT 1 FROM customers c WHERE c.id = ANY ($1::text[]) AND c.org_id = $2
         ORDER BY c.id FOR UPDATE) x)
@@ -1440,6 +1613,41 @@ type ImportLockRemovedParams struct {
 func (q *Queries) ImportLockRemoved(ctx context.Context, db DBTX, arg ImportLockRemovedParams) error {
 	_, err := db.Exec(ctx, importLockRemoved, arg.Ids, arg.OrgID)
 	return err
+}
+
+const importMerged = `-- name: ImportMerged :many
+SELECT m.id, m.customer_id FROM customer_merges m WHERE m.id = ANY ($1::text[]) AND m.org_id = $2
+`
+
+type ImportMergedParams struct {
+	Ids   []string
+	OrgID string
+}
+
+type ImportMergedRow struct {
+	ID         string
+	CustomerID string
+}
+
+// ImportMerged returns the customers that deleted customers were merged into.
+func (q *Queries) ImportMerged(ctx context.Context, db DBTX, arg ImportMergedParams) ([]ImportMergedRow, error) {
+	rows, err := db.Query(ctx, importMerged, arg.Ids, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportMergedRow{}
+	for rows.Next() {
+		var i ImportMergedRow
+		if err := rows.Scan(&i.ID, &i.CustomerID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const importObjects = `-- name: ImportObjects :many
@@ -1520,22 +1728,22 @@ func (q *Queries) ImportObjectsForget(ctx context.Context, db DBTX, arg ImportOb
 const importObjectsPut = `-- name: ImportObjectsPut :exec
 INSERT INTO import_objects (program_id, source, kind, source_id, org_id, import_id, target, created, data, written_at)
 SELECT $1, $2, $3, unnest($4::text[]), $5, $6, unnest($7::text[]),
-    unnest($8::boolean[]), unnest($9::text[])::json, $10
+    unnest($8::boolean[]), unnest($9::text[])::json, unnest($10::timestamptz[])
 ON CONFLICT (program_id, source, kind, source_id) DO UPDATE SET data = excluded.data, written_at = excluded.written_at
     WHERE import_objects.data::text <> excluded.data::text
 `
 
 type ImportObjectsPutParams struct {
-	ProgramID string
-	Source    string
-	Kind      int16
-	SourceIds []string
-	OrgID     string
-	ImportID  string
-	Targets   []string
-	Created   []bool
-	Data      []string
-	WrittenAt clock.Time
+	ProgramID  string
+	Source     string
+	Kind       int16
+	SourceIds  []string
+	OrgID      string
+	ImportID   string
+	Targets    []string
+	Created    []bool
+	Data       []string
+	WrittenAts []clock.Time
 }
 
 func (q *Queries) ImportObjectsPut(ctx context.Context, db DBTX, arg ImportObjectsPutParams) error {
@@ -1549,7 +1757,7 @@ func (q *Queries) ImportObjectsPut(ctx context.Context, db DBTX, arg ImportObjec
 		arg.Targets,
 		arg.Created,
 		arg.Data,
-		arg.WrittenAt,
+		arg.WrittenAts,
 	)
 	return err
 }
@@ -1560,15 +1768,18 @@ SELECT x.partner_id::text AS partner_id, x.currency::text AS currency, sum(x.sou
 FROM (
     SELECT coalesce(t.data ->> 'partner_id', '') AS partner_id, coalesce(t.data ->> 'currency', '') AS currency,
         (t.data ->> 'amount_minor')::bigint AS source,
-        CASE WHEN t.outcome = 'refused' THEN 0 ELSE (t.data ->> 'amount_minor')::bigint END AS rail
-    FROM import_rows t WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5
-        AND (t.data ->> 'status') IN ('pending', 'due')
+        CASE t.outcome WHEN 'refused' THEN 0
+            WHEN 'same' THEN CASE WHEN k.status IN ('pending', 'approved', 'due') THEN k.amount_minor ELSE 0 END
+            ELSE (t.data ->> 'amount_minor')::bigint END AS rail
+    FROM import_rows t LEFT JOIN commissions k ON t.outcome = 'same' AND k.id = t.target AND k.org_id = t.org_id
+    WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5 AND (t.data ->> 'status') IN ('pending', 'due')
         AND (t.data ->> 'amount_minor')::bigint BETWEEN -99999999999999 AND 99999999999999
     UNION ALL
-    SELECT o.data ->> 'partner_id', o.data ->> 'currency', (o.data ->> 'amount_minor')::bigint,
-        (o.data ->> 'amount_minor')::bigint
-    FROM import_objects o WHERE o.program_id = $3 AND o.org_id = $2 AND o.source = $4 AND o.kind = 5
-        AND (o.data ->> 'status') IN ('pending', 'due') AND NOT EXISTS (SELECT 1 FROM import_rows t
+    SELECT o.data ->> 'partner_id', o.data ->> 'currency', CASE WHEN $3::boolean THEN 0 ELSE k.amount_minor END,
+        k.amount_minor
+    FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
+    WHERE o.program_id = $4 AND o.org_id = $2 AND o.source = $5 AND o.kind = 5
+        AND k.status IN ('pending', 'approved', 'due') AND NOT EXISTS (SELECT 1 FROM import_rows t
             WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5 AND t.source_id = o.source_id)
 ) x GROUP BY 1, 2 ORDER BY 1, 2
 `
@@ -1576,6 +1787,7 @@ FROM (
 type ImportOpenParams struct {
 	ImportID  string
 	OrgID     string
+	Whole     bool
 	ProgramID string
 	Source    string
 }
@@ -1588,11 +1800,12 @@ type ImportOpenRow struct {
 }
 
 // ImportOpen compares, for each partner and currency, the unpaid money at the source with that of the objects in Rail,
-// as planned or as written.
+// as planned or as written. A source that lists everything (whole) owes nothing for objects that it no longer lists.
 func (q *Queries) ImportOpen(ctx context.Context, db DBTX, arg ImportOpenParams) ([]ImportOpenRow, error) {
 	rows, err := db.Query(ctx, importOpen,
 		arg.ImportID,
 		arg.OrgID,
+		arg.Whole,
 		arg.ProgramID,
 		arg.Source,
 	)
@@ -2394,11 +2607,14 @@ func (q *Queries) ImportSalesByCharge(ctx context.Context, db DBTX, arg ImportSa
 }
 
 const importSalesCredited = `-- name: ImportSalesCredited :many
-SELECT k.sale_id::text AS sale_id, k.id, k.partner_id, k.status FROM commissions k WHERE k.sale_id = ANY ($1::text[])
-    AND k.org_id = $2 AND k.kind = 'referral'
+SELECT k.sale_id::text AS sale_id, k.id, k.partner_id, k.status,
+    EXISTS (SELECT 1 FROM import_objects o WHERE o.target = k.id AND o.org_id = k.org_id AND o.source = $1) AS imported
+FROM commissions k WHERE k.sale_id = ANY ($2::text[])
+    AND k.org_id = $3 AND k.kind = 'referral'
 `
 
 type ImportSalesCreditedParams struct {
+	Source  string
 	SaleIds []string
 	OrgID   string
 }
@@ -2408,11 +2624,12 @@ type ImportSalesCreditedRow struct {
 	ID        string
 	PartnerID string
 	Status    CommissionStatus
+	Imported  bool
 }
 
-// ImportSalesCredited finds the commissions by rule of sales.
+// ImportSalesCredited finds the commissions by rule of sales, and whether each is one of the source's.
 func (q *Queries) ImportSalesCredited(ctx context.Context, db DBTX, arg ImportSalesCreditedParams) ([]ImportSalesCreditedRow, error) {
-	rows, err := db.Query(ctx, importSalesCredited, arg.SaleIds, arg.OrgID)
+	rows, err := db.Query(ctx, importSalesCredited, arg.Source, arg.SaleIds, arg.OrgID)
 	if err != nil {
 		return nil, err
 	}
@@ -2425,6 +2642,7 @@ func (q *Queries) ImportSalesCredited(ctx context.Context, db DBTX, arg ImportSa
 			&i.ID,
 			&i.PartnerID,
 			&i.Status,
+			&i.Imported,
 		); err != nil {
 			return nil, err
 		}
@@ -2710,8 +2928,10 @@ FROM (
     FROM import_rows t WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = $3
         AND t.source_id = ANY ($4::text[]) AND t.outcome IS NOT NULL
     UNION ALL
-    SELECT o.source_id, o.target, '{}', o.data::text, 1 FROM import_objects o WHERE o.program_id = $5
-        AND o.org_id = $2 AND o.source = $6 AND o.kind = $3 AND o.source_id = ANY ($4::text[])
+    SELECT o.source_id, coalesce((SELECT m.customer_id FROM customer_merges m WHERE m.id = o.target
+        AND m.org_id = $2), o.target), '{}', o.data::text, 1
+    FROM import_objects o WHERE o.program_id = $5 AND o.org_id = $2 AND o.source = $6
+        AND o.kind = $3 AND o.source_id = ANY ($4::text[])
 ) x ORDER BY x.source_id, x.place
 `
 
@@ -2784,10 +3004,7 @@ const importUndoCommissions = `-- name: ImportUndoCommissions :many
 SELECT k.id, k.org_id, k.program_id, k.partner_id, k.sale_id, k.customer_id, k.flow_id, k.flow_branch_id, k.kind, k.amount_minor, k.revenue_minor, k.rate_type, k.rate_value, k.currency, k.status, k.mature_at, k.approve_at, k.approved_at, k.voided_at, k.void_reason, k.payout_id, k.metadata, k.created_at, k.updated_at, k.created_xid, k.shrunk_minor, k.clawed_minor, k.refunded_before_minor FROM commissions k JOIN import_objects o ON o.target = k.id AND o.org_id = k.org_id
     AND o.program_id = k.program_id AND o.kind = 5 AND o.created AND o.import_id = ANY ($1::text[])
 WHERE k.id = ANY ($2::text[]) AND k.org_id = $3 AND k.clawed_minor = 0 AND k.shrunk_minor = 0
-    AND (k.payout_id IS NULL OR EXISTS (SELECT 1 FROM payouts p WHERE p.id = k.payout_id AND p.org_id = k.org_id
-        AND p.import_id IS NOT NULL))
-    AND NOT EXISTS (SELECT 1 FROM commissions x WHERE x.payout_id = k.payout_id
-        AND (x.clawed_minor <> 0 OR x.shrunk_minor <> 0))
+    AND k.payout_id IS NULL
     AND NOT EXISTS (SELECT 1 FROM audit_facts a WHERE a.target_id = k.id AND a.program_id = k.program_id
         AND a.created_at > o.written_at)
 ORDER BY k.id FOR NO KEY UPDATE OF k
@@ -2799,7 +3016,7 @@ type ImportUndoCommissionsParams struct {
 	OrgID     string
 }
 
-// ImportUndoCommissions locks the commissions that nothing has touched: neither a payout of Rail nor a clawback, nor a
+// ImportUndoCommissions locks the commissions outside of payouts that nothing has touched: neither a clawback nor a
 // person's decision.
 func (q *Queries) ImportUndoCommissions(ctx context.Context, db DBTX, arg ImportUndoCommissionsParams) ([]Commission, error) {
 	rows, err := db.Query(ctx, importUndoCommissions, arg.ImportIds, arg.Ids, arg.OrgID)
@@ -2851,26 +3068,24 @@ func (q *Queries) ImportUndoCommissions(ctx context.Context, db DBTX, arg Import
 }
 
 const importUndoNext = `-- name: ImportUndoNext :many
-SELECT o.program_id, o.source, o.kind, o.source_id, o.org_id, o.import_id, o.target, o.created, o.data, o.written_at FROM import_objects o WHERE o.program_id = $1 AND o.org_id = $2
-    AND o.import_id = ANY ($3::text[]) AND o.kind = $4 AND o.source_id > $5
-ORDER BY o.source_id LIMIT $6
+SELECT o.program_id, o.source, o.kind, o.source_id, o.org_id, o.import_id, o.target, o.created, o.data, o.written_at FROM import_objects o WHERE o.import_id = $1 AND o.org_id = $2 AND o.kind = $3
+    AND o.source_id > $4
+ORDER BY o.source_id LIMIT $5
 `
 
 type ImportUndoNextParams struct {
-	ProgramID string
-	OrgID     string
-	ImportIds []string
-	Kind      int16
-	AfterID   string
-	Lim       int32
+	ImportID string
+	OrgID    string
+	Kind     int16
+	AfterID  string
+	Lim      int32
 }
 
-// ImportUndoNext returns the objects of imports to undo, the last kind first, after a position.
+// ImportUndoNext returns the objects of a kind that an import wrote, after a position.
 func (q *Queries) ImportUndoNext(ctx context.Context, db DBTX, arg ImportUndoNextParams) ([]ImportObject, error) {
 	rows, err := db.Query(ctx, importUndoNext,
-		arg.ProgramID,
+		arg.ImportID,
 		arg.OrgID,
-		arg.ImportIds,
 		arg.Kind,
 		arg.AfterID,
 		arg.Lim,
@@ -2904,11 +3119,85 @@ func (q *Queries) ImportUndoNext(ctx context.Context, db DBTX, arg ImportUndoNex
 	return items, nil
 }
 
+const importUndoPayouts = `-- name: ImportUndoPayouts :many
+SELECT k.id, k.org_id, k.program_id, k.partner_id, k.sale_id, k.customer_id, k.flow_id, k.flow_branch_id, k.kind, k.amount_minor, k.revenue_minor, k.rate_type, k.rate_value, k.currency, k.status, k.mature_at, k.approve_at, k.approved_at, k.voided_at, k.void_reason, k.payout_id, k.metadata, k.created_at, k.updated_at, k.created_xid, k.shrunk_minor, k.clawed_minor, k.refunded_before_minor, EXISTS (SELECT 1 FROM import_objects o WHERE o.target = k.id AND o.org_id = k.org_id
+        AND o.program_id = k.program_id AND o.kind = 5 AND o.created AND o.import_id = ANY ($1::text[])
+        AND k.clawed_minor = 0 AND k.shrunk_minor = 0
+        AND NOT EXISTS (SELECT 1 FROM audit_facts a WHERE a.target_id = k.id AND a.program_id = k.program_id
+            AND a.created_at > o.written_at)) AS untouched
+FROM commissions k WHERE k.payout_id = ANY ($2::text[]) AND k.org_id = $3
+ORDER BY k.id FOR NO KEY UPDATE OF k
+`
+
+type ImportUndoPayoutsParams struct {
+	ImportIds []string
+	PayoutIds []string
+	OrgID     string
+}
+
+type ImportUndoPayoutsRow struct {
+	Commission Commission
+	Untouched  bool
+}
+
+// ImportUndoPayouts locks the commissions of imported payouts, and reports which of them nothing has touched.
+func (q *Queries) ImportUndoPayouts(ctx context.Context, db DBTX, arg ImportUndoPayoutsParams) ([]ImportUndoPayoutsRow, error) {
+	rows, err := db.Query(ctx, importUndoPayouts, arg.ImportIds, arg.PayoutIds, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportUndoPayoutsRow{}
+	for rows.Next() {
+		var i ImportUndoPayoutsRow
+		if err := rows.Scan(
+			&i.Commission.ID,
+			&i.Commission.OrgID,
+			&i.Commission.ProgramID,
+			&i.Commission.PartnerID,
+			&i.Commission.SaleID,
+			&i.Commission.CustomerID,
+			&i.Commission.FlowID,
+			&i.Commission.FlowBranchID,
+			&i.Commission.Kind,
+			&i.Commission.AmountMinor,
+			&i.Commission.RevenueMinor,
+			&i.Commission.RateType,
+			&i.Commission.RateValue,
+			&i.Commission.Currency,
+			&i.Commission.Status,
+			&i.Commission.MatureAt,
+			&i.Commission.ApproveAt,
+			&i.Commission.ApprovedAt,
+			&i.Commission.VoidedAt,
+			&i.Commission.VoidReason,
+			&i.Commission.PayoutID,
+			&i.Commission.Metadata,
+			&i.Commission.CreatedAt,
+			&i.Commission.UpdatedAt,
+			&i.Commission.CreatedXid,
+			&i.Commission.ShrunkMinor,
+			&i.Commission.ClawedMinor,
+			&i.Commission.RefundedBeforeMinor,
+			&i.Untouched,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importUndoSales = `-- name: ImportUndoSales :many
 SELECT s.id, s.occurred_at FROM sales s WHERE s.id = ANY ($1::text[]) AND s.org_id = $2
     AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.sale_id = s.id)
     AND NOT EXISTS (SELECT 1 FROM refunds r WHERE r.sale_id = s.id
         AND (r.external_refund_id IS NOT NULL OR r.effects::text <> '[]'))
+    AND NOT EXISTS (SELECT 1 FROM charge_aliases a WHERE a.program_id = s.program_id AND a.org_id = s.org_id
+        AND a.external_charge_id = s.external_charge_id)
 ORDER BY s.id FOR UPDATE
 `
 
@@ -3140,7 +3429,9 @@ func (q *Queries) ImportedAlike(ctx context.Context, db DBTX, arg ImportedAlikeP
 
 const importsOfSource = `-- name: ImportsOfSource :many
 SELECT t.id FROM imports t WHERE t.program_id = $1 AND t.org_id = $2 AND t.source = $3
-    AND t.source_account IS NOT DISTINCT FROM $4 AND t.status = 'done' AND t.created_at >= $5 ORDER BY t.created_at, t.id
+    AND t.source_account IS NOT DISTINCT FROM $4 AND t.status IN ('done', 'failed')
+    AND t.created_at >= $5
+    AND EXISTS (SELECT 1 FROM import_objects o WHERE o.import_id = t.id AND o.org_id = t.org_id) ORDER BY t.created_at, t.id
 `
 
 type ImportsOfSourceParams struct {
@@ -3179,7 +3470,7 @@ func (q *Queries) ImportsOfSource(ctx context.Context, db DBTX, arg ImportsOfSou
 }
 
 const importsUndone = `-- name: ImportsUndone :exec
-UPDATE imports SET status = 'undone', updated_at = $1, finished_at = $1
+UPDATE imports SET status = 'undone', error = NULL, updated_at = $1, finished_at = $1
 WHERE id = ANY ($2::text[]) AND org_id = $3
 `
 

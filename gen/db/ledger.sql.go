@@ -287,6 +287,32 @@ func (q *Queries) LedgerMark(ctx context.Context, db DBTX) (LedgerMarkRow, error
 	return i, err
 }
 
+const ledgerRemove = `-- name: LedgerRemove :exec
+INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket,
+    amount_minor, created_at)
+SELECT $1, b.program_id, b.partner_id, b.commission_id, b.currency, b.bucket, 'removed', sum(b.amount), $2
+FROM (
+    SELECT l.program_id, l.partner_id, l.commission_id, l.currency, l.to_bucket AS bucket, l.amount_minor AS amount
+    FROM ledger_entries l WHERE l.commission_id = ANY ($3::text[]) AND l.org_id = $1
+    UNION ALL
+    SELECT l.program_id, l.partner_id, l.commission_id, l.currency, l.from_bucket, -l.amount_minor
+    FROM ledger_entries l WHERE l.commission_id = ANY ($3::text[]) AND l.org_id = $1
+) b WHERE b.bucket NOT IN ('source', 'removed')
+GROUP BY 2, 3, 4, 5, 6 HAVING sum(b.amount) <> 0
+`
+
+type LedgerRemoveParams struct {
+	OrgID     string
+	CreatedAt clock.Time
+	Ids       []string
+}
+
+// LedgerRemove moves all money of commissions, which are about to be deleted, from its buckets to removed.
+func (q *Queries) LedgerRemove(ctx context.Context, db DBTX, arg LedgerRemoveParams) error {
+	_, err := db.Exec(ctx, ledgerRemove, arg.OrgID, arg.CreatedAt, arg.Ids)
+	return err
+}
+
 const ledgerSetFolded = `-- name: LedgerSetFolded :exec
 UPDATE ledger_mark SET after_id = $1 WHERE after_id < $1
 `

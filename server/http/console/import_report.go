@@ -228,7 +228,7 @@ func (v *visit) importData(m imported) (importData, error) {
 	if d.Live() {
 		return d, nil
 	}
-	for _, code := range []string{"balance_differs", "stated_balance_differs", "paid_differs"} {
+	for _, code := range []string{"balance_differs", "stated_balance_differs", "paid_differs", "gone_at_source"} {
 		reply, err := v.console.api.ListImportProblemsWithResponse(v.Ctx(), m.ID, &api.ListImportProblemsParams{
 			ProgramID: &v.program.ID, Limit: new(int64(listedDifferences)), Code: new(api.ImportProblemCode(code)),
 		})

@@ -410,6 +410,7 @@ var problemNames = []site.Option{
 	{Value: "balance_differs", Label: "Unpaid balance differs"},
 	{Value: "stated_balance_differs", Label: "The source’s balance and commissions differ"},
 	{Value: "paid_differs", Label: "Payouts and paid commissions differ"},
+	{Value: "gone_at_source", Label: "No longer at the source"},
 	{Value: "missing_member", Label: "Incomplete at the source"},
 	{Value: "unknown_status", Label: "Unknown status"},
 	{Value: "not_money", Label: "Not money"},

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -56,15 +57,16 @@ type Order struct {
 // place is the position of an import. Its members are those of the phase.
 type place struct {
 	Phase  phase      `json:"phase"`
-	List   int        `json:"list,omitempty"` // of the source
+	List   int        `json:"list,omitempty"` // of the source, or of the imports to undo
 	Name   string     `json:"name,omitempty"` // of that list
 	Cursor string     `json:"cursor,omitempty"`
 	Kind   int        `json:"kind,omitempty"` // position in the phase's order of kinds
 	At     clock.Time `json:"at,omitzero"`    // of the last row
 	ID     string     `json:"id,omitempty"`
-	Done   int64      `json:"done,omitempty"`  // rows of the kind that are done
-	Lines  int64      `json:"lines,omitempty"` // rows of the uploaded file that are stored
-	Began  clock.Time `json:"began,omitzero"`  // the phase, for its speed
+	Done   int64      `json:"done,omitempty"`   // rows of the kind that are done
+	Lines  int64      `json:"lines,omitempty"`  // rows of the uploaded file that are stored
+	Began  clock.Time `json:"began,omitzero"`   // the phase, for its speed
+	Undone string     `json:"undone,omitempty"` // ids of the imports to undo, separated by spaces
 }
 
 // phase is a part of an import.
@@ -206,7 +208,7 @@ func (s *Service) alone(ctx context.Context, u *work.Unit, programID string) err
 	if err != nil {
 		return err
 	}
-	m, p, err := lock(ctx, u, id)
+	m, p, err := idle(ctx, u, id)
 	if err != nil {
 		return err
 	}
@@ -218,7 +220,7 @@ func (s *Service) alone(ctx context.Context, u *work.Unit, programID string) err
 
 // Add adds rows to an import of files that is being filled.
 func (s *Service) Add(ctx context.Context, u *work.Unit, id string, rows []source.Row) error {
-	m, p, err := lock(ctx, u, id)
+	m, p, err := idle(ctx, u, id)
 	if err != nil {
 		return err
 	}
@@ -231,7 +233,7 @@ func (s *Service) Add(ctx context.Context, u *work.Unit, id string, rows []sourc
 
 // Close ends the rows and uploaded files of an import of files; the job reads the files, and compares the rows.
 func (s *Service) Close(ctx context.Context, u *work.Unit, id string) error {
-	m, p, err := lock(ctx, u, id)
+	m, p, err := idle(ctx, u, id)
 	if err != nil || p.Phase != filling {
 		return err
 	}
@@ -267,7 +269,7 @@ func (s *Service) Abandon(ctx context.Context, u *work.Unit, id, why string) err
 
 // Run makes the job write a ready import.
 func (s *Service) Run(ctx context.Context, u *work.Unit, id string) (db.Import, error) {
-	m, p, err := lock(ctx, u, id)
+	m, p, err := idle(ctx, u, id)
 	if err != nil {
 		return m, err
 	}
@@ -316,7 +318,7 @@ func current(ctx context.Context, u *work.Unit, m db.Import, p place) error {
 
 // Undo makes the job remove what an import and later imports of the same source wrote.
 func (s *Service) Undo(ctx context.Context, u *work.Unit, id string) (db.Import, error) {
-	m, _, err := lock(ctx, u, id)
+	m, _, err := idle(ctx, u, id)
 	if err != nil {
 		return m, err
 	}
@@ -327,11 +329,27 @@ func (s *Service) Undo(ctx context.Context, u *work.Unit, id string) (db.Import,
 	if err := s.alone(ctx, u, m.ProgramID); err != nil {
 		return m, err
 	}
+	imports, err := undoneWith(ctx, u, m)
+	if err != nil {
+		return m, err
+	}
 	m.Status, m.Error, m.FinishedAt = db.ImportStatusUndoing, nil, nil
 	if err := note(ctx, u, m, "import.undone"); err != nil {
 		return m, err
 	}
-	return m, save(ctx, u, m, place{Phase: undoing, Began: u.Now})
+	return m, save(ctx, u, m, place{Phase: undoing, Began: u.Now, Undone: strings.Join(imports, " ")})
+}
+
+// idle locks an import of the unit's programs, and returns its place. An import that the job works on, which a batch
+// locks for seconds, is only read.
+func idle(ctx context.Context, u *work.Unit, id string) (m db.Import, p place, err error) {
+	if m, err = queries.ImportGet(ctx, u.Tx, db.ImportGetParams{ID: id, OrgID: u.OrgID}); err != nil {
+		return m, p, work.Found(err, "")
+	}
+	if p = placeOf(m); !Active(m) || p.Phase == filling {
+		return lock(ctx, u, id)
+	}
+	return m, p, u.CheckProgram(m.ProgramID)
 }
 
 // lock locks an import of the unit's programs, and returns its place.

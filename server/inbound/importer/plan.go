@@ -10,6 +10,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/inbound/importer/source"
+	"rail/server/money/commission"
 	"rail/server/work"
 )
 
@@ -61,7 +62,7 @@ func next(ctx context.Context, u *work.Unit, m *db.Import, kinds []int, p *place
 		if err != nil {
 			return nil, err
 		}
-		b := &batch{u: u, m: m, program: program, kind: kinds[p.Kind], counts: CountsOf(*m)}
+		b := &batch{u: u, m: m, program: program, kind: kinds[p.Kind], counts: CountsOf(*m), moves: map[string]string{}}
 		for _, r := range rows {
 			b.rows = append(b.rows, &row{ImportRow: r})
 		}
@@ -113,8 +114,16 @@ func (b *batch) remember(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	joined, err := b.merged(ctx, found, there)
+	if err != nil {
+		return err
+	}
 	for _, o := range found {
 		r := at[o.SourceID]
+		if to, is := joined[o.Target]; is {
+			o.Target = to
+			there[to] = true
+		}
 		switch {
 		case !there[o.Target]:
 			b.refuse(r, "deleted", "It was imported before and is deleted in Rail; an import does not bring it back.")
@@ -128,11 +137,33 @@ func (b *batch) remember(ctx context.Context) error {
 	return nil
 }
 
+// merged returns the customers that people have merged imported customers into.
+func (b *batch) merged(ctx context.Context, found []db.ImportObject, there map[string]bool) (map[string]string, error) {
+	into := map[string]string{}
+	var ids []string
+	for _, o := range found {
+		if b.kind == customers && !there[o.Target] {
+			ids = append(ids, o.Target)
+		}
+	}
+	if len(ids) == 0 {
+		return into, nil
+	}
+	rows, err := queries.ImportMerged(ctx, b.u.Tx, db.ImportMergedParams{Ids: ids, OrgID: b.m.OrgID})
+	for _, r := range rows {
+		into[r.ID] = r.CustomerID
+	}
+	return into, err
+}
+
 // owner has the members of an object that an import does not change.
 type owner struct {
 	PartnerID string `json:"partner_id"`
 	Email     string `json:"email"`
 	Value     string `json:"value"`
+
+	AmountMinor int64  `json:"amount_minor"`
+	Currency    string `json:"currency"`
 }
 
 // moved notes a change that a person must make in Rail: of the partner, of a partner's email or of a link's value. In
@@ -148,6 +179,9 @@ func (b *batch) moved(r *row) {
 		b.note(r, "not_changed", fmt.Sprintf("The email changed from %s to %s; change it in Rail.", was.Email, is.Email))
 	case b.kind != partners && was.PartnerID != is.PartnerID:
 		b.note(r, "not_changed", fmt.Sprintf("It moved from the partner %q to %q; move it in Rail.", was.PartnerID, is.PartnerID))
+	case b.kind == sales && (was.AmountMinor != is.AmountMinor || was.Currency != is.Currency):
+		b.note(r, "not_changed", fmt.Sprintf("The amount changed from %s to %s. Rail keeps the first one.",
+			commission.Money(was.AmountMinor, was.Currency), commission.Money(is.AmountMinor, is.Currency)))
 	case b.kind == links && was.Value != is.Value:
 		b.note(r, "not_changed", fmt.Sprintf("Its value changed from %q to %q; add a link in Rail.", was.Value, is.Value))
 	}
@@ -241,11 +275,17 @@ func (b *batch) byAlias(ctx context.Context, kind int, ids []string, found map[s
 // aliases are the kinds of keys that name an object beside its id.
 var aliases = map[int][]string{partners: {"email"}, customers: {"external_id", "customer_email"}}
 
-// claim gives keys to the rows that ask first, and returns the owner of each key.
+// maxKey bounds the keys of rows in bytes.
+const maxKey = 1024
+
+// claim gives keys to the rows that ask first, and returns the owner of each key. Keys longer than maxKey have none.
 func (b *batch) claim(ctx context.Context, kind string, keys, ids []string) (map[string]string, error) {
 	first := map[string]string{}
 	p := db.ImportKeysClaimParams{ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Kind: kind}
 	for i, key := range keys {
+		if len(key) > maxKey { // too long for an object of Rail
+			continue
+		}
 		if _, twice := first[key]; !twice {
 			first[key] = ids[i]
 			p.Keys, p.SourceIds = append(p.Keys, key), append(p.SourceIds, ids[i])

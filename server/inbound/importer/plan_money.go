@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -67,7 +68,7 @@ func (b *batch) compareSales(ctx context.Context) error {
 	for _, s := range held {
 		there[s.ExternalChargeID] = s.ID
 	}
-	alike, err := b.alike(ctx, found, who)
+	alike, err := b.alike(ctx, b.open(), found, who)
 	if err != nil {
 		return err
 	}
@@ -137,18 +138,18 @@ func (b *batch) partnersOfCustomers(ctx context.Context, ids []string) (map[stri
 }
 
 // alike finds payments that Rail has recorded itself: of the same customer and amount within an hour.
-func (b *batch) alike(ctx context.Context, found map[*row]source.Sale,
+func (b *batch) alike(ctx context.Context, rows []*row, found map[*row]source.Sale,
 	who map[string]string) (map[string]string, error) {
 	p := db.ImportSalesAlikeParams{OrgID: b.m.OrgID}
-	for _, r := range b.open() {
+	for _, r := range rows {
 		s := found[r]
 		p.SourceIds, p.CustomerIds = append(p.SourceIds, r.SourceID), append(p.CustomerIds, who[s.CustomerID])
 		p.Amounts, p.Currencies = append(p.Amounts, s.AmountMinor), append(p.Currencies, s.Currency)
 		p.Ats = append(p.Ats, s.OccurredAt)
 	}
-	rows, err := queries.ImportSalesAlike(ctx, b.u.Tx, p)
+	payments, err := queries.ImportSalesAlike(ctx, b.u.Tx, p)
 	ids, used := map[string]string{}, map[string]bool{}
-	for _, r := range rows { // the closest first
+	for _, r := range payments { // the closest first
 		if ids[r.SourceID] == "" && !used[r.ID] {
 			ids[r.SourceID], used[r.ID] = r.ID, true
 		}
@@ -329,13 +330,9 @@ func (b *batch) byRule(ctx context.Context, found map[*row]*earned) error {
 			of, ids = append(of, k.sale.id), append(ids, r.SourceID)
 		}
 	}
-	have, err := queries.ImportSalesCredited(ctx, b.u.Tx, db.ImportSalesCreditedParams{SaleIds: of, OrgID: b.m.OrgID})
+	credited, err := b.credited(ctx, of)
 	if err != nil {
 		return err
-	}
-	credited := map[string]db.ImportSalesCreditedRow{}
-	for _, k := range have {
-		credited[k.SaleID] = k
 	}
 	owners, err := b.claim(ctx, "commission", of, ids)
 	if err != nil {
@@ -347,42 +344,71 @@ func (b *batch) byRule(ctx context.Context, found map[*row]*earned) error {
 		existing, is := credited[k.sale.id]
 		switch {
 		case r.outcome == db.ImportRowOutcomeChanged || k.sale.id == "":
-		case is && owners[k.sale.id] == r.SourceID:
+		case is && !existing.Imported && owners[k.sale.id] == r.SourceID:
 			r.bind(existing.ID)
 			b.note(r, "recorded", fmt.Sprintf("Rail has the commission %s for this sale.", existing.ID))
 			if k.Status == source.Paid && isOpen(db.Commission{Status: existing.Status}) {
 				r.outcome = db.ImportRowOutcomeChanged // it must not be paid twice
 			}
 			continue
-		case claws[k.sale.id+" "+r.refs.Partner] != "" && k.AmountMinor < 0:
-			r.bind(claws[k.sale.id+" "+r.refs.Partner])
+		case claws[r.SourceID] != "":
+			r.bind(claws[r.SourceID])
 			b.note(r, "recorded", fmt.Sprintf("Rail has deducted it by the commission %s.", r.target))
 			continue
 		default:
-			r.refs.ByRule = owners[k.sale.id] == r.SourceID
+			r.refs.ByRule = !is && owners[k.sale.id] == r.SourceID
 		}
 		r.accept(b.u.NewID(ident.Commission))
 	}
 	return err
 }
 
-// clawbacks returns the deductions that Rail has made for sales of negative commissions, by sale and partner.
+// credited returns the commissions by rule of sales, by sale.
+func (b *batch) credited(ctx context.Context, saleIDs []string) (map[string]db.ImportSalesCreditedRow, error) {
+	rows, err := queries.ImportSalesCredited(ctx, b.u.Tx, db.ImportSalesCreditedParams{
+		SaleIds: saleIDs, OrgID: b.m.OrgID, Source: family(*b.m),
+	})
+	by := map[string]db.ImportSalesCreditedRow{}
+	for _, k := range rows {
+		by[k.SaleID] = k
+	}
+	return by, err
+}
+
+// clawbacks returns the deductions that Rail has made itself, by the ids of the negative commissions of the source. The
+// sale, the partner and the amount of both are equal.
 func (b *batch) clawbacks(ctx context.Context, found map[*row]*earned) (map[string]string, error) {
-	var of []string
+	var of, made, ids []string
 	for _, k := range found {
 		if k.AmountMinor < 0 && k.sale.id != "" {
 			of = append(of, k.sale.id)
 		}
 	}
-	made := map[string]string{}
 	if len(of) == 0 {
-		return made, nil
+		return map[string]string{}, nil
 	}
 	rows, err := queries.ImportClawbacks(ctx, b.u.Tx, db.ImportClawbacksParams{SaleIds: of, OrgID: b.m.OrgID})
-	for _, k := range rows {
-		made[k.SaleID+" "+k.PartnerID] = k.ID
+	if err != nil {
+		return nil, err
 	}
-	return made, err
+	for _, r := range b.open() {
+		i := slices.IndexFunc(rows, func(c db.ImportClawbacksRow) bool {
+			k := found[r]
+			return c.SaleID == k.sale.id && c.PartnerID == r.refs.Partner && c.AmountMinor == k.AmountMinor
+		})
+		if i >= 0 {
+			made, ids = append(made, rows[i].ID), append(ids, r.SourceID)
+			rows = slices.Delete(rows, i, i+1)
+		}
+	}
+	owners, err := b.claim(ctx, "clawback", made, ids) // another batch may have one of them
+	same := map[string]string{}
+	for i, id := range ids {
+		if owners[made[i]] == id {
+			same[id] = made[i]
+		}
+	}
+	return same, err
 }
 
 // payments gives each paid commission its payout: that of the source if it names one, else one for each partner,
@@ -418,7 +444,7 @@ func (b *batch) payments(ctx context.Context, found map[*row]*earned) error {
 			continue
 		}
 		seen[id] = true
-		put.SourceIds, put.Ats = append(put.SourceIds, id), append(put.Ats, *p.PaidAt)
+		put.SourceIds, put.Ats = append(put.SourceIds, id), append(put.Ats, placed(*p.PaidAt))
 		put.Data, put.Targets = append(put.Data, string(encode(p))), append(put.Targets, b.u.NewID(ident.Payout))
 		put.Refs = append(put.Refs, string(encode(refs{Partner: r.refs.Partner})))
 	}
@@ -482,7 +508,10 @@ func (b *batch) payment(r *row, k source.Commission, listed map[string]source.Pa
 	case k.MatureAt != nil && k.MatureAt.Before(b.u.Now.Time):
 		at = *k.MatureAt
 	}
-	if at.After(b.u.Now.Time) {
+	switch {
+	case at.IsZero():
+		at = b.m.CreatedAt
+	case at.After(b.u.Now.Time):
 		at = b.u.Now
 	}
 	month := at.DayIn(clock.StoredZone(b.program.TimeZone)).Format("2006-01")

@@ -137,7 +137,7 @@ func (b *batch) handles(ctx context.Context, people map[*row]source.Partner) err
 	}
 	handles, ids := make([]string, len(joining)), make([]string, len(joining))
 	for i, r := range joining {
-		r.refs.Handle = "partner-" + lastOf(r.target)
+		r.refs.Handle = lastHandle(r.target)
 		for _, handle := range wanted[r.SourceID] {
 			if taken.free(handle, r.SourceID, mine[r.SourceID+" "+handle]) {
 				r.refs.Handle = handle
@@ -162,11 +162,25 @@ func (b *batch) wanted(ctx context.Context, joining []*row,
 	own, err := queries.ImportLinksOf(ctx, b.u.Tx, db.ImportLinksOfParams{
 		ImportID: b.m.ID, OrgID: b.m.OrgID, PartnerIds: ids,
 	})
+	if err != nil {
+		return nil, nil, err
+	}
+	values := make([]string, len(own))
+	for i, l := range own {
+		values[i] = l.Value
+	}
+	shared, err := queries.ImportValues(ctx, b.u.Tx, db.ImportValuesParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, Values: values,
+	})
+	owners := map[string]int64{}
+	for _, v := range shared {
+		owners[v.Value] = v.Partners
+	}
 	wanted, mine = map[string][]string{}, map[string]bool{}
 	for _, l := range own {
-		if value := strings.ToLower(l.Value); l.Partners == 1 && value == l.Value && isHandle.MatchString(value) {
-			wanted[l.PartnerID] = append(wanted[l.PartnerID], value)
-			mine[l.PartnerID+" "+value] = true
+		if owners[l.Value] == 1 && isHandle.MatchString(l.Value) {
+			wanted[l.PartnerID] = append(wanted[l.PartnerID], l.Value)
+			mine[l.PartnerID+" "+l.Value] = true
 		}
 	}
 	const stemLength = 20
@@ -195,6 +209,9 @@ func lastOf(id string) string {
 	const length = 10
 	return strings.ToLower(id[max(len(id)-length, 0):])
 }
+
+// lastHandle returns a handle that no other partner wants.
+func lastHandle(id string) string { return "partner-" + lastOf(id) }
 
 // taken has who has values: partners in Rail, links of the import, and handles chosen for partners of the import.
 type taken struct {

@@ -32,7 +32,7 @@ const (
 var (
 	planned = []int{partners, links, coupons, customers, sales, payouts, commissions}
 	written = []int{partners, links, coupons, customers, sales, payments, commissions}
-	undone  = []int{commissions, payments, sales, customers, coupons, links, partners}
+	undone  = []int{payments, commissions, sales, customers, coupons, links, partners}
 )
 
 // number returns the position of a kind.
@@ -106,7 +106,7 @@ func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []s
 		if when.IsZero() || when.After(u.Now.Time) {
 			when = m.CreatedAt
 		}
-		when = clock.At(when.Truncate(time.Millisecond)) // a place has milliseconds
+		when = placed(when)
 		text := withoutZeros(string(encode(data)))
 		key := string(r.Kind) + " " + r.ID
 		if i, twice := at[key]; twice {
@@ -139,6 +139,9 @@ func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []s
 	return m, save(ctx, u, m, p)
 }
 
+// placed returns a time that a place can have: with milliseconds.
+func placed(at clock.Time) clock.Time { return clock.At(at.Truncate(time.Millisecond)) }
+
 // withoutZeros removes the escapes of zero bytes from JSON, which PostgreSQL cannot store. An escaped backslash before
 // the same letters is text.
 func withoutZeros(text string) string {
@@ -152,10 +155,10 @@ func withoutZeros(text string) string {
 
 var zeros = regexp.MustCompile(`\\(?:u[0-9a-fA-F]{4}|.)`)
 
-// bounded refuses a row whose id or value is too long to be stored.
+// bounded refuses a row whose id, or the indexed member of a link, is too long to be stored.
 func bounded(r source.Row) source.Row {
 	const longestText = 512
-	long := r.Link != nil && len(r.Link.Value) > longestText
+	long := r.Link != nil && (len(r.Link.Value) > longestText || len(r.Link.PartnerID) > longestText)
 	if len(r.ID) <= maxID && !strings.Contains(r.ID, "\x00") && !long {
 		return r
 	}
@@ -178,7 +181,8 @@ type batch struct {
 	rows    []*row
 	counts  Counts
 	found   []finding
-	imports []string // to undo
+	imports []string          // to undo
+	moves   map[string]string // objects that rows were bound to since the comparison, by their planned ids
 }
 
 // row is a row with the decision about it.
@@ -188,6 +192,7 @@ type row struct {
 	target  string
 	refs    refs
 	earlier *db.ImportObject // what an earlier import wrote
+	edited  bool             // the object was changed in Rail since
 }
 
 // refs are the objects of Rail that a row refers to, and figures for writing it.

@@ -20,7 +20,7 @@ func (s *Service) sum(ctx context.Context, u *work.Unit, m db.Import) error {
 		return err
 	}
 	b := &batch{u: u, m: &m, counts: CountsOf(m), kind: commissions}
-	for _, step := range []func(context.Context) error{b.settleDebts, b.balances, b.paid, b.sources, b.record} {
+	for _, step := range []func(context.Context) error{b.settleDebts, b.balances, b.gone, b.paid, b.sources, b.record} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (b *batch) settleDebts(ctx context.Context) error {
 // balances compares unpaid money by partner and currency.
 func (b *batch) balances(ctx context.Context) error {
 	rows, err := queries.ImportOpen(ctx, b.u.Tx, db.ImportOpenParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m),
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m), Whole: b.m.Source != CSV,
 	})
 	if err != nil {
 		return err
@@ -84,6 +84,24 @@ func (b *batch) balances(ctx context.Context) error {
 			"The source states %s as unpaid, but its commissions sum to %s.")
 	}
 	return nil
+}
+
+// mostGone bounds the problems about commissions that the source no longer lists.
+const mostGone = 10_000
+
+// gone notes unpaid commissions that the source listed before. Files may have new rows only, so they are not compared.
+func (b *batch) gone(ctx context.Context) error {
+	if b.m.Source == CSV {
+		return nil
+	}
+	rows, err := queries.ImportGone(ctx, b.u.Tx, db.ImportGoneParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m), Lim: mostGone,
+	})
+	for _, k := range rows {
+		b.found = append(b.found, finding{source.KindCommission, k.SourceID, "gone_at_source",
+			fmt.Sprintf("The source no longer lists it. The commission %s is %s in Rail, and stays so.", k.ID, k.Status)})
+	}
+	return err
 }
 
 // differ adds a problem of two sums of a partner that are not equal.

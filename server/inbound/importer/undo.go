@@ -3,6 +3,7 @@ package importer
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -16,34 +17,45 @@ import (
 // undo removes the next objects of an import and of the later imports of its source. Objects that something else uses
 // stay, and are noted.
 func (s *Service) undo(ctx context.Context, u *work.Unit, m db.Import, p place) error {
-	imports, err := undoneWith(ctx, u, m)
-	if err != nil {
-		return err
-	}
-	for ; p.Kind < len(undone); p.Kind, p.ID, p.Done = p.Kind+1, "", 0 {
-		kind := undone[p.Kind]
-		objects, err := queries.ImportUndoNext(ctx, u.Tx, db.ImportUndoNextParams{
-			ProgramID: m.ProgramID, OrgID: m.OrgID, ImportIds: imports, Kind: smallint(objectKind(kind)),
-			AfterID: p.ID, Lim: writeSize,
-		})
-		if err != nil {
-			return err
+	imports := strings.Fields(p.Undone)
+	for ; p.Kind < len(undone); p.Kind, p.List, p.Done = p.Kind+1, 0, 0 {
+		for ; p.List < len(imports); p.List, p.ID = p.List+1, "" {
+			b := &batch{u: u, m: &m, kind: undone[p.Kind], counts: CountsOf(m), imports: imports}
+			objects, err := b.removable(ctx, imports[p.List], p.ID)
+			if err != nil {
+				return err
+			}
+			if len(objects) == 0 {
+				continue
+			}
+			p.ID, p.Done = objects[len(objects)-1].SourceID, p.Done+int64(len(objects))
+			if err := b.remove(ctx, objects); err != nil {
+				return err
+			}
+			return save(ctx, u, m, p)
 		}
-		if len(objects) == 0 {
-			continue
-		}
-		p.ID, p.Done = objects[len(objects)-1].SourceID, p.Done+int64(len(objects))
-		b := &batch{u: u, m: &m, kind: kind, counts: CountsOf(m), imports: imports}
-		if err := b.remove(ctx, objects); err != nil {
-			return err
-		}
-		return save(ctx, u, m, p)
 	}
 	return s.undone(ctx, u, m, imports)
 }
 
-// undoneWith returns the imports that are undone with one: itself and the later imports of its source.
+// removable returns the next objects that an import wrote.
+func (b *batch) removable(ctx context.Context, importID, after string) ([]db.ImportObject, error) {
+	size := int32(writeSize)
+	if b.kind == payments {
+		size = paymentSize
+	}
+	return queries.ImportUndoNext(ctx, b.u.Tx, db.ImportUndoNextParams{
+		ImportID: importID, OrgID: b.m.OrgID, Kind: smallint(objectKind(b.kind)), AfterID: after, Lim: size,
+	})
+}
+
+// undoneWith returns the imports that are undone with one: itself and the later imports of its source. An import that
+// has written nothing is undone alone.
 func undoneWith(ctx context.Context, u *work.Unit, m db.Import) ([]string, error) {
+	wrote, err := queries.ImportHasWritten(ctx, u.DB(), db.ImportHasWrittenParams{ImportID: m.ID, OrgID: m.OrgID})
+	if err != nil || !wrote {
+		return []string{m.ID}, err
+	}
 	ids, err := queries.ImportsOfSource(ctx, u.DB(), db.ImportsOfSourceParams{
 		ProgramID: m.ProgramID, OrgID: m.OrgID, Source: m.Source, SourceAccount: m.SourceAccount, Since: m.CreatedAt,
 	})
@@ -123,7 +135,7 @@ func (b *batch) remove(ctx context.Context, objects []db.ImportObject) error {
 	return b.record(ctx)
 }
 
-// removeCommissions takes untouched commissions out of the balances, and deletes them.
+// removeCommissions removes the untouched commissions that are in no payout.
 func (b *batch) removeCommissions(ctx context.Context, ids []string) ([]string, error) {
 	owners, err := queries.ImportLockPartners(ctx, b.u.Tx, db.ImportLockPartnersParams{
 		OrgID: b.m.OrgID, CommissionIds: ids,
@@ -140,18 +152,23 @@ func (b *batch) removeCommissions(ctx context.Context, ids []string) ([]string, 
 	removed := make([]string, len(rows))
 	for i, k := range rows {
 		removed[i] = k.ID
-		if err := ledger.Remove(ctx, b.u.Later(), ledger.CommissionOf(k, b.u.Now)); err != nil {
-			return nil, err
-		}
 	}
-	if err := report.TouchCommissions(ctx, b.u, b.m.ProgramID, removed); err != nil {
-		return nil, err
+	return removed, b.deleteCommissions(ctx, removed, owners)
+}
+
+// deleteCommissions takes commissions of partners out of the balances and reports, and deletes them.
+func (b *batch) deleteCommissions(ctx context.Context, ids, owners []string) error {
+	if err := ledger.Remove(ctx, b.u.Later(), b.m.OrgID, b.u.Now, ids); err != nil {
+		return err
+	}
+	if err := report.TouchCommissions(ctx, b.u, b.m.ProgramID, ids); err != nil {
+		return err
 	}
 	gone, err := queries.ImportDeleteCommissions(ctx, b.u.Tx, db.ImportDeleteCommissionsParams{
-		Ids: removed, OrgID: b.m.OrgID,
+		Ids: ids, OrgID: b.m.OrgID,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var uncredited []string
 	for _, k := range gone {
@@ -161,14 +178,40 @@ func (b *batch) removeCommissions(ctx context.Context, ids []string) ([]string, 
 	}
 	err = queries.SalesUncredited(ctx, b.u.Later(), db.SalesUncreditedParams{Ids: uncredited, OrgID: b.m.OrgID})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return removed, queries.ImportDeleteBalances(ctx, b.u.Later(), db.ImportDeleteBalancesParams{
+	return queries.ImportDeleteBalances(ctx, b.u.Later(), db.ImportDeleteBalancesParams{
 		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, PartnerIds: owners,
 	})
 }
 
+// removePayouts removes payouts with their commissions, if all of these are untouched. Others stay whole, so that each
+// payout is the sum of its commissions.
 func (b *batch) removePayouts(ctx context.Context, ids []string) ([]string, error) {
+	owners, err := queries.ImportLockPayees(ctx, b.u.Tx, db.ImportLockPayeesParams{OrgID: b.m.OrgID, PayoutIds: ids})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := queries.ImportUndoPayouts(ctx, b.u.Tx, db.ImportUndoPayoutsParams{
+		ImportIds: b.imports, PayoutIds: ids, OrgID: b.m.OrgID,
+	})
+	if err != nil {
+		return nil, err
+	}
+	stays := map[string]bool{}
+	for _, r := range rows {
+		stays[*r.Commission.PayoutID] = stays[*r.Commission.PayoutID] || !r.Untouched
+	}
+	var removed []string
+	for _, r := range rows {
+		if !stays[*r.Commission.PayoutID] {
+			removed = append(removed, r.Commission.ID)
+		}
+	}
+	if err := b.deleteCommissions(ctx, removed, owners); err != nil {
+		return nil, err
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return stays[id] })
 	return queries.ImportDeletePayouts(ctx, b.u.Tx, db.ImportDeletePayoutsParams{Ids: ids, OrgID: b.m.OrgID})
 }
 
@@ -183,14 +226,12 @@ func (b *batch) removeSales(ctx context.Context, ids []string) ([]string, error)
 		return nil, err
 	}
 	var removed []string
-	days := map[string]clock.Time{}
+	var at []clock.Time
 	for _, s := range rows {
-		removed, days[s.OccurredAt.Format("2006-01-02")] = append(removed, s.ID), s.OccurredAt
+		removed, at = append(removed, s.ID), append(at, s.OccurredAt)
 	}
-	for _, at := range days {
-		if err := report.Touch(ctx, b.u, b.m.ProgramID, at); err != nil {
-			return nil, err
-		}
+	if err := b.touch(ctx, at...); err != nil {
+		return nil, err
 	}
 	if err := queries.ImportDeleteRefunds(ctx, b.u.Later(), db.ImportDeleteRefundsParams{
 		SaleIds: removed, OrgID: b.m.OrgID,
@@ -206,8 +247,41 @@ func (b *batch) removeSales(ctx context.Context, ids []string) ([]string, error)
 	})
 }
 
+// touch marks the days of times for the reports.
+func (b *batch) touch(ctx context.Context, times ...clock.Time) error {
+	program, err := b.u.Program(ctx, b.m.ProgramID)
+	if err != nil {
+		return err
+	}
+	zone, days := clock.StoredZone(program.TimeZone), map[string]bool{}
+	for _, at := range times {
+		day := at.DayIn(zone).Format("2006-01-02")
+		if days[day] {
+			continue
+		}
+		days[day] = true
+		if err := report.Touch(ctx, b.u, b.m.ProgramID, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeCustomers deletes customers without a sale.
 func (b *batch) removeCustomers(ctx context.Context, ids []string) ([]string, error) {
-	return queries.ImportDeleteCustomers(ctx, b.u.Tx, db.ImportDeleteCustomersParams{Ids: ids, OrgID: b.m.OrgID})
+	rows, err := queries.ImportDeleteCustomers(ctx, b.u.Tx, db.ImportDeleteCustomersParams{Ids: ids, OrgID: b.m.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	var removed []string
+	var at []clock.Time
+	for _, c := range rows {
+		removed, at = append(removed, c.ID), append(at, c.LeadAt)
+		if c.ConvertedAt != nil {
+			at = append(at, *c.ConvertedAt)
+		}
+	}
+	return removed, b.touch(ctx, at...)
 }
 
 func (b *batch) removeCoupons(ctx context.Context, ids []string) ([]string, error) {

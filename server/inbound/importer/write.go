@@ -12,6 +12,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/problem"
+	"rail/server/program/customer"
 	"rail/server/work"
 )
 
@@ -43,9 +44,6 @@ func (s *Service) write(ctx context.Context, u *work.Unit, m db.Import, p place,
 	}
 	for i, r := range b.rows {
 		b.rows[i] = planOf(r.ImportRow)
-	}
-	if err := b.firstNow(ctx); err != nil {
-		return err
 	}
 	if err := b.writeAll(ctx); err != nil {
 		return err
@@ -99,32 +97,46 @@ func conflictf(code, format string, args ...any) error {
 // writeAll writes the rows of a batch, and remembers their objects.
 func (b *batch) writeAll(ctx context.Context) error {
 	w := newWriter(b)
+	if err := w.since(ctx); err != nil {
+		return err
+	}
+	if err := b.firstNow(ctx); err != nil {
+		return err
+	}
 	for _, r := range b.rows {
 		if r.outcome == db.ImportRowOutcomeRefused || b.kind == commissions && r.refs.Payout != "" {
 			continue // a paid commission is written with its payout
 		}
-		err := w.row(ctx, r)
-		if c, is := errors.AsType[conflict](err); is {
-			if err := b.fail(ctx, b.kind, r, c.code, c.detail); err != nil {
+		if refused, err := b.refused(ctx, b.kind, r, w.row(ctx, r)); refused || err != nil {
+			if err != nil {
 				return err
 			}
 			continue
-		}
-		if err != nil {
-			return err
 		}
 		id := r.SourceID
 		if b.kind == payments { // another import may pay the same partner in the same month
 			id = b.m.ID + " " + id
 		}
-		remember(&w.objects, id, r)
+		w.remember(&w.objects, id, r)
 	}
-	for _, objects := range []db.ImportObjectsPutParams{w.objects, w.paid} {
-		if err := queries.ImportObjectsPut(ctx, b.u.Later(), objects); err != nil {
+	for _, objects := range []*db.ImportObjectsPutParams{&w.objects, &w.paid} {
+		if err := w.put(ctx, objects); err != nil {
 			return err
 		}
 	}
+	if err := b.keepMoves(ctx); err != nil {
+		return err
+	}
 	return b.record(ctx)
+}
+
+// refused refuses a row because of a conflict, and reports whether it did. It returns any other error.
+func (b *batch) refused(ctx context.Context, kind int, r *row, err error) (bool, error) {
+	c, is := errors.AsType[conflict](err)
+	if !is {
+		return false, err
+	}
+	return true, b.fail(ctx, kind, r, c.code, c.detail)
 }
 
 // planOf returns a stored row with the decision about it.
@@ -164,6 +176,9 @@ func (b *batch) fail(ctx context.Context, kind int, r *row, code, detail string)
 	count := b.counts.of(name(kind))
 	count.add(r.outcome, -1)
 	count.Refused++
+	if r.outcome = db.ImportRowOutcomeRefused; kind != payments && kind != commissions && r.target != "" {
+		b.moves[r.target] = ""
+	}
 	b.found = append(b.found, finding{name(kind), r.SourceID, code, detail})
 	return queries.ImportRowRefused(ctx, b.u.Later(), db.ImportRowRefusedParams{
 		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: smallint(kind), SourceID: r.SourceID,
@@ -174,7 +189,8 @@ func (b *batch) fail(ctx context.Context, kind int, r *row, code, detail string)
 func unwritable(err error) bool {
 	var pg *pgconn.PgError
 	var refusal *problem.Error
-	return errors.As(err, &pg) && strings.HasPrefix(pg.Code, "23") || errors.As(err, &refusal)
+	return errors.As(err, &pg) && strings.HasPrefix(pg.Code, "23") || errors.As(err, &refusal) ||
+		errors.Is(err, customer.ErrIDTaken)
 }
 
 // skip refuses the single row of a batch that cannot be written.
@@ -191,15 +207,21 @@ func (s *Service) skip(ctx context.Context, u *work.Unit, m db.Import, p place, 
 		}
 	}
 	if b.kind == payments { // its commissions are not written without it
-		paid, _, err := newWriter(b).paidBy(ctx, r)
+		paid, err := newWriter(b).paidBy(ctx, r)
 		if err != nil {
 			return err
 		}
 		for _, k := range paid {
+			if k.outcome == db.ImportRowOutcomeRefused {
+				continue
+			}
 			if err := b.fail(ctx, commissions, k, "conflict", detail); err != nil {
 				return err
 			}
 		}
+	}
+	if err := b.keepMoves(ctx); err != nil {
+		return err
 	}
 	if err := b.record(ctx); err != nil {
 		return err

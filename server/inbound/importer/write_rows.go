@@ -3,6 +3,7 @@ package importer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"rail/server/locale/plain"
 	"rail/server/money/commission"
 	"rail/server/money/payout"
+	"rail/server/money/report"
 	"rail/server/money/rules"
 	"rail/server/money/sale"
 	"rail/server/money/tax"
@@ -33,17 +35,30 @@ func newWriter(b *batch) *writer {
 	objects := func(kind int) db.ImportObjectsPutParams {
 		return db.ImportObjectsPutParams{
 			ProgramID: b.m.ProgramID, Source: family(*b.m), Kind: smallint(objectKind(kind)), OrgID: b.m.OrgID,
-			ImportID: b.m.ID, WrittenAt: b.u.Now,
+			ImportID: b.m.ID,
 		}
 	}
 	return &writer{batch: b, objects: objects(b.kind), paid: objects(commissions)}
 }
 
-// remember notes which object a row is.
-func remember(objects *db.ImportObjectsPutParams, id string, r *row) {
+// remember notes which object a row is, and when it was written.
+func (w *writer) remember(objects *db.ImportObjectsPutParams, id string, r *row) {
+	at := w.u.Now
+	if r.edited && r.earlier != nil {
+		at = r.earlier.WrittenAt
+	}
+	objects.WrittenAts = append(objects.WrittenAts, at)
 	objects.SourceIds, objects.Targets = append(objects.SourceIds, id), append(objects.Targets, r.target)
 	objects.Created = append(objects.Created, r.outcome == db.ImportRowOutcomeNew)
 	objects.Data = append(objects.Data, string(r.Data))
+}
+
+// put stores the remembered objects.
+func (w *writer) put(ctx context.Context, objects *db.ImportObjectsPutParams) error {
+	err := queries.ImportObjectsPut(ctx, w.u.Tx, *objects)
+	objects.SourceIds, objects.Targets, objects.Created = nil, nil, nil
+	objects.Data, objects.WrittenAts = nil, nil
+	return err
 }
 
 // row writes a row that is new or changed. A row of an object that Rail has is only remembered.
@@ -117,11 +132,10 @@ func (w *writer) partner(ctx context.Context, r *row, isNew bool) error {
 
 // changePartner writes the fields that changed at the source since the last import, and keeps all others.
 func (w *writer) changePartner(ctx context.Context, r *row, to source.Partner, p db.Partner) error {
-	from, err := w.earlierOf(ctx, r)
-	if err != nil || from == nil {
-		return err
+	if r.earlier == nil {
+		return nil
 	}
-	was, err := decode[source.Partner](from.Data)
+	was, err := decode[source.Partner](r.earlier.Data)
 	if err != nil {
 		return err
 	}
@@ -136,8 +150,20 @@ func (w *writer) changePartner(ctx context.Context, r *row, to source.Partner, p
 		return given
 	}
 	status := now.Status
-	if was.Status != to.Status {
+	switch {
+	case was.Status == to.Status:
+	case string(now.Status) == was.Status:
 		status = p.Status
+	case now.Status != p.Status:
+		w.note(r, "not_changed", fmt.Sprintf("The status changed to %s at the source. It is %s in Rail, and stays so.",
+			to.Status, now.Status))
+	}
+	if now.Status == db.PartnerStatusPending && status != now.Status {
+		if err := queries.ApplicationImportDecide(ctx, w.u.Later(), db.ApplicationImportDecideParams{
+			Status: string(status), UpdatedAt: w.u.Now, ProgramID: w.m.ProgramID, PartnerID: &r.target, OrgID: w.m.OrgID,
+		}); err != nil {
+			return err
+		}
 	}
 	return queries.PartnerImportChange(ctx, w.u.Later(), db.PartnerImportChangeParams{
 		FirstName:   pick(was.FirstName, to.FirstName, now.FirstName, p.FirstName),
@@ -147,18 +173,6 @@ func (w *writer) changePartner(ctx context.Context, r *row, to source.Partner, p
 		CountryCode: pick(was.CountryCode, to.CountryCode, now.CountryCode, p.CountryCode),
 		Status:      status, UpdatedAt: w.u.Now, ID: r.target, OrgID: w.m.OrgID,
 	})
-}
-
-// earlierOf returns what an earlier import wrote for a row, nil if it is gone.
-func (w *writer) earlierOf(ctx context.Context, r *row) (*db.ImportObject, error) {
-	found, err := queries.ImportObjects(ctx, w.u.Tx, db.ImportObjectsParams{
-		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Source: family(*w.m), Kind: smallint(w.kind),
-		SourceIds: []string{r.SourceID},
-	})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
 }
 
 // past returns a time of the source that is not in the future.
@@ -183,10 +197,14 @@ func (w *writer) link(ctx context.Context, r *row, isNew bool) error {
 	if !isParam(param) {
 		param = tracking.Param(w.program)
 	}
-	return tracking.ImportLink(ctx, w.u, db.Link{
+	err = tracking.ImportLink(ctx, w.u, db.Link{
 		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, PartnerID: r.refs.Partner, Param: param,
 		Value: of.Value, DestinationURL: to, CreatedAt: w.past(of.CreatedAt), UpdatedAt: w.u.Now,
 	}, r.refs.Exact)
+	if errors.Is(err, tracking.ErrTaken) {
+		return conflictf("value_taken", "Another partner of Rail has got the value %q since the comparison.", of.Value)
+	}
+	return err
 }
 
 func (w *writer) coupon(ctx context.Context, r *row, isNew bool) error {
@@ -199,11 +217,15 @@ func (w *writer) coupon(ctx context.Context, r *row, isNew bool) error {
 			Active: of.Active, UpdatedAt: w.u.Now, ID: r.target, OrgID: w.m.OrgID,
 		})
 	}
-	return tracking.ImportCoupon(ctx, w.u, db.Coupon{
+	err = tracking.ImportCoupon(ctx, w.u, db.Coupon{
 		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, PartnerID: &r.refs.Partner, Code: of.Code,
 		ExternalID: opt.OrNil(cut(of.ExternalID, maxID)), Active: of.Active, CreatedAt: w.past(of.CreatedAt),
 		UpdatedAt: w.u.Now,
 	})
+	if errors.Is(err, tracking.ErrTaken) {
+		return conflictf("code_taken", "Rail has got a coupon with the code %q since the comparison.", of.Code)
+	}
+	return err
 }
 
 func (w *writer) customer(ctx context.Context, r *row, isNew bool) error {
@@ -232,9 +254,17 @@ func (w *writer) changeCustomer(ctx context.Context, r *row, of source.Customer,
 	if err := customer.ImportIDs(ctx, w.u, known, w.u.Now, r.refs.IDs); err != nil {
 		return err
 	}
+	if err := report.TouchCustomer(ctx, w.u, known); err != nil {
+		return err
+	}
+	if of.ConvertedAt != nil {
+		if err := report.Touch(ctx, w.u, w.m.ProgramID, *of.ConvertedAt); err != nil {
+			return err
+		}
+	}
 	if r.refs.Bound {
 		return queries.CustomerAdopt(ctx, w.u.Later(), db.CustomerAdoptParams{
-			PartnerID: &r.refs.Partner, UpdatedAt: w.u.Now, ID: r.target, OrgID: w.m.OrgID,
+			PartnerID: opt.OrNil(r.refs.Partner), UpdatedAt: w.u.Now, ID: r.target, OrgID: w.m.OrgID,
 		})
 	}
 	return queries.CustomerImportChange(ctx, w.u.Later(), db.CustomerImportChangeParams{
@@ -269,11 +299,7 @@ func (w *writer) sale(ctx context.Context, r *row, isNew bool) error {
 		return err
 	}
 	if !isNew {
-		k, err := queries.SaleLock(ctx, w.u.Tx, db.SaleLockParams{ID: r.target, OrgID: w.m.OrgID})
-		if err != nil {
-			return err
-		}
-		return sale.ImportRefund(ctx, w.u, k, of.RefundedMinor, of.RefundedAt)
+		return w.refund(ctx, r, of)
 	}
 	billing := "one_time"
 	if of.Recurring {
@@ -290,19 +316,39 @@ func (w *writer) sale(ctx context.Context, r *row, isNew bool) error {
 	return sale.Import(ctx, w.u, k, of.RefundedMinor, of.RefundedAt)
 }
 
+// refund writes that the source has refunded more of a sale. If Rail recorded the sale itself, the processor reports the
+// refund, which changes the commissions.
+func (w *writer) refund(ctx context.Context, r *row, of source.Sale) error {
+	k, err := queries.SaleLock(ctx, w.u.Tx, db.SaleLockParams{ID: r.target, OrgID: w.m.OrgID})
+	if err != nil {
+		return err
+	}
+	if r.earlier != nil && !r.earlier.Created {
+		if of.RefundedMinor > k.RefundedMinor && k.RefundedAt == nil {
+			w.note(r, "not_changed", fmt.Sprintf("Rail has recorded the sale %s itself. Its refund comes from the processor.", k.ID))
+		}
+		return nil
+	}
+	return sale.ImportRefund(ctx, w.u, k, of.RefundedMinor, of.RefundedAt)
+}
+
 // payment writes a payout with the commissions that it pays. Commissions that Rail has paid or is paying are left out.
 func (w *writer) payment(ctx context.Context, r *row) error {
 	of, err := decode[source.Payout](r.Data)
 	if err != nil {
 		return err
 	}
-	paid, sum, err := w.paidBy(ctx, r)
+	rows, err := w.paidBy(ctx, r)
+	if err != nil {
+		return err
+	}
+	paid, sum, err := w.settle(ctx, rows)
 	if err != nil {
 		return err
 	}
 	if sum <= 0 {
 		for _, k := range paid {
-			if err := w.fail(ctx, commissions, k, "not_changed",
+			if err := w.fail(ctx, commissions, k.row, "not_changed",
 				"Its payout would not be positive, because Rail has paid or refused the others."); err != nil {
 				return err
 			}
@@ -319,46 +365,25 @@ func (w *writer) payment(ctx context.Context, r *row) error {
 	return w.pay(ctx, paid)
 }
 
-// paidBy returns the commissions that a payout of the source pays in Rail, with their sum in minor units.
-func (w *writer) paidBy(ctx context.Context, r *row) (paid []*row, sum int64, err error) {
-	rows, err := queries.ImportRowsOfPayout(ctx, w.u.Tx, db.ImportRowsOfPayoutParams{
+// paidBy returns the commissions that a payout of the source pays.
+func (w *writer) paidBy(ctx context.Context, r *row) ([]*row, error) {
+	stored, err := queries.ImportRowsOfPayout(ctx, w.u.Tx, db.ImportRowsOfPayoutParams{
 		ImportID: w.m.ID, OrgID: w.m.OrgID, PayoutID: r.target,
 	})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	for _, stored := range rows {
-		k := planOf(stored)
-		of, err := decode[source.Commission](k.Data)
-		if err != nil {
-			return nil, 0, err
-		}
-		if k.outcome == db.ImportRowOutcomeChanged {
-			_, err = w.changeable(ctx, k, of)
-		}
-		if c, is := errors.AsType[conflict](err); is {
-			if err := w.fail(ctx, commissions, k, c.code, c.detail); err != nil {
-				return nil, 0, err
-			}
-			continue
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		paid, sum = append(paid, k), sum+of.AmountMinor
+	rows := make([]*row, len(stored))
+	for i, k := range stored {
+		rows[i] = planOf(k)
 	}
-	return paid, sum, nil
-}
-
-// pay writes the commissions of a payout.
-func (w *writer) pay(ctx context.Context, paid []*row) error {
-	for _, k := range paid {
-		if err := w.commission(ctx, k, k.outcome == db.ImportRowOutcomeNew); err != nil {
-			return err
-		}
-		remember(&w.paid, k.SourceID, k)
+	if err := w.follow(ctx, commissions, rows); err != nil {
+		return nil, err
 	}
-	return nil
+	if err := w.commissionsSince(ctx, rows); err != nil {
+		return nil, err
+	}
+	return rows, w.recall(ctx, commissions, rows)
 }
 
 // methodOf returns a payout method of Rail, nil for any other.
@@ -451,11 +476,30 @@ func (w *writer) changeCommission(ctx context.Context, r *row, to source.Commiss
 		return err
 	}
 	if to.AmountMinor != k.AmountMinor && to.Status != source.Voided && to.Status != source.Rejected {
-		if k, err = w.correct(ctx, k, to); err != nil {
+		if k, err = w.changeAmount(ctx, r, k, to); err != nil {
 			return err
 		}
 	}
 	return w.changeStatus(ctx, r, k, to)
+}
+
+// changeAmount sets an amount that has changed at the source. A person's correction in Rail, and the amount of a
+// commission that Rail made itself, stay.
+func (w *writer) changeAmount(ctx context.Context, r *row, k db.Commission,
+	to source.Commission) (db.Commission, error) {
+	if r.earlier == nil {
+		return k, nil
+	}
+	was, err := decode[source.Commission](r.earlier.Data)
+	if err != nil || was.AmountMinor == to.AmountMinor {
+		return k, err
+	}
+	if r.earlier.Created {
+		return w.correct(ctx, k, to)
+	}
+	w.note(r, "not_changed", fmt.Sprintf("Rail has made the commission %s itself, so its amount stays. It is %s at the source.",
+		k.ID, commission.Money(to.AmountMinor, to.Currency)))
+	return k, nil
 }
 
 // isOpen reports whether a commission is unpaid and not void.

@@ -116,9 +116,9 @@ func Correct(ctx context.Context, tx pgtx.DBTX, k Commission, previous int64) er
 	return Append(ctx, tx, k.entry(bucket, Sink))
 }
 
-// Remove takes a deleted partner's commission out of every balance.
-func Remove(ctx context.Context, tx pgtx.DBTX, k Commission) error {
-	return Append(ctx, tx, k.entry(Bucket(k.Status), Removed))
+// Remove takes an organization's commissions that are about to be deleted out of every bucket.
+func Remove(ctx context.Context, tx pgtx.DBTX, orgID string, at clock.Time, ids []string) error {
+	return queries.LedgerRemove(ctx, tx, db.LedgerRemoveParams{OrgID: orgID, CreatedAt: at, Ids: ids})
 }
 
 // entry returns the row that moves the whole amount from one bucket to another.

@@ -149,8 +149,18 @@ func TestMoves(t *testing.T) {
 	var n int
 	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM ledger_entries").Scan(&n))
 	require.Equal(t, 5, n, "approving moves no money")
-	require.NoError(t, Remove(t.Context(), pool, k))
+	k.Status, k.AmountMinor = "due", 300
+	require.NoError(t, Move(t.Context(), pool, "voided", Commission{
+		OrgID: orgID, ProgramID: programID, PartnerID: "part_a", ID: "com_1", Currency: "USD", Status: "due",
+		AmountMinor: 500, At: k.At,
+	}))
+	require.NoError(t, Correct(t.Context(), pool, k, 500))
+	expect(triple{due: 300})
+	require.NoError(t, Remove(t.Context(), pool, orgID, k.At, []string{k.ID}))
 	expect(triple{})
+	require.NoError(t, pool.QueryRow(t.Context(), `SELECT sum(CASE WHEN to_bucket = 'removed' THEN amount_minor ELSE 0 END)
+		FROM ledger_entries WHERE commission_id = 'com_1'`).Scan(&n))
+	require.Equal(t, 500, n, "the corrected part is removed from the sink")
 }
 
 // Balances are exact while writers commit, roll back and use savepoints, and while folders fold.

@@ -2,11 +2,13 @@ package customer
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/money/report"
 	"rail/server/work"
 )
 
@@ -17,20 +19,36 @@ func Import(ctx context.Context, u *work.Unit, k db.Customer, externalIDs []stri
 		k.ExternalCustomerID = &externalIDs[0]
 	}
 	k.Attribution = Rule{Rule: api.AttributionRuleImport}.At(k.CreatedAt)
+	for _, at := range []*clock.Time{&k.LeadAt, k.ConvertedAt} {
+		if at == nil {
+			continue
+		}
+		if err := report.Touch(ctx, u, k.ProgramID, *at); err != nil {
+			return err
+		}
+	}
 	if err := queries.CustomerInsert(ctx, u.Later(), db.CustomerInsertParams(k)); err != nil {
 		return err
 	}
 	return ImportIDs(ctx, u, k, k.CreatedAt, externalIDs)
 }
 
-// ImportIDs adds external ids to a customer, and makes payments that wait for one of them due.
+// ErrIDTaken means that another customer has got an external id.
+var ErrIDTaken = errors.New("customer: an external id is taken")
+
+// ImportIDs adds external ids to a customer, and makes payments that wait for one of them due. It returns ErrIDTaken if
+// one is not free.
 func ImportIDs(ctx context.Context, u *work.Unit, k db.Customer, at clock.Time, externalIDs []string) error {
 	for i, id := range externalIDs {
-		if _, err := queries.ExternalIDAdd(ctx, u.Later(), db.ExternalIDAddParams{
+		n, err := queries.ExternalIDAdd(ctx, u.Tx, db.ExternalIDAddParams{
 			ProgramID: k.ProgramID, OrgID: k.OrgID, ExternalCustomerID: id, CustomerID: k.ID, Processor: k.Processor,
 			CreatedAt: at.Plus(time.Duration(i) * time.Microsecond), // keeps their order
-		}); err != nil {
+		})
+		if err != nil {
 			return err
+		}
+		if n == 0 {
+			return ErrIDTaken
 		}
 	}
 	return nil

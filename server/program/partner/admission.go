@@ -264,14 +264,24 @@ func externalIDTaken(existing db.Partner) error {
 // enter writes a new partner with its handle. If another request took the email or the handle after admit's
 // reads, a unique constraint fails the commit and the work runs again, which then refuses.
 func enter(ctx context.Context, u *work.Unit, p db.Partner) error {
-	if err := Import(ctx, u, p); err != nil || p.Status != db.PartnerStatusActive {
+	if err := insert(ctx, u, p); err != nil || p.Status != db.PartnerStatusActive {
 		return err
 	}
 	return sequence.Welcome(ctx, u.Later(), p, u.Now)
 }
 
-// Import writes a partner of another product with its handle, which must be free. No email is sent.
+// Import writes a partner of another product with its handle, which must be free. A pending one gets an application, by
+// which a person decides. No email is sent.
 func Import(ctx context.Context, u *work.Unit, p db.Partner) error {
+	if err := insert(ctx, u, p); err != nil || p.Status != db.PartnerStatusPending {
+		return err
+	}
+	_, err := submit(ctx, u, p, db.ApplicationSourceImport, nil)
+	return err
+}
+
+// insert writes a new partner with its handle.
+func insert(ctx context.Context, u *work.Unit, p db.Partner) error {
 	if _, err := queries.PartnerInsert(ctx, u.Later(), db.PartnerInsertParams(p)); err != nil {
 		return err
 	}

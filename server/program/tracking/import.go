@@ -3,6 +3,7 @@ package tracking
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"strings"
 
 	"rail/gen/api"
@@ -28,12 +29,12 @@ func ImportLink(ctx context.Context, u *work.Unit, l db.Link, exact bool) error 
 	if exact {
 		reserve := claim
 		reserve.Kind, reserve.LinkID = db.TrackingKindReserved, nil
-		if _, err := queries.TrackingValueClaim(ctx, u.Later(), reserve); err != nil {
+		if err := claimImported(ctx, u, reserve); err != nil {
 			return err
 		}
 		claim.Value = exactValue(l.Value)
 	}
-	if _, err := queries.TrackingValueClaim(ctx, u.Later(), claim); err != nil {
+	if err := claimImported(ctx, u, claim); err != nil {
 		return err
 	}
 	u.Record(aboutLink(l), events.AffiliateLinkCreated(api.AffiliateLinkCreatedData{
@@ -43,9 +44,37 @@ func ImportLink(ctx context.Context, u *work.Unit, l db.Link, exact bool) error 
 	return queries.LinkInsert(ctx, u.Later(), db.LinkInsertParams(l))
 }
 
-// ImportCoupon writes a coupon of another product, whose code must be free.
-func ImportCoupon(ctx context.Context, u *work.Unit, k db.Coupon) error {
-	recordCoupon(u, events.AffiliateCouponCreated, k)
-	_, err := queries.CouponInsert(ctx, u.Later(), db.CouponInsertParams(k))
+// ErrTaken means that another partner has a link's value or a coupon's code.
+var ErrTaken = errors.New("tracking: the value or code is taken")
+
+// claimImported claims a value, unless its partner has it, or it is reserved for several partners already. It returns
+// ErrTaken if another partner has it.
+func claimImported(ctx context.Context, u *work.Unit, claim db.TrackingValueClaimParams) error {
+	n, err := queries.TrackingValueClaim(ctx, u.Tx, claim)
+	if err != nil || n > 0 {
+		return err
+	}
+	held, err := queries.ImportValuesTaken(ctx, u.Tx, db.ImportValuesTakenParams{
+		ProgramID: claim.ProgramID, OrgID: claim.OrgID, Values: []string{claim.Value},
+	})
+	for _, h := range held {
+		reserved := claim.Kind == db.TrackingKindReserved && h.Kind == db.TrackingKindReserved
+		if !reserved && h.PartnerID != claim.PartnerID {
+			return ErrTaken
+		}
+	}
 	return err
+}
+
+// ImportCoupon writes a coupon of another product. It returns ErrTaken if the code is not free.
+func ImportCoupon(ctx context.Context, u *work.Unit, k db.Coupon) error {
+	n, err := queries.CouponInsert(ctx, u.Tx, db.CouponInsertParams(k))
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return ErrTaken
+	}
+	recordCoupon(u, events.AffiliateCouponCreated, k)
+	return nil
 }

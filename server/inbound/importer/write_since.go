@@ -1,0 +1,439 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"rail/gen/db"
+	"rail/server/inbound/importer/source"
+	"rail/server/money/commission"
+)
+
+// Rail goes on working between the comparison and the run: partners join, customers pay and codes are taken. Before a
+// batch is written, rows whose object Rail has got since are bound to it, and the rows that refer to them follow. All
+// other rows are written as the report says.
+
+// since prepares the rows of a batch.
+func (w *writer) since(ctx context.Context) error {
+	if err := w.follow(ctx, w.kind, w.rows); err != nil {
+		return err
+	}
+	var err error
+	switch w.kind {
+	case partners:
+		err = w.partnersSince(ctx)
+	case coupons:
+		err = w.couponsSince(ctx)
+	case customers:
+		err = w.customersSince(ctx)
+	case sales:
+		err = w.salesSince(ctx)
+	case commissions:
+		err = w.commissionsSince(ctx, w.rows)
+	}
+	if err != nil {
+		return err
+	}
+	for _, r := range w.rows { // rows that were merged with one of this batch
+		if _, is := w.moves[r.target]; is && r.outcome != db.ImportRowOutcomeRefused {
+			if err := w.redirect(ctx, w.kind, r, w.moves); err != nil {
+				return err
+			}
+		}
+	}
+	return w.recall(ctx, w.kind, w.rows)
+}
+
+// moved is the kind of the keys that name the objects that rows of an import were bound to since the comparison, by the
+// planned id. An empty one is of a row that was refused.
+const moved = "moved"
+
+// keepMoves stores the objects of this batch that later batches find in another place.
+func (b *batch) keepMoves(ctx context.Context) error {
+	var from, to []string
+	for id, target := range b.moves {
+		from, to = append(from, id), append(to, target)
+	}
+	if len(from) == 0 {
+		return nil
+	}
+	_, err := b.claim(ctx, moved, from, to)
+	return err
+}
+
+// follow replaces references to objects that rows were bound to since the comparison. A row whose partner or customer
+// was refused is refused; a commission whose sale was refused becomes a reward.
+func (w *writer) follow(ctx context.Context, kind int, rows []*row) error {
+	var ids []string
+	for _, r := range rows {
+		ids = append(ids, r.target, r.refs.Partner, r.refs.Customer, r.refs.Sale, r.refs.Link, r.refs.Coupon)
+	}
+	keys, err := queries.ImportKeys(ctx, w.u.Tx, db.ImportKeysParams{
+		ImportID: w.m.ID, OrgID: w.m.OrgID, Kind: moved, Keys: ids,
+	})
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	to := map[string]string{}
+	for _, k := range keys {
+		to[k.Key] = k.SourceID
+	}
+	for _, r := range rows {
+		if r.outcome == db.ImportRowOutcomeRefused {
+			continue
+		}
+		if err := w.redirect(ctx, kind, r, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// redirect replaces the references of a row.
+func (w *writer) redirect(ctx context.Context, kind int, r *row, to map[string]string) error {
+	was, is := r.refs, &r.refs
+	for _, ref := range []*string{&r.target, &is.Partner, &is.Customer, &is.Sale, &is.Link, &is.Coupon} {
+		if id, is := to[*ref]; is {
+			*ref = id
+		}
+	}
+	gone := func(was, is string) bool { return was != "" && is == "" }
+	switch {
+	case kind == payments: // each of its commissions is checked
+		return nil
+	case r.target == "":
+		return w.fail(ctx, kind, r, "missing_reference", "The object that it was merged with could not be imported.")
+	case gone(was.Partner, r.refs.Partner):
+		return w.fail(ctx, kind, r, "missing_reference", "Its partner could not be imported.")
+	case gone(was.Customer, r.refs.Customer) && kind == sales:
+		return w.fail(ctx, kind, r, "missing_reference", "Its customer could not be imported.")
+	case gone(was.Sale, r.refs.Sale):
+		r.refs.ByRule, r.refs.Refunded = false, 0
+		w.found = append(w.found, finding{name(kind), r.SourceID, "detached",
+			"Its sale could not be imported; the commission becomes a reward."})
+	}
+	return nil
+}
+
+// rebind decides that a planned row is an object that Rail has got since the comparison.
+func (w *writer) rebind(kind int, r *row, target, detail string) {
+	w.moves[r.target] = target
+	w.counts.of(name(kind)).add(r.outcome, -1)
+	r.bind(target)
+	w.counts.of(name(kind)).add(r.outcome, 1)
+	w.found = append(w.found, finding{name(kind), r.SourceID, "recorded", detail})
+}
+
+// becomes changes the outcome of a row, and the counts.
+func (w *writer) becomes(kind int, r *row, outcome db.ImportRowOutcome) {
+	w.counts.of(name(kind)).add(r.outcome, -1)
+	r.outcome = outcome
+	w.counts.of(name(kind)).add(r.outcome, 1)
+}
+
+// created returns the rows that are written as new objects.
+func created(rows []*row) (some []*row) {
+	for _, r := range rows {
+		if r.outcome == db.ImportRowOutcomeNew {
+			some = append(some, r)
+		}
+	}
+	return some
+}
+
+// partnersSince binds partners who have joined Rail, and replaces handles that others have taken.
+func (w *writer) partnersSince(ctx context.Context) error {
+	email := map[*row]string{}
+	var emails, handles []string
+	for _, r := range created(w.rows) {
+		p, err := decode[source.Partner](r.Data)
+		if err != nil {
+			return err
+		}
+		email[r] = strings.ToLower(p.Email)
+		emails, handles = append(emails, email[r]), append(handles, r.refs.Handle)
+	}
+	found, err := queries.ImportPartnersByEmail(ctx, w.u.Tx, db.ImportPartnersByEmailParams{
+		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Emails: emails,
+	})
+	if err != nil {
+		return err
+	}
+	there := map[string]string{}
+	for _, p := range found {
+		there[p.Email] = p.ID
+	}
+	values, err := queries.ImportValuesTaken(ctx, w.u.Tx, db.ImportValuesTakenParams{
+		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Values: handles,
+	})
+	taken := map[string]bool{}
+	for _, v := range values {
+		taken[v.Value] = true
+	}
+	for _, r := range created(w.rows) {
+		if id := there[email[r]]; id != "" {
+			w.rebind(partners, r, id, "A partner with this email has joined since the comparison, and gets the links and the history.")
+		} else if taken[r.refs.Handle] {
+			r.refs.Handle = lastHandle(r.target)
+		}
+	}
+	return err
+}
+
+// couponsSince binds coupons that the partner has got in Rail.
+func (w *writer) couponsSince(ctx context.Context) error {
+	code := map[*row]string{}
+	var codes []string
+	for _, r := range created(w.rows) {
+		c, err := decode[source.Coupon](r.Data)
+		if err != nil {
+			return err
+		}
+		code[r] = strings.ToLower(c.Code)
+		codes = append(codes, code[r])
+	}
+	held, err := queries.ImportCouponsTaken(ctx, w.u.Tx, db.ImportCouponsTakenParams{
+		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Codes: codes,
+	})
+	for _, k := range held {
+		for _, r := range created(w.rows) {
+			if code[r] == k.Code && k.PartnerID != nil && *k.PartnerID == r.refs.Partner {
+				w.rebind(coupons, r, k.ID, "Rail has got this coupon since the comparison.")
+			}
+		}
+	}
+	return err
+}
+
+// customersSince binds customers who have come to Rail. One of another partner is refused.
+func (w *writer) customersSince(ctx context.Context) error {
+	var ids []string
+	for _, r := range w.rows {
+		ids = append(ids, r.refs.IDs...)
+	}
+	held, err := queries.ImportCustomersByID(ctx, w.u.Tx, db.ImportCustomersByIDParams{
+		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, ExternalIds: ids,
+	})
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	there := map[string]db.ImportCustomersByIDRow{}
+	for _, c := range held {
+		there[c.ExternalCustomerID] = c
+	}
+	for _, r := range w.rows {
+		if err := w.customerSince(ctx, r, there); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// customerSince binds a customer of whom Rail has got one of the planned external ids, and drops these ids.
+func (w *writer) customerSince(ctx context.Context, r *row, there map[string]db.ImportCustomersByIDRow) error {
+	var free []string
+	for _, id := range r.refs.IDs {
+		k, is := there[id]
+		switch {
+		case !is:
+			free = append(free, id)
+		case r.outcome != db.ImportRowOutcomeNew:
+			if k.ID != r.target {
+				w.note(r, "customer_taken", fmt.Sprintf("The customer %s of Rail has got the id %q since the comparison.", k.ID, id))
+			}
+		case k.PartnerID != nil && r.refs.Partner != "" && *k.PartnerID != r.refs.Partner:
+			return w.fail(ctx, customers, r, "customer_taken",
+				fmt.Sprintf("The customer %s of Rail with the id %q belongs to another partner.", k.ID, id))
+		default:
+			w.rebind(customers, r, k.ID, fmt.Sprintf("Rail has got this customer as %s since the comparison.", k.ID))
+			if k.PartnerID == nil && r.refs.Partner != "" {
+				w.becomes(customers, r, db.ImportRowOutcomeChanged)
+			}
+		}
+	}
+	if r.refs.IDs = free; r.refs.Bound && len(free) > 0 && r.outcome == db.ImportRowOutcomeSame {
+		w.becomes(customers, r, db.ImportRowOutcomeChanged)
+	}
+	return nil
+}
+
+// salesSince binds payments that Rail has recorded.
+func (w *writer) salesSince(ctx context.Context) error {
+	found, who, charge := map[*row]source.Sale{}, map[string]string{}, map[*row]string{}
+	var charges []string
+	for _, r := range created(w.rows) {
+		s, err := decode[source.Sale](r.Data)
+		if err != nil {
+			return err
+		}
+		found[r], who[s.CustomerID], charge[r] = s, r.refs.Customer, w.chargeID(r, s)
+		charges = append(charges, charge[r])
+	}
+	held, err := queries.ImportSalesByCharge(ctx, w.u.Tx, db.ImportSalesByChargeParams{
+		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Charges: charges,
+	})
+	if err != nil {
+		return err
+	}
+	there := map[string]string{}
+	for _, s := range held {
+		there[s.ExternalChargeID] = s.ID
+	}
+	alike, err := w.alike(ctx, created(w.rows), found, who)
+	for _, r := range created(w.rows) {
+		if id := there[charge[r]]; id != "" {
+			w.rebind(sales, r, id, fmt.Sprintf("Rail has recorded this payment as the sale %s since the comparison.", id))
+		} else if id := alike[r.SourceID]; id != "" {
+			w.rebind(sales, r, id, fmt.Sprintf("Rail has this payment as the sale %s, with another id.", id))
+		}
+	}
+	return err
+}
+
+// commissionsSince binds commissions of sales for which Rail has made a commission, so that none is paid twice.
+func (w *writer) commissionsSince(ctx context.Context, rows []*row) error {
+	var ids []string
+	for _, r := range created(rows) {
+		if r.refs.ByRule {
+			ids = append(ids, r.refs.Sale)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	credited, err := w.credited(ctx, ids)
+	if err != nil {
+		return err
+	}
+	stored, err := queries.ImportSalesOf(ctx, w.u.Tx, db.ImportSalesOfParams{Ids: ids, OrgID: w.m.OrgID})
+	of := map[string]db.ImportSalesOfRow{}
+	for _, s := range stored {
+		of[s.ID] = s
+	}
+	for _, r := range created(rows) {
+		if !r.refs.ByRule {
+			continue
+		}
+		s, k := of[r.refs.Sale], credited[r.refs.Sale]
+		switch {
+		case k.ID != "" && !k.Imported:
+			w.rebind(commissions, r, k.ID, fmt.Sprintf("Rail has made the commission %s for this sale since the comparison.", k.ID))
+			if r.refs.Payout != "" && isOpen(db.Commission{Status: k.Status}) {
+				w.becomes(commissions, r, db.ImportRowOutcomeChanged) // it must not be paid twice
+			}
+		case k.ID != "" || s.PartnerID == nil || *s.PartnerID != r.refs.Partner || s.CustomerID != r.refs.Customer:
+			r.refs.ByRule = false
+		}
+	}
+	return err
+}
+
+// recall reads what an earlier import wrote for changed rows. An object that was edited since keeps the time at which
+// it was written, so that an undo keeps it.
+func (w *writer) recall(ctx context.Context, kind int, rows []*row) error {
+	of, targets := map[string]*row{}, []string{}
+	for _, r := range rows {
+		if r.outcome == db.ImportRowOutcomeChanged {
+			of[r.SourceID], targets = r, append(targets, r.target)
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	ids := make([]string, 0, len(of))
+	for id := range of {
+		ids = append(ids, id)
+	}
+	found, err := queries.ImportObjects(ctx, w.u.Tx, db.ImportObjectsParams{
+		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Source: family(*w.m), Kind: smallint(kind), SourceIds: ids,
+	})
+	if err != nil {
+		return err
+	}
+	for _, o := range found {
+		of[o.SourceID].earlier = &o
+	}
+	edited, err := queries.ImportEdited(ctx, w.u.Tx, db.ImportEditedParams{
+		Targets: targets, ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Source: family(*w.m), Kind: smallint(kind),
+	})
+	for _, r := range of {
+		for _, id := range edited {
+			r.edited = r.edited || id == r.target
+		}
+	}
+	return err
+}
+
+// settle makes the changes of the amounts of a payout's commissions, and returns the commissions that it pays.
+func (w *writer) settle(ctx context.Context, rows []*row) (paid []settled, sum int64, err error) {
+	for _, r := range rows {
+		if r.outcome != db.ImportRowOutcomeNew && r.outcome != db.ImportRowOutcomeChanged {
+			if r.outcome == db.ImportRowOutcomeSame { // bound since the comparison, and paid or void in Rail
+				w.remember(&w.paid, r.SourceID, r)
+			}
+			continue
+		}
+		of, err := decode[source.Commission](r.Data)
+		if err != nil {
+			return nil, 0, err
+		}
+		k := settled{row: r, of: of}
+		if r.outcome == db.ImportRowOutcomeChanged {
+			k.now, err = w.payable(ctx, r, of)
+			k.of.AmountMinor = k.now.AmountMinor
+		}
+		if refused, err := w.refused(ctx, commissions, r, err); refused || err != nil {
+			if err != nil {
+				return nil, 0, err
+			}
+			continue
+		}
+		paid, sum = append(paid, k), sum+k.of.AmountMinor
+	}
+	return paid, sum, nil
+}
+
+// settled is a commission that an imported payout pays. now is the open commission in Rail, if it has one.
+type settled struct {
+	*row
+	of  source.Commission
+	now db.Commission
+}
+
+// payable locks a commission that the source has paid, with the amount that it paid. An amount that cannot be corrected
+// stays.
+func (w *writer) payable(ctx context.Context, r *row, of source.Commission) (db.Commission, error) {
+	k, err := w.changeable(ctx, r, of)
+	if err != nil || of.AmountMinor == k.AmountMinor {
+		return k, err
+	}
+	corrected, err := w.correct(ctx, k, of)
+	if c, is := errors.AsType[conflict](err); is {
+		w.found = append(w.found, finding{source.KindCommission, r.SourceID, c.code, c.detail})
+		return k, nil
+	}
+	return corrected, err
+}
+
+// pay writes the commissions of a payout, in parts that bound the statements that are held.
+func (w *writer) pay(ctx context.Context, paid []settled) error {
+	for i, k := range paid {
+		var err error
+		if k.outcome == db.ImportRowOutcomeNew {
+			err = commission.Import(ctx, w.u, w.newCommission(k.row, k.of))
+		} else {
+			err = commission.ImportPaid(ctx, w.u, k.now, k.refs.Payout)
+		}
+		if err != nil {
+			return err
+		}
+		if w.remember(&w.paid, k.SourceID, k.row); (i+1)%writeSize == 0 {
+			if err := w.put(ctx, &w.paid); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
