@@ -22,8 +22,8 @@ var errNoList = errors.New("the answer has no list")
 // errNoID is the error for a page without an id to continue after.
 var errNoID = errors.New("no object of the page has an id")
 
-// listing is a page of objects, as a bare list or under "data", "items" or "results" of an object. Null is an empty
-// list.
+// listing is a page of objects, as a bare list or under "data", "items", "results" or "affiliates" of an object. Null is
+// an empty list.
 type listing struct {
 	objects []json.RawMessage
 	more    loose.Bool // the member has_more
@@ -41,16 +41,17 @@ func (l *listing) UnmarshalJSON(raw []byte) error {
 		return errNoList
 	}
 	var outer struct {
-		Data    json.RawMessage `json:"data"`
-		Items   json.RawMessage `json:"items"`
-		Results json.RawMessage `json:"results"`
-		More    loose.Bool      `json:"has_more"`
+		Data       json.RawMessage `json:"data"`
+		Items      json.RawMessage `json:"items"`
+		Results    json.RawMessage `json:"results"`
+		Affiliates json.RawMessage `json:"affiliates"`
+		More       loose.Bool      `json:"has_more"`
 	}
 	if err := json.Unmarshal(raw, &outer); err != nil {
 		return err
 	}
 	within := outer.Data
-	for _, other := range []json.RawMessage{outer.Items, outer.Results} {
+	for _, other := range []json.RawMessage{outer.Items, outer.Results, outer.Affiliates} {
 		if within == nil {
 			within = other
 		}
@@ -65,6 +66,27 @@ func (l *listing) UnmarshalJSON(raw []byte) error {
 		l.more = outer.More
 	}
 	return nil
+}
+
+// enveloped is a page of objects, and further members of the object around it.
+type enveloped[T any] struct {
+	listing
+
+	around T
+}
+
+// UnmarshalJSON reads the objects as listing does.
+func (e *enveloped[T]) UnmarshalJSON(raw []byte) error {
+	_ = loose.Into(raw, &e.around) // an unreadable member stays empty
+	return e.listing.UnmarshalJSON(raw)
+}
+
+// totalOf returns the total that a source states, or -1.
+func totalOf(n loose.Int) int64 {
+	if !n.OK {
+		return -1
+	}
+	return n.N
 }
 
 // list reads a page of a list.

@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -60,21 +59,13 @@ func rewardfulList[T any](s rewardful, name string, kind Kind, query url.Values,
 }
 
 func (s rewardful) fetch(ctx context.Context, path string, query url.Values) (answer, error) {
-	var raw json.RawMessage
-	if _, err := s.client.get(ctx, path, query, &raw); err != nil {
-		return answer{}, err
-	}
-	var envelope struct {
+	var got enveloped[struct {
 		Pagination struct {
 			Total loose.Int `json:"total_count"`
 		} `json:"pagination"`
-	}
-	_ = loose.Into(raw, &envelope)
-	a := answer{total: -1}
-	if total := envelope.Pagination.Total; total.OK {
-		a.total = total.N
-	}
-	return a, json.Unmarshal(raw, &a.listing)
+	}]
+	_, err := s.client.get(ctx, path, query, &got)
+	return answer{listing: got.listing, total: totalOf(got.around.Pagination.Total)}, err
 }
 
 type rewardfulAffiliate struct {
