@@ -122,7 +122,7 @@ type wpAffiliate struct {
 type wpUser struct {
 	Login     loose.Text `json:"user_login"`
 	Email     loose.Text `json:"user_email"`
-	URL       loose.Text `json:"user_url"`
+	URL       address    `json:"user_url"`
 	FirstName loose.Text `json:"first_name"`
 	LastName  loose.Text `json:"last_name"`
 	Data      *wpUser    `json:"data"` // older versions give the user within it

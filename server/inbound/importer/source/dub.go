@@ -62,7 +62,7 @@ type dubPartner struct {
 	CompanyName loose.Text                 `json:"companyName"`
 	Email       loose.Text                 `json:"email"`
 	Country     loose.Text                 `json:"country"`
-	Website     loose.Text                 `json:"website"`
+	Website     address                    `json:"website"`
 	Status      loose.Text                 `json:"status"`
 	GroupID     loose.Text                 `json:"groupId"`
 	TenantID    loose.Text                 `json:"tenantId"`
@@ -73,8 +73,8 @@ type dubPartner struct {
 type dubPartnerLink struct {
 	ID        loose.ID   `json:"id"`
 	Key       loose.Text `json:"key"`
-	ShortLink loose.Text `json:"shortLink"`
-	URL       loose.Text `json:"url"`
+	ShortLink address    `json:"shortLink"`
+	URL       address    `json:"url"`
 }
 
 var dubPartnerStates = map[loose.Text]string{
@@ -106,8 +106,8 @@ func (p dubPartner) links(id string) []Row {
 		case l.Key == "":
 			all = append(all, missing(KindLink, string(l.ID), "key"))
 		default:
-			short, _ := splitLink(string(l.ShortLink), string(l.Key), "via")
-			param, page := splitLink(string(l.URL), string(l.Key), short)
+			short, _ := splitLink(l.ShortLink, string(l.Key), "via")
+			param, page := splitLink(l.URL, string(l.Key), short)
 			all = append(all, Row{Kind: KindLink, ID: string(l.ID), Link: &Link{
 				PartnerID: id, Param: param, Value: string(l.Key), URL: page,
 			}})

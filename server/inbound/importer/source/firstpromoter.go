@@ -81,7 +81,7 @@ type fpPromoter struct {
 	Profile struct {
 		FirstName   loose.Text `json:"first_name"`
 		LastName    loose.Text `json:"last_name"`
-		Website     loose.Text `json:"website"`
+		Website     address    `json:"website"`
 		CompanyName loose.Text `json:"company_name"`
 		Country     loose.Text `json:"country"`
 	} `json:"profile"`
@@ -100,9 +100,9 @@ type fpCampaign struct {
 	Campaign   struct {
 		Name loose.Text `json:"name"`
 	} `json:"campaign"`
-	Promoter loose.ID   `json:"promoter"`
-	RefToken loose.ID   `json:"ref_token"`
-	RefLink  loose.Text `json:"ref_link"`
+	Promoter loose.ID `json:"promoter"`
+	RefToken loose.ID `json:"ref_token"`
+	RefLink  address  `json:"ref_link"`
 }
 
 // owner returns the id of the promoter.
@@ -134,7 +134,7 @@ func (p fpPromoter) rows(id string) []Row {
 		case c.ID == "":
 			all = append(all, missing(KindLink, id+" "+string(c.RefToken), "id"))
 		default:
-			param, page := splitLink(string(c.RefLink), string(c.RefToken), "fpr")
+			param, page := splitLink(c.RefLink, string(c.RefToken), "fpr")
 			all = append(all, Row{Kind: KindLink, ID: string(c.ID), Link: &Link{
 				PartnerID: id, Param: param, Value: string(c.RefToken), URL: page,
 				CreatedAt: c.CreatedAt.or(p.JoinedAt, p.CreatedAt).Time,

@@ -56,7 +56,7 @@ type goaffproAffiliate struct {
 	Email        loose.Text               `json:"email"`
 	Company      loose.Text               `json:"company_name"`
 	Country      loose.Text               `json:"country"`
-	Website      loose.Text               `json:"website"`
+	Website      address                  `json:"website"`
 	Status       loose.Text               `json:"status"`
 	CreatedAt    moment                   `json:"created_at"`
 	RefCode      goaffproCode             `json:"ref_code"`

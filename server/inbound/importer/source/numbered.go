@@ -221,8 +221,8 @@ func with(query url.Values, further ...string) url.Values {
 
 // splitLink returns the query parameter of an address that has a value, and the address without it. The usual
 // parameter is preferred.
-func splitLink(address, value, usual string) (param, page string) {
-	u, err := url.Parse(address)
+func splitLink(full address, value, usual string) (param, page string) {
+	u, err := url.Parse(string(full))
 	if err != nil || u.Host == "" {
 		return usual, ""
 	}
@@ -234,7 +234,7 @@ func splitLink(address, value, usual string) (param, page string) {
 			return name, u.String()
 		}
 	}
-	return usual, address
+	return usual, string(full)
 }
 
 // unknownStatus explains that a status is not in the source's documentation, and names the status in its place.

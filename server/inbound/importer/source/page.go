@@ -125,9 +125,36 @@ func rows[T any](kind Kind, page listing, convert func(id string, given *T) []Ro
 		}
 		given := new(T)
 		_ = loose.Into(raw, given) // an unreadable member stays empty
-		all = append(all, convert(id, given)...)
+		for _, row := range convert(id, given) {
+			row.boundAddresses()
+			all = append(all, row)
+		}
 	}
 	return all
+}
+
+// maxAddress bounds the addresses that Rail stores, in bytes.
+const maxAddress = 2048
+
+// boundAddresses leaves out an address that is too long: a part of it would lead elsewhere.
+func (r *Row) boundAddresses() {
+	var to *string
+	switch {
+	case r.Partner != nil:
+		to = &r.Partner.WebsiteURL
+	case r.Link != nil:
+		to = &r.Link.URL
+	default:
+		return
+	}
+	long := len(*to)
+	if long <= maxAddress {
+		return
+	}
+	*to = ""
+	if r.Problem == nil {
+		r.Problem = &Problem{Code: OutOfBounds, Detail: fmt.Sprintf("an address of %d characters is left out", long)}
+	}
 }
 
 // missing returns the row for an object without a required member.

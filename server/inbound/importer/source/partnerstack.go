@@ -159,9 +159,9 @@ func (p partnerstack) links(ctx context.Context, cursor string) (Page, error) {
 }
 
 type stackLink struct {
-	Dest      loose.Text `json:"dest"`
-	URL       loose.Text `json:"url"`
-	CreatedAt moment     `json:"created_at"`
+	Dest      address `json:"dest"`
+	URL       address `json:"url"`
+	CreatedAt moment  `json:"created_at"`
 }
 
 // value returns the path of the short address.

@@ -59,7 +59,7 @@ type refersionAffiliate struct {
 	LastName  loose.Text `json:"last_name"`
 	Company   loose.Text `json:"company_name"`
 	Email     loose.Text `json:"email"`
-	Link      loose.Text `json:"link"`
+	Link      address    `json:"link"`
 }
 
 var refersionStates = map[loose.Text]string{

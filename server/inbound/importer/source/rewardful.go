@@ -82,9 +82,9 @@ type rewardfulAffiliate struct {
 }
 
 type rewardfulLink struct {
-	ID    loose.ID   `json:"id"`
-	URL   loose.Text `json:"url"`
-	Token loose.ID   `json:"token"`
+	ID    loose.ID `json:"id"`
+	URL   address  `json:"url"`
+	Token loose.ID `json:"token"`
 }
 
 var rewardfulStates = map[loose.Text]string{
@@ -113,7 +113,7 @@ func (a rewardfulAffiliate) rows(id string) []Row {
 		case l.Token == "":
 			all = append(all, missing(KindLink, string(l.ID), "token"))
 		default:
-			param, page := splitLink(string(l.URL), string(l.Token), "via")
+			param, page := splitLink(l.URL, string(l.Token), "via")
 			all = append(all, Row{Kind: KindLink, ID: string(l.ID), Link: &Link{
 				PartnerID: id, Param: param, Value: string(l.Token), URL: page, CreatedAt: created,
 			}})
