@@ -2,9 +2,12 @@ package source
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,14 +31,18 @@ func openDub(a Account) Source {
 	})}
 }
 
-// Lists returns the lists.
+// Lists returns the lists. Without a status, Dub lists partners of all states, but no commissions of three states, which
+// are lists apart. They come later: a commission that Dub finds to be one of these is then in both lists, not in neither.
 func (d dub) Lists() []List {
 	created := url.Values{"sortBy": {"createdAt"}, "sortOrder": {"desc"}}
 	return []List{
 		dubList(d, "partners", KindPartner, created, dubPartner.rows),
 		{Name: "discount codes", Read: d.codes},
 		dubList(d, "customers", KindCustomer, with(created, "includeExpandedFields", "true"), dubCustomer.rows),
-		{Name: "commissions", Read: d.commissions},
+		{Name: "commissions", Read: d.commissions("")},
+		{Name: "duplicate commissions", Read: d.commissions("duplicate")},
+		{Name: "fraudulent commissions", Read: d.commissions("fraud")},
+		{Name: "canceled commissions", Read: d.commissions("canceled")},
 		dubList(d, "payouts", KindPayout, with(created, "sortBy", "initiatedAt"), dubPayout.rows),
 	}
 }
@@ -138,21 +145,37 @@ func (d dub) codes(ctx context.Context, cursor string) (Page, error) {
 		if id == "" {
 			continue // reported with the partners
 		}
-		page, _, err := d.client.list(ctx, "/discount-codes", url.Values{"partnerId": {id}})
+		all, err := d.codesOf(ctx, id)
 		if errors.Is(err, ErrKey) { // the key has just read partners, so it is the plan that lacks codes
 			return Page{Rows: []Row{refused(KindCoupon, "all", MissingMember, "Dub refuses the list: %v", err)}}, nil
 		}
 		if err != nil {
 			return Page{}, err
 		}
-		next.Rows = append(next.Rows, rows(KindCoupon, page, func(code string, given *dubCode) []Row {
-			if given.Code == "" {
-				return []Row{missing(KindCoupon, code, "code")}
-			}
-			return []Row{{Kind: KindCoupon, ID: code, Coupon: &Coupon{PartnerID: id, Code: string(given.Code), Active: true}}}
-		})...)
+		next.Rows = append(next.Rows, all...)
 	}
 	return next, nil
+}
+
+// codesOf reads the discount codes of a partner. Dub refuses a size of a page that is too large, so that a smaller page
+// is the last one.
+func (d dub) codesOf(ctx context.Context, partner string) ([]Row, error) {
+	var all []Row
+	for number := 1; ; number++ {
+		page, err := d.page(ctx, "/discount-codes", url.Values{"partnerId": {partner}}, number, perPage)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rows(KindCoupon, page, func(id string, given *dubCode) []Row {
+			if given.Code == "" {
+				return []Row{missing(KindCoupon, id, "code")}
+			}
+			return []Row{{Kind: KindCoupon, ID: id, Coupon: &Coupon{PartnerID: partner, Code: string(given.Code), Active: true}}}
+		})...)
+		if len(page.objects) < perPage {
+			return all, nil
+		}
+	}
 }
 
 type dubCode struct {
@@ -195,19 +218,61 @@ func (c dubCustomer) rows(id string) []Row {
 	}}}
 }
 
-// commissions reads a page of commissions and their sales.
-func (d dub) commissions(ctx context.Context, cursor string) (Page, error) {
+// dubCursor is the place in a list of commissions. Only the first page is in the order of their times; pages before or
+// after an id are in the order of ids, and programs that moved to Dub have old commissions with late ids. So the walk
+// begins with any commission, reads those before it, and then those after it.
+type dubCursor struct {
+	Begin  string `json:"b"`           // a commission of the first page
+	At     string `json:"a"`           // the last commission that was read
+	Upward bool   `json:"u,omitempty"` // the ones before the beginning are read
+}
+
+// commissions returns the reader of the commissions and their sales: of a status, or of all that Dub lists without one.
+func (d dub) commissions(status string) func(context.Context, string) (Page, error) {
 	query := url.Values{"sortBy": {"createdAt"}, "sortOrder": {"asc"}, "pageSize": {"100"}}
-	if cursor != "" {
-		query.Set("startingAfter", cursor)
+	if status != "" {
+		query.Set("status", status)
 	}
-	page, _, err := d.client.list(ctx, "/commissions", query)
-	if err != nil {
-		return Page{}, err
+	return func(ctx context.Context, cursor string) (Page, error) {
+		var c dubCursor
+		if cursor != "" && json.Unmarshal([]byte(cursor), &c) != nil {
+			return Page{}, fmt.Errorf("the cursor %q is invalid", cursor)
+		}
+		at := query
+		switch {
+		case c.Upward:
+			at = with(query, "startingAfter", c.At)
+		case c.At != "":
+			at = with(query, "endingBefore", c.At)
+		}
+		page, _, err := d.client.list(ctx, "/commissions", at)
+		if err != nil {
+			return Page{}, err
+		}
+		all := rows(KindCommission, page, func(id string, given *dubCommission) []Row { return given.rows(id) })
+		next, err := c.next(page)
+		return Page{Rows: all, Next: next}, err
 	}
-	next, err := nextAfter(cursor, page)
-	all := rows(KindCommission, page, func(id string, given *dubCommission) []Row { return given.rows(id) })
-	return Page{Rows: all, Next: next}, err
+}
+
+// next returns the cursor after a page.
+func (c dubCursor) next(page listing) (string, error) {
+	if !c.Upward {
+		slices.Reverse(page.objects) // the first one is the last one that was read
+	}
+	id, err := nextAfter(c.At, page)
+	switch {
+	case err != nil || id == "" && (c.Upward || c.Begin == ""):
+		return "", err
+	case id == "":
+		c.At, c.Upward = c.Begin, true
+	case c.Begin == "":
+		c.Begin, c.At = id, id
+	default:
+		c.At = id
+	}
+	text, err := json.Marshal(c)
+	return string(text), err
 }
 
 type dubCommission struct {
