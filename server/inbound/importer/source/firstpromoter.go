@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -144,15 +145,16 @@ func (p fpPromoter) rows(id string) []Row {
 	return all
 }
 
-// state sets the status and group: of the campaign that accepted the promoter, else of the first one.
+// state sets the best status in a campaign, and the group of the first campaign with it.
 func (p fpPromoter) state(row *Row) {
+	best := []string{Active, Pending, Suspended, Declined}
 	row.Partner.Status = Pending
 	for i, c := range p.Campaigns {
 		status := fpPromoterStates[c.State]
 		if status == "" {
 			row.Problem, status = unknownStatus(c.State, Pending), Pending
 		}
-		if i == 0 || status == Active && row.Partner.Status != Active {
+		if i == 0 || slices.Index(best, status) < slices.Index(best, row.Partner.Status) {
 			row.Partner.Status, row.Partner.Group = status, string(c.Campaign.Name)
 		}
 	}
