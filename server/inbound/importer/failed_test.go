@@ -91,7 +91,7 @@ func TestLaterPageRefused(t *testing.T) {
 		api.ServeHTTP(w, r)
 	})
 	require.Equal(t, "reading", x.work().Body["status"])
-	require.EqualValues(t, 1, stored[int](x, "attempts"))
+	require.Equal(t, 1, stored[int](x, "attempts"))
 	x.Clock.Advance(3 * time.Second)
 	refuse = false
 	require.Equal(t, "ready", x.work().Body["status"])
@@ -119,7 +119,7 @@ func TestBusySource(t *testing.T) {
 	for range 7 {
 		require.Contains(t, x.work().Body["error"], "answered 429")
 		require.Zero(t, stored[int](x, "attempts"))
-		require.EqualValues(t, 600, stored[int](x, "extract(epoch FROM busy_until - '"+x.Clock.Now().String()+"')::int"))
+		require.Equal(t, 600, stored[int](x, "extract(epoch FROM busy_until - '"+x.Clock.Now().String()+"')::int"))
 		before := x.fake.Requests()
 		x.Clock.Advance(599 * time.Second)
 		x.work()

@@ -247,13 +247,13 @@ func (s *Service) failed(ctx context.Context, m db.Import, now clock.Time, why e
 	err := s.within(ctx, m, now, s.failure(ctx, why, text, s.notify))
 	if err != nil && ctx.Err() == nil {
 		silent := func(context.Context, *work.Unit, db.Import) error { return nil }
-		err = errors.Join(err, s.within(ctx, m, now, s.failure(ctx, why, unstorable, silent)))
+		err = errors.Join(err, s.within(ctx, m, now, s.failure(ctx, why, noReason, silent)))
 	}
 	return errors.Join(why, err)
 }
 
-// unstorable replaces the text of a failure that cannot be stored.
-const unstorable = "The import failed, and the reason cannot be stored."
+// noReason replaces the text of a failure that cannot be stored.
+const noReason = "The import failed, and the reason cannot be stored."
 
 // freeWaits is how long a source may make an import wait without progress before its requests count as failures.
 const freeWaits = time.Hour
@@ -264,7 +264,7 @@ func (s *Service) failure(ctx context.Context, why error, text string,
 	notify func(context.Context, *work.Unit, db.Import) error) func(*work.Unit, db.Import, place) error {
 	return func(u *work.Unit, m db.Import, p place) error {
 		updated, wait, again := u.Now, time.Duration(0), true
-		busy := (*source.Busy)(nil)
+		busy := (*source.BusyError)(nil)
 		if errors.As(why, &busy) { // updated_at stays the time of the last progress
 			updated, wait = m.UpdatedAt, busy.After
 		}
@@ -294,8 +294,8 @@ func (s *Service) failure(ctx context.Context, why error, text string,
 	}
 }
 
-// lasting reports whether a step would fail again: for its key, its file, or the first page of a list. A later page may
-// be refused for a moment, and what was read is worth a retry.
+// lasting reports whether a step would fail again: for its key, its file, or the first page of a list. After a later
+// page, a retry can save the pages before it.
 func lasting(why error, p place) bool {
 	return errors.Is(why, source.ErrKey) || errors.Is(why, errFile) || errors.Is(why, source.ErrRequest) && p.Cursor == ""
 }

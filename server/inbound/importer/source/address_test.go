@@ -20,7 +20,7 @@ func longAddress(length int, parameter string) string {
 	return begin + strings.Repeat("a", length-len(begin)-len(parameter)) + parameter
 }
 
-// TestLongAddresses: an address of any length shows the parameter of a link. One that Rail cannot store is left out.
+// TestLongAddresses: an address of any length shows the parameter of a link. A longer address than Rail stores is left out.
 func TestLongAddresses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

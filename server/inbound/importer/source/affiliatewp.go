@@ -66,7 +66,8 @@ func wpList[T any](s *affiliatewp, name string, kind Kind, convert func(T, strin
 	}.list(name)
 }
 
-// fetch reads a page. An empty one is answered with 404 and a code such as no_referrals. A site may redirect to www.
+// fetch reads a page. An empty one is answered with 404 and a code such as no_referrals. A site may redirect to another
+// address.
 func (s *affiliatewp) fetch(ctx context.Context, name string, page, size int) (answer, error) {
 	got, _, err := s.client.list(ctx, "/"+name, url.Values{
 		"number": {strconv.Itoa(size)},
@@ -77,7 +78,7 @@ func (s *affiliatewp) fetch(ctx context.Context, name string, page, size int) (a
 	if errors.Is(err, ErrRequest) && strings.Contains(err.Error(), `"no_`+name+`"`) {
 		err = nil
 	}
-	if m := (*moved)(nil); errors.As(err, &m) {
+	if m := (*movedError)(nil); errors.As(err, &m) {
 		site, _, _ := strings.Cut(m.to, "/wp-json")
 		err = fmt.Errorf("%w; use the account %s", err, site)
 	}

@@ -23,7 +23,7 @@ const (
 	attempts = 6
 	// firstWait doubles with each further attempt.
 	firstWait = 100 * time.Millisecond
-	// shortWait is the longest wait that the client makes itself; a longer one is Busy.
+	// shortWait is the longest wait that the client makes itself; a longer one is a BusyError.
 	shortWait = 10 * time.Second
 	// longestWait bounds a wait that the source requests.
 	longestWait = 15 * time.Minute
@@ -62,7 +62,8 @@ func newClient(a Account, address string, perSecond float64, sign func(*http.Req
 	}
 }
 
-// withoutKey replaces a key in texts, and each part of a key with two. Shorter parts are no secrets, but parts of words.
+// withoutKey replaces a key in texts, and each part of a key with two. Words contain very short parts, which are no
+// secrets.
 func withoutKey(key string) *strings.Replacer {
 	const shortest = 4
 	var pairs []string
@@ -84,7 +85,7 @@ func replaceHost(address, other string) string {
 }
 
 // get reads path into answer and returns the header. It retries with growing delays after rate limits, errors of the
-// server and lost answers. It returns a Busy error if the source requests a long wait.
+// server and lost answers. It returns a BusyError if the source requests a long wait.
 func (c *client) get(ctx context.Context, path string, query url.Values, answer any) (http.Header, error) {
 	target := c.address + path
 	if len(query) > 0 {
@@ -114,7 +115,7 @@ func (c *client) send(ctx context.Context, method, target string, body []byte, a
 		case err == nil || after < 0 || ctx.Err() != nil:
 			return header, err
 		case after > shortWait:
-			return nil, &Busy{After: min(after, longestWait), Err: err}
+			return nil, &BusyError{After: min(after, longestWait), Err: err}
 		case n == attempts:
 			return nil, err
 		case after == 0:
@@ -175,23 +176,23 @@ func mistyped(err error) bool {
 // another address, or continues after a deleted object. The source would refuse the same request again.
 var ErrRequest = errors.New("the source refuses the request")
 
-// Busy is the error of a source that requests a wait before the next request.
-type Busy struct {
+// BusyError is the error of a source that requests a wait before the next request.
+type BusyError struct {
 	After time.Duration
 	Err   error
 }
 
 // Error returns the source's answer.
-func (b *Busy) Error() string { return b.Err.Error() }
+func (b *BusyError) Error() string { return b.Err.Error() }
 
 // Unwrap returns the error without the wait.
-func (b *Busy) Unwrap() error { return b.Err }
+func (b *BusyError) Unwrap() error { return b.Err }
 
-// moved is the error for an answer that leads to another address.
-type moved struct{ from, to string }
+// movedError is the error for an answer that leads to another address.
+type movedError struct{ from, to string }
 
 // Error names both addresses.
-func (m *moved) Error() string { return m.from + " redirects to " + m.to }
+func (m *movedError) Error() string { return m.from + " redirects to " + m.to }
 
 // refusal returns when to retry after an answer without success, and the error for it.
 func (c *client) refusal(res *http.Response, body []byte) (time.Duration, error) {
@@ -208,7 +209,7 @@ func (c *client) refusal(res *http.Response, body []byte) (time.Duration, error)
 		return retryAfter(res.Header), err
 	}
 	if to, none := res.Location(); none == nil && res.StatusCode/100 == 3 {
-		err = &moved{from: withoutQuery(res.Request.URL), to: withoutQuery(to)}
+		err = &movedError{from: withoutQuery(res.Request.URL), to: withoutQuery(to)}
 	}
 	return -1, fmt.Errorf("%w: %w", ErrRequest, err)
 }

@@ -88,7 +88,7 @@ func TestLongWait(t *testing.T) {
 		fake := importtest.Serve(t, answers(http.StatusTooManyRequests, "slowly", "Retry-After", after), importtest.Faults{})
 		p, _ := source.Find("rewardful")
 		_, err := p.Open(source.Account{Key: "k", Address: fake.URL}).Lists()[0].Read(t.Context(), "")
-		var busy *source.Busy
+		var busy *source.BusyError
 		require.ErrorAs(t, err, &busy, after)
 		require.Equal(t, want, busy.After, after)
 		require.ErrorContains(t, err, "/v1/affiliates answered 429: slowly")

@@ -31,8 +31,9 @@ func openDub(a Account) Source {
 	})}
 }
 
-// Lists returns the lists. Without a status, Dub lists partners of all states, but no commissions of three states, which
-// are lists apart. They come later: a commission that Dub finds to be one of these is then in both lists, not in neither.
+// Lists returns the lists. Without a status, Dub lists partners of all states, but omits commissions of three states.
+// Those are separate lists, and come later: a commission that gets such a state meanwhile is in both lists, never in
+// neither.
 func (d dub) Lists() []List {
 	created := url.Values{"sortBy": {"createdAt"}, "sortOrder": {"desc"}}
 	return []List{
@@ -258,7 +259,7 @@ func (d dub) commissions(status string) func(context.Context, string) (Page, err
 // next returns the cursor after a page.
 func (c dubCursor) next(page listing) (string, error) {
 	if !c.Upward {
-		slices.Reverse(page.objects) // the first one is the last one that was read
+		slices.Reverse(page.objects) // nextAfter continues after the last object
 	}
 	id, err := nextAfter(c.At, page)
 	switch {

@@ -70,10 +70,8 @@ func (l numbered[T]) read(ctx context.Context, cursor string) (Page, error) {
 		return Page{}, err
 	}
 	ids := namesOf(got.objects)
-	if c.Page > 1 && len(ids) > 0 && got.total < 0 && (ids[0] == c.First || ids[0] == c.Top) {
-		if past, err := l.past(ctx, &c, got); past || err != nil {
-			return Page{}, err
-		}
+	if past, err := l.past(ctx, &c, got, ids); past || err != nil {
+		return Page{}, err
 	}
 	if c.Page == 1 && len(ids) > 0 {
 		c.Top, c.Size = ids[0], len(ids)
@@ -107,9 +105,12 @@ func (l numbered[T]) read(ctx context.Context, cursor string) (Page, error) {
 	return p, err
 }
 
-// past reports whether a page that begins like another one is past the end of the list, where a source repeats a page.
-// Otherwise new objects have filled exactly one page since the page before was read, and are at the top.
-func (l numbered[T]) past(ctx context.Context, c *numberedCursor, got answer) (bool, error) {
+// past reports whether a page without a total is past the end of the list, where a source repeats another page. If the
+// list has a new top, new objects have filled exactly one page since the page before was read.
+func (l numbered[T]) past(ctx context.Context, c *numberedCursor, got answer, ids []string) (bool, error) {
+	if c.Page == 1 || len(ids) == 0 || got.total >= 0 || ids[0] != c.First && ids[0] != c.Top {
+		return false, nil
+	}
 	if c.Backs++; got.follows && c.Backs < maxBacks {
 		return false, nil
 	}

@@ -48,7 +48,7 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// TestTotalsOfTwo: a process that has not read the beginning of a list cannot tell how many objects are missing.
+// TestTotalsOfTwo: a process that has not read the beginning of a list does not know the number of its objects.
 func TestTotalsOfTwo(t *testing.T) {
 	t.Parallel()
 	odd := importtest.Oddities{Changes: []importtest.Change{reordered("affiliates", 99)}}
