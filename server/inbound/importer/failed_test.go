@@ -12,6 +12,8 @@ import (
 	"rail/server/app/config"
 	"rail/server/harness/apitest"
 	"rail/server/harness/importtest"
+	"rail/server/inbound/importer"
+	"rail/server/work"
 )
 
 // refusing is a program that imports from Tolt, which answers as the handler does.
@@ -76,6 +78,17 @@ func TestFailsAtOnce(t *testing.T) {
 		require.True(t, stored[bool](x, "api_key IS NULL"))
 		x.begin()
 	}
+}
+
+// TestNeedsAccount: a source at the merchant's own address is not read without it.
+func TestNeedsAccount(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	err := d.unit().Within(t.Context(), func(u *work.Unit) error {
+		_, err := d.service.Start(t.Context(), u, importer.Order{ProgramID: d.program, Source: "affiliatewp", Key: new("a:b")})
+		return err
+	})
+	require.ErrorContains(t, err, "source_account is required to read from AffiliateWP.")
 }
 
 // TestLaterPageRefused: a refusal of a later page is tried again, since much was read before.

@@ -68,6 +68,31 @@ func TestRefusedRequest(t *testing.T) {
 	}
 }
 
+// TestDeletedPartner: a refusal about one partner of a page is not one of the list, since the partner may be deleted.
+func TestDeletedPartner(t *testing.T) {
+	t.Parallel()
+	for product, c := range map[string]struct {
+		list, path string
+		account    source.Account
+		api        http.Handler
+	}{
+		"dub":          {"discount codes", "/discount-codes", dubAccount, importtest.Dub(dubWorld(3), importtest.Oddities{})},
+		"partnerstack": {"links", "/links/", stackAccount, importtest.PartnerStack(stackWorld(3), importtest.Oddities{})},
+		"refersion":    {"links", "/get", refersionAccount, importtest.Refersion(refersionWorld(3), importtest.Oddities{})},
+	} {
+		s := only{open(t, product, c.account, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, c.path) {
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
+			c.api.ServeHTTP(w, r)
+		}), importtest.Faults{}), c.list}
+		_, err := s.Lists()[0].Read(t.Context(), "")
+		require.ErrorContains(t, err, "answered 404", product)
+		require.NotErrorIs(t, err, source.ErrRequest, product)
+	}
+}
+
 // TestRedirect: the error for a site at another address names that address.
 func TestRedirect(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,12 @@ import (
 // their commissions. It has no filter by the time of a change, so that each run reads everything.
 var dubProduct = Product{Name: "dub", Title: "Dub", Address: dubAddress, Params: []string{"via"}, Open: openDub}
 
-const dubAddress = "https://api.dub.co"
+const (
+	dubAddress = "https://api.dub.co"
+	// partnersACodePage bounds the requests for one page of discount codes, which are one a partner. A page is read again
+	// as a whole after a long wait.
+	partnersACodePage = 20
+)
 
 type dub struct{ client *client }
 
@@ -136,7 +141,7 @@ func (r *Row) askAbout(status loose.Text) {
 func (d dub) codes(ctx context.Context, cursor string) (Page, error) {
 	at := placeOf(cursor)
 	oldest := url.Values{"sortBy": {"createdAt"}, "sortOrder": {"asc"}}
-	partners, err := d.page(ctx, "/partners", oldest, at.number, perPage)
+	partners, err := d.page(ctx, "/partners", oldest, at.number, partnersACodePage)
 	if err != nil {
 		return Page{}, err
 	}
@@ -151,7 +156,7 @@ func (d dub) codes(ctx context.Context, cursor string) (Page, error) {
 			return Page{Rows: []Row{refused(KindCoupon, "all", MissingMember, "Dub refuses the list: %v", err)}}, nil
 		}
 		if err != nil {
-			return Page{}, err
+			return Page{}, ofOne(err)
 		}
 		next.Rows = append(next.Rows, all...)
 	}

@@ -96,6 +96,15 @@ func (c *client) list(ctx context.Context, path string, query url.Values) (listi
 	return page, header, err
 }
 
+// ofOne returns the error of a request about one object of a page. If the source refuses that, the object may have been
+// deleted meanwhile, and reading the page again can succeed.
+func ofOne(err error) error {
+	if errors.Is(err, ErrRequest) {
+		return errors.New(err.Error())
+	}
+	return err
+}
+
 // idOf returns the id or key of an object, or "".
 func idOf(raw json.RawMessage) string {
 	var object struct {

@@ -146,7 +146,7 @@ func (p partnerstack) links(ctx context.Context, cursor string) (Page, error) {
 		}
 		of, err := p.linksOf(ctx, partner)
 		if err != nil {
-			return Page{}, err
+			return Page{}, ofOne(err)
 		}
 		all = append(all, of...)
 	}

@@ -98,7 +98,7 @@ func (s refersion) links(ctx context.Context, cursor string) (Page, error) {
 		}
 		var a refersionAffiliate
 		if err := s.client.post(ctx, "/affiliate/get", body, &a); err != nil {
-			return Page{}, err
+			return Page{}, ofOne(err)
 		}
 		code := path.Base(string(a.Link))
 		if a.Link == "" || a.ID == "" {
