@@ -13,8 +13,9 @@ import (
 // DubKey is the key that the fake of Dub takes.
 const DubKey = "dub_key"
 
-// Dub is Dub's API for a world in US dollars: bare lists without totals, by page or after an id, amounts in cents.
-// Its lists are partners, customers, commissions, payouts and discount-codes.
+// Dub is Dub's API for a world in US dollars: bare lists without totals, by page, or in the order of ids before or after
+// one, amounts in cents. Its lists are partners, customers, commissions, payouts and discount-codes. Commissions that are
+// duplicate, fraud or canceled need that status as a filter.
 func Dub(w *World, odd Oddities) http.Handler {
 	d := dub{w}
 	all := newLists(odd, map[string]func() []Object{
@@ -31,30 +32,61 @@ func Dub(w *World, odd Oddities) http.Handler {
 		}
 		query := r.URL.Query()
 		page := parameter(query, "page", 1, 1<<30)
-		objects, ok := all.get(strings.Trim(r.URL.Path, "/"), page == 1 && !query.Has("startingAfter"))
+		list := strings.Trim(r.URL.Path, "/")
+		objects, ok := all.get(list, page == 1 && !query.Has("startingAfter") && !query.Has("endingBefore"))
 		if !ok {
 			answerJSON(w, http.StatusNotFound, Object{"error": Object{"code": "not_found"}})
 			return
 		}
-		answerJSON(w, http.StatusOK, all.dubPage(objects, query, page))
+		answerJSON(w, http.StatusOK, all.dubPage(dubFilter(list, objects, query), query, page))
 	})
 }
 
-// dubPage returns a page, of discount codes those of a partner.
+// dubFilter returns the discount codes of a partner, or the commissions of a status.
+func dubFilter(list string, objects []Object, query url.Values) []Object {
+	hidden := []string{"duplicate", "fraud", "canceled"}
+	return slices.DeleteFunc(slices.Clone(objects), func(o Object) bool {
+		status, _ := o["status"].(string)
+		switch {
+		case list == "discount-codes":
+			return o["partnerId"] != query.Get("partnerId")
+		case list != "commissions":
+			return false
+		case query.Has("status"):
+			return status != query.Get("status")
+		}
+		return slices.Contains(hidden, status)
+	})
+}
+
+// dubPage returns a page.
 func (l *lists) dubPage(objects []Object, query url.Values, page int) []Object {
 	if query.Get("sortOrder") == "asc" {
-		objects = slices.Clone(objects)
 		slices.Reverse(objects)
 	}
-	if partner := query.Get("partnerId"); partner != "" {
-		objects = slices.DeleteFunc(slices.Clone(objects), func(o Object) bool { return o["partnerId"] != partner })
-	}
 	size := parameter(query, "pageSize", 100, 100)
-	if id := query.Get("startingAfter"); id != "" {
-		return l.after(objects, "id", id, size)
+	after, before := query.Get("startingAfter"), query.Get("endingBefore")
+	if after+before == "" {
+		shown, _ := l.page(objects, page, size)
+		return shown
 	}
-	shown, _ := l.page(objects, page, size)
-	return shown
+	slices.SortStableFunc(objects, func(a, b Object) int { return strings.Compare(dubID(a), dubID(b)) })
+	shown := slices.DeleteFunc(slices.Clone(objects), func(o Object) bool {
+		return after != "" && dubID(o) <= after || before != "" && dubID(o) >= before
+	})
+	fromEnd := before != ""
+	if len(shown) == 0 && l.odd.PastEnd {
+		shown, fromEnd = objects, !fromEnd
+	}
+	if fromEnd {
+		return shown[max(len(shown)-size, 0):]
+	}
+	return shown[:min(size, len(shown))]
+}
+
+func dubID(o Object) string {
+	id, _ := o["id"].(string)
+	return id
 }
 
 // after returns the objects after the one with an id. With PastEnd, the end repeats the last page.

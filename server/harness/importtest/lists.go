@@ -2,6 +2,7 @@ package importtest
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -50,22 +51,42 @@ func Duplicate(list string, i int) Change {
 	}
 }
 
-// Insert adds a copy of the first object with another id or key at the top of a list, from the n-th request on.
-func Insert(list string, n int, id any) Change {
+// Insert adds copies of the first object with other ids or keys at the top of a list, from the n-th request on.
+func Insert(list string, n int, ids ...any) Change {
 	inserted := false
 	return func(name string, read int, objects []Object) []Object {
 		inserted = inserted || name == list && read >= n
-		if name == list && inserted {
+		if name != list || !inserted {
+			return objects
+		}
+		var all []Object
+		for _, id := range ids {
 			first := maps.Clone(objects[0])
 			if _, keyed := first["key"]; keyed {
 				first["key"] = id
 			} else {
 				first["id"] = id
 			}
-			objects = slices.Insert(slices.Clone(objects), 0, first)
+			all = append(all, first)
 		}
-		return objects
+		return append(all, objects...)
 	}
+}
+
+// Page is the number of objects in a page of most sources.
+const Page = 100
+
+// InsertPage adds exactly one page of objects as Insert does. Id is a number or the beginning of an id.
+func InsertPage(list string, n int, id any) Change {
+	ids := make([]any, Page)
+	for i := range ids {
+		if number, ok := id.(int); ok {
+			ids[i] = number + i
+		} else {
+			ids[i] = fmt.Sprint(id, i)
+		}
+	}
+	return Insert(list, n, ids...)
 }
 
 // Remove removes object i of a list, from the n-th request on.

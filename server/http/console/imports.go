@@ -75,13 +75,13 @@ var origins = []origin{
 	},
 	{
 		Name: "partnerstack", Title: "PartnerStack",
-		Brings: "Partnerships, links, customers, transactions, rewards and payouts.",
+		Brings: "Partnerships, links, customers, transactions and rewards.",
 		Key:    "public and secret key", KeyHint: "Settings › Integrations in PartnerStack. Join the two with a colon: public:secret.",
 		Since: "customers",
 	},
 	{
 		Name: "dub", Title: "Dub",
-		Brings: "Partners, links, customers, sales, commissions and payouts.",
+		Brings: "Partners, links, discount codes, customers, sales, commissions and payouts.",
 		Key:    "API key", KeyHint: "Settings › API keys in Dub.",
 	},
 	{
@@ -92,13 +92,16 @@ var origins = []origin{
 
 // Guide is the guide for moving from the source.
 func (o origin) Guide() string {
-	if o.Name == importer.CSV {
+	switch o.Name {
+	case "":
+		return "/docs/guides/move-from-others"
+	case importer.CSV:
 		return "/docs/guides/export"
 	}
 	return "/docs/guides/move-from-" + o.Name
 }
 
-// originOf returns a source by its name.
+// originOf returns a source by its name, without one for a source that only the command rail import reads.
 func originOf(name string) origin {
 	for _, o := range origins {
 		if o.Name == name {
@@ -119,10 +122,10 @@ type imported struct {
 func (i imported) Title() string { return i.Origin.title(i.Source) }
 
 func (o origin) title(name string) string {
-	if o.Title == "" {
-		return name
+	if p, found := source.Find(name); o.Title == "" && found {
+		return p.Title
 	}
-	return o.Title
+	return cmp.Or(o.Title, name)
 }
 
 // movesIn reports whether the person may import.

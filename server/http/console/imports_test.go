@@ -171,6 +171,28 @@ func TestImportFails(t *testing.T) {
 	require.Contains(t, p.page(at), "The last attempt failed, and is repeated.")
 }
 
+// TestImportByCommand: an import that only the command can repeat has its product's name, and leads to the guide.
+func TestImportByCommand(t *testing.T) {
+	t.Parallel()
+	s, _ := newMover(t, 3)
+	p := s.owner
+	at := p.begins()
+	s.importing()
+	for name, title := range map[string]string{
+		"affiliatewp": "AffiliateWP", "goaffpro": "GoAffPro", "refersion": "Refersion",
+	} {
+		for _, status := range []string{"ready", "failed", "undone", "done"} {
+			_, err := s.Pool.Exec(t.Context(), "UPDATE imports SET source = $1, status = $2, finished_at = created_at", name, status)
+			require.NoError(t, err)
+			page := p.page(at)
+			require.Contains(t, page, "Import from "+title)
+			require.Contains(t, page, `href="/docs/guides/move-from-others"`, status)
+			require.NotContains(t, page, "/imports/new?source=", status)
+		}
+		require.Contains(t, p.page("/imports"), title)
+	}
+}
+
 // TestImportRoles: only owners and managers import, and imports of others are not found.
 func TestImportRoles(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"rail/gen/db"
@@ -239,30 +240,64 @@ func (s *Service) release(ctx context.Context, m db.Import, now clock.Time) erro
 	})
 }
 
-// failed stores why a step failed, and when it is tried again. After the last retry, or for a key that the source
-// refuses, the import has failed.
+// failed stores why a step failed, and when it is tried again. If that cannot be stored, it stores a fixed sentence and
+// sends no mail: an import must not stay active, with its key, forever.
 func (s *Service) failed(ctx context.Context, m db.Import, now clock.Time, why error) error {
-	return errors.Join(why, s.within(ctx, m, now, func(u *work.Unit, m db.Import, _ place) error {
-		m.Attempts++
-		m.Error = new(cut(why.Error(), maxError))
-		wait, again := retries.After(int(m.Attempts))
-		if !again || errors.Is(why, source.ErrKey) || errors.Is(why, errFile) {
-			m.Status, m.FinishedAt, m.BusyUntil = db.ImportStatusFailed, &u.Now, nil
+	text := cut(strings.ToValidUTF8(strings.ReplaceAll(why.Error(), "\x00", ""), "\uFFFD"), maxError)
+	err := s.within(ctx, m, now, s.failure(ctx, why, text, s.notify))
+	if err != nil && ctx.Err() == nil {
+		silent := func(context.Context, *work.Unit, db.Import) error { return nil }
+		err = errors.Join(err, s.within(ctx, m, now, s.failure(ctx, why, noReason, silent)))
+	}
+	return errors.Join(why, err)
+}
+
+// noReason replaces the text of a failure that cannot be stored.
+const noReason = "The import failed, and the reason cannot be stored."
+
+// freeWaits is how long a source may make an import wait without progress before its requests count as failures.
+const freeWaits = time.Hour
+
+// failure returns the batch that stores a failure. After the last retry, or if a retry cannot help, the import has
+// failed, and notify tells it.
+func (s *Service) failure(ctx context.Context, why error, text string,
+	notify func(context.Context, *work.Unit, db.Import) error) func(*work.Unit, db.Import, place) error {
+	return func(u *work.Unit, m db.Import, p place) error {
+		updated, wait, again := u.Now, time.Duration(0), true
+		busy := (*source.BusyError)(nil)
+		if errors.As(why, &busy) { // updated_at stays the time of the last progress
+			updated, wait = m.UpdatedAt, busy.After
+		}
+		if busy == nil || u.Now.After(m.UpdatedAt.Add(freeWaits)) {
+			var backoff time.Duration
+			m.Attempts++
+			backoff, again = retries.After(int(m.Attempts))
+			wait = max(wait, backoff)
+		}
+		m.Error = &text
+		if again && !lasting(why, p) {
+			m.BusyUntil = new(u.Now.Plus(wait))
+		} else {
+			m.Status, m.FinishedAt, m.BusyUntil, updated = db.ImportStatusFailed, &u.Now, nil, u.Now
 			err := queries.ImportFilesDelete(ctx, u.Later(), db.ImportFilesDeleteParams{ImportID: m.ID, OrgID: m.OrgID})
 			if err != nil {
 				return err
 			}
-			if err := s.notify(ctx, u, m); err != nil {
+			if err := notify(ctx, u, m); err != nil {
 				return err
 			}
-		} else {
-			m.BusyUntil = new(now.Plus(wait))
 		}
 		return queries.ImportFailed(ctx, u.Later(), db.ImportFailedParams{
 			Status: m.Status, Error: m.Error, Attempts: m.Attempts, BusyUntil: m.BusyUntil, FinishedAt: m.FinishedAt,
-			UpdatedAt: u.Now, ID: m.ID, OrgID: m.OrgID,
+			UpdatedAt: updated, ID: m.ID, OrgID: m.OrgID,
 		})
-	}))
+	}
+}
+
+// lasting reports whether a step would fail again: for its key, its file, or the first page of a list. After a later
+// page, a retry can save the pages before it.
+func lasting(why error, p place) bool {
+	return errors.Is(why, source.ErrKey) || errors.Is(why, errFile) || errors.Is(why, source.ErrRequest) && p.Cursor == ""
 }
 
 const maxError = 500

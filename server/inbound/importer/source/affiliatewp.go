@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,7 +19,7 @@ import (
 // without a sale. It has no times of approval or rejection, and no currencies of payouts: those need the account's. It
 // has no filter by the time of a change. Its API is at the merchant's own site.
 var affiliatewpProduct = Product{
-	Name: "affiliatewp", Title: "AffiliateWP", Params: []string{"ref"}, Open: openAffiliatewp,
+	Name: "affiliatewp", Title: "AffiliateWP", Params: []string{"ref"}, NeedsAccount: true, Open: openAffiliatewp,
 }
 
 type affiliatewp struct {
@@ -65,7 +66,8 @@ func wpList[T any](s *affiliatewp, name string, kind Kind, convert func(T, strin
 	}.list(name)
 }
 
-// fetch reads a page. An empty one is answered with 404 and a code such as no_referrals.
+// fetch reads a page. An empty one is answered with 404 and a code such as no_referrals. A site may redirect to another
+// address.
 func (s *affiliatewp) fetch(ctx context.Context, name string, page, size int) (answer, error) {
 	got, _, err := s.client.list(ctx, "/"+name, url.Values{
 		"number": {strconv.Itoa(size)},
@@ -73,8 +75,12 @@ func (s *affiliatewp) fetch(ctx context.Context, name string, page, size int) (a
 		"order":  {"DESC"},
 		"user":   {"1"},
 	})
-	if errors.Is(err, errNotFound) && strings.Contains(err.Error(), `"no_`+name+`"`) {
+	if errors.Is(err, ErrRequest) && strings.Contains(err.Error(), `"no_`+name+`"`) {
 		err = nil
+	}
+	if m := (*movedError)(nil); errors.As(err, &m) {
+		site, _, _ := strings.Cut(m.to, "/wp-json")
+		err = fmt.Errorf("%w; use the account %s", err, site)
 	}
 	return answer{listing: got, total: -1}, err
 }
@@ -117,7 +123,7 @@ type wpAffiliate struct {
 type wpUser struct {
 	Login     loose.Text `json:"user_login"`
 	Email     loose.Text `json:"user_email"`
-	URL       loose.Text `json:"user_url"`
+	URL       address    `json:"user_url"`
 	FirstName loose.Text `json:"first_name"`
 	LastName  loose.Text `json:"last_name"`
 	Data      *wpUser    `json:"data"` // older versions give the user within it

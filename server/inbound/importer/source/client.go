@@ -23,8 +23,10 @@ const (
 	attempts = 6
 	// firstWait doubles with each further attempt.
 	firstWait = 100 * time.Millisecond
+	// shortWait is the longest wait that the client makes itself; a longer one is a BusyError.
+	shortWait = 10 * time.Second
 	// longestWait bounds a wait that the source requests.
-	longestWait = 2 * time.Minute
+	longestWait = 15 * time.Minute
 	// maxAnswer bounds a page, in bytes.
 	maxAnswer = 16 << 20
 )
@@ -32,6 +34,7 @@ const (
 // client makes requests to a source's API.
 type client struct {
 	address string
+	key     *strings.Replacer   // removes the key from a text
 	sign    func(*http.Request) // adds the key
 	rate    *rate.Limiter
 	http    *http.Client
@@ -47,6 +50,7 @@ func newClient(a Account, address string, perSecond float64, sign func(*http.Req
 	}
 	return &client{
 		address: strings.TrimSuffix(address, "/"),
+		key:     withoutKey(a.Key),
 		sign:    sign,
 		rate:    rate.NewLimiter(limit, max(int(perSecond), 1)),
 		http: &http.Client{
@@ -56,6 +60,19 @@ func newClient(a Account, address string, perSecond float64, sign func(*http.Req
 		},
 		wait: clock.Wait,
 	}
+}
+
+// withoutKey replaces a key in texts, and each part of a key with two. Words contain very short parts, which are no
+// secrets.
+func withoutKey(key string) *strings.Replacer {
+	const shortest = 4
+	var pairs []string
+	for _, part := range append([]string{key}, strings.Split(key, ":")...) {
+		if len(part) >= shortest {
+			pairs = append(pairs, part, "[key]")
+		}
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 // replaceHost replaces the scheme and host of address by those of other. A path of other comes first.
@@ -68,7 +85,7 @@ func replaceHost(address, other string) string {
 }
 
 // get reads path into answer and returns the header. It retries with growing delays after rate limits, errors of the
-// server and lost answers.
+// server and lost answers. It returns a BusyError if the source requests a long wait.
 func (c *client) get(ctx context.Context, path string, query url.Values, answer any) (http.Header, error) {
 	target := c.address + path
 	if len(query) > 0 {
@@ -94,13 +111,17 @@ func (c *client) send(ctx context.Context, method, target string, body []byte, a
 			return nil, err
 		}
 		header, after, err := c.once(ctx, method, target, body, answer)
-		if err == nil || after < 0 || n == attempts || ctx.Err() != nil {
+		switch {
+		case err == nil || after < 0 || ctx.Err() != nil:
 			return header, err
-		}
-		if after == 0 {
+		case after > shortWait:
+			return nil, &BusyError{After: min(after, longestWait), Err: err}
+		case n == attempts:
+			return nil, err
+		case after == 0:
 			after = firstWait << (n - 1)
 		}
-		if err := c.wait(ctx, min(after, longestWait)); err != nil {
+		if err := c.wait(ctx, after); err != nil {
 			return nil, err
 		}
 	}
@@ -132,11 +153,14 @@ func (c *client) once(
 	case len(body) > maxAnswer:
 		return nil, -1, fmt.Errorf("the answer of %s is larger than %d bytes", req.URL.Path, maxAnswer)
 	case res.StatusCode/100 != 2:
-		after, err := refusal(res, body)
+		after, err := c.refusal(res, body)
 		return nil, after, err
 	}
 	// A proxy may cut an answer, or replace it by another page.
-	if err := json.Unmarshal(body, answer); err != nil && !mistyped(err) {
+	switch err := json.Unmarshal(body, answer); {
+	case errors.Is(err, errNoList):
+		return nil, -1, fmt.Errorf("%w: %s answered %s", err, req.URL.Path, c.excerpt(body))
+	case err != nil && !mistyped(err):
 		return nil, 0, fmt.Errorf("the answer of %s is not JSON: %w", req.URL.Path, err)
 	}
 	return res.Header, 0, nil
@@ -148,28 +172,63 @@ func mistyped(err error) bool {
 	return errors.As(err, &e)
 }
 
-// errNotFound is wrapped by an error for an answer with 404.
-var errNotFound = errors.New("not found")
+// ErrRequest is wrapped by an error for a request that the source refuses: it does not exist, is invalid, leads to
+// another address, or continues after a deleted object. The source would refuse the same request again.
+var ErrRequest = errors.New("the source refuses the request")
 
-// refusal returns the error for an answer without success, and when to retry.
-func refusal(res *http.Response, body []byte) (time.Duration, error) {
-	text := strings.TrimSpace(string(body[:min(len(body), 200)]))
-	err := fmt.Errorf("%s answered %d: %s", res.Request.URL.Path, res.StatusCode, text)
+// BusyError is the error of a source that requests a wait before the next request.
+type BusyError struct {
+	After time.Duration
+	Err   error
+}
+
+// Error returns the source's answer.
+func (b *BusyError) Error() string { return b.Err.Error() }
+
+// Unwrap returns the error without the wait.
+func (b *BusyError) Unwrap() error { return b.Err }
+
+// movedError is the error for an answer that leads to another address.
+type movedError struct{ from, to string }
+
+// Error names both addresses.
+func (m *movedError) Error() string { return m.from + " redirects to " + m.to }
+
+// refusal returns when to retry after an answer without success, and the error for it.
+func (c *client) refusal(res *http.Response, body []byte) (time.Duration, error) {
+	err := fmt.Errorf("%s answered %d", res.Request.URL.Path, res.StatusCode)
+	if text := c.excerpt(body); text != "" {
+		err = fmt.Errorf("%w: %s", err, text)
+	}
 	switch code := res.StatusCode; {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return -1, fmt.Errorf("%w: %w", ErrKey, err)
-	case code == http.StatusNotFound:
-		return -1, fmt.Errorf("%w: %w", errNotFound, err)
 	case code == http.StatusTooManyRequests:
 		return retryAfter(res.Header), err
 	case code == http.StatusRequestTimeout || code >= http.StatusInternalServerError:
 		return retryAfter(res.Header), err
 	}
-	return -1, fmt.Errorf("%w: %w", errRequest, err)
+	if to, none := res.Location(); none == nil && res.StatusCode/100 == 3 {
+		err = &movedError{from: withoutQuery(res.Request.URL), to: withoutQuery(to)}
+	}
+	return -1, fmt.Errorf("%w: %w", ErrRequest, err)
 }
 
-// errRequest is wrapped by an error for a request that the source refuses, such as for the page after a deleted object.
-var errRequest = errors.New("the source refuses the request")
+// withoutQuery returns an address without its query.
+func withoutQuery(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// excerpt returns the beginning of a body for a person, without the key. A page in HTML tells a person nothing.
+func (c *client) excerpt(body []byte) string {
+	const most = 200
+	text := strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(string(body), "\x00", ""), "\uFFFD"))
+	if strings.HasPrefix(text, "<") {
+		return ""
+	}
+	text = c.key.Replace(text)
+	return strings.ToValidUTF8(text[:min(len(text), most)], "") // without the rest of a letter
+}
 
 // retryAfter returns the wait that an answer requests, in seconds or as a date; 0 without one.
 func retryAfter(h http.Header) time.Duration {

@@ -33,6 +33,7 @@ func (t *table) rows() []Row {
 		}
 		return []Row{{Kind: t.kind, ID: row.ID, Problem: r.wrong}}
 	}
+	row.boundAddresses()
 	if value := r.get("value"); t.kind == KindPartner && (value != "" || !t.own && r.get("handle") != "") {
 		return []Row{row, r.linkOf(row)}
 	}

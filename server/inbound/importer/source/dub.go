@@ -2,9 +2,12 @@ package source
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +20,12 @@ import (
 // their commissions. It has no filter by the time of a change, so that each run reads everything.
 var dubProduct = Product{Name: "dub", Title: "Dub", Address: dubAddress, Params: []string{"via"}, Open: openDub}
 
-const dubAddress = "https://api.dub.co"
+const (
+	dubAddress = "https://api.dub.co"
+	// partnersACodePage bounds the requests for one page of discount codes, which are one a partner. A page is read again
+	// as a whole after a long wait.
+	partnersACodePage = 20
+)
 
 type dub struct{ client *client }
 
@@ -28,14 +36,19 @@ func openDub(a Account) Source {
 	})}
 }
 
-// Lists returns the lists.
+// Lists returns the lists. Without a status, Dub lists partners of all states, but omits commissions of three states.
+// Those are separate lists, and come later: a commission that gets such a state meanwhile is in both lists, never in
+// neither.
 func (d dub) Lists() []List {
 	created := url.Values{"sortBy": {"createdAt"}, "sortOrder": {"desc"}}
 	return []List{
 		dubList(d, "partners", KindPartner, created, dubPartner.rows),
 		{Name: "discount codes", Read: d.codes},
 		dubList(d, "customers", KindCustomer, with(created, "includeExpandedFields", "true"), dubCustomer.rows),
-		{Name: "commissions", Read: d.commissions},
+		{Name: "commissions", Read: d.commissions("")},
+		{Name: "duplicate commissions", Read: d.commissions("duplicate")},
+		{Name: "fraudulent commissions", Read: d.commissions("fraud")},
+		{Name: "canceled commissions", Read: d.commissions("canceled")},
 		dubList(d, "payouts", KindPayout, with(created, "sortBy", "initiatedAt"), dubPayout.rows),
 	}
 }
@@ -62,7 +75,7 @@ type dubPartner struct {
 	CompanyName loose.Text                 `json:"companyName"`
 	Email       loose.Text                 `json:"email"`
 	Country     loose.Text                 `json:"country"`
-	Website     loose.Text                 `json:"website"`
+	Website     address                    `json:"website"`
 	Status      loose.Text                 `json:"status"`
 	GroupID     loose.Text                 `json:"groupId"`
 	TenantID    loose.Text                 `json:"tenantId"`
@@ -73,8 +86,8 @@ type dubPartner struct {
 type dubPartnerLink struct {
 	ID        loose.ID   `json:"id"`
 	Key       loose.Text `json:"key"`
-	ShortLink loose.Text `json:"shortLink"`
-	URL       loose.Text `json:"url"`
+	ShortLink address    `json:"shortLink"`
+	URL       address    `json:"url"`
 }
 
 var dubPartnerStates = map[loose.Text]string{
@@ -106,8 +119,8 @@ func (p dubPartner) links(id string) []Row {
 		case l.Key == "":
 			all = append(all, missing(KindLink, string(l.ID), "key"))
 		default:
-			short, _ := splitLink(string(l.ShortLink), string(l.Key), "via")
-			param, page := splitLink(string(l.URL), string(l.Key), short)
+			short, _ := splitLink(l.ShortLink, string(l.Key), "via")
+			param, page := splitLink(l.URL, string(l.Key), short)
 			all = append(all, Row{Kind: KindLink, ID: string(l.ID), Link: &Link{
 				PartnerID: id, Param: param, Value: string(l.Key), URL: page,
 			}})
@@ -128,7 +141,7 @@ func (r *Row) askAbout(status loose.Text) {
 func (d dub) codes(ctx context.Context, cursor string) (Page, error) {
 	at := placeOf(cursor)
 	oldest := url.Values{"sortBy": {"createdAt"}, "sortOrder": {"asc"}}
-	partners, err := d.page(ctx, "/partners", oldest, at.number, perPage)
+	partners, err := d.page(ctx, "/partners", oldest, at.number, partnersACodePage)
 	if err != nil {
 		return Page{}, err
 	}
@@ -138,21 +151,37 @@ func (d dub) codes(ctx context.Context, cursor string) (Page, error) {
 		if id == "" {
 			continue // reported with the partners
 		}
-		page, _, err := d.client.list(ctx, "/discount-codes", url.Values{"partnerId": {id}})
+		all, err := d.codesOf(ctx, id)
 		if errors.Is(err, ErrKey) { // the key has just read partners, so it is the plan that lacks codes
 			return Page{Rows: []Row{refused(KindCoupon, "all", MissingMember, "Dub refuses the list: %v", err)}}, nil
 		}
 		if err != nil {
-			return Page{}, err
+			return Page{}, ofOne(err)
 		}
-		next.Rows = append(next.Rows, rows(KindCoupon, page, func(code string, given *dubCode) []Row {
-			if given.Code == "" {
-				return []Row{missing(KindCoupon, code, "code")}
-			}
-			return []Row{{Kind: KindCoupon, ID: code, Coupon: &Coupon{PartnerID: id, Code: string(given.Code), Active: true}}}
-		})...)
+		next.Rows = append(next.Rows, all...)
 	}
 	return next, nil
+}
+
+// codesOf reads the discount codes of a partner. Dub refuses a size of a page that is too large, so that a smaller page
+// is the last one.
+func (d dub) codesOf(ctx context.Context, partner string) ([]Row, error) {
+	var all []Row
+	for number := 1; ; number++ {
+		page, err := d.page(ctx, "/discount-codes", url.Values{"partnerId": {partner}}, number, perPage)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rows(KindCoupon, page, func(id string, given *dubCode) []Row {
+			if given.Code == "" {
+				return []Row{missing(KindCoupon, id, "code")}
+			}
+			return []Row{{Kind: KindCoupon, ID: id, Coupon: &Coupon{PartnerID: partner, Code: string(given.Code), Active: true}}}
+		})...)
+		if len(page.objects) < perPage {
+			return all, nil
+		}
+	}
 }
 
 type dubCode struct {
@@ -195,19 +224,61 @@ func (c dubCustomer) rows(id string) []Row {
 	}}}
 }
 
-// commissions reads a page of commissions and their sales.
-func (d dub) commissions(ctx context.Context, cursor string) (Page, error) {
+// dubCursor is the place in a list of commissions. Only the first page is in the order of their times; pages before or
+// after an id are in the order of ids, and programs that moved to Dub have old commissions with late ids. So the walk
+// begins with any commission, reads those before it, and then those after it.
+type dubCursor struct {
+	Begin  string `json:"b"`           // a commission of the first page
+	At     string `json:"a"`           // the last commission that was read
+	Upward bool   `json:"u,omitempty"` // the ones before the beginning are read
+}
+
+// commissions returns the reader of the commissions and their sales: of a status, or of all that Dub lists without one.
+func (d dub) commissions(status string) func(context.Context, string) (Page, error) {
 	query := url.Values{"sortBy": {"createdAt"}, "sortOrder": {"asc"}, "pageSize": {"100"}}
-	if cursor != "" {
-		query.Set("startingAfter", cursor)
+	if status != "" {
+		query.Set("status", status)
 	}
-	page, _, err := d.client.list(ctx, "/commissions", query)
-	if err != nil {
-		return Page{}, err
+	return func(ctx context.Context, cursor string) (Page, error) {
+		var c dubCursor
+		if cursor != "" && json.Unmarshal([]byte(cursor), &c) != nil {
+			return Page{}, fmt.Errorf("the cursor %q is invalid", cursor)
+		}
+		at := query
+		switch {
+		case c.Upward:
+			at = with(query, "startingAfter", c.At)
+		case c.At != "":
+			at = with(query, "endingBefore", c.At)
+		}
+		page, _, err := d.client.list(ctx, "/commissions", at)
+		if err != nil {
+			return Page{}, err
+		}
+		all := rows(KindCommission, page, func(id string, given *dubCommission) []Row { return given.rows(id) })
+		next, err := c.next(page)
+		return Page{Rows: all, Next: next}, err
 	}
-	next, err := nextAfter(cursor, page)
-	all := rows(KindCommission, page, func(id string, given *dubCommission) []Row { return given.rows(id) })
-	return Page{Rows: all, Next: next}, err
+}
+
+// next returns the cursor after a page.
+func (c dubCursor) next(page listing) (string, error) {
+	if !c.Upward {
+		slices.Reverse(page.objects) // nextAfter continues after the last object
+	}
+	id, err := nextAfter(c.At, page)
+	switch {
+	case err != nil || id == "" && (c.Upward || c.Begin == ""):
+		return "", err
+	case id == "":
+		c.At, c.Upward = c.Begin, true
+	case c.Begin == "":
+		c.Begin, c.At = id, id
+	default:
+		c.At = id
+	}
+	text, err := json.Marshal(c)
+	return string(text), err
 }
 
 type dubCommission struct {

@@ -2,7 +2,9 @@ package source_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -154,4 +156,52 @@ func TestDubSince(t *testing.T) {
 	since := w.Now
 	account := source.Account{Key: importtest.DubKey, Since: &since}
 	requireRows(t, dubRows(w), rowsAt(t, "dub", importtest.Dub(w, importtest.Oddities{}), account))
+}
+
+// TestDubMoved: a program that moved to Dub has old commissions with late ids, so that the first page is not in the
+// order of ids.
+func TestDubMoved(t *testing.T) {
+	t.Parallel()
+	w := dubWorld(130)
+	api := importtest.Dub(w, importtest.Oddities{Changes: []importtest.Change{
+		func(list string, _ int, objects []importtest.Object) []importtest.Object {
+			if list == "commissions" {
+				objects = slices.Clone(objects)
+				rand.New(rand.NewPCG(1, 1)).Shuffle(len(objects), func(i, j int) {
+					objects[i], objects[j] = objects[j], objects[i]
+				})
+			}
+			return objects
+		},
+	}})
+	requireRows(t, dubRows(w), rowsAt(t, "dub", api, dubAccount))
+}
+
+// TestDubEnded: a commission that Dub lists only on request is seen when its status changes.
+func TestDubEnded(t *testing.T) {
+	t.Parallel()
+	w := dubWorld(6)
+	for _, status := range []string{"duplicate", "fraud", "canceled"} {
+		api := importtest.Dub(w, importtest.Oddities{Changes: []importtest.Change{
+			importtest.Alter("commissions", 0, func(o importtest.Object) { o["status"] = status }),
+		}})
+		got := rowsAt(t, "dub", api, dubAccount)
+		i := slices.IndexFunc(got, func(r source.Row) bool {
+			return r.Kind == source.KindCommission && r.ID == w.Commissions[len(w.Commissions)-1].ID
+		})
+		require.GreaterOrEqual(t, i, 0, status)
+		require.Equal(t, source.Rejected, got[i].Commission.Status)
+	}
+}
+
+// TestDubManyCodes: a partner may have several pages of discount codes.
+func TestDubManyCodes(t *testing.T) {
+	t.Parallel()
+	w := dubWorld(6)
+	for i := range 250 {
+		code := clone(w.Coupons[0])
+		code.ID, code.Coupon.Code = fmt.Sprint("many_", i), fmt.Sprint("MANY", i)
+		w.Coupons = append(w.Coupons, code)
+	}
+	requireRows(t, dubRows(w), rowsAt(t, "dub", importtest.Dub(w, importtest.Oddities{}), dubAccount))
 }

@@ -52,6 +52,18 @@ func (n number) minor(code string) (int64, bool) {
 	return amount, ok
 }
 
+// address is a URL of any length. A text is cut, which would change the page and the parameters.
+type address string
+
+// UnmarshalJSON reads a string and leaves anything else empty.
+func (a *address) UnmarshalJSON(raw []byte) error {
+	var text string
+	if loose.Into(raw, &text) == nil {
+		*a = address(strings.ReplaceAll(text, "\x00", ""))
+	}
+	return nil
+}
+
 // moment is a time: RFC 3339, a date with or without a time, or seconds or milliseconds since 1970. It is zero if it
 // cannot be read.
 type moment struct{ clock.Time }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -81,7 +82,7 @@ type fpPromoter struct {
 	Profile struct {
 		FirstName   loose.Text `json:"first_name"`
 		LastName    loose.Text `json:"last_name"`
-		Website     loose.Text `json:"website"`
+		Website     address    `json:"website"`
 		CompanyName loose.Text `json:"company_name"`
 		Country     loose.Text `json:"country"`
 	} `json:"profile"`
@@ -100,9 +101,9 @@ type fpCampaign struct {
 	Campaign   struct {
 		Name loose.Text `json:"name"`
 	} `json:"campaign"`
-	Promoter loose.ID   `json:"promoter"`
-	RefToken loose.ID   `json:"ref_token"`
-	RefLink  loose.Text `json:"ref_link"`
+	Promoter loose.ID `json:"promoter"`
+	RefToken loose.ID `json:"ref_token"`
+	RefLink  address  `json:"ref_link"`
 }
 
 // owner returns the id of the promoter.
@@ -134,7 +135,7 @@ func (p fpPromoter) rows(id string) []Row {
 		case c.ID == "":
 			all = append(all, missing(KindLink, id+" "+string(c.RefToken), "id"))
 		default:
-			param, page := splitLink(string(c.RefLink), string(c.RefToken), "fpr")
+			param, page := splitLink(c.RefLink, string(c.RefToken), "fpr")
 			all = append(all, Row{Kind: KindLink, ID: string(c.ID), Link: &Link{
 				PartnerID: id, Param: param, Value: string(c.RefToken), URL: page,
 				CreatedAt: c.CreatedAt.or(p.JoinedAt, p.CreatedAt).Time,
@@ -144,15 +145,16 @@ func (p fpPromoter) rows(id string) []Row {
 	return all
 }
 
-// state sets the status and group: of the campaign that accepted the promoter, else of the first one.
+// state sets the best status in a campaign, and the group of the first campaign with it.
 func (p fpPromoter) state(row *Row) {
+	best := []string{Active, Pending, Suspended, Declined}
 	row.Partner.Status = Pending
 	for i, c := range p.Campaigns {
 		status := fpPromoterStates[c.State]
 		if status == "" {
 			row.Problem, status = unknownStatus(c.State, Pending), Pending
 		}
-		if i == 0 || status == Active && row.Partner.Status != Active {
+		if i == 0 || slices.Index(best, status) < slices.Index(best, row.Partner.Status) {
 			row.Partner.Status, row.Partner.Group = status, string(c.Campaign.Name)
 		}
 	}

@@ -208,3 +208,29 @@ func TestFirstPromoterReadsAllAgain(t *testing.T) {
 		Key: importtest.FirstPromoterKey, ID: importtest.FirstPromoterAccount, Currency: "USD", Since: &since,
 	}, importtest.FirstPromoter(w, importtest.Oddities{}), importtest.Faults{}), false).equal(t, firstPromoterRows(w))
 }
+
+func TestFirstPromoterBestStatus(t *testing.T) {
+	t.Parallel()
+	for states, want := range map[[2]string][2]string{
+		{"rejected", "pending"}:  {source.Pending, "second"},
+		{"pending", "rejected"}:  {source.Pending, "first"},
+		{"blocked", "accepted"}:  {source.Active, "second"},
+		{"accepted", "pending"}:  {source.Active, "first"},
+		{"rejected", "inactive"}: {source.Suspended, "second"},
+		{"rejected", "rejected"}: {source.Declined, "first"},
+	} {
+		w := firstPromoterWorld()
+		got := walk(t, openFirstPromoter(t, w, importtest.Oddities{Changes: []importtest.Change{
+			importtest.Alter("promoters", 0, func(o importtest.Object) {
+				o["promoter_campaigns"] = []importtest.Object{
+					{"id": 1, "state": states[0], "campaign": importtest.Object{"name": "first"}},
+					{"id": 2, "state": states[1], "campaign": importtest.Object{"name": "second"}},
+				}
+			}),
+		}}, importtest.Faults{}), false)
+		p := got[source.KindPartner][numeric(w.Partners[len(w.Partners)-1].ID)].Partner
+		if p.Status != want[0] || p.Group != want[1] {
+			t.Errorf("%v is read as %s in %s, want %v", states, p.Status, p.Group, want)
+		}
+	}
+}

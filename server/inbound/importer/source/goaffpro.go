@@ -42,18 +42,13 @@ func (s goaffpro) Lists() []List {
 }
 
 func (s goaffpro) fetch(ctx context.Context, page, size int) (answer, error) {
-	var raw struct {
-		Affiliates listing   `json:"affiliates"`
-		Total      loose.Int `json:"total_results"`
-	}
+	var got enveloped[struct {
+		Total loose.Int `json:"total_results"`
+	}]
 	_, err := s.client.get(ctx, "/affiliates", url.Values{
 		"fields": {goaffproFields}, "page": {strconv.Itoa(page)}, "limit": {strconv.Itoa(size)},
-	}, &raw)
-	a := answer{listing: raw.Affiliates, total: -1}
-	if raw.Total.OK {
-		a.total = raw.Total.N
-	}
-	return a, err
+	}, &got)
+	return answer{listing: got.listing, total: totalOf(got.around.Total)}, err
 }
 
 type goaffproAffiliate struct {
@@ -61,7 +56,7 @@ type goaffproAffiliate struct {
 	Email        loose.Text               `json:"email"`
 	Company      loose.Text               `json:"company_name"`
 	Country      loose.Text               `json:"country"`
-	Website      loose.Text               `json:"website"`
+	Website      address                  `json:"website"`
 	Status       loose.Text               `json:"status"`
 	CreatedAt    moment                   `json:"created_at"`
 	RefCode      goaffproCode             `json:"ref_code"`

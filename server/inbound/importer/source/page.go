@@ -22,8 +22,8 @@ var errNoList = errors.New("the answer has no list")
 // errNoID is the error for a page without an id to continue after.
 var errNoID = errors.New("no object of the page has an id")
 
-// listing is a page of objects, as a bare list or under "data", "items" or "results" of an object. Null is an empty
-// list.
+// listing is a page of objects, as a bare list or under "data", "items", "results" or "affiliates" of an object. Null is
+// an empty list.
 type listing struct {
 	objects []json.RawMessage
 	more    loose.Bool // the member has_more
@@ -41,16 +41,17 @@ func (l *listing) UnmarshalJSON(raw []byte) error {
 		return errNoList
 	}
 	var outer struct {
-		Data    json.RawMessage `json:"data"`
-		Items   json.RawMessage `json:"items"`
-		Results json.RawMessage `json:"results"`
-		More    loose.Bool      `json:"has_more"`
+		Data       json.RawMessage `json:"data"`
+		Items      json.RawMessage `json:"items"`
+		Results    json.RawMessage `json:"results"`
+		Affiliates json.RawMessage `json:"affiliates"`
+		More       loose.Bool      `json:"has_more"`
 	}
 	if err := json.Unmarshal(raw, &outer); err != nil {
 		return err
 	}
 	within := outer.Data
-	for _, other := range []json.RawMessage{outer.Items, outer.Results} {
+	for _, other := range []json.RawMessage{outer.Items, outer.Results, outer.Affiliates} {
 		if within == nil {
 			within = other
 		}
@@ -67,11 +68,41 @@ func (l *listing) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// enveloped is a page of objects, and further members of the object around it.
+type enveloped[T any] struct {
+	listing
+
+	around T
+}
+
+// UnmarshalJSON reads the objects as listing does.
+func (e *enveloped[T]) UnmarshalJSON(raw []byte) error {
+	_ = loose.Into(raw, &e.around) // an unreadable member stays empty
+	return e.listing.UnmarshalJSON(raw)
+}
+
+// totalOf returns the total that a source states, or -1.
+func totalOf(n loose.Int) int64 {
+	if !n.OK {
+		return -1
+	}
+	return n.N
+}
+
 // list reads a page of a list.
 func (c *client) list(ctx context.Context, path string, query url.Values) (listing, http.Header, error) {
 	var page listing
 	header, err := c.get(ctx, path, query, &page)
 	return page, header, err
+}
+
+// ofOne returns the error of a request about one object of a page. If the source refuses that, the object may have been
+// deleted meanwhile, and reading the page again can succeed.
+func ofOne(err error) error {
+	if errors.Is(err, ErrRequest) {
+		return errors.New(err.Error())
+	}
+	return err
 }
 
 // idOf returns the id or key of an object, or "".
@@ -103,9 +134,36 @@ func rows[T any](kind Kind, page listing, convert func(id string, given *T) []Ro
 		}
 		given := new(T)
 		_ = loose.Into(raw, given) // an unreadable member stays empty
-		all = append(all, convert(id, given)...)
+		for _, row := range convert(id, given) {
+			row.boundAddresses()
+			all = append(all, row)
+		}
 	}
 	return all
+}
+
+// maxAddress bounds the addresses that Rail stores, in bytes.
+const maxAddress = 2048
+
+// boundAddresses leaves out an address that is too long: a part of it would lead elsewhere.
+func (r *Row) boundAddresses() {
+	var to *string
+	switch {
+	case r.Partner != nil:
+		to = &r.Partner.WebsiteURL
+	case r.Link != nil:
+		to = &r.Link.URL
+	default:
+		return
+	}
+	long := len(*to)
+	if long <= maxAddress {
+		return
+	}
+	*to = ""
+	if r.Problem == nil {
+		r.Problem = &Problem{Code: OutOfBounds, Detail: fmt.Sprintf("an address of %d characters is left out", long)}
+	}
 }
 
 // missing returns the row for an object without a required member.

@@ -144,24 +144,39 @@ func (p partnerstack) links(ctx context.Context, cursor string) (Page, error) {
 		if partner == "" {
 			continue // reported with the partners
 		}
-		page, _, err := p.list(ctx, "/links/partnership/"+url.PathEscape(partner), nil)
+		of, err := p.linksOf(ctx, partner)
 		if err != nil {
-			return Page{}, err
+			return Page{}, ofOne(err)
 		}
-		all = append(all, rows(KindLink, page, func(key string, given *stackLink) []Row {
-			return []Row{{Kind: KindLink, ID: partner + " " + key, Link: &Link{
-				PartnerID: partner, Param: partnerstackParam, Value: given.value(key), URL: string(given.Dest),
-				CreatedAt: given.CreatedAt.Time,
-			}}}
-		})...)
+		all = append(all, of...)
 	}
 	return Page{Rows: all, Next: next}, nil
 }
 
+// linksOf reads the links of a partner.
+func (p partnerstack) linksOf(ctx context.Context, partner string) ([]Row, error) {
+	read := stackList(p, "/links/partnership/"+url.PathEscape(partner), KindLink, nil, func(l stackLink, key string) []Row {
+		return []Row{{Kind: KindLink, ID: partner + " " + key, Link: &Link{
+			PartnerID: partner, Param: partnerstackParam, Value: l.value(key), URL: string(l.Dest), CreatedAt: l.CreatedAt.Time,
+		}}}
+	})
+	var all []Row
+	for cursor := ""; ; {
+		page, err := read(ctx, cursor)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Rows...)
+		if cursor = page.Next; cursor == "" {
+			return all, nil
+		}
+	}
+}
+
 type stackLink struct {
-	Dest      loose.Text `json:"dest"`
-	URL       loose.Text `json:"url"`
-	CreatedAt moment     `json:"created_at"`
+	Dest      address `json:"dest"`
+	URL       address `json:"url"`
+	CreatedAt moment  `json:"created_at"`
 }
 
 // value returns the path of the short address.

@@ -2,6 +2,7 @@ package source_test
 
 import (
 	"encoding/base64"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -206,4 +207,16 @@ func TestPartnerStackSince(t *testing.T) {
 	}
 	require.NotEmpty(t, old)
 	requireRows(t, without(stackRows(w), old), got)
+}
+
+// TestPartnerStackManyLinks: a partner may have several pages of links.
+func TestPartnerStackManyLinks(t *testing.T) {
+	t.Parallel()
+	w := stackWorld(6)
+	for i := range 250 {
+		link := clone(w.Links[0])
+		link.ID, link.Link.Value = fmt.Sprint("many_", i), fmt.Sprint("many", i)
+		w.Links = append(w.Links, link)
+	}
+	requireRows(t, stackRows(w), rowsAt(t, "partnerstack", importtest.PartnerStack(w, importtest.Oddities{}), stackAccount))
 }

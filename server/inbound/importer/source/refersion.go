@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"path"
 	"strconv"
@@ -44,20 +43,12 @@ func (s refersion) Lists() []List {
 
 // fetch reads a page of affiliates.
 func (s refersion) fetch(ctx context.Context, page, size int) (answer, error) {
-	var raw json.RawMessage
-	body := map[string]string{"page": strconv.Itoa(page), "limit": strconv.Itoa(size)}
-	if err := s.client.post(ctx, "/affiliate/list", body, &raw); err != nil {
-		return answer{}, err
-	}
-	var envelope struct {
+	var got enveloped[struct {
 		Total loose.Int `json:"total"`
-	}
-	_ = loose.Into(raw, &envelope)
-	a := answer{total: -1}
-	if envelope.Total.OK {
-		a.total = envelope.Total.N
-	}
-	return a, json.Unmarshal(raw, &a.listing)
+	}]
+	body := map[string]string{"page": strconv.Itoa(page), "limit": strconv.Itoa(size)}
+	err := s.client.post(ctx, "/affiliate/list", body, &got)
+	return answer{listing: got.listing, total: totalOf(got.around.Total)}, err
 }
 
 type refersionAffiliate struct {
@@ -68,7 +59,7 @@ type refersionAffiliate struct {
 	LastName  loose.Text `json:"last_name"`
 	Company   loose.Text `json:"company_name"`
 	Email     loose.Text `json:"email"`
-	Link      loose.Text `json:"link"`
+	Link      address    `json:"link"`
 }
 
 var refersionStates = map[loose.Text]string{
@@ -107,7 +98,7 @@ func (s refersion) links(ctx context.Context, cursor string) (Page, error) {
 		}
 		var a refersionAffiliate
 		if err := s.client.post(ctx, "/affiliate/get", body, &a); err != nil {
-			return Page{}, err
+			return Page{}, ofOne(err)
 		}
 		code := path.Base(string(a.Link))
 		if a.Link == "" || a.ID == "" {

@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -60,21 +59,13 @@ func rewardfulList[T any](s rewardful, name string, kind Kind, query url.Values,
 }
 
 func (s rewardful) fetch(ctx context.Context, path string, query url.Values) (answer, error) {
-	var raw json.RawMessage
-	if _, err := s.client.get(ctx, path, query, &raw); err != nil {
-		return answer{}, err
-	}
-	var envelope struct {
+	var got enveloped[struct {
 		Pagination struct {
 			Total loose.Int `json:"total_count"`
 		} `json:"pagination"`
-	}
-	_ = loose.Into(raw, &envelope)
-	a := answer{total: -1}
-	if total := envelope.Pagination.Total; total.OK {
-		a.total = total.N
-	}
-	return a, json.Unmarshal(raw, &a.listing)
+	}]
+	_, err := s.client.get(ctx, path, query, &got)
+	return answer{listing: got.listing, total: totalOf(got.around.Pagination.Total)}, err
 }
 
 type rewardfulAffiliate struct {
@@ -91,9 +82,9 @@ type rewardfulAffiliate struct {
 }
 
 type rewardfulLink struct {
-	ID    loose.ID   `json:"id"`
-	URL   loose.Text `json:"url"`
-	Token loose.ID   `json:"token"`
+	ID    loose.ID `json:"id"`
+	URL   address  `json:"url"`
+	Token loose.ID `json:"token"`
 }
 
 var rewardfulStates = map[loose.Text]string{
@@ -122,7 +113,7 @@ func (a rewardfulAffiliate) rows(id string) []Row {
 		case l.Token == "":
 			all = append(all, missing(KindLink, string(l.ID), "token"))
 		default:
-			param, page := splitLink(string(l.URL), string(l.Token), "via")
+			param, page := splitLink(l.URL, string(l.Token), "via")
 			all = append(all, Row{Kind: KindLink, ID: string(l.ID), Link: &Link{
 				PartnerID: id, Param: param, Value: string(l.Token), URL: page, CreatedAt: created,
 			}})

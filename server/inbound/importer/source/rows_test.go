@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -113,12 +114,12 @@ func without(rows []source.Row, odd map[string]source.Code) []source.Row {
 	})
 }
 
-// only is a source without its other lists.
+// only is a source with the lists whose names end so.
 type only struct {
 	source.Source
 	name string
 }
 
 func (o only) Lists() []source.List {
-	return slices.DeleteFunc(o.Source.Lists(), func(l source.List) bool { return l.Name != o.name })
+	return slices.DeleteFunc(o.Source.Lists(), func(l source.List) bool { return !strings.HasSuffix(l.Name, o.name) })
 }

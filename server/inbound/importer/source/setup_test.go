@@ -155,6 +155,7 @@ func keepsAll(
 		"pages past the end": {importtest.Oddities{PastEnd: true}, -1},
 		"a duplicate":        {importtest.Oddities{Changes: []importtest.Change{importtest.Duplicate(list, 99)}}, -1},
 		"a new object":       {importtest.Oddities{Changes: []importtest.Change{importtest.Insert(list, 2, id)}}, -1},
+		"a page of objects":  {importtest.Oddities{Changes: []importtest.Change{importtest.InsertPage(list, 2, id)}}, -1},
 		"a removed object":   {importtest.Oddities{Changes: []importtest.Change{importtest.Remove(list, 3, 10)}}, 10},
 		"the last of a page": {importtest.Oddities{PastEnd: true, Changes: []importtest.Change{
 			importtest.Remove(list, 2, 99),

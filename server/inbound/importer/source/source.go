@@ -78,6 +78,7 @@ const (
 	UnknownStatus Code = "unknown_status" // a status that the source's documentation does not have
 	NotMoney      Code = "not_money"      // points, credits or free months
 	TestData      Code = "test_data"      // an object of the source's test mode
+	OutOfBounds   Code = "out_of_bounds"  // a value that Rail cannot store
 )
 
 // Partner is an affiliate. A partner without links gets one with its handle. Open amounts are only for comparison.

@@ -130,30 +130,30 @@ type tapAffiliate struct {
 }
 
 // tapLink is an address, or an object with it.
-type tapLink string
+type tapLink address
 
 // UnmarshalJSON reads either form.
 func (l *tapLink) UnmarshalJSON(raw []byte) error {
-	var text loose.Text
 	var object struct {
-		Link loose.Text `json:"link"`
+		Link address `json:"link"`
 	}
-	if _ = text.UnmarshalJSON(raw); text == "" && raw[0] == '{' {
-		_ = loose.Into(raw, &object)
+	if raw[0] != '{' {
+		return (*address)(l).UnmarshalJSON(raw)
 	}
-	*l = tapLink(firstOf(text, object.Link))
+	_ = loose.Into(raw, &object)
+	*l = tapLink(object.Link)
 	return nil
 }
 
 // partner returns the rows of an affiliate. One whose link has another value than its id has two links.
 func (t *tapfiliate) partner(a tapAffiliate, id string) []Row {
-	param, page := splitLink(string(a.Link), id, "ref")
+	param, page := splitLink(address(a.Link), id, "ref")
 	all := []Row{{Kind: KindLink, ID: id, Link: &Link{
 		PartnerID: id, Param: param, Value: id, URL: page, CreatedAt: a.CreatedAt.Time,
 	}}}
 	if u, err := url.Parse(page); err == nil && u.Query().Has("ref") {
 		value := u.Query().Get("ref")
-		_, page = splitLink(page, value, "ref")
+		_, page = splitLink(address(page), value, "ref")
 		all[0].Link.URL = page
 		all = append(all, Row{Kind: KindLink, ID: id + " " + value, Link: &Link{
 			PartnerID: id, Param: "ref", Value: value, URL: page, CreatedAt: a.CreatedAt.Time,

@@ -68,7 +68,7 @@ func toltList[T any](s tolt, name string, kind Kind, query url.Values, convert f
 		}
 		again := toltCursor{Again: c.Again + 1}
 		got, err := s.fetch(ctx, name, query, c.After)
-		if errors.Is(err, errRequest) && c.After != "" && c.Again < maxAgain {
+		if errors.Is(err, ErrRequest) && c.After != "" && c.Again < maxAgain {
 			return toltPage(nil, again)
 		}
 		if err != nil {
@@ -107,16 +107,11 @@ func (s tolt) fetch(ctx context.Context, name string, query url.Values, after st
 	if after != "" {
 		query.Set("starting_after", after)
 	}
-	var raw json.RawMessage
-	if _, err := s.client.get(ctx, "/"+name, query, &raw); err != nil {
-		return answer{}, err
-	}
-	var envelope struct {
+	var got enveloped[struct {
 		Total loose.Int `json:"total_count"`
-	}
-	_ = loose.Into(raw, &envelope)
-	a := answer{total: envelope.Total.N}
-	return a, json.Unmarshal(raw, &a.listing)
+	}]
+	_, err := s.client.get(ctx, "/"+name, query, &got)
+	return answer{listing: got.listing, total: got.around.Total.N}, err
 }
 
 // toltProgram has the currency of a program.
