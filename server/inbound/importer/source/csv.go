@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -33,6 +34,7 @@ type CSV struct {
 	Mapping  map[Kind]map[string]string // by kind: Rail's field -> header of the file; empty: by meaning
 	Currency string                     // of amounts without a currency
 	Now      clock.Time                 // the creation time of objects without one
+	Zone     *time.Location             // of dates without a time; nil is UTC
 }
 
 // Rows reads a file of one kind. The error is about the whole file (no header, not UTF-8, a mapped header that is

@@ -41,7 +41,7 @@ func (t *table) rows() []Row {
 
 // problem returns a problem that names the line.
 func (t *table) problem(code Code, format string, args ...any) *Problem {
-	return &Problem{Code: code, Detail: fmt.Sprintf("line %d: ", t.line) + fmt.Sprintf(format, args...)}
+	return &Problem{Code: code, Detail: fmt.Sprintf("Line %d: ", t.line) + fmt.Sprintf(format, args...)}
 }
 
 // hashed returns an id for the parts of a natural key.

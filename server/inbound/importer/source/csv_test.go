@@ -147,8 +147,8 @@ func TestCSVAmounts(t *testing.T) {
 		"$12": "1200 USD", "12 USD": "1200 USD", "USD 12": "1200 USD", "$12 USD": "1200 USD", "-$3.20": "-320 USD", "(3.20)": "-320 USD",
 		"−3,2": "-320 USD", "€1.234,50": "123450 EUR", "12,50 €": "1250 EUR", "¥1,000": "1000 JPY", "CA$12.00": "1200 CAD", "jpy 1234.00": "1234 JPY",
 		"1.234 KWD": "1234 KWD", "12.3400": "1234 USD", "0.5": "50 USD", ".5": "50 USD",
-		"1.234": "may have", "12.345": "may have", "12,3456": "more decimals", "1,23,456": "not a number", "1.5 JPY": "more decimals",
-		"1,234 KWD": "may have", "12 points": "currency", "10%": "currency", "free": "currency", "--3": "not a number", "": "empty",
+		"1.234": "can mean 1234 or 1.234. Write 1234.00 or 1.23", "12.345": "can mean", "12,3456": "more decimals", "1,23,456": "not a number", "1.5 JPY": "more decimals",
+		"1,234 KWD": "can mean 1234 or 1.234. Write 1234.000 or 1.2340", "-1.234": "can mean -1234 or -1.234", "12 points": "currency", "10%": "currency", "free": "currency", "--3": "not a number", "": "empty",
 	} {
 		row := readCSV(t, source.KindPayout, fmt.Sprintf("partner_email,amount\nada@example.com,%q\n", text))[0]
 		if row.Problem == nil {
@@ -156,12 +156,27 @@ func TestCSVAmounts(t *testing.T) {
 			continue
 		}
 		require.Contains(t, row.Problem.Detail, want, text)
-		require.Regexp(t, "^line 2: ", row.Problem.Detail)
+		require.Regexp(t, "^Line 2: ", row.Problem.Detail)
 		code := source.MissingMember
 		if want == "currency" {
 			code = source.NotMoney
 		}
 		require.Equal(t, code, row.Problem.Code, text)
+	}
+	// A comma between cells does not come with a decimal comma; other delimiters leave both open.
+	for text, want := range map[string]string{
+		"12,50": "1250 USD", "1.234,50": "123450 USD", "1,234,567": "123456700 USD", "0,990": "99 USD", "1.2340 KWD": "1234 KWD",
+		"12,500": "can mean 12500 or 12.500. Write 12500.00 or 12.50", "1.234": "can mean", "1.234 KWD": "can mean",
+		"¥1,000": "can mean 1000 or 1.000. Write 1000 or 1",
+	} {
+		for _, delimiter := range []string{";", "\t"} {
+			row := readCSV(t, source.KindPayout, "partner_email"+delimiter+"amount\nada@example.com"+delimiter+text+"\n")[0]
+			if row.Problem != nil {
+				require.Contains(t, row.Problem.Detail, want, text)
+				continue
+			}
+			require.Equal(t, want, fmt.Sprintf("%d %s", row.Payout.AmountMinor, row.Payout.Currency), text)
+		}
 	}
 	for cells, want := range map[string]int64{"1250,usd": 1250, "-1250,usd": -1250} {
 		row := readCSV(t, source.KindPayout, "partner_email,amount_minor,currency\nada@example.com,"+cells+"\n")[0]
@@ -180,6 +195,9 @@ func TestCSVDates(t *testing.T) {
 	for text, want := range map[string]string{
 		"2026-01-31T10:20:30Z": "2026-01-31T10:20:30Z", "2026-01-31T10:20:30.5+02:00": "2026-01-31T08:20:30.5Z",
 		"2026-01-31 10:20:30": "2026-01-31T10:20:30Z", "2026-01-31 10:20:30.123456 UTC": "2026-01-31T10:20:30.123456Z",
+		"2026-01-31 10:20:30 GMT": "2026-01-31T10:20:30Z", "Sat, 31 Jan 2026 10:20:30 GMT": "2026-01-31T10:20:30Z",
+		"2026-01-31 10:20:30 EST": "time zone EST", "Sat, 31 Jan 2026 10:20:30 PST": "time zone PST",
+		"1/31/2026 3:04 PM CET": "time zone CET", "2026-01-31 3:04 PM": "not a date",
 		"2026-01-31": "2026-01-31T00:00:00Z", "1769854830": "2026-01-31T10:20:30Z", "1769854830000": "2026-01-31T10:20:30Z",
 		"1/31/2026": "2026-01-31T00:00:00Z", "31/1/2026": "2026-01-31T00:00:00Z", "1/1/2026": "2026-01-01T00:00:00Z",
 		"1/31/2026 3:04 PM": "2026-01-31T15:04:00Z", "31.01.2026": "2026-01-31T00:00:00Z", "Jan 31, 2026": "2026-01-31T00:00:00Z",
@@ -191,6 +209,23 @@ func TestCSVDates(t *testing.T) {
 			continue
 		}
 		require.Contains(t, row.Problem.Detail, want, text)
+	}
+}
+
+// TestCSVDays reads dates without a time as days in the program's zone, and leaves times as they are.
+func TestCSVDays(t *testing.T) {
+	t.Parallel()
+	zone, err := clock.Zone("America/New_York")
+	require.NoError(t, err)
+	for text, want := range map[string]string{
+		"2026-01-01": "2026-01-01T05:00:00Z", "01.01.2026": "2026-01-01T05:00:00Z", "7/31/2026": "2026-07-31T04:00:00Z",
+		"Jan 1, 2026": "2026-01-01T05:00:00Z", "2026-01-01 00:00": "2026-01-01T00:00:00Z",
+		"7/31/2026 15:04": "2026-07-31T15:04:00Z", "2026-01-01T00:00:00+01:00": "2025-12-31T23:00:00Z",
+	} {
+		rows, err := tryCSV(source.CSV{Currency: "USD", Now: csvNow, Zone: zone}, source.KindPayout,
+			fmt.Sprintf("partner_email,amount,paid_at\nada@example.com,1,%q\n", text))
+		require.NoError(t, err)
+		require.Equal(t, want, rows[0].Payout.PaidAt.Format(time.RFC3339Nano), text)
 	}
 }
 
@@ -263,7 +298,7 @@ func TestCSVProblems(t *testing.T) {
 		require.NotNil(t, rows[1].Problem, name)
 		require.Equal(t, source.KindPartner, rows[1].Kind, name)
 		require.NotEmpty(t, rows[1].ID, name)
-		require.Contains(t, rows[1].Problem.Detail, "line 3: ", name)
+		require.Contains(t, rows[1].Problem.Detail, "Line 3: ", name)
 		require.Contains(t, rows[1].Problem.Detail, c.says, name)
 		require.Equal(t, "cy@example.com", rows[2].ID, name)
 	}
