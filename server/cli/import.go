@@ -127,7 +127,7 @@ func (in importInput) fill(ctx context.Context, s *importer.Service, u *work.Uni
 	if err != nil {
 		return err
 	}
-	reader := origin.CSV{Currency: program.Currency, Now: u.Now}
+	reader := origin.CSV{Currency: program.Currency, Now: u.Now, Zone: clock.StoredZone(program.TimeZone)}
 	if in.mapping != "" {
 		text, err := os.ReadFile(in.mapping)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/inbound/importer"
 	"rail/server/inbound/importer/source"
 	"rail/server/list"
@@ -46,7 +47,8 @@ func (s *Server) CreateImport(ctx context.Context,
 		if err != nil {
 			return nil, err
 		}
-		if o.Rows, err = fileRows(b, source.CSV{Currency: program.Currency, Now: u.Now}); err != nil {
+		reader := source.CSV{Currency: program.Currency, Now: u.Now, Zone: clock.StoredZone(program.TimeZone)}
+		if o.Rows, err = fileRows(b, reader); err != nil {
 			return nil, err
 		}
 	}

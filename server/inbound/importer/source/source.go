@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"rail/server/clock"
 )
@@ -213,6 +214,7 @@ type Account struct {
 	Since *clock.Time
 	// Currency is the program's, for sources that do not name one.
 	Currency string
+	Zone     *time.Location // the program's, of dates without a time; nil is UTC
 }
 
 // ErrKey is wrapped by an error for a key that the source refuses.
@@ -251,5 +253,7 @@ func Names() []string { return slices.Sorted(maps.Keys(products)) }
 // Find returns a product by its name.
 func Find(name string) (Product, bool) {
 	p, ok := products[name]
+	open := p.Open
+	p.Open = func(a Account) Source { return zoned{open(a), a.Zone} }
 	return p, ok
 }
