@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"testing"
 
@@ -37,6 +38,15 @@ func TestExportImport(t *testing.T) {
 	program := e.Program(apitest.M{"holding_period_days": 30})
 	report := r.must("import", "csv", "--program", program, "--files", folder)
 	require.Contains(t, report, "rail imports run imp_")
+	require.Regexp(t, `(?s)^PARTNERS FIELD +COLUMN OF partners.csv\nid +id\n.*SALES FIELD.*\ncharged_minor +charged_minor\n.*KIND`,
+		report)
+	var shown struct {
+		Data struct {
+			Columns map[string]map[string]string `json:"columns"`
+		} `json:"data"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(r.must("import", "csv", "--program", program, "--files", folder, "--json")), &shown))
+	require.Equal(t, "charged_minor", shown.Data.Columns["sales"]["charged_minor"])
 	require.Empty(t, moneyOf(t, e.Server, program))
 	done := r.must("import", "csv", "--program", program, "--files", folder, "--run")
 	require.Equal(t, moneyOf(t, e.Server, e.ProgramID), moneyOf(t, e.Server, program), done)

@@ -31,8 +31,8 @@ var (
 		Cancelled: "cancelled canceled churned refunded suspended inactive denied",
 	})
 	commissionStates = states(map[string]string{
-		Open:     "pending unpaid open new hold on_hold awaiting_approval processing",
-		Due:      "due approved confirmed payable processed",
+		Open:     "pending open new hold on_hold awaiting_approval processing",
+		Due:      "due approved unpaid confirmed payable processed",
 		Paid:     "paid completed complete paid_out",
 		Voided:   "voided void refunded cancelled canceled reversed chargeback",
 		Rejected: "rejected declined denied fraud duplicate",
@@ -90,7 +90,7 @@ func (r *record) money(field string) (int64, string) {
 		r.fail(NotMoney, "the currency of %q is unknown", strings.TrimSpace(text+" "+r.get("currency")))
 		return 0, code
 	}
-	header := wordOf(r.headers[r.column[field]])
+	header := r.words[r.column[field]]
 	if strings.HasSuffix(header, "minor") || strings.HasSuffix(header, "cents") {
 		minor, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {

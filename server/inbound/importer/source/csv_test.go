@@ -244,7 +244,7 @@ func TestCSVStates(t *testing.T) {
 		require.Equal(t, want, row.Partner.Status, word)
 	}
 	for word, want := range map[string]string{
-		"pending": "pending", "Unpaid": "pending", "due": "due", "Approved": "due", "paid": "paid", "completed": "paid",
+		"pending": "pending", "Unpaid": "due", "due": "due", "Approved": "due", "paid": "paid", "completed": "paid",
 		"voided": "voided", "refunded": "voided", "rejected": "rejected", "": "", "purple": "",
 	} {
 		row := readCSV(t, source.KindCommission, "partner_email,amount,status\nada@example.com,1,"+word+"\n")[0]
@@ -334,6 +334,95 @@ func TestCSVFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, rows, 1, "only what is mapped")
 	require.Equal(t, "ada@example.com", rows[0].ID)
+}
+
+// TestCSVSameID imports the first of several lines with one id, and reports the others. Equal lines are one.
+func TestCSVSameID(t *testing.T) {
+	t.Parallel()
+	head := "id,partner_id,amount,currency,status\n"
+	rows := readCSV(t, source.KindCommission, head+"7,1,10.00,USD,due\n7,1,10.00,USD,due\n7,1,25.00,USD,due\n7,1,x,USD,due\n")
+	require.Len(t, rows, 4)
+	require.Equal(t, rows[0], rows[1])
+	require.EqualValues(t, 1000, rows[0].Commission.AmountMinor)
+	require.Equal(t, &source.Problem{Code: source.Duplicate, Detail: `Line 4: line 2 has the id "7" as well. Line 2 is imported.`},
+		rows[2].Problem)
+	require.Equal(t, source.NotMoney, rows[3].Problem.Code)
+	for _, row := range rows[2:] {
+		require.NotEqual(t, "7", row.ID, "it does not replace the first line")
+	}
+	rows = readCSV(t, source.KindCommission, head+"7,1,x,USD,due\n7,1,25.00,USD,due\n")
+	require.NotNil(t, rows[0].Problem)
+	require.Nil(t, rows[1].Problem, "a refused line has no id that counts")
+	rows = readCSV(t, source.KindPartner, "email,token\nada@example.com,ada\nAda@example.com,promo\n")
+	require.Len(t, rows, 4)
+	require.Equal(t, source.Duplicate, rows[2].Problem.Code)
+	require.Equal(t, "promo", rows[3].Link.Value, "the partner has both links")
+	require.Equal(t, "ada@example.com", rows[3].Link.PartnerID)
+}
+
+// TestCSVRepeated does not decide between columns that can be the same field; each can be mapped.
+func TestCSVRepeated(t *testing.T) {
+	t.Parallel()
+	mapped := func(header string) source.CSV {
+		return source.CSV{Currency: "USD", Mapping: map[source.Kind]map[string]string{source.KindCommission: {
+			"partner_email": "Affiliate", "amount_minor": header, "status": "Status",
+		}}}
+	}
+	twice := "Affiliate,Amount,Status,Amount\na@example.com,100.00,paid,20.00\n"
+	for header, want := range map[string]int64{"Amount (1)": 10000, "Amount (2)": 2000} {
+		rows, err := tryCSV(mapped(header), source.KindCommission, twice)
+		require.NoError(t, err)
+		require.Equal(t, want, rows[0].Commission.AmountMinor)
+	}
+	_, err := tryCSV(mapped("Amount"), source.KindCommission, twice)
+	require.EqualError(t, err,
+		`"Amount" is mapped to amount_minor, but the file has the columns "Amount (1)" and "Amount (2)": map one of them`)
+	headers, used, err := source.CSV{}.Headers(source.KindCommission, strings.NewReader(twice))
+	require.NoError(t, err)
+	require.Equal(t, []string{"Affiliate", "Amount (1)", "Status", "Amount (2)"}, headers)
+	require.Equal(t, map[string]string{"partner_email": "Affiliate", "status": "Status"}, used)
+	for file, says := range map[string]string{
+		twice: `which column to use, "Amount (1)" and "Amount (2)" (Amount of the commission)`,
+		"Affiliate,Amount,Payout,Status\na@example.com,100.00,20.00,paid\n": `"Amount" and "Payout" (Amount of the commission)`,
+		"Affiliate,Commission,Status,Currency,currency\n":                   `"Currency" and "currency" (Currency)`,
+	} {
+		_, err := tryCSV(source.CSV{Currency: "USD"}, source.KindCommission, file)
+		require.ErrorContains(t, err, says)
+	}
+	for file, want := range map[string]int64{
+		"Affiliate,Amount,Payout,Commission,Status\na@example.com,100.00,17,20.00,paid\n": 2000,
+		"Affiliate,Sale,Payout,Status\na@example.com,1,20.00,paid\n":                      2000,
+		"Affiliate,,Amount cents,,Status\na@example.com,,2000,,paid\n":                    2000,
+		"Affiliate,Payout cents,Payout id,Payout,Status\na@example.com,1,p1,20.00,paid\n": 2000,
+	} {
+		require.Equal(t, want, readCSV(t, source.KindCommission, file)[0].Commission.AmountMinor, file)
+	}
+	cents := source.CSV{Mapping: mapped("Cents (2)").Mapping, Currency: "USD"}
+	rows, err := tryCSV(cents, source.KindCommission, "Affiliate,Cents,Status,Cents\na@example.com,1,paid,2000\n")
+	require.NoError(t, err)
+	require.EqualValues(t, 2000, rows[0].Commission.AmountMinor, "a number after the header changes nothing")
+}
+
+// TestCSVRefunds reads refunded parts, and yes or no for the whole.
+func TestCSVRefunds(t *testing.T) {
+	t.Parallel()
+	for cell, want := range map[string]int64{
+		"no": 0, "False": 0, "": 0, "0": 0, "yes": 1000, "TRUE": 1000, "2.50": 250, "-2.50": 250,
+	} {
+		row := readCSV(t, source.KindSale, "id,customer,amount,refunded\n1,bo@example.com,10.00,"+cell+"\n")[0]
+		require.Nil(t, row.Problem, cell)
+		require.Equal(t, want, row.Sale.RefundedMinor, cell)
+	}
+	row := readCSV(t, source.KindSale, "id,customer,amount,refunded\n1,bo@example.com,10.00,perhaps\n")[0]
+	require.NotNil(t, row.Problem)
+}
+
+// TestCSVUsernames does not take the name of an account for a tracking value.
+func TestCSVUsernames(t *testing.T) {
+	t.Parallel()
+	rows := readCSV(t, source.KindPartner, "email,username\nada@example.com,ada\n")
+	require.Len(t, rows, 1)
+	require.Empty(t, rows[0].Partner.Handle)
 }
 
 // TestCSVHeaders shows the columns, and the mapping that a file gets by meaning.

@@ -79,6 +79,7 @@ const (
 	UnknownStatus Code = "unknown_status" // a status that the source's documentation does not have
 	NotMoney      Code = "not_money"      // points, credits or free months
 	TestData      Code = "test_data"      // an object of the source's test mode
+	Duplicate     Code = "duplicate"      // another object of the source has the same id
 )
 
 // Partner is an affiliate. A partner without links gets one with its handle. Open amounts are only for comparison.
