@@ -119,6 +119,8 @@ var fields = map[Kind][]Field{
 			"customer_external_id", "stripe_customer_id", "external_id", "customer_id", "uid")),
 		needed("the customer (an id or the email)", field("email", "Email", "customer_email", "email_address")),
 		field("name", "Name", "customer_name", "full_name"),
+		field("identifier", "Your own id of the customer"),
+		field("external_subscription_id", "Subscription's id at the processor", "subscription_id", "stripe_subscription_id"),
 		field("processor", "Processor", "payment_processor"),
 		field("link_id", "Link's id"),
 		field("coupon_id", "Coupon's id"),

@@ -202,7 +202,7 @@ func (r *record) partner() Row {
 		Email: email, FirstName: r.get("first_name"), LastName: r.get("last_name"), CompanyName: r.get("company_name"),
 		WebsiteURL: r.get("website_url"), Handle: r.get("handle"), Status: r.status(partnerStates, Active),
 		Group: r.get("group_name"), ExternalID: r.get("external_id"), CreatedAt: r.created("created_at"),
-		Metadata: r.metadata(),
+		Metadata: r.metadata(), Published: r.own && r.get("handle") != "",
 	}
 	if !strings.Contains(email, "@") {
 		r.fail(MissingMember, "%q is not an email", email)
@@ -284,7 +284,8 @@ func (r *record) customer() Row {
 		PartnerID: r.partnerID(), ExternalIDs: r.externalIDs(), Email: r.get("email"), Name: r.get("name"),
 		LinkID: r.get("link_id"), CouponID: r.get("coupon_id"), Status: r.status(customerStates, Lead),
 		LeadAt: r.created("lead_at", "created_at"), ConvertedAt: r.time("converted_at"),
-		CreatedAt: r.created("created_at", "lead_at"),
+		CreatedAt: r.created("created_at", "lead_at"), Identifier: r.get("identifier"),
+		SubscriptionID: r.get("external_subscription_id"),
 	}
 	if p := strings.ToLower(r.get("processor")); slices.Contains(processors, p) {
 		k.Processor = p

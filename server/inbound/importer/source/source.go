@@ -91,6 +91,7 @@ type Partner struct {
 	WebsiteURL  string            `json:"website_url,omitempty"`
 	CountryCode string            `json:"country_code,omitempty"` // ISO 3166, two letters
 	Handle      string            `json:"handle,omitempty"`       // preferred, if the source has one
+	Published   bool              `json:"published,omitempty"`    // published addresses have the handle as a value
 	Status      string            `json:"status"`                 // active, pending, declined or suspended
 	Group       string            `json:"group,omitempty"`        // name of the source's group or campaign
 	ExternalID  string            `json:"external_id,omitempty"`  // the merchant's own id of the partner
@@ -134,12 +135,15 @@ type Customer struct {
 	Processor   string      `json:"processor,omitempty"` // stripe, paddle, chargebee, lemon_squeezy, polar; empty if not known
 	Email       string      `json:"email,omitempty"`
 	Name        string      `json:"name,omitempty"`
+	Identifier  string      `json:"identifier,omitempty"` // the merchant's own id of the customer
 	LinkID      string      `json:"link_id,omitempty"`
 	CouponID    string      `json:"coupon_id,omitempty"`
 	Status      string      `json:"status"` // lead, trial, active or cancelled
 	LeadAt      clock.Time  `json:"lead_at,omitzero"`
 	ConvertedAt *clock.Time `json:"converted_at,omitempty"`
 	CreatedAt   clock.Time  `json:"created_at,omitzero"`
+	// SubscriptionID is the processor's id of the customer's subscription.
+	SubscriptionID string `json:"subscription_id,omitempty"`
 }
 
 // The states of customers.
