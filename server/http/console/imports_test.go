@@ -168,7 +168,7 @@ func TestImportFails(t *testing.T) {
 	fake.Set(importtest.Faults{FailEvery: 1})
 	at = p.begins()
 	_ = apitest.TryJob(t, s.Server, "run-imports")
-	require.Contains(t, p.page(at), "The last attempt failed, and is repeated.")
+	require.Contains(t, p.page(at), "The last attempt failed. Rail will try again.")
 }
 
 // TestImportRoles: only owners and managers import, and imports of others are not found.

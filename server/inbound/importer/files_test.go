@@ -60,7 +60,7 @@ func TestOwnHandles(t *testing.T) {
 	require.Equal(t, map[string]int{"recorded": 2, "value_taken": 1, "not_changed": 1}, d.problems(done.String("id")))
 }
 
-// TestExternalIDs: partners keep the merchant's own ids. One that another partner has is left out.
+// TestExternalIDs: partners keep the merchant's own ids. The id of another partner is left out.
 func TestExternalIDs(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

@@ -114,8 +114,8 @@ func (b *batch) groups(ctx context.Context, people map[*row]source.Partner) erro
 	return nil
 }
 
-// handles chooses a free handle for each new partner: a published one, a value of the partner's links, the handle at the
-// source, or one from its email. Values of other partners' links are not free.
+// handles chooses a free handle for each new partner: a published handle, a value of the partner's links, the handle at
+// the source, or one from its email. Values of other partners' links are not free.
 func (b *batch) handles(ctx context.Context, people map[*row]source.Partner) error {
 	var joining []*row
 	for _, r := range b.rows {
@@ -157,7 +157,7 @@ func (b *batch) handles(ctx context.Context, people map[*row]source.Partner) err
 	return err
 }
 
-// lost notes the published handles that a partner does not get, so that their addresses credit nobody or another one.
+// lost notes the published handles that a partner does not get, whose addresses credit no partner or another one.
 func (b *batch) lost(people map[*row]source.Partner, taken taken) {
 	for _, r := range b.rows {
 		p, holder := people[r], taken.rail[people[r].Handle]
