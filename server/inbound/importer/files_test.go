@@ -95,3 +95,14 @@ func TestFileSameID(t *testing.T) {
 	require.Equal(t, map[string]int{"duplicate": 1}, d.problems(done.String("id")))
 	require.Equal(t, "1", count(done, "commissions", "refused"))
 }
+
+// TestFileColumns: the answer that starts an import of files has the columns that are read, and no later one.
+func TestFileColumns(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	made := d.Must(201, d.Post("/v1/imports", M{"program_id": d.program, "source": "csv", "files": M{
+		"partners": "E-mail,Token,Shoe size\nann@example.com,ann,38\n",
+	}}))
+	require.Equal(t, map[string]any{"partners": map[string]any{"email": "E-mail", "value": "Token"}}, made.Body["columns"])
+	require.NotContains(t, d.work(made.String("id")).Body, "columns")
+}
