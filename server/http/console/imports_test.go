@@ -279,15 +279,16 @@ func TestImportEqualHeaders(t *testing.T) {
 	s := newSite(t)
 	p := s.owner
 	at := p.Must(303, p.uploads("partners.csv", "id,email\n1,ada@example.com\n", "commissions.csv",
-		"id,partner_id,Amount,Currency,Status,Amount\nk1,1,100.00,USD,due,20.00\n")).Header.Get("Location")
+		"id,partner_id,Amount,Currency,Status,Amount,Currency\nk1,1,100.00,USD,due,20.00,EUR\n")).Header.Get("Location")
 	page := p.page(at + "?file=1")
-	require.Contains(t, page, "A column is missing for the amount")
+	require.Contains(t, page, "A column is missing for the amount and for Currency.")
 	require.Contains(t, page, "<option>Amount (2)</option>")
 	p.Must(303, p.send(at, "file", "1", "kind", "commissions", "column_id", "id", "column_partner_id", "partner_id",
-		"column_amount_minor", "Amount (2)", "column_currency", "Currency", "column_status", "Status", "do", "start"))
+		"column_amount_minor", "Amount (2)", "column_currency", "Currency (2)", "column_status", "Status", "do", "start"))
 	s.importing()
 	id := regexp.MustCompile(`imp_[0-9a-z]+`).FindString(at)
-	require.Equal(t, "2000", fmt.Sprint(s.Must(200, s.Get("/v1/imports/"+id)).Body["balances"].([]any)[0].(M)["source_minor"]))
+	balance := s.Must(200, s.Get("/v1/imports/"+id)).Body["balances"].([]any)[0].(M)
+	require.Equal(t, "2000 EUR", fmt.Sprint(balance["source_minor"], " ", balance["currency"]))
 }
 
 // TestImportLargeFile: a file of several parts is read as a whole, and files above the bound are refused.

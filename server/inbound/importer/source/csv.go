@@ -82,6 +82,26 @@ func (c CSV) Headers(kind Kind, file io.Reader) (headers []string, used map[stri
 	return t.headers, used, nil
 }
 
+// Unclear returns the titles of the optional fields that several columns can be, so that people choose one.
+func (c CSV) Unclear(kind Kind, file io.Reader) (titles []string) {
+	t, err := c.open(kind, file)
+	if err != nil {
+		return nil
+	}
+	for _, s := range t.several {
+		if !s.field.Required {
+			titles = append(titles, s.field.Title)
+		}
+	}
+	return titles
+}
+
+// several are columns that can all be one field.
+type several struct {
+	field   Field
+	columns string
+}
+
 // table is a file in progress.
 type table struct {
 	CSV
@@ -90,7 +110,7 @@ type table struct {
 	headers []string       // different names
 	words   []string       // of the headers, without the numbers of equal ones
 	column  map[string]int // by Rail's field
-	several []string       // fields that several columns can be, with their titles
+	several []several
 	own     bool           // an export of Rail
 	equal   map[uint64]int // the lines so far without an id, by their content
 	ids     map[uint64]first
@@ -206,7 +226,7 @@ func (t *table) guess() {
 			if len(columns) == 1 {
 				t.column[f.Name] = columns[0]
 			} else {
-				t.several = append(t.several, fmt.Sprintf("%s (%s)", t.named(columns), f.Title))
+				t.several = append(t.several, several{f, t.named(columns)})
 			}
 			for _, i := range columns {
 				taken[i] = true
@@ -219,7 +239,8 @@ func (t *table) guess() {
 // complete refuses a file without a column that every line needs, and one whose columns are not clear.
 func (t *table) complete() error {
 	if len(t.several) > 0 {
-		return fmt.Errorf("it is not clear which column to use, %s: map one of them", strings.Join(t.several, ", and "))
+		s := t.several[0]
+		return fmt.Errorf("it is not clear which column to use for %q, %s: map one of them", s.field.Title, s.columns)
 	}
 	for _, f := range fields[t.kind] {
 		if f.Need == "" || t.has(f.Need) {

@@ -382,9 +382,9 @@ func TestCSVRepeated(t *testing.T) {
 	require.Equal(t, []string{"Affiliate", "Amount (1)", "Status", "Amount (2)"}, headers)
 	require.Equal(t, map[string]string{"partner_email": "Affiliate", "status": "Status"}, used)
 	for file, says := range map[string]string{
-		twice: `which column to use, "Amount (1)" and "Amount (2)" (Amount of the commission)`,
-		"Affiliate,Amount,Payout,Status\na@example.com,100.00,20.00,paid\n": `"Amount" and "Payout" (Amount of the commission)`,
-		"Affiliate,Commission,Status,Currency,currency\n":                   `"Currency" and "currency" (Currency)`,
+		twice: `which column to use for "Amount of the commission", "Amount (1)" and "Amount (2)": map`,
+		"Affiliate,Amount,Payout,Status\na@example.com,100.00,20.00,paid\n": `"Amount of the commission", "Amount" and "Payout": map`,
+		"Affiliate,Commission,Status,Currency,currency\n":                   `"Currency", "Currency" and "currency": map`,
 	} {
 		_, err := tryCSV(source.CSV{Currency: "USD"}, source.KindCommission, file)
 		require.ErrorContains(t, err, says)
