@@ -7318,6 +7318,11 @@ type Import struct {
 	// Balances Unpaid money by currency, once the report is ready.
 	Balances []ImportBalance `json:"balances"`
 
+	// Columns For each kind, the header of the file for each of Rail's fields. Without it, headers are matched by meaning.
+	//
+	// Examples: {"partners":{"email":"Mail address","handle":"Slug"}}
+	Columns *ImportMapping `json:"columns,omitempty"`
+
 	// Counts Numbers of objects by kind.
 	Counts ImportCounts `json:"counts"`
 
@@ -7538,7 +7543,7 @@ type ImportProblem struct {
 	// Object Always `import_problem`.
 	Object string `json:"object"`
 
-	// Code The kind of a problem. Accept unknown values. `missing_member`, `unknown_status`, `not_money` and `test_data` are about an object of the source; `missing_reference` names an object that the source does not have or that is refused; `duplicate`, `value_taken`, `code_taken`, `customer_taken`, `deleted` and `conflict` are about objects of Rail; `out_of_bounds` is a value that Rail cannot store; `merged` joined two objects of the source; `recorded` was in Rail already; `detached` keeps a commission without its sale; `group_missing` puts partners into the default group; `paid_already`, `in_payout` and `not_changed` are changes that came too late; `balance_differs`, `stated_balance_differs` and `paid_differs` are differences of sums; `gone_at_source` is an unpaid commission that the source no longer lists; `kept` was not undone.
+	// Code The kind of a problem. Accept unknown values. `missing_member`, `unknown_status`, `not_money` and `test_data` are about an object of the source; `missing_reference` names an object that the source does not have or that is refused; `duplicate`, `value_taken`, `code_taken`, `customer_taken`, `deleted` and `conflict` are about objects of Rail; `out_of_bounds` is a value that Rail cannot store; `merged` joined two objects of the source; `recorded` was in Rail already; `detached` keeps a commission without its sale; `group_missing` puts partners into the default group; `paid_already`, `in_payout` and `not_changed` are changes that are not made; `balance_differs`, `stated_balance_differs` and `paid_differs` are differences of sums; `gone_at_source` is an unpaid commission that the source no longer lists; `kept` was not undone.
 	//
 	// Examples: value_taken
 	Code ImportProblemCode `json:"code"`
@@ -7563,7 +7568,7 @@ type ImportProblem struct {
 	SourceID string `json:"source_id"`
 }
 
-// ImportProblemCode The kind of a problem. Accept unknown values. `missing_member`, `unknown_status`, `not_money` and `test_data` are about an object of the source; `missing_reference` names an object that the source does not have or that is refused; `duplicate`, `value_taken`, `code_taken`, `customer_taken`, `deleted` and `conflict` are about objects of Rail; `out_of_bounds` is a value that Rail cannot store; `merged` joined two objects of the source; `recorded` was in Rail already; `detached` keeps a commission without its sale; `group_missing` puts partners into the default group; `paid_already`, `in_payout` and `not_changed` are changes that came too late; `balance_differs`, `stated_balance_differs` and `paid_differs` are differences of sums; `gone_at_source` is an unpaid commission that the source no longer lists; `kept` was not undone.
+// ImportProblemCode The kind of a problem. Accept unknown values. `missing_member`, `unknown_status`, `not_money` and `test_data` are about an object of the source; `missing_reference` names an object that the source does not have or that is refused; `duplicate`, `value_taken`, `code_taken`, `customer_taken`, `deleted` and `conflict` are about objects of Rail; `out_of_bounds` is a value that Rail cannot store; `merged` joined two objects of the source; `recorded` was in Rail already; `detached` keeps a commission without its sale; `group_missing` puts partners into the default group; `paid_already`, `in_payout` and `not_changed` are changes that are not made; `balance_differs`, `stated_balance_differs` and `paid_differs` are differences of sums; `gone_at_source` is an unpaid commission that the source no longer lists; `kept` was not undone.
 //
 // Examples: value_taken
 type ImportProblemCode string

@@ -44,7 +44,7 @@ func tried(t *testing.T) apitest.Earner {
 	e.Must(200, e.Post("/v1/sales/"+sales[0]+"/refund", apitest.M{}))
 	e.Must(200, e.Post("/v1/programs/"+e.ProgramID, apitest.M{"holding_period_days": 30}))
 	other := e.Partner(e.ProgramID, apitest.M{"email": "Cy@Example.com", "metadata": apitest.M{"note": "=1+1", "shoe": "46"}})
-	customer := e.Customer(e.ProgramID, other, apitest.M{"external_customer_id": "cus a;b%1", "name": "-Bo, \"B\"\n"})
+	customer := e.Customer(e.ProgramID, other, apitest.M{"external_customer_id": "cus a;b%1", "identifier": "user 7", "name": "-Bo, \"B\"\n"})
 	e.Must(201, e.Post("/v1/customers/"+customer+"/external_ids", apitest.M{"external_customer_id": "second +id"}))
 	partly := e.Sale(e.ProgramID, customer, apitest.M{"tax_minor": 300, "currency": "EUR"}).String("id")
 	e.Must(200, e.Post("/v1/sales/"+partly+"/refund", apitest.M{"amount_minor": 1000}))
@@ -155,8 +155,9 @@ func wanted(t *testing.T, folder string) map[importing.Kind]map[string]importing
 	for _, p := range objects[api.Partner](t, folder, "partners") {
 		add(importing.Row{Kind: importing.KindPartner, ID: p.ID, Partner: &importing.Partner{
 			Email: p.Email, FirstName: opt.Value(p.FirstName), LastName: opt.Value(p.LastName), CompanyName: opt.Value(p.CompanyName),
-			WebsiteURL: opt.Value(p.WebsiteURL), CountryCode: opt.Value(p.CountryCode), Handle: p.Handle, Status: string(p.Status),
-			Group: groups[opt.Value(p.GroupID)], ExternalID: opt.Value(p.ExternalID), CreatedAt: p.CreatedAt, Metadata: ownData(t, p.Metadata),
+			WebsiteURL: opt.Value(p.WebsiteURL), CountryCode: opt.Value(p.CountryCode), Handle: p.Handle, Published: true,
+			Status: string(p.Status),
+			Group:  groups[opt.Value(p.GroupID)], ExternalID: opt.Value(p.ExternalID), CreatedAt: p.CreatedAt, Metadata: ownData(t, p.Metadata),
 		}})
 	}
 	for _, l := range objects[api.Link](t, folder, "links") {
@@ -220,6 +221,7 @@ func wantedMoney(t *testing.T, folder string, add func(importing.Row)) {
 func wantedCustomer(k api.Customer) *importing.Customer {
 	out := &importing.Customer{
 		PartnerID: opt.Value(k.PartnerID), Email: opt.Value(k.Email), Name: opt.Value(k.Name), LinkID: opt.Value(k.LinkID),
+		Identifier: opt.Value(k.Identifier), SubscriptionID: opt.Value(k.ExternalSubscriptionID),
 		CouponID: opt.Value(k.CouponID), Status: string(k.Status), LeadAt: k.LeadAt, ConvertedAt: k.ConvertedAt, CreatedAt: k.CreatedAt,
 	}
 	for _, x := range *k.ExternalIds {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -31,6 +32,27 @@ func importSources() []string { return append(origin.Names(), importer.CSV) }
 type importInput struct {
 	program, key, account, since, files, mapping string
 	run, events                                  *bool
+	used                                         usedColumns // is filled while files are read
+}
+
+// usedColumns are the headers that are read, by the kind of file and Rail's field.
+type usedColumns map[origin.Kind]map[string]string
+
+// table lists the columns in the order of the fields.
+func (u usedColumns) table() (rows []string) {
+	for _, kind := range origin.Kinds {
+		if len(u[kind]) == 0 {
+			continue
+		}
+		rows = append(rows, strings.ToUpper(string(kind))+" FIELD\tCOLUMN OF "+string(kind)+".csv")
+		for _, f := range origin.Fields(kind) {
+			if header, has := u[kind][f.Name]; has {
+				rows = append(rows, f.Name+"\t"+header)
+			}
+		}
+		rows = append(rows, "")
+	}
+	return rows
 }
 
 // importFrom starts an import, works on it until it is ready or done, and prints the report.
@@ -64,11 +86,12 @@ func importFrom(flags *pflag.FlagSet) action {
 				return err
 			}
 			s := imports(env, d)
+			in.used = usedColumns{}
 			m, err := in.start(ctx, env, s, u, name)
 			if err != nil {
 				return err
 			}
-			return finishImport(ctx, env, d, s, m)
+			return finishImport(ctx, env, d, s, m, in.used)
 		})
 	}
 }
@@ -127,7 +150,7 @@ func (in importInput) fill(ctx context.Context, s *importer.Service, u *work.Uni
 	if err != nil {
 		return err
 	}
-	reader := origin.CSV{Currency: program.Currency, Now: u.Now}
+	reader := origin.CSV{Currency: program.Currency, Now: u.Now, Zone: clock.StoredZone(program.TimeZone)}
 	if in.mapping != "" {
 		text, err := os.ReadFile(in.mapping)
 		if err != nil {
@@ -148,7 +171,12 @@ func (in importInput) fill(ctx context.Context, s *importer.Service, u *work.Uni
 			return err
 		}
 		found = true
-		err = fillFrom(ctx, s, u, m, reader, kind, file)
+		if _, in.used[kind], err = reader.Headers(kind, file); err == nil {
+			_, err = file.Seek(0, io.SeekStart)
+		}
+		if err == nil {
+			err = fillFrom(ctx, s, u, m, reader, kind, file)
+		}
 		if err := errors.Join(err, file.Close()); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -185,8 +213,8 @@ func fillFrom(ctx context.Context, s *importer.Service, u *work.Unit, m db.Impor
 // waitForServer is how long the command waits while a server works on the import.
 const waitForServer = 500 * time.Millisecond
 
-// finishImport works on an import until it is ready, done or undone, and prints it.
-func finishImport(ctx context.Context, env *Env, d *database, s *importer.Service, m db.Import) error {
+// finishImport works on an import until it is ready, done or undone, and prints it with the columns of its files.
+func finishImport(ctx context.Context, env *Env, d *database, s *importer.Service, m db.Import, used usedColumns) error {
 	for importer.Active(m) {
 		if err := s.Work(ctx, env.Clock.Now()); err != nil && ctx.Err() == nil {
 			env.progress.say("%s", err)
@@ -204,6 +232,7 @@ func finishImport(ctx context.Context, env *Env, d *database, s *importer.Servic
 		}
 	}
 	shown := printableImport(m)
+	shown.Columns = used
 	if err := env.print(shown, shown.table); err != nil {
 		return err
 	}
@@ -224,6 +253,7 @@ type printedImport struct {
 	Balances      []importer.Balance `json:"balances"`
 	Groups        []importer.Group   `json:"groups"`
 	ProblemsCount int64              `json:"problems_count"`
+	Columns       usedColumns        `json:"columns,omitempty"` // only when the files are read
 	Error         *string            `json:"error"`
 	CreatedAt     clock.Time         `json:"created_at"`
 	FinishedAt    *clock.Time        `json:"finished_at"`
@@ -241,7 +271,7 @@ func printableImport(m db.Import) printedImport {
 }
 
 func (p printedImport) table() []string {
-	rows := []string{p.ID + "\t" + p.Source + "\t" + p.Status, "", "KIND\tREAD\tNEW\tSAME\tCHANGED\tREFUSED"}
+	rows := append(p.Columns.table(), p.ID+"\t"+p.Source+"\t"+p.Status, "", "KIND\tREAD\tNEW\tSAME\tCHANGED\tREFUSED")
 	for _, kind := range origin.Kinds {
 		c := p.Counts[kind]
 		rows = append(rows, fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d", kind, c.Read, c.New, c.Same, c.Changed, c.Refused))
@@ -282,7 +312,7 @@ func importRun(*pflag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		return finishImport(ctx, env, d, s, m)
+		return finishImport(ctx, env, d, s, m, nil)
 	})
 }
 
@@ -294,7 +324,7 @@ func importUndo(*pflag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		return finishImport(ctx, env, d, s, m)
+		return finishImport(ctx, env, d, s, m, nil)
 	})
 }
 

@@ -139,7 +139,7 @@ func inspect(f importer.File, head []byte) importFile {
 		return out
 	}
 	if f.Kind != "" {
-		out.Lacks = importer.Lacks(kind, out.Used)
+		out.Lacks = append(importer.Lacks(kind, out.Used), reader.Unclear(kind, bytes.NewReader(head))...)
 	}
 	out.Lines, _ = reader.Preview(kind, bytes.NewReader(head), previewLines) // a preview may be empty
 	return out

@@ -168,7 +168,7 @@ func TestImportFails(t *testing.T) {
 	fake.Set(importtest.Faults{FailEvery: 1})
 	at = p.begins()
 	_ = apitest.TryJob(t, s.Server, "run-imports")
-	require.Contains(t, p.page(at), "The last attempt failed, and is repeated.")
+	require.Contains(t, p.page(at), "The last attempt failed. Rail will try again.")
 }
 
 // TestImportByCommand: an import that only the command can repeat has its product's name, and leads to the guide.
@@ -293,6 +293,24 @@ func TestImportFiles(t *testing.T) {
 	require.Len(t, s.Must(200, s.Get("/v1/commissions?program_id="+s.program)).Data(), 2)
 	late := p.Must(303, p.send("/imports/"+id+"/files", "file", "0", "kind", ""))
 	require.Equal(t, s.at+"/imports/"+id, late.Header.Get("Location"), "its files are read")
+}
+
+// TestImportEqualHeaders: of two columns with one header, a person chooses the second.
+func TestImportEqualHeaders(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.owner
+	at := p.Must(303, p.uploads("partners.csv", "id,email\n1,ada@example.com\n", "commissions.csv",
+		"id,partner_id,Amount,Currency,Status,Amount,Currency\nk1,1,100.00,USD,due,20.00,EUR\n")).Header.Get("Location")
+	page := p.page(at + "?file=1")
+	require.Contains(t, page, "A column is missing for the amount and for Currency.")
+	require.Contains(t, page, "<option>Amount (2)</option>")
+	p.Must(303, p.send(at, "file", "1", "kind", "commissions", "column_id", "id", "column_partner_id", "partner_id",
+		"column_amount_minor", "Amount (2)", "column_currency", "Currency (2)", "column_status", "Status", "do", "start"))
+	s.importing()
+	id := regexp.MustCompile(`imp_[0-9a-z]+`).FindString(at)
+	balance := s.Must(200, s.Get("/v1/imports/"+id)).Body["balances"].([]any)[0].(M)
+	require.Equal(t, "2000 EUR", fmt.Sprint(balance["source_minor"], " ", balance["currency"]))
 }
 
 // TestImportLargeFile: a file of several parts is read as a whole, and files above the bound are refused.

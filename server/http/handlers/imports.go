@@ -7,6 +7,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/inbound/importer"
 	"rail/server/inbound/importer/source"
 	"rail/server/list"
@@ -41,21 +42,26 @@ func (s *Server) CreateImport(ctx context.Context,
 		ProgramID: b.ProgramID, Source: string(b.Source), Key: b.APIKey, Account: b.SourceAccount, Since: b.Since,
 		DryRun: b.DryRun == nil || *b.DryRun, EmitEvents: opt.Value(b.EmitEvents),
 	}
+	var columns *api.ImportMapping
 	if b.Files != nil {
 		program, err := u.Program(ctx, b.ProgramID)
 		if err != nil {
 			return nil, err
 		}
-		if o.Rows, err = fileRows(b, source.CSV{Currency: program.Currency, Now: u.Now}); err != nil {
+		reader := source.CSV{Currency: program.Currency, Now: u.Now, Zone: clock.StoredZone(program.TimeZone)}
+		if o.Rows, columns, err = fileRows(b, reader); err != nil {
 			return nil, err
 		}
 	}
 	row, err := s.Imports.Start(ctx, u, o)
-	return api.CreateImport201JSONResponse(toImport(row)), err
+	out := toImport(row)
+	out.Columns = columns
+	return api.CreateImport201JSONResponse(out), err
 }
 
-// fileRows reads the files of an import.
-func fileRows(b *api.ImportCreate, reader source.CSV) (all []source.Row, err error) {
+// fileRows reads the files of an import, and returns their columns by Rail's fields.
+func fileRows(b *api.ImportCreate, reader source.CSV) (all []source.Row, columns *api.ImportMapping, err error) {
+	columns = &api.ImportMapping{}
 	if b.Mapping != nil {
 		reader.Mapping = map[source.Kind]map[string]string{}
 		for kind, of := range *b.Mapping {
@@ -70,12 +76,29 @@ func fileRows(b *api.ImportCreate, reader source.CSV) (all []source.Row, err err
 		kind := source.Kinds[i]
 		for row, err := range reader.Rows(kind, strings.NewReader(*file)) {
 			if err != nil {
-				return nil, problem.Invalid("files."+string(kind), "files.%s: %s.", kind, err)
+				return nil, nil, problem.Invalid("files."+string(kind), "files.%s: %s.", kind, err)
 			}
 			all = append(all, row)
 		}
+		_, used, err := reader.Headers(kind, strings.NewReader(*file))
+		if err != nil {
+			return nil, nil, err // not reached: the rows were read
+		}
+		for field, header := range used {
+			used[field] = shortHeader(header)
+		}
+		(*columns)[string(kind)] = used
 	}
-	return all, nil
+	return all, columns, nil
+}
+
+// shortHeader returns a header as long as the API shows it.
+func shortHeader(header string) string {
+	const most = 255
+	if runes := []rune(header); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return header
 }
 
 // ListImportProblems lists the problems of an import, newest first.

@@ -136,7 +136,9 @@ func (s *Service) sort(ctx context.Context, m db.Import, p place, now clock.Time
 		return err
 	}
 	f := files[p.List]
-	reader := source.CSV{Currency: program.Currency, Now: m.CreatedAt}
+	reader := source.CSV{
+		Currency: program.Currency, Now: m.CreatedAt, Zone: clock.StoredZone(program.TimeZone),
+	}
 	if f.Mapping != nil {
 		reader.Mapping = map[source.Kind]map[string]string{f.Kind: f.Mapping}
 	}

@@ -48,7 +48,7 @@ func (s *Service) Follow(ctx context.Context, u *work.Unit, programID string) ([
 			Address: tracking.URL(at.Link.DestinationURL, at.Link.Param, at.Link.Value), Partner: at.PartnerEmail,
 		}
 		if at.PartnerStatus != db.PartnerStatusActive {
-			f.Reason, f.Inactive = fmt.Sprintf("Its partner is %s, so that visits are not credited.", at.PartnerStatus), true
+			f.Reason, f.Inactive = fmt.Sprintf("Its partner is %s, so its visits are not credited.", at.PartnerStatus), true
 		} else if f.Reason, err = s.follow(ctx, u, program, at.Link, f.Address); err != nil {
 			return nil, err
 		}

@@ -135,7 +135,7 @@ func TestFollowBroken(t *testing.T) {
 		},
 		"the partner is suspended": {
 			spoil:    func(d *followedDesk) { d.exec("UPDATE partners SET status = 'suspended' WHERE handle <> 'eve'") },
-			reason:   "Its partner is suspended, so that visits are not credited.",
+			reason:   "Its partner is suspended, so its visits are not credited.",
 			inactive: true,
 		},
 	} {

@@ -333,8 +333,11 @@ func (c *Count) add(outcome db.ImportRowOutcome, n int64) {
 
 // missing refuses a row that refers to an object that is not imported.
 func (b *batch) missing(r *row, kind source.Kind, id string) {
-	b.refuse(r, "missing_reference", fmt.Sprintf("It refers to %q of the %s, which is not imported.", id, kind))
+	b.refuse(r, "missing_reference", fmt.Sprintf("It belongs to %s %q, which was not imported.", one(kind), id))
 }
+
+// one returns the name of one object of a kind.
+func one(kind source.Kind) string { return strings.TrimSuffix(string(kind), "s") }
 
 // accept decides that a row is written as a new object, unless it is known already.
 func (r *row) accept(target string) {

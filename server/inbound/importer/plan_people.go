@@ -114,8 +114,8 @@ func (b *batch) groups(ctx context.Context, people map[*row]source.Partner) erro
 	return nil
 }
 
-// handles chooses a free handle for each new partner: a value of the partner's links, the handle at the source, or one
-// from its email. Values of other partners' links are not free.
+// handles chooses a free handle for each new partner: a published handle, a value of the partner's links, the handle at
+// the source, or one from its email. Values of other partners' links are not free.
 func (b *batch) handles(ctx context.Context, people map[*row]source.Partner) error {
 	var joining []*row
 	for _, r := range b.rows {
@@ -131,11 +131,17 @@ func (b *batch) handles(ctx context.Context, people map[*row]source.Partner) err
 	for _, some := range wanted {
 		all = append(all, some...)
 	}
+	for _, p := range people {
+		if p.Published {
+			all = append(all, p.Handle)
+		}
+	}
 	taken, err := b.taken(ctx, all)
 	if err != nil {
 		return err
 	}
 	handles, ids := make([]string, len(joining)), make([]string, len(joining))
+	b.lost(people, taken)
 	for i, r := range joining {
 		r.refs.Handle = lastHandle(r.target)
 		for _, handle := range wanted[r.SourceID] {
@@ -149,6 +155,21 @@ func (b *batch) handles(ctx context.Context, people map[*row]source.Partner) err
 	}
 	_, err = b.claim(ctx, "handle", handles, ids)
 	return err
+}
+
+// lost notes the published handles that a partner does not get, whose addresses credit no partner or another one.
+func (b *batch) lost(people map[*row]source.Partner, taken taken) {
+	for _, r := range b.rows {
+		p, holder := people[r], taken.rail[people[r].Handle]
+		switch {
+		case !p.Published || holder == r.target:
+		case holder != "":
+			b.note(r, "value_taken", fmt.Sprintf("The handle %q belongs to the partner %s of Rail.", p.Handle, holder))
+		case r.refs.Bound && taken.links[p.Handle] == 0:
+			b.note(r, "not_changed", fmt.Sprintf(
+				"The partner has another handle than %q in Rail. Create a link with this value, so addresses with it work.", p.Handle))
+		}
+	}
 }
 
 // wanted returns the handles that would suit each partner, the best first, and which of them are values of the
@@ -185,6 +206,10 @@ func (b *batch) wanted(ctx context.Context, joining []*row,
 	}
 	const stemLength = 20
 	for _, r := range joining {
+		if p := people[r]; p.Published && isHandle.MatchString(p.Handle) {
+			wanted[r.SourceID] = slices.Insert(wanted[r.SourceID], 0, p.Handle)
+			mine[r.SourceID+" "+p.Handle] = true
+		}
 		local, _, _ := strings.Cut(people[r].Email, "@")
 		stem := slug.Of(local, stemLength)
 		for _, handle := range []string{

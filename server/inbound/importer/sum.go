@@ -49,7 +49,7 @@ func (b *batch) settleDebts(ctx context.Context) error {
 	}
 	for _, id := range rows {
 		b.found = append(b.found, finding{source.KindCommission, id, "out_of_bounds",
-			"It was paid together with deductions of at least its payout's sum, so it is void in Rail instead of paid."})
+			"The source paid it together with deductions that used up the payout. Rail marks it as void."})
 	}
 	empty, err := queries.ImportPaymentsEmpty(ctx, b.u.Tx, db.ImportPaymentsEmptyParams{
 		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: payments,
@@ -72,7 +72,7 @@ func (b *batch) balances(ctx context.Context) error {
 		sum.SourceMinor += r.SourceMinor
 		sum.RailMinor += r.RailMinor
 		b.differ("balance_differs", r.PartnerID, r.Currency, r.SourceMinor, r.RailMinor,
-			"%s is unpaid at the source, and %s of it is imported.")
+			"The source owes %s. Rail imports %s of it.")
 	}
 	b.m.Balances = encode(sums.sorted())
 	stated, err := queries.ImportStated(ctx, b.u.Tx, db.ImportStatedParams{ImportID: b.m.ID, OrgID: b.m.OrgID})
@@ -138,7 +138,8 @@ func (b *batch) paid(ctx context.Context) error {
 	rows, err := queries.ImportPaidSums(ctx, b.u.Tx, db.ImportPaidSumsParams{ImportID: b.m.ID, OrgID: b.m.OrgID})
 	for _, r := range rows {
 		b.differ("paid_differs", r.PartnerID, r.Currency, r.ListedMinor, r.PaidMinor,
-			"The source lists payouts of %s, but its paid commissions sum to %s; Rail pays the latter.")
+			"The source lists payouts of %s, but its paid commissions add up to %s. Rail records the second sum as paid. "+
+				"No money is sent.")
 	}
 	return err
 }

@@ -219,6 +219,7 @@ func (s *Service) open(ctx context.Context, m db.Import) ([]source.List, error) 
 	}
 	account := source.Account{
 		Key: string(key), Address: s.Addresses[m.Source], Since: m.Since, Currency: program.Currency,
+		Zone: clock.StoredZone(program.TimeZone),
 	}
 	if m.SourceAccount != nil {
 		account.ID = *m.SourceAccount

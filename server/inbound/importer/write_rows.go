@@ -124,10 +124,31 @@ func (w *writer) partner(ctx context.Context, r *row, isNew bool) error {
 	if !isNew {
 		return w.changePartner(ctx, r, of, p)
 	}
+	if p.ExternalID, err = w.freeExternalID(ctx, r, of.ExternalID); err != nil {
+		return err
+	}
 	if err := partner.Import(ctx, w.u, p); err != nil || !w.program.RequireTaxForms {
 		return err
 	}
 	return tax.AskOne(ctx, w.u.Later(), p, w.u.Now)
+}
+
+// freeExternalID returns the merchant's own id of a new partner, nil without one. An id that another partner has is a
+// problem.
+func (w *writer) freeExternalID(ctx context.Context, r *row, id string) (*string, error) {
+	if id = cut(id, maxID); id == "" {
+		return nil, nil
+	}
+	holder, err := queries.PartnerByExternalID(ctx, w.u.Tx, db.PartnerByExternalIDParams{
+		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, ExternalID: id,
+	})
+	if isNoRows(err) {
+		return &id, nil
+	}
+	if err == nil {
+		w.note(r, "duplicate", fmt.Sprintf("The partner %s has the external id %q. This partner gets none.", holder.ID, id))
+	}
+	return nil, err
 }
 
 // changePartner writes the fields that changed at the source since the last import, and keeps all others.
@@ -241,6 +262,7 @@ func (w *writer) customer(ctx context.Context, r *row, isNew bool) error {
 		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, PartnerID: opt.OrNil(r.refs.Partner),
 		LinkID: opt.OrNil(r.refs.Link), CouponID: opt.OrNil(r.refs.Coupon), Processor: &processor,
 		Email: opt.OrNil(cut(of.Email, maxID)), Name: nameOf(of.Name), Status: db.CustomerStatus(of.Status),
+		Identifier: opt.OrNil(cut(of.Identifier, maxID)), ExternalSubscriptionID: opt.OrNil(cut(of.SubscriptionID, maxID)),
 		TrackedBy: trackedBy(r.refs), LeadAt: w.past(of.LeadAt), ConvertedAt: of.ConvertedAt, Metadata: w.metadata(r, nil),
 		CreatedAt: w.past(of.CreatedAt), UpdatedAt: w.u.Now,
 	}

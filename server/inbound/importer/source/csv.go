@@ -3,11 +3,14 @@ package source
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -33,6 +36,7 @@ type CSV struct {
 	Mapping  map[Kind]map[string]string // by kind: Rail's field -> header of the file; empty: by meaning
 	Currency string                     // of amounts without a currency
 	Now      clock.Time                 // the creation time of objects without one
+	Zone     *time.Location             // of dates without a time; nil is UTC
 }
 
 // Rows reads a file of one kind. The error is about the whole file (no header, not UTF-8, a mapped header that is
@@ -78,16 +82,40 @@ func (c CSV) Headers(kind Kind, file io.Reader) (headers []string, used map[stri
 	return t.headers, used, nil
 }
 
+// Unclear returns the titles of the optional fields that several columns can be, so that people choose one.
+func (c CSV) Unclear(kind Kind, file io.Reader) (titles []string) {
+	t, err := c.open(kind, file)
+	if err != nil {
+		return nil
+	}
+	for _, s := range t.several {
+		if !s.field.Required {
+			titles = append(titles, s.field.Title)
+		}
+	}
+	return titles
+}
+
+// several are columns that can all be one field.
+type several struct {
+	field   Field
+	columns string
+}
+
 // table is a file in progress.
 type table struct {
 	CSV
 	kind    Kind
 	lines   *lines
-	headers []string
+	headers []string       // different names
+	words   []string       // of the headers, without the numbers of equal ones
 	column  map[string]int // by Rail's field
+	several []several
 	own     bool           // an export of Rail
 	equal   map[uint64]int // the lines so far without an id, by their content
-	line    int            // the number of the line in cells
+	ids     map[uint64]first
+	seed    maphash.Seed // of the hashes in ids
+	line    int          // the number of the line in cells
 	cells   []string
 	wrong   string // why the line has no cells
 }
@@ -101,7 +129,10 @@ func (c CSV) open(kind Kind, file io.Reader) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &table{CSV: c, kind: kind, lines: in, column: map[string]int{}, equal: map[uint64]int{}}
+	t := &table{
+		CSV: c, kind: kind, lines: in, column: map[string]int{}, equal: map[uint64]int{}, ids: map[uint64]first{},
+		seed: maphash.MakeSeed(),
+	}
 	switch err := t.next(); {
 	case errors.Is(err, io.EOF):
 		return nil, errors.New("the file is empty: its first line must have the names of the columns")
@@ -114,9 +145,7 @@ func (c CSV) open(kind Kind, file io.Reader) (*table, error) {
 	case strings.HasPrefix(t.cells[0], "[["):
 		return nil, errors.New("a file of Post Affiliate Pro with sections cannot be read: export each table as its own file")
 	}
-	for _, h := range t.cells {
-		t.headers = append(t.headers, strings.TrimSpace(h))
-	}
+	t.name(t.cells)
 	t.own = slices.Contains(t.headers, "object") && slices.Contains(t.headers, "id")
 	if given := c.Mapping[kind]; len(given) > 0 {
 		return t, t.assign(given)
@@ -131,35 +160,88 @@ func (t *table) assign(given map[string]string) error {
 		if !slices.ContainsFunc(fields[t.kind], func(f Field) bool { return f.Name == field }) {
 			return fmt.Errorf("%s have no field %q", t.kind, field)
 		}
-		at := slices.Index(t.headers, given[field])
-		if at < 0 {
-			at = slices.IndexFunc(t.headers, func(h string) bool { return wordOf(h) == wordOf(given[field]) })
+		columns := t.columns(given[field])
+		if at := slices.Index(t.headers, given[field]); at >= 0 {
+			columns = []int{at}
 		}
-		if at < 0 {
+		switch len(columns) {
+		case 0:
 			return fmt.Errorf("the file has no column %q, which is mapped to %s", given[field], field)
+		case 1:
+			t.column[field] = columns[0]
+		default:
+			return fmt.Errorf("%q is mapped to %s, but the file has the columns %s: map one of them", given[field], field,
+				t.named(columns))
 		}
-		t.column[field] = at
 	}
 	return nil
 }
 
+// name sets the headers of the file. Equal ones get numbers, such as Amount (1) and Amount (2), so that each can be
+// chosen.
+func (t *table) name(cells []string) {
+	count, seen := map[string]int{}, map[string]int{}
+	for _, h := range cells {
+		count[strings.TrimSpace(h)]++
+	}
+	for _, h := range cells {
+		h = strings.TrimSpace(h)
+		t.words = append(t.words, wordOf(h))
+		if seen[h]++; count[h] > 1 && h != "" {
+			h = fmt.Sprintf("%s (%d)", h, seen[h])
+		}
+		t.headers = append(t.headers, h)
+	}
+}
+
+// columns returns the columns whose header is one of some words.
+func (t *table) columns(words ...string) (all []int) {
+	for i, word := range t.words {
+		if slices.ContainsFunc(words, func(other string) bool { return word == wordOf(other) }) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// named returns the headers of columns.
+func (t *table) named(columns []int) string {
+	var all []string
+	for _, i := range columns {
+		all = append(all, strconv.Quote(t.headers[i]))
+	}
+	return strings.Join(all, " and ")
+}
+
 // guess finds the column of each field by the meaning of the headers. A column has one field, a field's best word
-// comes first, and fields come in their order.
+// comes first, and fields come in their order. It does not decide between several columns with the best word.
 func (t *table) guess() {
 	taken := map[int]bool{}
 	for _, f := range fields[t.kind] {
 		for _, word := range append([]string{f.Name}, f.words...) {
-			at := slices.IndexFunc(t.headers, func(h string) bool { return wordOf(h) == wordOf(word) })
-			if at >= 0 && !taken[at] {
-				t.column[f.Name], taken[at] = at, true
-				break
+			columns := slices.DeleteFunc(t.columns(strings.Fields(word)...), func(i int) bool { return taken[i] })
+			if len(columns) == 0 {
+				continue
 			}
+			if len(columns) == 1 {
+				t.column[f.Name] = columns[0]
+			} else {
+				t.several = append(t.several, several{f, t.named(columns)})
+			}
+			for _, i := range columns {
+				taken[i] = true
+			}
+			break
 		}
 	}
 }
 
-// complete refuses a file without a column that every line needs.
+// complete refuses a file without a column that every line needs, and one whose columns are not clear.
 func (t *table) complete() error {
+	if len(t.several) > 0 {
+		s := t.several[0]
+		return fmt.Errorf("it is not clear which column to use for %q, %s: map one of them", s.field.Title, s.columns)
+	}
 	for _, f := range fields[t.kind] {
 		if f.Need == "" || t.has(f.Need) {
 			continue

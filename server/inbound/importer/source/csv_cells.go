@@ -31,8 +31,8 @@ var (
 		Cancelled: "cancelled canceled churned refunded suspended inactive denied",
 	})
 	commissionStates = states(map[string]string{
-		Open:     "pending unpaid open new hold on_hold awaiting_approval processing",
-		Due:      "due approved confirmed payable processed",
+		Open:     "pending open new hold on_hold awaiting_approval processing",
+		Due:      "due approved unpaid confirmed payable processed",
 		Paid:     "paid completed complete paid_out",
 		Voided:   "voided void refunded cancelled canceled reversed chargeback",
 		Rejected: "rejected declined denied fraud duplicate",
@@ -90,7 +90,7 @@ func (r *record) money(field string) (int64, string) {
 		r.fail(NotMoney, "the currency of %q is unknown", strings.TrimSpace(text+" "+r.get("currency")))
 		return 0, code
 	}
-	header := wordOf(r.headers[r.column[field]])
+	header := r.words[r.column[field]]
 	if strings.HasSuffix(header, "minor") || strings.HasSuffix(header, "cents") {
 		minor, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
@@ -98,9 +98,9 @@ func (r *record) money(field string) (int64, string) {
 		}
 		return minor, code
 	}
-	minor, err := parseAmount(text, code)
+	minor, err := parseAmount(text, code, r.lines.comma == ',')
 	if err != nil {
-		r.fail(MissingMember, "the amount %q %s", text, err)
+		r.fail(MissingMember, "%q %s", text, err)
 	}
 	return minor, code
 }
@@ -143,8 +143,9 @@ func (r *record) currencyOf(text string) (string, bool) {
 var amountForm = regexp.MustCompile(`^(-?)([0-9]*)((?:[.,][0-9]+)*)$`)
 
 // parseAmount reads a decimal such as "1,234.50", "1.234,50", "$12" or "(12 USD)", and returns minor units. It refuses
-// a text with two meanings, such as 1.234 USD.
-func parseAmount(text, code string) (int64, error) {
+// a text with two meanings, such as 1.234 USD. point means that the file has commas between its cells: it comes from a
+// country with a decimal point, so that 1,234 has thousands.
+func parseAmount(text, code string, point bool) (int64, error) {
 	bare := strings.Map(func(c rune) rune {
 		switch {
 		case c == '−':
@@ -162,7 +163,10 @@ func parseAmount(text, code string) (int64, error) {
 		return 0, errors.New("is not a number")
 	}
 	digits := currency.Digits(code)
-	whole, part, err := decimals(m[2], m[3], digits)
+	whole, part, err := decimals(m[2], m[3], digits, point)
+	if errors.Is(err, errTwoMeanings) {
+		return 0, twoMeanings(m[1]+whole, part, digits)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -176,8 +180,26 @@ func parseAmount(text, code string) (int64, error) {
 	return minor, nil
 }
 
+// errTwoMeanings means that three digits after a separator are thousands or decimals.
+var errTwoMeanings = errors.New("can mean two amounts")
+
+// twoMeanings returns the error for an amount with two meanings, with two texts that have one.
+func twoMeanings(whole, part string, digits int) error {
+	thousands, decimals := whole+part, whole+"."+(part + "0")[:digits] // four decimals are no thousands
+	if digits == len(part) {
+		decimals += "0"
+	}
+	if digits == 0 {
+		decimals = whole
+	} else {
+		thousands += "." + strings.Repeat("0", digits)
+	}
+	return fmt.Errorf("can mean %s or %s. Write %s or %s", whole+part, whole+"."+part, thousands, decimals)
+}
+
 // decimals splits a number at its decimal separator. rest begins with the first separator; digits are the currency's.
-func decimals(whole, rest string, digits int) (string, string, error) {
+// point means that a comma comes before thousands. With errTwoMeanings it returns the digits on both sides.
+func decimals(whole, rest string, digits int, point bool) (string, string, error) {
 	at := strings.LastIndexAny(rest, ".,")
 	if at < 0 {
 		return whole, "", nil
@@ -189,10 +211,10 @@ func decimals(whole, rest string, digits int) (string, string, error) {
 	case before != "": // 1,234.50
 	case len(part) != 3 || whole == "" || whole == "0" || len(whole) > 3:
 		return whole, part, nil
-	case separator == '.' && digits == 3:
+	case point && separator == '.' && digits == 3:
 		return whole, part, nil
-	case separator == '.' || digits == 3:
-		return "", "", errors.New("may have thousands or decimals")
+	case !point || separator == '.' || digits == 3:
+		return whole, part, errTwoMeanings
 	default: // 1,234
 		before, part = rest, ""
 	}
@@ -210,7 +232,7 @@ func (r *record) time(field string) *clock.Time {
 	if text == "" {
 		return nil
 	}
-	at, err := parseDate(text)
+	at, err := parseDate(text, cmp.Or(r.Zone, time.UTC))
 	if err != nil {
 		r.fail(MissingMember, "%s %q %s", field, text, err)
 		return nil
@@ -218,21 +240,34 @@ func (r *record) time(field string) *clock.Time {
 	return &at
 }
 
-// dateForms are the forms of times with one meaning. Times without a zone are UTC.
-var dateForms = []string{
-	time.RFC3339Nano, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05Z07", "2006-01-02 15:04:05 Z07:00",
-	"2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 MST", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04",
-	"2006-01-02T15:04", "2006-01-02", "2006/01/02", "2006/01/02 15:04:05", "02.01.2006", "02.01.2006 15:04",
-	"02.01.2006 15:04:05", "Jan 2, 2006", "January 2, 2006", "2 Jan 2006", "2 January 2006", "Jan 2, 2006 15:04:05",
-	"Jan 2, 2006 3:04 PM", time.RFC1123, time.RFC1123Z,
-}
+var (
+	// timeForms are the forms of times with one meaning. Times without a zone are UTC. Of the names of zones, only those
+	// of UTC have one meaning.
+	timeForms = []string{
+		time.RFC3339Nano, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05Z07", "2006-01-02 15:04:05 Z07:00",
+		"2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 UTC", "2006-01-02 15:04:05 GMT", "2006-01-02T15:04:05",
+		"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", "2006/01/02 15:04:05", "02.01.2006 15:04",
+		"02.01.2006 15:04:05", "Jan 2, 2006 15:04:05", "Jan 2, 2006 3:04 PM", "Mon, 02 Jan 2006 15:04:05 UTC",
+		"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC1123Z,
+	}
+	// dayForms are the forms of days, which begin at midnight in the zone of the program.
+	dayForms = []string{
+		"2006-01-02", "2006/01/02", "02.01.2006", "Jan 2, 2006", "January 2, 2006", "2 Jan 2006", "2 January 2006",
+	}
+	// hourForms are the forms of a date with slashes and a time, after the date was ordered.
+	hourForms = []string{"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02 3:04 PM", "2006-01-02 3:04:05 PM"}
+)
 
-// slashes is a date of the United States, or of other countries, with the time after it.
-var slashes = regexp.MustCompile(`^(\d{1,2})/(\d{1,2})/(\d{4})(?:,? (.+))?$`)
+var (
+	// slashes is a date of the United States, or of other countries, with the time after it.
+	slashes = regexp.MustCompile(`^(\d{1,2})/(\d{1,2})/(\d{4})(?:,? (.+))?$`)
+	// zoneName is the name of a zone after a time.
+	zoneName = regexp.MustCompile(`\d(?: ?[AP]M)? ([A-Z]{3,5})$`)
+)
 
 // parseDate reads a time: RFC 3339, ISO dates, words, seconds or milliseconds since 1970, and m/d/y or d/m/y where only
-// one of them is possible.
-func parseDate(text string) (clock.Time, error) {
+// one of them is possible. A date without a time is the beginning of that day in zone.
+func parseDate(text string, zone *time.Location) (clock.Time, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		switch len(text) {
 		case 9, 10:
@@ -241,10 +276,15 @@ func parseDate(text string) (clock.Time, error) {
 			return clock.At(time.UnixMilli(n)), nil
 		}
 	}
-	for _, layout := range dateForms {
-		if at, err := time.Parse(layout, text); err == nil {
-			return within(at)
-		}
+	if at, ok := parsed(text, timeForms); ok {
+		return within(at)
+	}
+	if day, ok := parsed(text, dayForms); ok {
+		return within(clock.Midnight(day, zone).Time)
+	}
+	if m := zoneName.FindStringSubmatch(text); m != nil {
+		return clock.Time{}, fmt.Errorf("has the time zone %s, which has several meanings. Write UTC or an offset such as -05:00",
+			m[1])
 	}
 	m := slashes.FindStringSubmatch(text)
 	if m == nil {
@@ -259,12 +299,23 @@ func parseDate(text string) (clock.Time, error) {
 		return clock.Time{}, errors.New("may be m/d/y or d/m/y")
 	}
 	iso := fmt.Sprintf("%s-%02d-%02d", m[3], month, day)
-	for _, form := range []string{"", " 15:04:05", " 15:04", " 3:04 PM", " 3:04:05 PM"} {
-		if at, err := time.Parse("2006-01-02"+form, strings.TrimSpace(iso+" "+m[4])); err == nil {
-			return within(at)
-		}
+	if day, ok := parsed(iso, dayForms); ok && m[4] == "" {
+		return within(clock.Midnight(day, zone).Time)
+	}
+	if at, ok := parsed(iso+" "+strings.TrimSpace(m[4]), hourForms); ok {
+		return within(at)
 	}
 	return clock.Time{}, errors.New("is not a date")
+}
+
+// parsed reads a time by the first form that fits.
+func parsed(text string, forms []string) (time.Time, bool) {
+	for _, form := range forms {
+		if at, err := time.Parse(form, text); err == nil {
+			return at, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // within refuses years that no affiliate program has.

@@ -13,7 +13,8 @@ type Field struct {
 // Fields lists Rail's fields of a kind, with a title for people and whether they are required.
 func Fields(kind Kind) []Field { return fields[kind] }
 
-// field returns an optional field. words are headers with its meaning besides its name, the best first.
+// field returns an optional field. words are headers with its meaning besides its name, the best first; those in one
+// text with spaces between are equally good.
 func field(name, title string, words ...string) Field {
 	return Field{Name: name, Title: title, words: words}
 }
@@ -85,7 +86,7 @@ var fields = map[Kind][]Field{
 		field("company_name", "Company", "company", "organization"),
 		field("website_url", "Website", "website", "url", "site"),
 		field("country_code", "Country (two letters)", "country"),
-		field("handle", "Handle", "username", "user_name"),
+		field("handle", "Handle"),
 		field("value", "Tracking value (the content of the link's parameter)", theValue()...),
 		field("param", "Query parameter of the link", "parameter", "url_param"),
 		field("status", "Status", "state", "partner_status"),
@@ -118,6 +119,8 @@ var fields = map[Kind][]Field{
 			"customer_external_id", "stripe_customer_id", "external_id", "customer_id", "uid")),
 		needed("the customer (an id or the email)", field("email", "Email", "customer_email", "email_address")),
 		field("name", "Name", "customer_name", "full_name"),
+		field("identifier", "Your own id of the customer"),
+		field("external_subscription_id", "Subscription's id at the processor", "subscription_id", "stripe_subscription_id"),
 		field("processor", "Processor", "payment_processor"),
 		field("link_id", "Link's id"),
 		field("coupon_id", "Coupon's id"),
@@ -144,14 +147,14 @@ var fields = map[Kind][]Field{
 		field("sale_id", "Sale's id", "sale", "conversion_id"),
 		field("external_charge_id", "Processor's id of the payment", "charge_id", "stripe_charge_id"),
 		needed("the amount", field("amount_minor", "Amount of the commission", "earnings", "earnings_cents",
-			"commission_amount", "commission_amount_cents", "commission", "reward", "reward_amount", "amount", "amount_cents")),
+			"commission_amount", "commission_amount_cents", "commission", "reward", "reward_amount", "amount amount_cents payout")),
 		field("currency", "Currency", "currency_code"),
 		needed("the status", field("status", "Status", "state", "commission_status")),
 		field("void_reason", "Reason of a refusal", "reason", "comment"),
 		field("mature_at", "Payable from", "due_at", "due_date"),
 		field("paid_at", "Paid", "paid_date", "date_paid"),
 		field("voided_at", "Voided", "refunded_at", "cancelled_at", "canceled_at"),
-		field("payout_id", "Payout's id", "payout", "payment_id"),
+		field("payout_id", "Payout's id", "payment_id"),
 		created,
 	}),
 	KindPayout: join([]Field{field("id", "Id", "payout_id", "payment_id")}, requiredPartner(), []Field{

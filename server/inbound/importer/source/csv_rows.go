@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"net/url"
 	"slices"
 	"strconv"
@@ -15,34 +16,72 @@ import (
 )
 
 // maxEqual bounds the lines of a file that are told apart by their content because they have no id. Each takes about
-// 20 bytes.
+// 20 bytes. It bounds the ids that are remembered, too.
 const maxEqual = 4_000_000
 
-// rows returns the rows of the line: one, and a link beside a partner with a tracking value.
+// rows returns the rows of the line: one, and a link beside a partner with a tracking value. Of lines with one id that
+// differ, the first one is imported, and the links of all.
 func (t *table) rows() []Row {
+	lineID := hashed("line", strconv.Itoa(t.line), strings.Join(t.cells, "\x00"))
 	if t.wrong != "" {
-		id := hashed("line", strconv.Itoa(t.line), strings.Join(t.cells, "\x00"))
-		return []Row{{Kind: t.kind, ID: id, Problem: t.problem(MissingMember, "%s", t.wrong)}}
+		return []Row{{Kind: t.kind, ID: lineID, Problem: t.problem(MissingMember, "%s", t.wrong)}}
 	}
 	r := &record{table: t}
 	row := readers[t.kind](r)
 	row.Kind = t.kind
+	id := row.ID
+	if before := t.before(row.ID); before > 0 {
+		r.fail(Duplicate, "line %d has the id %q as well. Line %d is imported", before, row.ID, before)
+		id = lineID
+	}
+	if r.wrong != nil && id == "" {
+		id = hashed(t.cells...)
+	}
+	var all []Row
 	if r.wrong != nil {
-		if row.ID == "" {
-			row.ID = hashed(t.cells...)
-		}
-		return []Row{{Kind: t.kind, ID: row.ID, Problem: r.wrong}}
+		all = []Row{{Kind: t.kind, ID: id, Problem: r.wrong}}
+	} else {
+		row.boundAddresses()
+		all = []Row{row}
+		t.remember(row.ID)
 	}
-	row.boundAddresses()
-	if value := r.get("value"); t.kind == KindPartner && (value != "" || !t.own && r.get("handle") != "") {
-		return []Row{row, r.linkOf(row)}
+	value := r.get("value")
+	if t.kind == KindPartner && (value != "" || !t.own && r.get("handle") != "") &&
+		(r.wrong == nil || r.wrong.Code == Duplicate) {
+		all = append(all, r.linkOf(row))
 	}
-	return []Row{row}
+	return all
 }
+
+// first is the first line with an id.
+type first struct {
+	line    int
+	content uint64 // hash of its cells
+}
+
+// before returns the number of the first line with an id, 0 without one or if the line is equal to it.
+func (t *table) before(id string) int {
+	known, seen := t.ids[maphash.String(t.seed, id)]
+	if !seen || known.content == t.content() {
+		return 0
+	}
+	return known.line
+}
+
+// remember notes that the line has an id.
+func (t *table) remember(id string) {
+	key := maphash.String(t.seed, id)
+	if _, seen := t.ids[key]; !seen && len(t.ids) < maxEqual {
+		t.ids[key] = first{t.line, t.content()}
+	}
+}
+
+// content returns a hash of the line's cells.
+func (t *table) content() uint64 { return maphash.String(t.seed, strings.Join(t.cells, "\x00")) }
 
 // problem returns a problem that names the line.
 func (t *table) problem(code Code, format string, args ...any) *Problem {
-	return &Problem{Code: code, Detail: fmt.Sprintf("line %d: ", t.line) + fmt.Sprintf(format, args...)}
+	return &Problem{Code: code, Detail: fmt.Sprintf("Line %d: ", t.line) + fmt.Sprintf(format, args...) + "."}
 }
 
 // hashed returns an id for the parts of a natural key.
@@ -164,7 +203,7 @@ func (r *record) partner() Row {
 		Email: email, FirstName: r.get("first_name"), LastName: r.get("last_name"), CompanyName: r.get("company_name"),
 		WebsiteURL: r.get("website_url"), Handle: r.get("handle"), Status: r.status(partnerStates, Active),
 		Group: r.get("group_name"), ExternalID: r.get("external_id"), CreatedAt: r.created("created_at"),
-		Metadata: r.metadata(),
+		Metadata: r.metadata(), Published: r.own && r.get("handle") != "",
 	}
 	if !strings.Contains(email, "@") {
 		r.fail(MissingMember, "%q is not an email", email)
@@ -246,7 +285,8 @@ func (r *record) customer() Row {
 		PartnerID: r.partnerID(), ExternalIDs: r.externalIDs(), Email: r.get("email"), Name: r.get("name"),
 		LinkID: r.get("link_id"), CouponID: r.get("coupon_id"), Status: r.status(customerStates, Lead),
 		LeadAt: r.created("lead_at", "created_at"), ConvertedAt: r.time("converted_at"),
-		CreatedAt: r.created("created_at", "lead_at"),
+		CreatedAt: r.created("created_at", "lead_at"), Identifier: r.get("identifier"),
+		SubscriptionID: r.get("external_subscription_id"),
 	}
 	if p := strings.ToLower(r.get("processor")); slices.Contains(processors, p) {
 		k.Processor = p
@@ -298,12 +338,13 @@ func (r *record) sale() Row {
 		tax, _ := r.money("tax_minor")
 		s.TaxMinor = &tax
 	}
-	switch {
-	case r.get("refunded_minor") != "":
+	switch refunded := strings.ToLower(r.get("refunded_minor")); {
+	case refunded == "no" || refunded == "false":
+	case refunded == "yes" || refunded == "true" || refunded == "" && s.RefundedAt != nil:
+		s.RefundedMinor = s.AmountMinor
+	case refunded != "":
 		s.RefundedMinor, _ = r.money("refunded_minor")
 		s.RefundedMinor = max(s.RefundedMinor, -s.RefundedMinor)
-	case s.RefundedAt != nil:
-		s.RefundedMinor = s.AmountMinor
 	}
 	if text := strings.ToLower(r.get("billing_type")); text != "" {
 		s.Recurring = slices.Contains([]string{"subscription", "recurring", "true", "yes", "1"}, text)

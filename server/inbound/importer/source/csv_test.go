@@ -147,8 +147,8 @@ func TestCSVAmounts(t *testing.T) {
 		"$12": "1200 USD", "12 USD": "1200 USD", "USD 12": "1200 USD", "$12 USD": "1200 USD", "-$3.20": "-320 USD", "(3.20)": "-320 USD",
 		"−3,2": "-320 USD", "€1.234,50": "123450 EUR", "12,50 €": "1250 EUR", "¥1,000": "1000 JPY", "CA$12.00": "1200 CAD", "jpy 1234.00": "1234 JPY",
 		"1.234 KWD": "1234 KWD", "12.3400": "1234 USD", "0.5": "50 USD", ".5": "50 USD",
-		"1.234": "may have", "12.345": "may have", "12,3456": "more decimals", "1,23,456": "not a number", "1.5 JPY": "more decimals",
-		"1,234 KWD": "may have", "12 points": "currency", "10%": "currency", "free": "currency", "--3": "not a number", "": "empty",
+		"1.234": "can mean 1234 or 1.234. Write 1234.00 or 1.23", "12.345": "can mean", "12,3456": "more decimals", "1,23,456": "not a number", "1.5 JPY": "more decimals",
+		"1,234 KWD": "can mean 1234 or 1.234. Write 1234.000 or 1.2340", "-1.234": "can mean -1234 or -1.234", "12 points": "currency", "10%": "currency", "free": "currency", "--3": "not a number", "": "empty",
 	} {
 		row := readCSV(t, source.KindPayout, fmt.Sprintf("partner_email,amount\nada@example.com,%q\n", text))[0]
 		if row.Problem == nil {
@@ -156,12 +156,27 @@ func TestCSVAmounts(t *testing.T) {
 			continue
 		}
 		require.Contains(t, row.Problem.Detail, want, text)
-		require.Regexp(t, "^line 2: ", row.Problem.Detail)
+		require.Regexp(t, "^Line 2: ", row.Problem.Detail)
 		code := source.MissingMember
 		if want == "currency" {
 			code = source.NotMoney
 		}
 		require.Equal(t, code, row.Problem.Code, text)
+	}
+	// A comma between cells does not come with a decimal comma; other delimiters leave both open.
+	for text, want := range map[string]string{
+		"12,50": "1250 USD", "1.234,50": "123450 USD", "1,234,567": "123456700 USD", "0,990": "99 USD", "1.2340 KWD": "1234 KWD",
+		"12,500": "can mean 12500 or 12.500. Write 12500.00 or 12.50", "1.234": "can mean", "1.234 KWD": "can mean",
+		"¥1,000": "can mean 1000 or 1.000. Write 1000 or 1",
+	} {
+		for _, delimiter := range []string{";", "\t"} {
+			row := readCSV(t, source.KindPayout, "partner_email"+delimiter+"amount\nada@example.com"+delimiter+text+"\n")[0]
+			if row.Problem != nil {
+				require.Contains(t, row.Problem.Detail, want, text)
+				continue
+			}
+			require.Equal(t, want, fmt.Sprintf("%d %s", row.Payout.AmountMinor, row.Payout.Currency), text)
+		}
 	}
 	for cells, want := range map[string]int64{"1250,usd": 1250, "-1250,usd": -1250} {
 		row := readCSV(t, source.KindPayout, "partner_email,amount_minor,currency\nada@example.com,"+cells+"\n")[0]
@@ -180,6 +195,9 @@ func TestCSVDates(t *testing.T) {
 	for text, want := range map[string]string{
 		"2026-01-31T10:20:30Z": "2026-01-31T10:20:30Z", "2026-01-31T10:20:30.5+02:00": "2026-01-31T08:20:30.5Z",
 		"2026-01-31 10:20:30": "2026-01-31T10:20:30Z", "2026-01-31 10:20:30.123456 UTC": "2026-01-31T10:20:30.123456Z",
+		"2026-01-31 10:20:30 GMT": "2026-01-31T10:20:30Z", "Sat, 31 Jan 2026 10:20:30 GMT": "2026-01-31T10:20:30Z",
+		"2026-01-31 10:20:30 EST": "time zone EST", "Sat, 31 Jan 2026 10:20:30 PST": "time zone PST",
+		"1/31/2026 3:04 PM CET": "time zone CET", "2026-01-31 3:04 PM": "not a date",
 		"2026-01-31": "2026-01-31T00:00:00Z", "1769854830": "2026-01-31T10:20:30Z", "1769854830000": "2026-01-31T10:20:30Z",
 		"1/31/2026": "2026-01-31T00:00:00Z", "31/1/2026": "2026-01-31T00:00:00Z", "1/1/2026": "2026-01-01T00:00:00Z",
 		"1/31/2026 3:04 PM": "2026-01-31T15:04:00Z", "31.01.2026": "2026-01-31T00:00:00Z", "Jan 31, 2026": "2026-01-31T00:00:00Z",
@@ -191,6 +209,23 @@ func TestCSVDates(t *testing.T) {
 			continue
 		}
 		require.Contains(t, row.Problem.Detail, want, text)
+	}
+}
+
+// TestCSVDays reads dates without a time as days in the program's zone, and leaves times as they are.
+func TestCSVDays(t *testing.T) {
+	t.Parallel()
+	zone, err := clock.Zone("America/New_York")
+	require.NoError(t, err)
+	for text, want := range map[string]string{
+		"2026-01-01": "2026-01-01T05:00:00Z", "01.01.2026": "2026-01-01T05:00:00Z", "7/31/2026": "2026-07-31T04:00:00Z",
+		"Jan 1, 2026": "2026-01-01T05:00:00Z", "2026-01-01 00:00": "2026-01-01T00:00:00Z",
+		"7/31/2026 15:04": "2026-07-31T15:04:00Z", "2026-01-01T00:00:00+01:00": "2025-12-31T23:00:00Z",
+	} {
+		rows, err := tryCSV(source.CSV{Currency: "USD", Now: csvNow, Zone: zone}, source.KindPayout,
+			fmt.Sprintf("partner_email,amount,paid_at\nada@example.com,1,%q\n", text))
+		require.NoError(t, err)
+		require.Equal(t, want, rows[0].Payout.PaidAt.Format(time.RFC3339Nano), text)
 	}
 }
 
@@ -209,7 +244,7 @@ func TestCSVStates(t *testing.T) {
 		require.Equal(t, want, row.Partner.Status, word)
 	}
 	for word, want := range map[string]string{
-		"pending": "pending", "Unpaid": "pending", "due": "due", "Approved": "due", "paid": "paid", "completed": "paid",
+		"pending": "pending", "Unpaid": "due", "due": "due", "Approved": "due", "paid": "paid", "completed": "paid",
 		"voided": "voided", "refunded": "voided", "rejected": "rejected", "": "", "purple": "",
 	} {
 		row := readCSV(t, source.KindCommission, "partner_email,amount,status\nada@example.com,1,"+word+"\n")[0]
@@ -263,7 +298,7 @@ func TestCSVProblems(t *testing.T) {
 		require.NotNil(t, rows[1].Problem, name)
 		require.Equal(t, source.KindPartner, rows[1].Kind, name)
 		require.NotEmpty(t, rows[1].ID, name)
-		require.Contains(t, rows[1].Problem.Detail, "line 3: ", name)
+		require.Contains(t, rows[1].Problem.Detail, "Line 3: ", name)
 		require.Contains(t, rows[1].Problem.Detail, c.says, name)
 		require.Equal(t, "cy@example.com", rows[2].ID, name)
 	}
@@ -299,6 +334,95 @@ func TestCSVFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, rows, 1, "only what is mapped")
 	require.Equal(t, "ada@example.com", rows[0].ID)
+}
+
+// TestCSVSameID imports the first of several lines with one id, and reports the others. Equal lines are one.
+func TestCSVSameID(t *testing.T) {
+	t.Parallel()
+	head := "id,partner_id,amount,currency,status\n"
+	rows := readCSV(t, source.KindCommission, head+"7,1,10.00,USD,due\n7,1,10.00,USD,due\n7,1,25.00,USD,due\n7,1,x,USD,due\n")
+	require.Len(t, rows, 4)
+	require.Equal(t, rows[0], rows[1])
+	require.EqualValues(t, 1000, rows[0].Commission.AmountMinor)
+	require.Equal(t, &source.Problem{Code: source.Duplicate, Detail: `Line 4: line 2 has the id "7" as well. Line 2 is imported.`},
+		rows[2].Problem)
+	require.Equal(t, source.NotMoney, rows[3].Problem.Code)
+	for _, row := range rows[2:] {
+		require.NotEqual(t, "7", row.ID, "it does not replace the first line")
+	}
+	rows = readCSV(t, source.KindCommission, head+"7,1,x,USD,due\n7,1,25.00,USD,due\n")
+	require.NotNil(t, rows[0].Problem)
+	require.Nil(t, rows[1].Problem, "a refused line has no id that counts")
+	rows = readCSV(t, source.KindPartner, "email,token\nada@example.com,ada\nAda@example.com,promo\n")
+	require.Len(t, rows, 4)
+	require.Equal(t, source.Duplicate, rows[2].Problem.Code)
+	require.Equal(t, "promo", rows[3].Link.Value, "the partner has both links")
+	require.Equal(t, "ada@example.com", rows[3].Link.PartnerID)
+}
+
+// TestCSVRepeated does not decide between columns that can be the same field; each can be mapped.
+func TestCSVRepeated(t *testing.T) {
+	t.Parallel()
+	mapped := func(header string) source.CSV {
+		return source.CSV{Currency: "USD", Mapping: map[source.Kind]map[string]string{source.KindCommission: {
+			"partner_email": "Affiliate", "amount_minor": header, "status": "Status",
+		}}}
+	}
+	twice := "Affiliate,Amount,Status,Amount\na@example.com,100.00,paid,20.00\n"
+	for header, want := range map[string]int64{"Amount (1)": 10000, "Amount (2)": 2000} {
+		rows, err := tryCSV(mapped(header), source.KindCommission, twice)
+		require.NoError(t, err)
+		require.Equal(t, want, rows[0].Commission.AmountMinor)
+	}
+	_, err := tryCSV(mapped("Amount"), source.KindCommission, twice)
+	require.EqualError(t, err,
+		`"Amount" is mapped to amount_minor, but the file has the columns "Amount (1)" and "Amount (2)": map one of them`)
+	headers, used, err := source.CSV{}.Headers(source.KindCommission, strings.NewReader(twice))
+	require.NoError(t, err)
+	require.Equal(t, []string{"Affiliate", "Amount (1)", "Status", "Amount (2)"}, headers)
+	require.Equal(t, map[string]string{"partner_email": "Affiliate", "status": "Status"}, used)
+	for file, says := range map[string]string{
+		twice: `which column to use for "Amount of the commission", "Amount (1)" and "Amount (2)": map`,
+		"Affiliate,Amount,Payout,Status\na@example.com,100.00,20.00,paid\n": `"Amount of the commission", "Amount" and "Payout": map`,
+		"Affiliate,Commission,Status,Currency,currency\n":                   `"Currency", "Currency" and "currency": map`,
+	} {
+		_, err := tryCSV(source.CSV{Currency: "USD"}, source.KindCommission, file)
+		require.ErrorContains(t, err, says)
+	}
+	for file, want := range map[string]int64{
+		"Affiliate,Amount,Payout,Commission,Status\na@example.com,100.00,17,20.00,paid\n": 2000,
+		"Affiliate,Sale,Payout,Status\na@example.com,1,20.00,paid\n":                      2000,
+		"Affiliate,,Amount cents,,Status\na@example.com,,2000,,paid\n":                    2000,
+		"Affiliate,Payout cents,Payout id,Payout,Status\na@example.com,1,p1,20.00,paid\n": 2000,
+	} {
+		require.Equal(t, want, readCSV(t, source.KindCommission, file)[0].Commission.AmountMinor, file)
+	}
+	cents := source.CSV{Mapping: mapped("Cents (2)").Mapping, Currency: "USD"}
+	rows, err := tryCSV(cents, source.KindCommission, "Affiliate,Cents,Status,Cents\na@example.com,1,paid,2000\n")
+	require.NoError(t, err)
+	require.EqualValues(t, 2000, rows[0].Commission.AmountMinor, "a number after the header changes nothing")
+}
+
+// TestCSVRefunds reads refunded parts, and yes or no for the whole.
+func TestCSVRefunds(t *testing.T) {
+	t.Parallel()
+	for cell, want := range map[string]int64{
+		"no": 0, "False": 0, "": 0, "0": 0, "yes": 1000, "TRUE": 1000, "2.50": 250, "-2.50": 250,
+	} {
+		row := readCSV(t, source.KindSale, "id,customer,amount,refunded\n1,bo@example.com,10.00,"+cell+"\n")[0]
+		require.Nil(t, row.Problem, cell)
+		require.Equal(t, want, row.Sale.RefundedMinor, cell)
+	}
+	row := readCSV(t, source.KindSale, "id,customer,amount,refunded\n1,bo@example.com,10.00,perhaps\n")[0]
+	require.NotNil(t, row.Problem)
+}
+
+// TestCSVUsernames does not take the name of an account for a tracking value.
+func TestCSVUsernames(t *testing.T) {
+	t.Parallel()
+	rows := readCSV(t, source.KindPartner, "email,username\nada@example.com,ada\n")
+	require.Len(t, rows, 1)
+	require.Empty(t, rows[0].Partner.Handle)
 }
 
 // TestCSVHeaders shows the columns, and the mapping that a file gets by meaning.

@@ -68,8 +68,8 @@ func (a *address) UnmarshalJSON(raw []byte) error {
 // cannot be read.
 type moment struct{ clock.Time }
 
-// layouts are the forms of times besides RFC 3339. Times without a zone are UTC.
-var layouts = []string{"2006-01-02T15:04:05-0700", "2006-01-02T15:04:05", time.DateTime, time.DateOnly}
+// layouts are the forms of times besides RFC 3339 and days. Times without a zone are UTC.
+var layouts = []string{"2006-01-02T15:04:05-0700", "2006-01-02T15:04:05", time.DateTime}
 
 // UnmarshalJSON reads any of the forms.
 func (m *moment) UnmarshalJSON(raw []byte) error {
@@ -90,6 +90,10 @@ func (m *moment) UnmarshalJSON(raw []byte) error {
 		if at, err := time.Parse(layout, text); m.IsZero() && err == nil {
 			m.set(loose.Text(at.Format(time.RFC3339)).Time())
 		}
+	}
+	if day, err := time.ParseInLocation(time.DateOnly, text, unknownZone); err == nil {
+		_, ok := loose.Text(day.Format(time.RFC3339)).Time()
+		m.set(clock.Time{Time: day}, ok)
 	}
 	return nil
 }

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/clock"
 	"rail/server/harness/importtest"
 	"rail/server/inbound/importer/source"
 )
@@ -122,4 +124,31 @@ type only struct {
 
 func (o only) Lists() []source.List {
 	return slices.DeleteFunc(o.Source.Lists(), func(l source.List) bool { return !strings.HasSuffix(l.Name, o.name) })
+}
+
+// TestDays reads dates without a time as days in the program's zone, and leaves times as they are.
+func TestDays(t *testing.T) {
+	t.Parallel()
+	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := "[]"
+		if strings.HasSuffix(r.URL.Path, "/payouts") && r.URL.Query().Get("offset") == "0" {
+			answer = `[{"id":1,"affiliate_id":7,"amount":"1","status":"paid","date":"2026-01-01"},
+				{"id":2,"affiliate_id":7,"amount":"1","status":"paid","date":"2026-01-01 00:00:00"}]`
+		}
+		_, _ = w.Write([]byte(answer))
+	})
+	zone, err := clock.Zone("America/New_York")
+	require.NoError(t, err)
+	account := wpAccount
+	for _, c := range []struct {
+		zone *time.Location
+		day  string
+	}{{nil, "2026-01-01T00:00:00.000Z"}, {zone, "2026-01-01T05:00:00.000Z"}} {
+		account.Zone = c.zone
+		rows := rowsAt(t, "affiliatewp", api, account)
+		require.Len(t, rows, 2)
+		require.Equal(t, c.day, rows[0].Payout.PaidAt.String())
+		require.Equal(t, c.day, rows[0].Payout.CreatedAt.String())
+		require.Equal(t, "2026-01-01T00:00:00.000Z", rows[1].Payout.PaidAt.String())
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"rail/server/clock"
 )
@@ -79,6 +80,7 @@ const (
 	NotMoney      Code = "not_money"      // points, credits or free months
 	TestData      Code = "test_data"      // an object of the source's test mode
 	OutOfBounds   Code = "out_of_bounds"  // a value that Rail cannot store
+	Duplicate     Code = "duplicate"      // another object of the source has the same id
 )
 
 // Partner is an affiliate. A partner without links gets one with its handle. Open amounts are only for comparison.
@@ -90,6 +92,7 @@ type Partner struct {
 	WebsiteURL  string            `json:"website_url,omitempty"`
 	CountryCode string            `json:"country_code,omitempty"` // ISO 3166, two letters
 	Handle      string            `json:"handle,omitempty"`       // preferred, if the source has one
+	Published   bool              `json:"published,omitempty"`    // published addresses have the handle as a value
 	Status      string            `json:"status"`                 // active, pending, declined or suspended
 	Group       string            `json:"group,omitempty"`        // name of the source's group or campaign
 	ExternalID  string            `json:"external_id,omitempty"`  // the merchant's own id of the partner
@@ -133,12 +136,15 @@ type Customer struct {
 	Processor   string      `json:"processor,omitempty"` // stripe, paddle, chargebee, lemon_squeezy, polar; empty if not known
 	Email       string      `json:"email,omitempty"`
 	Name        string      `json:"name,omitempty"`
+	Identifier  string      `json:"identifier,omitempty"` // the merchant's own id of the customer
 	LinkID      string      `json:"link_id,omitempty"`
 	CouponID    string      `json:"coupon_id,omitempty"`
 	Status      string      `json:"status"` // lead, trial, active or cancelled
 	LeadAt      clock.Time  `json:"lead_at,omitzero"`
 	ConvertedAt *clock.Time `json:"converted_at,omitempty"`
 	CreatedAt   clock.Time  `json:"created_at,omitzero"`
+	// SubscriptionID is the processor's id of the customer's subscription.
+	SubscriptionID string `json:"subscription_id,omitempty"`
 }
 
 // The states of customers.
@@ -214,6 +220,7 @@ type Account struct {
 	Since *clock.Time
 	// Currency is the program's, for sources that do not name one.
 	Currency string
+	Zone     *time.Location // the program's, of dates without a time; nil is UTC
 }
 
 // ErrKey is wrapped by an error for a key that the source refuses.
@@ -252,5 +259,7 @@ func Names() []string { return slices.Sorted(maps.Keys(products)) }
 // Find returns a product by its name.
 func Find(name string) (Product, bool) {
 	p, ok := products[name]
+	open := p.Open
+	p.Open = func(a Account) Source { return zoned{open(a), a.Zone} }
 	return p, ok
 }
