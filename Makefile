@@ -38,6 +38,10 @@ test: go ## run every test, on a private PostgreSQL
 bench: go ## compare the server with pgbench; options: BENCH='-rows 100000 -jobs', BENCH_BASE and BENCH_SAVE for files of runs
 	@source .ci/postgres.sh && go run ./cmd/bench $(BENCH)
 
+.PHONY: bench-import
+bench-import: go ## measure an import of 1M commissions beside other sales, half an hour; options: IMPORT='-commissions 100000'
+	@source .ci/postgres.sh && go run ./cmd/bench import $(IMPORT)
+
 .PHONY: bench-scale
 bench-scale: go ## measure costs that grow with the tables: 1M and 10M clicks, 15 GB; options: SCALE='--small 0.01 --full 0.1'
 	@source .ci/postgres.sh && go run ./cmd/bench scale $(SCALE)

@@ -227,10 +227,16 @@ UNION ALL SELECT t.id FROM payouts t WHERE t.id = ANY (@ids::text[]) AND t.org_i
 -- ImportMerged returns the customers that deleted customers were merged into.
 SELECT m.id, m.customer_id FROM customer_merges m WHERE m.id = ANY (@ids::text[]) AND m.org_id = @org_id;
 
--- name: ImportRowsOfPayout :many
--- ImportRowsOfPayout returns the commissions that a payout of this import pays.
+-- name: ImportRowsOfPayouts :many
+-- ImportRowsOfPayouts returns the commissions that payouts of this import pay.
 SELECT t.* FROM import_rows t WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5
-    AND t.outcome IN ('new', 'changed') AND (t.refs ->> 'payout') = @payout_id::text ORDER BY t.at, t.source_id;
+    AND t.outcome IN ('new', 'changed') AND (t.refs ->> 'payout') = ANY (@payout_ids::text[]) ORDER BY t.at, t.source_id;
+
+-- name: ImportPayoutSizes :many
+-- ImportPayoutSizes counts the commissions that payouts of this import pay.
+SELECT (t.refs ->> 'payout')::text AS payout_id, count(*)::bigint AS commissions FROM import_rows t
+WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5 AND t.outcome IN ('new', 'changed')
+    AND (t.refs ->> 'payout') = ANY (@payout_ids::text[]) GROUP BY 1;
 
 -- name: ImportPayoutsSettled :many
 -- ImportPayoutsSettled finds the paid commissions whose payout would not be positive, because deductions exceed them. They

@@ -1,6 +1,6 @@
 // Command bench measures the server. Without a subcommand it runs a load test beside pgbench, which is the limit;
-// "bench scale" measures which costs grow with the tables, and "bench load" fills a database for measurements. It is
-// a tool, not a test, and not part of the product. It starts a private PostgreSQL in a temporary directory.
+// "bench scale" measures which costs grow with the tables, "bench import" measures an import beside other sales, and
+// "bench load" fills a database for measurements. It is a tool, not a test, and not part of the product. It starts a private PostgreSQL in a temporary directory.
 package main
 
 import (
@@ -34,6 +34,8 @@ func run(ctx context.Context, args []string) error {
 			return load(ctx, args[1:])
 		case "scale":
 			return measureScale(ctx, args[1:])
+		case "import":
+			return measureImport(ctx, args[1:])
 		}
 	}
 	return measureSpeed(ctx, args)
@@ -46,9 +48,21 @@ func parse(fs *flag.FlagSet, args []string) error {
 		return err
 	}
 	if fs.NArg() > 0 {
-		return fmt.Errorf("%q is neither a flag nor load or scale", fs.Arg(0))
+		return fmt.Errorf("%q is neither a flag nor load, scale or import", fs.Arg(0))
 	}
 	return nil
+}
+
+// measureImport measures an import of a large program.
+func measureImport(ctx context.Context, args []string) error {
+	fs, o := flag.NewFlagSet("bench import", flag.ContinueOnError), bench.ImportOptions{Out: os.Stdout}
+	fs.IntVar(&o.Partners, "partners", 10_000, "number of partners")
+	fs.IntVar(&o.Commissions, "commissions", 1_000_000, "number of sales and of commissions; five a customer")
+	fs.IntVar(&o.Rate, "rate", 50, "sales a second that other programs record meanwhile")
+	if err := parse(fs, args); err != nil {
+		return err
+	}
+	return bench.Import(ctx, o)
 }
 
 // measureSpeed measures the server beside pgbench running the same statements. BENCH_BASE and BENCH_SAVE name

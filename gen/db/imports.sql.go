@@ -2112,6 +2112,44 @@ func (q *Queries) ImportPaymentsPut(ctx context.Context, db DBTX, arg ImportPaym
 	return items, nil
 }
 
+const importPayoutSizes = `-- name: ImportPayoutSizes :many
+SELECT (t.refs ->> 'payout')::text AS payout_id, count(*)::bigint AS commissions FROM import_rows t
+WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5 AND t.outcome IN ('new', 'changed')
+    AND (t.refs ->> 'payout') = ANY ($3::text[]) GROUP BY 1
+`
+
+type ImportPayoutSizesParams struct {
+	ImportID  string
+	OrgID     string
+	PayoutIds []string
+}
+
+type ImportPayoutSizesRow struct {
+	PayoutID    string
+	Commissions int64
+}
+
+// ImportPayoutSizes counts the commissions that payouts of this import pay.
+func (q *Queries) ImportPayoutSizes(ctx context.Context, db DBTX, arg ImportPayoutSizesParams) ([]ImportPayoutSizesRow, error) {
+	rows, err := db.Query(ctx, importPayoutSizes, arg.ImportID, arg.OrgID, arg.PayoutIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportPayoutSizesRow{}
+	for rows.Next() {
+		var i ImportPayoutSizesRow
+		if err := rows.Scan(&i.PayoutID, &i.Commissions); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importPayoutsSettled = `-- name: ImportPayoutsSettled :many
 WITH bad AS MATERIALIZED (
     SELECT (r.refs ->> 'payout') AS payout_id FROM import_rows r WHERE r.import_id = $1 AND r.org_id = $2
@@ -2381,20 +2419,20 @@ func (q *Queries) ImportRowsNext(ctx context.Context, db DBTX, arg ImportRowsNex
 	return items, nil
 }
 
-const importRowsOfPayout = `-- name: ImportRowsOfPayout :many
+const importRowsOfPayouts = `-- name: ImportRowsOfPayouts :many
 SELECT t.import_id, t.org_id, t.program_id, t.kind, t.source_id, t.at, t.data, t.outcome, t.target, t.refs FROM import_rows t WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5
-    AND t.outcome IN ('new', 'changed') AND (t.refs ->> 'payout') = $3::text ORDER BY t.at, t.source_id
+    AND t.outcome IN ('new', 'changed') AND (t.refs ->> 'payout') = ANY ($3::text[]) ORDER BY t.at, t.source_id
 `
 
-type ImportRowsOfPayoutParams struct {
-	ImportID string
-	OrgID    string
-	PayoutID string
+type ImportRowsOfPayoutsParams struct {
+	ImportID  string
+	OrgID     string
+	PayoutIds []string
 }
 
-// ImportRowsOfPayout returns the commissions that a payout of this import pays.
-func (q *Queries) ImportRowsOfPayout(ctx context.Context, db DBTX, arg ImportRowsOfPayoutParams) ([]ImportRow, error) {
-	rows, err := db.Query(ctx, importRowsOfPayout, arg.ImportID, arg.OrgID, arg.PayoutID)
+// ImportRowsOfPayouts returns the commissions that payouts of this import pay.
+func (q *Queries) ImportRowsOfPayouts(ctx context.Context, db DBTX, arg ImportRowsOfPayoutsParams) ([]ImportRow, error) {
+	rows, err := db.Query(ctx, importRowsOfPayouts, arg.ImportID, arg.OrgID, arg.PayoutIds)
 	if err != nil {
 		return nil, err
 	}

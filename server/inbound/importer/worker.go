@@ -165,7 +165,9 @@ func (s *Service) read(ctx context.Context, m db.Import, p place, now clock.Time
 	}
 	after := place{Phase: planning, Began: now}
 	var rows []source.Row
-	if p.List < len(lists) {
+	if p.List >= len(lists) {
+		s.closeLists(m.ID)
+	} else {
 		list := lists[p.List]
 		page, err := list.Read(ctx, p.Cursor)
 		if err != nil {
@@ -198,9 +200,27 @@ func (s *Service) lists(ctx context.Context, m db.Import) ([]source.List, error)
 	}
 	lists, err := s.open(ctx, m)
 	if err == nil {
-		s.opened = map[string][]source.List{m.ID: lists} // one at a time: a program reads for hours at most
+		for id := range s.opened {
+			if len(s.opened) >= mostOpened {
+				delete(s.opened, id)
+			}
+		}
+		if s.opened == nil {
+			s.opened = map[string][]source.List{}
+		}
+		s.opened[m.ID] = lists
 	}
 	return lists, err
+}
+
+// mostOpened bounds the sources that stay open. Another one is opened again for each turn of its import.
+const mostOpened = 16
+
+// closeLists forgets the source of an import that has been read.
+func (s *Service) closeLists(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.opened, id)
 }
 
 // open opens the source of an import.
@@ -245,6 +265,9 @@ func (s *Service) release(ctx context.Context, m db.Import, now clock.Time) erro
 // sends no mail: an import must not stay active, with its key, forever.
 func (s *Service) failed(ctx context.Context, m db.Import, now clock.Time, why error) error {
 	text := cut(strings.ToValidUTF8(strings.ReplaceAll(why.Error(), "\x00", ""), "\uFFFD"), maxError)
+	if errors.Is(why, source.ErrKey) || errors.Is(why, source.ErrRequest) {
+		s.closeLists(m.ID)
+	}
 	err := s.within(ctx, m, now, s.failure(ctx, why, text, s.notify))
 	if err != nil && ctx.Err() == nil {
 		silent := func(context.Context, *work.Unit, db.Import) error { return nil }

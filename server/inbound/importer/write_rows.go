@@ -29,6 +29,8 @@ type writer struct {
 	*batch
 	objects db.ImportObjectsPutParams
 	paid    db.ImportObjectsPutParams // commissions that were written with their payouts
+	pays    map[string][]*row         // commissions of the batch's payouts, by payout
+	batches map[string]string         // payout batches of the import, by month
 }
 
 func newWriter(b *batch) *writer {
@@ -38,7 +40,7 @@ func newWriter(b *batch) *writer {
 			ImportID: b.m.ID,
 		}
 	}
-	return &writer{batch: b, objects: objects(b.kind), paid: objects(commissions)}
+	return &writer{batch: b, objects: objects(b.kind), paid: objects(commissions), batches: map[string]string{}}
 }
 
 // remember notes which object a row is, and when it was written.
@@ -338,8 +340,8 @@ func (w *writer) sale(ctx context.Context, r *row, isNew bool) error {
 	return sale.Import(ctx, w.u, k, of.RefundedMinor, of.RefundedAt)
 }
 
-// refund writes that the source has refunded more of a sale. If Rail recorded the sale itself, the processor reports the
-// refund, which changes the commissions.
+// refund writes that the source has refunded more of a sale. The refund of a sale that Rail recorded itself comes from
+// the processor, and changes the commissions.
 func (w *writer) refund(ctx context.Context, r *row, of source.Sale) error {
 	k, err := queries.SaleLock(ctx, w.u.Tx, db.SaleLockParams{ID: r.target, OrgID: w.m.OrgID})
 	if err != nil {
@@ -360,11 +362,7 @@ func (w *writer) payment(ctx context.Context, r *row) error {
 	if err != nil {
 		return err
 	}
-	rows, err := w.paidBy(ctx, r)
-	if err != nil {
-		return err
-	}
-	paid, sum, err := w.settle(ctx, rows)
+	paid, sum, err := w.settle(ctx, w.pays[r.target])
 	if err != nil {
 		return err
 	}
@@ -377,7 +375,7 @@ func (w *writer) payment(ctx context.Context, r *row) error {
 		}
 		return conflictf("not_changed", "It pays no commission that Rail has not paid already.")
 	}
-	err = payout.Import(ctx, w.u, w.program, payout.Imported{
+	err = payout.Import(ctx, w.u, w.program, w.batches, payout.Imported{
 		ID: r.target, PartnerID: r.refs.Partner, Currency: of.Currency, ImportID: w.m.ID, AmountMinor: sum,
 		Method: methodOf(of.Method), PaidAt: w.past(*of.PaidAt),
 	})
@@ -387,25 +385,31 @@ func (w *writer) payment(ctx context.Context, r *row) error {
 	return w.pay(ctx, paid)
 }
 
-// paidBy returns the commissions that a payout of the source pays.
-func (w *writer) paidBy(ctx context.Context, r *row) ([]*row, error) {
-	stored, err := queries.ImportRowsOfPayout(ctx, w.u.Tx, db.ImportRowsOfPayoutParams{
-		ImportID: w.m.ID, OrgID: w.m.OrgID, PayoutID: r.target,
+// readPaid reads the commissions that the payouts of the batch pay.
+func (w *writer) readPaid(ctx context.Context) error {
+	var ids []string
+	for _, r := range w.rows {
+		ids = append(ids, r.target)
+	}
+	stored, err := queries.ImportRowsOfPayouts(ctx, w.u.Tx, db.ImportRowsOfPayoutsParams{
+		ImportID: w.m.ID, OrgID: w.m.OrgID, PayoutIds: ids,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	rows := make([]*row, len(stored))
+	w.pays = map[string][]*row{}
 	for i, k := range stored {
 		rows[i] = planOf(k)
+		w.pays[rows[i].refs.Payout] = append(w.pays[rows[i].refs.Payout], rows[i])
 	}
 	if err := w.follow(ctx, commissions, rows); err != nil {
-		return nil, err
+		return err
 	}
 	if err := w.commissionsSince(ctx, rows); err != nil {
-		return nil, err
+		return err
 	}
-	return rows, w.recall(ctx, commissions, rows)
+	return w.recall(ctx, commissions, rows)
 }
 
 // methodOf returns a payout method of Rail, nil for any other.

@@ -30,6 +30,8 @@ func (w *writer) since(ctx context.Context) error {
 		err = w.customersSince(ctx)
 	case sales:
 		err = w.salesSince(ctx)
+	case payments:
+		err = w.readPaid(ctx)
 	case commissions:
 		err = w.commissionsSince(ctx, w.rows)
 	}

@@ -20,23 +20,27 @@ type Imported struct {
 	PaidAt                            clock.Time
 }
 
-// Import writes a payout of another product as paid, in the import's batch of its month. No statement is written for
-// it, and no money moves.
-func Import(ctx context.Context, u *work.Unit, program db.Program, in Imported) error {
+// Import writes a payout of another product as paid, in the import's batch of its month. batches has the batches that
+// the unit of work has used, by month. No statement is written for it, and no money moves.
+func Import(ctx context.Context, u *work.Unit, program db.Program, batches map[string]string, in Imported) error {
 	zone := clock.StoredZone(program.TimeZone)
 	month := clock.MonthOf(in.PaidAt.DayIn(zone))
 	end := clock.EndOf(month.AddDate(0, 1, -1), zone)
 	if end.After(u.Now.Time) {
 		end = u.Now
 	}
-	batch, err := queries.BatchOfImport(ctx, u.Tx, db.BatchOfImportParams{
-		ID: u.NewID(ident.Batch), OrgID: u.OrgID, ProgramID: program.ID, PeriodMonth: month, PeriodEnd: end, Now: end,
-		ImportID: &in.ImportID,
-	})
-	if err != nil {
-		return err
+	batch, known := batches[month.String()]
+	if !known {
+		var err error
+		if batch, err = queries.BatchOfImport(ctx, u.Tx, db.BatchOfImportParams{
+			ID: u.NewID(ident.Batch), OrgID: u.OrgID, ProgramID: program.ID, PeriodMonth: month, PeriodEnd: end, Now: end,
+			ImportID: &in.ImportID,
+		}); err != nil {
+			return err
+		}
+		batches[month.String()] = batch
 	}
-	err = queries.PayoutImport(ctx, u.Later(), db.PayoutImportParams{
+	err := queries.PayoutImport(ctx, u.Later(), db.PayoutImportParams{
 		ID: in.ID, OrgID: u.OrgID, ProgramID: program.ID, PartnerID: in.PartnerID, BatchID: batch,
 		AmountMinor: in.AmountMinor, Currency: in.Currency, Method: in.Method, PeriodMonth: month, PeriodEnd: end,
 		PaidAt: in.PaidAt, ImportID: &in.ImportID,
