@@ -61,6 +61,27 @@ INSERT INTO import_problems (id, org_id, program_id, import_id, kind, source_id,
 SELECT unnest(@ids::text[]), @org_id, @program_id, @import_id, unnest(@kinds::text[]), unnest(@source_ids::text[]),
     unnest(@codes::text[]), unnest(@details::text[]), @created_at;
 
+-- name: ImportBalancesPut :exec
+-- ImportBalancesPut stores balances with the emails of the partners. Of a balance that is there, only the money in Rail
+-- changes.
+INSERT INTO import_balances (id, org_id, program_id, import_id, source_id, email, currency, source_minor, rail_minor,
+    created_at)
+SELECT v.id, @org_id, @program_id, @import_id, v.source_id, (SELECT left(t.data ->> 'email', 254) FROM import_rows t
+        WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 0 AND t.source_id = v.source_id),
+    v.currency, v.source_minor, v.rail_minor, @created_at
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@source_ids::text[]) AS source_id, unnest(@currencies::text[]) AS currency,
+    unnest(@source_minors::bigint[]) AS source_minor, unnest(@rail_minors::bigint[]) AS rail_minor) v
+ON CONFLICT (import_id, source_id, currency) DO UPDATE SET rail_minor = excluded.rail_minor;
+
+-- name: ImportBalancesEmpty :exec
+-- ImportBalancesEmpty sets the money in Rail to zero, before it is summed again.
+UPDATE import_balances SET rail_minor = 0 WHERE import_id = @import_id AND org_id = @org_id AND rail_minor <> 0;
+
+-- name: ImportBalancesAfter :many
+SELECT t.* FROM import_balances t WHERE t.import_id = @import_id AND t.org_id = @org_id
+    AND (t.source_id, t.currency) > (@after_id::text, @after_currency::text)
+ORDER BY t.source_id, t.currency LIMIT @lim;
+
 -- name: ImportRowsPut :one
 -- ImportRowsPut stores rows, and returns the numbers of new ones by kind.
 WITH put AS (

@@ -111,6 +111,25 @@ CREATE INDEX import_problems_import_idx ON import_problems (import_id, created_a
 CREATE INDEX import_problems_kind_idx ON import_problems (import_id, kind, created_at, id);
 CREATE INDEX import_problems_code_idx ON import_problems (import_id, code, created_at, id);
 
+-- The unpaid money of each partner of the source and currency: at the source, and of imported commissions.
+CREATE TABLE import_balances (
+    id           text COLLATE "C" NOT NULL,
+    org_id       text COLLATE "C" NOT NULL,
+    program_id   text COLLATE "C" NOT NULL,
+    import_id    text COLLATE "C" NOT NULL,
+    source_id    text COLLATE "C" NOT NULL,
+    email        text,
+    currency     text COLLATE "C" NOT NULL,
+    source_minor bigint NOT NULL,
+    rail_minor   bigint NOT NULL,
+    created_at   timestamptz NOT NULL,
+    CONSTRAINT import_balances_pkey PRIMARY KEY (id),
+    CONSTRAINT import_balances_import_fkey FOREIGN KEY (import_id) REFERENCES imports (id) ON DELETE CASCADE
+);
+CREATE INDEX import_balances_list_idx ON import_balances (program_id, created_at, id);
+CREATE INDEX import_balances_import_idx ON import_balances (import_id, created_at, id);
+CREATE UNIQUE INDEX import_balances_partner_key ON import_balances (import_id, source_id, currency);
+
 -- The objects of Rail that belong to objects of a source. data is the source's object when it was written last;
 -- written_at is the object's updated_at then. created is false for an object that Rail had before.
 CREATE TABLE import_objects (

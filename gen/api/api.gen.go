@@ -7389,6 +7389,23 @@ type ImportBalance struct {
 	SourceMinor int64 `json:"source_minor"`
 }
 
+// ImportBalanceID The id of a balance of an import.
+//
+// Examples: ibl_01kb2m4q8e7v9t3n5x6c0d1f2g
+type ImportBalanceID = string
+
+// ImportBalanceList A page of balances.
+type ImportBalanceList struct {
+	// Data The page, in list order.
+	Data []ImportPartnerBalance `json:"data"`
+
+	// HasMore Whether more objects follow in the direction of paging.
+	HasMore bool `json:"has_more"`
+
+	// TotalCount The number of objects that match the filters.
+	TotalCount int64 `json:"total_count"`
+}
+
 // ImportCount Numbers of objects of one kind.
 type ImportCount struct {
 	// Changed Objects that changed at the source since the last import.
@@ -7532,6 +7549,42 @@ type ImportList struct {
 //
 // Examples: {"partners":{"email":"Mail address","handle":"Slug"}}
 type ImportMapping map[string]map[string]string
+
+// ImportPartnerBalance The unpaid money of a partner of the source in one currency.
+type ImportPartnerBalance struct {
+	// ID The id of a balance of an import.
+	//
+	// Examples: ibl_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID ImportBalanceID `json:"id"`
+
+	// Object Always `import_balance`.
+	Object string `json:"object"`
+
+	// CreatedAt When it was compared.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// Email The partner's email at the source; null if this import does not list the partner.
+	Email *string `json:"email"`
+
+	// ImportID The id of an import.
+	//
+	// Examples: imp_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ImportID ImportID `json:"import_id"`
+
+	// RailMinor In imported commissions of Rail, as planned or as written, in minor units.
+	RailMinor int64 `json:"rail_minor"`
+
+	// SourceID The partner's id at the source.
+	SourceID string `json:"source_id"`
+
+	// SourceMinor At the source, in minor units.
+	SourceMinor int64 `json:"source_minor"`
+}
 
 // ImportProblem A problem of an import.
 type ImportProblem struct {
@@ -14939,6 +14992,21 @@ type RetrieveImportParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// ListImportBalancesParams defines parameters for ListImportBalances.
+type ListImportBalancesParams struct {
+	// Limit The most objects to return.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// StartingAfter An object id; the page begins right after it (older objects). Not together with `ending_before`.
+	StartingAfter *StartingAfter `form:"starting_after,omitempty" json:"starting_after,omitempty"`
+
+	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
+	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // ListImportProblemsParams defines parameters for ListImportProblems.
 type ListImportProblemsParams struct {
 	// Limit The most objects to return.
@@ -17889,6 +17957,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/imports/{id} (the `RetrieveImport` operationId).
 	RetrieveImport(ctx context.Context, id ID, params *RetrieveImportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListImportBalances List the balances of an import
+	//
+	// The unpaid money of each partner and currency, at the source and in Rail, once the report is ready. Partners without unpaid money are left out.
+	//
+	// Corresponds with GET /v1/imports/{id}/balances (the `ListImportBalances` operationId).
+	ListImportBalances(ctx context.Context, id ID, params *ListImportBalancesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListImportProblems List the problems of an import
 	//
@@ -21052,6 +21127,23 @@ func (c *Client) CreateImport(ctx context.Context, body CreateImportJSONRequestB
 // Corresponds with GET /v1/imports/{id} (the `RetrieveImport` operationId).
 func (c *Client) RetrieveImport(ctx context.Context, id ID, params *RetrieveImportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetrieveImportRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListImportBalances List the balances of an import
+//
+// The unpaid money of each partner and currency, at the source and in Rail, once the report is ready. Partners without unpaid money are left out.
+//
+// Corresponds with GET /v1/imports/{id}/balances (the `ListImportBalances` operationId).
+func (c *Client) ListImportBalances(ctx context.Context, id ID, params *ListImportBalancesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListImportBalancesRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -29188,6 +29280,103 @@ func NewRetrieveImportRequest(server string, id ID, params *RetrieveImportParams
 		// styled parameters, preserving literal commas as delimiters
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListImportBalancesRequest constructs an http.Request for the ListImportBalances method
+func NewListImportBalancesRequest(server string, id ID, params *ListImportBalancesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/imports/%s/balances", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.StartingAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "starting_after", *params.StartingAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.EndingBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
 
 		if params.ProgramID != nil {
 
@@ -38986,6 +39175,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/imports/{id} (the `RetrieveImport` operationId).
 	RetrieveImportWithResponse(ctx context.Context, id ID, params *RetrieveImportParams, reqEditors ...RequestEditorFn) (*RetrieveImportReply, error)
 
+	// ListImportBalancesWithResponse List the balances of an import
+	//
+	// The unpaid money of each partner and currency, at the source and in Rail, once the report is ready. Partners without unpaid money are left out.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/imports/{id}/balances (the `ListImportBalances` operationId).
+	ListImportBalancesWithResponse(ctx context.Context, id ID, params *ListImportBalancesParams, reqEditors ...RequestEditorFn) (*ListImportBalancesReply, error)
+
 	// ListImportProblemsWithResponse List the problems of an import
 	//
 	// Objects of the source that are refused or changed, differences between its figures and Rail's, and objects that an undo kept, newest first.
@@ -42600,6 +42798,37 @@ func (r RetrieveImportReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RetrieveImportReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListImportBalancesReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ImportBalanceList
+}
+
+// Status returns HTTPResponse.Status
+func (r ListImportBalancesReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListImportBalancesReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListImportBalancesReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -47742,6 +47971,21 @@ func (c *ClientWithResponses) RetrieveImportWithResponse(ctx context.Context, id
 	return ParseRetrieveImportReply(rsp)
 }
 
+// ListImportBalancesWithResponse List the balances of an import
+//
+// The unpaid money of each partner and currency, at the source and in Rail, once the report is ready. Partners without unpaid money are left out.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/imports/{id}/balances (the `ListImportBalances` operationId).
+func (c *ClientWithResponses) ListImportBalancesWithResponse(ctx context.Context, id ID, params *ListImportBalancesParams, reqEditors ...RequestEditorFn) (*ListImportBalancesReply, error) {
+	rsp, err := c.ListImportBalances(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListImportBalancesReply(rsp)
+}
+
 // ListImportProblemsWithResponse List the problems of an import
 //
 // Objects of the source that are refused or changed, differences between its figures and Rail's, and objects that an undo kept, newest first.
@@ -51980,6 +52224,32 @@ func ParseRetrieveImportReply(rsp *http.Response) (*RetrieveImportReply, error) 
 	return response, nil
 }
 
+// ParseListImportBalancesReply parses an HTTP response from a ListImportBalancesWithResponse call
+func ParseListImportBalancesReply(rsp *http.Response) (*ListImportBalancesReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListImportBalancesReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ImportBalanceList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListImportProblemsReply parses an HTTP response from a ListImportProblemsWithResponse call
 func ParseListImportProblemsReply(rsp *http.Response) (*ListImportProblemsReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -55239,6 +55509,9 @@ type ServerInterface interface {
 	// RetrieveImport Retrieve an import
 	// (GET /v1/imports/{id})
 	RetrieveImport(ctx echo.Context, id ID, params RetrieveImportParams) error
+	// ListImportBalances List the balances of an import
+	// (GET /v1/imports/{id}/balances)
+	ListImportBalances(ctx echo.Context, id ID, params ListImportBalancesParams) error
 	// ListImportProblems List the problems of an import
 	// (GET /v1/imports/{id}/problems)
 	ListImportProblems(ctx echo.Context, id ID, params ListImportProblemsParams) error
@@ -57744,6 +58017,52 @@ func (w *ServerInterfaceWrapper) RetrieveImport(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.RetrieveImport(ctx, id, params)
+	return err
+}
+
+// ListImportBalances converts echo context to params.
+func (w *ServerInterfaceWrapper) ListImportBalances(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListImportBalancesParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "starting_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "starting_after", ctx.QueryParams(), &params.StartingAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter starting_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "ending_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListImportBalances(ctx, id, params)
 	return err
 }
 
@@ -61500,6 +61819,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/imports", wrapper.ListImports, options.OperationMiddlewares["listImports"]...)
 	router.POST(options.BaseURL+"/v1/imports", wrapper.CreateImport, options.OperationMiddlewares["createImport"]...)
 	router.GET(options.BaseURL+"/v1/imports/:id", wrapper.RetrieveImport, options.OperationMiddlewares["retrieveImport"]...)
+	router.GET(options.BaseURL+"/v1/imports/:id/balances", wrapper.ListImportBalances, options.OperationMiddlewares["listImportBalances"]...)
 	router.GET(options.BaseURL+"/v1/imports/:id/problems", wrapper.ListImportProblems, options.OperationMiddlewares["listImportProblems"]...)
 	router.POST(options.BaseURL+"/v1/imports/:id/run", wrapper.RunImport, options.OperationMiddlewares["runImport"]...)
 	router.POST(options.BaseURL+"/v1/imports/:id/undo", wrapper.UndoImport, options.OperationMiddlewares["undoImport"]...)
@@ -63281,6 +63601,29 @@ type RetrieveImportResponseObject interface {
 type RetrieveImport200JSONResponse Import
 
 func (response RetrieveImport200JSONResponse) VisitRetrieveImportResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListImportBalancesRequestObject struct {
+	ID     ID `json:"id"`
+	Params ListImportBalancesParams
+}
+
+type ListImportBalancesResponseObject interface {
+	VisitListImportBalancesResponse(w http.ResponseWriter) error
+}
+
+type ListImportBalances200JSONResponse ImportBalanceList
+
+func (response ListImportBalances200JSONResponse) VisitListImportBalancesResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -66231,6 +66574,9 @@ type StrictServerInterface interface {
 	// RetrieveImport Retrieve an import
 	// (GET /v1/imports/{id})
 	RetrieveImport(ctx context.Context, request RetrieveImportRequestObject) (RetrieveImportResponseObject, error)
+	// ListImportBalances List the balances of an import
+	// (GET /v1/imports/{id}/balances)
+	ListImportBalances(ctx context.Context, request ListImportBalancesRequestObject) (ListImportBalancesResponseObject, error)
 	// ListImportProblems List the problems of an import
 	// (GET /v1/imports/{id}/problems)
 	ListImportProblems(ctx context.Context, request ListImportProblemsRequestObject) (ListImportProblemsResponseObject, error)
@@ -69097,6 +69443,32 @@ func (sh *strictHandler) RetrieveImport(ctx echo.Context, id ID, params Retrieve
 		return err
 	} else if validResponse, ok := response.(RetrieveImportResponseObject); ok {
 		return validResponse.VisitRetrieveImportResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListImportBalances operation middleware
+func (sh *strictHandler) ListImportBalances(ctx echo.Context, id ID, params ListImportBalancesParams) error {
+	var request ListImportBalancesRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListImportBalances(ctx.Request().Context(), request.(ListImportBalancesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListImportBalances")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListImportBalancesResponseObject); ok {
+		return validResponse.VisitListImportBalancesResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

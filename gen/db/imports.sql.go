@@ -266,6 +266,112 @@ func (q *Queries) ImportAliases(ctx context.Context, db DBTX, arg ImportAliasesP
 	return items, nil
 }
 
+const importBalancesAfter = `-- name: ImportBalancesAfter :many
+SELECT t.id, t.org_id, t.program_id, t.import_id, t.source_id, t.email, t.currency, t.source_minor, t.rail_minor, t.created_at FROM import_balances t WHERE t.import_id = $1 AND t.org_id = $2
+    AND (t.source_id, t.currency) > ($3::text, $4::text)
+ORDER BY t.source_id, t.currency LIMIT $5
+`
+
+type ImportBalancesAfterParams struct {
+	ImportID      string
+	OrgID         string
+	AfterID       string
+	AfterCurrency string
+	Lim           int32
+}
+
+func (q *Queries) ImportBalancesAfter(ctx context.Context, db DBTX, arg ImportBalancesAfterParams) ([]ImportBalance, error) {
+	rows, err := db.Query(ctx, importBalancesAfter,
+		arg.ImportID,
+		arg.OrgID,
+		arg.AfterID,
+		arg.AfterCurrency,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportBalance{}
+	for rows.Next() {
+		var i ImportBalance
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.ImportID,
+			&i.SourceID,
+			&i.Email,
+			&i.Currency,
+			&i.SourceMinor,
+			&i.RailMinor,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const importBalancesEmpty = `-- name: ImportBalancesEmpty :exec
+UPDATE import_balances SET rail_minor = 0 WHERE import_id = $1 AND org_id = $2 AND rail_minor <> 0
+`
+
+type ImportBalancesEmptyParams struct {
+	ImportID string
+	OrgID    string
+}
+
+// ImportBalancesEmpty sets the money in Rail to zero, before it is summed again.
+func (q *Queries) ImportBalancesEmpty(ctx context.Context, db DBTX, arg ImportBalancesEmptyParams) error {
+	_, err := db.Exec(ctx, importBalancesEmpty, arg.ImportID, arg.OrgID)
+	return err
+}
+
+const importBalancesPut = `-- name: ImportBalancesPut :exec
+INSERT INTO import_balances (id, org_id, program_id, import_id, source_id, email, currency, source_minor, rail_minor,
+    created_at)
+SELECT v.id, $1, $2, $3, v.source_id, (SELECT left(t.data ->> 'email', 254) FROM import_rows t
+        WHERE t.import_id = $3 AND t.org_id = $1 AND t.kind = 0 AND t.source_id = v.source_id),
+    v.currency, v.source_minor, v.rail_minor, $4
+FROM (SELECT unnest($5::text[]) AS id, unnest($6::text[]) AS source_id, unnest($7::text[]) AS currency,
+    unnest($8::bigint[]) AS source_minor, unnest($9::bigint[]) AS rail_minor) v
+ON CONFLICT (import_id, source_id, currency) DO UPDATE SET rail_minor = excluded.rail_minor
+`
+
+type ImportBalancesPutParams struct {
+	OrgID        string
+	ProgramID    string
+	ImportID     string
+	CreatedAt    clock.Time
+	Ids          []string
+	SourceIds    []string
+	Currencies   []string
+	SourceMinors []int64
+	RailMinors   []int64
+}
+
+// ImportBalancesPut stores balances with the emails of the partners. Of a balance that is there, only the money in Rail
+// changes.
+func (q *Queries) ImportBalancesPut(ctx context.Context, db DBTX, arg ImportBalancesPutParams) error {
+	_, err := db.Exec(ctx, importBalancesPut,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.ImportID,
+		arg.CreatedAt,
+		arg.Ids,
+		arg.SourceIds,
+		arg.Currencies,
+		arg.SourceMinors,
+		arg.RailMinors,
+	)
+	return err
+}
+
 const importClawbacks = `-- name: ImportClawbacks :many
 SELECT k.sale_id::text AS sale_id, k.id, k.partner_id, k.amount_minor FROM commissions k
 WHERE k.sale_id = ANY ($1::text[]) AND k.org_id = $2 AND k.kind = 'clawback'

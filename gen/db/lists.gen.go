@@ -842,6 +842,59 @@ func (l ImportProblemList) Refs() []Ref {
 	return []Ref{}
 }
 
+// ImportBalanceList is a list of rows of import_balances. A filter that is nil lets every row pass.
+type ImportBalanceList struct {
+	ImportID *string
+}
+
+// Page returns the first rows after a place, or the last before one in reverse.
+func (l ImportBalanceList) Page(ctx context.Context, tx DBTX, in Scope, after, before *ImportBalanceCursorRow, lim int32) ([]ImportBalance, error) {
+	p := ImportBalancePageParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		Lim:       lim,
+		ImportID:  l.ImportID,
+	}
+	if after != nil {
+		p.AfterAt = &after.CreatedAt
+		p.AfterID = &after.ID
+	}
+	if before != nil {
+		p.BeforeAt = &before.CreatedAt
+		p.BeforeID = &before.ID
+	}
+	return New().ImportBalancePage(ctx, tx, p)
+}
+
+// Cursor returns the place of a row in the list.
+func (l ImportBalanceList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (ImportBalanceCursorRow, error) {
+	return New().ImportBalanceCursor(ctx, tx, ImportBalanceCursorParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		ID:        id,
+		ImportID:  l.ImportID,
+	})
+}
+
+// Count returns the number of rows.
+func (l ImportBalanceList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int64, error) {
+	return New().ImportBalanceCount(ctx, tx, ImportBalanceCountParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		ImportID:  l.ImportID,
+	})
+}
+
+// Total returns what counts the list where it is long, or nil where nothing does.
+func (l ImportBalanceList) Total() *Total {
+	return nil
+}
+
+// Refs returns the ids of other objects that the filters were given.
+func (l ImportBalanceList) Refs() []Ref {
+	return []Ref{}
+}
+
 // PayoutRailList is a list of rows of payout_rails. A filter that is nil lets every row pass.
 type PayoutRailList struct {
 	Status []string

@@ -377,6 +377,31 @@ SELECT t.created_at, t.id FROM import_problems t
 WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
   AND (sqlc.narg('import_id')::text IS NULL OR t.import_id = sqlc.narg('import_id')::text);
 
+-- name: ImportBalancePage :many
+SELECT t.* FROM import_balances t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('import_id')::text IS NULL OR t.import_id = sqlc.narg('import_id')::text)
+  AND (sqlc.narg('after_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: ImportBalanceCount :one
+SELECT count(*) FROM import_balances t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('import_id')::text IS NULL OR t.import_id = sqlc.narg('import_id')::text);
+
+-- name: ImportBalanceCursor :one
+SELECT t.created_at, t.id FROM import_balances t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
+  AND (sqlc.narg('import_id')::text IS NULL OR t.import_id = sqlc.narg('import_id')::text);
+
 -- name: PayoutRailPage :many
 SELECT t.* FROM payout_rails t
 WHERE t.program_id = @program_id

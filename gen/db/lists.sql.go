@@ -1986,6 +1986,122 @@ func (q *Queries) GroupPage(ctx context.Context, db DBTX, arg GroupPageParams) (
 	return items, nil
 }
 
+const importBalanceCount = `-- name: ImportBalanceCount :one
+SELECT count(*) FROM import_balances t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND ($3::text IS NULL OR t.import_id = $3::text)
+`
+
+type ImportBalanceCountParams struct {
+	ProgramID string
+	OrgID     string
+	ImportID  *string
+}
+
+func (q *Queries) ImportBalanceCount(ctx context.Context, db DBTX, arg ImportBalanceCountParams) (int64, error) {
+	row := db.QueryRow(ctx, importBalanceCount, arg.ProgramID, arg.OrgID, arg.ImportID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const importBalanceCursor = `-- name: ImportBalanceCursor :one
+SELECT t.created_at, t.id FROM import_balances t
+WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
+  AND ($4::text IS NULL OR t.import_id = $4::text)
+`
+
+type ImportBalanceCursorParams struct {
+	ID        string
+	ProgramID string
+	OrgID     string
+	ImportID  *string
+}
+
+type ImportBalanceCursorRow struct {
+	CreatedAt clock.Time
+	ID        string
+}
+
+func (q *Queries) ImportBalanceCursor(ctx context.Context, db DBTX, arg ImportBalanceCursorParams) (ImportBalanceCursorRow, error) {
+	row := db.QueryRow(ctx, importBalanceCursor,
+		arg.ID,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.ImportID,
+	)
+	var i ImportBalanceCursorRow
+	err := row.Scan(&i.CreatedAt, &i.ID)
+	return i, err
+}
+
+const importBalancePage = `-- name: ImportBalancePage :many
+SELECT t.id, t.org_id, t.program_id, t.import_id, t.source_id, t.email, t.currency, t.source_minor, t.rail_minor, t.created_at FROM import_balances t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND ($3::text IS NULL OR t.import_id = $3::text)
+  AND ($4::timestamptz IS NULL
+    OR (t.created_at, t.id) < ($4::timestamptz, $5::text))
+  AND ($6::timestamptz IS NULL
+    OR (t.created_at, t.id) > ($6::timestamptz, $7::text))
+ORDER BY CASE WHEN $6::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $6::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT $8
+`
+
+type ImportBalancePageParams struct {
+	ProgramID string
+	OrgID     string
+	ImportID  *string
+	AfterAt   *clock.Time
+	AfterID   *string
+	BeforeAt  *clock.Time
+	BeforeID  *string
+	Lim       int32
+}
+
+func (q *Queries) ImportBalancePage(ctx context.Context, db DBTX, arg ImportBalancePageParams) ([]ImportBalance, error) {
+	rows, err := db.Query(ctx, importBalancePage,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.ImportID,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportBalance{}
+	for rows.Next() {
+		var i ImportBalance
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.ImportID,
+			&i.SourceID,
+			&i.Email,
+			&i.Currency,
+			&i.SourceMinor,
+			&i.RailMinor,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importCount = `-- name: ImportCount :one
 SELECT count(*) FROM imports t
 WHERE t.program_id = $1

@@ -398,6 +398,19 @@ type Import struct {
 	FinishedAt    *clock.Time
 }
 
+type ImportBalance struct {
+	ID          string
+	OrgID       string
+	ProgramID   string
+	ImportID    string
+	SourceID    string
+	Email       *string
+	Currency    string
+	SourceMinor int64
+	RailMinor   int64
+	CreatedAt   clock.Time
+}
+
 type ImportFile struct {
 	ImportID  string
 	OrgID     string

@@ -222,7 +222,7 @@ var needDatabase = []string{
 	"user reset ada@shop.example", "user disable ada@shop.example", "user enable ada@shop.example",
 	"job run clean-up", "audit", "backup nowhere", "export --program prg_1 --out nowhere", "archive base", "status",
 	"upgrade check", "doctor", "import csv --program prg_1 --files .", "imports run imp_1", "imports undo imp_1",
-	"imports show imp_1", "imports problems imp_1",
+	"imports show imp_1", "imports balances imp_1", "imports problems imp_1",
 }
 
 // needNone are the other commands.

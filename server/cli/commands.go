@@ -187,6 +187,10 @@ func processorsGroup() group {
 			examples: "rail imports show imp_06h2",
 		},
 		{
+			name: "imports balances", args: "IMPORT_ID", about: "list the unpaid money of partners, at the source and in Rail",
+			setUp: importBalances, examples: "rail imports balances imp_06h2",
+		},
+		{
 			name: "imports problems", args: "IMPORT_ID", about: "list the problems of an import", setUp: importProblems,
 			examples: "rail imports problems imp_06h2 --json",
 		},

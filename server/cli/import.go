@@ -20,6 +20,7 @@ import (
 	"rail/server/inbound/importer"
 	origin "rail/server/inbound/importer/source"
 	"rail/server/locale/currency"
+	"rail/server/opt"
 	"rail/server/work"
 )
 
@@ -333,6 +334,46 @@ func importShow(*pflag.FlagSet) action {
 	return importByID("imports show", func(_ context.Context, env *Env, _ *database, _ *work.Unit, m db.Import) error {
 		shown := printableImport(m)
 		return env.print(shown, shown.table)
+	})
+}
+
+// printedBalance is the JSON of a balance. Amounts are minor units.
+type printedBalance struct {
+	SourceID    string  `json:"source_id"`
+	Email       *string `json:"email"`
+	Currency    string  `json:"currency"`
+	SourceMinor int64   `json:"source_minor"`
+	RailMinor   int64   `json:"rail_minor"`
+}
+
+// importBalances lists the unpaid money of the partners of an import.
+func importBalances(*pflag.FlagSet) action {
+	return importByID("imports balances", func(ctx context.Context, env *Env, d *database, _ *work.Unit, m db.Import) error {
+		all := []printedBalance{}
+		p := db.ImportBalancesAfterParams{ImportID: m.ID, OrgID: m.OrgID, Lim: problemsPage}
+		for {
+			rows, err := queries.ImportBalancesAfter(ctx, d.pool, p)
+			if err != nil {
+				return err
+			}
+			for _, r := range rows {
+				p.AfterID, p.AfterCurrency = r.SourceID, r.Currency
+				all = append(all, printedBalance{r.SourceID, r.Email, r.Currency, r.SourceMinor, r.RailMinor})
+			}
+			if len(rows) < problemsPage {
+				break
+			}
+		}
+		return env.print(all, func() []string {
+			rows := []string{"PARTNER\tEMAIL\tCURRENCY\tSOURCE\tRAIL"}
+			for _, b := range all {
+				rows = append(rows, strings.Join([]string{
+					b.SourceID, opt.Value(b.Email), b.Currency, currency.Decimal(b.SourceMinor, b.Currency),
+					currency.Decimal(b.RailMinor, b.Currency),
+				}, "\t"))
+			}
+			return rows
+		})
 	})
 }
 

@@ -62,6 +62,7 @@ const (
 	Mail         Prefix = "mail_"
 	Import       Prefix = "imp_"
 	Problem      Prefix = "ipr_"
+	OpenBalance  Prefix = "ibl_"
 )
 
 // sample marks the ids of sample rows.

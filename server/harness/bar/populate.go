@@ -228,6 +228,12 @@ func (o *org) anImport(ctx context.Context, program, status string) string {
 	if err != nil {
 		o.sys.fault("an import: %v", err)
 	}
+	_, err = o.sys.pool.Exec(ctx,
+		`INSERT INTO import_balances (id, org_id, program_id, import_id, source_id, currency, source_minor, rail_minor, created_at)
+		VALUES ($1, $2, $3, $4, '1', 'USD', 100, 100, now())`, ident.New(ident.OpenBalance), o.id, program, id)
+	if err != nil {
+		o.sys.fault("a balance of an import: %v", err)
+	}
 	return id
 }
 

@@ -32,7 +32,7 @@ func TestDatasetIsSound(t *testing.T) {
 	sound(t, pool)
 	for _, table := range []string{
 		"clicks", "customers", "sales", "commissions", "payouts", "balances", "ledger_entries", "events", "report_sums",
-		"imports", "import_problems", "import_objects",
+		"imports", "import_problems", "import_balances", "import_objects",
 	} {
 		var n int
 		require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))

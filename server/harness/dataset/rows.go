@@ -139,6 +139,11 @@ var phases = [][]table{{
 		FROM g, LATERAL program(of_partner(n)) p`,
 	},
 	{
+		"import_balances (id, org_id, program_id, import_id, source_id, currency, source_minor, rail_minor, created_at)", perPartner(1),
+		`SELECT id('ibl', n), org, prg, id('imp', p.k), 's' || n, 'USD', n, n, at(n, $n)
+		FROM g, LATERAL program(of_partner(n)) p`,
+	},
+	{
 		"import_objects (program_id, source, kind, source_id, org_id, import_id, target, created, data, written_at)", perPartner(1),
 		`SELECT prg, 'rewardful', 0, 's' || n, org, id('imp', p.k), id('part', n), true, '{}', at(n, $n) FROM g, LATERAL program(of_partner(n)) p`,
 	},

@@ -86,6 +86,10 @@ var together = map[string][]map[string]any{
 		{"ImportID": id("imp", 0), "Code": "deleted"},
 		{"ImportID": id("imp", 0), "Kind": "links", "Code": "none"},
 	},
+	"ImportBalance": {
+		{"ImportID": id("imp", 0)},
+		{"ImportID": "imp_none"},
+	},
 	"Sale": {
 		{"OccurredAfter": at(-330), "OccurredBefore": at(-300)},
 		{"OccurredAfter": at(-30), "OccurredBefore": at(-29)},
@@ -223,7 +227,7 @@ func position(field string) bool {
 
 // filters returns the sets of filters to test a list with.
 func (l list) filters(t testing.TB, pool *pgxpool.Pool) []map[string]any {
-	if _, ranged := l.params.FieldByName("FromAt"); ranged || l.resource == "ImportProblem" {
+	if _, ranged := l.params.FieldByName("FromAt"); ranged || strings.HasPrefix(l.resource, "Import") && l.resource != "Import" {
 		return together[l.resource] // the range, or the import, is required
 	}
 	out := []map[string]any{{}}

@@ -18,6 +18,7 @@ import (
 	"rail/server/ident"
 	"rail/server/inbound/importer"
 	"rail/server/inbound/importer/source"
+	"rail/server/locale/currency"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/work"
@@ -32,6 +33,7 @@ var importRoutes = map[string]route{
 	"GET /console/p/{program}/imports/{id}":              {Do: showImport},
 	"GET /console/p/{program}/imports/{id}/progress":     {Do: importProgress},
 	"GET /console/p/{program}/imports/{id}/problems.csv": {Do: importProblems},
+	"GET /console/p/{program}/imports/{id}/balances.csv": {Do: importBalances},
 	"GET /console/p/{program}/imports/{id}/files":        {Do: importColumns},
 	"POST /console/p/{program}/imports/{id}/files":       {Do: assignColumns},
 	"POST /console/p/{program}/imports/{id}/discard":     {Do: discardImport},
@@ -377,8 +379,43 @@ func undoImport(v *visit) error {
 	return v.Redirect(http.StatusSeeOther, v.at("/imports/"+m.ID))
 }
 
-// problemBatch is how many problems are read at a time for the file.
+// problemBatch is how many problems or balances are read at a time for a file.
 const problemBatch = 1000
+
+// download begins a CSV file of an import.
+func download(v *visit, name string) *csv.Writer {
+	v.Response().Header().Set("Content-Type", "text/csv; charset=utf-8")
+	v.Response().Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	v.Response().WriteHeader(http.StatusOK)
+	return csv.NewWriter(v.Response())
+}
+
+// importBalances sends the balances of an import's partners as a file.
+func importBalances(v *visit) error {
+	m, err := v.importOf()
+	if err != nil {
+		return err
+	}
+	out := download(v, "import-balances.csv")
+	_ = out.Write([]string{"partner", "email", "currency", "source", "rail", "difference"}) // Flush has the error
+	p := db.ImportBalancesAfterParams{ImportID: m.ID, OrgID: m.OrgID, Lim: problemBatch}
+	for {
+		rows, err := queries.ImportBalancesAfter(v.Ctx(), v.console.Pool, p)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			p.AfterID, p.AfterCurrency = r.SourceID, r.Currency
+			_ = out.Write([]string{
+				site.Cell(r.SourceID), site.Cell(opt.Value(r.Email)), r.Currency, currency.Decimal(r.SourceMinor, r.Currency),
+				currency.Decimal(r.RailMinor, r.Currency), currency.Decimal(r.RailMinor-r.SourceMinor, r.Currency),
+			})
+		}
+		if out.Flush(); out.Error() != nil || len(rows) < problemBatch {
+			return out.Error()
+		}
+	}
+}
 
 // importProblems sends the problems of an import as a file.
 func importProblems(v *visit) error {
@@ -386,10 +423,7 @@ func importProblems(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.Response().Header().Set("Content-Type", "text/csv; charset=utf-8")
-	v.Response().Header().Set("Content-Disposition", `attachment; filename="import-problems.csv"`)
-	v.Response().WriteHeader(http.StatusOK)
-	out := csv.NewWriter(v.Response())
+	out := download(v, "import-problems.csv")
 	_ = out.Write([]string{"kind", "source_id", "code", "problem", "detail"}) // Flush has the error
 	for after := ""; ; {
 		rows, err := queries.ImportProblemsAfter(v.Ctx(), v.console.Pool, db.ImportProblemsAfterParams{

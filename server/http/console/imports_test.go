@@ -153,6 +153,10 @@ func TestImportProblems(t *testing.T) {
 	file := string(p.Must(200, p.ask("GET", p.full(at+"/problems.csv"), nil)).Raw)
 	require.Contains(t, file, "links,'=s40,value_taken,Link value is taken,Detail 40\n")
 	require.GreaterOrEqual(t, strings.Count(file, "\n"), 41)
+	require.Contains(t, page, "/balances.csv")
+	balances := string(p.Must(200, p.ask("GET", p.full(at+"/balances.csv"), nil)).Raw)
+	require.Regexp(t, `(?m)^partner,email,currency,source,rail,difference$`, balances)
+	require.Regexp(t, `(?m)^aff_\d+,partner\d+@example.com,USD,(\d+\.\d\d),\d+\.\d\d,-?\d+\.\d\d$`, balances)
 }
 
 // TestImportFails: a refused key is explained, and nothing stays but the way to try again.
@@ -201,7 +205,7 @@ func TestImportRoles(t *testing.T) {
 	for _, role := range []team.Role{team.Viewer, team.Finance} {
 		p := s.person(s.Org, role)
 		require.NotContains(t, p.page(""), s.at+"/imports")
-		for _, path := range []string{"/imports", "/imports/new", at, at + "/progress", at + "/files", at + "/undo", at + "/problems.csv"} {
+		for _, path := range []string{"/imports", "/imports/new", at, at + "/progress", at + "/files", at + "/undo", at + "/problems.csv", at + "/balances.csv"} {
 			p.says(403, "Your role cannot do this", p.ask("GET", p.full(path), nil))
 		}
 		for _, path := range []string{"/imports/new", at + "/run", at + "/undo", at + "/files", at + "/discard"} {
@@ -211,7 +215,7 @@ func TestImportRoles(t *testing.T) {
 	}
 	other := s.Program()
 	stranger := s.person(s.NewOrg("Other"), team.Owner)
-	for _, path := range []string{"", "/progress", "/files", "/undo", "/problems.csv"} {
+	for _, path := range []string{"", "/progress", "/files", "/undo", "/problems.csv", "/balances.csv"} {
 		foreign := strings.Replace(at, s.program, other, 1)
 		s.owner.Must(404, s.owner.ask("GET", s.owner.full(foreign+path), nil))
 		s.owner.Must(404, s.owner.ask("GET", s.owner.full("/imports/imp_none"+path), nil))

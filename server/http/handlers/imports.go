@@ -105,10 +105,7 @@ func shortHeader(header string) string {
 func (s *Server) ListImportProblems(ctx context.Context,
 	r api.ListImportProblemsRequestObject) (api.ListImportProblemsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	m, err := queries.ImportGet(ctx, u.Short(), db.ImportGetParams{ID: r.ID, OrgID: u.OrgID})
-	if err == nil {
-		err = u.CheckProgram(m.ProgramID)
-	}
+	m, err := importOf(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +114,28 @@ func (s *Server) ListImportProblems(ctx context.Context,
 		ImportID: &m.ID, Kind: (*string)(p.Kind), Code: (*string)(p.Code),
 	}, toImportProblem)
 	return api.ListImportProblems200JSONResponse(out), err
+}
+
+// ListImportBalances lists the unpaid money of partners of the source.
+func (s *Server) ListImportBalances(ctx context.Context,
+	r api.ListImportBalancesRequestObject) (api.ListImportBalancesResponseObject, error) {
+	u, p := work.From(ctx), r.Params
+	m, err := importOf(ctx, u, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	q := newQuery(m.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	out, err := readPage(ctx, q, db.ImportBalanceList{ImportID: &m.ID}, toImportBalance)
+	return api.ListImportBalances200JSONResponse(out), err
+}
+
+// importOf reads an import of the caller's programs.
+func importOf(ctx context.Context, u *work.Unit, id string) (db.Import, error) {
+	m, err := queries.ImportGet(ctx, u.Short(), db.ImportGetParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return m, err
+	}
+	return m, u.CheckProgram(m.ProgramID)
 }
 
 // RunImport writes a ready import.
@@ -162,6 +181,13 @@ func toImport(m db.Import) api.Import {
 		out.Groups = append(out.Groups, shown)
 	}
 	return out
+}
+
+func toImportBalance(b db.ImportBalance) api.ImportPartnerBalance {
+	return api.ImportPartnerBalance{
+		ID: b.ID, Object: "import_balance", ImportID: b.ImportID, SourceID: b.SourceID, Email: b.Email,
+		Currency: b.Currency, SourceMinor: b.SourceMinor, RailMinor: b.RailMinor, CreatedAt: b.CreatedAt,
+	}
 }
 
 func toImportProblem(p db.ImportProblem) api.ImportProblem {

@@ -296,16 +296,21 @@ func addImport(s *apitest.Server, program string, status db.ImportStatus) string
 		VALUES ($1, $2, $3, 'rewardful', true, false, $4, '{}', '{}', '[]', '[]', 1, $5, $5)`,
 		id, s.Org, program, status, s.Clock.Now())
 	require.NoError(s.T, err)
-	addImportProblem(s, program, id)
+	addImportDetails(s, program, id)
 	return id
 }
 
-func addImportProblem(s *apitest.Server, program, importID string) {
+func addImportDetails(s *apitest.Server, program, importID string) {
 	s.T.Helper()
 	_, err := s.Pool.Exec(s.T.Context(),
 		`INSERT INTO import_problems (id, org_id, program_id, import_id, kind, source_id, code, detail, created_at)
 		VALUES ($1, $2, $3, $4, 'links', '1', 'value_taken', 'x', $5)`,
 		ident.New(ident.Problem), s.Org, program, importID, s.Clock.Now())
+	require.NoError(s.T, err)
+	_, err = s.Pool.Exec(s.T.Context(),
+		`INSERT INTO import_balances (id, org_id, program_id, import_id, source_id, currency, source_minor, rail_minor, created_at)
+		SELECT $1, $2, $3, $4, $1, 'USD', 100, 100, $5`,
+		ident.New(ident.OpenBalance), s.Org, program, importID, s.Clock.Now())
 	require.NoError(s.T, err)
 }
 

@@ -105,7 +105,7 @@ func fillRows(s *apitest.Server, program, partner string, i int) {
 		VALUES ($1, $2, $3, 'csv', true, false, 'ready', '{}', '{}', '[]', '[]', $4, $4)`,
 		fmt.Sprintf("imp_pager%d", i), s.Org, program, s.Clock.Now())
 	require.NoError(s.T, err)
-	addImportProblem(s, program, "imp_pager0")
+	addImportDetails(s, program, "imp_pager0")
 	batch := ident.New(ident.Batch)
 	_, err = s.Pool.Exec(s.T.Context(),
 		`INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
@@ -125,7 +125,7 @@ func lists(t *testing.T) []operation {
 	t.Helper()
 	var out []operation
 	for _, op := range operations() {
-		inMemory := op.takesID() && op.id != "listImportProblems" || op.id == "listWebhookEvents"
+		inMemory := op.takesID() && !strings.HasPrefix(op.id, "listImport") || op.id == "listWebhookEvents"
 		if op.cursors && !inMemory {
 			out = append(out, op)
 		}
@@ -352,7 +352,7 @@ func TestPagingBadValues(t *testing.T) {
 // settings are the lists of configured objects, and lists with a different range. All other lists
 // are of recorded objects and accept a range of times.
 var settings = []string{
-	"listBalances", "listCampaigns", "listFlows", "listGroups", "listImportProblems", "listImports", "listMaturingCommissions", "listPayoutRails", "listProcessorConnections",
+	"listBalances", "listCampaigns", "listFlows", "listGroups", "listImportBalances", "listImportProblems", "listImports", "listMaturingCommissions", "listPayoutRails", "listProcessorConnections",
 	"listPrograms", "listPublishableKeys", "listResources", "listSequences", "listTags", "listWebhookEndpoints",
 }
 

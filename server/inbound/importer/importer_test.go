@@ -309,6 +309,7 @@ func TestStories(t *testing.T) {
 			require.Equal(t, "done", done.Body["status"], "%v", done.Body)
 			require.Equal(t, ready.Body["counts"], done.Body["counts"], "the run does what the dry run said")
 			x.balanced()
+			x.compared(done.String("id"))
 			x.unchanged()
 			x.undo(done.String("id"))
 			require.Empty(t, x.partners(), "all is undone")
@@ -325,6 +326,33 @@ func TestStories(t *testing.T) {
 			x.undo(done.String("id"))
 			require.NotEmpty(t, x.problems(done.String("id"))["kept"], "used objects stay")
 		})
+	}
+}
+
+// compared checks that the import lists the unpaid money of each partner, equal at the source and in Rail.
+func (x *story) compared(id string) {
+	x.t.Helper()
+	listed := map[string]map[string]int64{}
+	for after := ""; ; {
+		page := x.Must(200, x.Get("/v1/imports/"+id+"/balances?limit=100"+after))
+		for _, b := range page.Data() {
+			require.Equal(x.t, b["source_minor"], b["rail_minor"], "%v", b)
+			email, code := b["email"].(string), b["currency"].(string)
+			if listed[email] == nil {
+				listed[email] = map[string]int64{}
+			}
+			listed[email][code], _ = b["rail_minor"].(json.Number).Int64()
+			after = "&starting_after=" + b["id"].(string)
+		}
+		if page.Body["has_more"] != true {
+			break
+		}
+	}
+	open := x.world.Open()
+	for _, row := range x.world.Partners {
+		for code, minor := range open[row.ID] {
+			require.Equal(x.t, minor, listed[row.Partner.Email][code], "%s %s", row.Partner.Email, code)
+		}
 	}
 }
 

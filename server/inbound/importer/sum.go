@@ -8,7 +8,9 @@ import (
 	"slices"
 
 	"rail/gen/db"
+	"rail/server/ident"
 	"rail/server/inbound/importer/source"
+	"rail/server/locale/currency"
 	"rail/server/money/commission"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
@@ -66,15 +68,22 @@ func (b *batch) balances(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sums := balances{}
+	sums, of := balances{}, partnerBalances{}
 	for _, r := range rows {
+		if !currency.Valid(r.Currency) {
+			continue // its commissions are refused
+		}
 		sum := sums.of(r.Currency)
 		sum.SourceMinor += r.SourceMinor
 		sum.RailMinor += r.RailMinor
+		of.add(r.PartnerID, r.Currency, r.SourceMinor, r.RailMinor)
 		b.differ("balance_differs", r.PartnerID, r.Currency, r.SourceMinor, r.RailMinor,
 			"The source owes %s. Rail imports %s of it.")
 	}
 	b.m.Balances = encode(sums.sorted())
+	if err := of.put(ctx, b.u, *b.m); err != nil {
+		return err
+	}
 	stated, err := queries.ImportStated(ctx, b.u.Tx, db.ImportStatedParams{ImportID: b.m.ID, OrgID: b.m.OrgID})
 	if err != nil {
 		return err
@@ -133,6 +142,25 @@ func (s balances) sorted() []Balance {
 	return all
 }
 
+// partnerBalances are the sums of one partner and currency each.
+type partnerBalances db.ImportBalancesPutParams
+
+// add adds the sums of a partner of the source, in minor units. No partner has an id that is longer than maxID.
+func (p *partnerBalances) add(sourceID, code string, source, rail int64) {
+	if len(sourceID) > maxID {
+		return
+	}
+	p.Ids = append(p.Ids, ident.New(ident.OpenBalance))
+	p.SourceIds, p.Currencies = append(p.SourceIds, sourceID), append(p.Currencies, code)
+	p.SourceMinors, p.RailMinors = append(p.SourceMinors, source), append(p.RailMinors, rail)
+}
+
+// put stores the sums for an import.
+func (p *partnerBalances) put(ctx context.Context, u *work.Unit, m db.Import) error {
+	p.OrgID, p.ProgramID, p.ImportID, p.CreatedAt = m.OrgID, m.ProgramID, m.ID, u.Now
+	return queries.ImportBalancesPut(ctx, u.Tx, db.ImportBalancesPutParams(*p))
+}
+
 // paid compares the payouts that the source lists with its paid commissions.
 func (b *batch) paid(ctx context.Context) error {
 	rows, err := queries.ImportPaidSums(ctx, b.u.Tx, db.ImportPaidSumsParams{ImportID: b.m.ID, OrgID: b.m.OrgID})
@@ -176,13 +204,19 @@ func (s *Service) finish(ctx context.Context, u *work.Unit, m *db.Import) error 
 	if err := json.Unmarshal(m.Balances, &before); err != nil {
 		return err
 	}
-	sums := balances{}
+	sums, of := balances{}, partnerBalances{}
 	for _, s := range before {
 		sums.of(s.Currency).SourceMinor = s.SourceMinor
 	}
 	for _, r := range rows {
 		sums.of(r.Currency).RailMinor += r.RailMinor
+		of.add(r.PartnerID, r.Currency, 0, r.RailMinor)
 	}
 	m.Balances = encode(sums.sorted())
-	return nil
+	if err := queries.ImportBalancesEmpty(ctx, u.Tx, db.ImportBalancesEmptyParams{
+		ImportID: m.ID, OrgID: m.OrgID,
+	}); err != nil {
+		return err
+	}
+	return of.put(ctx, u, *m)
 }

@@ -19,13 +19,6 @@ import (
 // writeSize bounds the rows that are written in one transaction.
 const writeSize = 200
 
-// The bounds of payouts, and of the commissions that they pay, in one transaction. A payout with more commissions is
-// written alone.
-const (
-	paymentSize = 50
-	paidSize    = 500
-)
-
 // write writes the next rows as planned.
 func (s *Service) write(ctx context.Context, u *work.Unit, m db.Import, p place, size int32) error {
 	if p.Kind == 0 && p.ID == "" {
@@ -57,36 +50,6 @@ func (s *Service) write(ctx context.Context, u *work.Unit, m db.Import, p place,
 	}
 	m.Counts = encode(b.counts)
 	return save(ctx, u, m, p)
-}
-
-// cutPayments leaves out the last payouts of a batch if they pay too many commissions.
-func (b *batch) cutPayments(ctx context.Context, p *place) error {
-	if b.kind != payments {
-		return nil
-	}
-	ids := make([]string, len(b.rows))
-	for i, r := range b.rows {
-		ids[i] = r.target
-	}
-	rows, err := queries.ImportPayoutSizes(ctx, b.u.Tx, db.ImportPayoutSizesParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, PayoutIds: ids,
-	})
-	if err != nil {
-		return err
-	}
-	sizes, sum := map[string]int64{}, int64(0)
-	for _, r := range rows {
-		sizes[r.PayoutID] = r.Commissions
-	}
-	for i, r := range b.rows {
-		if sum += sizes[r.target]; sum > paidSize && i > 0 {
-			last := b.rows[i-1]
-			p.Done -= int64(len(b.rows) - i)
-			b.rows, p.At, p.ID = b.rows[:i], last.At, last.SourceID
-			break
-		}
-	}
-	return nil
 }
 
 // addParams adds the parameters of the source's links to those of the program, so that published links work.

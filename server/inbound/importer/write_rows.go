@@ -12,7 +12,6 @@ import (
 	"rail/server/inbound/importer/source"
 	"rail/server/locale/plain"
 	"rail/server/money/commission"
-	"rail/server/money/payout"
 	"rail/server/money/report"
 	"rail/server/money/rules"
 	"rail/server/money/sale"
@@ -354,71 +353,6 @@ func (w *writer) refund(ctx context.Context, r *row, of source.Sale) error {
 		return nil
 	}
 	return sale.ImportRefund(ctx, w.u, k, of.RefundedMinor, of.RefundedAt)
-}
-
-// payment writes a payout with the commissions that it pays. Commissions that Rail has paid or is paying are left out.
-func (w *writer) payment(ctx context.Context, r *row) error {
-	of, err := decode[source.Payout](r.Data)
-	if err != nil {
-		return err
-	}
-	paid, sum, err := w.settle(ctx, w.pays[r.target])
-	if err != nil {
-		return err
-	}
-	if sum <= 0 {
-		for _, k := range paid {
-			if err := w.fail(ctx, commissions, k.row, "not_changed",
-				"Its payout would not be positive, because Rail has paid or refused the others."); err != nil {
-				return err
-			}
-		}
-		return conflictf("not_changed", "It pays no commission that Rail has not paid already.")
-	}
-	err = payout.Import(ctx, w.u, w.program, w.batches, payout.Imported{
-		ID: r.target, PartnerID: r.refs.Partner, Currency: of.Currency, ImportID: w.m.ID, AmountMinor: sum,
-		Method: methodOf(of.Method), PaidAt: w.past(*of.PaidAt),
-	})
-	if err != nil {
-		return err
-	}
-	return w.pay(ctx, paid)
-}
-
-// readPaid reads the commissions that the payouts of the batch pay.
-func (w *writer) readPaid(ctx context.Context) error {
-	var ids []string
-	for _, r := range w.rows {
-		ids = append(ids, r.target)
-	}
-	stored, err := queries.ImportRowsOfPayouts(ctx, w.u.Tx, db.ImportRowsOfPayoutsParams{
-		ImportID: w.m.ID, OrgID: w.m.OrgID, PayoutIds: ids,
-	})
-	if err != nil {
-		return err
-	}
-	rows := make([]*row, len(stored))
-	w.pays = map[string][]*row{}
-	for i, k := range stored {
-		rows[i] = planOf(k)
-		w.pays[rows[i].refs.Payout] = append(w.pays[rows[i].refs.Payout], rows[i])
-	}
-	if err := w.follow(ctx, commissions, rows); err != nil {
-		return err
-	}
-	if err := w.commissionsSince(ctx, rows); err != nil {
-		return err
-	}
-	return w.recall(ctx, commissions, rows)
-}
-
-// methodOf returns a payout method of Rail, nil for any other.
-func methodOf(name string) *string {
-	switch name = strings.ToLower(name); name {
-	case "paypal", "wise", "bank_transfer", "wire", "crypto":
-		return &name
-	}
-	return nil
 }
 
 func (w *writer) commission(ctx context.Context, r *row, isNew bool) error {

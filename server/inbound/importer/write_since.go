@@ -2,13 +2,11 @@ package importer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"rail/gen/db"
 	"rail/server/inbound/importer/source"
-	"rail/server/money/commission"
 )
 
 // Rail goes on working between the comparison and the run: partners join, customers pay and codes are taken. Before a
@@ -366,76 +364,4 @@ func (w *writer) recall(ctx context.Context, kind int, rows []*row) error {
 		}
 	}
 	return err
-}
-
-// settle makes the changes of the amounts of a payout's commissions, and returns the commissions that it pays.
-func (w *writer) settle(ctx context.Context, rows []*row) (paid []settled, sum int64, err error) {
-	for _, r := range rows {
-		if r.outcome != db.ImportRowOutcomeNew && r.outcome != db.ImportRowOutcomeChanged {
-			if r.outcome == db.ImportRowOutcomeSame { // bound since the comparison, and paid or void in Rail
-				w.remember(&w.paid, r.SourceID, r)
-			}
-			continue
-		}
-		of, err := decode[source.Commission](r.Data)
-		if err != nil {
-			return nil, 0, err
-		}
-		k := settled{row: r, of: of}
-		if r.outcome == db.ImportRowOutcomeChanged {
-			k.now, err = w.payable(ctx, r, of)
-			k.of.AmountMinor = k.now.AmountMinor
-		}
-		if refused, err := w.refused(ctx, commissions, r, err); refused || err != nil {
-			if err != nil {
-				return nil, 0, err
-			}
-			continue
-		}
-		paid, sum = append(paid, k), sum+k.of.AmountMinor
-	}
-	return paid, sum, nil
-}
-
-// settled is a commission that an imported payout pays. now is the open commission in Rail, if it has one.
-type settled struct {
-	*row
-	of  source.Commission
-	now db.Commission
-}
-
-// payable locks a commission that the source has paid, with the amount that it paid. An amount that cannot be corrected
-// stays.
-func (w *writer) payable(ctx context.Context, r *row, of source.Commission) (db.Commission, error) {
-	k, err := w.changeable(ctx, r, of)
-	if err != nil || of.AmountMinor == k.AmountMinor {
-		return k, err
-	}
-	corrected, err := w.correct(ctx, k, of)
-	if c, is := errors.AsType[conflict](err); is {
-		w.found = append(w.found, finding{source.KindCommission, r.SourceID, c.code, c.detail})
-		return k, nil
-	}
-	return corrected, err
-}
-
-// pay writes the commissions of a payout, in parts that bound the statements that are held.
-func (w *writer) pay(ctx context.Context, paid []settled) error {
-	for i, k := range paid {
-		var err error
-		if k.outcome == db.ImportRowOutcomeNew {
-			err = commission.Import(ctx, w.u, w.newCommission(k.row, k.of))
-		} else {
-			err = commission.ImportPaid(ctx, w.u, k.now, k.refs.Payout)
-		}
-		if err != nil {
-			return err
-		}
-		if w.remember(&w.paid, k.SourceID, k.row); (i+1)%writeSize == 0 {
-			if err := w.put(ctx, &w.paid); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -1,0 +1,186 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"rail/gen/db"
+	"rail/server/inbound/importer/source"
+	"rail/server/money/commission"
+	"rail/server/money/payout"
+)
+
+// The bounds of payouts, and of the commissions that they pay, in one transaction. A payout with more commissions is
+// written alone.
+const (
+	paymentSize = 50
+	paidSize    = 500
+)
+
+// cutPayments leaves out the last payouts of a batch if they pay too many commissions.
+func (b *batch) cutPayments(ctx context.Context, p *place) error {
+	if b.kind != payments {
+		return nil
+	}
+	ids := make([]string, len(b.rows))
+	for i, r := range b.rows {
+		ids[i] = r.target
+	}
+	rows, err := queries.ImportPayoutSizes(ctx, b.u.Tx, db.ImportPayoutSizesParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, PayoutIds: ids,
+	})
+	if err != nil {
+		return err
+	}
+	sizes, sum := map[string]int64{}, int64(0)
+	for _, r := range rows {
+		sizes[r.PayoutID] = r.Commissions
+	}
+	for i, r := range b.rows {
+		if sum += sizes[r.target]; sum > paidSize && i > 0 {
+			last := b.rows[i-1]
+			p.Done -= int64(len(b.rows) - i)
+			b.rows, p.At, p.ID = b.rows[:i], last.At, last.SourceID
+			break
+		}
+	}
+	return nil
+}
+
+// payment writes a payout with the commissions that it pays. Commissions that Rail has paid or is paying are left out.
+func (w *writer) payment(ctx context.Context, r *row) error {
+	of, err := decode[source.Payout](r.Data)
+	if err != nil {
+		return err
+	}
+	paid, sum, err := w.settle(ctx, w.pays[r.target])
+	if err != nil {
+		return err
+	}
+	if sum <= 0 {
+		for _, k := range paid {
+			if err := w.fail(ctx, commissions, k.row, "not_changed",
+				"Its payout would not be positive, because Rail has paid or refused the others."); err != nil {
+				return err
+			}
+		}
+		return conflictf("not_changed", "It pays no commission that Rail has not paid already.")
+	}
+	err = payout.Import(ctx, w.u, w.program, w.batches, payout.Imported{
+		ID: r.target, PartnerID: r.refs.Partner, Currency: of.Currency, ImportID: w.m.ID, AmountMinor: sum,
+		Method: methodOf(of.Method), PaidAt: w.past(*of.PaidAt),
+	})
+	if err != nil {
+		return err
+	}
+	return w.pay(ctx, paid)
+}
+
+// readPaid reads the commissions that the payouts of the batch pay.
+func (w *writer) readPaid(ctx context.Context) error {
+	var ids []string
+	for _, r := range w.rows {
+		ids = append(ids, r.target)
+	}
+	stored, err := queries.ImportRowsOfPayouts(ctx, w.u.Tx, db.ImportRowsOfPayoutsParams{
+		ImportID: w.m.ID, OrgID: w.m.OrgID, PayoutIds: ids,
+	})
+	if err != nil {
+		return err
+	}
+	rows := make([]*row, len(stored))
+	w.pays = map[string][]*row{}
+	for i, k := range stored {
+		rows[i] = planOf(k)
+		w.pays[rows[i].refs.Payout] = append(w.pays[rows[i].refs.Payout], rows[i])
+	}
+	if err := w.follow(ctx, commissions, rows); err != nil {
+		return err
+	}
+	if err := w.commissionsSince(ctx, rows); err != nil {
+		return err
+	}
+	return w.recall(ctx, commissions, rows)
+}
+
+// settle makes the changes of the amounts of a payout's commissions, and returns the commissions that it pays.
+func (w *writer) settle(ctx context.Context, rows []*row) (paid []settled, sum int64, err error) {
+	for _, r := range rows {
+		if r.outcome != db.ImportRowOutcomeNew && r.outcome != db.ImportRowOutcomeChanged {
+			if r.outcome == db.ImportRowOutcomeSame { // bound since the comparison, and paid or void in Rail
+				w.remember(&w.paid, r.SourceID, r)
+			}
+			continue
+		}
+		of, err := decode[source.Commission](r.Data)
+		if err != nil {
+			return nil, 0, err
+		}
+		k := settled{row: r, of: of}
+		if r.outcome == db.ImportRowOutcomeChanged {
+			k.now, err = w.payable(ctx, r, of)
+			k.of.AmountMinor = k.now.AmountMinor
+		}
+		if refused, err := w.refused(ctx, commissions, r, err); refused || err != nil {
+			if err != nil {
+				return nil, 0, err
+			}
+			continue
+		}
+		paid, sum = append(paid, k), sum+k.of.AmountMinor
+	}
+	return paid, sum, nil
+}
+
+// settled is a commission that an imported payout pays. now is the open commission in Rail, if it has one.
+type settled struct {
+	*row
+	of  source.Commission
+	now db.Commission
+}
+
+// payable locks a commission that the source has paid, with the amount that it paid. An amount that cannot be corrected
+// stays.
+func (w *writer) payable(ctx context.Context, r *row, of source.Commission) (db.Commission, error) {
+	k, err := w.changeable(ctx, r, of)
+	if err != nil || of.AmountMinor == k.AmountMinor {
+		return k, err
+	}
+	corrected, err := w.correct(ctx, k, of)
+	if c, is := errors.AsType[conflict](err); is {
+		w.found = append(w.found, finding{source.KindCommission, r.SourceID, c.code, c.detail})
+		return k, nil
+	}
+	return corrected, err
+}
+
+// pay writes the commissions of a payout, in parts that bound the statements that are held.
+func (w *writer) pay(ctx context.Context, paid []settled) error {
+	for i, k := range paid {
+		var err error
+		if k.outcome == db.ImportRowOutcomeNew {
+			err = commission.Import(ctx, w.u, w.newCommission(k.row, k.of))
+		} else {
+			err = commission.ImportPaid(ctx, w.u, k.now, k.refs.Payout)
+		}
+		if err != nil {
+			return err
+		}
+		if w.remember(&w.paid, k.SourceID, k.row); (i+1)%writeSize == 0 {
+			if err := w.put(ctx, &w.paid); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// methodOf returns a payout method of Rail, nil for any other.
+func methodOf(name string) *string {
+	switch name = strings.ToLower(name); name {
+	case "paypal", "wise", "bank_transfer", "wire", "crypto":
+		return &name
+	}
+	return nil
+}
