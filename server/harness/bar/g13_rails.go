@@ -175,14 +175,8 @@ func (s *railStorm) send(ctx context.Context, batch, currency string) error {
 
 // life kills both servers in their work, lets time pass, and starts them again.
 func (s *railStorm) life(ctx context.Context) error {
-	for _, p := range s.sys.processes {
-		if err := pause(ctx, time.Duration(20+s.random.IntN(300))*time.Millisecond); err != nil {
-			return err
-		}
-		if err := p.kill(); err != nil {
-			return err
-		}
-		s.kills++
+	if err := s.kill(ctx); err != nil {
+		return err
 	}
 	seen, err := s.seen(ctx)
 	if err != nil {
@@ -194,6 +188,25 @@ func (s *railStorm) life(ctx context.Context) error {
 	if err := s.pass(ctx, pick(s.random, passing)); err != nil {
 		return err
 	}
+	return s.restart(ctx)
+}
+
+// kill kills the servers in their work.
+func (s *railStorm) kill(ctx context.Context) error {
+	for _, p := range s.sys.processes {
+		if err := pause(ctx, time.Duration(20+s.random.IntN(300))*time.Millisecond); err != nil {
+			return err
+		}
+		if err := p.kill(); err != nil {
+			return err
+		}
+		s.kills++
+	}
+	return nil
+}
+
+// restart starts the servers again.
+func (s *railStorm) restart(ctx context.Context) error {
 	g, start := errgroup.WithContext(ctx)
 	for _, p := range s.sys.processes {
 		g.Go(func() error { return p.again(start) })
@@ -226,10 +239,10 @@ func (s *railStorm) pass(ctx context.Context, by time.Duration) error {
 func (s *railStorm) settle(ctx context.Context) error {
 	s.sys.paypal.SetPlan(paypaltest.Plan{})
 	s.sys.paypal.SetFunds("HUF", 1<<50)
+	if err := s.kill(ctx); err != nil { // a server might be in the middle of a poll when the states are compared
+		return err
+	}
 	for range 2 {
-		if err := s.life(ctx); err != nil { // the servers forget that PayPal takes no calls
-			return err
-		}
 		if err := s.pass(ctx, 35*24*time.Hour); err != nil {
 			return err
 		}
@@ -251,13 +264,13 @@ func (s *railStorm) settle(ctx context.Context) error {
 			s.ends[strings.TrimSpace(p.Status+" "+p.Attention)]++
 		}
 	}
-	return nil
+	return s.restart(ctx)
 }
 
 // poll runs the job until nothing is due.
 func (s *railStorm) poll(ctx context.Context) error {
 	for range 20 {
-		p := s.sys.processes[0]
+		p := s.sys.processes[0] // its settings; the servers are down
 		cmd := exec.CommandContext(ctx, p.binary, "job", "run", "send-payouts")
 		cmd.Env = p.environ
 		said, err := cmd.CombinedOutput()

@@ -101,23 +101,39 @@ func (b *bench) beside(ctx context.Context, o ImportOptions, addr string, pool *
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d)/1e6) }
 
-// sell records sales at a rate until ctx ends, and returns the time of each from when it was due, so that a sale that
-// waits for an earlier one counts its wait.
-func (b *bench) sell(ctx context.Context, addr string, rate int) (took []time.Duration, err error) {
+// sellers are the connections that record sales.
+const sellers = 10
+
+// sell records sales at a rate until ctx ends, and returns how long each took.
+func (b *bench) sell(ctx context.Context, addr string, rate int) ([]time.Duration, error) {
+	var all sync.WaitGroup
+	took, failed := make([][]time.Duration, sellers), make([]error, sellers)
+	for i := range sellers {
+		all.Go(func() { took[i], failed[i] = b.seller(ctx, addr, time.Second*sellers/time.Duration(rate), int64(i)) })
+	}
+	all.Wait()
+	return slices.Concat(took...), errors.Join(failed...)
+}
+
+// seller records a sale each interval. The time of each counts from when it was due, so that a sale that waits for an
+// earlier one counts its wait.
+func (b *bench) seller(ctx context.Context, addr string, interval time.Duration, number int64) (
+	took []time.Duration, err error,
+) {
 	c, err := dial(addr, b.key)
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	random, fresh := rand.New(rand.NewPCG(1, 1)), time.Now().UnixMicro()
-	due := time.Now()
+	random, fresh := rand.New(rand.NewPCG(1, uint64(number))), time.Now().UnixMicro()
+	due := time.Now().Add(interval * time.Duration(number) / sellers)
 	for n := int64(0); ; n++ {
-		due = due.Add(time.Second / time.Duration(rate))
+		due = due.Add(interval)
 		if err := clock.Wait(ctx, time.Until(due)); err != nil {
 			return took, nil // the end
 		}
 		d := pickCustomer(b.size, random)
-		d.Fresh = fresh + n
+		d.Fresh = fresh + n*sellers + number
 		if err := c.do(askSale(d)); err != nil {
 			return took, err
 		}
