@@ -94,6 +94,13 @@ WITH put AS (
 SELECT coalesce(json_object_agg(n.kind, n.n), '{}')::json AS counts
 FROM (SELECT p.kind, count(*) AS n FROM put p WHERE p.is_new GROUP BY p.kind) n;
 
+-- name: ImportRowsRead :many
+-- ImportRowsRead returns the data of rows that were stored before.
+SELECT t.kind, t.source_id, t.data::text AS data FROM import_rows t
+JOIN (SELECT unnest(@kinds::smallint[]) AS kind, unnest(@source_ids::text[]) AS source_id) v
+    ON v.kind = t.kind AND v.source_id = t.source_id
+WHERE t.import_id = @import_id AND t.org_id = @org_id;
+
 -- name: ImportRowsNext :many
 -- ImportRowsNext returns the rows of a kind after a position.
 SELECT t.* FROM import_rows t WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = @kind
@@ -288,9 +295,15 @@ FROM (
     SELECT coalesce(t.data ->> 'partner_id', '') AS partner_id, coalesce(t.data ->> 'currency', '') AS currency,
         (t.data ->> 'amount_minor')::bigint AS source,
         CASE t.outcome WHEN 'refused' THEN 0
-            WHEN 'same' THEN CASE WHEN k.status IN ('pending', 'approved', 'due') THEN k.amount_minor ELSE 0 END
-            ELSE (t.data ->> 'amount_minor')::bigint END AS rail
-    FROM import_rows t LEFT JOIN commissions k ON t.outcome = 'same' AND k.id = t.target AND k.org_id = t.org_id
+            WHEN 'new' THEN (t.data ->> 'amount_minor')::bigint
+            ELSE CASE WHEN k.status NOT IN ('pending', 'approved', 'due') THEN 0
+                WHEN t.outcome = 'same' OR NOT o.created OR (o.data ->> 'amount_minor') = (t.data ->> 'amount_minor')
+                    THEN k.amount_minor
+                ELSE (t.data ->> 'amount_minor')::bigint END END AS rail
+    FROM import_rows t LEFT JOIN commissions k ON t.outcome IN ('same', 'changed') AND k.id = t.target
+        AND k.org_id = t.org_id
+    LEFT JOIN import_objects o ON t.outcome = 'changed' AND o.program_id = @program_id AND o.org_id = @org_id
+        AND o.source = @source AND o.kind = 5 AND o.source_id = t.source_id
     WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5 AND (t.data ->> 'status') IN ('pending', 'due')
         AND (t.data ->> 'amount_minor')::bigint BETWEEN -99999999999999 AND 99999999999999
     UNION ALL
@@ -433,6 +446,11 @@ SELECT sqlc.embed(k), EXISTS (SELECT 1 FROM import_objects o WHERE o.target = k.
             AND a.created_at > o.written_at)) AS untouched
 FROM commissions k WHERE k.payout_id = ANY (@payout_ids::text[]) AND k.org_id = @org_id
 ORDER BY k.id FOR NO KEY UPDATE OF k;
+
+-- name: ImportPaidSizes :many
+-- ImportPaidSizes counts the commissions of payouts.
+SELECT k.payout_id::text AS payout_id, count(*)::bigint AS commissions FROM commissions k
+WHERE k.payout_id = ANY (@payout_ids::text[]) AND k.org_id = @org_id GROUP BY 1;
 
 -- name: ImportLockPayees :many
 -- ImportLockPayees locks the partners of payouts against new rows that refer to them.
@@ -692,7 +710,7 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.status IN ('done',
 
 -- name: ImportClawbacks :many
 -- ImportClawbacks returns the clawbacks that Rail made for sales.
-SELECT k.sale_id::text AS sale_id, k.id, k.partner_id, k.amount_minor FROM commissions k
+SELECT k.sale_id::text AS sale_id, k.id, k.partner_id, k.amount_minor, k.status FROM commissions k
 WHERE k.sale_id = ANY (@sale_ids::text[]) AND k.org_id = @org_id AND k.kind = 'clawback'
     AND NOT EXISTS (SELECT 1 FROM import_objects o WHERE o.target = k.id AND o.org_id = k.org_id)
 ORDER BY k.created_at, k.id;

@@ -373,7 +373,7 @@ func (q *Queries) ImportBalancesPut(ctx context.Context, db DBTX, arg ImportBala
 }
 
 const importClawbacks = `-- name: ImportClawbacks :many
-SELECT k.sale_id::text AS sale_id, k.id, k.partner_id, k.amount_minor FROM commissions k
+SELECT k.sale_id::text AS sale_id, k.id, k.partner_id, k.amount_minor, k.status FROM commissions k
 WHERE k.sale_id = ANY ($1::text[]) AND k.org_id = $2 AND k.kind = 'clawback'
     AND NOT EXISTS (SELECT 1 FROM import_objects o WHERE o.target = k.id AND o.org_id = k.org_id)
 ORDER BY k.created_at, k.id
@@ -389,6 +389,7 @@ type ImportClawbacksRow struct {
 	ID          string
 	PartnerID   string
 	AmountMinor int64
+	Status      CommissionStatus
 }
 
 // ImportClawbacks returns the clawbacks that Rail made for sales.
@@ -406,6 +407,7 @@ func (q *Queries) ImportClawbacks(ctx context.Context, db DBTX, arg ImportClawba
 			&i.ID,
 			&i.PartnerID,
 			&i.AmountMinor,
+			&i.Status,
 		); err != nil {
 			return nil, err
 		}
@@ -1875,27 +1877,33 @@ FROM (
     SELECT coalesce(t.data ->> 'partner_id', '') AS partner_id, coalesce(t.data ->> 'currency', '') AS currency,
         (t.data ->> 'amount_minor')::bigint AS source,
         CASE t.outcome WHEN 'refused' THEN 0
-            WHEN 'same' THEN CASE WHEN k.status IN ('pending', 'approved', 'due') THEN k.amount_minor ELSE 0 END
-            ELSE (t.data ->> 'amount_minor')::bigint END AS rail
-    FROM import_rows t LEFT JOIN commissions k ON t.outcome = 'same' AND k.id = t.target AND k.org_id = t.org_id
-    WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5 AND (t.data ->> 'status') IN ('pending', 'due')
+            WHEN 'new' THEN (t.data ->> 'amount_minor')::bigint
+            ELSE CASE WHEN k.status NOT IN ('pending', 'approved', 'due') THEN 0
+                WHEN t.outcome = 'same' OR NOT o.created OR (o.data ->> 'amount_minor') = (t.data ->> 'amount_minor')
+                    THEN k.amount_minor
+                ELSE (t.data ->> 'amount_minor')::bigint END END AS rail
+    FROM import_rows t LEFT JOIN commissions k ON t.outcome IN ('same', 'changed') AND k.id = t.target
+        AND k.org_id = t.org_id
+    LEFT JOIN import_objects o ON t.outcome = 'changed' AND o.program_id = $1 AND o.org_id = $2
+        AND o.source = $3 AND o.kind = 5 AND o.source_id = t.source_id
+    WHERE t.import_id = $4 AND t.org_id = $2 AND t.kind = 5 AND (t.data ->> 'status') IN ('pending', 'due')
         AND (t.data ->> 'amount_minor')::bigint BETWEEN -99999999999999 AND 99999999999999
     UNION ALL
-    SELECT o.data ->> 'partner_id', o.data ->> 'currency', CASE WHEN $3::boolean THEN 0 ELSE k.amount_minor END,
+    SELECT o.data ->> 'partner_id', o.data ->> 'currency', CASE WHEN $5::boolean THEN 0 ELSE k.amount_minor END,
         k.amount_minor
     FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
-    WHERE o.program_id = $4 AND o.org_id = $2 AND o.source = $5 AND o.kind = 5
+    WHERE o.program_id = $1 AND o.org_id = $2 AND o.source = $3 AND o.kind = 5
         AND k.status IN ('pending', 'approved', 'due') AND NOT EXISTS (SELECT 1 FROM import_rows t
-            WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5 AND t.source_id = o.source_id)
+            WHERE t.import_id = $4 AND t.org_id = $2 AND t.kind = 5 AND t.source_id = o.source_id)
 ) x GROUP BY 1, 2 ORDER BY 1, 2
 `
 
 type ImportOpenParams struct {
-	ImportID  string
-	OrgID     string
-	Whole     bool
 	ProgramID string
+	OrgID     string
 	Source    string
+	ImportID  string
+	Whole     bool
 }
 
 type ImportOpenRow struct {
@@ -1909,11 +1917,11 @@ type ImportOpenRow struct {
 // as planned or as written. A source that lists everything (whole) owes nothing for objects that it no longer lists.
 func (q *Queries) ImportOpen(ctx context.Context, db DBTX, arg ImportOpenParams) ([]ImportOpenRow, error) {
 	rows, err := db.Query(ctx, importOpen,
-		arg.ImportID,
-		arg.OrgID,
-		arg.Whole,
 		arg.ProgramID,
+		arg.OrgID,
 		arg.Source,
+		arg.ImportID,
+		arg.Whole,
 	)
 	if err != nil {
 		return nil, err
@@ -1972,6 +1980,42 @@ func (q *Queries) ImportOperated(ctx context.Context, db DBTX, id string) (Impor
 		&i.FinishedAt,
 	)
 	return i, err
+}
+
+const importPaidSizes = `-- name: ImportPaidSizes :many
+SELECT k.payout_id::text AS payout_id, count(*)::bigint AS commissions FROM commissions k
+WHERE k.payout_id = ANY ($1::text[]) AND k.org_id = $2 GROUP BY 1
+`
+
+type ImportPaidSizesParams struct {
+	PayoutIds []string
+	OrgID     string
+}
+
+type ImportPaidSizesRow struct {
+	PayoutID    string
+	Commissions int64
+}
+
+// ImportPaidSizes counts the commissions of payouts.
+func (q *Queries) ImportPaidSizes(ctx context.Context, db DBTX, arg ImportPaidSizesParams) ([]ImportPaidSizesRow, error) {
+	rows, err := db.Query(ctx, importPaidSizes, arg.PayoutIds, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportPaidSizesRow{}
+	for rows.Next() {
+		var i ImportPaidSizesRow
+		if err := rows.Scan(&i.PayoutID, &i.Commissions); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const importPaidSums = `-- name: ImportPaidSums :many
@@ -2654,6 +2698,52 @@ func (q *Queries) ImportRowsPut(ctx context.Context, db DBTX, arg ImportRowsPutP
 	var counts []byte
 	err := row.Scan(&counts)
 	return counts, err
+}
+
+const importRowsRead = `-- name: ImportRowsRead :many
+SELECT t.kind, t.source_id, t.data::text AS data FROM import_rows t
+JOIN (SELECT unnest($1::smallint[]) AS kind, unnest($2::text[]) AS source_id) v
+    ON v.kind = t.kind AND v.source_id = t.source_id
+WHERE t.import_id = $3 AND t.org_id = $4
+`
+
+type ImportRowsReadParams struct {
+	Kinds     []int16
+	SourceIds []string
+	ImportID  string
+	OrgID     string
+}
+
+type ImportRowsReadRow struct {
+	Kind     int16
+	SourceID string
+	Data     string
+}
+
+// ImportRowsRead returns the data of rows that were stored before.
+func (q *Queries) ImportRowsRead(ctx context.Context, db DBTX, arg ImportRowsReadParams) ([]ImportRowsReadRow, error) {
+	rows, err := db.Query(ctx, importRowsRead,
+		arg.Kinds,
+		arg.SourceIds,
+		arg.ImportID,
+		arg.OrgID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportRowsReadRow{}
+	for rows.Next() {
+		var i ImportRowsReadRow
+		if err := rows.Scan(&i.Kind, &i.SourceID, &i.Data); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const importSalesAlike = `-- name: ImportSalesAlike :many

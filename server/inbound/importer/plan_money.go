@@ -68,7 +68,7 @@ func (b *batch) compareSales(ctx context.Context) error {
 	for _, s := range held {
 		there[s.ExternalChargeID] = s.ID
 	}
-	alike, err := b.alike(ctx, b.open(), found, who)
+	alike, err := b.alike(ctx, b.open(), found, who, there)
 	if err != nil {
 		return err
 	}
@@ -139,16 +139,24 @@ func (b *batch) partnersOfCustomers(ctx context.Context, ids []string) (map[stri
 
 // alike finds payments that Rail has recorded itself: of the same customer and amount within an hour.
 func (b *batch) alike(ctx context.Context, rows []*row, found map[*row]source.Sale,
-	who map[string]string) (map[string]string, error) {
+	who, there map[string]string) (map[string]string, error) {
 	p := db.ImportSalesAlikeParams{OrgID: b.m.OrgID}
+	ids, used := map[string]string{}, map[string]bool{}
+	var same, by []string // each payment of Rail is one payment of the source
+	for _, id := range there {
+		used[id] = true
+	}
 	for _, r := range rows {
 		s := found[r]
+		if id := there[b.chargeID(r, s)]; id != "" {
+			same, by = append(same, id), append(by, r.SourceID)
+			continue
+		}
 		p.SourceIds, p.CustomerIds = append(p.SourceIds, r.SourceID), append(p.CustomerIds, who[s.CustomerID])
 		p.Amounts, p.Currencies = append(p.Amounts, s.AmountMinor), append(p.Currencies, s.Currency)
 		p.Ats = append(p.Ats, s.OccurredAt)
 	}
 	payments, err := queries.ImportSalesAlike(ctx, b.u.Tx, p)
-	ids, used := map[string]string{}, map[string]bool{}
 	for _, r := range payments { // the closest first
 		if ids[r.SourceID] == "" && !used[r.ID] {
 			ids[r.SourceID], used[r.ID] = r.ID, true
@@ -157,7 +165,6 @@ func (b *batch) alike(ctx context.Context, rows []*row, found map[*row]source.Sa
 	if err != nil {
 		return nil, err
 	}
-	var same, by []string // each payment of Rail is one payment of the source
 	for id, sale := range ids {
 		same, by = append(same, sale), append(by, id)
 	}
@@ -338,7 +345,7 @@ func (b *batch) byRule(ctx context.Context, found map[*row]*earned) error {
 	if err != nil {
 		return err
 	}
-	claws, err := b.clawbacks(ctx, found)
+	claws, err := b.clawbacks(ctx, b.open(), found)
 	for _, r := range b.toWrite() {
 		k := found[r]
 		existing, is := credited[k.sale.id]
@@ -351,8 +358,11 @@ func (b *batch) byRule(ctx context.Context, found map[*row]*earned) error {
 				r.outcome = db.ImportRowOutcomeChanged // it must not be paid twice
 			}
 			continue
-		case claws[r.SourceID] != "":
-			r.bind(claws[r.SourceID])
+		case claws[r.SourceID].ID != "":
+			r.bind(claws[r.SourceID].ID)
+			if k.Status == source.Paid && isOpen(db.Commission{Status: claws[r.SourceID].Status}) {
+				r.outcome = db.ImportRowOutcomeChanged // the source has deducted it
+			}
 			b.note(r, "recorded", fmt.Sprintf("Rail has deducted it by the commission %s.", r.target))
 			continue
 		default:
@@ -377,37 +387,48 @@ func (b *batch) credited(ctx context.Context, saleIDs []string) (map[string]db.I
 
 // clawbacks returns the deductions that Rail has made itself, by the ids of the negative commissions of the source. The
 // sale, the partner and the amount of both are equal.
-func (b *batch) clawbacks(ctx context.Context, found map[*row]*earned) (map[string]string, error) {
-	var of, made, ids []string
+func (b *batch) clawbacks(ctx context.Context, open []*row,
+	found map[*row]*earned) (map[string]db.ImportClawbacksRow, error) {
+	var of []string
 	for _, k := range found {
 		if k.AmountMinor < 0 && k.sale.id != "" {
 			of = append(of, k.sale.id)
 		}
 	}
+	same := map[string]db.ImportClawbacksRow{}
 	if len(of) == 0 {
-		return map[string]string{}, nil
+		return same, nil
 	}
 	rows, err := queries.ImportClawbacks(ctx, b.u.Tx, db.ImportClawbacksParams{SaleIds: of, OrgID: b.m.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range b.open() {
+	made := make([]string, len(rows))
+	for i, c := range rows {
+		made[i] = c.ID
+	}
+	keys, err := queries.ImportKeys(ctx, b.u.Tx, db.ImportKeysParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: "clawback", Keys: made,
+	})
+	if err != nil {
+		return nil, err
+	}
+	rows = slices.DeleteFunc(rows, func(c db.ImportClawbacksRow) bool { // another batch has it
+		return slices.ContainsFunc(keys, func(k db.ImportKeysRow) bool { return k.Key == c.ID })
+	})
+	var ids []string
+	made = nil
+	for _, r := range open {
 		i := slices.IndexFunc(rows, func(c db.ImportClawbacksRow) bool {
 			k := found[r]
 			return c.SaleID == k.sale.id && c.PartnerID == r.refs.Partner && c.AmountMinor == k.AmountMinor
 		})
 		if i >= 0 {
-			made, ids = append(made, rows[i].ID), append(ids, r.SourceID)
+			made, ids, same[r.SourceID] = append(made, rows[i].ID), append(ids, r.SourceID), rows[i]
 			rows = slices.Delete(rows, i, i+1)
 		}
 	}
-	owners, err := b.claim(ctx, "clawback", made, ids) // another batch may have one of them
-	same := map[string]string{}
-	for i, id := range ids {
-		if owners[made[i]] == id {
-			same[id] = made[i]
-		}
-	}
+	_, err = b.claim(ctx, "clawback", made, ids)
 	return same, err
 }
 

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -117,6 +119,9 @@ func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []s
 		put.Kinds, put.SourceIds = append(put.Kinds, smallint(number(r.Kind))), append(put.SourceIds, r.ID)
 		put.Ats, put.Data = append(put.Ats, when), append(put.Data, text)
 	}
+	if err := b.again(ctx, &put); err != nil {
+		return m, err
+	}
 	counts := CountsOf(m)
 	if len(put.SourceIds) > 0 {
 		raw, err := queries.ImportRowsPut(ctx, u.Tx, put)
@@ -137,6 +142,44 @@ func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []s
 	p.Done += int64(len(put.SourceIds))
 	m.Counts, m.Place = encode(counts), encode(p)
 	return m, save(ctx, u, m, p)
+}
+
+// again handles rows that were stored before: their problems are not noted again. A source that lists an object again
+// replaces it. Of rows of files with one id, the first one is imported.
+func (b *batch) again(ctx context.Context, put *db.ImportRowsPutParams) error {
+	if len(b.found) == 0 && b.m.Source != CSV || len(put.SourceIds) == 0 {
+		return nil
+	}
+	rows, err := queries.ImportRowsRead(ctx, b.u.Tx, db.ImportRowsReadParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID, Kinds: put.Kinds, SourceIds: put.SourceIds,
+	})
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	before := map[finding]string{}
+	for _, r := range rows {
+		before[finding{kind: name(int(r.Kind)), id: r.SourceID}] = r.Data
+	}
+	b.found = slices.DeleteFunc(b.found, func(f finding) bool {
+		_, is := before[finding{kind: f.kind, id: f.id}]
+		return is
+	})
+	if b.m.Source != CSV {
+		return nil
+	}
+	kept := db.ImportRowsPutParams{ImportID: put.ImportID, OrgID: put.OrgID, ProgramID: put.ProgramID}
+	for i, id := range put.SourceIds {
+		kind := name(int(put.Kinds[i]))
+		if data, is := before[finding{kind: kind, id: id}]; is && !same([]byte(data), []byte(put.Data[i])) {
+			b.found = append(b.found, finding{kind, id, string(source.Duplicate),
+				fmt.Sprintf("Another line has the id %q as well. The first one is imported.", id)})
+			continue
+		}
+		kept.Kinds, kept.SourceIds = append(kept.Kinds, put.Kinds[i]), append(kept.SourceIds, id)
+		kept.Ats, kept.Data = append(kept.Ats, put.Ats[i]), append(kept.Data, put.Data[i])
+	}
+	*put = kept
+	return nil
 }
 
 // placed returns a time that a place can have: with milliseconds.

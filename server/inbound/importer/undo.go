@@ -44,9 +44,22 @@ func (b *batch) removable(ctx context.Context, importID, after string) ([]db.Imp
 	if b.kind == payments {
 		size = paymentSize
 	}
-	return queries.ImportUndoNext(ctx, b.u.Tx, db.ImportUndoNextParams{
+	objects, err := queries.ImportUndoNext(ctx, b.u.Tx, db.ImportUndoNextParams{
 		ImportID: importID, OrgID: b.m.OrgID, Kind: smallint(objectKind(b.kind)), AfterID: after, Lim: size,
 	})
+	if err != nil || b.kind != payments {
+		return objects, err
+	}
+	ids := make([]string, len(objects))
+	for i, o := range objects {
+		ids[i] = o.Target
+	}
+	rows, err := queries.ImportPaidSizes(ctx, b.u.Tx, db.ImportPaidSizesParams{PayoutIds: ids, OrgID: b.m.OrgID})
+	sizes := map[string]int64{}
+	for _, r := range rows {
+		sizes[r.PayoutID] = r.Commissions
+	}
+	return objects[:fitting(ids, sizes)], err
 }
 
 // undoneWith returns the imports that are undone with one: itself and the later imports of its source. An import that

@@ -173,10 +173,10 @@ func (b *batch) firstNow(ctx context.Context) error {
 
 // fail refuses a row of a kind that was planned.
 func (b *batch) fail(ctx context.Context, kind int, r *row, code, detail string) error {
-	count := b.counts.of(name(kind))
+	count, wasNew := b.counts.of(name(kind)), r.outcome == db.ImportRowOutcomeNew
 	count.add(r.outcome, -1)
 	count.Refused++
-	if r.outcome = db.ImportRowOutcomeRefused; kind != payments && kind != commissions && r.target != "" {
+	if r.outcome = db.ImportRowOutcomeRefused; kind != payments && kind != commissions && r.target != "" && wasNew {
 		b.moves[r.target] = ""
 	}
 	b.found = append(b.found, finding{name(kind), r.SourceID, code, detail})
@@ -190,7 +190,7 @@ func unwritable(err error) bool {
 	var pg *pgconn.PgError
 	var refusal *problem.Error
 	return errors.As(err, &pg) && strings.HasPrefix(pg.Code, "23") || errors.As(err, &refusal) ||
-		errors.Is(err, customer.ErrIDTaken)
+		errors.Is(err, customer.ErrIDTaken) || isNoRows(err)
 }
 
 // skip refuses the single row of a batch that cannot be written.

@@ -33,19 +33,27 @@ func (b *batch) cutPayments(ctx context.Context, p *place) error {
 	if err != nil {
 		return err
 	}
-	sizes, sum := map[string]int64{}, int64(0)
+	sizes := map[string]int64{}
 	for _, r := range rows {
 		sizes[r.PayoutID] = r.Commissions
 	}
-	for i, r := range b.rows {
-		if sum += sizes[r.target]; sum > paidSize && i > 0 {
-			last := b.rows[i-1]
-			p.Done -= int64(len(b.rows) - i)
-			b.rows, p.At, p.ID = b.rows[:i], last.At, last.SourceID
-			break
-		}
+	if n := fitting(ids, sizes); n < len(b.rows) {
+		last := b.rows[n-1]
+		p.Done -= int64(len(b.rows) - n)
+		b.rows, p.At, p.ID = b.rows[:n], last.At, last.SourceID
 	}
 	return nil
+}
+
+// fitting returns how many of payouts, at least one, have at most paidSize commissions together.
+func fitting(payouts []string, sizes map[string]int64) int {
+	sum := int64(0)
+	for i, id := range payouts {
+		if sum += sizes[id]; sum > paidSize && i > 0 {
+			return i
+		}
+	}
+	return len(payouts)
 }
 
 // payment writes a payout with the commissions that it pays. Commissions that Rail has paid or is paying are left out.
@@ -57,6 +65,11 @@ func (w *writer) payment(ctx context.Context, r *row) error {
 	paid, sum, err := w.settle(ctx, w.pays[r.target])
 	if err != nil {
 		return err
+	}
+	if sum > 0 {
+		if sum, err = w.correctPaid(ctx, paid); err != nil {
+			return err
+		}
 	}
 	if sum <= 0 {
 		for _, k := range paid {
@@ -104,7 +117,15 @@ func (w *writer) readPaid(ctx context.Context) error {
 	return w.recall(ctx, commissions, rows)
 }
 
-// settle makes the changes of the amounts of a payout's commissions, and returns the commissions that it pays.
+// settled is a commission that an imported payout pays. now is the open commission in Rail, if it has one.
+type settled struct {
+	*row
+	of  source.Commission
+	now db.Commission
+}
+
+// settle locks the commissions that a payout pays, and returns them with their sum in minor units. Deductions in Rail
+// keep their amounts.
 func (w *writer) settle(ctx context.Context, rows []*row) (paid []settled, sum int64, err error) {
 	for _, r := range rows {
 		if r.outcome != db.ImportRowOutcomeNew && r.outcome != db.ImportRowOutcomeChanged {
@@ -119,8 +140,10 @@ func (w *writer) settle(ctx context.Context, rows []*row) (paid []settled, sum i
 		}
 		k := settled{row: r, of: of}
 		if r.outcome == db.ImportRowOutcomeChanged {
-			k.now, err = w.payable(ctx, r, of)
-			k.of.AmountMinor = k.now.AmountMinor
+			k.now, err = w.changeable(ctx, r, of)
+			if k.now.AmountMinor < 0 {
+				k.of.AmountMinor = k.now.AmountMinor
+			}
 		}
 		if refused, err := w.refused(ctx, commissions, r, err); refused || err != nil {
 			if err != nil {
@@ -133,26 +156,27 @@ func (w *writer) settle(ctx context.Context, rows []*row) (paid []settled, sum i
 	return paid, sum, nil
 }
 
-// settled is a commission that an imported payout pays. now is the open commission in Rail, if it has one.
-type settled struct {
-	*row
-	of  source.Commission
-	now db.Commission
-}
-
-// payable locks a commission that the source has paid, with the amount that it paid. An amount that cannot be corrected
-// stays.
-func (w *writer) payable(ctx context.Context, r *row, of source.Commission) (db.Commission, error) {
-	k, err := w.changeable(ctx, r, of)
-	if err != nil || of.AmountMinor == k.AmountMinor {
-		return k, err
+// correctPaid gives commissions in Rail the amounts that the source has paid, and returns the sum in minor units. An
+// amount that cannot be corrected stays.
+func (w *writer) correctPaid(ctx context.Context, paid []settled) (sum int64, err error) {
+	for i := range paid {
+		k := &paid[i]
+		of, err := decode[source.Commission](k.Data)
+		if err != nil {
+			return 0, err
+		}
+		if k.outcome == db.ImportRowOutcomeChanged && of.AmountMinor != k.now.AmountMinor {
+			corrected, err := w.correct(ctx, k.now, of)
+			if c, is := errors.AsType[conflict](err); is {
+				w.found = append(w.found, finding{source.KindCommission, k.SourceID, c.code, c.detail})
+			} else if k.now = corrected; err != nil {
+				return 0, err
+			}
+			k.of.AmountMinor = k.now.AmountMinor
+		}
+		sum += k.of.AmountMinor
 	}
-	corrected, err := w.correct(ctx, k, of)
-	if c, is := errors.AsType[conflict](err); is {
-		w.found = append(w.found, finding{source.KindCommission, r.SourceID, c.code, c.detail})
-		return k, nil
-	}
-	return corrected, err
+	return sum, nil
 }
 
 // pay writes the commissions of a payout, in parts that bound the statements that are held.

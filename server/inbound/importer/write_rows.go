@@ -172,20 +172,16 @@ func (w *writer) changePartner(ctx context.Context, r *row, to source.Partner, p
 		return given
 	}
 	status := now.Status
-	switch {
+	switch people := now.SuspensionReason != nil || !r.earlier.Created; {
 	case was.Status == to.Status:
-	case string(now.Status) == was.Status:
+	case string(now.Status) == was.Status && !people:
 		status = p.Status
 	case now.Status != p.Status:
 		w.note(r, "not_changed", fmt.Sprintf("The status changed to %s at the source. It is %s in Rail, and stays so.",
 			to.Status, now.Status))
 	}
-	if now.Status == db.PartnerStatusPending && status != now.Status {
-		if err := queries.ApplicationImportDecide(ctx, w.u.Later(), db.ApplicationImportDecideParams{
-			Status: string(status), UpdatedAt: w.u.Now, ProgramID: w.m.ProgramID, PartnerID: &r.target, OrgID: w.m.OrgID,
-		}); err != nil {
-			return err
-		}
+	if err := w.decide(ctx, now, status); err != nil {
+		return err
 	}
 	return queries.PartnerImportChange(ctx, w.u.Later(), db.PartnerImportChangeParams{
 		FirstName:   pick(was.FirstName, to.FirstName, now.FirstName, p.FirstName),
@@ -194,6 +190,22 @@ func (w *writer) changePartner(ctx context.Context, r *row, to source.Partner, p
 		WebsiteURL:  pick(was.WebsiteURL, to.WebsiteURL, now.WebsiteURL, p.WebsiteURL),
 		CountryCode: pick(was.CountryCode, to.CountryCode, now.CountryCode, p.CountryCode),
 		Status:      status, UpdatedAt: w.u.Now, ID: r.target, OrgID: w.m.OrgID,
+	})
+}
+
+// decide closes the application of a partner when the source has decided, or opens one for a partner who is pending
+// again.
+func (w *writer) decide(ctx context.Context, p db.Partner, status db.PartnerStatus) error {
+	switch {
+	case p.Status == status:
+		return nil
+	case status == db.PartnerStatusPending:
+		return partner.ImportApplication(ctx, w.u, p)
+	case p.Status != db.PartnerStatusPending:
+		return nil
+	}
+	return queries.ApplicationImportDecide(ctx, w.u.Later(), db.ApplicationImportDecideParams{
+		Status: string(status), UpdatedAt: w.u.Now, ProgramID: w.m.ProgramID, PartnerID: &p.ID, OrgID: w.m.OrgID,
 	})
 }
 

@@ -70,15 +70,9 @@ func (w *writer) follow(ctx context.Context, kind int, rows []*row) error {
 	for _, r := range rows {
 		ids = append(ids, r.target, r.refs.Partner, r.refs.Customer, r.refs.Sale, r.refs.Link, r.refs.Coupon)
 	}
-	keys, err := queries.ImportKeys(ctx, w.u.Tx, db.ImportKeysParams{
-		ImportID: w.m.ID, OrgID: w.m.OrgID, Kind: moved, Keys: ids,
-	})
-	if err != nil || len(keys) == 0 {
+	to, err := w.destinations(ctx, ids)
+	if err != nil || len(to) == 0 {
 		return err
-	}
-	to := map[string]string{}
-	for _, k := range keys {
-		to[k.Key] = k.SourceID
 	}
 	for _, r := range rows {
 		if r.outcome == db.ImportRowOutcomeRefused {
@@ -89,6 +83,36 @@ func (w *writer) follow(ctx context.Context, kind int, rows []*row) error {
 		}
 	}
 	return nil
+}
+
+// destinations returns the present ids of planned objects that were bound since the comparison, or of merged customers.
+// The id of a refused object is empty.
+func (w *writer) destinations(ctx context.Context, ids []string) (map[string]string, error) {
+	keys, err := queries.ImportKeys(ctx, w.u.Tx, db.ImportKeysParams{
+		ImportID: w.m.ID, OrgID: w.m.OrgID, Kind: moved, Keys: ids,
+	})
+	if err != nil {
+		return nil, err
+	}
+	to := map[string]string{}
+	for _, k := range keys {
+		to[k.Key] = k.SourceID
+	}
+	for _, id := range ids {
+		if bound := to[id]; bound != "" {
+			ids = append(ids, bound)
+		}
+	}
+	merged, err := queries.ImportMerged(ctx, w.u.Tx, db.ImportMergedParams{Ids: ids, OrgID: w.m.OrgID})
+	for _, m := range merged {
+		to[m.ID] = m.CustomerID
+	}
+	for id, bound := range to { // bound first, and merged then
+		if last, is := to[bound]; is && bound != "" {
+			to[id] = last
+		}
+	}
+	return to, err
 }
 
 // redirect replaces the references of a row.
@@ -126,10 +150,10 @@ func (w *writer) rebind(kind int, r *row, target, detail string) {
 	w.found = append(w.found, finding{name(kind), r.SourceID, "recorded", detail})
 }
 
-// becomes changes the outcome of a row, and the counts.
-func (w *writer) becomes(kind int, r *row, outcome db.ImportRowOutcome) {
+// change makes a row a changed one, also in the counts.
+func (w *writer) change(kind int, r *row) {
 	w.counts.of(name(kind)).add(r.outcome, -1)
-	r.outcome = outcome
+	r.outcome = db.ImportRowOutcomeChanged
 	w.counts.of(name(kind)).add(r.outcome, 1)
 }
 
@@ -168,9 +192,15 @@ func (w *writer) partnersSince(ctx context.Context) error {
 	values, err := queries.ImportValuesTaken(ctx, w.u.Tx, db.ImportValuesTakenParams{
 		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Values: handles,
 	})
+	if err != nil {
+		return err
+	}
 	taken := map[string]bool{}
 	for _, v := range values {
 		taken[v.Value] = true
+	}
+	if err := w.groupsOf(ctx); err != nil {
+		return err
 	}
 	for _, r := range created(w.rows) {
 		if id := there[email[r]]; id != "" {
@@ -179,7 +209,29 @@ func (w *writer) partnersSince(ctx context.Context) error {
 			r.refs.Handle = lastHandle(r.target)
 		}
 	}
-	return err
+	return nil
+}
+
+// groupsOf gives partners whose group has been deleted since the comparison the default group.
+func (w *writer) groupsOf(ctx context.Context) error {
+	byDefault, err := queries.GroupDefault(ctx, w.u.Tx, db.GroupDefaultParams{ProgramID: w.m.ProgramID, OrgID: w.m.OrgID})
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{byDefault.ID: true}
+	for _, r := range created(w.rows) {
+		if _, read := known[r.refs.Group]; !read {
+			g, err := queries.GroupGet(ctx, w.u.Tx, db.GroupGetParams{ID: r.refs.Group, OrgID: w.m.OrgID})
+			if err != nil && !isNoRows(err) {
+				return err
+			}
+			known[r.refs.Group] = err == nil && g.ProgramID == w.m.ProgramID
+		}
+		if !known[r.refs.Group] {
+			r.refs.Group = byDefault.ID
+		}
+	}
+	return nil
 }
 
 // couponsSince binds coupons that the partner has got in Rail.
@@ -209,6 +261,9 @@ func (w *writer) couponsSince(ctx context.Context) error {
 
 // customersSince binds customers who have come to Rail. One of another partner is refused.
 func (w *writer) customersSince(ctx context.Context) error {
+	if err := w.couponsOf(ctx); err != nil {
+		return err
+	}
 	var ids []string
 	for _, r := range w.rows {
 		ids = append(ids, r.refs.IDs...)
@@ -224,11 +279,34 @@ func (w *writer) customersSince(ctx context.Context) error {
 		there[c.ExternalCustomerID] = c
 	}
 	for _, r := range w.rows {
+		if to, is := w.moves[r.target]; is && to != "" { // merged with a row of this batch
+			r.target = to
+		}
 		if err := w.customerSince(ctx, r, there); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// couponsOf clears the coupons of customers that have been deleted since the comparison.
+func (w *writer) couponsOf(ctx context.Context) error {
+	var ids []string
+	for _, r := range w.rows {
+		if r.refs.Coupon != "" {
+			ids = append(ids, r.refs.Coupon)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	there, err := w.present(ctx, ids)
+	for _, r := range w.rows {
+		if !there[r.refs.Coupon] {
+			r.refs.Coupon = ""
+		}
+	}
+	return err
 }
 
 // customerSince binds a customer of whom Rail has got one of the planned external ids, and drops these ids.
@@ -249,12 +327,12 @@ func (w *writer) customerSince(ctx context.Context, r *row, there map[string]db.
 		default:
 			w.rebind(customers, r, k.ID, fmt.Sprintf("Rail has got this customer as %s since the comparison.", k.ID))
 			if k.PartnerID == nil && r.refs.Partner != "" {
-				w.becomes(customers, r, db.ImportRowOutcomeChanged)
+				w.change(customers, r)
 			}
 		}
 	}
 	if r.refs.IDs = free; r.refs.Bound && len(free) > 0 && r.outcome == db.ImportRowOutcomeSame {
-		w.becomes(customers, r, db.ImportRowOutcomeChanged)
+		w.change(customers, r)
 	}
 	return nil
 }
@@ -281,7 +359,7 @@ func (w *writer) salesSince(ctx context.Context) error {
 	for _, s := range held {
 		there[s.ExternalChargeID] = s.ID
 	}
-	alike, err := w.alike(ctx, created(w.rows), found, who)
+	alike, err := w.alike(ctx, created(w.rows), found, who, there)
 	for _, r := range created(w.rows) {
 		if id := there[charge[r]]; id != "" {
 			w.rebind(sales, r, id, fmt.Sprintf("Rail has recorded this payment as the sale %s since the comparison.", id))
@@ -294,14 +372,18 @@ func (w *writer) salesSince(ctx context.Context) error {
 
 // commissionsSince binds commissions of sales for which Rail has made a commission, so that none is paid twice.
 func (w *writer) commissionsSince(ctx context.Context, rows []*row) error {
-	var ids []string
+	var ids, by []string
 	for _, r := range created(rows) {
 		if r.refs.ByRule {
-			ids = append(ids, r.refs.Sale)
+			ids, by = append(ids, r.refs.Sale), append(by, r.SourceID)
 		}
 	}
-	if len(ids) == 0 {
-		return nil
+	if err := w.clawbacksSince(ctx, rows); err != nil || len(ids) == 0 {
+		return err
+	}
+	owners, err := w.claim(ctx, "commission", ids, by)
+	if err != nil {
+		return err
 	}
 	credited, err := w.credited(ctx, ids)
 	if err != nil {
@@ -318,13 +400,38 @@ func (w *writer) commissionsSince(ctx context.Context, rows []*row) error {
 		}
 		s, k := of[r.refs.Sale], credited[r.refs.Sale]
 		switch {
+		case s.PartnerID == nil || *s.PartnerID != r.refs.Partner || s.CustomerID != r.refs.Customer,
+			owners[r.refs.Sale] != r.SourceID:
+			r.refs.ByRule = false
 		case k.ID != "" && !k.Imported:
 			w.rebind(commissions, r, k.ID, fmt.Sprintf("Rail has made the commission %s for this sale since the comparison.", k.ID))
-			if r.refs.Payout != "" && isOpen(db.Commission{Status: k.Status}) {
-				w.becomes(commissions, r, db.ImportRowOutcomeChanged) // it must not be paid twice
+			if (r.refs.Payout != "" || r.refs.Settled) && isOpen(db.Commission{Status: k.Status}) {
+				w.change(commissions, r) // it must not be paid twice
 			}
-		case k.ID != "" || s.PartnerID == nil || *s.PartnerID != r.refs.Partner || s.CustomerID != r.refs.Customer:
+		case k.ID != "":
 			r.refs.ByRule = false
+		}
+	}
+	return err
+}
+
+// clawbacksSince binds deductions that Rail has made itself since the comparison.
+func (w *writer) clawbacksSince(ctx context.Context, rows []*row) error {
+	found := map[*row]*earned{}
+	for _, r := range created(rows) {
+		k, err := decode[source.Commission](r.Data)
+		if err != nil {
+			return err
+		}
+		found[r] = &earned{Commission: k, sale: saleOf{id: r.refs.Sale}}
+	}
+	claws, err := w.clawbacks(ctx, created(rows), found)
+	for _, r := range created(rows) {
+		if c, is := claws[r.SourceID]; is {
+			w.rebind(commissions, r, c.ID, "Rail has deducted it since the comparison.")
+			if r.refs.Payout != "" && isOpen(db.Commission{Status: c.Status}) {
+				w.change(commissions, r)
+			}
 		}
 	}
 	return err

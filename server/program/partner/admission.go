@@ -276,6 +276,11 @@ func Import(ctx context.Context, u *work.Unit, p db.Partner) error {
 	if err := insert(ctx, u, p); err != nil || p.Status != db.PartnerStatusPending {
 		return err
 	}
+	return ImportApplication(ctx, u, p)
+}
+
+// ImportApplication writes the application of an imported partner who is pending.
+func ImportApplication(ctx context.Context, u *work.Unit, p db.Partner) error {
 	_, err := submit(ctx, u, p, db.ApplicationSourceImport, nil)
 	return err
 }
