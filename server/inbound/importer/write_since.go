@@ -46,8 +46,8 @@ func (w *writer) since(ctx context.Context) error {
 	return w.recall(ctx, w.kind, w.rows)
 }
 
-// moved is the kind of the keys that map planned ids to the objects to which rows were bound since the comparison. The id
-// of a refused row maps to an empty one.
+// moved is the kind of the keys that map planned ids to the objects to which rows were bound since the comparison. The
+// id of a refused row maps to an empty one.
 const moved = "moved"
 
 // keepMoves stores the objects of this batch that later batches find in another place.
