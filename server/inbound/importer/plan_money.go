@@ -58,15 +58,9 @@ func (b *batch) compareSales(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	held, err := queries.ImportSalesByCharge(ctx, b.u.Tx, db.ImportSalesByChargeParams{
-		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Charges: charges,
-	})
+	there, err := b.salesHeld(ctx, charges)
 	if err != nil {
 		return err
-	}
-	there := map[string]string{}
-	for _, s := range held {
-		there[s.ExternalChargeID] = s.ID
 	}
 	alike, err := b.alike(ctx, b.open(), found, who, there)
 	if err != nil {

@@ -50,15 +50,9 @@ func (b *batch) comparePartners(ctx context.Context) error {
 		people[r] = p
 		emails, ids = append(emails, strings.ToLower(p.Email)), append(ids, r.SourceID)
 	}
-	found, err := queries.ImportPartnersByEmail(ctx, b.u.Tx, db.ImportPartnersByEmailParams{
-		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Emails: emails,
-	})
+	there, err := b.partnersHeld(ctx, emails)
 	if err != nil {
 		return err
-	}
-	there := map[string]string{}
-	for _, p := range found {
-		there[p.Email] = p.ID
 	}
 	owners, err := b.claim(ctx, "email", emails, ids)
 	if err != nil {
@@ -351,15 +345,9 @@ func (b *batch) compareCoupons(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	held, err := queries.ImportCouponsTaken(ctx, b.u.Tx, db.ImportCouponsTakenParams{
-		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Codes: codes,
-	})
+	there, err := b.couponsHeld(ctx, codes)
 	if err != nil {
 		return err
-	}
-	there := map[string]db.ImportCouponsTakenRow{}
-	for _, c := range held {
-		there[c.Code] = c
 	}
 	owners, err := b.claim(ctx, "code", codes, ids)
 	if err != nil {
@@ -418,15 +406,9 @@ func (b *batch) compareCustomers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	held, err := queries.ImportCustomersByID(ctx, b.u.Tx, db.ImportCustomersByIDParams{
-		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, ExternalIds: external,
-	})
+	there, err := b.customersHeld(ctx, external)
 	if err != nil {
 		return err
-	}
-	there := map[string]db.ImportCustomersByIDRow{}
-	for _, c := range held {
-		there[c.ExternalCustomerID] = c
 	}
 	owners, err := b.claim(ctx, "external_id", external, ids)
 	if err != nil {

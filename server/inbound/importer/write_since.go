@@ -179,15 +179,9 @@ func (w *writer) partnersSince(ctx context.Context) error {
 		email[r] = strings.ToLower(p.Email)
 		emails, handles = append(emails, email[r]), append(handles, r.refs.Handle)
 	}
-	found, err := queries.ImportPartnersByEmail(ctx, w.u.Tx, db.ImportPartnersByEmailParams{
-		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Emails: emails,
-	})
+	there, err := w.partnersHeld(ctx, emails)
 	if err != nil {
 		return err
-	}
-	there := map[string]string{}
-	for _, p := range found {
-		there[p.Email] = p.ID
 	}
 	values, err := queries.ImportValuesTaken(ctx, w.u.Tx, db.ImportValuesTakenParams{
 		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Values: handles,
@@ -246,14 +240,10 @@ func (w *writer) couponsSince(ctx context.Context) error {
 		code[r] = strings.ToLower(c.Code)
 		codes = append(codes, code[r])
 	}
-	held, err := queries.ImportCouponsTaken(ctx, w.u.Tx, db.ImportCouponsTakenParams{
-		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Codes: codes,
-	})
-	for _, k := range held {
-		for _, r := range created(w.rows) {
-			if code[r] == k.Code && k.PartnerID != nil && *k.PartnerID == r.refs.Partner {
-				w.rebind(coupons, r, k.ID, "Rail has got this coupon since the comparison.")
-			}
+	there, err := w.couponsHeld(ctx, codes)
+	for _, r := range created(w.rows) {
+		if k := there[code[r]]; k.PartnerID != nil && *k.PartnerID == r.refs.Partner {
+			w.rebind(coupons, r, k.ID, "Rail has got this coupon since the comparison.")
 		}
 	}
 	return err
@@ -268,15 +258,9 @@ func (w *writer) customersSince(ctx context.Context) error {
 	for _, r := range w.rows {
 		ids = append(ids, r.refs.IDs...)
 	}
-	held, err := queries.ImportCustomersByID(ctx, w.u.Tx, db.ImportCustomersByIDParams{
-		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, ExternalIds: ids,
-	})
-	if err != nil || len(held) == 0 {
+	there, err := w.customersHeld(ctx, ids)
+	if err != nil || len(there) == 0 {
 		return err
-	}
-	there := map[string]db.ImportCustomersByIDRow{}
-	for _, c := range held {
-		there[c.ExternalCustomerID] = c
 	}
 	for _, r := range w.rows {
 		if to, is := w.moves[r.target]; is && to != "" { // merged with a row of this batch
@@ -349,15 +333,9 @@ func (w *writer) salesSince(ctx context.Context) error {
 		found[r], who[s.CustomerID], charge[r] = s, r.refs.Customer, w.chargeID(r, s)
 		charges = append(charges, charge[r])
 	}
-	held, err := queries.ImportSalesByCharge(ctx, w.u.Tx, db.ImportSalesByChargeParams{
-		ProgramID: w.m.ProgramID, OrgID: w.m.OrgID, Charges: charges,
-	})
+	there, err := w.salesHeld(ctx, charges)
 	if err != nil {
 		return err
-	}
-	there := map[string]string{}
-	for _, s := range held {
-		there[s.ExternalChargeID] = s.ID
 	}
 	alike, err := w.alike(ctx, created(w.rows), found, who, there)
 	for _, r := range created(w.rows) {
