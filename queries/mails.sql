@@ -156,8 +156,14 @@ UPDATE partners p SET unsubscribed_at = u.unsubscribed_at FROM u WHERE p.id = @i
 DELETE FROM mails WHERE id IN (SELECT m.id FROM mails m WHERE m.created_at < @before AND m.status IN ('sent', 'failed')
     ORDER BY m.created_at LIMIT @lim);
 
--- name: OrganizationOwner :one
-SELECT o.owner_email FROM organizations o WHERE o.id = @org_id;
+-- name: OwnerAddresses :many
+-- OwnerAddresses lists the addresses of an organization's owners: of its active users with that role, at most 20, or
+-- that of the organization if it has none.
+SELECT u.email FROM (SELECT w.email FROM users w WHERE w.org_id = @org_id AND w.role = 'owner'
+    AND w.disabled_at IS NULL ORDER BY w.created_at, w.id LIMIT 20) u
+UNION ALL
+SELECT o.owner_email FROM organizations o WHERE o.id = @org_id AND o.owner_email IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM users w WHERE w.org_id = @org_id AND w.role = 'owner' AND w.disabled_at IS NULL);
 
 -- name: PartnerLeads :one
 -- PartnerLeads counts a partner's customers, up to two: for its first.

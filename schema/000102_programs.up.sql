@@ -50,6 +50,7 @@ CREATE TABLE programs (
     statement_prefix          text COLLATE "C" NOT NULL DEFAULT 'R',
     statement_seller          json,
     self_billing              boolean NOT NULL DEFAULT false,
+    vat_rate_bps              bigint,
     CONSTRAINT programs_pkey PRIMARY KEY (id),
     CONSTRAINT programs_org_id_key UNIQUE (org_id, id),
     CONSTRAINT programs_org_fkey FOREIGN KEY (org_id) REFERENCES organizations (id),
@@ -63,6 +64,7 @@ CREATE TABLE programs (
         'lemon_squeezy', 'polar', 'generic')),
     CONSTRAINT programs_attribution_model_check CHECK (attribution_model IN ('last', 'first')),
     CONSTRAINT programs_lead_match_days_check CHECK (lead_match_days BETWEEN 1 AND 365),
+    CONSTRAINT programs_vat_rate_bps_check CHECK (vat_rate_bps BETWEEN 1 AND 5000),
     CONSTRAINT programs_statement_prefix_check CHECK (statement_prefix ~ '^[A-Za-z0-9]([A-Za-z0-9-]{0,10}[A-Za-z0-9])?$'),
     CONSTRAINT programs_time_zone_check CHECK (char_length(time_zone) BETWEEN 1 AND 64),
     CONSTRAINT programs_min_paying_customers_check CHECK (min_paying_customers BETWEEN 0 AND 1000)

@@ -10734,6 +10734,9 @@ type Program struct {
 	// URLParams Query parameters with a tracking value; the first is the default of new links.
 	URLParams []string `json:"url_params"`
 
+	// VatRateBps The VAT rate that self-billing invoices state for partners in the company's own country of the EU, in basis points: 1900 is 19 %. Payouts include this VAT. Null states none.
+	VatRateBps *int64 `json:"vat_rate_bps"`
+
 	// WebsiteURL The website of the product.
 	WebsiteURL string `json:"website_url"`
 }
@@ -10836,6 +10839,9 @@ type ProgramCreate struct {
 
 	// URLParams Query parameters with a tracking value; the first is the default of new links.
 	URLParams []string `json:"url_params,omitempty"`
+
+	// VatRateBps The VAT rate that self-billing invoices state for partners in the company's own country of the EU, in basis points: 1900 is 19 %. Payouts include this VAT. Null states none.
+	VatRateBps *int64 `json:"vat_rate_bps,omitempty"`
 
 	// WebsiteURL The website of the product.
 	WebsiteURL string `json:"website_url"`
@@ -11044,6 +11050,9 @@ type ProgramUpdate struct {
 
 	// URLParams Query parameters with a tracking value; replaces the list. The first is the default of new links. Existing links keep their parameter. The script recognizes the parameters of its tag, so paste the tag again.
 	URLParams []string `json:"url_params,omitempty"`
+
+	// VatRateBps The VAT rate that self-billing invoices state for partners in the company's own country of the EU, in basis points: 1900 is 19 %. Payouts include this VAT. Null states none.
+	VatRateBps nullable.Nullable[int64] `json:"vat_rate_bps,omitempty"`
 
 	// WebsiteURL The website of the product.
 	WebsiteURL *string `json:"website_url,omitempty"`
@@ -13591,7 +13600,7 @@ type StatementProgram struct {
 
 // StatementSelfBilling The additions of a self-billing invoice, in the partner's language.
 type StatementSelfBilling struct {
-	// Vat The lines about VAT. Empty where Rail does not decide: without VAT ids of two countries of the EU.
+	// Vat The lines about VAT. Empty where Rail does not decide: without VAT ids of the EU of both sides, and between two of one country without `vat_rate_bps`.
 	Vat []StatementVat `json:"vat"`
 
 	// Words The mention that EU law requires, such as `Self-billing`.
@@ -13621,10 +13630,10 @@ type StatementVat struct {
 	// TaxMinor The VAT in minor units.
 	TaxMinor int64 `json:"tax_minor"`
 
-	// Treatment `reverse_charge`. Accept unknown values; more may be added.
+	// Treatment `reverse_charge`, or `standard` for the rate at home. Accept unknown values; more may be added.
 	Treatment string `json:"treatment"`
 
-	// Words The mention that EU law requires, such as `Reverse charge`.
+	// Words The words of the line, such as the mention `Reverse charge` that EU law requires.
 	Words string `json:"words"`
 }
 

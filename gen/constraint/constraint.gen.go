@@ -284,6 +284,7 @@ const (
 	ProgramsStatementPrefixCheck        Name = "programs_statement_prefix_check"
 	ProgramsStatusCheck                 Name = "programs_status_check"
 	ProgramsTimeZoneCheck               Name = "programs_time_zone_check"
+	ProgramsVatRateBpsCheck             Name = "programs_vat_rate_bps_check"
 	PublishableKeysHostsCheck           Name = "publishable_keys_hosts_check"
 	PublishableKeysKeyKey               Name = "publishable_keys_key_key"
 	PublishableKeysPkey                 Name = "publishable_keys_pkey"

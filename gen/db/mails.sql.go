@@ -575,15 +575,34 @@ func (q *Queries) MailsTake(ctx context.Context, db DBTX, arg MailsTakeParams) (
 	return items, nil
 }
 
-const organizationOwner = `-- name: OrganizationOwner :one
-SELECT o.owner_email FROM organizations o WHERE o.id = $1
+const ownerAddresses = `-- name: OwnerAddresses :many
+SELECT u.email FROM (SELECT w.email FROM users w WHERE w.org_id = $1 AND w.role = 'owner'
+    AND w.disabled_at IS NULL ORDER BY w.created_at, w.id LIMIT 20) u
+UNION ALL
+SELECT o.owner_email FROM organizations o WHERE o.id = $1 AND o.owner_email IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM users w WHERE w.org_id = $1 AND w.role = 'owner' AND w.disabled_at IS NULL)
 `
 
-func (q *Queries) OrganizationOwner(ctx context.Context, db DBTX, orgID string) (*string, error) {
-	row := db.QueryRow(ctx, organizationOwner, orgID)
-	var owner_email *string
-	err := row.Scan(&owner_email)
-	return owner_email, err
+// OwnerAddresses lists the addresses of an organization's owners: of its active users with that role, at most 20, or
+// that of the organization if it has none.
+func (q *Queries) OwnerAddresses(ctx context.Context, db DBTX, orgID string) ([]string, error) {
+	rows, err := db.Query(ctx, ownerAddresses, orgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var email string
+		if err := rows.Scan(&email); err != nil {
+			return nil, err
+		}
+		items = append(items, email)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const partnerByMailToken = `-- name: PartnerByMailToken :one

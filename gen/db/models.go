@@ -906,6 +906,7 @@ type Program struct {
 	StatementPrefix        string
 	StatementSeller        []byte
 	SelfBilling            bool
+	VatRateBps             *int64
 }
 
 type PublishableKey struct {

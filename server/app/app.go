@@ -399,7 +399,7 @@ func Mail(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c clock.
 // The time of the change is part of the mail's key, so that each change sends a mail.
 func notifyOwner(outbox *mail.Outbox, c clock.Clock) func(context.Context, db.DBTX, db.WebhookEndpoint) error {
 	return func(ctx context.Context, tx db.DBTX, e db.WebhookEndpoint) error {
-		return outbox.QueueForOwner(ctx, tx, e.OrgID, c.Now(), func(to string) mail.Message {
+		return outbox.QueueForOwners(ctx, tx, e.OrgID, c.Now(), func(to string) mail.Message {
 			return mail.EndpointOff(to, e.ID, e.URL, e.ID+" "+e.UpdatedAt.String())
 		})
 	}

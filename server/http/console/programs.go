@@ -1,6 +1,7 @@
 package console
 
 import (
+	"strconv"
 	"strings"
 
 	"rail/gen/api"
@@ -76,6 +77,23 @@ func (f frame) SellerAddress() string { return opt.Value(f.seller().Address) }
 // SellerTaxIDs returns its tax ids in one line.
 func (f frame) SellerTaxIDs() string { return strings.Join(f.seller().TaxIDs, ", ") }
 
+// VATRate is the VAT rate at home in percent; "" for none.
+func (f frame) VATRate() string {
+	if f.program.VatRateBps == nil {
+		return ""
+	}
+	return strconv.FormatFloat(float64(*f.program.VatRateBps)/100, 'f', -1, 64)
+}
+
+// vatRate reads the VAT rate of the form, in percent; nil for none.
+func (v *visit) vatRate() (any, error) {
+	text := v.value("vat_rate_bps")
+	if text == "" {
+		return nil, nil //nolint:nilnil // null is the value that removes the rate
+	}
+	return typedAmount("vat_rate_bps", string(api.RateTypePercent), text, "")
+}
+
 // seller reads the company of statements from the form; if all its fields are empty, it is nil. It refuses addresses or
 // tax ids without a name, which would be lost.
 func (v *visit) seller() (any, error) {
@@ -108,6 +126,13 @@ func saveSettings(v *visit) error {
 			return v.again(err, settings)
 		}
 		body["statement_seller"] = seller
+	}
+	if v.Form.Has("vat_rate_bps") {
+		rate, err := v.vatRate()
+		if err != nil {
+			return v.again(err, settings)
+		}
+		body["vat_rate_bps"] = rate
 	}
 	if err := v.send("updateProgram", body, nil, v.program.ID); err != nil {
 		return v.again(err, settings)

@@ -30,7 +30,7 @@ func TestCreateProgram(t *testing.T) {
 		"blocked_countries": []any{}, "require_tax_forms": false, "auto_payouts_enabled": false, "processor": "api",
 		"attribution_model": "last", "click_on_redirect": true, "auto_enrol_customers": false,
 		"lead_match_days": nil, "min_paying_customers": json.Number("0"), "time_zone": "UTC", "coupon_beats_link": false, "ignore_late_clicks": false,
-		"statement_prefix": "ACME-SHOP", "statement_seller": nil, "self_billing": false,
+		"statement_prefix": "ACME-SHOP", "statement_seller": nil, "self_billing": false, "vat_rate_bps": nil,
 		"created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, p.Body, "the defaults")
 	require.Equal(t, p.Body, s.Must(200, s.Get("/v1/programs/"+p.String("id"))).Body)
@@ -88,6 +88,7 @@ func TestUpdateProgram(t *testing.T) {
 		{"payout_methods", []string{"wise", "wise", "paypal"}, []any{"wise", "paypal"}}, {"payout_methods", []string{}, []any{}},
 		{"url_params", []string{"via", "ref", "via"}, []any{"via", "ref"}},
 		{"coupon_beats_link", true, true}, {"ignore_late_clicks", true, true},
+		{"vat_rate_bps", 1900, json.Number("1900")}, {"vat_rate_bps", nil, nil},
 	} {
 		before = s.Must(200, s.Get(path))
 		s.Clock.Advance(time.Second)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"rail/gen/api"
 	"rail/server/http/site"
 	"rail/server/http/site/look"
+	"rail/server/locale"
 	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/program/joining"
@@ -69,13 +71,24 @@ func show(v *visit) error {
 	return v.page(http.StatusOK, site.Form{Values: map[string]string{}})
 }
 
+// programWords are in names that already say that they name a partner program.
+var programWords = regexp.MustCompile(`(?i)partner|affiliate|referral|program`)
+
+// invitation is the headline of a program that has none of its own.
+func invitation(l *locale.Locale, name string) string {
+	if programWords.MatchString(name) {
+		return l.T("Join %s", name)
+	}
+	return l.T("Join the %s partner program", name)
+}
+
 // page answers with the form, as it was typed.
 func (v *visit) page(status int, form site.Form) error {
 	offer, err := v.offer()
 	if err != nil {
 		return err
 	}
-	title := v.Locale.T("Join the %s partner program", v.program.Name)
+	title := invitation(v.Locale, v.program.Name)
 	data := applyData{
 		Headline:     cmp.Or(opt.Value(v.settings.Headline), title),
 		Introduction: site.Paragraphs(opt.Value(v.settings.Introduction)),

@@ -161,7 +161,7 @@ func TestApply(t *testing.T) {
 	_, paths := s.mails("ada@example.com")
 	require.Len(t, paths, 1)
 	for range 2 {
-		s.says(200, "You apply to Northwind as ada@example.com.", s.look(paths[0]))
+		s.says(200, "You are applying to Northwind as ada@example.com.", s.look(paths[0]))
 	}
 	require.Empty(t, s.Get("/v1/applications?program_id="+s.program).Data(), "who looks confirms nothing")
 	status := s.Must(303, s.press(paths[0])).Header.Get("Location")

@@ -14,13 +14,17 @@ import (
 
 // logPerson writes a line of the audit log for a change by a person, unless the change has written
 // one: the log shows all changes by people under their names. The line names the operation, the
-// object and the members of the body, but not their values, which may be secret.
+// object and the members of the body, but not their values, which may be secret. Previews change nothing and write
+// none; an import with dry_run is stored, and stops at its report.
 func logPerson(ctx context.Context, s *state, u *work.Unit, out *buffered) error {
 	if !s.actor.Person || u.Logged() || slices.Contains(s.route.Scopes, "read") {
 		return nil
 	}
 	var sent map[string]json.RawMessage
 	_ = json.Unmarshal(s.body, &sent) // no members without a body
+	if string(sent["dry_run"]) == "true" && s.route.ID != "createImport" {
+		return nil
+	}
 	var made struct {
 		ID        string `json:"id"`
 		ProgramID string `json:"program_id"`

@@ -6,6 +6,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/http/site"
+	"rail/server/money/payout"
 	"rail/server/program/partner"
 )
 
@@ -18,9 +19,9 @@ type home struct {
 	Link             shared
 	Month            month
 	Level            *level
-	Board            *board      // nil for none
-	Steps            []site.Link // what is left of the onboarding
-	Failed           []db.Payout // that the partner may have to do something about
+	Board            *board         // nil for none
+	Steps            []site.Link    // what is left of the onboarding
+	Failed           []failedPayout // that the partner may have to do something about
 	Purses           []balance
 	WasPaid          bool
 	Stats            db.PartnerStatsRow
@@ -37,6 +38,12 @@ type milestone struct {
 
 // Begins reports whether there was no visit yet.
 func (h home) Begins() bool { return h.Stats.Clicks == 0 && len(h.Purses) == 0 }
+
+// failedPayout is a payout that failed, and why.
+type failedPayout struct {
+	db.Payout
+	Failure string // "" if unknown
+}
 
 // overview is the page that a partner signs in to.
 func overview(v *visit) error {
@@ -57,7 +64,9 @@ func overview(v *visit) error {
 	if err != nil {
 		return err
 	}
-	h.Failed = failed
+	for _, p := range failed {
+		h.Failed = append(h.Failed, failedPayout{p, payout.PartnerReason(v.Locale, p)})
+	}
 	if h.Purses, err = v.balances(open); err != nil {
 		return err
 	}

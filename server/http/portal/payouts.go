@@ -7,6 +7,7 @@ import (
 	"rail/server/http/site"
 	"rail/server/http/site/paper"
 	"rail/server/list"
+	"rail/server/money/payout"
 	"rail/server/problem"
 )
 
@@ -14,6 +15,12 @@ import (
 type countedPayout struct {
 	db.Payout
 	CommissionCount int64
+	Failure         string // why it failed, for the partner; "" if unknown
+}
+
+// Sent reports whether a rail has the payout, and it is not paid yet.
+func (p countedPayout) Sent() bool {
+	return p.Status == db.PayoutStatusProcessing && p.SubmittedAt != nil
 }
 
 // payouts lists the partner's payouts with the number of their commissions.
@@ -44,7 +51,7 @@ func (v *visit) countCommissions(found []db.Payout) ([]countedPayout, error) {
 	counted, err := list.CountBy(v.Ctx(), v.portal.Pool, "commissions", in, ids(found, id))
 	rows := make([]countedPayout, len(found))
 	for i, p := range found {
-		rows[i] = countedPayout{p, counted[p.ID]}
+		rows[i] = countedPayout{p, counted[p.ID], payout.PartnerReason(v.Locale, p)}
 	}
 	return rows, err
 }
@@ -64,6 +71,7 @@ type payoutPage struct {
 	Printable    bool // in the letters that a PDF here has
 	Title        string
 	Number       string // of the signed statement, "" for none
+	Failure      string // why it failed, for the partner; "" if unknown
 	Facts        []paper.Fact
 	Notes        []string
 }
@@ -99,6 +107,7 @@ func (v *visit) payoutPage(t site.Turn, rows int) (data payoutPage, err error) {
 	if data.PartnerID != v.partner.ID {
 		return data, problem.NotFound("")
 	}
+	data.Failure = payout.PartnerReason(v.Locale, data.Payout)
 	a := commissionFilter{PayoutID: &data.ID, Turn: t}
 	if data.Rows, err = v.earned(a, rows); err != nil {
 		return data, err

@@ -72,7 +72,7 @@ func (s Sender) sendBatch(ctx context.Context, u *work.Unit, of db.PayoutsToSend
 		if !s.Mail.Ready() { // it would be logged in every round
 			return nil
 		}
-		return s.Mail.QueueForOwner(ctx, u.Tx, prog.OrgID, u.Now, func(to string) mail.Message {
+		return s.Mail.QueueForOwners(ctx, u.Tx, prog.OrgID, u.Now, func(to string) mail.Message {
 			return mail.PayoutsOverLimit(to, b.ID+" "+today(u, prog), prog.Name)
 		})
 	}

@@ -33,7 +33,7 @@ func attend(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout,
 	if err != nil {
 		return p, err
 	}
-	return p, outbox.QueueForOwner(ctx, u.Tx, p.OrgID, u.Now, func(to string) mail.Message {
+	return p, outbox.QueueForOwners(ctx, u.Tx, p.OrgID, u.Now, func(to string) mail.Message {
 		return mail.PayoutAttention(to, prog.ID+" "+string(a)+" "+today(u, prog), prog.Name, attentionTexts[a])
 	})
 }
@@ -84,7 +84,7 @@ func DismissAttention(ctx context.Context, u *work.Unit, id string) (db.Payout, 
 var attentionTexts = map[Attention]string{
 	Unclaimed: "The partner has not claimed the money. It comes back 30 days after it was sent: ask the partner to " +
 		"claim it with the email address of their payout details.",
-	OnHold:     "The service reviews the transfer. Check the messages in your account there.",
+	OnHold:     "The service is reviewing the transfer. Check the messages in your account there.",
 	Reversed:   "The money came back after the payout was paid. If you still owe it, add a manual commission.",
 	CameBack:   "The money was returned after the payout was paid. If you still owe it, add a manual commission.",
 	NeedsFunds: "The account lacks funds. Add funds; the payout is then sent.",

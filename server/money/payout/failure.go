@@ -1,11 +1,9 @@
 package payout
 
 import (
-	"cmp"
 	"context"
 
 	"rail/gen/db"
-	"rail/server/opt"
 	"rail/server/outbound/mail"
 	"rail/server/problem"
 	"rail/server/work"
@@ -41,8 +39,8 @@ func EmailFailure(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id str
 	if err := queries.PayoutFailureMailed(ctx, u.Later(), of); err != nil {
 		return p, err
 	}
-	why := cmp.Or(opt.Value(p.ErrorMessage), opt.Value(p.ErrorCode))
-	m := mail.PayoutFailed(mail.ToPartner(partner, prog, ""), p.ID+" "+u.Now.String(), p.AmountMinor, p.Currency, why)
+	to := mail.ToPartner(partner, prog, "")
+	m := mail.PayoutFailed(to, p.ID+" "+u.Now.String(), p.AmountMinor, p.Currency, PartnerReason(to.Locale, p))
 	if err := outbox.Queue(ctx, u.Later(), p.OrgID, m, u.Now); err != nil {
 		return p, err
 	}

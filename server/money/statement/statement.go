@@ -119,7 +119,7 @@ func New(of Subject, issuedAt clock.Time) (Document, error) {
 		d.Partner.TaxIDs = append(d.Partner.TaxIDs, *of.Partner.TaxID)
 	}
 	if of.Program.SelfBilling {
-		d.SelfBilling = selfBilling(d, of.Partner.LanguageCode)
+		d.SelfBilling = selfBilling(d, of.Partner.LanguageCode, of.Program.VatRateBps)
 	}
 	sum := proof.NewDigest()
 	for _, row := range of.Lines {

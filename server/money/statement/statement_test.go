@@ -115,3 +115,39 @@ func TestSelfBilling(t *testing.T) {
 		}}, d.SelfBilling.VAT)
 	}
 }
+
+// TestVATAtHome: with a rate, an invoice between two VAT ids of one country has the VAT that the payout includes. Net
+// and tax add up to the payout.
+func TestVATAtHome(t *testing.T) {
+	t.Parallel()
+	seller, err := json.Marshal(statement.Seller{Name: "Shop", TaxIDs: []string{"DE123456789"}})
+	require.NoError(t, err)
+	for _, c := range []struct {
+		partner          string
+		rate, gross, tax int64
+	}{
+		{"DE987654321", 1900, 11_900, 1_900},
+		{"DE987654321", 1900, 500, 80},
+		{"DE987654321", 700, 1, 0},
+		{"DE987654321", 5000, 9_000_000_000_000_000, 3_000_000_000_000_000},
+		{"FR12345678901", 1900, 500, 0},
+	} {
+		at := clock.At(time.Unix(0, 0))
+		d, err := statement.New(statement.Subject{
+			Program: db.Program{Name: "P", SelfBilling: true, StatementSeller: seller, VatRateBps: &c.rate},
+			Partner: db.Partner{LanguageCode: new("de-DE"), TaxID: &c.partner},
+			Payout:  db.Payout{PaidAt: &at, AmountMinor: c.gross},
+		}, at)
+		require.NoError(t, err)
+		want := statement.VAT{
+			Treatment: statement.Standard, Words: "Mehrwertsteuer enthalten", RateBPS: c.rate, TaxMinor: c.tax,
+			NetMinor: c.gross - c.tax,
+		}
+		if c.partner[:2] != "DE" {
+			want = statement.VAT{
+				Treatment: statement.ReverseCharge, Words: "Steuerschuldnerschaft des Leistungsempfängers", NetMinor: c.gross,
+			}
+		}
+		require.Equal(t, []statement.VAT{want}, d.SelfBilling.VAT)
+	}
+}

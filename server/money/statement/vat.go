@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"math/big"
 	"slices"
 	"strings"
 
@@ -22,8 +23,12 @@ type VAT struct {
 	TaxMinor  int64  `json:"tax_minor"`
 }
 
-// ReverseCharge is the treatment of a service to a business in another country of the EU, which owes the VAT itself.
-const ReverseCharge = "reverse_charge"
+// The treatments. ReverseCharge is of a service to a business in another country of the EU, which owes the VAT itself.
+// Standard is of a service at home: the payout includes the VAT of the program's rate.
+const (
+	ReverseCharge = "reverse_charge"
+	Standard      = "standard"
+)
 
 // The words that Article 226 of Directive 2006/112/EC requires, in the languages of the portal. Other languages get
 // the English ones.
@@ -36,21 +41,39 @@ var (
 		"de": "Steuerschuldnerschaft des Leistungsempfängers", "fr": "Autoliquidation",
 		"es": "Inversión del sujeto pasivo", "pt": "Autoliquidação", "en": "Reverse charge",
 	}
+	included = map[string]string{
+		"de": "Mehrwertsteuer enthalten", "fr": "TVA comprise", "es": "IVA incluido", "pt": "IVA incluído",
+		"en": "VAT included",
+	}
 )
 
-// selfBilling returns the words for a statement in the partner's language. Only a reverse charge is certain: it
-// requires VAT ids of two countries of the EU.
-func selfBilling(d Document, language *string) *SelfBilling {
+// selfBilling returns the words for a statement in the partner's language. VAT ids of two countries of the EU mean a
+// reverse charge, and those of one country the rate at home, if the program states it.
+func selfBilling(d Document, language *string, rate *int64) *SelfBilling {
 	lang, _, _ := strings.Cut(strings.ToLower(opt.Value(language)), "-")
 	if selfBilled[lang] == "" {
 		lang = "en"
 	}
 	out := &SelfBilling{Words: selfBilled[lang], VAT: []VAT{}}
 	seller, partner := vatCountry(d.Seller.TaxIDs), vatCountry(d.Partner.TaxIDs)
-	if seller != "" && partner != "" && seller != partner {
+	switch {
+	case seller == "" || partner == "":
+	case seller != partner:
 		out.VAT = append(out.VAT, VAT{Treatment: ReverseCharge, Words: reversed[lang], NetMinor: d.Payout.AmountMinor})
+	case rate != nil:
+		line := VAT{Treatment: Standard, Words: included[lang], RateBPS: *rate}
+		line.TaxMinor = includedTax(d.Payout.AmountMinor, *rate)
+		line.NetMinor = d.Payout.AmountMinor - line.TaxMinor
+		out.VAT = append(out.VAT, line)
 	}
 	return out
+}
+
+// includedTax returns the tax in a gross amount, in minor units, rounded half up. rate is in basis points of the net.
+func includedTax(gross, rate int64) int64 {
+	of := big.NewInt(10_000 + rate)
+	tax := new(big.Int).Mul(big.NewInt(2*rate), big.NewInt(gross))
+	return tax.Add(tax, of).Div(tax, of.Lsh(of, 1)).Int64()
 }
 
 // euPrefixes begin the VAT ids of the member states of the EU.

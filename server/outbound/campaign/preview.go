@@ -1,10 +1,10 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 
 	"rail/gen/db"
-	"rail/server/opt"
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
@@ -135,11 +135,11 @@ func Test(ctx context.Context, u *work.Unit, by *mail.Outbox, id, partner string
 // asker returns the caller's address, or that of the organization's owner for an API key.
 func asker(ctx context.Context, u *work.Unit) (string, error) {
 	if u.Actor.Kind != work.Person {
-		owner, err := queries.OrganizationOwner(ctx, u.Tx, u.OrgID)
-		if err == nil && owner == nil {
+		owners, err := queries.OwnerAddresses(ctx, u.Tx, u.OrgID)
+		if err == nil && len(owners) == 0 {
 			err = problem.New(problem.CampaignNotSendable, "The organization has no owner's address to send a test to.")
 		}
-		return opt.Value(owner), err
+		return cmp.Or(append(owners, "")...), err
 	}
 	person, err := queries.UserGet(ctx, u.Tx, db.UserGetParams{OrgID: u.OrgID, ID: u.Actor.ID})
 	return person.Email, err

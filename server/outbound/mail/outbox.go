@@ -76,14 +76,19 @@ func (o *Outbox) Queue(ctx context.Context, tx pgtx.DBTX, org string, m Message,
 	})
 }
 
-// QueueForOwner writes a mail for the organization's owner, if it has one.
-func (o *Outbox) QueueForOwner(ctx context.Context, tx pgtx.DBTX, org string, now clock.Time,
+// QueueForOwners writes a mail for each owner of the organization.
+func (o *Outbox) QueueForOwners(ctx context.Context, tx pgtx.DBTX, org string, now clock.Time,
 	message func(to string) Message) error {
-	owner, err := queries.OrganizationOwner(ctx, tx, org)
-	if err != nil || owner == nil {
+	owners, err := queries.OwnerAddresses(ctx, tx, org)
+	if err != nil {
 		return err
 	}
-	return o.Queue(ctx, tx, org, message(*owner), now)
+	for _, to := range owners {
+		if err := o.Queue(ctx, tx, org, message(to), now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Recall drops a queued mail that is not sent yet.

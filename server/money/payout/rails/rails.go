@@ -355,7 +355,7 @@ func (s *Service) email(ctx context.Context, u *work.Unit, c db.PayoutRail, what
 	if c.URL != nil {
 		service = "The service at " + *c.URL
 	}
-	return s.Mail.QueueForOwner(ctx, u.Tx, c.OrgID, u.Now, func(to string) mail.Message {
+	return s.Mail.QueueForOwners(ctx, u.Tx, c.OrgID, u.Now, func(to string) mail.Message {
 		key := c.ID + " " + what + " " + u.Now.String()
 		return mail.PayoutRailChanged(to, key, prog.Name, fmt.Sprintf(changes[what], service))
 	})
