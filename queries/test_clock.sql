@@ -29,10 +29,10 @@ ON CONFLICT (id) DO UPDATE SET updated_at = t.updated_at RETURNING t.ahead_us;
 UPDATE test_clock SET ahead_us = greatest(ahead_us, @ahead_us::bigint), updated_at = @now;
 
 -- name: TestClockDue :one
--- TestClockDue returns the first moment after a time at which a job has something to do; infinity
--- if there is none. A month's batches are made ten minutes into the month of their time zone. An
+-- TestClockDue returns the first moment after a time at which a job has something to do; until if
+-- there is none. A month's batches are made ten minutes into the month of their time zone. An
 -- old refund and a search for idle partners have a fixed age.
-SELECT coalesce(min(x.at), 'infinity')::timestamptz AS due_at FROM (
+SELECT coalesce(min(x.at), @until::timestamptz)::timestamptz AS due_at FROM (
     SELECT min(k.approve_at) AS at FROM commissions k WHERE k.status = 'pending' AND k.approve_at > @after::timestamptz
     UNION ALL SELECT min(k.mature_at) FROM commissions k WHERE k.status = 'approved' AND k.mature_at > @after::timestamptz
     UNION ALL SELECT min(p.ban_at) FROM partners p WHERE p.ban_at > @after::timestamptz

@@ -22,45 +22,46 @@ func (q *Queries) TestClockAlone(ctx context.Context, db DBTX) error {
 }
 
 const testClockDue = `-- name: TestClockDue :one
-SELECT coalesce(min(x.at), 'infinity')::timestamptz AS due_at FROM (
-    SELECT min(k.approve_at) AS at FROM commissions k WHERE k.status = 'pending' AND k.approve_at > $1::timestamptz
-    UNION ALL SELECT min(k.mature_at) FROM commissions k WHERE k.status = 'approved' AND k.mature_at > $1::timestamptz
-    UNION ALL SELECT min(p.ban_at) FROM partners p WHERE p.ban_at > $1::timestamptz
-    UNION ALL SELECT min(p.due_at) FROM payouts p WHERE p.status = 'pending' AND p.due_at > $1::timestamptz
+SELECT coalesce(min(x.at), $1::timestamptz)::timestamptz AS due_at FROM (
+    SELECT min(k.approve_at) AS at FROM commissions k WHERE k.status = 'pending' AND k.approve_at > $2::timestamptz
+    UNION ALL SELECT min(k.mature_at) FROM commissions k WHERE k.status = 'approved' AND k.mature_at > $2::timestamptz
+    UNION ALL SELECT min(p.ban_at) FROM partners p WHERE p.ban_at > $2::timestamptz
+    UNION ALL SELECT min(p.due_at) FROM payouts p WHERE p.status = 'pending' AND p.due_at > $2::timestamptz
     UNION ALL SELECT min(m.at) FROM (
-        SELECT zone_midnight((date_trunc('month', zone_day($1::timestamptz, z.time_zone)::timestamp)
+        SELECT zone_midnight((date_trunc('month', zone_day($2::timestamptz, z.time_zone)::timestamp)
             + n * interval '1 month')::date, z.time_zone) + interval '10 minutes' AS at
         FROM (SELECT DISTINCT p.time_zone FROM programs p WHERE p.auto_payouts_enabled) z
-            CROSS JOIN generate_series(0, 1) n) m WHERE m.at > $1::timestamptz
-    UNION ALL SELECT min(r.expires_at) FROM referrals r WHERE r.current AND r.expires_at > $1::timestamptz
-    UNION ALL SELECT min(r.created_at + $2::bigint * interval '1 hour') FROM refunds r
-        WHERE r.status = 'waiting' AND r.created_at + $2::bigint * interval '1 hour' > $1::timestamptz
+            CROSS JOIN generate_series(0, 1) n) m WHERE m.at > $2::timestamptz
+    UNION ALL SELECT min(r.expires_at) FROM referrals r WHERE r.current AND r.expires_at > $2::timestamptz
+    UNION ALL SELECT min(r.created_at + $3::bigint * interval '1 hour') FROM refunds r
+        WHERE r.status = 'waiting' AND r.created_at + $3::bigint * interval '1 hour' > $2::timestamptz
     UNION ALL SELECT min(f.expires_at) FROM tax_form_statuses f
-        WHERE f.status = 'submitted' AND f.expires_at > $1::timestamptz
-    UNION ALL SELECT min(e.due_at) FROM inbox_events e WHERE e.due_at > $1::timestamptz
+        WHERE f.status = 'submitted' AND f.expires_at > $2::timestamptz
+    UNION ALL SELECT min(e.due_at) FROM inbox_events e WHERE e.due_at > $2::timestamptz
     UNION ALL SELECT min(c.reconcile_at) FROM processor_connections c
-        WHERE c.status = 'active' AND c.reconcile_at > $1::timestamptz
+        WHERE c.status = 'active' AND c.reconcile_at > $2::timestamptz
     UNION ALL SELECT min(c.scheduled_at) FROM campaigns c
-        WHERE c.status = 'scheduled' AND c.scheduled_at > $1::timestamptz
+        WHERE c.status = 'scheduled' AND c.scheduled_at > $2::timestamptz
     UNION ALL SELECT min(e.next_at) FROM sequence_enrolments e JOIN sequences s ON s.id = e.sequence_id
-        WHERE s.status = 'active' AND e.next_at > $1::timestamptz
+        WHERE s.status = 'active' AND e.next_at > $2::timestamptz
     UNION ALL SELECT min(s.idle_checked_at) + interval '24 hours' FROM sequences s WHERE s.trigger = 'idle'
-        AND s.status = 'active' AND s.idle_checked_at + interval '24 hours' > $1::timestamptz
+        AND s.status = 'active' AND s.idle_checked_at + interval '24 hours' > $2::timestamptz
     UNION ALL SELECT min(m.next_attempt_at) FROM mails m
-        WHERE m.status = 'queued' AND m.next_attempt_at > $1::timestamptz
+        WHERE m.status = 'queued' AND m.next_attempt_at > $2::timestamptz
 ) x
 `
 
 type TestClockDueParams struct {
+	Until       clock.Time
 	After       clock.Time
 	RefundHours int64
 }
 
-// TestClockDue returns the first moment after a time at which a job has something to do; infinity
-// if there is none. A month's batches are made ten minutes into the month of their time zone. An
+// TestClockDue returns the first moment after a time at which a job has something to do; until if
+// there is none. A month's batches are made ten minutes into the month of their time zone. An
 // old refund and a search for idle partners have a fixed age.
 func (q *Queries) TestClockDue(ctx context.Context, db DBTX, arg TestClockDueParams) (clock.Time, error) {
-	row := db.QueryRow(ctx, testClockDue, arg.After, arg.RefundHours)
+	row := db.QueryRow(ctx, testClockDue, arg.Until, arg.After, arg.RefundHours)
 	var due_at clock.Time
 	err := row.Scan(&due_at)
 	return due_at, err
