@@ -31,7 +31,7 @@ func shop(s *apitest.Server) string {
 		"auto_payouts_enabled": true, "holding_period_days": 30, "time_zone": "America/New_York", "cookie_days": 20,
 		"name": "Shop", "payout_term": "net_15", "min_payout_minor": 1000,
 	})
-	s.Flow(program, M{"approval_mode": "auto", "approval_delay_days": 2})
+	s.Flow(program, M{"approval_mode": "after_days", "approval_delay_days": 2})
 	s.Must(201, s.Post("/v1/sequences", M{"program_id": program, "name": "Welcome", "trigger": "approved", "steps": []M{
 		{"delay_days": 0, "subject": "Hello", "body": "Hello"}, {"delay_days": 10, "subject": "Well", "body": "Well"},
 		{"delay_days": 20, "subject": "Still", "body": "Still"},
