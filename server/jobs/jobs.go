@@ -30,8 +30,8 @@ type Job struct {
 	Every time.Duration
 	// First means that the server starts serving after the first round.
 	First bool
-	// Sweeps means that the job cleans, sums or checks what is there, and that nothing waits for the moment at which
-	// it does. A move of the test clock runs it once a day.
+	// Sweeps means that a late round has the same result, such as that of a job that sums or deletes. A move of the
+	// test clock runs the job only at its beginning and its end.
 	Sweeps bool
 	Run    func(ctx context.Context, now clock.Time) error
 }

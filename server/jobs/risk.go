@@ -16,7 +16,7 @@ import (
 // monitoring. A failing program delays no other. It runs hourly, since it checks days and weeks.
 func riskSweep(m Deps) Job {
 	return Job{
-		Name: "risk-sweep", About: "flag suspicious partners", Every: time.Hour, Sweeps: true,
+		Name: "risk-sweep", About: "flag suspicious partners", Every: time.Hour,
 		Run: func(ctx context.Context, now clock.Time) error {
 			// Duplicates are found by hashes of payout details, which old rows may lack.
 			failed := payout.HashRest(ctx, m.Pool, m.Keeper)

@@ -86,28 +86,60 @@ func (t *Timeline) Move(ctx context.Context, to clock.Time) error {
 func (t *Timeline) move(ctx context.Context, to clock.Time) error {
 	at := t.clock.Stop()
 	defer t.clock.Continue()
-	for from, sweep := at, true; ; {
-		next, err := t.work(ctx, moment{from, at, to}, sweep)
-		if err != nil || !at.Before(to.Time) {
+	for m := (moment{from: at, at: at, to: to, kind: limit}); ; {
+		next, err := t.work(ctx, m)
+		if err != nil || !m.at.Before(to.Time) {
 			return err
 		}
-		midnight := clock.At(at.Truncate(24*time.Hour).AddDate(0, 0, 1))
-		from, at = at, earlier(earlier(next, midnight), to)
-		sweep = at.Equal(midnight.Time) || at.Equal(to.Time)
-		if err := t.clock.Forward(ctx, at); err != nil {
+		m = m.then(next)
+		if err := t.clock.Forward(ctx, m.at); err != nil {
 			return err
 		}
 	}
 }
 
+// A kind of moment decides which jobs run.
+const (
+	due   = iota // only those that have work at its time
+	daily        // also hourly ones
+	limit        // all, as at the beginning and the end of a move
+)
+
 // moment is a moment of a move to a time, with the moment before it.
-type moment struct{ from, at, to clock.Time }
+type moment struct {
+	from, at, to clock.Time
+	kind         int
+}
+
+// then returns the following moment: when something is due, or at midnight, or at the end.
+func (m moment) then(next clock.Time) moment {
+	midnight := clock.At(m.at.Truncate(24*time.Hour).AddDate(0, 0, 1))
+	m.from, m.at, m.kind = m.at, next, due
+	if !midnight.After(m.at.Time) {
+		m.at, m.kind = midnight, daily
+	}
+	if !m.to.After(m.at.Time) {
+		m.at, m.kind = m.to, limit
+	}
+	return m
+}
+
+// runs reports whether a job runs at the moment.
+func (m moment) runs(j Job) bool {
+	switch {
+	case j.Sweeps:
+		return m.kind >= limit
+	case j.Every >= time.Hour:
+		return m.kind >= daily
+	}
+	return true
+}
 
 // work runs the jobs of a moment, again if they have made more work for it, and returns the next moment with work.
-func (t *Timeline) work(ctx context.Context, m moment, sweep bool) (next clock.Time, err error) {
+func (t *Timeline) work(ctx context.Context, m moment) (next clock.Time, err error) {
 	for range passes {
 		for _, j := range t.jobs {
-			if !j.Sweeps || sweep {
+			if m.runs(j) {
 				t.runner.round(ctx, j)
 			}
 			if ctx.Err() != nil {
@@ -130,11 +162,4 @@ func (t *Timeline) due(ctx context.Context, after, until clock.Time) (clock.Time
 		at = whole.Plus(step)
 	}
 	return at, err
-}
-
-func earlier(a, b clock.Time) clock.Time {
-	if a.Before(b.Time) {
-		return a
-	}
-	return b
 }
