@@ -1246,6 +1246,7 @@ const (
 	ErrorCodeSignatureInvalid           ErrorCode = "signature_invalid"
 	ErrorCodeSignatureRequired          ErrorCode = "signature_required"
 	ErrorCodeTagNameTaken               ErrorCode = "tag_name_taken"
+	ErrorCodeTestClockOff               ErrorCode = "test_clock_off"
 	ErrorCodeTrackingValueNotFound      ErrorCode = "tracking_value_not_found"
 	ErrorCodeURLNotAllowed              ErrorCode = "url_not_allowed"
 	ErrorCodeUnavailable                ErrorCode = "unavailable"
@@ -1437,6 +1438,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeSignatureRequired:
 		return true
 	case ErrorCodeTagNameTaken:
+		return true
+	case ErrorCodeTestClockOff:
 		return true
 	case ErrorCodeTrackingValueNotFound:
 		return true
@@ -19171,7 +19174,7 @@ type ClientInterface interface {
 
 	// SetTestClockWithBody Move the test clock
 	//
-	// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues.
+	// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -19180,7 +19183,7 @@ type ClientInterface interface {
 
 	// SetTestClock Move the test clock
 	//
-	// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues.
+	// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -23845,7 +23848,7 @@ func (c *Client) RetrieveTestClock(ctx context.Context, reqEditors ...RequestEdi
 
 // SetTestClockWithBody Move the test clock
 //
-// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues.
+// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
 //
 // Takes any type of body and a specified content type.
 //
@@ -23864,7 +23867,7 @@ func (c *Client) SetTestClockWithBody(ctx context.Context, contentType string, b
 
 // SetTestClock Move the test clock
 //
-// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues.
+// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -40665,7 +40668,7 @@ type ClientWithResponsesInterface interface {
 
 	// SetTestClockWithBodyWithResponse Move the test clock
 	//
-	// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues.
+	// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -40674,7 +40677,7 @@ type ClientWithResponsesInterface interface {
 
 	// SetTestClockWithResponse Move the test clock
 	//
-	// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues.
+	// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -50432,7 +50435,7 @@ func (c *ClientWithResponses) RetrieveTestClockWithResponse(ctx context.Context,
 
 // SetTestClockWithBodyWithResponse Move the test clock
 //
-// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues.
+// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -50447,7 +50450,7 @@ func (c *ClientWithResponses) SetTestClockWithBodyWithResponse(ctx context.Conte
 
 // SetTestClockWithResponse Move the test clock
 //
-// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues.
+// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -24,7 +24,7 @@ type call struct {
 // about operations may be beside their rules.
 func TestEveryOperationSucceeds(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
+	s := apitest.New(t, apitest.TestClock, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
 	_, err := s.Pool.Exec(t.Context(), "UPDATE organizations SET owner_email = 'owner@shop.example' WHERE id = $1", s.Org)
 	require.NoError(t, err)
 	own := populate(s, "ours")
@@ -37,7 +37,7 @@ func TestEveryOperationSucceeds(t *testing.T) {
 	callBrowser(s, own)
 	for _, calls := range [][]call{
 		partnerCalls(s, own), trackingCalls(s, own), mailCalls(s, own), webhookCalls(s, own), payoutCalls(s, own),
-		saleCalls(s, own), importCalls(s, own), deletions(s, own),
+		saleCalls(s, own), importCalls(s, own), deletions(s, own), {{"setTestClock", "", M{"now": "2026-09-02T00:00:00Z"}}},
 	} {
 		for _, c := range calls {
 			i := slices.IndexFunc(operations(), func(op operation) bool { return op.id == c.operation })
