@@ -50,8 +50,8 @@ type Server struct {
 	Client *api.ClientWithResponses
 	Config config.Config
 	log    *record
-	// testClock is the time of a server with TestClock; it is ahead of Clock.
-	testClock *testclock.Clock
+	// Tested is the time of a server with TestClock; it is ahead of Clock.
+	Tested *testclock.Clock
 	// succeeded is shared with the server's processes.
 	succeeded *succeeded
 }
@@ -87,7 +87,7 @@ func On(t testing.TB, dsn string, c *clock.Manual, options ...Option) *Server {
 	s.takeClock()
 	a, err := app.New(t.Context(), cfg, pool, s.time(), slog.New(slog.NewTextHandler(io.MultiWriter(s.log, console()), nil)))
 	require.NoError(t, err)
-	a.Test(s.testClock)
+	a.Test(s.Tested)
 	var following sync.WaitGroup
 	following.Go(func() { a.Follow(t.Context()) })
 	t.Cleanup(following.Wait) // the context has ended by then

@@ -26,7 +26,7 @@ func (s *Server) MoveTo(at time.Time) {
 func TestClockProcess(t testing.TB, environ ...string) *Process {
 	t.Helper()
 	s := Real(t, TestClock)
-	require.NoError(t, s.testClock.Close(t.Context())) // the process takes it
+	require.NoError(t, s.Tested.Close(t.Context())) // the process takes it
 	return StartProcess(t, s, append(environ, "RAIL_TEST_CLOCK=1")...)
 }
 
@@ -38,15 +38,15 @@ func (s *Server) takeClock() {
 	}
 	session, err := postgres.Session(s.DSN)
 	require.NoError(s.T, err)
-	s.testClock, err = testclock.Open(s.T.Context(), session, s.Clock)
+	s.Tested, err = testclock.Open(s.T.Context(), session, s.Clock)
 	require.NoError(s.T, err)
-	s.T.Cleanup(func() { _ = s.testClock.Close(s.T.Context()) })
+	s.T.Cleanup(func() { _ = s.Tested.Close(s.T.Context()) })
 }
 
 // time returns the server's clock.
 func (s *Server) time() clock.Clock {
-	if s.testClock != nil {
-		return s.testClock.Shifted
+	if s.Tested != nil {
+		return s.Tested.Shifted
 	}
 	return s.Clock
 }
