@@ -59,6 +59,8 @@ var unbound = map[string]string{
 	"CommissionsToMature":     "holding periods end in every organization",
 	"CommissionsToApprove":    "the delay runs out in every organization",
 	"PartnersToBan":           "bans are due in every organization",
+	"TestClockDue":            "the clock is the server's, and work is due in every organization",
+	"TestClockLive":           "the clock is the server's, and nothing may be live in any organization",
 	"PayoutsDue":              "the day comes in every organization",
 	"ProgramsToBatch":         "the month ends in every organization",
 	"PayoutsToSend":           "the day comes in every organization",

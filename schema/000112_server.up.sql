@@ -25,3 +25,31 @@ CREATE TABLE backup_mark (
     CONSTRAINT backup_mark_pkey PRIMARY KEY (id),
     CONSTRAINT backup_mark_id_check CHECK (id)
 );
+
+-- The test clock of a database whose organizations are all of test use: how far it is ahead of the machine's clock.
+-- The row marks the database for good, since its rows have times to come.
+CREATE TABLE test_clock (
+    id         boolean NOT NULL DEFAULT true,
+    ahead_us   bigint NOT NULL,
+    updated_at timestamptz NOT NULL,
+    CONSTRAINT test_clock_pkey PRIMARY KEY (id),
+    CONSTRAINT test_clock_id_check CHECK (id),
+    CONSTRAINT test_clock_ahead_us_check CHECK (ahead_us >= 0)
+);
+
+-- Refuses live keys, payout rails and processor connections beside a test clock: the payouts that it makes due must
+-- move no money. The objects of sample programs reach nobody.
+CREATE FUNCTION refuse_live() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM test_clock) AND NOT starts_with(NEW.id, 'sample_') THEN
+        RAISE EXCEPTION 'this database has a test clock, and % must not be live', TG_TABLE_NAME
+            USING ERRCODE = '23514', CONSTRAINT = 'test_clock_live';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER api_keys_live BEFORE INSERT OR UPDATE OF livemode ON api_keys
+    FOR EACH ROW WHEN (NEW.livemode) EXECUTE FUNCTION refuse_live();
+CREATE TRIGGER payout_rails_live BEFORE INSERT OR UPDATE OF livemode ON payout_rails
+    FOR EACH ROW WHEN (NEW.livemode) EXECUTE FUNCTION refuse_live();
+CREATE TRIGGER processor_connections_live BEFORE INSERT OR UPDATE OF livemode ON processor_connections
+    FOR EACH ROW WHEN (NEW.livemode) EXECUTE FUNCTION refuse_live();

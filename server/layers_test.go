@@ -69,6 +69,7 @@ var layers = map[string]layer{
 			"server/work/event",
 			"server/work/queue",
 			"server/work/quota",
+			"server/work/testclock",
 		},
 		below:    []string{"ground"},
 		contract: []string{"gen/api", "gen/db", "gen/events"},

@@ -1246,6 +1246,7 @@ const (
 	ErrorCodeSignatureInvalid           ErrorCode = "signature_invalid"
 	ErrorCodeSignatureRequired          ErrorCode = "signature_required"
 	ErrorCodeTagNameTaken               ErrorCode = "tag_name_taken"
+	ErrorCodeTestClockOff               ErrorCode = "test_clock_off"
 	ErrorCodeTrackingValueNotFound      ErrorCode = "tracking_value_not_found"
 	ErrorCodeURLNotAllowed              ErrorCode = "url_not_allowed"
 	ErrorCodeUnavailable                ErrorCode = "unavailable"
@@ -1437,6 +1438,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeSignatureRequired:
 		return true
 	case ErrorCodeTagNameTaken:
+		return true
+	case ErrorCodeTestClockOff:
 		return true
 	case ErrorCodeTrackingValueNotFound:
 		return true
@@ -13841,6 +13844,21 @@ type TaxFormStatusList struct {
 // Examples: w8ben
 type TaxFormType string
 
+// TestClock The clock of a server for tests.
+type TestClock struct {
+	// Now The present time of the server. It runs on by itself.
+	Now clock.Time `json:"now"`
+
+	// Object Always `test_clock`.
+	Object string `json:"object"`
+}
+
+// TestClockUpdate A move of the test clock.
+type TestClockUpdate struct {
+	// Now The new time. It must not be before the clock's present time, and at most 731 days after it.
+	Now clock.Time `json:"now"`
+}
+
 // TextDocument A document in plain text (Markdown).
 type TextDocument = string
 
@@ -16332,6 +16350,9 @@ type UpdateTagJSONRequestBody = TagUpdate
 
 // CreateTaxFormStatusJSONRequestBody defines body for CreateTaxFormStatus for application/json ContentType.
 type CreateTaxFormStatusJSONRequestBody = TaxFormStatusCreate
+
+// SetTestClockJSONRequestBody defines body for SetTestClock for application/json ContentType.
+type SetTestClockJSONRequestBody = TestClockUpdate
 
 // CreateWebhookEndpointJSONRequestBody defines body for CreateWebhookEndpoint for application/json ContentType.
 type CreateWebhookEndpointJSONRequestBody = WebhookEndpointCreate
@@ -19152,6 +19173,31 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/tax_form_statuses/{id} (the `RetrieveTaxFormStatus` operationId).
 	RetrieveTaxFormStatus(ctx context.Context, id ID, params *RetrieveTaxFormStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrieveTestClock Retrieve the test clock
+	//
+	// The present time of the server. The operation exists only on a server for tests, which runs with `RAIL_TEST_CLOCK=1`; elsewhere it is 404 `test_clock_off`.
+	//
+	// Corresponds with GET /v1/test_clock (the `RetrieveTestClock` operationId).
+	RetrieveTestClock(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetTestClockWithBody Move the test clock
+	//
+	// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/test_clock (the `SetTestClock` operationId).
+	SetTestClockWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetTestClock Move the test clock
+	//
+	// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/test_clock (the `SetTestClock` operationId).
+	SetTestClock(ctx context.Context, body SetTestClockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RetrieveWebhookDelivery Retrieve a delivery
 	//
@@ -23782,6 +23828,61 @@ func (c *Client) CreateTaxFormStatus(ctx context.Context, body CreateTaxFormStat
 // Corresponds with GET /v1/tax_form_statuses/{id} (the `RetrieveTaxFormStatus` operationId).
 func (c *Client) RetrieveTaxFormStatus(ctx context.Context, id ID, params *RetrieveTaxFormStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetrieveTaxFormStatusRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrieveTestClock Retrieve the test clock
+//
+// The present time of the server. The operation exists only on a server for tests, which runs with `RAIL_TEST_CLOCK=1`; elsewhere it is 404 `test_clock_off`.
+//
+// Corresponds with GET /v1/test_clock (the `RetrieveTestClock` operationId).
+func (c *Client) RetrieveTestClock(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrieveTestClockRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetTestClockWithBody Move the test clock
+//
+// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/test_clock (the `SetTestClock` operationId).
+func (c *Client) SetTestClockWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetTestClockRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetTestClock Move the test clock
+//
+// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/test_clock (the `SetTestClock` operationId).
+func (c *Client) SetTestClock(ctx context.Context, body SetTestClockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetTestClockRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -37392,6 +37493,73 @@ func NewRetrieveTaxFormStatusRequest(server string, id ID, params *RetrieveTaxFo
 	return req, nil
 }
 
+// NewRetrieveTestClockRequest constructs an http.Request for the RetrieveTestClock method
+func NewRetrieveTestClockRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/test_clock")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSetTestClockRequest calls the generic SetTestClock builder with application/json body
+func NewSetTestClockRequest(server string, body SetTestClockJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetTestClockRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSetTestClockRequestWithBody constructs an http.Request for the SetTestClock method, with any body, and a specified content type
+func NewSetTestClockRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/test_clock")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewRetrieveWebhookDeliveryRequest constructs an http.Request for the RetrieveWebhookDelivery method
 func NewRetrieveWebhookDeliveryRequest(server string, id ID, params *RetrieveWebhookDeliveryParams) (*http.Request, error) {
 	var err error
@@ -40497,6 +40665,33 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/tax_form_statuses/{id} (the `RetrieveTaxFormStatus` operationId).
 	RetrieveTaxFormStatusWithResponse(ctx context.Context, id ID, params *RetrieveTaxFormStatusParams, reqEditors ...RequestEditorFn) (*RetrieveTaxFormStatusReply, error)
+
+	// RetrieveTestClockWithResponse Retrieve the test clock
+	//
+	// The present time of the server. The operation exists only on a server for tests, which runs with `RAIL_TEST_CLOCK=1`; elsewhere it is 404 `test_clock_off`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/test_clock (the `RetrieveTestClock` operationId).
+	RetrieveTestClockWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*RetrieveTestClockReply, error)
+
+	// SetTestClockWithBodyWithResponse Move the test clock
+	//
+	// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/test_clock (the `SetTestClock` operationId).
+	SetTestClockWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetTestClockReply, error)
+
+	// SetTestClockWithResponse Move the test clock
+	//
+	// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/test_clock (the `SetTestClock` operationId).
+	SetTestClockWithResponse(ctx context.Context, body SetTestClockJSONRequestBody, reqEditors ...RequestEditorFn) (*SetTestClockReply, error)
 
 	// RetrieveWebhookDeliveryWithResponse Retrieve a delivery
 	//
@@ -46076,6 +46271,68 @@ func (r RetrieveTaxFormStatusReply) ContentType() string {
 	return ""
 }
 
+type RetrieveTestClockReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TestClock
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrieveTestClockReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrieveTestClockReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrieveTestClockReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SetTestClockReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TestClock
+}
+
+// Status returns HTTPResponse.Status
+func (r SetTestClockReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SetTestClockReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SetTestClockReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type RetrieveWebhookDeliveryReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -50168,6 +50425,51 @@ func (c *ClientWithResponses) RetrieveTaxFormStatusWithResponse(ctx context.Cont
 		return nil, err
 	}
 	return ParseRetrieveTaxFormStatusReply(rsp)
+}
+
+// RetrieveTestClockWithResponse Retrieve the test clock
+//
+// The present time of the server. The operation exists only on a server for tests, which runs with `RAIL_TEST_CLOCK=1`; elsewhere it is 404 `test_clock_off`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/test_clock (the `RetrieveTestClock` operationId).
+func (c *ClientWithResponses) RetrieveTestClockWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*RetrieveTestClockReply, error) {
+	rsp, err := c.RetrieveTestClock(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrieveTestClockReply(rsp)
+}
+
+// SetTestClockWithBodyWithResponse Move the test clock
+//
+// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/test_clock (the `SetTestClock` operationId).
+func (c *ClientWithResponses) SetTestClockWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetTestClockReply, error) {
+	rsp, err := c.SetTestClockWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetTestClockReply(rsp)
+}
+
+// SetTestClockWithResponse Move the test clock
+//
+// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/test_clock (the `SetTestClock` operationId).
+func (c *ClientWithResponses) SetTestClockWithResponse(ctx context.Context, body SetTestClockJSONRequestBody, reqEditors ...RequestEditorFn) (*SetTestClockReply, error) {
+	rsp, err := c.SetTestClock(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetTestClockReply(rsp)
 }
 
 // RetrieveWebhookDeliveryWithResponse Retrieve a delivery
@@ -54994,6 +55296,58 @@ func ParseRetrieveTaxFormStatusReply(rsp *http.Response) (*RetrieveTaxFormStatus
 	return response, nil
 }
 
+// ParseRetrieveTestClockReply parses an HTTP response from a RetrieveTestClockWithResponse call
+func ParseRetrieveTestClockReply(rsp *http.Response) (*RetrieveTestClockReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrieveTestClockReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TestClock
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSetTestClockReply parses an HTTP response from a SetTestClockWithResponse call
+func ParseSetTestClockReply(rsp *http.Response) (*SetTestClockReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SetTestClockReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TestClock
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseRetrieveWebhookDeliveryReply parses an HTTP response from a RetrieveWebhookDeliveryWithResponse call
 func ParseRetrieveWebhookDeliveryReply(rsp *http.Response) (*RetrieveWebhookDeliveryReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -55833,6 +56187,12 @@ type ServerInterface interface {
 	// RetrieveTaxFormStatus Retrieve a tax-form status
 	// (GET /v1/tax_form_statuses/{id})
 	RetrieveTaxFormStatus(ctx echo.Context, id ID, params RetrieveTaxFormStatusParams) error
+	// RetrieveTestClock Retrieve the test clock
+	// (GET /v1/test_clock)
+	RetrieveTestClock(ctx echo.Context) error
+	// SetTestClock Move the test clock
+	// (POST /v1/test_clock)
+	SetTestClock(ctx echo.Context) error
 	// RetrieveWebhookDelivery Retrieve a delivery
 	// (GET /v1/webhook_deliveries/{id})
 	RetrieveWebhookDelivery(ctx echo.Context, id ID, params RetrieveWebhookDeliveryParams) error
@@ -61385,6 +61745,24 @@ func (w *ServerInterfaceWrapper) RetrieveTaxFormStatus(ctx echo.Context) error {
 	return err
 }
 
+// RetrieveTestClock converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrieveTestClock(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrieveTestClock(ctx)
+	return err
+}
+
+// SetTestClock converts echo context to params.
+func (w *ServerInterfaceWrapper) SetTestClock(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.SetTestClock(ctx)
+	return err
+}
+
 // RetrieveWebhookDelivery converts echo context to params.
 func (w *ServerInterfaceWrapper) RetrieveWebhookDelivery(ctx echo.Context) error {
 	var err error
@@ -61933,6 +62311,8 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/tax_form_statuses", wrapper.ListTaxFormStatuses, options.OperationMiddlewares["listTaxFormStatuses"]...)
 	router.POST(options.BaseURL+"/v1/tax_form_statuses", wrapper.CreateTaxFormStatus, options.OperationMiddlewares["createTaxFormStatus"]...)
 	router.GET(options.BaseURL+"/v1/tax_form_statuses/:id", wrapper.RetrieveTaxFormStatus, options.OperationMiddlewares["retrieveTaxFormStatus"]...)
+	router.GET(options.BaseURL+"/v1/test_clock", wrapper.RetrieveTestClock, options.OperationMiddlewares["retrieveTestClock"]...)
+	router.POST(options.BaseURL+"/v1/test_clock", wrapper.SetTestClock, options.OperationMiddlewares["setTestClock"]...)
 	router.GET(options.BaseURL+"/v1/webhook_deliveries/:id", wrapper.RetrieveWebhookDelivery, options.OperationMiddlewares["retrieveWebhookDelivery"]...)
 	router.POST(options.BaseURL+"/v1/webhook_deliveries/:id/replay", wrapper.ReplayWebhookDelivery, options.OperationMiddlewares["replayWebhookDelivery"]...)
 	router.GET(options.BaseURL+"/v1/webhook_endpoints", wrapper.ListWebhookEndpoints, options.OperationMiddlewares["listWebhookEndpoints"]...)
@@ -66095,6 +66475,49 @@ func (response RetrieveTaxFormStatus200JSONResponse) VisitRetrieveTaxFormStatusR
 	return err
 }
 
+type RetrieveTestClockRequestObject struct {
+}
+
+type RetrieveTestClockResponseObject interface {
+	VisitRetrieveTestClockResponse(w http.ResponseWriter) error
+}
+
+type RetrieveTestClock200JSONResponse TestClock
+
+func (response RetrieveTestClock200JSONResponse) VisitRetrieveTestClockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetTestClockRequestObject struct {
+	Body *SetTestClockJSONRequestBody
+}
+
+type SetTestClockResponseObject interface {
+	VisitSetTestClockResponse(w http.ResponseWriter) error
+}
+
+type SetTestClock200JSONResponse TestClock
+
+func (response SetTestClock200JSONResponse) VisitSetTestClockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RetrieveWebhookDeliveryRequestObject struct {
 	ID     ID `json:"id"`
 	Params RetrieveWebhookDeliveryParams
@@ -66898,6 +67321,12 @@ type StrictServerInterface interface {
 	// RetrieveTaxFormStatus Retrieve a tax-form status
 	// (GET /v1/tax_form_statuses/{id})
 	RetrieveTaxFormStatus(ctx context.Context, request RetrieveTaxFormStatusRequestObject) (RetrieveTaxFormStatusResponseObject, error)
+	// RetrieveTestClock Retrieve the test clock
+	// (GET /v1/test_clock)
+	RetrieveTestClock(ctx context.Context, request RetrieveTestClockRequestObject) (RetrieveTestClockResponseObject, error)
+	// SetTestClock Move the test clock
+	// (POST /v1/test_clock)
+	SetTestClock(ctx context.Context, request SetTestClockRequestObject) (SetTestClockResponseObject, error)
 	// RetrieveWebhookDelivery Retrieve a delivery
 	// (GET /v1/webhook_deliveries/{id})
 	RetrieveWebhookDelivery(ctx context.Context, request RetrieveWebhookDeliveryRequestObject) (RetrieveWebhookDeliveryResponseObject, error)
@@ -73061,6 +73490,75 @@ func (sh *strictHandler) RetrieveTaxFormStatus(ctx echo.Context, id ID, params R
 		return err
 	} else if validResponse, ok := response.(RetrieveTaxFormStatusResponseObject); ok {
 		return validResponse.VisitRetrieveTaxFormStatusResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrieveTestClock operation middleware
+func (sh *strictHandler) RetrieveTestClock(ctx echo.Context) error {
+	var request RetrieveTestClockRequestObject
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrieveTestClock(ctx.Request().Context(), request.(RetrieveTestClockRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrieveTestClock")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrieveTestClockResponseObject); ok {
+		return validResponse.VisitRetrieveTestClockResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// SetTestClock operation middleware
+func (sh *strictHandler) SetTestClock(ctx echo.Context) error {
+	var request SetTestClockRequestObject
+
+	var body SetTestClockJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.SetTestClock(ctx.Request().Context(), request.(SetTestClockRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetTestClock")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(SetTestClockResponseObject); ok {
+		return validResponse.VisitSetTestClockResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

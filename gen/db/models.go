@@ -1264,6 +1264,12 @@ type TaxFormStatus struct {
 	UpdatedAt   clock.Time
 }
 
+type TestClock struct {
+	ID        bool
+	AheadUs   int64
+	UpdatedAt clock.Time
+}
+
 type TrackingValue struct {
 	OrgID     string
 	ProgramID string

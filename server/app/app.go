@@ -63,6 +63,7 @@ import (
 	"rail/server/team"
 	"rail/server/team/attempt"
 	"rail/server/telemetry/outage"
+	"rail/server/work/testclock"
 )
 
 var queries = db.New()
@@ -77,11 +78,13 @@ type App struct {
 	metrics *prometheus.Registry
 	jobs    []jobs.Job
 	runner  *jobs.Runner
-	backlog *backlog.Reader
-	sender  *webhook.Sender
-	path    *middleware.Front
-	tls     *certificates // nil without https
-	standby *standby.Set
+	// timeline moves the test clock, if there is one.
+	timeline *jobs.Timeline
+	backlog  *backlog.Reader
+	sender   *webhook.Sender
+	path     *middleware.Front
+	tls      *certificates // nil without https
+	standby  *standby.Set
 	// shortage watches the errors of requests and jobs.
 	shortage *shortage.Watch
 }
@@ -160,6 +163,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		OpenRail: connected.Open,
 	}), runner: jobs.NewRunner(c, log, metrics), backlog: backlog.NewReader(pool, c), shortage: shortage.NewWatch(c)}
 	a.runner.Noted = a.shortage.Note
+	a.timeline = jobs.NewTimeline(pool, a.runner, a.jobs)
 	metrics.MustRegister(a.backlog, disks(folders(cfg)))
 	if a.standby, err = standby.Open(standby.Options{
 		Primary: pool, URLs: cfg.ReadURLs(), MaxConns: cfg.DBMaxConns, Reads: shortReads,
@@ -180,7 +184,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		return nil, err
 	}
 	p.webhooks = &webhook.Endpoints{
-		Primary: pool, Keeper: keeper, Guard: p.guard, Service: cfg.ServiceName, Wake: a.sender.Wake,
+		Primary: pool, Keeper: keeper, Clock: c, Guard: p.guard, Service: cfg.ServiceName, Wake: a.sender.Wake,
 	}
 	a.echo.HideBanner, a.echo.HidePort = true, true
 	path := p.serveAPI()
@@ -252,7 +256,7 @@ func (p parts) serveAPI() *middleware.Front {
 		Keys: keys, Keeper: p.keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, HoldOnHighRisk: cfg.HoldOnHighRisk,
 		Mail: p.mails.Outbox, Webhooks: p.webhooks, Partners: p.members, Tracking: p.visits,
 		Customers: customers, Sales: sale.Service{Customers: customers}, Rails: p.rails,
-		Imports: p.imports,
+		Imports: p.imports, TestClock: p.timeline,
 	})
 	pageKeys := publishable.NewStore(p.pool, p.clock)
 	commits := share.NewGroupCommit(p.pool, maxAlone, max(commitWorkers, runtime.NumCPU()/2))
@@ -404,6 +408,9 @@ func notifyOwner(outbox *mail.Outbox, c clock.Clock) func(context.Context, db.DB
 		})
 	}
 }
+
+// Test makes the server's clock movable. c must be the clock that the server was made with.
+func (a *App) Test(c *testclock.Clock) { a.timeline.Use(c) }
 
 // Follow watches the standbys until ctx ends, as Serve does. Without it, no standby is used.
 func (a *App) Follow(ctx context.Context) { a.standby.Run(ctx) }

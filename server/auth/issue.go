@@ -14,6 +14,7 @@ import (
 	"rail/server/secret"
 	"rail/server/work"
 	"rail/server/work/auditlog"
+	"rail/server/work/testclock"
 )
 
 // Grant is the permission of a new key.
@@ -36,6 +37,11 @@ type Issued struct {
 func Insert(
 	ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper, org string, g Grant, now clock.Time,
 ) (Issued, error) {
+	if g.Live {
+		if err := testclock.RefuseLive(ctx, q, "API keys"); err != nil {
+			return Issued{}, err
+		}
+	}
 	out := Issued{ident.New(ident.APIKey), NewToken(g.Live), slices.Compact(slices.Sorted(slices.Values(g.Scopes)))}
 	return out, queries.APIKeyInsert(ctx, q, db.APIKeyInsertParams{
 		ID: out.ID, OrgID: org, UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(out.Token),

@@ -21,7 +21,8 @@ import (
 // passphrase is set, since a server cannot ask for one.
 func (d *database) archives(env *Env) *archive.Keeper {
 	return &archive.Keeper{
-		Pool: d.pool, History: d.server.History, Days: d.config.ArchiveDays, Clock: env.Clock, Log: logger(env.Err, d.config),
+		Pool: d.pool, History: d.server.History, Days: d.config.ArchiveDays, Clock: clock.Wall(env.Clock),
+		Log:  logger(env.Err, d.config),
 		Made: func(ctx context.Context) { d.recordBackup(ctx, env) },
 		Manifest: func(ctx context.Context) (archive.Manifest, error) {
 			m, err := d.manifest(ctx, env)

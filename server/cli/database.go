@@ -14,11 +14,13 @@ import (
 
 	"rail/server/app/config"
 	"rail/server/auth/keyring"
+	"rail/server/clock"
 	"rail/server/postgres"
 	"rail/server/postgres/embedded"
 	"rail/server/secret"
 	"rail/server/telemetry/outage"
 	"rail/server/telemetry/tracing"
+	"rail/server/work/testclock"
 )
 
 // place is the location of the database. server is set if this process has started or joined the private one.
@@ -66,6 +68,7 @@ type database struct {
 	pool   *pgxpool.Pool
 	keeper *secret.Keeper
 	tracer *tracing.Tracer // may be nil
+	tested bool            // the database has a test clock
 }
 
 // opening describes how to open a database. By default the database, its tables and its key fingerprint must
@@ -102,10 +105,49 @@ func (o opening) with(ctx context.Context, env *Env, work func(*database) error)
 	d := &database{place: at, config: cfg}
 	err = d.open(ctx, env, o)
 	if err == nil {
-		err = work(d)
+		if err = d.readClock(ctx, env); err == nil {
+			err = work(d)
+		}
 		d.pool.Close()
 	}
 	return errors.Join(err, at.close())
+}
+
+// readClock makes the time of a database with a test clock the time of the command. A database of an older version,
+// of which a backup is made, may have no table for it.
+func (d *database) readClock(ctx context.Context, env *Env) error {
+	c, tested, err := testclock.Of(ctx, d.pool, env.Clock)
+	switch {
+	case noTable(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	env.Clock, d.tested = c, tested
+	return nil
+}
+
+// takeClock returns the test clock, which is then the clock of the server; nil unless RAIL_TEST_CLOCK is set. Without
+// it, the time of a database with a test clock would go back.
+func (d *database) takeClock(ctx context.Context, env *Env) (*testclock.Clock, error) {
+	if !d.config.TestClock {
+		if d.tested {
+			return nil, testclock.ErrMarked
+		}
+		return nil, nil //nolint:nilnil // no clock is not an error
+	}
+	session, err := postgres.Session(d.direct)
+	if err != nil {
+		return nil, err
+	}
+	c, err := testclock.Open(ctx, session, clock.Wall(env.Clock))
+	if err != nil {
+		return nil, err
+	}
+	env.Clock, d.tested = c.Shifted, true
+	d.config.Warnings = append(d.config.Warnings, "RAIL_TEST_CLOCK is set: the API can move the time of this server, now "+
+		c.Now().String()+". Use it for tests only.")
+	return c, nil
 }
 
 // configure reads the configuration with the secret key, and refuses a folder without a database unless one may

@@ -51,6 +51,7 @@ func TestGuides(t *testing.T) {
 			t.Run(g.Name+"/"+name, func(t *testing.T) {
 				r.now.Advance(10 * time.Second) // refills the key's rate limit
 				folder := t.TempDir()
+				require.NoError(t, os.Chmod(filepath.Dir(folder), 0o755)) // a guide starts a private PostgreSQL
 				require.NoError(t, os.Symlink(r.environ["RAIL_DATA_DIR"], filepath.Join(folder, ".rail")))
 				run(t, folder, strings.NewReplacer("9009", freePort(t), "http://127.0.0.1:8080", address))
 			})
@@ -77,7 +78,7 @@ func TestGuides(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, map[string]int{"shell": 18, "container": 8, "guide.mjs": 17, "guide.py": 17, "guide.go": 17}, ran)
+	require.Equal(t, map[string]int{"shell": 19, "container": 8, "guide.mjs": 17, "guide.py": 17, "guide.go": 17}, ran)
 }
 
 // programs are the files that guides write their calls into, and the commands that run them.

@@ -99,12 +99,9 @@ func setRate(ctx context.Context, env *Env, d *database, link string, r *rules.R
 func jobRun(fs *pflag.FlagSet) action {
 	now := fs.String("now", "", "`TIME` of the job in place of now, such as 2026-09-01T00:00:00Z")
 	return func(ctx context.Context, env *Env, args []string) error {
-		at := env.Clock.Now()
-		if *now != "" {
-			var err error
-			if at, err = clock.Parse(*now); err != nil {
-				return usagef("--now %s", err)
-			}
+		given, err := clock.Parse(*now)
+		if *now != "" && err != nil {
+			return usagef("--now %s", err)
 		}
 		// Before the database is opened, which takes a while.
 		if names := jobNames(); !slices.Contains(names, args[0]) {
@@ -114,6 +111,10 @@ func jobRun(fs *pflag.FlagSet) action {
 			m, err := deps(env, d)
 			if err != nil {
 				return err
+			}
+			at := env.Clock.Now()
+			if *now != "" {
+				at = given
 			}
 			for _, j := range jobs.All(m) {
 				if j.Name != args[0] {

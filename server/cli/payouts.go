@@ -130,7 +130,7 @@ func payoutsPaid(fs *pflag.FlagSet) action {
 	at := fs.String("paid-at", "", "`TIME` of the payment, such as 2026-09-30T09:00:00Z; now when left out")
 	return func(ctx context.Context, env *Env, args []string) error {
 		// The time may be given, since a file is often paid days before this command runs.
-		payment := payout.Payment{At: env.Clock.Now()}
+		payment := payout.Payment{}
 		if *external != "" {
 			payment.ExternalID = external
 		}
@@ -139,11 +139,14 @@ func payoutsPaid(fs *pflag.FlagSet) action {
 			if payment.At, err = clock.Parse(*at); err != nil {
 				return usagef("--paid-at %s", err)
 			}
-			if payment.At.After(env.Clock.Now().Time) {
-				return usagef("--paid-at is in the future")
-			}
 		}
 		return withDatabase(ctx, env, func(d *database) error {
+			switch now := env.Clock.Now(); {
+			case *at == "":
+				payment.At = now
+			case payment.At.After(now.Time):
+				return usagef("--paid-at is in the future")
+			}
 			mails, err := app.Mail(d.config, d.pool, d.keeper, env.Clock, logger(env.Err, d.config))
 			if err != nil {
 				return err

@@ -37,6 +37,13 @@ func serve(fs *pflag.FlagSet) action {
 				}
 				defer l.Close() //nolint:errcheck // Serve has closed it, or nothing was served
 				d.config.BaseURL = reachable(d.config, l)
+				moved, err := d.takeClock(ctx, env)
+				if err != nil {
+					return err
+				}
+				if moved != nil {
+					defer moved.Close(ctx) //nolint:errcheck // the lock goes with the connection
+				}
 				if *first {
 					d.config.SMTPURL = cmp.Or(d.config.SMTPURL, mailFolder(d))
 				}
@@ -50,6 +57,7 @@ func serve(fs *pflag.FlagSet) action {
 					return err
 				}
 				a.BuiltAs(build())
+				a.Test(moved)
 				a.Trace(d.tracer)
 				defer d.endTraces(ctx)
 				// Restarts the private database if it died.

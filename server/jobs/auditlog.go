@@ -13,7 +13,7 @@ import (
 func cutAuditLog(m Deps) Job {
 	return Job{
 		Name:  "cut-audit-log",
-		About: "drop entries of the audit log that are past their retention", Every: time.Hour,
+		About: "drop entries of the audit log that are past their retention", Every: time.Hour, Sweeps: true,
 		Run: func(ctx context.Context, now clock.Time) error {
 			if m.AuditRetentionDays == 0 {
 				return nil

@@ -34,7 +34,7 @@ var queries = db.New()
 func cleanUp(m Deps) Job {
 	return Job{
 		Name:  "clean-up",
-		About: "delete expired Idempotency-Key records, sign-in links, sessions and unconfirmed applications, and mails, partners' addresses and import reports past their retention", Every: time.Minute,
+		About: "delete expired Idempotency-Key records, sign-in links, sessions and unconfirmed applications, and mails, partners' addresses and import reports past their retention", Every: time.Minute, Sweeps: true,
 		Run: func(ctx context.Context, now clock.Time) error {
 			failed := queries.WebhookCancelOff(ctx, m.Pool, &now)
 			for _, purge := range purges(ctx, m.Pool, now, m.retentionStart(now)) {

@@ -15,7 +15,7 @@ import (
 func foldBalances(pool *pgxpool.Pool) Job {
 	folder := ledger.NewFolder(pool)
 	return Job{
-		Name: "fold-balances", About: "fold finished ledger entries into the balances", Every: time.Second,
+		Name: "fold-balances", About: "fold finished ledger entries into the balances", Every: time.Second, Sweeps: true,
 		Run: func(ctx context.Context, _ clock.Time) error { return folder.Fold(ctx) },
 	}
 }

@@ -12,7 +12,7 @@ func runImports(m Deps) Job {
 		Pool: m.Pool, Keeper: m.Keeper, Clock: m.Clock, Addresses: m.ImportURLs, Mail: m.Outbox,
 	}
 	return Job{
-		Name: "run-imports", About: "read, compare, write and undo imports from other products", Every: 2 * time.Second,
+		Name: "run-imports", About: "read, compare, write and undo imports from other products", Every: 2 * time.Second, Sweeps: true,
 		Run: service.Work,
 	}
 }

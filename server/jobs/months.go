@@ -29,7 +29,7 @@ func keepMonths(m Deps) Job {
 	return Job{
 		Name: "keep-months",
 		About: "create partitions for the events, deliveries and clicks of coming months, and drop months past " +
-			"their retention", Every: time.Hour,
+			"their retention", Every: time.Hour, Sweeps: true,
 		First: true,
 		Run: func(ctx context.Context, now clock.Time) (failed error) {
 			// New partitions are more urgent than dropping old ones.
@@ -40,7 +40,7 @@ func keepMonths(m Deps) Job {
 			for _, l := range monthly {
 				if l.drop {
 					_, err := queries.MonthsDrop(ctx, m.Pool, db.MonthsDropParams{
-						List: l.list, Prefix: string(l.prefix), Before: m.retentionStart(now),
+						List: l.list, Prefix: string(l.prefix), Before: m.retentionStart(m.ofIDs(now)),
 					})
 					failed = errors.Join(failed, err)
 				}
@@ -50,17 +50,26 @@ func keepMonths(m Deps) Job {
 	}
 }
 
+// ofIDs returns the time of a job on months, which are months of ids: ids have the machine's time, also where a test
+// clock is ahead of it. A row is at least as old by the test clock as its id, so that nothing is dropped early.
+func (m Deps) ofIDs(now clock.Time) clock.Time {
+	if wall := clock.Wall(m.Clock); wall != m.Clock {
+		return wall.Now()
+	}
+	return now
+}
+
 // forgetClicks keeps, of the months of clicks past their retention, clicks with a customer, and deletes
 // referrals without one. Reports still count all of them.
 func forgetClicks(m Deps) Job {
 	return Job{
 		Name:  "forget-clicks",
-		About: "sum up and delete clicks and referrals without a customer past their retention", Every: time.Hour,
+		About: "sum up and delete clicks and referrals without a customer past their retention", Every: time.Hour, Sweeps: true,
 		Run: func(ctx context.Context, now clock.Time) error {
 			if m.ClickRetentionDays == 0 {
 				return nil
 			}
-			before := now.Days(-int64(m.ClickRetentionDays))
+			before := m.ofIDs(now).Days(-int64(m.ClickRetentionDays))
 			taken := false
 			for {
 				months, err := queries.ClicksForget(ctx, m.Pool, before)

@@ -12,7 +12,7 @@ import (
 // given: the day is not over yet.
 func sumReports(m Deps) Job {
 	return Job{
-		Name: "sum-reports", About: "sum days and spans of days for reports", Every: 30 * time.Second,
+		Name: "sum-reports", About: "sum days and spans of days for reports", Every: 30 * time.Second, Sweeps: true,
 		Run: func(ctx context.Context, now clock.Time) error {
 			if actual := m.Clock.Now(); actual.Before(now.Time) {
 				now = actual

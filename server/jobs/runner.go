@@ -31,6 +31,7 @@ type Runner struct {
 	// Noted, if not nil, gets the error of each round, nil for success.
 	Noted func(error)
 
+	moving    sync.RWMutex // held for reading by every round, and for writing while the test clock moves
 	mu        sync.Mutex
 	succeeded map[string]clock.Time // or the time of the job's first run
 }
@@ -71,8 +72,35 @@ func (r *Runner) Loop(ctx context.Context, j Job) {
 	}
 }
 
-// Round runs the job once.
+// Round runs the job once. It waits while the test clock moves.
 func (r *Runner) Round(ctx context.Context, j Job) {
+	r.moving.RLock()
+	defer r.moving.RUnlock()
+	r.round(ctx, j)
+}
+
+// alone calls do while no other round runs.
+func (r *Runner) alone(ctx context.Context, do func() error) error {
+	locked := make(chan struct{})
+	go func() {
+		r.moving.Lock()
+		select {
+		case locked <- struct{}{}:
+		case <-ctx.Done():
+			r.moving.Unlock()
+		}
+	}()
+	select {
+	case <-locked:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer r.moving.Unlock()
+	return do()
+}
+
+// round is Round for a caller that has moving.
+func (r *Runner) round(ctx context.Context, j Job) {
 	r.begin(j)
 	began := clock.Real()
 	err := queue.Guard(func() error { return j.Run(ctx, r.clock.Now()) })

@@ -17,7 +17,7 @@ const tallyBatch = 5000
 // differences instead of totals, since all of them would have to wait for the row of a total.
 func foldTallies(pool *pgxpool.Pool) Job {
 	return Job{
-		Name: "fold-tallies", About: "fold differences into the totals of lists", Every: time.Second,
+		Name: "fold-tallies", About: "fold differences into the totals of lists", Every: time.Second, Sweeps: true,
 		Run: func(ctx context.Context, _ clock.Time) error {
 			return drain(tallyBatch, func() (folded int64, err error) {
 				err = pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) (err error) {
@@ -42,7 +42,7 @@ func foldTally(ctx context.Context, tx pgtx.DBTX) (folded int64, err error) {
 // that the two do not overlap.
 func forgetTallies(pool *pgxpool.Pool) Job {
 	return Job{
-		Name: "forget-tallies", About: "delete totals of zero", Every: time.Hour,
+		Name: "forget-tallies", About: "delete totals of zero", Every: time.Hour, Sweeps: true,
 		Run: func(ctx context.Context, _ clock.Time) error {
 			return pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) error {
 				if mine, err := queries.TallyLock(ctx, tx); err != nil || !mine {

@@ -56,6 +56,7 @@ const (
 	ResourceNotFound      Code = "resource_not_found"
 	RouteNotFound         Code = "route_not_found"
 	TrackingValueNotFound Code = "tracking_value_not_found"
+	TestClockOff          Code = "test_clock_off"
 
 	// 409: a value that must be unique; some answers have the existing object.
 
@@ -197,6 +198,7 @@ var classes = map[Code]class{
 	ResourceNotFound:      notFound,
 	RouteNotFound:         notFound,
 	TrackingValueNotFound: notFound,
+	TestClockOff:          notFound,
 
 	PartnerEmailTaken:       conflict,
 	PartnerExternalIDTaken:  conflict,

@@ -72,7 +72,7 @@ func (s *Service) ConfirmFactor(ctx context.Context, u *work.Unit, code, keep st
 	}
 	var at int64
 	err = s.limited(ctx, me.ID, me.ID, "", func() (err error) {
-		at, err = s.stepOf(me.ID, me.TOTPPending, code, u.Now)
+		at, err = s.stepOf(me.ID, me.TOTPPending, code)
 		return err
 	})
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Service) takeCode(ctx context.Context, u db.User, code string) error {
 	var n int64
 	var err error
 	if len(code) == otp.DigitsSix.Length() {
-		at, wrong := s.stepOf(u.ID, u.TOTPSecret, code, s.Clock.Now())
+		at, wrong := s.stepOf(u.ID, u.TOTPSecret, code)
 		if wrong != nil {
 			return wrong
 		}
@@ -167,7 +167,7 @@ func (s *Service) takeCode(ctx context.Context, u db.User, code string) error {
 }
 
 // stepOf returns the time step of a code, or ErrWrong.
-func (s *Service) stepOf(id string, sealed []byte, code string, now clock.Time) (int64, error) {
+func (s *Service) stepOf(id string, sealed []byte, code string) (int64, error) {
 	if sealed == nil {
 		return 0, ErrWrong
 	}
@@ -175,7 +175,7 @@ func (s *Service) stepOf(id string, sealed []byte, code string, now clock.Time) 
 	if err != nil {
 		return 0, err
 	}
-	present := now.Unix() / step
+	present := clock.Wall(s.Clock).Now().Unix() / step // as the device with the codes
 	for at := present - drift; at <= present+drift; at++ {
 		if hotp.Validate(asMade(code), uint64(at), string(key)) {
 			return at, nil

@@ -89,6 +89,7 @@ type Config struct {
 	RetentionDays          int               `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"retention of events and deliveries in days, at least 30; whole months are dropped"`
 	ClickRetentionDays     int               `env:"RAIL_CLICK_RETENTION_DAYS" envDefault:"760" desc:"retention of clicks and referrals without a customer in days, at least 90; 0 keeps them; figures and those with a customer stay"`
 	AuditRetentionDays     int               `env:"RAIL_AUDIT_RETENTION_DAYS" envDefault:"0" desc:"retention of the audit log in days, at least 30; 0 keeps it"`
+	TestClock              bool              `env:"RAIL_TEST_CLOCK" envDefault:"false" desc:"for tests only: let the API move the time of the server forward; refused if the database has a live API key, payout rail or processor connection"`
 	Warnings               []string          `env:"-"` // shown to the operator; they do not stop the server
 	SecretKey              [32]byte          `env:"-"` // from SecretText or the data directory
 	KeyFrom                string            `env:"-"` // the variable or the file of SecretKey

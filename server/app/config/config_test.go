@@ -209,6 +209,7 @@ var variables = map[string]struct {
 	},
 	"RAIL_CLICK_RETENTION_DAYS": {[]string{"0", "90"}, []string{"89", "-1", "for ever"},
 		"must be 0 or a whole number from 90"},
+	"RAIL_TEST_CLOCK": {[]string{"on", "0"}, []string{"maybe"}, "must be on or off"},
 	"RAIL_AUDIT_RETENTION_DAYS": {[]string{"0", "30"}, []string{"29", "-1", "36501"},
 		"must be 0 or a whole number from 30"},
 	"RAIL_RETENTION_DAYS": {[]string{"30"}, []string{"29", "month"}, "must be a whole number from 30 to"},

@@ -227,6 +227,7 @@ var rules = []rule{
 		valid: func(c *Config) bool {
 			return c.AuditRetentionDays == 0 || c.AuditRetentionDays >= 30 && c.AuditRetentionDays <= 36_500
 		}},
+	{variable: "RAIL_TEST_CLOCK", must: "be " + aSwitch},
 	{variable: "RAIL_CLICK_RETENTION_DAYS", must: "be 0 or a whole number from 90 to 36500",
 		valid: func(c *Config) bool {
 			return c.ClickRetentionDays == 0 || c.ClickRetentionDays >= 90 && c.ClickRetentionDays <= 36_500

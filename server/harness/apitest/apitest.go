@@ -31,6 +31,7 @@ import (
 	"rail/server/harness/pgtest"
 	"rail/server/ident"
 	"rail/server/secret"
+	"rail/server/work/testclock"
 )
 
 // Start is the time of the manual clock at the start of every test: the middle of a day, on the first of a month.
@@ -49,6 +50,8 @@ type Server struct {
 	Client *api.ClientWithResponses
 	Config config.Config
 	log    *record
+	// Tested is the time of a server with TestClock; it is ahead of Clock.
+	Tested *testclock.Clock
 	// succeeded is shared with the server's processes.
 	succeeded *succeeded
 }
@@ -81,8 +84,10 @@ func On(t testing.TB, dsn string, c *clock.Manual, options ...Option) *Server {
 	s := &Server{
 		T: t, Pool: pool, DSN: dsn, Clock: c, Config: cfg, log: &record{}, succeeded: &succeeded{set: map[string]bool{}},
 	}
-	a, err := app.New(t.Context(), cfg, pool, c, slog.New(slog.NewTextHandler(io.MultiWriter(s.log, console()), nil)))
+	s.takeClock()
+	a, err := app.New(t.Context(), cfg, pool, s.time(), slog.New(slog.NewTextHandler(io.MultiWriter(s.log, console()), nil)))
 	require.NoError(t, err)
+	a.Test(s.Tested)
 	var following sync.WaitGroup
 	following.Go(func() { a.Follow(t.Context()) })
 	t.Cleanup(following.Wait) // the context has ended by then
@@ -90,7 +95,7 @@ func On(t testing.TB, dsn string, c *clock.Manual, options ...Option) *Server {
 	t.Cleanup(web.Close)
 	s.URL = web.URL
 	s.Org = s.NewOrg("Test")
-	s.Key = s.NewKey(s.Org, true, "read", "write")
+	s.Key = s.NewKey(s.Org, !cfg.TestClock, "read", "write")
 	s.Client = s.ClientFor(s.Key)
 	return s
 }

@@ -53,6 +53,8 @@ type Options struct {
 	Webhooks *webhook.Endpoints
 	// Imports starts imports from other products.
 	Imports *importer.Service
+	// TestClock moves the clock of a server for tests.
+	TestClock TestClock
 }
 
 // Server implements the generated strict-server interface.

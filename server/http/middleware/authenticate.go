@@ -4,10 +4,12 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"rail/server/auth"
+	"rail/server/clock"
 	"rail/server/problem"
 )
 
@@ -105,7 +107,8 @@ func bearer(c echo.Context) (string, error) {
 func (f *Front) signature(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if s := stateOf(c); s.keyed {
-			if err := s.verifySignature(c.Request().Header.Values("Rail-Signature")); err != nil {
+			given := c.Request().Header.Values("Rail-Signature")
+			if err := s.verifySignature(given, clock.Wall(f.Clock).Now().Time); err != nil {
 				return err
 			}
 		}
@@ -114,8 +117,8 @@ func (f *Front) signature(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 // verifySignature checks the Rail-Signature headers of the request against its
-// body and the token of its key.
-func (s *state) verifySignature(given []string) error {
+// body and the token of its key. The time is that of other machines.
+func (s *state) verifySignature(given []string, now time.Time) error {
 	if len(given) == 0 {
 		if s.key.SigningRequired {
 			return problem.New(problem.SignatureRequired, "This API key requires signed requests; send Rail-Signature.")
@@ -128,7 +131,7 @@ func (s *state) verifySignature(given []string) error {
 	if s.unread != nil {
 		return nil //nolint:nilerr // checkBody refuses it
 	}
-	switch err := auth.VerifySignature(given[0], s.token, s.body, s.now.Time); {
+	switch err := auth.VerifySignature(given[0], s.token, s.body, now); {
 	case errors.Is(err, auth.ErrExpired):
 		return problem.New(problem.SignatureExpired, "%s.", err)
 	case err != nil:

@@ -45,9 +45,12 @@ type queryParam struct {
 	commas     bool // a list of one text, such as status=due,paid
 }
 
-// waits reports whether an operation waits for an external server. No transaction is open
-// meanwhile, and the work has more time.
-func (r *route) waits() bool { return r.ID == "pingWebhookEndpoint" }
+// waits reports whether an operation waits for an external server, or for jobs. No transaction is
+// open meanwhile, and the work has more time.
+func (r *route) waits() bool { return r.ID == "pingWebhookEndpoint" || r.movesClock() }
+
+// movesClock reports whether an operation moves the test clock.
+func (r *route) movesClock() bool { return r.ID == "setTestClock" }
 
 // shares reports whether concurrent requests of an operation may share a transaction: it is
 // frequent, reads first and writes last. Clicks are batched in program/tracking instead.

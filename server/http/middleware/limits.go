@@ -72,9 +72,14 @@ func (s *state) maxBody() int64 {
 // batchTime is the additional time of a batch, in which each new customer costs round trips.
 const batchTime = 12 * time.Second
 
+// moveTime is the time limit of a move of the test clock. Its answer must still be written.
+const moveTime = WriteTimeout - 5*time.Second
+
 // timeout returns the time limit of the work; a ping also has the time of the receiver's answer.
 func (f *Front) timeout(r *route) time.Duration {
 	switch {
+	case r.movesClock():
+		return moveTime
 	case r.waits():
 		return f.Timeout + webhook.Deadline
 	case r.batches():

@@ -20,6 +20,7 @@ import (
 	"rail/server/secret"
 	"rail/server/work"
 	"rail/server/work/auditlog"
+	"rail/server/work/testclock"
 )
 
 var queries = db.New()
@@ -116,10 +117,20 @@ func (s Service) Connect(
 	if err := s.sealSecrets(&c, in); err != nil {
 		return c, "", err
 	}
-	if err := queries.ConnectionInsert(ctx, u.Later(), db.ConnectionInsertParams(c)); err != nil {
+	if err := insert(ctx, u, c); err != nil {
 		return c, "", err
 	}
 	return c, in.Secret, record(ctx, u, c, "connected")
+}
+
+// insert writes a new connection.
+func insert(ctx context.Context, u *work.Unit, c db.ProcessorConnection) error {
+	if c.Livemode {
+		if err := testclock.RefuseLive(ctx, u.DB(), "processor connections"); err != nil {
+			return err
+		}
+	}
+	return queries.ConnectionInsert(ctx, u.Later(), db.ConnectionInsertParams(c))
 }
 
 // lockProgram lets only one of two concurrent calls change the connections of a program.

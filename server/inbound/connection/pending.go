@@ -32,7 +32,7 @@ func (s Service) Reserve(ctx context.Context, u *work.Unit, in Input) (c db.Proc
 			return c, err
 		}
 	}
-	if err := queries.ConnectionInsert(ctx, u.Later(), db.ConnectionInsertParams(c)); err != nil {
+	if err := insert(ctx, u, c); err != nil {
 		return c, err
 	}
 	return c, record(ctx, u, c, "created")

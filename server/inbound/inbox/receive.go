@@ -94,7 +94,7 @@ func (b Box) Active(ctx context.Context) ([]string, error) {
 // Head returns ErrSignature if the header alone shows that Verify will fail.
 func (b Box) Head(c db.ProcessorConnection, header http.Header) error {
 	signing, err := connection.Service{Keeper: b.Keeper}.Secret(c)
-	if err == nil && sources[c.Processor].Head(signing, header, b.Clock.Now()) != nil {
+	if err == nil && sources[c.Processor].Head(signing, header, clock.Wall(b.Clock).Now()) != nil {
 		return ErrSignature
 	}
 	return err
@@ -103,7 +103,7 @@ func (b Box) Head(c db.ProcessorConnection, header http.Header) error {
 // Verify returns ErrSignature unless the connection's processor sent the body.
 func (b Box) Verify(c db.ProcessorConnection, header http.Header, body []byte) error {
 	signing, err := connection.Service{Keeper: b.Keeper}.Secret(c)
-	if err == nil && sources[c.Processor].Verify(signing, header, body, b.Clock.Now()) != nil {
+	if err == nil && sources[c.Processor].Verify(signing, header, body, clock.Wall(b.Clock).Now()) != nil {
 		return ErrSignature
 	}
 	return err

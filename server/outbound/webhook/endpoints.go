@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/problem"
@@ -30,6 +31,7 @@ const (
 type Endpoints struct {
 	Primary *pgxpool.Pool // only the primary knows the uncommitted events
 	Keeper  *secret.Keeper
+	Clock   clock.Clock
 	Guard   *Guard // decides which addresses are allowed
 	Service string // the product's name, for User-Agent
 	// Wake, if not nil, is called after a commit that queued deliveries.

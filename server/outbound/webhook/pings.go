@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/problem"
@@ -81,7 +82,7 @@ func (s *Endpoints) sendTest(
 	o := client.Send(ctx, Message{
 		URL: e.URL, EventID: d.EventID, DeliveryID: d.ID, Type: kind, RequestID: u.RequestID, Attempt: 1, Body: body,
 		Secrets: secrets,
-	}, u.Now.Time)
+	}, clock.Wall(s.Clock).Now().Time)
 	text := string(body)
 	d.Body, d.DurationMs, d.Error = &text, new(o.Took.Milliseconds()), opt.OrNil(o.Err)
 	if o.Code > 0 {

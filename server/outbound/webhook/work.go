@@ -131,7 +131,8 @@ func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.Webh
 		Attempt:    int(d.Attempts) + 1,
 		Body:       []byte(d.Body),
 		Secrets:    secrets,
-	}, now.Time)
+	}, clock.Wall(s.Clock).Now().Time) // the receiver compares it with its own clock
+	r.outcome.Start = now.Time
 	span.Attempted(r.outcome.Code, r.outcome.Err)
 	if r.at = s.Clock.Now(); r.outcome.Err != "" {
 		var again bool

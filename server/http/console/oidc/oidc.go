@@ -119,7 +119,7 @@ func (p *Provider) Finish(ctx context.Context, cookie string, query url.Values) 
 	}
 	raw, _ := tokens.Extra("id_token").(string)
 	verifier := offering.VerifierContext(ctx, &oidc.Config{
-		ClientID: p.ClientID, Now: func() time.Time { return p.Clock.Now().Time },
+		ClientID: p.ClientID, Now: func() time.Time { return clock.Wall(p.Clock).Now().Time },
 	})
 	token, err := verifier.Verify(ctx, raw)
 	if err != nil {

@@ -87,7 +87,7 @@ func (r *Rail) Submit(ctx context.Context, t payout.Transfer) (externalID string
 	outcome := r.config.Client.Send(ctx, webhook.Message{
 		URL: r.config.URL, EventID: t.ID, DeliveryID: t.ID, Type: event, Attempt: 1, Body: body,
 		Secrets: []string{r.config.Secret},
-	}, r.config.Clock.Now().Time)
+	}, clock.Wall(r.config.Clock).Now().Time)
 	if outcome.Err != "" {
 		return "", errors.New(outcome.Err)
 	}

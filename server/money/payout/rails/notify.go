@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/money/payout"
 	"rail/server/money/payout/paypal"
 	"rail/server/problem"
@@ -48,7 +49,7 @@ func (s *Service) Notify(ctx context.Context, pool *pgxpool.Pool, id string, hea
 // verify returns the verifier of notifications.
 func (s *Service) verify() *paypal.Verifier {
 	s.prepare.Do(func() {
-		s.verifier.Clock, s.verifier.Roots = s.Clock, s.Roots
+		s.verifier.Clock, s.verifier.Roots = clock.Wall(s.Clock), s.Roots
 		if u, err := url.Parse(s.PayPalURL); err == nil {
 			s.verifier.CertHost = u.Host
 		}

@@ -27,6 +27,7 @@ import (
 	"rail/server/secret"
 	"rail/server/work"
 	"rail/server/work/auditlog"
+	"rail/server/work/testclock"
 )
 
 var queries = db.New()
@@ -138,6 +139,11 @@ func (s *Service) connect(ctx context.Context, u *work.Unit, c *db.PayoutRail, h
 		for _, old := range all {
 			if old.Status == db.PayoutRailStatusActive && old.Kind == c.Kind && old.Livemode == c.Livemode {
 				return fmt.Errorf("%w: disconnect %s first", ErrConnected, old.ID)
+			}
+		}
+		if c.Livemode {
+			if err := testclock.RefuseLive(ctx, u.DB(), "payout rails"); err != nil {
+				return err
 			}
 		}
 		if c.Credentials, err = s.seal(held, c.ID); err != nil {
