@@ -6389,7 +6389,7 @@ type Customer struct {
 	Attribution json.RawMessage `json:"attribution"`
 
 	// AttributionClaims The last claims of AI assistants, newest first; only with `include[]=attribution_claims`.
-	AttributionClaims []AttributionClaim `json:"attribution_claims,omitempty"`
+	AttributionClaims *[]AttributionClaim `json:"attribution_claims,omitempty"`
 
 	// AttributionResult The result of a claim.
 	//
@@ -6510,7 +6510,7 @@ type CustomerCreate struct {
 	// Attribution The claim of an AI assistant, as in `attribution` of the Universal Commerce Protocol: the parameters that a link would have. The first of the program's `url_params` with a value names the partner, as in a link.
 	//
 	// Examples: {"ref":"ada","utm_source":"assistant"}
-	Attribution json.RawMessage `json:"attribution,omitempty"`
+	Attribution *AttributionParameters `json:"attribution,omitempty"`
 
 	// ClickID The id of a click.
 	//
@@ -13069,7 +13069,7 @@ type SaleBatchItem struct {
 	// Attribution The claim of an AI assistant, as in `attribution` of the Universal Commerce Protocol: the parameters that a link would have. The first of the program's `url_params` with a value names the partner, as in a link.
 	//
 	// Examples: {"ref":"ada","utm_source":"assistant"}
-	Attribution json.RawMessage `json:"attribution,omitempty"`
+	Attribution *AttributionParameters `json:"attribution,omitempty"`
 
 	// BillingType Whether the payment is single (`one_time`) or belongs to a `subscription`.
 	//
@@ -13170,7 +13170,7 @@ type SaleCreate struct {
 	// Attribution The claim of an AI assistant, as in `attribution` of the Universal Commerce Protocol: the parameters that a link would have. The first of the program's `url_params` with a value names the partner, as in a link.
 	//
 	// Examples: {"ref":"ada","utm_source":"assistant"}
-	Attribution json.RawMessage `json:"attribution,omitempty"`
+	Attribution *AttributionParameters `json:"attribution,omitempty"`
 
 	// BillingType Whether the payment is single (`one_time`) or belongs to a `subscription`.
 	//

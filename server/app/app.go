@@ -54,6 +54,7 @@ import (
 	"rail/server/postgres/pgtx/share"
 	"rail/server/postgres/shortage"
 	"rail/server/postgres/standby"
+	"rail/server/program/claim"
 	"rail/server/program/customer"
 	"rail/server/program/joining"
 	"rail/server/program/partner"
@@ -247,7 +248,8 @@ func shortReads(pool *pgxpool.Pool) *share.Reads {
 // serveAPI registers the operations behind the request path, which it returns.
 func (p parts) serveAPI() *middleware.Front {
 	cfg, keys := p.config, auth.NewStore(p.pool, p.keeper, p.clock)
-	customers := customer.Service{Mail: p.mails.Outbox, Keeper: p.keeper}
+	claims := claim.Service{Keeper: p.keeper, Hosts: claim.Hosts(cfg.BaseURL, cfg.ShortURL)}
+	customers := customer.Service{Mail: p.mails.Outbox, Keeper: p.keeper, Claims: claims}
 	server := handlers.New(handlers.Options{
 		Keys: keys, Keeper: p.keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, HoldOnHighRisk: cfg.HoldOnHighRisk,
 		Mail: p.mails.Outbox, Webhooks: p.webhooks, Partners: p.members, Tracking: p.visits,
