@@ -245,11 +245,15 @@ func shortReads(pool *pgxpool.Pool) *share.Reads {
 	return share.NewReads(pool, maxReadsAlone, runtime.NumCPU())
 }
 
+// claims returns the service for claims of AI assistants, whose provider is this server's host.
+func (p parts) claims() claim.Service {
+	return claim.Service{Keeper: p.keeper, Hosts: claim.Hosts(p.config.BaseURL, p.config.ShortURL)}
+}
+
 // serveAPI registers the operations behind the request path, which it returns.
 func (p parts) serveAPI() *middleware.Front {
 	cfg, keys := p.config, auth.NewStore(p.pool, p.keeper, p.clock)
-	claims := claim.Service{Keeper: p.keeper, Hosts: claim.Hosts(cfg.BaseURL, cfg.ShortURL)}
-	customers := customer.Service{Mail: p.mails.Outbox, Keeper: p.keeper, Claims: claims}
+	customers := customer.Service{Mail: p.mails.Outbox, Keeper: p.keeper, Claims: p.claims()}
 	server := handlers.New(handlers.Options{
 		Keys: keys, Keeper: p.keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, HoldOnHighRisk: cfg.HoldOnHighRisk,
 		Mail: p.mails.Outbox, Webhooks: p.webhooks, Partners: p.members, Tracking: p.visits,
@@ -312,7 +316,7 @@ func (p parts) servePortal(path *middleware.Front) error {
 		Keeper: p.keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, Service: cfg.ServiceName, Partners: p.members,
 		Webhooks: p.webhooks, Document: p.document, Pool: p.pool, Clock: p.clock, Address: path.ClientAddress,
 		Attempts: attempt.Book{Pool: p.pool, Keeper: p.keeper, Clock: p.clock},
-		Plan:     cfg.Plan(), Wake: p.sender.Wake,
+		Plan:     cfg.Plan(), Wake: p.sender.Wake, Claims: p.claims(),
 	})
 	if err != nil {
 		return err

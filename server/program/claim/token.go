@@ -60,6 +60,7 @@ func (s Service) Provider() string {
 type Order struct {
 	PartnerID, LinkID *string
 	ExpiresAt         *clock.Time
+	Reason            *string // for the audit log; nil for a request of the API
 }
 
 // Token is an issued token.
@@ -106,7 +107,7 @@ func (s Service) Issue(ctx context.Context, u *work.Unit, o Order) (Token, error
 	}
 	return Token{owner.ProgramID, owner.ID, o.LinkID, text, s.Provider(), issued, expires},
 		auditlog.Record(ctx, u, auditlog.Entry{
-			ProgramID: owner.ProgramID, Action: "attribution_token.created", TargetID: owner.ID,
+			ProgramID: owner.ProgramID, Action: "attribution_token.created", TargetID: owner.ID, Reason: o.Reason,
 			After: map[string]any{"nonce": c.Nonce, "link_id": o.LinkID, "expires_at": expires},
 		})
 }
