@@ -95,7 +95,7 @@ CREATE TABLE referrals (
     CONSTRAINT referrals_pkey PRIMARY KEY (id),
     CONSTRAINT referrals_partner_fkey FOREIGN KEY (program_id, partner_id)
         REFERENCES partners (program_id, id) ON DELETE CASCADE,
-    CONSTRAINT referrals_tracked_by_check CHECK (tracked_by IN ('link', 'coupon', 'manual', 'api')),
+    CONSTRAINT referrals_tracked_by_check CHECK (tracked_by IN ('link', 'coupon', 'manual', 'api', 'agent')),
     CONSTRAINT referrals_status_check CHECK (status IN ('visit', 'lead', 'converted'))
 );
 CREATE INDEX referrals_list_idx ON referrals (program_id, created_at, id);

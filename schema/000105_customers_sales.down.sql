@@ -3,6 +3,7 @@ DROP TABLE risk_flags;
 DROP TABLE refunds;
 DROP TABLE charge_aliases;
 DROP TABLE sales;
+DROP TABLE attribution_claims;
 DROP TABLE customer_duplicates;
 DROP TABLE customer_merges;
 DROP TABLE customer_external_ids;

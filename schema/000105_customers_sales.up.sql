@@ -31,7 +31,7 @@ CREATE TABLE customers (
     CONSTRAINT customers_coupon_fkey FOREIGN KEY (coupon_id) REFERENCES coupons (id) ON DELETE SET NULL,
     CONSTRAINT customers_status_check CHECK (status IN ('lead', 'trial', 'active', 'cancelled', 'refunded',
         'suspended')),
-    CONSTRAINT customers_tracked_by_check CHECK (tracked_by IN ('link', 'coupon', 'manual', 'api')),
+    CONSTRAINT customers_tracked_by_check CHECK (tracked_by IN ('link', 'coupon', 'manual', 'api', 'agent')),
     CONSTRAINT customers_processor_check CHECK (processor IN ('stripe', 'paddle', 'chargebee', 'manual', 'api',
         'lemon_squeezy', 'polar', 'generic'))
 );
@@ -93,6 +93,34 @@ CREATE TABLE customer_duplicates (
 );
 CREATE INDEX customer_duplicates_other_idx ON customer_duplicates (other_id);
 CREATE INDEX customer_duplicates_customer_idx ON customer_duplicates (customer_id, other_id, match);
+
+-- What AI assistants claim about who referred a customer. Tokens are not stored: nonce names the token.
+CREATE TABLE attribution_claims (
+    id           text COLLATE "C" NOT NULL,
+    org_id       text COLLATE "C" NOT NULL,
+    program_id   text COLLATE "C" NOT NULL,
+    customer_id  text COLLATE "C" NOT NULL,
+    sale_id      text COLLATE "C",
+    protocol     text COLLATE "C" NOT NULL,
+    status       text COLLATE "C" NOT NULL,
+    reason       text COLLATE "C",
+    nonce        text COLLATE "C",
+    touchpoint   text COLLATE "C",
+    publisher_id text,
+    campaign_id  text,
+    creative_id  text,
+    sub_id       text,
+    source_url   text,
+    created_at   timestamptz NOT NULL,
+    CONSTRAINT attribution_claims_pkey PRIMARY KEY (id),
+    CONSTRAINT attribution_claims_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
+    CONSTRAINT attribution_claims_customer_fkey FOREIGN KEY (customer_id) REFERENCES customers (id) ON DELETE CASCADE,
+    CONSTRAINT attribution_claims_protocol_check CHECK (protocol IN ('acp', 'ucp')),
+    CONSTRAINT attribution_claims_status_check CHECK (status IN ('credited', 'ignored')),
+    CONSTRAINT attribution_claims_reason_check CHECK ((status = 'credited') = (reason IS NULL)),
+    CONSTRAINT attribution_claims_touchpoint_check CHECK (touchpoint IN ('first', 'last'))
+);
+CREATE INDEX attribution_claims_customer_idx ON attribution_claims (customer_id, created_at, id);
 
 -- customer_id has no foreign key: a sale outlives its customer, so that a charge is never counted twice (decision
 -- 56).

@@ -21,6 +21,27 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for AffiliateAttributionSourceType.
+const (
+	AffiliateAttributionSourceTypePlatform AffiliateAttributionSourceType = "platform"
+	AffiliateAttributionSourceTypeURL      AffiliateAttributionSourceType = "url"
+	AffiliateAttributionSourceTypeUnknown  AffiliateAttributionSourceType = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the AffiliateAttributionSourceType enum.
+func (e AffiliateAttributionSourceType) Valid() bool {
+	switch e {
+	case AffiliateAttributionSourceTypePlatform:
+		return true
+	case AffiliateAttributionSourceTypeURL:
+		return true
+	case AffiliateAttributionSourceTypeUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AffiliateBannedEventType.
 const (
 	AffiliateBannedEventTypeAffiliateBanned AffiliateBannedEventType = "affiliate.banned"
@@ -345,9 +366,79 @@ func (e AttributionModel) Valid() bool {
 	}
 }
 
+// Defines values for AttributionProtocol.
+const (
+	AttributionProtocolAcp AttributionProtocol = "acp"
+	AttributionProtocolUcp AttributionProtocol = "ucp"
+)
+
+// Valid indicates whether the value is a known member of the AttributionProtocol enum.
+func (e AttributionProtocol) Valid() bool {
+	switch e {
+	case AttributionProtocolAcp:
+		return true
+	case AttributionProtocolUcp:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AttributionReason.
+const (
+	AttributionReasonCustomerHasPaid    AttributionReason = "customer_has_paid"
+	AttributionReasonCustomerHasPartner AttributionReason = "customer_has_partner"
+	AttributionReasonLinkDeleted        AttributionReason = "link_deleted"
+	AttributionReasonOtherRoute         AttributionReason = "other_route"
+	AttributionReasonParameterAbsent    AttributionReason = "parameter_absent"
+	AttributionReasonPartnerNotActive   AttributionReason = "partner_not_active"
+	AttributionReasonPartnerNotFound    AttributionReason = "partner_not_found"
+	AttributionReasonProviderUnknown    AttributionReason = "provider_unknown"
+	AttributionReasonSaleRecorded       AttributionReason = "sale_recorded"
+	AttributionReasonSelfReferral       AttributionReason = "self_referral"
+	AttributionReasonTokenExpired       AttributionReason = "token_expired"
+	AttributionReasonTokenInvalid       AttributionReason = "token_invalid"
+	AttributionReasonTokenReplayed      AttributionReason = "token_replayed"
+)
+
+// Valid indicates whether the value is a known member of the AttributionReason enum.
+func (e AttributionReason) Valid() bool {
+	switch e {
+	case AttributionReasonCustomerHasPaid:
+		return true
+	case AttributionReasonCustomerHasPartner:
+		return true
+	case AttributionReasonLinkDeleted:
+		return true
+	case AttributionReasonOtherRoute:
+		return true
+	case AttributionReasonParameterAbsent:
+		return true
+	case AttributionReasonPartnerNotActive:
+		return true
+	case AttributionReasonPartnerNotFound:
+		return true
+	case AttributionReasonProviderUnknown:
+		return true
+	case AttributionReasonSaleRecorded:
+		return true
+	case AttributionReasonSelfReferral:
+		return true
+	case AttributionReasonTokenExpired:
+		return true
+	case AttributionReasonTokenInvalid:
+		return true
+	case AttributionReasonTokenReplayed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AttributionRule.
 const (
 	AttributionRuleAPI           AttributionRule = "api"
+	AttributionRuleAgent         AttributionRule = "agent"
 	AttributionRuleClick         AttributionRule = "click"
 	AttributionRuleEmail         AttributionRule = "email"
 	AttributionRuleIdentifier    AttributionRule = "identifier"
@@ -362,6 +453,8 @@ const (
 func (e AttributionRule) Valid() bool {
 	switch e {
 	case AttributionRuleAPI:
+		return true
+	case AttributionRuleAgent:
 		return true
 	case AttributionRuleClick:
 		return true
@@ -378,6 +471,42 @@ func (e AttributionRule) Valid() bool {
 	case AttributionRulePromotionCode:
 		return true
 	case AttributionRuleReferral:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AttributionStatus.
+const (
+	AttributionStatusCredited AttributionStatus = "credited"
+	AttributionStatusIgnored  AttributionStatus = "ignored"
+)
+
+// Valid indicates whether the value is a known member of the AttributionStatus enum.
+func (e AttributionStatus) Valid() bool {
+	switch e {
+	case AttributionStatusCredited:
+		return true
+	case AttributionStatusIgnored:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AttributionTouchpoint.
+const (
+	AttributionTouchpointFirst AttributionTouchpoint = "first"
+	AttributionTouchpointLast  AttributionTouchpoint = "last"
+)
+
+// Valid indicates whether the value is a known member of the AttributionTouchpoint enum.
+func (e AttributionTouchpoint) Valid() bool {
+	switch e {
+	case AttributionTouchpointFirst:
+		return true
+	case AttributionTouchpointLast:
 		return true
 	default:
 		return false
@@ -941,13 +1070,16 @@ func (e CustomerExpand) Valid() bool {
 
 // Defines values for CustomerInclude.
 const (
-	CustomerIncludeDuplicates  CustomerInclude = "duplicates"
-	CustomerIncludeExternalIds CustomerInclude = "external_ids"
+	CustomerIncludeAttributionClaims CustomerInclude = "attribution_claims"
+	CustomerIncludeDuplicates        CustomerInclude = "duplicates"
+	CustomerIncludeExternalIds       CustomerInclude = "external_ids"
 )
 
 // Valid indicates whether the value is a known member of the CustomerInclude enum.
 func (e CustomerInclude) Valid() bool {
 	switch e {
+	case CustomerIncludeAttributionClaims:
+		return true
 	case CustomerIncludeDuplicates:
 		return true
 	case CustomerIncludeExternalIds:
@@ -3675,6 +3807,7 @@ func (e TaxFormType) Valid() bool {
 // Defines values for TrackedBy.
 const (
 	TrackedByAPI    TrackedBy = "api"
+	TrackedByAgent  TrackedBy = "agent"
 	TrackedByCoupon TrackedBy = "coupon"
 	TrackedByLink   TrackedBy = "link"
 	TrackedByManual TrackedBy = "manual"
@@ -3684,6 +3817,8 @@ const (
 func (e TrackedBy) Valid() bool {
 	switch e {
 	case TrackedByAPI:
+		return true
+	case TrackedByAgent:
 		return true
 	case TrackedByCoupon:
 		return true
@@ -3814,6 +3949,60 @@ func (e RetrievePayoutStatementParamsFormat) Valid() bool {
 //
 // Examples: #1f5fd0
 type AccentColor = string
+
+// AffiliateAttribution The claim of an AI assistant, as in `affiliate_attribution` of the Agentic Commerce Protocol. `token` or `publisher_id` is required. It never refuses a customer or a sale: `attribution_result` says whether it counts. Rail ignores members that it does not know.
+//
+// Examples: {"campaign_id":"spring","provider":"rail.example","token":"rat_AgAAAAAx4Zz3","touchpoint":"last"}
+type AffiliateAttribution struct {
+	// CampaignID A campaign of the partner.
+	CampaignID *string `json:"campaign_id,omitempty"`
+
+	// CreativeID A text or picture of the partner.
+	CreativeID *string `json:"creative_id,omitempty"`
+
+	// ExpiresAt Informational; the token has its own expiry.
+	ExpiresAt *clock.Time `json:"expires_at,omitempty"`
+
+	// IssuedAt Informational; the token has its own time.
+	IssuedAt *clock.Time `json:"issued_at,omitempty"`
+
+	// Metadata Further values; not stored.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+
+	// Provider The issuer of the token: the host of this Rail. Claims of other providers are ignored.
+	Provider string `json:"provider"`
+
+	// PublisherID The partner without a token: its id, its handle or the value of one of its links. A token precedes.
+	PublisherID *string `json:"publisher_id,omitempty"`
+
+	// Source The origin of a claim.
+	Source *AffiliateAttributionSource `json:"source,omitempty"`
+
+	// SubID The partner's own mark.
+	SubID *string `json:"sub_id,omitempty"`
+
+	// Token A token of `POST /v1/attribution_tokens` or of the portal. Rail does not store it.
+	Token *string `json:"token,omitempty"`
+
+	// Touchpoint Whether the claim was made at the start of a checkout (`first`) or at its end (`last`).
+	//
+	// Examples: last
+	Touchpoint           *AttributionTouchpoint `json:"touchpoint,omitempty"`
+	AdditionalProperties map[string]interface{} `json:"-"`
+}
+
+// AffiliateAttributionSource The origin of a claim.
+type AffiliateAttributionSource struct {
+	// Type The kind of origin.
+	Type AffiliateAttributionSourceType `json:"type"`
+
+	// URL The page.
+	URL                  *string                `json:"url,omitempty"`
+	AdditionalProperties map[string]interface{} `json:"-"`
+}
+
+// AffiliateAttributionSourceType The kind of origin.
+type AffiliateAttributionSourceType string
 
 // AffiliateBannedData Data of `affiliate.banned`.
 type AffiliateBannedData struct {
@@ -4546,15 +4735,143 @@ type ApplicationSubmittedEvent struct {
 // ApplicationSubmittedEventType Always `application.submitted`.
 type ApplicationSubmittedEventType string
 
+// AttributionClaim A stored claim of an AI assistant about a customer, without its token.
+type AttributionClaim struct {
+	// CampaignID The campaign, or `utm_campaign`; null without one.
+	CampaignID *string `json:"campaign_id"`
+
+	// CreatedAt When it was received.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// CreativeID The creative, or `utm_content`; null without one.
+	CreativeID *string `json:"creative_id"`
+
+	// Protocol The protocol of a claim: `acp` is the Agentic Commerce Protocol (`affiliate_attribution`), `ucp` the Universal Commerce Protocol (`attribution`).
+	//
+	// Examples: acp
+	Protocol AttributionProtocol `json:"protocol"`
+
+	// PublisherID The partner, handle or link value as sent; null for a token.
+	PublisherID *string `json:"publisher_id"`
+
+	// Reason Why it was ignored; null if it counted.
+	Reason *AttributionReason `json:"reason"`
+
+	// SaleID The sale that brought the claim; null for the creation of the customer.
+	SaleID *SaleID `json:"sale_id"`
+
+	// SourceURL The page of the source; null without one.
+	SourceURL *string `json:"source_url"`
+
+	// Status `credited` gave the customer to the partner of the claim, `ignored` did not.
+	//
+	// Examples: credited
+	Status AttributionStatus `json:"status"`
+
+	// SubID The partner's own mark; null without one.
+	SubID *string `json:"sub_id"`
+
+	// Touchpoint The touchpoint; null without one.
+	Touchpoint *AttributionTouchpoint `json:"touchpoint"`
+}
+
 // AttributionModel The live referral of a visitor that gets a new customer from a click: `last` is that of the click, `first` the visitor's earliest.
 //
 // Examples: last
 type AttributionModel string
 
-// AttributionRule The rule that attributed a customer to its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an import. Accept unknown values.
+// AttributionParameters The claim of an AI assistant, as in `attribution` of the Universal Commerce Protocol: the parameters that a link would have. The first of the program's `url_params` with a value names the partner, as in a link.
+//
+// Examples: {"ref":"ada","utm_source":"assistant"}
+type AttributionParameters map[string]string
+
+// AttributionProtocol The protocol of a claim: `acp` is the Agentic Commerce Protocol (`affiliate_attribution`), `ucp` the Universal Commerce Protocol (`attribution`).
+//
+// Examples: acp
+type AttributionProtocol string
+
+// AttributionReason The reason for an ignored claim. `provider_unknown`: the provider is not this Rail. `token_invalid`: the token is not of this program, or was changed. `token_expired`, `token_replayed`: the token has expired, or has credited this customer before. `parameter_absent`: none of the program's `url_params` has a value. `partner_not_found`, `partner_not_active`, `link_deleted`: the claim's partner or link. `other_route`: `partner_id`, `click_id` or `coupon_code` precedes. `customer_has_partner`: an earlier claim or route counts. `customer_has_paid`: the customer paid before without a partner. `self_referral`: the customer is the partner. `sale_recorded`: the charge was recorded before. Accept unknown values.
+//
+// Examples: token_expired
+type AttributionReason string
+
+// AttributionResult The result of a claim.
+//
+// Examples: {"reason":null,"status":"credited"}
+type AttributionResult struct {
+	// Reason Why it is ignored; null if it counts.
+	Reason *AttributionReason `json:"reason"`
+
+	// Status `credited` gave the customer to the partner of the claim, `ignored` did not.
+	//
+	// Examples: credited
+	Status AttributionStatus `json:"status"`
+}
+
+// AttributionRule The rule that attributed a customer to its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an import, `agent` one that an AI assistant's claim attributed. Accept unknown values.
 //
 // Examples: click
 type AttributionRule string
+
+// AttributionStatus `credited` gave the customer to the partner of the claim, `ignored` did not.
+//
+// Examples: credited
+type AttributionStatus string
+
+// AttributionToken A token by which AI assistants name a partner. Rail does not store it. Suspending the partner, or deleting the link, ends it.
+type AttributionToken struct {
+	// Object Always `attribution_token`.
+	Object string `json:"object"`
+
+	// ExpiresAt When it expires.
+	ExpiresAt clock.Time `json:"expires_at"`
+
+	// IssuedAt When it was issued.
+	IssuedAt clock.Time `json:"issued_at"`
+
+	// LinkID The link; null without one.
+	LinkID *LinkID `json:"link_id"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Provider The `provider` to send with the token.
+	Provider string `json:"provider"`
+
+	// Snippet HTML for the partner's page, from which assistants can read provider and token.
+	Snippet string `json:"snippet"`
+
+	// Token The token: opaque text.
+	Token string `json:"token"`
+}
+
+// AttributionTokenCreate The partner or the link that the token names; exactly one of them.
+type AttributionTokenCreate struct {
+	// ExpiresAt When the token expires: at most a year ahead. The default is 90 days.
+	ExpiresAt *clock.Time `json:"expires_at,omitempty"`
+
+	// LinkID The id of a link.
+	//
+	// Examples: lnk_01kb2m4q8e7v9t3n5x6c0d1f2g
+	LinkID *LinkID `json:"link_id,omitempty"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID *PartnerID `json:"partner_id,omitempty"`
+}
+
+// AttributionTouchpoint Whether the claim was made at the start of a checkout (`first`) or at its end (`last`).
+//
+// Examples: last
+type AttributionTouchpoint string
 
 // AuditLogEntry One change and its actor; entries are never changed.
 type AuditLogEntry struct {
@@ -4738,7 +5055,7 @@ type BillingType string
 // | `customer.days_since_conversion`, `customer.days_since_lead` | int | whole periods of 24 hours |
 // | `customer.converted_at`, `customer.lead_at` | date | first payment, sign-up |
 // | `customer.country` | country | country of the attributed click |
-// | `customer.tracked_by` | enum | `link`, `coupon`, `manual`, `api` |
+// | `customer.tracked_by` | enum | `link`, `coupon`, `manual`, `api`, `agent` |
 // | `customer.coupon_id`, `customer.link_id` | id | coupon or link of the attribution |
 // | `customer.identifier` | string | your own id of the customer |
 // | `customer.metadata.<key>` | metadata | as for sales |
@@ -6074,6 +6391,14 @@ type Customer struct {
 	// Attribution The rule that attributed or matched the customer; null if not recorded.
 	Attribution json.RawMessage `json:"attribution"`
 
+	// AttributionClaims The last claims of AI assistants, newest first; only with `include[]=attribution_claims`.
+	AttributionClaims *[]AttributionClaim `json:"attribution_claims,omitempty"`
+
+	// AttributionResult The result of a claim.
+	//
+	// Examples: {"reason":null,"status":"credited"}
+	AttributionResult *AttributionResult `json:"attribution_result,omitempty"`
+
 	// ConvertedAt When the customer first paid; null until then.
 	ConvertedAt *clock.Time `json:"converted_at"`
 
@@ -6141,7 +6466,7 @@ type Customer struct {
 	// Examples: active
 	Status CustomerStatus `json:"status"`
 
-	// TrackedBy The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, or a partner named in the `api` call.
+	// TrackedBy The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, a partner named in the `api` call, or the claim of an AI assistant (`agent`).
 	//
 	// Examples: link
 	TrackedBy TrackedBy `json:"tracked_by"`
@@ -6163,7 +6488,7 @@ type CustomerAttribution struct {
 	// Detail The id or code that matched.
 	Detail *string `json:"detail"`
 
-	// Rule The rule that attributed a customer to its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an import. Accept unknown values.
+	// Rule The rule that attributed a customer to its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an import, `agent` one that an AI assistant's claim attributed. Accept unknown values.
 	//
 	// Examples: click
 	Rule AttributionRule `json:"rule"`
@@ -6178,8 +6503,18 @@ type CustomerConflict struct {
 	Existing *Customer `json:"existing,omitempty"`
 }
 
-// CustomerCreate A customer to create. Exactly one of `partner_id`, `click_id` and `coupon_code` is required: two are refused with `parameters_exclusive`, none with `parameter_missing`.
+// CustomerCreate A customer to create. Exactly one of `partner_id`, `click_id` and `coupon_code` is required, or the claim of an AI assistant in `affiliate_attribution` or `attribution`: two are refused with `parameters_exclusive`, none with `parameter_missing`. A claim beside `partner_id`, `click_id` or `coupon_code` is ignored.
 type CustomerCreate struct {
+	// AffiliateAttribution The claim of an AI assistant, as in `affiliate_attribution` of the Agentic Commerce Protocol. `token` or `publisher_id` is required. It never refuses a customer or a sale: `attribution_result` says whether it counts. Rail ignores members that it does not know.
+	//
+	// Examples: {"campaign_id":"spring","provider":"rail.example","token":"rat_AgAAAAAx4Zz3","touchpoint":"last"}
+	AffiliateAttribution *AffiliateAttribution `json:"affiliate_attribution,omitempty"`
+
+	// Attribution The claim of an AI assistant, as in `attribution` of the Universal Commerce Protocol: the parameters that a link would have. The first of the program's `url_params` with a value names the partner, as in a link.
+	//
+	// Examples: {"ref":"ada","utm_source":"assistant"}
+	Attribution *AttributionParameters `json:"attribution,omitempty"`
+
 	// ClickID The id of a click.
 	//
 	// Examples: clk_01kb2m4q8e7v9t3n5x6c0d1f2g
@@ -11216,6 +11551,11 @@ type RecordedSale struct {
 	// AmountMinor Gross amount in minor units of `currency`; a partial refund lowers it.
 	AmountMinor int64 `json:"amount_minor"`
 
+	// AttributionResult The result of a claim.
+	//
+	// Examples: {"reason":null,"status":"credited"}
+	AttributionResult *AttributionResult `json:"attribution_result,omitempty"`
+
 	// BillingType Whether the payment is single (`one_time`) or belongs to a `subscription`.
 	//
 	// Examples: subscription
@@ -11342,7 +11682,7 @@ type Referral struct {
 	// Examples: visit
 	Status ReferralStatus `json:"status"`
 
-	// TrackedBy The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, or a partner named in the `api` call.
+	// TrackedBy The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, a partner named in the `api` call, or the claim of an AI assistant (`agent`).
 	//
 	// Examples: link
 	TrackedBy TrackedBy `json:"tracked_by"`
@@ -11421,7 +11761,7 @@ type ReferralCreatedData struct {
 	// Examples: ref_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ReferralID ReferralID `json:"referral_id"`
 
-	// TrackedBy The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, or a partner named in the `api` call.
+	// TrackedBy The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, a partner named in the `api` call, or the claim of an AI assistant (`agent`).
 	//
 	// Examples: link
 	TrackedBy TrackedBy `json:"tracked_by"`
@@ -11517,7 +11857,7 @@ type ReferralLeadData struct {
 	// Examples: ref_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ReferralID ReferralID `json:"referral_id"`
 
-	// TrackedBy The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, or a partner named in the `api` call.
+	// TrackedBy The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, a partner named in the `api` call, or the claim of an AI assistant (`agent`).
 	//
 	// Examples: link
 	TrackedBy TrackedBy `json:"tracked_by"`
@@ -12730,8 +13070,18 @@ type SaleBatch struct {
 
 // SaleBatchItem A payment to record, as in `SaleCreate`; the batch names the program.
 type SaleBatchItem struct {
+	// AffiliateAttribution The claim of an AI assistant, as in `affiliate_attribution` of the Agentic Commerce Protocol. `token` or `publisher_id` is required. It never refuses a customer or a sale: `attribution_result` says whether it counts. Rail ignores members that it does not know.
+	//
+	// Examples: {"campaign_id":"spring","provider":"rail.example","token":"rat_AgAAAAAx4Zz3","touchpoint":"last"}
+	AffiliateAttribution *AffiliateAttribution `json:"affiliate_attribution,omitempty"`
+
 	// AmountMinor Gross amount in minor units of `currency`.
 	AmountMinor int64 `json:"amount_minor"`
+
+	// Attribution The claim of an AI assistant, as in `attribution` of the Universal Commerce Protocol: the parameters that a link would have. The first of the program's `url_params` with a value names the partner, as in a link.
+	//
+	// Examples: {"ref":"ada","utm_source":"assistant"}
+	Attribution *AttributionParameters `json:"attribution,omitempty"`
 
 	// BillingType Whether the payment is single (`one_time`) or belongs to a `subscription`.
 	//
@@ -12819,10 +13169,20 @@ type SaleBatchResult struct {
 	Succeeded int64 `json:"succeeded"`
 }
 
-// SaleCreate A payment to record, of the customer in `customer_id` or `external_customer_id`; exactly one of them is required. An unknown `external_customer_id` creates a customer in the same call if one of `partner_id`, `click_id` and `coupon_code` attributes it.
+// SaleCreate A payment to record, of the customer in `customer_id` or `external_customer_id`; exactly one of them is required. An unknown `external_customer_id` creates a customer in the same call if one of `partner_id`, `click_id` and `coupon_code` attributes it, or with the claim of an AI assistant.
 type SaleCreate struct {
+	// AffiliateAttribution The claim of an AI assistant, as in `affiliate_attribution` of the Agentic Commerce Protocol. `token` or `publisher_id` is required. It never refuses a customer or a sale: `attribution_result` says whether it counts. Rail ignores members that it does not know.
+	//
+	// Examples: {"campaign_id":"spring","provider":"rail.example","token":"rat_AgAAAAAx4Zz3","touchpoint":"last"}
+	AffiliateAttribution *AffiliateAttribution `json:"affiliate_attribution,omitempty"`
+
 	// AmountMinor Gross amount in minor units of `currency`.
 	AmountMinor int64 `json:"amount_minor"`
+
+	// Attribution The claim of an AI assistant, as in `attribution` of the Universal Commerce Protocol: the parameters that a link would have. The first of the program's `url_params` with a value names the partner, as in a link.
+	//
+	// Examples: {"ref":"ada","utm_source":"assistant"}
+	Attribution *AttributionParameters `json:"attribution,omitempty"`
 
 	// BillingType Whether the payment is single (`one_time`) or belongs to a `subscription`.
 	//
@@ -13862,7 +14222,7 @@ type TestClockUpdate struct {
 // TextDocument A document in plain text (Markdown).
 type TextDocument = string
 
-// TrackedBy The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, or a partner named in the `api` call.
+// TrackedBy The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, a partner named in the `api` call, or the claim of an AI assistant (`agent`).
 //
 // Examples: link
 type TrackedBy string
@@ -16144,6 +16504,9 @@ type CreateApplicationJSONRequestBody = ApplicationCreate
 // RejectApplicationJSONRequestBody defines body for RejectApplication for application/json ContentType.
 type RejectApplicationJSONRequestBody = ApplicationReject
 
+// CreateAttributionTokenJSONRequestBody defines body for CreateAttributionToken for application/json ContentType.
+type CreateAttributionTokenJSONRequestBody = AttributionTokenCreate
+
 // CreateCampaignJSONRequestBody defines body for CreateCampaign for application/json ContentType.
 type CreateCampaignJSONRequestBody = CampaignCreate
 
@@ -16365,6 +16728,301 @@ type PingWebhookEndpointJSONRequestBody = WebhookPing
 
 // ReplayWebhookEndpointJSONRequestBody defines body for ReplayWebhookEndpoint for application/json ContentType.
 type ReplayWebhookEndpointJSONRequestBody = WebhookReplayCreate
+
+// Getter for additional properties for AffiliateAttribution. Returns the specified
+// element and whether it was found
+func (a AffiliateAttribution) Get(fieldName string) (value interface{}, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for AffiliateAttribution
+func (a *AffiliateAttribution) Set(fieldName string, value interface{}) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]interface{})
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for AffiliateAttribution to handle AdditionalProperties
+func (a *AffiliateAttribution) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["campaign_id"]; found {
+		err = json.Unmarshal(raw, &a.CampaignID)
+		if err != nil {
+			return fmt.Errorf("error reading 'campaign_id': %w", err)
+		}
+		delete(object, "campaign_id")
+	}
+
+	if raw, found := object["creative_id"]; found {
+		err = json.Unmarshal(raw, &a.CreativeID)
+		if err != nil {
+			return fmt.Errorf("error reading 'creative_id': %w", err)
+		}
+		delete(object, "creative_id")
+	}
+
+	if raw, found := object["expires_at"]; found {
+		err = json.Unmarshal(raw, &a.ExpiresAt)
+		if err != nil {
+			return fmt.Errorf("error reading 'expires_at': %w", err)
+		}
+		delete(object, "expires_at")
+	}
+
+	if raw, found := object["issued_at"]; found {
+		err = json.Unmarshal(raw, &a.IssuedAt)
+		if err != nil {
+			return fmt.Errorf("error reading 'issued_at': %w", err)
+		}
+		delete(object, "issued_at")
+	}
+
+	if raw, found := object["metadata"]; found {
+		err = json.Unmarshal(raw, &a.Metadata)
+		if err != nil {
+			return fmt.Errorf("error reading 'metadata': %w", err)
+		}
+		delete(object, "metadata")
+	}
+
+	if raw, found := object["provider"]; found {
+		err = json.Unmarshal(raw, &a.Provider)
+		if err != nil {
+			return fmt.Errorf("error reading 'provider': %w", err)
+		}
+		delete(object, "provider")
+	}
+
+	if raw, found := object["publisher_id"]; found {
+		err = json.Unmarshal(raw, &a.PublisherID)
+		if err != nil {
+			return fmt.Errorf("error reading 'publisher_id': %w", err)
+		}
+		delete(object, "publisher_id")
+	}
+
+	if raw, found := object["source"]; found {
+		err = json.Unmarshal(raw, &a.Source)
+		if err != nil {
+			return fmt.Errorf("error reading 'source': %w", err)
+		}
+		delete(object, "source")
+	}
+
+	if raw, found := object["sub_id"]; found {
+		err = json.Unmarshal(raw, &a.SubID)
+		if err != nil {
+			return fmt.Errorf("error reading 'sub_id': %w", err)
+		}
+		delete(object, "sub_id")
+	}
+
+	if raw, found := object["token"]; found {
+		err = json.Unmarshal(raw, &a.Token)
+		if err != nil {
+			return fmt.Errorf("error reading 'token': %w", err)
+		}
+		delete(object, "token")
+	}
+
+	if raw, found := object["touchpoint"]; found {
+		err = json.Unmarshal(raw, &a.Touchpoint)
+		if err != nil {
+			return fmt.Errorf("error reading 'touchpoint': %w", err)
+		}
+		delete(object, "touchpoint")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]interface{})
+		for fieldName, fieldBuf := range object {
+			var fieldVal interface{}
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for AffiliateAttribution to handle AdditionalProperties
+func (a AffiliateAttribution) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	if a.CampaignID != nil {
+		object["campaign_id"], err = json.Marshal(a.CampaignID)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'campaign_id': %w", err)
+		}
+	}
+
+	if a.CreativeID != nil {
+		object["creative_id"], err = json.Marshal(a.CreativeID)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'creative_id': %w", err)
+		}
+	}
+
+	if a.ExpiresAt != nil {
+		object["expires_at"], err = json.Marshal(a.ExpiresAt)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'expires_at': %w", err)
+		}
+	}
+
+	if a.IssuedAt != nil {
+		object["issued_at"], err = json.Marshal(a.IssuedAt)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'issued_at': %w", err)
+		}
+	}
+
+	object["metadata"], err = json.Marshal(a.Metadata)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'metadata': %w", err)
+	}
+
+	object["provider"], err = json.Marshal(a.Provider)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'provider': %w", err)
+	}
+
+	if a.PublisherID != nil {
+		object["publisher_id"], err = json.Marshal(a.PublisherID)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'publisher_id': %w", err)
+		}
+	}
+
+	if a.Source != nil {
+		object["source"], err = json.Marshal(a.Source)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'source': %w", err)
+		}
+	}
+
+	if a.SubID != nil {
+		object["sub_id"], err = json.Marshal(a.SubID)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'sub_id': %w", err)
+		}
+	}
+
+	if a.Token != nil {
+		object["token"], err = json.Marshal(a.Token)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'token': %w", err)
+		}
+	}
+
+	if a.Touchpoint != nil {
+		object["touchpoint"], err = json.Marshal(a.Touchpoint)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'touchpoint': %w", err)
+		}
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}
+
+// Getter for additional properties for AffiliateAttributionSource. Returns the specified
+// element and whether it was found
+func (a AffiliateAttributionSource) Get(fieldName string) (value interface{}, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for AffiliateAttributionSource
+func (a *AffiliateAttributionSource) Set(fieldName string, value interface{}) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]interface{})
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for AffiliateAttributionSource to handle AdditionalProperties
+func (a *AffiliateAttributionSource) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["type"]; found {
+		err = json.Unmarshal(raw, &a.Type)
+		if err != nil {
+			return fmt.Errorf("error reading 'type': %w", err)
+		}
+		delete(object, "type")
+	}
+
+	if raw, found := object["url"]; found {
+		err = json.Unmarshal(raw, &a.URL)
+		if err != nil {
+			return fmt.Errorf("error reading 'url': %w", err)
+		}
+		delete(object, "url")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]interface{})
+		for fieldName, fieldBuf := range object {
+			var fieldVal interface{}
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for AffiliateAttributionSource to handle AdditionalProperties
+func (a AffiliateAttributionSource) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	object["type"], err = json.Marshal(a.Type)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'type': %w", err)
+	}
+
+	if a.URL != nil {
+		object["url"], err = json.Marshal(a.URL)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'url': %w", err)
+		}
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}
 
 // Getter for additional properties for OpenAPIDocument. Returns the specified
 // element and whether it was found
@@ -17271,6 +17929,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/applications/{id}/withdraw (the `WithdrawApplication` operationId).
 	WithdrawApplication(ctx context.Context, id ID, params *WithdrawApplicationParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAttributionTokenWithBody Create an attribution token
+	//
+	// Creates a token by which AI assistants name a partner as the one who referred a customer. The partner publishes it; the assistant sends it as `affiliate_attribution` with the checkout, and you pass it on with the customer or sale. A token can credit any number of customers, each once. Partners can create tokens in the portal.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/attribution_tokens (the `CreateAttributionToken` operationId).
+	CreateAttributionTokenWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAttributionToken Create an attribution token
+	//
+	// Creates a token by which AI assistants name a partner as the one who referred a customer. The partner publishes it; the assistant sends it as `affiliate_attribution` with the checkout, and you pass it on with the customer or sale. A token can credit any number of customers, each once. Partners can create tokens in the portal.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/attribution_tokens (the `CreateAttributionToken` operationId).
+	CreateAttributionToken(ctx context.Context, body CreateAttributionTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListAuditLogEntries List audit-log entries
 	//
@@ -19606,6 +20282,44 @@ func (c *Client) ReopenApplication(ctx context.Context, id ID, params *ReopenApp
 // Corresponds with POST /v1/applications/{id}/withdraw (the `WithdrawApplication` operationId).
 func (c *Client) WithdrawApplication(ctx context.Context, id ID, params *WithdrawApplicationParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewWithdrawApplicationRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAttributionTokenWithBody Create an attribution token
+//
+// Creates a token by which AI assistants name a partner as the one who referred a customer. The partner publishes it; the assistant sends it as `affiliate_attribution` with the checkout, and you pass it on with the customer or sale. A token can credit any number of customers, each once. Partners can create tokens in the portal.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/attribution_tokens (the `CreateAttributionToken` operationId).
+func (c *Client) CreateAttributionTokenWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAttributionTokenRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAttributionToken Create an attribution token
+//
+// Creates a token by which AI assistants name a partner as the one who referred a customer. The partner publishes it; the assistant sends it as `affiliate_attribution` with the checkout, and you pass it on with the customer or sale. A token can credit any number of customers, each once. Partners can create tokens in the portal.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/attribution_tokens (the `CreateAttributionToken` operationId).
+func (c *Client) CreateAttributionToken(ctx context.Context, body CreateAttributionTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAttributionTokenRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -24988,6 +25702,46 @@ func NewWithdrawApplicationRequest(server string, id ID, params *WithdrawApplica
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewCreateAttributionTokenRequest calls the generic CreateAttributionToken builder with application/json body
+func NewCreateAttributionTokenRequest(server string, body CreateAttributionTokenJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateAttributionTokenRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateAttributionTokenRequestWithBody constructs an http.Request for the CreateAttributionToken method, with any body, and a specified content type
+func NewCreateAttributionTokenRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/attribution_tokens")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -38576,6 +39330,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/applications/{id}/withdraw (the `WithdrawApplication` operationId).
 	WithdrawApplicationWithResponse(ctx context.Context, id ID, params *WithdrawApplicationParams, reqEditors ...RequestEditorFn) (*WithdrawApplicationReply, error)
 
+	// CreateAttributionTokenWithBodyWithResponse Create an attribution token
+	//
+	// Creates a token by which AI assistants name a partner as the one who referred a customer. The partner publishes it; the assistant sends it as `affiliate_attribution` with the checkout, and you pass it on with the customer or sale. A token can credit any number of customers, each once. Partners can create tokens in the portal.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/attribution_tokens (the `CreateAttributionToken` operationId).
+	CreateAttributionTokenWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAttributionTokenReply, error)
+
+	// CreateAttributionTokenWithResponse Create an attribution token
+	//
+	// Creates a token by which AI assistants name a partner as the one who referred a customer. The partner publishes it; the assistant sends it as `affiliate_attribution` with the checkout, and you pass it on with the customer or sale. A token can credit any number of customers, each once. Partners can create tokens in the portal.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/attribution_tokens (the `CreateAttributionToken` operationId).
+	CreateAttributionTokenWithResponse(ctx context.Context, body CreateAttributionTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAttributionTokenReply, error)
+
 	// ListAuditLogEntriesWithResponse List audit-log entries
 	//
 	// The changes in the program, with actor and object, newest first. The operator can set a retention.
@@ -41202,6 +41974,37 @@ func (r WithdrawApplicationReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r WithdrawApplicationReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateAttributionTokenReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *AttributionToken
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateAttributionTokenReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateAttributionTokenReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateAttributionTokenReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -46945,6 +47748,36 @@ func (c *ClientWithResponses) WithdrawApplicationWithResponse(ctx context.Contex
 	return ParseWithdrawApplicationReply(rsp)
 }
 
+// CreateAttributionTokenWithBodyWithResponse Create an attribution token
+//
+// Creates a token by which AI assistants name a partner as the one who referred a customer. The partner publishes it; the assistant sends it as `affiliate_attribution` with the checkout, and you pass it on with the customer or sale. A token can credit any number of customers, each once. Partners can create tokens in the portal.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/attribution_tokens (the `CreateAttributionToken` operationId).
+func (c *ClientWithResponses) CreateAttributionTokenWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAttributionTokenReply, error) {
+	rsp, err := c.CreateAttributionTokenWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAttributionTokenReply(rsp)
+}
+
+// CreateAttributionTokenWithResponse Create an attribution token
+//
+// Creates a token by which AI assistants name a partner as the one who referred a customer. The partner publishes it; the assistant sends it as `affiliate_attribution` with the checkout, and you pass it on with the customer or sale. A token can credit any number of customers, each once. Partners can create tokens in the portal.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/attribution_tokens (the `CreateAttributionToken` operationId).
+func (c *ClientWithResponses) CreateAttributionTokenWithResponse(ctx context.Context, body CreateAttributionTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAttributionTokenReply, error) {
+	rsp, err := c.CreateAttributionToken(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAttributionTokenReply(rsp)
+}
+
 // ListAuditLogEntriesWithResponse List audit-log entries
 //
 // The changes in the program, with actor and object, newest first. The operator can set a retention.
@@ -51014,6 +51847,32 @@ func ParseWithdrawApplicationReply(rsp *http.Response) (*WithdrawApplicationRepl
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateAttributionTokenReply parses an HTTP response from a CreateAttributionTokenWithResponse call
+func ParseCreateAttributionTokenReply(rsp *http.Response) (*CreateAttributionTokenReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateAttributionTokenReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest AttributionToken
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	}
 
@@ -55698,6 +56557,9 @@ type ServerInterface interface {
 	// WithdrawApplication Withdraw an application
 	// (POST /v1/applications/{id}/withdraw)
 	WithdrawApplication(ctx echo.Context, id ID, params WithdrawApplicationParams) error
+	// CreateAttributionToken Create an attribution token
+	// (POST /v1/attribution_tokens)
+	CreateAttributionToken(ctx echo.Context) error
 	// ListAuditLogEntries List audit-log entries
 	// (GET /v1/audit_log_entries)
 	ListAuditLogEntries(ctx echo.Context, params ListAuditLogEntriesParams) error
@@ -56566,6 +57428,15 @@ func (w *ServerInterfaceWrapper) WithdrawApplication(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.WithdrawApplication(ctx, id, params)
+	return err
+}
+
+// CreateAttributionToken converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateAttributionToken(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateAttributionToken(ctx)
 	return err
 }
 
@@ -62148,6 +63019,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/applications/:id/reject", wrapper.RejectApplication, options.OperationMiddlewares["rejectApplication"]...)
 	router.POST(options.BaseURL+"/v1/applications/:id/reopen", wrapper.ReopenApplication, options.OperationMiddlewares["reopenApplication"]...)
 	router.POST(options.BaseURL+"/v1/applications/:id/withdraw", wrapper.WithdrawApplication, options.OperationMiddlewares["withdrawApplication"]...)
+	router.POST(options.BaseURL+"/v1/attribution_tokens", wrapper.CreateAttributionToken, options.OperationMiddlewares["createAttributionToken"]...)
 	router.GET(options.BaseURL+"/v1/audit_log_entries", wrapper.ListAuditLogEntries, options.OperationMiddlewares["listAuditLogEntries"]...)
 	router.GET(options.BaseURL+"/v1/audit_log_entries/:id", wrapper.RetrieveAuditLogEntry, options.OperationMiddlewares["retrieveAuditLogEntry"]...)
 	router.GET(options.BaseURL+"/v1/balances", wrapper.ListBalances, options.OperationMiddlewares["listBalances"]...)
@@ -62660,6 +63532,28 @@ func (response WithdrawApplication200JSONResponse) VisitWithdrawApplicationRespo
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateAttributionTokenRequestObject struct {
+	Body *CreateAttributionTokenJSONRequestBody
+}
+
+type CreateAttributionTokenResponseObject interface {
+	VisitCreateAttributionTokenResponse(w http.ResponseWriter) error
+}
+
+type CreateAttributionToken201JSONResponse AttributionToken
+
+func (response CreateAttributionToken201JSONResponse) VisitCreateAttributionTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -66832,6 +67726,9 @@ type StrictServerInterface interface {
 	// WithdrawApplication Withdraw an application
 	// (POST /v1/applications/{id}/withdraw)
 	WithdrawApplication(ctx context.Context, request WithdrawApplicationRequestObject) (WithdrawApplicationResponseObject, error)
+	// CreateAttributionToken Create an attribution token
+	// (POST /v1/attribution_tokens)
+	CreateAttributionToken(ctx context.Context, request CreateAttributionTokenRequestObject) (CreateAttributionTokenResponseObject, error)
 	// ListAuditLogEntries List audit-log entries
 	// (GET /v1/audit_log_entries)
 	ListAuditLogEntries(ctx context.Context, request ListAuditLogEntriesRequestObject) (ListAuditLogEntriesResponseObject, error)
@@ -67769,6 +68666,52 @@ func (sh *strictHandler) WithdrawApplication(ctx echo.Context, id ID, params Wit
 		return err
 	} else if validResponse, ok := response.(WithdrawApplicationResponseObject); ok {
 		return validResponse.VisitWithdrawApplicationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateAttributionToken operation middleware
+func (sh *strictHandler) CreateAttributionToken(ctx echo.Context) error {
+	var request CreateAttributionTokenRequestObject
+
+	var body CreateAttributionTokenJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateAttributionToken(ctx.Request().Context(), request.(CreateAttributionTokenRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateAttributionToken")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateAttributionTokenResponseObject); ok {
+		return validResponse.VisitCreateAttributionTokenResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -47,6 +47,25 @@ type Application struct {
 	BeforeDecision   []byte
 }
 
+type AttributionClaim struct {
+	ID          string
+	OrgID       string
+	ProgramID   string
+	CustomerID  string
+	SaleID      *string
+	Protocol    AttributionClaimProtocol
+	Status      AttributionClaimStatus
+	Reason      *string
+	Nonce       *string
+	Touchpoint  *AttributionClaimTouchpoint
+	PublisherID *string
+	CampaignID  *string
+	CreativeID  *string
+	SubID       *string
+	SourceURL   *string
+	CreatedAt   clock.Time
+}
+
 type AuditFact struct {
 	ID          string
 	OrgID       string

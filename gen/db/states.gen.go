@@ -47,6 +47,33 @@ const (
 	ApprovalModeManual    ApprovalMode = "manual"
 )
 
+// AttributionClaimProtocol is a value of attribution_claims.protocol.
+type AttributionClaimProtocol string
+
+// The values of AttributionClaimProtocol.
+const (
+	AttributionClaimProtocolAcp AttributionClaimProtocol = "acp"
+	AttributionClaimProtocolUcp AttributionClaimProtocol = "ucp"
+)
+
+// AttributionClaimStatus is a value of attribution_claims.status.
+type AttributionClaimStatus string
+
+// The values of AttributionClaimStatus.
+const (
+	AttributionClaimStatusCredited AttributionClaimStatus = "credited"
+	AttributionClaimStatusIgnored  AttributionClaimStatus = "ignored"
+)
+
+// AttributionClaimTouchpoint is a value of attribution_claims.touchpoint.
+type AttributionClaimTouchpoint string
+
+// The values of AttributionClaimTouchpoint.
+const (
+	AttributionClaimTouchpointFirst AttributionClaimTouchpoint = "first"
+	AttributionClaimTouchpointLast  AttributionClaimTouchpoint = "last"
+)
+
 // AttributionModel is a value of programs.attribution_model.
 type AttributionModel string
 
@@ -420,6 +447,7 @@ const (
 	TrackedByCoupon TrackedBy = "coupon"
 	TrackedByManual TrackedBy = "manual"
 	TrackedByAPI    TrackedBy = "api"
+	TrackedByAgent  TrackedBy = "agent"
 )
 
 // TrackingKind is a value of tracking_values.kind.

@@ -54,6 +54,7 @@ import (
 	"rail/server/postgres/pgtx/share"
 	"rail/server/postgres/shortage"
 	"rail/server/postgres/standby"
+	"rail/server/program/claim"
 	"rail/server/program/customer"
 	"rail/server/program/joining"
 	"rail/server/program/partner"
@@ -248,10 +249,15 @@ func shortReads(pool *pgxpool.Pool) *share.Reads {
 	return share.NewReads(pool, maxReadsAlone, runtime.NumCPU())
 }
 
+// claims returns the service for claims of AI assistants, whose provider is this server's host.
+func (p parts) claims() claim.Service {
+	return claim.Service{Keeper: p.keeper, Hosts: claim.Hosts(p.config.BaseURL, p.config.ShortURL)}
+}
+
 // serveAPI registers the operations behind the request path, which it returns.
 func (p parts) serveAPI() *middleware.Front {
 	cfg, keys := p.config, auth.NewStore(p.pool, p.keeper, p.clock)
-	customers := customer.Service{Mail: p.mails.Outbox, Keeper: p.keeper}
+	customers := customer.Service{Mail: p.mails.Outbox, Keeper: p.keeper, Claims: p.claims()}
 	server := handlers.New(handlers.Options{
 		Keys: keys, Keeper: p.keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, HoldOnHighRisk: cfg.HoldOnHighRisk,
 		Mail: p.mails.Outbox, Webhooks: p.webhooks, Partners: p.members, Tracking: p.visits,
@@ -314,7 +320,7 @@ func (p parts) servePortal(path *middleware.Front) error {
 		Keeper: p.keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, Service: cfg.ServiceName, Partners: p.members,
 		Webhooks: p.webhooks, Document: p.document, Pool: p.pool, Clock: p.clock, Address: path.ClientAddress,
 		Attempts: attempt.Book{Pool: p.pool, Keeper: p.keeper, Clock: p.clock},
-		Plan:     cfg.Plan(), Wake: p.sender.Wake,
+		Plan:     cfg.Plan(), Wake: p.sender.Wake, Claims: p.claims(),
 	})
 	if err != nil {
 		return err

@@ -63,6 +63,7 @@ const (
 	Import       Prefix = "imp_"
 	Problem      Prefix = "ipr_"
 	OpenBalance  Prefix = "ibl_"
+	Claim        Prefix = "acl_"
 )
 
 // sample marks the ids of sample rows.

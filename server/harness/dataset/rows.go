@@ -77,6 +77,10 @@ var phases = [][]table{{
 		FROM g, LATERAL skewed(#sales - $n + n, 11, #customers, 2) x, LATERAL of_customer(x.k) k, LATERAL program(of_partner(k.k)) p`},
 	{"customer_external_ids", customers,
 		`SELECT prg, org, 'ext' || n, id('cus', n), NULL, at(n, $n) FROM g, LATERAL of_customer(n) k, LATERAL program(of_partner(k.k)) p`},
+	{"attribution_claims (id, org_id, program_id, customer_id, protocol, status, nonce, created_at)",
+		func(s Size) int { return s.Customers / 10 },
+		`SELECT id('acl', n), org, prg, id('cus', n * 10), 'acp', 'credited', 'nonce' || n, at(n, $n)
+		FROM g, LATERAL of_customer(n * 10) k, LATERAL program(of_partner(k.k)) p`},
 	{"refunds (id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor, currency, refunded_at, created_at, updated_at)", refunds,
 		`SELECT id('rfd', n), org, prg, id('sale', s), 'ch_' || s, 're_' || n, 'applied', 4999, 'USD', at(s, #sales), at(s, #sales), at(s, #sales)
 		FROM g, LATERAL (SELECT n * 50 + 11 AS s) i, LATERAL skewed(s, 11, #customers, 2) x, LATERAL of_customer(x.k) k, LATERAL program(of_partner(k.k)) p`},

@@ -122,7 +122,9 @@ func customer(v *visit) error {
 		Expand: []api.CustomerExpand{
 			api.CustomerExpandPartner, api.CustomerExpandLink, api.CustomerExpandReferral,
 		},
-		Include: []api.CustomerInclude{api.CustomerIncludeExternalIds, api.CustomerIncludeDuplicates},
+		Include: []api.CustomerInclude{
+			api.CustomerIncludeExternalIds, api.CustomerIncludeDuplicates, api.CustomerIncludeAttributionClaims,
+		},
 	})
 	if err != nil {
 		return err

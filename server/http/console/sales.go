@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"net/http"
+	"slices"
 
 	"rail/gen/api"
 	"rail/server/http/site"
@@ -141,11 +142,41 @@ func sale(v *visit) error {
 	if err != nil {
 		return err
 	}
+	claims, err := v.claimsOf(s.Sale)
+	if err != nil {
+		return err
+	}
 	return v.show(sheet{"sale", "/sales", "Sale", struct {
 		saleRow
 		Commissions site.Listing
 		Refunds     []api.Refund
-	}{s, earned, refunds.JSON200.Data}})
+		Claims      []api.AttributionClaim
+	}{s, earned, refunds.JSON200.Data, claims}})
+}
+
+// claimsOf returns the claims of AI assistants that came with a sale.
+func (v *visit) claimsOf(s api.Sale) ([]api.AttributionClaim, error) {
+	k := embedded(s.Customer)
+	if k.ID == "" { // it is deleted
+		return nil, nil
+	}
+	reply, err := v.console.api.RetrieveCustomerWithResponse(v.Ctx(), k.ID, &api.RetrieveCustomerParams{
+		ProgramID: &v.program.ID, Include: []api.CustomerInclude{api.CustomerIncludeAttributionClaims},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(opt.Value(reply.JSON200.AttributionClaims), func(c api.AttributionClaim) bool {
+		return opt.Value(c.SaleID) != s.ID
+	}), nil
+}
+
+// By returns the attribution of the customer in words; "" for a sale without a partner.
+func (r saleRow) By() string {
+	if r.PartnerID == nil {
+		return ""
+	}
+	return site.Words(string(embedded(r.Sale.Customer).TrackedBy), vocabulary)
 }
 
 // effect is the effect of a refund on a commission.

@@ -11,7 +11,7 @@ import (
 // vocabulary has the values whose own name would not be understood.
 var vocabulary = map[string]string{
 	"one_time": "Once", "usd": "USD", "cancelled": "Canceled", "self_referral": "Self-referral", "reward": "Bonus", "api": "API",
-	"no_partner": "No partner", "paypal": "PayPal", "wise": "Wise", "net_15": "15 days after month end",
+	"no_partner": "No partner", "agent": "AI assistant", "acp": "Agentic Commerce Protocol", "ucp": "Universal Commerce Protocol", "paypal": "PayPal", "wise": "Wise", "net_15": "15 days after month end",
 	"net_30": "30 days after month end", "net_60": "60 days after month end", "sale_refunded": "The sale was refunded",
 	"below_minimum": "Below the minimum", "no_payout_method": "No payout method", "tax_form_missing": "Tax form missing",
 	"too_few_customers": "Too few customers",

@@ -10,6 +10,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/list"
+	"rail/server/money/sale"
 	"rail/server/opt"
 	"rail/server/program/customer"
 	"rail/server/program/tracking"
@@ -39,6 +40,7 @@ func (s *Server) customerParts(expand []api.CustomerExpand, include []api.Custom
 	return []part[api.Customer]{
 		when(wants(include, api.CustomerIncludeExternalIds), addExternalIDs),
 		when(wants(include, api.CustomerIncludeDuplicates), addDuplicates),
+		when(wants(include, api.CustomerIncludeAttributionClaims), addAttributionClaims),
 		embedPartner(wants(expand, api.CustomerExpandPartner),
 			func(k *api.Customer) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
 		embedReferral(wants(expand, api.CustomerExpandReferral),
@@ -60,12 +62,12 @@ func (s *Server) RetrieveCustomer(ctx context.Context,
 	return api.RetrieveCustomer200JSONResponse(out), err
 }
 
-// CreateCustomer attributes a customer to a partner: the given one, or that of a click or coupon. A
-// used external id is a 409 with its customer.
+// CreateCustomer attributes a customer to a partner: the given one, or that of a click, of a coupon or of an AI
+// assistant's claim. A used external id is a 409 with its customer.
 func (s *Server) CreateCustomer(ctx context.Context,
 	r api.CreateCustomerRequestObject) (api.CreateCustomerResponseObject, error) {
 	b := r.Body
-	k, others, err := s.Customers.CreateCompared(ctx, work.From(ctx), customer.Input{
+	made, err := s.Customers.CreateCompared(ctx, work.From(ctx), customer.Input{
 		ProgramID:          b.ProgramID,
 		ExternalCustomerID: b.ExternalCustomerID,
 		Email:              b.Email,
@@ -74,9 +76,11 @@ func (s *Server) CreateCustomer(ctx context.Context,
 		Status:             (*string)(b.Status),
 		Metadata:           b.Metadata,
 		Route:              tracking.Route{PartnerID: b.PartnerID, ClickID: b.ClickID, CouponCode: b.CouponCode},
+		Claim:              sale.Claim{Affiliate: b.AffiliateAttribution, Parameters: opt.Value(b.Attribution)},
 	})
-	out := toCustomer(k)
-	for _, d := range others {
+	out := toCustomer(made.Customer)
+	out.AttributionResult = toAttributionResult(made.Claim)
+	for _, d := range made.Others {
 		out.Warnings = append(out.Warnings, toCustomerWarning(d))
 	}
 	return api.CreateCustomer201JSONResponse(out), err

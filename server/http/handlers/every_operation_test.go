@@ -90,6 +90,7 @@ func partnerCalls(s *apitest.Server, own objects) []call {
 		{"updateProgram", program, M{"name": "Ours"}},
 		{"updatePortalSettings", program, M{"embed_hosts": []string{"app.acme.example"}}},
 		{"createEmbedToken", "", M{"program_id": program, "partner_id": own["part_"]}},
+		{"createAttributionToken", "", M{"partner_id": own["part_"]}},
 		{"createPartnerSSO", own["part_"], nil},
 		{"updatePartner", own["part_"], M{"first_name": "Ada"}},
 		{"updatePartnerNote", own["note_"], M{"text": "Changed."}},

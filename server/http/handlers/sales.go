@@ -81,6 +81,7 @@ func (s *Server) CreateSale(ctx context.Context, r api.CreateSaleRequestObject) 
 		Payer: sale.Payer{
 			CustomerID: b.CustomerID, ExternalCustomerID: b.ExternalCustomerID,
 			PartnerID: b.PartnerID, ClickID: b.ClickID, CouponCode: b.CouponCode,
+			Claim: sale.Claim{Affiliate: b.AffiliateAttribution, Parameters: opt.Value(b.Attribution)},
 		},
 	})
 	if err != nil {
@@ -183,6 +184,7 @@ func toRecordedSale(out sale.Outcome) (api.RecordedSale, error) {
 		Metadata:                s.Metadata,
 		ActivityOutcome:         api.SaleActivityOutcome(out.Sale.ActivityOutcome),
 		Warnings:                []api.SaleWarning{},
+		AttributionResult:       toAttributionResult(out.Claim),
 		CreatedAt:               s.CreatedAt,
 		UpdatedAt:               s.UpdatedAt,
 	}

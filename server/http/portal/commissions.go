@@ -220,6 +220,8 @@ func (v *visit) via(k db.PortalCommissionsRow) string {
 		return v.Locale.T("Your link")
 	case k.TrackedBy == string(db.TrackedByManual), k.TrackedBy == string(db.TrackedByAPI):
 		return v.Locale.T("The program")
+	case k.TrackedBy == string(db.TrackedByAgent):
+		return v.Locale.T("AI assistant")
 	}
 	return ""
 }

@@ -137,4 +137,5 @@ func countOf(s *apitest.Server, program, kind string) (n int) {
 
 var paths = []string{
 	"/portal", "/portal/links", "/portal/customers", "/portal/commissions", "/portal/payouts", "/portal/resources", "/portal/settings", "/portal/postback",
+	"/portal/assistants",
 }

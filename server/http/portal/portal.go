@@ -20,6 +20,7 @@ import (
 	"rail/server/http/site"
 	"rail/server/locale"
 	"rail/server/outbound/webhook"
+	"rail/server/program/claim"
 	"rail/server/program/partner"
 	"rail/server/program/tracking"
 	"rail/server/secret"
@@ -47,6 +48,8 @@ type Options struct {
 	Address  func(echo.Context) string // the visitor's address, behind proxies too
 	// Plan holds the limits of organizations without specific ones.
 	Plan quota.Plan
+	// Claims issues tokens for AI assistants.
+	Claims claim.Service
 	// Wake is called when events have been committed; it may be nil.
 	Wake func()
 }
@@ -89,6 +92,8 @@ var routes = map[string]route{
 	"POST /portal/links/add":              {Do: addLink},
 	"POST /portal/links/rename":           {Do: renameLink},
 	"POST /portal/links/delete":           {Do: deleteLink},
+	"GET /portal/assistants":              {Do: assistants},
+	"POST /portal/assistants":             {Do: addToken},
 	"GET /portal/qr.svg":                  {Do: qrPicture},
 	"GET /portal/qr.png":                  {Do: qrFile},
 	"GET /portal/poster.svg":              {Do: poster},

@@ -130,7 +130,7 @@ func (v *visit) faults(err error, fields ...string) site.Faults {
 // vocabulary has texts for values whose names are unclear.
 var vocabulary = map[string]string{
 	"referral": "Referral", "reward": "Bonus", "clawback": "Taken back", "not_eligible": "Not payable yet",
-	"retrying": "Trying again", "api": "The program", "manual": "The program", "sale_refunded": "The sale was refunded",
+	"retrying": "Trying again", "api": "The program", "manual": "The program", "agent": "AI assistant", "sale_refunded": "The sale was refunded",
 	"below_minimum": "Below the minimum", "no_payout_method": "No payout method", "tax_form_missing": "Tax form missing",
 	"too_few_customers":  "More paying customers needed",
 	"partner_not_active": "Not active", "risk_review": "In review",

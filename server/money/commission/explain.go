@@ -154,6 +154,8 @@ func (w apiWords) partner(r db.CommissionReasonsRow) string {
 		return "The customer used the coupon " + *r.CouponCode + on
 	case r.TrackedBy == string(db.TrackedByManual):
 		return "The customer was assigned to the partner manually."
+	case r.TrackedBy == string(db.TrackedByAgent):
+		return "The customer came through an AI assistant that named the partner" + on
 	}
 	return "The customer was reported as the partner's" + on
 }

@@ -67,6 +67,8 @@ func (w pageWords) partner(r db.CommissionReasonsRow) string {
 		return "The customer used " + r.PartnerName + "’s coupon " + *r.CouponCode + on
 	case r.TrackedBy == string(db.TrackedByManual):
 		return "The customer was credited to " + r.PartnerName + " manually."
+	case r.TrackedBy == string(db.TrackedByAgent):
+		return "An AI assistant named " + r.PartnerName + " for this customer" + on
 	}
 	return "Your integration credited this customer to " + r.PartnerName + on
 }

@@ -77,7 +77,7 @@ var fields = []field{
 	},
 	{
 		name: "customer.tracked_by", kind: kindEnum, read: func(f *Facts) any { return f.Customer.TrackedBy },
-		values: []string{"link", "coupon", "manual", "api"}, signup: true,
+		values: []string{"link", "coupon", "manual", "api", "agent"}, signup: true,
 	},
 	{
 		name: "customer.coupon_id", kind: kindID, read: func(f *Facts) any { return deref(f.Customer.CouponID) },

@@ -69,7 +69,7 @@ var partnerPhrases = map[string]string{
 // choices are the names of enum values.
 var choices = map[string]string{
 	"one_time": "one time", "subscription": "subscription", "day": "day", "week": "week", "month": "month",
-	"year": "year", "link": "link", "coupon": "coupon", "manual": "manual", "api": "api",
+	"year": "year", "link": "link", "coupon": "coupon", "manual": "manual", "api": "api", "agent": "AI assistant",
 }
 
 // sentences are the operators as sentences with a subject and a value; sentencesOfDays replaces some for days.

@@ -10,9 +10,9 @@ import (
 
 // Customers has the rules on the customers of sales, which package customer implements.
 type Customers interface {
-	// Payer returns the id of the customer who paid a charge, and signs up a new customer. The id is "" if the
-	// charge is recorded and no customer has the external id any longer.
-	Payer(ctx context.Context, u *work.Unit, programID, chargeID string, by Payer) (string, error)
+	// Payer returns the customer who paid a charge, and signs up a new customer. The id is "" if the charge is
+	// recorded and no customer has the external id any longer.
+	Payer(ctx context.Context, u *work.Unit, programID, chargeID string, by Payer) (Payee, error)
 	// Survivor returns the id of the customer of an id: the survivor if it was merged, else the same.
 	Survivor(ctx context.Context, u *work.Unit, id string) (string, error)
 	// GivePartner locks a customer and gives it a partner, if it has none and this is no dry run. It returns the
@@ -33,6 +33,7 @@ type Customers interface {
 type Payer struct {
 	CustomerID, ExternalCustomerID *string
 	PartnerID, ClickID, CouponCode *string
+	Claim                          Claim
 }
 
 // Pair is two locked customers to merge: From merges into Into. Merged is the result, and IDs are the external ids

@@ -40,6 +40,7 @@ type Outcome struct {
 	Repeated bool
 	Differs  []string
 	Refunds  []Refunded
+	Claim    *db.AttributionClaim // the record of an AI assistant's claim, if the payment has one
 }
 
 // Record records a payment: charge, customer, sale, commission, ledger and events, in the unit's transaction.
@@ -51,11 +52,16 @@ func (s Service) Record(ctx context.Context, u *work.Unit, p Payment) (Outcome, 
 	if err != nil {
 		return Outcome{}, err
 	}
-	if c.CustomerID, err = s.Customers.Payer(ctx, u, p.ProgramID, p.ExternalChargeID, p.Payer); err != nil {
+	by, err := s.Customers.Payer(ctx, u, p.ProgramID, p.ExternalChargeID, p.Payer)
+	if err != nil {
 		return Outcome{}, err
 	}
+	c.CustomerID = by.ID
 	out, err := s.record(ctx, u, c)
 	if err != nil {
+		return out, err
+	}
+	if err := by.note(ctx, u, &out); err != nil {
 		return out, err
 	}
 	for _, refunded := range out.Refunds {

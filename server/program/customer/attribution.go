@@ -37,6 +37,8 @@ func ruleOf(r tracking.Route, a tracking.Attribution) Rule {
 		return Rule{api.AttributionRuleReferral, *r.ReferralID}
 	case r.CouponCode != nil || r.CouponID != nil:
 		return Rule{api.AttributionRulePromotionCode, opt.Value(a.CouponID)}
+	case r.Agent != nil:
+		return Rule{api.AttributionRuleAgent, r.Agent.Detail}
 	}
 	return Rule{api.AttributionRuleAPI, a.Partner.ID}
 }

@@ -11,8 +11,10 @@ import (
 	"rail/server/ident"
 	"rail/server/locale/plain"
 	"rail/server/money/commission"
+	"rail/server/money/sale"
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"
+	"rail/server/program/claim"
 	"rail/server/program/risk"
 	"rail/server/program/tracking"
 	"rail/server/secret"
@@ -26,6 +28,7 @@ var queries = db.New()
 type Service struct {
 	Mail   *mail.Outbox   // sends mails to partners; may be nil
 	Keeper *secret.Keeper // opens payout details to read the partner's email; may be nil
+	Claims claim.Service  // reads the claims of AI assistants
 }
 
 // Input is a customer to sign up. Status is nil for a lead.
@@ -36,29 +39,42 @@ type Input struct {
 	Metadata                                            json.RawMessage
 	// Processor is the processor that reported the customer; "" for the API.
 	Processor string
+	// Claim is an AI assistant's; only CreateCompared reads it.
+	Claim sale.Claim
+}
+
+// Created is a new customer, with other customers that have the same identifier or email, and the record of an AI
+// assistant's claim, nil without one.
+type Created struct {
+	db.Customer
+	Others []Duplicate
+	Claim  *db.AttributionClaim
 }
 
 // Create signs a customer up and attributes it to a partner: by name, or through its click or coupon. An
 // external id in use is a conflict with the customer that has it.
 func (s Service) Create(ctx context.Context, u *work.Unit, in Input) (db.Customer, error) {
-	k, _, err := s.CreateCompared(ctx, u, in)
-	return k, err
+	out, err := s.CreateCompared(ctx, u, in)
+	return out.Customer, err
 }
 
-// CreateCompared is Create, and also returns other customers with the same identifier or email.
-func (s Service) CreateCompared(ctx context.Context, u *work.Unit, in Input) (db.Customer, []Duplicate, error) {
-	var others []Duplicate
-	k, inserted, err := s.signUpCompared(ctx, u, in, &others)
+// CreateCompared is Create, with an AI assistant's claim as a further way. It also compares the customer with others.
+func (s Service) CreateCompared(ctx context.Context, u *work.Unit, in Input) (out Created, err error) {
+	inserted := false
+	if in.Claim.Given() {
+		inserted, err = s.signUpClaimed(ctx, u, in, &out)
+	} else {
+		out.Customer, inserted, err = s.signUpCompared(ctx, u, in, &out.Others)
+	}
 	if err == nil && !inserted {
 		err = externalIDTaken(ctx, u, in.ProgramID, *in.ExternalCustomerID)
 	}
-	return k, others, err
+	return out, err
 }
 
 // Direct signs up a customer without a partner. If the external id is in use, it returns the customer with it.
 func (s Service) Direct(ctx context.Context, u *work.Unit, in Input) (db.Customer, error) {
-	k := newCustomer(u, in, tracking.Attribution{})
-	k.PartnerID, k.Attribution = nil, nil
+	k := newDirect(u, in)
 	inserted, err := insert(ctx, u, k, new([]Duplicate))
 	if err == nil && !inserted {
 		return ByExternalID(ctx, u, in.ProgramID, *in.ExternalCustomerID)
@@ -152,6 +168,13 @@ func newCustomer(u *work.Unit, in Input, a tracking.Attribution) db.Customer {
 	}
 	a.Apply(&k)
 	k.Attribution = ruleOf(in.Route, a).At(u.Now)
+	return k
+}
+
+// newDirect returns the row of a customer without a partner.
+func newDirect(u *work.Unit, in Input) db.Customer {
+	k := newCustomer(u, in, tracking.Attribution{})
+	k.PartnerID, k.Attribution = nil, nil
 	return k
 }
 

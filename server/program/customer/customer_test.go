@@ -124,7 +124,8 @@ func TestPayer(t *testing.T) {
 	x := setup(t)
 	payer := func(by sale.Payer) (id string, err error) {
 		err = x.Do(func(ctx context.Context, u *work.Unit) (err error) {
-			id, err = customer.Service{}.Payer(ctx, u, x.Program.ID, "ch_1", by)
+			payee, err := customer.Service{}.Payer(ctx, u, x.Program.ID, "ch_1", by)
+			id = payee.ID
 			return err
 		})
 		return id, err

@@ -166,6 +166,10 @@ func (s Service) Join(ctx context.Context, u *work.Unit, p sale.Pair) (db.Custom
 			return queries.ExternalIDsMove(ctx, u.Later(), db.ExternalIDsMoveParams{ToID: into, FromID: from, OrgID: u.OrgID})
 		},
 		func() error {
+			claims := db.AttributionClaimsMoveParams{ToID: into, FromID: from, OrgID: u.OrgID}
+			return queries.AttributionClaimsMove(ctx, u.Later(), claims)
+		},
+		func() error {
 			return queries.MergesMove(ctx, u.Later(), db.MergesMoveParams{ToID: into, FromID: from, OrgID: u.OrgID})
 		},
 		func() error {

@@ -19,14 +19,25 @@ type payer struct {
 	route tracking.Route
 }
 
-// Payer returns the id of the customer who paid a charge. For an unknown external id it is a lead that came by
-// the route, or a new customer (decisions, 229 and 302). The id is "" if the charge is recorded and no customer
-// has the external id any longer: the recorded sale is the answer then.
-func (s Service) Payer(ctx context.Context, u *work.Unit, programID, chargeID string, p sale.Payer) (string, error) {
+// Payer returns the customer who paid a charge, and the record of an AI assistant's claim.
+func (s Service) Payer(
+	ctx context.Context, u *work.Unit, programID, chargeID string, p sale.Payer,
+) (sale.Payee, error) {
 	by := payer{p, tracking.Route{PartnerID: p.PartnerID, ClickID: p.ClickID, CouponCode: p.CouponCode}}
 	if err := by.validate(); err != nil {
-		return "", err
+		return sale.Payee{}, err
 	}
+	if p.Claim.Given() {
+		return s.claimingPayer(ctx, u, programID, chargeID, by)
+	}
+	id, err := s.payer(ctx, u, programID, chargeID, by)
+	return sale.Payee{ID: id}, err
+}
+
+// payer returns the id of the customer who paid a charge. For an unknown external id it is a lead that came by
+// the route, or a new customer (decisions, 229 and 302). The id is "" if the charge is recorded and no customer
+// has the external id any longer: the recorded sale is the answer then.
+func (s Service) payer(ctx context.Context, u *work.Unit, programID, chargeID string, by payer) (string, error) {
 	// The sale checks that it exists, since it locks the customer anyway.
 	if by.CustomerID != nil {
 		return *by.CustomerID, nil

@@ -145,12 +145,15 @@ func fields(p db.Partner) map[string]any {
 	}
 }
 
+// InPortal returns the reason by which the audit log names a partner who changes something in the portal.
+func InPortal(p db.Partner) string { return "By the partner " + p.ID + " in the portal." }
+
 // AuditSelf writes a partner's change to the audit log. There is no API key to name, so the reason names the
 // partner.
 func AuditSelf(
 	ctx context.Context, u *work.Unit, p db.Partner, action, targetID string, before, after any,
 ) error {
-	reason := "By the partner " + p.ID + " in the portal."
+	reason := InPortal(p)
 	return auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: p.ProgramID, Action: action, TargetID: targetID, Reason: &reason, Before: before, After: after,
 	})

@@ -23,9 +23,18 @@ import (
 // its last use.
 type Route struct {
 	PartnerID, ClickID, CouponCode, CouponID, ReferralID *string
+	Agent                                                *Agent
 	// At is when the customer came; a referral must not have expired by then. Zero means now. Processors' events may
 	// be read long after.
 	At clock.Time
+}
+
+// Agent is the route of an AI assistant's claim: a partner, and a link if the claim names one. Detail is the token's
+// nonce, or the name of the partner in the claim.
+type Agent struct {
+	PartnerID string
+	LinkID    *string
+	Detail    string
 }
 
 // at returns when the customer came.
@@ -39,7 +48,7 @@ func (r Route) at(u *work.Unit) clock.Time {
 // Given reports whether the request has any route.
 func (r Route) Given() bool {
 	return r.PartnerID != nil || r.ClickID != nil || r.CouponCode != nil || r.CouponID != nil ||
-		r.ReferralID != nil
+		r.ReferralID != nil || r.Agent != nil
 }
 
 // Coupon reports whether the route is a coupon.
@@ -71,6 +80,7 @@ type Attribution struct {
 	at       clock.Time
 	param    string // the request's field with the route
 	named    string // the referral named by the route; "" for none
+	agent    *Agent
 }
 
 // Attribute reads the partner of a route and, for a click, the click and its referral, which it locks. The reads
@@ -107,6 +117,9 @@ func Attribute(
 			return a, work.Found(err, a.param)
 		}
 		a.named, partnerID = referral.ID, referral.PartnerID
+	}
+	if r.Agent != nil {
+		a.param, a.agent, partnerID = "affiliate_attribution", r.Agent, r.Agent.PartnerID
 	}
 	var referral db.Referral
 	reads := []pgtx.Read{
@@ -253,6 +266,8 @@ func (a Attribution) Apply(k *db.Customer) {
 		k.TrackedBy = db.TrackedByLink
 	case a.CouponID != nil:
 		k.TrackedBy = db.TrackedByCoupon
+	case a.agent != nil:
+		k.TrackedBy, k.LinkID = db.TrackedByAgent, a.agent.LinkID
 	}
 	if a.Referral != nil {
 		k.ReferralID, k.LinkID = &a.Referral.ID, a.Referral.LinkID

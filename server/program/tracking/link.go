@@ -94,11 +94,14 @@ func linkOwner(
 }
 
 // Param returns the name of the query parameter that a program's links have unless they name another.
-func Param(p db.Program) string {
+func Param(p db.Program) string { return Params(p)[0] }
+
+// Params returns the names of the query parameters that a program's pages read, in order.
+func Params(p db.Program) []string {
 	if len(p.URLParams) > 0 {
-		return p.URLParams[0]
+		return p.URLParams
 	}
-	return defaultParam
+	return []string{defaultParam}
 }
 
 // claimValue claims a value for a link. Values are unique in a program, handles included; only the partner's
