@@ -36,6 +36,7 @@ type Input struct {
 	Metadata                                            json.RawMessage
 	// Processor is the processor that reported the customer; "" for the API.
 	Processor string
+	Others    []tracking.Route // named beside Route
 }
 
 // Create signs a customer up and attributes it to a partner: by name, or through its click or coupon. An
@@ -57,7 +58,10 @@ func (s Service) CreateCompared(ctx context.Context, u *work.Unit, in Input) (db
 
 // Direct signs up a customer without a partner. If the external id is in use, it returns the customer with it.
 func (s Service) Direct(ctx context.Context, u *work.Unit, in Input) (db.Customer, error) {
-	k := newCustomer(u, in, tracking.Attribution{})
+	k, err := newCustomer(u, in, tracking.Attribution{})
+	if err != nil {
+		return k, err
+	}
 	k.PartnerID, k.Attribution = nil, nil
 	inserted, err := insert(ctx, u, k, new([]Duplicate))
 	if err == nil && !inserted {
@@ -97,15 +101,17 @@ func (s Service) signUpCompared(
 		return k, false, err
 	}
 	// After all reads and before any write: a refusal changes nothing.
-	own, err := s.addresses(a.Partner)
+	own, err := s.Addresses(a.Partner)
 	if err != nil {
 		return k, false, err
 	}
-	self := isOwn(own, in.Email, in.Identifier)
+	self := IsOwn(own, in.Email, in.Identifier)
 	if err := a.Validate(ctx, u, p, self); err != nil {
 		return k, false, err
 	}
-	k = newCustomer(u, in, a)
+	if k, err = newCustomer(u, in, a); err != nil {
+		return k, false, err
+	}
 	k.SelfReferral = self
 	if inserted, err := insert(ctx, u, k, others); err != nil || !inserted {
 		return k, false, err
@@ -139,7 +145,7 @@ func (s Service) welcome(
 }
 
 // newCustomer returns the row to insert, a lead unless the request has another status.
-func newCustomer(u *work.Unit, in Input, a tracking.Attribution) db.Customer {
+func newCustomer(u *work.Unit, in Input, a tracking.Attribution) (db.Customer, error) {
 	plain.Names(&in.Name)
 	k := db.Customer{
 		ID: u.NewID(ident.Customer), OrgID: u.OrgID, ProgramID: in.ProgramID, Email: in.Email, Name: in.Name,
@@ -152,7 +158,7 @@ func newCustomer(u *work.Unit, in Input, a tracking.Attribution) db.Customer {
 	}
 	a.Apply(&k)
 	k.Attribution = ruleOf(in.Route, a).At(u.Now)
-	return k
+	return k, noteRoutes(&k, in.Route, a, in.Others...)
 }
 
 // insert writes the row and its external id at once, not with the commit, since the next steps depend on whether
