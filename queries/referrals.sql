@@ -51,24 +51,3 @@ UPDATE referrals t SET current = false
 FROM (SELECT r.id FROM referrals r WHERE r.current AND r.expires_at <= @now
     ORDER BY r.expires_at LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id;
-
--- name: ClickLate :one
--- ClickLate finds the last click of a visitor since a moment and until a payment that followed a
--- live click of another partner. A visitor of more than 100 partners is not a person.
-WITH own AS MATERIALIZED (
-    SELECT r.program_id, r.visitor FROM referrals r WHERE r.id = @referral_id AND r.org_id = @org_id
-), visits AS MATERIALIZED (
-    SELECT v.id, v.partner_id FROM own JOIN referrals v ON v.program_id = own.program_id AND v.visitor = own.visitor
-    WHERE v.org_id = @org_id AND v.current AND v.expires_at > @paid_at LIMIT 100
-), seen AS MATERIALIZED (
-    SELECT k.id, k.created_at, v.partner_id FROM visits v CROSS JOIN LATERAL (
-        SELECT c.id, c.created_at FROM clicks c WHERE c.referral_id = v.id AND c.org_id = @org_id
-            AND c.created_at <= @paid_at ORDER BY c.created_at DESC, c.id DESC LIMIT 10) k
-), earlier AS (
-    SELECT seen.id, seen.created_at, seen.partner_id FROM seen
-)
-SELECT seen.id AS click_id, seen.partner_id, seen.created_at, earlier.id AS earlier_click_id,
-    earlier.partner_id AS earlier_partner_id
-FROM seen, earlier WHERE seen.created_at > @since::timestamptz AND earlier.partner_id <> seen.partner_id
-    AND (earlier.created_at, earlier.id) < (seen.created_at, seen.id)
-ORDER BY seen.created_at DESC, seen.id DESC, earlier.created_at DESC, earlier.id DESC LIMIT 1;

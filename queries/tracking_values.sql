@@ -119,13 +119,3 @@ VALUES (@org_id, @program_id, @value, @kind, @partner_id, @link_id);
 -- TrackingStemLock serializes requests that derive a handle from one stem, so that each sees the
 -- handles before it. It ends with the transaction.
 SELECT pg_advisory_xact_lock(hashtextextended(@program_id::text || '/' || @stem::text, 0));
-
--- name: ClickStanding :one
--- ClickStanding returns the click that a customer is attributed to under the first-click model: the
--- first click of the visitor's earliest live referral.
-SELECT k.* FROM referrals o JOIN referrals r ON r.program_id = o.program_id AND r.org_id = o.org_id
-    AND r.visitor = o.visitor AND r.current
-JOIN partners p ON p.id = r.partner_id AND p.org_id = o.org_id AND p.status = 'active'
-JOIN clicks k ON k.referral_id = r.id AND k.org_id = o.org_id
-WHERE o.id = @referral_id AND o.org_id = @org_id AND r.expires_at > @now
-ORDER BY r.created_at, r.id, k.created_at, k.id LIMIT 1;

@@ -103,6 +103,7 @@ CREATE INDEX referrals_status_idx ON referrals (program_id, status, created_at, 
 CREATE INDEX referrals_to_expire_idx ON referrals (expires_at) WHERE current;
 CREATE INDEX referrals_partner_idx ON referrals (program_id, partner_id, created_at, id, status);
 CREATE UNIQUE INDEX referrals_current_key ON referrals (program_id, visitor, partner_id) WHERE current;
+CREATE INDEX referrals_past_idx ON referrals (program_id, visitor) WHERE NOT current;
 
 -- ip_hash is a keyed hash cut to 16 bytes; the address is never stored.
 CREATE TABLE clicks (

@@ -1,6 +1,7 @@
 -- Customers, sales and refunds.
 SET LOCAL lock_timeout = '2s';
 
+-- other_routes are the routes to partners that the customer named and that did not get it (tracking.OtherRoutes).
 CREATE TABLE customers (
     id                       text COLLATE "C" NOT NULL,
     org_id                   text COLLATE "C" NOT NULL,
@@ -25,6 +26,7 @@ CREATE TABLE customers (
     updated_at               timestamptz NOT NULL,
     attribution              json,
     self_referral            boolean NOT NULL DEFAULT false,
+    other_routes             json,
     CONSTRAINT customers_pkey PRIMARY KEY (id),
     CONSTRAINT customers_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
     CONSTRAINT customers_partner_fkey FOREIGN KEY (program_id, partner_id) REFERENCES partners (program_id, id),

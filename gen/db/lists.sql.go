@@ -1597,7 +1597,7 @@ func (q *Queries) CustomerCursor(ctx context.Context, db DBTX, arg CustomerCurso
 }
 
 const customerPage = `-- name: CustomerPage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral FROM customers t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes FROM customers t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -1692,6 +1692,7 @@ func (q *Queries) CustomerPage(ctx context.Context, db DBTX, arg CustomerPagePar
 			&i.UpdatedAt,
 			&i.Attribution,
 			&i.SelfReferral,
+			&i.OtherRoutes,
 		); err != nil {
 			return nil, err
 		}

@@ -290,6 +290,7 @@ type Customer struct {
 	UpdatedAt              clock.Time
 	Attribution            []byte
 	SelfReferral           bool
+	OtherRoutes            []byte
 }
 
 type CustomerDuplicate struct {

@@ -11,61 +11,6 @@ import (
 	clock "rail/server/clock"
 )
 
-const clickLate = `-- name: ClickLate :one
-WITH own AS MATERIALIZED (
-    SELECT r.program_id, r.visitor FROM referrals r WHERE r.id = $2 AND r.org_id = $3
-), visits AS MATERIALIZED (
-    SELECT v.id, v.partner_id FROM own JOIN referrals v ON v.program_id = own.program_id AND v.visitor = own.visitor
-    WHERE v.org_id = $3 AND v.current AND v.expires_at > $4 LIMIT 100
-), seen AS MATERIALIZED (
-    SELECT k.id, k.created_at, v.partner_id FROM visits v CROSS JOIN LATERAL (
-        SELECT c.id, c.created_at FROM clicks c WHERE c.referral_id = v.id AND c.org_id = $3
-            AND c.created_at <= $4 ORDER BY c.created_at DESC, c.id DESC LIMIT 10) k
-), earlier AS (
-    SELECT seen.id, seen.created_at, seen.partner_id FROM seen
-)
-SELECT seen.id AS click_id, seen.partner_id, seen.created_at, earlier.id AS earlier_click_id,
-    earlier.partner_id AS earlier_partner_id
-FROM seen, earlier WHERE seen.created_at > $1::timestamptz AND earlier.partner_id <> seen.partner_id
-    AND (earlier.created_at, earlier.id) < (seen.created_at, seen.id)
-ORDER BY seen.created_at DESC, seen.id DESC, earlier.created_at DESC, earlier.id DESC LIMIT 1
-`
-
-type ClickLateParams struct {
-	Since      clock.Time
-	ReferralID string
-	OrgID      string
-	PaidAt     clock.Time
-}
-
-type ClickLateRow struct {
-	ClickID          string
-	PartnerID        string
-	CreatedAt        clock.Time
-	EarlierClickID   string
-	EarlierPartnerID string
-}
-
-// ClickLate finds the last click of a visitor since a moment and until a payment that followed a
-// live click of another partner. A visitor of more than 100 partners is not a person.
-func (q *Queries) ClickLate(ctx context.Context, db DBTX, arg ClickLateParams) (ClickLateRow, error) {
-	row := db.QueryRow(ctx, clickLate,
-		arg.Since,
-		arg.ReferralID,
-		arg.OrgID,
-		arg.PaidAt,
-	)
-	var i ClickLateRow
-	err := row.Scan(
-		&i.ClickID,
-		&i.PartnerID,
-		&i.CreatedAt,
-		&i.EarlierClickID,
-		&i.EarlierPartnerID,
-	)
-	return i, err
-}
-
 const referralByIDs = `-- name: ReferralByIDs :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.visitor, t.current, t.landing_url, t.utm, t.tracked_by, t.status, t.expires_at, t.created_at, t.updated_at, t.returned_at, t.returned_click_id FROM referrals t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `

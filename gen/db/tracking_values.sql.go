@@ -11,45 +11,6 @@ import (
 	clock "rail/server/clock"
 )
 
-const clickStanding = `-- name: ClickStanding :one
-SELECT k.id, k.org_id, k.program_id, k.partner_id, k.link_id, k.referral_id, k.param, k.ip_hash, k.user_agent, k.referer, k.country, k.device, k.landing_url, k.created_at FROM referrals o JOIN referrals r ON r.program_id = o.program_id AND r.org_id = o.org_id
-    AND r.visitor = o.visitor AND r.current
-JOIN partners p ON p.id = r.partner_id AND p.org_id = o.org_id AND p.status = 'active'
-JOIN clicks k ON k.referral_id = r.id AND k.org_id = o.org_id
-WHERE o.id = $1 AND o.org_id = $2 AND r.expires_at > $3
-ORDER BY r.created_at, r.id, k.created_at, k.id LIMIT 1
-`
-
-type ClickStandingParams struct {
-	ReferralID string
-	OrgID      string
-	Now        clock.Time
-}
-
-// ClickStanding returns the click that a customer is attributed to under the first-click model: the
-// first click of the visitor's earliest live referral.
-func (q *Queries) ClickStanding(ctx context.Context, db DBTX, arg ClickStandingParams) (Click, error) {
-	row := db.QueryRow(ctx, clickStanding, arg.ReferralID, arg.OrgID, arg.Now)
-	var i Click
-	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.ProgramID,
-		&i.PartnerID,
-		&i.LinkID,
-		&i.ReferralID,
-		&i.Param,
-		&i.IPHash,
-		&i.UserAgent,
-		&i.Referer,
-		&i.Country,
-		&i.Device,
-		&i.LandingURL,
-		&i.CreatedAt,
-	)
-	return i, err
-}
-
 const trackingKnown = `-- name: TrackingKnown :many
 SELECT i.n::bigint AS n
 FROM (SELECT unnest($1::text[]) AS program_id, unnest($2::text[]) AS org_id,

@@ -5,69 +5,69 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/postgres/pgtx"
-	"rail/server/program/claim"
+	"rail/server/opt"
+	"rail/server/program/attribution"
 	"rail/server/work"
 )
 
-// CreateAttributionToken issues a token by which AI assistants name a partner. It is not stored.
-func (s *Server) CreateAttributionToken(ctx context.Context,
-	r api.CreateAttributionTokenRequestObject) (api.CreateAttributionTokenResponseObject, error) {
-	t, err := s.Customers.Claims.Issue(ctx, work.From(ctx), claim.Order{
-		PartnerID: r.Body.PartnerID, LinkID: r.Body.LinkID, ExpiresAt: r.Body.ExpiresAt,
+// RehearseAttribution decides under other settings which partners get recent customers.
+func (s *Server) RehearseAttribution(ctx context.Context,
+	r api.RehearseAttributionRequestObject) (api.RehearseAttributionResponseObject, error) {
+	u, b, days := work.From(ctx), r.Body, int64(90)
+	if b.Days != nil {
+		days = *b.Days
+	}
+	done, err := attribution.Service{Customers: s.Customers}.Rehearse(ctx, u, b.ProgramID, days, attribution.Change{
+		Model: (*db.AttributionModel)(b.AttributionModel), CookieDays: b.CookieDays,
+		CouponBeatsLink: b.CouponBeatsLink, IgnoreLateClicks: b.IgnoreLateClicks,
 	})
-	return api.CreateAttributionToken201JSONResponse{
-		Object:    "attribution_token",
-		ProgramID: t.ProgramID,
-		PartnerID: t.PartnerID,
-		LinkID:    t.LinkID,
-		Provider:  t.Provider,
-		Token:     t.Text,
-		Snippet:   t.Snippet(),
-		IssuedAt:  t.IssuedAt,
-		ExpiresAt: t.ExpiresAt,
-	}, err
+	if err != nil {
+		return nil, err
+	}
+	return api.RehearseAttribution200JSONResponse{
+		Object:                  "attribution_rehearsal",
+		ProgramID:               b.ProgramID,
+		Days:                    days,
+		Since:                   done.Since,
+		Until:                   u.Now,
+		Currency:                done.Program.Currency,
+		SettingsBefore:          toAttributionSettings(attribution.Present(done.Program), done.Program),
+		SettingsAfter:           toAttributionSettings(done.After, done.Program),
+		CustomersCount:          done.Customers,
+		ChangedCount:            done.Changed,
+		UnchangedCount:          done.Customers - done.Changed - done.Undecided,
+		UndecidedCount:          done.Undecided,
+		Complete:                done.Complete,
+		ClicksSince:             done.ClicksSince,
+		OtherCurrencySalesCount: done.OtherCurrency,
+		PartnersCount:           done.PartnersChanged,
+		Partners:                mapped(done.Partners, toRehearsedPartner),
+		Customers:               mapped(done.Changes, toRehearsedCustomer),
+	}, nil
 }
 
-// toAttributionResult returns the result of a claim; nil without one.
-func toAttributionResult(c *db.AttributionClaim) *api.AttributionResult {
-	if c == nil {
-		return nil
-	}
-	return &api.AttributionResult{
-		Status: api.AttributionStatus(c.Status), Reason: (*api.AttributionReason)(c.Reason),
+// toAttributionSettings converts settings of a program.
+func toAttributionSettings(s attribution.Settings, p db.Program) api.AttributionSettings {
+	return api.AttributionSettings{
+		AttributionModel: api.AttributionModel(s.Model), CookieDays: *opt.Or(s.CookieDays, &p.CookieDays),
+		CouponBeatsLink: s.CouponBeatsLink, IgnoreLateClicks: s.IgnoreLateClicks,
 	}
 }
 
-// addAttributionClaims adds the stored claims of AI assistants.
-func addAttributionClaims(ctx context.Context, tx pgtx.DBTX, orgID string, customers []api.Customer) error {
-	rows, err := queries.AttributionClaims(ctx, tx, db.AttributionClaimsParams{
-		CustomerIds: customerIDs(customers), OrgID: orgID,
-	})
-	for i := range customers {
-		all := []api.AttributionClaim{}
-		for _, r := range rows {
-			if r.CustomerID == customers[i].ID {
-				all = append(all, toAttributionClaim(r))
-			}
-		}
-		customers[i].AttributionClaims = &all
+// toRehearsedPartner converts a partner for whom something changes.
+func toRehearsedPartner(p attribution.Partner) api.AttributionRehearsalPartner {
+	return api.AttributionRehearsalPartner{
+		PartnerID: p.ID, Name: p.Name, CustomersBefore: p.Before.Customers, CustomersAfter: p.After.Customers,
+		RevenueBeforeMinor: p.Before.RevenueMinor, RevenueAfterMinor: p.After.RevenueMinor,
+		CommissionsBeforeMinor: p.Before.CommissionsMinor, CommissionsAfterMinor: p.After.CommissionsMinor,
+		CommissionsDifferenceMinor: p.After.CommissionsMinor - p.Before.CommissionsMinor,
 	}
-	return err
 }
 
-func toAttributionClaim(r db.AttributionClaim) api.AttributionClaim {
-	return api.AttributionClaim{
-		Protocol:    api.AttributionProtocol(r.Protocol),
-		Status:      api.AttributionStatus(r.Status),
-		Reason:      (*api.AttributionReason)(r.Reason),
-		SaleID:      r.SaleID,
-		Touchpoint:  (*api.AttributionTouchpoint)(r.Touchpoint),
-		PublisherID: r.PublisherID,
-		CampaignID:  r.CampaignID,
-		CreativeID:  r.CreativeID,
-		SubID:       r.SubID,
-		SourceURL:   r.SourceURL,
-		CreatedAt:   r.CreatedAt,
+// toRehearsedCustomer converts a customer with another partner.
+func toRehearsedCustomer(m attribution.Moved) api.AttributionRehearsalCustomer {
+	return api.AttributionRehearsalCustomer{
+		CustomerID: m.CustomerID, LeadAt: m.LeadAt, FromPartnerID: m.From, ToPartnerID: m.To, Reason: m.Reason,
+		RevenueMinor: m.RevenueMinor, CommissionsBeforeMinor: m.Before, CommissionsAfterMinor: m.After,
 	}
 }

@@ -244,9 +244,13 @@ func (a payer) coupons(ctx context.Context) (all []tracking.Route, err error) {
 func (a payer) direct(ctx context.Context) (payerResult, error) {
 	b := a.b
 	clues := customer.Clues{ExternalID: b.Customer, Identifier: b.Identifier, Email: b.Email}
+	routes, err := a.routes(ctx)
+	if err != nil {
+		return payerResult{}, err
+	}
 	k, err := a.Customers.Direct(ctx, a.u, customer.Input{
 		ProgramID: a.e.ProgramID, ExternalCustomerID: text(b.Customer), Email: text(b.Email), Name: text(b.Name),
-		Identifier: text(clues.Own()), Processor: a.c.Processor,
+		Identifier: text(clues.Own()), Processor: a.c.Processor, Route: tracking.Route{At: a.r.At}, Others: routes,
 	})
 	return payerResult{id: k.ID}, err
 }

@@ -50,6 +50,22 @@ func ForSignup(ctx context.Context, u *work.Unit, s Signup, stored []db.FlowsAsk
 	return SwitchGroup(ctx, u, s.Customer.ProgramID, s.PartnerStatus, flows, &facts)
 }
 
+// Rehearse returns the commission that flows would pay for the sign-up; 0 for none. The tags and counters are those of
+// the partner.
+func (s Signup) Rehearse(flows []rules.Flow, tags []string, n *rules.PartnerCounters) (minor int64, currency string) {
+	if s.PartnerStatus != db.PartnerStatusActive || s.Customer.Status == db.CustomerStatusSuspended {
+		return 0, s.ProgramCurrency
+	}
+	facts := s.facts()
+	facts.Partner.TagIDs, facts.Partner.Counters = tags, n
+	choice, ok := rules.Choose(flows, &facts)
+	if !ok {
+		return 0, s.ProgramCurrency
+	}
+	minor, currency, _ = rules.Compute(choice, nil, 0, s.ProgramCurrency, s.ProgramCurrency)
+	return minor, currency
+}
+
 // facts returns the facts that conditions can read at a sign-up: there is no sale, and the customer has not
 // converted.
 func (s Signup) facts() rules.Facts {

@@ -18,10 +18,9 @@ type Customers interface {
 	// GivePartner locks a customer and gives it a partner, if it has none and this is no dry run. It returns the
 	// customer with its program.
 	GivePartner(ctx context.Context, u *work.Unit, c Credit) (db.Customer, db.Program, error)
-	// LateClick flags the partner of a late click. If back is set, it returns the customer to the partner of the
-	// earlier click, and reports whether it did.
-	LateClick(ctx context.Context, u *work.Unit, k db.Customer, click db.ClickLateRow, paidAt clock.Time, back bool) (
-		bool, error)
+	// LateClick flags the partner of a late click before a first payment. If back is set, it returns a customer of that
+	// partner to the partner of the earlier click, and reports whether it did.
+	LateClick(ctx context.Context, u *work.Unit, k db.Customer, paidAt clock.Time, back bool) (bool, error)
 	// LockPair locks two customers to merge.
 	LockPair(ctx context.Context, u *work.Unit, m Merge) (Pair, error)
 	// Join writes a merge, after the sales and their commissions have moved.

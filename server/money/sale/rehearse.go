@@ -56,12 +56,11 @@ type Rehearsal struct {
 // reads outside of any transaction and changes nothing. Customers and partners are as they are now, but a
 // customer's counters are those at each sale.
 func Rehearse(ctx context.Context, u *work.Unit, draft db.Flow, since clock.Time) (Rehearsal, error) {
-	select {
-	case rehearsals <- struct{}{}:
-		defer func() { <-rehearsals }()
-	case <-ctx.Done():
-		return Rehearsal{}, problem.Away(ctx.Err())
+	end, err := BeginRehearsal(ctx)
+	if err != nil {
+		return Rehearsal{}, err
 	}
+	defer end()
 	p, err := newPlay(ctx, u.Outside(), draft)
 	if err != nil {
 		return Rehearsal{}, err
@@ -73,6 +72,16 @@ func Rehearse(ctx context.Context, u *work.Unit, draft db.Flow, since clock.Time
 		err = nil
 	}
 	return p.out, err
+}
+
+// BeginRehearsal waits until a rehearsal may run on this server. The caller calls end after it.
+func BeginRehearsal(ctx context.Context) (end func(), err error) {
+	select {
+	case rehearsals <- struct{}{}:
+		return func() { <-rehearsals }, nil
+	case <-ctx.Done():
+		return nil, problem.Away(ctx.Err())
+	}
 }
 
 // play is a running rehearsal.
@@ -225,8 +234,10 @@ func (p *play) count(ctx context.Context, rows []db.SalesRehearsedRow) (map[stri
 	needs := rules.NeedsOf(p.before) | rules.NeedsOf(p.after)
 	out := map[string]rules.CustomerCounters{}
 	if needs.Has(rules.NeedPartnerCounters) {
-		if err := p.countPartners(ctx, rows); err != nil {
-			return nil, err
+		for _, r := range rows {
+			if err := p.countPartner(ctx, opt.Value(r.Sale.PartnerID)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if !needs.Has(rules.NeedCustomerCounters) || len(rows) == 0 {
@@ -245,23 +256,20 @@ func (p *play) count(ctx context.Context, rows []db.SalesRehearsedRow) (map[stri
 	return out, err
 }
 
-// countPartners reads the counters of partners that are not loaded yet.
-func (p *play) countPartners(ctx context.Context, rows []db.SalesRehearsedRow) error {
-	for _, r := range rows {
-		id := opt.Value(r.Sale.PartnerID)
-		if p.partners[id] != nil {
-			continue
-		}
-		n, err := queries.SalePartnerCounters(ctx, p.u.DB(), db.SalePartnerCountersParams{
-			ProgramID: p.program.ID, PartnerID: id, Currency: p.program.Currency, OrgID: p.u.OrgID,
-		})
-		if err != nil {
-			return errors.Join(errors.New("counters of "+id), err)
-		}
-		p.partners[id] = &rules.PartnerCounters{
-			LeadsCount: n.LeadsCount, CustomersCount: n.CustomersCount, SalesCount: n.SalesCount,
-			RevenueMinor: n.RevenueMinor, CommissionsMinor: n.CommissionsMinor,
-		}
+// countPartner reads the counters of a partner that are not loaded yet.
+func (p *play) countPartner(ctx context.Context, id string) error {
+	if p.partners[id] != nil {
+		return nil
+	}
+	n, err := queries.SalePartnerCounters(ctx, p.u.DB(), db.SalePartnerCountersParams{
+		ProgramID: p.program.ID, PartnerID: id, Currency: p.program.Currency, OrgID: p.u.OrgID,
+	})
+	if err != nil {
+		return errors.Join(errors.New("counters of "+id), err)
+	}
+	p.partners[id] = &rules.PartnerCounters{
+		LeadsCount: n.LeadsCount, CustomersCount: n.CustomersCount, SalesCount: n.SalesCount,
+		RevenueMinor: n.RevenueMinor, CommissionsMinor: n.CommissionsMinor,
 	}
 	return nil
 }

@@ -3,7 +3,9 @@ package customer
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"strings"
+	"time"
 
 	"rail/gen/api"
 	"rail/gen/db"
@@ -41,6 +43,59 @@ func ruleOf(r tracking.Route, a tracking.Attribution) Rule {
 		return Rule{api.AttributionRuleAgent, r.Agent.Detail}
 	}
 	return Rule{api.AttributionRuleAPI, a.Partner.ID}
+}
+
+// otherRoutesOf returns the other routes in a customer's row.
+func otherRoutesOf(k db.Customer) (o tracking.OtherRoutes, err error) {
+	if k.OtherRoutes == nil {
+		return o, nil
+	}
+	return o, json.Unmarshal(k.OtherRoutes, &o)
+}
+
+// storeOtherRoutes sets the other routes in a customer's row.
+func storeOtherRoutes(k *db.Customer, o tracking.OtherRoutes) error {
+	k.OtherRoutes = nil
+	if reflect.ValueOf(o).IsZero() {
+		return nil
+	}
+	text, err := json.Marshal(o)
+	k.OtherRoutes = text
+	return err
+}
+
+// noteVisit adds the visit of a customer to its other routes, before another route replaces it.
+func noteVisit(k *db.Customer) error {
+	o, err := otherRoutesOf(*k)
+	if err != nil {
+		return err
+	}
+	if k.ClickID != nil {
+		o.Add(tracking.Route{ClickID: k.ClickID})
+	} else {
+		o.Add(tracking.Route{ReferralID: k.ReferralID})
+	}
+	return storeOtherRoutes(k, o)
+}
+
+// apart is how far a customer's arrival and its sign-up are apart at least, for its row to have both: events of
+// processors may be read long after.
+const apart = time.Minute
+
+// noteRoutes stores the other routes of a new attribution by r: a named click that the program's model replaced, and
+// the routes named beside r.
+func noteRoutes(k *db.Customer, r tracking.Route, a tracking.Attribution, others ...tracking.Route) error {
+	var o tracking.OtherRoutes
+	if r.ClickID != nil && a.Click != nil && a.Click.ID != *r.ClickID {
+		o.Add(r)
+	}
+	for _, other := range others {
+		o.Add(other)
+	}
+	if !r.At.IsZero() && r.At.Sub(k.LeadAt.Time).Abs() > apart {
+		o.At = &r.At
+	}
+	return storeOtherRoutes(k, o)
 }
 
 // retryPayments reschedules payments that this customer may explain.

@@ -52,7 +52,9 @@ func (s Service) signUpBy(
 	if err := metadata.Check(in.Metadata, "metadata"); err != nil {
 		return false, err
 	}
-	out.Customer = newDirect(u, in)
+	if out.Customer, err = newDirect(u, in); err != nil {
+		return false, err
+	}
 	if inserted, err = insert(ctx, u, out.Customer, &out.Others); err != nil || !inserted {
 		return false, err
 	}

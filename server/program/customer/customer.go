@@ -39,6 +39,7 @@ type Input struct {
 	Metadata                                            json.RawMessage
 	// Processor is the processor that reported the customer; "" for the API.
 	Processor string
+	Others    []tracking.Route // named beside Route
 	// Claim is an AI assistant's; only CreateCompared reads it.
 	Claim sale.Claim
 }
@@ -74,7 +75,10 @@ func (s Service) CreateCompared(ctx context.Context, u *work.Unit, in Input) (ou
 
 // Direct signs up a customer without a partner. If the external id is in use, it returns the customer with it.
 func (s Service) Direct(ctx context.Context, u *work.Unit, in Input) (db.Customer, error) {
-	k := newDirect(u, in)
+	k, err := newDirect(u, in)
+	if err != nil {
+		return k, err
+	}
 	inserted, err := insert(ctx, u, k, new([]Duplicate))
 	if err == nil && !inserted {
 		return ByExternalID(ctx, u, in.ProgramID, *in.ExternalCustomerID)
@@ -113,15 +117,17 @@ func (s Service) signUpCompared(
 		return k, false, err
 	}
 	// After all reads and before any write: a refusal changes nothing.
-	own, err := s.addresses(a.Partner)
+	own, err := s.Addresses(a.Partner)
 	if err != nil {
 		return k, false, err
 	}
-	self := isOwn(own, in.Email, in.Identifier)
+	self := IsOwn(own, in.Email, in.Identifier)
 	if err := a.Validate(ctx, u, p, self); err != nil {
 		return k, false, err
 	}
-	k = newCustomer(u, in, a)
+	if k, err = newCustomer(u, in, a); err != nil {
+		return k, false, err
+	}
 	k.SelfReferral = self
 	if inserted, err := insert(ctx, u, k, others); err != nil || !inserted {
 		return k, false, err
@@ -155,7 +161,7 @@ func (s Service) welcome(
 }
 
 // newCustomer returns the row to insert, a lead unless the request has another status.
-func newCustomer(u *work.Unit, in Input, a tracking.Attribution) db.Customer {
+func newCustomer(u *work.Unit, in Input, a tracking.Attribution) (db.Customer, error) {
 	plain.Names(&in.Name)
 	k := db.Customer{
 		ID: u.NewID(ident.Customer), OrgID: u.OrgID, ProgramID: in.ProgramID, Email: in.Email, Name: in.Name,
@@ -168,14 +174,14 @@ func newCustomer(u *work.Unit, in Input, a tracking.Attribution) db.Customer {
 	}
 	a.Apply(&k)
 	k.Attribution = ruleOf(in.Route, a).At(u.Now)
-	return k
+	return k, noteRoutes(&k, in.Route, a, in.Others...)
 }
 
 // newDirect returns the row of a customer without a partner.
-func newDirect(u *work.Unit, in Input) db.Customer {
-	k := newCustomer(u, in, tracking.Attribution{})
+func newDirect(u *work.Unit, in Input) (db.Customer, error) {
+	k, err := newCustomer(u, in, tracking.Attribution{})
 	k.PartnerID, k.Attribution = nil, nil
-	return k
+	return k, err
 }
 
 // insert writes the row and its external id at once, not with the commit, since the next steps depend on whether

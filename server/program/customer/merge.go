@@ -131,6 +131,7 @@ func choosePartner(p sale.Pair, k *db.Customer, partnerID *string) error {
 		k.PartnerID, k.ReferralID, k.LinkID = f.PartnerID, f.ReferralID, f.LinkID
 		k.CouponID, k.ClickID = f.CouponID, f.ClickID
 		k.TrackedBy, k.Attribution, k.SelfReferral = f.TrackedBy, f.Attribution, f.SelfReferral
+		k.OtherRoutes = f.OtherRoutes
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package customer
 
 import (
+	"bytes"
 	"context"
 
 	"rail/gen/db"
@@ -13,16 +14,23 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// LateClick flags the partner of a click shortly before a customer's first payment, and reports whether the customer
-// returned to the partner of the earlier click (decisions, 318).
+// LateClick flags the partner of a click shortly before a customer's first payment. If back is set, it returns a
+// customer of that partner to the partner of the earlier click, and reports whether it did (decisions, 318).
 func (s Service) LateClick(
-	ctx context.Context, u *work.Unit, k db.Customer, click db.ClickLateRow, paidAt clock.Time, back bool,
+	ctx context.Context, u *work.Unit, k db.Customer, paidAt clock.Time, back bool,
 ) (bool, error) {
-	err := risk.FlagLateClick(ctx, u, k.ProgramID, k.ID, click, paidAt)
-	if err != nil || !back {
+	late, earlier, found, err := tracking.LateClick(ctx, u, *k.ReferralID, paidAt)
+	if err != nil || !found {
 		return false, err
 	}
-	return s.giveBack(ctx, u, k.ID, click.EarlierClickID, paidAt)
+	err = risk.FlagLateClick(ctx, u, k.ProgramID, k.ID, risk.Late{
+		ClickID: late.ClickID, PartnerID: late.PartnerID, At: late.At,
+		EarlierClickID: earlier.ClickID, EarlierPartnerID: earlier.PartnerID,
+	}, paidAt)
+	if err != nil || !back || late.PartnerID != *k.PartnerID {
+		return false, err
+	}
+	return s.giveBack(ctx, u, k.ID, earlier.ClickID, paidAt)
 }
 
 // giveBack reassigns a customer who has not paid yet to the partner of an earlier click, and reports whether
@@ -50,8 +58,11 @@ func (s Service) TakeOver(
 			continue
 		}
 		p, err := u.Program(ctx, k.ProgramID)
-		if err != nil || !p.CouponBeatsLink {
+		if err != nil {
 			return k, err
+		}
+		if !p.CouponBeatsLink {
+			return s.noteCoupons(ctx, u, k, routes)
 		}
 		if k, err = Lock(ctx, u, k.ID); err != nil || k.ConvertedAt != nil || k.TrackedBy != db.TrackedByLink {
 			return k, err
@@ -62,6 +73,34 @@ func (s Service) TakeOver(
 		}
 	}
 	return k, nil
+}
+
+// noteCoupons stores the coupons of a first payment that do not take over its customer, for rehearsals.
+func (s Service) noteCoupons(
+	ctx context.Context, u *work.Unit, k db.Customer, routes []tracking.Route,
+) (db.Customer, error) {
+	k, err := Lock(ctx, u, k.ID)
+	if err != nil || k.ConvertedAt != nil || k.TrackedBy != db.TrackedByLink {
+		return k, err
+	}
+	other, err := otherRoutesOf(k)
+	if err != nil {
+		return k, err
+	}
+	for _, r := range routes {
+		id, err := tracking.CouponOf(ctx, u, k.ProgramID, r)
+		if err != nil {
+			return k, err
+		}
+		if id != "" {
+			other.Add(tracking.Route{CouponID: &id})
+		}
+	}
+	before := k.OtherRoutes
+	if err := storeOtherRoutes(&k, other); err != nil || bytes.Equal(before, k.OtherRoutes) {
+		return k, err
+	}
+	return k, update(ctx, u.DB(), k) // at once: a payment follows
 }
 
 // reroute assigns a locked customer to the partner of another route. Its previous referral becomes a visit
@@ -75,17 +114,20 @@ func (s Service) reroute(ctx context.Context, u *work.Unit, k db.Customer, r tra
 	if err != nil || a.Partner.ID == *k.PartnerID {
 		return k, err
 	}
-	own, err := s.addresses(a.Partner)
+	own, err := s.Addresses(a.Partner)
 	if err != nil {
 		return k, err
 	}
-	if err := a.Validate(ctx, u, p, isOwn(own, k.Email, k.Identifier)); err != nil {
+	if err := a.Validate(ctx, u, p, IsOwn(own, k.Email, k.Identifier)); err != nil {
 		return k, err
 	}
 	if err := report.TouchCustomer(ctx, u, k); err != nil {
 		return k, err
 	}
 	before := k
+	if err := noteVisit(&k); err != nil {
+		return k, err
+	}
 	k.ReferralID, k.LinkID, k.CouponID, k.ClickID = nil, nil, nil, nil
 	a.Apply(&k)
 	k.Attribution, k.UpdatedAt = ruleOf(r, a).At(u.Now), u.Now

@@ -12,8 +12,8 @@ import (
 	"rail/server/work"
 )
 
-// addresses returns a partner's email addresses: its account's and that of its payout details.
-func (s Service) addresses(p db.Partner) ([]string, error) {
+// Addresses returns a partner's email addresses: its account's and that of its payout details.
+func (s Service) Addresses(p db.Partner) ([]string, error) {
 	own := []string{p.Email}
 	if s.Keeper == nil {
 		return own, nil
@@ -25,8 +25,8 @@ func (s Service) addresses(p db.Partner) ([]string, error) {
 	return own, err
 }
 
-// isOwn reports whether one of a customer's values is an address of its partner.
-func isOwn(own []string, values ...*string) bool {
+// IsOwn reports whether one of a customer's values is an address of its partner.
+func IsOwn(own []string, values ...*string) bool {
 	return slices.ContainsFunc(values, func(v *string) bool {
 		return v != nil && strings.Contains(*v, "@") && risk.IsOwn(own, *v)
 	})
@@ -52,7 +52,7 @@ func (s Service) judge(ctx context.Context, u *work.Unit, k *db.Customer, before
 	if err != nil {
 		return err
 	}
-	own, err := s.addresses(p)
+	own, err := s.Addresses(p)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (s Service) judge(ctx context.Context, u *work.Unit, k *db.Customer, before
 			return err
 		}
 	}
-	k.SelfReferral = isOwn(own, k.Email, k.Identifier, &told) || same && k.SelfReferral
+	k.SelfReferral = IsOwn(own, k.Email, k.Identifier, &told) || same && k.SelfReferral
 	if same {
 		return nil
 	}

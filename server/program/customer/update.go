@@ -96,7 +96,7 @@ func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID strin
 	before := k.PartnerID
 	k.PartnerID, k.TrackedBy = &partnerID, db.TrackedByManual
 	k.ReferralID, k.LinkID, k.CouponID, k.ClickID = nil, nil, nil, nil
-	k.Attribution = Rule{Rule: api.AttributionRuleManual}.At(u.Now)
+	k.Attribution, k.OtherRoutes = Rule{Rule: api.AttributionRuleManual}.At(u.Now), nil
 	return auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: k.ProgramID, Action: "customer.reassigned", TargetID: k.ID,
 		Before: map[string]any{"partner_id": before}, After: map[string]any{"partner_id": partnerID},
@@ -118,15 +118,18 @@ func (s Service) Assign(ctx context.Context, u *work.Unit, id string, r tracking
 	if err != nil {
 		return k, err
 	}
-	own, err := s.addresses(a.Partner)
+	own, err := s.Addresses(a.Partner)
 	if err != nil {
 		return k, err
 	}
-	if err := a.Validate(ctx, u, p, isOwn(own, k.Email, k.Identifier)); err != nil {
+	if err := a.Validate(ctx, u, p, IsOwn(own, k.Email, k.Identifier)); err != nil {
 		return k, err
 	}
 	before := k
 	if err := report.TouchCustomer(ctx, u, k); err != nil {
+		return k, err
+	}
+	if err := noteRoutes(&k, r, a); err != nil {
 		return k, err
 	}
 	a.Apply(&k)
@@ -144,7 +147,7 @@ func update(ctx context.Context, tx pgtx.DBTX, k db.Customer) error {
 		TrackedBy: k.TrackedBy, Email: k.Email, Name: k.Name, Identifier: k.Identifier, Status: k.Status,
 		Metadata: k.Metadata, UpdatedAt: k.UpdatedAt, Attribution: k.Attribution, SelfReferral: k.SelfReferral,
 		ExternalCustomerID: k.ExternalCustomerID, Processor: k.Processor, LeadAt: k.LeadAt, ConvertedAt: k.ConvertedAt,
-		ExternalSubscriptionID: k.ExternalSubscriptionID, ID: k.ID, OrgID: k.OrgID,
+		ExternalSubscriptionID: k.ExternalSubscriptionID, OtherRoutes: k.OtherRoutes, ID: k.ID, OrgID: k.OrgID,
 	})
 }
 
@@ -211,8 +214,8 @@ func (s Service) checkPartner(ctx context.Context, u *work.Unit, p db.Program, k
 		return problem.On("partner_id", problem.PartnerNotActive,
 			"The partner is %s; only active partners get customers.", to.Status)
 	}
-	own, err := s.addresses(to)
-	if err == nil && p.BlockSelfReferrals && isOwn(own, k.Email, k.Identifier) {
+	own, err := s.Addresses(to)
+	if err == nil && p.BlockSelfReferrals && IsOwn(own, k.Email, k.Identifier) {
 		err = problem.On("partner_id", problem.SelfReferralBlocked,
 			"The customer has the partner's own email, and the program blocks self-referrals.")
 	}

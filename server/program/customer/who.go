@@ -131,10 +131,12 @@ func inOrder(ctx context.Context, u *work.Unit, c Clues) ([]tracking.Route, erro
 }
 
 func (s Service) byRoute(ctx context.Context, u *work.Unit, c Clues, r tracking.Route) (Match, error) {
+	others := slices.DeleteFunc(slices.Clone(c.Routes), func(o tracking.Route) bool { return o == r })
 	r.At = c.At
 	k, inserted, err := s.signUp(ctx, u, Input{
 		ProgramID: c.ProgramID, Route: r, ExternalCustomerID: opt.OrNil(c.ExternalID), Email: opt.OrNil(c.Email),
 		Name: opt.OrNil(c.Name), Identifier: opt.OrNil(c.Own()), Processor: c.Processor,
+		Others: others,
 	})
 	if err == nil && !inserted { // another request has just created it
 		k, err = ByExternalID(ctx, u, c.ProgramID, c.ExternalID)

@@ -2,9 +2,6 @@ package tracking
 
 import (
 	"context"
-	"errors"
-
-	"github.com/jackc/pgx/v5"
 
 	"rail/gen/api"
 	"rail/gen/db"
@@ -147,23 +144,6 @@ func Attribute(
 		a.Referral = &referral
 	}
 	return a, nil
-}
-
-// standingClick returns the click that counts for a customer of click: itself or, if the program credits the
-// first partner, the visitor's first.
-func standingClick(
-	ctx context.Context, u *work.Unit, p db.Program, click db.Click, at clock.Time,
-) (db.Click, error) {
-	if p.AttributionModel != db.AttributionModelFirst || click.ReferralID == nil || click.ProgramID != p.ID {
-		return click, nil
-	}
-	first, err := queries.ClickStanding(ctx, u.DB(), db.ClickStandingParams{
-		ReferralID: *click.ReferralID, OrgID: u.OrgID, Now: at,
-	})
-	if errors.Is(err, pgx.ErrNoRows) { // none is live: report the fault of this one
-		return click, nil
-	}
-	return first, err
 }
 
 // creditedCoupon returns a coupon that can attribute a customer. An unknown code and a code that the processor

@@ -1,0 +1,100 @@
+package sale
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/money/commission"
+	"rail/server/money/rules"
+	"rail/server/opt"
+	"rail/server/work"
+)
+
+// Credited is a customer with a partner and the route to it, and all that the rules read about the two.
+type Credited struct {
+	Customer     db.Customer
+	Partner      db.Partner
+	TagIDs       []string
+	RateOverride []byte // of the customer's link
+	ClickCountry string // "" if unknown
+}
+
+// SaleOf is a recorded sale of a credited customer.
+type SaleOf struct {
+	db.Sale
+	Credited
+}
+
+// Past decides recorded sales and sign-ups of a program again, under its present flows. Customers and partners are
+// as they are now, but a customer's counters are those at each sale. It writes nothing.
+type Past struct {
+	play    *play
+	signups []rules.Flow
+}
+
+// NewPast reads the flows of a program.
+func NewPast(ctx context.Context, u *work.Unit, p db.Program) (*Past, error) {
+	play, err := newPast(ctx, u, p)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := queries.FlowsActive(ctx, u.DB(), db.FlowsActiveParams{
+		ProgramID: p.ID, OrgID: u.OrgID, Trigger: rules.NewSignup,
+	})
+	if err != nil {
+		return nil, err
+	}
+	signups, err := commission.Parse(stored)
+	return &Past{play, signups}, err
+}
+
+// Pays returns the commissions of sales, in their order. A sale of a customer without a partner pays nothing.
+func (p *Past) Pays(ctx context.Context, sales []SaleOf) ([]Pay, error) {
+	rows := make([]db.SalesRehearsedRow, len(sales))
+	for i, s := range sales {
+		rows[i] = s.row()
+	}
+	customers, err := p.play.count(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Pay, len(rows))
+	for i, row := range rows {
+		r := p.play.recording(row)
+		if n, counted := customers[row.Sale.ID]; counted {
+			r.facts.Customer.Counters = &n
+		}
+		r.facts.Partner.Counters = p.play.partners[r.facts.Partner.ID]
+		if out[i], err = r.pays(p.play.before); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// row returns the sale as a rehearsal of flows reads it.
+func (s SaleOf) row() db.SalesRehearsedRow {
+	s.Sale.PartnerID = s.Customer.PartnerID
+	return db.SalesRehearsedRow{
+		Sale: s.Sale, Customer: s.Customer, PartnerStatus: s.Partner.Status, PartnerGroupID: s.Partner.GroupID,
+		PartnerCountry: s.Partner.CountryCode, RateOverride: s.RateOverride, ClickCountry: s.ClickCountry, TagIds: s.TagIDs,
+	}
+}
+
+// Signup returns the commission of a customer's sign-up.
+func (p *Past) Signup(ctx context.Context, c Credited) (Pay, error) {
+	of, currency := p.play, p.play.program.Currency
+	if len(p.signups) == 0 || c.Customer.PartnerID == nil {
+		return Pay{Currency: currency}, nil
+	}
+	if rules.NeedsOf(p.signups).Has(rules.NeedPartnerCounters) {
+		if err := of.countPartner(ctx, c.Partner.ID); err != nil {
+			return Pay{}, err
+		}
+	}
+	amount, paid := commission.Signup{
+		Customer: c.Customer, ProgramCurrency: currency, PartnerStatus: c.Partner.Status, PartnerGroupID: c.Partner.GroupID,
+		PartnerCountry: c.Partner.CountryCode, ClickCountry: opt.OrNil(c.ClickCountry),
+	}.Rehearse(p.signups, c.TagIDs, of.partners[c.Partner.ID])
+	return Pay{AmountMinor: amount, Currency: paid}, nil
+}
