@@ -763,7 +763,7 @@ func (q *Queries) ClickCursor(ctx context.Context, db DBTX, arg ClickCursorParam
 }
 
 const clickPage = `-- name: ClickPage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.referral_id, t.param, t.ip_hash, t.user_agent, t.referer, t.country, t.device, t.landing_url, t.created_at FROM clicks t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.referral_id, t.param, t.ip_hash, t.user_agent, t.referer, t.country, t.device, t.landing_url, t.created_at, t.source, t.medium, t.campaign, t.referrer FROM clicks t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -833,6 +833,10 @@ func (q *Queries) ClickPage(ctx context.Context, db DBTX, arg ClickPageParams) (
 			&i.Device,
 			&i.LandingURL,
 			&i.CreatedAt,
+			&i.Source,
+			&i.Medium,
+			&i.Campaign,
+			&i.Referrer,
 		); err != nil {
 			return nil, err
 		}
@@ -1597,7 +1601,7 @@ func (q *Queries) CustomerCursor(ctx context.Context, db DBTX, arg CustomerCurso
 }
 
 const customerPage = `-- name: CustomerPage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral FROM customers t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.source, t.medium, t.campaign, t.referrer, t.country, t.device FROM customers t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -1692,6 +1696,12 @@ func (q *Queries) CustomerPage(ctx context.Context, db DBTX, arg CustomerPagePar
 			&i.UpdatedAt,
 			&i.Attribution,
 			&i.SelfReferral,
+			&i.Source,
+			&i.Medium,
+			&i.Campaign,
+			&i.Referrer,
+			&i.Country,
+			&i.Device,
 		); err != nil {
 			return nil, err
 		}

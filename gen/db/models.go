@@ -190,6 +190,10 @@ type Click struct {
 	Device     *string
 	LandingURL *string
 	CreatedAt  clock.Time
+	Source     *string
+	Medium     *string
+	Campaign   *string
+	Referrer   *string
 }
 
 type ClicksCounted struct {
@@ -199,6 +203,12 @@ type ClicksCounted struct {
 	LinkID    *string
 	CreatedAt clock.Time
 	Clicks    int32
+	Source    *string
+	Medium    *string
+	Campaign  *string
+	Referrer  *string
+	Country   *string
+	Device    *string
 }
 
 type Commission struct {
@@ -271,6 +281,12 @@ type Customer struct {
 	UpdatedAt              clock.Time
 	Attribution            []byte
 	SelfReferral           bool
+	Source                 *string
+	Medium                 *string
+	Campaign               *string
+	Referrer               *string
+	Country                *string
+	Device                 *string
 }
 
 type CustomerDuplicate struct {
@@ -347,6 +363,12 @@ type Forgotten struct {
 	Day       time.Time
 	Total     int64
 	At        *clock.Time
+	Source    string
+	Medium    string
+	Campaign  string
+	Referrer  string
+	Country   string
+	Device    string
 }
 
 type Group struct {
@@ -996,6 +1018,17 @@ type ReportFact struct {
 	Refunded         int32
 	RevenueMinor     int64
 	CommissionsMinor int64
+	PaidMinor        int64
+	Source           *string
+	Medium           *string
+	Campaign         *string
+	Referrer         *string
+	Country          *string
+	Device           *string
+	TrackedBy        interface{}
+	CustomerID       *string
+	SaleID           *string
+	ConvertedAt      *clock.Time
 }
 
 type ReportMark struct {
@@ -1036,6 +1069,7 @@ type ReportSum struct {
 	Refunded         int64
 	RevenueMinor     int64
 	CommissionsMinor int64
+	PaidMinor        int64
 }
 
 type ReportUntouched struct {

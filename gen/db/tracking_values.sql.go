@@ -12,7 +12,7 @@ import (
 )
 
 const clickStanding = `-- name: ClickStanding :one
-SELECT k.id, k.org_id, k.program_id, k.partner_id, k.link_id, k.referral_id, k.param, k.ip_hash, k.user_agent, k.referer, k.country, k.device, k.landing_url, k.created_at FROM referrals o JOIN referrals r ON r.program_id = o.program_id AND r.org_id = o.org_id
+SELECT k.id, k.org_id, k.program_id, k.partner_id, k.link_id, k.referral_id, k.param, k.ip_hash, k.user_agent, k.referer, k.country, k.device, k.landing_url, k.created_at, k.source, k.medium, k.campaign, k.referrer FROM referrals o JOIN referrals r ON r.program_id = o.program_id AND r.org_id = o.org_id
     AND r.visitor = o.visitor AND r.current
 JOIN partners p ON p.id = r.partner_id AND p.org_id = o.org_id AND p.status = 'active'
 JOIN clicks k ON k.referral_id = r.id AND k.org_id = o.org_id
@@ -46,6 +46,10 @@ func (q *Queries) ClickStanding(ctx context.Context, db DBTX, arg ClickStandingP
 		&i.Device,
 		&i.LandingURL,
 		&i.CreatedAt,
+		&i.Source,
+		&i.Medium,
+		&i.Campaign,
+		&i.Referrer,
 	)
 	return i, err
 }
