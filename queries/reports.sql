@@ -148,6 +148,26 @@ FROM sales s JOIN programs g ON g.id = @program_id AND g.org_id = @org_id
 WHERE s.id = @sale_id AND s.org_id = @org_id
     AND s.occurred_at < report_open_since(@settled::timestamptz, g.time_zone, g.zone_changed_at);
 
+-- name: ReportMarkLater :exec
+-- ReportMarkLater marks the later sales of a customer in the month of a moment. A sale at that moment makes them no
+-- longer the first of the month, by which cohorts count customers.
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT g.org_id, g.id, (s.occurred_at AT TIME ZONE 'UTC')::date, min(s.occurred_at), max(s.occurred_at)
+FROM programs g JOIN sales s ON s.customer_id = @customer_id AND s.org_id = g.org_id
+WHERE g.id = @program_id AND g.org_id = @org_id AND s.occurred_at > @at::timestamptz
+    AND s.occurred_at < zone_midnight((date_trunc('month', zone_day(@at::timestamptz, g.time_zone)::timestamp)
+        + interval '1 month')::date, g.time_zone)
+    AND s.occurred_at < report_open_since(@settled::timestamptz, g.time_zone, g.zone_changed_at)
+GROUP BY 1, 2, 3;
+
+-- name: ReportMarkPayout :exec
+-- ReportMarkPayout marks the moment at which a payout was paid.
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT g.org_id, g.id, (y.paid_at AT TIME ZONE 'UTC')::date, y.paid_at, y.paid_at
+FROM payouts y JOIN programs g ON g.id = y.program_id AND g.org_id = y.org_id
+WHERE y.id = @payout_id AND y.org_id = @org_id AND y.status = 'paid'
+    AND y.paid_at < report_open_since(@settled::timestamptz, g.time_zone, g.zone_changed_at);
+
 -- name: ReportMarkAgain :exec
 -- ReportMarkAgain marks the summed days before the creation of a program, which the job would not
 -- find in another zone.
@@ -161,6 +181,8 @@ WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.span = 'day' AND s
 WITH moments AS (
     SELECT CASE WHEN k.sale_id IS NULL OR k.kind = 'clawback' THEN k.created_at ELSE s.occurred_at END AS at
     FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id
+    UNION SELECT y.paid_at FROM commissions k JOIN payouts y ON y.id = k.payout_id AND y.status = 'paid'
+        WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id AND y.org_id = @org_id
 ), days AS (
     SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
     FROM moments x JOIN programs g ON g.id = @program_id AND g.org_id = @org_id
@@ -170,7 +192,7 @@ INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
 SELECT @org_id, @program_id, d.day, d.first_at, d.last_at FROM days d;
 
 -- name: ReportMarkCustomer :exec
--- ReportMarkCustomer marks every day with rows of the customer's partner or link.
+-- ReportMarkCustomer marks every day with rows of the customer's partner, link or origin.
 WITH moments AS (
     SELECT c.lead_at AS at FROM customers c WHERE c.id = @customer_id AND c.org_id = @org_id
     UNION SELECT c.converted_at FROM customers c WHERE c.id = @customer_id AND c.org_id = @org_id
@@ -180,6 +202,8 @@ WITH moments AS (
         AND k.customer_id = @customer_id AND (k.sale_id IS NULL OR k.kind = 'clawback')
     UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id
         WHERE k.program_id = @program_id AND k.org_id = @org_id AND s.org_id = @org_id AND k.customer_id = @customer_id
+    UNION SELECT y.paid_at FROM commissions k JOIN payouts y ON y.id = k.payout_id AND y.status = 'paid'
+        WHERE k.program_id = @program_id AND k.org_id = @org_id AND y.org_id = @org_id AND k.customer_id = @customer_id
 ), days AS (
     SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
     FROM moments x JOIN programs g ON g.id = @program_id AND g.org_id = @org_id
@@ -207,6 +231,11 @@ WITH moments AS (
         LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = @org_id AND k.kind <> 'clawback'
         WHERE k.program_id = @program_id AND k.org_id = @org_id AND c.org_id = @org_id AND c.partner_id = @partner_id
             AND k.partner_id <> @partner_id
+    UNION SELECT s.occurred_at FROM customers c JOIN sales s ON s.customer_id = c.id AND s.org_id = @org_id
+        WHERE c.program_id = @program_id AND c.org_id = @org_id AND c.partner_id = @partner_id
+    UNION SELECT y.paid_at FROM customers c JOIN commissions k ON k.customer_id = c.id AND k.org_id = @org_id
+        JOIN payouts y ON y.id = k.payout_id AND y.status = 'paid' AND y.org_id = @org_id
+        WHERE k.program_id = @program_id AND c.org_id = @org_id AND c.partner_id = @partner_id
 ), days AS (
     SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
     FROM moments x JOIN programs g ON g.id = @program_id AND g.org_id = @org_id

@@ -233,6 +233,8 @@ const reportMarkCommissions = `-- name: ReportMarkCommissions :exec
 WITH moments AS (
     SELECT CASE WHEN k.sale_id IS NULL OR k.kind = 'clawback' THEN k.created_at ELSE s.occurred_at END AS at
     FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id WHERE k.id = ANY ($3::text[]) AND k.org_id = $1
+    UNION SELECT y.paid_at FROM commissions k JOIN payouts y ON y.id = k.payout_id AND y.status = 'paid'
+        WHERE k.id = ANY ($3::text[]) AND k.org_id = $1 AND y.org_id = $1
 ), days AS (
     SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
     FROM moments x JOIN programs g ON g.id = $2 AND g.org_id = $1
@@ -270,6 +272,8 @@ WITH moments AS (
         AND k.customer_id = $3 AND (k.sale_id IS NULL OR k.kind = 'clawback')
     UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id
         WHERE k.program_id = $2 AND k.org_id = $1 AND s.org_id = $1 AND k.customer_id = $3
+    UNION SELECT y.paid_at FROM commissions k JOIN payouts y ON y.id = k.payout_id AND y.status = 'paid'
+        WHERE k.program_id = $2 AND k.org_id = $1 AND y.org_id = $1 AND k.customer_id = $3
 ), days AS (
     SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
     FROM moments x JOIN programs g ON g.id = $2 AND g.org_id = $1
@@ -286,12 +290,44 @@ type ReportMarkCustomerParams struct {
 	Settled    clock.Time
 }
 
-// ReportMarkCustomer marks every day with rows of the customer's partner or link.
+// ReportMarkCustomer marks every day with rows of the customer's partner, link or origin.
 func (q *Queries) ReportMarkCustomer(ctx context.Context, db DBTX, arg ReportMarkCustomerParams) error {
 	_, err := db.Exec(ctx, reportMarkCustomer,
 		arg.OrgID,
 		arg.ProgramID,
 		arg.CustomerID,
+		arg.Settled,
+	)
+	return err
+}
+
+const reportMarkLater = `-- name: ReportMarkLater :exec
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT g.org_id, g.id, (s.occurred_at AT TIME ZONE 'UTC')::date, min(s.occurred_at), max(s.occurred_at)
+FROM programs g JOIN sales s ON s.customer_id = $1 AND s.org_id = g.org_id
+WHERE g.id = $2 AND g.org_id = $3 AND s.occurred_at > $4::timestamptz
+    AND s.occurred_at < zone_midnight((date_trunc('month', zone_day($4::timestamptz, g.time_zone)::timestamp)
+        + interval '1 month')::date, g.time_zone)
+    AND s.occurred_at < report_open_since($5::timestamptz, g.time_zone, g.zone_changed_at)
+GROUP BY 1, 2, 3
+`
+
+type ReportMarkLaterParams struct {
+	CustomerID string
+	ProgramID  string
+	OrgID      string
+	At         clock.Time
+	Settled    clock.Time
+}
+
+// ReportMarkLater marks the later sales of a customer in the month of a moment. A sale at that moment makes them no
+// longer the first of the month, by which cohorts count customers.
+func (q *Queries) ReportMarkLater(ctx context.Context, db DBTX, arg ReportMarkLaterParams) error {
+	_, err := db.Exec(ctx, reportMarkLater,
+		arg.CustomerID,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.At,
 		arg.Settled,
 	)
 	return err
@@ -315,6 +351,11 @@ WITH moments AS (
         LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = $1 AND k.kind <> 'clawback'
         WHERE k.program_id = $2 AND k.org_id = $1 AND c.org_id = $1 AND c.partner_id = $3
             AND k.partner_id <> $3
+    UNION SELECT s.occurred_at FROM customers c JOIN sales s ON s.customer_id = c.id AND s.org_id = $1
+        WHERE c.program_id = $2 AND c.org_id = $1 AND c.partner_id = $3
+    UNION SELECT y.paid_at FROM customers c JOIN commissions k ON k.customer_id = c.id AND k.org_id = $1
+        JOIN payouts y ON y.id = k.payout_id AND y.status = 'paid' AND y.org_id = $1
+        WHERE k.program_id = $2 AND c.org_id = $1 AND c.partner_id = $3
 ), days AS (
     SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
     FROM moments x JOIN programs g ON g.id = $2 AND g.org_id = $1
@@ -339,6 +380,26 @@ func (q *Queries) ReportMarkPartner(ctx context.Context, db DBTX, arg ReportMark
 		arg.PartnerID,
 		arg.Settled,
 	)
+	return err
+}
+
+const reportMarkPayout = `-- name: ReportMarkPayout :exec
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT g.org_id, g.id, (y.paid_at AT TIME ZONE 'UTC')::date, y.paid_at, y.paid_at
+FROM payouts y JOIN programs g ON g.id = y.program_id AND g.org_id = y.org_id
+WHERE y.id = $1 AND y.org_id = $2 AND y.status = 'paid'
+    AND y.paid_at < report_open_since($3::timestamptz, g.time_zone, g.zone_changed_at)
+`
+
+type ReportMarkPayoutParams struct {
+	PayoutID string
+	OrgID    string
+	Settled  clock.Time
+}
+
+// ReportMarkPayout marks the moment at which a payout was paid.
+func (q *Queries) ReportMarkPayout(ctx context.Context, db DBTX, arg ReportMarkPayoutParams) error {
+	_, err := db.Exec(ctx, reportMarkPayout, arg.PayoutID, arg.OrgID, arg.Settled)
 	return err
 }
 
