@@ -195,6 +195,12 @@ var combined = []request{
 	list("retrieveReport by product, a year", "reports", "dimension", "product", "from", "2025-09-02", "to", "2026-08-31"),
 	list("retrieveReport by day, a year", "reports", "dimension", "period", "granularity", "day", "from", "2025-09-02",
 		"to", "2026-08-31"),
+	list("retrieveReport by source, a year", "reports", "dimension", "source", "from", "2025-09-02", "to", "2026-08-31"),
+	list("retrieveReport by source of partners, a year", "reports", "dimension", "source", "attribution", "partners",
+		"from", "2025-09-02", "to", "2026-08-31"),
+	list("retrieveReport by month of one source, a year", "reports", "dimension", "period", "source", "source 1",
+		"from", "2025-09-02", "to", "2026-08-31"),
+	list("retrieveReportCohorts", "reports/cohorts"),
 	list("retrieveReport one partner, a year", "reports", "dimension", "product", "partner_id", dataset.ID("part", 0),
 		"from", "2025-09-02", "to", "2026-08-31"),
 }
