@@ -63,6 +63,13 @@ var filters = map[string][]string{
 	"to":                   {"2026-08-31"},
 	"year":                 {"2026"},
 	"number":               {"R-2026-000001"},
+	"source":               {"source 1", "none"},
+	"medium":               {"social", "none"},
+	"campaign":             {"campaign 5", "nobody"},
+	"referrer":             {"site-2.example", "none"},
+	"country":              {"US", "none"},
+	"device":               {"desktop", "none"},
+	"months":               {"24"},
 }
 
 // always has the required query of an operation.
