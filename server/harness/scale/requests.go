@@ -207,7 +207,6 @@ var combined = []request{
 		"from", "2025-09-02", "to", "2026-08-31"),
 	list("retrieveReport by month of one source, a year", "reports", "dimension", "period", "source", "source 1",
 		"from", "2025-09-02", "to", "2026-08-31"),
-	list("retrieveReportCohorts", "reports/cohorts"),
 	list("retrieveReport one partner, a year", "reports", "dimension", "product", "partner_id", dataset.ID("part", 0),
 		"from", "2025-09-02", "to", "2026-08-31"),
 }
