@@ -39,9 +39,14 @@ WHERE EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @
 -- name: ClickGet :one
 SELECT t.* FROM clicks t WHERE t.id = @id AND t.org_id = @org_id;
 
+-- name: ClickLast :one
+-- ClickLast returns the last click of a referral until a moment.
+SELECT t.* FROM clicks t WHERE t.referral_id = @referral_id AND t.org_id = @org_id AND t.created_at <= @at
+ORDER BY t.created_at DESC, t.id DESC LIMIT 1;
+
 -- name: ClickInsert :exec
 -- ClickInsert stores no address, only its hash under the program's key.
 INSERT INTO clicks (id, org_id, program_id, partner_id, link_id, referral_id, param, ip_hash, user_agent, referer,
-    country, device, landing_url, created_at)
+    country, device, landing_url, created_at, source, medium, campaign, referrer)
 VALUES (@id, @org_id, @program_id, @partner_id, @link_id, @referral_id, @param, @ip_hash, @user_agent, @referer,
-    @country, @device, @landing_url, @created_at);
+    @country, @device, @landing_url, @created_at, @source, @medium, @campaign, @referrer);

@@ -16,10 +16,12 @@ SELECT t.* FROM customers t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY U
 -- name: CustomerInsert :exec
 INSERT INTO customers (id, org_id, program_id, partner_id, referral_id, link_id, coupon_id, click_id, processor,
     external_customer_id, external_subscription_id, email, name, identifier, status, tracked_by, lead_at,
-    converted_at, metadata, created_at, updated_at, attribution, self_referral, other_routes)
+    converted_at, metadata, created_at, updated_at, attribution, self_referral, other_routes, source, medium, campaign,
+    referrer, country, device)
 VALUES (@id, @org_id, @program_id, @partner_id, @referral_id, @link_id, @coupon_id, @click_id, @processor,
     @external_customer_id, @external_subscription_id, @email, @name, @identifier, @status, @tracked_by, @lead_at,
-    @converted_at, @metadata, @created_at, @updated_at, @attribution, @self_referral, @other_routes);
+    @converted_at, @metadata, @created_at, @updated_at, @attribution, @self_referral, @other_routes, @source, @medium,
+    @campaign, @referrer, @country, @device);
 
 -- name: CustomerUpdate :exec
 UPDATE customers SET partner_id = @partner_id, referral_id = @referral_id, link_id = @link_id, coupon_id = @coupon_id,
@@ -27,7 +29,8 @@ UPDATE customers SET partner_id = @partner_id, referral_id = @referral_id, link_
     tracked_by = @tracked_by, email = @email, name = @name, identifier = @identifier, status = @status,
         metadata = @metadata, updated_at = @updated_at, attribution = @attribution, self_referral = @self_referral,
     external_customer_id = @external_customer_id, processor = @processor, lead_at = @lead_at,
-    converted_at = @converted_at, external_subscription_id = @external_subscription_id, other_routes = @other_routes
+    converted_at = @converted_at, external_subscription_id = @external_subscription_id, other_routes = @other_routes,
+    source = @source, medium = @medium, campaign = @campaign, referrer = @referrer, country = @country, device = @device
 WHERE id = @id AND org_id = @org_id;
 
 -- name: CustomerPaid :exec

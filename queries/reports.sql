@@ -1,17 +1,18 @@
 -- name: ReportRows :many
 -- ReportRows sums a window of the program's days by one dimension: the widest summed and unmarked
 -- spans from report_sums, all other days from their rows. It is one statement, for one snapshot.
--- level is the dimension of report_sums to read, by the dimension of the rows. Rows of periods use
--- spans within one period, and read the other days period by period. less_direct subtracts the figures without a
--- partner from sums of all: the cost does not depend on the number of partners.
+-- level is the dimension of report_sums to read, by the dimension of the rows; subject is that of its keys, and key
+-- the only key to read. With rows_only, no sums are read. Rows of periods and cohorts use spans within one period, and
+-- read the other days period by period. less_direct subtracts the figures without a partner, which are at direct_level,
+-- from sums of all: the cost does not depend on the number of partners.
 WITH spans AS MATERIALIZED (
     SELECT w.span, w.start, w.upto FROM (
         SELECT r.span, r.start, r.upto, max(r.upto) OVER (ORDER BY r.start, r.upto DESC
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
         FROM report_untouched r
         WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.zone = @time_zone::text
-            AND r.start >= @from_day::date
-          AND r.upto <= sqlc.arg(to_day)::date + 1 AND (@by::text <> 'period'
+            AND NOT @rows_only::boolean AND r.start >= @from_day::date
+          AND r.upto <= sqlc.arg(to_day)::date + 1 AND (@by::text NOT IN ('period', 'cohort')
             OR date_trunc(@bucket::text, r.start::timestamp) = date_trunc(@bucket::text, (r.upto - 1)::timestamp))) w
     WHERE coalesce(w.reached, '-infinity') <= w.start
 ), gaps AS (
@@ -22,56 +23,77 @@ WITH spans AS MATERIALIZED (
     WHERE g.first < g.next
 ), raw AS MATERIALIZED (
     SELECT p.first, zone_midnight(p.first, @time_zone::text) AS from_at,
-        zone_midnight(p.next, @time_zone::text) AS to_at FROM (
-        SELECT g.first, g.next FROM gaps g WHERE @by::text <> 'period'
+        zone_midnight(p.next, @time_zone::text) AS to_at,
+        zone_midnight(date_trunc('month', p.first::timestamp)::date, @time_zone::text) AS month_at FROM (
+        SELECT g.first, g.next FROM gaps g WHERE @by::text NOT IN ('period', 'cohort')
         UNION ALL
         SELECT greatest(g.first, b.start::date), least(g.next, (b.start + e.step)::date)
         FROM gaps g CROSS JOIN (SELECT concat('1 ', @bucket::text)::interval AS step) e CROSS JOIN LATERAL
             generate_series(date_trunc(@bucket::text, g.first::timestamp), (g.next - 1)::timestamp, e.step) b (start)
-        WHERE @by::text = 'period') p
+        WHERE @by::text IN ('period', 'cohort')) p
 ), facts AS (
     SELECT w.start AS day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales,
-        s.refunded, s.revenue_minor, s.commissions_minor
+        s.refunded, s.revenue_minor, s.commissions_minor, s.paid_minor
     FROM spans w CROSS JOIN LATERAL (
         SELECT x.partner_id, x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded,
-            x.revenue_minor, x.commissions_minor FROM report_sums x
+            x.revenue_minor, x.commissions_minor, x.paid_minor FROM report_sums x
             WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.dimension = @level::text AND x.span = w.span
-            AND x.start = w.start
+            AND x.start = w.start AND (sqlc.narg('key')::text IS NULL OR x.key = sqlc.narg('key')::text)
           AND (sqlc.narg('partner_id')::text IS NULL OR x.partner_id = sqlc.narg('partner_id')::text) OFFSET 0) s
     UNION ALL
-    SELECT w.start, '', '', s.currency, s.label, -s.clicks, -s.leads, -s.customers, -s.sales, -s.refunded,
-        -s.revenue_minor, -s.commissions_minor
+    SELECT w.start, '', s.key, s.currency, s.label, -s.clicks, -s.leads, -s.customers, -s.sales, -s.refunded,
+        -s.revenue_minor, -s.commissions_minor, -s.paid_minor
     FROM spans w CROSS JOIN LATERAL (
-        SELECT x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded, x.revenue_minor,
-            x.commissions_minor FROM report_sums x
-            WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.dimension = 'partner' AND x.span = w.span
-            AND x.start = w.start AND x.partner_id = '' OFFSET 0) s
+        SELECT x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded, x.revenue_minor,
+            x.commissions_minor, x.paid_minor FROM report_sums x
+            WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.dimension = @direct_level::text
+            AND x.span = w.span AND x.start = w.start AND x.partner_id = ''
+            AND (sqlc.narg('key')::text IS NULL OR x.key = sqlc.narg('key')::text) OFFSET 0) s
     WHERE @less_direct::boolean
     UNION ALL
-    SELECT f.first, coalesce(f.partner_id, ''), CASE @level::text
-        WHEN 'link' THEN coalesce(f.link_id, '') WHEN 'product' THEN coalesce(f.product, '')
-        WHEN 'partner_product' THEN coalesce(f.product, '') ELSE '' END,
-        coalesce(f.currency, @program_currency::text), f.product_name, f.clicks, f.leads, f.customers, f.sales,
-            f.refunded, f.revenue_minor, f.commissions_minor
+    SELECT f.first, coalesce(f.partner_id, ''), coalesce(CASE @subject::text WHEN 'link' THEN f.link_id
+        WHEN 'product' THEN f.product WHEN 'source' THEN f.source WHEN 'medium' THEN f.medium
+        WHEN 'campaign' THEN f.campaign WHEN 'referrer' THEN f.referrer WHEN 'country' THEN f.country
+        WHEN 'device' THEN f.device WHEN 'tracked_by' THEN f.tracked_by WHEN 'cohort' THEN CASE
+            WHEN f.converted_at IS NOT NULL THEN to_char(zone_day(f.converted_at, @time_zone::text), 'YYYY-MM') END
+        END, ''),
+        coalesce(f.currency, @program_currency::text), f.product_name, f.clicks, f.leads,
+        CASE WHEN @subject::text <> 'cohort' THEN f.customers ELSE (f.sales > 0 AND NOT EXISTS (SELECT FROM sales e
+            WHERE e.customer_id = f.customer_id AND e.org_id = @org_id AND e.currency = f.currency
+                AND e.occurred_at >= f.month_at AND (e.occurred_at, e.id) < (f.at, f.sale_id)))::integer END,
+        f.sales, f.refunded, f.revenue_minor, f.commissions_minor, f.paid_minor
     FROM raw r CROSS JOIN LATERAL (
-        SELECT r.first, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks, x.leads, x.customers,
-            x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_facts x
+        SELECT r.first, r.month_at, x.at, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks,
+            x.leads, x.customers, x.sales, x.refunded, x.revenue_minor, x.commissions_minor, x.paid_minor, x.source,
+            x.medium, x.campaign, x.referrer, x.country, x.device, x.tracked_by, x.customer_id, x.sale_id,
+            x.converted_at FROM report_facts x
             WHERE x.program_id = @program_id AND x.at >= r.from_at AND x.at < r.to_at OFFSET 0) f
     WHERE (sqlc.narg('partner_id')::text IS NULL OR f.partner_id = sqlc.narg('partner_id')::text
         OR sqlc.narg('partner_id')::text = '' AND f.partner_id IS NULL)
       AND (NOT @less_direct::boolean OR f.partner_id IS NOT NULL)
-      AND (f.customers > 0 OR f.currency IS NOT NULL OR @level::text NOT IN ('product', 'partner_product'))
+      AND (f.customers > 0 OR f.currency IS NOT NULL OR @subject::text <> 'product')
+      AND (f.currency IS NOT NULL OR @subject::text <> 'cohort')
+      AND (sqlc.narg('source')::text IS NULL OR coalesce(f.source, '') = sqlc.narg('source')::text)
+      AND (sqlc.narg('medium')::text IS NULL OR coalesce(f.medium, '') = sqlc.narg('medium')::text)
+      AND (sqlc.narg('campaign')::text IS NULL OR coalesce(f.campaign, '') = sqlc.narg('campaign')::text)
+      AND (sqlc.narg('referrer')::text IS NULL OR coalesce(f.referrer, '') = sqlc.narg('referrer')::text)
+      AND (sqlc.narg('country')::text IS NULL OR coalesce(f.country, '') = sqlc.narg('country')::text)
+      AND (sqlc.narg('device')::text IS NULL OR coalesce(f.device, '') = sqlc.narg('device')::text)
+      AND (sqlc.narg('tracked_by')::text IS NULL OR coalesce(f.tracked_by, '') = sqlc.narg('tracked_by')::text)
 )
 SELECT (@by::text IN ('partner', 'link', 'group', 'tag') AND f.partner_id = '')::boolean AS direct,
-    coalesce(CASE @by::text WHEN 'partner' THEN f.partner_id WHEN 'link' THEN nullif(f.key, '')
-        WHEN 'product' THEN nullif(f.key, '') WHEN 'group' THEN p.group_id WHEN 'tag' THEN t.tag_id
-        WHEN 'period' THEN date_trunc(@bucket::text, f.day::timestamp)::date::text END, '')::text AS key,
+    coalesce(CASE @by::text WHEN 'partner' THEN f.partner_id WHEN 'group' THEN p.group_id WHEN 'tag' THEN t.tag_id
+        WHEN 'period' THEN date_trunc(@bucket::text, f.day::timestamp)::date::text
+        WHEN 'cohort' THEN concat(f.key, ' ', to_char(f.day, 'YYYY-MM')) WHEN 'all' THEN '' ELSE f.key END,
+        '')::text AS key,
     coalesce(max(f.label), '')::text AS label, sum(f.clicks)::bigint AS clicks, sum(f.leads)::bigint AS leads,
-    sum(f.customers)::bigint AS customers,
+    coalesce(sum(f.customers) FILTER (WHERE @by::text <> 'cohort' OR f.currency = @currency::text), 0)::bigint
+        AS customers,
     coalesce(sum(f.sales) FILTER (WHERE f.currency = @currency::text), 0)::bigint AS sales,
     coalesce(sum(f.refunded) FILTER (WHERE f.currency = @currency::text), 0)::bigint AS refunded,
     coalesce(sum(f.revenue_minor) FILTER (WHERE f.currency = @currency::text), 0)::bigint AS revenue_minor,
-    coalesce(sum(f.commissions_minor) FILTER (WHERE f.currency = @currency::text), 0)::bigint AS commissions_minor
+    coalesce(sum(f.commissions_minor) FILTER (WHERE f.currency = @currency::text), 0)::bigint AS commissions_minor,
+    coalesce(sum(f.paid_minor) FILTER (WHERE f.currency = @currency::text), 0)::bigint AS paid_minor
 FROM facts f
 LEFT JOIN partners p ON @by::text = 'group' AND p.id = f.partner_id AND p.org_id = @org_id
 LEFT JOIN partner_tags t ON @by::text = 'tag' AND t.partner_id = f.partner_id AND t.org_id = @org_id
@@ -81,7 +103,16 @@ WHERE f.currency IN (@program_currency::text, @currency::text) AND (NOT @attribu
   AND (sqlc.narg('tag_id')::text IS NULL OR f.partner_id IN (SELECT g.partner_id FROM partner_tags g
       WHERE g.program_id = @program_id AND g.org_id = @org_id AND g.tag_id = sqlc.narg('tag_id')::text))
 GROUP BY 1, 2
-HAVING sum(f.clicks) + sum(f.leads) + sum(f.customers) > 0 OR bool_or(f.currency = @currency::text);
+HAVING (sum(f.clicks) + sum(f.leads) + sum(f.customers) > 0 OR bool_or(f.currency = @currency::text))
+    -- what is left of sums of all may be nothing
+    AND (NOT @less_direct::boolean OR (sum(f.clicks), sum(f.leads), sum(f.customers), sum(f.sales), sum(f.refunded),
+        sum(f.revenue_minor), sum(f.commissions_minor), sum(f.paid_minor)) <> (0, 0, 0, 0, 0, 0, 0, 0));
+
+-- name: ReportSize :one
+-- ReportSize counts the rows of a window of the program's days, up to a limit.
+SELECT count(*) FROM (SELECT FROM report_facts f JOIN programs g ON g.id = f.program_id AND g.org_id = @org_id
+    WHERE f.program_id = @program_id AND f.at >= zone_midnight(@from_day::date, @time_zone::text)
+        AND f.at < zone_midnight(sqlc.arg(to_day)::date + 1, @time_zone::text) LIMIT @lim) s;
 
 -- name: ReportLabels :many
 -- ReportLabels names partners, links, groups and tags.
@@ -117,6 +148,26 @@ FROM sales s JOIN programs g ON g.id = @program_id AND g.org_id = @org_id
 WHERE s.id = @sale_id AND s.org_id = @org_id
     AND s.occurred_at < report_open_since(@settled::timestamptz, g.time_zone, g.zone_changed_at);
 
+-- name: ReportMarkLater :exec
+-- ReportMarkLater marks the later sales of a customer in the month of a moment. A sale at that moment makes them no
+-- longer the first of the month, by which cohorts count customers.
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT g.org_id, g.id, (s.occurred_at AT TIME ZONE 'UTC')::date, min(s.occurred_at), max(s.occurred_at)
+FROM programs g JOIN sales s ON s.customer_id = @customer_id AND s.org_id = g.org_id
+WHERE g.id = @program_id AND g.org_id = @org_id AND s.occurred_at > @at::timestamptz
+    AND s.occurred_at < zone_midnight((date_trunc('month', zone_day(@at::timestamptz, g.time_zone)::timestamp)
+        + interval '1 month')::date, g.time_zone)
+    AND s.occurred_at < report_open_since(@settled::timestamptz, g.time_zone, g.zone_changed_at)
+GROUP BY 1, 2, 3;
+
+-- name: ReportMarkPayout :exec
+-- ReportMarkPayout marks the moment at which a payout was paid.
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT g.org_id, g.id, (y.paid_at AT TIME ZONE 'UTC')::date, y.paid_at, y.paid_at
+FROM payouts y JOIN programs g ON g.id = y.program_id AND g.org_id = y.org_id
+WHERE y.id = @payout_id AND y.org_id = @org_id AND y.status = 'paid'
+    AND y.paid_at < report_open_since(@settled::timestamptz, g.time_zone, g.zone_changed_at);
+
 -- name: ReportMarkAgain :exec
 -- ReportMarkAgain marks the summed days before the creation of a program, which the job would not
 -- find in another zone.
@@ -130,6 +181,8 @@ WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.span = 'day' AND s
 WITH moments AS (
     SELECT CASE WHEN k.sale_id IS NULL OR k.kind = 'clawback' THEN k.created_at ELSE s.occurred_at END AS at
     FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id
+    UNION SELECT y.paid_at FROM commissions k JOIN payouts y ON y.id = k.payout_id AND y.status = 'paid'
+        WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id AND y.org_id = @org_id
 ), days AS (
     SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
     FROM moments x JOIN programs g ON g.id = @program_id AND g.org_id = @org_id
@@ -139,7 +192,7 @@ INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
 SELECT @org_id, @program_id, d.day, d.first_at, d.last_at FROM days d;
 
 -- name: ReportMarkCustomer :exec
--- ReportMarkCustomer marks every day with rows of the customer's partner or link.
+-- ReportMarkCustomer marks every day with rows of the customer's partner, link or origin.
 WITH moments AS (
     SELECT c.lead_at AS at FROM customers c WHERE c.id = @customer_id AND c.org_id = @org_id
     UNION SELECT c.converted_at FROM customers c WHERE c.id = @customer_id AND c.org_id = @org_id
@@ -149,6 +202,8 @@ WITH moments AS (
         AND k.customer_id = @customer_id AND (k.sale_id IS NULL OR k.kind = 'clawback')
     UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id
         WHERE k.program_id = @program_id AND k.org_id = @org_id AND s.org_id = @org_id AND k.customer_id = @customer_id
+    UNION SELECT y.paid_at FROM commissions k JOIN payouts y ON y.id = k.payout_id AND y.status = 'paid'
+        WHERE k.program_id = @program_id AND k.org_id = @org_id AND y.org_id = @org_id AND k.customer_id = @customer_id
 ), days AS (
     SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
     FROM moments x JOIN programs g ON g.id = @program_id AND g.org_id = @org_id
@@ -176,6 +231,11 @@ WITH moments AS (
         LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = @org_id AND k.kind <> 'clawback'
         WHERE k.program_id = @program_id AND k.org_id = @org_id AND c.org_id = @org_id AND c.partner_id = @partner_id
             AND k.partner_id <> @partner_id
+    UNION SELECT s.occurred_at FROM customers c JOIN sales s ON s.customer_id = c.id AND s.org_id = @org_id
+        WHERE c.program_id = @program_id AND c.org_id = @org_id AND c.partner_id = @partner_id
+    UNION SELECT y.paid_at FROM customers c JOIN commissions k ON k.customer_id = c.id AND k.org_id = @org_id
+        JOIN payouts y ON y.id = k.payout_id AND y.status = 'paid' AND y.org_id = @org_id
+        WHERE k.program_id = @program_id AND c.org_id = @org_id AND c.partner_id = @partner_id
 ), days AS (
     SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
     FROM moments x JOIN programs g ON g.id = @program_id AND g.org_id = @org_id
@@ -245,8 +305,8 @@ WHERE r.first_at <= r.last_at;
 -- name: ReportUnsum :exec
 -- ReportUnsum names every dimension, so that the primary key finds the rows: otherwise it would
 -- scan all sums of the program.
-DELETE FROM report_sums WHERE program_id = @program_id AND dimension IN ('total', 'partner', 'link', 'product',
-    'partner_product') AND span = @span AND start = @start;
+DELETE FROM report_sums WHERE program_id = @program_id AND dimension = ANY (report_dimensions()) AND span = @span
+    AND start = @start;
 
 -- name: ReportUnspan :one
 -- ReportUnspan deletes a day, and overlapping days of other zones; a trigger deletes the spans that
@@ -276,46 +336,53 @@ WHERE a.program_id = @program_id AND a.org_id = @org_id AND a.start = @start
 ON CONFLICT DO NOTHING;
 
 -- name: ReportSumDay :exec
--- ReportSumDay sums the rows of one day, at every level.
+-- ReportSumDay sums the rows of one day, at every level. Products and cohorts have no clicks and no leads, and the
+-- customers of a cohort are those without an earlier sale in the month.
 WITH facts AS MATERIALIZED (
     SELECT coalesce(f.partner_id, '') AS partner_id, coalesce(f.link_id, '') AS link_id,
-        coalesce(f.product, '') AS product, coalesce(f.currency, g.currency) AS currency,
-        bool_or(f.currency IS NOT NULL) AS money,
+        coalesce(f.product, '') AS product, coalesce(f.source, '') AS source, coalesce(f.medium, '') AS medium,
+        coalesce(f.campaign, '') AS campaign, coalesce(f.referrer, '') AS referrer,
+        coalesce(f.country, '') AS country, coalesce(f.device, '') AS device,
+        coalesce(f.tracked_by, '') AS tracked_by, CASE WHEN f.converted_at IS NULL THEN ''
+            ELSE to_char(zone_day(f.converted_at, g.time_zone), 'YYYY-MM') END AS cohort,
+        coalesce(f.currency, g.currency) AS currency, f.currency IS NOT NULL AS money,
         max(f.product_name) AS label, sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers,
-            sum(f.sales) AS sales,
-        sum(f.refunded) AS refunded, sum(f.revenue_minor) AS revenue_minor,
-            sum(f.commissions_minor) AS commissions_minor
+        count(*) FILTER (WHERE f.sales > 0 AND NOT EXISTS (SELECT FROM sales e
+            WHERE e.customer_id = f.customer_id AND e.org_id = @org_id AND e.currency = f.currency
+                AND e.occurred_at >= @month_at::timestamptz
+                AND (e.occurred_at, e.id) < (f.at, f.sale_id))) AS active,
+        sum(f.sales) AS sales, sum(f.refunded) AS refunded, sum(f.revenue_minor) AS revenue_minor,
+        sum(f.commissions_minor) AS commissions_minor, sum(f.paid_minor) AS paid_minor
     FROM report_facts f JOIN programs g ON g.id = f.program_id WHERE f.program_id = @program_id AND f.at >= @from_at
-        AND f.at < @to_at GROUP BY 1, 2, 3, 4
+        AND f.at < @to_at GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
 )
 INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads,
-    customers, sales, refunded, revenue_minor, commissions_minor)
-SELECT @org_id, @program_id, x.dimension, 'day', @day, x.partner_id, x.key, x.currency, max(x.label), sum(x.clicks),
-    sum(x.leads), sum(x.customers), sum(x.sales), sum(x.refunded),
-    sum(x.revenue_minor), sum(x.commissions_minor)
-FROM (
-    SELECT 'total' AS dimension, '' AS partner_id, '' AS key, f.currency, NULL AS label, f.clicks, f.leads, f.customers,
-        f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
-    UNION ALL SELECT 'partner', f.partner_id, '', f.currency, NULL, f.clicks, f.leads, f.customers, f.sales, f.refunded,
-        f.revenue_minor, f.commissions_minor FROM facts f
-    UNION ALL SELECT 'link', f.partner_id, f.link_id, f.currency, NULL, f.clicks, f.leads, f.customers, f.sales,
-        f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
-    UNION ALL SELECT 'product', '', f.product, f.currency, f.label, 0, 0, f.customers, f.sales, f.refunded,
-        f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
-    UNION ALL SELECT 'partner_product', f.partner_id, f.product, f.currency, f.label, 0, 0, f.customers, f.sales,
-        f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
-) x GROUP BY x.dimension, x.partner_id, x.key, x.currency;
+    customers, sales, refunded, revenue_minor, commissions_minor, paid_minor)
+SELECT @org_id, @program_id, concat(CASE WHEN o.own AND d.dimension NOT IN ('partner', 'link') THEN 'partner_' END,
+        d.dimension), 'day', @day, CASE WHEN o.own THEN f.partner_id ELSE '' END, d.key, f.currency,
+    max(CASE WHEN d.dimension = 'product' THEN f.label END), sum(CASE WHEN d.visits THEN f.clicks ELSE 0 END),
+    sum(CASE WHEN d.visits THEN f.leads ELSE 0 END),
+    sum(CASE WHEN d.dimension = 'cohort' THEN f.active ELSE f.customers END), sum(f.sales), sum(f.refunded),
+    sum(f.revenue_minor), sum(f.commissions_minor), sum(f.paid_minor)
+FROM facts f CROSS JOIN (VALUES (false), (true)) o (own) CROSS JOIN LATERAL (
+    VALUES ('total', '', true), ('partner', '', true), ('link', f.link_id, true), ('product', f.product, false),
+        ('source', f.source, true), ('medium', f.medium, true), ('campaign', f.campaign, true),
+        ('referrer', f.referrer, true), ('country', f.country, true), ('device', f.device, true),
+        ('tracked_by', f.tracked_by, true), ('cohort', f.cohort, false)) d (dimension, key, visits)
+WHERE (o.own OR d.dimension NOT IN ('partner', 'link')) AND (NOT o.own OR d.dimension <> 'total')
+    AND (d.visits OR f.money OR d.dimension = 'product' AND f.customers > 0)
+GROUP BY o.own, d.dimension, 6, d.key, f.currency;
 
 -- name: ReportSumSpan :exec
 -- ReportSumSpan sums the two halves of a span.
 INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads,
-    customers, sales, refunded, revenue_minor, commissions_minor)
+    customers, sales, refunded, revenue_minor, commissions_minor, paid_minor)
 SELECT @org_id, @program_id, s.dimension, w.span, w.start, s.partner_id, s.key, s.currency, max(s.label), sum(s.clicks),
     sum(s.leads), sum(s.customers), sum(s.sales), sum(s.refunded),
-    sum(s.revenue_minor), sum(s.commissions_minor)
+    sum(s.revenue_minor), sum(s.commissions_minor), sum(s.paid_minor)
 FROM report_spans w JOIN report_spans h ON h.program_id = w.program_id AND h.start >= w.start AND h.upto <= w.upto
     AND 2 * (h.upto - h.start) = w.upto - w.start
 JOIN report_sums s ON s.program_id = h.program_id AND s.span = h.span AND s.start = h.start
 WHERE w.program_id = @program_id AND w.org_id = @org_id AND w.span = @span AND w.start = @start
-  AND s.dimension IN ('total', 'partner', 'link', 'product', 'partner_product')
+  AND s.dimension = ANY (report_dimensions())
 GROUP BY s.dimension, w.span, w.start, s.partner_id, s.key, s.currency;

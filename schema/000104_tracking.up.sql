@@ -121,6 +121,11 @@ CREATE TABLE clicks (
     device      text,
     landing_url text,
     created_at  timestamptz NOT NULL,
+    -- of the landing page and the referring page, normalized for reports
+    source      text,
+    medium      text,
+    campaign    text,
+    referrer    text COLLATE "C",
     CONSTRAINT clicks_pkey PRIMARY KEY (id),
     CONSTRAINT clicks_partner_fkey FOREIGN KEY (program_id, partner_id) REFERENCES partners (program_id, id)
         ON DELETE CASCADE
@@ -142,7 +147,7 @@ BEGIN
     PERFORM make_partitions('clicks', 'clk_');
 END $do$;
 
--- The number of deleted clicks and referrals, by day.
+-- The number of deleted clicks and referrals, by day and, for clicks, origin.
 CREATE TABLE forgotten (
     org_id     text COLLATE "C" NOT NULL,
     program_id text COLLATE "C" NOT NULL,
@@ -153,7 +158,15 @@ CREATE TABLE forgotten (
     day        date NOT NULL,
     total      bigint NOT NULL,
     at         timestamptz,
-    CONSTRAINT forgotten_pkey PRIMARY KEY (program_id, list, partner_id, link_id, day),
+    -- empty for none
+    source     text NOT NULL DEFAULT '',
+    medium     text NOT NULL DEFAULT '',
+    campaign   text NOT NULL DEFAULT '',
+    referrer   text COLLATE "C" NOT NULL DEFAULT '',
+    country    text COLLATE "C" NOT NULL DEFAULT '',
+    device     text NOT NULL DEFAULT '',
+    CONSTRAINT forgotten_pkey PRIMARY KEY (program_id, list, partner_id, link_id, day, source, medium, campaign,
+        referrer, country, device),
     CONSTRAINT forgotten_partner_fkey FOREIGN KEY (program_id, partner_id)
         REFERENCES partners (program_id, id) ON DELETE CASCADE,
     CONSTRAINT forgotten_list_check CHECK (list IN ('clicks', 'referrals')),

@@ -27,6 +27,13 @@ CREATE TABLE customers (
     attribution              json,
     self_referral            boolean NOT NULL DEFAULT false,
     other_routes             json,
+    -- the origin: a copy of the click that brought the customer
+    source                   text,
+    medium                   text,
+    campaign                 text,
+    referrer                 text COLLATE "C",
+    country                  text COLLATE "C",
+    device                   text,
     CONSTRAINT customers_pkey PRIMARY KEY (id),
     CONSTRAINT customers_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
     CONSTRAINT customers_partner_fkey FOREIGN KEY (program_id, partner_id) REFERENCES partners (program_id, id),

@@ -22,6 +22,7 @@ DROP TABLE tallies;
 DROP TABLE report_marks;
 DROP TABLE report_spans;
 DROP TABLE report_sums;
+DROP FUNCTION report_dimensions;
 DROP FUNCTION report_take_back;
 DROP FUNCTION report_open_since;
 DROP FUNCTION report_days;

@@ -21,8 +21,16 @@ BEGIN
     RETURN NULL;
 END $$;
 
+-- The subjects of sums: everything, a partner, a link; a product, an origin, a month of first sales (cohort), each of
+-- the whole program and of a partner.
+CREATE FUNCTION report_dimensions() RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT ARRAY['total', 'partner', 'link', 'product', 'source', 'medium', 'campaign', 'referrer', 'country',
+        'device', 'tracked_by', 'cohort', 'partner_product', 'partner_source', 'partner_medium', 'partner_campaign',
+        'partner_referrer', 'partner_country', 'partner_device', 'partner_tracked_by', 'partner_cohort']
+$$;
+
 -- partner_id is empty for money without a partner, key for no key. Rows without a currency use the program's.
--- dimension is the subject of a row: everything, a partner, a link, a product, or a partner's product.
+-- The customers of a cohort are those with their first sale of the month, in the currency.
 CREATE TABLE report_sums (
     org_id            text COLLATE "C" NOT NULL,
     program_id        text COLLATE "C" NOT NULL,
@@ -40,14 +48,15 @@ CREATE TABLE report_sums (
     refunded          bigint NOT NULL,
     revenue_minor     bigint NOT NULL,
     commissions_minor bigint NOT NULL,
+    paid_minor        bigint NOT NULL DEFAULT 0,
     CONSTRAINT report_sums_pkey PRIMARY KEY (program_id, dimension, span, start, partner_id, key, currency),
-    CONSTRAINT report_sums_dimension_check CHECK (dimension IN ('total', 'partner', 'link', 'product',
-        'partner_product')),
+    CONSTRAINT report_sums_dimension_check CHECK (dimension = ANY (report_dimensions())),
     CONSTRAINT report_sums_span_check CHECK (span IN ('day', '2', '4', '8', '16', '32', '64', '128', '256'))
 );
 -- The sums of one partner.
 CREATE INDEX report_sums_partner_idx ON report_sums (program_id, partner_id, dimension, span, start)
-    WHERE dimension IN ('partner', 'link', 'partner_product');
+    WHERE dimension IN ('partner', 'link', 'partner_product', 'partner_source', 'partner_medium', 'partner_campaign',
+        'partner_referrer', 'partner_country', 'partner_device', 'partner_tracked_by', 'partner_cohort');
 
 -- The spans that are summed.
 CREATE TABLE report_spans (
@@ -109,10 +118,12 @@ CREATE TABLE tally_entries (
 
 -- Clicks as reports count them: single rows, and deleted ones by day.
 CREATE VIEW clicks_counted AS
-SELECT k.org_id, k.program_id, k.partner_id, k.link_id, k.created_at, 1 AS clicks FROM clicks k
+SELECT k.org_id, k.program_id, k.partner_id, k.link_id, k.created_at, 1 AS clicks, k.source, k.medium, k.campaign,
+    k.referrer, k.country, k.device FROM clicks k
 UNION ALL
 SELECT f.org_id, f.program_id, f.partner_id, nullif(f.link_id, '') COLLATE "C",
-    coalesce(f.at, f.day::timestamp AT TIME ZONE 'UTC'), f.total::integer
+    coalesce(f.at, f.day::timestamp AT TIME ZONE 'UTC'), f.total::integer, f.source, f.medium, f.campaign, f.referrer,
+    f.country, f.device
 FROM forgotten f WHERE f.list = 'clicks';
 
 -- The spans whose sums are current: no day in them changed since. The marks are read once: they are few until a
@@ -136,37 +147,56 @@ SELECT w.org_id, w.program_id, w.span, w.start, w.upto, w.zone, w.from_at, w.to_
 WHERE coalesce(w.reached, '-infinity') <= w.from_at;
 
 -- The facts that reports count, one row each, at the moment that dates them (decisions 141 and 199). A partner's
--- money has the link of its customer.
+-- money has the link of its customer, and all money the customer's origin (decisions 316). Paid commissions count a
+-- second time, when their payout was paid (decisions 457).
 CREATE VIEW report_facts AS
 SELECT k.program_id, k.created_at AS at, k.partner_id, k.link_id, NULL::text AS product,
     NULL::text AS product_name, NULL::text AS currency,
     k.clicks, 0 AS leads, 0 AS customers, 0 AS sales, 0 AS refunded,
-    0::bigint AS revenue_minor, 0::bigint AS commissions_minor
+    0::bigint AS revenue_minor, 0::bigint AS commissions_minor, 0::bigint AS paid_minor,
+    k.source, k.medium, k.campaign, k.referrer, k.country, k.device, 'link'::text COLLATE "C" AS tracked_by,
+    NULL::text AS customer_id, NULL::text AS sale_id, NULL::timestamptz AS converted_at
 FROM clicks_counted k
 UNION ALL
-SELECT c.program_id, c.lead_at, c.partner_id, c.link_id, NULL, NULL, NULL, 0, 1, 0, 0, 0, 0, 0 FROM customers c
+SELECT c.program_id, c.lead_at, c.partner_id, c.link_id, NULL, NULL, NULL, 0, 1, 0, 0, 0, 0, 0, 0,
+    c.source, c.medium, c.campaign, c.referrer, c.country, c.device,
+    CASE WHEN c.partner_id IS NOT NULL THEN c.tracked_by END, NULL, NULL, NULL
+FROM customers c
 UNION ALL
 SELECT c.program_id, c.converted_at, c.partner_id, c.link_id, coalesce(f.product_id, f.product_name), f.product_name,
-    NULL, 0, 0, 1, 0, 0, 0, 0
+    NULL, 0, 0, 1, 0, 0, 0, 0, 0, c.source, c.medium, c.campaign, c.referrer, c.country, c.device,
+    CASE WHEN c.partner_id IS NOT NULL THEN c.tracked_by END, NULL, NULL, NULL
 FROM customers c LEFT JOIN sales f ON f.customer_id = c.id AND f.is_first_sale WHERE c.converted_at IS NOT NULL
 UNION ALL
 SELECT s.program_id, s.occurred_at, s.partner_id, CASE WHEN s.partner_id IS NOT NULL THEN c.link_id END,
     coalesce(s.product_id, s.product_name), s.product_name,
     s.currency, 0, 0, 0, 1, (s.refunded_at IS NOT NULL)::int,
-    CASE WHEN s.refunded_at IS NULL THEN s.amount_minor ELSE 0 END, 0
+    CASE WHEN s.refunded_at IS NULL THEN s.amount_minor ELSE 0 END, 0, 0,
+    c.source, c.medium, c.campaign, c.referrer, c.country, c.device,
+    CASE WHEN c.partner_id IS NOT NULL THEN c.tracked_by END, s.customer_id, s.id, c.converted_at
 FROM sales s LEFT JOIN customers c ON c.id = s.customer_id
 UNION ALL
 SELECT s.program_id, s.occurred_at, k.partner_id, c.link_id, coalesce(s.product_id, s.product_name), s.product_name,
-    k.currency, 0, 0, 0, 0, 0, 0, k.amount_minor
+    k.currency, 0, 0, 0, 0, 0, 0, k.amount_minor, 0, c.source, c.medium, c.campaign, c.referrer, c.country, c.device,
+    CASE WHEN c.partner_id IS NOT NULL THEN c.tracked_by END, NULL, NULL, c.converted_at
 FROM sales s JOIN commissions k ON k.sale_id = s.id AND k.kind <> 'clawback'
     LEFT JOIN customers c ON c.id = s.customer_id
 WHERE k.status NOT IN ('rejected', 'voided')
 UNION ALL
 SELECT k.program_id, k.created_at, k.partner_id, c.link_id, coalesce(s.product_id, s.product_name), s.product_name,
-    k.currency, 0, 0, 0, 0, 0, 0, k.amount_minor
+    k.currency, 0, 0, 0, 0, 0, 0, k.amount_minor, 0, c.source, c.medium, c.campaign, c.referrer, c.country, c.device,
+    CASE WHEN c.partner_id IS NOT NULL THEN c.tracked_by END, NULL, NULL, c.converted_at
 FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id LEFT JOIN customer_merges m ON m.id = k.customer_id
     LEFT JOIN customers c ON c.id = coalesce(s.customer_id, m.customer_id, k.customer_id)
-WHERE (k.sale_id IS NULL OR k.kind = 'clawback') AND k.status NOT IN ('rejected', 'voided');
+WHERE (k.sale_id IS NULL OR k.kind = 'clawback') AND k.status NOT IN ('rejected', 'voided')
+UNION ALL
+SELECT y.program_id, y.paid_at, k.partner_id, c.link_id, coalesce(s.product_id, s.product_name), s.product_name,
+    k.currency, 0, 0, 0, 0, 0, 0, 0, k.amount_minor, c.source, c.medium, c.campaign, c.referrer, c.country, c.device,
+    CASE WHEN c.partner_id IS NOT NULL THEN c.tracked_by END, NULL, NULL, c.converted_at
+FROM payouts y JOIN commissions k ON k.payout_id = y.id LEFT JOIN sales s ON s.id = k.sale_id
+    LEFT JOIN customer_merges m ON m.id = k.customer_id
+    LEFT JOIN customers c ON c.id = coalesce(s.customer_id, m.customer_id, k.customer_id)
+WHERE y.status = 'paid' AND k.status = 'paid';
 
 -- The rows of the lists, with the columns they are counted by.
 CREATE VIEW tally_rows AS
@@ -236,9 +266,9 @@ BEGIN
     EXECUTE format('LOCK TABLE %I IN SHARE ROW EXCLUSIVE MODE', p.name);
     EXECUTE format('CREATE TABLE %I (LIKE clicks INCLUDING CONSTRAINTS INCLUDING INDEXES)', kept);
     EXECUTE format('INSERT INTO %I (id, org_id, program_id, partner_id, link_id, referral_id, param, referer, country,
-        device, landing_url, created_at)
+        device, landing_url, created_at, source, medium, campaign, referrer)
         SELECT k.id, k.org_id, k.program_id, k.partner_id, k.link_id, k.referral_id, k.param, k.referer, k.country,
-            k.device, k.landing_url, k.created_at
+            k.device, k.landing_url, k.created_at, k.source, k.medium, k.campaign, k.referrer
         FROM %I k WHERE k.id IN (SELECT c.click_id FROM customers c UNION ALL SELECT o.id FROM %I o
             JOIN referrals r ON r.id = o.referral_id AND r.current)',
         kept, p.name, p.name);
@@ -251,14 +281,20 @@ BEGIN
         CROSS JOIN LATERAL (SELECT generate_series((k.low - interval ''1 day'') AT TIME ZONE ''UTC'',
             (k.high + interval ''2 days'') AT TIME ZONE ''UTC'', ''1 day'')::date AS day) d',
         p.name);
-    EXECUTE format('INSERT INTO forgotten AS f (org_id, program_id, list, partner_id, link_id, day, total, at)
+    EXECUTE format('INSERT INTO forgotten AS f (org_id, program_id, list, partner_id, link_id, day, total, at, source,
+        medium, campaign, referrer, country, device)
         SELECT k.org_id, k.program_id, ''clicks'', k.partner_id, k.link_id, k.day, k.total,
-            (k.day + time ''12:00'') AT TIME ZONE k.time_zone
+            (k.day + time ''12:00'') AT TIME ZONE k.time_zone, k.source, k.medium, k.campaign, k.referrer, k.country,
+            k.device
         FROM (SELECT o.org_id, o.program_id, o.partner_id, coalesce(o.link_id, '''') AS link_id,
-            zone_day(o.created_at, g.time_zone) AS day, g.time_zone, count(*) AS total
+            zone_day(o.created_at, g.time_zone) AS day, g.time_zone, coalesce(o.source, '''') AS source,
+            coalesce(o.medium, '''') AS medium, coalesce(o.campaign, '''') AS campaign,
+            coalesce(o.referrer, '''') AS referrer, coalesce(o.country, '''') AS country,
+            coalesce(o.device, '''') AS device, count(*) AS total
             FROM %I o JOIN programs g ON g.id = o.program_id WHERE NOT EXISTS (SELECT FROM %I s WHERE s.id = o.id)
-                GROUP BY 1, 2, 3, 4, 5, 6) k
-        ON CONFLICT (program_id, list, partner_id, link_id, day) DO UPDATE SET total = f.total + excluded.total',
+                GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12) k
+        ON CONFLICT (program_id, list, partner_id, link_id, day, source, medium, campaign, referrer, country, device)
+            DO UPDATE SET total = f.total + excluded.total',
             p.name, kept);
     -- Others wait from here on. DETACH would lock partners, too.
     LOCK TABLE partners IN SHARE ROW EXCLUSIVE MODE;

@@ -33,7 +33,7 @@ var named = map[string]string{
 // texts lists the columns with a CHECK list that are strings in Go; * is any table.
 var texts = []string{
 	"*.list", "*.processor", "*.span", "campaign_recipients.status", "customer_duplicates.match",
-	"ledger_entries.from_bucket", "partners.payout_method", "payouts.method", "report_sums.dimension",
+	"ledger_entries.from_bucket", "partners.payout_method", "payouts.method",
 	"sales.billing_type", "sales.interval", "users.role",
 }
 

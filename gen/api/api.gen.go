@@ -3290,20 +3290,35 @@ func (e ReportCompare) Valid() bool {
 
 // Defines values for ReportDimension.
 const (
-	ReportDimensionGroup   ReportDimension = "group"
-	ReportDimensionLink    ReportDimension = "link"
-	ReportDimensionPartner ReportDimension = "partner"
-	ReportDimensionPeriod  ReportDimension = "period"
-	ReportDimensionProduct ReportDimension = "product"
-	ReportDimensionTag     ReportDimension = "tag"
+	ReportDimensionCampaign  ReportDimension = "campaign"
+	ReportDimensionCountry   ReportDimension = "country"
+	ReportDimensionDevice    ReportDimension = "device"
+	ReportDimensionGroup     ReportDimension = "group"
+	ReportDimensionLink      ReportDimension = "link"
+	ReportDimensionMedium    ReportDimension = "medium"
+	ReportDimensionPartner   ReportDimension = "partner"
+	ReportDimensionPeriod    ReportDimension = "period"
+	ReportDimensionProduct   ReportDimension = "product"
+	ReportDimensionReferrer  ReportDimension = "referrer"
+	ReportDimensionSource    ReportDimension = "source"
+	ReportDimensionTag       ReportDimension = "tag"
+	ReportDimensionTrackedBy ReportDimension = "tracked_by"
 )
 
 // Valid indicates whether the value is a known member of the ReportDimension enum.
 func (e ReportDimension) Valid() bool {
 	switch e {
+	case ReportDimensionCampaign:
+		return true
+	case ReportDimensionCountry:
+		return true
+	case ReportDimensionDevice:
+		return true
 	case ReportDimensionGroup:
 		return true
 	case ReportDimensionLink:
+		return true
+	case ReportDimensionMedium:
 		return true
 	case ReportDimensionPartner:
 		return true
@@ -3311,7 +3326,13 @@ func (e ReportDimension) Valid() bool {
 		return true
 	case ReportDimensionProduct:
 		return true
+	case ReportDimensionReferrer:
+		return true
+	case ReportDimensionSource:
+		return true
 	case ReportDimensionTag:
+		return true
+	case ReportDimensionTrackedBy:
 		return true
 	default:
 		return false
@@ -3333,6 +3354,33 @@ func (e ReportGranularity) Valid() bool {
 	case ReportGranularityMonth:
 		return true
 	case ReportGranularityWeek:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ReportTrackedBy.
+const (
+	ReportTrackedByAPI    ReportTrackedBy = "api"
+	ReportTrackedByCoupon ReportTrackedBy = "coupon"
+	ReportTrackedByLink   ReportTrackedBy = "link"
+	ReportTrackedByManual ReportTrackedBy = "manual"
+	ReportTrackedByNone   ReportTrackedBy = "none"
+)
+
+// Valid indicates whether the value is a known member of the ReportTrackedBy enum.
+func (e ReportTrackedBy) Valid() bool {
+	switch e {
+	case ReportTrackedByAPI:
+		return true
+	case ReportTrackedByCoupon:
+		return true
+	case ReportTrackedByLink:
+		return true
+	case ReportTrackedByManual:
+		return true
+	case ReportTrackedByNone:
 		return true
 	default:
 		return false
@@ -12217,7 +12265,7 @@ type Report struct {
 	// Delta Change against the previous period; null with `compare=none`.
 	Delta *ReportDelta `json:"delta"`
 
-	// Dimension The dimension of the rows: a `partner`, `link`, `product`, `group`, `tag` or `period` of days.
+	// Dimension The dimension of the rows: a `partner`, `link`, `product`, `group`, `tag` or `period` of days, or a part of the origin: `source`, `medium` and `campaign` are the `utm_` parameters of the landing page, `referrer` is the host of the referring page, `country` and `device` are the visitor's, and `tracked_by` is the way of attribution. Clicks have their own origin, everything else that of the click that brought the customer.
 	//
 	// Examples: partner
 	Dimension ReportDimension `json:"dimension"`
@@ -12262,6 +12310,53 @@ type ReportChange struct {
 	RevenueMinor int64 `json:"revenue_minor"`
 }
 
+// ReportCohortRow The sales of a month of customers whose first sale was in the same month.
+type ReportCohortRow struct {
+	// Cohort The first day of the month of the first sale.
+	Cohort openapi_types.Date `json:"cohort"`
+
+	// Customers Customers with a sale in the month, refunded ones included.
+	Customers int64 `json:"customers"`
+
+	// Month The first day of the month of the sales.
+	Month openapi_types.Date `json:"month"`
+
+	// MonthsSince The number of months between the two.
+	MonthsSince int64 `json:"months_since"`
+
+	// Refunded The number of refunded sales.
+	Refunded int64 `json:"refunded"`
+
+	// RetentionBps These customers per customer of the first month in basis points; null if it has none.
+	RetentionBps *int64 `json:"retention_bps"`
+
+	// RevenueMinor Sales net of refunds, in minor units of the currency.
+	RevenueMinor int64 `json:"revenue_minor"`
+
+	// Sales Their sales in the month, refunded ones included.
+	Sales int64 `json:"sales"`
+}
+
+// ReportCohorts The customers of a program by the month of their first sale, and what they paid later.
+type ReportCohorts struct {
+	// Object Always `report_cohorts`.
+	Object string `json:"object"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// From First day of the first month in the program's time zone.
+	From openapi_types.Date `json:"from"`
+
+	// Rows One row for each month of first sales and each month since then, in this order. A month without first sales has no rows; a later month without sales has a row of zeros.
+	Rows []ReportCohortRow `json:"rows"`
+
+	// To Today in the program's time zone, the last day of the last month.
+	To openapi_types.Date `json:"to"`
+}
+
 // ReportCompare `previous_period` compares with the window of equal length right before; `none` compares with nothing.
 //
 // Examples: previous_period
@@ -12285,7 +12380,7 @@ type ReportDelta struct {
 	Revenue ReportRevenueDelta `json:"revenue"`
 }
 
-// ReportDimension The dimension of the rows: a `partner`, `link`, `product`, `group`, `tag` or `period` of days.
+// ReportDimension The dimension of the rows: a `partner`, `link`, `product`, `group`, `tag` or `period` of days, or a part of the origin: `source`, `medium` and `campaign` are the `utm_` parameters of the landing page, `referrer` is the host of the referring page, `country` and `device` are the visitor's, and `tracked_by` is the way of attribution. Clicks have their own origin, everything else that of the click that brought the customer.
 //
 // Examples: partner
 type ReportDimension string
@@ -12345,7 +12440,7 @@ type ReportRow struct {
 	// Customers Customers who converted in the window.
 	Customers int64 `json:"customers"`
 
-	// Key An id, a product name, the first ISO day of a period, or `direct` for revenue without a partner; null for a partner's revenue without a link, group or tag and for sales without a product.
+	// Key An id, a product name, the first ISO day of a period, a value of the origin, or `direct` for revenue without a partner; null for a partner's revenue without a link, group or tag and for sales without a product; `none` without a value of the origin, and `other` for the values above 1,000 new ones on a day.
 	Key *string `json:"key"`
 
 	// Label The label of the key.
@@ -12353,6 +12448,9 @@ type ReportRow struct {
 
 	// Leads Customers who became leads in the window; null for `product`.
 	Leads *int64 `json:"leads"`
+
+	// PaidMinor Commissions of payouts that were paid in the window, in minor units of the report's currency.
+	PaidMinor int64 `json:"paid_minor"`
 
 	// RefundBps Refunded per sale in basis points; null without sales.
 	RefundBps *int64 `json:"refund_bps"`
@@ -12384,6 +12482,9 @@ type ReportTotals struct {
 	// Leads Customers who became leads in the window; null for `product`.
 	Leads *int64 `json:"leads"`
 
+	// PaidMinor Commissions of payouts that were paid in the window, in minor units of the report's currency.
+	PaidMinor int64 `json:"paid_minor"`
+
 	// RefundBps Refunded per sale in basis points; null without sales.
 	RefundBps *int64 `json:"refund_bps"`
 
@@ -12396,6 +12497,9 @@ type ReportTotals struct {
 	// Sales Sales that occurred in the window, refunded ones included.
 	Sales int64 `json:"sales"`
 }
+
+// ReportTrackedBy A way of attribution, or `none`.
+type ReportTrackedBy string
 
 // Resource A resource for partners.
 type Resource struct {
@@ -14612,6 +14716,9 @@ type RefundExpandParam = []RefundExpand
 // ReportAttributionParam The figures of a report by their attribution.
 type ReportAttributionParam = ReportAttribution
 
+// ReportCampaign defines model for ReportCampaign.
+type ReportCampaign = string
+
 // ReportChanges defines model for ReportChanges.
 type ReportChanges = int64
 
@@ -14620,12 +14727,18 @@ type ReportChanges = int64
 // Examples: previous_period
 type ReportCompareParam = ReportCompare
 
+// ReportCountry defines model for ReportCountry.
+type ReportCountry = string
+
 // ReportCurrency An ISO 4217 currency code, upper case in responses; accepted in any case.
 //
 // Examples: USD
 type ReportCurrency = Currency
 
-// ReportDimensionParam The dimension of the rows: a `partner`, `link`, `product`, `group`, `tag` or `period` of days.
+// ReportDevice defines model for ReportDevice.
+type ReportDevice = string
+
+// ReportDimensionParam The dimension of the rows: a `partner`, `link`, `product`, `group`, `tag` or `period` of days, or a part of the origin: `source`, `medium` and `campaign` are the `utm_` parameters of the landing page, `referrer` is the host of the referring page, `country` and `device` are the visitor's, and `tracked_by` is the way of attribution. Clicks have their own origin, everything else that of the click that brought the customer.
 //
 // Examples: partner
 type ReportDimensionParam = ReportDimension
@@ -14638,16 +14751,31 @@ type ReportFrom = string
 // Examples: month
 type ReportGranularityParam = ReportGranularity
 
+// ReportMedium defines model for ReportMedium.
+type ReportMedium = string
+
+// ReportMonths defines model for ReportMonths.
+type ReportMonths = int64
+
 // ReportProgramID The id of a program.
 //
 // Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 type ReportProgramID = ProgramID
+
+// ReportReferrer defines model for ReportReferrer.
+type ReportReferrer = string
+
+// ReportSource defines model for ReportSource.
+type ReportSource = string
 
 // ReportTo defines model for ReportTo.
 type ReportTo = string
 
 // ReportTop defines model for ReportTop.
 type ReportTop = int64
+
+// ReportTrackedByParam A way of attribution, or `none`.
+type ReportTrackedByParam = ReportTrackedBy
 
 // RiskFlagEndingBefore defines model for RiskFlagEndingBefore.
 type RiskFlagEndingBefore = string
@@ -16125,6 +16253,27 @@ type RetrieveReportParams struct {
 	// TagID Only partners with this tag.
 	TagID *TagID `form:"tag_id,omitempty" json:"tag_id,omitempty"`
 
+	// Source Only this `utm_source`, in any case, or `none`.
+	Source *ReportSource `form:"source,omitempty" json:"source,omitempty"`
+
+	// Medium Only this `utm_medium`, in any case, or `none`.
+	Medium *ReportMedium `form:"medium,omitempty" json:"medium,omitempty"`
+
+	// Campaign Only this `utm_campaign`, in any case, or `none`.
+	Campaign *ReportCampaign `form:"campaign,omitempty" json:"campaign,omitempty"`
+
+	// Referrer Only this host of the referring page, or `none`.
+	Referrer *ReportReferrer `form:"referrer,omitempty" json:"referrer,omitempty"`
+
+	// Country Only this country of the click, as a code of two letters, or `none`.
+	Country *ReportCountry `form:"country,omitempty" json:"country,omitempty"`
+
+	// Device Only this device of the click, as it was sent, or `none`.
+	Device *ReportDevice `form:"device,omitempty" json:"device,omitempty"`
+
+	// TrackedBy Only this way of attribution, or `none` without a partner.
+	TrackedBy *ReportTrackedByParam `form:"tracked_by,omitempty" json:"tracked_by,omitempty"`
+
 	// Attribution `partners` leaves out figures without a partner, `direct` leaves out all others; the default is `all`. Not `direct` with a filter by partner, group or tag.
 	Attribution *ReportAttributionParam `form:"attribution,omitempty" json:"attribution,omitempty"`
 
@@ -16142,6 +16291,24 @@ type RetrieveReportParams struct {
 
 	// Changes Adds `changes`: at most the given number of keys whose revenue differs most from the previous period. Not with `dimension=period` or `compare=none`.
 	Changes *ReportChanges `form:"changes,omitempty" json:"changes,omitempty"`
+}
+
+// RetrieveReportCohortsParams defines parameters for RetrieveReportCohorts.
+type RetrieveReportCohortsParams struct {
+	// ProgramID The program to report on.
+	ProgramID ReportProgramID `form:"program_id" json:"program_id"`
+
+	// Months The number of months of first sales, up to the present one; the default is 12.
+	Months *ReportMonths `form:"months,omitempty" json:"months,omitempty"`
+
+	// PartnerID Only this partner.
+	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
+
+	// Attribution `partners` leaves out figures without a partner, `direct` leaves out all others; the default is `all`. Not `direct` with a filter by partner, group or tag.
+	Attribution *ReportAttributionParam `form:"attribution,omitempty" json:"attribution,omitempty"`
+
+	// Currency The currency of the report; the default is the program's. Other currencies are left out, not converted.
+	Currency *ReportCurrency `form:"currency,omitempty" json:"currency,omitempty"`
 }
 
 // ListResourcesParams defines parameters for ListResources.
@@ -19481,10 +19648,17 @@ type ClientInterface interface {
 
 	// RetrieveReport Retrieve a report
 	//
-	// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out.
+	// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, or one with the dimension `link`, `product` or another part of the origin, read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
 	//
 	// Corresponds with GET /v1/reports (the `RetrieveReport` operationId).
 	RetrieveReport(ctx context.Context, params *RetrieveReportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrieveReportCohorts Retrieve cohorts of customers
+	//
+	// Customers by the month of their first sale, and in each later month those who paid again, with their revenue. A sale that is dated before its customer's first one is left out.
+	//
+	// Corresponds with GET /v1/reports/cohorts (the `RetrieveReportCohorts` operationId).
+	RetrieveReportCohorts(ctx context.Context, params *RetrieveReportCohortsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListResources List resources
 	//
@@ -23733,11 +23907,28 @@ func (c *Client) RetrieveRefund(ctx context.Context, id ID, params *RetrieveRefu
 
 // RetrieveReport Retrieve a report
 //
-// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out.
+// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, or one with the dimension `link`, `product` or another part of the origin, read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
 //
 // Corresponds with GET /v1/reports (the `RetrieveReport` operationId).
 func (c *Client) RetrieveReport(ctx context.Context, params *RetrieveReportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetrieveReportRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrieveReportCohorts Retrieve cohorts of customers
+//
+// Customers by the month of their first sale, and in each later month those who paid again, with their revenue. A sale that is dated before its customer's first one is left out.
+//
+// Corresponds with GET /v1/reports/cohorts (the `RetrieveReportCohorts` operationId).
+func (c *Client) RetrieveReportCohorts(ctx context.Context, params *RetrieveReportCohortsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrieveReportCohortsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -35973,6 +36164,90 @@ func NewRetrieveReportRequest(server string, params *RetrieveReportParams) (*htt
 
 		}
 
+		if params.Source != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "source", *params.Source, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Medium != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "medium", *params.Medium, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Campaign != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "campaign", *params.Campaign, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Referrer != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "referrer", *params.Referrer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Country != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "country", *params.Country, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Device != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "device", *params.Device, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.TrackedBy != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tracked_by", *params.TrackedBy, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Attribution != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "attribution", *params.Attribution, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -36036,6 +36311,104 @@ func NewRetrieveReportRequest(server string, params *RetrieveReportParams) (*htt
 		if params.Changes != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "changes", *params.Changes, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetrieveReportCohortsRequest constructs an http.Request for the RetrieveReportCohorts method
+func NewRetrieveReportCohortsRequest(server string, params *RetrieveReportCohortsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/reports/cohorts")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Months != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "months", *params.Months, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.PartnerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "partner_id", *params.PartnerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Attribution != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "attribution", *params.Attribution, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Currency != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "currency", *params.Currency, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -41035,12 +41408,21 @@ type ClientWithResponsesInterface interface {
 
 	// RetrieveReportWithResponse Retrieve a report
 	//
-	// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out.
+	// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, or one with the dimension `link`, `product` or another part of the origin, read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/reports (the `RetrieveReport` operationId).
 	RetrieveReportWithResponse(ctx context.Context, params *RetrieveReportParams, reqEditors ...RequestEditorFn) (*RetrieveReportReply, error)
+
+	// RetrieveReportCohortsWithResponse Retrieve cohorts of customers
+	//
+	// Customers by the month of their first sale, and in each later month those who paid again, with their revenue. A sale that is dated before its customer's first one is left out.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/reports/cohorts (the `RetrieveReportCohorts` operationId).
+	RetrieveReportCohortsWithResponse(ctx context.Context, params *RetrieveReportCohortsParams, reqEditors ...RequestEditorFn) (*RetrieveReportCohortsReply, error)
 
 	// ListResourcesWithResponse List resources
 	//
@@ -46142,6 +46524,37 @@ func (r RetrieveReportReply) ContentType() string {
 	return ""
 }
 
+type RetrieveReportCohortsReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ReportCohorts
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrieveReportCohortsReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrieveReportCohortsReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrieveReportCohortsReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListResourcesReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -50587,7 +51000,7 @@ func (c *ClientWithResponses) RetrieveRefundWithResponse(ctx context.Context, id
 
 // RetrieveReportWithResponse Retrieve a report
 //
-// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out.
+// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, or one with the dimension `link`, `product` or another part of the origin, read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -50598,6 +51011,21 @@ func (c *ClientWithResponses) RetrieveReportWithResponse(ctx context.Context, pa
 		return nil, err
 	}
 	return ParseRetrieveReportReply(rsp)
+}
+
+// RetrieveReportCohortsWithResponse Retrieve cohorts of customers
+//
+// Customers by the month of their first sale, and in each later month those who paid again, with their revenue. A sale that is dated before its customer's first one is left out.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/reports/cohorts (the `RetrieveReportCohorts` operationId).
+func (c *ClientWithResponses) RetrieveReportCohortsWithResponse(ctx context.Context, params *RetrieveReportCohortsParams, reqEditors ...RequestEditorFn) (*RetrieveReportCohortsReply, error) {
+	rsp, err := c.RetrieveReportCohorts(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrieveReportCohortsReply(rsp)
 }
 
 // ListResourcesWithResponse List resources
@@ -55368,6 +55796,32 @@ func ParseRetrieveReportReply(rsp *http.Response) (*RetrieveReportReply, error) 
 	return response, nil
 }
 
+// ParseRetrieveReportCohortsReply parses an HTTP response from a RetrieveReportCohortsWithResponse call
+func ParseRetrieveReportCohortsReply(rsp *http.Response) (*RetrieveReportCohortsReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrieveReportCohortsReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ReportCohorts
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListResourcesReply parses an HTTP response from a ListResourcesWithResponse call
 func ParseListResourcesReply(rsp *http.Response) (*ListResourcesReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -56959,6 +57413,9 @@ type ServerInterface interface {
 	// RetrieveReport Retrieve a report
 	// (GET /v1/reports)
 	RetrieveReport(ctx echo.Context, params RetrieveReportParams) error
+	// RetrieveReportCohorts Retrieve cohorts of customers
+	// (GET /v1/reports/cohorts)
+	RetrieveReportCohorts(ctx echo.Context, params RetrieveReportCohortsParams) error
 	// ListResources List resources
 	// (GET /v1/resources)
 	ListResources(ctx echo.Context, params ListResourcesParams) error
@@ -61693,6 +62150,55 @@ func (w *ServerInterfaceWrapper) RetrieveReport(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tag_id: %s", err))
 	}
 
+	// ------------- Optional query parameter "source" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "source", ctx.QueryParams(), &params.Source, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter source: %s", err))
+	}
+
+	// ------------- Optional query parameter "medium" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "medium", ctx.QueryParams(), &params.Medium, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter medium: %s", err))
+	}
+
+	// ------------- Optional query parameter "campaign" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "campaign", ctx.QueryParams(), &params.Campaign, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter campaign: %s", err))
+	}
+
+	// ------------- Optional query parameter "referrer" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "referrer", ctx.QueryParams(), &params.Referrer, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter referrer: %s", err))
+	}
+
+	// ------------- Optional query parameter "country" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "country", ctx.QueryParams(), &params.Country, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter country: %s", err))
+	}
+
+	// ------------- Optional query parameter "device" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "device", ctx.QueryParams(), &params.Device, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter device: %s", err))
+	}
+
+	// ------------- Optional query parameter "tracked_by" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "tracked_by", ctx.QueryParams(), &params.TrackedBy, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tracked_by: %s", err))
+	}
+
 	// ------------- Optional query parameter "attribution" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "attribution", ctx.QueryParams(), &params.Attribution, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -61737,6 +62243,52 @@ func (w *ServerInterfaceWrapper) RetrieveReport(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.RetrieveReport(ctx, params)
+	return err
+}
+
+// RetrieveReportCohorts converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrieveReportCohorts(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrieveReportCohortsParams
+	// ------------- Required query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "months" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "months", ctx.QueryParams(), &params.Months, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter months: %s", err))
+	}
+
+	// ------------- Optional query parameter "partner_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "partner_id", ctx.QueryParams(), &params.PartnerID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter partner_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "attribution" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "attribution", ctx.QueryParams(), &params.Attribution, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter attribution: %s", err))
+	}
+
+	// ------------- Optional query parameter "currency" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "currency", ctx.QueryParams(), &params.Currency, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter currency: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrieveReportCohorts(ctx, params)
 	return err
 }
 
@@ -63153,6 +63705,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/refunds", wrapper.CreateRefund, options.OperationMiddlewares["createRefund"]...)
 	router.GET(options.BaseURL+"/v1/refunds/:id", wrapper.RetrieveRefund, options.OperationMiddlewares["retrieveRefund"]...)
 	router.GET(options.BaseURL+"/v1/reports", wrapper.RetrieveReport, options.OperationMiddlewares["retrieveReport"]...)
+	router.GET(options.BaseURL+"/v1/reports/cohorts", wrapper.RetrieveReportCohorts, options.OperationMiddlewares["retrieveReportCohorts"]...)
 	router.GET(options.BaseURL+"/v1/resources", wrapper.ListResources, options.OperationMiddlewares["listResources"]...)
 	router.POST(options.BaseURL+"/v1/resources", wrapper.CreateResource, options.OperationMiddlewares["createResource"]...)
 	router.DELETE(options.BaseURL+"/v1/resources/:id", wrapper.DeleteResource, options.OperationMiddlewares["deleteResource"]...)
@@ -66671,6 +67224,28 @@ func (response RetrieveReport200JSONResponse) VisitRetrieveReportResponse(w http
 	return err
 }
 
+type RetrieveReportCohortsRequestObject struct {
+	Params RetrieveReportCohortsParams
+}
+
+type RetrieveReportCohortsResponseObject interface {
+	VisitRetrieveReportCohortsResponse(w http.ResponseWriter) error
+}
+
+type RetrieveReportCohorts200JSONResponse ReportCohorts
+
+func (response RetrieveReportCohorts200JSONResponse) VisitRetrieveReportCohortsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListResourcesRequestObject struct {
 	Params ListResourcesParams
 }
@@ -68128,6 +68703,9 @@ type StrictServerInterface interface {
 	// RetrieveReport Retrieve a report
 	// (GET /v1/reports)
 	RetrieveReport(ctx context.Context, request RetrieveReportRequestObject) (RetrieveReportResponseObject, error)
+	// RetrieveReportCohorts Retrieve cohorts of customers
+	// (GET /v1/reports/cohorts)
+	RetrieveReportCohorts(ctx context.Context, request RetrieveReportCohortsRequestObject) (RetrieveReportCohortsResponseObject, error)
 	// ListResources List resources
 	// (GET /v1/resources)
 	ListResources(ctx context.Context, request ListResourcesRequestObject) (ListResourcesResponseObject, error)
@@ -73355,6 +73933,31 @@ func (sh *strictHandler) RetrieveReport(ctx echo.Context, params RetrieveReportP
 		return err
 	} else if validResponse, ok := response.(RetrieveReportResponseObject); ok {
 		return validResponse.VisitRetrieveReportResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrieveReportCohorts operation middleware
+func (sh *strictHandler) RetrieveReportCohorts(ctx echo.Context, params RetrieveReportCohortsParams) error {
+	var request RetrieveReportCohortsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrieveReportCohorts(ctx.Request().Context(), request.(RetrieveReportCohortsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrieveReportCohorts")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrieveReportCohortsResponseObject); ok {
+		return validResponse.VisitRetrieveReportCohortsResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

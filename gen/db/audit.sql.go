@@ -1417,11 +1417,11 @@ WITH days AS MATERIALIZED (
     SELECT f.program_id, zone_day(f.at, g.time_zone) AS start, coalesce(f.partner_id, '') AS partner_id,
         coalesce(f.link_id, '') AS link_id, coalesce(f.currency, g.currency) AS currency,
         ARRAY[sum(f.clicks), sum(f.leads), sum(f.customers), sum(f.sales), sum(f.refunded), sum(f.revenue_minor),
-            sum(f.commissions_minor)]::text AS figures
+            sum(f.commissions_minor), sum(f.paid_minor)]::text AS figures
     FROM report_facts f JOIN programs g ON g.id = f.program_id GROUP BY 1, 2, 3, 4, 5
 ), summed AS (
     SELECT s.program_id, s.start, s.partner_id, s.key AS link_id, s.currency, ARRAY[s.clicks, s.leads, s.customers,
-        s.sales, s.refunded, s.revenue_minor, s.commissions_minor]::text AS figures
+        s.sales, s.refunded, s.revenue_minor, s.commissions_minor, s.paid_minor]::text AS figures
     FROM report_sums s WHERE s.dimension = 'link' AND s.span = 'day'
 )
 SELECT (d.program_id || ' ' || d.start)::text AS what,
@@ -1464,27 +1464,30 @@ const auditReportLevels = `-- name: AuditReportLevels :many
 WITH levels AS MATERIALIZED (
     SELECT s.program_id, s.span, s.start, s.dimension, sum(s.clicks) AS clicks, sum(s.leads) AS leads,
         sum(s.customers) AS customers, sum(s.sales) AS sales,
-        sum(s.refunded) AS refunded, sum(s.revenue_minor) AS revenue, sum(s.commissions_minor) AS commissions
+        sum(s.refunded) AS refunded, sum(s.revenue_minor) AS revenue, sum(s.commissions_minor) AS commissions,
+        sum(s.paid_minor) AS paid
     FROM report_sums s JOIN report_spans w ON (w.program_id, w.span, w.start) = (s.program_id, s.span, s.start)
     GROUP BY 1, 2, 3, 4
 ), uneven AS (
     SELECT l.program_id, l.span, l.start, l.dimension FROM levels l
         JOIN levels t ON (t.program_id, t.span, t.start, t.dimension) = (l.program_id, l.span, l.start, 'total')
-    WHERE (l.customers, l.sales, l.refunded, l.revenue, l.commissions) <> (t.customers, t.sales, t.refunded, t.revenue,
-        t.commissions)
-        OR l.dimension IN ('partner', 'link') AND (l.clicks, l.leads) <> (t.clicks, t.leads)
+    WHERE (l.sales, l.refunded, l.revenue, l.commissions, l.paid) <> (t.sales, t.refunded, t.revenue, t.commissions,
+        t.paid)
+        OR l.dimension NOT IN ('cohort', 'partner_cohort') AND l.customers <> t.customers
+        OR l.dimension NOT IN ('product', 'partner_product', 'cohort', 'partner_cohort')
+            AND (l.clicks, l.leads) <> (t.clicks, t.leads)
     UNION ALL
     SELECT y.program_id, y.span, y.start, y.dimension FROM report_spans w JOIN (
         SELECT l.program_id, l.span, l.start, l.dimension, l.clicks, l.leads, l.customers, l.sales, l.refunded,
-            l.revenue, l.commissions FROM levels l
+            l.revenue, l.commissions, l.paid FROM levels l
         UNION ALL
         SELECT l.program_id, (2 * report_days(l.span))::text, l.start - (l.start - date '0001-01-01')
             % (2 * report_days(l.span)), l.dimension, -l.clicks, -l.leads, -l.customers, -l.sales, -l.refunded,
-            -l.revenue, -l.commissions FROM levels l
+            -l.revenue, -l.commissions, -l.paid FROM levels l
     ) y ON (y.program_id, y.span, y.start) = (w.program_id, w.span, w.start)
     WHERE w.span <> 'day' GROUP BY 1, 2, 3, 4
     HAVING (sum(y.clicks), sum(y.leads), sum(y.customers), sum(y.sales), sum(y.refunded), sum(y.revenue),
-        sum(y.commissions)) <> (0, 0, 0, 0, 0, 0, 0)
+        sum(y.commissions), sum(y.paid)) <> (0, 0, 0, 0, 0, 0, 0, 0)
 )
 SELECT (u.program_id || ' ' || u.start)::text AS what, format('%s sums of %s do not fit', u.span,
     u.dimension)::text AS message FROM uneven u

@@ -12,7 +12,7 @@ import (
 )
 
 const clickGet = `-- name: ClickGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.referral_id, t.param, t.ip_hash, t.user_agent, t.referer, t.country, t.device, t.landing_url, t.created_at FROM clicks t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.referral_id, t.param, t.ip_hash, t.user_agent, t.referer, t.country, t.device, t.landing_url, t.created_at, t.source, t.medium, t.campaign, t.referrer FROM clicks t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type ClickGetParams struct {
@@ -38,15 +38,19 @@ func (q *Queries) ClickGet(ctx context.Context, db DBTX, arg ClickGetParams) (Cl
 		&i.Device,
 		&i.LandingURL,
 		&i.CreatedAt,
+		&i.Source,
+		&i.Medium,
+		&i.Campaign,
+		&i.Referrer,
 	)
 	return i, err
 }
 
 const clickInsert = `-- name: ClickInsert :exec
 INSERT INTO clicks (id, org_id, program_id, partner_id, link_id, referral_id, param, ip_hash, user_agent, referer,
-    country, device, landing_url, created_at)
+    country, device, landing_url, created_at, source, medium, campaign, referrer)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-    $11, $12, $13, $14)
+    $11, $12, $13, $14, $15, $16, $17, $18)
 `
 
 type ClickInsertParams struct {
@@ -64,6 +68,10 @@ type ClickInsertParams struct {
 	Device     *string
 	LandingURL *string
 	CreatedAt  clock.Time
+	Source     *string
+	Medium     *string
+	Campaign   *string
+	Referrer   *string
 }
 
 // ClickInsert stores no address, only its hash under the program's key.
@@ -83,8 +91,50 @@ func (q *Queries) ClickInsert(ctx context.Context, db DBTX, arg ClickInsertParam
 		arg.Device,
 		arg.LandingURL,
 		arg.CreatedAt,
+		arg.Source,
+		arg.Medium,
+		arg.Campaign,
+		arg.Referrer,
 	)
 	return err
+}
+
+const clickLast = `-- name: ClickLast :one
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.referral_id, t.param, t.ip_hash, t.user_agent, t.referer, t.country, t.device, t.landing_url, t.created_at, t.source, t.medium, t.campaign, t.referrer FROM clicks t WHERE t.referral_id = $1 AND t.org_id = $2 AND t.created_at <= $3
+ORDER BY t.created_at DESC, t.id DESC LIMIT 1
+`
+
+type ClickLastParams struct {
+	ReferralID *string
+	OrgID      string
+	At         clock.Time
+}
+
+// ClickLast returns the last click of a referral until a moment.
+func (q *Queries) ClickLast(ctx context.Context, db DBTX, arg ClickLastParams) (Click, error) {
+	row := db.QueryRow(ctx, clickLast, arg.ReferralID, arg.OrgID, arg.At)
+	var i Click
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.PartnerID,
+		&i.LinkID,
+		&i.ReferralID,
+		&i.Param,
+		&i.IPHash,
+		&i.UserAgent,
+		&i.Referer,
+		&i.Country,
+		&i.Device,
+		&i.LandingURL,
+		&i.CreatedAt,
+		&i.Source,
+		&i.Medium,
+		&i.Campaign,
+		&i.Referrer,
+	)
+	return i, err
 }
 
 const clickTotal = `-- name: ClickTotal :one

@@ -78,7 +78,8 @@ WITH seen AS MATERIALIZED (
     SELECT g.org_id, g.program_id, 'referrals', g.partner_id, coalesce(g.link_id, ''),
         (g.created_at AT TIME ZONE 'UTC')::date, count(*)
     FROM gone g GROUP BY 1, 2, 4, 5, 6
-    ON CONFLICT (program_id, list, partner_id, link_id, day) DO UPDATE SET total = f.total + excluded.total
+    ON CONFLICT (program_id, list, partner_id, link_id, day, source, medium, campaign, referrer, country, device)
+        DO UPDATE SET total = f.total + excluded.total
 )
 SELECT coalesce(max(s.id), '')::text AS last_id FROM seen s
 `

@@ -233,6 +233,8 @@ const reportMarkCommissions = `-- name: ReportMarkCommissions :exec
 WITH moments AS (
     SELECT CASE WHEN k.sale_id IS NULL OR k.kind = 'clawback' THEN k.created_at ELSE s.occurred_at END AS at
     FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id WHERE k.id = ANY ($3::text[]) AND k.org_id = $1
+    UNION SELECT y.paid_at FROM commissions k JOIN payouts y ON y.id = k.payout_id AND y.status = 'paid'
+        WHERE k.id = ANY ($3::text[]) AND k.org_id = $1 AND y.org_id = $1
 ), days AS (
     SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
     FROM moments x JOIN programs g ON g.id = $2 AND g.org_id = $1
@@ -270,6 +272,8 @@ WITH moments AS (
         AND k.customer_id = $3 AND (k.sale_id IS NULL OR k.kind = 'clawback')
     UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id
         WHERE k.program_id = $2 AND k.org_id = $1 AND s.org_id = $1 AND k.customer_id = $3
+    UNION SELECT y.paid_at FROM commissions k JOIN payouts y ON y.id = k.payout_id AND y.status = 'paid'
+        WHERE k.program_id = $2 AND k.org_id = $1 AND y.org_id = $1 AND k.customer_id = $3
 ), days AS (
     SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
     FROM moments x JOIN programs g ON g.id = $2 AND g.org_id = $1
@@ -286,12 +290,44 @@ type ReportMarkCustomerParams struct {
 	Settled    clock.Time
 }
 
-// ReportMarkCustomer marks every day with rows of the customer's partner or link.
+// ReportMarkCustomer marks every day with rows of the customer's partner, link or origin.
 func (q *Queries) ReportMarkCustomer(ctx context.Context, db DBTX, arg ReportMarkCustomerParams) error {
 	_, err := db.Exec(ctx, reportMarkCustomer,
 		arg.OrgID,
 		arg.ProgramID,
 		arg.CustomerID,
+		arg.Settled,
+	)
+	return err
+}
+
+const reportMarkLater = `-- name: ReportMarkLater :exec
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT g.org_id, g.id, (s.occurred_at AT TIME ZONE 'UTC')::date, min(s.occurred_at), max(s.occurred_at)
+FROM programs g JOIN sales s ON s.customer_id = $1 AND s.org_id = g.org_id
+WHERE g.id = $2 AND g.org_id = $3 AND s.occurred_at > $4::timestamptz
+    AND s.occurred_at < zone_midnight((date_trunc('month', zone_day($4::timestamptz, g.time_zone)::timestamp)
+        + interval '1 month')::date, g.time_zone)
+    AND s.occurred_at < report_open_since($5::timestamptz, g.time_zone, g.zone_changed_at)
+GROUP BY 1, 2, 3
+`
+
+type ReportMarkLaterParams struct {
+	CustomerID string
+	ProgramID  string
+	OrgID      string
+	At         clock.Time
+	Settled    clock.Time
+}
+
+// ReportMarkLater marks the later sales of a customer in the month of a moment. A sale at that moment makes them no
+// longer the first of the month, by which cohorts count customers.
+func (q *Queries) ReportMarkLater(ctx context.Context, db DBTX, arg ReportMarkLaterParams) error {
+	_, err := db.Exec(ctx, reportMarkLater,
+		arg.CustomerID,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.At,
 		arg.Settled,
 	)
 	return err
@@ -315,6 +351,11 @@ WITH moments AS (
         LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = $1 AND k.kind <> 'clawback'
         WHERE k.program_id = $2 AND k.org_id = $1 AND c.org_id = $1 AND c.partner_id = $3
             AND k.partner_id <> $3
+    UNION SELECT s.occurred_at FROM customers c JOIN sales s ON s.customer_id = c.id AND s.org_id = $1
+        WHERE c.program_id = $2 AND c.org_id = $1 AND c.partner_id = $3
+    UNION SELECT y.paid_at FROM customers c JOIN commissions k ON k.customer_id = c.id AND k.org_id = $1
+        JOIN payouts y ON y.id = k.payout_id AND y.status = 'paid' AND y.org_id = $1
+        WHERE k.program_id = $2 AND c.org_id = $1 AND c.partner_id = $3
 ), days AS (
     SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
     FROM moments x JOIN programs g ON g.id = $2 AND g.org_id = $1
@@ -339,6 +380,26 @@ func (q *Queries) ReportMarkPartner(ctx context.Context, db DBTX, arg ReportMark
 		arg.PartnerID,
 		arg.Settled,
 	)
+	return err
+}
+
+const reportMarkPayout = `-- name: ReportMarkPayout :exec
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT g.org_id, g.id, (y.paid_at AT TIME ZONE 'UTC')::date, y.paid_at, y.paid_at
+FROM payouts y JOIN programs g ON g.id = y.program_id AND g.org_id = y.org_id
+WHERE y.id = $1 AND y.org_id = $2 AND y.status = 'paid'
+    AND y.paid_at < report_open_since($3::timestamptz, g.time_zone, g.zone_changed_at)
+`
+
+type ReportMarkPayoutParams struct {
+	PayoutID string
+	OrgID    string
+	Settled  clock.Time
+}
+
+// ReportMarkPayout marks the moment at which a payout was paid.
+func (q *Queries) ReportMarkPayout(ctx context.Context, db DBTX, arg ReportMarkPayoutParams) error {
+	_, err := db.Exec(ctx, reportMarkPayout, arg.PayoutID, arg.OrgID, arg.Settled)
 	return err
 }
 
@@ -384,69 +445,90 @@ WITH spans AS MATERIALIZED (
         SELECT r.span, r.start, r.upto, max(r.upto) OVER (ORDER BY r.start, r.upto DESC
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
         FROM report_untouched r
-        WHERE r.program_id = $8 AND r.org_id = $4 AND r.zone = $10::text
-            AND r.start >= $11::date
-          AND r.upto <= $12::date + 1 AND ($1::text <> 'period'
+        WHERE r.program_id = $8 AND r.org_id = $4 AND r.zone = $11::text
+            AND NOT $12::boolean AND r.start >= $13::date
+          AND r.upto <= $14::date + 1 AND ($1::text NOT IN ('period', 'cohort')
             OR date_trunc($2::text, r.start::timestamp) = date_trunc($2::text, (r.upto - 1)::timestamp))) w
     WHERE coalesce(w.reached, '-infinity') <= w.start
 ), gaps AS (
     SELECT g.first, g.next FROM (
-        SELECT coalesce(lag(b.upto) OVER (ORDER BY b.start), $11::date) AS first, b.start AS next FROM (
+        SELECT coalesce(lag(b.upto) OVER (ORDER BY b.start), $13::date) AS first, b.start AS next FROM (
             SELECT s.start, s.upto FROM spans s
-            UNION ALL SELECT $12::date + 1, $12::date + 1) b) g
+            UNION ALL SELECT $14::date + 1, $14::date + 1) b) g
     WHERE g.first < g.next
 ), raw AS MATERIALIZED (
-    SELECT p.first, zone_midnight(p.first, $10::text) AS from_at,
-        zone_midnight(p.next, $10::text) AS to_at FROM (
-        SELECT g.first, g.next FROM gaps g WHERE $1::text <> 'period'
+    SELECT p.first, zone_midnight(p.first, $11::text) AS from_at,
+        zone_midnight(p.next, $11::text) AS to_at,
+        zone_midnight(date_trunc('month', p.first::timestamp)::date, $11::text) AS month_at FROM (
+        SELECT g.first, g.next FROM gaps g WHERE $1::text NOT IN ('period', 'cohort')
         UNION ALL
         SELECT greatest(g.first, b.start::date), least(g.next, (b.start + e.step)::date)
         FROM gaps g CROSS JOIN (SELECT concat('1 ', $2::text)::interval AS step) e CROSS JOIN LATERAL
             generate_series(date_trunc($2::text, g.first::timestamp), (g.next - 1)::timestamp, e.step) b (start)
-        WHERE $1::text = 'period') p
+        WHERE $1::text IN ('period', 'cohort')) p
 ), facts AS (
     SELECT w.start AS day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales,
-        s.refunded, s.revenue_minor, s.commissions_minor
+        s.refunded, s.revenue_minor, s.commissions_minor, s.paid_minor
     FROM spans w CROSS JOIN LATERAL (
         SELECT x.partner_id, x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded,
-            x.revenue_minor, x.commissions_minor FROM report_sums x
-            WHERE x.program_id = $8 AND x.org_id = $4 AND x.dimension = $13::text AND x.span = w.span
-            AND x.start = w.start
-          AND ($14::text IS NULL OR x.partner_id = $14::text) OFFSET 0) s
+            x.revenue_minor, x.commissions_minor, x.paid_minor FROM report_sums x
+            WHERE x.program_id = $8 AND x.org_id = $4 AND x.dimension = $15::text AND x.span = w.span
+            AND x.start = w.start AND ($16::text IS NULL OR x.key = $16::text)
+          AND ($17::text IS NULL OR x.partner_id = $17::text) OFFSET 0) s
     UNION ALL
-    SELECT w.start, '', '', s.currency, s.label, -s.clicks, -s.leads, -s.customers, -s.sales, -s.refunded,
-        -s.revenue_minor, -s.commissions_minor
+    SELECT w.start, '', s.key, s.currency, s.label, -s.clicks, -s.leads, -s.customers, -s.sales, -s.refunded,
+        -s.revenue_minor, -s.commissions_minor, -s.paid_minor
     FROM spans w CROSS JOIN LATERAL (
-        SELECT x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded, x.revenue_minor,
-            x.commissions_minor FROM report_sums x
-            WHERE x.program_id = $8 AND x.org_id = $4 AND x.dimension = 'partner' AND x.span = w.span
-            AND x.start = w.start AND x.partner_id = '' OFFSET 0) s
-    WHERE $15::boolean
+        SELECT x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded, x.revenue_minor,
+            x.commissions_minor, x.paid_minor FROM report_sums x
+            WHERE x.program_id = $8 AND x.org_id = $4 AND x.dimension = $18::text
+            AND x.span = w.span AND x.start = w.start AND x.partner_id = ''
+            AND ($16::text IS NULL OR x.key = $16::text) OFFSET 0) s
+    WHERE $10::boolean
     UNION ALL
-    SELECT f.first, coalesce(f.partner_id, ''), CASE $13::text
-        WHEN 'link' THEN coalesce(f.link_id, '') WHEN 'product' THEN coalesce(f.product, '')
-        WHEN 'partner_product' THEN coalesce(f.product, '') ELSE '' END,
-        coalesce(f.currency, $5::text), f.product_name, f.clicks, f.leads, f.customers, f.sales,
-            f.refunded, f.revenue_minor, f.commissions_minor
+    SELECT f.first, coalesce(f.partner_id, ''), coalesce(CASE $19::text WHEN 'link' THEN f.link_id
+        WHEN 'product' THEN f.product WHEN 'source' THEN f.source WHEN 'medium' THEN f.medium
+        WHEN 'campaign' THEN f.campaign WHEN 'referrer' THEN f.referrer WHEN 'country' THEN f.country
+        WHEN 'device' THEN f.device WHEN 'tracked_by' THEN f.tracked_by WHEN 'cohort' THEN CASE
+            WHEN f.converted_at IS NOT NULL THEN to_char(zone_day(f.converted_at, $11::text), 'YYYY-MM') END
+        END, ''),
+        coalesce(f.currency, $5::text), f.product_name, f.clicks, f.leads,
+        CASE WHEN $19::text <> 'cohort' THEN f.customers ELSE (f.sales > 0 AND NOT EXISTS (SELECT FROM sales e
+            WHERE e.customer_id = f.customer_id AND e.org_id = $4 AND e.currency = f.currency
+                AND e.occurred_at >= f.month_at AND (e.occurred_at, e.id) < (f.at, f.sale_id)))::integer END,
+        f.sales, f.refunded, f.revenue_minor, f.commissions_minor, f.paid_minor
     FROM raw r CROSS JOIN LATERAL (
-        SELECT r.first, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks, x.leads, x.customers,
-            x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_facts x
+        SELECT r.first, r.month_at, x.at, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks,
+            x.leads, x.customers, x.sales, x.refunded, x.revenue_minor, x.commissions_minor, x.paid_minor, x.source,
+            x.medium, x.campaign, x.referrer, x.country, x.device, x.tracked_by, x.customer_id, x.sale_id,
+            x.converted_at FROM report_facts x
             WHERE x.program_id = $8 AND x.at >= r.from_at AND x.at < r.to_at OFFSET 0) f
-    WHERE ($14::text IS NULL OR f.partner_id = $14::text
-        OR $14::text = '' AND f.partner_id IS NULL)
-      AND (NOT $15::boolean OR f.partner_id IS NOT NULL)
-      AND (f.customers > 0 OR f.currency IS NOT NULL OR $13::text NOT IN ('product', 'partner_product'))
+    WHERE ($17::text IS NULL OR f.partner_id = $17::text
+        OR $17::text = '' AND f.partner_id IS NULL)
+      AND (NOT $10::boolean OR f.partner_id IS NOT NULL)
+      AND (f.customers > 0 OR f.currency IS NOT NULL OR $19::text <> 'product')
+      AND (f.currency IS NOT NULL OR $19::text <> 'cohort')
+      AND ($20::text IS NULL OR coalesce(f.source, '') = $20::text)
+      AND ($21::text IS NULL OR coalesce(f.medium, '') = $21::text)
+      AND ($22::text IS NULL OR coalesce(f.campaign, '') = $22::text)
+      AND ($23::text IS NULL OR coalesce(f.referrer, '') = $23::text)
+      AND ($24::text IS NULL OR coalesce(f.country, '') = $24::text)
+      AND ($25::text IS NULL OR coalesce(f.device, '') = $25::text)
+      AND ($26::text IS NULL OR coalesce(f.tracked_by, '') = $26::text)
 )
 SELECT ($1::text IN ('partner', 'link', 'group', 'tag') AND f.partner_id = '')::boolean AS direct,
-    coalesce(CASE $1::text WHEN 'partner' THEN f.partner_id WHEN 'link' THEN nullif(f.key, '')
-        WHEN 'product' THEN nullif(f.key, '') WHEN 'group' THEN p.group_id WHEN 'tag' THEN t.tag_id
-        WHEN 'period' THEN date_trunc($2::text, f.day::timestamp)::date::text END, '')::text AS key,
+    coalesce(CASE $1::text WHEN 'partner' THEN f.partner_id WHEN 'group' THEN p.group_id WHEN 'tag' THEN t.tag_id
+        WHEN 'period' THEN date_trunc($2::text, f.day::timestamp)::date::text
+        WHEN 'cohort' THEN concat(f.key, ' ', to_char(f.day, 'YYYY-MM')) WHEN 'all' THEN '' ELSE f.key END,
+        '')::text AS key,
     coalesce(max(f.label), '')::text AS label, sum(f.clicks)::bigint AS clicks, sum(f.leads)::bigint AS leads,
-    sum(f.customers)::bigint AS customers,
+    coalesce(sum(f.customers) FILTER (WHERE $1::text <> 'cohort' OR f.currency = $3::text), 0)::bigint
+        AS customers,
     coalesce(sum(f.sales) FILTER (WHERE f.currency = $3::text), 0)::bigint AS sales,
     coalesce(sum(f.refunded) FILTER (WHERE f.currency = $3::text), 0)::bigint AS refunded,
     coalesce(sum(f.revenue_minor) FILTER (WHERE f.currency = $3::text), 0)::bigint AS revenue_minor,
-    coalesce(sum(f.commissions_minor) FILTER (WHERE f.currency = $3::text), 0)::bigint AS commissions_minor
+    coalesce(sum(f.commissions_minor) FILTER (WHERE f.currency = $3::text), 0)::bigint AS commissions_minor,
+    coalesce(sum(f.paid_minor) FILTER (WHERE f.currency = $3::text), 0)::bigint AS paid_minor
 FROM facts f
 LEFT JOIN partners p ON $1::text = 'group' AND p.id = f.partner_id AND p.org_id = $4
 LEFT JOIN partner_tags t ON $1::text = 'tag' AND t.partner_id = f.partner_id AND t.org_id = $4
@@ -456,7 +538,10 @@ WHERE f.currency IN ($5::text, $3::text) AND (NOT $6::boolean OR f.partner_id <>
   AND ($9::text IS NULL OR f.partner_id IN (SELECT g.partner_id FROM partner_tags g
       WHERE g.program_id = $8 AND g.org_id = $4 AND g.tag_id = $9::text))
 GROUP BY 1, 2
-HAVING sum(f.clicks) + sum(f.leads) + sum(f.customers) > 0 OR bool_or(f.currency = $3::text)
+HAVING (sum(f.clicks) + sum(f.leads) + sum(f.customers) > 0 OR bool_or(f.currency = $3::text))
+    -- what is left of sums of all may be nothing
+    AND (NOT $10::boolean OR (sum(f.clicks), sum(f.leads), sum(f.customers), sum(f.sales), sum(f.refunded),
+        sum(f.revenue_minor), sum(f.commissions_minor), sum(f.paid_minor)) <> (0, 0, 0, 0, 0, 0, 0, 0))
 `
 
 type ReportRowsParams struct {
@@ -469,12 +554,23 @@ type ReportRowsParams struct {
 	GroupID         *string
 	ProgramID       string
 	TagID           *string
+	LessDirect      bool
 	TimeZone        string
+	RowsOnly        bool
 	FromDay         time.Time
 	ToDay           time.Time
 	Level           string
+	Key             *string
 	PartnerID       *string
-	LessDirect      bool
+	DirectLevel     string
+	Subject         string
+	Source          *string
+	Medium          *string
+	Campaign        *string
+	Referrer        *string
+	Country         *string
+	Device          *string
+	TrackedBy       *string
 }
 
 type ReportRowsRow struct {
@@ -488,13 +584,15 @@ type ReportRowsRow struct {
 	Refunded         int64
 	RevenueMinor     int64
 	CommissionsMinor int64
+	PaidMinor        int64
 }
 
 // ReportRows sums a window of the program's days by one dimension: the widest summed and unmarked
 // spans from report_sums, all other days from their rows. It is one statement, for one snapshot.
-// level is the dimension of report_sums to read, by the dimension of the rows. Rows of periods use
-// spans within one period, and read the other days period by period. less_direct subtracts the figures without a
-// partner from sums of all: the cost does not depend on the number of partners.
+// level is the dimension of report_sums to read, by the dimension of the rows; subject is that of its keys, and key
+// the only key to read. With rows_only, no sums are read. Rows of periods and cohorts use spans within one period, and
+// read the other days period by period. less_direct subtracts the figures without a partner, which are at direct_level,
+// from sums of all: the cost does not depend on the number of partners.
 func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams) ([]ReportRowsRow, error) {
 	rows, err := db.Query(ctx, reportRows,
 		arg.By,
@@ -506,12 +604,23 @@ func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams)
 		arg.GroupID,
 		arg.ProgramID,
 		arg.TagID,
+		arg.LessDirect,
 		arg.TimeZone,
+		arg.RowsOnly,
 		arg.FromDay,
 		arg.ToDay,
 		arg.Level,
+		arg.Key,
 		arg.PartnerID,
-		arg.LessDirect,
+		arg.DirectLevel,
+		arg.Subject,
+		arg.Source,
+		arg.Medium,
+		arg.Campaign,
+		arg.Referrer,
+		arg.Country,
+		arg.Device,
+		arg.TrackedBy,
 	)
 	if err != nil {
 		return nil, err
@@ -531,6 +640,7 @@ func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams)
 			&i.Refunded,
 			&i.RevenueMinor,
 			&i.CommissionsMinor,
+			&i.PaidMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -540,6 +650,36 @@ func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams)
 		return nil, err
 	}
 	return items, nil
+}
+
+const reportSize = `-- name: ReportSize :one
+SELECT count(*) FROM (SELECT FROM report_facts f JOIN programs g ON g.id = f.program_id AND g.org_id = $1
+    WHERE f.program_id = $2 AND f.at >= zone_midnight($3::date, $4::text)
+        AND f.at < zone_midnight($5::date + 1, $4::text) LIMIT $6) s
+`
+
+type ReportSizeParams struct {
+	OrgID     string
+	ProgramID string
+	FromDay   time.Time
+	TimeZone  string
+	ToDay     time.Time
+	Lim       int32
+}
+
+// ReportSize counts the rows of a window of the program's days, up to a limit.
+func (q *Queries) ReportSize(ctx context.Context, db DBTX, arg ReportSizeParams) (int64, error) {
+	row := db.QueryRow(ctx, reportSize,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.FromDay,
+		arg.TimeZone,
+		arg.ToDay,
+		arg.Lim,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
 }
 
 const reportSpan = `-- name: ReportSpan :exec
@@ -626,48 +766,57 @@ func (q *Queries) ReportSpansToSum(ctx context.Context, db DBTX, arg ReportSpans
 const reportSumDay = `-- name: ReportSumDay :exec
 WITH facts AS MATERIALIZED (
     SELECT coalesce(f.partner_id, '') AS partner_id, coalesce(f.link_id, '') AS link_id,
-        coalesce(f.product, '') AS product, coalesce(f.currency, g.currency) AS currency,
-        bool_or(f.currency IS NOT NULL) AS money,
+        coalesce(f.product, '') AS product, coalesce(f.source, '') AS source, coalesce(f.medium, '') AS medium,
+        coalesce(f.campaign, '') AS campaign, coalesce(f.referrer, '') AS referrer,
+        coalesce(f.country, '') AS country, coalesce(f.device, '') AS device,
+        coalesce(f.tracked_by, '') AS tracked_by, CASE WHEN f.converted_at IS NULL THEN ''
+            ELSE to_char(zone_day(f.converted_at, g.time_zone), 'YYYY-MM') END AS cohort,
+        coalesce(f.currency, g.currency) AS currency, f.currency IS NOT NULL AS money,
         max(f.product_name) AS label, sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers,
-            sum(f.sales) AS sales,
-        sum(f.refunded) AS refunded, sum(f.revenue_minor) AS revenue_minor,
-            sum(f.commissions_minor) AS commissions_minor
-    FROM report_facts f JOIN programs g ON g.id = f.program_id WHERE f.program_id = $2 AND f.at >= $4
-        AND f.at < $5 GROUP BY 1, 2, 3, 4
+        count(*) FILTER (WHERE f.sales > 0 AND NOT EXISTS (SELECT FROM sales e
+            WHERE e.customer_id = f.customer_id AND e.org_id = $1 AND e.currency = f.currency
+                AND e.occurred_at >= $4::timestamptz
+                AND (e.occurred_at, e.id) < (f.at, f.sale_id))) AS active,
+        sum(f.sales) AS sales, sum(f.refunded) AS refunded, sum(f.revenue_minor) AS revenue_minor,
+        sum(f.commissions_minor) AS commissions_minor, sum(f.paid_minor) AS paid_minor
+    FROM report_facts f JOIN programs g ON g.id = f.program_id WHERE f.program_id = $2 AND f.at >= $5
+        AND f.at < $6 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
 )
 INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads,
-    customers, sales, refunded, revenue_minor, commissions_minor)
-SELECT $1, $2, x.dimension, 'day', $3, x.partner_id, x.key, x.currency, max(x.label), sum(x.clicks),
-    sum(x.leads), sum(x.customers), sum(x.sales), sum(x.refunded),
-    sum(x.revenue_minor), sum(x.commissions_minor)
-FROM (
-    SELECT 'total' AS dimension, '' AS partner_id, '' AS key, f.currency, NULL AS label, f.clicks, f.leads, f.customers,
-        f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
-    UNION ALL SELECT 'partner', f.partner_id, '', f.currency, NULL, f.clicks, f.leads, f.customers, f.sales, f.refunded,
-        f.revenue_minor, f.commissions_minor FROM facts f
-    UNION ALL SELECT 'link', f.partner_id, f.link_id, f.currency, NULL, f.clicks, f.leads, f.customers, f.sales,
-        f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
-    UNION ALL SELECT 'product', '', f.product, f.currency, f.label, 0, 0, f.customers, f.sales, f.refunded,
-        f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
-    UNION ALL SELECT 'partner_product', f.partner_id, f.product, f.currency, f.label, 0, 0, f.customers, f.sales,
-        f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
-) x GROUP BY x.dimension, x.partner_id, x.key, x.currency
+    customers, sales, refunded, revenue_minor, commissions_minor, paid_minor)
+SELECT $1, $2, concat(CASE WHEN o.own AND d.dimension NOT IN ('partner', 'link') THEN 'partner_' END,
+        d.dimension), 'day', $3, CASE WHEN o.own THEN f.partner_id ELSE '' END, d.key, f.currency,
+    max(CASE WHEN d.dimension = 'product' THEN f.label END), sum(CASE WHEN d.visits THEN f.clicks ELSE 0 END),
+    sum(CASE WHEN d.visits THEN f.leads ELSE 0 END),
+    sum(CASE WHEN d.dimension = 'cohort' THEN f.active ELSE f.customers END), sum(f.sales), sum(f.refunded),
+    sum(f.revenue_minor), sum(f.commissions_minor), sum(f.paid_minor)
+FROM facts f CROSS JOIN (VALUES (false), (true)) o (own) CROSS JOIN LATERAL (
+    VALUES ('total', '', true), ('partner', '', true), ('link', f.link_id, true), ('product', f.product, false),
+        ('source', f.source, true), ('medium', f.medium, true), ('campaign', f.campaign, true),
+        ('referrer', f.referrer, true), ('country', f.country, true), ('device', f.device, true),
+        ('tracked_by', f.tracked_by, true), ('cohort', f.cohort, false)) d (dimension, key, visits)
+WHERE (o.own OR d.dimension NOT IN ('partner', 'link')) AND (NOT o.own OR d.dimension <> 'total')
+    AND (d.visits OR f.money OR d.dimension = 'product' AND f.customers > 0)
+GROUP BY o.own, d.dimension, 6, d.key, f.currency
 `
 
 type ReportSumDayParams struct {
 	OrgID     string
 	ProgramID string
 	Day       time.Time
+	MonthAt   clock.Time
 	FromAt    clock.Time
 	ToAt      clock.Time
 }
 
-// ReportSumDay sums the rows of one day, at every level.
+// ReportSumDay sums the rows of one day, at every level. Products and cohorts have no clicks and no leads, and the
+// customers of a cohort are those without an earlier sale in the month.
 func (q *Queries) ReportSumDay(ctx context.Context, db DBTX, arg ReportSumDayParams) error {
 	_, err := db.Exec(ctx, reportSumDay,
 		arg.OrgID,
 		arg.ProgramID,
 		arg.Day,
+		arg.MonthAt,
 		arg.FromAt,
 		arg.ToAt,
 	)
@@ -676,15 +825,15 @@ func (q *Queries) ReportSumDay(ctx context.Context, db DBTX, arg ReportSumDayPar
 
 const reportSumSpan = `-- name: ReportSumSpan :exec
 INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads,
-    customers, sales, refunded, revenue_minor, commissions_minor)
+    customers, sales, refunded, revenue_minor, commissions_minor, paid_minor)
 SELECT $1, $2, s.dimension, w.span, w.start, s.partner_id, s.key, s.currency, max(s.label), sum(s.clicks),
     sum(s.leads), sum(s.customers), sum(s.sales), sum(s.refunded),
-    sum(s.revenue_minor), sum(s.commissions_minor)
+    sum(s.revenue_minor), sum(s.commissions_minor), sum(s.paid_minor)
 FROM report_spans w JOIN report_spans h ON h.program_id = w.program_id AND h.start >= w.start AND h.upto <= w.upto
     AND 2 * (h.upto - h.start) = w.upto - w.start
 JOIN report_sums s ON s.program_id = h.program_id AND s.span = h.span AND s.start = h.start
 WHERE w.program_id = $2 AND w.org_id = $1 AND w.span = $3 AND w.start = $4
-  AND s.dimension IN ('total', 'partner', 'link', 'product', 'partner_product')
+  AND s.dimension = ANY (report_dimensions())
 GROUP BY s.dimension, w.span, w.start, s.partner_id, s.key, s.currency
 `
 
@@ -768,8 +917,8 @@ func (q *Queries) ReportUnspan(ctx context.Context, db DBTX, arg ReportUnspanPar
 }
 
 const reportUnsum = `-- name: ReportUnsum :exec
-DELETE FROM report_sums WHERE program_id = $1 AND dimension IN ('total', 'partner', 'link', 'product',
-    'partner_product') AND span = $2 AND start = $3
+DELETE FROM report_sums WHERE program_id = $1 AND dimension = ANY (report_dimensions()) AND span = $2
+    AND start = $3
 `
 
 type ReportUnsumParams struct {

@@ -178,7 +178,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		App: a, pool: pool, rails: operated, connected: connected, keeper: keeper, document: document, mails: mails,
 		guard:   guard,
 		members: &partner.Service{Keeper: keeper, Mail: mails.Outbox},
-		visits:  tracking.Service{Keeper: keeper, Writer: tracking.NewWriter(pool)},
+		visits:  tracking.Service{Keeper: keeper, Writer: tracking.NewWriter(pool), Values: &tracking.Values{}},
 		imports: newImports(cfg, pool, keeper, c, mails.Outbox),
 	}
 	if a.sender, err = p.newSender(); err != nil {

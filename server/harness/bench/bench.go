@@ -103,6 +103,13 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	missed := b.judge(now, base)
+	if b.wants("origins") {
+		dear, err := b.origins(ctx)
+		if err != nil {
+			return err
+		}
+		missed += dear
+	}
 	if b.wants("pages") {
 		var heavy int
 		if now.Pages, heavy, err = b.pages(ctx); err != nil {
@@ -139,7 +146,7 @@ func (b *bench) all(ctx context.Context, now *run, base run) (err error) {
 }
 
 // others are what may be chosen beside the loads.
-var others = []string{"footprint", "events", "webhooks", "pages"}
+var others = []string{"footprint", "events", "webhooks", "origins", "pages"}
 
 // wants reports whether a load is to be measured.
 func (b *bench) wants(name string) bool { return len(b.Only) == 0 || slices.Contains(b.Only, name) }

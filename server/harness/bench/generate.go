@@ -38,7 +38,7 @@ func Generate(in io.Reader, out io.Writer) error {
 	if err := json.NewDecoder(in).Decode(&o); err != nil {
 		return err
 	}
-	l, err := find(o.Load)
+	l, err := generated(o.Load)
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,18 @@ func find(name string) (load, error) {
 	return load{}, fmt.Errorf("no load is called %q; there are %v", name, Names())
 }
 
+// generated returns the load with a name, which may be one of a pair.
+func generated(name string) (load, error) {
+	for _, pair := range paired {
+		for _, l := range pair {
+			if l.name == name {
+				return l, nil
+			}
+		}
+	}
+	return find(name)
+}
+
 // The requests. What must be unique has the fresh number of the draw in it.
 func askSale(d draw) request {
 	return request{Method: "POST", Path: "/v1/sales", Body: fmt.Sprintf(

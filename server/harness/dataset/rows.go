@@ -45,7 +45,8 @@ func events(s Size) int    { return s.Sales / 4 }         // of the last month o
 var phases = [][]table{{
 	{"clicks", clicks,
 		`SELECT id('clk', n), org, prg, id('part', k.k), id('lnk', k.k), CASE WHEN n % 2 = 0 THEN id('ref', floor(r(n, 8) * #referrals)::int) END,
-		'ref', NULL, 'Mozilla/5.0', NULL, 'US', 'desktop', 'https://shop.example/', at(n, $n)
+		'ref', NULL, 'Mozilla/5.0', NULL, 'US', 'desktop', 'https://shop.example/', at(n, $n),
+		CASE WHEN n % 3 > 0 THEN 'source ' || n % 40 END, CASE WHEN n % 3 > 0 THEN 'social' END, CASE WHEN n % 5 = 0 THEN 'campaign ' || n % 300 END, CASE WHEN n % 2 = 0 THEN 'site-' || n % 200 || '.example' END
 		FROM g, LATERAL skewed(n, 9, #partners, 4) k, LATERAL program(of_partner(k.k)) p`},
 	// Commission n is of sale n. One sale in fifty is of an old charge, recorded later;
 	// one in fifty is refunded. Rewards and clawbacks do not follow from a flow.
@@ -64,7 +65,9 @@ var phases = [][]table{{
 	{"customers", customers,
 		`SELECT id('cus', n), org, prg, id('part', k.k), CASE WHEN n < #referrals THEN id('ref', n) END, id('lnk', k.k), NULL, NULL, NULL, 'ext' || n, NULL, 'customer' || n || '@example.com', NULL, NULL,
 		CASE WHEN #even THEN 'active' WHEN r(n, 10) < 0.4 THEN 'lead' WHEN r(n, 10) < 0.9 THEN 'active' WHEN r(n, 10) < 0.98 THEN 'cancelled' WHEN r(n, 10) < 0.998 THEN 'refunded' ELSE 'suspended' END,
-		'link', at(n, $n), at(n, $n), NULL, at(n, $n), at(n, $n) FROM g, LATERAL of_customer(n) k, LATERAL program(of_partner(k.k)) p`},
+		'link', at(n, $n), at(n, $n), NULL, at(n, $n), at(n, $n), NULL, false,
+		CASE WHEN n % 3 > 0 THEN 'source ' || n % 40 END, CASE WHEN n % 3 > 0 THEN 'social' END, CASE WHEN n % 5 = 0 THEN 'campaign ' || n % 300 END, CASE WHEN n % 2 = 0 THEN 'site-' || n % 200 || '.example' END, 'US', 'desktop'
+		FROM g, LATERAL of_customer(n) k, LATERAL program(of_partner(k.k)) p`},
 	{"referrals", referrals,
 		`SELECT id('ref', n), org, prg, id('part', k.k), id('lnk', k.k), int4send(n), at(n, $n) > timestamptz '#until' - interval '29 days', NULL, NULL, 'link',
 		CASE WHEN r(n, 6) < 0.7 THEN 'visit' WHEN r(n, 6) < 0.97 THEN 'lead' ELSE 'converted' END, at(n, $n) + interval '30 days', at(n, $n), at(n, $n)

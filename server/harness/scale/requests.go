@@ -63,6 +63,13 @@ var filters = map[string][]string{
 	"to":                   {"2026-08-31"},
 	"year":                 {"2026"},
 	"number":               {"R-2026-000001"},
+	"source":               {"source 1", "none"},
+	"medium":               {"social", "none"},
+	"campaign":             {"campaign 5", "nobody"},
+	"referrer":             {"site-2.example", "none"},
+	"country":              {"US", "none"},
+	"device":               {"desktop", "none"},
+	"months":               {"24"},
 }
 
 // always has the required query of an operation.
@@ -195,6 +202,11 @@ var combined = []request{
 	list("retrieveReport by product, a year", "reports", "dimension", "product", "from", "2025-09-02", "to", "2026-08-31"),
 	list("retrieveReport by day, a year", "reports", "dimension", "period", "granularity", "day", "from", "2025-09-02",
 		"to", "2026-08-31"),
+	list("retrieveReport by source, a year", "reports", "dimension", "source", "from", "2025-09-02", "to", "2026-08-31"),
+	list("retrieveReport by source of partners, a year", "reports", "dimension", "source", "attribution", "partners",
+		"from", "2025-09-02", "to", "2026-08-31"),
+	list("retrieveReport by month of one source, a year", "reports", "dimension", "period", "source", "source 1",
+		"from", "2025-09-02", "to", "2026-08-31"),
 	list("retrieveReport one partner, a year", "reports", "dimension", "product", "partner_id", dataset.ID("part", 0),
 		"from", "2025-09-02", "to", "2026-08-31"),
 }

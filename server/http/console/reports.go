@@ -18,6 +18,9 @@ import (
 var reportRoutes = map[string]route{
 	"GET /console/p/{program}/reports":     {Do: reports},
 	"GET /console/p/{program}/reports.csv": {Do: reportTable},
+
+	"GET /console/p/{program}/reports/cohorts":     {Do: cohortsOf},
+	"GET /console/p/{program}/reports/cohorts.csv": {Do: cohortTable},
 }
 
 const (
@@ -30,7 +33,12 @@ const (
 )
 
 // reportFilters are the parameters of the operation that the page's address may have.
-var reportFilters = []string{"dimension", "from", "to", "partner_id", "group_id", "tag_id", "compare", "currency", "attribution"}
+var reportFilters = append([]string{
+	"dimension", "from", "to", "partner_id", "group_id", "tag_id", "compare", "currency", "attribution",
+}, originNames...)
+
+// originNames are the dimensions of the origin, and the filters by them.
+var originNames = []string{"source", "medium", "campaign", "referrer", "country", "device", "tracked_by"}
 
 // drillDown maps a dimension to the next one, which its rows link to, and to that link's filter.
 var drillDown = map[api.ReportDimension]struct{ dimension, filter string }{
@@ -49,13 +57,19 @@ type reportData struct {
 	Rows    site.Ranks
 	More    int    // rows that only the file has
 	What    string // the dimension, in words
+	Funnel  bool   // the rows go from click to paid
 	Table   string // the address of the file
+	Cohorts string // the address of the page of cohorts
 }
 
 // reports shows how the program did over some days: over time, and by one dimension.
 func reports(v *visit) error {
 	asked := v.reportAsked()
-	page := reportData{What: strings.ToLower(site.Words(asked.Get("dimension"), vocabulary))}
+	page := reportData{
+		What:    strings.ToLower(site.Words(asked.Get("dimension"), vocabulary)),
+		Funnel:  slices.Contains(originNames, asked.Get("dimension")),
+		Cohorts: v.at(cohortsPath),
+	}
 	if err := v.reportChoices(&page, asked); err != nil {
 		return err
 	}
@@ -129,6 +143,9 @@ func (v *visit) reportRows(asked url.Values, by api.ReportDimension, top *api.Re
 		PartnerID: optional("partner_id"), GroupID: optional("group_id"), TagID: optional("tag_id"),
 		Compare: (*api.ReportCompare)(optional("compare")), Currency: optional("currency"),
 		Attribution: (*api.ReportAttribution)(optional("attribution")), Top: top,
+		Source: optional("source"), Medium: optional("medium"), Campaign: optional("campaign"),
+		Referrer: optional("referrer"), Country: optional("country"), Device: optional("device"),
+		TrackedBy: (*api.ReportTrackedBy)(optional("tracked_by")),
 	})
 }
 
@@ -155,6 +172,9 @@ func revenueBefore(r *api.Report) map[string]int64 {
 
 // reportRanks are the rows of a report with their revenue drawn. A row of what can be looked into leads there.
 func (v *visit) reportRanks(r *api.Report, asked url.Values) site.Ranks {
+	if slices.Contains(originNames, string(r.Dimension)) {
+		return v.funnel(r, asked)
+	}
 	amount := func(minor int64) string { return v.Locale.Money(minor, r.Currency) }
 	f := site.Figures{
 		Caption: "By " + string(r.Dimension), Head: site.Words(string(r.Dimension), vocabulary),
@@ -186,9 +206,42 @@ func (v *visit) reportRanks(r *api.Report, asked url.Values) site.Ranks {
 	return site.RankChart(f)
 }
 
-// into is the address of the report of one row; "" where it has none.
+// funnel are the rows of a report by a part of the origin: the way from clicks to paid commissions.
+func (v *visit) funnel(r *api.Report, asked url.Values) site.Ranks {
+	amount := func(minor int64) string { return v.Locale.Money(minor, r.Currency) }
+	f := site.Figures{
+		Caption: "From click to paid, by " + string(r.Dimension), Head: site.Words(string(r.Dimension), vocabulary),
+		Columns: []site.Column{
+			{Name: "Clicks", Text: v.Locale.Count}, {Name: "Leads", Text: v.Locale.Count},
+			{Name: "Customers", Text: v.Locale.Count}, {Name: "Conversion rate", Text: share},
+			{Name: "Sales", Text: v.Locale.Count},
+			{Name: measures[0].named("Revenue", r.Currency), Text: amount, Drawn: true},
+			{Name: measures[1].named("Commissions", r.Currency), Text: amount},
+			{Name: measures[1].named("Paid commissions", r.Currency), Text: amount},
+		},
+	}
+	for _, row := range r.Rows {
+		f.Rows = append(f.Rows, site.Row{
+			Name: row.Label, Path: into(r.Dimension, opt.Value(row.Key), asked), Values: []int64{
+				opt.Value(row.Clicks), opt.Value(row.Leads), row.Customers, conversion(row), row.Sales, row.RevenueMinor,
+				row.CommissionsMinor, row.PaidMinor,
+			},
+		})
+	}
+	return site.RankChart(f)
+}
+
+// into is the address of the report of one row; "" where it has none. A value of the origin leads to its partners,
+// unless the report is of another value: sums have one at a time.
 func into(by api.ReportDimension, key string, asked url.Values) string {
 	next, ok := drillDown[by]
+	if slices.Contains(originNames, string(by)) {
+		ok = !slices.ContainsFunc(originNames, asked.Has)
+		next.dimension, next.filter = "partner", string(by)
+	}
+	if by == api.ReportDimensionPartner && slices.ContainsFunc(originNames, asked.Has) {
+		return ""
+	}
 	if !ok || key == "" || key == "direct" {
 		return ""
 	}
@@ -256,16 +309,24 @@ func (v *visit) reportChoices(page *reportData, asked url.Values) error {
 		line("select", "attribution", "Revenue", attributions),
 	}}
 	page.Spans, page.Table = v.reportSpans(asked), v.at("/reports.csv")+"?"+asked.Encode()
+	for _, name := range originNames {
+		if value := asked.Get(name); value != "" {
+			page.Filters.Hidden = append(page.Filters.Hidden, site.Hidden{Name: name, Value: value})
+			page.Filters.Chips = append(page.Filters.Chips, site.Chip{
+				Text: site.Words(name, vocabulary) + ": " + value, Without: site.Without(at, name),
+			})
+		}
+	}
 	if id := asked.Get("partner_id"); id != "" {
 		one, err := v.partnerOf(id)
 		if err != nil {
 			return err
 		}
 		page.Name = nameOf(*one)
-		page.Filters.Hidden = []site.Hidden{{Name: "partner_id", Value: id}}
-		page.Filters.Chips = []site.Chip{{
+		page.Filters.Hidden = append(page.Filters.Hidden, site.Hidden{Name: "partner_id", Value: id})
+		page.Filters.Chips = append(page.Filters.Chips, site.Chip{
 			Text: "Partner: " + page.Name, Without: site.Without(at, "partner_id", "dimension"),
-		}}
+		})
 	}
 	return nil
 }
@@ -285,11 +346,8 @@ var compared = []site.Option{{Value: "", Label: "Previous period"}, {Value: "non
 
 // dimensions are the options for the rows.
 func dimensions() (out []site.Option) {
-	for _, d := range []api.ReportDimension{
-		api.ReportDimensionPartner, api.ReportDimensionLink, api.ReportDimensionProduct, api.ReportDimensionGroup,
-		api.ReportDimensionTag, api.ReportDimensionPeriod,
-	} {
-		out = append(out, site.Option{Value: string(d), Label: site.Words(string(d), vocabulary)})
+	for _, d := range append([]string{"partner", "link", "product", "group", "tag", "period"}, originNames...) {
+		out = append(out, site.Option{Value: d, Label: site.Words(d, vocabulary)})
 	}
 	return out
 }
@@ -320,7 +378,7 @@ func reportTable(v *visit) error {
 	money := func(name string) string { return name + " (" + found.Currency + ")" }
 	rows := [][]string{{
 		site.Words(string(found.Dimension), vocabulary), money(revenueNames[asked.Get("attribution")]), money("Commissions"),
-		"Clicks", "Leads", "Customers", "Sales", "Sales refunded in full", "Conversion rate",
+		"Clicks", "Leads", "Customers", "Sales", "Sales refunded in full", "Conversion rate", money("Paid commissions"),
 	}}
 	for _, r := range found.Rows {
 		rows = append(rows, []string{
@@ -333,6 +391,7 @@ func reportTable(v *visit) error {
 			text(r.Sales),
 			text(r.Refunded),
 			share(orAbsent(r.ConversionBps)),
+			currency.Decimal(r.PaidMinor, found.Currency),
 		})
 	}
 	return site.SendCSV(v, "report-"+cleanName(asked.Get("dimension")), rows)
@@ -340,5 +399,5 @@ func reportTable(v *visit) error {
 
 // cleanName is a part of a file's name without what would end it.
 func cleanName(text string) string {
-	return string(slices.DeleteFunc([]rune(text), func(r rune) bool { return r < 'a' || r > 'z' }))
+	return string(slices.DeleteFunc([]rune(text), func(r rune) bool { return (r < 'a' || r > 'z') && r != '_' }))
 }

@@ -51,6 +51,46 @@ func TestReports(t *testing.T) {
 	}
 }
 
+// TestReportsBySource shows the way from click to paid by source, and cohorts of customers, as the API answers them.
+func TestReportsBySource(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program)
+	ada := s.Partner(s.program, M{"handle": "ada", "first_name": "Ada", "last_name": "Lovelace"})
+	click := s.Click(s.program, "ada", M{
+		"landing_url": "https://shop.example/?ref=ada&utm_source=News%3Cb%3E&utm_campaign=spring", "country": "DE",
+	}).String("id")
+	customer := s.Must(201, s.Post("/v1/customers", M{"program_id": s.program, "click_id": click})).String("id")
+	s.Sale(s.program, customer, M{"amount_minor": 123456})
+	page := s.owner.page("/reports?dimension=source")
+	require.Contains(t, page, "From click to paid, by source")
+	require.Contains(t, page, "news&lt;b&gt;")
+	require.Contains(t, page, "Paid commissions")
+	require.Contains(t, page, "dimension=partner&amp;from=")
+	require.Less(t, len(page), 60_000)
+	page = s.owner.page("/reports?dimension=partner&source=news%3Cb%3E")
+	require.Contains(t, page, "Ada Lovelace")
+	require.Contains(t, page, "Source: news&lt;b&gt;")
+	require.NotContains(t, page, "dimension=link")
+	require.Contains(t, s.owner.page("/reports?dimension=partner&source=nobody"), "No data for this period")
+	require.Contains(t, s.owner.page("/reports?dimension=campaign&partner_id="+ada), "spring")
+	require.Contains(t, s.owner.page("/reports?dimension=country"), "Germany")
+	table := s.Must(200, s.owner.ask("GET", s.at+"/reports.csv?dimension=tracked_by", nil))
+	require.Contains(t, table.Header.Get("Content-Disposition"), `filename="report-tracked_by.csv"`)
+	require.Contains(t, string(table.Raw), "Link,1234.56,")
+
+	page = s.owner.page("/reports/cohorts")
+	require.Contains(t, page, "Customers who paid again")
+	require.Contains(t, page, "1,234.56 USD")
+	require.Contains(t, page, "100 %")
+	require.Less(t, len(page), 60_000)
+	require.Contains(t, s.owner.page("/reports/cohorts?attribution=direct&months=24"), "No first sale in these months")
+	require.Contains(t, s.owner.page("/reports/cohorts?months=moon"), "Customers who paid again")
+	table = s.Must(200, s.owner.ask("GET", s.at+"/reports/cohorts.csv?months=6", nil))
+	require.Contains(t, string(table.Raw), "cohort,month,months_since,customers")
+	s.Must(400, s.owner.ask("GET", s.at+"/reports?dimension=source&country=Germany", nil))
+}
+
 // TestSeeHowItGoes looks at a year in a browser, and into the best partner.
 func TestSeeHowItGoes(t *testing.T) {
 	t.Parallel()
@@ -69,6 +109,7 @@ func TestSeeHowItGoes(t *testing.T) {
 	d.Reads("Partner: ") // by its company's name, if it has one
 	table := browsertest.Eval[string](d.Tab, `fetch([...document.links].find(a => a.text === "Download CSV").href).then(a => a.text())`)
 	require.Contains(t, table, "Partner revenue (USD)")
-	d.Accessible(d.owner.full("/reports?dimension=period&from=2026-01-01"), d.owner.full("/reports"))
+	d.Accessible(d.owner.full("/reports?dimension=period&from=2026-01-01"), d.owner.full("/reports"),
+		d.owner.full("/reports?dimension=source"), d.owner.full("/reports/cohorts"))
 	d.Silent()
 }

@@ -135,8 +135,12 @@ func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) 
 	if p.Attribution != nil {
 		q.Attribution = report.Attribution(*p.Attribution)
 	}
-	if q.Attribution == report.DirectOnly && (p.PartnerID != nil || p.GroupID != nil || p.TagID != nil) {
-		return q, problem.Invalid("attribution", "attribution must not be direct with a filter by partner, group or tag.")
+	if err := directOf(q); err != nil {
+		return q, err
+	}
+	var err error
+	if q.Origin, err = reportOrigin(p); err != nil {
+		return q, err
 	}
 	// The program has the currency and the zone; the other references share a round trip.
 	prog, err := u.Program(ctx, p.ProgramID)
@@ -156,6 +160,14 @@ func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) 
 	}
 	return q, u.Check(ctx, prog.ID, work.PartnerRef("partner_id", p.PartnerID), work.GroupRef("group_id", p.GroupID),
 		work.TagRef("tag_id", p.TagID))
+}
+
+// directOf refuses direct figures of a partner, group or tag.
+func directOf(q report.Query) error {
+	if q.Attribution == report.DirectOnly && (q.PartnerID != nil || q.GroupID != nil || q.TagID != nil) {
+		return problem.Invalid("attribution", "attribution must not be direct with a filter by partner, group or tag.")
+	}
+	return nil
 }
 
 // reportWindow fills in the days and, for periods, the size of the rows.
@@ -235,6 +247,8 @@ func reportLabels(ctx context.Context, u *work.Unit, q report.Query,
 			case r.Key == "" || r.Key == report.Direct:
 			case q.By == report.Period:
 				labels[r.Key] = periodLabel(q.Bucket, r.Key)
+			case q.By.Original():
+				labels[r.Key] = originLabel(q.By, r.Key)
 			case q.By == report.Product && r.Label != "":
 				labels[r.Key] = r.Label
 			case q.By != report.Product:
@@ -279,6 +293,7 @@ func toReportRows(q report.Query, rows []report.Row, labels map[string]string) [
 			Refunded:         t.Refunded,
 			RevenueMinor:     t.RevenueMinor,
 			CommissionsMinor: t.CommissionsMinor,
+			PaidMinor:        t.PaidMinor,
 			ConversionBps:    t.ConversionBps,
 			RefundBps:        t.RefundBps,
 		}
@@ -296,6 +311,7 @@ func toReportTotals(q report.Query, f report.Figures) api.ReportTotals {
 		Refunded:         f.Refunded,
 		RevenueMinor:     f.RevenueMinor,
 		CommissionsMinor: f.CommissionsMinor,
+		PaidMinor:        f.PaidMinor,
 		ConversionBps:    report.Bps(f.Customers, f.Clicks),
 		RefundBps:        report.Bps(f.Refunded, f.Sales),
 	}
@@ -311,6 +327,9 @@ func drillDown(by report.By) *api.ReportDrillDown {
 	switch by {
 	case report.Partner, report.Group, report.Tag, report.Link:
 		return &api.ReportDrillDown{Field: "key", FilterType: string(by) + "_id", ValueProp: "key"}
+	}
+	if by.Original() {
+		return &api.ReportDrillDown{Field: "key", FilterType: string(by), ValueProp: "key"}
 	}
 	return nil
 }

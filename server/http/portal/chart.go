@@ -15,13 +15,13 @@ import (
 // chartYears is how far back the chart of all time looks.
 const chartYears = 10
 
-// rankedLinks is how many links the chart's table has.
-const rankedLinks = 20
+// ranked is how many links and sources the chart's tables have.
+const ranked = 20
 
 // graph is the chart of the overview with its choices.
 type graph struct {
 	Chart                        site.Chart
-	Links                        site.Ranks
+	Links, Sources               site.Ranks
 	Ranges, Measures, Currencies site.Tabs
 	Title, About                 string
 }
@@ -78,12 +78,15 @@ func (v *visit) graph(held []balance) (g graph, m month, err error) {
 	over := v.window(span.Value, code.Value)
 	byLink := over
 	byLink.By = report.Link
-	answers, err := report.Read(v.Ctx(), v.unit(), over, byLink, v.twoMonths(code.Value))
+	bySource := over
+	bySource.By = report.Source
+	answers, err := report.Read(v.Ctx(), v.unit(), over, byLink, v.twoMonths(code.Value), bySource)
 	if err != nil {
 		return g, m, err
 	}
 	g.Chart = site.AreaChart(v.periods(over, answers[0].Rows, measure.Value))
 	g.Chart.Partial = true
+	g.Sources = v.bySource(bySource, answers[3].Rows, measure.Value)
 	g.Links, err = v.byLink(byLink, answers[1].Rows, measure.Value)
 	return g, v.month(code.Value, answers[2].Rows), err
 }
@@ -151,11 +154,7 @@ func (v *visit) byLink(q report.Query, rows []report.Row, drawn string) (site.Ra
 	f := site.Figures{
 		Caption: v.Locale.T("Performance by link"), Head: v.Locale.T("Link"), Columns: v.columns(q.Currency, drawn),
 	}
-	at := slices.IndexFunc(f.Columns, func(c site.Column) bool { return c.Drawn })
-	slices.SortStableFunc(rows, func(a, b report.Row) int {
-		return cmp.Compare(values(b.Figures)[at], values(a.Figures)[at])
-	})
-	rows = rows[:min(len(rows), rankedLinks)]
+	rows = first(rows, f.Columns)
 	of := db.LinkByIDsParams{Ids: ids(rows, func(r report.Row) string { return r.Key }), OrgID: v.partner.OrgID}
 	found, err := queries.LinkByIDs(v.Ctx(), v.portal.Pool, of)
 	names := map[string]string{}
@@ -167,4 +166,28 @@ func (v *visit) byLink(q report.Query, rows []report.Row, drawn string) (site.Ra
 		f.Rows = append(f.Rows, site.Row{Name: name, Values: values(r.Figures)})
 	}
 	return site.RankChart(f), err
+}
+
+// first are the first rows by the drawn figure, the best first.
+func first(rows []report.Row, columns []site.Column) []report.Row {
+	at := slices.IndexFunc(columns, func(c site.Column) bool { return c.Drawn })
+	slices.SortStableFunc(rows, func(a, b report.Row) int {
+		return cmp.Compare(values(b.Figures)[at], values(a.Figures)[at])
+	})
+	return rows[:min(len(rows), ranked)]
+}
+
+// bySource are the figures by source, the best first; none if no click had a source.
+func (v *visit) bySource(q report.Query, rows []report.Row, drawn string) site.Ranks {
+	f := site.Figures{
+		Caption: v.Locale.T("Performance by source"), Head: v.Locale.T("Source"), Columns: v.columns(q.Currency, drawn),
+	}
+	if !slices.ContainsFunc(rows, func(r report.Row) bool { return r.Key != report.None }) {
+		return site.Ranks{}
+	}
+	names := map[string]string{report.None: v.Locale.T("No source"), report.Other: v.Locale.T("Other sources")}
+	for _, r := range first(rows, f.Columns) {
+		f.Rows = append(f.Rows, site.Row{Name: cmp.Or(names[r.Key], r.Key), Values: values(r.Figures)})
+	}
+	return site.RankChart(f)
 }

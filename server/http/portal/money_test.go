@@ -211,7 +211,10 @@ func TestChartChoices(t *testing.T) {
 	s.Flow(program)
 	p := s.PartnerObject(program, M{"handle": "ada"})
 	s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": p.String("id"), "destination_url": "https://shop.example/a", "value": "spring", "label": "Spring"}))
-	click := s.Click(program, "spring")
+	click := s.Click(program, "spring", M{"landing_url": "https://shop.example/?ref=spring&utm_source=Blog%3Cb%3E"})
+	other := s.Partner(program, M{"handle": "bob"})
+	s.Click(program, "bob", M{"landing_url": "https://shop.example/?ref=bob&utm_source=secret"})
+	s.Click(program, "ada")
 	customer := s.Must(201, s.Post("/v1/customers", M{"program_id": program, "click_id": click.String("id")})).String("id")
 	s.Sale(program, customer, M{"amount_minor": 50_000, "currency": "JPY"})
 	b := signIn(s, p.String("id"))
@@ -225,7 +228,11 @@ func TestChartChoices(t *testing.T) {
 	} {
 		require.Contains(t, b.get("/portal"+query), want, query)
 	}
-	require.Regexp(t, `(?s)By link.*Spring.*10,000 JPY`, b.get("/portal?currency=JPY"))
+	page := b.get("/portal?currency=JPY")
+	require.Regexp(t, `(?s)By link.*Spring.*10,000 JPY`, page)
+	require.Regexp(t, `(?s)By source.*blog&lt;b&gt;.*10,000 JPY.*No source`, page)
+	require.NotContains(t, page, "secret", "another partner's source")
+	require.NotContains(t, signIn(s, other).get("/portal"), "blog&lt;b&gt;")
 }
 
 // TestStrangersMoney: another partner's payouts, statements, tables and links are absent.

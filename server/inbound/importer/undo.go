@@ -246,6 +246,11 @@ func (b *batch) removeSales(ctx context.Context, ids []string) ([]string, error)
 	if err := b.touch(ctx, at...); err != nil {
 		return nil, err
 	}
+	for _, id := range who { // later sales may become the first of their month
+		if err := report.TouchCustomer(ctx, b.u, db.Customer{ID: id, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID}); err != nil {
+			return nil, err
+		}
+	}
 	if err := queries.ImportDeleteRefunds(ctx, b.u.Later(), db.ImportDeleteRefundsParams{
 		SaleIds: removed, OrgID: b.m.OrgID,
 	}); err != nil {

@@ -24,6 +24,11 @@ func Import(ctx context.Context, u *work.Unit, k db.Commission) error {
 	if err := report.TouchCommission(ctx, u, k); err != nil {
 		return err
 	}
+	if k.PayoutID != nil {
+		if err := report.TouchPayout(ctx, u, *k.PayoutID); err != nil {
+			return err
+		}
+	}
 	return ledger.Earn(ctx, u.Later(), ledger.CommissionOf(k, k.CreatedAt))
 }
 
@@ -35,6 +40,9 @@ func ImportPaid(ctx context.Context, u *work.Unit, k db.Commission, payoutID str
 	if err := queries.CommissionImportPaid(ctx, u.Later(), db.CommissionImportPaidParams{
 		PayoutID: &payoutID, UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID, Previous: previous,
 	}); err != nil {
+		return err
+	}
+	if err := report.TouchPayout(ctx, u, payoutID); err != nil {
 		return err
 	}
 	return ledger.Moved(ctx, u, previous, k)

@@ -15,6 +15,7 @@ import (
 	"rail/gen/events"
 	"rail/server/clock"
 	"rail/server/money/ledger"
+	"rail/server/money/report"
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
@@ -83,6 +84,9 @@ func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commis
 		MarkID: p.MarkID, KeepsRail: payment.ByRail || payment.ByHand, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
 	})
 	if err != nil {
+		return p, err
+	}
+	if err := report.Touch(ctx, u, p.ProgramID, payment.At); err != nil {
 		return p, err
 	}
 	if err := queries.PayoutSettle(ctx, u.Later(),

@@ -10,6 +10,7 @@ import (
 	"rail/gen/events"
 	"rail/server/clock"
 	"rail/server/money/ledger"
+	"rail/server/money/report"
 	"rail/server/outbound/mail"
 	"rail/server/problem"
 	"rail/server/work"
@@ -125,6 +126,9 @@ func unpay(
 	p.ErrorCode, p.ErrorMessage = before.ErrorCode, before.ErrorMessage
 	p.FailureMailedAt = before.FailureMailedAt
 	p.Attention, p.AttentionText, p.AttentionAt = before.Attention, before.AttentionText, before.AttentionAt
+	if err := report.Touch(ctx, u, p.ProgramID, *p.PaidAt); err != nil {
+		return p, err
+	}
 	p.PaidAt, p.MarkedAt, p.BeforePaid, p.MarkID, p.UpdatedAt = nil, nil, nil, nil, u.Now
 	err := queries.PayoutUndo(ctx, u.Later(), db.PayoutUndoParams{
 		Status: p.Status, Method: p.Method, ExternalID: p.ExternalID, ErrorCode: p.ErrorCode,

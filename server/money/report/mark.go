@@ -42,6 +42,27 @@ func Touch(ctx context.Context, u *work.Unit, programID string, at clock.Time) e
 	})
 }
 
+// TouchSale marks the day of a sale that is being written or deleted, and the days on which its customer's later sales
+// of the month count in cohorts.
+func TouchSale(ctx context.Context, u *work.Unit, s db.Sale) error {
+	if !s.OccurredAt.Before(openSince(u).Time) {
+		return nil
+	}
+	if err := Touch(ctx, u, s.ProgramID, s.OccurredAt); err != nil {
+		return err
+	}
+	return queries.ReportMarkLater(ctx, u.Later(), db.ReportMarkLaterParams{
+		CustomerID: s.CustomerID, ProgramID: s.ProgramID, OrgID: u.OrgID, At: s.OccurredAt, Settled: openSince(u),
+	})
+}
+
+// TouchPayout marks the day on which a payout was paid, which is written already.
+func TouchPayout(ctx context.Context, u *work.Unit, id string) error {
+	return queries.ReportMarkPayout(ctx, u.Later(), db.ReportMarkPayoutParams{
+		PayoutID: id, OrgID: u.OrgID, Settled: openSince(u),
+	})
+}
+
 // Rezone prepares the sums for a program's new time zone. Sums in the old zone still serve totals, and reports
 // read days of the new zone from their rows until the job has summed them.
 func Rezone(ctx context.Context, u *work.Unit, p db.Program) error {
@@ -59,15 +80,15 @@ func TouchCommission(ctx context.Context, u *work.Unit, k db.Commission) error {
 	})
 }
 
-// TouchCommissions marks the days on which commissions count.
+// TouchCommissions marks the days on which commissions count and were paid.
 func TouchCommissions(ctx context.Context, u *work.Unit, programID string, ids []string) error {
 	return queries.ReportMarkCommissions(ctx, u.Later(), db.ReportMarkCommissionsParams{
 		OrgID: u.OrgID, ProgramID: programID, Ids: ids, Settled: openSince(u),
 	})
 }
 
-// TouchCustomer marks the days of everything counted for a customer's partner or link. It must run before these
-// change, since it reads the old rows.
+// TouchCustomer marks the days of everything counted for a customer's partner, link or origin. It must run before
+// these change, since it reads the old rows.
 func TouchCustomer(ctx context.Context, u *work.Unit, k db.Customer) error {
 	return queries.ReportMarkCustomer(ctx, u.Later(), db.ReportMarkCustomerParams{
 		OrgID: k.OrgID, ProgramID: k.ProgramID, CustomerID: k.ID, Settled: openSince(u),

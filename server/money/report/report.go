@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/postgres/pgtx"
+	"rail/server/problem"
 	"rail/server/work"
 )
 
@@ -23,7 +24,25 @@ const (
 	Tag     By = "tag"
 	Period  By = "period"
 	all     By = "all"
+	cohort  By = "cohort"
 )
+
+// The dimensions of the origin of a customer: of the click that brought it (decisions, 316).
+const (
+	Source    By = "source"
+	Medium    By = "medium"
+	Campaign  By = "campaign"
+	Referrer  By = "referrer"
+	Country   By = "country"
+	Device    By = "device"
+	TrackedBy By = "tracked_by"
+)
+
+// Origins lists the dimensions of the origin.
+var Origins = []By{Source, Medium, Campaign, Referrer, Country, Device, TrackedBy}
+
+// Original reports whether the dimension is one of the origin.
+func (b By) Original() bool { return slices.Contains(Origins, b) }
 
 // Attribution selects figures by whether they have a partner.
 type Attribution string
@@ -39,7 +58,7 @@ const (
 const Direct = "direct"
 
 // Query selects a window of days, both included. Bucket is the size of a Period's rows: day, week or month.
-// Filters exclude direct figures.
+// Filters by partner, group and tag exclude direct figures.
 type Query struct {
 	OrgID, ProgramID          string
 	By                        By
@@ -48,12 +67,13 @@ type Query struct {
 	Bucket                    string
 	Attribution               Attribution // "" is Everything
 	PartnerID, GroupID, TagID *string
+	Origin                    map[By]string // the only value by dimension, "" for none
 	Currency, ProgramCurrency string
 }
 
 // Figures are the counts of a row. Money is minor units of the query's currency.
 type Figures struct {
-	Clicks, Leads, Customers, Sales, Refunded, RevenueMinor, CommissionsMinor int64
+	Clicks, Leads, Customers, Sales, Refunded, RevenueMinor, CommissionsMinor, PaidMinor int64
 }
 
 // add sums two rows, which have the same currency.
@@ -65,9 +85,11 @@ func (f *Figures) add(g Figures) {
 	f.Refunded += g.Refunded
 	f.RevenueMinor += g.RevenueMinor
 	f.CommissionsMinor += g.CommissionsMinor
+	f.PaidMinor += g.PaidMinor
 }
 
-// Row is one row of a report. Key is "" for figures without a link, group, tag or product.
+// Row is one row of a report. Key is "" for figures without a link, group, tag or product, and None for those without
+// a value of the origin.
 type Row struct {
 	Key, Label string
 	Figures
@@ -140,7 +162,7 @@ func (q Query) filtered() bool { return q.PartnerID != nil || q.GroupID != nil |
 
 // lessDirect reports whether the query subtracts the figures without a partner from sums of all.
 func (q Query) lessDirect() bool {
-	return q.By == Period && q.Attribution == PartnersOnly && !q.filtered()
+	return (q.By == Period || q.By == cohort || q.By.Original()) && q.Attribution == PartnersOnly && !q.filtered()
 }
 
 // attributed reports whether the query reads the rows of partners only.
@@ -151,24 +173,63 @@ func (q Query) attributed() bool {
 // splits reports whether the query needs the sums of each partner.
 func (q Query) splits() bool { return q.attributed() || q.Attribution == DirectOnly }
 
+// crosses reports whether a filter by origin crosses the rows or another such filter. No sums have both, so the query
+// reads rows.
+func (q Query) crosses() bool {
+	if len(q.Origin) == 0 {
+		return false
+	}
+	_, own := q.Origin[q.By]
+	return len(q.Origin) > 1 || !own && (q.By == Link || q.By == Product || q.By == cohort || q.By.Original())
+}
+
+// subject returns the dimension of the keys to read: of the rows or of the filter by origin, "" for none.
+func (q Query) subject() string {
+	if q.By == Link || q.By == Product || q.By == cohort || q.By.Original() {
+		return string(q.By)
+	}
+	for dimension := range q.Origin {
+		if !q.crosses() {
+			return string(dimension)
+		}
+	}
+	return ""
+}
+
 // level returns the coarsest sums that can answer the query: fewer rows to read.
 func (q Query) level() string {
+	of, own := q.subject(), q.splits() || q.By == Partner || q.By == Group || q.By == Tag
 	switch {
-	case q.By == Link:
-		return "link"
-	case q.By == Product && q.splits():
-		return "partner_product"
-	case q.By == Product:
-		return "product"
-	case q.splits() || q.By == Partner || q.By == Group || q.By == Tag:
+	case of == string(Link):
+		return of
+	case of != "" && own:
+		return "partner_" + of
+	case of != "":
+		return of
+	case own:
 		return "partner"
 	}
 	return "total"
 }
 
-// Read answers queries in one round trip, in order.
+// directLevel returns the sums with the figures without a partner that lessDirect subtracts.
+func (q Query) directLevel() string {
+	if q.subject() == "" {
+		return "partner"
+	}
+	return "partner_" + q.subject()
+}
+
+// maxCrossed bounds the rows of an answer whose filters cross its dimension (decisions, 455).
+const maxCrossed = 200_000
+
+// Read answers queries in one round trip, in order. A query that reads rows takes a second one, and is refused above
+// maxCrossed rows.
 func Read(ctx context.Context, u *work.Unit, windows ...Query) ([]Answer, error) {
 	answers := make([]Answer, len(windows))
+	if err := bounded(ctx, u, windows); err != nil {
+		return nil, err
+	}
 	reads := []pgtx.Read{
 		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
 		func(tx pgtx.DBTX) error { return queries.ReportMemory(ctx, tx) },
@@ -177,6 +238,38 @@ func Read(ctx context.Context, u *work.Unit, windows ...Query) ([]Answer, error)
 		reads = append(reads, q.reads(ctx, &answers[i])...)
 	}
 	return answers, u.Together(ctx, reads...)
+}
+
+// bounded refuses queries that would read too many rows.
+func bounded(ctx context.Context, u *work.Unit, windows []Query) error {
+	sizes := make([]int64, len(windows))
+	reads := []pgtx.Read{func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) }}
+	for i, q := range windows {
+		if q.crosses() {
+			reads = append(reads, func(tx pgtx.DBTX) (err error) {
+				sizes[i], err = queries.ReportSize(ctx, tx, db.ReportSizeParams{
+					OrgID: q.OrgID, ProgramID: q.ProgramID, FromDay: q.From, ToDay: q.To, TimeZone: q.Zone, Lim: maxCrossed + 1,
+				})
+				return err
+			})
+		}
+	}
+	if len(reads) == 1 {
+		return nil
+	}
+	if err := u.Together(ctx, reads...); err != nil {
+		return err
+	}
+	var all int64
+	for _, n := range sizes {
+		all += n
+	}
+	if all > maxCrossed {
+		return problem.On("from", problem.RangeTooLarge,
+			"A report whose filters cross its dimension reads at most %d rows; take a later from, or fewer filters.",
+			maxCrossed)
+	}
+	return nil
 }
 
 // reads returns the reads that fill in the answer; they may share a round trip.
@@ -217,8 +310,21 @@ func (q Query) params() db.ReportRowsParams {
 		ProgramCurrency: q.ProgramCurrency,
 		Attributed:      q.attributed(),
 		LessDirect:      q.lessDirect(),
+		DirectLevel:     q.directLevel(),
+		Subject:         q.subject(),
+		RowsOnly:        q.crosses(),
 		GroupID:         q.GroupID,
 		TagID:           q.TagID,
+		Source:          q.only(Source),
+		Medium:          q.only(Medium),
+		Campaign:        q.only(Campaign),
+		Referrer:        q.only(Referrer),
+		Country:         q.only(Country),
+		Device:          q.only(Device),
+		TrackedBy:       q.only(TrackedBy),
+	}
+	if !q.crosses() {
+		p.Key = q.only(By(q.subject()))
 	}
 	if q.Attribution == DirectOnly {
 		p.PartnerID = new("") // the partner of direct figures
@@ -226,9 +332,19 @@ func (q Query) params() db.ReportRowsParams {
 	return p
 }
 
+// only returns the value that a filter by origin selects, nil without the filter.
+func (q Query) only(dimension By) *string {
+	if value, given := q.Origin[dimension]; given {
+		return &value
+	}
+	return nil
+}
+
 // figures returns the counts of a row, without its key.
 func figures(r db.ReportRowsRow) Figures {
-	return Figures{r.Clicks, r.Leads, r.Customers, r.Sales, r.Refunded, r.RevenueMinor, r.CommissionsMinor}
+	return Figures{
+		r.Clicks, r.Leads, r.Customers, r.Sales, r.Refunded, r.RevenueMinor, r.CommissionsMinor, r.PaidMinor,
+	}
 }
 
 // fill takes over the rows: periods in order of time and without gaps, other dimensions by revenue, highest
@@ -236,8 +352,11 @@ func figures(r db.ReportRowsRow) Figures {
 func (a *Answer) fill(q Query, rows []db.ReportRowsRow) {
 	for _, r := range rows {
 		row := Row{Key: r.Key, Label: r.Label, Figures: figures(r)}
-		if r.Direct {
+		switch {
+		case r.Direct:
 			row.Key = Direct
+		case r.Key == "" && q.By.Original():
+			row.Key = None
 		}
 		a.Rows = append(a.Rows, row)
 		if q.By != Tag {

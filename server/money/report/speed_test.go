@@ -34,10 +34,14 @@ var year = []string{
 	`INSERT INTO partners (id, org_id, program_id, group_id, email, handle, status, created_at, updated_at)
 		SELECT 'part_' || i, 'org_a', 'prg_a', 'grp_' || i % 10, i || '@m.example.com', 'm' || i, 'active', now(), now() FROM generate_series(0, 999) i`,
 	`INSERT INTO partner_tags SELECT 'org_a', 'prg_a', 'part_' || i, 'tag_' || i % 7 FROM generate_series(0, 999, 2) i`,
-	`INSERT INTO clicks (id, org_id, program_id, partner_id, link_id, param, created_at)
-		SELECT 'clk_' || i, 'org_a', 'prg_a', 'part_' || pg_temp.of(i), CASE WHEN i % 3 > 0 THEN 'lnk_' || pg_temp.of(i) END, 'ref', pg_temp.at(i, $n * 5) FROM generate_series(0, $n * 5 - 1) i`,
-	`INSERT INTO customers (id, org_id, program_id, partner_id, link_id, status, tracked_by, lead_at, converted_at, created_at, updated_at)
-		SELECT 'cus_' || i, 'org_a', 'prg_a', 'part_' || pg_temp.of(i), 'lnk_' || pg_temp.of(i), 'active', 'link', pg_temp.at(i, $n / 5), pg_temp.at(i, $n / 5), now(), now() FROM generate_series(0, $n / 5 - 1) i`,
+	`INSERT INTO clicks (id, org_id, program_id, partner_id, link_id, param, created_at, source, medium, campaign, referrer, country, device)
+		SELECT 'clk_' || i, 'org_a', 'prg_a', 'part_' || pg_temp.of(i), CASE WHEN i % 3 > 0 THEN 'lnk_' || pg_temp.of(i) END, 'ref', pg_temp.at(i, $n * 5),
+		nullif('source ' || i % 7, 'source 0'), nullif('medium ' || i % 3, 'medium 0'), nullif('campaign ' || i % 50, 'campaign 0'), nullif('site-' || i % 30 || '.example', 'site-0.example'),
+		nullif(chr(65 + i % 20) || 'A', 'AA'), nullif(CASE i % 2 WHEN 0 THEN 'mobile' ELSE 'desktop' END, 'x') FROM generate_series(0, $n * 5 - 1) i`,
+	`INSERT INTO customers (id, org_id, program_id, partner_id, link_id, status, tracked_by, lead_at, converted_at, created_at, updated_at, source, medium, campaign, referrer, country, device)
+		SELECT 'cus_' || i, 'org_a', 'prg_a', CASE WHEN i % 11 > 0 THEN 'part_' || pg_temp.of(i) END, 'lnk_' || pg_temp.of(i), 'active', CASE WHEN i % 4 = 0 THEN 'coupon' ELSE 'link' END, pg_temp.at(i, $n / 5), pg_temp.at(i, $n / 5), now(), now(),
+		nullif('source ' || i % 7, 'source 0'), nullif('medium ' || i % 3, 'medium 0'), nullif('campaign ' || i % 50, 'campaign 0'), nullif('site-' || i % 30 || '.example', 'site-0.example'),
+		nullif(chr(65 + i % 20) || 'A', 'AA'), CASE i % 2 WHEN 0 THEN 'mobile' ELSE 'desktop' END FROM generate_series(0, $n / 5 - 1) i`,
 	`INSERT INTO sales (id, org_id, program_id, customer_id, partner_id, external_charge_id, processor, amount_minor, currency, billing_type, product_name, is_first_sale, activity_outcome, warnings, occurred_at, refunded_at, created_at, updated_at)
 		SELECT 'sale_' || i, 'org_a', 'prg_a', 'cus_' || i / 5, CASE WHEN i % 9 > 0 THEN 'part_' || pg_temp.of(i / 5) END, 'ch_' || i, 'api', 4999, 'USD', 'one_time', 'Plan ' || i % 5, i % 5 = 0, 'commission_created', '[]', pg_temp.at(i, $n),
 		CASE WHEN i % 40 = 0 THEN now() END, now(), now() FROM generate_series(0, $n - 1) i`,
@@ -90,10 +94,10 @@ func TestSpeed(t *testing.T) {
 		require.NoError(t, err)
 		t.Log(strings.Join(plan, "\n"))
 	}
-	for _, by := range []By{Partner, Link, Product, Group, Tag, Period} {
+	for _, by := range append([]By{Partner, Link, Product, Group, Tag, Period, cohort}, Origins...) {
 		for _, filter := range []string{"", "group", "partner"} {
 			q.By, q.Bucket, q.GroupID, q.PartnerID = by, "", nil, nil
-			if by == Period {
+			if by == Period || by == cohort {
 				q.Bucket = "month"
 			}
 			switch filter {
@@ -105,7 +109,21 @@ func TestSpeed(t *testing.T) {
 			t.Logf("by %s, filter %q: %s", by, filter, cost(ctx, t, conn.Conn(), q))
 		}
 	}
-	q.By, q.Bucket, q.GroupID, q.PartnerID = Period, "day", nil, nil
+	q.Attribution, q.GroupID, q.PartnerID = PartnersOnly, nil, nil
+	for _, by := range append([]By{cohort}, Origins...) {
+		q.By, q.Bucket = by, "month"
+		t.Logf("by %s, of partners: %s", by, cost(ctx, t, conn.Conn(), q))
+	}
+	q.Attribution = Everything
+	q.Origin = map[By]string{Source: "source 1"}
+	for _, by := range []By{Partner, Group, Period} {
+		q.By = by
+		t.Logf("by %s, of a source: %s", by, cost(ctx, t, conn.Conn(), q))
+	}
+	q.By, q.From = Campaign, end.AddDate(0, 0, -10)
+	t.Logf("ten days by campaign, of a source, from rows: %s", cost(ctx, t, conn.Conn(), q))
+	q.Origin, q.From = nil, end.AddDate(-1, 0, 14)
+	q.By, q.Bucket = Period, "day"
 	t.Logf("by day: %s", cost(ctx, t, conn.Conn(), q))
 }
 

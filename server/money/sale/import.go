@@ -35,7 +35,7 @@ func Import(ctx context.Context, u *work.Unit, k db.Sale, refunded int64, at *cl
 		SaleID: k.ID, CustomerID: k.CustomerID, PartnerID: k.PartnerID, AmountMinor: whole, Currency: k.Currency,
 		IsFirstSale: k.IsFirstSale, OccurredAt: k.OccurredAt,
 	}))
-	if err := report.Touch(ctx, u, k.ProgramID, k.OccurredAt); err != nil || refunded == 0 {
+	if err := report.TouchSale(ctx, u, k); err != nil || refunded == 0 {
 		return err
 	}
 	return importRefund(ctx, u, k, refunded, *at)

@@ -479,7 +479,7 @@ func (r *recording) write(ctx context.Context, u *work.Unit) (db.Sale, error) {
 		return sale, err
 	}
 	// The sums of the sale's day may exist already.
-	if err := report.Touch(ctx, u, sale.ProgramID, sale.OccurredAt); err != nil {
+	if err := report.TouchSale(ctx, u, sale); err != nil {
 		return sale, err
 	}
 	if earned != nil {

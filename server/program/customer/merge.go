@@ -130,6 +130,8 @@ func choosePartner(p sale.Pair, k *db.Customer, partnerID *string) error {
 		f := p.From
 		k.PartnerID, k.ReferralID, k.LinkID = f.PartnerID, f.ReferralID, f.LinkID
 		k.CouponID, k.ClickID = f.CouponID, f.ClickID
+		k.Source, k.Medium, k.Campaign, k.Referrer = f.Source, f.Medium, f.Campaign, f.Referrer
+		k.Country, k.Device = f.Country, f.Device
 		k.TrackedBy, k.Attribution, k.SelfReferral = f.TrackedBy, f.Attribution, f.SelfReferral
 		k.OtherRoutes = f.OtherRoutes
 	}

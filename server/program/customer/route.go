@@ -128,7 +128,7 @@ func (s Service) reroute(ctx context.Context, u *work.Unit, k db.Customer, r tra
 	if err := noteVisit(&k); err != nil {
 		return k, err
 	}
-	k.ReferralID, k.LinkID, k.CouponID, k.ClickID = nil, nil, nil, nil
+	clearRoute(&k)
 	a.Apply(&k)
 	k.Attribution, k.UpdatedAt = ruleOf(r, a).At(u.Now), u.Now
 	if err := s.judge(ctx, u, &k, before, ""); err != nil {

@@ -95,7 +95,7 @@ func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID strin
 	}
 	before := k.PartnerID
 	k.PartnerID, k.TrackedBy = &partnerID, db.TrackedByManual
-	k.ReferralID, k.LinkID, k.CouponID, k.ClickID = nil, nil, nil, nil
+	clearRoute(k)
 	k.Attribution, k.OtherRoutes = Rule{Rule: api.AttributionRuleManual}.At(u.Now), nil
 	return auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: k.ProgramID, Action: "customer.reassigned", TargetID: k.ID,
@@ -147,8 +147,15 @@ func update(ctx context.Context, tx pgtx.DBTX, k db.Customer) error {
 		TrackedBy: k.TrackedBy, Email: k.Email, Name: k.Name, Identifier: k.Identifier, Status: k.Status,
 		Metadata: k.Metadata, UpdatedAt: k.UpdatedAt, Attribution: k.Attribution, SelfReferral: k.SelfReferral,
 		ExternalCustomerID: k.ExternalCustomerID, Processor: k.Processor, LeadAt: k.LeadAt, ConvertedAt: k.ConvertedAt,
-		ExternalSubscriptionID: k.ExternalSubscriptionID, OtherRoutes: k.OtherRoutes, ID: k.ID, OrgID: k.OrgID,
+		ExternalSubscriptionID: k.ExternalSubscriptionID, OtherRoutes: k.OtherRoutes, Source: k.Source, Medium: k.Medium,
+		Campaign: k.Campaign, Referrer: k.Referrer, Country: k.Country, Device: k.Device, ID: k.ID, OrgID: k.OrgID,
 	})
+}
+
+// clearRoute removes the route to the partner, and the origin of its click (decisions, 87 and 456).
+func clearRoute(k *db.Customer) {
+	k.ReferralID, k.LinkID, k.CouponID, k.ClickID = nil, nil, nil, nil
+	k.Source, k.Medium, k.Campaign, k.Referrer, k.Country, k.Device = nil, nil, nil, nil, nil, nil
 }
 
 // Lock locks a customer of the unit's programs until the commit. The id of a merged

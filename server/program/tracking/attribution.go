@@ -1,7 +1,11 @@
 package tracking
 
 import (
+	"cmp"
 	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
 
 	"rail/gen/api"
 	"rail/gen/db"
@@ -78,6 +82,7 @@ type Attribution struct {
 	param    string // the request's field with the route
 	named    string // the referral named by the route; "" for none
 	agent    *Agent
+	origin   *db.Click // the last click of that referral; nil for none
 }
 
 // Attribute reads the partner of a route and, for a click, the click and its referral, which it locks. The reads
@@ -128,6 +133,9 @@ func Attribute(
 	for _, read := range also {
 		reads = append(reads, read(partnerID))
 	}
+	if a.named != "" {
+		reads = append(reads, a.readOrigin(ctx, u))
+	}
 	// The referral is locked so that only one customer makes it a lead. It is read last, and "no row" leaves the
 	// attribution without a referral.
 	errs := u.Each(ctx, append(reads, func(tx pgtx.DBTX) (err error) {
@@ -144,6 +152,20 @@ func Attribute(
 		a.Referral = &referral
 	}
 	return a, nil
+}
+
+// readOrigin returns the read of the last click of the named referral until the customer came.
+func (a *Attribution) readOrigin(ctx context.Context, u *work.Unit) pgtx.Read {
+	return func(tx pgtx.DBTX) error {
+		click, err := queries.ClickLast(ctx, tx, db.ClickLastParams{ReferralID: &a.named, OrgID: u.OrgID, At: a.at})
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return nil
+		case err == nil:
+			a.origin = &click
+		}
+		return err
+	}
 }
 
 // creditedCoupon returns a coupon that can attribute a customer. An unknown code and a code that the processor
@@ -236,7 +258,7 @@ func (a Attribution) dropReferral(ctx context.Context, u *work.Unit) error {
 	return queries.ReferralDelete(ctx, u.Later(), db.ReferralDeleteParams{ID: a.Referral.ID, OrgID: u.OrgID})
 }
 
-// Apply sets the partner and the route in a new customer.
+// Apply sets the partner, the route and, from its click, the origin in a customer (decisions, 316).
 func (a Attribution) Apply(k *db.Customer) {
 	k.PartnerID, k.CouponID, k.TrackedBy = &a.Partner.ID, a.CouponID, db.TrackedByAPI
 	switch {
@@ -252,6 +274,9 @@ func (a Attribution) Apply(k *db.Customer) {
 	if a.Referral != nil {
 		k.ReferralID, k.LinkID = &a.Referral.ID, a.Referral.LinkID
 	}
+	origin := cmp.Or(a.Click, a.origin, &db.Click{})
+	k.Source, k.Medium, k.Campaign, k.Referrer = origin.Source, origin.Medium, origin.Campaign, origin.Referrer
+	k.Country, k.Device = origin.Country, origin.Device
 }
 
 // Lead makes the visit of a new customer a lead, once (decisions, 72).

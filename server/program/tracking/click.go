@@ -205,6 +205,7 @@ func (s Service) record(
 		UserAgent: a.UserAgent, Referer: fitOptional(a.Referer), Country: a.Country, Device: a.Device,
 		LandingURL: new(fit(a.LandingURL)), CreatedAt: u.Now,
 	}
+	s.setOrigin(&click, a.LandingURL)
 	// Only a hash of the address is stored, keyed by program.
 	if risk.Identifies(a.IP) {
 		click.IPHash = s.Keeper.HashIP(a.programID, a.IP)

@@ -30,7 +30,7 @@ func openReferral(
 	}
 	r := db.ReferralInsertParams{
 		ID: u.NewID(ident.Referral), OrgID: u.OrgID, ProgramID: a.programID, PartnerID: hit.PartnerID,
-		LinkID: opt.OrNil(linkID), Visitor: a.visitor(), LandingURL: new(fit(a.LandingURL)), UTM: utmOf(a.LandingURL),
+		LinkID: opt.OrNil(linkID), Visitor: a.visitor(), LandingURL: new(fit(a.LandingURL)), UTM: stored(utmOf(a.LandingURL)),
 		TrackedBy: db.TrackedByLink, Status: db.ReferralStatusVisit, ExpiresAt: hit.ExpiresAt,
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
@@ -46,10 +46,9 @@ func openReferral(
 // ?ref=ada?utm_source=yt.
 var unpasted = strings.NewReplacer("&amp;", "&", "?utm_", "&utm_")
 
-// utmOf returns the utm_ parameters of a landing page as a JSON object, or nil if there are none (decisions,
-// 70). Those in the fragment, used by pages with hash routes, come after those in the query; of a repeated
-// parameter the first counts.
-func utmOf(landing string) []byte {
+// utmOf returns the utm_ parameters of a landing page, or nil if there are none (decisions, 70). Those in the
+// fragment, used by pages with hash routes, come after those in the query; of a repeated parameter the first counts.
+func utmOf(landing string) map[string]string {
 	if !strings.Contains(landing, "utm") { // a fast path for most pages
 		return nil
 	}
@@ -63,6 +62,11 @@ func utmOf(landing string) []byte {
 			utm[cleanText(name)] = cleanText(values[0])
 		}
 	}
+	return utm
+}
+
+// stored returns the parameters as a JSON object, or nil if there are none.
+func stored(utm map[string]string) []byte {
 	if len(utm) == 0 {
 		return nil
 	}

@@ -10,8 +10,9 @@ import (
 var queries = db.New()
 
 // Service records visits. Keeper makes the keyed hashes of their addresses; Writer batches the visits of several
-// requests, nil for no batching.
+// requests, nil for no batching. Values bounds the values of reports; nil, for visits from no outside, does not.
 type Service struct {
 	Keeper *secret.Keeper
 	Writer *Writer
+	Values *Values
 }

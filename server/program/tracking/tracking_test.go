@@ -43,7 +43,7 @@ func TestUTM(t *testing.T) {
 		"https://shop.example/?utm_term=%FF" + strings.Repeat("x", 3000): `{"utm_term":"` + strings.Repeat("x", maxText) +
 			`"}`,
 	} {
-		require.Equal(t, want, string(utmOf(landing)), landing)
+		require.Equal(t, want, string(stored(utmOf(landing))), landing)
 	}
 }
 

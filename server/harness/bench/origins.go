@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// maxOrigin is the largest processor time of a click or a sale with an origin, to that of one without.
+const maxOrigin = 1.03
+
+// paired are loads that differ only in the origin: of the click, or of the customer of the sale. The bodies have the
+// same length. They are not in the table, and cannot be chosen one by one.
+var paired = [][2]load{
+	{{name: "click-plain", pick: pickPartner, ask: askPlain}, {name: "click-origin", pick: pickPartner, ask: askOrigin}},
+	{{name: "sale-plain", pick: pickEven, ask: askSale}, {name: "sale-origin", pick: pickOdd, ask: askSale}},
+}
+
+// askOrigin sends a click with all parts of an origin, askPlain the same with parameters and a host that reports do
+// not read.
+func askOrigin(d draw) request { return askFrom(d, "utm", "blog.example") }
+
+func askPlain(d draw) request { return askFrom(d, "atm", "blog!example") }
+
+func askFrom(d draw, prefix, host string) request {
+	return request{Method: "POST", Path: "/v1/clicks", Body: fmt.Sprintf(
+		`{"program_id":%q,"value":"partner-%d","landing_url":"https://shop.example/?ref=partner-%d&%s_source=newsletter`+
+			`&%s_medium=email&%s_campaign=spring-%d","referer":"https://%s/post","visitor_token":%q,"country":"DE"}`,
+		id("prg", d.Program), d.Partner, d.Partner, prefix, prefix, prefix, d.Partner%50, host, visitor(d))}
+}
+
+func pickEven(sz size, r *rand.Rand) draw { return pickCustomer(sz, r).parity(sz, 0) }
+
+func pickOdd(sz size, r *rand.Rand) draw { return pickCustomer(sz, r).parity(sz, 1) }
+
+// parity returns the draw of the customer itself or of the one before with that parity.
+func (d draw) parity(sz size, odd int64) draw {
+	n := d.Customer - customerBase
+	if n%2 != odd {
+		n = (n + 1) % int64(sz.Customers)
+	}
+	out := ofPartner(partnerBase + n%partners)
+	out.Customer, out.Fresh = customerBase+n, d.Fresh
+	return out
+}
+
+// origins measures what an origin costs a click and a sale. It returns how many cost more than maxOrigin.
+func (b *bench) origins(ctx context.Context) (missed int, err error) {
+	_, err = b.server.pool.Exec(ctx, `UPDATE customers SET source = o.source, medium = o.medium, campaign = o.campaign,
+		referrer = o.referrer, country = o.country, device = o.device
+		FROM (VALUES (0, NULL, NULL, NULL, NULL, NULL, NULL), (1, 'newsletter', 'email', 'spring', 'blog.example', 'DE', 'mobile'))
+			o (odd, source, medium, campaign, referrer, country, device)
+		WHERE o.odd = right(id, 1)::integer % 2`)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := b.server.pool.Exec(ctx, "VACUUM ANALYZE customers"); err != nil {
+		return 0, err
+	}
+	fmt.Fprintf(b.Out, "\norigin of a click and of a customer: at most %.2f of the processor time without\n", maxOrigin)
+	for _, pair := range paired {
+		ratios := make([]float64, 0, b.Rounds)
+		for round := range b.Rounds {
+			ratio, err := b.pair(ctx, pair, round)
+			if err != nil {
+				return missed, err
+			}
+			ratios = append(ratios, ratio)
+		}
+		slices.Sort(ratios)
+		word, got := "holds ", ratios[len(ratios)/2]
+		if got > maxOrigin {
+			word = "missed"
+			missed++
+		}
+		fmt.Fprintf(b.Out, "%s  %s: %.3f, median of %d from %.3f to %.3f\n", word, pair[1].name, got, len(ratios),
+			ratios[0], ratios[len(ratios)-1])
+	}
+	return missed, nil
+}
+
+// pair measures both loads in turn, in the other order in odd rounds, and returns the ratio of their processor times.
+func (b *bench) pair(ctx context.Context, pair [2]load, round int) (float64, error) {
+	var took [2]float64
+	order := []int{0, 1}
+	if round%2 == 1 {
+		slices.Reverse(order)
+	}
+	for _, i := range order {
+		seen, used, err := b.http(ctx, pair[i], slices.Max(b.Clients), b.server.addr)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", pair[i].name, err)
+		}
+		_, took[i] = used.of(float64(seen.Requests))
+	}
+	return took[1] / took[0], nil
+}

@@ -1,0 +1,119 @@
+package console
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"rail/gen/api"
+	"rail/server/http/site"
+)
+
+const cohortsPath = "/reports/cohorts"
+
+// cohortMonths are the options for the number of months; the first is the default.
+var cohortMonths = []string{"12", "6", "24"}
+
+// cohortPage holds the data of the page of cohorts.
+type cohortPage struct {
+	Filters            site.Filters
+	Customers, Revenue cohortSheet
+	Currency           string
+	Table, Reports     string // addresses
+}
+
+// cohortSheet is a table of cohorts with a column for each number of months since the first sale.
+type cohortSheet struct {
+	Caption string
+	Since   []int
+	Rows    []cohortRow
+}
+
+// cohortRow is a month of first sales with a cell for each month since then.
+type cohortRow struct {
+	Month string
+	Size  string // its customers
+	Cells []string
+}
+
+// cohortsOf shows the customers by the month of their first sale: how many pay again, and how much.
+func cohortsOf(v *visit) error {
+	asked := v.cohortsAsked()
+	months, err := strconv.Atoi(asked.Get("months"))
+	if err != nil {
+		return err
+	}
+	attribution := api.ReportAttribution(asked.Get("attribution"))
+	reply, err := v.console.api.RetrieveReportCohortsWithResponse(v.Ctx(), &api.RetrieveReportCohortsParams{
+		ProgramID: v.program.ID, Months: new(api.ReportMonths(months)), Attribution: &attribution,
+	})
+	if err != nil {
+		return err
+	}
+	found := reply.JSON200
+	page := cohortPage{
+		Currency: found.Currency, Reports: v.at(reportsPath), Table: v.at("/reports/cohorts.csv?" + asked.Encode()),
+		Filters: site.Filters{Path: v.at(cohortsPath), Label: "Cohorts", Inputs: []site.Input{
+			choice("months", "Months", asked, monthOptions()), choice("attribution", "Revenue", asked, attributions),
+		}},
+	}
+	v.fillCohorts(&page, found)
+	return v.show(sheet{"cohorts", reportsPath, "Cohorts", page})
+}
+
+// cohortsAsked returns the parameters of the page. A value that is not an option counts as the default.
+func (v *visit) cohortsAsked() url.Values {
+	asked := url.Values{"months": {v.QueryParam("months")}, "attribution": {v.QueryParam("attribution")}}
+	if !slices.Contains(cohortMonths, asked.Get("months")) {
+		asked.Set("months", cohortMonths[0])
+	}
+	if _, known := revenueNames[asked.Get("attribution")]; !known {
+		asked.Set("attribution", string(api.ReportAttributionPartners))
+	}
+	return asked
+}
+
+// choice is a list of options with the chosen one.
+func choice(name, label string, asked url.Values, options []site.Option) site.Input {
+	return site.Input{Name: name, ID: name, Label: label, Type: "select", Value: asked.Get(name), Options: options}
+}
+
+// monthOptions are the options for the number of months.
+func monthOptions() (out []site.Option) {
+	for _, n := range cohortMonths {
+		out = append(out, site.Option{Value: n, Label: n + " months"})
+	}
+	return out
+}
+
+// fillCohorts arranges the rows as two tables.
+func (v *visit) fillCohorts(page *cohortPage, found *api.ReportCohorts) {
+	page.Customers.Caption = "Customers who paid again, by month of their first sale"
+	page.Revenue.Caption = "Revenue net of refunds, by month of the first sale"
+	for _, r := range found.Rows {
+		retained, revenue := share(orAbsent(r.RetentionBps)), v.Locale.Money(r.RevenueMinor, found.Currency)
+		row := cohortRow{Month: v.Locale.Month(r.Cohort.Time), Size: v.Locale.Count(r.Customers)}
+		page.Customers.add(int(r.MonthsSince), row, retained)
+		page.Revenue.add(int(r.MonthsSince), row, revenue)
+	}
+}
+
+// add appends a cell to the last row, or to a new one in the first month.
+func (c *cohortSheet) add(since int, row cohortRow, cell string) {
+	if since == 0 {
+		c.Rows = append(c.Rows, row)
+	}
+	if since == len(c.Since) {
+		c.Since = append(c.Since, since)
+	}
+	last := &c.Rows[len(c.Rows)-1]
+	last.Cells = append(last.Cells, cell)
+}
+
+// cohortTable answers with the cohorts as a table.
+func cohortTable(v *visit) error {
+	asked := v.cohortsAsked()
+	asked.Set("program_id", v.program.ID)
+	return v.table("retrieveReportCohorts", "cohorts-"+v.Today().Format(time.DateOnly), asked)
+}

@@ -1,0 +1,59 @@
+package handlers
+
+import (
+	"cmp"
+	"strings"
+
+	"rail/gen/api"
+	"rail/server/locale"
+	"rail/server/money/report"
+	"rail/server/problem"
+)
+
+// reportOrigin returns the values of a report's filters by origin, normalized as those of clicks are.
+func reportOrigin(p api.RetrieveReportParams) (map[report.By]string, error) {
+	same := func(text string) string { return text }
+	only := map[report.By]string{}
+	for _, f := range []struct {
+		by    report.By
+		given *string
+		clean func(string) string
+	}{
+		{report.Source, p.Source, report.Value},
+		{report.Medium, p.Medium, report.Value},
+		{report.Campaign, p.Campaign, report.Value},
+		{report.Referrer, p.Referrer, report.Host},
+		{report.Country, p.Country, strings.ToUpper},
+		{report.Device, p.Device, same},
+		{report.TrackedBy, (*string)(p.TrackedBy), same},
+	} {
+		switch {
+		case f.given == nil:
+		case *f.given == report.None:
+			only[f.by] = ""
+		case cmp.Or(f.clean(*f.given), report.None) == report.None:
+			return nil, problem.Invalid(string(f.by), "%s has no value to compare with; none selects figures without one.", f.by)
+		default:
+			only[f.by] = f.clean(*f.given)
+		}
+	}
+	return only, nil
+}
+
+// ways holds the labels of the ways of attribution.
+var ways = map[string]string{"link": "Link", "coupon": "Coupon", "manual": "Manual", "api": "API"}
+
+// originLabel returns the label of a value of an origin.
+func originLabel(by report.By, key string) string {
+	switch {
+	case key == report.None:
+		return "None"
+	case by == report.Country:
+		return locale.English.Country(key)
+	case by == report.TrackedBy:
+		return cmp.Or(ways[key], key)
+	case key == report.Other && by != report.Device:
+		return "Other"
+	}
+	return key
+}

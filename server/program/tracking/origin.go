@@ -1,0 +1,63 @@
+package tracking
+
+import (
+	"sync"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/money/report"
+	"rail/server/opt"
+)
+
+// setOrigin sets the origin of a click for reports. Its values come from visitors, so s.Values bounds them.
+func (s Service) setOrigin(k *db.Click, landing string) {
+	utm := utmOf(landing)
+	set := func(field string, into **string, value string) {
+		if value != "" {
+			*into = new(s.Values.admit(k.ProgramID+" "+field, value, k.CreatedAt))
+		}
+	}
+	set("source", &k.Source, report.Value(utm["utm_source"]))
+	set("medium", &k.Medium, report.Value(utm["utm_medium"]))
+	set("campaign", &k.Campaign, report.Value(utm["utm_campaign"]))
+	set("referrer", &k.Referrer, report.Host(opt.Value(k.Referer)))
+}
+
+// maxValues is how many new values a program's field may have on a day.
+const maxValues = 1000
+
+// Values bounds the different values that visitors send, because sums of reports have a row for each. Values above
+// the limit count as report.Other until the next day. Yesterday's values have room of their own, so that a flood of
+// values does not displace them (decisions, 455).
+type Values struct {
+	mu             sync.Mutex
+	day            string
+	today, earlier map[string]map[string]bool // by program and field
+}
+
+// admit returns the value, or report.Other above the limit.
+func (v *Values) admit(field, value string, at clock.Time) string {
+	if v == nil {
+		return value
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if day := at.Format("2006-01-02"); v.day != day {
+		v.day, v.earlier, v.today = day, v.today, map[string]map[string]bool{}
+	}
+	known := v.today[field]
+	limit := maxValues
+	if v.earlier[field][value] {
+		limit = 2 * maxValues
+	}
+	switch {
+	case known[value]:
+	case len(known) >= limit:
+		return report.Other
+	case known == nil:
+		v.today[field] = map[string]bool{value: true}
+	default:
+		known[value] = true
+	}
+	return value
+}
