@@ -74,6 +74,7 @@ type AuditLogEntry struct {
 	CreatedAt clock.Time
 	ActorType *ActorType
 	ActorID   *string
+	Client    *string
 }
 
 type AuditLogFact struct {
@@ -906,6 +907,9 @@ type Program struct {
 	StatementPrefix        string
 	StatementSeller        []byte
 	SelfBilling            bool
+	AgentLimitMinor        int64
+	AgentDay               *clock.Time
+	AgentGrantedMinor      int64
 }
 
 type PublishableKey struct {

@@ -50,6 +50,7 @@ type Settings struct {
 	StatementPrefix                               *string
 	StatementSeller                               nullable.Nullable[statement.Seller] // null: the program's name
 	SelfBilling                                   *bool
+	AgentLimitMinor                               *int64 // what agents may grant a day
 	BlockedCountries                              []string // in any case; the whole list
 	URLParams, PayoutMethods                      []string // the whole lists
 }
@@ -188,6 +189,7 @@ func (s Settings) apply(p *db.Program) error {
 	opt.Change(&p.IgnoreLateClicks, s.IgnoreLateClicks)
 	opt.Change(&p.StatementPrefix, s.StatementPrefix)
 	opt.Change(&p.SelfBilling, s.SelfBilling)
+	opt.Change(&p.AgentLimitMinor, s.AgentLimitMinor)
 	if s.StatementSeller.IsNull() {
 		p.StatementSeller = nil
 	}
@@ -273,6 +275,7 @@ func save(ctx context.Context, u *work.Unit, p db.Program) error {
 		StatementPrefix:        p.StatementPrefix,
 		StatementSeller:        p.StatementSeller,
 		SelfBilling:            p.SelfBilling,
+		AgentLimitMinor:        p.AgentLimitMinor,
 		UpdatedAt:              p.UpdatedAt,
 		ID:                     p.ID,
 		OrgID:                  p.OrgID,

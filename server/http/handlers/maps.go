@@ -83,6 +83,7 @@ func toProgram(p db.Program) api.Program {
 		StatementPrefix:        p.StatementPrefix,
 		StatementSeller:        toSeller(p),
 		SelfBilling:            p.SelfBilling,
+		AgentLimitMinor:        p.AgentLimitMinor,
 		Processor:              (*api.Processor)(p.Processor),
 		CreatedAt:              p.CreatedAt,
 		UpdatedAt:              p.UpdatedAt,

@@ -150,6 +150,7 @@ func (s *Server) CreateProgram(ctx context.Context,
 			StatementPrefix:        b.StatementPrefix,
 			StatementSeller:        opt.Given(sellerOf(b.StatementSeller)),
 			SelfBilling:            b.SelfBilling,
+			AgentLimitMinor:        b.AgentLimitMinor,
 		},
 	})
 	return api.CreateProgram201JSONResponse(toProgram(p)), err
@@ -186,6 +187,7 @@ func (s *Server) UpdateProgram(ctx context.Context,
 			StatementPrefix:        b.StatementPrefix,
 			StatementSeller:        changedSeller(b.StatementSeller),
 			SelfBilling:            b.SelfBilling,
+			AgentLimitMinor:        b.AgentLimitMinor,
 		},
 	})
 	return api.UpdateProgram200JSONResponse(toProgram(p)), err
