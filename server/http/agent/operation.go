@@ -8,6 +8,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -15,6 +16,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
 
 	"rail/openapi"
 	"rail/server/http/inside"
@@ -101,6 +104,21 @@ func missing(names, list []string) (out []string) {
 		}
 	}
 	return out
+}
+
+// Schema returns the schema of an argument; nil for an id of the path.
+func (o Operation) Schema(name string) *openapi3.Schema {
+	if o.Body != nil && o.Body.Properties[name] != nil {
+		return o.Body.Properties[name].Value
+	}
+	for _, p := range o.Query {
+		if strings.TrimSuffix(p.Name, "[]") == name {
+			schema := *p.Schema.Value
+			schema.Description = cmp.Or(p.Description, schema.Description)
+			return &schema
+		}
+	}
+	return nil
 }
 
 // Reads reports whether an operation changes nothing.
