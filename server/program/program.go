@@ -50,7 +50,7 @@ type Settings struct {
 	StatementPrefix                               *string
 	StatementSeller                               nullable.Nullable[statement.Seller] // null: the program's name
 	SelfBilling                                   *bool
-	AgentLimitMinor                               *int64 // what agents may grant a day
+	AgentLimitMinor                               *int64   // what agents may grant a day
 	BlockedCountries                              []string // in any case; the whole list
 	URLParams, PayoutMethods                      []string // the whole lists
 }

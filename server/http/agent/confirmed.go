@@ -61,7 +61,7 @@ var members = map[string][]string{
 // createCommission is not among them: its rule is the program's limit, which the commission itself checks.
 func Confirmed(o openapi.Operation, given Arguments) bool {
 	switch {
-	case dryRun(o, given):
+	case DryRun(o, given):
 		return false
 	case slices.Contains(o.Scopes, scopePayouts), always[o.ID]:
 		return true
@@ -69,9 +69,9 @@ func Confirmed(o openapi.Operation, given Arguments) bool {
 	return slices.ContainsFunc(members[o.ID], func(name string) bool { _, has := given[name]; return has })
 }
 
-// dryRun reports whether an operation is asked for a dry run, and has one.
-func dryRun(o openapi.Operation, given Arguments) bool {
-	return o.Body != nil && o.Body.Properties["dry_run"] != nil && given.given("dry_run")
+// DryRun reports whether an operation is asked for a dry run that stores nothing; that of an import stores its report.
+func DryRun(o openapi.Operation, given Arguments) bool {
+	return o.ID != "createImport" && o.Body != nil && o.Body.Properties["dry_run"] != nil && given.given("dry_run")
 }
 
 // Payouts reports whether an operation is one on payouts, for which the console asks again who confirms.

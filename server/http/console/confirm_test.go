@@ -46,7 +46,9 @@ func (a agent) asks(tool, operation string, arguments M) string {
 }
 
 // newAgent is a client with a key that may write.
-func (s *fixture) newAgent() agent { return agent{s, s.NewKey(s.Org, true, "read", "commissions:write")} }
+func (s *fixture) newAgent() agent {
+	return agent{s, s.NewKey(s.Org, true, "read", "commissions:write")}
+}
 
 // confirms sends the form of a page.
 func (p *person) confirms(link string, more ...string) apitest.Answer {

@@ -100,7 +100,7 @@ func (v *visit) entries(list []api.AuditLogEntry) ([]entry, error) {
 	for i, e := range list {
 		out[i] = entry{
 			At: e.CreatedAt, Who: actor(string(e.ActorType), opt.Value(e.ActorID), names) + through(e.Client),
-			What: doing(e.Action),
+			What:   doing(e.Action),
 			Target: v.targetOf(e.TargetID), Reason: opt.Value(e.Reason), Before: shown(e.Before), After: shown(e.After),
 		}
 	}

@@ -166,7 +166,7 @@ func (s *Server) once(by session, o agent.Operation, in request) (string, error)
 	switch {
 	case len(in.Once) > maxKey:
 		return "", problem.Invalid("idempotency_key", "idempotency_key may have %d characters.", maxKey)
-	case o.Reads() || o.Method != http.MethodPost:
+	case o.Reads() || o.Method != http.MethodPost || agent.DryRun(o.Operation, in.Arguments):
 		return "", nil
 	case in.Once != "":
 		return "mcp " + by.key.ID + " " + in.Once, nil

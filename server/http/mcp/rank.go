@@ -24,13 +24,15 @@ type indexed struct {
 
 // Weights of a word, by the place where it stands.
 const (
-	inVerb    = 6
-	inNoun    = 8
+	inName    = 8
 	inSummary = 4
 	inNames   = 2
 	inFurther = 1
 	unasked   = 2 // the cost of a word of the name that is not asked
 )
+
+// usual is the verb of a task that names none, so it costs nothing.
+const usual = "list"
 
 // newIndex returns the index of the operations that a client may call.
 func newIndex(all agent.Catalogue, write bool) *index {
@@ -70,6 +72,7 @@ var fillers = map[string]bool{
 	"this": true, "that": true, "it": true, "its": true, "their": true, "his": true, "her": true, "can": true, "please": true,
 	"want": true, "has": true, "have": true, "be": true, "as": true, "at": true, "much": true, "many": true, "so": true,
 	"some": true, "one": true, "last": true, "someone": true, "out": true, "up": true, "new": true, "not": true,
+	"exist": true, "there": true, "any": true, "every": true, "each": true, "two": true, "us": true, "you": true,
 }
 
 // meaningful returns the words of a task that say something about it.
@@ -122,11 +125,11 @@ var similar = map[string][]string{
 	"rule": {"flow"}, "rate": {"flow"}, "percentage": {"flow"}, "pay": {"payout"}, "paid": {"paid", "payout"},
 	"code": {"coupon"}, "discount": {"coupon"}, "voucher": {"coupon"}, "promo": {"coupon"}, "url": {"link"},
 	"email": {"campaign", "mail"}, "newsletter": {"campaign"}, "write": {"campaign", "create"}, "fraud": {"risk"},
-	"suspicious": {"risk"}, "applicant": {"application"}, "visit": {"click"}, "traffic": {"click", "report"},
+	"suspicious": {"risk"}, "applicant": {"application"}, "apply": {"application"}, "applied": {"application"}, "visit": {"click"}, "traffic": {"click", "report"},
 	"stripe": {"processor"}, "invoice": {"statement"}, "statistic": {"report"}, "performance": {"report"},
 	"hook": {"webhook"}, "retry": {"replay"}, "resend": {"replay"}, "test": {"ping", "test"}, "duplicate": {"merge"},
 	"combine": {"merge"}, "history": {"audit"}, "change_log": {"audit"}, "run": {"create", "run"}, "settings": {"program"},
-	"due": {"due"}, "chargeback": {"refund"}, "back": {"refund"},
+	"chargeback": {"refund"}, "back": {"refund"},
 }
 
 // stems are the similar words by stem, with the stems of the API's words.
@@ -174,8 +177,8 @@ func (e indexed) score(asked []string) (total int) {
 	if total == 0 {
 		return 0
 	}
-	for _, noun := range e.nouns {
-		if !met[noun] {
+	for _, word := range append([]string{e.verb}, e.nouns...) {
+		if !met[word] && word != usual {
 			total -= unasked
 		}
 	}
@@ -187,9 +190,10 @@ func (e indexed) weight(word string, met map[string]bool) int {
 	switch {
 	case slices.Contains(e.nouns, word):
 		met[word] = true
-		return inNoun
+		return inName
 	case e.verb == word:
-		return inVerb
+		met[word] = true
+		return inName
 	case slices.Contains(e.summary, word):
 		return inSummary
 	case slices.Contains(e.names, word):

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"rail/server/http/agent"
 	"rail/server/work"
 	"rail/server/work/auditlog"
 )
@@ -19,8 +20,11 @@ func logPerson(ctx context.Context, s *state, u *work.Unit, out *buffered) error
 	if !s.actor.Person && s.actor.Client == "" || u.Logged() || slices.Contains(s.route.Scopes, "read") {
 		return nil
 	}
-	var sent map[string]json.RawMessage
+	sent := agent.Arguments{}
 	_ = json.Unmarshal(s.body, &sent) // no members without a body
+	if agent.DryRun(s.route.Operation, sent) {
+		return nil
+	}
 	var made struct {
 		ID        string `json:"id"`
 		ProgramID string `json:"program_id"`
