@@ -111,7 +111,7 @@ func stem(w string) string {
 // similar are the words of the API for words that people use. The first fits best.
 var similar = map[string][]string{
 	"record": {"create"}, "add": {"create", "attach"}, "make": {"create"}, "register": {"create"}, "invite": {"create"},
-	"report": {"create", "report"}, "give": {"create"}, "grant": {"create"}, "log": {"create", "audit"}, "track": {"create"},
+	"give": {"create"}, "grant": {"create"}, "log": {"create", "audit"}, "track": {"create"},
 	"show": {"list", "retrieve"}, "get": {"retrieve", "list"}, "see": {"list", "retrieve"}, "look": {"list", "retrieve"},
 	"read": {"retrieve", "list"}, "search": {"list"}, "find": {"list"}, "fetch": {"retrieve"}, "display": {"list"},
 	"recent": {"list"}, "latest": {"list"}, "count": {"list"},

@@ -27,7 +27,7 @@ var files embed.FS
 
 // names are the guides in the order in which they are read.
 var names = []string{
-	"tag", "server", "attribution", "money", "statements", "webhooks", "export", "errors", "clients", "trying",
+	"tag", "server", "attribution", "money", "statements", "webhooks", "export", "errors", "clients", "agents", "trying",
 	"move-in", "move-from-rewardful", "move-from-tolt", "move-from-firstpromoter", "move-from-tapfiliate",
 	"move-from-partnerstack", "move-from-dub", "move-from-others",
 }
