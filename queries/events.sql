@@ -81,17 +81,18 @@ SELECT t.* FROM audit_log_entries t WHERE t.id = @id AND t.org_id = @org_id AND 
 -- name: AuditInsert :exec
 INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, actor_type, actor_id, request_id,
     reason, before, after,
-    created_at)
+    created_at, client)
 VALUES (@id, @org_id, @program_id, @action, @target_id, @api_key_id, @actor_type, nullif(@actor_id::text, ''),
     @request_id, @reason,
-    @before, @after, @created_at);
+    @before, @after, @created_at, nullif(@client::text, ''));
 
 -- name: AuditInsertMany :exec
 -- AuditInsertMany writes the same entry for many targets; befores are JSON.
 INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, actor_type, actor_id, request_id,
-    reason, before, after, created_at)
+    reason, before, after, created_at, client)
 SELECT unnest(@ids::text[]), @org_id, @program_id, @action, unnest(@target_ids::text[]), @api_key_id, @actor_type,
-    nullif(@actor_id::text, ''), @request_id, @reason, unnest(@befores::text[])::json, @after, @created_at;
+    nullif(@actor_id::text, ''), @request_id, @reason, unnest(@befores::text[])::json, @after, @created_at,
+    nullif(@client::text, '');
 
 -- name: RiskFlagOpen :execrows
 -- RiskFlagOpen does nothing if the same flag is open, or was closed after created_at: its reviewer

@@ -308,6 +308,7 @@ CREATE TABLE audit_log_entries (
     created_at timestamptz NOT NULL,
     actor_type text COLLATE "C",
     actor_id   text COLLATE "C",
+    client     text,
     CONSTRAINT audit_log_entries_pkey PRIMARY KEY (id),
     CONSTRAINT audit_log_entries_actor_check CHECK (actor_type IN ('api_key', 'person', 'operator', 'job', 'processor',
         'importer'))

@@ -51,6 +51,10 @@ CREATE TABLE programs (
     statement_seller          json,
     self_billing              boolean NOT NULL DEFAULT false,
     vat_rate_bps              bigint,
+    agent_limit_minor         bigint NOT NULL DEFAULT 0,
+    -- What agents have granted on the program's day that begins at agent_day.
+    agent_day                 timestamptz,
+    agent_granted_minor       bigint NOT NULL DEFAULT 0,
     CONSTRAINT programs_pkey PRIMARY KEY (id),
     CONSTRAINT programs_org_id_key UNIQUE (org_id, id),
     CONSTRAINT programs_org_fkey FOREIGN KEY (org_id) REFERENCES organizations (id),
@@ -67,7 +71,8 @@ CREATE TABLE programs (
     CONSTRAINT programs_vat_rate_bps_check CHECK (vat_rate_bps BETWEEN 1 AND 5000),
     CONSTRAINT programs_statement_prefix_check CHECK (statement_prefix ~ '^[A-Za-z0-9]([A-Za-z0-9-]{0,10}[A-Za-z0-9])?$'),
     CONSTRAINT programs_time_zone_check CHECK (char_length(time_zone) BETWEEN 1 AND 64),
-    CONSTRAINT programs_min_paying_customers_check CHECK (min_paying_customers BETWEEN 0 AND 1000)
+    CONSTRAINT programs_min_paying_customers_check CHECK (min_paying_customers BETWEEN 0 AND 1000),
+    CONSTRAINT programs_agent_limit_minor_check CHECK (agent_limit_minor >= 0)
 );
 CREATE INDEX programs_list_idx ON programs (org_id, created_at, id);
 CREATE INDEX programs_auto_payouts_idx ON programs (id) WHERE auto_payouts_enabled;

@@ -4949,6 +4949,9 @@ type AuditLogEntry struct {
 	// Before The changed fields before; null for a creation.
 	Before json.RawMessage `json:"before"`
 
+	// Client The MCP client that asked for the change, as it names itself, such as `claude-code 2.1`; null for every other change.
+	Client *string `json:"client"`
+
 	// CreatedAt When it was done.
 	CreatedAt clock.Time `json:"created_at"`
 
@@ -11005,6 +11008,9 @@ type Program struct {
 	// Object Always `program`.
 	Object string `json:"object"`
 
+	// AgentLimitMinor How much an MCP client may grant in manual commissions on one day of the program without a person's confirmation, in minor units of the program's currency; 0 for nothing.
+	AgentLimitMinor int64 `json:"agent_limit_minor"`
+
 	// AttributionModel The live referral of a visitor that gets a new customer from a click: `last` is that of the click, `first` the visitor's earliest.
 	//
 	// Examples: last
@@ -11129,6 +11135,9 @@ type Program struct {
 
 // ProgramCreate A program to create.
 type ProgramCreate struct {
+	// AgentLimitMinor How much an MCP client may grant in manual commissions on one day of the program without a person's confirmation, in minor units of the program's currency; 0 for nothing.
+	AgentLimitMinor *int64 `json:"agent_limit_minor,omitempty"`
+
 	// AttributionModel The live referral of a visitor that gets a new customer from a click: `last` is that of the click, `first` the visitor's earliest.
 	//
 	// Examples: last
@@ -11351,6 +11360,9 @@ type ProgramStatusReport struct {
 
 // ProgramUpdate Fields to change; omitted fields keep their values. Currency, subdomain and automatic batches cannot be changed.
 type ProgramUpdate struct {
+	// AgentLimitMinor How much an MCP client may grant in manual commissions on one day of the program without a person's confirmation, in minor units of the program's currency; 0 for nothing.
+	AgentLimitMinor *int64 `json:"agent_limit_minor,omitempty"`
+
 	// AttributionModel The live referral of a visitor that gets a new customer from a click: `last` is that of the click, `first` the visitor's earliest.
 	//
 	// Examples: last

@@ -276,6 +276,7 @@ const (
 	ProcessorConnectionsProgramFkey     Name = "processor_connections_program_fkey"
 	ProcessorConnectionsSecretCheck     Name = "processor_connections_secret_check"
 	ProcessorConnectionsStatusCheck     Name = "processor_connections_status_check"
+	ProgramsAgentLimitMinorCheck        Name = "programs_agent_limit_minor_check"
 	ProgramsAttributionModelCheck       Name = "programs_attribution_model_check"
 	ProgramsCookieDaysCheck             Name = "programs_cookie_days_check"
 	ProgramsCurrencyCheck               Name = "programs_currency_check"

@@ -14,10 +14,10 @@ import (
 const auditInsert = `-- name: AuditInsert :exec
 INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, actor_type, actor_id, request_id,
     reason, before, after,
-    created_at)
+    created_at, client)
 VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8::text, ''),
     $9, $10,
-    $11, $12, $13)
+    $11, $12, $13, nullif($14::text, ''))
 `
 
 type AuditInsertParams struct {
@@ -34,6 +34,7 @@ type AuditInsertParams struct {
 	Before    []byte
 	After     []byte
 	CreatedAt clock.Time
+	Client    string
 }
 
 func (q *Queries) AuditInsert(ctx context.Context, db DBTX, arg AuditInsertParams) error {
@@ -51,15 +52,17 @@ func (q *Queries) AuditInsert(ctx context.Context, db DBTX, arg AuditInsertParam
 		arg.Before,
 		arg.After,
 		arg.CreatedAt,
+		arg.Client,
 	)
 	return err
 }
 
 const auditInsertMany = `-- name: AuditInsertMany :exec
 INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, actor_type, actor_id, request_id,
-    reason, before, after, created_at)
+    reason, before, after, created_at, client)
 SELECT unnest($1::text[]), $2, $3, $4, unnest($5::text[]), $6, $7,
-    nullif($8::text, ''), $9, $10, unnest($11::text[])::json, $12, $13
+    nullif($8::text, ''), $9, $10, unnest($11::text[])::json, $12, $13,
+    nullif($14::text, '')
 `
 
 type AuditInsertManyParams struct {
@@ -76,6 +79,7 @@ type AuditInsertManyParams struct {
 	Befores   []string
 	After     []byte
 	CreatedAt clock.Time
+	Client    string
 }
 
 // AuditInsertMany writes the same entry for many targets; befores are JSON.
@@ -94,6 +98,7 @@ func (q *Queries) AuditInsertMany(ctx context.Context, db DBTX, arg AuditInsertM
 		arg.Befores,
 		arg.After,
 		arg.CreatedAt,
+		arg.Client,
 	)
 	return err
 }
@@ -117,7 +122,7 @@ func (q *Queries) AuditLogCut(ctx context.Context, db DBTX, arg AuditLogCutParam
 }
 
 const auditLogEntryGet = `-- name: AuditLogEntryGet :one
-SELECT t.id, t.org_id, t.program_id, t.action, t.target_id, t.api_key_id, t.request_id, t.reason, t.before, t.after, t.created_at, t.actor_type, t.actor_id FROM audit_log_entries t WHERE t.id = $1 AND t.org_id = $2 AND t.program_id <> t.org_id
+SELECT t.id, t.org_id, t.program_id, t.action, t.target_id, t.api_key_id, t.request_id, t.reason, t.before, t.after, t.created_at, t.actor_type, t.actor_id, t.client FROM audit_log_entries t WHERE t.id = $1 AND t.org_id = $2 AND t.program_id <> t.org_id
 `
 
 type AuditLogEntryGetParams struct {
@@ -144,6 +149,7 @@ func (q *Queries) AuditLogEntryGet(ctx context.Context, db DBTX, arg AuditLogEnt
 		&i.CreatedAt,
 		&i.ActorType,
 		&i.ActorID,
+		&i.Client,
 	)
 	return i, err
 }

@@ -182,7 +182,7 @@ func (q *Queries) OwnersCount(ctx context.Context, db DBTX, orgID string) (int64
 }
 
 const peopleLog = `-- name: PeopleLog :many
-SELECT id, org_id, program_id, action, target_id, api_key_id, request_id, reason, before, after, created_at, actor_type, actor_id FROM audit_log_entries t WHERE t.org_id = $1 AND t.program_id = $1
+SELECT id, org_id, program_id, action, target_id, api_key_id, request_id, reason, before, after, created_at, actor_type, actor_id, client FROM audit_log_entries t WHERE t.org_id = $1 AND t.program_id = $1
     ORDER BY t.created_at DESC, t.id DESC
 LIMIT $2
 `
@@ -217,6 +217,7 @@ func (q *Queries) PeopleLog(ctx context.Context, db DBTX, arg PeopleLogParams) (
 			&i.CreatedAt,
 			&i.ActorType,
 			&i.ActorID,
+			&i.Client,
 		); err != nil {
 			return nil, err
 		}

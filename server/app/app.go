@@ -32,6 +32,7 @@ import (
 	"rail/server/http/handlers"
 	"rail/server/http/hooks"
 	"rail/server/http/join"
+	"rail/server/http/mcp"
 	"rail/server/http/middleware"
 	"rail/server/http/portal"
 	"rail/server/http/redirect"
@@ -204,6 +205,9 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	}
 	if err := p.serveConsole(path, doors); err != nil {
 		return nil, fmt.Errorf("console: %w", err)
+	}
+	if err := p.serveMCP(path); err != nil {
+		return nil, err
 	}
 	a.tls = newCertificates(cfg, certificateStore{pool: pool, keeper: keeper, clock: c, log: log})
 	a.handler, err = middleware.Compress(a.echo)
@@ -389,6 +393,20 @@ func (p parts) serveConsole(path *middleware.Front, doors *join.Pages) error {
 		return err
 	}
 	pages.Register(p.echo)
+	return nil
+}
+
+// serveMCP registers the address for MCP clients.
+func (p parts) serveMCP(path *middleware.Front) error {
+	server, err := mcp.New(mcp.Options{
+		Handler: p.echo, Document: p.document, Keeper: p.keeper, Clock: p.clock, Admit: path.Admit,
+		Console: p.config.ConsoleBase(), Service: p.config.ServiceName,
+	})
+	if err != nil {
+		return err
+	}
+	server.Register(p.echo)
+	path.Free(mcp.Path, "mcp")
 	return nil
 }
 

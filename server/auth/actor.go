@@ -17,6 +17,8 @@ type Actor struct {
 	Scopes []string
 	// Without lists scopes that the actor lacks even if Scopes has write.
 	Without []string
+	// Client is the MCP client that asks for the request; "" for none.
+	Client string
 	// Plan holds the limits that are set for the organization.
 	Plan quota.Own
 }
@@ -55,5 +57,5 @@ func (a Actor) Work() work.Actor {
 	if a.Person {
 		kind = work.Person
 	}
-	return work.Actor{Kind: kind, ID: a.ID, User: a.UserID}
+	return work.Actor{Kind: kind, ID: a.ID, User: a.UserID, Client: a.Client}
 }

@@ -228,7 +228,7 @@ var needDatabase = []string{
 // needNone are the other commands.
 var needNone = []string{
 	"archive list", "config check", "config init", "config show", "serve", "health", "restore", "restore key", "version", "man", "listen", "trigger", "demo",
-	"verify",
+	"mcp", "verify",
 }
 
 func TestCommandsAreListed(t *testing.T) {

@@ -330,6 +330,10 @@ func developGroup() group {
 			pasted: true, more: demoHelp, examples: "rail demo\nrail demo --url https://rail.example --key -",
 		},
 		{
+			name: "mcp", about: "connect an MCP client, such as an AI assistant, to a server", setUp: serveMCP, more: mcpHelp,
+			lasting: true, examples: "rail mcp --url https://rail.example --key-file rail.key\nrail mcp --write",
+		},
+		{
 			name: "doctor", args: "[URL]",
 			about: "check a page that loads rail.js, or old links that were imported; status 1 if something is wrong",
 			setUp: examine, more: doctorHelp,

@@ -51,8 +51,9 @@ type Settings struct {
 	StatementSeller                               nullable.Nullable[statement.Seller] // null: the program's name
 	SelfBilling                                   *bool
 	VATRateBPS                                    nullable.Nullable[int64] // of partners at home; null: none
-	BlockedCountries                              []string // in any case; the whole list
-	URLParams, PayoutMethods                      []string // the whole lists
+	AgentLimitMinor                               *int64                   // what agents may grant a day
+	BlockedCountries                              []string                 // in any case; the whole list
+	URLParams, PayoutMethods                      []string                 // the whole lists
 }
 
 // Input is a program to add; nil members get defaults.
@@ -190,6 +191,7 @@ func (s Settings) apply(p *db.Program) error {
 	opt.Change(&p.StatementPrefix, s.StatementPrefix)
 	opt.Change(&p.SelfBilling, s.SelfBilling)
 	opt.ChangeOrClear(&p.VatRateBps, s.VATRateBPS)
+	opt.Change(&p.AgentLimitMinor, s.AgentLimitMinor)
 	if s.StatementSeller.IsNull() {
 		p.StatementSeller = nil
 	}
@@ -276,6 +278,7 @@ func save(ctx context.Context, u *work.Unit, p db.Program) error {
 		StatementSeller:        p.StatementSeller,
 		SelfBilling:            p.SelfBilling,
 		VatRateBps:             p.VatRateBps,
+		AgentLimitMinor:        p.AgentLimitMinor,
 		UpdatedAt:              p.UpdatedAt,
 		ID:                     p.ID,
 		OrgID:                  p.OrgID,

@@ -19,7 +19,12 @@ type Actor struct {
 	Kind Kind
 	ID   string // of the key or the person, or the name of the job, processor or import; may be empty
 	User string // the responsible account, such as the user of an API key; may be empty
+	// Client is the MCP client through which the change came, as it names itself; "" for every other change.
+	Client string
 }
+
+// Agent reports whether an MCP client acts with an API key, without a person who confirms.
+func (a Actor) Agent() bool { return a.Kind == APIKey && a.Client != "" }
 
 // Key returns the id of the API key; nil for every other actor.
 func (a Actor) Key() *string {

@@ -8,10 +8,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"rail/gen/api"
+	"rail/server/http/inside"
 	"rail/server/http/middleware"
 	"rail/server/http/site"
 	"rail/server/problem"
@@ -26,61 +26,19 @@ func (d localAPI) Do(r *http.Request) (*http.Response, error) {
 	if v, ok := site.Of[*visit](r.Context()); ok {
 		v.showPosition(r.Header)
 	}
-	w := &answer{header: http.Header{}, status: http.StatusOK}
-	d.handler.ServeHTTP(w, r)
-	res := &http.Response{
-		Status: http.StatusText(w.status), StatusCode: w.status, Header: w.header, Body: io.NopCloser(&w.body),
-		ContentLength: int64(w.body.Len()), Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	a := inside.Ask(d.handler, r)
+	if err := a.Refusal(); err != nil {
+		return nil, err
 	}
-	if w.status < http.StatusBadRequest {
-		return res, nil
-	}
-	return nil, refusal(w)
+	return &http.Response{
+		Status: http.StatusText(a.Status), StatusCode: a.Status, Header: a.Header(), Body: io.NopCloser(&a.Body),
+		ContentLength: int64(a.Body.Len()), Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}, nil
 }
-
-// refusal reads the body of a refusal.
-func refusal(w *answer) error {
-	var body struct {
-		Error struct {
-			Code           problem.Code
-			Message, Param string
-		}
-	}
-	if err := json.Unmarshal(w.body.Bytes(), &body); err != nil {
-		return problem.Internal(fmt.Errorf("a refusal with status %d cannot be read: %w", w.status, err))
-	}
-	p := problem.On(body.Error.Param, body.Error.Code, "%s", body.Error.Message)
-	p.RetryAfter, _ = strconv.Atoi(w.header.Get("Retry-After")) // 0 for none
-	return p
-}
-
-// answer records a response of the API.
-type answer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-	begun  bool
-}
-
-func (a *answer) Header() http.Header { return a.header }
-
-func (a *answer) WriteHeader(status int) {
-	if !a.begun {
-		a.status, a.begun = status, true
-	}
-}
-
-func (a *answer) Write(p []byte) (int, error) {
-	a.begun = true
-	return a.body.Write(p)
-}
-
-// inside is the base URL for the door, which uses only the path.
-const inside = "http://rail"
 
 // client returns the generated client of the API behind the door.
 func client(handler http.Handler) (*api.ClientWithResponses, error) {
-	return api.NewClientWithResponses(inside, api.WithHTTPClient(localAPI{handler}))
+	return api.NewClientWithResponses(inside.URL, api.WithHTTPClient(localAPI{handler}))
 }
 
 // send sends a body to an operation and decodes the response into into, unless into is nil. ids fill the parameters
@@ -98,7 +56,7 @@ func (v *visit) send(operation string, body, into any, ids ...string) error {
 		}
 		content = bytes.NewReader(raw)
 	}
-	address := inside + filled(o[1], ids)
+	address := inside.URL + filled(o[1], ids)
 	if len(ids) > 0 && v.program.ID != "" { // an object of another program is then a 404
 		address += "?program_id=" + v.program.ID
 	}
@@ -140,7 +98,7 @@ func filled(path string, ids []string) string {
 
 // get returns a request of an operation that reads.
 func (v *visit) get(operation string, query url.Values, ids ...string) (*http.Request, error) {
-	address := inside + filled(v.console.operations[operation][1], ids) + "?" + query.Encode()
+	address := inside.URL + filled(v.console.operations[operation][1], ids) + "?" + query.Encode()
 	return http.NewRequestWithContext(v.Ctx(), http.MethodGet, address, http.NoBody)
 }
 

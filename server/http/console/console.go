@@ -25,6 +25,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/clock"
+	"rail/server/http/agent"
 	"rail/server/http/console/oidc"
 	"rail/server/http/middleware"
 	"rail/server/http/site"
@@ -98,9 +99,11 @@ type Console struct {
 	api        *api.ClientWithResponses
 	localAPI   localAPI
 	operations map[string][2]string // method and path
-	bodies     map[string]*openapi3.Schema
-	site       *site.Site[*visit]
-	cookie     site.Cookie // the session's
+	// agents has the operations that MCP clients can prepare.
+	agents agent.Catalogue
+	bodies map[string]*openapi3.Schema
+	site   *site.Site[*visit]
+	cookie site.Cookie // the session's
 	// remembered is the cookie of a browser that has signed in before. It grants no access.
 	remembered site.Cookie
 	// position holds the database's position after a form (position.go).
@@ -130,6 +133,7 @@ func New(o Options) (*Console, error) {
 		localAPI:   localAPI{o.Handler},
 		operations: o.Document.Operations(),
 		bodies:     o.Document.Bodies(),
+		agents:     agent.NewCatalogue(o.Document.All()),
 	}
 	cookie := func(name string) site.Cookie {
 		return site.Cookie{Name: name, Path: "/console", Secure: strings.HasPrefix(o.BaseURL, "https:")}

@@ -99,7 +99,8 @@ func (v *visit) entries(list []api.AuditLogEntry) ([]entry, error) {
 	out := make([]entry, len(list))
 	for i, e := range list {
 		out[i] = entry{
-			At: e.CreatedAt, Who: actor(string(e.ActorType), opt.Value(e.ActorID), names), What: doing(e.Action),
+			At: e.CreatedAt, Who: actor(string(e.ActorType), opt.Value(e.ActorID), names) + through(e.Client),
+			What:   doing(e.Action),
 			Target: v.targetOf(e.TargetID), Reason: opt.Value(e.Reason), Before: shown(e.Before), After: shown(e.After),
 		}
 	}
@@ -129,6 +130,14 @@ func (v *visit) peopleLog() ([]entry, error) {
 		}
 	}
 	return out, nil
+}
+
+// through names the MCP client that asked for a change; "" for none.
+func through(client *string) string {
+	if client == nil {
+		return ""
+	}
+	return ", asked by " + *client
 }
 
 // actor is who did something, by name where it is a person.

@@ -16,6 +16,7 @@ func routes() map[string]route {
 		accountRoutes,
 		applicationRoutes,
 		commissionRoutes,
+		confirmRoutes,
 		connectionRoutes,
 		customerRoutes,
 		deliveryRoutes,

@@ -76,8 +76,10 @@ func (v *visit) Identify() error {
 }
 
 // enter loads the program in the page's address. Another organization's program is a 404, like an unknown one.
-func (v *visit) enter() error {
-	id := v.PathValue("program")
+func (v *visit) enter() error { return v.enterProgram(v.PathValue("program")) }
+
+// enterProgram loads a program; "" is none.
+func (v *visit) enterProgram(id string) error {
 	if id == "" {
 		return nil
 	}

@@ -40,5 +40,6 @@ func toAuditLogEntry(e db.AuditLogEntry) api.AuditLogEntry {
 		ID: e.ID, Object: "audit_log_entry", Action: e.Action, TargetID: e.TargetID, APIKeyID: e.APIKeyID,
 		ActorType: api.AuditLogEntryActorType(actor.Kind), ActorID: opt.OrNil(actor.ID), RequestID: e.RequestID,
 		Reason: e.Reason, Before: e.Before, After: e.After, CreatedAt: e.CreatedAt,
+		Client: e.Client,
 	}
 }

@@ -84,6 +84,7 @@ func toProgram(p db.Program) api.Program {
 		StatementSeller:        toSeller(p),
 		SelfBilling:            p.SelfBilling,
 		VatRateBps:             p.VatRateBps,
+		AgentLimitMinor:        p.AgentLimitMinor,
 		Processor:              (*api.Processor)(p.Processor),
 		CreatedAt:              p.CreatedAt,
 		UpdatedAt:              p.UpdatedAt,

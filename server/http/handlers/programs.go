@@ -151,6 +151,7 @@ func (s *Server) CreateProgram(ctx context.Context,
 			StatementSeller:        opt.Given(sellerOf(b.StatementSeller)),
 			SelfBilling:            b.SelfBilling,
 			VATRateBPS:             opt.Given(b.VatRateBps),
+			AgentLimitMinor:        b.AgentLimitMinor,
 		},
 	})
 	return api.CreateProgram201JSONResponse(toProgram(p)), err
@@ -188,6 +189,7 @@ func (s *Server) UpdateProgram(ctx context.Context,
 			StatementSeller:        changedSeller(b.StatementSeller),
 			SelfBilling:            b.SelfBilling,
 			VATRateBPS:             b.VatRateBps,
+			AgentLimitMinor:        b.AgentLimitMinor,
 		},
 	})
 	return api.UpdateProgram200JSONResponse(toProgram(p)), err

@@ -31,6 +31,7 @@ func TestCreateProgram(t *testing.T) {
 		"attribution_model": "last", "click_on_redirect": true, "auto_enrol_customers": false,
 		"lead_match_days": nil, "min_paying_customers": json.Number("0"), "time_zone": "UTC", "coupon_beats_link": false, "ignore_late_clicks": false,
 		"statement_prefix": "ACME-SHOP", "statement_seller": nil, "self_billing": false, "vat_rate_bps": nil,
+		"agent_limit_minor": json.Number("0"),
 		"created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, p.Body, "the defaults")
 	require.Equal(t, p.Body, s.Must(200, s.Get("/v1/programs/"+p.String("id"))).Body)
@@ -46,7 +47,7 @@ func TestCreateProgram(t *testing.T) {
 		"payout_methods":       []string{"wise", "paypal"},
 		"block_self_referrals": false, "blocked_countries": []string{"ru", "RU", "kp"}, "require_tax_forms": true,
 		"auto_payouts_enabled": true,
-		"statement_prefix":     "Full-1", "self_billing": true,
+		"statement_prefix":     "Full-1", "self_billing": true, "agent_limit_minor": 2500,
 		"statement_seller": M{"name": "Full Ltd", "address": nil, "tax_ids": []string{"DE123456789"}},
 	}
 	full := s.Must(201, s.Post("/v1/programs", given))

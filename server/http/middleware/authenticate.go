@@ -24,23 +24,28 @@ func (f *Front) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if s.route.Public || s.route.Browser {
 			return next(c)
 		}
-		if s.actor, s.keyed = personOf(c.Request().Context()); s.keyed {
-			return next(c)
-		}
-		err := f.identify(c, s)
-		if err != nil && toProblem(err).Status() == http.StatusUnauthorized {
-			// Guessing keys costs tokens even without a look-up.
-			if limited := f.pay(c, s); limited != nil {
-				return limited
+		if s.actor, s.keyed = personOf(c.Request().Context()); !s.keyed {
+			if err := f.known(c, s); err != nil {
+				return err
 			}
-			return err
 		}
-		f.giveBack(c, s)
-		if err != nil {
-			return err
-		}
+		s.actor.Client = clientOf(c.Request().Context())
 		return next(c)
 	}
+}
+
+// known finds the key of the request, and charges the address for one without a valid key.
+func (f *Front) known(c echo.Context, s *state) error {
+	err := f.identify(c, s)
+	if err != nil && toProblem(err).Status() == http.StatusUnauthorized {
+		// Guessing keys costs tokens even without a look-up.
+		if limited := f.pay(c, s); limited != nil {
+			return limited
+		}
+		return err
+	}
+	f.giveBack(c, s)
+	return err
 }
 
 // identify finds the key and records its use. A look-up in the database costs a token of the

@@ -19,6 +19,7 @@ import (
 	"rail/server/clock"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
+	"rail/server/secret"
 	"rail/server/work"
 )
 
@@ -273,3 +274,19 @@ func storable(p *problem.Error) bool {
 // IdempotencyPlace returns the place for which a response is sealed: in another row it cannot be
 // decrypted.
 func IdempotencyPlace(org, key string) string { return "idempotency/" + org + "/" + key }
+
+// Outcome returns the stored answer of an organization's request with an Idempotency-Key: its status, 0 for none yet,
+// and its body.
+func Outcome(ctx context.Context, u *work.Unit, keeper *secret.Keeper, key string) (status int, body []byte, err error) {
+	row, err := queries.IdempotencyGet(ctx, u.DB(), db.IdempotencyGetParams{
+		OrgID: u.OrgID, Key: key, ValidSince: u.Now.Plus(-replayFor),
+	})
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && row.Status == inFlight {
+		return 0, nil, nil
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	body, err = keeper.Open(row.Body, IdempotencyPlace(u.OrgID, key))
+	return int(row.Status), body, err
+}

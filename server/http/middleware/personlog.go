@@ -8,21 +8,21 @@ import (
 	"strings"
 	"unicode"
 
+	"rail/server/http/agent"
 	"rail/server/work"
 	"rail/server/work/auditlog"
 )
 
-// logPerson writes a line of the audit log for a change by a person, unless the change has written
-// one: the log shows all changes by people under their names. The line names the operation, the
-// object and the members of the body, but not their values, which may be secret. Previews change nothing and write
-// none; an import with dry_run is stored, and stops at its report.
+// logPerson writes a line of the audit log for a change by a person or an MCP client, unless the change has written
+// one: the log shows all their changes under their names. The line names the operation, the
+// object and the members of the body, but not their values, which may be secret. Previews write none.
 func logPerson(ctx context.Context, s *state, u *work.Unit, out *buffered) error {
-	if !s.actor.Person || u.Logged() || slices.Contains(s.route.Scopes, "read") {
+	if !s.actor.Person && s.actor.Client == "" || u.Logged() || slices.Contains(s.route.Scopes, "read") {
 		return nil
 	}
-	var sent map[string]json.RawMessage
+	sent := agent.Arguments{}
 	_ = json.Unmarshal(s.body, &sent) // no members without a body
-	if string(sent["dry_run"]) == "true" && s.route.ID != "createImport" {
+	if agent.DryRun(s.route.Operation, sent) {
 		return nil
 	}
 	var made struct {

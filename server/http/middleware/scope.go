@@ -17,6 +17,9 @@ func (f *Front) scope(next echo.HandlerFunc) echo.HandlerFunc {
 			return problem.New(problem.InsufficientScope, "This key lacks a scope that this operation needs: %s.",
 				strings.Join(s.route.Scopes, " or "))
 		}
+		if err := unconfirmed(s); err != nil {
+			return err
+		}
 		return next(c)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/locale/currency"
 	"rail/server/money/ledger"
@@ -46,6 +47,9 @@ func Grant(ctx context.Context, u *work.Unit, m Manual) (db.Commission, error) {
 	if err := m.resolve(ctx, u); err != nil {
 		return db.Commission{}, err
 	}
+	if err := m.allow(ctx, u, p, code); err != nil {
+		return db.Commission{}, err
+	}
 	k, err := m.write(ctx, u, p, code)
 	if err != nil {
 		return k, err
@@ -53,6 +57,29 @@ func Grant(ctx context.Context, u *work.Unit, m Manual) (db.Commission, error) {
 	return k, auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: p.ID, Action: "commission.created", TargetID: k.ID, Reason: &m.Reason, After: ToAPI(k),
 	})
+}
+
+// ErrAgentLimit refuses a manual commission of an agent that a person must confirm (decisions, 350).
+var ErrAgentLimit = problem.On("agent_limit_minor", problem.InsufficientScope,
+	"The program's agent_limit_minor does not cover this commission; a person must confirm it.")
+
+// allow counts an agent's commission against the program's limit for the day. The limit is in the program's currency,
+// and a clawback takes money from a partner, so others are refused.
+func (m Manual) allow(ctx context.Context, u *work.Unit, p db.Program, code string) error {
+	if !u.Actor.Agent() {
+		return nil
+	}
+	if m.AmountMinor < 0 || code != p.Currency {
+		return ErrAgentLimit
+	}
+	zone := clock.StoredZone(p.TimeZone)
+	n, err := queries.ProgramAgentGrant(ctx, u.DB(), db.ProgramAgentGrantParams{
+		ID: p.ID, OrgID: u.OrgID, AmountMinor: m.AmountMinor, Day: clock.Midnight(u.Now.In(zone), zone),
+	})
+	if err == nil && n == 0 {
+		err = ErrAgentLimit
+	}
+	return err
 }
 
 // resolve replaces external ids by the ids of the rows, and checks that all references are in the program.

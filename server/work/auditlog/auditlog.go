@@ -36,7 +36,7 @@ func Record(ctx context.Context, u *work.Unit, e Entry) error {
 	return db.New().AuditInsert(ctx, u.Later(), db.AuditInsertParams{
 		ID: ident.New(ident.Audit), OrgID: u.OrgID, ProgramID: e.ProgramID, Action: e.Action, TargetID: e.TargetID,
 		APIKeyID: u.Actor.Key(), ActorType: new(db.ActorType(u.Actor.Kind)), ActorID: u.Actor.ID, RequestID: &u.RequestID,
-		Reason: e.Reason, Before: before, After: after, CreatedAt: u.Now,
+		Reason: e.Reason, Before: before, After: after, CreatedAt: u.Now, Client: u.Actor.Client,
 	})
 }
 
@@ -58,7 +58,7 @@ func RecordEach(ctx context.Context, u *work.Unit, e Entry, targets []Target) er
 	p := db.AuditInsertManyParams{
 		OrgID: u.OrgID, ProgramID: e.ProgramID, Action: e.Action, APIKeyID: u.Actor.Key(),
 		ActorType: new(db.ActorType(u.Actor.Kind)), ActorID: u.Actor.ID, RequestID: &u.RequestID, Reason: e.Reason,
-		After: after, CreatedAt: u.Now,
+		After: after, CreatedAt: u.Now, Client: u.Actor.Client,
 	}
 	for _, t := range targets {
 		before, err := snapshot(t.Before)

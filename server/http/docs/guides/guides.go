@@ -27,8 +27,9 @@ var files embed.FS
 
 // names are the guides in the order in which they are read.
 var names = []string{
-	"tag", "server", "attribution", "assistants", "money", "statements", "webhooks", "export", "errors", "clients", "trying",
-	"test-clock", "move-in", "move-from-rewardful", "move-from-tolt", "move-from-firstpromoter", "move-from-tapfiliate",
+	"tag", "server", "attribution", "assistants", "money", "statements", "webhooks", "export", "errors", "clients", "agents",
+	"trying", "test-clock", "move-in", "move-from-rewardful", "move-from-tolt", "move-from-firstpromoter",
+	"move-from-tapfiliate",
 	"move-from-partnerstack", "move-from-dub", "move-from-others",
 }
 

@@ -77,6 +77,29 @@ func search(query string) []result {
 // around is how much of a section is shown before and after a word, in bytes.
 const around = 90
 
+// Found is a section of a guide that a search of words found.
+type Found struct {
+	Guide   string `json:"guide"`
+	Heading string `json:"heading,omitempty"`
+	URI     string `json:"uri"`
+	Text    string `json:"text"`
+}
+
+// Find returns the sections that have every word, at most a number of them.
+func Find(words []string, most int) []Found {
+	out := []Found{}
+	for _, r := range search(strings.Join(words, " ")) {
+		if len(out) == most {
+			break
+		}
+		out = append(out, Found{r.Guide, r.Heading, URI(r.Guide), r.Before + r.Word + r.After})
+	}
+	return out
+}
+
+// URI names a guide for programs.
+func URI(name string) string { return "rail://guides/" + name }
+
 // excerpt cuts the prose about the first word that it has, at spaces.
 func excerpt(prose string, words []string) (before, word, after string) {
 	lower := strings.ToLower(prose)
