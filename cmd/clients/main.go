@@ -64,6 +64,9 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	if err := save("gen/samples/samples.gen.go", []byte(samplesPackage)); err != nil {
+		return err
+	}
 	return save("gen/samples/samples.json", samples)
 }
 
