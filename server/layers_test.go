@@ -137,7 +137,7 @@ var layers = map[string]layer{
 	},
 	"harness": {
 		rule:     "harness tests and measures from outside: only tests, cmd/bar, cmd/bench and cmd/ha import it",
-		packages: []string{"cmd/bar", "cmd/bench", "cmd/ha", "server/harness/..."},
+		packages: []string{"cmd/bar", "cmd/bench", "cmd/clients/story", "cmd/ha", "server/harness/..."},
 		below: []string{
 			"ground", "work", "outbound", "money", "rails", "program", "inbound", "http", "jobs", "app", "cli",
 		},
@@ -150,8 +150,11 @@ var layers = map[string]layer{
 	},
 	"tools": {
 		rule:     "a tool or an example of cmd stands alone",
-		packages: []string{"cmd/bundle", "cmd/example", "cmd/generate", "cmd/lists", "cmd/rail/ops"},
-		contract: []string{"gen/api", "queries", "schema"},
+		packages: []string{
+			"cmd/bundle", "cmd/clients", "cmd/clients/golang", "cmd/clients/model", "cmd/clients/python",
+			"cmd/clients/typescript", "cmd/example", "cmd/generate", "cmd/lists", "cmd/rail/ops",
+		},
+		contract: []string{"gen/api", "gen/client", "queries", "schema"},
 	},
 	"bridge": {
 		rule:     "the example of a webhook rail's service imports what a receiver may import",

@@ -71,7 +71,8 @@ type Method struct {
 	Console bool
 	// PathParams are in the order of the path, and always required.
 	PathParams []Param
-	Query      []Param
+	// Query is empty for a method with a Body. It lacks parameters that repeat what the path or the body says.
+	Query []Param
 	// Body is nil for a method without one.
 	Body   *Body
 	Answer Answer

@@ -124,6 +124,10 @@ func TestMethodOfAWrite(t *testing.T) {
 	require.Equal(t, "program_id", body[0].Name) // in the order of the description
 	require.Equal(t, "ada@example.com", body.Get("email"))
 
+	require.Empty(t, m.Method("updatePartner").Query)
+	require.Empty(t, m.Method("approveApplication").Query)
+	require.Len(t, m.Method("retrieveCampaign").Query, 1) // requires program_id
+
 	detach := m.Method("detachExternalID")
 	require.Equal(t, []string{"id", "external_customer_id"}, []string{detach.PathParams[0].Name, detach.PathParams[1].Name})
 	require.Len(t, detach.Example.Path, 2)
@@ -179,10 +183,12 @@ func TestRefusedDescriptions(t *testing.T) {
 	for document, message := range map[string]string{
 		`{"paths":{"/v1/cats/{id}":{"get":` + operation("retrieveCat") + `}},` + refusals + `}`:                                           "other parameters",
 		`{"paths":{"/v1/cats":{"get":` + operation("listCats") + `},"/v1/cats/a":{"get":` + operation("listCat") + `}},` + refusals + `}`: "both cats.list",
-		`{"components":{"schemas":{"A":{"allOf":[]}}}}`:                                                                                   "allOf",
-		`{"components":{"schemas":{"A":{"$ref":"#/components/schemas/B"}}}}`:                                                              "does not exist",
-		`{"components":{"schemas":{"A":{"enum":[1.5]}}}}`:                                                                                 "neither",
-		`{"components":{"schemas":{"A":{"type":"array"}}}}`:                                                                               "no items",
+		`{"paths":{"/v1/cats":{"post":{"operationId":"createCat","tags":["T"],"requestBody":{},"parameters":[` +
+			`{"name":"q","in":"query","required":true,"schema":{}}]}}},` + refusals + `}`: "requires q",
+		`{"components":{"schemas":{"A":{"allOf":[]}}}}`:                      "allOf",
+		`{"components":{"schemas":{"A":{"$ref":"#/components/schemas/B"}}}}`: "does not exist",
+		`{"components":{"schemas":{"A":{"enum":[1.5]}}}}`:                    "neither",
+		`{"components":{"schemas":{"A":{"type":"array"}}}}`:                  "no items",
 		`{}`: "no ErrorCode",
 	} {
 		_, err := Read([]byte(document))

@@ -154,8 +154,12 @@ func security(alternatives []map[string][]string) Security {
 	return Secret
 }
 
-// skipped are parameters of a query that clients leave to their runtime: they ask for a table in place of objects.
-var skipped = []string{"format"}
+// skips reports whether clients leave out a parameter of a query: format asks for a table in place of objects, and
+// others repeat what the path or the body says.
+func (c call) skips(p Param) bool {
+	repeats := c.RequestBody != nil || p.Name == "program_id" && strings.Contains(c.path, "{")
+	return p.Name == "format" || repeats && !p.Required
+}
 
 // parameters reads the parameters of the path, in its order, and of the query. Those of the header are the runtime's.
 func (r *reader) parameters(m *Method, c call) error {
@@ -172,7 +176,7 @@ func (r *reader) parameters(m *Method, c call) error {
 		switch {
 		case p.In == "path":
 			m.PathParams = append(m.PathParams, one)
-		case p.In == "query" && !slices.Contains(skipped, p.Name):
+		case p.In == "query" && !c.skips(one):
 			m.Query = append(m.Query, one)
 		case p.Name == "Idempotency-Key":
 			m.Idempotent = true
@@ -182,6 +186,9 @@ func (r *reader) parameters(m *Method, c call) error {
 	slices.SortFunc(m.PathParams, func(a, b Param) int { return at(a) - at(b) })
 	if strings.Count(c.path, "{") != len(m.PathParams) {
 		return fmt.Errorf("the path has other parameters than it describes")
+	}
+	if c.RequestBody != nil && len(m.Query) > 0 {
+		return fmt.Errorf("the operation has a body, and requires %s in its query", m.Query[0].Name)
 	}
 	return nil
 }
