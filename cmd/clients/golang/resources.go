@@ -53,7 +53,8 @@ func writeClient(m *model.Model) string {
 	var fields, values strings.Builder
 	for _, r := range m.Resources {
 		name := model.Pascal(r.Name)
-		fields.WriteString(comment("\t", r.Description))
+		first, _, _ := strings.Cut(r.Description, "\n\n")
+		fields.WriteString(comment("\t", first))
 		fmt.Fprintf(&fields, "\t%s *%sService\n", name, name)
 		fmt.Fprintf(&values, "\t\t%s: &%sService{t},\n", name, name)
 	}
@@ -76,18 +77,6 @@ func writeResources(m *model.Model) string {
 	return b.String()
 }
 
-// queryOf returns the parameters of a method's query. An optional program_id beside the id of an object only repeats the
-// object's program, so it is left out.
-func queryOf(m model.Method) []model.Param {
-	var out []model.Param
-	for _, p := range m.Query {
-		if p.Required || p.Name != "program_id" || len(m.PathParams) == 0 {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
 // required reports whether one of the parameters is required.
 func required(params []model.Param) bool {
 	for _, p := range params {
@@ -103,13 +92,12 @@ func paramsName(m model.Method) string { return model.Pascal(m.OperationID) + "P
 
 // params writes the type of a method's parameters.
 func (w writer) params(b *strings.Builder, m model.Method) {
-	query := queryOf(m)
-	if len(query) == 0 {
+	if len(m.Query) == 0 {
 		return
 	}
 	name := model.Pascal(m.Resource) + "." + model.Pascal(m.Name)
 	fmt.Fprintf(b, "\n// %s has the parameters of %s.\ntype %s struct {\n", paramsName(m), name, paramsName(m))
-	for _, p := range query {
+	for _, p := range m.Query {
 		plain, tag := w.plain(p.Shape), p.Name
 		if !p.Required {
 			tag += ",omitzero"
@@ -138,9 +126,9 @@ func (w writer) arguments(m model.Method) (params, values string) {
 		params += ", body " + w.plain(m.Body.Shape)
 		values += ", body"
 	}
-	if query := queryOf(m); len(query) > 0 {
+	if len(m.Query) > 0 {
 		pointer := "*"
-		if required(query) {
+		if required(m.Query) {
 			pointer = ""
 		}
 		params += ", params " + pointer + paramsName(m)
@@ -182,7 +170,7 @@ func (w writer) request(m model.Method) string {
 		path = strings.Replace(path, "{"+p.Name+"}", `" + url.PathEscape(`+model.Camel(p.Ident)+`) + "`, 1)
 	}
 	out := fmt.Sprintf("method: %q, path: %s", m.HTTP, strings.TrimSuffix(path, ` + ""`))
-	if len(queryOf(m)) > 0 {
+	if len(m.Query) > 0 {
 		out += ", query: query(params)"
 	}
 	if m.Body != nil {
@@ -236,7 +224,7 @@ func (w writer) list(b *strings.Builder, m model.Method, doc, params, values str
 	fmt.Fprintf(b, "\n%sfunc (s *%sService) %s(ctx context.Context%s) iter.Seq2[%s, error] {\n",
 		doc, model.Pascal(m.Resource), name, params, item)
 	next := "next"
-	if required(queryOf(m)) {
+	if required(m.Query) {
 		b.WriteString("\tfirst := params\n")
 	} else {
 		fmt.Fprintf(b, "\tvar first %s\n\tif params != nil {\n\t\tfirst = *params\n\t}\n", paramsName(m))

@@ -3,6 +3,9 @@ package golang
 import (
 	"encoding/json"
 	"fmt"
+	"go/format"
+	"go/token"
+	"go/types"
 	"strconv"
 	"strings"
 	"time"
@@ -14,23 +17,28 @@ import (
 func Sample(m *model.Model, method model.Method) string {
 	w := newWriter(m)
 	call := fmt.Sprintf("rail.%s.%s(%s)", model.Pascal(method.Resource), model.Pascal(method.Name), w.values(method))
-	name := variable(method, w.plain(method.Answer.Shape))
+	shape, before, after := method.Answer.Shape, "%s, err := %s\n", ""
 	if method.Page != nil {
-		name = variable(method, w.plain(method.Page.Item))
-		return fmt.Sprintf("for %s, err := range %s {\n\tif err != nil {\n\t\treturn err\n\t}\n\tfmt.Println(%s)\n}",
-			name, call, w.shown(name, method.Page.Item))
+		shape, before, after = method.Page.Item, "for %s, err := range %s {\n", "\n}"
 	}
-	return fmt.Sprintf("%s, err := %s\nif err != nil {\n\treturn err\n}\nfmt.Println(%s)",
-		name, call, w.shown(name, method.Answer.Shape))
+	name := variable(w.plain(shape))
+	source := fmt.Sprintf(before+"if err != nil {\nreturn err\n}\nfmt.Println(%s)%s", name, call, w.shown(name, shape), after)
+	formatted, err := format.Source([]byte(source))
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v in %s", method.OperationID, err, source)) // a mistake of this package
+	}
+	return string(formatted)
 }
 
-// variable returns a name for a value of a type: partner for Partner, and answer for the rest.
-func variable(m model.Method, typ string) string {
+// variable returns a name for a value of a type: partner for Partner, sale for RecordedSale, and answer if the name
+// means something else.
+func variable(typ string) string {
 	words := model.Words(typ)
-	if len(words) == 1 && typ != "string" && typ != "import" && words[0] != "import" {
-		return words[0]
+	name := words[len(words)-1]
+	if token.IsKeyword(name) || types.Universe.Lookup(name) != nil || name == "rail" {
+		return "answer"
 	}
-	return "answer"
+	return name
 }
 
 // shown returns what an example prints: the id of an object that has one.
@@ -52,15 +60,15 @@ func (w writer) values(m model.Method) string {
 	if m.Body != nil {
 		out = append(out, w.value(m.Body.Shape, m.Example.Body, ""))
 	}
-	if query := queryOf(m); required(query) {
+	if required(m.Query) {
 		members := ""
-		for _, p := range query {
+		for _, p := range m.Query {
 			if v, ok := m.Example.Query[p.Name]; ok {
 				members += fmt.Sprintf("\t%s: %s,\n", model.Pascal(p.Ident), w.value(p.Shape, v, "\t"))
 			}
 		}
 		out = append(out, fmt.Sprintf("client.%s{\n%s}", paramsName(m), members))
-	} else if len(query) > 0 {
+	} else if len(m.Query) > 0 {
 		out = append(out, "nil")
 	}
 	return strings.Join(out, ", ")
@@ -117,7 +125,11 @@ func (w writer) listOf(s, of model.Shape, v []model.Value, indent string) string
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(w.value(item, one, indent))
+		value := w.value(item, one, indent)
+		if w.named(w.model.Follow(item)) && strings.HasSuffix(value, "}") {
+			value = strings.TrimPrefix(value, w.qualified(item)) // the list has the type
+		}
+		b.WriteString(value)
 	}
 	return b.String() + "}"
 }

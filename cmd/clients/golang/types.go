@@ -15,12 +15,21 @@ type writer struct {
 	model *model.Model
 	// bodies are the types of the bodies of events. They are one type, Event.
 	bodies map[string]bool
+	// listed is how many methods list each code.
+	listed map[string]int
 }
 
 func newWriter(m *model.Model) writer {
-	w := writer{m, map[string]bool{}}
+	w := writer{m, map[string]bool{}, map[string]int{}}
 	for _, e := range m.Events {
 		w.bodies[e.Type] = true
+	}
+	for _, r := range m.Resources {
+		for _, method := range r.Methods {
+			for _, code := range method.Codes {
+				w.listed[code]++
+			}
+		}
 	}
 	return w
 }
