@@ -113,7 +113,7 @@ var layers = map[string]layer{
 		rule:     "http turns requests into units of work",
 		packages: []string{"server/http/..."},
 		below:    []string{"ground", "work", "outbound", "money", "rails", "program", "inbound"},
-		contract: []string{"gen/api", "gen/db", "gen/events", "gen/script", "openapi"},
+		contract: []string{"gen/api", "gen/db", "gen/events", "gen/samples", "gen/script", "openapi"},
 	},
 	"jobs": {
 		rule:     "jobs turn time into units of work, and know no HTTP",
