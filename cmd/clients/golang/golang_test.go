@@ -1,0 +1,101 @@
+package golang_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/cmd/clients/golang"
+	"rail/cmd/clients/model"
+	"rail/cmd/clients/story"
+	"rail/server/harness/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// described returns the model of the description.
+func described(t *testing.T) *model.Model {
+	t.Helper()
+	bundle, err := os.ReadFile("../../../openapi/bundle.json")
+	require.NoError(t, err)
+	m, err := model.Read(bundle)
+	require.NoError(t, err)
+	return m
+}
+
+// write writes files to a new folder in dir.
+func write(t *testing.T, dir string, files map[string][]byte) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	for name, content := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
+	}
+}
+
+// program returns a folder with the released module and a program that imports it, as the README shows. Nothing in it
+// belongs to Rail's own module.
+func program(t *testing.T, source string) string {
+	t.Helper()
+	files, err := golang.Files(described(t))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "client"), golang.Module(files, "1.2.3"))
+	app := filepath.Join(dir, "app")
+	write(t, app, map[string][]byte{
+		"main.go": []byte(source),
+		"go.mod":  []byte("module app\n\ngo 1.24\n\nrequire rail/client v0.0.0\n\nreplace rail/client => ../client\n"),
+	})
+	return app
+}
+
+// command returns a go command in a folder, without any network.
+func command(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod", "GOWORK=off")
+	return cmd
+}
+
+// TestStory tells the story with the released module.
+func TestStory(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("story/main.go")
+	require.NoError(t, err)
+	dir := program(t, strings.Replace(string(source), `"rail/gen/client"`, `"`+golang.Path+`"`, 1))
+	out, err := command(t, dir, "build", "-o", "story", ".").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	story.Run(t, "rail-go/1.2.3 ", func(w story.World) ([]byte, error) {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "story"))
+		cmd.Env = w.Environ()
+		return cmd.CombinedOutput()
+	})
+}
+
+// TestSamples compiles the sample of every method, and refuses a mistake in one of them. Otherwise samples that are not
+// compiled would pass.
+func TestSamples(t *testing.T) {
+	t.Parallel()
+	m := described(t)
+	var b strings.Builder
+	b.WriteString("package main\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\t\"time\"\n\n\t\"rail/client\"\n)\n\nfunc main() {}\n")
+	for _, r := range m.Resources {
+		for _, method := range r.Methods {
+			b.WriteString("\nfunc " + method.OperationID + "(ctx context.Context, rail *client.Client) error {\n" +
+				golang.Sample(m, method) + "\nreturn nil\n}\n")
+		}
+	}
+	dir := program(t, b.String())
+	out, err := command(t, dir, "vet", ".").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	wrong := strings.Replace(b.String(), "Email:", "Mail:", 1)
+	require.NotEqual(t, b.String(), wrong)
+	write(t, dir, map[string][]byte{"main.go": []byte(wrong)})
+	out, err = command(t, dir, "vet", ".").CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "unknown field Mail")
+}
