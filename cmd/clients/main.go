@@ -1,7 +1,9 @@
 // Command clients writes the clients of the API from openapi/bundle.json, and the examples of calls that /docs shows. It
 // runs at the root of the repository, after cmd/bundle:
 //
-//	gen/clients/typescript    the client in TypeScript
+//	gen/clients/typescript    the client in TypeScript, without runtime.js
+//	gen/clients/python        the client in Python
+//	gen/client                the client in Go
 //	gen/samples/samples.json  an example of each operation in each language
 //
 // With pack, a version and a folder, it writes the archives of a release there, as of the time in SOURCE_DATE_EPOCH.
@@ -17,7 +19,9 @@ import (
 	"strconv"
 	"time"
 
+	"rail/cmd/clients/golang"
 	"rail/cmd/clients/model"
+	"rail/cmd/clients/python"
 	"rail/cmd/clients/typescript"
 )
 
@@ -31,6 +35,8 @@ type language struct {
 
 var languages = []language{
 	{"gen/clients/typescript", typescript.Files},
+	{"gen/clients/python", python.Files},
+	{"gen/client", golang.Files},
 }
 
 func main() {
