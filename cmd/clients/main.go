@@ -1,6 +1,8 @@
 // Command clients writes the clients of the API from openapi/bundle.json, and the examples of calls that /docs shows. It
 // runs at the root of the repository, after cmd/bundle:
 //
+//	gen/client                the client in Go
+//	gen/clients/python        the client in Python
 //	gen/clients/typescript    the client in TypeScript
 //	gen/samples/samples.json  an example of each operation in each language
 //
@@ -13,7 +15,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"rail/cmd/clients/golang"
 	"rail/cmd/clients/model"
+	"rail/cmd/clients/python"
 	"rail/cmd/clients/typescript"
 )
 
@@ -26,6 +30,8 @@ type language struct {
 }
 
 var languages = []language{
+	{"gen/client", golang.Files},
+	{"gen/clients/python", python.Files},
 	{"gen/clients/typescript", typescript.Files},
 }
 

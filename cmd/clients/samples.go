@@ -7,7 +7,9 @@ import (
 	"net/url"
 	"strings"
 
+	"rail/cmd/clients/golang"
 	"rail/cmd/clients/model"
+	"rail/cmd/clients/python"
 	"rail/cmd/clients/typescript"
 )
 
@@ -29,6 +31,8 @@ type dialect struct {
 var dialects = []dialect{
 	{"bash", "curl", nil, curl},
 	{"typescript", "TypeScript", typescript.Setup, typescript.Sample},
+	{"python", "Python", python.Setup, python.Sample},
+	{"go", "Go", golang.Setup, golang.Sample},
 }
 
 // samplesPackage embeds the samples in the server.

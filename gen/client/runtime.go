@@ -19,13 +19,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
-// Release is the version of this client, which User-Agent names.
-const Release = "0.0.0-dev"
-
 const (
+	// Release is the version of this client, which User-Agent names.
+	Release   = "0.0.0-dev"
 	maxAnswer = 64 << 20    // bytes of an answer
 	maxWait   = time.Minute // a longer Retry-After ends the call with its error
 )
@@ -48,7 +48,7 @@ func WithHTTPClient(c *http.Client) Option { return func(o *options) { o.http = 
 // WithTimeout limits the time of one try; the default is 30 seconds. The context limits the whole call.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
-// WithRetries sets how often a request is sent again after a lost answer, a 429 or a 5xx; the default is 3.
+// WithRetries sets how often a request is sent again after a lost answer, a 429 or a 5xx; the default is 2.
 func WithRetries(n int) Option { return func(o *options) { o.retries = n } }
 
 // WithIdempotencyKey sets the Idempotency-Key of one write. Without it, each call has a random key, which all of its
@@ -57,16 +57,15 @@ func WithIdempotencyKey(key string) Option { return func(o *options) { o.key = k
 
 // WithHeader sets a header of the request.
 func WithHeader(name, value string) Option {
-	return func(o *options) {
-		o.header = o.header.Clone() // the client's options stay as they are
-		o.header.Set(name, value)
-	}
+	// A clone, because the options of the client stay as they are.
+	return func(o *options) { o.header = o.header.Clone(); o.header.Set(name, value) }
 }
 
 // transport sends the requests of a client.
 type transport struct {
 	base, key, version string
 	defaults           options
+	position           atomic.Value                               // of the last write, which later reads must show
 	pause              func(context.Context, time.Duration) error // waits between two tries
 }
 
@@ -77,8 +76,8 @@ func newTransport(base, key, version string, opts []Option) (*transport, error) 
 		return nil, fmt.Errorf("client: %q is not an address such as https://rail.example.com", base)
 	}
 	follow := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	o := options{&http.Client{CheckRedirect: follow}, 30 * time.Second, 3, "", http.Header{}}
-	t := &transport{strings.TrimRight(base, "/"), key, version, o, pause}
+	o := options{&http.Client{CheckRedirect: follow}, 30 * time.Second, 2, "", http.Header{}}
+	t := &transport{base: strings.TrimRight(base, "/"), key: key, version: version, defaults: o, pause: pause}
 	for _, opt := range opts {
 		opt(&t.defaults)
 	}
@@ -103,10 +102,6 @@ func call[T any](ctx context.Context, t *transport, r request, opts []Option) (*
 		return nil, err
 	}
 	out := new(T)
-	if text, ok := any(out).(*string); ok {
-		*text = string(answer)
-		return out, nil
-	}
 	return out, decode(answer, out)
 }
 
@@ -124,9 +119,7 @@ func (t *transport) send(ctx context.Context, r request, opts []Option) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	if r.body == nil {
-		body = nil
-	}
+	body = bytes.TrimPrefix(body, []byte("null")) // no body
 	for try := 0; ; try++ {
 		answer, err := t.try(ctx, r, body, o)
 		delay, again := retry(r, err, try)
@@ -148,11 +141,14 @@ func (t *transport) try(ctx context.Context, r request, body []byte, o options) 
 	req.Header.Set("Authorization", "Bearer "+t.key)
 	req.Header.Set("X-Rail-Version", t.version)
 	req.Header.Set("User-Agent", "rail-go/"+Release+" "+runtime.Version())
-	if body != nil {
+	if len(body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if r.keyed {
 		req.Header.Set("Idempotency-Key", o.key)
+	}
+	if position, ok := t.position.Load().(string); ok && r.method == http.MethodGet {
+		req.Header.Set("Rail-Position", position)
 	}
 	maps.Copy(req.Header, o.header)
 	res, err := o.http.Do(req)
@@ -160,6 +156,9 @@ func (t *transport) try(ctx context.Context, r request, body []byte, o options) 
 		return nil, fmt.Errorf("client: no answer: %w", err)
 	}
 	defer res.Body.Close() //nolint:errcheck // only read
+	if position := res.Header.Get("Rail-Position"); position != "" {
+		t.position.Store(position)
+	}
 	answer, err := io.ReadAll(http.MaxBytesReader(nil, res.Body, maxAnswer))
 	if err == nil && (res.StatusCode < 200 || res.StatusCode > 299) {
 		err = refused(res, answer)

@@ -82,11 +82,11 @@ func TestSamples(t *testing.T) {
 	t.Parallel()
 	m := described(t)
 	var b strings.Builder
-	b.WriteString("package main\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\t\"time\"\n\n\t\"rail/client\"\n)\n\nfunc main() {}\n")
+	b.WriteString("package main\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\t\"os\"\n\t\"time\"\n\n\t\"rail/client\"\n)\n\nfunc main() {}\n")
 	for _, r := range m.Resources {
 		for _, method := range r.Methods {
-			b.WriteString("\nfunc " + method.OperationID + "(ctx context.Context, rail *client.Client) error {\n" +
-				golang.Sample(m, method) + "\nreturn nil\n}\n")
+			b.WriteString("\nfunc " + method.OperationID + "(ctx context.Context) error {\n" +
+				golang.Setup(method) + golang.Sample(m, method) + "\nreturn nil\n}\n")
 		}
 	}
 	dir := program(t, b.String())

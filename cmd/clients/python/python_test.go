@@ -99,7 +99,7 @@ for header in json.load(sys.stdin):
 // runSamples runs each sample with a client whose requests go nowhere, and prints method and path of each.
 const runSamples = `
 import contextlib, io, json, sys
-from rail_client import Rail, _runtime
+from rail_client import _runtime
 
 class Answer(dict):
     def __missing__(self, name):
@@ -115,7 +115,7 @@ answers = {}
 for name, source in json.load(sys.stdin).items():
     calls = answers[name] = []
     with contextlib.redirect_stdout(io.StringIO()):
-        exec(compile(source, name, "exec"), {"rail": Rail("https://rail.example.com", "key")})
+        exec(compile(source, name, "exec"), {})
 print(json.dumps(answers))
 `
 
@@ -131,14 +131,15 @@ func TestSamples(t *testing.T) {
 			for name, value := range method.Example.Path {
 				path = strings.Replace(path, "{"+name+"}", fmt.Sprint(value), 1)
 			}
-			samples[method.OperationID] = python.Sample(m, method)
+			samples[method.OperationID] = python.Setup(method) + python.Sample(m, method)
 			want[method.OperationID] = []string{method.HTTP + " " + path}
 		}
 	}
 	run := func() ([]byte, error) {
 		in, err := json.Marshal(samples)
 		require.NoError(t, err)
-		cmd := command(t, wheel, os.Environ(), "-c", runSamples)
+		env := append(os.Environ(), "RAIL_BASE_URL=https://rail.example.com", "RAIL_API_KEY=key")
+		cmd := command(t, wheel, env, "-c", runSamples)
 		cmd.Stdin = bytes.NewReader(in)
 		return cmd.CombinedOutput()
 	}

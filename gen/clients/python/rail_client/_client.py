@@ -23,7 +23,7 @@ class Rail:
     """
 
     def __init__(
-        self, base_url: str, api_key: str, *, timeout: float = 30, max_retries: int = 3,
+        self, base_url: str, api_key: str, *, timeout: float = 30, max_retries: int = 2,
         headers: Optional[Mapping[str, str]] = None,
     ) -> None:
         transport = Transport(

@@ -39,7 +39,7 @@ func TestSamplesOfEveryOperation(t *testing.T) {
 				require.Empty(t, labels)
 				continue
 			}
-			require.Equal(t, []string{"curl", "TypeScript"}, labels, "%s %s", method, path)
+			require.Equal(t, []string{"curl", "TypeScript", "Python", "Go"}, labels, "%s %s", method, path)
 		}
 	}
 	require.JSONEq(t, string(openapi.Bundle), string(without(t, w.Body.Bytes(), "x-codeSamples")))
