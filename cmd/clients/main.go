@@ -6,6 +6,8 @@
 //	gen/clients/typescript    the client in TypeScript
 //	gen/samples/samples.json  an example of each operation in each language
 //
+// With pack, a version and a folder, it writes the archives of a release there, as of the time in SOURCE_DATE_EPOCH.
+//
 // Package model reads the description. A package for each language writes its files, from the model and from a runtime
 // that is written by hand.
 package main
@@ -14,6 +16,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"time"
 
 	"rail/cmd/clients/golang"
 	"rail/cmd/clients/model"
@@ -36,14 +40,30 @@ var languages = []language{
 }
 
 func main() {
+	run := generate
+	if len(os.Args) == 4 && os.Args[1] == "pack" {
+		run = packRelease
+	} else if len(os.Args) > 1 {
+		fmt.Fprintln(os.Stderr, "usage: clients [pack VERSION FOLDER]")
+		os.Exit(2)
+	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "clients:", err)
 		os.Exit(1)
 	}
 }
 
-// run writes the clients and the samples.
-func run() error {
+// packRelease packs the clients as of the time of the commit.
+func packRelease() error {
+	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
+	if err != nil {
+		return fmt.Errorf("SOURCE_DATE_EPOCH: %w", err)
+	}
+	return pack(os.Args[2], os.Args[3], time.Unix(seconds, 0))
+}
+
+// generate writes the clients and the samples.
+func generate() error {
 	bundle, err := os.ReadFile("openapi/bundle.json")
 	if err != nil {
 		return err
