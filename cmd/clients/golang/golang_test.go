@@ -43,7 +43,7 @@ func program(t *testing.T, source string) string {
 	files, err := golang.Files(described(t))
 	require.NoError(t, err)
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "client"), golang.Module(files, "1.2.3"))
+	write(t, filepath.Join(dir, "client"), golang.Module(files, "v1.2.3"))
 	app := filepath.Join(dir, "app")
 	write(t, app, map[string][]byte{
 		"main.go": []byte(source),

@@ -71,13 +71,13 @@ func (w writer) values(m model.Method) string {
 		out = append(out, w.value(m.Body.Shape, m.Example.Body, ""))
 	}
 	if required(m.Query) {
-		members := ""
+		var members strings.Builder
 		for _, p := range m.Query {
 			if v, ok := m.Example.Query[p.Name]; ok {
-				members += fmt.Sprintf("\t%s: %s,\n", model.Pascal(p.Ident), w.value(p.Shape, v, "\t"))
+				fmt.Fprintf(&members, "\t%s: %s,\n", model.Pascal(p.Ident), w.value(p.Shape, v, "\t"))
 			}
 		}
-		out = append(out, fmt.Sprintf("client.%s{\n%s}", paramsName(m), members))
+		out = append(out, fmt.Sprintf("client.%s{\n%s}", paramsName(m), members.String()))
 	} else if len(m.Query) > 0 {
 		out = append(out, "nil")
 	}
@@ -97,12 +97,12 @@ func (w writer) value(s model.Shape, v model.Value, indent string) string {
 	case string:
 		return w.text(s, v)
 	case []model.Value:
-		return w.listOf(s, of, v, indent)
+		return w.listOf(of, v, indent)
 	case model.Members:
 		if of.Kind == model.Object && !of.Open {
 			return w.structOf(s, of, v, indent)
 		}
-		return w.mapOf(s, of, v, indent)
+		return w.mapOf(of, v, indent)
 	}
 	return "nil"
 }
@@ -124,7 +124,7 @@ func (w writer) text(s model.Shape, v string) string {
 }
 
 // listOf writes a list.
-func (w writer) listOf(s, of model.Shape, v []model.Value, indent string) string {
+func (w writer) listOf(of model.Shape, v []model.Value, indent string) string {
 	item := model.Shape{Kind: model.Any}
 	if of.Item != nil {
 		item = *of.Item
@@ -203,7 +203,7 @@ func (w writer) qualified(s model.Shape) string {
 }
 
 // mapOf writes a map, one member a line.
-func (w writer) mapOf(s, of model.Shape, v model.Members, indent string) string {
+func (w writer) mapOf(of model.Shape, v model.Members, indent string) string {
 	item := model.Shape{Kind: model.Any}
 	if of.Item != nil {
 		item = *of.Item

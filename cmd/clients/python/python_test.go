@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -54,7 +55,7 @@ func installed(t *testing.T, m *model.Model) string {
 func command(t *testing.T, wheel string, env []string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "python3", append([]string{"-B", "-W", "error"}, args...)...)
-	cmd.Env = append(env, "PYTHONPATH="+wheel)
+	cmd.Env = slices.Concat(env, []string{"PYTHONPATH=" + wheel})
 	return cmd
 }
 
