@@ -23,9 +23,10 @@ import (
 	"time"
 )
 
+// Release is the version of this client, which User-Agent names.
+const Release = "0.0.0-dev"
+
 const (
-	// Release is the version of this client, which User-Agent names.
-	Release   = "0.0.0-dev"
 	maxAnswer = 64 << 20    // bytes of an answer
 	maxWait   = time.Minute // a longer Retry-After ends the call with its error
 )
@@ -205,13 +206,13 @@ type Error struct {
 }
 
 // ErrorCode is the code of an Error. It is an error itself, for errors.Is.
-type ErrorCode string
+type ErrorCode string //nolint:errname // the name of the API
 
 // Error returns the code.
 func (c ErrorCode) Error() string { return string(c) }
 
 // Is reports whether target is the code of the error.
-func (e *Error) Is(target error) bool { return target == e.Code } //nolint:errorlint // a code wraps nothing
+func (e *Error) Is(target error) bool { return target == e.Code }
 
 // Error returns the status, the code, the message and the id of the request.
 func (e *Error) Error() string {
