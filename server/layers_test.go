@@ -151,10 +151,10 @@ var layers = map[string]layer{
 	"tools": {
 		rule:     "a tool or an example of cmd stands alone",
 		packages: []string{
-			"cmd/bundle", "cmd/clients", "cmd/clients/golang", "cmd/clients/model", "cmd/clients/python",
+			"cmd/bundle", "cmd/clients", "cmd/clients/golang/...", "cmd/clients/model", "cmd/clients/python",
 			"cmd/clients/typescript", "cmd/example", "cmd/generate", "cmd/lists", "cmd/rail/ops",
 		},
-		contract: []string{"gen/api", "gen/client", "queries", "schema"},
+		contract: []string{"gen/api", "gen/client", "queries", "schema", "server/outbound/webhook/verify"},
 	},
 	"bridge": {
 		rule:     "the example of a webhook rail's service imports what a receiver may import",
