@@ -1,9 +1,9 @@
 // Command clients writes the clients of the API from openapi/bundle.json, and the examples of calls that /docs shows. It
 // runs at the root of the repository, after cmd/bundle:
 //
-//	gen/client                the client in Go
+//	gen/clients/typescript    the client in TypeScript, without runtime.js
 //	gen/clients/python        the client in Python
-//	gen/clients/typescript    the client in TypeScript
+//	gen/client                the client in Go
 //	gen/samples/samples.json  an example of each operation in each language
 //
 // With pack, a version and a folder, it writes the archives of a release there, as of the time in SOURCE_DATE_EPOCH.
@@ -34,9 +34,9 @@ type language struct {
 }
 
 var languages = []language{
-	{"gen/client", golang.Files},
-	{"gen/clients/python", python.Files},
 	{"gen/clients/typescript", typescript.Files},
+	{"gen/clients/python", python.Files},
+	{"gen/client", golang.Files},
 }
 
 func main() {

@@ -11,8 +11,11 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"rail/cmd/clients/golang"
+	"rail/cmd/clients/python"
 	"rail/cmd/clients/typescript"
 )
 
@@ -30,6 +33,15 @@ var packers = []struct {
 	{"gen/clients/typescript", func(files map[string][]byte, version string, at time.Time) (archive, error) {
 		content, err := tarball("package", typescript.Package(files, version), at)
 		return archive{"rail-client-" + typescript.Version(version) + ".tgz", content}, err
+	}},
+	{"gen/clients/python", func(files map[string][]byte, version string, at time.Time) (archive, error) {
+		name, content, err := python.Wheel(files, version, at)
+		return archive{name, content}, err
+	}},
+	{"gen/client", func(files map[string][]byte, version string, at time.Time) (archive, error) {
+		const name = "rail-client-go"
+		content, err := tarball(name, golang.Module(files, strings.TrimPrefix(version, "v")), at)
+		return archive{name + "-" + version + ".tar.gz", content}, err
 	}},
 }
 

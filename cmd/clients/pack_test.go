@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
@@ -39,6 +40,18 @@ func TestPack(t *testing.T) {
 	var manifest struct{ Name, Version string }
 	require.NoError(t, json.Unmarshal(files["package/package.json"], &manifest))
 	require.Equal(t, "1.2.3", manifest.Version)
+	require.Contains(t, string(files["package/version.js"]), "release = '1.2.3'")
+	files = unpacked(t, archives["rail-client-go-v1.2.3.tar.gz"])
+	require.Contains(t, string(files["rail-client-go/LICENSE"]), "Apache License")
+	require.Contains(t, string(files["rail-client-go/runtime.go"]), `Release = "1.2.3"`)
+	require.Contains(t, string(files["rail-client-go/go.mod"]), "module rail/client")
+	wheel := archives["rail_client-1.2.3-py3-none-any.whl"]
+	r, err := zip.NewReader(bytes.NewReader(wheel), int64(len(wheel)))
+	require.NoError(t, err)
+	files, err = contents(r)
+	require.NoError(t, err)
+	require.Contains(t, string(files["rail_client-1.2.3.dist-info/LICENSE"]), "Apache License")
+	require.Contains(t, string(files["rail_client/_runtime.py"]), `"1.2.3"`)
 }
 
 func unpacked(t *testing.T, archive []byte) map[string][]byte {

@@ -85,8 +85,9 @@ func TestSamples(t *testing.T) {
 	b.WriteString("package main\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\t\"os\"\n\t\"time\"\n\n\t\"rail/client\"\n)\n\nfunc main() {}\n")
 	for _, r := range m.Resources {
 		for _, method := range r.Methods {
+			_, setup, _ := strings.Cut(golang.Setup(method), "\n\n") // less the import, which is above
 			b.WriteString("\nfunc " + method.OperationID + "(ctx context.Context) error {\n" +
-				golang.Setup(method) + golang.Sample(m, method) + "\nreturn nil\n}\n")
+				setup + golang.Sample(m, method) + "\nreturn nil\n}\n")
 		}
 	}
 	dir := program(t, b.String())

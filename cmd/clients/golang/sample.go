@@ -13,16 +13,6 @@ import (
 	"rail/cmd/clients/model"
 )
 
-// Setup begins a function with a call of a method: it makes the client that the sample uses. The function has ctx and
-// returns an error.
-func Setup(model.Method) string {
-	return `rail, err := client.New(os.Getenv("RAIL_BASE_URL"), os.Getenv("RAIL_API_KEY"))
-if err != nil {
-	return err
-}
-`
-}
-
 // Sample returns a complete call of a method with a client rail.
 func Sample(m *model.Model, method model.Method) string {
 	w := newWriter(m)

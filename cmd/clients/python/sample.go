@@ -7,15 +7,6 @@ import (
 	"rail/cmd/clients/model"
 )
 
-// Setup begins a program with a call of a method: it makes the client that the sample uses.
-func Setup(model.Method) string {
-	return `import os
-from rail_client import Rail
-
-rail = Rail(os.environ["RAIL_BASE_URL"], os.environ["RAIL_API_KEY"])
-`
-}
-
 // Sample returns a complete call of a method with a client rail.
 func Sample(m *model.Model, method model.Method) string {
 	w := newWriter(m)

@@ -56,12 +56,11 @@ func Wheel(files map[string][]byte, version string, at time.Time) (name string, 
 		info + "METADATA": fmt.Appendf(nil, metadata, version, files["README.md"]), info + "WHEEL": []byte(wheelFile),
 	}
 	for path, source := range files {
-		if strings.HasPrefix(path, pkg+"/") {
+		if path == "LICENSE" {
+			packed[info+path] = source
+		} else if strings.HasPrefix(path, pkg+"/") {
 			packed[path] = source
 		}
-	}
-	if licence, ok := files["LICENSE"]; ok {
-		packed[info+"LICENSE"] = licence
 	}
 	var out, record bytes.Buffer
 	w := zip.NewWriter(&out)

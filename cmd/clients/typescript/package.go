@@ -21,6 +21,8 @@ func Version(version string) string {
 // Package returns the files of an archive for npm, with the version of a release.
 func Package(files map[string][]byte, version string) map[string][]byte {
 	out := maps.Clone(files)
-	out["package.json"] = bytes.Replace(files["package.json"], []byte(`"0.0.0"`), []byte(`"`+Version(version)+`"`), 1)
+	for name, quote := range map[string]string{"package.json": `"`, "version.js": "'"} {
+		out[name] = bytes.Replace(files[name], []byte(quote+develop+quote), []byte(quote+Version(version)+quote), 1)
+	}
 	return out
 }

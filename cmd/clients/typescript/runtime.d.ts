@@ -9,7 +9,7 @@ export interface ClientOptions {
   apiKey?: string | undefined
   /** Milliseconds after which an attempt ends. The default is 30,000. */
   timeout?: number | undefined
-  /** How often a call is repeated after a failure that may pass. The default is 2. */
+  /** How often a call is repeated after a failure that may pass. The default is 3. */
   maxRetries?: number | undefined
   /** Signs requests with the key, for a key with `rail.inboundSigning`. */
   signRequests?: boolean | undefined

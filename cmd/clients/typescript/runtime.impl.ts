@@ -1,7 +1,7 @@
 // The part of the client that is written by hand; runtime.d.ts describes what of it is public. It needs fetch, WebCrypto
 // and AbortSignal.any, which Node, Bun, Deno, Workers and browsers have, and nothing of Node.
 import type { Call, ClientOptions, EventOptions, Existing, RequestOptions } from './runtime.js'
-import { version } from './version.js'
+import { release, version } from './version.js'
 import type { ErrorCode, ErrorEnvelope, ErrorType, Event } from './types.js'
 
 export class RailError extends Error {
@@ -135,7 +135,7 @@ export class Client {
   async request<T = unknown>(method: string, path: string, call: Call = {}, options: RequestOptions = {}): Promise<T> {
     const body = call.body === undefined ? '' : JSON.stringify(call.body)
     const headers = this.#headers(method, call, body, options)
-    const retries = options.maxRetries ?? this.#options.maxRetries ?? 2
+    const retries = options.maxRetries ?? this.#options.maxRetries ?? 3
     for (let attempt = 0; ; attempt++) {
       let retryAfter: string | null = null
       try {
@@ -159,7 +159,7 @@ export class Client {
     if (body !== '') headers.set('Content-Type', 'application/json')
     if (call.cookies) return headers // those of pages, which other headers would need permission for
     headers.set('X-Rail-Version', version)
-    headers.set('User-Agent', `rail-typescript/${version}`)
+    headers.set('User-Agent', `rail-typescript/${release}`)
     if (call.keyless) return headers
     if (!apiKey) throw new RailError('apiKey is required for this call')
     headers.set('Authorization', `Bearer ${apiKey}`)

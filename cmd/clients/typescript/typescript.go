@@ -24,10 +24,13 @@ const errors = `export {
   PermissionError, PlanError, RailError, RateLimitError, ServerError, SignatureError, TimeoutError,
 } from './runtime.js'`
 
+// develop is the version of a package that is in no release.
+const develop = "0.0.0"
+
 // Files returns the files of the package, without runtime.js.
 func Files(m *model.Model) (map[string][]byte, error) {
 	files := map[string][]byte{
-		"version.js": fmt.Appendf(nil, "%sexport const version = '%s'\n", notice, m.Version),
+		"version.js": fmt.Appendf(nil, "%sexport const version = '%s'\nexport const release = '%s'\n", notice, m.Version, develop),
 		"types.d.ts": types(m),
 		"index.js":   index(m),
 	}

@@ -97,7 +97,7 @@ func TestRuntimeIsAsDeclared(t *testing.T) {
 		require.NoError(t, err)
 		write(t, dir, name, content)
 	}
-	write(t, dir, "version.d.ts", []byte("export declare const version: string\n"))
+	write(t, dir, "version.d.ts", []byte("export declare const version: string, release: string\n"))
 	compile(t, dir, `"es2022", "dom", "dom.iterable"`)
 }
 

@@ -1,5 +1,5 @@
 // Code generated from cmd/clients/typescript/runtime.impl.ts by esbuild. DO NOT EDIT.
-import { version } from "./version.js";
+import { release, version } from "./version.js";
 export class RailError extends Error {
   constructor(message, options) {
     super(message, options);
@@ -123,7 +123,7 @@ export class Client {
   async request(method, path, call = {}, options = {}) {
     const body = call.body === void 0 ? "" : JSON.stringify(call.body);
     const headers = this.#headers(method, call, body, options);
-    const retries = options.maxRetries ?? this.#options.maxRetries ?? 2;
+    const retries = options.maxRetries ?? this.#options.maxRetries ?? 3;
     for (let attempt = 0; ; attempt++) {
       let retryAfter = null;
       try {
@@ -146,7 +146,7 @@ export class Client {
     if (body !== "") headers.set("Content-Type", "application/json");
     if (call.cookies) return headers;
     headers.set("X-Rail-Version", version);
-    headers.set("User-Agent", `rail-typescript/${version}`);
+    headers.set("User-Agent", `rail-typescript/${release}`);
     if (call.keyless) return headers;
     if (!apiKey) throw new RailError("apiKey is required for this call");
     headers.set("Authorization", `Bearer ${apiKey}`);

@@ -50,7 +50,7 @@ test('two calls have two keys', async () => {
 test('retries end', async () => {
   const [rail, sent] = scripted([() => new Response('<html>', { status: 502, headers: again })])
   await assert.rejects(rail.programs.retrieve('prg_1'), (e) => e instanceof APIError && e.code === null && e.status === 502)
-  assert.equal(sent.length, 3)
+  assert.equal(sent.length, 4)
   const [down, tries] = scripted([refused(503, 'api_error', 'unavailable', again)], { maxRetries: 0 })
   await assert.rejects(down.programs.retrieve('prg_1'), ServerError)
   assert.equal(tries.length, 1)
