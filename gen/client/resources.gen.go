@@ -5073,7 +5073,7 @@ func (s *TaxFormStatusesService) ListPage(ctx context.Context, params ListTaxFor
 //		EntityType:  client.Set("individual"),
 //		CountryCode: client.Set("GB"),
 //		SignedAt:    client.Set(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)),
-//		ExpiresAt:   client.Set(time.Date(2029, 12, 31, 23, 59, 59, 0, time.UTC)),
+//		ExpiresAt:   client.Set(time.Date(2029, 12, 31, 23, 59, 59, 999000000, time.UTC)),
 //	})
 //	if err != nil {
 //		return err

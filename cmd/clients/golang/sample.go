@@ -106,8 +106,8 @@ func (w writer) text(s model.Shape, v string) string {
 	case of.Kind == model.String && of.Format == "date-time":
 		at, err := time.Parse(time.RFC3339, v)
 		if err == nil {
-			return fmt.Sprintf("time.Date(%d, %d, %d, %d, %d, %d, 0, time.UTC)",
-				at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second())
+			return fmt.Sprintf("time.Date(%d, %d, %d, %d, %d, %d, %d, time.UTC)",
+				at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond())
 		}
 	}
 	return strconv.Quote(v)
