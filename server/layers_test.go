@@ -136,7 +136,7 @@ var layers = map[string]layer{
 		never:    []string{echo},
 	},
 	"harness": {
-		rule:     "harness tests and measures from outside: only tests, cmd/bar, cmd/bench and cmd/ha import it",
+		rule:     "harness tests and measures from outside: only tests, cmd/bar, cmd/bench, cmd/clients/story and cmd/ha import it",
 		packages: []string{"cmd/bar", "cmd/bench", "cmd/clients/story", "cmd/ha", "server/harness/..."},
 		below: []string{
 			"ground", "work", "outbound", "money", "rails", "program", "inbound", "http", "jobs", "app", "cli",

@@ -49,7 +49,7 @@ func WithHTTPClient(c *http.Client) Option { return func(o *options) { o.http = 
 // WithTimeout limits the time of one try; the default is 30 seconds. The context limits the whole call.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
-// WithRetries sets how often a request is sent again after a lost answer, a 429 or a 5xx; the default is 2.
+// WithRetries sets how often a request is sent again after a lost answer, a 429 or a failure; the default is 3.
 func WithRetries(n int) Option { return func(o *options) { o.retries = n } }
 
 // WithIdempotencyKey sets the Idempotency-Key of one write. Without it, each call has a random key, which all of its
@@ -77,7 +77,7 @@ func newTransport(base, key, version string, opts []Option) (*transport, error) 
 		return nil, fmt.Errorf("client: %q is not an address such as https://rail.example.com", base)
 	}
 	follow := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	o := options{&http.Client{CheckRedirect: follow}, 30 * time.Second, 2, "", http.Header{}}
+	o := options{&http.Client{CheckRedirect: follow}, 30 * time.Second, 3, "", http.Header{}}
 	t := &transport{base: strings.TrimRight(base, "/"), key: key, version: version, defaults: o, pause: pause}
 	for _, opt := range opts {
 		opt(&t.defaults)
@@ -177,7 +177,8 @@ func retry(r request, err error, tries int) (delay time.Duration, again bool) {
 	if !errors.As(err, &e) {
 		return delay, err != nil && safe
 	}
-	again = safe && (e.Status >= 500 || e.Code == "idempotency_in_progress") || e.Status == http.StatusTooManyRequests
+	passing := slices.Contains([]int{500, 502, 503, 504}, e.Status) || e.Code == "idempotency_in_progress"
+	again = safe && passing || e.Status == http.StatusTooManyRequests
 	return max(delay, e.RetryAfter), again && e.RetryAfter <= maxWait
 }
 
@@ -280,8 +281,7 @@ func query(params any) url.Values {
 	return q
 }
 
-// each yields the objects of all pages; an error is the last. A page follows the object with a cursor, or if it goes
-// back, precedes it.
+// each yields the objects of all pages, and an error as the last. A page follows an object, or if it goes back, precedes it.
 func each[T any](back bool, id func(T) string, page func(cursor string) ([]T, bool, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for cursor, more := "", true; more; {

@@ -156,7 +156,7 @@ func (o ordered[V]) get(name string) (V, bool) {
 	return none, false
 }
 
-// last returns the last segment of a reference: the name of what it refers to.
+// last returns the last segment of a reference: the name of the component.
 func last(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
 // parameter resolves a reference to a shared parameter.

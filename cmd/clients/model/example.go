@@ -118,7 +118,7 @@ func (r *reader) events() error {
 	return nil
 }
 
-// codes reads the closed list of codes, with what the examples of errors say about each.
+// codes reads the closed list of codes, with the type, the statuses and a message of each from the examples of errors.
 func (r *reader) codes() error {
 	list := r.model.Type("ErrorCode")
 	if list == nil {

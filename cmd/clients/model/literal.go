@@ -11,7 +11,7 @@ import (
 // member of an object and each item of a list in a line.
 type Literals struct {
 	Indent string
-	// Comma follows the last member or item in a line of its own.
+	// Comma follows the last member or item if each has a line.
 	Comma string
 	// Pad is inside of an object in one line.
 	Pad           string

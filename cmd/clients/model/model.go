@@ -44,7 +44,7 @@ type Resource struct {
 	Methods     []Method
 }
 
-// Security says which key a method needs.
+// Security is the kind of key that a method needs.
 type Security int
 
 const (
@@ -113,7 +113,7 @@ type Answer struct {
 	Optional bool
 }
 
-// Page says how a list continues after a page of it.
+// Page describes how a list continues after a page.
 type Page struct {
 	// Item is the shape of an item; the page has them as data.
 	Item Shape
@@ -186,7 +186,7 @@ const (
 	Named  // the type with Name
 )
 
-// Shape is a type as it is used in a place. Kind says which of the other fields count.
+// Shape is the type of a value: of a member, a parameter, an item or a body. Each kind uses some of the other fields.
 type Shape struct {
 	Kind     Kind
 	Nullable bool

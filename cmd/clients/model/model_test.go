@@ -172,7 +172,7 @@ func TestCodesOfErrors(t *testing.T) {
 	}, m.Codes[at])
 }
 
-// TestRefusedDescriptions checks that the reader fails for what it would misread.
+// TestRefusedDescriptions checks that the reader fails for a description that it would misread.
 func TestRefusedDescriptions(t *testing.T) {
 	t.Parallel()
 	const refusals = `"components":{"schemas":{"ErrorCode":{"type":"string","enum":["a"]},"A":{"type":"string"}}}`

@@ -14,7 +14,7 @@ var initialisms = map[string]string{
 	"vat": "VAT",
 }
 
-// Words splits a name of any style into its words in lower case: createPartnerSSO is create, partner and sso, and
+// Words splits a name of any style into its words in lower case: createPartnerSSO is three words, and
 // expand[] is expand.
 func Words(name string) []string {
 	// One word with a capital inside, which the rule below would split.

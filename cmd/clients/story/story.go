@@ -28,7 +28,7 @@ func (w World) Environ() []string {
 		"RAIL_DELIVERY_URL="+w.DeliveryURL)
 }
 
-// outcome is what a program prints.
+// outcome is the output of a program.
 type outcome struct {
 	ProgramID      string `json:"program_id"`
 	Duplicate      string `json:"duplicate"`

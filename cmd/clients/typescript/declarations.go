@@ -73,7 +73,7 @@ func writeQuery(w *bytes.Buffer, m model.Method) {
 // call returns how a method is called: partners.list.
 func call(m model.Method) string { return model.Camel(m.Resource) + "." + model.Camel(m.Name) }
 
-// qualified adds the module to the names of types in what was written of a shape.
+// qualified adds the module to the name of a type in the text of a shape.
 func qualified(text string, s model.Shape) string {
 	for s.Kind == model.List {
 		s = *s.Item

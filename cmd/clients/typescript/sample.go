@@ -69,7 +69,7 @@ func Sample(_ *model.Model, m model.Method) string {
 	return begin + strings.Join(args, ", ") + end + "\n"
 }
 
-// variable returns the name of the variable for what a call returns.
+// variable returns the name of a variable for the answer of a call.
 func variable(m model.Method) string {
 	of := m.Answer.Shape.Name
 	if m.Page != nil {

@@ -108,7 +108,7 @@ func code(m model.Method) string {
 	return fmt.Sprintf("async %s {\n  return this.#rail.request('%s', %s, %s, options)\n}", name, m.HTTP, path, sent)
 }
 
-// flags are the members of a Call that say how it is sent and read.
+// flags are the members of a Call beside its query and its body.
 func flags(m model.Method) []string {
 	var all []string
 	if m.Answer.Text {

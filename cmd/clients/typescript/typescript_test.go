@@ -2,10 +2,12 @@ package typescript_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -70,7 +72,14 @@ func compile(t *testing.T, dir string, libraries string) {
 	require.NoError(t, err, "%s", out)
 }
 
-// TestSamples compiles the sample of every operation, and what must not compile.
+// process declares what programs use of Node.
+const process = "declare const process: { env: Record<string, string | undefined> }\n"
+
+// block finds the code in a page.
+var block = regexp.MustCompile("(?ms)^```ts\n(.*?)^```$")
+
+// TestSamples compiles the sample of every operation, the code of the README and of the guide, and what must not
+// compile.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	dir := workspace(t, "mistakes.ts", "story.ts")
@@ -78,10 +87,21 @@ func TestSamples(t *testing.T) {
 	require.NoError(t, err)
 	for _, r := range m.Resources {
 		for _, method := range r.Methods {
-			source := "declare const process: { env: Record<string, string | undefined> }\n" +
-				typescript.Setup(method) + typescript.Sample(m, method)
+			source := process + typescript.Setup(method) + typescript.Sample(m, method)
 			write(t, dir, "sample_"+method.OperationID+".ts", []byte(source))
 		}
+	}
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	guide, err := os.ReadFile("../../../server/http/docs/guides/clients.md")
+	require.NoError(t, err)
+	code := block.FindAllSubmatch(append(readme, guide...), -1)
+	require.Len(t, code, 5)
+	for i, b := range code {
+		if bytes.Contains(b[1], []byte("openapi-fetch")) { // has types of another package
+			continue
+		}
+		write(t, dir, fmt.Sprintf("page_%d.ts", i), slices.Concat([]byte(process), b[1]))
 	}
 	compile(t, dir, `"es2022", "dom", "dom.iterable"`)
 }
@@ -133,7 +153,7 @@ func TestStory(t *testing.T) {
 	})
 }
 
-// TestRunsWithoutNode runs the client where there are only the globals that Workers have.
+// TestRunsWithoutNode runs the client with the functions of Workers, and none of Node.
 func TestRunsWithoutNode(t *testing.T) {
 	t.Parallel()
 	dir := workspace(t, "worker_host.mjs")

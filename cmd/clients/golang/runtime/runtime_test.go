@@ -85,7 +85,7 @@ var (
 func TestTriesHaveOneKey(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, lost, inFlight, answer{status: 429, retryAfter: "7"}, created)
-	out, err := call[thing](t.Context(), f.client(t, WithRetries(3)), write, nil)
+	out, err := call[thing](t.Context(), f.client(t), write, nil)
 	require.NoError(t, err)
 	require.Equal(t, thing{"thing_1", map[string]any{"n": json.Number("9007199254740993")}}, *out)
 	require.Len(t, f.got, 4)
@@ -114,19 +114,20 @@ func TestTries(t *testing.T) {
 		options []Option
 		tries   int
 	}{
-		"a read without an answer":     {read, lost, nil, 3},
-		"a deletion without an answer": {remove, lost, nil, 3},
-		"a 500":                        {read, answer{status: 500}, nil, 3},
-		"a write in progress":          {write, inFlight, nil, 3},
+		"a read without an answer":     {read, lost, nil, 4},
+		"a deletion without an answer": {remove, lost, nil, 4},
+		"a 500":                        {read, answer{status: 500}, nil, 4},
+		"a write in progress":          {write, inFlight, nil, 4},
 		"another number of retries":    {write, lost, []Option{WithRetries(1)}, 2},
 		"no retries":                   {write, lost, []Option{WithRetries(0)}, 1},
 		"a refusal":                    {write, taken, nil, 1},
+		"a 501":                        {read, answer{status: 501}, nil, 1},
 		"a redirect":                   {read, answer{status: 302}, nil, 1},
 		"a long Retry-After":           {read, answer{status: 503, retryAfter: "61"}, nil, 1},
-		"an invalid Retry-After":       {read, answer{status: 503, retryAfter: "soon"}, nil, 3},
+		"an invalid Retry-After":       {read, answer{status: 503, retryAfter: "soon"}, nil, 4},
 		"a write without a key":        {unkeyed, lost, nil, 1},
 		"its 500":                      {unkeyed, answer{status: 500}, nil, 1},
-		"its 429":                      {unkeyed, answer{status: 429}, nil, 3},
+		"its 429":                      {unkeyed, answer{status: 429}, nil, 4},
 	} {
 		f := newFake(t, c.answer)
 		_, err := call[thing](t.Context(), f.client(t), c.request, c.options)

@@ -17,6 +17,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple, TypedDict
 __version__ = "0.0.0.dev0"
 
 MAX_ANSWER = 64 << 20  # bytes
+_FAILURES = (500, 502, 503, 504)  # statuses of servers and proxies that may pass
 MAX_WAIT = 60  # seconds; a longer Retry-After ends the call with its error
 
 OMIT: Any = type("Omitted", (), {"__repr__": lambda self: "OMIT"})()
@@ -240,5 +241,5 @@ def _wait(error: RailError, tries: int, safe: bool) -> Optional[float]:
     delay = 0.5 * 2 ** min(tries, 4) * random.uniform(0.5, 1)
     if not isinstance(error, APIError):
         return delay if safe else None
-    again = error.status == 429 or safe and (error.status >= 500 or error.code == "idempotency_in_progress")
+    again = error.status == 429 or safe and (error.status in _FAILURES or error.code == "idempotency_in_progress")
     return max(delay, error.retry_after) if again and error.retry_after <= MAX_WAIT else None

@@ -84,6 +84,7 @@ class TestCalls(Case):
             ("another number of retries", "POST", True, LOST, {"max_retries": 1}, 2),
             ("no retries", "POST", True, LOST, {"max_retries": 0}, 1),
             ("a refusal", "POST", True, refusal(409, "thing_taken"), {}, 1),
+            ("a 501", "GET", False, refusal(501, "rail_not_configured"), {}, 1),
             ("a redirect", "GET", False, (302, {"Location": "/other"}, b""), {}, 1),
             ("a long Retry-After", "GET", False, refusal(503, "unavailable", Retry_After="61"), {}, 1),
             ("an invalid Retry-After", "GET", False, refusal(503, "unavailable", Retry_After="soon"), {}, 4),

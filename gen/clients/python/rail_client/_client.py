@@ -19,11 +19,11 @@ class Rail:
         partner = rail.partners.create(program_id="prg_…", email="ada@example.com")
 
     timeout is the seconds that one try waits for the server, max_retries how often a request is sent again after a lost
-    answer, a 429 or a 5xx, and headers are sent with every request.
+    answer, a 429 or a failure, and headers are sent with every request.
     """
 
     def __init__(
-        self, base_url: str, api_key: str, *, timeout: float = 30, max_retries: int = 2,
+        self, base_url: str, api_key: str, *, timeout: float = 30, max_retries: int = 3,
         headers: Optional[Mapping[str, str]] = None,
     ) -> None:
         transport = Transport(
