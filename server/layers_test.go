@@ -149,7 +149,7 @@ var layers = map[string]layer{
 		below:    []string{"ground"},
 	},
 	"tools": {
-		rule:     "a tool or an example of cmd stands alone",
+		rule: "a tool or an example of cmd stands alone",
 		packages: []string{
 			"cmd/bundle", "cmd/clients", "cmd/clients/golang/...", "cmd/clients/model", "cmd/clients/python",
 			"cmd/clients/typescript", "cmd/example", "cmd/generate", "cmd/lists", "cmd/rail/ops",

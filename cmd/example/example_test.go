@@ -10,17 +10,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rail/gen/api"
+	"rail/gen/client"
 	"rail/server/harness/apitest"
 	"rail/server/harness/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// wanted is the outcome of the job in either language.
+// wanted is the outcome of the job in any language.
 var wanted = outcome{
 	Sales: 5, Pages: 3, DueMinor: 5000, AfterRefund: 4000,
-	HandleRefused: api.ErrorCodePartnerHandleTaken, UnknownRefused: api.ErrorCodeResourceNotFound,
+	HandleRefused: client.ErrorCodePartnerHandleTaken, UnknownRefused: client.ErrorCodeResourceNotFound,
 }
 
 // done checks the output of a client, and that the server agrees with it.
@@ -42,6 +42,28 @@ func TestGo(t *testing.T) {
 	done(t, s, out.Bytes())
 	require.ErrorContains(t, run(t.Context(), &out, s.URL, "rail_live_none"), "401 api_key_invalid")
 	require.ErrorContains(t, run(t.Context(), &out, s.URL+"/docs/none", s.Key), "404 route_not_found")
+}
+
+// TestPython runs the program with the client of this repository.
+func TestPython(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed: the program in Python is not tested")
+	}
+	client, err := filepath.Abs("../../gen/clients/python")
+	require.NoError(t, err)
+	s := apitest.New(t)
+	python := func(key string) ([]byte, error) {
+		cmd := tool(t, "python", s.URL, key, "python3", "-B", "main.py")
+		cmd.Env = append(cmd.Env, "PYTHONPATH="+client)
+		return cmd.CombinedOutput()
+	}
+	out, err := python(s.Key)
+	require.NoError(t, err, "%s", out)
+	done(t, s, out)
+	out, err = python("rail_live_none")
+	require.Error(t, err)
+	require.Contains(t, string(out), "401 api_key_invalid")
 }
 
 // TestTypeScript compiles the program strictly, with the client of this repository, and runs it.

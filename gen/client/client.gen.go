@@ -14,8 +14,8 @@
 //		…
 //	}
 //
-// A request whose answer is lost, or is a 429 or a 5xx, is sent again, with the same Idempotency-Key. The server does
-// the work once.
+// A request whose answer is lost, or is a 429, 500, 502, 503 or 504, is sent again, with the same Idempotency-Key. The
+// server does the work once.
 //
 // Members of a request that can be left out are Optional: client.Set("Ada") gives a value, client.Null[string]() clears
 // one. A list is left out if it is nil. In parameters of a query, the zero value leaves a parameter out.

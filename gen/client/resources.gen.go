@@ -6,7 +6,17 @@ import (
 	"context"
 	"iter"
 	"net/url"
+	"strings"
 )
+
+// segment writes an id as a part of a path. No object has an empty id or one of dots. They would make the path that of
+// another operation, so they get a character before them that the server refuses.
+func segment(id string) string {
+	if strings.Trim(id, ".") == "" {
+		id = "?" + id
+	}
+	return url.PathEscape(id)
+}
 
 // ProgramsService has the methods of one resource.
 type ProgramsService struct{ transport *transport }
@@ -105,7 +115,7 @@ type RetrieveProgramParams struct {
 //
 // GET /v1/programs/{id}
 func (s *ProgramsService) Retrieve(ctx context.Context, id string, params *RetrieveProgramParams, opts ...Option) (*Program, error) {
-	return call[Program](ctx, s.transport, request{method: "GET", path: "/v1/programs/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[Program](ctx, s.transport, request{method: "GET", path: "/v1/programs/" + segment(id), query: query(params)}, opts)
 }
 
 // Update a program.
@@ -122,7 +132,7 @@ func (s *ProgramsService) Retrieve(ctx context.Context, id string, params *Retri
 //
 // POST /v1/programs/{id}
 func (s *ProgramsService) Update(ctx context.Context, id string, body ProgramUpdate, opts ...Option) (*Program, error) {
-	return call[Program](ctx, s.transport, request{method: "POST", path: "/v1/programs/" + url.PathEscape(id), body: body, keyed: true}, opts)
+	return call[Program](ctx, s.transport, request{method: "POST", path: "/v1/programs/" + segment(id), body: body, keyed: true}, opts)
 }
 
 // Retrieve a program's open tasks.
@@ -137,7 +147,7 @@ func (s *ProgramsService) Update(ctx context.Context, id string, body ProgramUpd
 //
 // GET /v1/programs/{id}/status
 func (s *ProgramsService) RetrieveStatus(ctx context.Context, id string, opts ...Option) (*ProgramStatusReport, error) {
-	return call[ProgramStatusReport](ctx, s.transport, request{method: "GET", path: "/v1/programs/" + url.PathEscape(id) + "/status"}, opts)
+	return call[ProgramStatusReport](ctx, s.transport, request{method: "GET", path: "/v1/programs/" + segment(id) + "/status"}, opts)
 }
 
 // Retrieve a program's portal settings.
@@ -153,7 +163,7 @@ func (s *ProgramsService) RetrieveStatus(ctx context.Context, id string, opts ..
 //
 // GET /v1/programs/{id}/portal
 func (s *ProgramsService) RetrievePortalSettings(ctx context.Context, id string, opts ...Option) (*PortalSettings, error) {
-	return call[PortalSettings](ctx, s.transport, request{method: "GET", path: "/v1/programs/" + url.PathEscape(id) + "/portal"}, opts)
+	return call[PortalSettings](ctx, s.transport, request{method: "GET", path: "/v1/programs/" + segment(id) + "/portal"}, opts)
 }
 
 // Update a program's portal settings.
@@ -182,7 +192,7 @@ func (s *ProgramsService) RetrievePortalSettings(ctx context.Context, id string,
 //
 // POST /v1/programs/{id}/portal
 func (s *ProgramsService) UpdatePortalSettings(ctx context.Context, id string, body PortalSettingsUpdate, opts ...Option) (*PortalSettings, error) {
-	return call[PortalSettings](ctx, s.transport, request{method: "POST", path: "/v1/programs/" + url.PathEscape(id) + "/portal", body: body, keyed: true}, opts)
+	return call[PortalSettings](ctx, s.transport, request{method: "POST", path: "/v1/programs/" + segment(id) + "/portal", body: body, keyed: true}, opts)
 }
 
 // PartnersService has the methods of one resource.
@@ -308,7 +318,7 @@ type RetrievePartnerParams struct {
 //
 // GET /v1/partners/{id}
 func (s *PartnersService) Retrieve(ctx context.Context, id string, params *RetrievePartnerParams, opts ...Option) (*Partner, error) {
-	return call[Partner](ctx, s.transport, request{method: "GET", path: "/v1/partners/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[Partner](ctx, s.transport, request{method: "GET", path: "/v1/partners/" + segment(id), query: query(params)}, opts)
 }
 
 // Update a partner.
@@ -329,7 +339,7 @@ func (s *PartnersService) Retrieve(ctx context.Context, id string, params *Retri
 //
 // POST /v1/partners/{id}
 func (s *PartnersService) Update(ctx context.Context, id string, body PartnerUpdate, opts ...Option) (*Partner, error) {
-	return call[Partner](ctx, s.transport, request{method: "POST", path: "/v1/partners/" + url.PathEscape(id), body: body, keyed: true}, opts)
+	return call[Partner](ctx, s.transport, request{method: "POST", path: "/v1/partners/" + segment(id), body: body, keyed: true}, opts)
 }
 
 // Delete a partner.
@@ -347,7 +357,7 @@ func (s *PartnersService) Update(ctx context.Context, id string, body PartnerUpd
 //
 // DELETE /v1/partners/{id}
 func (s *PartnersService) Delete(ctx context.Context, id string, opts ...Option) (*PartnerDeleted, error) {
-	return call[PartnerDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/partners/" + url.PathEscape(id)}, opts)
+	return call[PartnerDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/partners/" + segment(id)}, opts)
 }
 
 // Ban a partner.
@@ -373,7 +383,7 @@ func (s *PartnersService) Delete(ctx context.Context, id string, opts ...Option)
 //
 // POST /v1/partners/{id}/ban
 func (s *PartnersService) Ban(ctx context.Context, id string, body PartnerBanRequest, opts ...Option) (*PartnerBan, error) {
-	return call[PartnerBan](ctx, s.transport, request{method: "POST", path: "/v1/partners/" + url.PathEscape(id) + "/ban", body: body, keyed: true}, opts)
+	return call[PartnerBan](ctx, s.transport, request{method: "POST", path: "/v1/partners/" + segment(id) + "/ban", body: body, keyed: true}, opts)
 }
 
 // Undo a scheduled ban.
@@ -392,7 +402,7 @@ func (s *PartnersService) Ban(ctx context.Context, id string, body PartnerBanReq
 //
 // POST /v1/partners/{id}/undo_ban
 func (s *PartnersService) UndoBan(ctx context.Context, id string, opts ...Option) (*Partner, error) {
-	return call[Partner](ctx, s.transport, request{method: "POST", path: "/v1/partners/" + url.PathEscape(id) + "/undo_ban", keyed: true}, opts)
+	return call[Partner](ctx, s.transport, request{method: "POST", path: "/v1/partners/" + segment(id) + "/undo_ban", keyed: true}, opts)
 }
 
 // Create a sign-in link.
@@ -412,7 +422,7 @@ func (s *PartnersService) UndoBan(ctx context.Context, id string, opts ...Option
 //
 // POST /v1/partners/{id}/sso
 func (s *PartnersService) CreateSSO(ctx context.Context, id string, body MagicLinkCreate, opts ...Option) (*MagicLink, error) {
-	return call[MagicLink](ctx, s.transport, request{method: "POST", path: "/v1/partners/" + url.PathEscape(id) + "/sso", body: body, keyed: true}, opts)
+	return call[MagicLink](ctx, s.transport, request{method: "POST", path: "/v1/partners/" + segment(id) + "/sso", body: body, keyed: true}, opts)
 }
 
 // EmbedTokensService has the methods of one resource.
@@ -543,7 +553,7 @@ func (s *PartnerNotesService) Create(ctx context.Context, body PartnerNoteCreate
 //
 // GET /v1/partner_notes/{id}
 func (s *PartnerNotesService) Retrieve(ctx context.Context, id string, opts ...Option) (*PartnerNote, error) {
-	return call[PartnerNote](ctx, s.transport, request{method: "GET", path: "/v1/partner_notes/" + url.PathEscape(id)}, opts)
+	return call[PartnerNote](ctx, s.transport, request{method: "GET", path: "/v1/partner_notes/" + segment(id)}, opts)
 }
 
 // Update a note about a partner.
@@ -561,7 +571,7 @@ func (s *PartnerNotesService) Retrieve(ctx context.Context, id string, opts ...O
 //
 // POST /v1/partner_notes/{id}
 func (s *PartnerNotesService) Update(ctx context.Context, id string, body PartnerNoteUpdate, opts ...Option) (*PartnerNote, error) {
-	return call[PartnerNote](ctx, s.transport, request{method: "POST", path: "/v1/partner_notes/" + url.PathEscape(id), body: body, keyed: true}, opts)
+	return call[PartnerNote](ctx, s.transport, request{method: "POST", path: "/v1/partner_notes/" + segment(id), body: body, keyed: true}, opts)
 }
 
 // Delete a note about a partner.
@@ -576,7 +586,7 @@ func (s *PartnerNotesService) Update(ctx context.Context, id string, body Partne
 //
 // DELETE /v1/partner_notes/{id}
 func (s *PartnerNotesService) Delete(ctx context.Context, id string, opts ...Option) (*PartnerNoteDeleted, error) {
-	return call[PartnerNoteDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/partner_notes/" + url.PathEscape(id)}, opts)
+	return call[PartnerNoteDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/partner_notes/" + segment(id)}, opts)
 }
 
 // Retrieve the file of a note.
@@ -591,7 +601,7 @@ func (s *PartnerNotesService) Delete(ctx context.Context, id string, opts ...Opt
 //
 // GET /v1/partner_notes/{id}/file
 func (s *PartnerNotesService) RetrieveFile(ctx context.Context, id string, opts ...Option) (*PartnerNoteContent, error) {
-	return call[PartnerNoteContent](ctx, s.transport, request{method: "GET", path: "/v1/partner_notes/" + url.PathEscape(id) + "/file"}, opts)
+	return call[PartnerNoteContent](ctx, s.transport, request{method: "GET", path: "/v1/partner_notes/" + segment(id) + "/file"}, opts)
 }
 
 // GroupsService has the methods of one resource.
@@ -691,7 +701,7 @@ type RetrieveGroupParams struct {
 //
 // GET /v1/groups/{id}
 func (s *GroupsService) Retrieve(ctx context.Context, id string, params *RetrieveGroupParams, opts ...Option) (*Group, error) {
-	return call[Group](ctx, s.transport, request{method: "GET", path: "/v1/groups/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[Group](ctx, s.transport, request{method: "GET", path: "/v1/groups/" + segment(id), query: query(params)}, opts)
 }
 
 // Update a group.
@@ -711,7 +721,7 @@ func (s *GroupsService) Retrieve(ctx context.Context, id string, params *Retriev
 //
 // POST /v1/groups/{id}
 func (s *GroupsService) Update(ctx context.Context, id string, body GroupUpdate, opts ...Option) (*Group, error) {
-	return call[Group](ctx, s.transport, request{method: "POST", path: "/v1/groups/" + url.PathEscape(id), body: body, keyed: true}, opts)
+	return call[Group](ctx, s.transport, request{method: "POST", path: "/v1/groups/" + segment(id), body: body, keyed: true}, opts)
 }
 
 // Delete a group.
@@ -729,7 +739,7 @@ func (s *GroupsService) Update(ctx context.Context, id string, body GroupUpdate,
 //
 // DELETE /v1/groups/{id}
 func (s *GroupsService) Delete(ctx context.Context, id string, opts ...Option) (*GroupDeleted, error) {
-	return call[GroupDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/groups/" + url.PathEscape(id)}, opts)
+	return call[GroupDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/groups/" + segment(id)}, opts)
 }
 
 // TagsService has the methods of one resource.
@@ -819,7 +829,7 @@ func (s *TagsService) Create(ctx context.Context, body TagCreate, opts ...Option
 //
 // GET /v1/tags/{id}
 func (s *TagsService) Retrieve(ctx context.Context, id string, opts ...Option) (*Tag, error) {
-	return call[Tag](ctx, s.transport, request{method: "GET", path: "/v1/tags/" + url.PathEscape(id)}, opts)
+	return call[Tag](ctx, s.transport, request{method: "GET", path: "/v1/tags/" + segment(id)}, opts)
 }
 
 // Update a tag.
@@ -838,7 +848,7 @@ func (s *TagsService) Retrieve(ctx context.Context, id string, opts ...Option) (
 //
 // POST /v1/tags/{id}
 func (s *TagsService) Update(ctx context.Context, id string, body TagUpdate, opts ...Option) (*Tag, error) {
-	return call[Tag](ctx, s.transport, request{method: "POST", path: "/v1/tags/" + url.PathEscape(id), body: body, keyed: true}, opts)
+	return call[Tag](ctx, s.transport, request{method: "POST", path: "/v1/tags/" + segment(id), body: body, keyed: true}, opts)
 }
 
 // Delete a tag.
@@ -853,7 +863,7 @@ func (s *TagsService) Update(ctx context.Context, id string, body TagUpdate, opt
 //
 // DELETE /v1/tags/{id}
 func (s *TagsService) Delete(ctx context.Context, id string, opts ...Option) (*TagDeleted, error) {
-	return call[TagDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/tags/" + url.PathEscape(id)}, opts)
+	return call[TagDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/tags/" + segment(id)}, opts)
 }
 
 // ApplicationsService has the methods of one resource.
@@ -970,7 +980,7 @@ type RetrieveApplicationParams struct {
 //
 // GET /v1/applications/{id}
 func (s *ApplicationsService) Retrieve(ctx context.Context, id string, params *RetrieveApplicationParams, opts ...Option) (*Application, error) {
-	return call[Application](ctx, s.transport, request{method: "GET", path: "/v1/applications/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[Application](ctx, s.transport, request{method: "GET", path: "/v1/applications/" + segment(id), query: query(params)}, opts)
 }
 
 // Approve an application.
@@ -988,7 +998,7 @@ func (s *ApplicationsService) Retrieve(ctx context.Context, id string, params *R
 //
 // POST /v1/applications/{id}/approve
 func (s *ApplicationsService) Approve(ctx context.Context, id string, opts ...Option) (*Application, error) {
-	return call[Application](ctx, s.transport, request{method: "POST", path: "/v1/applications/" + url.PathEscape(id) + "/approve", keyed: true}, opts)
+	return call[Application](ctx, s.transport, request{method: "POST", path: "/v1/applications/" + segment(id) + "/approve", keyed: true}, opts)
 }
 
 // Reject an application.
@@ -1008,7 +1018,7 @@ func (s *ApplicationsService) Approve(ctx context.Context, id string, opts ...Op
 //
 // POST /v1/applications/{id}/reject
 func (s *ApplicationsService) Reject(ctx context.Context, id string, body ApplicationReject, opts ...Option) (*Application, error) {
-	return call[Application](ctx, s.transport, request{method: "POST", path: "/v1/applications/" + url.PathEscape(id) + "/reject", body: body, keyed: true}, opts)
+	return call[Application](ctx, s.transport, request{method: "POST", path: "/v1/applications/" + segment(id) + "/reject", body: body, keyed: true}, opts)
 }
 
 // Withdraw an application.
@@ -1026,7 +1036,7 @@ func (s *ApplicationsService) Reject(ctx context.Context, id string, body Applic
 //
 // POST /v1/applications/{id}/withdraw
 func (s *ApplicationsService) Withdraw(ctx context.Context, id string, opts ...Option) (*Application, error) {
-	return call[Application](ctx, s.transport, request{method: "POST", path: "/v1/applications/" + url.PathEscape(id) + "/withdraw", keyed: true}, opts)
+	return call[Application](ctx, s.transport, request{method: "POST", path: "/v1/applications/" + segment(id) + "/withdraw", keyed: true}, opts)
 }
 
 // Undo the decision on an application.
@@ -1046,7 +1056,7 @@ func (s *ApplicationsService) Withdraw(ctx context.Context, id string, opts ...O
 //
 // POST /v1/applications/{id}/reopen
 func (s *ApplicationsService) Reopen(ctx context.Context, id string, opts ...Option) (*Application, error) {
-	return call[Application](ctx, s.transport, request{method: "POST", path: "/v1/applications/" + url.PathEscape(id) + "/reopen", keyed: true}, opts)
+	return call[Application](ctx, s.transport, request{method: "POST", path: "/v1/applications/" + segment(id) + "/reopen", keyed: true}, opts)
 }
 
 // LinksService has the methods of one resource.
@@ -1158,7 +1168,7 @@ type RetrieveLinkParams struct {
 //
 // GET /v1/links/{id}
 func (s *LinksService) Retrieve(ctx context.Context, id string, params *RetrieveLinkParams, opts ...Option) (*Link, error) {
-	return call[Link](ctx, s.transport, request{method: "GET", path: "/v1/links/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[Link](ctx, s.transport, request{method: "GET", path: "/v1/links/" + segment(id), query: query(params)}, opts)
 }
 
 // Update a link.
@@ -1175,7 +1185,7 @@ func (s *LinksService) Retrieve(ctx context.Context, id string, params *Retrieve
 //
 // POST /v1/links/{id}
 func (s *LinksService) Update(ctx context.Context, id string, body LinkUpdate, opts ...Option) (*Link, error) {
-	return call[Link](ctx, s.transport, request{method: "POST", path: "/v1/links/" + url.PathEscape(id), body: body, keyed: true}, opts)
+	return call[Link](ctx, s.transport, request{method: "POST", path: "/v1/links/" + segment(id), body: body, keyed: true}, opts)
 }
 
 // Delete a link.
@@ -1191,7 +1201,7 @@ func (s *LinksService) Update(ctx context.Context, id string, body LinkUpdate, o
 //
 // DELETE /v1/links/{id}
 func (s *LinksService) Delete(ctx context.Context, id string, opts ...Option) (*LinkDeleted, error) {
-	return call[LinkDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/links/" + url.PathEscape(id)}, opts)
+	return call[LinkDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/links/" + segment(id)}, opts)
 }
 
 // CouponsService has the methods of one resource.
@@ -1306,7 +1316,7 @@ type RetrieveCouponParams struct {
 //
 // GET /v1/coupons/{id}
 func (s *CouponsService) Retrieve(ctx context.Context, id string, params *RetrieveCouponParams, opts ...Option) (*Coupon, error) {
-	return call[Coupon](ctx, s.transport, request{method: "GET", path: "/v1/coupons/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[Coupon](ctx, s.transport, request{method: "GET", path: "/v1/coupons/" + segment(id), query: query(params)}, opts)
 }
 
 // Update a coupon.
@@ -1323,7 +1333,7 @@ func (s *CouponsService) Retrieve(ctx context.Context, id string, params *Retrie
 //
 // POST /v1/coupons/{id}
 func (s *CouponsService) Update(ctx context.Context, id string, body CouponUpdate, opts ...Option) (*Coupon, error) {
-	return call[Coupon](ctx, s.transport, request{method: "POST", path: "/v1/coupons/" + url.PathEscape(id), body: body, keyed: true}, opts)
+	return call[Coupon](ctx, s.transport, request{method: "POST", path: "/v1/coupons/" + segment(id), body: body, keyed: true}, opts)
 }
 
 // Delete a coupon.
@@ -1339,7 +1349,7 @@ func (s *CouponsService) Update(ctx context.Context, id string, body CouponUpdat
 //
 // DELETE /v1/coupons/{id}
 func (s *CouponsService) Delete(ctx context.Context, id string, opts ...Option) (*CouponDeleted, error) {
-	return call[CouponDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/coupons/" + url.PathEscape(id)}, opts)
+	return call[CouponDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/coupons/" + segment(id)}, opts)
 }
 
 // ClicksService has the methods of one resource.
@@ -1486,7 +1496,7 @@ type RetrieveClickParams struct {
 //
 // GET /v1/clicks/{id}
 func (s *ClicksService) Retrieve(ctx context.Context, id string, params *RetrieveClickParams, opts ...Option) (*Click, error) {
-	return call[Click](ctx, s.transport, request{method: "GET", path: "/v1/clicks/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[Click](ctx, s.transport, request{method: "GET", path: "/v1/clicks/" + segment(id), query: query(params)}, opts)
 }
 
 // ReferralsService has the methods of one resource.
@@ -1572,7 +1582,7 @@ type RetrieveReferralParams struct {
 //
 // GET /v1/referrals/{id}
 func (s *ReferralsService) Retrieve(ctx context.Context, id string, params *RetrieveReferralParams, opts ...Option) (*Referral, error) {
-	return call[Referral](ctx, s.transport, request{method: "GET", path: "/v1/referrals/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[Referral](ctx, s.transport, request{method: "GET", path: "/v1/referrals/" + segment(id), query: query(params)}, opts)
 }
 
 // CustomersService has the methods of one resource.
@@ -1699,7 +1709,7 @@ type RetrieveCustomerParams struct {
 //
 // GET /v1/customers/{id}
 func (s *CustomersService) Retrieve(ctx context.Context, id string, params *RetrieveCustomerParams, opts ...Option) (*Customer, error) {
-	return call[Customer](ctx, s.transport, request{method: "GET", path: "/v1/customers/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[Customer](ctx, s.transport, request{method: "GET", path: "/v1/customers/" + segment(id), query: query(params)}, opts)
 }
 
 // Update a customer.
@@ -1720,7 +1730,7 @@ func (s *CustomersService) Retrieve(ctx context.Context, id string, params *Retr
 //
 // POST /v1/customers/{id}
 func (s *CustomersService) Update(ctx context.Context, id string, body CustomerUpdate, opts ...Option) (*Customer, error) {
-	return call[Customer](ctx, s.transport, request{method: "POST", path: "/v1/customers/" + url.PathEscape(id), body: body, keyed: true}, opts)
+	return call[Customer](ctx, s.transport, request{method: "POST", path: "/v1/customers/" + segment(id), body: body, keyed: true}, opts)
 }
 
 // Delete a customer.
@@ -1738,7 +1748,7 @@ func (s *CustomersService) Update(ctx context.Context, id string, body CustomerU
 //
 // DELETE /v1/customers/{id}
 func (s *CustomersService) Delete(ctx context.Context, id string, opts ...Option) (*CustomerDeleted, error) {
-	return call[CustomerDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/customers/" + url.PathEscape(id)}, opts)
+	return call[CustomerDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/customers/" + segment(id)}, opts)
 }
 
 // Attach an external id.
@@ -1760,7 +1770,7 @@ func (s *CustomersService) Delete(ctx context.Context, id string, opts ...Option
 //
 // POST /v1/customers/{id}/external_ids
 func (s *CustomersService) AttachExternalID(ctx context.Context, id string, body CustomerExternalIDAttach, opts ...Option) (*Customer, error) {
-	return call[Customer](ctx, s.transport, request{method: "POST", path: "/v1/customers/" + url.PathEscape(id) + "/external_ids", body: body, keyed: true}, opts)
+	return call[Customer](ctx, s.transport, request{method: "POST", path: "/v1/customers/" + segment(id) + "/external_ids", body: body, keyed: true}, opts)
 }
 
 // Detach an external id.
@@ -1776,7 +1786,7 @@ func (s *CustomersService) AttachExternalID(ctx context.Context, id string, body
 //
 // DELETE /v1/customers/{id}/external_ids/{external_customer_id}
 func (s *CustomersService) DetachExternalID(ctx context.Context, id string, externalCustomerID string, opts ...Option) (*Customer, error) {
-	return call[Customer](ctx, s.transport, request{method: "DELETE", path: "/v1/customers/" + url.PathEscape(id) + "/external_ids/" + url.PathEscape(externalCustomerID)}, opts)
+	return call[Customer](ctx, s.transport, request{method: "DELETE", path: "/v1/customers/" + segment(id) + "/external_ids/" + segment(externalCustomerID)}, opts)
 }
 
 // Merge two customers.
@@ -1801,7 +1811,7 @@ func (s *CustomersService) DetachExternalID(ctx context.Context, id string, exte
 //
 // POST /v1/customers/{id}/merge
 func (s *CustomersService) Merge(ctx context.Context, id string, body CustomerMerge, opts ...Option) (*CustomerMerged, error) {
-	return call[CustomerMerged](ctx, s.transport, request{method: "POST", path: "/v1/customers/" + url.PathEscape(id) + "/merge", body: body, keyed: true}, opts)
+	return call[CustomerMerged](ctx, s.transport, request{method: "POST", path: "/v1/customers/" + segment(id) + "/merge", body: body, keyed: true}, opts)
 }
 
 // Credit a partner with past sales.
@@ -1824,7 +1834,7 @@ func (s *CustomersService) Merge(ctx context.Context, id string, body CustomerMe
 //
 // POST /v1/customers/{id}/credit
 func (s *CustomersService) Credit(ctx context.Context, id string, body CustomerCredit, opts ...Option) (*Credit, error) {
-	return call[Credit](ctx, s.transport, request{method: "POST", path: "/v1/customers/" + url.PathEscape(id) + "/credit", body: body, keyed: true}, opts)
+	return call[Credit](ctx, s.transport, request{method: "POST", path: "/v1/customers/" + segment(id) + "/credit", body: body, keyed: true}, opts)
 }
 
 // SalesService has the methods of one resource.
@@ -2010,7 +2020,7 @@ type RetrieveSaleParams struct {
 //
 // GET /v1/sales/{id}
 func (s *SalesService) Retrieve(ctx context.Context, id string, params *RetrieveSaleParams, opts ...Option) (*Sale, error) {
-	return call[Sale](ctx, s.transport, request{method: "GET", path: "/v1/sales/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[Sale](ctx, s.transport, request{method: "GET", path: "/v1/sales/" + segment(id), query: query(params)}, opts)
 }
 
 // Refund a sale.
@@ -2034,7 +2044,7 @@ func (s *SalesService) Retrieve(ctx context.Context, id string, params *Retrieve
 //
 // POST /v1/sales/{id}/refund
 func (s *SalesService) Refund(ctx context.Context, id string, body SaleRefund, opts ...Option) (*RefundResult, error) {
-	return call[RefundResult](ctx, s.transport, request{method: "POST", path: "/v1/sales/" + url.PathEscape(id) + "/refund", body: body, keyed: true}, opts)
+	return call[RefundResult](ctx, s.transport, request{method: "POST", path: "/v1/sales/" + segment(id) + "/refund", body: body, keyed: true}, opts)
 }
 
 // RefundsService has the methods of one resource.
@@ -2149,7 +2159,7 @@ type RetrieveRefundParams struct {
 //
 // GET /v1/refunds/{id}
 func (s *RefundsService) Retrieve(ctx context.Context, id string, params *RetrieveRefundParams, opts ...Option) (*Refund, error) {
-	return call[Refund](ctx, s.transport, request{method: "GET", path: "/v1/refunds/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[Refund](ctx, s.transport, request{method: "GET", path: "/v1/refunds/" + segment(id), query: query(params)}, opts)
 }
 
 // CommissionsService has the methods of one resource.
@@ -2336,7 +2346,7 @@ type RetrieveCommissionParams struct {
 //
 // GET /v1/commissions/{id}
 func (s *CommissionsService) Retrieve(ctx context.Context, id string, params *RetrieveCommissionParams, opts ...Option) (*Commission, error) {
-	return call[Commission](ctx, s.transport, request{method: "GET", path: "/v1/commissions/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[Commission](ctx, s.transport, request{method: "GET", path: "/v1/commissions/" + segment(id), query: query(params)}, opts)
 }
 
 // Correct a commission.
@@ -2358,7 +2368,7 @@ func (s *CommissionsService) Retrieve(ctx context.Context, id string, params *Re
 //
 // POST /v1/commissions/{id}
 func (s *CommissionsService) Correct(ctx context.Context, id string, body CommissionCorrection, opts ...Option) (*Commission, error) {
-	return call[Commission](ctx, s.transport, request{method: "POST", path: "/v1/commissions/" + url.PathEscape(id), body: body, keyed: true}, opts)
+	return call[Commission](ctx, s.transport, request{method: "POST", path: "/v1/commissions/" + segment(id), body: body, keyed: true}, opts)
 }
 
 // Approve a commission.
@@ -2378,7 +2388,7 @@ func (s *CommissionsService) Correct(ctx context.Context, id string, body Commis
 //
 // POST /v1/commissions/{id}/approve
 func (s *CommissionsService) Approve(ctx context.Context, id string, body CommissionDecision, opts ...Option) (*Commission, error) {
-	return call[Commission](ctx, s.transport, request{method: "POST", path: "/v1/commissions/" + url.PathEscape(id) + "/approve", body: body, keyed: true}, opts)
+	return call[Commission](ctx, s.transport, request{method: "POST", path: "/v1/commissions/" + segment(id) + "/approve", body: body, keyed: true}, opts)
 }
 
 // Reject a commission.
@@ -2400,7 +2410,7 @@ func (s *CommissionsService) Approve(ctx context.Context, id string, body Commis
 //
 // POST /v1/commissions/{id}/reject
 func (s *CommissionsService) Reject(ctx context.Context, id string, body CommissionReject, opts ...Option) (*Commission, error) {
-	return call[Commission](ctx, s.transport, request{method: "POST", path: "/v1/commissions/" + url.PathEscape(id) + "/reject", body: body, keyed: true}, opts)
+	return call[Commission](ctx, s.transport, request{method: "POST", path: "/v1/commissions/" + segment(id) + "/reject", body: body, keyed: true}, opts)
 }
 
 // BalancesService has the methods of one resource.
@@ -2482,7 +2492,7 @@ type RetrieveBalanceParams struct {
 //
 // GET /v1/balances/{id}
 func (s *BalancesService) Retrieve(ctx context.Context, id string, params *RetrieveBalanceParams, opts ...Option) (*Balance, error) {
-	return call[Balance](ctx, s.transport, request{method: "GET", path: "/v1/balances/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[Balance](ctx, s.transport, request{method: "GET", path: "/v1/balances/" + segment(id), query: query(params)}, opts)
 }
 
 // PayoutsService has the methods of one resource.
@@ -2616,7 +2626,7 @@ type RetrievePayoutParams struct {
 //
 // GET /v1/payouts/{id}
 func (s *PayoutsService) Retrieve(ctx context.Context, id string, params *RetrievePayoutParams, opts ...Option) (*Payout, error) {
-	return call[Payout](ctx, s.transport, request{method: "GET", path: "/v1/payouts/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[Payout](ctx, s.transport, request{method: "GET", path: "/v1/payouts/" + segment(id), query: query(params)}, opts)
 }
 
 // Delete a payout.
@@ -2635,7 +2645,7 @@ func (s *PayoutsService) Retrieve(ctx context.Context, id string, params *Retrie
 //
 // DELETE /v1/payouts/{id}
 func (s *PayoutsService) Delete(ctx context.Context, id string, opts ...Option) (*PayoutDeleted, error) {
-	return call[PayoutDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/payouts/" + url.PathEscape(id)}, opts)
+	return call[PayoutDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/payouts/" + segment(id)}, opts)
 }
 
 // Mark a payout as paid.
@@ -2659,7 +2669,7 @@ func (s *PayoutsService) Delete(ctx context.Context, id string, opts ...Option) 
 //
 // POST /v1/payouts/{id}/mark_paid
 func (s *PayoutsService) MarkPaid(ctx context.Context, id string, body PayoutMarkPaid, opts ...Option) (*Payout, error) {
-	return call[Payout](ctx, s.transport, request{method: "POST", path: "/v1/payouts/" + url.PathEscape(id) + "/mark_paid", body: body, keyed: true}, opts)
+	return call[Payout](ctx, s.transport, request{method: "POST", path: "/v1/payouts/" + segment(id) + "/mark_paid", body: body, keyed: true}, opts)
 }
 
 // Mark a payout as failed.
@@ -2681,7 +2691,7 @@ func (s *PayoutsService) MarkPaid(ctx context.Context, id string, body PayoutMar
 //
 // POST /v1/payouts/{id}/mark_failed
 func (s *PayoutsService) MarkFailed(ctx context.Context, id string, body PayoutMarkFailed, opts ...Option) (*Payout, error) {
-	return call[Payout](ctx, s.transport, request{method: "POST", path: "/v1/payouts/" + url.PathEscape(id) + "/mark_failed", body: body, keyed: true}, opts)
+	return call[Payout](ctx, s.transport, request{method: "POST", path: "/v1/payouts/" + segment(id) + "/mark_failed", body: body, keyed: true}, opts)
 }
 
 // Undo a payment marked by hand.
@@ -2703,7 +2713,7 @@ func (s *PayoutsService) MarkFailed(ctx context.Context, id string, body PayoutM
 //
 // POST /v1/payouts/{id}/undo_paid
 func (s *PayoutsService) UndoPaid(ctx context.Context, id string, body PayoutUndoPaid, opts ...Option) (*Payout, error) {
-	return call[Payout](ctx, s.transport, request{method: "POST", path: "/v1/payouts/" + url.PathEscape(id) + "/undo_paid", body: body, keyed: true}, opts)
+	return call[Payout](ctx, s.transport, request{method: "POST", path: "/v1/payouts/" + segment(id) + "/undo_paid", body: body, keyed: true}, opts)
 }
 
 // RetrievePayoutStatementParams has the parameters of Payouts.RetrieveStatement.
@@ -2728,7 +2738,7 @@ type RetrievePayoutStatementParams struct {
 //
 // GET /v1/payouts/{id}/statement
 func (s *PayoutsService) RetrieveStatement(ctx context.Context, id string, params *RetrievePayoutStatementParams, opts ...Option) (*PayoutStatement, error) {
-	return call[PayoutStatement](ctx, s.transport, request{method: "GET", path: "/v1/payouts/" + url.PathEscape(id) + "/statement", query: query(params)}, opts)
+	return call[PayoutStatement](ctx, s.transport, request{method: "GET", path: "/v1/payouts/" + segment(id) + "/statement", query: query(params)}, opts)
 }
 
 // Email the partner about a failed payout.
@@ -2748,7 +2758,7 @@ func (s *PayoutsService) RetrieveStatement(ctx context.Context, id string, param
 //
 // POST /v1/payouts/{id}/email_failure
 func (s *PayoutsService) EmailFailure(ctx context.Context, id string, opts ...Option) (*Payout, error) {
-	return call[Payout](ctx, s.transport, request{method: "POST", path: "/v1/payouts/" + url.PathEscape(id) + "/email_failure", keyed: true}, opts)
+	return call[Payout](ctx, s.transport, request{method: "POST", path: "/v1/payouts/" + segment(id) + "/email_failure", keyed: true}, opts)
 }
 
 // Report the result of a payout's transfer.
@@ -2773,7 +2783,7 @@ func (s *PayoutsService) EmailFailure(ctx context.Context, id string, opts ...Op
 //
 // POST /v1/payouts/{id}/rail_result
 func (s *PayoutsService) ReportRailResult(ctx context.Context, id string, body PayoutRailResult, opts ...Option) (*Payout, error) {
-	return call[Payout](ctx, s.transport, request{method: "POST", path: "/v1/payouts/" + url.PathEscape(id) + "/rail_result", body: body, keyed: true}, opts)
+	return call[Payout](ctx, s.transport, request{method: "POST", path: "/v1/payouts/" + segment(id) + "/rail_result", body: body, keyed: true}, opts)
 }
 
 // Dismiss the attention of a paid payout.
@@ -2792,7 +2802,7 @@ func (s *PayoutsService) ReportRailResult(ctx context.Context, id string, body P
 //
 // POST /v1/payouts/{id}/dismiss_attention
 func (s *PayoutsService) DismissAttention(ctx context.Context, id string, opts ...Option) (*Payout, error) {
-	return call[Payout](ctx, s.transport, request{method: "POST", path: "/v1/payouts/" + url.PathEscape(id) + "/dismiss_attention", keyed: true}, opts)
+	return call[Payout](ctx, s.transport, request{method: "POST", path: "/v1/payouts/" + segment(id) + "/dismiss_attention", keyed: true}, opts)
 }
 
 // PayoutTotalsService has the methods of one resource.
@@ -2950,7 +2960,7 @@ type RetrievePayoutBatchParams struct {
 //
 // GET /v1/payout_batches/{id}
 func (s *PayoutBatchesService) Retrieve(ctx context.Context, id string, params *RetrievePayoutBatchParams, opts ...Option) (*PayoutBatch, error) {
-	return call[PayoutBatch](ctx, s.transport, request{method: "GET", path: "/v1/payout_batches/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[PayoutBatch](ctx, s.transport, request{method: "GET", path: "/v1/payout_batches/" + segment(id), query: query(params)}, opts)
 }
 
 // Export a payout batch.
@@ -2973,7 +2983,7 @@ func (s *PayoutBatchesService) Retrieve(ctx context.Context, id string, params *
 //
 // POST /v1/payout_batches/{id}/export
 func (s *PayoutBatchesService) Export(ctx context.Context, id string, body PayoutExport, opts ...Option) (*PayoutFile, error) {
-	return call[PayoutFile](ctx, s.transport, request{method: "POST", path: "/v1/payout_batches/" + url.PathEscape(id) + "/export", body: body, keyed: true}, opts)
+	return call[PayoutFile](ctx, s.transport, request{method: "POST", path: "/v1/payout_batches/" + segment(id) + "/export", body: body, keyed: true}, opts)
 }
 
 // Report payout results.
@@ -2993,7 +3003,7 @@ func (s *PayoutBatchesService) Export(ctx context.Context, id string, body Payou
 //
 // POST /v1/payout_batches/{id}/results
 func (s *PayoutBatchesService) ReportResults(ctx context.Context, id string, body PayoutResults, opts ...Option) (*PayoutResultReport, error) {
-	return call[PayoutResultReport](ctx, s.transport, request{method: "POST", path: "/v1/payout_batches/" + url.PathEscape(id) + "/results", body: body, keyed: true}, opts)
+	return call[PayoutResultReport](ctx, s.transport, request{method: "POST", path: "/v1/payout_batches/" + segment(id) + "/results", body: body, keyed: true}, opts)
 }
 
 // Cancel a payout batch.
@@ -3014,7 +3024,7 @@ func (s *PayoutBatchesService) ReportResults(ctx context.Context, id string, bod
 //
 // POST /v1/payout_batches/{id}/cancel
 func (s *PayoutBatchesService) Cancel(ctx context.Context, id string, body PayoutBatchCancel, opts ...Option) (*PayoutBatchCancelled, error) {
-	return call[PayoutBatchCancelled](ctx, s.transport, request{method: "POST", path: "/v1/payout_batches/" + url.PathEscape(id) + "/cancel", body: body, keyed: true}, opts)
+	return call[PayoutBatchCancelled](ctx, s.transport, request{method: "POST", path: "/v1/payout_batches/" + segment(id) + "/cancel", body: body, keyed: true}, opts)
 }
 
 // Send a batch by a rail.
@@ -3041,7 +3051,7 @@ func (s *PayoutBatchesService) Cancel(ctx context.Context, id string, body Payou
 //
 // POST /v1/payout_batches/{id}/send
 func (s *PayoutBatchesService) Send(ctx context.Context, id string, body PayoutBatchSend, opts ...Option) (*PayoutsSent, error) {
-	return call[PayoutsSent](ctx, s.transport, request{method: "POST", path: "/v1/payout_batches/" + url.PathEscape(id) + "/send", body: body, keyed: true}, opts)
+	return call[PayoutsSent](ctx, s.transport, request{method: "POST", path: "/v1/payout_batches/" + segment(id) + "/send", body: body, keyed: true}, opts)
 }
 
 // PayoutRailsService has the methods of one resource.
@@ -3114,7 +3124,7 @@ func (s *PayoutRailsService) ListPage(ctx context.Context, params ListPayoutRail
 //
 // GET /v1/payout_rails/{id}
 func (s *PayoutRailsService) Retrieve(ctx context.Context, id string, opts ...Option) (*PayoutRail, error) {
-	return call[PayoutRail](ctx, s.transport, request{method: "GET", path: "/v1/payout_rails/" + url.PathEscape(id)}, opts)
+	return call[PayoutRail](ctx, s.transport, request{method: "GET", path: "/v1/payout_rails/" + segment(id)}, opts)
 }
 
 // ImportsService has the methods of one resource.
@@ -3210,7 +3220,7 @@ func (s *ImportsService) Create(ctx context.Context, body ImportCreate, opts ...
 //
 // GET /v1/imports/{id}
 func (s *ImportsService) Retrieve(ctx context.Context, id string, opts ...Option) (*Import, error) {
-	return call[Import](ctx, s.transport, request{method: "GET", path: "/v1/imports/" + url.PathEscape(id)}, opts)
+	return call[Import](ctx, s.transport, request{method: "GET", path: "/v1/imports/" + segment(id)}, opts)
 }
 
 // ListImportBalancesParams has the parameters of Imports.ListBalances.
@@ -3262,7 +3272,7 @@ func (s *ImportsService) ListBalances(ctx context.Context, id string, params *Li
 
 // ListBalancesPage returns one page of ListBalances.
 func (s *ImportsService) ListBalancesPage(ctx context.Context, id string, params *ListImportBalancesParams, opts ...Option) (*ImportBalanceList, error) {
-	return call[ImportBalanceList](ctx, s.transport, request{method: "GET", path: "/v1/imports/" + url.PathEscape(id) + "/balances", query: query(params)}, opts)
+	return call[ImportBalanceList](ctx, s.transport, request{method: "GET", path: "/v1/imports/" + segment(id) + "/balances", query: query(params)}, opts)
 }
 
 // ListImportProblemsParams has the parameters of Imports.ListProblems.
@@ -3318,7 +3328,7 @@ func (s *ImportsService) ListProblems(ctx context.Context, id string, params *Li
 
 // ListProblemsPage returns one page of ListProblems.
 func (s *ImportsService) ListProblemsPage(ctx context.Context, id string, params *ListImportProblemsParams, opts ...Option) (*ImportProblemList, error) {
-	return call[ImportProblemList](ctx, s.transport, request{method: "GET", path: "/v1/imports/" + url.PathEscape(id) + "/problems", query: query(params)}, opts)
+	return call[ImportProblemList](ctx, s.transport, request{method: "GET", path: "/v1/imports/" + segment(id) + "/problems", query: query(params)}, opts)
 }
 
 // Write an import.
@@ -3335,7 +3345,7 @@ func (s *ImportsService) ListProblemsPage(ctx context.Context, id string, params
 //
 // POST /v1/imports/{id}/run
 func (s *ImportsService) Run(ctx context.Context, id string, opts ...Option) (*Import, error) {
-	return call[Import](ctx, s.transport, request{method: "POST", path: "/v1/imports/" + url.PathEscape(id) + "/run", keyed: true}, opts)
+	return call[Import](ctx, s.transport, request{method: "POST", path: "/v1/imports/" + segment(id) + "/run", keyed: true}, opts)
 }
 
 // Undo an import.
@@ -3354,7 +3364,7 @@ func (s *ImportsService) Run(ctx context.Context, id string, opts ...Option) (*I
 //
 // POST /v1/imports/{id}/undo
 func (s *ImportsService) Undo(ctx context.Context, id string, opts ...Option) (*Import, error) {
-	return call[Import](ctx, s.transport, request{method: "POST", path: "/v1/imports/" + url.PathEscape(id) + "/undo", keyed: true}, opts)
+	return call[Import](ctx, s.transport, request{method: "POST", path: "/v1/imports/" + segment(id) + "/undo", keyed: true}, opts)
 }
 
 // FlowsService has the methods of one resource.
@@ -3542,7 +3552,7 @@ type RetrieveFlowParams struct {
 //
 // GET /v1/flows/{id}
 func (s *FlowsService) Retrieve(ctx context.Context, id string, params *RetrieveFlowParams, opts ...Option) (*Flow, error) {
-	return call[Flow](ctx, s.transport, request{method: "GET", path: "/v1/flows/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[Flow](ctx, s.transport, request{method: "GET", path: "/v1/flows/" + segment(id), query: query(params)}, opts)
 }
 
 // Update a flow.
@@ -3605,7 +3615,7 @@ func (s *FlowsService) Retrieve(ctx context.Context, id string, params *Retrieve
 //
 // POST /v1/flows/{id}
 func (s *FlowsService) Update(ctx context.Context, id string, body FlowUpdate, opts ...Option) (*SavedFlow, error) {
-	return call[SavedFlow](ctx, s.transport, request{method: "POST", path: "/v1/flows/" + url.PathEscape(id), body: body, keyed: true}, opts)
+	return call[SavedFlow](ctx, s.transport, request{method: "POST", path: "/v1/flows/" + segment(id), body: body, keyed: true}, opts)
 }
 
 // Delete a flow.
@@ -3620,7 +3630,7 @@ func (s *FlowsService) Update(ctx context.Context, id string, body FlowUpdate, o
 //
 // DELETE /v1/flows/{id}
 func (s *FlowsService) Delete(ctx context.Context, id string, opts ...Option) (*FlowDeleted, error) {
-	return call[FlowDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/flows/" + url.PathEscape(id)}, opts)
+	return call[FlowDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/flows/" + segment(id)}, opts)
 }
 
 // ReportsService has the methods of one resource.
@@ -3761,7 +3771,7 @@ func (s *RiskFlagsService) ListPage(ctx context.Context, params ListRiskFlagsPar
 //
 // GET /v1/risk_flags/{id}
 func (s *RiskFlagsService) Retrieve(ctx context.Context, id string, opts ...Option) (*RiskFlag, error) {
-	return call[RiskFlag](ctx, s.transport, request{method: "GET", path: "/v1/risk_flags/" + url.PathEscape(id)}, opts)
+	return call[RiskFlag](ctx, s.transport, request{method: "GET", path: "/v1/risk_flags/" + segment(id)}, opts)
 }
 
 // Resolve a risk flag.
@@ -3782,7 +3792,7 @@ func (s *RiskFlagsService) Retrieve(ctx context.Context, id string, opts ...Opti
 //
 // POST /v1/risk_flags/{id}/resolve
 func (s *RiskFlagsService) Resolve(ctx context.Context, id string, body RiskFlagResolve, opts ...Option) (*RiskFlag, error) {
-	return call[RiskFlag](ctx, s.transport, request{method: "POST", path: "/v1/risk_flags/" + url.PathEscape(id) + "/resolve", body: body, keyed: true}, opts)
+	return call[RiskFlag](ctx, s.transport, request{method: "POST", path: "/v1/risk_flags/" + segment(id) + "/resolve", body: body, keyed: true}, opts)
 }
 
 // Start review of a risk flag.
@@ -3799,7 +3809,7 @@ func (s *RiskFlagsService) Resolve(ctx context.Context, id string, body RiskFlag
 //
 // POST /v1/risk_flags/{id}/review
 func (s *RiskFlagsService) Review(ctx context.Context, id string, opts ...Option) (*RiskFlag, error) {
-	return call[RiskFlag](ctx, s.transport, request{method: "POST", path: "/v1/risk_flags/" + url.PathEscape(id) + "/review", keyed: true}, opts)
+	return call[RiskFlag](ctx, s.transport, request{method: "POST", path: "/v1/risk_flags/" + segment(id) + "/review", keyed: true}, opts)
 }
 
 // ResourcesService has the methods of one resource.
@@ -3891,7 +3901,7 @@ func (s *ResourcesService) Create(ctx context.Context, body ResourceCreate, opts
 //
 // GET /v1/resources/{id}
 func (s *ResourcesService) Retrieve(ctx context.Context, id string, opts ...Option) (*Resource, error) {
-	return call[Resource](ctx, s.transport, request{method: "GET", path: "/v1/resources/" + url.PathEscape(id)}, opts)
+	return call[Resource](ctx, s.transport, request{method: "GET", path: "/v1/resources/" + segment(id)}, opts)
 }
 
 // Update a resource.
@@ -3908,7 +3918,7 @@ func (s *ResourcesService) Retrieve(ctx context.Context, id string, opts ...Opti
 //
 // POST /v1/resources/{id}
 func (s *ResourcesService) Update(ctx context.Context, id string, body ResourceUpdate, opts ...Option) (*Resource, error) {
-	return call[Resource](ctx, s.transport, request{method: "POST", path: "/v1/resources/" + url.PathEscape(id), body: body, keyed: true}, opts)
+	return call[Resource](ctx, s.transport, request{method: "POST", path: "/v1/resources/" + segment(id), body: body, keyed: true}, opts)
 }
 
 // Delete a resource.
@@ -3923,7 +3933,7 @@ func (s *ResourcesService) Update(ctx context.Context, id string, body ResourceU
 //
 // DELETE /v1/resources/{id}
 func (s *ResourcesService) Delete(ctx context.Context, id string, opts ...Option) (*ResourceDeleted, error) {
-	return call[ResourceDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/resources/" + url.PathEscape(id)}, opts)
+	return call[ResourceDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/resources/" + segment(id)}, opts)
 }
 
 // PublishableKeysService has the methods of one resource.
@@ -4012,7 +4022,7 @@ func (s *PublishableKeysService) Create(ctx context.Context, body PublishableKey
 //
 // GET /v1/publishable_keys/{id}
 func (s *PublishableKeysService) Retrieve(ctx context.Context, id string, opts ...Option) (*PublishableKey, error) {
-	return call[PublishableKey](ctx, s.transport, request{method: "GET", path: "/v1/publishable_keys/" + url.PathEscape(id)}, opts)
+	return call[PublishableKey](ctx, s.transport, request{method: "GET", path: "/v1/publishable_keys/" + segment(id)}, opts)
 }
 
 // Update a publishable key.
@@ -4030,7 +4040,7 @@ func (s *PublishableKeysService) Retrieve(ctx context.Context, id string, opts .
 //
 // POST /v1/publishable_keys/{id}
 func (s *PublishableKeysService) Update(ctx context.Context, id string, body PublishableKeyUpdate, opts ...Option) (*PublishableKey, error) {
-	return call[PublishableKey](ctx, s.transport, request{method: "POST", path: "/v1/publishable_keys/" + url.PathEscape(id), body: body, keyed: true}, opts)
+	return call[PublishableKey](ctx, s.transport, request{method: "POST", path: "/v1/publishable_keys/" + segment(id), body: body, keyed: true}, opts)
 }
 
 // Revoke a publishable key.
@@ -4045,7 +4055,7 @@ func (s *PublishableKeysService) Update(ctx context.Context, id string, body Pub
 //
 // DELETE /v1/publishable_keys/{id}
 func (s *PublishableKeysService) Delete(ctx context.Context, id string, opts ...Option) (*PublishableKeyDeleted, error) {
-	return call[PublishableKeyDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/publishable_keys/" + url.PathEscape(id)}, opts)
+	return call[PublishableKeyDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/publishable_keys/" + segment(id)}, opts)
 }
 
 // CampaignsService has the methods of one resource.
@@ -4152,7 +4162,7 @@ type RetrieveCampaignParams struct {
 //
 // GET /v1/campaigns/{id}
 func (s *CampaignsService) Retrieve(ctx context.Context, id string, params RetrieveCampaignParams, opts ...Option) (*Campaign, error) {
-	return call[Campaign](ctx, s.transport, request{method: "GET", path: "/v1/campaigns/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[Campaign](ctx, s.transport, request{method: "GET", path: "/v1/campaigns/" + segment(id), query: query(params)}, opts)
 }
 
 // Update a campaign.
@@ -4172,7 +4182,7 @@ func (s *CampaignsService) Retrieve(ctx context.Context, id string, params Retri
 //
 // POST /v1/campaigns/{id}
 func (s *CampaignsService) Update(ctx context.Context, id string, body CampaignUpdate, opts ...Option) (*Campaign, error) {
-	return call[Campaign](ctx, s.transport, request{method: "POST", path: "/v1/campaigns/" + url.PathEscape(id), body: body, keyed: true}, opts)
+	return call[Campaign](ctx, s.transport, request{method: "POST", path: "/v1/campaigns/" + segment(id), body: body, keyed: true}, opts)
 }
 
 // Delete a campaign.
@@ -4189,7 +4199,7 @@ func (s *CampaignsService) Update(ctx context.Context, id string, body CampaignU
 //
 // DELETE /v1/campaigns/{id}
 func (s *CampaignsService) Delete(ctx context.Context, id string, opts ...Option) (*CampaignDeleted, error) {
-	return call[CampaignDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/campaigns/" + url.PathEscape(id)}, opts)
+	return call[CampaignDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/campaigns/" + segment(id)}, opts)
 }
 
 // Preview a text for partners.
@@ -4231,7 +4241,7 @@ type PreviewCampaignParams struct {
 //
 // GET /v1/campaigns/{id}/preview
 func (s *CampaignsService) Preview(ctx context.Context, id string, params *PreviewCampaignParams, opts ...Option) (*CampaignPreview, error) {
-	return call[CampaignPreview](ctx, s.transport, request{method: "GET", path: "/v1/campaigns/" + url.PathEscape(id) + "/preview", query: query(params)}, opts)
+	return call[CampaignPreview](ctx, s.transport, request{method: "GET", path: "/v1/campaigns/" + segment(id) + "/preview", query: query(params)}, opts)
 }
 
 // Send a campaign.
@@ -4253,7 +4263,7 @@ func (s *CampaignsService) Preview(ctx context.Context, id string, params *Previ
 //
 // POST /v1/campaigns/{id}/send
 func (s *CampaignsService) Send(ctx context.Context, id string, body CampaignSend, opts ...Option) (*Campaign, error) {
-	return call[Campaign](ctx, s.transport, request{method: "POST", path: "/v1/campaigns/" + url.PathEscape(id) + "/send", body: body, keyed: true}, opts)
+	return call[Campaign](ctx, s.transport, request{method: "POST", path: "/v1/campaigns/" + segment(id) + "/send", body: body, keyed: true}, opts)
 }
 
 // Send a test of a campaign.
@@ -4274,7 +4284,7 @@ func (s *CampaignsService) Send(ctx context.Context, id string, body CampaignSen
 //
 // POST /v1/campaigns/{id}/test
 func (s *CampaignsService) Test(ctx context.Context, id string, body CampaignTestRequest, opts ...Option) (*CampaignTest, error) {
-	return call[CampaignTest](ctx, s.transport, request{method: "POST", path: "/v1/campaigns/" + url.PathEscape(id) + "/test", body: body, keyed: true}, opts)
+	return call[CampaignTest](ctx, s.transport, request{method: "POST", path: "/v1/campaigns/" + segment(id) + "/test", body: body, keyed: true}, opts)
 }
 
 // Pause a campaign.
@@ -4294,7 +4304,7 @@ func (s *CampaignsService) Test(ctx context.Context, id string, body CampaignTes
 //
 // POST /v1/campaigns/{id}/pause
 func (s *CampaignsService) Pause(ctx context.Context, id string, body CampaignPause, opts ...Option) (*Campaign, error) {
-	return call[Campaign](ctx, s.transport, request{method: "POST", path: "/v1/campaigns/" + url.PathEscape(id) + "/pause", body: body, keyed: true}, opts)
+	return call[Campaign](ctx, s.transport, request{method: "POST", path: "/v1/campaigns/" + segment(id) + "/pause", body: body, keyed: true}, opts)
 }
 
 // Resume a campaign.
@@ -4316,7 +4326,7 @@ func (s *CampaignsService) Pause(ctx context.Context, id string, body CampaignPa
 //
 // POST /v1/campaigns/{id}/resume
 func (s *CampaignsService) Resume(ctx context.Context, id string, body CampaignResume, opts ...Option) (*Campaign, error) {
-	return call[Campaign](ctx, s.transport, request{method: "POST", path: "/v1/campaigns/" + url.PathEscape(id) + "/resume", body: body, keyed: true}, opts)
+	return call[Campaign](ctx, s.transport, request{method: "POST", path: "/v1/campaigns/" + segment(id) + "/resume", body: body, keyed: true}, opts)
 }
 
 // MailsService has the methods of one resource.
@@ -4393,7 +4403,7 @@ func (s *MailsService) ListPage(ctx context.Context, params *ListMailsParams, op
 //
 // GET /v1/mails/{id}
 func (s *MailsService) Retrieve(ctx context.Context, id string, opts ...Option) (*Mail, error) {
-	return call[Mail](ctx, s.transport, request{method: "GET", path: "/v1/mails/" + url.PathEscape(id)}, opts)
+	return call[Mail](ctx, s.transport, request{method: "GET", path: "/v1/mails/" + segment(id)}, opts)
 }
 
 // Resend an email.
@@ -4411,7 +4421,7 @@ func (s *MailsService) Retrieve(ctx context.Context, id string, opts ...Option) 
 //
 // POST /v1/mails/{id}/retry
 func (s *MailsService) Retry(ctx context.Context, id string, opts ...Option) (*Mail, error) {
-	return call[Mail](ctx, s.transport, request{method: "POST", path: "/v1/mails/" + url.PathEscape(id) + "/retry", keyed: true}, opts)
+	return call[Mail](ctx, s.transport, request{method: "POST", path: "/v1/mails/" + segment(id) + "/retry", keyed: true}, opts)
 }
 
 // SequencesService has the methods of one resource.
@@ -4507,7 +4517,7 @@ func (s *SequencesService) Create(ctx context.Context, body SequenceCreate, opts
 //
 // GET /v1/sequences/{id}
 func (s *SequencesService) Retrieve(ctx context.Context, id string, opts ...Option) (*Sequence, error) {
-	return call[Sequence](ctx, s.transport, request{method: "GET", path: "/v1/sequences/" + url.PathEscape(id)}, opts)
+	return call[Sequence](ctx, s.transport, request{method: "GET", path: "/v1/sequences/" + segment(id)}, opts)
 }
 
 // Update a sequence.
@@ -4531,7 +4541,7 @@ func (s *SequencesService) Retrieve(ctx context.Context, id string, opts ...Opti
 //
 // POST /v1/sequences/{id}
 func (s *SequencesService) Update(ctx context.Context, id string, body SequenceUpdate, opts ...Option) (*Sequence, error) {
-	return call[Sequence](ctx, s.transport, request{method: "POST", path: "/v1/sequences/" + url.PathEscape(id), body: body, keyed: true}, opts)
+	return call[Sequence](ctx, s.transport, request{method: "POST", path: "/v1/sequences/" + segment(id), body: body, keyed: true}, opts)
 }
 
 // Delete a sequence.
@@ -4546,7 +4556,7 @@ func (s *SequencesService) Update(ctx context.Context, id string, body SequenceU
 //
 // DELETE /v1/sequences/{id}
 func (s *SequencesService) Delete(ctx context.Context, id string, opts ...Option) (*SequenceDeleted, error) {
-	return call[SequenceDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/sequences/" + url.PathEscape(id)}, opts)
+	return call[SequenceDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/sequences/" + segment(id)}, opts)
 }
 
 // Pause a sequence.
@@ -4563,7 +4573,7 @@ func (s *SequencesService) Delete(ctx context.Context, id string, opts ...Option
 //
 // POST /v1/sequences/{id}/pause
 func (s *SequencesService) Pause(ctx context.Context, id string, body SequenceAction, opts ...Option) (*Sequence, error) {
-	return call[Sequence](ctx, s.transport, request{method: "POST", path: "/v1/sequences/" + url.PathEscape(id) + "/pause", body: body, keyed: true}, opts)
+	return call[Sequence](ctx, s.transport, request{method: "POST", path: "/v1/sequences/" + segment(id) + "/pause", body: body, keyed: true}, opts)
 }
 
 // Resume a sequence.
@@ -4580,7 +4590,7 @@ func (s *SequencesService) Pause(ctx context.Context, id string, body SequenceAc
 //
 // POST /v1/sequences/{id}/resume
 func (s *SequencesService) Resume(ctx context.Context, id string, body SequenceResume, opts ...Option) (*Sequence, error) {
-	return call[Sequence](ctx, s.transport, request{method: "POST", path: "/v1/sequences/" + url.PathEscape(id) + "/resume", body: body, keyed: true}, opts)
+	return call[Sequence](ctx, s.transport, request{method: "POST", path: "/v1/sequences/" + segment(id) + "/resume", body: body, keyed: true}, opts)
 }
 
 // WebhookEndpointsService has the methods of one resource.
@@ -4673,7 +4683,7 @@ func (s *WebhookEndpointsService) Create(ctx context.Context, body WebhookEndpoi
 //
 // GET /v1/webhook_endpoints/{id}
 func (s *WebhookEndpointsService) Retrieve(ctx context.Context, id string, opts ...Option) (*WebhookEndpoint, error) {
-	return call[WebhookEndpoint](ctx, s.transport, request{method: "GET", path: "/v1/webhook_endpoints/" + url.PathEscape(id)}, opts)
+	return call[WebhookEndpoint](ctx, s.transport, request{method: "GET", path: "/v1/webhook_endpoints/" + segment(id)}, opts)
 }
 
 // Update a webhook endpoint.
@@ -4693,7 +4703,7 @@ func (s *WebhookEndpointsService) Retrieve(ctx context.Context, id string, opts 
 //
 // POST /v1/webhook_endpoints/{id}
 func (s *WebhookEndpointsService) Update(ctx context.Context, id string, body WebhookEndpointUpdate, opts ...Option) (*WebhookEndpoint, error) {
-	return call[WebhookEndpoint](ctx, s.transport, request{method: "POST", path: "/v1/webhook_endpoints/" + url.PathEscape(id), body: body, keyed: true}, opts)
+	return call[WebhookEndpoint](ctx, s.transport, request{method: "POST", path: "/v1/webhook_endpoints/" + segment(id), body: body, keyed: true}, opts)
 }
 
 // Delete a webhook endpoint.
@@ -4708,7 +4718,7 @@ func (s *WebhookEndpointsService) Update(ctx context.Context, id string, body We
 //
 // DELETE /v1/webhook_endpoints/{id}
 func (s *WebhookEndpointsService) Delete(ctx context.Context, id string, opts ...Option) (*WebhookEndpointDeleted, error) {
-	return call[WebhookEndpointDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/webhook_endpoints/" + url.PathEscape(id)}, opts)
+	return call[WebhookEndpointDeleted](ctx, s.transport, request{method: "DELETE", path: "/v1/webhook_endpoints/" + segment(id)}, opts)
 }
 
 // Rotate the signing secret.
@@ -4724,7 +4734,7 @@ func (s *WebhookEndpointsService) Delete(ctx context.Context, id string, opts ..
 //
 // POST /v1/webhook_endpoints/{id}/rotate_secret
 func (s *WebhookEndpointsService) RotateSecret(ctx context.Context, id string, opts ...Option) (*WebhookEndpoint, error) {
-	return call[WebhookEndpoint](ctx, s.transport, request{method: "POST", path: "/v1/webhook_endpoints/" + url.PathEscape(id) + "/rotate_secret", keyed: true}, opts)
+	return call[WebhookEndpoint](ctx, s.transport, request{method: "POST", path: "/v1/webhook_endpoints/" + segment(id) + "/rotate_secret", keyed: true}, opts)
 }
 
 // ListWebhookDeliveriesParams has the parameters of WebhookEndpoints.ListDeliveries.
@@ -4775,7 +4785,7 @@ func (s *WebhookEndpointsService) ListDeliveries(ctx context.Context, id string,
 
 // ListDeliveriesPage returns one page of ListDeliveries.
 func (s *WebhookEndpointsService) ListDeliveriesPage(ctx context.Context, id string, params *ListWebhookDeliveriesParams, opts ...Option) (*WebhookDeliveryList, error) {
-	return call[WebhookDeliveryList](ctx, s.transport, request{method: "GET", path: "/v1/webhook_endpoints/" + url.PathEscape(id) + "/deliveries", query: query(params)}, opts)
+	return call[WebhookDeliveryList](ctx, s.transport, request{method: "GET", path: "/v1/webhook_endpoints/" + segment(id) + "/deliveries", query: query(params)}, opts)
 }
 
 // Send a test event.
@@ -4796,7 +4806,7 @@ func (s *WebhookEndpointsService) ListDeliveriesPage(ctx context.Context, id str
 //
 // POST /v1/webhook_endpoints/{id}/ping
 func (s *WebhookEndpointsService) Ping(ctx context.Context, id string, body WebhookPing, opts ...Option) (*WebhookDelivery, error) {
-	return call[WebhookDelivery](ctx, s.transport, request{method: "POST", path: "/v1/webhook_endpoints/" + url.PathEscape(id) + "/ping", body: body, keyed: true}, opts)
+	return call[WebhookDelivery](ctx, s.transport, request{method: "POST", path: "/v1/webhook_endpoints/" + segment(id) + "/ping", body: body, keyed: true}, opts)
 }
 
 // Replay many deliveries.
@@ -4817,7 +4827,7 @@ func (s *WebhookEndpointsService) Ping(ctx context.Context, id string, body Webh
 //
 // POST /v1/webhook_endpoints/{id}/replay
 func (s *WebhookEndpointsService) Replay(ctx context.Context, id string, body WebhookReplayCreate, opts ...Option) (*WebhookReplay, error) {
-	return call[WebhookReplay](ctx, s.transport, request{method: "POST", path: "/v1/webhook_endpoints/" + url.PathEscape(id) + "/replay", body: body, keyed: true}, opts)
+	return call[WebhookReplay](ctx, s.transport, request{method: "POST", path: "/v1/webhook_endpoints/" + segment(id) + "/replay", body: body, keyed: true}, opts)
 }
 
 // WebhookDeliveriesService has the methods of one resource.
@@ -4836,7 +4846,7 @@ type WebhookDeliveriesService struct{ transport *transport }
 //
 // GET /v1/webhook_deliveries/{id}
 func (s *WebhookDeliveriesService) Retrieve(ctx context.Context, id string, opts ...Option) (*WebhookDelivery, error) {
-	return call[WebhookDelivery](ctx, s.transport, request{method: "GET", path: "/v1/webhook_deliveries/" + url.PathEscape(id)}, opts)
+	return call[WebhookDelivery](ctx, s.transport, request{method: "GET", path: "/v1/webhook_deliveries/" + segment(id)}, opts)
 }
 
 // Replay a delivery.
@@ -4854,7 +4864,7 @@ func (s *WebhookDeliveriesService) Retrieve(ctx context.Context, id string, opts
 //
 // POST /v1/webhook_deliveries/{id}/replay
 func (s *WebhookDeliveriesService) Replay(ctx context.Context, id string, opts ...Option) (*WebhookDelivery, error) {
-	return call[WebhookDelivery](ctx, s.transport, request{method: "POST", path: "/v1/webhook_deliveries/" + url.PathEscape(id) + "/replay", keyed: true}, opts)
+	return call[WebhookDelivery](ctx, s.transport, request{method: "POST", path: "/v1/webhook_deliveries/" + segment(id) + "/replay", keyed: true}, opts)
 }
 
 // WebhookEventsService has the methods of one resource.
@@ -4982,7 +4992,7 @@ func (s *EventsService) FollowPage(ctx context.Context, params *FollowEventsPara
 //
 // GET /v1/events/{id}
 func (s *EventsService) Retrieve(ctx context.Context, id string, opts ...Option) (*FollowedEvent, error) {
-	return call[FollowedEvent](ctx, s.transport, request{method: "GET", path: "/v1/events/" + url.PathEscape(id)}, opts)
+	return call[FollowedEvent](ctx, s.transport, request{method: "GET", path: "/v1/events/" + segment(id)}, opts)
 }
 
 // TaxFormStatusesService has the methods of one resource.
@@ -5063,7 +5073,7 @@ func (s *TaxFormStatusesService) ListPage(ctx context.Context, params ListTaxFor
 //		EntityType:  client.Set("individual"),
 //		CountryCode: client.Set("GB"),
 //		SignedAt:    client.Set(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)),
-//		ExpiresAt:   client.Set(time.Date(2029, 12, 31, 23, 59, 59, 0, time.UTC)),
+//		ExpiresAt:   client.Set(time.Date(2029, 12, 31, 23, 59, 59, 999000000, time.UTC)),
 //	})
 //	if err != nil {
 //		return err
@@ -5093,7 +5103,7 @@ type RetrieveTaxFormStatusParams struct {
 //
 // GET /v1/tax_form_statuses/{id}
 func (s *TaxFormStatusesService) Retrieve(ctx context.Context, id string, params *RetrieveTaxFormStatusParams, opts ...Option) (*TaxFormStatus, error) {
-	return call[TaxFormStatus](ctx, s.transport, request{method: "GET", path: "/v1/tax_form_statuses/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[TaxFormStatus](ctx, s.transport, request{method: "GET", path: "/v1/tax_form_statuses/" + segment(id), query: query(params)}, opts)
 }
 
 // ProcessorConnectionsService has the methods of one resource.
@@ -5166,7 +5176,7 @@ func (s *ProcessorConnectionsService) ListPage(ctx context.Context, params ListP
 //
 // GET /v1/processor_connections/{id}
 func (s *ProcessorConnectionsService) Retrieve(ctx context.Context, id string, opts ...Option) (*ProcessorConnection, error) {
-	return call[ProcessorConnection](ctx, s.transport, request{method: "GET", path: "/v1/processor_connections/" + url.PathEscape(id)}, opts)
+	return call[ProcessorConnection](ctx, s.transport, request{method: "GET", path: "/v1/processor_connections/" + segment(id)}, opts)
 }
 
 // InboxEventsService has the methods of one resource.
@@ -5256,7 +5266,7 @@ type RetrieveInboxEventParams struct {
 //
 // GET /v1/inbox_events/{id}
 func (s *InboxEventsService) Retrieve(ctx context.Context, id string, params *RetrieveInboxEventParams, opts ...Option) (*InboxEvent, error) {
-	return call[InboxEvent](ctx, s.transport, request{method: "GET", path: "/v1/inbox_events/" + url.PathEscape(id), query: query(params)}, opts)
+	return call[InboxEvent](ctx, s.transport, request{method: "GET", path: "/v1/inbox_events/" + segment(id), query: query(params)}, opts)
 }
 
 // Replay an inbox event.
@@ -5271,7 +5281,7 @@ func (s *InboxEventsService) Retrieve(ctx context.Context, id string, params *Re
 //
 // POST /v1/inbox_events/{id}/replay
 func (s *InboxEventsService) Replay(ctx context.Context, id string, opts ...Option) (*InboxEvent, error) {
-	return call[InboxEvent](ctx, s.transport, request{method: "POST", path: "/v1/inbox_events/" + url.PathEscape(id) + "/replay", keyed: true}, opts)
+	return call[InboxEvent](ctx, s.transport, request{method: "POST", path: "/v1/inbox_events/" + segment(id) + "/replay", keyed: true}, opts)
 }
 
 // Restore a failed refund.
@@ -5290,7 +5300,7 @@ func (s *InboxEventsService) Replay(ctx context.Context, id string, opts ...Opti
 //
 // POST /v1/inbox_events/{id}/resolve
 func (s *InboxEventsService) Resolve(ctx context.Context, id string, opts ...Option) (*InboxEvent, error) {
-	return call[InboxEvent](ctx, s.transport, request{method: "POST", path: "/v1/inbox_events/" + url.PathEscape(id) + "/resolve", keyed: true}, opts)
+	return call[InboxEvent](ctx, s.transport, request{method: "POST", path: "/v1/inbox_events/" + segment(id) + "/resolve", keyed: true}, opts)
 }
 
 // InboundSigningService has the methods of one resource.
@@ -5390,7 +5400,7 @@ func (s *AuditLogEntriesService) ListPage(ctx context.Context, params ListAuditL
 //
 // GET /v1/audit_log_entries/{id}
 func (s *AuditLogEntriesService) Retrieve(ctx context.Context, id string, opts ...Option) (*AuditLogEntry, error) {
-	return call[AuditLogEntry](ctx, s.transport, request{method: "GET", path: "/v1/audit_log_entries/" + url.PathEscape(id)}, opts)
+	return call[AuditLogEntry](ctx, s.transport, request{method: "GET", path: "/v1/audit_log_entries/" + segment(id)}, opts)
 }
 
 // BrowserService has the methods of one resource.
@@ -5492,7 +5502,7 @@ type DocumentsService struct{ transport *transport }
 func (s *DocumentsService) RetrieveOpenAPI(ctx context.Context, opts ...Option) (map[string]any, error) {
 	answer, err := call[map[string]any](ctx, s.transport, request{method: "GET", path: "/v1/openapi.json"}, opts)
 	if err != nil || answer == nil {
-		return *new(map[string]any), err
+		return nil, err
 	}
 	return *answer, nil
 }
@@ -5509,11 +5519,8 @@ func (s *DocumentsService) RetrieveOpenAPI(ctx context.Context, opts ...Option) 
 //
 // GET /llms.txt
 func (s *DocumentsService) RetrieveLLMsText(ctx context.Context, opts ...Option) (string, error) {
-	answer, err := call[string](ctx, s.transport, request{method: "GET", path: "/llms.txt"}, opts)
-	if err != nil || answer == nil {
-		return *new(string), err
-	}
-	return *answer, nil
+	answer, err := s.transport.send(ctx, request{method: "GET", path: "/llms.txt"}, opts)
+	return string(answer), err
 }
 
 // RetrieveLLMsFullTextParams has the parameters of Documents.RetrieveLLMsFullText.
@@ -5534,9 +5541,6 @@ type RetrieveLLMsFullTextParams struct {
 //
 // GET /llms-full.txt
 func (s *DocumentsService) RetrieveLLMsFullText(ctx context.Context, params *RetrieveLLMsFullTextParams, opts ...Option) (string, error) {
-	answer, err := call[string](ctx, s.transport, request{method: "GET", path: "/llms-full.txt", query: query(params)}, opts)
-	if err != nil || answer == nil {
-		return *new(string), err
-	}
-	return *answer, nil
+	answer, err := s.transport.send(ctx, request{method: "GET", path: "/llms-full.txt", query: query(params)}, opts)
+	return string(answer), err
 }

@@ -56,7 +56,7 @@ func comment(indent, text string) string {
 			b.WriteString(indent + "//\n")
 		}
 		line := indent + "//"
-		for _, word := range strings.Fields(paragraph) {
+		for word := range strings.FieldsSeq(paragraph) {
 			if len(line)+1+len(word) > width && line != indent+"//" {
 				b.WriteString(line + "\n")
 				line = indent + "//"

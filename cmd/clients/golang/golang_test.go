@@ -1,6 +1,8 @@
 package golang_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"rail/cmd/clients/golang"
 	"rail/cmd/clients/model"
 	"rail/cmd/clients/story"
+	"rail/gen/client"
 	"rail/server/harness/pgtest"
 )
 
@@ -43,7 +46,7 @@ func program(t *testing.T, source string) string {
 	files, err := golang.Files(described(t))
 	require.NoError(t, err)
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "client"), golang.Module(files, "1.2.3"))
+	write(t, filepath.Join(dir, "client"), golang.Module(files, "v1.2.3"))
 	app := filepath.Join(dir, "app")
 	write(t, app, map[string][]byte{
 		"main.go": []byte(source),
@@ -76,26 +79,58 @@ func TestStory(t *testing.T) {
 	})
 }
 
-// TestSamples compiles the sample of every method, and refuses a mistake in one of them. Otherwise samples that are not
-// compiled would pass.
+// TestSamples compiles the sample of every method and runs it against a server that compares its request with the
+// example of the description. It refuses a mistake in one of them: otherwise samples that are not compiled would pass.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	m := described(t)
-	var b strings.Builder
-	b.WriteString("package main\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\t\"time\"\n\n\t\"rail/client\"\n)\n\nfunc main() {}\n")
+	var functions, calls strings.Builder
 	for _, r := range m.Resources {
 		for _, method := range r.Methods {
-			b.WriteString("\nfunc " + method.OperationID + "(ctx context.Context, rail *client.Client) error {\n" +
-				golang.Sample(m, method) + "\nreturn nil\n}\n")
+			_, setup, _ := strings.Cut(golang.Setup(method), "\n\n") // less the import, which is below
+			functions.WriteString("\nfunc " + method.OperationID + "(ctx context.Context) error {\n" +
+				setup + golang.Sample(m, method) + "\nreturn nil\n}\n")
+			calls.WriteString(method.OperationID + "(ctx),\n")
 		}
 	}
-	dir := program(t, b.String())
-	out, err := command(t, dir, "vet", ".").CombinedOutput()
+	source := "package main\n\nimport (\n\"context\"\n\"errors\"\n\"fmt\"\n\"os\"\n\"time\"\n\n\"rail/client\"\n)\n\n" +
+		"func main() {\nctx := context.Background()\nif err := errors.Join(\n" + calls.String() +
+		"); err != nil {\nfmt.Println(err)\nos.Exit(1)\n}\n}\n" + functions.String()
+	dir := program(t, source)
+	out, err := command(t, dir, "build", "-o", "samples", ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	wrong := strings.Replace(b.String(), "Email:", "Mail:", 1)
-	require.NotEqual(t, b.String(), wrong)
+	server := story.NewExamples(t, m)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "samples"))
+	cmd.Env = append(os.Environ(), "RAIL_BASE_URL="+server.URL, "RAIL_API_KEY=rail_live_1")
+	out, err = cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	server.Done(t)
+
+	wrong := strings.Replace(source, "Email:", "Mail:", 1)
+	require.NotEqual(t, source, wrong)
 	write(t, dir, map[string][]byte{"main.go": []byte(wrong)})
 	out, err = command(t, dir, "vet", ".").CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), "unknown field Mail")
+}
+
+// TestEvents reads the example of every event. Its data has the type of its name, with all members of the example.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	for _, e := range described(t).Events {
+		raw := model.JSON.Write(e.Example, "", 0)
+		event, err := client.ParseEvent([]byte(raw))
+		require.NoError(t, err, e.Name)
+		require.Equal(t, "*client."+e.Data, fmt.Sprintf("%T", event.Data))
+		var want struct{ Data json.RawMessage }
+		require.NoError(t, json.Unmarshal([]byte(raw), &want))
+		got, err := json.Marshal(event.Data)
+		require.NoError(t, err)
+		require.Equal(t, story.Plain(t, string(want.Data)), story.Plain(t, string(got)), e.Name)
+	}
+	event, err := client.ParseEvent([]byte(`{"id":"evt_1","type":"moon.rose","data":{"n":1}}`))
+	require.NoError(t, err)
+	require.Equal(t, json.RawMessage(`{"n":1}`), event.Data)
+	_, err = client.ParseEvent([]byte("{"))
+	require.Error(t, err)
 }

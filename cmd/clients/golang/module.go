@@ -19,7 +19,7 @@ var readme []byte
 // Module returns the files of the client as a module of its own: with go.mod, a README and the version of the release.
 func Module(files map[string][]byte, version string) map[string][]byte {
 	out := maps.Clone(files)
-	source := strings.Replace(string(files["runtime.go"]), `Release = "0.0.0-dev"`, `Release = "`+version+`"`, 1)
+	source := strings.Replace(string(files["runtime.go"]), `"0.0.0-dev"`, `"`+strings.TrimPrefix(version, "v")+`"`, 1)
 	out["runtime.go"], out["go.mod"], out["README.md"] = []byte(source), []byte(goMod), readme
 	return out
 }

@@ -22,8 +22,8 @@ const clientHead = notice + `// Package client calls the API of Rail. It needs o
 //		…
 //	}
 //
-// A request whose answer is lost, or is a 429 or a 5xx, is sent again, with the same Idempotency-Key. The server does
-// the work once.
+// A request whose answer is lost, or is a 429, 500, 502, 503 or 504, is sent again, with the same Idempotency-Key. The
+// server does the work once.
 //
 // Members of a request that can be left out are Optional: client.Set("Ada") gives a value, client.Null[string]() clears
 // one. A list is left out if it is nil. In parameters of a query, the zero value leaves a parameter out.
@@ -61,11 +61,31 @@ func writeClient(m *model.Model) string {
 	return fmt.Sprintf(clientHead, m.Version, fields.String(), values.String())
 }
 
+// resourcesHead begins the file of methods.
+const resourcesHead = notice + `package client
+
+import (
+	"context"
+	"iter"
+	"net/url"
+	"strings"
+)
+
+// segment writes an id as a part of a path. No object has an empty id or one of dots. They would make the path that of
+// another operation, so they get a character before them that the server refuses.
+func segment(id string) string {
+	if strings.Trim(id, ".") == "" {
+		id = "?" + id
+	}
+	return url.PathEscape(id)
+}
+`
+
 // writeResources returns the methods, with the types of their parameters.
 func writeResources(m *model.Model) string {
 	w := newWriter(m)
 	var b strings.Builder
-	b.WriteString(notice + "package client\n\nimport (\n\t\"context\"\n\t\"iter\"\n\t\"net/url\"\n)\n")
+	b.WriteString(resourcesHead)
 	for _, r := range m.Resources {
 		name := model.Pascal(r.Name) + "Service"
 		fmt.Fprintf(&b, "\n// %s has the methods of one resource.\ntype %s struct{ transport *transport }\n", name, name)
@@ -148,26 +168,27 @@ func (w writer) method(b *strings.Builder, m model.Method) {
 		doc = fmt.Sprintf("// %s returns one page of %s.\n", name, model.Pascal(m.Name))
 	}
 	answer := w.plain(m.Answer.Shape)
-	direct := !w.named(w.model.Follow(m.Answer.Shape))
-	result := "*" + answer
-	if direct {
-		result = answer
+	result := answer
+	if w.named(w.model.Follow(m.Answer.Shape)) {
+		result = "*" + answer
 	}
 	fmt.Fprintf(b, "\n%sfunc (s *%s) %s(ctx context.Context%s) (%s, error) {\n", doc, service, name, params, result)
-	call := fmt.Sprintf("call[%s](ctx, s.transport, request{%s}, opts)", answer, w.request(m))
-	if direct {
-		fmt.Fprintf(b, "\tanswer, err := %s\n\tif err != nil || answer == nil {\n\t\treturn *new(%s), err\n\t}\n"+
-			"\treturn *answer, nil\n}\n", call, answer)
-		return
+	switch request := "request{" + w.request(m) + "}"; {
+	case m.Answer.Text:
+		fmt.Fprintf(b, "\tanswer, err := s.transport.send(ctx, %s, opts)\n\treturn string(answer), err\n}\n", request)
+	case result == answer: // a map
+		fmt.Fprintf(b, "\tanswer, err := call[%s](ctx, s.transport, %s, opts)\n\tif err != nil || answer == nil {\n"+
+			"\t\treturn nil, err\n\t}\n\treturn *answer, nil\n}\n", answer, request)
+	default:
+		fmt.Fprintf(b, "\treturn call[%s](ctx, s.transport, %s, opts)\n}\n", answer, request)
 	}
-	fmt.Fprintf(b, "\treturn %s\n}\n", call)
 }
 
 // request returns the members of the request of a method.
 func (w writer) request(m model.Method) string {
 	path := fmt.Sprintf("%q", m.Path)
 	for _, p := range m.PathParams {
-		path = strings.Replace(path, "{"+p.Name+"}", `" + url.PathEscape(`+model.Camel(p.Ident)+`) + "`, 1)
+		path = strings.Replace(path, "{"+p.Name+"}", `" + segment(`+model.Camel(p.Ident)+`) + "`, 1)
 	}
 	out := fmt.Sprintf("method: %q, path: %s", m.HTTP, strings.TrimSuffix(path, ` + ""`))
 	if len(m.Query) > 0 {

@@ -13,7 +13,7 @@ import (
 	"rail/cmd/clients/model"
 )
 
-// Sample returns a complete call of a method: statements of a function that has ctx, a client rail and a result error.
+// Sample returns a complete call of a method with a client rail.
 func Sample(m *model.Model, method model.Method) string {
 	w := newWriter(m)
 	call := fmt.Sprintf("rail.%s.%s(%s)", model.Pascal(method.Resource), model.Pascal(method.Name), w.values(method))
@@ -61,13 +61,13 @@ func (w writer) values(m model.Method) string {
 		out = append(out, w.value(m.Body.Shape, m.Example.Body, ""))
 	}
 	if required(m.Query) {
-		members := ""
+		var members strings.Builder
 		for _, p := range m.Query {
 			if v, ok := m.Example.Query[p.Name]; ok {
-				members += fmt.Sprintf("\t%s: %s,\n", model.Pascal(p.Ident), w.value(p.Shape, v, "\t"))
+				fmt.Fprintf(&members, "\t%s: %s,\n", model.Pascal(p.Ident), w.value(p.Shape, v, "\t"))
 			}
 		}
-		out = append(out, fmt.Sprintf("client.%s{\n%s}", paramsName(m), members))
+		out = append(out, fmt.Sprintf("client.%s{\n%s}", paramsName(m), members.String()))
 	} else if len(m.Query) > 0 {
 		out = append(out, "nil")
 	}
@@ -87,12 +87,12 @@ func (w writer) value(s model.Shape, v model.Value, indent string) string {
 	case string:
 		return w.text(s, v)
 	case []model.Value:
-		return w.listOf(s, of, v, indent)
+		return w.listOf(of, v, indent)
 	case model.Members:
 		if of.Kind == model.Object && !of.Open {
 			return w.structOf(s, of, v, indent)
 		}
-		return w.mapOf(s, of, v, indent)
+		return w.mapOf(of, v, indent)
 	}
 	return "nil"
 }
@@ -106,15 +106,15 @@ func (w writer) text(s model.Shape, v string) string {
 	case of.Kind == model.String && of.Format == "date-time":
 		at, err := time.Parse(time.RFC3339, v)
 		if err == nil {
-			return fmt.Sprintf("time.Date(%d, %d, %d, %d, %d, %d, 0, time.UTC)",
-				at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second())
+			return fmt.Sprintf("time.Date(%d, %d, %d, %d, %d, %d, %d, time.UTC)",
+				at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond())
 		}
 	}
 	return strconv.Quote(v)
 }
 
 // listOf writes a list.
-func (w writer) listOf(s, of model.Shape, v []model.Value, indent string) string {
+func (w writer) listOf(of model.Shape, v []model.Value, indent string) string {
 	item := model.Shape{Kind: model.Any}
 	if of.Item != nil {
 		item = *of.Item
@@ -193,7 +193,7 @@ func (w writer) qualified(s model.Shape) string {
 }
 
 // mapOf writes a map, one member a line.
-func (w writer) mapOf(s, of model.Shape, v model.Members, indent string) string {
+func (w writer) mapOf(of model.Shape, v model.Members, indent string) string {
 	item := model.Shape{Kind: model.Any}
 	if of.Item != nil {
 		item = *of.Item

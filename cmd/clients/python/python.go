@@ -50,7 +50,7 @@ const width = 100
 func wrap(indent, hanging, paragraph string) string {
 	var b strings.Builder
 	line, empty := indent, true
-	for _, word := range strings.Fields(paragraph) {
+	for word := range strings.FieldsSeq(paragraph) {
 		if !empty && len(line)+1+len(word) > width {
 			b.WriteString(line + "\n")
 			line, empty = hanging, true

@@ -145,14 +145,14 @@ func path(m model.Method) string {
 
 // places returns the values of the parameters of a path, as a tuple.
 func places(m model.Method) string {
-	names := ""
-	for _, p := range m.PathParams {
-		names += identifier(p.Ident) + ", "
-	}
-	if names == "" {
+	if len(m.PathParams) == 0 {
 		return ""
 	}
-	return ", path_params=(" + strings.TrimRight(names, " ") + ")"
+	names := make([]string, len(m.PathParams))
+	for i, p := range m.PathParams {
+		names[i] = identifier(p.Ident)
+	}
+	return ", path_params=(" + strings.Join(names, ", ") + ",)"
 }
 
 // values returns the arguments as a dict.
@@ -202,12 +202,13 @@ func (w writer) doc(m model.Method, arguments []argument) string {
 	if m.Answer.Optional {
 		about += "\n\nThe answer is None if the server has none."
 	}
-	out := text(indent, about)
+	var b strings.Builder
+	b.WriteString(text(indent, about))
 	if len(arguments) > 0 {
-		out += "\n" + indent + "Args:\n"
+		b.WriteString("\n" + indent + "Args:\n")
 	}
 	for _, a := range arguments {
-		out += wrap(indent+"    ", indent+"        ", a.name+": "+a.text)
+		b.WriteString(wrap(indent+"    ", indent+"        ", a.name+": "+a.text))
 	}
 	var own []string
 	for _, code := range m.Codes {
@@ -216,13 +217,13 @@ func (w writer) doc(m model.Method, arguments []argument) string {
 		}
 	}
 	if len(own) > 0 {
-		out += "\n" + wrap(indent, indent, "Errors of its own: "+strings.Join(own, ", ")+".")
+		b.WriteString("\n" + wrap(indent, indent, "Errors of its own: "+strings.Join(own, ", ")+"."))
 	}
-	out += "\n" + indent + m.HTTP + " " + m.Path + "\n\n" + indent + "Example::\n\n"
+	b.WriteString("\n" + indent + m.HTTP + " " + m.Path + "\n\n" + indent + "Example::\n\n")
 	for line := range strings.SplitSeq(Sample(w.model, m), "\n") {
-		out += indent + "    " + line + "\n"
+		b.WriteString(indent + "    " + line + "\n")
 	}
-	return out
+	return b.String()
 }
 
 // clientHead begins the file with the client. Its argument is the version of the contract.
@@ -246,7 +247,7 @@ class Rail:
         partner = rail.partners.create(program_id="prg_…", email="ada@example.com")
 
     timeout is the seconds that one try waits for the server, max_retries how often a request is sent again after a lost
-    answer, a 429 or a 5xx, and headers are sent with every request.
+    answer, a 429 or a failure, and headers are sent with every request.
     """
 
     def __init__(

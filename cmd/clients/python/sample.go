@@ -1,9 +1,7 @@
 package python
 
 import (
-	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"rail/cmd/clients/model"
@@ -49,16 +47,18 @@ func (w writer) shown(name string, s model.Shape) string {
 func (w writer) given(m model.Method) string {
 	var out []string
 	for _, p := range m.PathParams {
-		out = append(out, literal(m.Example.Path[p.Name], ""))
+		out = append(out, literal(m.Example.Path[p.Name], "", ""))
 	}
 	if body, ok := m.Example.Body.(model.Members); ok {
 		for _, one := range body {
-			out = append(out, identifier(one.Name)+"="+literal(one.Value, "    "))
+			name := identifier(one.Name) + "="
+			out = append(out, name+literal(one.Value, name, "    "))
 		}
 	}
 	for _, p := range m.Query {
 		if v, ok := m.Example.Query[p.Name]; ok {
-			out = append(out, identifier(p.Ident)+"="+literal(v, "    "))
+			name := identifier(p.Ident) + "="
+			out = append(out, name+literal(v, name, "    "))
 		}
 	}
 	if one := strings.Join(out, ", "); len(out) < 2 || len(one) < 60 && !strings.Contains(one, "\n") {
@@ -67,32 +67,13 @@ func (w writer) given(m model.Method) string {
 	return "\n    " + strings.Join(out, ",\n    ") + ",\n"
 }
 
-// literal writes a JSON value as Python, with the indent of its line.
-func literal(v model.Value, indent string) string {
-	switch v := v.(type) {
-	case nil:
-		return "None"
-	case bool:
-		if v {
-			return "True"
-		}
-		return "False"
-	case json.Number:
-		return v.String()
-	case string:
-		return strconv.Quote(v)
-	case []model.Value:
-		items := make([]string, len(v))
-		for i, one := range v {
-			items[i] = literal(one, indent)
-		}
-		return "[" + strings.Join(items, ", ") + "]"
-	case model.Members:
-		var b strings.Builder
-		for _, one := range v {
-			fmt.Fprintf(&b, "%s    %q: %s,\n", indent, one.Name, literal(one.Value, indent+"    "))
-		}
-		return "{\n" + b.String() + indent + "}"
-	}
-	return "None"
+// literals writes values in Python.
+var literals = model.Literals{
+	Indent: "    ", Comma: ",", Null: "None", Yes: "True", No: "False", Width: 84, Text: model.Quoted,
+	Key: func(name string) string { return model.Quoted(name) + ": " },
+}
+
+// literal writes a value as an argument, after its name and in a line with an indent.
+func literal(v model.Value, name, indent string) string {
+	return literals.Write(v, indent, len(indent)+len(name))
 }

@@ -44,7 +44,7 @@ const (
 	wheelFile = "Wheel-Version: 1.0\nGenerator: rail\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 	metadata  = "Metadata-Version: 2.1\nName: rail-client\nVersion: %s\n" +
 		"Summary: The client of Rail, a self-hosted affiliate program service\nRequires-Python: >=3.9\n" +
-		"Description-Content-Type: text/markdown\n\n%s"
+		"License: Apache-2.0\nDescription-Content-Type: text/markdown\n\n%s"
 )
 
 // Wheel returns the name and the content of a wheel, which pip installs. The same files, version and time make the same
@@ -65,7 +65,8 @@ func Wheel(files map[string][]byte, version string, at time.Time) (name string, 
 	var out, record bytes.Buffer
 	w := zip.NewWriter(&out)
 	add := func(path string, source []byte) error {
-		f, err := w.CreateHeader(&zip.FileHeader{Name: path, Method: zip.Deflate, Modified: at.UTC().Truncate(2 * time.Second)})
+		header := zip.FileHeader{Name: path, Method: zip.Deflate, Modified: at.UTC()}
+		f, err := w.CreateHeader(&header)
 		if err == nil {
 			_, err = f.Write(source)
 		}

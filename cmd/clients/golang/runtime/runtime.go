@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -46,7 +47,7 @@ func WithHTTPClient(c *http.Client) Option { return func(o *options) { o.http = 
 // WithTimeout limits the time of one try; the default is 30 seconds. The context limits the whole call.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
-// WithRetries sets how often a request is sent again after a lost answer, a 429 or a 5xx; the default is 3.
+// WithRetries sets how often a request is sent again after a lost answer, a 429 or a failure; the default is 3.
 func WithRetries(n int) Option { return func(o *options) { o.retries = n } }
 
 // WithIdempotencyKey sets the Idempotency-Key of one write. Without it, each call has a random key, which all of its
@@ -55,16 +56,15 @@ func WithIdempotencyKey(key string) Option { return func(o *options) { o.key = k
 
 // WithHeader sets a header of the request.
 func WithHeader(name, value string) Option {
-	return func(o *options) {
-		o.header = o.header.Clone() // the client's options stay as they are
-		o.header.Set(name, value)
-	}
+	// A clone, because the options of the client stay as they are.
+	return func(o *options) { o.header = o.header.Clone(); o.header.Set(name, value) }
 }
 
 // transport sends the requests of a client.
 type transport struct {
 	base, key, version string
 	defaults           options
+	position           atomic.Value                               // of the last write, which later reads must show
 	pause              func(context.Context, time.Duration) error // waits between two tries
 }
 
@@ -76,7 +76,7 @@ func newTransport(base, key, version string, opts []Option) (*transport, error) 
 	}
 	follow := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	o := options{&http.Client{CheckRedirect: follow}, 30 * time.Second, 3, "", http.Header{}}
-	t := &transport{strings.TrimRight(base, "/"), key, version, o, pause}
+	t := &transport{base: strings.TrimRight(base, "/"), key: key, version: version, defaults: o, pause: pause}
 	for _, opt := range opts {
 		opt(&t.defaults)
 	}
@@ -101,10 +101,6 @@ func call[T any](ctx context.Context, t *transport, r request, opts []Option) (*
 		return nil, err
 	}
 	out := new(T)
-	if text, ok := any(out).(*string); ok {
-		*text = string(answer)
-		return out, nil
-	}
 	return out, decode(answer, out)
 }
 
@@ -122,9 +118,7 @@ func (t *transport) send(ctx context.Context, r request, opts []Option) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	if r.body == nil {
-		body = nil
-	}
+	body = bytes.TrimPrefix(body, []byte("null")) // no body
 	for try := 0; ; try++ {
 		answer, err := t.try(ctx, r, body, o)
 		delay, again := retry(r, err, try)
@@ -146,11 +140,14 @@ func (t *transport) try(ctx context.Context, r request, body []byte, o options) 
 	req.Header.Set("Authorization", "Bearer "+t.key)
 	req.Header.Set("X-Rail-Version", t.version)
 	req.Header.Set("User-Agent", "rail-go/"+Release+" "+runtime.Version())
-	if body != nil {
+	if len(body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if r.keyed {
 		req.Header.Set("Idempotency-Key", o.key)
+	}
+	if position, ok := t.position.Load().(string); ok && r.method == http.MethodGet {
+		req.Header.Set("Rail-Position", position)
 	}
 	maps.Copy(req.Header, o.header)
 	res, err := o.http.Do(req)
@@ -158,6 +155,9 @@ func (t *transport) try(ctx context.Context, r request, body []byte, o options) 
 		return nil, fmt.Errorf("client: no answer: %w", err)
 	}
 	defer res.Body.Close() //nolint:errcheck // only read
+	if position := res.Header.Get("Rail-Position"); position != "" {
+		t.position.Store(position)
+	}
 	answer, err := io.ReadAll(http.MaxBytesReader(nil, res.Body, maxAnswer))
 	if err == nil && (res.StatusCode < 200 || res.StatusCode > 299) {
 		err = refused(res, answer)
@@ -175,7 +175,8 @@ func retry(r request, err error, tries int) (delay time.Duration, again bool) {
 	if !errors.As(err, &e) {
 		return delay, err != nil && safe
 	}
-	again = safe && (e.Status >= 500 || e.Code == "idempotency_in_progress") || e.Status == http.StatusTooManyRequests
+	passing := slices.Contains([]int{500, 502, 503, 504}, e.Status) || e.Code == "idempotency_in_progress"
+	again = safe && passing || e.Status == http.StatusTooManyRequests
 	return max(delay, e.RetryAfter), again && e.RetryAfter <= maxWait
 }
 
@@ -204,13 +205,13 @@ type Error struct {
 }
 
 // ErrorCode is the code of an Error. It is an error itself, for errors.Is.
-type ErrorCode string
+type ErrorCode string //nolint:errname // the name of the API
 
 // Error returns the code.
 func (c ErrorCode) Error() string { return string(c) }
 
 // Is reports whether target is the code of the error.
-func (e *Error) Is(target error) bool { return target == e.Code } //nolint:errorlint // a code wraps nothing
+func (e *Error) Is(target error) bool { return target == e.Code }
 
 // Error returns the status, the code, the message and the id of the request.
 func (e *Error) Error() string {
@@ -278,8 +279,7 @@ func query(params any) url.Values {
 	return q
 }
 
-// each yields the objects of all pages; an error is the last. A page follows the object with a cursor, or if it goes
-// back, precedes it.
+// each yields the objects of all pages, and an error as the last. A page follows an object, or if it goes back, precedes it.
 func each[T any](back bool, id func(T) string, page func(cursor string) ([]T, bool, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for cursor, more := "", true; more; {

@@ -19,6 +19,7 @@ import (
 type answer struct {
 	status     int
 	retryAfter string
+	position   string
 	body       string
 }
 
@@ -43,6 +44,9 @@ func newFake(t *testing.T, answers ...answer) *fake {
 		}
 		if a.retryAfter != "" {
 			w.Header().Set("Retry-After", a.retryAfter)
+		}
+		if a.position != "" {
+			w.Header().Set("Rail-Position", a.position)
 		}
 		w.WriteHeader(a.status)
 		_, _ = io.WriteString(w, a.body)
@@ -117,6 +121,7 @@ func TestTries(t *testing.T) {
 		"another number of retries":    {write, lost, []Option{WithRetries(1)}, 2},
 		"no retries":                   {write, lost, []Option{WithRetries(0)}, 1},
 		"a refusal":                    {write, taken, nil, 1},
+		"a 501":                        {read, answer{status: 501}, nil, 1},
 		"a redirect":                   {read, answer{status: 302}, nil, 1},
 		"a long Retry-After":           {read, answer{status: 503, retryAfter: "61"}, nil, 1},
 		"an invalid Retry-After":       {read, answer{status: 503, retryAfter: "soon"}, nil, 4},
@@ -160,9 +165,23 @@ func TestAnswers(t *testing.T) {
 	none, err := call[thing](t.Context(), newFake(t, answer{status: 204}).client(t), read, nil)
 	require.NoError(t, err)
 	require.Nil(t, none)
-	text, err := call[string](t.Context(), newFake(t, answer{status: 200, body: "# Rail"}).client(t), read, nil)
-	require.NoError(t, err)
-	require.Equal(t, "# Rail", *text)
+}
+
+// TestPosition checks that reads ask for the effects of the last write of the same client.
+func TestPosition(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, answer{status: 200, position: "1-a", body: "{}"}, created, answer{status: 200, position: "1-b", body: "{}"}, created)
+	c := f.client(t)
+	read := request{method: "GET", path: "/v1/things"}
+	for _, r := range []request{write, read, write, write, read} {
+		_, err := call[thing](t.Context(), c, r, nil)
+		require.NoError(t, err)
+	}
+	var got []string
+	for _, r := range f.got {
+		got = append(got, r.Header.Get("Rail-Position"))
+	}
+	require.Equal(t, []string{"", "1-a", "", "", "1-b"}, got)
 }
 
 func TestHeaders(t *testing.T) {

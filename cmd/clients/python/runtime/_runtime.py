@@ -17,6 +17,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple, TypedDict
 __version__ = "0.0.0.dev0"
 
 MAX_ANSWER = 64 << 20  # bytes
+_FAILURES = (500, 502, 503, 504)  # statuses of servers and proxies that may pass
 MAX_WAIT = 60  # seconds; a longer Retry-After ends the call with its error
 
 OMIT: Any = type("Omitted", (), {"__repr__": lambda self: "OMIT"})()
@@ -62,40 +63,44 @@ class APIError(RailError):
         super().__init__(f"{status} {self.code}: {self.message} (request {self.request_id})")
 
 
-class BadRequestError(APIError):
-    """400: a parameter or the body is invalid."""
-
-
 class AuthenticationError(APIError):
-    """401: the API key is missing or unknown."""
+    """The API key is missing or unknown."""
 
 
 class PermissionDeniedError(APIError):
-    """403: the API key lacks a scope."""
+    """The API key lacks a scope."""
+
+
+class InvalidRequestError(APIError):
+    """The body or a parameter is invalid."""
 
 
 class NotFoundError(APIError):
-    """404: the object does not exist."""
+    """The object does not exist."""
 
 
 class ConflictError(APIError):
-    """409: the object or another one prevents the change."""
-
-
-class UnprocessableError(APIError):
-    """422: the idempotency key belongs to another request."""
+    """The object or another one prevents the change."""
 
 
 class RateLimitError(APIError):
-    """429: the key makes too many requests."""
+    """The key makes too many requests."""
+
+
+class PlanError(APIError):
+    """The organization is at a limit of its plan."""
 
 
 class ServerError(APIError):
-    """5xx: the server failed."""
+    """The server failed, or cannot do this."""
 
 
-_CLASSES = {400: BadRequestError, 401: AuthenticationError, 403: PermissionDeniedError, 404: NotFoundError,
-            409: ConflictError, 422: UnprocessableError, 429: RateLimitError}
+_CLASSES = {
+    "authentication_error": AuthenticationError, "permission_error": PermissionDeniedError,
+    "invalid_request_error": InvalidRequestError, "not_found_error": NotFoundError, "conflict_error": ConflictError,
+    "rate_limit_error": RateLimitError, "plan_error": PlanError, "not_implemented_error": ServerError,
+    "api_error": ServerError,
+}
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -139,8 +144,7 @@ def _refusal(status: int, headers: Mapping[str, str], answer: bytes) -> APIError
         error, existing = dict(body["error"]), body.get("existing")
     except (ValueError, TypeError, KeyError):  # not from Rail: a proxy's page
         error, existing = {"message": repr(answer[:200])}, None
-    kind = ServerError if status >= 500 else _CLASSES.get(status, APIError)
-    return kind(status, error, existing, wait)
+    return _CLASSES.get(error.get("type", ""), APIError)(status, error, existing, wait)
 
 
 class Transport:
@@ -160,6 +164,7 @@ class Transport:
         }
         self._opener = urllib.request.build_opener(_NoRedirect)
         self._sleep = time.sleep
+        self._position: Optional[str] = None  # of the last write, which later reads must show
 
     def call(self, method: str, path: str, *, path_params: Tuple[str, ...] = (), query: Mapping[str, Any] = {},
              body: Optional[Mapping[str, Any]] = None, keyed: bool = False, text: bool = False,
@@ -174,6 +179,11 @@ class Transport:
             headers["Content-Type"] = "application/json"
         if keyed:
             headers["Idempotency-Key"] = settings.get("idempotency_key") or secrets.token_hex(16)
+        if method == "GET" and self._position is not None:
+            headers.setdefault("Rail-Position", self._position)
+        for one in path_params:
+            if not one.strip("."):  # the request would be of another path
+                raise ValueError(f"{one!r} is not an id")
         url = self._base_url + path.format(*(urllib.parse.quote(one, safe="") for one in path_params))
         if pairs := _encode(query):
             url += "?" + pairs
@@ -192,6 +202,7 @@ class Transport:
         try:
             try:
                 with self._opener.open(request, timeout=timeout) as response:
+                    self._position = response.headers.get("Rail-Position") or self._position
                     answer: bytes = response.read(MAX_ANSWER + 1)
             except urllib.error.HTTPError as error:
                 with error:
@@ -230,5 +241,5 @@ def _wait(error: RailError, tries: int, safe: bool) -> Optional[float]:
     delay = 0.5 * 2 ** min(tries, 4) * random.uniform(0.5, 1)
     if not isinstance(error, APIError):
         return delay if safe else None
-    again = error.status == 429 or safe and (error.status >= 500 or error.code == "idempotency_in_progress")
+    again = error.status == 429 or safe and (error.status in _FAILURES or error.code == "idempotency_in_progress")
     return max(delay, error.retry_after) if again and error.retry_after <= MAX_WAIT else None

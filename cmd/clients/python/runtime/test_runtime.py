@@ -18,8 +18,8 @@ LOST = (0, {}, b"")
 CREATED = (201, {}, json.dumps({"id": "thing_1", "free": 9007199254740993}).encode())
 
 
-def refusal(status, code, **headers):
-    error = {"type": "some_error", "code": code, "message": "No.", "param": "id", "request_id": "req_1"}
+def refusal(status, code, kind="api_error", **headers):
+    error = {"type": kind, "code": code, "message": "No.", "param": "id", "request_id": "req_1"}
     return status, headers, json.dumps({"error": error, "existing": {"id": "thing_0"}}).encode()
 
 
@@ -84,6 +84,7 @@ class TestCalls(Case):
             ("another number of retries", "POST", True, LOST, {"max_retries": 1}, 2),
             ("no retries", "POST", True, LOST, {"max_retries": 0}, 1),
             ("a refusal", "POST", True, refusal(409, "thing_taken"), {}, 1),
+            ("a 501", "GET", False, refusal(501, "rail_not_configured"), {}, 1),
             ("a redirect", "GET", False, (302, {"Location": "/other"}, b""), {}, 1),
             ("a long Retry-After", "GET", False, refusal(503, "unavailable", Retry_After="61"), {}, 1),
             ("an invalid Retry-After", "GET", False, refusal(503, "unavailable", Retry_After="soon"), {}, 4),
@@ -98,24 +99,27 @@ class TestCalls(Case):
                 self.assertEqual(len(self.got), tries)
 
     def test_errors(self):
-        for status, kind in (
-            (400, rail_client.BadRequestError), (401, rail_client.AuthenticationError),
-            (403, rail_client.PermissionDeniedError), (404, rail_client.NotFoundError), (409, rail_client.ConflictError),
-            (418, rail_client.APIError), (422, rail_client.UnprocessableError), (429, rail_client.RateLimitError),
-            (500, rail_client.ServerError), (503, rail_client.ServerError),
+        for status, name, kind in (
+            (401, "authentication_error", rail_client.AuthenticationError),
+            (403, "permission_error", rail_client.PermissionDeniedError),
+            (400, "invalid_request_error", rail_client.InvalidRequestError),
+            (404, "not_found_error", rail_client.NotFoundError), (409, "conflict_error", rail_client.ConflictError),
+            (429, "rate_limit_error", rail_client.RateLimitError), (402, "plan_error", rail_client.PlanError),
+            (501, "not_implemented_error", rail_client.ServerError), (500, "api_error", rail_client.ServerError),
+            (418, "later_error", rail_client.APIError),
         ):
             with self.assertRaises(rail_client.APIError) as caught:
-                self.serve(refusal(status, "a_code", Retry_After="3"), max_retries=0).call("GET", "/v1/things")
+                self.serve(refusal(status, "a_code", name, Retry_After="3"), max_retries=0).call("GET", "/v1/things")
             error = caught.exception
             self.assertIs(type(error), kind)
             self.assertEqual(
                 (error.status, error.type, error.code, error.message, error.param, error.request_id, error.existing,
                  error.retry_after),
-                (status, "some_error", "a_code", "No.", "id", "req_1", {"id": "thing_0"}, 3),
+                (status, name, "a_code", "No.", "id", "req_1", {"id": "thing_0"}, 3),
             )
             self.assertEqual(str(error), f"{status} a_code: No. (request req_1)")
         for page in (b"<html>Bad gateway</html>", b"[]", b'{"error": "no"}', b"null", b"{}", b"\xff"):
-            with self.assertRaises(rail_client.ServerError) as caught:
+            with self.assertRaises(rail_client.APIError) as caught:
                 self.serve((502, {}, page), max_retries=0).call("GET", "/v1/things")
             self.assertEqual((caught.exception.code, caught.exception.message), ("", repr(page)))
         with self.assertRaises(rail_client.NoAnswerError):
@@ -148,6 +152,20 @@ class TestCalls(Case):
             rail.call("POST", "/v1/things", body={"at": datetime.datetime(2026, 9, 1)})
         with self.assertRaises(TypeError):
             rail.call("GET", "/v1/things", query={"at": object()})
+
+    def test_ids(self):
+        rail = self.serve(CREATED)
+        for one in ("", ".", ".."):
+            with self.assertRaises(ValueError):
+                rail.call("GET", "/v1/things/{}", path_params=(one,))
+        self.assertEqual(self.got, [])
+
+    def test_position(self):
+        write = (200, {"Rail-Position": "1-a"}, b"{}")
+        rail = self.serve(write, CREATED, CREATED)
+        for method in ("POST", "GET", "POST"):
+            rail.call(method, "/v1/things", keyed=True)
+        self.assertEqual([headers["Rail-Position"] for _, _, headers, _ in self.got], [None, "1-a", None])
 
     def test_timeout(self):
         silent = socket.create_server(("127.0.0.1", 0))

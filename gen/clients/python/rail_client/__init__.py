@@ -10,8 +10,9 @@
     for partner in rail.partners.list(program_id="prg_…"):
         print(partner["id"])
 
-A request whose answer is lost, or is a 429 or a 5xx, is sent again, with the same idempotency key. The server does the
-work once. A parameter that is None is sent as null, which clears a nullable member; one that is left out is not sent.
+A request whose answer is lost, or is a 429, 500, 502, 503 or 504, is sent again, with the same idempotency key. The
+server does the work once. A parameter that is None is sent as null, which clears a nullable member; one that is left
+out is not sent.
 """
 
 from typing import TYPE_CHECKING
@@ -22,16 +23,16 @@ from ._runtime import (
     OMIT,
     APIError,
     AuthenticationError,
-    BadRequestError,
     ConflictError,
+    InvalidRequestError,
     NoAnswerError,
     NotFoundError,
     Options,
     PermissionDeniedError,
+    PlanError,
     RailError,
     RateLimitError,
     ServerError,
-    UnprocessableError,
     __version__,
 )
 from .webhooks import SignatureError, construct_event
@@ -44,18 +45,18 @@ __all__ = [
     "OMIT",
     "APIError",
     "AuthenticationError",
-    "BadRequestError",
     "ConflictError",
+    "InvalidRequestError",
     "NoAnswerError",
     "NotFoundError",
     "Options",
     "PermissionDeniedError",
+    "PlanError",
     "Rail",
     "RailError",
     "RateLimitError",
     "ServerError",
     "SignatureError",
-    "UnprocessableError",
     "__version__",
     "construct_event",
     "types",

@@ -19,7 +19,7 @@ class Rail:
         partner = rail.partners.create(program_id="prg_…", email="ada@example.com")
 
     timeout is the seconds that one try waits for the server, max_retries how often a request is sent again after a lost
-    answer, a 429 or a 5xx, and headers are sent with every request.
+    answer, a 429 or a failure, and headers are sent with every request.
     """
 
     def __init__(

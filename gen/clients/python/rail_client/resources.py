@@ -472,15 +472,15 @@ class Programs(_Resource):
                 headline="Earn with every order you bring to Shop",
                 benefits=["Paid every month"],
                 introduction="Tell your readers about Shop, and earn with each order.",
-                questions=[{
-                    "key": "audience",
-                    "label": "Who reads you?",
-                    "type": "text",
-                    "required": True,
-                }],
-                auto_approve={
-                    "countries": ["DE", "AT"],
-                },
+                questions=[
+                    {
+                        "key": "audience",
+                        "label": "Who reads you?",
+                        "type": "text",
+                        "required": True,
+                    },
+                ],
+                auto_approve={"countries": ["DE", "AT"]},
             )
             print(settings)
         """
@@ -973,10 +973,7 @@ class EmbedTokens(_Resource):
 
             token = rail.embed_tokens.create(
                 program_id="prg_01kb2m4q8e7v9t3n5x6c0d1f2g",
-                partner={
-                    "email": "ada@example.com",
-                    "first_name": "Ada",
-                },
+                partner={"email": "ada@example.com", "first_name": "Ada"},
             )
             print(token)
         """
@@ -1094,10 +1091,7 @@ class PartnerNotes(_Resource):
                 program_id="prg_01kb2m4q8e7v9t3n5x6c0d1f2g",
                 partner_id="part_01kb2m4q8e7v9t3n5x6c0d1f2g",
                 text="Agreed on 25 % until the end of the year.",
-                file={
-                    "name": "agreement.txt",
-                    "content": "VGhlIGFncmVlbWVudC4=",
-                },
+                file={"name": "agreement.txt", "content": "VGhlIGFncmVlbWVudC4="},
             )
             print(note["id"])
         """
@@ -1696,9 +1690,7 @@ class Applications(_Resource):
                 handle="ada",
                 group_id="grp_01kb2m4q8e7v9t3n5x6c0d1f2g",
                 country_code="GB",
-                answers={
-                    "audience": "Newsletter with 4000 readers",
-                },
+                answers={"audience": "Newsletter with 4000 readers"},
             )
             print(application["id"])
         """
@@ -2468,15 +2460,18 @@ class Clicks(_Resource):
 
             result = rail.clicks.create_batch(
                 program_id="prg_01kb2m4q8e7v9t3n5x6c0d1f2g",
-                items=[{
-                    "value": "ada",
-                    "landing_url": "https://shop.example/?ref=ada",
-                    "visitor_token": "v_8c1f0a52e6",
-                }, {
-                    "value": "unknown",
-                    "landing_url": "https://shop.example/?ref=unknown",
-                    "visitor_token": "v_77ab40c9d1",
-                }],
+                items=[
+                    {
+                        "value": "ada",
+                        "landing_url": "https://shop.example/?ref=ada",
+                        "visitor_token": "v_8c1f0a52e6",
+                    },
+                    {
+                        "value": "unknown",
+                        "landing_url": "https://shop.example/?ref=unknown",
+                        "visitor_token": "v_77ab40c9d1",
+                    },
+                ],
             )
             print(result)
         """
@@ -3284,18 +3279,21 @@ class Sales(_Resource):
 
             result = rail.sales.create_batch(
                 program_id="prg_01kb2m4q8e7v9t3n5x6c0d1f2g",
-                items=[{
-                    "external_customer_id": "cus_NffrFeUfNV2Hib",
-                    "click_id": "clk_01kb2m4q8e7v9t3n5x6c0d1f2g",
-                    "external_charge_id": "ch_1001",
-                    "amount_minor": 4999,
-                    "currency": "USD",
-                }, {
-                    "external_customer_id": "cus_unknown",
-                    "external_charge_id": "ch_1002",
-                    "amount_minor": 900,
-                    "currency": "USD",
-                }],
+                items=[
+                    {
+                        "external_customer_id": "cus_NffrFeUfNV2Hib",
+                        "click_id": "clk_01kb2m4q8e7v9t3n5x6c0d1f2g",
+                        "external_charge_id": "ch_1001",
+                        "amount_minor": 4999,
+                        "currency": "USD",
+                    },
+                    {
+                        "external_customer_id": "cus_unknown",
+                        "external_charge_id": "ch_1002",
+                        "amount_minor": 900,
+                        "currency": "USD",
+                    },
+                ],
             )
             print(result)
         """
@@ -5517,35 +5515,46 @@ class Flows(_Resource):
                 group_id="grp_01kb2m4q8e7v9t3n5x6c0d1f2g",
                 rate_type="percent",
                 rate_value=2000,
-                branches=[{
-                    "label": "No commission on add-on",
-                    "conditions": [{
-                        "field": "sale.product_id",
-                        "operator": "in",
-                        "value": ["prod_addon"],
-                    }],
-                    "rate_type": "percent",
-                    "rate_value": 0,
-                }, {
-                    "label": "First year",
-                    "conditions": [{
-                        "field": "customer.months_since_conversion",
-                        "operator": "lt",
-                        "value": 12,
-                    }, {
-                        "any": [{
-                            "field": "sale.interval",
-                            "operator": "eq",
-                            "value": "year",
-                        }, {
-                            "field": "sale.amount_minor",
-                            "operator": "gte",
-                            "value": 2000,
-                        }],
-                    }],
-                    "rate_type": "percent",
-                    "rate_value": 5000,
-                }],
+                branches=[
+                    {
+                        "label": "No commission on add-on",
+                        "conditions": [
+                            {
+                                "field": "sale.product_id",
+                                "operator": "in",
+                                "value": ["prod_addon"],
+                            },
+                        ],
+                        "rate_type": "percent",
+                        "rate_value": 0,
+                    },
+                    {
+                        "label": "First year",
+                        "conditions": [
+                            {
+                                "field": "customer.months_since_conversion",
+                                "operator": "lt",
+                                "value": 12,
+                            },
+                            {
+                                "any": [
+                                    {
+                                        "field": "sale.interval",
+                                        "operator": "eq",
+                                        "value": "year",
+                                    },
+                                    {
+                                        "field": "sale.amount_minor",
+                                        "operator": "gte",
+                                        "value": 2000,
+                                    },
+                                ],
+                            },
+                        ],
+                        "rate_type": "percent",
+                        "rate_value": 5000,
+                    },
+                ],
             )
             print(flow["id"])
         """
@@ -5599,10 +5608,7 @@ class Flows(_Resource):
 
             rehearsal = rail.flows.rehearse(
                 program_id="prg_01kb2m4q8e7v9t3n5x6c0d1f2g",
-                flow={
-                    "rate_type": "percent",
-                    "rate_value": 2500,
-                },
+                flow={"rate_type": "percent", "rate_value": 2500},
             )
             print(rehearsal)
         """
@@ -5784,37 +5790,48 @@ class Flows(_Resource):
                 approval_delay_days=14,
                 priority=50,
                 status="active",
-                branches=[{
-                    "id": "flb_01kb2m4q8e7v9t3n5x6c0d1f2g",
-                    "label": "No commission on add-on",
-                    "conditions": [{
-                        "field": "sale.product_id",
-                        "operator": "in",
-                        "value": ["prod_addon"],
-                    }],
-                    "rate_type": "percent",
-                    "rate_value": 0,
-                }, {
-                    "id": "flb_01kb2m4q8e7v9t3n5x6c0d1f2h",
-                    "label": "First year",
-                    "conditions": [{
-                        "field": "customer.months_since_conversion",
-                        "operator": "lt",
-                        "value": 12,
-                    }, {
-                        "any": [{
-                            "field": "sale.interval",
-                            "operator": "eq",
-                            "value": "year",
-                        }, {
-                            "field": "sale.amount_minor",
-                            "operator": "gte",
-                            "value": 2000,
-                        }],
-                    }],
-                    "rate_type": "percent",
-                    "rate_value": 5000,
-                }],
+                branches=[
+                    {
+                        "id": "flb_01kb2m4q8e7v9t3n5x6c0d1f2g",
+                        "label": "No commission on add-on",
+                        "conditions": [
+                            {
+                                "field": "sale.product_id",
+                                "operator": "in",
+                                "value": ["prod_addon"],
+                            },
+                        ],
+                        "rate_type": "percent",
+                        "rate_value": 0,
+                    },
+                    {
+                        "id": "flb_01kb2m4q8e7v9t3n5x6c0d1f2h",
+                        "label": "First year",
+                        "conditions": [
+                            {
+                                "field": "customer.months_since_conversion",
+                                "operator": "lt",
+                                "value": 12,
+                            },
+                            {
+                                "any": [
+                                    {
+                                        "field": "sale.interval",
+                                        "operator": "eq",
+                                        "value": "year",
+                                    },
+                                    {
+                                        "field": "sale.amount_minor",
+                                        "operator": "gte",
+                                        "value": 2000,
+                                    },
+                                ],
+                            },
+                        ],
+                        "rate_type": "percent",
+                        "rate_value": 5000,
+                    },
+                ],
             )
             print(flow["id"])
         """
@@ -7072,11 +7089,13 @@ class Sequences(_Resource):
                 program_id="prg_01kb2m4q8e7v9t3n5x6c0d1f2g",
                 name="Welcome",
                 trigger="approved",
-                steps=[{
-                    "delay_days": 0,
-                    "subject": "Welcome aboard",
-                    "body": "Hello, here is **your link**.",
-                }],
+                steps=[
+                    {
+                        "delay_days": 0,
+                        "subject": "Welcome aboard",
+                        "body": "Hello, here is **your link**.",
+                    },
+                ],
             )
             print(sequence["id"])
         """
@@ -7136,11 +7155,13 @@ class Sequences(_Resource):
             sequence = rail.sequences.update(
                 "seq_01kb2m4q8e7v9t3n5x6c0d1f2g",
                 name="Welcome",
-                steps=[{
-                    "delay_days": 0,
-                    "subject": "Welcome aboard",
-                    "body": "Hello, here is **your link**.",
-                }],
+                steps=[
+                    {
+                        "delay_days": 0,
+                        "subject": "Welcome aboard",
+                        "body": "Hello, here is **your link**.",
+                    },
+                ],
             )
             print(sequence["id"])
         """
