@@ -65,6 +65,9 @@ generate: go ## regenerate openapi/bundle.json and gen/
 	go run ./cmd/lists gen/db
 	$(TOOL) esbuild server/http/docs/script/rail.js --minify --target=es2017 --log-level=warning --outfile=gen/script/rail.js
 	go run ./cmd/generate
+	go run ./cmd/clients
+	$(TOOL) esbuild cmd/clients/typescript/runtime.impl.ts --target=es2022 --log-level=warning \
+		--banner:js="// Code generated from cmd/clients/typescript/runtime.impl.ts by esbuild. DO NOT EDIT." --outfile=gen/clients/typescript/runtime.js
 	$(TOOL) sqlc generate -f gen/sqlc.yaml
 
 .PHONY: verify

@@ -114,7 +114,7 @@ var layers = map[string]layer{
 		rule:     "http turns requests into units of work",
 		packages: []string{"server/http/..."},
 		below:    []string{"ground", "work", "outbound", "money", "rails", "program", "inbound"},
-		contract: []string{"gen/api", "gen/db", "gen/events", "gen/script", "openapi"},
+		contract: []string{"gen/api", "gen/db", "gen/events", "gen/samples", "gen/script", "openapi"},
 	},
 	"jobs": {
 		rule:     "jobs turn time into units of work, and know no HTTP",
@@ -137,8 +137,8 @@ var layers = map[string]layer{
 		never:    []string{echo},
 	},
 	"harness": {
-		rule:     "harness tests and measures from outside: only tests, cmd/bar, cmd/bench and cmd/ha import it",
-		packages: []string{"cmd/bar", "cmd/bench", "cmd/ha", "server/harness/..."},
+		rule:     "harness tests and measures from outside: only tests, cmd/bar, cmd/bench, cmd/clients/story and cmd/ha import it",
+		packages: []string{"cmd/bar", "cmd/bench", "cmd/clients/story", "cmd/ha", "server/harness/..."},
 		below: []string{
 			"ground", "work", "outbound", "money", "rails", "program", "inbound", "http", "jobs", "app", "cli",
 		},
@@ -150,9 +150,12 @@ var layers = map[string]layer{
 		below:    []string{"ground"},
 	},
 	"tools": {
-		rule:     "a tool or an example of cmd stands alone",
-		packages: []string{"cmd/bundle", "cmd/example", "cmd/generate", "cmd/lists", "cmd/rail/ops"},
-		contract: []string{"gen/api", "queries", "schema"},
+		rule: "a tool or an example of cmd stands alone",
+		packages: []string{
+			"cmd/bundle", "cmd/clients", "cmd/clients/golang/...", "cmd/clients/model", "cmd/clients/python",
+			"cmd/clients/typescript", "cmd/example", "cmd/generate", "cmd/lists", "cmd/rail/ops",
+		},
+		contract: []string{"gen/api", "gen/client", "queries", "schema", "server/outbound/webhook/verify"},
 	},
 	"bridge": {
 		rule:     "the example of a webhook rail's service imports what a receiver may import",

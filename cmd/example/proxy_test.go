@@ -32,7 +32,7 @@ func TestValidatingProxy(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), &out, proxy.url, s.Key))
 	done(t, s, out.Bytes())
-	script, err := ran(t, compiled(t, proxy.url), proxy.url, s.Key)
+	script, err := ran(t, compiled(t), proxy.url, s.Key)
 	require.NoError(t, err, "%s", script)
 	done(t, s, script)
 	proxy.log.shows(t, regexp.MustCompile("/refund has returned 200"))

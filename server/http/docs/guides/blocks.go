@@ -74,7 +74,9 @@ func (blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 }
 
 // sources are the languages of files. Files that follow each other are tabs of one block.
-var sources = map[string]tab{"js": {"node", "Node", ""}, "python": {"python", "Python", ""}, "go": {"go", "Go", ""}}
+var sources = map[string]tab{
+	"js": {"node", "Node", ""}, "ts": {"node", "TypeScript", ""}, "python": {"python", "Python", ""}, "go": {"go", "Go", ""},
+}
 
 // fenced renders a block by its language.
 func fenced(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {

@@ -28,6 +28,7 @@ const (
 // files are the files of the docs page, by path.
 var files = map[string]*static.Text{
 	"/docs":                    static.New("text/html; charset=utf-8", shortly, file("docs.html")),
+	"/docs/openapi.json":       static.New("application/json", shortly, withSamples),
 	"/docs/start.js":           static.New("text/javascript; charset=utf-8", shortly, file("start.js")),
 	"/docs/scalar-1.72.1.js":   static.Zipped("text/javascript; charset=utf-8", forever, file("scalar-1.72.1.js.gz")),
 	"/docs/scalar-LICENSE.txt": static.New("text/plain; charset=utf-8", shortly, file("scalar-LICENSE.txt")),

@@ -1,7 +1,8 @@
 // The options turn off every feature that sends requests to another server: fonts,
 // telemetry, the agent, the hosted client and the proxy.
 Scalar.createApiReference('#reference', {
-  url: '/v1/openapi.json',
+  url: '/docs/openapi.json', // with examples of calls
+  hiddenClients: true, // other examples, which do without a client of Rail
   withDefaultFonts: false,
   telemetry: false,
   agent: { disabled: true },
