@@ -348,6 +348,57 @@ func (e ApplicationSubmittedEventType) Valid() bool {
 	}
 }
 
+// Defines values for AttributionClaimReason.
+const (
+	AttributionClaimReasonCustomerHasPaid    AttributionClaimReason = "customer_has_paid"
+	AttributionClaimReasonCustomerHasPartner AttributionClaimReason = "customer_has_partner"
+	AttributionClaimReasonLinkDeleted        AttributionClaimReason = "link_deleted"
+	AttributionClaimReasonOtherRoute         AttributionClaimReason = "other_route"
+	AttributionClaimReasonParameterAbsent    AttributionClaimReason = "parameter_absent"
+	AttributionClaimReasonPartnerNotActive   AttributionClaimReason = "partner_not_active"
+	AttributionClaimReasonPartnerNotFound    AttributionClaimReason = "partner_not_found"
+	AttributionClaimReasonProviderUnknown    AttributionClaimReason = "provider_unknown"
+	AttributionClaimReasonSaleRecorded       AttributionClaimReason = "sale_recorded"
+	AttributionClaimReasonSelfReferral       AttributionClaimReason = "self_referral"
+	AttributionClaimReasonTokenExpired       AttributionClaimReason = "token_expired"
+	AttributionClaimReasonTokenInvalid       AttributionClaimReason = "token_invalid"
+	AttributionClaimReasonTokenReplayed      AttributionClaimReason = "token_replayed"
+)
+
+// Valid indicates whether the value is a known member of the AttributionClaimReason enum.
+func (e AttributionClaimReason) Valid() bool {
+	switch e {
+	case AttributionClaimReasonCustomerHasPaid:
+		return true
+	case AttributionClaimReasonCustomerHasPartner:
+		return true
+	case AttributionClaimReasonLinkDeleted:
+		return true
+	case AttributionClaimReasonOtherRoute:
+		return true
+	case AttributionClaimReasonParameterAbsent:
+		return true
+	case AttributionClaimReasonPartnerNotActive:
+		return true
+	case AttributionClaimReasonPartnerNotFound:
+		return true
+	case AttributionClaimReasonProviderUnknown:
+		return true
+	case AttributionClaimReasonSaleRecorded:
+		return true
+	case AttributionClaimReasonSelfReferral:
+		return true
+	case AttributionClaimReasonTokenExpired:
+		return true
+	case AttributionClaimReasonTokenInvalid:
+		return true
+	case AttributionClaimReasonTokenReplayed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AttributionModel.
 const (
 	AttributionModelFirst AttributionModel = "first"
@@ -386,49 +437,31 @@ func (e AttributionProtocol) Valid() bool {
 
 // Defines values for AttributionReason.
 const (
-	AttributionReasonCustomerHasPaid    AttributionReason = "customer_has_paid"
-	AttributionReasonCustomerHasPartner AttributionReason = "customer_has_partner"
-	AttributionReasonLinkDeleted        AttributionReason = "link_deleted"
-	AttributionReasonOtherRoute         AttributionReason = "other_route"
-	AttributionReasonParameterAbsent    AttributionReason = "parameter_absent"
-	AttributionReasonPartnerNotActive   AttributionReason = "partner_not_active"
-	AttributionReasonPartnerNotFound    AttributionReason = "partner_not_found"
-	AttributionReasonProviderUnknown    AttributionReason = "provider_unknown"
-	AttributionReasonSaleRecorded       AttributionReason = "sale_recorded"
-	AttributionReasonSelfReferral       AttributionReason = "self_referral"
-	AttributionReasonTokenExpired       AttributionReason = "token_expired"
-	AttributionReasonTokenInvalid       AttributionReason = "token_invalid"
-	AttributionReasonTokenReplayed      AttributionReason = "token_replayed"
+	AttributionReasonCoupon       AttributionReason = "coupon"
+	AttributionReasonEarlierClick AttributionReason = "earlier_click"
+	AttributionReasonFirstClick   AttributionReason = "first_click"
+	AttributionReasonLastClick    AttributionReason = "last_click"
+	AttributionReasonNamedClick   AttributionReason = "named_click"
+	AttributionReasonNoRoute      AttributionReason = "no_route"
+	AttributionReasonSelfReferral AttributionReason = "self_referral"
 )
 
 // Valid indicates whether the value is a known member of the AttributionReason enum.
 func (e AttributionReason) Valid() bool {
 	switch e {
-	case AttributionReasonCustomerHasPaid:
+	case AttributionReasonCoupon:
 		return true
-	case AttributionReasonCustomerHasPartner:
+	case AttributionReasonEarlierClick:
 		return true
-	case AttributionReasonLinkDeleted:
+	case AttributionReasonFirstClick:
 		return true
-	case AttributionReasonOtherRoute:
+	case AttributionReasonLastClick:
 		return true
-	case AttributionReasonParameterAbsent:
+	case AttributionReasonNamedClick:
 		return true
-	case AttributionReasonPartnerNotActive:
-		return true
-	case AttributionReasonPartnerNotFound:
-		return true
-	case AttributionReasonProviderUnknown:
-		return true
-	case AttributionReasonSaleRecorded:
+	case AttributionReasonNoRoute:
 		return true
 	case AttributionReasonSelfReferral:
-		return true
-	case AttributionReasonTokenExpired:
-		return true
-	case AttributionReasonTokenInvalid:
-		return true
-	case AttributionReasonTokenReplayed:
 		return true
 	default:
 		return false
@@ -4803,7 +4836,7 @@ type AttributionClaim struct {
 	PublisherID *string `json:"publisher_id"`
 
 	// Reason Why it was ignored; null if it counted.
-	Reason *AttributionReason `json:"reason"`
+	Reason *AttributionClaimReason `json:"reason"`
 
 	// SaleID The sale that brought the claim; null for the creation of the customer.
 	SaleID *SaleID `json:"sale_id"`
@@ -4823,6 +4856,11 @@ type AttributionClaim struct {
 	Touchpoint *AttributionTouchpoint `json:"touchpoint"`
 }
 
+// AttributionClaimReason The reason for an ignored claim. `provider_unknown`: the provider is not this Rail. `token_invalid`: the token is not of this program, or was changed. `token_expired`, `token_replayed`: the token has expired, or has credited this customer before. `parameter_absent`: none of the program's `url_params` has a value. `partner_not_found`, `partner_not_active`, `link_deleted`: the claim's partner or link. `other_route`: `partner_id`, `click_id` or `coupon_code` precedes. `customer_has_partner`: an earlier claim or route counts. `customer_has_paid`: the customer paid before without a partner. `self_referral`: the customer is the partner. `sale_recorded`: the charge was recorded before. Accept unknown values.
+//
+// Examples: token_expired
+type AttributionClaimReason string
+
 // AttributionModel The live referral of a visitor that gets a new customer from a click: `last` is that of the click, `first` the visitor's earliest.
 //
 // Examples: last
@@ -4838,17 +4876,166 @@ type AttributionParameters map[string]string
 // Examples: acp
 type AttributionProtocol string
 
-// AttributionReason The reason for an ignored claim. `provider_unknown`: the provider is not this Rail. `token_invalid`: the token is not of this program, or was changed. `token_expired`, `token_replayed`: the token has expired, or has credited this customer before. `parameter_absent`: none of the program's `url_params` has a value. `partner_not_found`, `partner_not_active`, `link_deleted`: the claim's partner or link. `other_route`: `partner_id`, `click_id` or `coupon_code` precedes. `customer_has_partner`: an earlier claim or route counts. `customer_has_paid`: the customer paid before without a partner. `self_referral`: the customer is the partner. `sale_recorded`: the charge was recorded before. Accept unknown values.
+// AttributionReason Why a customer would have this partner: `first_click` and `last_click` of the visitor, the `named_click` of the sign-up, a `coupon`, or the `earlier_click` before a late one. Without a partner: `no_route`, because no click or coupon counts, or `self_referral`. Accept unknown values.
 //
-// Examples: token_expired
+// Examples: first_click
 type AttributionReason string
+
+// AttributionRehearsal The partners of recent customers, and the partners whom other settings would have credited. Amounts are in minor units of the program's currency. The present flows decide commissions on both sides.
+type AttributionRehearsal struct {
+	// Object Always `attribution_rehearsal`.
+	Object string `json:"object"`
+
+	// ChangedCount How many of them would have another partner.
+	ChangedCount int64 `json:"changed_count"`
+
+	// ClicksSince The time from which all clicks are stored; null if none was deleted.
+	ClicksSince *clock.Time `json:"clicks_since"`
+
+	// Complete Whether all customers and their sales were evaluated. Otherwise it took longer than ten seconds, and only the latest customers were evaluated.
+	Complete bool `json:"complete"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// Customers The latest customers who would have another partner, at most 100.
+	Customers []AttributionRehearsalCustomer `json:"customers"`
+
+	// CustomersCount The number of customers evaluated.
+	CustomersCount int64 `json:"customers_count"`
+
+	// Days The number of days of sign-ups.
+	Days int64 `json:"days"`
+
+	// OtherCurrencySalesCount The number of evaluated sales in other currencies, which the amounts leave out.
+	OtherCurrencySalesCount int64 `json:"other_currency_sales_count"`
+
+	// Partners The partners for whom something changes, the largest difference of commissions first, at most 500.
+	Partners []AttributionRehearsalPartner `json:"partners"`
+
+	// PartnersCount The number of partners for whom something changes.
+	PartnersCount int64 `json:"partners_count"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// SettingsAfter The settings of a program that decide which partner gets a customer.
+	SettingsAfter AttributionSettings `json:"settings_after"`
+
+	// SettingsBefore The settings of a program that decide which partner gets a customer.
+	SettingsBefore AttributionSettings `json:"settings_before"`
+
+	// Since The beginning of these days, inclusive.
+	Since clock.Time `json:"since"`
+
+	// UnchangedCount How many of them would have the same partner. Customers whom the API or a person gave to a partner, and imported customers, are always among them.
+	UnchangedCount int64 `json:"unchanged_count"`
+
+	// UndecidedCount How many of them cannot be decided, because clicks may have been deleted, the visitor has too many clicks, or the customer was merged. They count as unchanged in `partners`.
+	UndecidedCount int64 `json:"undecided_count"`
+
+	// Until The end of these days, the time of the request.
+	Until clock.Time `json:"until"`
+}
+
+// AttributionRehearsalCustomer A customer who would have another partner.
+type AttributionRehearsalCustomer struct {
+	// CommissionsAfterMinor The commissions of the partner who would have the customer.
+	CommissionsAfterMinor int64 `json:"commissions_after_minor"`
+
+	// CommissionsBeforeMinor The commissions of the partner who has the customer, as the present flows decide them.
+	CommissionsBeforeMinor int64 `json:"commissions_before_minor"`
+
+	// CustomerID The id of a customer.
+	//
+	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
+	CustomerID CustomerID `json:"customer_id"`
+
+	// FromPartnerID The partner who has the customer; null for none.
+	FromPartnerID *PartnerID `json:"from_partner_id"`
+
+	// LeadAt When the customer signed up.
+	LeadAt clock.Time `json:"lead_at"`
+
+	// Reason Why a customer would have this partner: `first_click` and `last_click` of the visitor, the `named_click` of the sign-up, a `coupon`, or the `earlier_click` before a late one. Without a partner: `no_route`, because no click or coupon counts, or `self_referral`. Accept unknown values.
+	//
+	// Examples: first_click
+	Reason AttributionReason `json:"reason"`
+
+	// RevenueMinor The customer's sales, after refunds.
+	RevenueMinor int64 `json:"revenue_minor"`
+
+	// ToPartnerID The partner who would have the customer; null for none.
+	ToPartnerID *PartnerID `json:"to_partner_id"`
+}
+
+// AttributionRehearsalPartner A partner for whom the tested settings change something.
+type AttributionRehearsalPartner struct {
+	// CommissionsAfterMinor The commissions for the customers whom the partner would have.
+	CommissionsAfterMinor int64 `json:"commissions_after_minor"`
+
+	// CommissionsBeforeMinor The commissions for these customers, as the present flows decide them.
+	CommissionsBeforeMinor int64 `json:"commissions_before_minor"`
+
+	// CommissionsDifferenceMinor `commissions_after_minor` less `commissions_before_minor`.
+	CommissionsDifferenceMinor int64 `json:"commissions_difference_minor"`
+
+	// CustomersAfter How many the partner would have.
+	CustomersAfter int64 `json:"customers_after"`
+
+	// CustomersBefore How many of the customers the partner has.
+	CustomersBefore int64 `json:"customers_before"`
+
+	// Name The partner's display name, company name or handle.
+	Name string `json:"name"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// RevenueAfterMinor The sales of the customers whom the partner would have.
+	RevenueAfterMinor int64 `json:"revenue_after_minor"`
+
+	// RevenueBeforeMinor The sales of these customers, after refunds.
+	RevenueBeforeMinor int64 `json:"revenue_before_minor"`
+}
+
+// AttributionRehearsalRequest Attribution settings to test on recent customers. An omitted setting keeps its present value.
+type AttributionRehearsalRequest struct {
+	// AttributionModel The live referral of a visitor that gets a new customer from a click: `last` is that of the click, `first` the visitor's earliest.
+	//
+	// Examples: last
+	AttributionModel *AttributionModel `json:"attribution_model,omitempty"`
+
+	// CookieDays How many days a referral lasts. If omitted, each referral keeps the end that it got from its first click.
+	CookieDays *int64 `json:"cookie_days,omitempty"`
+
+	// CouponBeatsLink Whether the coupon's partner gets a customer who has both a link and a coupon.
+	CouponBeatsLink *bool `json:"coupon_beats_link,omitempty"`
+
+	// Days The number of days, up to now, in which the customers signed up.
+	Days *int64 `json:"days,omitempty"`
+
+	// IgnoreLateClicks Whether the earlier partner keeps a customer despite another partner's click shortly before the first payment.
+	IgnoreLateClicks *bool `json:"ignore_late_clicks,omitempty"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+}
 
 // AttributionResult The result of a claim.
 //
 // Examples: {"reason":null,"status":"credited"}
 type AttributionResult struct {
 	// Reason Why it is ignored; null if it counts.
-	Reason *AttributionReason `json:"reason"`
+	Reason *AttributionClaimReason `json:"reason"`
 
 	// Status `credited` gave the customer to the partner of the claim, `ignored` did not.
 	//
@@ -4860,6 +5047,23 @@ type AttributionResult struct {
 //
 // Examples: click
 type AttributionRule string
+
+// AttributionSettings The settings of a program that decide which partner gets a customer.
+type AttributionSettings struct {
+	// AttributionModel The live referral of a visitor that gets a new customer from a click: `last` is that of the click, `first` the visitor's earliest.
+	//
+	// Examples: last
+	AttributionModel AttributionModel `json:"attribution_model"`
+
+	// CookieDays How many days a referral lasts.
+	CookieDays int64 `json:"cookie_days"`
+
+	// CouponBeatsLink Whether coupons take precedence over links.
+	CouponBeatsLink bool `json:"coupon_beats_link"`
+
+	// IgnoreLateClicks Whether the earlier partner keeps a customer despite a late click.
+	IgnoreLateClicks bool `json:"ignore_late_clicks"`
+}
 
 // AttributionStatus `credited` gave the customer to the partner of the claim, `ignored` did not.
 //
@@ -16683,6 +16887,9 @@ type CreateApplicationJSONRequestBody = ApplicationCreate
 // RejectApplicationJSONRequestBody defines body for RejectApplication for application/json ContentType.
 type RejectApplicationJSONRequestBody = ApplicationReject
 
+// RehearseAttributionJSONRequestBody defines body for RehearseAttribution for application/json ContentType.
+type RehearseAttributionJSONRequestBody = AttributionRehearsalRequest
+
 // CreateAttributionTokenJSONRequestBody defines body for CreateAttributionToken for application/json ContentType.
 type CreateAttributionTokenJSONRequestBody = AttributionTokenCreate
 
@@ -18108,6 +18315,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/applications/{id}/withdraw (the `WithdrawApplication` operationId).
 	WithdrawApplication(ctx context.Context, id ID, params *WithdrawApplicationParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RehearseAttributionWithBody Rehearse attribution settings
+	//
+	// Decides again which partner gets each customer who signed up in the last days, under other settings, and compares the result with the partner who has the customer. It reads the clicks that are still stored, and the coupons that a sign-up or first payment named. A partner who is not active gets no further customer. Nothing changes.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/attribution/rehearse (the `RehearseAttribution` operationId).
+	RehearseAttributionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RehearseAttribution Rehearse attribution settings
+	//
+	// Decides again which partner gets each customer who signed up in the last days, under other settings, and compares the result with the partner who has the customer. It reads the clicks that are still stored, and the coupons that a sign-up or first payment named. A partner who is not active gets no further customer. Nothing changes.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/attribution/rehearse (the `RehearseAttribution` operationId).
+	RehearseAttribution(ctx context.Context, body RehearseAttributionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateAttributionTokenWithBody Create an attribution token
 	//
@@ -20468,6 +20693,44 @@ func (c *Client) ReopenApplication(ctx context.Context, id ID, params *ReopenApp
 // Corresponds with POST /v1/applications/{id}/withdraw (the `WithdrawApplication` operationId).
 func (c *Client) WithdrawApplication(ctx context.Context, id ID, params *WithdrawApplicationParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewWithdrawApplicationRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RehearseAttributionWithBody Rehearse attribution settings
+//
+// Decides again which partner gets each customer who signed up in the last days, under other settings, and compares the result with the partner who has the customer. It reads the clicks that are still stored, and the coupons that a sign-up or first payment named. A partner who is not active gets no further customer. Nothing changes.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/attribution/rehearse (the `RehearseAttribution` operationId).
+func (c *Client) RehearseAttributionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRehearseAttributionRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RehearseAttribution Rehearse attribution settings
+//
+// Decides again which partner gets each customer who signed up in the last days, under other settings, and compares the result with the partner who has the customer. It reads the clicks that are still stored, and the coupons that a sign-up or first payment named. A partner who is not active gets no further customer. Nothing changes.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/attribution/rehearse (the `RehearseAttribution` operationId).
+func (c *Client) RehearseAttribution(ctx context.Context, body RehearseAttributionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRehearseAttributionRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -25905,6 +26168,46 @@ func NewWithdrawApplicationRequest(server string, id ID, params *WithdrawApplica
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewRehearseAttributionRequest calls the generic RehearseAttribution builder with application/json body
+func NewRehearseAttributionRequest(server string, body RehearseAttributionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRehearseAttributionRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRehearseAttributionRequestWithBody constructs an http.Request for the RehearseAttribution method, with any body, and a specified content type
+func NewRehearseAttributionRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/attribution/rehearse")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -39715,6 +40018,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/applications/{id}/withdraw (the `WithdrawApplication` operationId).
 	WithdrawApplicationWithResponse(ctx context.Context, id ID, params *WithdrawApplicationParams, reqEditors ...RequestEditorFn) (*WithdrawApplicationReply, error)
 
+	// RehearseAttributionWithBodyWithResponse Rehearse attribution settings
+	//
+	// Decides again which partner gets each customer who signed up in the last days, under other settings, and compares the result with the partner who has the customer. It reads the clicks that are still stored, and the coupons that a sign-up or first payment named. A partner who is not active gets no further customer. Nothing changes.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/attribution/rehearse (the `RehearseAttribution` operationId).
+	RehearseAttributionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RehearseAttributionReply, error)
+
+	// RehearseAttributionWithResponse Rehearse attribution settings
+	//
+	// Decides again which partner gets each customer who signed up in the last days, under other settings, and compares the result with the partner who has the customer. It reads the clicks that are still stored, and the coupons that a sign-up or first payment named. A partner who is not active gets no further customer. Nothing changes.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/attribution/rehearse (the `RehearseAttribution` operationId).
+	RehearseAttributionWithResponse(ctx context.Context, body RehearseAttributionJSONRequestBody, reqEditors ...RequestEditorFn) (*RehearseAttributionReply, error)
+
 	// CreateAttributionTokenWithBodyWithResponse Create an attribution token
 	//
 	// Creates a token by which AI assistants name a partner as the one who referred a customer. The partner publishes it; the assistant sends it as `affiliate_attribution` with the checkout, and you pass it on with the customer or sale. A token can credit any number of customers, each once. Partners can create tokens in the portal.
@@ -42368,6 +42689,37 @@ func (r WithdrawApplicationReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r WithdrawApplicationReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RehearseAttributionReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AttributionRehearsal
+}
+
+// Status returns HTTPResponse.Status
+func (r RehearseAttributionReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RehearseAttributionReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RehearseAttributionReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -48173,6 +48525,36 @@ func (c *ClientWithResponses) WithdrawApplicationWithResponse(ctx context.Contex
 	return ParseWithdrawApplicationReply(rsp)
 }
 
+// RehearseAttributionWithBodyWithResponse Rehearse attribution settings
+//
+// Decides again which partner gets each customer who signed up in the last days, under other settings, and compares the result with the partner who has the customer. It reads the clicks that are still stored, and the coupons that a sign-up or first payment named. A partner who is not active gets no further customer. Nothing changes.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/attribution/rehearse (the `RehearseAttribution` operationId).
+func (c *ClientWithResponses) RehearseAttributionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RehearseAttributionReply, error) {
+	rsp, err := c.RehearseAttributionWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRehearseAttributionReply(rsp)
+}
+
+// RehearseAttributionWithResponse Rehearse attribution settings
+//
+// Decides again which partner gets each customer who signed up in the last days, under other settings, and compares the result with the partner who has the customer. It reads the clicks that are still stored, and the coupons that a sign-up or first payment named. A partner who is not active gets no further customer. Nothing changes.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/attribution/rehearse (the `RehearseAttribution` operationId).
+func (c *ClientWithResponses) RehearseAttributionWithResponse(ctx context.Context, body RehearseAttributionJSONRequestBody, reqEditors ...RequestEditorFn) (*RehearseAttributionReply, error) {
+	rsp, err := c.RehearseAttribution(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRehearseAttributionReply(rsp)
+}
+
 // CreateAttributionTokenWithBodyWithResponse Create an attribution token
 //
 // Creates a token by which AI assistants name a partner as the one who referred a customer. The partner publishes it; the assistant sends it as `affiliate_attribution` with the checkout, and you pass it on with the customer or sale. A token can credit any number of customers, each once. Partners can create tokens in the portal.
@@ -52283,6 +52665,32 @@ func ParseWithdrawApplicationReply(rsp *http.Response) (*WithdrawApplicationRepl
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Application
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRehearseAttributionReply parses an HTTP response from a RehearseAttributionWithResponse call
+func ParseRehearseAttributionReply(rsp *http.Response) (*RehearseAttributionReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RehearseAttributionReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AttributionRehearsal
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -57023,6 +57431,9 @@ type ServerInterface interface {
 	// WithdrawApplication Withdraw an application
 	// (POST /v1/applications/{id}/withdraw)
 	WithdrawApplication(ctx echo.Context, id ID, params WithdrawApplicationParams) error
+	// RehearseAttribution Rehearse attribution settings
+	// (POST /v1/attribution/rehearse)
+	RehearseAttribution(ctx echo.Context) error
 	// CreateAttributionToken Create an attribution token
 	// (POST /v1/attribution_tokens)
 	CreateAttributionToken(ctx echo.Context) error
@@ -57897,6 +58308,15 @@ func (w *ServerInterfaceWrapper) WithdrawApplication(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.WithdrawApplication(ctx, id, params)
+	return err
+}
+
+// RehearseAttribution converts echo context to params.
+func (w *ServerInterfaceWrapper) RehearseAttribution(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RehearseAttribution(ctx)
 	return err
 }
 
@@ -63583,6 +64003,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/applications/:id/reject", wrapper.RejectApplication, options.OperationMiddlewares["rejectApplication"]...)
 	router.POST(options.BaseURL+"/v1/applications/:id/reopen", wrapper.ReopenApplication, options.OperationMiddlewares["reopenApplication"]...)
 	router.POST(options.BaseURL+"/v1/applications/:id/withdraw", wrapper.WithdrawApplication, options.OperationMiddlewares["withdrawApplication"]...)
+	router.POST(options.BaseURL+"/v1/attribution/rehearse", wrapper.RehearseAttribution, options.OperationMiddlewares["rehearseAttribution"]...)
 	router.POST(options.BaseURL+"/v1/attribution_tokens", wrapper.CreateAttributionToken, options.OperationMiddlewares["createAttributionToken"]...)
 	router.GET(options.BaseURL+"/v1/audit_log_entries", wrapper.ListAuditLogEntries, options.OperationMiddlewares["listAuditLogEntries"]...)
 	router.GET(options.BaseURL+"/v1/audit_log_entries/:id", wrapper.RetrieveAuditLogEntry, options.OperationMiddlewares["retrieveAuditLogEntry"]...)
@@ -64090,6 +64511,28 @@ type WithdrawApplicationResponseObject interface {
 type WithdrawApplication200JSONResponse Application
 
 func (response WithdrawApplication200JSONResponse) VisitWithdrawApplicationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RehearseAttributionRequestObject struct {
+	Body *RehearseAttributionJSONRequestBody
+}
+
+type RehearseAttributionResponseObject interface {
+	VisitRehearseAttributionResponse(w http.ResponseWriter) error
+}
+
+type RehearseAttribution200JSONResponse AttributionRehearsal
+
+func (response RehearseAttribution200JSONResponse) VisitRehearseAttributionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -68313,6 +68756,9 @@ type StrictServerInterface interface {
 	// WithdrawApplication Withdraw an application
 	// (POST /v1/applications/{id}/withdraw)
 	WithdrawApplication(ctx context.Context, request WithdrawApplicationRequestObject) (WithdrawApplicationResponseObject, error)
+	// RehearseAttribution Rehearse attribution settings
+	// (POST /v1/attribution/rehearse)
+	RehearseAttribution(ctx context.Context, request RehearseAttributionRequestObject) (RehearseAttributionResponseObject, error)
 	// CreateAttributionToken Create an attribution token
 	// (POST /v1/attribution_tokens)
 	CreateAttributionToken(ctx context.Context, request CreateAttributionTokenRequestObject) (CreateAttributionTokenResponseObject, error)
@@ -69256,6 +69702,52 @@ func (sh *strictHandler) WithdrawApplication(ctx echo.Context, id ID, params Wit
 		return err
 	} else if validResponse, ok := response.(WithdrawApplicationResponseObject); ok {
 		return validResponse.VisitWithdrawApplicationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RehearseAttribution operation middleware
+func (sh *strictHandler) RehearseAttribution(ctx echo.Context) error {
+	var request RehearseAttributionRequestObject
+
+	var body RehearseAttributionJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RehearseAttribution(ctx.Request().Context(), request.(RehearseAttributionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RehearseAttribution")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RehearseAttributionResponseObject); ok {
+		return validResponse.VisitRehearseAttributionResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

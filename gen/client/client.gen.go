@@ -30,6 +30,8 @@ type Client struct {
 	Programs *ProgramsService
 	// Partners (affiliates) refer visitors and earn commissions.
 	Partners *PartnersService
+	// Tracking links of partners.
+	AttributionTokens *AttributionTokensService
 	// Partners (affiliates) refer visitors and earn commissions.
 	EmbedTokens *EmbedTokensService
 	// Partners (affiliates) refer visitors and earn commissions.
@@ -52,6 +54,8 @@ type Client struct {
 	Customers *CustomersService
 	// Payments of customers and their refunds.
 	Sales *SalesService
+	// People or companies attributed to a partner.
+	Attribution *AttributionService
 	// Payments of customers and their refunds.
 	Refunds *RefundsService
 	// Money earned by partners.
@@ -104,6 +108,8 @@ type Client struct {
 	InboxEvents *InboxEventsService
 	// Settings of the calling API key.
 	InboundSigning *InboundSigningService
+	// The time of a server for tests, which can be moved forward.
+	TestClock *TestClockService
 	// Changes, with actor and object.
 	AuditLogEntries *AuditLogEntriesService
 	// Operations for the script on a merchant's pages, with a publishable key. A page can report
@@ -123,6 +129,7 @@ func New(server, key string, opts ...Option) (*Client, error) {
 	return &Client{
 		Programs:             &ProgramsService{t},
 		Partners:             &PartnersService{t},
+		AttributionTokens:    &AttributionTokensService{t},
 		EmbedTokens:          &EmbedTokensService{t},
 		PartnerNotes:         &PartnerNotesService{t},
 		Groups:               &GroupsService{t},
@@ -134,6 +141,7 @@ func New(server, key string, opts ...Option) (*Client, error) {
 		Referrals:            &ReferralsService{t},
 		Customers:            &CustomersService{t},
 		Sales:                &SalesService{t},
+		Attribution:          &AttributionService{t},
 		Refunds:              &RefundsService{t},
 		Commissions:          &CommissionsService{t},
 		Balances:             &BalancesService{t},
@@ -158,6 +166,7 @@ func New(server, key string, opts ...Option) (*Client, error) {
 		ProcessorConnections: &ProcessorConnectionsService{t},
 		InboxEvents:          &InboxEventsService{t},
 		InboundSigning:       &InboundSigningService{t},
+		TestClock:            &TestClockService{t},
 		AuditLogEntries:      &AuditLogEntriesService{t},
 		Browser:              &BrowserService{t},
 		Documents:            &DocumentsService{t},

@@ -64,6 +64,8 @@ const (
 	ErrorCodeRouteNotFound ErrorCode = "route_not_found"
 	// value is neither a handle of an active partner nor a link value of this program.
 	ErrorCodeTrackingValueNotFound ErrorCode = "tracking_value_not_found"
+	// This server has no test clock; it runs without RAIL_TEST_CLOCK=1.
+	ErrorCodeTestClockOff ErrorCode = "test_clock_off"
 	// A partner with this email exists in the program.
 	ErrorCodePartnerEmailTaken ErrorCode = "partner_email_taken"
 	// A partner with this external id exists in the program.

@@ -425,6 +425,31 @@ func (s *PartnersService) CreateSSO(ctx context.Context, id string, body MagicLi
 	return call[MagicLink](ctx, s.transport, request{method: "POST", path: "/v1/partners/" + segment(id) + "/sso", body: body, keyed: true}, opts)
 }
 
+// AttributionTokensService has the methods of one resource.
+type AttributionTokensService struct{ transport *transport }
+
+// Create an attribution token.
+//
+// Creates a token by which AI assistants name a partner as the one who referred a customer. The
+// partner publishes it; the assistant sends it as `affiliate_attribution` with the checkout, and
+// you pass it on with the customer or sale. A token can credit any number of customers, each once.
+// Partners can create tokens in the portal.
+//
+//	token, err := rail.AttributionTokens.Create(ctx, client.AttributionTokenCreate{
+//		PartnerID: client.Set("part_01kb2m4q8e7v9t3n5x6c0d1f2g"),
+//	})
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(token)
+//
+// Errors of its own: ErrorCodePartnerNotActive.
+//
+// POST /v1/attribution_tokens
+func (s *AttributionTokensService) Create(ctx context.Context, body AttributionTokenCreate, opts ...Option) (*AttributionToken, error) {
+	return call[AttributionToken](ctx, s.transport, request{method: "POST", path: "/v1/attribution_tokens", body: body, keyed: true}, opts)
+}
+
 // EmbedTokensService has the methods of one resource.
 type EmbedTokensService struct{ transport *transport }
 
@@ -2047,6 +2072,30 @@ func (s *SalesService) Refund(ctx context.Context, id string, body SaleRefund, o
 	return call[RefundResult](ctx, s.transport, request{method: "POST", path: "/v1/sales/" + segment(id) + "/refund", body: body, keyed: true}, opts)
 }
 
+// AttributionService has the methods of one resource.
+type AttributionService struct{ transport *transport }
+
+// Rehearse attribution settings.
+//
+// Decides again which partner gets each customer who signed up in the last days, under other
+// settings, and compares the result with the partner who has the customer. It reads the clicks that
+// are still stored, and the coupons that a sign-up or first payment named. A partner who is not
+// active gets no further customer. Nothing changes.
+//
+//	rehearsal, err := rail.Attribution.Rehearse(ctx, client.AttributionRehearsalRequest{
+//		ProgramID:        "prg_01kb2m4q8e7v9t3n5x6c0d1f2g",
+//		AttributionModel: client.Set(client.AttributionModelFirst),
+//	})
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(rehearsal)
+//
+// POST /v1/attribution/rehearse
+func (s *AttributionService) Rehearse(ctx context.Context, body AttributionRehearsalRequest, opts ...Option) (*AttributionRehearsal, error) {
+	return call[AttributionRehearsal](ctx, s.transport, request{method: "POST", path: "/v1/attribution/rehearse", body: body, keyed: true}, opts)
+}
+
 // RefundsService has the methods of one resource.
 type RefundsService struct{ transport *transport }
 
@@ -3653,6 +3702,20 @@ type RetrieveReportParams struct {
 	GroupID string `json:"group_id,omitzero"`
 	// Only partners with this tag.
 	TagID string `json:"tag_id,omitzero"`
+	// Only this `utm_source`, in any case, or `none`.
+	Source string `json:"source,omitzero"`
+	// Only this `utm_medium`, in any case, or `none`.
+	Medium string `json:"medium,omitzero"`
+	// Only this `utm_campaign`, in any case, or `none`.
+	Campaign string `json:"campaign,omitzero"`
+	// Only this host of the referring page, or `none`.
+	Referrer string `json:"referrer,omitzero"`
+	// Only this country of the click, as a code of two letters, or `none`.
+	Country string `json:"country,omitzero"`
+	// Only this device of the click, as it was sent, or `none`.
+	Device string `json:"device,omitzero"`
+	// Only this way of attribution, or `none` without a partner.
+	TrackedBy ReportTrackedBy `json:"tracked_by,omitzero"`
 	// `partners` leaves out figures without a partner, `direct` leaves out all others; the default is
 	// `all`. Not `direct` with a filter by partner, group or tag.
 	Attribution ReportAttribution `json:"attribution,omitzero"`
@@ -3676,7 +3739,9 @@ type RetrieveReportParams struct {
 //
 // Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension,
 // in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or
-// tag leave it out.
+// tag leave it out. Two filters by origin, or one with the dimension `link`, `product` or another
+// part of the origin, read rows instead of sums: at most 200,000 in both windows, else 400
+// `range_too_large`.
 //
 //	report, err := rail.Reports.Retrieve(ctx, client.RetrieveReportParams{
 //		ProgramID: "prg_01kb2m4q8e7v9t3n5x6c0d1f2g",
@@ -3691,6 +3756,40 @@ type RetrieveReportParams struct {
 // GET /v1/reports
 func (s *ReportsService) Retrieve(ctx context.Context, params RetrieveReportParams, opts ...Option) (*Report, error) {
 	return call[Report](ctx, s.transport, request{method: "GET", path: "/v1/reports", query: query(params)}, opts)
+}
+
+// RetrieveReportCohortsParams has the parameters of Reports.RetrieveCohorts.
+type RetrieveReportCohortsParams struct {
+	// The program to report on.
+	ProgramID string `json:"program_id"`
+	// The number of months of first sales, up to the present one; the default is 12.
+	Months int64 `json:"months,omitzero"`
+	// Only this partner.
+	PartnerID string `json:"partner_id,omitzero"`
+	// `partners` leaves out figures without a partner, `direct` leaves out all others; the default is
+	// `all`. Not `direct` with a filter by partner, group or tag.
+	Attribution ReportAttribution `json:"attribution,omitzero"`
+	// The currency of the report; the default is the program's. Other currencies are left out, not
+	// converted.
+	Currency string `json:"currency,omitzero"`
+}
+
+// Retrieve cohorts of customers.
+//
+// Customers by the month of their first sale, and in each later month those who paid again, with
+// their revenue. A sale that is dated before its customer's first one is left out.
+//
+//	cohorts, err := rail.Reports.RetrieveCohorts(ctx, client.RetrieveReportCohortsParams{
+//		ProgramID: "prg_01kb2m4q8e7v9t3n5x6c0d1f2g",
+//	})
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(cohorts)
+//
+// GET /v1/reports/cohorts
+func (s *ReportsService) RetrieveCohorts(ctx context.Context, params RetrieveReportCohortsParams, opts ...Option) (*ReportCohorts, error) {
+	return call[ReportCohorts](ctx, s.transport, request{method: "GET", path: "/v1/reports/cohorts", query: query(params)}, opts)
 }
 
 // RiskFlagsService has the methods of one resource.
@@ -5322,6 +5421,51 @@ type InboundSigningService struct{ transport *transport }
 // POST /v1/inbound_signing
 func (s *InboundSigningService) Set(ctx context.Context, body InboundSigningUpdate, opts ...Option) (*InboundSigning, error) {
 	return call[InboundSigning](ctx, s.transport, request{method: "POST", path: "/v1/inbound_signing", body: body, keyed: true}, opts)
+}
+
+// TestClockService has the methods of one resource.
+type TestClockService struct{ transport *transport }
+
+// Retrieve the test clock.
+//
+// The present time of the server. The operation exists only on a server for tests, which runs with
+// `RAIL_TEST_CLOCK=1`; elsewhere it is 404 `test_clock_off`.
+//
+//	clock, err := rail.TestClock.Retrieve(ctx)
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(clock)
+//
+// Errors of its own: ErrorCodeTestClockOff, ErrorCodeResourceNotFound.
+//
+// GET /v1/test_clock
+func (s *TestClockService) Retrieve(ctx context.Context, opts ...Option) (*TestClock, error) {
+	return call[TestClock](ctx, s.transport, request{method: "GET", path: "/v1/test_clock"}, opts)
+}
+
+// Move the test clock.
+//
+// Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of
+// the time between run in the order of their times, as if the server had run all the while:
+// commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may
+// still be on their way. A long move can end with 503 `unavailable` before its time. The clock then
+// stands where the jobs have arrived, and the same call continues. Repeating the last move changes
+// nothing.
+//
+//	clock, err := rail.TestClock.Set(ctx, client.TestClockUpdate{
+//		Now: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC),
+//	})
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(clock)
+//
+// Errors of its own: ErrorCodeTestClockOff, ErrorCodeResourceNotFound.
+//
+// POST /v1/test_clock
+func (s *TestClockService) Set(ctx context.Context, body TestClockUpdate, opts ...Option) (*TestClock, error) {
+	return call[TestClock](ctx, s.transport, request{method: "POST", path: "/v1/test_clock", body: body, keyed: true}, opts)
 }
 
 // AuditLogEntriesService has the methods of one resource.

@@ -103,6 +103,12 @@ type Program struct {
 	StatementSeller *StatementSeller `json:"statement_seller"`
 	// Whether statements are self-billing invoices, with their words and lines about VAT.
 	SelfBilling bool `json:"self_billing"`
+	// The VAT rate that self-billing invoices state for partners in the company's own country of the
+	// EU, in basis points: 1900 is 19 %. Payouts include this VAT. Null states none.
+	VATRateBps *int64 `json:"vat_rate_bps"`
+	// How much an MCP client may grant in manual commissions on one day of the program without a
+	// person's confirmation, in minor units of the program's currency; 0 for nothing.
+	AgentLimitMinor int64 `json:"agent_limit_minor"`
 }
 
 // `active` runs. `paused` refuses new clicks, partners and applications, while existing customers
@@ -270,6 +276,12 @@ type ProgramCreate struct {
 	// Whether statements are self-billing invoices, with their words and lines about VAT. Your
 	// partners must have agreed to self-billing.
 	SelfBilling Optional[bool] `json:"self_billing,omitzero"`
+	// The VAT rate that self-billing invoices state for partners in the company's own country of the
+	// EU, in basis points: 1900 is 19 %. Payouts include this VAT. Null states none.
+	VATRateBps Optional[int64] `json:"vat_rate_bps,omitzero"`
+	// How much an MCP client may grant in manual commissions on one day of the program without a
+	// person's confirmation, in minor units of the program's currency; 0 for nothing.
+	AgentLimitMinor Optional[int64] `json:"agent_limit_minor,omitzero"`
 }
 
 // Fields to change; omitted fields keep their values. Currency, subdomain and automatic batches
@@ -342,6 +354,12 @@ type ProgramUpdate struct {
 	// Whether statements are self-billing invoices, with their words and lines about VAT. Your
 	// partners must have agreed to self-billing.
 	SelfBilling Optional[bool] `json:"self_billing,omitzero"`
+	// The VAT rate that self-billing invoices state for partners in the company's own country of the
+	// EU, in basis points: 1900 is 19 %. Payouts include this VAT. Null states none.
+	VATRateBps Optional[int64] `json:"vat_rate_bps,omitzero"`
+	// How much an MCP client may grant in manual commissions on one day of the program without a
+	// person's confirmation, in minor units of the program's currency; 0 for nothing.
+	AgentLimitMinor Optional[int64] `json:"agent_limit_minor,omitzero"`
 }
 
 // Open tasks of a program and its setup progress.
@@ -1035,6 +1053,39 @@ type MoneySum struct {
 	AmountMinor int64 `json:"amount_minor"`
 }
 
+// The partner or the link that the token names; exactly one of them.
+type AttributionTokenCreate struct {
+	// An active partner.
+	PartnerID Optional[string] `json:"partner_id,omitzero"`
+	// A link of an active partner; its rate applies to the customers.
+	LinkID Optional[string] `json:"link_id,omitzero"`
+	// When the token expires: at most a year ahead. The default is 90 days.
+	ExpiresAt Optional[time.Time] `json:"expires_at,omitzero"`
+}
+
+// A token by which AI assistants name a partner. Rail does not store it. Suspending the partner, or
+// deleting the link, ends it.
+type AttributionToken struct {
+	// Always `attribution_token`.
+	Object string `json:"object"`
+	// The program that accepts the token.
+	ProgramID string `json:"program_id"`
+	// The partner.
+	PartnerID string `json:"partner_id"`
+	// The link; null without one.
+	LinkID *string `json:"link_id"`
+	// The `provider` to send with the token.
+	Provider string `json:"provider"`
+	// The token: opaque text.
+	Token string `json:"token"`
+	// HTML for the partner's page, from which assistants can read provider and token.
+	Snippet string `json:"snippet"`
+	// When it was issued.
+	IssuedAt time.Time `json:"issued_at"`
+	// When it expires.
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
 // The partner to show: a partner by its id, or your own user, who becomes a partner if no partner
 // of the program has the email. Exactly one of the two.
 type EmbedTokenCreate struct {
@@ -1630,8 +1681,8 @@ type Referral struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, or a
-// partner named in the `api` call.
+// The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, a
+// partner named in the `api` call, or the claim of an AI assistant (`agent`).
 type TrackedBy string
 
 // The values of TrackedBy.
@@ -1640,6 +1691,7 @@ const (
 	TrackedByCoupon TrackedBy = "coupon"
 	TrackedByManual TrackedBy = "manual"
 	TrackedByAPI    TrackedBy = "api"
+	TrackedByAgent  TrackedBy = "agent"
 )
 
 // `visit` has only visited, `lead` became a customer, `converted` paid.
@@ -1796,8 +1848,9 @@ type CustomerInclude string
 
 // The values of CustomerInclude.
 const (
-	CustomerIncludeExternalIDs CustomerInclude = "external_ids"
-	CustomerIncludeDuplicates  CustomerInclude = "duplicates"
+	CustomerIncludeExternalIDs       CustomerInclude = "external_ids"
+	CustomerIncludeDuplicates        CustomerInclude = "duplicates"
+	CustomerIncludeAttributionClaims CustomerInclude = "attribution_claims"
 )
 
 // A page of customers.
@@ -1861,6 +1914,10 @@ type Customer struct {
 	ExternalIDs []CustomerExternalID `json:"external_ids,omitzero"`
 	// Other customers that are probably the same person; only with `include[]=duplicates`.
 	Duplicates []CustomerDuplicate `json:"duplicates,omitzero"`
+	// The last claims of AI assistants, newest first; only with `include[]=attribution_claims`.
+	AttributionClaims []AttributionClaim `json:"attribution_claims,omitzero"`
+	// Whether the AI assistant's claim counts; only in the response to a creation with a claim.
+	AttributionResult *AttributionResult `json:"attribution_result,omitzero"`
 	// Other customers with the same identifier or email; only in the response to the creation.
 	Warnings []CustomerWarning `json:"warnings,omitzero"`
 	// When it was created.
@@ -1882,7 +1939,7 @@ type CustomerAttribution struct {
 // The rule that attributed a customer to its partner. A payment is matched by a known external id
 // (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in
 // this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an
-// import. Accept unknown values.
+// import, `agent` one that an AI assistant's claim attributed. Accept unknown values.
 type AttributionRule string
 
 // The values of AttributionRule.
@@ -1896,6 +1953,7 @@ const (
 	AttributionRuleAPI           AttributionRule = "api"
 	AttributionRuleManual        AttributionRule = "manual"
 	AttributionRuleImport        AttributionRule = "import"
+	AttributionRuleAgent         AttributionRule = "agent"
 )
 
 // An id of a customer at a payment processor.
@@ -1925,6 +1983,95 @@ const (
 	CustomerMatchEmail      CustomerMatch = "email"
 )
 
+// A stored claim of an AI assistant about a customer, without its token.
+type AttributionClaim struct {
+	// The protocol.
+	Protocol AttributionProtocol `json:"protocol"`
+	// Whether the claim counted.
+	Status AttributionStatus `json:"status"`
+	// Why it was ignored; null if it counted.
+	Reason *AttributionClaimReason `json:"reason"`
+	// The sale that brought the claim; null for the creation of the customer.
+	SaleID *string `json:"sale_id"`
+	// The touchpoint; null without one.
+	Touchpoint *AttributionTouchpoint `json:"touchpoint"`
+	// The partner, handle or link value as sent; null for a token.
+	PublisherID *string `json:"publisher_id"`
+	// The campaign, or `utm_campaign`; null without one.
+	CampaignID *string `json:"campaign_id"`
+	// The creative, or `utm_content`; null without one.
+	CreativeID *string `json:"creative_id"`
+	// The partner's own mark; null without one.
+	SubID *string `json:"sub_id"`
+	// The page of the source; null without one.
+	SourceURL *string `json:"source_url"`
+	// When it was received.
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// The protocol of a claim: `acp` is the Agentic Commerce Protocol (`affiliate_attribution`), `ucp`
+// the Universal Commerce Protocol (`attribution`).
+type AttributionProtocol string
+
+// The values of AttributionProtocol.
+const (
+	AttributionProtocolAcp AttributionProtocol = "acp"
+	AttributionProtocolUcp AttributionProtocol = "ucp"
+)
+
+// `credited` gave the customer to the partner of the claim, `ignored` did not.
+type AttributionStatus string
+
+// The values of AttributionStatus.
+const (
+	AttributionStatusCredited AttributionStatus = "credited"
+	AttributionStatusIgnored  AttributionStatus = "ignored"
+)
+
+// The reason for an ignored claim. `provider_unknown`: the provider is not this Rail.
+// `token_invalid`: the token is not of this program, or was changed. `token_expired`,
+// `token_replayed`: the token has expired, or has credited this customer before.
+// `parameter_absent`: none of the program's `url_params` has a value. `partner_not_found`,
+// `partner_not_active`, `link_deleted`: the claim's partner or link. `other_route`: `partner_id`,
+// `click_id` or `coupon_code` precedes. `customer_has_partner`: an earlier claim or route counts.
+// `customer_has_paid`: the customer paid before without a partner. `self_referral`: the customer is
+// the partner. `sale_recorded`: the charge was recorded before. Accept unknown values.
+type AttributionClaimReason string
+
+// The values of AttributionClaimReason.
+const (
+	AttributionClaimReasonProviderUnknown    AttributionClaimReason = "provider_unknown"
+	AttributionClaimReasonTokenInvalid       AttributionClaimReason = "token_invalid"
+	AttributionClaimReasonTokenExpired       AttributionClaimReason = "token_expired"
+	AttributionClaimReasonTokenReplayed      AttributionClaimReason = "token_replayed"
+	AttributionClaimReasonParameterAbsent    AttributionClaimReason = "parameter_absent"
+	AttributionClaimReasonPartnerNotFound    AttributionClaimReason = "partner_not_found"
+	AttributionClaimReasonPartnerNotActive   AttributionClaimReason = "partner_not_active"
+	AttributionClaimReasonLinkDeleted        AttributionClaimReason = "link_deleted"
+	AttributionClaimReasonOtherRoute         AttributionClaimReason = "other_route"
+	AttributionClaimReasonCustomerHasPartner AttributionClaimReason = "customer_has_partner"
+	AttributionClaimReasonCustomerHasPaid    AttributionClaimReason = "customer_has_paid"
+	AttributionClaimReasonSelfReferral       AttributionClaimReason = "self_referral"
+	AttributionClaimReasonSaleRecorded       AttributionClaimReason = "sale_recorded"
+)
+
+// Whether the claim was made at the start of a checkout (`first`) or at its end (`last`).
+type AttributionTouchpoint string
+
+// The values of AttributionTouchpoint.
+const (
+	AttributionTouchpointFirst AttributionTouchpoint = "first"
+	AttributionTouchpointLast  AttributionTouchpoint = "last"
+)
+
+// The result of a claim.
+type AttributionResult struct {
+	// Whether the claim counts.
+	Status AttributionStatus `json:"status"`
+	// Why it is ignored; null if it counts.
+	Reason *AttributionClaimReason `json:"reason"`
+}
+
 // A sign that a new customer may be the same person as another customer.
 type CustomerWarning struct {
 	// The reason, for machines.
@@ -1945,8 +2092,10 @@ const (
 	CustomerWarningCodeEmailTaken      CustomerWarningCode = "email_taken"
 )
 
-// A customer to create. Exactly one of `partner_id`, `click_id` and `coupon_code` is required: two
-// are refused with `parameters_exclusive`, none with `parameter_missing`.
+// A customer to create. Exactly one of `partner_id`, `click_id` and `coupon_code` is required, or
+// the claim of an AI assistant in `affiliate_attribution` or `attribution`: two are refused with
+// `parameters_exclusive`, none with `parameter_missing`. A claim beside `partner_id`, `click_id` or
+// `coupon_code` is ignored.
 type CustomerCreate struct {
 	// The program of the customer.
 	ProgramID string `json:"program_id"`
@@ -1959,6 +2108,10 @@ type CustomerCreate struct {
 	// Attribute to the partner of this coupon, which must be active; recorded with `tracked_by`
 	// `coupon`. Not together with `partner_id` or `click_id`.
 	CouponCode Optional[string] `json:"coupon_code,omitzero"`
+	// The claim of an AI assistant. If it does not count, the customer is created without a partner.
+	AffiliateAttribution map[string]any `json:"affiliate_attribution,omitzero"`
+	// The claim of an AI assistant. Not together with `affiliate_attribution`.
+	Attribution map[string]string `json:"attribution,omitzero"`
 	// Email; not unique.
 	Email Optional[string] `json:"email,omitzero"`
 	// Name.
@@ -2211,7 +2364,7 @@ const (
 
 // A payment to record, of the customer in `customer_id` or `external_customer_id`; exactly one of
 // them is required. An unknown `external_customer_id` creates a customer in the same call if one of
-// `partner_id`, `click_id` and `coupon_code` attributes it.
+// `partner_id`, `click_id` and `coupon_code` attributes it, or with the claim of an AI assistant.
 type SaleCreate struct {
 	// The paying customer, of the same program. Not together with `external_customer_id`.
 	CustomerID Optional[string] `json:"customer_id,omitzero"`
@@ -2225,6 +2378,11 @@ type SaleCreate struct {
 	// The coupon of `external_customer_id` if that customer is new; a known customer keeps its
 	// partner.
 	CouponCode Optional[string] `json:"coupon_code,omitzero"`
+	// The claim of an AI assistant about the customer, if it is new, or has neither a partner nor a
+	// payment. If the claim does not count, the sale is recorded without it.
+	AffiliateAttribution map[string]any `json:"affiliate_attribution,omitzero"`
+	// The claim of an AI assistant. Not together with `affiliate_attribution`.
+	Attribution map[string]string `json:"attribution,omitzero"`
 	// The charge's id at the payment processor. A recorded charge returns its sale with 200, and a
 	// warning if other values differ.
 	ExternalChargeID string `json:"external_charge_id"`
@@ -2315,6 +2473,8 @@ type RecordedSale struct {
 	ActivityOutcome SaleActivityOutcome `json:"activity_outcome"`
 	// Reasons for a sale without commission, and differences of a repetition.
 	Warnings []SaleWarning `json:"warnings"`
+	// Whether the AI assistant's claim counts; only with a claim.
+	AttributionResult *AttributionResult `json:"attribution_result,omitzero"`
 }
 
 // `commission_created` if a commission followed, `sale_recorded` if the sale was recorded without
@@ -2375,6 +2535,11 @@ type SaleBatchItem struct {
 	// The coupon of `external_customer_id` if that customer is new; a known customer keeps its
 	// partner.
 	CouponCode Optional[string] `json:"coupon_code,omitzero"`
+	// The claim of an AI assistant about the customer, if it is new, or has neither a partner nor a
+	// payment. If the claim does not count, the sale is recorded without it.
+	AffiliateAttribution map[string]any `json:"affiliate_attribution,omitzero"`
+	// The claim of an AI assistant. Not together with `affiliate_attribution`.
+	Attribution map[string]string `json:"attribution,omitzero"`
 	// The charge's id at the payment processor. A recorded charge returns its sale with 200, and a
 	// warning if other values differ.
 	ExternalChargeID string `json:"external_charge_id"`
@@ -2426,6 +2591,141 @@ type SaleBatchOutcome struct {
 	// The reason for the failure; nothing was recorded.
 	Error *map[string]any `json:"error,omitzero"`
 }
+
+// Attribution settings to test on recent customers. An omitted setting keeps its present value.
+type AttributionRehearsalRequest struct {
+	// The program.
+	ProgramID string `json:"program_id"`
+	// The number of days, up to now, in which the customers signed up.
+	Days Optional[int64] `json:"days,omitzero"`
+	// Which click gets a customer.
+	AttributionModel Optional[AttributionModel] `json:"attribution_model,omitzero"`
+	// How many days a referral lasts. If omitted, each referral keeps the end that it got from its
+	// first click.
+	CookieDays Optional[int64] `json:"cookie_days,omitzero"`
+	// Whether the coupon's partner gets a customer who has both a link and a coupon.
+	CouponBeatsLink Optional[bool] `json:"coupon_beats_link,omitzero"`
+	// Whether the earlier partner keeps a customer despite another partner's click shortly before the
+	// first payment.
+	IgnoreLateClicks Optional[bool] `json:"ignore_late_clicks,omitzero"`
+}
+
+// The partners of recent customers, and the partners whom other settings would have credited.
+// Amounts are in minor units of the program's currency. The present flows decide commissions on
+// both sides.
+type AttributionRehearsal struct {
+	// Always `attribution_rehearsal`.
+	Object string `json:"object"`
+	// The program.
+	ProgramID string `json:"program_id"`
+	// The number of days of sign-ups.
+	Days int64 `json:"days"`
+	// The beginning of these days, inclusive.
+	Since time.Time `json:"since"`
+	// The end of these days, the time of the request.
+	Until time.Time `json:"until"`
+	// The program's currency, of all amounts.
+	Currency string `json:"currency"`
+	// The present settings of the program.
+	SettingsBefore AttributionSettings `json:"settings_before"`
+	// The settings that were tested.
+	SettingsAfter AttributionSettings `json:"settings_after"`
+	// The number of customers evaluated.
+	CustomersCount int64 `json:"customers_count"`
+	// How many of them would have another partner.
+	ChangedCount int64 `json:"changed_count"`
+	// How many of them would have the same partner. Customers whom the API or a person gave to a
+	// partner, and imported customers, are always among them.
+	UnchangedCount int64 `json:"unchanged_count"`
+	// How many of them cannot be decided, because clicks may have been deleted, the visitor has too
+	// many clicks, or the customer was merged. They count as unchanged in `partners`.
+	UndecidedCount int64 `json:"undecided_count"`
+	// Whether all customers and their sales were evaluated. Otherwise it took longer than ten seconds,
+	// and only the latest customers were evaluated.
+	Complete bool `json:"complete"`
+	// The time from which all clicks are stored; null if none was deleted.
+	ClicksSince *time.Time `json:"clicks_since"`
+	// The number of evaluated sales in other currencies, which the amounts leave out.
+	OtherCurrencySalesCount int64 `json:"other_currency_sales_count"`
+	// The number of partners for whom something changes.
+	PartnersCount int64 `json:"partners_count"`
+	// The partners for whom something changes, the largest difference of commissions first, at most
+	// 500.
+	Partners []AttributionRehearsalPartner `json:"partners"`
+	// The latest customers who would have another partner, at most 100.
+	Customers []AttributionRehearsalCustomer `json:"customers"`
+}
+
+// The settings of a program that decide which partner gets a customer.
+type AttributionSettings struct {
+	// Which click gets a customer.
+	AttributionModel AttributionModel `json:"attribution_model"`
+	// How many days a referral lasts.
+	CookieDays int64 `json:"cookie_days"`
+	// Whether coupons take precedence over links.
+	CouponBeatsLink bool `json:"coupon_beats_link"`
+	// Whether the earlier partner keeps a customer despite a late click.
+	IgnoreLateClicks bool `json:"ignore_late_clicks"`
+}
+
+// A partner for whom the tested settings change something.
+type AttributionRehearsalPartner struct {
+	// The partner.
+	PartnerID string `json:"partner_id"`
+	// The partner's display name, company name or handle.
+	Name string `json:"name"`
+	// How many of the customers the partner has.
+	CustomersBefore int64 `json:"customers_before"`
+	// How many the partner would have.
+	CustomersAfter int64 `json:"customers_after"`
+	// The sales of these customers, after refunds.
+	RevenueBeforeMinor int64 `json:"revenue_before_minor"`
+	// The sales of the customers whom the partner would have.
+	RevenueAfterMinor int64 `json:"revenue_after_minor"`
+	// The commissions for these customers, as the present flows decide them.
+	CommissionsBeforeMinor int64 `json:"commissions_before_minor"`
+	// The commissions for the customers whom the partner would have.
+	CommissionsAfterMinor int64 `json:"commissions_after_minor"`
+	// `commissions_after_minor` less `commissions_before_minor`.
+	CommissionsDifferenceMinor int64 `json:"commissions_difference_minor"`
+}
+
+// A customer who would have another partner.
+type AttributionRehearsalCustomer struct {
+	// The customer.
+	CustomerID string `json:"customer_id"`
+	// When the customer signed up.
+	LeadAt time.Time `json:"lead_at"`
+	// The partner who has the customer; null for none.
+	FromPartnerID *string `json:"from_partner_id"`
+	// The partner who would have the customer; null for none.
+	ToPartnerID *string `json:"to_partner_id"`
+	// Why.
+	Reason AttributionReason `json:"reason"`
+	// The customer's sales, after refunds.
+	RevenueMinor int64 `json:"revenue_minor"`
+	// The commissions of the partner who has the customer, as the present flows decide them.
+	CommissionsBeforeMinor int64 `json:"commissions_before_minor"`
+	// The commissions of the partner who would have the customer.
+	CommissionsAfterMinor int64 `json:"commissions_after_minor"`
+}
+
+// Why a customer would have this partner: `first_click` and `last_click` of the visitor, the
+// `named_click` of the sign-up, a `coupon`, or the `earlier_click` before a late one. Without a
+// partner: `no_route`, because no click or coupon counts, or `self_referral`. Accept unknown
+// values.
+type AttributionReason string
+
+// The values of AttributionReason.
+const (
+	AttributionReasonFirstClick   AttributionReason = "first_click"
+	AttributionReasonLastClick    AttributionReason = "last_click"
+	AttributionReasonNamedClick   AttributionReason = "named_click"
+	AttributionReasonCoupon       AttributionReason = "coupon"
+	AttributionReasonEarlierClick AttributionReason = "earlier_click"
+	AttributionReasonNoRoute      AttributionReason = "no_route"
+	AttributionReasonSelfReferral AttributionReason = "self_referral"
+)
 
 // A purchase to rehearse. Exactly one of `value` and `coupon_code` is required.
 type SaleRehearsalRequest struct {
@@ -2857,14 +3157,14 @@ type FlowBranch struct {
 // the first sale | | `customer.days_since_conversion`, `customer.days_since_lead` | int | whole
 // periods of 24 hours | | `customer.converted_at`, `customer.lead_at` | date | first payment,
 // sign-up | | `customer.country` | country | country of the attributed click | |
-// `customer.tracked_by` | enum | `link`, `coupon`, `manual`, `api` | | `customer.coupon_id`,
-// `customer.link_id` | id | coupon or link of the attribution | | `customer.identifier` | string |
-// your own id of the customer | | `customer.metadata.<key>` | metadata | as for sales | |
-// `partner.id`, `partner.group_id` | id | the partner, its group | | `partner.tag_ids` | id set |
-// the partner's tags | | `partner.country_code` | country | the partner's country | |
-// `partner.leads_count`, `partner.customers_count`, `partner.sales_count` | int | lifetime, this
-// event included | | `partner.revenue_minor` | money | lifetime, this event included | |
-// `partner.commissions_minor` | money | lifetime, without the commission in question |
+// `customer.tracked_by` | enum | `link`, `coupon`, `manual`, `api`, `agent` | |
+// `customer.coupon_id`, `customer.link_id` | id | coupon or link of the attribution | |
+// `customer.identifier` | string | your own id of the customer | | `customer.metadata.<key>` |
+// metadata | as for sales | | `partner.id`, `partner.group_id` | id | the partner, its group | |
+// `partner.tag_ids` | id set | the partner's tags | | `partner.country_code` | country | the
+// partner's country | | `partner.leads_count`, `partner.customers_count`, `partner.sales_count` |
+// int | lifetime, this event included | | `partner.revenue_minor` | money | lifetime, this event
+// included | | `partner.commissions_minor` | money | lifetime, without the commission in question |
 //
 // | Type | Operators | Value | |---|---|---| | bool | `eq` | `true` or `false` | | enum, id,
 // country | `eq` `neq` `in` `not_in` `exists` | a string; an array for `in` and `not_in` | | id set
@@ -3513,16 +3813,16 @@ type StatementPayout struct {
 type StatementSelfBilling struct {
 	// The mention that EU law requires, such as `Self-billing`.
 	Words string `json:"words"`
-	// The lines about VAT. Empty where Rail does not decide: without VAT ids of two countries of the
-	// EU.
+	// The lines about VAT. Empty where Rail does not decide: without VAT ids of the EU of both sides,
+	// and between two of one country without `vat_rate_bps`.
 	VAT []StatementVat `json:"vat"`
 }
 
 // A line about VAT.
 type StatementVat struct {
-	// `reverse_charge`. Accept unknown values; more may be added.
+	// `reverse_charge`, or `standard` for the rate at home. Accept unknown values; more may be added.
 	Treatment string `json:"treatment"`
-	// The mention that EU law requires, such as `Reverse charge`.
+	// The words of the line, such as the mention `Reverse charge` that EU law requires.
 	Words string `json:"words"`
 	// The rate in basis points.
 	RateBps int64 `json:"rate_bps"`
@@ -4674,17 +4974,40 @@ type FlowDeleted struct {
 	Deleted bool `json:"deleted"`
 }
 
-// The dimension of the rows: a `partner`, `link`, `product`, `group`, `tag` or `period` of days.
+// The dimension of the rows: a `partner`, `link`, `product`, `group`, `tag` or `period` of days, or
+// a part of the origin: `source`, `medium` and `campaign` are the `utm_` parameters of the landing
+// page, `referrer` is the host of the referring page, `country` and `device` are the visitor's, and
+// `tracked_by` is the way of attribution. Clicks have their own origin, everything else that of the
+// click that brought the customer.
 type ReportDimension string
 
 // The values of ReportDimension.
 const (
-	ReportDimensionPartner ReportDimension = "partner"
-	ReportDimensionLink    ReportDimension = "link"
-	ReportDimensionProduct ReportDimension = "product"
-	ReportDimensionGroup   ReportDimension = "group"
-	ReportDimensionTag     ReportDimension = "tag"
-	ReportDimensionPeriod  ReportDimension = "period"
+	ReportDimensionPartner   ReportDimension = "partner"
+	ReportDimensionLink      ReportDimension = "link"
+	ReportDimensionProduct   ReportDimension = "product"
+	ReportDimensionGroup     ReportDimension = "group"
+	ReportDimensionTag       ReportDimension = "tag"
+	ReportDimensionPeriod    ReportDimension = "period"
+	ReportDimensionSource    ReportDimension = "source"
+	ReportDimensionMedium    ReportDimension = "medium"
+	ReportDimensionCampaign  ReportDimension = "campaign"
+	ReportDimensionReferrer  ReportDimension = "referrer"
+	ReportDimensionCountry   ReportDimension = "country"
+	ReportDimensionDevice    ReportDimension = "device"
+	ReportDimensionTrackedBy ReportDimension = "tracked_by"
+)
+
+// A way of attribution, or `none`.
+type ReportTrackedBy string
+
+// The values of ReportTrackedBy.
+const (
+	ReportTrackedByLink   ReportTrackedBy = "link"
+	ReportTrackedByCoupon ReportTrackedBy = "coupon"
+	ReportTrackedByManual ReportTrackedBy = "manual"
+	ReportTrackedByAPI    ReportTrackedBy = "api"
+	ReportTrackedByNone   ReportTrackedBy = "none"
 )
 
 // The figures of a report by their attribution.
@@ -4748,8 +5071,10 @@ type Report struct {
 
 // One row of a report.
 type ReportRow struct {
-	// An id, a product name, the first ISO day of a period, or `direct` for revenue without a partner;
-	// null for a partner's revenue without a link, group or tag and for sales without a product.
+	// An id, a product name, the first ISO day of a period, a value of the origin, or `direct` for
+	// revenue without a partner; null for a partner's revenue without a link, group or tag and for
+	// sales without a product; `none` without a value of the origin, and `other` for the values above
+	// 1,000 new ones on a day.
 	Key *string `json:"key"`
 	// The label of the key.
 	Label string `json:"label"`
@@ -4768,6 +5093,8 @@ type ReportRow struct {
 	// Commissions neither rejected nor voided, in minor units of the report's currency. Clawbacks are
 	// included, so it may be negative.
 	CommissionsMinor int64 `json:"commissions_minor"`
+	// Commissions of payouts that were paid in the window, in minor units of the report's currency.
+	PaidMinor int64 `json:"paid_minor"`
 	// Customers per click in basis points; null without clicks.
 	ConversionBps *int64 `json:"conversion_bps"`
 	// Refunded per sale in basis points; null without sales.
@@ -4791,6 +5118,8 @@ type ReportTotals struct {
 	// Commissions neither rejected nor voided, in minor units of the report's currency. Clawbacks are
 	// included, so it may be negative.
 	CommissionsMinor int64 `json:"commissions_minor"`
+	// Commissions of payouts that were paid in the window, in minor units of the report's currency.
+	PaidMinor int64 `json:"paid_minor"`
 	// Customers per click in basis points; null without clicks.
 	ConversionBps *int64 `json:"conversion_bps"`
 	// Refunded per sale in basis points; null without sales.
@@ -4854,6 +5183,41 @@ type ReportDrillDown struct {
 	FilterType string `json:"filter_type"`
 	// The property of the row with the value.
 	ValueProp string `json:"value_prop"`
+}
+
+// The customers of a program by the month of their first sale, and what they paid later.
+type ReportCohorts struct {
+	// Always `report_cohorts`.
+	Object string `json:"object"`
+	// The currency of all money; sales in others are left out.
+	Currency string `json:"currency"`
+	// First day of the first month in the program's time zone.
+	From string `json:"from"`
+	// Today in the program's time zone, the last day of the last month.
+	To string `json:"to"`
+	// One row for each month of first sales and each month since then, in this order. A month without
+	// first sales has no rows; a later month without sales has a row of zeros.
+	Rows []ReportCohortRow `json:"rows"`
+}
+
+// The sales of a month of customers whose first sale was in the same month.
+type ReportCohortRow struct {
+	// The first day of the month of the first sale.
+	Cohort string `json:"cohort"`
+	// The first day of the month of the sales.
+	Month string `json:"month"`
+	// The number of months between the two.
+	MonthsSince int64 `json:"months_since"`
+	// Customers with a sale in the month, refunded ones included.
+	Customers int64 `json:"customers"`
+	// Their sales in the month, refunded ones included.
+	Sales int64 `json:"sales"`
+	// The number of refunded sales.
+	Refunded int64 `json:"refunded"`
+	// Sales net of refunds, in minor units of the currency.
+	RevenueMinor int64 `json:"revenue_minor"`
+	// These customers per customer of the first month in basis points; null if it has none.
+	RetentionBps *int64 `json:"retention_bps"`
 }
 
 // `open` is new, `reviewing` is in review, `resolved` and `dismissed` are closed.
@@ -6662,6 +7026,20 @@ type InboundSigning struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
+// The clock of a server for tests.
+type TestClock struct {
+	// Always `test_clock`.
+	Object string `json:"object"`
+	// The present time of the server. It runs on by itself.
+	Now time.Time `json:"now"`
+}
+
+// A move of the test clock.
+type TestClockUpdate struct {
+	// The new time. It must not be before the clock's present time, and at most 731 days after it.
+	Now time.Time `json:"now"`
+}
+
 // A page of audit-log entries.
 type AuditLogEntryList struct {
 	// The page, in list order.
@@ -6699,6 +7077,9 @@ type AuditLogEntry struct {
 	After map[string]any `json:"after"`
 	// When it was done.
 	CreatedAt time.Time `json:"created_at"`
+	// The MCP client that asked for the change, as it names itself, such as `claude-code 2.1`; null
+	// for every other change.
+	Client *string `json:"client"`
 }
 
 // A visit to report: a tracking value from the page's address, or a click from another page or a

@@ -45,7 +45,7 @@ func (q *Queries) CommissionsOfCustomerMove(ctx context.Context, db DBTX, arg Co
 }
 
 const customerByExternalID = `-- name: CustomerByExternalID :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes FROM customers t WHERE t.org_id = $1 AND t.id = (SELECT x.customer_id FROM customer_external_ids x
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes, t.source, t.medium, t.campaign, t.referrer, t.country, t.device FROM customers t WHERE t.org_id = $1 AND t.id = (SELECT x.customer_id FROM customer_external_ids x
     WHERE x.program_id = $2 AND x.org_id = $1 AND x.external_customer_id = $3)
 `
 
@@ -84,12 +84,18 @@ func (q *Queries) CustomerByExternalID(ctx context.Context, db DBTX, arg Custome
 		&i.Attribution,
 		&i.SelfReferral,
 		&i.OtherRoutes,
+		&i.Source,
+		&i.Medium,
+		&i.Campaign,
+		&i.Referrer,
+		&i.Country,
+		&i.Device,
 	)
 	return i, err
 }
 
 const customerByIDs = `-- name: CustomerByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes, a.asked::text AS asked FROM (
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes, t.source, t.medium, t.campaign, t.referrer, t.country, t.device, a.asked::text AS asked FROM (
     SELECT x.id AS asked, coalesce(m.customer_id, x.id) AS id
     FROM unnest($1::text[]) x(id) LEFT JOIN customer_merges m ON m.id = x.id AND m.org_id = $2) a
 JOIN customers t ON t.id = a.id WHERE t.org_id = $2
@@ -141,6 +147,12 @@ func (q *Queries) CustomerByIDs(ctx context.Context, db DBTX, arg CustomerByIDsP
 			&i.Customer.Attribution,
 			&i.Customer.SelfReferral,
 			&i.Customer.OtherRoutes,
+			&i.Customer.Source,
+			&i.Customer.Medium,
+			&i.Customer.Campaign,
+			&i.Customer.Referrer,
+			&i.Customer.Country,
+			&i.Customer.Device,
 			&i.Asked,
 		); err != nil {
 			return nil, err
@@ -168,7 +180,7 @@ func (q *Queries) CustomerDelete(ctx context.Context, db DBTX, arg CustomerDelet
 }
 
 const customerGet = `-- name: CustomerGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes FROM customers t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes, t.source, t.medium, t.campaign, t.referrer, t.country, t.device FROM customers t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type CustomerGetParams struct {
@@ -204,6 +216,12 @@ func (q *Queries) CustomerGet(ctx context.Context, db DBTX, arg CustomerGetParam
 		&i.Attribution,
 		&i.SelfReferral,
 		&i.OtherRoutes,
+		&i.Source,
+		&i.Medium,
+		&i.Campaign,
+		&i.Referrer,
+		&i.Country,
+		&i.Device,
 	)
 	return i, err
 }
@@ -211,10 +229,12 @@ func (q *Queries) CustomerGet(ctx context.Context, db DBTX, arg CustomerGetParam
 const customerInsert = `-- name: CustomerInsert :exec
 INSERT INTO customers (id, org_id, program_id, partner_id, referral_id, link_id, coupon_id, click_id, processor,
     external_customer_id, external_subscription_id, email, name, identifier, status, tracked_by, lead_at,
-    converted_at, metadata, created_at, updated_at, attribution, self_referral, other_routes)
+    converted_at, metadata, created_at, updated_at, attribution, self_referral, other_routes, source, medium, campaign,
+    referrer, country, device)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
     $10, $11, $12, $13, $14, $15, $16, $17,
-    $18, $19, $20, $21, $22, $23, $24)
+    $18, $19, $20, $21, $22, $23, $24, $25, $26,
+    $27, $28, $29, $30)
 `
 
 type CustomerInsertParams struct {
@@ -242,6 +262,12 @@ type CustomerInsertParams struct {
 	Attribution            []byte
 	SelfReferral           bool
 	OtherRoutes            []byte
+	Source                 *string
+	Medium                 *string
+	Campaign               *string
+	Referrer               *string
+	Country                *string
+	Device                 *string
 }
 
 func (q *Queries) CustomerInsert(ctx context.Context, db DBTX, arg CustomerInsertParams) error {
@@ -270,12 +296,18 @@ func (q *Queries) CustomerInsert(ctx context.Context, db DBTX, arg CustomerInser
 		arg.Attribution,
 		arg.SelfReferral,
 		arg.OtherRoutes,
+		arg.Source,
+		arg.Medium,
+		arg.Campaign,
+		arg.Referrer,
+		arg.Country,
+		arg.Device,
 	)
 	return err
 }
 
 const customerLock = `-- name: CustomerLock :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes FROM customers t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes, t.source, t.medium, t.campaign, t.referrer, t.country, t.device FROM customers t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type CustomerLockParams struct {
@@ -312,6 +344,12 @@ func (q *Queries) CustomerLock(ctx context.Context, db DBTX, arg CustomerLockPar
 		&i.Attribution,
 		&i.SelfReferral,
 		&i.OtherRoutes,
+		&i.Source,
+		&i.Medium,
+		&i.Campaign,
+		&i.Referrer,
+		&i.Country,
+		&i.Device,
 	)
 	return i, err
 }
@@ -491,7 +529,7 @@ func (q *Queries) CustomerSignupCommissions(ctx context.Context, db DBTX, arg Cu
 }
 
 const customerSurvivor = `-- name: CustomerSurvivor :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes FROM customers t JOIN customer_merges m ON m.customer_id = t.id
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes, t.source, t.medium, t.campaign, t.referrer, t.country, t.device FROM customers t JOIN customer_merges m ON m.customer_id = t.id
 WHERE m.id = $1 AND m.org_id = $2 AND t.org_id = $2
 `
 
@@ -529,6 +567,12 @@ func (q *Queries) CustomerSurvivor(ctx context.Context, db DBTX, arg CustomerSur
 		&i.Attribution,
 		&i.SelfReferral,
 		&i.OtherRoutes,
+		&i.Source,
+		&i.Medium,
+		&i.Campaign,
+		&i.Referrer,
+		&i.Country,
+		&i.Device,
 	)
 	return i, err
 }
@@ -539,8 +583,9 @@ UPDATE customers SET partner_id = $1, referral_id = $2, link_id = $3, coupon_id 
     tracked_by = $6, email = $7, name = $8, identifier = $9, status = $10,
         metadata = $11, updated_at = $12, attribution = $13, self_referral = $14,
     external_customer_id = $15, processor = $16, lead_at = $17,
-    converted_at = $18, external_subscription_id = $19, other_routes = $20
-WHERE id = $21 AND org_id = $22
+    converted_at = $18, external_subscription_id = $19, other_routes = $20,
+    source = $21, medium = $22, campaign = $23, referrer = $24, country = $25, device = $26
+WHERE id = $27 AND org_id = $28
 `
 
 type CustomerUpdateParams struct {
@@ -564,6 +609,12 @@ type CustomerUpdateParams struct {
 	ConvertedAt            *clock.Time
 	ExternalSubscriptionID *string
 	OtherRoutes            []byte
+	Source                 *string
+	Medium                 *string
+	Campaign               *string
+	Referrer               *string
+	Country                *string
+	Device                 *string
 	ID                     string
 	OrgID                  string
 }
@@ -590,6 +641,12 @@ func (q *Queries) CustomerUpdate(ctx context.Context, db DBTX, arg CustomerUpdat
 		arg.ConvertedAt,
 		arg.ExternalSubscriptionID,
 		arg.OtherRoutes,
+		arg.Source,
+		arg.Medium,
+		arg.Campaign,
+		arg.Referrer,
+		arg.Country,
+		arg.Device,
 		arg.ID,
 		arg.OrgID,
 	)

@@ -219,7 +219,7 @@ func (q *Queries) CustomerAttributed(ctx context.Context, db DBTX, arg CustomerA
 }
 
 const customerIdentified = `-- name: CustomerIdentified :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes, t.source, t.medium, t.campaign, t.referrer, t.country, t.device FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.identifier = $3::text LIMIT 2
 `
 
@@ -265,6 +265,12 @@ func (q *Queries) CustomerIdentified(ctx context.Context, db DBTX, arg CustomerI
 			&i.Attribution,
 			&i.SelfReferral,
 			&i.OtherRoutes,
+			&i.Source,
+			&i.Medium,
+			&i.Campaign,
+			&i.Referrer,
+			&i.Country,
+			&i.Device,
 		); err != nil {
 			return nil, err
 		}
@@ -300,10 +306,10 @@ func (q *Queries) CustomerSubscribed(ctx context.Context, db DBTX, arg CustomerS
 }
 
 const customerUnbound = `-- name: CustomerUnbound :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes, t.source, t.medium, t.campaign, t.referrer, t.country, t.device FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_customer_id IS NULL AND lower(t.email) = $3::text AND t.lead_at > $4
 UNION ALL
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes, t.source, t.medium, t.campaign, t.referrer, t.country, t.device FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_customer_id IS NULL AND t.referral_id = $5::text
 LIMIT 2
 `
@@ -358,6 +364,12 @@ func (q *Queries) CustomerUnbound(ctx context.Context, db DBTX, arg CustomerUnbo
 			&i.Attribution,
 			&i.SelfReferral,
 			&i.OtherRoutes,
+			&i.Source,
+			&i.Medium,
+			&i.Campaign,
+			&i.Referrer,
+			&i.Country,
+			&i.Device,
 		); err != nil {
 			return nil, err
 		}

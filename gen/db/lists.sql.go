@@ -232,7 +232,7 @@ func (q *Queries) AuditLogCursor(ctx context.Context, db DBTX, arg AuditLogCurso
 }
 
 const auditLogPage = `-- name: AuditLogPage :many
-SELECT t.id, t.org_id, t.program_id, t.action, t.target_id, t.api_key_id, t.request_id, t.reason, t.before, t.after, t.created_at, t.actor_type, t.actor_id FROM audit_log_entries t
+SELECT t.id, t.org_id, t.program_id, t.action, t.target_id, t.api_key_id, t.request_id, t.reason, t.before, t.after, t.created_at, t.actor_type, t.actor_id, t.client FROM audit_log_entries t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.target_id = $3::text)
@@ -298,6 +298,7 @@ func (q *Queries) AuditLogPage(ctx context.Context, db DBTX, arg AuditLogPagePar
 			&i.CreatedAt,
 			&i.ActorType,
 			&i.ActorID,
+			&i.Client,
 		); err != nil {
 			return nil, err
 		}
@@ -763,7 +764,7 @@ func (q *Queries) ClickCursor(ctx context.Context, db DBTX, arg ClickCursorParam
 }
 
 const clickPage = `-- name: ClickPage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.referral_id, t.param, t.ip_hash, t.user_agent, t.referer, t.country, t.device, t.landing_url, t.created_at FROM clicks t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.referral_id, t.param, t.ip_hash, t.user_agent, t.referer, t.country, t.device, t.landing_url, t.created_at, t.source, t.medium, t.campaign, t.referrer FROM clicks t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -833,6 +834,10 @@ func (q *Queries) ClickPage(ctx context.Context, db DBTX, arg ClickPageParams) (
 			&i.Device,
 			&i.LandingURL,
 			&i.CreatedAt,
+			&i.Source,
+			&i.Medium,
+			&i.Campaign,
+			&i.Referrer,
 		); err != nil {
 			return nil, err
 		}
@@ -1597,7 +1602,7 @@ func (q *Queries) CustomerCursor(ctx context.Context, db DBTX, arg CustomerCurso
 }
 
 const customerPage = `-- name: CustomerPage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes FROM customers t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes, t.source, t.medium, t.campaign, t.referrer, t.country, t.device FROM customers t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -1693,6 +1698,12 @@ func (q *Queries) CustomerPage(ctx context.Context, db DBTX, arg CustomerPagePar
 			&i.Attribution,
 			&i.SelfReferral,
 			&i.OtherRoutes,
+			&i.Source,
+			&i.Medium,
+			&i.Campaign,
+			&i.Referrer,
+			&i.Country,
+			&i.Device,
 		); err != nil {
 			return nil, err
 		}
@@ -3512,7 +3523,7 @@ func (q *Queries) ProgramCursor(ctx context.Context, db DBTX, arg ProgramCursorP
 }
 
 const programPage = `-- name: ProgramPage :many
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers, t.statement_prefix, t.statement_seller, t.self_billing, t.vat_rate_bps FROM programs t
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers, t.statement_prefix, t.statement_seller, t.self_billing, t.vat_rate_bps, t.agent_limit_minor, t.agent_day, t.agent_granted_minor FROM programs t
 WHERE t.org_id = $1
   AND ($2::timestamptz IS NULL
     OR (t.created_at, t.id) < ($2::timestamptz, $3::text))
@@ -3590,6 +3601,9 @@ func (q *Queries) ProgramPage(ctx context.Context, db DBTX, arg ProgramPageParam
 			&i.StatementSeller,
 			&i.SelfBilling,
 			&i.VatRateBps,
+			&i.AgentLimitMinor,
+			&i.AgentDay,
+			&i.AgentGrantedMinor,
 		); err != nil {
 			return nil, err
 		}

@@ -93,6 +93,7 @@ type AuditLogEntry struct {
 	CreatedAt clock.Time
 	ActorType *ActorType
 	ActorID   *string
+	Client    *string
 }
 
 type AuditLogFact struct {
@@ -209,6 +210,10 @@ type Click struct {
 	Device     *string
 	LandingURL *string
 	CreatedAt  clock.Time
+	Source     *string
+	Medium     *string
+	Campaign   *string
+	Referrer   *string
 }
 
 type ClicksCounted struct {
@@ -218,6 +223,12 @@ type ClicksCounted struct {
 	LinkID    *string
 	CreatedAt clock.Time
 	Clicks    int32
+	Source    *string
+	Medium    *string
+	Campaign  *string
+	Referrer  *string
+	Country   *string
+	Device    *string
 }
 
 type Commission struct {
@@ -291,6 +302,12 @@ type Customer struct {
 	Attribution            []byte
 	SelfReferral           bool
 	OtherRoutes            []byte
+	Source                 *string
+	Medium                 *string
+	Campaign               *string
+	Referrer               *string
+	Country                *string
+	Device                 *string
 }
 
 type CustomerDuplicate struct {
@@ -367,6 +384,12 @@ type Forgotten struct {
 	Day       time.Time
 	Total     int64
 	At        *clock.Time
+	Source    string
+	Medium    string
+	Campaign  string
+	Referrer  string
+	Country   string
+	Device    string
 }
 
 type Group struct {
@@ -927,6 +950,9 @@ type Program struct {
 	StatementSeller        []byte
 	SelfBilling            bool
 	VatRateBps             *int64
+	AgentLimitMinor        int64
+	AgentDay               *clock.Time
+	AgentGrantedMinor      int64
 }
 
 type PublishableKey struct {
@@ -1017,6 +1043,17 @@ type ReportFact struct {
 	Refunded         int32
 	RevenueMinor     int64
 	CommissionsMinor int64
+	PaidMinor        int64
+	Source           *string
+	Medium           *string
+	Campaign         *string
+	Referrer         *string
+	Country          *string
+	Device           *string
+	TrackedBy        interface{}
+	CustomerID       *string
+	SaleID           *string
+	ConvertedAt      *clock.Time
 }
 
 type ReportMark struct {
@@ -1057,6 +1094,7 @@ type ReportSum struct {
 	Refunded         int64
 	RevenueMinor     int64
 	CommissionsMinor int64
+	PaidMinor        int64
 }
 
 type ReportUntouched struct {

@@ -437,7 +437,7 @@ func (q *Queries) PortalLeaders(ctx context.Context, db DBTX, arg PortalLeadersP
 }
 
 const portalPartners = `-- name: PortalPartners :many
-SELECT p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, p.address, p.tax_id, p.on_leaderboard, p.ban_at, p.ban_reason, p.ban_terms, g.id, g.org_id, g.name, g.product_name, g.website_url, g.currency, g.status, g.subdomain, g.custom_domain, g.terms_url, g.terms_version, g.cookie_days, g.url_params, g.commission_on_net_revenue, g.holding_period_days, g.min_payout_minor, g.payout_term, g.payout_methods, g.block_self_referrals, g.blocked_countries, g.require_tax_forms, g.auto_payouts_enabled, g.processor, g.created_at, g.updated_at, g.enrols_first_commission, g.attribution_model, g.click_on_redirect, g.commission_net_of_fee, g.auto_enrol_customers, g.lead_match_days, g.time_zone, g.coupon_beats_link, g.ignore_late_clicks, g.zone_changed_at, g.min_paying_customers, g.statement_prefix, g.statement_seller, g.self_billing, g.vat_rate_bps FROM partners p JOIN programs g ON g.id = p.program_id
+SELECT p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, p.address, p.tax_id, p.on_leaderboard, p.ban_at, p.ban_reason, p.ban_terms, g.id, g.org_id, g.name, g.product_name, g.website_url, g.currency, g.status, g.subdomain, g.custom_domain, g.terms_url, g.terms_version, g.cookie_days, g.url_params, g.commission_on_net_revenue, g.holding_period_days, g.min_payout_minor, g.payout_term, g.payout_methods, g.block_self_referrals, g.blocked_countries, g.require_tax_forms, g.auto_payouts_enabled, g.processor, g.created_at, g.updated_at, g.enrols_first_commission, g.attribution_model, g.click_on_redirect, g.commission_net_of_fee, g.auto_enrol_customers, g.lead_match_days, g.time_zone, g.coupon_beats_link, g.ignore_late_clicks, g.zone_changed_at, g.min_paying_customers, g.statement_prefix, g.statement_seller, g.self_billing, g.vat_rate_bps, g.agent_limit_minor, g.agent_day, g.agent_granted_minor FROM partners p JOIN programs g ON g.id = p.program_id
 WHERE lower(p.email) = lower($1) AND p.status = 'active' AND NOT starts_with(p.id, 'sample_')
   AND ($2::text IS NULL OR g.id = $2::text
     OR g.subdomain = $2::text)
@@ -547,6 +547,9 @@ func (q *Queries) PortalPartners(ctx context.Context, db DBTX, arg PortalPartner
 			&i.Program.StatementSeller,
 			&i.Program.SelfBilling,
 			&i.Program.VatRateBps,
+			&i.Program.AgentLimitMinor,
+			&i.Program.AgentDay,
+			&i.Program.AgentGrantedMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -703,7 +706,7 @@ func (q *Queries) PortalResources(ctx context.Context, db DBTX, arg PortalResour
 }
 
 const portalSession = `-- name: PortalSession :one
-SELECT s.token_hash, s.org_id, s.program_id, s.partner_id, s.created_at, s.expires_at, s.visitor, s.embedded, s.email, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, p.address, p.tax_id, p.on_leaderboard, p.ban_at, p.ban_reason, p.ban_terms, g.id, g.org_id, g.name, g.product_name, g.website_url, g.currency, g.status, g.subdomain, g.custom_domain, g.terms_url, g.terms_version, g.cookie_days, g.url_params, g.commission_on_net_revenue, g.holding_period_days, g.min_payout_minor, g.payout_term, g.payout_methods, g.block_self_referrals, g.blocked_countries, g.require_tax_forms, g.auto_payouts_enabled, g.processor, g.created_at, g.updated_at, g.enrols_first_commission, g.attribution_model, g.click_on_redirect, g.commission_net_of_fee, g.auto_enrol_customers, g.lead_match_days, g.time_zone, g.coupon_beats_link, g.ignore_late_clicks, g.zone_changed_at, g.min_paying_customers, g.statement_prefix, g.statement_seller, g.self_billing, g.vat_rate_bps, t.accent_color, t.second_color,
+SELECT s.token_hash, s.org_id, s.program_id, s.partner_id, s.created_at, s.expires_at, s.visitor, s.embedded, s.email, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, p.address, p.tax_id, p.on_leaderboard, p.ban_at, p.ban_reason, p.ban_terms, g.id, g.org_id, g.name, g.product_name, g.website_url, g.currency, g.status, g.subdomain, g.custom_domain, g.terms_url, g.terms_version, g.cookie_days, g.url_params, g.commission_on_net_revenue, g.holding_period_days, g.min_payout_minor, g.payout_term, g.payout_methods, g.block_self_referrals, g.blocked_countries, g.require_tax_forms, g.auto_payouts_enabled, g.processor, g.created_at, g.updated_at, g.enrols_first_commission, g.attribution_model, g.click_on_redirect, g.commission_net_of_fee, g.auto_enrol_customers, g.lead_match_days, g.time_zone, g.coupon_beats_link, g.ignore_late_clicks, g.zone_changed_at, g.min_paying_customers, g.statement_prefix, g.statement_seller, g.self_billing, g.vat_rate_bps, g.agent_limit_minor, g.agent_day, g.agent_granted_minor, t.accent_color, t.second_color,
     coalesce(t.typeface, '')::text AS typeface, coalesce(t.corners, '')::text AS corners, t.logo_version, t.logo_dark_version, coalesce(t.leaderboard, false)::boolean AS leaderboard,
     coalesce(t.embed_hosts, '{}')::text[] AS embed_hosts FROM portal_sessions s
 JOIN partners p ON p.program_id = s.program_id AND p.id = s.partner_id
@@ -825,6 +828,9 @@ func (q *Queries) PortalSession(ctx context.Context, db DBTX, arg PortalSessionP
 		&i.Program.StatementSeller,
 		&i.Program.SelfBilling,
 		&i.Program.VatRateBps,
+		&i.Program.AgentLimitMinor,
+		&i.Program.AgentDay,
+		&i.Program.AgentGrantedMinor,
 		&i.AccentColor,
 		&i.SecondColor,
 		&i.Typeface,

@@ -11,6 +11,35 @@ import (
 	clock "rail/server/clock"
 )
 
+const programAgentGrant = `-- name: ProgramAgentGrant :execrows
+UPDATE programs SET agent_day = $1::timestamptz,
+    agent_granted_minor = CASE WHEN agent_day = $1 THEN agent_granted_minor ELSE 0 END + $2::bigint
+WHERE id = $3 AND org_id = $4 AND CASE WHEN agent_day = $1 THEN agent_granted_minor ELSE 0 END
+    + $2 <= agent_limit_minor
+`
+
+type ProgramAgentGrantParams struct {
+	Day         clock.Time
+	AmountMinor int64
+	ID          string
+	OrgID       string
+}
+
+// ProgramAgentGrant counts an agent's manual commission on the program's day that begins at day, unless the sum of the
+// day would exceed the program's limit.
+func (q *Queries) ProgramAgentGrant(ctx context.Context, db DBTX, arg ProgramAgentGrantParams) (int64, error) {
+	result, err := db.Exec(ctx, programAgentGrant,
+		arg.Day,
+		arg.AmountMinor,
+		arg.ID,
+		arg.OrgID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const programExists = `-- name: ProgramExists :one
 SELECT t.id FROM programs t WHERE t.id = $1 AND t.org_id = $2
 `
@@ -29,7 +58,7 @@ func (q *Queries) ProgramExists(ctx context.Context, db DBTX, arg ProgramExistsP
 }
 
 const programGet = `-- name: ProgramGet :one
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers, t.statement_prefix, t.statement_seller, t.self_billing, t.vat_rate_bps FROM programs t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers, t.statement_prefix, t.statement_seller, t.self_billing, t.vat_rate_bps, t.agent_limit_minor, t.agent_day, t.agent_granted_minor FROM programs t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type ProgramGetParams struct {
@@ -81,6 +110,9 @@ func (q *Queries) ProgramGet(ctx context.Context, db DBTX, arg ProgramGetParams)
 		&i.StatementSeller,
 		&i.SelfBilling,
 		&i.VatRateBps,
+		&i.AgentLimitMinor,
+		&i.AgentDay,
+		&i.AgentGrantedMinor,
 	)
 	return i, err
 }
@@ -93,7 +125,8 @@ INSERT INTO programs (id, org_id, name, product_name, website_url, currency, sta
     block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, processor, created_at, updated_at,
         enrols_first_commission, attribution_model, click_on_redirect, commission_net_of_fee,
         auto_enrol_customers, lead_match_days, time_zone, coupon_beats_link, ignore_late_clicks, zone_changed_at,
-        min_paying_customers, statement_prefix, statement_seller, self_billing, vat_rate_bps)
+        min_paying_customers, statement_prefix, statement_seller, self_billing, vat_rate_bps, agent_limit_minor,
+        agent_day, agent_granted_minor)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
     $11,
     $12, $13, $14, $15, $16, $17,
@@ -101,7 +134,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
     $19, $20, $21, $22, $23, $24,
         $25, $26, $27, $28, $29,
         $30, $31, $32, $33, $34, $35,
-        $36, $37, $38, $39, $40)
+        $36, $37, $38, $39, $40, $41,
+        $42, $43)
 `
 
 type ProgramInsertParams struct {
@@ -145,6 +179,9 @@ type ProgramInsertParams struct {
 	StatementSeller        []byte
 	SelfBilling            bool
 	VatRateBps             *int64
+	AgentLimitMinor        int64
+	AgentDay               *clock.Time
+	AgentGrantedMinor      int64
 }
 
 func (q *Queries) ProgramInsert(ctx context.Context, db DBTX, arg ProgramInsertParams) error {
@@ -189,12 +226,15 @@ func (q *Queries) ProgramInsert(ctx context.Context, db DBTX, arg ProgramInsertP
 		arg.StatementSeller,
 		arg.SelfBilling,
 		arg.VatRateBps,
+		arg.AgentLimitMinor,
+		arg.AgentDay,
+		arg.AgentGrantedMinor,
 	)
 	return err
 }
 
 const programLock = `-- name: ProgramLock :one
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers, t.statement_prefix, t.statement_seller, t.self_billing, t.vat_rate_bps FROM programs t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers, t.statement_prefix, t.statement_seller, t.self_billing, t.vat_rate_bps, t.agent_limit_minor, t.agent_day, t.agent_granted_minor FROM programs t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type ProgramLockParams struct {
@@ -247,6 +287,9 @@ func (q *Queries) ProgramLock(ctx context.Context, db DBTX, arg ProgramLockParam
 		&i.StatementSeller,
 		&i.SelfBilling,
 		&i.VatRateBps,
+		&i.AgentLimitMinor,
+		&i.AgentDay,
+		&i.AgentGrantedMinor,
 	)
 	return i, err
 }
@@ -487,8 +530,8 @@ UPDATE programs SET name = $1, product_name = $2, website_url = $3, status = $4,
     ignore_late_clicks = $23, min_paying_customers = $24,
     zone_changed_at = $25, statement_prefix = $26,
     statement_seller = $27, self_billing = $28, vat_rate_bps = $29,
-    updated_at = $30
-WHERE id = $31 AND org_id = $32
+    agent_limit_minor = $30, updated_at = $31
+WHERE id = $32 AND org_id = $33
 `
 
 type ProgramUpdateParams struct {
@@ -521,6 +564,7 @@ type ProgramUpdateParams struct {
 	StatementSeller        []byte
 	SelfBilling            bool
 	VatRateBps             *int64
+	AgentLimitMinor        int64
 	UpdatedAt              clock.Time
 	ID                     string
 	OrgID                  string
@@ -558,6 +602,7 @@ func (q *Queries) ProgramUpdate(ctx context.Context, db DBTX, arg ProgramUpdateP
 		arg.StatementSeller,
 		arg.SelfBilling,
 		arg.VatRateBps,
+		arg.AgentLimitMinor,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,

@@ -282,7 +282,7 @@ func (q *Queries) SaleCredit(ctx context.Context, db DBTX, arg SaleCreditParams)
 }
 
 const saleCustomer = `-- name: SaleCustomer :one
-SELECT c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, c.self_referral, c.other_routes, g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue,
+SELECT c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, c.self_referral, c.other_routes, c.source, c.medium, c.campaign, c.referrer, c.country, c.device, g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue,
     g.commission_net_of_fee, g.holding_period_days, g.enrols_first_commission, g.block_self_referrals,
     g.ignore_late_clicks,
     coalesce(p.status, '')::text AS partner_status, p.group_id AS partner_group_id, p.country_code AS partner_country,
@@ -346,6 +346,12 @@ func (q *Queries) SaleCustomer(ctx context.Context, db DBTX, arg SaleCustomerPar
 		&i.Customer.Attribution,
 		&i.Customer.SelfReferral,
 		&i.Customer.OtherRoutes,
+		&i.Customer.Source,
+		&i.Customer.Medium,
+		&i.Customer.Campaign,
+		&i.Customer.Referrer,
+		&i.Customer.Country,
+		&i.Customer.Device,
 		&i.ProgramID,
 		&i.ProgramCurrency,
 		&i.CommissionOnNetRevenue,
@@ -1034,7 +1040,7 @@ func (q *Queries) SalesOfCustomers(ctx context.Context, db DBTX, arg SalesOfCust
 }
 
 const salesPast = `-- name: SalesPast :many
-SELECT s.id, s.org_id, s.program_id, s.customer_id, s.partner_id, s.external_charge_id, s.external_payment_intent_id, s.processor, s.amount_minor, s.tax_minor, s.currency, s.billing_type, s.interval, s.product_id, s.product_name, s.is_first_sale, s.activity_outcome, s.warnings, s.occurred_at, s.refunded_at, s.metadata, s.created_at, s.updated_at, s.created_xid, s.refunded_minor, s.fee_minor, c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, c.self_referral, c.other_routes, p.status AS partner_status, p.group_id AS partner_group_id,
+SELECT s.id, s.org_id, s.program_id, s.customer_id, s.partner_id, s.external_charge_id, s.external_payment_intent_id, s.processor, s.amount_minor, s.tax_minor, s.currency, s.billing_type, s.interval, s.product_id, s.product_name, s.is_first_sale, s.activity_outcome, s.warnings, s.occurred_at, s.refunded_at, s.metadata, s.created_at, s.updated_at, s.created_xid, s.refunded_minor, s.fee_minor, c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, c.self_referral, c.other_routes, c.source, c.medium, c.campaign, c.referrer, c.country, c.device, p.status AS partner_status, p.group_id AS partner_group_id,
     p.country_code AS partner_country, (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
     ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = p.id)::text[] AS tag_ids
@@ -1122,6 +1128,12 @@ func (q *Queries) SalesPast(ctx context.Context, db DBTX, arg SalesPastParams) (
 			&i.Customer.Attribution,
 			&i.Customer.SelfReferral,
 			&i.Customer.OtherRoutes,
+			&i.Customer.Source,
+			&i.Customer.Medium,
+			&i.Customer.Campaign,
+			&i.Customer.Referrer,
+			&i.Customer.Country,
+			&i.Customer.Device,
 			&i.PartnerStatus,
 			&i.PartnerGroupID,
 			&i.PartnerCountry,
@@ -1200,7 +1212,7 @@ func (q *Queries) SalesReferralCommissions(ctx context.Context, db DBTX, arg Sal
 }
 
 const salesRehearsed = `-- name: SalesRehearsed :many
-SELECT s.id, s.org_id, s.program_id, s.customer_id, s.partner_id, s.external_charge_id, s.external_payment_intent_id, s.processor, s.amount_minor, s.tax_minor, s.currency, s.billing_type, s.interval, s.product_id, s.product_name, s.is_first_sale, s.activity_outcome, s.warnings, s.occurred_at, s.refunded_at, s.metadata, s.created_at, s.updated_at, s.created_xid, s.refunded_minor, s.fee_minor, c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, c.self_referral, c.other_routes, p.status AS partner_status, p.group_id AS partner_group_id,
+SELECT s.id, s.org_id, s.program_id, s.customer_id, s.partner_id, s.external_charge_id, s.external_payment_intent_id, s.processor, s.amount_minor, s.tax_minor, s.currency, s.billing_type, s.interval, s.product_id, s.product_name, s.is_first_sale, s.activity_outcome, s.warnings, s.occurred_at, s.refunded_at, s.metadata, s.created_at, s.updated_at, s.created_xid, s.refunded_minor, s.fee_minor, c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, c.self_referral, c.other_routes, c.source, c.medium, c.campaign, c.referrer, c.country, c.device, p.status AS partner_status, p.group_id AS partner_group_id,
     p.country_code AS partner_country, (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
     ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = p.id)::text[] AS tag_ids
@@ -1298,6 +1310,12 @@ func (q *Queries) SalesRehearsed(ctx context.Context, db DBTX, arg SalesRehearse
 			&i.Customer.Attribution,
 			&i.Customer.SelfReferral,
 			&i.Customer.OtherRoutes,
+			&i.Customer.Source,
+			&i.Customer.Medium,
+			&i.Customer.Campaign,
+			&i.Customer.Referrer,
+			&i.Customer.Country,
+			&i.Customer.Device,
 			&i.PartnerStatus,
 			&i.PartnerGroupID,
 			&i.PartnerCountry,

@@ -311,6 +311,25 @@ export interface PartnersAPI {
   createSSO(id: string, body?: types.MagicLinkCreate, options?: RequestOptions): Promise<types.MagicLink>
 }
 
+/** Tracking links of partners. */
+export interface AttributionTokensAPI {
+  /**
+   * Create an attribution token.
+   *
+   * Creates a token by which AI assistants name a partner as the one who referred a customer. The partner publishes it; the assistant sends it as `affiliate_attribution` with the checkout, and you pass it on with the customer or sale. A token can credit any number of customers, each once. Partners can create tokens in the portal.
+   *
+   * @throws {APIError} `partner_not_active`
+   *
+   * @example
+   * ```ts
+   * const attributionToken = await rail.attributionTokens.create({
+   *   partner_id: 'part_01kb2m4q8e7v9t3n5x6c0d1f2g',
+   * })
+   * ```
+   */
+  create(body: types.AttributionTokenCreate, options?: RequestOptions): Promise<types.AttributionToken>
+}
+
 /** Partners (affiliates) refer visitors and earn commissions. */
 export interface EmbedTokensAPI {
   /**
@@ -1497,6 +1516,24 @@ export interface SalesAPI {
   refund(id: string, body?: types.SaleRefund, options?: RequestOptions): Promise<types.RefundResult>
 }
 
+/** People or companies attributed to a partner. */
+export interface AttributionAPI {
+  /**
+   * Rehearse attribution settings.
+   *
+   * Decides again which partner gets each customer who signed up in the last days, under other settings, and compares the result with the partner who has the customer. It reads the clicks that are still stored, and the coupons that a sign-up or first payment named. A partner who is not active gets no further customer. Nothing changes.
+   *
+   * @example
+   * ```ts
+   * const attributionRehearsal = await rail.attribution.rehearse({
+   *   program_id: 'prg_01kb2m4q8e7v9t3n5x6c0d1f2g',
+   *   attribution_model: 'first',
+   * })
+   * ```
+   */
+  rehearse(body: types.AttributionRehearsalRequest, options?: RequestOptions): Promise<types.AttributionRehearsal>
+}
+
 /** The query of `rail.refunds.list`. */
 export interface ListRefundsQuery {
   /** The program whose objects are listed. */
@@ -2624,6 +2661,20 @@ export interface RetrieveReportQuery {
   group_id?: types.GroupId | undefined
   /** Only partners with this tag. */
   tag_id?: types.TagId | undefined
+  /** Only this `utm_source`, in any case, or `none`. */
+  source?: string | undefined
+  /** Only this `utm_medium`, in any case, or `none`. */
+  medium?: string | undefined
+  /** Only this `utm_campaign`, in any case, or `none`. */
+  campaign?: string | undefined
+  /** Only this host of the referring page, or `none`. */
+  referrer?: string | undefined
+  /** Only this country of the click, as a code of two letters, or `none`. */
+  country?: string | undefined
+  /** Only this device of the click, as it was sent, or `none`. */
+  device?: string | undefined
+  /** Only this way of attribution, or `none` without a partner. */
+  tracked_by?: types.ReportTrackedBy | undefined
   /** `partners` leaves out figures without a partner, `direct` leaves out all others; the default is `all`. Not `direct` with a filter by partner, group or tag. */
   attribution?: types.ReportAttribution | undefined
   /** Size of the rows, only with `dimension=period`. The default is `day` for up to 31 days, `week` for up to 182, else `month`. More than 1100 period rows are refused with 400 `range_too_large`. */
@@ -2638,12 +2689,26 @@ export interface RetrieveReportQuery {
   changes?: number | undefined
 }
 
+/** The query of `rail.reports.retrieveCohorts`. */
+export interface RetrieveReportCohortsQuery {
+  /** The program to report on. */
+  program_id: types.ProgramId
+  /** The number of months of first sales, up to the present one; the default is 12. */
+  months?: number | undefined
+  /** Only this partner. */
+  partner_id?: types.PartnerId | undefined
+  /** `partners` leaves out figures without a partner, `direct` leaves out all others; the default is `all`. Not `direct` with a filter by partner, group or tag. */
+  attribution?: types.ReportAttribution | undefined
+  /** The currency of the report; the default is the program's. Other currencies are left out, not converted. */
+  currency?: types.Currency | undefined
+}
+
 /** Aggregates over a window of days. */
 export interface ReportsAPI {
   /**
    * Retrieve a report.
    *
-   * Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out.
+   * Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, or one with the dimension `link`, `product` or another part of the origin, read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
    *
    * @example
    * ```ts
@@ -2653,6 +2718,20 @@ export interface ReportsAPI {
    * ```
    */
   retrieve(query: RetrieveReportQuery, options?: RequestOptions): Promise<types.Report>
+
+  /**
+   * Retrieve cohorts of customers.
+   *
+   * Customers by the month of their first sale, and in each later month those who paid again, with their revenue. A sale that is dated before its customer's first one is left out.
+   *
+   * @example
+   * ```ts
+   * const reportCohorts = await rail.reports.retrieveCohorts({
+   *   program_id: 'prg_01kb2m4q8e7v9t3n5x6c0d1f2g',
+   * })
+   * ```
+   */
+  retrieveCohorts(query: RetrieveReportCohortsQuery, options?: RequestOptions): Promise<types.ReportCohorts>
 }
 
 /** The query of `rail.riskFlags.list`. */
@@ -3828,6 +3907,33 @@ export interface InboundSigningAPI {
   set(body: types.InboundSigningUpdate, options?: RequestOptions): Promise<types.InboundSigning>
 }
 
+/** The time of a server for tests, which can be moved forward. */
+export interface TestClockAPI {
+  /**
+   * Retrieve the test clock.
+   *
+   * The present time of the server. The operation exists only on a server for tests, which runs with `RAIL_TEST_CLOCK=1`; elsewhere it is 404 `test_clock_off`.
+   *
+   * @example
+   * ```ts
+   * const testClock = await rail.testClock.retrieve()
+   * ```
+   */
+  retrieve(options?: RequestOptions): Promise<types.TestClock>
+
+  /**
+   * Move the test clock.
+   *
+   * Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs of the time between run in the order of their times, as if the server had run all the while: commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may still be on their way. A long move can end with 503 `unavailable` before its time. The clock then stands where the jobs have arrived, and the same call continues. Repeating the last move changes nothing.
+   *
+   * @example
+   * ```ts
+   * const testClock = await rail.testClock.set({ now: '2026-12-01T00:00:00.000Z' })
+   * ```
+   */
+  set(body: types.TestClockUpdate, options?: RequestOptions): Promise<types.TestClock>
+}
+
 /** The query of `rail.auditLogEntries.list`. */
 export interface ListAuditLogEntriesQuery {
   /** The program whose objects are listed. */
@@ -4007,6 +4113,7 @@ export class Rail extends Client {
   constructor(options: ClientOptions)
   readonly programs: ProgramsAPI
   readonly partners: PartnersAPI
+  readonly attributionTokens: AttributionTokensAPI
   readonly embedTokens: EmbedTokensAPI
   readonly partnerNotes: PartnerNotesAPI
   readonly groups: GroupsAPI
@@ -4018,6 +4125,7 @@ export class Rail extends Client {
   readonly referrals: ReferralsAPI
   readonly customers: CustomersAPI
   readonly sales: SalesAPI
+  readonly attribution: AttributionAPI
   readonly refunds: RefundsAPI
   readonly commissions: CommissionsAPI
   readonly balances: BalancesAPI
@@ -4042,6 +4150,7 @@ export class Rail extends Client {
   readonly processorConnections: ProcessorConnectionsAPI
   readonly inboxEvents: InboxEventsAPI
   readonly inboundSigning: InboundSigningAPI
+  readonly testClock: TestClockAPI
   readonly auditLogEntries: AuditLogEntriesAPI
   readonly browser: BrowserAPI
   readonly documents: DocumentsAPI

@@ -85,6 +85,18 @@ class PartnersAPI {
   }
 }
 
+class AttributionTokensAPI {
+  #rail
+
+  constructor(rail) {
+    this.#rail = rail
+  }
+
+  async create(body, options) {
+    return this.#rail.request('POST', '/v1/attribution_tokens', { body }, options)
+  }
+}
+
 class EmbedTokensAPI {
   #rail
 
@@ -393,6 +405,18 @@ class SalesAPI {
   }
 }
 
+class AttributionAPI {
+  #rail
+
+  constructor(rail) {
+    this.#rail = rail
+  }
+
+  async rehearse(body, options) {
+    return this.#rail.request('POST', '/v1/attribution/rehearse', { body }, options)
+  }
+}
+
 class RefundsAPI {
   #rail
 
@@ -670,6 +694,10 @@ class ReportsAPI {
 
   async retrieve(query, options) {
     return this.#rail.request('GET', '/v1/reports', { query }, options)
+  }
+
+  async retrieveCohorts(query, options) {
+    return this.#rail.request('GET', '/v1/reports/cohorts', { query }, options)
   }
 }
 
@@ -1021,6 +1049,22 @@ class InboundSigningAPI {
   }
 }
 
+class TestClockAPI {
+  #rail
+
+  constructor(rail) {
+    this.#rail = rail
+  }
+
+  async retrieve(options) {
+    return this.#rail.request('GET', '/v1/test_clock', {}, options)
+  }
+
+  async set(body, options) {
+    return this.#rail.request('POST', '/v1/test_clock', { body }, options)
+  }
+}
+
 class AuditLogEntriesAPI {
   #rail
 
@@ -1080,6 +1124,7 @@ class DocumentsAPI {
 export class Rail extends Client {
   programs = new ProgramsAPI(this)
   partners = new PartnersAPI(this)
+  attributionTokens = new AttributionTokensAPI(this)
   embedTokens = new EmbedTokensAPI(this)
   partnerNotes = new PartnerNotesAPI(this)
   groups = new GroupsAPI(this)
@@ -1091,6 +1136,7 @@ export class Rail extends Client {
   referrals = new ReferralsAPI(this)
   customers = new CustomersAPI(this)
   sales = new SalesAPI(this)
+  attribution = new AttributionAPI(this)
   refunds = new RefundsAPI(this)
   commissions = new CommissionsAPI(this)
   balances = new BalancesAPI(this)
@@ -1115,6 +1161,7 @@ export class Rail extends Client {
   processorConnections = new ProcessorConnectionsAPI(this)
   inboxEvents = new InboxEventsAPI(this)
   inboundSigning = new InboundSigningAPI(this)
+  testClock = new TestClockAPI(this)
   auditLogEntries = new AuditLogEntriesAPI(this)
   browser = new BrowserAPI(this)
   documents = new DocumentsAPI(this)

@@ -91,6 +91,10 @@ export interface Program {
   statement_seller: StatementSeller | null
   /** Whether statements are self-billing invoices, with their words and lines about VAT. */
   self_billing: boolean
+  /** The VAT rate that self-billing invoices state for partners in the company's own country of the EU, in basis points: 1900 is 19 %. Payouts include this VAT. Null states none. */
+  vat_rate_bps: number | null
+  /** How much an MCP client may grant in manual commissions on one day of the program without a person's confirmation, in minor units of the program's currency; 0 for nothing. */
+  agent_limit_minor: number
 }
 
 /** The id of a program. */
@@ -172,7 +176,7 @@ export interface Error {
 export type ErrorType = 'authentication_error' | 'permission_error' | 'invalid_request_error' | 'not_found_error' | 'conflict_error' | 'rate_limit_error' | 'plan_error' | 'not_implemented_error' | 'api_error'
 
 /** The closed list of codes. */
-export type ErrorCode = 'api_key_missing' | 'api_key_invalid' | 'api_key_revoked' | 'signature_required' | 'signature_invalid' | 'signature_expired' | 'insufficient_scope' | 'origin_not_allowed' | 'invalid_json' | 'parameter_missing' | 'parameter_invalid' | 'parameter_unknown' | 'parameters_exclusive' | 'invalid_cursor' | 'invalid_expand' | 'invalid_include' | 'invalid_reference' | 'invalid_condition' | 'flow_too_large' | 'range_too_large' | 'url_not_allowed' | 'country_blocked' | 'unsupported_version' | 'method_not_allowed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'resource_not_found' | 'route_not_found' | 'tracking_value_not_found' | 'partner_email_taken' | 'partner_external_id_taken' | 'partner_handle_taken' | 'link_value_taken' | 'coupon_code_taken' | 'tag_name_taken' | 'group_name_taken' | 'customer_external_id_taken' | 'customer_external_id_limit' | 'customers_of_two_partners' | 'customer_merge_limit' | 'customer_has_partner' | 'credit_limit' | 'application_already_decided' | 'application_not_reopenable' | 'commission_not_pending' | 'commission_already_paid' | 'commission_not_open' | 'commission_not_correctable' | 'commission_in_payout' | 'customer_has_sales' | 'customer_has_paid_commissions' | 'default_group_undeletable' | 'payout_in_flight' | 'payout_already_paid' | 'payout_not_payable' | 'payout_not_undoable' | 'confirmation_differs' | 'payout_not_failed' | 'payout_failure_emailed' | 'payout_batch_generating' | 'payout_rail_pays' | 'payout_rail_disconnected' | 'import_active' | 'import_not_ready' | 'payout_rail_test' | 'payout_attention_open' | 'payout_not_on_rail' | 'payout_not_paid' | 'sale_refunded' | 'refund_waiting' | 'campaign_not_sendable' | 'campaign_not_pausable' | 'campaign_not_resumable' | 'campaign_not_editable' | 'campaign_audience_empty' | 'mail_not_retryable' | 'partner_not_active' | 'partner_not_reviewed' | 'partner_ban_not_undoable' | 'partner_note_limit' | 'risk_flag_closed' | 'inbox_event_not_resolvable' | 'program_paused' | 'referral_expired' | 'self_referral_blocked' | 'webhook_endpoint_disabled' | 'webhook_endpoint_limit' | 'webhook_event_expired' | 'webhook_test_delivery' | 'idempotency_in_progress' | 'rate_limit_exceeded' | 'flow_quota_exceeded' | 'revenue_meter_exceeded' | 'email_not_configured' | 'rail_not_configured' | 'internal_error' | 'unavailable'
+export type ErrorCode = 'api_key_missing' | 'api_key_invalid' | 'api_key_revoked' | 'signature_required' | 'signature_invalid' | 'signature_expired' | 'insufficient_scope' | 'origin_not_allowed' | 'invalid_json' | 'parameter_missing' | 'parameter_invalid' | 'parameter_unknown' | 'parameters_exclusive' | 'invalid_cursor' | 'invalid_expand' | 'invalid_include' | 'invalid_reference' | 'invalid_condition' | 'flow_too_large' | 'range_too_large' | 'url_not_allowed' | 'country_blocked' | 'unsupported_version' | 'method_not_allowed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'resource_not_found' | 'route_not_found' | 'tracking_value_not_found' | 'test_clock_off' | 'partner_email_taken' | 'partner_external_id_taken' | 'partner_handle_taken' | 'link_value_taken' | 'coupon_code_taken' | 'tag_name_taken' | 'group_name_taken' | 'customer_external_id_taken' | 'customer_external_id_limit' | 'customers_of_two_partners' | 'customer_merge_limit' | 'customer_has_partner' | 'credit_limit' | 'application_already_decided' | 'application_not_reopenable' | 'commission_not_pending' | 'commission_already_paid' | 'commission_not_open' | 'commission_not_correctable' | 'commission_in_payout' | 'customer_has_sales' | 'customer_has_paid_commissions' | 'default_group_undeletable' | 'payout_in_flight' | 'payout_already_paid' | 'payout_not_payable' | 'payout_not_undoable' | 'confirmation_differs' | 'payout_not_failed' | 'payout_failure_emailed' | 'payout_batch_generating' | 'payout_rail_pays' | 'payout_rail_disconnected' | 'import_active' | 'import_not_ready' | 'payout_rail_test' | 'payout_attention_open' | 'payout_not_on_rail' | 'payout_not_paid' | 'sale_refunded' | 'refund_waiting' | 'campaign_not_sendable' | 'campaign_not_pausable' | 'campaign_not_resumable' | 'campaign_not_editable' | 'campaign_audience_empty' | 'mail_not_retryable' | 'partner_not_active' | 'partner_not_reviewed' | 'partner_ban_not_undoable' | 'partner_note_limit' | 'risk_flag_closed' | 'inbox_event_not_resolvable' | 'program_paused' | 'referral_expired' | 'self_referral_blocked' | 'webhook_endpoint_disabled' | 'webhook_endpoint_limit' | 'webhook_event_expired' | 'webhook_test_delivery' | 'idempotency_in_progress' | 'rate_limit_exceeded' | 'flow_quota_exceeded' | 'revenue_meter_exceeded' | 'email_not_configured' | 'rail_not_configured' | 'internal_error' | 'unavailable'
 
 /** A program to create. */
 export interface ProgramCreate {
@@ -236,6 +240,10 @@ export interface ProgramCreate {
   statement_seller?: StatementSeller | null | undefined
   /** Whether statements are self-billing invoices, with their words and lines about VAT. Your partners must have agreed to self-billing. */
   self_billing?: boolean | undefined
+  /** The VAT rate that self-billing invoices state for partners in the company's own country of the EU, in basis points: 1900 is 19 %. Payouts include this VAT. Null states none. */
+  vat_rate_bps?: number | null | undefined
+  /** How much an MCP client may grant in manual commissions on one day of the program without a person's confirmation, in minor units of the program's currency; 0 for nothing. */
+  agent_limit_minor?: number | undefined
 }
 
 /** Fields to change; omitted fields keep their values. Currency, subdomain and automatic batches cannot be changed. */
@@ -294,6 +302,10 @@ export interface ProgramUpdate {
   statement_seller?: StatementSeller | null | undefined
   /** Whether statements are self-billing invoices, with their words and lines about VAT. Your partners must have agreed to self-billing. */
   self_billing?: boolean | undefined
+  /** The VAT rate that self-billing invoices state for partners in the company's own country of the EU, in basis points: 1900 is 19 %. Payouts include this VAT. Null states none. */
+  vat_rate_bps?: number | null | undefined
+  /** How much an MCP client may grant in manual commissions on one day of the program without a person's confirmation, in minor units of the program's currency; 0 for nothing. */
+  agent_limit_minor?: number | undefined
 }
 
 /** Open tasks of a program and its setup progress. */
@@ -931,6 +943,38 @@ export interface MoneySum {
   amount_minor: number
 }
 
+/** The partner or the link that the token names; exactly one of them. */
+export interface AttributionTokenCreate {
+  /** An active partner. */
+  partner_id?: PartnerId | undefined
+  /** A link of an active partner; its rate applies to the customers. */
+  link_id?: LinkId | undefined
+  /** When the token expires: at most a year ahead. The default is 90 days. */
+  expires_at?: string | undefined
+}
+
+/** A token by which AI assistants name a partner. Rail does not store it. Suspending the partner, or deleting the link, ends it. */
+export interface AttributionToken {
+  /** Always `attribution_token`. */
+  object: 'attribution_token'
+  /** The program that accepts the token. */
+  program_id: ProgramId
+  /** The partner. */
+  partner_id: PartnerId
+  /** The link; null without one. */
+  link_id: LinkId | null
+  /** The `provider` to send with the token. */
+  provider: string
+  /** The token: opaque text. */
+  token: string
+  /** HTML for the partner's page, from which assistants can read provider and token. */
+  snippet: string
+  /** When it was issued. */
+  issued_at: string
+  /** When it expires. */
+  expires_at: string
+}
+
 /** The partner to show: a partner by its id, or your own user, who becomes a partner if no partner of the program has the email. Exactly one of the two. */
 export interface EmbedTokenCreate {
   /** The program. */
@@ -1491,8 +1535,8 @@ export interface Referral {
 /** The `utm_*` parameters of the landing page, each a string, by their names. */
 export type Utm = Record<string, unknown>
 
-/** The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, or a partner named in the `api` call. */
-export type TrackedBy = 'link' | 'coupon' | 'manual' | 'api'
+/** The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, a partner named in the `api` call, or the claim of an AI assistant (`agent`). */
+export type TrackedBy = 'link' | 'coupon' | 'manual' | 'api' | 'agent'
 
 /** `visit` has only visited, `lead` became a customer, `converted` paid. */
 export type ReferralStatus = 'visit' | 'lead' | 'converted'
@@ -1599,7 +1643,7 @@ export type CustomerStatus = 'lead' | 'trial' | 'active' | 'cancelled' | 'refund
 export type CustomerExpand = 'partner' | 'referral' | 'link'
 
 /** A computed part of a customer. */
-export type CustomerInclude = 'external_ids' | 'duplicates'
+export type CustomerInclude = 'external_ids' | 'duplicates' | 'attribution_claims'
 
 /** A page of customers. */
 export interface CustomerList {
@@ -1661,6 +1705,10 @@ export interface Customer {
   external_ids?: CustomerExternalID[]
   /** Other customers that are probably the same person; only with `include[]=duplicates`. */
   duplicates?: CustomerDuplicate[]
+  /** The last claims of AI assistants, newest first; only with `include[]=attribution_claims`. */
+  attribution_claims?: AttributionClaim[]
+  /** Whether the AI assistant's claim counts; only in the response to a creation with a claim. */
+  attribution_result?: AttributionResult
   /** Other customers with the same identifier or email; only in the response to the creation. */
   warnings?: CustomerWarning[]
   /** When it was created. */
@@ -1682,8 +1730,8 @@ export interface CustomerAttribution {
   at: string
 }
 
-/** The rule that attributed a customer to its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an import. Accept unknown values. */
-export type AttributionRule = 'known_customer' | 'click' | 'referral' | 'identifier' | 'promotion_code' | 'email' | 'api' | 'manual' | 'import'
+/** The rule that attributed a customer to its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an import, `agent` one that an AI assistant's claim attributed. Accept unknown values. */
+export type AttributionRule = 'known_customer' | 'click' | 'referral' | 'identifier' | 'promotion_code' | 'email' | 'api' | 'manual' | 'import' | 'agent'
 
 /** An id of a customer at a payment processor. */
 export interface CustomerExternalID {
@@ -1706,6 +1754,55 @@ export interface CustomerDuplicate {
 /** The field that two customers share. */
 export type CustomerMatch = 'identifier' | 'email'
 
+/** A stored claim of an AI assistant about a customer, without its token. */
+export interface AttributionClaim {
+  /** The protocol. */
+  protocol: AttributionProtocol
+  /** Whether the claim counted. */
+  status: AttributionStatus
+  /** Why it was ignored; null if it counted. */
+  reason: AttributionClaimReason | null
+  /** The sale that brought the claim; null for the creation of the customer. */
+  sale_id: SaleId | null
+  /** The touchpoint; null without one. */
+  touchpoint: AttributionTouchpoint | null
+  /** The partner, handle or link value as sent; null for a token. */
+  publisher_id: string | null
+  /** The campaign, or `utm_campaign`; null without one. */
+  campaign_id: string | null
+  /** The creative, or `utm_content`; null without one. */
+  creative_id: string | null
+  /** The partner's own mark; null without one. */
+  sub_id: string | null
+  /** The page of the source; null without one. */
+  source_url: string | null
+  /** When it was received. */
+  created_at: string
+}
+
+/** The protocol of a claim: `acp` is the Agentic Commerce Protocol (`affiliate_attribution`), `ucp` the Universal Commerce Protocol (`attribution`). */
+export type AttributionProtocol = 'acp' | 'ucp'
+
+/** `credited` gave the customer to the partner of the claim, `ignored` did not. */
+export type AttributionStatus = 'credited' | 'ignored'
+
+/** The reason for an ignored claim. `provider_unknown`: the provider is not this Rail. `token_invalid`: the token is not of this program, or was changed. `token_expired`, `token_replayed`: the token has expired, or has credited this customer before. `parameter_absent`: none of the program's `url_params` has a value. `partner_not_found`, `partner_not_active`, `link_deleted`: the claim's partner or link. `other_route`: `partner_id`, `click_id` or `coupon_code` precedes. `customer_has_partner`: an earlier claim or route counts. `customer_has_paid`: the customer paid before without a partner. `self_referral`: the customer is the partner. `sale_recorded`: the charge was recorded before. Accept unknown values. */
+export type AttributionClaimReason = 'provider_unknown' | 'token_invalid' | 'token_expired' | 'token_replayed' | 'parameter_absent' | 'partner_not_found' | 'partner_not_active' | 'link_deleted' | 'other_route' | 'customer_has_partner' | 'customer_has_paid' | 'self_referral' | 'sale_recorded'
+
+/** The id of a sale. */
+export type SaleId = string
+
+/** Whether the claim was made at the start of a checkout (`first`) or at its end (`last`). */
+export type AttributionTouchpoint = 'first' | 'last'
+
+/** The result of a claim. */
+export interface AttributionResult {
+  /** Whether the claim counts. */
+  status: AttributionStatus
+  /** Why it is ignored; null if it counts. */
+  reason: AttributionClaimReason | null
+}
+
 /** A sign that a new customer may be the same person as another customer. */
 export interface CustomerWarning {
   /** The reason, for machines. */
@@ -1719,7 +1816,7 @@ export interface CustomerWarning {
 /** `identifier_taken` and `email_taken` mean that another customer of the program has the same identifier or email. Accept unknown values. */
 export type CustomerWarningCode = 'identifier_taken' | 'email_taken'
 
-/** A customer to create. Exactly one of `partner_id`, `click_id` and `coupon_code` is required: two are refused with `parameters_exclusive`, none with `parameter_missing`. */
+/** A customer to create. Exactly one of `partner_id`, `click_id` and `coupon_code` is required, or the claim of an AI assistant in `affiliate_attribution` or `attribution`: two are refused with `parameters_exclusive`, none with `parameter_missing`. A claim beside `partner_id`, `click_id` or `coupon_code` is ignored. */
 export interface CustomerCreate {
   /** The program of the customer. */
   program_id: ProgramId
@@ -1729,6 +1826,10 @@ export interface CustomerCreate {
   click_id?: ClickId | undefined
   /** Attribute to the partner of this coupon, which must be active; recorded with `tracked_by` `coupon`. Not together with `partner_id` or `click_id`. */
   coupon_code?: string | undefined
+  /** The claim of an AI assistant. If it does not count, the customer is created without a partner. */
+  affiliate_attribution?: AffiliateAttribution | undefined
+  /** The claim of an AI assistant. Not together with `affiliate_attribution`. */
+  attribution?: AttributionParameters | undefined
   /** Email; not unique. */
   email?: string | null | undefined
   /** Name. */
@@ -1742,6 +1843,45 @@ export interface CustomerCreate {
   /** Your own data, stored unchanged. */
   metadata?: Metadata | null | undefined
 }
+
+/** The claim of an AI assistant, as in `affiliate_attribution` of the Agentic Commerce Protocol. `token` or `publisher_id` is required. It never refuses a customer or a sale: `attribution_result` says whether it counts. Rail ignores members that it does not know. */
+export interface AffiliateAttribution {
+  /** The issuer of the token: the host of this Rail. Claims of other providers are ignored. */
+  provider: string
+  /** A token of `POST /v1/attribution_tokens` or of the portal. Rail does not store it. */
+  token?: string | undefined
+  /** The partner without a token: its id, its handle or the value of one of its links. A token precedes. */
+  publisher_id?: string | undefined
+  /** A campaign of the partner. */
+  campaign_id?: string | undefined
+  /** A text or picture of the partner. */
+  creative_id?: string | undefined
+  /** The partner's own mark. */
+  sub_id?: string | undefined
+  /** Stored; does not decide: the first valid claim counts. */
+  touchpoint?: AttributionTouchpoint | undefined
+  /** Where the assistant found the partner. */
+  source?: AffiliateAttributionSource | undefined
+  /** Informational; the token has its own time. */
+  issued_at?: string | undefined
+  /** Informational; the token has its own expiry. */
+  expires_at?: string | undefined
+  /** Further values; not stored. */
+  metadata?: Record<string, unknown> | undefined
+  [member: string]: unknown
+}
+
+/** The origin of a claim. */
+export interface AffiliateAttributionSource {
+  /** The kind of origin. */
+  type: 'url' | 'platform' | 'unknown'
+  /** The page. */
+  url?: string | undefined
+  [member: string]: unknown
+}
+
+/** The claim of an AI assistant, as in `attribution` of the Universal Commerce Protocol: the parameters that a link would have. The first of the program's `url_params` with a value names the partner, as in a link. */
+export type AttributionParameters = Record<string, string>
 
 /** The states that you can set; only a refund sets `refunded`. */
 export type CustomerWriteStatus = 'lead' | 'trial' | 'active' | 'cancelled' | 'suspended'
@@ -1819,9 +1959,6 @@ export interface MergedCommission {
   /** The currency of both amounts. */
   currency: Currency
 }
-
-/** The id of a sale. */
-export type SaleId = string
 
 /** The id of a commission. */
 export type CommissionId = string
@@ -1946,7 +2083,7 @@ export type BillingType = 'one_time' | 'subscription'
 /** How often a subscription is billed. */
 export type BillingInterval = 'day' | 'week' | 'month' | 'year'
 
-/** A payment to record, of the customer in `customer_id` or `external_customer_id`; exactly one of them is required. An unknown `external_customer_id` creates a customer in the same call if one of `partner_id`, `click_id` and `coupon_code` attributes it. */
+/** A payment to record, of the customer in `customer_id` or `external_customer_id`; exactly one of them is required. An unknown `external_customer_id` creates a customer in the same call if one of `partner_id`, `click_id` and `coupon_code` attributes it, or with the claim of an AI assistant. */
 export interface SaleCreate {
   /** The paying customer, of the same program. Not together with `external_customer_id`. */
   customer_id?: CustomerId | undefined
@@ -1958,6 +2095,10 @@ export interface SaleCreate {
   click_id?: ClickId | undefined
   /** The coupon of `external_customer_id` if that customer is new; a known customer keeps its partner. */
   coupon_code?: string | undefined
+  /** The claim of an AI assistant about the customer, if it is new, or has neither a partner nor a payment. If the claim does not count, the sale is recorded without it. */
+  affiliate_attribution?: AffiliateAttribution | undefined
+  /** The claim of an AI assistant. Not together with `affiliate_attribution`. */
+  attribution?: AttributionParameters | undefined
   /** The charge's id at the payment processor. A recorded charge returns its sale with 200, and a warning if other values differ. */
   external_charge_id: string
   /** Gross amount in minor units of `currency`. */
@@ -2042,6 +2183,8 @@ export interface RecordedSale {
   activity_outcome: SaleActivityOutcome
   /** Reasons for a sale without commission, and differences of a repetition. */
   warnings: SaleWarning[]
+  /** Whether the AI assistant's claim counts; only with a claim. */
+  attribution_result?: AttributionResult
 }
 
 /** `commission_created` if a commission followed, `sale_recorded` if the sale was recorded without commission. */
@@ -2078,6 +2221,10 @@ export interface SaleBatchItem {
   click_id?: ClickId | undefined
   /** The coupon of `external_customer_id` if that customer is new; a known customer keeps its partner. */
   coupon_code?: string | undefined
+  /** The claim of an AI assistant about the customer, if it is new, or has neither a partner nor a payment. If the claim does not count, the sale is recorded without it. */
+  affiliate_attribution?: AffiliateAttribution | undefined
+  /** The claim of an AI assistant. Not together with `affiliate_attribution`. */
+  attribution?: AttributionParameters | undefined
   /** The charge's id at the payment processor. A recorded charge returns its sale with 200, and a warning if other values differ. */
   external_charge_id: string
   /** Gross amount in minor units of `currency`. */
@@ -2125,6 +2272,119 @@ export interface SaleBatchOutcome {
   /** The reason for the failure; nothing was recorded. */
   error?: Error
 }
+
+/** Attribution settings to test on recent customers. An omitted setting keeps its present value. */
+export interface AttributionRehearsalRequest {
+  /** The program. */
+  program_id: ProgramId
+  /** The number of days, up to now, in which the customers signed up. */
+  days?: number | undefined
+  /** Which click gets a customer. */
+  attribution_model?: AttributionModel | undefined
+  /** How many days a referral lasts. If omitted, each referral keeps the end that it got from its first click. */
+  cookie_days?: number | undefined
+  /** Whether the coupon's partner gets a customer who has both a link and a coupon. */
+  coupon_beats_link?: boolean | undefined
+  /** Whether the earlier partner keeps a customer despite another partner's click shortly before the first payment. */
+  ignore_late_clicks?: boolean | undefined
+}
+
+/** The partners of recent customers, and the partners whom other settings would have credited. Amounts are in minor units of the program's currency. The present flows decide commissions on both sides. */
+export interface AttributionRehearsal {
+  /** Always `attribution_rehearsal`. */
+  object: 'attribution_rehearsal'
+  /** The program. */
+  program_id: ProgramId
+  /** The number of days of sign-ups. */
+  days: number
+  /** The beginning of these days, inclusive. */
+  since: string
+  /** The end of these days, the time of the request. */
+  until: string
+  /** The program's currency, of all amounts. */
+  currency: Currency
+  /** The present settings of the program. */
+  settings_before: AttributionSettings
+  /** The settings that were tested. */
+  settings_after: AttributionSettings
+  /** The number of customers evaluated. */
+  customers_count: number
+  /** How many of them would have another partner. */
+  changed_count: number
+  /** How many of them would have the same partner. Customers whom the API or a person gave to a partner, and imported customers, are always among them. */
+  unchanged_count: number
+  /** How many of them cannot be decided, because clicks may have been deleted, the visitor has too many clicks, or the customer was merged. They count as unchanged in `partners`. */
+  undecided_count: number
+  /** Whether all customers and their sales were evaluated. Otherwise it took longer than ten seconds, and only the latest customers were evaluated. */
+  complete: boolean
+  /** The time from which all clicks are stored; null if none was deleted. */
+  clicks_since: string | null
+  /** The number of evaluated sales in other currencies, which the amounts leave out. */
+  other_currency_sales_count: number
+  /** The number of partners for whom something changes. */
+  partners_count: number
+  /** The partners for whom something changes, the largest difference of commissions first, at most 500. */
+  partners: AttributionRehearsalPartner[]
+  /** The latest customers who would have another partner, at most 100. */
+  customers: AttributionRehearsalCustomer[]
+}
+
+/** The settings of a program that decide which partner gets a customer. */
+export interface AttributionSettings {
+  /** Which click gets a customer. */
+  attribution_model: AttributionModel
+  /** How many days a referral lasts. */
+  cookie_days: number
+  /** Whether coupons take precedence over links. */
+  coupon_beats_link: boolean
+  /** Whether the earlier partner keeps a customer despite a late click. */
+  ignore_late_clicks: boolean
+}
+
+/** A partner for whom the tested settings change something. */
+export interface AttributionRehearsalPartner {
+  /** The partner. */
+  partner_id: PartnerId
+  /** The partner's display name, company name or handle. */
+  name: string
+  /** How many of the customers the partner has. */
+  customers_before: number
+  /** How many the partner would have. */
+  customers_after: number
+  /** The sales of these customers, after refunds. */
+  revenue_before_minor: number
+  /** The sales of the customers whom the partner would have. */
+  revenue_after_minor: number
+  /** The commissions for these customers, as the present flows decide them. */
+  commissions_before_minor: number
+  /** The commissions for the customers whom the partner would have. */
+  commissions_after_minor: number
+  /** `commissions_after_minor` less `commissions_before_minor`. */
+  commissions_difference_minor: number
+}
+
+/** A customer who would have another partner. */
+export interface AttributionRehearsalCustomer {
+  /** The customer. */
+  customer_id: CustomerId
+  /** When the customer signed up. */
+  lead_at: string
+  /** The partner who has the customer; null for none. */
+  from_partner_id: PartnerId | null
+  /** The partner who would have the customer; null for none. */
+  to_partner_id: PartnerId | null
+  /** Why. */
+  reason: AttributionReason
+  /** The customer's sales, after refunds. */
+  revenue_minor: number
+  /** The commissions of the partner who has the customer, as the present flows decide them. */
+  commissions_before_minor: number
+  /** The commissions of the partner who would have the customer. */
+  commissions_after_minor: number
+}
+
+/** Why a customer would have this partner: `first_click` and `last_click` of the visitor, the `named_click` of the sign-up, a `coupon`, or the `earlier_click` before a late one. Without a partner: `no_route`, because no click or coupon counts, or `self_referral`. Accept unknown values. */
+export type AttributionReason = 'first_click' | 'last_click' | 'named_click' | 'coupon' | 'earlier_click' | 'no_route' | 'self_referral'
 
 /** A purchase to rehearse. Exactly one of `value` and `coupon_code` is required. */
 export interface SaleRehearsalRequest {
@@ -2484,7 +2744,7 @@ export interface FlowBranch {
  * | `customer.days_since_conversion`, `customer.days_since_lead` | int | whole periods of 24 hours |
  * | `customer.converted_at`, `customer.lead_at` | date | first payment, sign-up |
  * | `customer.country` | country | country of the attributed click |
- * | `customer.tracked_by` | enum | `link`, `coupon`, `manual`, `api` |
+ * | `customer.tracked_by` | enum | `link`, `coupon`, `manual`, `api`, `agent` |
  * | `customer.coupon_id`, `customer.link_id` | id | coupon or link of the attribution |
  * | `customer.identifier` | string | your own id of the customer |
  * | `customer.metadata.<key>` | metadata | as for sales |
@@ -3064,15 +3324,15 @@ export interface StatementPayout {
 export interface StatementSelfBilling {
   /** The mention that EU law requires, such as `Self-billing`. */
   words: string
-  /** The lines about VAT. Empty where Rail does not decide: without VAT ids of two countries of the EU. */
+  /** The lines about VAT. Empty where Rail does not decide: without VAT ids of the EU of both sides, and between two of one country without `vat_rate_bps`. */
   vat: StatementVat[]
 }
 
 /** A line about VAT. */
 export interface StatementVat {
-  /** `reverse_charge`. Accept unknown values; more may be added. */
+  /** `reverse_charge`, or `standard` for the rate at home. Accept unknown values; more may be added. */
   treatment: string
-  /** The mention that EU law requires, such as `Reverse charge`. */
+  /** The words of the line, such as the mention `Reverse charge` that EU law requires. */
   words: string
   /** The rate in basis points. */
   rate_bps: number
@@ -4063,8 +4323,11 @@ export interface FlowDeleted {
   deleted: true
 }
 
-/** The dimension of the rows: a `partner`, `link`, `product`, `group`, `tag` or `period` of days. */
-export type ReportDimension = 'partner' | 'link' | 'product' | 'group' | 'tag' | 'period'
+/** The dimension of the rows: a `partner`, `link`, `product`, `group`, `tag` or `period` of days, or a part of the origin: `source`, `medium` and `campaign` are the `utm_` parameters of the landing page, `referrer` is the host of the referring page, `country` and `device` are the visitor's, and `tracked_by` is the way of attribution. Clicks have their own origin, everything else that of the click that brought the customer. */
+export type ReportDimension = 'partner' | 'link' | 'product' | 'group' | 'tag' | 'period' | 'source' | 'medium' | 'campaign' | 'referrer' | 'country' | 'device' | 'tracked_by'
+
+/** A way of attribution, or `none`. */
+export type ReportTrackedBy = 'link' | 'coupon' | 'manual' | 'api' | 'none'
 
 /** The figures of a report by their attribution. */
 export type ReportAttribution = 'all' | 'partners' | 'direct'
@@ -4105,7 +4368,7 @@ export interface Report {
 
 /** One row of a report. */
 export interface ReportRow {
-  /** An id, a product name, the first ISO day of a period, or `direct` for revenue without a partner; null for a partner's revenue without a link, group or tag and for sales without a product. */
+  /** An id, a product name, the first ISO day of a period, a value of the origin, or `direct` for revenue without a partner; null for a partner's revenue without a link, group or tag and for sales without a product; `none` without a value of the origin, and `other` for the values above 1,000 new ones on a day. */
   key: string | null
   /** The label of the key. */
   label: string
@@ -4123,6 +4386,8 @@ export interface ReportRow {
   revenue_minor: number
   /** Commissions neither rejected nor voided, in minor units of the report's currency. Clawbacks are included, so it may be negative. */
   commissions_minor: number
+  /** Commissions of payouts that were paid in the window, in minor units of the report's currency. */
+  paid_minor: number
   /** Customers per click in basis points; null without clicks. */
   conversion_bps: number | null
   /** Refunded per sale in basis points; null without sales. */
@@ -4145,6 +4410,8 @@ export interface ReportTotals {
   revenue_minor: number
   /** Commissions neither rejected nor voided, in minor units of the report's currency. Clawbacks are included, so it may be negative. */
   commissions_minor: number
+  /** Commissions of payouts that were paid in the window, in minor units of the report's currency. */
+  paid_minor: number
   /** Customers per click in basis points; null without clicks. */
   conversion_bps: number | null
   /** Refunded per sale in basis points; null without sales. */
@@ -4207,6 +4474,40 @@ export interface ReportDrillDown {
   filter_type: string
   /** The property of the row with the value. */
   value_prop: string
+}
+
+/** The customers of a program by the month of their first sale, and what they paid later. */
+export interface ReportCohorts {
+  /** Always `report_cohorts`. */
+  object: 'report_cohorts'
+  /** The currency of all money; sales in others are left out. */
+  currency: Currency
+  /** First day of the first month in the program's time zone. */
+  from: string
+  /** Today in the program's time zone, the last day of the last month. */
+  to: string
+  /** One row for each month of first sales and each month since then, in this order. A month without first sales has no rows; a later month without sales has a row of zeros. */
+  rows: ReportCohortRow[]
+}
+
+/** The sales of a month of customers whose first sale was in the same month. */
+export interface ReportCohortRow {
+  /** The first day of the month of the first sale. */
+  cohort: string
+  /** The first day of the month of the sales. */
+  month: string
+  /** The number of months between the two. */
+  months_since: number
+  /** Customers with a sale in the month, refunded ones included. */
+  customers: number
+  /** Their sales in the month, refunded ones included. */
+  sales: number
+  /** The number of refunded sales. */
+  refunded: number
+  /** Sales net of refunds, in minor units of the currency. */
+  revenue_minor: number
+  /** These customers per customer of the first month in basis points; null if it has none. */
+  retention_bps: number | null
 }
 
 /** `open` is new, `reviewing` is in review, `resolved` and `dismissed` are closed. */
@@ -6527,6 +6828,20 @@ export interface InboundSigning {
   updated_at: string
 }
 
+/** The clock of a server for tests. */
+export interface TestClock {
+  /** Always `test_clock`. */
+  object: 'test_clock'
+  /** The present time of the server. It runs on by itself. */
+  now: string
+}
+
+/** A move of the test clock. */
+export interface TestClockUpdate {
+  /** The new time. It must not be before the clock's present time, and at most 731 days after it. */
+  now: string
+}
+
 /** A page of audit-log entries. */
 export interface AuditLogEntryList {
   /** The page, in list order. */
@@ -6563,6 +6878,8 @@ export interface AuditLogEntry {
   after: AuditLogSnapshot | null
   /** When it was done. */
   created_at: string
+  /** The MCP client that asked for the change, as it names itself, such as `claude-code 2.1`; null for every other change. */
+  client: string | null
 }
 
 /** The id of an audit-log entry. */

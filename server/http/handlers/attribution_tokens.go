@@ -35,7 +35,7 @@ func toAttributionResult(c *db.AttributionClaim) *api.AttributionResult {
 		return nil
 	}
 	return &api.AttributionResult{
-		Status: api.AttributionStatus(c.Status), Reason: (*api.AttributionReason)(c.Reason),
+		Status: api.AttributionStatus(c.Status), Reason: (*api.AttributionClaimReason)(c.Reason),
 	}
 }
 
@@ -60,7 +60,7 @@ func toAttributionClaim(r db.AttributionClaim) api.AttributionClaim {
 	return api.AttributionClaim{
 		Protocol:    api.AttributionProtocol(r.Protocol),
 		Status:      api.AttributionStatus(r.Status),
-		Reason:      (*api.AttributionReason)(r.Reason),
+		Reason:      (*api.AttributionClaimReason)(r.Reason),
 		SaleID:      r.SaleID,
 		Touchpoint:  (*api.AttributionTouchpoint)(r.Touchpoint),
 		PublisherID: r.PublisherID,

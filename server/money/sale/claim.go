@@ -31,7 +31,7 @@ func (p Payee) note(ctx context.Context, u *work.Unit, out *Outcome) error {
 	row := *p.Claim
 	out.Claim = &row
 	if out.Repeated {
-		row.Status, row.Reason = db.AttributionClaimStatusIgnored, new(string(api.AttributionReasonSaleRecorded))
+		row.Status, row.Reason = db.AttributionClaimStatusIgnored, new(string(api.AttributionClaimReasonSaleRecorded))
 		return nil
 	}
 	row.CustomerID, row.SaleID = out.Sale.CustomerID, &out.Sale.ID

@@ -28,7 +28,7 @@ type Claim struct {
 func (c *Claim) Counts() bool { return c.Row.Status == db.AttributionClaimStatusCredited }
 
 // Ignore notes why the claim does not count, unless the reason is "". The first reason stays.
-func (c *Claim) Ignore(reason api.AttributionReason) {
+func (c *Claim) Ignore(reason api.AttributionClaimReason) {
 	if reason != "" && c.Counts() {
 		c.Row.Status, c.Row.Reason = db.AttributionClaimStatusIgnored, new(string(reason))
 	}
@@ -58,12 +58,12 @@ func (s Service) Read(ctx context.Context, u *work.Unit, programID string, c sal
 		return out, err
 	}
 	out.Row = row(u, p, c)
-	var reason api.AttributionReason
+	var reason api.AttributionClaimReason
 	switch {
 	case c.Affiliate == nil:
-		reason, err = out.readValue(ctx, u, p, valueOf(p, c.Parameters), api.AttributionReasonParameterAbsent)
+		reason, err = out.readValue(ctx, u, p, valueOf(p, c.Parameters), api.AttributionClaimReasonParameterAbsent)
 	case !s.issued(c.Affiliate.Provider):
-		reason = api.AttributionReasonProviderUnknown
+		reason = api.AttributionClaimReasonProviderUnknown
 	case c.Affiliate.Token != nil:
 		reason, err = s.readToken(ctx, u, p, *c.Affiliate.Token, &out)
 	default:
@@ -81,14 +81,14 @@ func (s Service) issued(provider string) bool {
 
 func (s Service) readToken(
 	ctx context.Context, u *work.Unit, p db.Program, text string, out *Claim,
-) (api.AttributionReason, error) {
+) (api.AttributionClaimReason, error) {
 	t, err := s.open(text, p.OrgID, p.ID)
 	if err != nil {
-		return api.AttributionReasonTokenInvalid, nil //nolint:nilerr // it refuses no sale
+		return api.AttributionClaimReasonTokenInvalid, nil //nolint:nilerr // it refuses no sale
 	}
 	out.Row.Nonce = &t.Nonce
 	if u.Now.Unix() >= t.Expires {
-		return api.AttributionReasonTokenExpired, nil
+		return api.AttributionClaimReasonTokenExpired, nil
 	}
 	out.Agent = tracking.Agent{PartnerID: t.PartnerID, LinkID: opt.OrNil(t.LinkID), Detail: t.Nonce}
 	if t.LinkID == "" {
@@ -97,7 +97,7 @@ func (s Service) readToken(
 	// Deleting the link ends its tokens.
 	_, err = queries.LinkGet(ctx, u.DB(), db.LinkGetParams{ID: t.LinkID, OrgID: u.OrgID})
 	if problem.Is(work.Found(err, ""), problem.ResourceNotFound) {
-		return api.AttributionReasonLinkDeleted, nil
+		return api.AttributionClaimReasonLinkDeleted, nil
 	}
 	return "", err
 }
@@ -105,13 +105,13 @@ func (s Service) readToken(
 // readPublisher names a partner by its id, or by a value as in a link.
 func (c *Claim) readPublisher(
 	ctx context.Context, u *work.Unit, p db.Program, publisher string,
-) (api.AttributionReason, error) {
+) (api.AttributionClaimReason, error) {
 	if !ident.Has(publisher, ident.Partner) {
-		return c.readValue(ctx, u, p, publisher, api.AttributionReasonPartnerNotFound)
+		return c.readValue(ctx, u, p, publisher, api.AttributionClaimReasonPartnerNotFound)
 	}
 	found, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: publisher, OrgID: u.OrgID})
 	if problem.Is(work.Found(err, ""), problem.ResourceNotFound) || err == nil && found.ProgramID != p.ID {
-		return api.AttributionReasonPartnerNotFound, nil
+		return api.AttributionClaimReasonPartnerNotFound, nil
 	}
 	c.Agent = tracking.Agent{PartnerID: publisher, Detail: publisher}
 	return "", err
@@ -119,8 +119,8 @@ func (c *Claim) readPublisher(
 
 // readValue names the active partner behind a value. absent is the reason if there is no value.
 func (c *Claim) readValue(
-	ctx context.Context, u *work.Unit, p db.Program, value string, absent api.AttributionReason,
-) (api.AttributionReason, error) {
+	ctx context.Context, u *work.Unit, p db.Program, value string, absent api.AttributionClaimReason,
+) (api.AttributionClaimReason, error) {
 	if value == "" {
 		return absent, nil
 	}
@@ -128,7 +128,7 @@ func (c *Claim) readValue(
 	c.Row.PublisherID = stored(&name)
 	partnerID, linkID, err := tracking.ByValue(ctx, u, p.ID, value)
 	if err != nil || partnerID == "" {
-		return api.AttributionReasonPartnerNotFound, err
+		return api.AttributionClaimReasonPartnerNotFound, err
 	}
 	c.Agent = tracking.Agent{PartnerID: partnerID, LinkID: opt.OrNil(linkID), Detail: name}
 	return "", nil

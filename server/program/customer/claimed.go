@@ -25,7 +25,7 @@ func (s Service) signUpClaimed(ctx context.Context, u *work.Unit, in Input, out 
 		return false, err
 	}
 	if in.Route.Given() {
-		c.Ignore(api.AttributionReasonOtherRoute)
+		c.Ignore(api.AttributionClaimReasonOtherRoute)
 		out.Customer, inserted, err = s.signUpCompared(ctx, u, in, &out.Others)
 	} else {
 		inserted, err = s.signUpBy(ctx, u, in, &c, out)
@@ -65,11 +65,11 @@ func (s Service) signUpBy(
 func ignore(c *claim.Claim, err error) error {
 	switch {
 	case problem.Is(err, problem.PartnerNotActive):
-		c.Ignore(api.AttributionReasonPartnerNotActive)
+		c.Ignore(api.AttributionClaimReasonPartnerNotActive)
 	case problem.Is(err, problem.SelfReferralBlocked): // its flag stays
-		c.Ignore(api.AttributionReasonSelfReferral)
+		c.Ignore(api.AttributionClaimReasonSelfReferral)
 	case Unfit(err):
-		c.Ignore(api.AttributionReasonPartnerNotFound)
+		c.Ignore(api.AttributionClaimReasonPartnerNotFound)
 	default:
 		return err
 	}
@@ -86,7 +86,7 @@ func (s Service) claimingPayer(
 	}
 	out := sale.Payee{Claim: &c.Row}
 	if by.route.Given() {
-		c.Ignore(api.AttributionReasonOtherRoute)
+		c.Ignore(api.AttributionClaimReasonOtherRoute)
 		out.ID, err = s.payer(ctx, u, programID, chargeID, by)
 		return out, err
 	}
@@ -101,7 +101,7 @@ func (s Service) claimingPayer(
 	case err != nil:
 		return out, err
 	case recorded:
-		c.Ignore(api.AttributionReasonSaleRecorded)
+		c.Ignore(api.AttributionClaimReasonSaleRecorded)
 	case out.ID != "":
 		err = s.claimKnown(ctx, u, programID, out.ID, &c)
 	default:
@@ -151,7 +151,7 @@ func (s Service) claimKnown(ctx context.Context, u *work.Unit, programID, id str
 	case k.PartnerID != nil:
 		return claimedBefore(ctx, u, k, c)
 	case k.ConvertedAt != nil:
-		c.Ignore(api.AttributionReasonCustomerHasPaid)
+		c.Ignore(api.AttributionClaimReasonCustomerHasPaid)
 		return nil
 	}
 	_, err = s.Assign(ctx, u, k.ID, tracking.Route{Agent: &c.Agent})
@@ -168,10 +168,10 @@ func claimedBefore(ctx context.Context, u *work.Unit, k db.Customer, c *claim.Cl
 			return err
 		}
 		if used {
-			c.Ignore(api.AttributionReasonTokenReplayed)
+			c.Ignore(api.AttributionClaimReasonTokenReplayed)
 		}
 	}
-	c.Ignore(api.AttributionReasonCustomerHasPartner)
+	c.Ignore(api.AttributionClaimReasonCustomerHasPartner)
 	return nil
 }
 

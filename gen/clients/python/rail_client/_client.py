@@ -34,6 +34,8 @@ class Rail:
         """A program is the container of everything else; a merchant may run several."""
         self.partners = resources.Partners(transport)
         """Partners (affiliates) refer visitors and earn commissions."""
+        self.attribution_tokens = resources.AttributionTokens(transport)
+        """Tracking links of partners."""
         self.embed_tokens = resources.EmbedTokens(transport)
         """Partners (affiliates) refer visitors and earn commissions."""
         self.partner_notes = resources.PartnerNotes(transport)
@@ -56,6 +58,8 @@ class Rail:
         """People or companies attributed to a partner."""
         self.sales = resources.Sales(transport)
         """Payments of customers and their refunds."""
+        self.attribution = resources.Attribution(transport)
+        """People or companies attributed to a partner."""
         self.refunds = resources.Refunds(transport)
         """Payments of customers and their refunds."""
         self.commissions = resources.Commissions(transport)
@@ -112,6 +116,8 @@ class Rail:
         """Connections to payment processors, whose webhooks record payments automatically."""
         self.inbound_signing = resources.InboundSigning(transport)
         """Settings of the calling API key."""
+        self.test_clock = resources.TestClock(transport)
+        """The time of a server for tests, which can be moved forward."""
         self.audit_log_entries = resources.AuditLogEntries(transport)
         """Changes, with actor and object."""
         self.browser = resources.Browser(transport)

@@ -108,6 +108,8 @@ class Programs(_Resource):
         statement_prefix: str = OMIT,
         statement_seller: types.StatementSeller | None = OMIT,
         self_billing: bool = OMIT,
+        vat_rate_bps: int | None = OMIT,
+        agent_limit_minor: int = OMIT,
         options: Optional[Options] = None,
     ) -> types.Program:
         """Create a program.
@@ -163,6 +165,12 @@ class Programs(_Resource):
                 name.
             self_billing: Whether statements are self-billing invoices, with their words and lines
                 about VAT. Your partners must have agreed to self-billing.
+            vat_rate_bps: The VAT rate that self-billing invoices state for partners in the
+                company's own country of the EU, in basis points: 1900 is 19 %. Payouts include this
+                VAT. Null states none.
+            agent_limit_minor: How much an MCP client may grant in manual commissions on one day of
+                the program without a person's confirmation, in minor units of the program's
+                currency; 0 for nothing.
 
         POST /v1/programs
 
@@ -211,6 +219,8 @@ class Programs(_Resource):
                 "statement_prefix": statement_prefix,
                 "statement_seller": statement_seller,
                 "self_billing": self_billing,
+                "vat_rate_bps": vat_rate_bps,
+                "agent_limit_minor": agent_limit_minor,
             }, keyed=True, options=options,
         )
 
@@ -268,6 +278,8 @@ class Programs(_Resource):
         statement_prefix: str = OMIT,
         statement_seller: types.StatementSeller | None = OMIT,
         self_billing: bool = OMIT,
+        vat_rate_bps: int | None = OMIT,
+        agent_limit_minor: int = OMIT,
         options: Optional[Options] = None,
     ) -> types.Program:
         """Update a program.
@@ -322,6 +334,12 @@ class Programs(_Resource):
                 name. Existing statements do not change.
             self_billing: Whether statements are self-billing invoices, with their words and lines
                 about VAT. Your partners must have agreed to self-billing.
+            vat_rate_bps: The VAT rate that self-billing invoices state for partners in the
+                company's own country of the EU, in basis points: 1900 is 19 %. Payouts include this
+                VAT. Null states none.
+            agent_limit_minor: How much an MCP client may grant in manual commissions on one day of
+                the program without a person's confirmation, in minor units of the program's
+                currency; 0 for nothing.
 
         POST /v1/programs/{id}
 
@@ -359,6 +377,8 @@ class Programs(_Resource):
                 "statement_prefix": statement_prefix,
                 "statement_seller": statement_seller,
                 "self_billing": self_billing,
+                "vat_rate_bps": vat_rate_bps,
+                "agent_limit_minor": agent_limit_minor,
             }, keyed=True, options=options,
         )
 
@@ -938,6 +958,46 @@ class Partners(_Resource):
         return self._transport.call(
             "POST", "/v1/partners/{}/sso", path_params=(id,), body={
                 "ttl_seconds": ttl_seconds,
+            }, keyed=True, options=options,
+        )
+
+
+class AttributionTokens(_Resource):
+    """Tracking links of partners."""
+
+    def create(
+        self, *,
+        partner_id: str = OMIT,
+        link_id: str = OMIT,
+        expires_at: str | datetime.datetime = OMIT,
+        options: Optional[Options] = None,
+    ) -> types.AttributionToken:
+        """Create an attribution token.
+
+        Creates a token by which AI assistants name a partner as the one who referred a customer.
+        The partner publishes it; the assistant sends it as `affiliate_attribution` with the
+        checkout, and you pass it on with the customer or sale. A token can credit any number of
+        customers, each once. Partners can create tokens in the portal.
+
+        Args:
+            partner_id: An active partner.
+            link_id: A link of an active partner; its rate applies to the customers.
+            expires_at: When the token expires: at most a year ahead. The default is 90 days.
+
+        Errors of its own: partner_not_active.
+
+        POST /v1/attribution_tokens
+
+        Example::
+
+            token = rail.attribution_tokens.create(partner_id="part_01kb2m4q8e7v9t3n5x6c0d1f2g")
+            print(token)
+        """
+        return self._transport.call(
+            "POST", "/v1/attribution_tokens", body={
+                "partner_id": partner_id,
+                "link_id": link_id,
+                "expires_at": expires_at,
             }, keyed=True, options=options,
         )
 
@@ -2738,6 +2798,8 @@ class Customers(_Resource):
         partner_id: str = OMIT,
         click_id: str = OMIT,
         coupon_code: str = OMIT,
+        affiliate_attribution: Dict[str, Any] = OMIT,
+        attribution: Dict[str, str] = OMIT,
         email: str | None = OMIT,
         name: str | None = OMIT,
         identifier: str | None = OMIT,
@@ -2762,6 +2824,9 @@ class Customers(_Resource):
                 expired. Not together with `partner_id` or `coupon_code`.
             coupon_code: Attribute to the partner of this coupon, which must be active; recorded
                 with `tracked_by` `coupon`. Not together with `partner_id` or `click_id`.
+            affiliate_attribution: The claim of an AI assistant. If it does not count, the customer
+                is created without a partner.
+            attribution: The claim of an AI assistant. Not together with `affiliate_attribution`.
             email: Email; not unique.
             name: Name.
             identifier: Your own id of the customer.
@@ -2793,6 +2858,8 @@ class Customers(_Resource):
                 "partner_id": partner_id,
                 "click_id": click_id,
                 "coupon_code": coupon_code,
+                "affiliate_attribution": affiliate_attribution,
+                "attribution": attribution,
                 "email": email,
                 "name": name,
                 "identifier": identifier,
@@ -3164,6 +3231,8 @@ class Sales(_Resource):
         partner_id: str = OMIT,
         click_id: str = OMIT,
         coupon_code: str = OMIT,
+        affiliate_attribution: Dict[str, Any] = OMIT,
+        attribution: Dict[str, str] = OMIT,
         tax_minor: int | None = OMIT,
         fee_minor: int | None = OMIT,
         billing_type: types.BillingType = OMIT,
@@ -3193,6 +3262,10 @@ class Sales(_Resource):
                 keeps its partner.
             coupon_code: The coupon of `external_customer_id` if that customer is new; a known
                 customer keeps its partner.
+            affiliate_attribution: The claim of an AI assistant about the customer, if it is new, or
+                has neither a partner nor a payment. If the claim does not count, the sale is
+                recorded without it.
+            attribution: The claim of an AI assistant. Not together with `affiliate_attribution`.
             external_charge_id: The charge's id at the payment processor. A recorded charge returns
                 its sale with 200, and a warning if other values differ.
             amount_minor: Gross amount in minor units of `currency`.
@@ -3240,6 +3313,8 @@ class Sales(_Resource):
                 "partner_id": partner_id,
                 "click_id": click_id,
                 "coupon_code": coupon_code,
+                "affiliate_attribution": affiliate_attribution,
+                "attribution": attribution,
                 "external_charge_id": external_charge_id,
                 "amount_minor": amount_minor,
                 "currency": currency,
@@ -3436,6 +3511,59 @@ class Sales(_Resource):
                 "external_refund_id": external_refund_id,
                 "amount_minor": amount_minor,
                 "dry_run": dry_run,
+            }, keyed=True, options=options,
+        )
+
+
+class Attribution(_Resource):
+    """People or companies attributed to a partner."""
+
+    def rehearse(
+        self, *,
+        program_id: str,
+        days: int = OMIT,
+        attribution_model: types.AttributionModel = OMIT,
+        cookie_days: int = OMIT,
+        coupon_beats_link: bool = OMIT,
+        ignore_late_clicks: bool = OMIT,
+        options: Optional[Options] = None,
+    ) -> types.AttributionRehearsal:
+        """Rehearse attribution settings.
+
+        Decides again which partner gets each customer who signed up in the last days, under other
+        settings, and compares the result with the partner who has the customer. It reads the clicks
+        that are still stored, and the coupons that a sign-up or first payment named. A partner who
+        is not active gets no further customer. Nothing changes.
+
+        Args:
+            program_id: The program.
+            days: The number of days, up to now, in which the customers signed up.
+            attribution_model: Which click gets a customer.
+            cookie_days: How many days a referral lasts. If omitted, each referral keeps the end
+                that it got from its first click.
+            coupon_beats_link: Whether the coupon's partner gets a customer who has both a link and
+                a coupon.
+            ignore_late_clicks: Whether the earlier partner keeps a customer despite another
+                partner's click shortly before the first payment.
+
+        POST /v1/attribution/rehearse
+
+        Example::
+
+            rehearsal = rail.attribution.rehearse(
+                program_id="prg_01kb2m4q8e7v9t3n5x6c0d1f2g",
+                attribution_model="first",
+            )
+            print(rehearsal)
+        """
+        return self._transport.call(
+            "POST", "/v1/attribution/rehearse", body={
+                "program_id": program_id,
+                "days": days,
+                "attribution_model": attribution_model,
+                "cookie_days": cookie_days,
+                "coupon_beats_link": coupon_beats_link,
+                "ignore_late_clicks": ignore_late_clicks,
             }, keyed=True, options=options,
         )
 
@@ -5886,6 +6014,13 @@ class Reports(_Resource):
         partner_id: str = OMIT,
         group_id: str = OMIT,
         tag_id: str = OMIT,
+        source: str = OMIT,
+        medium: str = OMIT,
+        campaign: str = OMIT,
+        referrer: str = OMIT,
+        country: str = OMIT,
+        device: str = OMIT,
+        tracked_by: types.ReportTrackedBy = OMIT,
         attribution: types.ReportAttribution = OMIT,
         granularity: types.ReportGranularity = OMIT,
         compare: types.ReportCompare = OMIT,
@@ -5898,7 +6033,9 @@ class Reports(_Resource):
 
         Clicks, leads, customers, sales, revenue and commissions in a window of days, by one
         dimension, in one currency. Revenue without a partner is in the row `direct`; filters by
-        partner, group or tag leave it out.
+        partner, group or tag leave it out. Two filters by origin, or one with the dimension `link`,
+        `product` or another part of the origin, read rows instead of sums: at most 200,000 in both
+        windows, else 400 `range_too_large`.
 
         Args:
             program_id: The program to report on.
@@ -5909,6 +6046,13 @@ class Reports(_Resource):
             partner_id: Only this partner.
             group_id: Only partners of this group.
             tag_id: Only partners with this tag.
+            source: Only this `utm_source`, in any case, or `none`.
+            medium: Only this `utm_medium`, in any case, or `none`.
+            campaign: Only this `utm_campaign`, in any case, or `none`.
+            referrer: Only this host of the referring page, or `none`.
+            country: Only this country of the click, as a code of two letters, or `none`.
+            device: Only this device of the click, as it was sent, or `none`.
+            tracked_by: Only this way of attribution, or `none` without a partner.
             attribution: `partners` leaves out figures without a partner, `direct` leaves out all
                 others; the default is `all`. Not `direct` with a filter by partner, group or tag.
             granularity: Size of the rows, only with `dimension=period`. The default is `day` for up
@@ -5941,12 +6085,59 @@ class Reports(_Resource):
                 "partner_id": partner_id,
                 "group_id": group_id,
                 "tag_id": tag_id,
+                "source": source,
+                "medium": medium,
+                "campaign": campaign,
+                "referrer": referrer,
+                "country": country,
+                "device": device,
+                "tracked_by": tracked_by,
                 "attribution": attribution,
                 "granularity": granularity,
                 "compare": compare,
                 "currency": currency,
                 "top": top,
                 "changes": changes,
+            }, options=options,
+        )
+
+    def retrieve_cohorts(
+        self, *,
+        program_id: str,
+        months: int = OMIT,
+        partner_id: str = OMIT,
+        attribution: types.ReportAttribution = OMIT,
+        currency: str = OMIT,
+        options: Optional[Options] = None,
+    ) -> types.ReportCohorts:
+        """Retrieve cohorts of customers.
+
+        Customers by the month of their first sale, and in each later month those who paid again,
+        with their revenue. A sale that is dated before its customer's first one is left out.
+
+        Args:
+            program_id: The program to report on.
+            months: The number of months of first sales, up to the present one; the default is 12.
+            partner_id: Only this partner.
+            attribution: `partners` leaves out figures without a partner, `direct` leaves out all
+                others; the default is `all`. Not `direct` with a filter by partner, group or tag.
+            currency: The currency of the report; the default is the program's. Other currencies are
+                left out, not converted.
+
+        GET /v1/reports/cohorts
+
+        Example::
+
+            cohorts = rail.reports.retrieve_cohorts(program_id="prg_01kb2m4q8e7v9t3n5x6c0d1f2g")
+            print(cohorts)
+        """
+        return self._transport.call(
+            "GET", "/v1/reports/cohorts", query={
+                "program_id": program_id,
+                "months": months,
+                "partner_id": partner_id,
+                "attribution": attribution,
+                "currency": currency,
             }, options=options,
         )
 
@@ -8268,6 +8459,65 @@ class InboundSigning(_Resource):
         return self._transport.call(
             "POST", "/v1/inbound_signing", body={
                 "required": required,
+            }, keyed=True, options=options,
+        )
+
+
+class TestClock(_Resource):
+    """The time of a server for tests, which can be moved forward."""
+
+    def retrieve(
+        self, *,
+        options: Optional[Options] = None,
+    ) -> types.TestClock:
+        """Retrieve the test clock.
+
+        The present time of the server. The operation exists only on a server for tests, which runs
+        with `RAIL_TEST_CLOCK=1`; elsewhere it is 404 `test_clock_off`.
+
+        Errors of its own: test_clock_off, resource_not_found.
+
+        GET /v1/test_clock
+
+        Example::
+
+            clock = rail.test_clock.retrieve()
+            print(clock)
+        """
+        return self._transport.call(
+            "GET", "/v1/test_clock", options=options,
+        )
+
+    def set(
+        self, *,
+        now: str | datetime.datetime,
+        options: Optional[Options] = None,
+    ) -> types.TestClock:
+        """Move the test clock.
+
+        Moves the time of the whole server forward, by at most 731 days. Before the answer, the jobs
+        of the time between run in the order of their times, as if the server had run all the while:
+        commissions mature, monthly batches are created, emails are sent. Deliveries of webhooks may
+        still be on their way. A long move can end with 503 `unavailable` before its time. The clock
+        then stands where the jobs have arrived, and the same call continues. Repeating the last
+        move changes nothing.
+
+        Args:
+            now: The new time. It must not be before the clock's present time, and at most 731 days
+                after it.
+
+        Errors of its own: test_clock_off, resource_not_found.
+
+        POST /v1/test_clock
+
+        Example::
+
+            clock = rail.test_clock.set(now="2026-12-01T00:00:00.000Z")
+            print(clock)
+        """
+        return self._transport.call(
+            "POST", "/v1/test_clock", body={
+                "now": now,
             }, keyed=True, options=options,
         )
 

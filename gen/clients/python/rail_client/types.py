@@ -109,6 +109,14 @@ class Program(TypedDict):
     """The company that statements name as the payer; null uses the program's name."""
     self_billing: bool
     """Whether statements are self-billing invoices, with their words and lines about VAT."""
+    vat_rate_bps: int | None
+    """The VAT rate that self-billing invoices state for partners in the company's own country of the
+    EU, in basis points: 1900 is 19 %. Payouts include this VAT. Null states none.
+    """
+    agent_limit_minor: int
+    """How much an MCP client may grant in manual commissions on one day of the program without a
+    person's confirmation, in minor units of the program's currency; 0 for nothing.
+    """
 
 ProgramStatus = Literal[
     "active",
@@ -258,6 +266,7 @@ ErrorCode = Literal[
     "resource_not_found",
     "route_not_found",
     "tracking_value_not_found",
+    "test_clock_off",
     "partner_email_taken",
     "partner_external_id_taken",
     "partner_handle_taken",
@@ -404,6 +413,14 @@ class ProgramCreate(TypedDict):
     """Whether statements are self-billing invoices, with their words and lines about VAT. Your
     partners must have agreed to self-billing.
     """
+    vat_rate_bps: NotRequired[int | None]
+    """The VAT rate that self-billing invoices state for partners in the company's own country of the
+    EU, in basis points: 1900 is 19 %. Payouts include this VAT. Null states none.
+    """
+    agent_limit_minor: NotRequired[int]
+    """How much an MCP client may grant in manual commissions on one day of the program without a
+    person's confirmation, in minor units of the program's currency; 0 for nothing.
+    """
 
 
 class ProgramUpdate(TypedDict):
@@ -488,6 +505,14 @@ class ProgramUpdate(TypedDict):
     self_billing: NotRequired[bool]
     """Whether statements are self-billing invoices, with their words and lines about VAT. Your
     partners must have agreed to self-billing.
+    """
+    vat_rate_bps: NotRequired[int | None]
+    """The VAT rate that self-billing invoices state for partners in the company's own country of the
+    EU, in basis points: 1900 is 19 %. Payouts include this VAT. Null states none.
+    """
+    agent_limit_minor: NotRequired[int]
+    """How much an MCP client may grant in manual commissions on one day of the program without a
+    person's confirmation, in minor units of the program's currency; 0 for nothing.
     """
 
 
@@ -1169,6 +1194,40 @@ class MoneySum(TypedDict):
     """The sum in minor units."""
 
 
+class AttributionTokenCreate(TypedDict):
+    """The partner or the link that the token names; exactly one of them."""
+    partner_id: NotRequired[str]
+    """An active partner."""
+    link_id: NotRequired[str]
+    """A link of an active partner; its rate applies to the customers."""
+    expires_at: NotRequired[str]
+    """When the token expires: at most a year ahead. The default is 90 days."""
+
+
+class AttributionToken(TypedDict):
+    """A token by which AI assistants name a partner. Rail does not store it. Suspending the partner,
+    or deleting the link, ends it.
+    """
+    object: Literal["attribution_token"]
+    """Always `attribution_token`."""
+    program_id: str
+    """The program that accepts the token."""
+    partner_id: str
+    """The partner."""
+    link_id: str | None
+    """The link; null without one."""
+    provider: str
+    """The `provider` to send with the token."""
+    token: str
+    """The token: opaque text."""
+    snippet: str
+    """HTML for the partner's page, from which assistants can read provider and token."""
+    issued_at: str
+    """When it was issued."""
+    expires_at: str
+    """When it expires."""
+
+
 class EmbedTokenCreate(TypedDict):
     """The partner to show: a partner by its id, or your own user, who becomes a partner if no partner
     of the program has the email. Exactly one of the two.
@@ -1748,9 +1807,10 @@ TrackedBy = Literal[
     "coupon",
     "manual",
     "api",
+    "agent",
 ]
-"""The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, or a
-partner named in the `api` call.
+"""The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, a
+partner named in the `api` call, or the claim of an AI assistant (`agent`).
 """
 
 ReferralStatus = Literal[
@@ -1902,6 +1962,7 @@ CustomerExpand = Literal[
 CustomerInclude = Literal[
     "external_ids",
     "duplicates",
+    "attribution_claims",
 ]
 """A computed part of a customer."""
 
@@ -1968,6 +2029,10 @@ class Customer(TypedDict):
     """All ids at payment processors, the first one first; only with `include[]=external_ids`."""
     duplicates: NotRequired[List[CustomerDuplicate]]
     """Other customers that are probably the same person; only with `include[]=duplicates`."""
+    attribution_claims: NotRequired[List[AttributionClaim]]
+    """The last claims of AI assistants, newest first; only with `include[]=attribution_claims`."""
+    attribution_result: NotRequired[AttributionResult]
+    """Whether the AI assistant's claim counts; only in the response to a creation with a claim."""
     warnings: NotRequired[List[CustomerWarning]]
     """Other customers with the same identifier or email; only in the response to the creation."""
     created_at: str
@@ -1995,11 +2060,12 @@ AttributionRule = Literal[
     "api",
     "manual",
     "import",
+    "agent",
 ]
 """The rule that attributed a customer to its partner. A payment is matched by a known external id
 (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in
 this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an
-import. Accept unknown values.
+import, `agent` one that an AI assistant's claim attributed. Accept unknown values.
 """
 
 
@@ -2027,6 +2093,85 @@ CustomerMatch = Literal[
 """The field that two customers share."""
 
 
+class AttributionClaim(TypedDict):
+    """A stored claim of an AI assistant about a customer, without its token."""
+    protocol: AttributionProtocol
+    """The protocol."""
+    status: AttributionStatus
+    """Whether the claim counted."""
+    reason: AttributionClaimReason | None
+    """Why it was ignored; null if it counted."""
+    sale_id: str | None
+    """The sale that brought the claim; null for the creation of the customer."""
+    touchpoint: AttributionTouchpoint | None
+    """The touchpoint; null without one."""
+    publisher_id: str | None
+    """The partner, handle or link value as sent; null for a token."""
+    campaign_id: str | None
+    """The campaign, or `utm_campaign`; null without one."""
+    creative_id: str | None
+    """The creative, or `utm_content`; null without one."""
+    sub_id: str | None
+    """The partner's own mark; null without one."""
+    source_url: str | None
+    """The page of the source; null without one."""
+    created_at: str
+    """When it was received."""
+
+AttributionProtocol = Literal[
+    "acp",
+    "ucp",
+]
+"""The protocol of a claim: `acp` is the Agentic Commerce Protocol (`affiliate_attribution`), `ucp` the
+Universal Commerce Protocol (`attribution`).
+"""
+
+AttributionStatus = Literal[
+    "credited",
+    "ignored",
+]
+"""`credited` gave the customer to the partner of the claim, `ignored` did not."""
+
+AttributionClaimReason = Literal[
+    "provider_unknown",
+    "token_invalid",
+    "token_expired",
+    "token_replayed",
+    "parameter_absent",
+    "partner_not_found",
+    "partner_not_active",
+    "link_deleted",
+    "other_route",
+    "customer_has_partner",
+    "customer_has_paid",
+    "self_referral",
+    "sale_recorded",
+]
+"""The reason for an ignored claim. `provider_unknown`: the provider is not this Rail. `token_invalid`:
+the token is not of this program, or was changed. `token_expired`, `token_replayed`: the token has
+expired, or has credited this customer before. `parameter_absent`: none of the program's
+`url_params` has a value. `partner_not_found`, `partner_not_active`, `link_deleted`: the claim's
+partner or link. `other_route`: `partner_id`, `click_id` or `coupon_code` precedes.
+`customer_has_partner`: an earlier claim or route counts. `customer_has_paid`: the customer paid
+before without a partner. `self_referral`: the customer is the partner. `sale_recorded`: the charge
+was recorded before. Accept unknown values.
+"""
+
+AttributionTouchpoint = Literal[
+    "first",
+    "last",
+]
+"""Whether the claim was made at the start of a checkout (`first`) or at its end (`last`)."""
+
+
+class AttributionResult(TypedDict):
+    """The result of a claim."""
+    status: AttributionStatus
+    """Whether the claim counts."""
+    reason: AttributionClaimReason | None
+    """Why it is ignored; null if it counts."""
+
+
 class CustomerWarning(TypedDict):
     """A sign that a new customer may be the same person as another customer."""
     code: CustomerWarningCode
@@ -2046,8 +2191,10 @@ identifier or email. Accept unknown values.
 
 
 class CustomerCreate(TypedDict):
-    """A customer to create. Exactly one of `partner_id`, `click_id` and `coupon_code` is required: two
-    are refused with `parameters_exclusive`, none with `parameter_missing`.
+    """A customer to create. Exactly one of `partner_id`, `click_id` and `coupon_code` is required, or
+    the claim of an AI assistant in `affiliate_attribution` or `attribution`: two are refused with
+    `parameters_exclusive`, none with `parameter_missing`. A claim beside `partner_id`, `click_id`
+    or `coupon_code` is ignored.
     """
     program_id: str
     """The program of the customer."""
@@ -2063,6 +2210,10 @@ class CustomerCreate(TypedDict):
     """Attribute to the partner of this coupon, which must be active; recorded with `tracked_by`
     `coupon`. Not together with `partner_id` or `click_id`.
     """
+    affiliate_attribution: NotRequired[Dict[str, Any]]
+    """The claim of an AI assistant. If it does not count, the customer is created without a partner."""
+    attribution: NotRequired[Dict[str, str]]
+    """The claim of an AI assistant. Not together with `affiliate_attribution`."""
     email: NotRequired[str | None]
     """Email; not unique."""
     name: NotRequired[str | None]
@@ -2305,7 +2456,8 @@ BillingInterval = Literal[
 class SaleCreate(TypedDict):
     """A payment to record, of the customer in `customer_id` or `external_customer_id`; exactly one of
     them is required. An unknown `external_customer_id` creates a customer in the same call if one
-    of `partner_id`, `click_id` and `coupon_code` attributes it.
+    of `partner_id`, `click_id` and `coupon_code` attributes it, or with the claim of an AI
+    assistant.
     """
     customer_id: NotRequired[str]
     """The paying customer, of the same program. Not together with `external_customer_id`."""
@@ -2321,6 +2473,12 @@ class SaleCreate(TypedDict):
     """The coupon of `external_customer_id` if that customer is new; a known customer keeps its
     partner.
     """
+    affiliate_attribution: NotRequired[Dict[str, Any]]
+    """The claim of an AI assistant about the customer, if it is new, or has neither a partner nor a
+    payment. If the claim does not count, the sale is recorded without it.
+    """
+    attribution: NotRequired[Dict[str, str]]
+    """The claim of an AI assistant. Not together with `affiliate_attribution`."""
     external_charge_id: str
     """The charge's id at the payment processor. A recorded charge returns its sale with 200, and a
     warning if other values differ.
@@ -2416,6 +2574,8 @@ class RecordedSale(TypedDict):
     """The effect of the sale when it was recorded."""
     warnings: List[SaleWarning]
     """Reasons for a sale without commission, and differences of a repetition."""
+    attribution_result: NotRequired[AttributionResult]
+    """Whether the AI assistant's claim counts; only with a claim."""
 
 SaleActivityOutcome = Literal[
     "commission_created",
@@ -2475,6 +2635,12 @@ class SaleBatchItem(TypedDict):
     """The coupon of `external_customer_id` if that customer is new; a known customer keeps its
     partner.
     """
+    affiliate_attribution: NotRequired[Dict[str, Any]]
+    """The claim of an AI assistant about the customer, if it is new, or has neither a partner nor a
+    payment. If the claim does not count, the sale is recorded without it.
+    """
+    attribution: NotRequired[Dict[str, str]]
+    """The claim of an AI assistant. Not together with `affiliate_attribution`."""
     external_charge_id: str
     """The charge's id at the payment processor. A recorded charge returns its sale with 200, and a
     warning if other values differ.
@@ -2528,6 +2694,145 @@ class SaleBatchOutcome(TypedDict):
     """The sale, new (201) or already recorded (200)."""
     error: NotRequired[Error]
     """The reason for the failure; nothing was recorded."""
+
+
+class AttributionRehearsalRequest(TypedDict):
+    """Attribution settings to test on recent customers. An omitted setting keeps its present value."""
+    program_id: str
+    """The program."""
+    days: NotRequired[int]
+    """The number of days, up to now, in which the customers signed up."""
+    attribution_model: NotRequired[AttributionModel]
+    """Which click gets a customer."""
+    cookie_days: NotRequired[int]
+    """How many days a referral lasts. If omitted, each referral keeps the end that it got from its
+    first click.
+    """
+    coupon_beats_link: NotRequired[bool]
+    """Whether the coupon's partner gets a customer who has both a link and a coupon."""
+    ignore_late_clicks: NotRequired[bool]
+    """Whether the earlier partner keeps a customer despite another partner's click shortly before the
+    first payment.
+    """
+
+
+class AttributionRehearsal(TypedDict):
+    """The partners of recent customers, and the partners whom other settings would have credited.
+    Amounts are in minor units of the program's currency. The present flows decide commissions on
+    both sides.
+    """
+    object: Literal["attribution_rehearsal"]
+    """Always `attribution_rehearsal`."""
+    program_id: str
+    """The program."""
+    days: int
+    """The number of days of sign-ups."""
+    since: str
+    """The beginning of these days, inclusive."""
+    until: str
+    """The end of these days, the time of the request."""
+    currency: str
+    """The program's currency, of all amounts."""
+    settings_before: AttributionSettings
+    """The present settings of the program."""
+    settings_after: AttributionSettings
+    """The settings that were tested."""
+    customers_count: int
+    """The number of customers evaluated."""
+    changed_count: int
+    """How many of them would have another partner."""
+    unchanged_count: int
+    """How many of them would have the same partner. Customers whom the API or a person gave to a
+    partner, and imported customers, are always among them.
+    """
+    undecided_count: int
+    """How many of them cannot be decided, because clicks may have been deleted, the visitor has too
+    many clicks, or the customer was merged. They count as unchanged in `partners`.
+    """
+    complete: bool
+    """Whether all customers and their sales were evaluated. Otherwise it took longer than ten seconds,
+    and only the latest customers were evaluated.
+    """
+    clicks_since: str | None
+    """The time from which all clicks are stored; null if none was deleted."""
+    other_currency_sales_count: int
+    """The number of evaluated sales in other currencies, which the amounts leave out."""
+    partners_count: int
+    """The number of partners for whom something changes."""
+    partners: List[AttributionRehearsalPartner]
+    """The partners for whom something changes, the largest difference of commissions first, at most
+    500.
+    """
+    customers: List[AttributionRehearsalCustomer]
+    """The latest customers who would have another partner, at most 100."""
+
+
+class AttributionSettings(TypedDict):
+    """The settings of a program that decide which partner gets a customer."""
+    attribution_model: AttributionModel
+    """Which click gets a customer."""
+    cookie_days: int
+    """How many days a referral lasts."""
+    coupon_beats_link: bool
+    """Whether coupons take precedence over links."""
+    ignore_late_clicks: bool
+    """Whether the earlier partner keeps a customer despite a late click."""
+
+
+class AttributionRehearsalPartner(TypedDict):
+    """A partner for whom the tested settings change something."""
+    partner_id: str
+    """The partner."""
+    name: str
+    """The partner's display name, company name or handle."""
+    customers_before: int
+    """How many of the customers the partner has."""
+    customers_after: int
+    """How many the partner would have."""
+    revenue_before_minor: int
+    """The sales of these customers, after refunds."""
+    revenue_after_minor: int
+    """The sales of the customers whom the partner would have."""
+    commissions_before_minor: int
+    """The commissions for these customers, as the present flows decide them."""
+    commissions_after_minor: int
+    """The commissions for the customers whom the partner would have."""
+    commissions_difference_minor: int
+    """`commissions_after_minor` less `commissions_before_minor`."""
+
+
+class AttributionRehearsalCustomer(TypedDict):
+    """A customer who would have another partner."""
+    customer_id: str
+    """The customer."""
+    lead_at: str
+    """When the customer signed up."""
+    from_partner_id: str | None
+    """The partner who has the customer; null for none."""
+    to_partner_id: str | None
+    """The partner who would have the customer; null for none."""
+    reason: AttributionReason
+    """Why."""
+    revenue_minor: int
+    """The customer's sales, after refunds."""
+    commissions_before_minor: int
+    """The commissions of the partner who has the customer, as the present flows decide them."""
+    commissions_after_minor: int
+    """The commissions of the partner who would have the customer."""
+
+AttributionReason = Literal[
+    "first_click",
+    "last_click",
+    "named_click",
+    "coupon",
+    "earlier_click",
+    "no_route",
+    "self_referral",
+]
+"""Why a customer would have this partner: `first_click` and `last_click` of the visitor, the
+`named_click` of the sign-up, a `coupon`, or the `earlier_click` before a late one. Without a
+partner: `no_route`, because no click or coupon counts, or `self_referral`. Accept unknown values.
+"""
 
 
 class SaleRehearsalRequest(TypedDict):
@@ -2945,14 +3250,15 @@ class BranchCondition(TypedDict):
     the first sale | | `customer.days_since_conversion`, `customer.days_since_lead` | int | whole
     periods of 24 hours | | `customer.converted_at`, `customer.lead_at` | date | first payment,
     sign-up | | `customer.country` | country | country of the attributed click | |
-    `customer.tracked_by` | enum | `link`, `coupon`, `manual`, `api` | | `customer.coupon_id`,
-    `customer.link_id` | id | coupon or link of the attribution | | `customer.identifier` | string |
-    your own id of the customer | | `customer.metadata.<key>` | metadata | as for sales | |
-    `partner.id`, `partner.group_id` | id | the partner, its group | | `partner.tag_ids` | id set |
-    the partner's tags | | `partner.country_code` | country | the partner's country | |
-    `partner.leads_count`, `partner.customers_count`, `partner.sales_count` | int | lifetime, this
-    event included | | `partner.revenue_minor` | money | lifetime, this event included | |
-    `partner.commissions_minor` | money | lifetime, without the commission in question |
+    `customer.tracked_by` | enum | `link`, `coupon`, `manual`, `api`, `agent` | |
+    `customer.coupon_id`, `customer.link_id` | id | coupon or link of the attribution | |
+    `customer.identifier` | string | your own id of the customer | | `customer.metadata.<key>` |
+    metadata | as for sales | | `partner.id`, `partner.group_id` | id | the partner, its group | |
+    `partner.tag_ids` | id set | the partner's tags | | `partner.country_code` | country | the
+    partner's country | | `partner.leads_count`, `partner.customers_count`, `partner.sales_count` |
+    int | lifetime, this event included | | `partner.revenue_minor` | money | lifetime, this event
+    included | | `partner.commissions_minor` | money | lifetime, without the commission in question
+    |
 
     | Type | Operators | Value | |---|---|---| | bool | `eq` | `true` or `false` | | enum, id,
     country | `eq` `neq` `in` `not_in` `exists` | a string; an array for `in` and `not_in` | | id
@@ -3608,17 +3914,17 @@ class StatementSelfBilling(TypedDict):
     words: str
     """The mention that EU law requires, such as `Self-billing`."""
     vat: List[StatementVat]
-    """The lines about VAT. Empty where Rail does not decide: without VAT ids of two countries of the
-    EU.
+    """The lines about VAT. Empty where Rail does not decide: without VAT ids of the EU of both sides,
+    and between two of one country without `vat_rate_bps`.
     """
 
 
 class StatementVat(TypedDict):
     """A line about VAT."""
     treatment: str
-    """`reverse_charge`. Accept unknown values; more may be added."""
+    """`reverse_charge`, or `standard` for the rate at home. Accept unknown values; more may be added."""
     words: str
-    """The mention that EU law requires, such as `Reverse charge`."""
+    """The words of the line, such as the mention `Reverse charge` that EU law requires."""
     rate_bps: int
     """The rate in basis points."""
     net_minor: int
@@ -4771,8 +5077,29 @@ ReportDimension = Literal[
     "group",
     "tag",
     "period",
+    "source",
+    "medium",
+    "campaign",
+    "referrer",
+    "country",
+    "device",
+    "tracked_by",
 ]
-"""The dimension of the rows: a `partner`, `link`, `product`, `group`, `tag` or `period` of days."""
+"""The dimension of the rows: a `partner`, `link`, `product`, `group`, `tag` or `period` of days, or a
+part of the origin: `source`, `medium` and `campaign` are the `utm_` parameters of the landing page,
+`referrer` is the host of the referring page, `country` and `device` are the visitor's, and
+`tracked_by` is the way of attribution. Clicks have their own origin, everything else that of the
+click that brought the customer.
+"""
+
+ReportTrackedBy = Literal[
+    "link",
+    "coupon",
+    "manual",
+    "api",
+    "none",
+]
+"""A way of attribution, or `none`."""
 
 ReportAttribution = Literal[
     "all",
@@ -4830,8 +5157,10 @@ Report = TypedDict("Report", {
 class ReportRow(TypedDict):
     """One row of a report."""
     key: str | None
-    """An id, a product name, the first ISO day of a period, or `direct` for revenue without a partner;
-    null for a partner's revenue without a link, group or tag and for sales without a product.
+    """An id, a product name, the first ISO day of a period, a value of the origin, or `direct` for
+    revenue without a partner; null for a partner's revenue without a link, group or tag and for
+    sales without a product; `none` without a value of the origin, and `other` for the values above
+    1,000 new ones on a day.
     """
     label: str
     """The label of the key."""
@@ -4851,6 +5180,8 @@ class ReportRow(TypedDict):
     """Commissions neither rejected nor voided, in minor units of the report's currency. Clawbacks are
     included, so it may be negative.
     """
+    paid_minor: int
+    """Commissions of payouts that were paid in the window, in minor units of the report's currency."""
     conversion_bps: int | None
     """Customers per click in basis points; null without clicks."""
     refund_bps: int | None
@@ -4875,6 +5206,8 @@ class ReportTotals(TypedDict):
     """Commissions neither rejected nor voided, in minor units of the report's currency. Clawbacks are
     included, so it may be negative.
     """
+    paid_minor: int
+    """Commissions of payouts that were paid in the window, in minor units of the report's currency."""
     conversion_bps: int | None
     """Customers per click in basis points; null without clicks."""
     refund_bps: int | None
@@ -4940,6 +5273,42 @@ class ReportDrillDown(TypedDict):
     """The query parameter, such as `partner_id`."""
     value_prop: str
     """The property of the row with the value."""
+
+
+ReportCohorts = TypedDict("ReportCohorts", {
+    # Always `report_cohorts`.
+    "object": 'Literal["report_cohorts"]',
+    # The currency of all money; sales in others are left out.
+    "currency": 'str',
+    # First day of the first month in the program's time zone.
+    "from": 'str',
+    # Today in the program's time zone, the last day of the last month.
+    "to": 'str',
+    # One row for each month of first sales and each month since then, in this order. A month
+    # without first sales has no rows; a later month without sales has a row of zeros.
+    "rows": 'List[ReportCohortRow]',
+})
+"""The customers of a program by the month of their first sale, and what they paid later."""
+
+
+class ReportCohortRow(TypedDict):
+    """The sales of a month of customers whose first sale was in the same month."""
+    cohort: str
+    """The first day of the month of the first sale."""
+    month: str
+    """The first day of the month of the sales."""
+    months_since: int
+    """The number of months between the two."""
+    customers: int
+    """Customers with a sale in the month, refunded ones included."""
+    sales: int
+    """Their sales in the month, refunded ones included."""
+    refunded: int
+    """The number of refunded sales."""
+    revenue_minor: int
+    """Sales net of refunds, in minor units of the currency."""
+    retention_bps: int | None
+    """These customers per customer of the first month in basis points; null if it has none."""
 
 RiskFlagStatus = Literal[
     "open",
@@ -7393,6 +7762,20 @@ class InboundSigning(TypedDict):
     """When it was last changed."""
 
 
+class TestClock(TypedDict):
+    """The clock of a server for tests."""
+    object: Literal["test_clock"]
+    """Always `test_clock`."""
+    now: str
+    """The present time of the server. It runs on by itself."""
+
+
+class TestClockUpdate(TypedDict):
+    """A move of the test clock."""
+    now: str
+    """The new time. It must not be before the clock's present time, and at most 731 days after it."""
+
+
 class AuditLogEntryList(TypedDict):
     """A page of audit-log entries."""
     data: List[AuditLogEntry]
@@ -7431,6 +7814,10 @@ class AuditLogEntry(TypedDict):
     """The changed fields after; null for a deletion."""
     created_at: str
     """When it was done."""
+    client: str | None
+    """The MCP client that asked for the change, as it names itself, such as `claude-code 2.1`; null
+    for every other change.
+    """
 
 
 class BrowserVisit(TypedDict):
