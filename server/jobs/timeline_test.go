@@ -162,7 +162,7 @@ func TestNoTestClock(t *testing.T) {
 	s.Refused(404, "test_clock_off", "", s.Post("/v1/test_clock", M{"now": "2027-01-01T00:00:00Z"}))
 }
 
-// timeline returns a timeline of a server's clock, whose jobs include one that calls half in the middle of a moment.
+// timeline returns a timeline of a server's clock. A job in the middle of each moment calls half.
 func timeline(s *apitest.Server, half func()) *jobs.Timeline {
 	s.T.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
