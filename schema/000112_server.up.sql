@@ -38,7 +38,7 @@ CREATE TABLE test_clock (
 );
 
 -- Refuses live keys, payout rails and processor connections beside a test clock: the payouts that it makes due must
--- move no money. The objects of sample programs reach nobody.
+-- move no money. Objects of sample programs are never sent.
 CREATE FUNCTION refuse_live() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM test_clock) AND NOT starts_with(NEW.id, 'sample_') THEN

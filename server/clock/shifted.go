@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Shifted is a clock ahead of another one. Between moves it runs with the other clock; during a move it stands at the
-// moments that the caller chooses. It never goes back while the other clock does not. It is safe for concurrent use.
+// Shifted is a clock ahead of another one. It runs with the other clock, and stops while it is moved, at the times that
+// the caller chooses. It never goes back while the other clock does not. It is safe for concurrent use.
 type Shifted struct {
 	base Clock
 
@@ -33,7 +33,7 @@ func (s *Shifted) now() Time {
 	return s.base.Now().Plus(s.ahead)
 }
 
-// Stop makes the clock stand at its present time, which it returns.
+// Stop stops the clock and returns its time.
 func (s *Shifted) Stop() Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *Shifted) Stop() Time {
 	return *s.held
 }
 
-// Move moves the clock, which must stand, forward to t, and returns how far it is then ahead of the other clock.
+// Move moves the stopped clock forward to t, and returns how far it is then ahead of the other clock.
 func (s *Shifted) Move(t Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -67,7 +67,7 @@ type Deps struct {
 	AuditRetentionDays int
 }
 
-// All returns every job. A job precedes those that have work because of it, so that one pass does the work of a moment.
+// All returns every job. A job comes before the jobs that it gives work, so that one pass does the work of a moment.
 func All(m Deps) []Job {
 	return []Job{
 		workInbox(m),

@@ -100,9 +100,9 @@ func (t *Timeline) move(ctx context.Context, to clock.Time) error {
 
 // A kind of moment decides which jobs run.
 const (
-	due   = iota // only those that have work at its time
-	daily        // also hourly ones
-	limit        // all, as at the beginning and the end of a move
+	due   = iota // only frequent jobs
+	daily        // also hourly jobs
+	limit        // all jobs, at the beginning and the end of a move
 )
 
 // moment is a moment of a move to a time, with the moment before it.

@@ -31,7 +31,7 @@ var ErrLive = errors.New("RAIL_TEST_CLOCK is for databases of tests only")
 var ErrMarked = errors.New("this database has a test clock, and its time must not go back: " +
 	"set RAIL_TEST_CLOCK=1, or use another database")
 
-// patience is how long a server waits for the lock of one that has just ended.
+// patience is how long a server waits for the lock of another server that has just ended.
 const patience = 2 * time.Second
 
 var queries = db.New()
@@ -89,7 +89,7 @@ func (c *Clock) hold(ctx context.Context) error {
 	return err
 }
 
-// Forward moves the clock, which must stand, to t, and stores that. The database is told first: rows must not have
+// Forward moves the stopped clock to t, and stores that. The database is told first: rows must not have
 // times that a restarted server has not reached. The commit need not reach the disk before those of the rows, which
 // follow it there.
 func (c *Clock) Forward(ctx context.Context, t clock.Time) error {

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// timed sends a request about the test clock to a server, and returns the answer. now is its body, if there is one.
+func (r rail) timed(printed, key, now string) string {
+	r.Helper()
+	address := regexp.MustCompile(`listens on (\S+)`).FindStringSubmatch(printed)[1]
+	method, body := http.MethodGet, ""
+	if now != "" {
+		method, body = http.MethodPost, `{"now": "`+now+`"}`
+	}
+	req, err := http.NewRequestWithContext(r.Context(), method, address+"/v1/test_clock", strings.NewReader(body))
+	require.NoError(r, err)
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(r, err)
+	defer res.Body.Close() //nolint:errcheck // only read
+	out, err := io.ReadAll(res.Body)
+	require.NoError(r, err)
+	return string(out)
+}
+
+// TestServeWithTestClock follows a database of tests: its keys, its commands, a second server, and a restart.
+func TestServeWithTestClock(t *testing.T) {
+	t.Parallel()
+	r := newRail(t)
+	r.environ["RAIL_TEST_CLOCK"] = "1"
+	printed, end := r.serving()
+	require.Contains(t, r.said.text(), "RAIL_TEST_CLOCK is set: the API can move the time of this server")
+	raw, err := os.ReadFile(filepath.Join(r.environ["RAIL_DATA_DIR"], "demo.key"))
+	require.NoError(t, err)
+	key := strings.TrimSpace(string(raw))
+	require.True(t, strings.HasPrefix(key, "rail_test_"), "a first run makes a test key")
+	moved := r.timed(printed, key, "2026-12-01T00:00:00Z")
+	for range 10 { // the jobs of the sample program may take longer than a call
+		if !strings.Contains(moved, "send it again") {
+			break
+		}
+		moved = r.timed(printed, key, "2026-12-01T00:00:00Z")
+	}
+	require.Contains(t, moved, `"now":"2026-12-01T00:00:00.000Z"`)
+
+	status, _, errs := r.run("key", "create", "--scope", "read")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "takes no live API keys")
+	require.Equal(t, "2026-12-01T00:00:00.000Z", r.object("key", "create", "--scope", "read", "--test")["created_at"])
+	require.Equal(t, "2026-12-01T00:00:00.000Z", r.object("job", "run", "mature-commissions")["now"])
+	require.Equal(t, "2027-01-01T00:00:00.000Z",
+		r.object("job", "run", "mature-commissions", "--now", "2027-01-01T00:00:00Z")["now"])
+
+	status, _, errs = r.run("serve")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "another server runs the test clock of this database")
+	end()
+	delete(r.environ, "RAIL_TEST_CLOCK")
+	status, _, errs = r.run("serve")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "set RAIL_TEST_CLOCK=1, or use another database")
+	r.environ["RAIL_TEST_CLOCK"] = "1"
+	r.now.Advance(time.Hour)
+	printed, _ = r.serving()
+	require.Contains(t, r.timed(printed, key, ""), `"now":"2026-12-01T01:00:00.000Z"`)
+}
+
+// TestTestClockNeedsTests: a database with a live key gets no test clock.
+func TestTestClockNeedsTests(t *testing.T) {
+	t.Parallel()
+	r := newRail(t).running()
+	r.must("org", "create", "--name", "Acme")
+	r.must("key", "create", "--scope", "read")
+	r.environ["RAIL_TEST_CLOCK"] = "1"
+	status, _, errs := r.run("serve")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "this one has live API keys (1)")
+	require.Contains(t, errs, "use a new database, with test keys only")
+}
