@@ -103,7 +103,7 @@ CREATE TABLE customer_duplicates (
 CREATE INDEX customer_duplicates_other_idx ON customer_duplicates (other_id);
 CREATE INDEX customer_duplicates_customer_idx ON customer_duplicates (customer_id, other_id, match);
 
--- What AI assistants claim about who referred a customer. Tokens are not stored: nonce names the token.
+-- Statements of AI assistants about the partner who referred a customer. Tokens are not stored: nonce names the token.
 CREATE TABLE attribution_claims (
     id           text COLLATE "C" NOT NULL,
     org_id       text COLLATE "C" NOT NULL,

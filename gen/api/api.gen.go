@@ -4031,7 +4031,7 @@ func (e RetrievePayoutStatementParamsFormat) Valid() bool {
 // Examples: #1f5fd0
 type AccentColor = string
 
-// AffiliateAttribution The claim of an AI assistant, as in `affiliate_attribution` of the Agentic Commerce Protocol. `token` or `publisher_id` is required. It never refuses a customer or a sale: `attribution_result` says whether it counts. Rail ignores members that it does not know.
+// AffiliateAttribution The claim of an AI assistant, as in `affiliate_attribution` of the Agentic Commerce Protocol. `token` or `publisher_id` is required. It never refuses a customer or a sale; `attribution_result` has the result. Rail ignores unknown members.
 //
 // Examples: {"campaign_id":"spring","provider":"rail.example","token":"rat_AgAAAAAx4Zz3","touchpoint":"last"}
 type AffiliateAttribution struct {
@@ -5043,7 +5043,7 @@ type AttributionResult struct {
 	Status AttributionStatus `json:"status"`
 }
 
-// AttributionRule The rule that attributed a customer to its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an import, `agent` one that an AI assistant's claim attributed. Accept unknown values.
+// AttributionRule The rule that attributed a customer to its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an import, `agent` a customer that an AI assistant's claim attributed. Accept unknown values.
 //
 // Examples: click
 type AttributionRule string
@@ -6743,7 +6743,7 @@ type CustomerAttribution struct {
 	// Detail The id or code that matched.
 	Detail *string `json:"detail"`
 
-	// Rule The rule that attributed a customer to its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an import, `agent` one that an AI assistant's claim attributed. Accept unknown values.
+	// Rule The rule that attributed a customer to its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an import, `agent` a customer that an AI assistant's claim attributed. Accept unknown values.
 	//
 	// Examples: click
 	Rule AttributionRule `json:"rule"`
@@ -6760,7 +6760,7 @@ type CustomerConflict struct {
 
 // CustomerCreate A customer to create. Exactly one of `partner_id`, `click_id` and `coupon_code` is required, or the claim of an AI assistant in `affiliate_attribution` or `attribution`: two are refused with `parameters_exclusive`, none with `parameter_missing`. A claim beside `partner_id`, `click_id` or `coupon_code` is ignored.
 type CustomerCreate struct {
-	// AffiliateAttribution The claim of an AI assistant, as in `affiliate_attribution` of the Agentic Commerce Protocol. `token` or `publisher_id` is required. It never refuses a customer or a sale: `attribution_result` says whether it counts. Rail ignores members that it does not know.
+	// AffiliateAttribution The claim of an AI assistant, as in `affiliate_attribution` of the Agentic Commerce Protocol. `token` or `publisher_id` is required. It never refuses a customer or a sale; `attribution_result` has the result. Rail ignores unknown members.
 	//
 	// Examples: {"campaign_id":"spring","provider":"rail.example","token":"rat_AgAAAAAx4Zz3","touchpoint":"last"}
 	AffiliateAttribution *AffiliateAttribution `json:"affiliate_attribution,omitempty"`
@@ -13390,7 +13390,7 @@ type SaleBatch struct {
 
 // SaleBatchItem A payment to record, as in `SaleCreate`; the batch names the program.
 type SaleBatchItem struct {
-	// AffiliateAttribution The claim of an AI assistant, as in `affiliate_attribution` of the Agentic Commerce Protocol. `token` or `publisher_id` is required. It never refuses a customer or a sale: `attribution_result` says whether it counts. Rail ignores members that it does not know.
+	// AffiliateAttribution The claim of an AI assistant, as in `affiliate_attribution` of the Agentic Commerce Protocol. `token` or `publisher_id` is required. It never refuses a customer or a sale; `attribution_result` has the result. Rail ignores unknown members.
 	//
 	// Examples: {"campaign_id":"spring","provider":"rail.example","token":"rat_AgAAAAAx4Zz3","touchpoint":"last"}
 	AffiliateAttribution *AffiliateAttribution `json:"affiliate_attribution,omitempty"`
@@ -13491,7 +13491,7 @@ type SaleBatchResult struct {
 
 // SaleCreate A payment to record, of the customer in `customer_id` or `external_customer_id`; exactly one of them is required. An unknown `external_customer_id` creates a customer in the same call if one of `partner_id`, `click_id` and `coupon_code` attributes it, or with the claim of an AI assistant.
 type SaleCreate struct {
-	// AffiliateAttribution The claim of an AI assistant, as in `affiliate_attribution` of the Agentic Commerce Protocol. `token` or `publisher_id` is required. It never refuses a customer or a sale: `attribution_result` says whether it counts. Rail ignores members that it does not know.
+	// AffiliateAttribution The claim of an AI assistant, as in `affiliate_attribution` of the Agentic Commerce Protocol. `token` or `publisher_id` is required. It never refuses a customer or a sale; `attribution_result` has the result. Rail ignores unknown members.
 	//
 	// Examples: {"campaign_id":"spring","provider":"rail.example","token":"rat_AgAAAAAx4Zz3","touchpoint":"last"}
 	AffiliateAttribution *AffiliateAttribution `json:"affiliate_attribution,omitempty"`

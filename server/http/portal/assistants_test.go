@@ -23,7 +23,7 @@ func TestOwnTokens(t *testing.T) {
 	b := signIn(s, partner)
 	b.says(200, "rail.example", b.ask("GET", "/portal/assistants", nil))
 	token := func(days, link string) string {
-		a := s.Must(200, b.send("/portal/assistants", "days", days, "link", link))
+		a := s.Must(200, b.send("/portal/assistants/add", "days", days, "link", link))
 		page := html.UnescapeString(string(a.Raw))
 		require.Contains(t, page, `<meta name="affiliate_attribution"`)
 		return regexp.MustCompile(`value="(rat_[\w-]+)"`).FindStringSubmatch(page)[1]
@@ -51,13 +51,13 @@ func TestOwnTokens(t *testing.T) {
 
 	b = signIn(s, partner)
 	for _, days := range []string{"", "0", "366", "x"} {
-		b.says(422, "Choose one of the given answers.", b.send("/portal/assistants", "days", days))
+		b.says(422, "Choose one of the given answers.", b.send("/portal/assistants/add", "days", days))
 	}
 	other := s.Partner(program)
 	foreign := s.Must(201, s.Post("/v1/links", M{
 		"program_id": program, "partner_id": other, "destination_url": "https://shop.example/",
 	})).String("id")
 	for _, id := range []string{foreign, "lnk_01kb2m4q8e7v9t3n5x6c0d1f2g", "x"} {
-		b.says(404, "not found", b.send("/portal/assistants", "days", "90", "link", id))
+		b.says(404, "not found", b.send("/portal/assistants/add", "days", "90", "link", id))
 	}
 }

@@ -31,7 +31,7 @@ func TestInABrowser(t *testing.T) {
 		b.Open(path)
 		require.LessOrEqual(t, browsertest.Eval[int](b, "document.documentElement.scrollWidth"), 390, "%s is wider than the screen", path)
 		require.Equal(t, 1, browsertest.Eval[int](b, "document.querySelectorAll('h1').length"), path)
-		require.Equal(t, strings.Replace(path, "postback", "settings", 1), browsertest.Eval[string](b, "document.querySelector('.menu [aria-current]').getAttribute('href')"))
+		require.Equal(t, strings.NewReplacer("postback", "settings", "assistants", "links").Replace(path), browsertest.Eval[string](b, "document.querySelector('.menu [aria-current]').getAttribute('href')"))
 		require.NotEqual(t, "rgba(0, 0, 0, 0)", browsertest.Eval[string](b, "getComputedStyle(document.body).backgroundColor"),
 			"%s is styled", path)
 		require.Equal(t, 0,

@@ -93,7 +93,7 @@ var routes = map[string]route{
 	"POST /portal/links/rename":           {Do: renameLink},
 	"POST /portal/links/delete":           {Do: deleteLink},
 	"GET /portal/assistants":              {Do: assistants},
-	"POST /portal/assistants":             {Do: addToken},
+	"POST /portal/assistants/add":         {Do: addToken},
 	"GET /portal/qr.svg":                  {Do: qrPicture},
 	"GET /portal/qr.png":                  {Do: qrFile},
 	"GET /portal/poster.svg":              {Do: poster},

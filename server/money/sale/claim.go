@@ -8,7 +8,7 @@ import (
 	"rail/server/work"
 )
 
-// Claim is what an AI assistant says about who referred a customer, by one of two protocols.
+// Claim is the statement of an AI assistant about the partner who referred a customer, by one of two protocols.
 type Claim struct {
 	Affiliate  *api.AffiliateAttribution // of the Agentic Commerce Protocol, or nil
 	Parameters api.AttributionParameters // of the Universal Commerce Protocol, or nil

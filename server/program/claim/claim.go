@@ -179,8 +179,8 @@ func cut(text string) string { return string([]rune(text)[:min(255, utf8.RuneCou
 // personal matches email addresses and international phone numbers.
 var personal = regexp.MustCompile(`@|%40|\+[0-9][0-9 ().-]{6,}`)
 
-// stored returns the stored form of a text of a claim: nil for an empty one and for one that may contain personal data,
-// which the protocols forbid.
+// stored returns the stored form of a text of a claim: nil for an empty text, and for possible personal data, which the
+// protocols forbid.
 func stored(text *string) *string {
 	if text == nil || *text == "" || personal.MatchString(*text) {
 		return nil

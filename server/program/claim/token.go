@@ -38,7 +38,7 @@ type Service struct {
 	Hosts  []string
 }
 
-// Hosts returns the hosts of addresses, without those that are no address.
+// Hosts returns the hosts of addresses; an invalid address has none.
 func Hosts(addresses ...string) (hosts []string) {
 	for _, a := range addresses {
 		if u, err := url.Parse(a); err == nil && u.Hostname() != "" {
@@ -71,7 +71,7 @@ type Token struct {
 	IssuedAt, ExpiresAt  clock.Time
 }
 
-// content is what a token contains, in few bytes. Times are Unix seconds.
+// content is the content of a token, in few bytes. Times are Unix seconds.
 type content struct {
 	Nonce     string `json:"n"`
 	PartnerID string `json:"p"`
