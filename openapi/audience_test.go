@@ -29,6 +29,7 @@ var forConsole = map[string]string{
 	"testCampaign":            called,
 	"rehearseFlows":           called,
 	"rehearseSale":            called,
+	"rehearseAttribution":     called,
 }
 
 const called = "a page calls it"

@@ -33,10 +33,12 @@ SELECT count(*) AS total FROM (SELECT FROM customers c WHERE c.program_id = @pro
 -- payment.
 SELECT sqlc.embed(c), s.occurred_at AS paid_at,
     EXISTS (SELECT 1 FROM customer_merges m WHERE m.customer_id = c.id AND m.org_id = @org_id) AS merged
-FROM customers c LEFT JOIN sales s ON s.customer_id = c.id AND s.is_first_sale AND s.org_id = @org_id
-WHERE c.program_id = @program_id AND c.org_id = @org_id AND c.lead_at >= @since AND c.lead_at <= @before_at
-    AND (c.lead_at, c.id) < (@before_at, @before_id::text)
-ORDER BY c.lead_at DESC, c.id DESC LIMIT @lim;
+FROM (SELECT k.id, k.lead_at FROM customers k WHERE k.program_id = @program_id AND k.org_id = @org_id
+        AND k.lead_at >= @since AND k.lead_at <= @before_at AND (k.lead_at, k.id) < (@before_at, @before_id::text)
+    ORDER BY k.lead_at DESC, k.id DESC LIMIT @lim) x
+JOIN customers c ON c.id = x.id AND c.org_id = @org_id
+LEFT JOIN sales s ON s.customer_id = x.id AND s.is_first_sale AND s.org_id = @org_id
+ORDER BY x.lead_at DESC, x.id DESC;
 
 -- name: RehearsedTouches :many
 -- RehearsedTouches returns the clicks of the visitors of referrals until a moment: of each referral, also ended ones,

@@ -49,7 +49,7 @@ CREATE INDEX customers_status_idx ON customers (program_id, status, created_at, 
 CREATE INDEX customers_email_idx ON customers (program_id, lower(email), created_at, id) WHERE email IS NOT NULL;
 CREATE INDEX customers_referral_idx ON customers (referral_id) WHERE referral_id IS NOT NULL;
 CREATE INDEX customers_coupon_idx ON customers (coupon_id) WHERE coupon_id IS NOT NULL;
-CREATE INDEX customers_lead_idx ON customers (program_id, lead_at);
+CREATE INDEX customers_lead_idx ON customers (program_id, lead_at, id);
 CREATE INDEX customers_converted_idx ON customers (program_id, converted_at) WHERE converted_at IS NOT NULL;
 CREATE INDEX customers_partner_idx ON customers (program_id, partner_id, created_at, id, status);
 CREATE INDEX customers_identifier_idx ON customers (program_id, identifier) WHERE identifier IS NOT NULL;

@@ -102,10 +102,12 @@ func (q *Queries) RehearsedCoupons(ctx context.Context, db DBTX, arg RehearsedCo
 const rehearsedCustomers = `-- name: RehearsedCustomers :many
 SELECT c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, c.self_referral, c.other_routes, c.source, c.medium, c.campaign, c.referrer, c.country, c.device, s.occurred_at AS paid_at,
     EXISTS (SELECT 1 FROM customer_merges m WHERE m.customer_id = c.id AND m.org_id = $1) AS merged
-FROM customers c LEFT JOIN sales s ON s.customer_id = c.id AND s.is_first_sale AND s.org_id = $1
-WHERE c.program_id = $2 AND c.org_id = $1 AND c.lead_at >= $3 AND c.lead_at <= $4
-    AND (c.lead_at, c.id) < ($4, $5::text)
-ORDER BY c.lead_at DESC, c.id DESC LIMIT $6
+FROM (SELECT k.id, k.lead_at FROM customers k WHERE k.program_id = $2 AND k.org_id = $1
+        AND k.lead_at >= $3 AND k.lead_at <= $4 AND (k.lead_at, k.id) < ($4, $5::text)
+    ORDER BY k.lead_at DESC, k.id DESC LIMIT $6) x
+JOIN customers c ON c.id = x.id AND c.org_id = $1
+LEFT JOIN sales s ON s.customer_id = x.id AND s.is_first_sale AND s.org_id = $1
+ORDER BY x.lead_at DESC, x.id DESC
 `
 
 type RehearsedCustomersParams struct {

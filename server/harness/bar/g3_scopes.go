@@ -73,7 +73,8 @@ func needs(op *operation) []string {
 	case op.path == "/v1/inbound_signing":
 		return nil
 	case op.method == "GET", slices.Contains(
-		[]string{"previewCampaignDraft", "previewFlows", "previewPayoutBatch", "rehearseFlows", "rehearseSale"}, op.id):
+		[]string{"previewCampaignDraft", "previewFlows", "previewPayoutBatch", "rehearseAttribution", "rehearseFlows",
+			"rehearseSale"}, op.id):
 		return []string{"read", "write"} // which change nothing
 	case op.id == "banPartner", op.id == "undoPartnerBan": // commissions are rejected by it
 		return []string{"write"}

@@ -56,8 +56,40 @@ var hot = map[string]struct {
 		})
 		return err
 	}},
-	"ClickStanding": {1, 40, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
-		_, err := q.ClickStanding(ctx, c, db.ClickStandingParams{ReferralID: "ref_back_0", OrgID: "org_0", Now: at(0)})
+	"VisitorTouches": {3, 40, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.VisitorTouches(ctx, c, db.VisitorTouchesParams{ReferralID: "ref_back_0", OrgID: "org_0", At: at(0)})
+		return err
+	}},
+	"RehearsedTouches": {9, 60 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		p := db.RehearsedTouchesParams{OrgID: "org_0"}
+		for i := range batch {
+			p.ReferralIds, p.Untils = append(p.ReferralIds, fmt.Sprint("ref_back_", i)), append(p.Untils, at(1))
+		}
+		_, err := q.RehearsedTouches(ctx, c, p)
+		return err
+	}},
+	"RehearsedCustomers": {batch, 20 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.RehearsedCustomers(ctx, c, db.RehearsedCustomersParams{
+			ProgramID: id("prg", 0), OrgID: "org_0", Since: at(-365), BeforeAt: at(0), BeforeID: "~", Lim: batch,
+		})
+		return err
+	}},
+	"RehearsedTotal": {1, 100, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.RehearsedTotal(ctx, c, db.RehearsedTotalParams{
+			ProgramID: id("prg", 0), OrgID: "org_0", Since: at(-365), Until: at(0), Lim: batch,
+		})
+		return err
+	}},
+	"RehearsedSales": {batch, 400 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		p := db.RehearsedSalesParams{OrgID: "org_0", Lim: batch}
+		for i := range 500 {
+			p.CustomerIds = append(p.CustomerIds, id("cus", i))
+		}
+		_, err := q.RehearsedSales(ctx, c, p)
+		return err
+	}},
+	"ClicksSince": {0, 2, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.ClicksSince(ctx, c, db.ClicksSinceParams{ProgramID: id("prg", 0), OrgID: "org_0"})
 		return err
 	}},
 	"ClickGet": {1, 1, func(ctx context.Context, q *db.Queries, c db.DBTX) error {

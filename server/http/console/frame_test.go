@@ -239,3 +239,33 @@ func TestPeople(t *testing.T) {
 	viewer := s.person(s.Org, team.Viewer)
 	viewer.says(403, "Your role cannot do this", viewer.send("/console/team/invite", "email", "x@shop.example", "role", "owner"))
 }
+
+// TestTrySettings shows who would have got the customers of the last 90 days with the typed settings, and saves nothing.
+func TestTrySettings(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program)
+	ada := s.Partner(s.program, M{"handle": "ada", "company_name": "Ada L."})
+	bob := s.Partner(s.program, M{"handle": "bob"})
+	s.Click(s.program, "ada", M{"visitor_token": "visitor-0001"})
+	click := s.Click(s.program, "bob", M{"visitor_token": "visitor-0001"}).String("id")
+	k := s.Must(201, s.Post("/v1/customers", M{"program_id": s.program, "click_id": click})).String("id")
+	s.Sale(s.program, k, M{"amount_minor": 10000})
+	typed := []string{"name", "Typed", "attribution_model", "first", "cookie_days", "30", "do", "rehearse"}
+	viewer := s.person(s.Org, team.Viewer)
+	for _, who := range []*person{s.owner, viewer} {
+		page := string(s.Must(200, who.send("/settings", typed...)).Raw)
+		require.Contains(t, page, "1 of 1 customers would have another partner.")
+		require.Contains(t, page, `/partners/`+ada+`">Ada L.</a>`)
+		require.Contains(t, page, `/partners/`+bob+`">bob</a>`)
+		require.Contains(t, page, "−20.00 USD")
+		require.Contains(t, page, `value="Typed"`)
+	}
+	page := string(s.Must(200, s.owner.send("/settings", "attribution_model", "last", "do", "rehearse")).Raw)
+	require.Contains(t, page, "All 1 customers would keep their partner.")
+	page = string(s.Must(400, s.owner.send("/settings", "cookie_days", "0", "do", "rehearse")).Raw)
+	require.Contains(t, page, `aria-invalid="true"`)
+	stored := s.Must(200, s.Get("/v1/programs/"+s.program))
+	require.Equal(t, "last", stored.String("attribution_model"))
+	require.NotEqual(t, "Typed", stored.String("name"))
+}

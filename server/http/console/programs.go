@@ -44,13 +44,38 @@ func createProgram(v *visit) error {
 	return v.done("/console/p/"+made.ID+"/setup", "Your program is ready. Finish these steps to go live.")
 }
 
+// settingsData are the settings of a program, and the result of trying others.
+type settingsData struct {
+	*api.Program
+	Rehearsal *api.AttributionRehearsal
+}
+
 // settings shows what of a program can be changed.
-func settings(v *visit) error {
+func settings(v *visit) error { return showSettings(v, nil) }
+
+func showSettings(v *visit, tried *api.AttributionRehearsal) error {
 	reply, err := v.console.api.RetrieveProgramWithResponse(v.Ctx(), v.program.ID, nil)
 	if err != nil {
 		return err
 	}
-	return v.show(sheet{"settings", "/settings", "Program", reply.JSON200})
+	return v.show(sheet{"settings", "/settings", "Program", settingsData{reply.JSON200, tried}})
+}
+
+// trySettings shows who would have got the customers of the last 90 days under the typed settings, and saves nothing.
+// An unchanged number of days is not sent: referrals then keep their ends, which an earlier number may have set.
+func trySettings(v *visit, typed map[string]any) error {
+	body := map[string]any{"program_id": v.program.ID, "days": 90}
+	for _, name := range []string{"attribution_model", "cookie_days", "coupon_beats_link", "ignore_late_clicks"} {
+		value, given := typed[name]
+		if given && (name != "cookie_days" || v.value(name) != strconv.FormatInt(v.program.CookieDays, 10)) {
+			body[name] = value
+		}
+	}
+	var tried api.AttributionRehearsal
+	if err := v.send("rehearseAttribution", body, &tried); err != nil {
+		return v.again(err, settings)
+	}
+	return showSettings(v, &tried)
 }
 
 // URLParams returns the program's link parameters in one line.
@@ -117,6 +142,9 @@ func (v *visit) seller() (any, error) {
 // saveSettings changes the program. The link parameters are typed in one line.
 func saveSettings(v *visit) error {
 	body := v.body("updateProgram")
+	if v.value("do") == "rehearse" {
+		return trySettings(v, body)
+	}
 	if v.Form.Has("url_params") {
 		body["url_params"] = separated(v.value("url_params"))
 	}

@@ -235,6 +235,7 @@ func saleCalls(s *apitest.Server, own objects) []call {
 			"program_id": program, "customer_id": own["cus_"], "amount_minor": 100, "currency": "USD",
 		}},
 		{"rehearseSale", "", M{"program_id": program, "value": "nobody", "amount_minor": 100, "currency": "USD"}},
+		{"rehearseAttribution", "", M{"program_id": program, "attribution_model": "first"}},
 		{"rehearseFlows", "", M{"program_id": program, "flow": M{"rate_type": "percent", "rate_value": 2500}}},
 		{"createSaleBatch", "", M{"program_id": program, "items": []M{item}}},
 		{"approveCommission", pending(), nil},
