@@ -795,7 +795,8 @@ FROM facts f CROSS JOIN (VALUES (false), (true)) o (own) CROSS JOIN LATERAL (
         ('source', f.source, true), ('medium', f.medium, true), ('campaign', f.campaign, true),
         ('referrer', f.referrer, true), ('country', f.country, true), ('device', f.device, true),
         ('tracked_by', f.tracked_by, true), ('cohort', f.cohort, false)) d (dimension, key, visits)
-WHERE (o.own OR d.dimension NOT IN ('partner', 'link')) AND (NOT o.own OR d.dimension <> 'total')
+WHERE CASE WHEN o.own THEN d.dimension IN ('partner', 'link', 'product', 'source', 'cohort')
+        OR f.partner_id = '' AND d.dimension <> 'total' ELSE d.dimension NOT IN ('partner', 'link') END
     AND (d.visits OR f.money OR d.dimension = 'product' AND f.customers > 0)
 GROUP BY o.own, d.dimension, 6, d.key, f.currency
 `
@@ -810,7 +811,8 @@ type ReportSumDayParams struct {
 }
 
 // ReportSumDay sums the rows of one day, at every level. Products and cohorts have no clicks and no leads, and the
-// customers of a cohort are those without an earlier sale in the month.
+// customers of a cohort are those without an earlier sale in the month. Partners have sums by source, but not by the
+// other parts of the origin, which would multiply the rows; figures without a partner have all.
 func (q *Queries) ReportSumDay(ctx context.Context, db DBTX, arg ReportSumDayParams) error {
 	_, err := db.Exec(ctx, reportSumDay,
 		arg.OrgID,
