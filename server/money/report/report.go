@@ -175,7 +175,9 @@ func (q Query) attributed() bool {
 func (q Query) splits() bool { return q.attributed() || q.Attribution == DirectOnly }
 
 // keyed reports whether the rows are those of a key in sums.
-func (q Query) keyed() bool { return q.By == Link || q.By == Product || q.By == cohort || q.By.Original() }
+func (q Query) keyed() bool {
+	return q.By == Link || q.By == Product || q.By == cohort || q.By.Original()
+}
 
 // perPartner reports whether the query needs the sums of single partners.
 func (q Query) perPartner() bool {
