@@ -281,9 +281,10 @@ ORDER BY a.upto - a.start, a.start DESC, a.program_id LIMIT @lim;
 SELECT pg_try_advisory_xact_lock(hashtextextended('report/' || @program_id::text, 0));
 
 -- name: ReportDay :one
--- ReportDay returns the zone of a program, and the begin and end of a day in it.
+-- ReportDay returns the zone of a program, the begin and end of a day in it, and the begin of its month.
 SELECT g.time_zone AS zone, zone_midnight(sqlc.arg(day)::date, g.time_zone)::timestamptz AS from_at,
-    zone_midnight(sqlc.arg(day)::date + 1, g.time_zone)::timestamptz AS to_at
+    zone_midnight(sqlc.arg(day)::date + 1, g.time_zone)::timestamptz AS to_at,
+    zone_midnight(date_trunc('month', sqlc.arg(day)::date::timestamp)::date, g.time_zone)::timestamptz AS month_at
 FROM programs g WHERE g.id = @program_id AND g.org_id = @org_id;
 
 -- name: ReportUnmark :exec

@@ -14,7 +14,8 @@ import (
 
 const reportDay = `-- name: ReportDay :one
 SELECT g.time_zone AS zone, zone_midnight($1::date, g.time_zone)::timestamptz AS from_at,
-    zone_midnight($1::date + 1, g.time_zone)::timestamptz AS to_at
+    zone_midnight($1::date + 1, g.time_zone)::timestamptz AS to_at,
+    zone_midnight(date_trunc('month', $1::date::timestamp)::date, g.time_zone)::timestamptz AS month_at
 FROM programs g WHERE g.id = $2 AND g.org_id = $3
 `
 
@@ -25,16 +26,22 @@ type ReportDayParams struct {
 }
 
 type ReportDayRow struct {
-	Zone   string
-	FromAt clock.Time
-	ToAt   clock.Time
+	Zone    string
+	FromAt  clock.Time
+	ToAt    clock.Time
+	MonthAt clock.Time
 }
 
-// ReportDay returns the zone of a program, and the begin and end of a day in it.
+// ReportDay returns the zone of a program, the begin and end of a day in it, and the begin of its month.
 func (q *Queries) ReportDay(ctx context.Context, db DBTX, arg ReportDayParams) (ReportDayRow, error) {
 	row := db.QueryRow(ctx, reportDay, arg.Day, arg.ProgramID, arg.OrgID)
 	var i ReportDayRow
-	err := row.Scan(&i.Zone, &i.FromAt, &i.ToAt)
+	err := row.Scan(
+		&i.Zone,
+		&i.FromAt,
+		&i.ToAt,
+		&i.MonthAt,
+	)
 	return i, err
 }
 
