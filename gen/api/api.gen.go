@@ -11985,7 +11985,7 @@ type ReportCohortRow struct {
 	Sales int64 `json:"sales"`
 }
 
-// ReportCohorts The customers of a program by the month of their first sale, and what they paid later.
+// ReportCohorts The customers of a program by the month of their first sale, with their later sales.
 type ReportCohorts struct {
 	// Object Always `report_cohorts`.
 	Object string `json:"object"`
@@ -18949,7 +18949,7 @@ type ClientInterface interface {
 
 	// RetrieveReportCohorts Retrieve cohorts of customers
 	//
-	// Customers by the month of their first sale, and in each later month those who paid again, with their revenue. A sale that is dated before its customer's first one is left out.
+	// Customers by the month of their first sale. Each row counts the customers with a sale in a later month, and their revenue. A sale that is dated before its customer's first one is left out.
 	//
 	// Corresponds with GET /v1/reports/cohorts (the `RetrieveReportCohorts` operationId).
 	RetrieveReportCohorts(ctx context.Context, params *RetrieveReportCohortsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -23155,7 +23155,7 @@ func (c *Client) RetrieveReport(ctx context.Context, params *RetrieveReportParam
 
 // RetrieveReportCohorts Retrieve cohorts of customers
 //
-// Customers by the month of their first sale, and in each later month those who paid again, with their revenue. A sale that is dated before its customer's first one is left out.
+// Customers by the month of their first sale. Each row counts the customers with a sale in a later month, and their revenue. A sale that is dated before its customer's first one is left out.
 //
 // Corresponds with GET /v1/reports/cohorts (the `RetrieveReportCohorts` operationId).
 func (c *Client) RetrieveReportCohorts(ctx context.Context, params *RetrieveReportCohortsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -40468,7 +40468,7 @@ type ClientWithResponsesInterface interface {
 
 	// RetrieveReportCohortsWithResponse Retrieve cohorts of customers
 	//
-	// Customers by the month of their first sale, and in each later month those who paid again, with their revenue. A sale that is dated before its customer's first one is left out.
+	// Customers by the month of their first sale. Each row counts the customers with a sale in a later month, and their revenue. A sale that is dated before its customer's first one is left out.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -49916,7 +49916,7 @@ func (c *ClientWithResponses) RetrieveReportWithResponse(ctx context.Context, pa
 
 // RetrieveReportCohortsWithResponse Retrieve cohorts of customers
 //
-// Customers by the month of their first sale, and in each later month those who paid again, with their revenue. A sale that is dated before its customer's first one is left out.
+// Customers by the month of their first sale. Each row counts the customers with a sale in a later month, and their revenue. A sale that is dated before its customer's first one is left out.
 //
 // Returns a wrapper object for the known response body format(s).
 //

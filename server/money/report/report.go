@@ -184,8 +184,8 @@ func (q Query) perPartner() bool {
 	return q.attributed() || q.By == Partner || q.By == Group || q.By == Tag
 }
 
-// crosses reports whether no sums answer the query, so that it reads rows: two filters by origin, one that crosses the
-// rows, and any part of the origin except the source of single partners.
+// crosses reports whether the query must read rows, because no sums answer it: it has two filters by origin, or a
+// filter by another key than that of its rows, or a part of the origin other than the source for single partners.
 func (q Query) crosses() bool {
 	_, own := q.Origin[q.By]
 	if len(q.Origin) > 1 || len(q.Origin) == 1 && !own && q.keyed() {
