@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -276,4 +277,67 @@ func TestSpansAreTakenBack(t *testing.T) {
 	require.Zero(t, holding(t, pool, day))
 	require.NoError(t, join(ctx, pool, span{"org_a", "prg_a", "UTC", "2", day}))
 	require.Zero(t, holding(t, pool, day))
+}
+
+// scan is a node of a query's plan.
+type scan struct {
+	Relation string  `json:"Relation Name"`
+	Rows     float64 `json:"Actual Rows"`
+	Loops    float64 `json:"Actual Loops"`
+	Plans    []scan
+}
+
+// read adds the rows that the nodes read from tables.
+func (s scan) read(tables map[string]float64) {
+	if s.Relation != "" {
+		tables[s.Relation] += s.Rows * s.Loops
+	}
+	for _, p := range s.Plans {
+		p.read(tables)
+	}
+}
+
+// A report by origin of summed days reads sums only: their number does not depend on the clicks.
+func TestOriginsAreReadFromSums(t *testing.T) {
+	t.Parallel()
+	ctx, pool := t.Context(), filled(t, "500")
+	require.NoError(t, Sum(ctx, pool, clock.At(time.Date(2026, 9, 1, 3, 0, 0, 0, time.UTC))))
+	partner := "part_0"
+	q := Query{
+		OrgID: "org_a", ProgramID: "prg_a", From: time.Date(2025, 9, 1, 0, 0, 0, 0, time.UTC), Zone: "UTC",
+		To: time.Date(2026, 8, 31, 0, 0, 0, 0, time.UTC), Currency: "USD", ProgramCurrency: "USD",
+	}
+	read := func(q Query) map[string]float64 {
+		var c captured
+		_, _ = queries.ReportRows(ctx, &c, q.params())
+		var raw []byte
+		require.NoError(t, pool.QueryRow(ctx, "EXPLAIN (ANALYZE, FORMAT JSON) "+c.sql, c.args...).Scan(&raw))
+		var plan []struct{ Plan scan }
+		require.NoError(t, json.Unmarshal(raw, &plan))
+		tables := map[string]float64{}
+		plan[0].Plan.read(tables)
+		return tables
+	}
+	check := func(q Query, most float64) {
+		tables := read(q)
+		for name, rows := range tables {
+			if !strings.HasPrefix(name, "report_") {
+				require.Zero(t, rows, "%s by %s", name, q.By)
+			}
+		}
+		require.LessOrEqual(t, tables["report_sums"], most, "by %s", q.By)
+		require.Positive(t, tables["report_sums"], "by %s", q.By)
+	}
+	for _, by := range Origins {
+		q.By, q.Attribution = by, Everything
+		check(q, 800)
+		q.Attribution = PartnersOnly
+		check(q, 1600)
+	}
+	q.By, q.Bucket, q.Attribution, q.Origin = Period, "month", Everything, map[By]string{Source: "source 1"}
+	check(q, 100)
+	q.By, q.Origin, q.PartnerID = Source, nil, &partner
+	check(q, 200)
+	q.By, q.PartnerID = cohort, nil
+	check(q, 300)
 }
