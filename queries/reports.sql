@@ -281,9 +281,10 @@ ORDER BY a.upto - a.start, a.start DESC, a.program_id LIMIT @lim;
 SELECT pg_try_advisory_xact_lock(hashtextextended('report/' || @program_id::text, 0));
 
 -- name: ReportDay :one
--- ReportDay returns the zone of a program, and the begin and end of a day in it.
+-- ReportDay returns the zone of a program, the begin and end of a day in it, and the begin of its month.
 SELECT g.time_zone AS zone, zone_midnight(sqlc.arg(day)::date, g.time_zone)::timestamptz AS from_at,
-    zone_midnight(sqlc.arg(day)::date + 1, g.time_zone)::timestamptz AS to_at
+    zone_midnight(sqlc.arg(day)::date + 1, g.time_zone)::timestamptz AS to_at,
+    zone_midnight(date_trunc('month', sqlc.arg(day)::date::timestamp)::date, g.time_zone)::timestamptz AS month_at
 FROM programs g WHERE g.id = @program_id AND g.org_id = @org_id;
 
 -- name: ReportUnmark :exec
@@ -337,7 +338,8 @@ ON CONFLICT DO NOTHING;
 
 -- name: ReportSumDay :exec
 -- ReportSumDay sums the rows of one day, at every level. Products and cohorts have no clicks and no leads, and the
--- customers of a cohort are those without an earlier sale in the month.
+-- customers of a cohort are those without an earlier sale in the month. Partners have sums by source, but not by the
+-- other parts of the origin, which would multiply the rows; figures without a partner have all.
 WITH facts AS MATERIALIZED (
     SELECT coalesce(f.partner_id, '') AS partner_id, coalesce(f.link_id, '') AS link_id,
         coalesce(f.product, '') AS product, coalesce(f.source, '') AS source, coalesce(f.medium, '') AS medium,
@@ -369,7 +371,8 @@ FROM facts f CROSS JOIN (VALUES (false), (true)) o (own) CROSS JOIN LATERAL (
         ('source', f.source, true), ('medium', f.medium, true), ('campaign', f.campaign, true),
         ('referrer', f.referrer, true), ('country', f.country, true), ('device', f.device, true),
         ('tracked_by', f.tracked_by, true), ('cohort', f.cohort, false)) d (dimension, key, visits)
-WHERE (o.own OR d.dimension NOT IN ('partner', 'link')) AND (NOT o.own OR d.dimension <> 'total')
+WHERE CASE WHEN o.own THEN d.dimension IN ('partner', 'link', 'product', 'source', 'cohort')
+        OR f.partner_id = '' AND d.dimension <> 'total' ELSE d.dimension NOT IN ('partner', 'link') END
     AND (d.visits OR f.money OR d.dimension = 'product' AND f.customers > 0)
 GROUP BY o.own, d.dimension, 6, d.key, f.currency;
 

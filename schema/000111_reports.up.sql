@@ -21,8 +21,9 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The subjects of sums: everything, a partner, a link; a product, an origin, a month of first sales (cohort), each of
--- the whole program and of a partner.
+-- The subjects of sums: everything, a partner, a link; a product, a part of the origin, a month of first sales
+-- (cohort), each of the whole program and of a partner. Of the parts of the origin, partners have only the source;
+-- figures without a partner have all.
 CREATE FUNCTION report_dimensions() RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT ARRAY['total', 'partner', 'link', 'product', 'source', 'medium', 'campaign', 'referrer', 'country',
         'device', 'tracked_by', 'cohort', 'partner_product', 'partner_source', 'partner_medium', 'partner_campaign',
@@ -55,8 +56,7 @@ CREATE TABLE report_sums (
 );
 -- The sums of one partner.
 CREATE INDEX report_sums_partner_idx ON report_sums (program_id, partner_id, dimension, span, start)
-    WHERE dimension IN ('partner', 'link', 'partner_product', 'partner_source', 'partner_medium', 'partner_campaign',
-        'partner_referrer', 'partner_country', 'partner_device', 'partner_tracked_by', 'partner_cohort');
+    WHERE dimension IN ('partner', 'link', 'partner_product', 'partner_source', 'partner_cohort');
 
 -- The spans that are summed.
 CREATE TABLE report_spans (

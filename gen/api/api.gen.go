@@ -12553,7 +12553,7 @@ type ReportCohortRow struct {
 	Sales int64 `json:"sales"`
 }
 
-// ReportCohorts The customers of a program by the month of their first sale, and what they paid later.
+// ReportCohorts The customers of a program by the month of their first sale, with their later sales.
 type ReportCohorts struct {
 	// Object Always `report_cohorts`.
 	Object string `json:"object"`
@@ -19885,14 +19885,14 @@ type ClientInterface interface {
 
 	// RetrieveReport Retrieve a report
 	//
-	// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, or one with the dimension `link`, `product` or another part of the origin, read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
+	// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, one with the dimension `link`, `product` or another part of the origin, and parts of the origin except `source` with the dimension or a filter of partners read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
 	//
 	// Corresponds with GET /v1/reports (the `RetrieveReport` operationId).
 	RetrieveReport(ctx context.Context, params *RetrieveReportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RetrieveReportCohorts Retrieve cohorts of customers
 	//
-	// Customers by the month of their first sale, and in each later month those who paid again, with their revenue. A sale that is dated before its customer's first one is left out.
+	// Customers by the month of their first sale. Each row counts the customers with a sale in a later month, and their revenue. A sale that is dated before its customer's first one is left out.
 	//
 	// Corresponds with GET /v1/reports/cohorts (the `RetrieveReportCohorts` operationId).
 	RetrieveReportCohorts(ctx context.Context, params *RetrieveReportCohortsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -24182,7 +24182,7 @@ func (c *Client) RetrieveRefund(ctx context.Context, id ID, params *RetrieveRefu
 
 // RetrieveReport Retrieve a report
 //
-// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, or one with the dimension `link`, `product` or another part of the origin, read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
+// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, one with the dimension `link`, `product` or another part of the origin, and parts of the origin except `source` with the dimension or a filter of partners read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
 //
 // Corresponds with GET /v1/reports (the `RetrieveReport` operationId).
 func (c *Client) RetrieveReport(ctx context.Context, params *RetrieveReportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -24199,7 +24199,7 @@ func (c *Client) RetrieveReport(ctx context.Context, params *RetrieveReportParam
 
 // RetrieveReportCohorts Retrieve cohorts of customers
 //
-// Customers by the month of their first sale, and in each later month those who paid again, with their revenue. A sale that is dated before its customer's first one is left out.
+// Customers by the month of their first sale. Each row counts the customers with a sale in a later month, and their revenue. A sale that is dated before its customer's first one is left out.
 //
 // Corresponds with GET /v1/reports/cohorts (the `RetrieveReportCohorts` operationId).
 func (c *Client) RetrieveReportCohorts(ctx context.Context, params *RetrieveReportCohortsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -41741,7 +41741,7 @@ type ClientWithResponsesInterface interface {
 
 	// RetrieveReportWithResponse Retrieve a report
 	//
-	// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, or one with the dimension `link`, `product` or another part of the origin, read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
+	// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, one with the dimension `link`, `product` or another part of the origin, and parts of the origin except `source` with the dimension or a filter of partners read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -41750,7 +41750,7 @@ type ClientWithResponsesInterface interface {
 
 	// RetrieveReportCohortsWithResponse Retrieve cohorts of customers
 	//
-	// Customers by the month of their first sale, and in each later month those who paid again, with their revenue. A sale that is dated before its customer's first one is left out.
+	// Customers by the month of their first sale. Each row counts the customers with a sale in a later month, and their revenue. A sale that is dated before its customer's first one is left out.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -51394,7 +51394,7 @@ func (c *ClientWithResponses) RetrieveRefundWithResponse(ctx context.Context, id
 
 // RetrieveReportWithResponse Retrieve a report
 //
-// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, or one with the dimension `link`, `product` or another part of the origin, read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
+// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, one with the dimension `link`, `product` or another part of the origin, and parts of the origin except `source` with the dimension or a filter of partners read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -51409,7 +51409,7 @@ func (c *ClientWithResponses) RetrieveReportWithResponse(ctx context.Context, pa
 
 // RetrieveReportCohortsWithResponse Retrieve cohorts of customers
 //
-// Customers by the month of their first sale, and in each later month those who paid again, with their revenue. A sale that is dated before its customer's first one is left out.
+// Customers by the month of their first sale. Each row counts the customers with a sale in a later month, and their revenue. A sale that is dated before its customer's first one is left out.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -1471,11 +1471,12 @@ WITH levels AS MATERIALIZED (
 ), uneven AS (
     SELECT l.program_id, l.span, l.start, l.dimension FROM levels l
         JOIN levels t ON (t.program_id, t.span, t.start, t.dimension) = (l.program_id, l.span, l.start, 'total')
-    WHERE (l.sales, l.refunded, l.revenue, l.commissions, l.paid) <> (t.sales, t.refunded, t.revenue, t.commissions,
-        t.paid)
+    WHERE (l.dimension NOT LIKE 'partner\_%' OR l.dimension IN ('partner_product', 'partner_source', 'partner_cohort'))
+        AND ((l.sales, l.refunded, l.revenue, l.commissions, l.paid) <> (t.sales, t.refunded, t.revenue, t.commissions,
+            t.paid)
         OR l.dimension NOT IN ('cohort', 'partner_cohort') AND l.customers <> t.customers
         OR l.dimension NOT IN ('product', 'partner_product', 'cohort', 'partner_cohort')
-            AND (l.clicks, l.leads) <> (t.clicks, t.leads)
+            AND (l.clicks, l.leads) <> (t.clicks, t.leads))
     UNION ALL
     SELECT y.program_id, y.span, y.start, y.dimension FROM report_spans w JOIN (
         SELECT l.program_id, l.span, l.start, l.dimension, l.clicks, l.leads, l.customers, l.sales, l.refunded,

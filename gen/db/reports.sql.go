@@ -14,7 +14,8 @@ import (
 
 const reportDay = `-- name: ReportDay :one
 SELECT g.time_zone AS zone, zone_midnight($1::date, g.time_zone)::timestamptz AS from_at,
-    zone_midnight($1::date + 1, g.time_zone)::timestamptz AS to_at
+    zone_midnight($1::date + 1, g.time_zone)::timestamptz AS to_at,
+    zone_midnight(date_trunc('month', $1::date::timestamp)::date, g.time_zone)::timestamptz AS month_at
 FROM programs g WHERE g.id = $2 AND g.org_id = $3
 `
 
@@ -25,16 +26,22 @@ type ReportDayParams struct {
 }
 
 type ReportDayRow struct {
-	Zone   string
-	FromAt clock.Time
-	ToAt   clock.Time
+	Zone    string
+	FromAt  clock.Time
+	ToAt    clock.Time
+	MonthAt clock.Time
 }
 
-// ReportDay returns the zone of a program, and the begin and end of a day in it.
+// ReportDay returns the zone of a program, the begin and end of a day in it, and the begin of its month.
 func (q *Queries) ReportDay(ctx context.Context, db DBTX, arg ReportDayParams) (ReportDayRow, error) {
 	row := db.QueryRow(ctx, reportDay, arg.Day, arg.ProgramID, arg.OrgID)
 	var i ReportDayRow
-	err := row.Scan(&i.Zone, &i.FromAt, &i.ToAt)
+	err := row.Scan(
+		&i.Zone,
+		&i.FromAt,
+		&i.ToAt,
+		&i.MonthAt,
+	)
 	return i, err
 }
 
@@ -795,7 +802,8 @@ FROM facts f CROSS JOIN (VALUES (false), (true)) o (own) CROSS JOIN LATERAL (
         ('source', f.source, true), ('medium', f.medium, true), ('campaign', f.campaign, true),
         ('referrer', f.referrer, true), ('country', f.country, true), ('device', f.device, true),
         ('tracked_by', f.tracked_by, true), ('cohort', f.cohort, false)) d (dimension, key, visits)
-WHERE (o.own OR d.dimension NOT IN ('partner', 'link')) AND (NOT o.own OR d.dimension <> 'total')
+WHERE CASE WHEN o.own THEN d.dimension IN ('partner', 'link', 'product', 'source', 'cohort')
+        OR f.partner_id = '' AND d.dimension <> 'total' ELSE d.dimension NOT IN ('partner', 'link') END
     AND (d.visits OR f.money OR d.dimension = 'product' AND f.customers > 0)
 GROUP BY o.own, d.dimension, 6, d.key, f.currency
 `
@@ -810,7 +818,8 @@ type ReportSumDayParams struct {
 }
 
 // ReportSumDay sums the rows of one day, at every level. Products and cohorts have no clicks and no leads, and the
-// customers of a cohort are those without an earlier sale in the month.
+// customers of a cohort are those without an earlier sale in the month. Partners have sums by source, but not by the
+// other parts of the origin, which would multiply the rows; figures without a partner have all.
 func (q *Queries) ReportSumDay(ctx context.Context, db DBTX, arg ReportSumDayParams) error {
 	_, err := db.Exec(ctx, reportSumDay,
 		arg.OrgID,

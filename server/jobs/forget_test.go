@@ -19,8 +19,9 @@ var visited = []string{
 		SELECT id_at('ref_', now() - v.days * interval '1 day') || v.name, 'org_1', 'prg_1', 'part_' || v.partner, 'lnk_' || v.partner, v.name::bytea, v.name = 'open', 'link',
 			CASE v.name WHEN 'paid' THEN 'converted' ELSE 'visit' END, now() - (v.days - 30) * interval '1 day', now() - v.days * interval '1 day', now()
 		FROM (VALUES (150, 'idle', 0), (150, 'paid', 0), (150, 'open', 1), (120, 'late', 1), (0, 'new', 0)) v (days, name, partner)`,
-	`INSERT INTO clicks (id, org_id, program_id, partner_id, link_id, referral_id, param, ip_hash, user_agent, country, created_at)
-		SELECT id_at('clk_', r.created_at) || n || encode(r.visitor, 'escape'), r.org_id, r.program_id, r.partner_id, r.link_id, r.id, 'ref', 'x', 'Firefox', 'DE', r.created_at
+	`INSERT INTO clicks (id, org_id, program_id, partner_id, link_id, referral_id, param, ip_hash, user_agent, country, created_at, source, medium, campaign, referrer, device)
+		SELECT id_at('clk_', r.created_at) || n || encode(r.visitor, 'escape'), r.org_id, r.program_id, r.partner_id, r.link_id, r.id, 'ref', 'x', 'Firefox', 'DE', r.created_at,
+			CASE WHEN n > 1 THEN 'source ' || n END, 'social', 'spring', 'blog.example', CASE WHEN n = 1 THEN 'mobile' END
 		FROM referrals r, generate_series(1, 3) n`,
 	`INSERT INTO customers (id, org_id, program_id, identifier, status, tracked_by, partner_id, link_id, referral_id, click_id, lead_at, created_at, updated_at)
 		SELECT 'cus_1', 'org_1', 'prg_1', 'x', 'lead', 'link', k.partner_id, k.link_id, k.referral_id, k.id, now(), now(), now() FROM clicks k WHERE k.id LIKE '%1paid'`,
@@ -83,6 +84,14 @@ func TestForgottenClicksAreCounted(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, none, "the link is another partner's")
 	}
+	origins := func() []string {
+		return rows[string](t, pool, `SELECT concat_ws('|', coalesce(source, ''), medium, campaign, referrer, country, coalesce(device, ''), sum(clicks))
+			FROM clicks_counted GROUP BY coalesce(source, ''), medium, campaign, referrer, country, coalesce(device, '') ORDER BY 1`)
+	}
+	from := []string{
+		"source 2|social|spring|blog.example|DE||5", "source 3|social|spring|blog.example|DE||5", "|social|spring|blog.example|DE|mobile|5",
+	}
+	require.Equal(t, from, origins())
 	require.Equal(t, counted, figures(t, pool))
 	require.NoError(t, forgetClicks(Deps{Pool: pool}).Run(t.Context(), now))
 	listed(15) // kept by default
@@ -90,6 +99,7 @@ func TestForgottenClicksAreCounted(t *testing.T) {
 	job := forgetClicks(m)
 	require.NoError(t, job.Run(t.Context(), now))
 	require.Equal(t, counted, figures(t, pool), "before a day is summed")
+	require.Equal(t, from, origins())
 	clean(t, pool)
 	listed(7) // the click of the customer, three of the open referral, three of today
 	require.Equal(t, []bool{true}, rows[bool](t, pool, `SELECT DISTINCT k.ip_hash IS NULL AND k.user_agent IS NULL AND k.country = 'DE'

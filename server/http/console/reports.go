@@ -231,13 +231,16 @@ func (v *visit) funnel(r *api.Report, asked url.Values) site.Ranks {
 	return site.RankChart(f)
 }
 
-// into is the address of the report of one row; "" where it has none. A value of the origin leads to its partners,
-// unless the report is of another value: sums have one at a time.
+// into is the address of the report of one row; "" where it has none. A source leads to its partners, and a value of
+// another part of the origin to its revenue over time, unless the report has such a filter: sums have one at a time.
 func into(by api.ReportDimension, key string, asked url.Values) string {
 	next, ok := drillDown[by]
 	if slices.Contains(originNames, string(by)) {
-		ok = !slices.ContainsFunc(originNames, asked.Has)
-		next.dimension, next.filter = "partner", string(by)
+		ok = !slices.ContainsFunc(append([]string{"partner_id", "group_id", "tag_id"}, originNames...), asked.Has)
+		next.dimension, next.filter = "period", string(by)
+		if by == api.ReportDimensionSource {
+			next.dimension = "partner"
+		}
 	}
 	if by == api.ReportDimensionPartner && slices.ContainsFunc(originNames, asked.Has) {
 		return ""

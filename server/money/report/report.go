@@ -162,7 +162,8 @@ func (q Query) filtered() bool { return q.PartnerID != nil || q.GroupID != nil |
 
 // lessDirect reports whether the query subtracts the figures without a partner from sums of all.
 func (q Query) lessDirect() bool {
-	return (q.By == Period || q.By == cohort || q.By.Original()) && q.Attribution == PartnersOnly && !q.filtered()
+	whole := q.By == Period || q.By == all || q.By == cohort || q.By.Original()
+	return whole && q.Attribution == PartnersOnly && !q.filtered()
 }
 
 // attributed reports whether the query reads the rows of partners only.
@@ -173,19 +174,35 @@ func (q Query) attributed() bool {
 // splits reports whether the query needs the sums of each partner.
 func (q Query) splits() bool { return q.attributed() || q.Attribution == DirectOnly }
 
-// crosses reports whether a filter by origin crosses the rows or another such filter. No sums have both, so the query
-// reads rows.
+// keyed reports whether the rows are those of a key in sums.
+func (q Query) keyed() bool {
+	return q.By == Link || q.By == Product || q.By == cohort || q.By.Original()
+}
+
+// perPartner reports whether the query needs the sums of single partners.
+func (q Query) perPartner() bool {
+	return q.attributed() || q.By == Partner || q.By == Group || q.By == Tag
+}
+
+// crosses reports whether the query must read rows, because no sums answer it: it has two filters by origin, or a
+// filter by another key than that of its rows, or a part of the origin other than the source for single partners.
 func (q Query) crosses() bool {
-	if len(q.Origin) == 0 {
-		return false
-	}
 	_, own := q.Origin[q.By]
-	return len(q.Origin) > 1 || !own && (q.By == Link || q.By == Product || q.By == cohort || q.By.Original())
+	if len(q.Origin) > 1 || len(q.Origin) == 1 && !own && q.keyed() {
+		return true
+	}
+	for _, by := range Origins {
+		_, given := q.Origin[by]
+		if by != Source && (given || q.By == by) && q.perPartner() {
+			return true
+		}
+	}
+	return false
 }
 
 // subject returns the dimension of the keys to read: of the rows or of the filter by origin, "" for none.
 func (q Query) subject() string {
-	if q.By == Link || q.By == Product || q.By == cohort || q.By.Original() {
+	if q.keyed() {
 		return string(q.By)
 	}
 	for dimension := range q.Origin {
@@ -198,7 +215,7 @@ func (q Query) subject() string {
 
 // level returns the coarsest sums that can answer the query: fewer rows to read.
 func (q Query) level() string {
-	of, own := q.subject(), q.splits() || q.By == Partner || q.By == Group || q.By == Tag
+	of, own := q.subject(), q.splits() || q.perPartner()
 	switch {
 	case of == string(Link):
 		return of

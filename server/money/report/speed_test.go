@@ -45,8 +45,11 @@ var year = []string{
 	`INSERT INTO sales (id, org_id, program_id, customer_id, partner_id, external_charge_id, processor, amount_minor, currency, billing_type, product_name, is_first_sale, activity_outcome, warnings, occurred_at, refunded_at, created_at, updated_at)
 		SELECT 'sale_' || i, 'org_a', 'prg_a', 'cus_' || i / 5, CASE WHEN i % 9 > 0 THEN 'part_' || pg_temp.of(i / 5) END, 'ch_' || i, 'api', 4999, 'USD', 'one_time', 'Plan ' || i % 5, i % 5 = 0, 'commission_created', '[]', pg_temp.at(i, $n),
 		CASE WHEN i % 40 = 0 THEN now() END, now(), now() FROM generate_series(0, $n - 1) i`,
-	`INSERT INTO commissions (id, org_id, program_id, partner_id, sale_id, customer_id, kind, amount_minor, revenue_minor, rate_type, rate_value, currency, status, created_at, updated_at)
-		SELECT 'com_' || i, 'org_a', 'prg_a', 'part_' || pg_temp.of(i / 5), 'sale_' || i, 'cus_' || i / 5, 'referral', 999, 4999, 'percent', 2000, 'USD', 'due', now(), now() FROM generate_series(0, $n - 1) i`,
+	`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, period_month, period_end, due_at, paid_at, created_at, updated_at)
+		SELECT 'pyt_' || i, 'org_a', 'prg_a', 'part_' || i, 'batch_a', 999, 'USD', 'paid', 'paypal', '2025-09-01', '2025-10-01Z', '2025-10-01Z', timestamptz '2025-10-01 12:00Z' + i * interval '3 days', now(), now() FROM generate_series(0, 99) i`,
+	`INSERT INTO commissions (id, org_id, program_id, partner_id, sale_id, customer_id, kind, amount_minor, revenue_minor, rate_type, rate_value, currency, status, payout_id, created_at, updated_at)
+		SELECT 'com_' || i, 'org_a', 'prg_a', 'part_' || pg_temp.of(i / 5), 'sale_' || i, 'cus_' || i / 5, 'referral', 999, 4999, 'percent', 2000, 'USD', CASE WHEN i % 3 = 0 THEN 'paid' ELSE 'due' END, CASE WHEN i % 3 = 0 THEN 'pyt_' || i / 3 % 100 END,
+		now(), now() FROM generate_series(0, $n - 1) i`,
 }
 
 // TestSpeed measures: RAIL_TEST_REPORT_ROWS=1000000 go test -v -run Speed ./server/money/report.

@@ -121,6 +121,7 @@ func sumDay(ctx context.Context, tx pgtx.DBTX, s span, today time.Time) error {
 	}
 	err = queries.ReportSumDay(ctx, tx, db.ReportSumDayParams{
 		OrgID: s.OrgID, ProgramID: s.ProgramID, Day: s.Start, FromAt: day.FromAt, ToAt: day.ToAt,
+		MonthAt: day.MonthAt,
 	})
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func (s Service) setOrigin(k *db.Click, landing string) {
 const maxValues = 1000
 
 // Values bounds the different values that visitors send, because sums of reports have a row for each. Values above
-// the limit count as report.Other until the next day. Yesterday's values have room of their own, so that a flood of
+// the limit count as report.Other until the next day. Yesterday's values have a separate limit, so that a flood of
 // values does not displace them (decisions, 455).
 type Values struct {
 	mu             sync.Mutex
