@@ -1,9 +1,9 @@
-// Package agent has the operations of the API as MCP clients call them, by name and with one flat object of arguments,
+// Package agent has the operations of the API for MCP clients, by name and with one flat object of arguments,
 // and the requests that wait for a person.
 //
-// Package mcp serves the clients, and the console shows people what waits. Neither decides what an operation may do:
-// both send it to the API, with the client's key or as the person. confirmed.go is the one place that says which
-// operations an agent can only prepare.
+// The package `mcp` serves the clients, and the console shows the waiting requests to people. Both send
+// operations to the API, with the client's key or as the person, and decide nothing. confirmed.go lists the operations
+// that an agent can only prepare.
 package agent
 
 import (

@@ -25,7 +25,7 @@ const (
 var ErrSealed = errors.New("agent: not sealed here")
 
 // Order is a request of an agent that waits for a person. It is not stored: the address that the agent gets contains
-// it, sealed, so that nobody can change it (decisions, 432).
+// it, sealed, so that no change goes unnoticed (decisions, 432).
 type Order struct {
 	ID        string    `json:"i"` // the request is done at most once
 	OrgID     string    `json:"o"`

@@ -37,10 +37,10 @@ type confirmation struct {
 // What is the request in a few words.
 func (c confirmation) What() string { return c.Does.Summary() }
 
-// Says is what the request does, as the description of the API explains it.
+// Says explains the request in the words of the API's description.
 func (c confirmation) Says() string { return strings.ReplaceAll(c.Does.Description(), "`", "") }
 
-// showConfirmation shows what an MCP client asks for, or how it ended.
+// showConfirmation shows the request of an MCP client, or its outcome.
 func showConfirmation(v *visit) error {
 	c, end, err := v.confirmation()
 	if end != nil || err != nil {
@@ -148,7 +148,7 @@ func (v *visit) outcome(o agent.Order) (*ending, error) {
 		return &ending{http.StatusOK, "This is done", "It was confirmed before, and happened once."}, nil
 	}
 	var said struct{ Error struct{ Message string } }
-	_ = json.Unmarshal(body, &said) // without a message the page says that it was refused
+	_ = json.Unmarshal(body, &said) // a page without a message is enough
 	return &ending{http.StatusOK, "This was refused", strings.TrimSpace(said.Error.Message + " Nothing was changed.")}, nil
 }
 

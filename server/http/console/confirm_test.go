@@ -107,7 +107,7 @@ func TestConfirmTogether(t *testing.T) {
 }
 
 // TestConfirmLinks: a changed, foreign or expired link, one of a revoked key, and one whose amount has changed do
-// nothing and say so.
+// nothing, and the page explains it.
 func TestConfirmLinks(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

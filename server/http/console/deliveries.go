@@ -7,6 +7,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/http/site"
+	"rail/server/outbound/webhook"
 	"rail/server/problem"
 )
 
@@ -53,8 +54,17 @@ func delivery(v *visit) error {
 	return v.show(sheet{"delivery", "/webhooks", "A delivery", struct {
 		api.WebhookDelivery
 
-		Sent string
-	}{d, indented([]byte(d.RequestBody))}})
+		Sent   string
+		Advice string // for a failure
+	}{d, indented([]byte(d.RequestBody)), adviceOn(d)}})
+}
+
+// adviceOn returns advice about a delivery that did not arrive; "" for any other.
+func adviceOn(d api.WebhookDelivery) string {
+	if d.Status == api.WebhookDeliveryStatusDelivered || d.LastAttemptAt == nil {
+		return ""
+	}
+	return webhook.Advice(d.ResponseCode, d.Error)
 }
 
 // delivery is that of the page's address, while the log has it.

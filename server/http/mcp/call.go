@@ -160,8 +160,7 @@ func resultOf(answer *inside.Answer) (any, error) {
 	}, nil
 }
 
-// once returns the Idempotency-Key of a write: the client's own, or for a creation one that the same creation has again
-// for some minutes, because hosts repeat a call whose answer was lost. "" is for reads and deletions.
+// once returns the Idempotency-Key of a write: the client's own, or for a creation a key of its arguments for some minutes, because hosts repeat a call whose answer was lost. "" is for reads and deletions.
 func (s *Server) once(by session, o agent.Operation, in request) (string, error) {
 	switch {
 	case len(in.Once) > maxKey:

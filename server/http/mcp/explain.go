@@ -204,7 +204,7 @@ func whyDelivery(ctx context.Context, api agent.API, id string) (out explained, 
 	return out, nil
 }
 
-// summary explains a delivery and says what to do.
+// summary explains a delivery, with advice.
 func (a attempt) summary() []string {
 	var out []string
 	switch a.Status {

@@ -68,7 +68,7 @@ func readsOnly(title string) *sdk.ToolAnnotations {
 	}
 }
 
-// found is what a search finds.
+// found has the results of a search.
 type found struct {
 	Notice     string           `json:"notice"`
 	Operations []foundOperation `json:"operations"`
@@ -94,7 +94,7 @@ type argument struct {
 	About    string   `json:"about,omitempty"`
 }
 
-// foundObject is an object of the API. Name was written by somebody else.
+// foundObject is an object of the API. Name is a text from outside.
 type foundObject struct {
 	ID        string `json:"id"`
 	Object    string `json:"object"`

@@ -1,4 +1,4 @@
-// Package mcp serves MCP clients: programs that let a language model use the API.
+// Package mcp serves MCP clients, programs that let a language model use the API.
 //
 // Each tool has the operations of one tag; find and explain answer questions. A call is sent to the API within this
 // process, with the client's own key: scopes, limits, validation and the audit log are those of any request. Without
@@ -79,7 +79,7 @@ func (s *Server) handler(write bool) (http.Handler, error) {
 	}), nil
 }
 
-// session is what a call knows of its request.
+// session has the caller of a request.
 type session struct {
 	api    agent.API
 	key    auth.Key

@@ -63,7 +63,7 @@ func (s *Server) tools(write bool) (*sdk.Server, error) {
 	return server, s.addResources(server)
 }
 
-// inOrder compares operations as a person lists them: by path, those that read first.
+// inOrder compares operations by path, and reads before writes.
 func inOrder(a, b agent.Operation) int {
 	return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(rank(a), rank(b)), cmp.Compare(a.ID, b.ID))
 }

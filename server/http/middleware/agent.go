@@ -17,8 +17,8 @@ import (
 // clientKey is the context's key of the MCP client. A request from outside cannot set it.
 type clientKey struct{}
 
-// mcp is the value of via in logs, metrics and traces of requests that MCP clients ask for.
-const mcp = "mcp"
+// fromClient is the value of via in logs, metrics and traces of requests that MCP clients ask for.
+const fromClient = "mcp"
 
 // For returns a context whose requests of the API an MCP client asks for. The audit log names the client. With an API
 // key, operations that a person must confirm are refused; the person who confirms one may do it.

@@ -25,13 +25,13 @@ func personOf(ctx context.Context) (auth.Actor, bool) {
 	return person, ok
 }
 
-// via returns how the request came: "" from outside, console from a page of the console, mcp from an MCP client.
+// via returns how the request came: "" from outside, console from a page of the console, `mcp` from an MCP client.
 func via(ctx context.Context) string {
 	if _, ok := personOf(ctx); ok {
 		return console
 	}
 	if clientOf(ctx) != "" {
-		return mcp
+		return fromClient
 	}
 	return ""
 }

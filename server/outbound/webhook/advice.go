@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// Advice explains the last attempt of a delivery that did not arrive, and says what to do. Both arguments are as the
+// Advice explains the last attempt of a delivery that did not arrive, with advice. Both arguments are as the
 // API shows them.
 func Advice(code *int64, reason *string) string {
 	if code == nil {
