@@ -669,7 +669,7 @@ class Partners(_Resource):
             metadata: Your own data, stored unchanged.
             external_id: Your own id of the partner, unique in the program and compared exactly.
 
-        Errors of its own: country_blocked, partner_email_taken, partner_external_id_taken,
+        Specific errors: country_blocked, partner_email_taken, partner_external_id_taken,
         partner_handle_taken, program_paused.
 
         POST /v1/partners
@@ -786,7 +786,7 @@ class Partners(_Resource):
             external_id: Your own id of the partner, unique in the program and compared exactly;
                 null clears it.
 
-        Errors of its own: partner_external_id_taken, partner_handle_taken, partner_not_reviewed.
+        Specific errors: partner_external_id_taken, partner_handle_taken, partner_not_reviewed.
 
         POST /v1/partners/{id}
 
@@ -829,7 +829,7 @@ class Partners(_Resource):
         payouts. Sales stay without a partner. This cannot be undone. Refused while a payout is
         being processed.
 
-        Errors of its own: payout_in_flight.
+        Specific errors: payout_in_flight.
 
         DELETE /v1/partners/{id}
 
@@ -868,7 +868,7 @@ class Partners(_Resource):
             undo_for_minutes: Suspends the partner now and bans it after so many minutes, in which
                 the ban can be undone. Without it, the ban takes effect at once.
 
-        Errors of its own: partner_not_reviewed.
+        Specific errors: partner_not_reviewed.
 
         POST /v1/partners/{id}/ban
 
@@ -900,7 +900,7 @@ class Partners(_Resource):
         status and `suspension_reason`, but must sign in to the portal again. Sales during the
         suspension earn no commissions afterwards. Emits `affiliate.updated`.
 
-        Errors of its own: partner_ban_not_undoable.
+        Specific errors: partner_ban_not_undoable.
 
         POST /v1/partners/{id}/undo_ban
 
@@ -926,7 +926,7 @@ class Partners(_Resource):
         Args:
             ttl_seconds: Lifetime of the link, in seconds.
 
-        Errors of its own: partner_not_active.
+        Specific errors: partner_not_active.
 
         POST /v1/partners/{id}/sso
 
@@ -964,8 +964,7 @@ class EmbedTokens(_Resource):
             partner_id: An active partner of the program.
             partner: Your own user.
 
-        Errors of its own: country_blocked, partner_not_active, partner_handle_taken,
-        program_paused.
+        Specific errors: country_blocked, partner_not_active, partner_handle_taken, program_paused.
 
         POST /v1/embed_tokens
 
@@ -1081,7 +1080,7 @@ class PartnerNotes(_Resource):
             text: The text.
             file: A file of any type; none by default.
 
-        Errors of its own: partner_note_limit.
+        Specific errors: partner_note_limit.
 
         POST /v1/partner_notes
 
@@ -1278,7 +1277,7 @@ class Groups(_Resource):
             landing_url: The default destination offered to its partners.
             is_private: Whether to hide the group from the public join page.
 
-        Errors of its own: group_name_taken.
+        Specific errors: group_name_taken.
 
         POST /v1/groups
 
@@ -1349,7 +1348,7 @@ class Groups(_Resource):
             is_default: Only true is allowed: the group becomes the default group, and the previous
                 default loses it.
 
-        Errors of its own: group_name_taken.
+        Specific errors: group_name_taken.
 
         POST /v1/groups/{id}
 
@@ -1380,7 +1379,7 @@ class Groups(_Resource):
         Deletes the group. Its partners and applications remain without a group, and flows of the
         group are deleted. The default group is refused.
 
-        Errors of its own: default_group_undeletable.
+        Specific errors: default_group_undeletable.
 
         DELETE /v1/groups/{id}
 
@@ -1469,7 +1468,7 @@ class Tags(_Resource):
             name: Unique in the program, ignoring case.
             color: The colour, as `#` and six hex digits.
 
-        Errors of its own: tag_name_taken.
+        Specific errors: tag_name_taken.
 
         POST /v1/tags
 
@@ -1522,7 +1521,7 @@ class Tags(_Resource):
             name: Unique in the program, ignoring case.
             color: The colour, as `#` and six hex digits.
 
-        Errors of its own: tag_name_taken.
+        Specific errors: tag_name_taken.
 
         POST /v1/tags/{id}
 
@@ -1675,8 +1674,7 @@ class Applications(_Resource):
             website_url: The applicant's website.
             answers: Answers to your questions, stored unchanged.
 
-        Errors of its own: country_blocked, partner_email_taken, partner_handle_taken,
-        program_paused.
+        Specific errors: country_blocked, partner_email_taken, partner_handle_taken, program_paused.
 
         POST /v1/applications
 
@@ -1742,7 +1740,7 @@ class Applications(_Resource):
         Approves a pending application. Its partner becomes active, and is created if there is none.
         Emits `application.approved`, then `affiliate.confirmed`.
 
-        Errors of its own: revenue_meter_exceeded, application_already_decided.
+        Specific errors: revenue_meter_exceeded, application_already_decided.
 
         POST /v1/applications/{id}/approve
 
@@ -1769,7 +1767,7 @@ class Applications(_Resource):
             reason: Shown to the applicant word for word. The default is the program's standard
                 sentence.
 
-        Errors of its own: application_already_decided.
+        Specific errors: application_already_decided.
 
         POST /v1/applications/{id}/reject
 
@@ -1796,7 +1794,7 @@ class Applications(_Resource):
         Withdraws a pending application on behalf of the applicant. Its partner is declined with a
         standard reason. Emits `affiliate.updated`.
 
-        Errors of its own: application_already_decided.
+        Specific errors: application_already_decided.
 
         POST /v1/applications/{id}/withdraw
 
@@ -1820,7 +1818,7 @@ class Applications(_Resource):
         partner was changed or has a customer or a commission since. An email about the decision
         that was not sent yet is cancelled. Emits `affiliate.updated`.
 
-        Errors of its own: application_not_reopenable.
+        Specific errors: application_not_reopenable.
 
         POST /v1/applications/{id}/reopen
 
@@ -1946,7 +1944,7 @@ class Links(_Resource):
                 `url_params`, else `ref`.
             label: A label.
 
-        Errors of its own: link_value_taken, held_by_a_partner.
+        Specific errors: link_value_taken, held_by_a_partner.
 
         POST /v1/links
 
@@ -2166,7 +2164,7 @@ class Coupons(_Resource):
             group_id: The group of the coupon, of the same program.
             external_id: The processor's own promotion id; without it no sale is matched.
 
-        Errors of its own: coupon_code_taken.
+        Specific errors: coupon_code_taken.
 
         POST /v1/coupons
 
@@ -2402,7 +2400,7 @@ class Clicks(_Resource):
             device: The kind of device, such as `mobile`.
             program_id: The program of the site that was visited.
 
-        Errors of its own: tracking_value_not_found, resource_not_found, program_paused.
+        Specific errors: tracking_value_not_found, resource_not_found, program_paused.
 
         POST /v1/clicks
 
@@ -2771,7 +2769,7 @@ class Customers(_Resource):
             status: The customer's status; the default is `lead`.
             metadata: Your own data, stored unchanged.
 
-        Errors of its own: customer_external_id_taken, partner_not_active, referral_expired,
+        Specific errors: customer_external_id_taken, partner_not_active, referral_expired,
         self_referral_blocked.
 
         POST /v1/customers
@@ -2855,7 +2853,7 @@ class Customers(_Resource):
                 see the change.
             metadata: Replaces your own data.
 
-        Errors of its own: partner_not_active.
+        Specific errors: partner_not_active.
 
         POST /v1/customers/{id}
 
@@ -2888,7 +2886,7 @@ class Customers(_Resource):
         Deletes a customer without sales. Its referral returns to `visit`, and an unpaid signup
         commission is voided. Refused if the customer has sales or a paid commission.
 
-        Errors of its own: customer_has_paid_commissions, customer_has_sales.
+        Specific errors: customer_has_paid_commissions, customer_has_sales.
 
         DELETE /v1/customers/{id}
 
@@ -2917,7 +2915,7 @@ class Customers(_Resource):
             external_customer_id: The customer's id at a payment processor.
             processor: The payment processor that uses the id.
 
-        Errors of its own: customer_external_id_taken, customer_external_id_limit.
+        Specific errors: customer_external_id_taken, customer_external_id_limit.
 
         POST /v1/customers/{id}/external_ids
 
@@ -2977,7 +2975,7 @@ class Customers(_Resource):
             partner_id: The partner to keep, if the customers have different ones.
             dry_run: Whether to only preview the merge.
 
-        Errors of its own: customers_of_two_partners, customer_merge_limit,
+        Specific errors: customers_of_two_partners, customer_merge_limit,
         customer_external_id_limit.
 
         POST /v1/customers/{id}/merge
@@ -3018,7 +3016,7 @@ class Customers(_Resource):
             since: Sales from this time on are credited.
             dry_run: Whether to only preview the commissions.
 
-        Errors of its own: customer_has_partner, partner_not_active, credit_limit,
+        Specific errors: customer_has_partner, partner_not_active, credit_limit,
         self_referral_blocked.
 
         POST /v1/customers/{id}/credit
@@ -3212,7 +3210,7 @@ class Sales(_Resource):
             metadata: Your own data, stored unchanged.
             program_id: The program of the sale.
 
-        Errors of its own: partner_not_active, referral_expired, self_referral_blocked.
+        Specific errors: partner_not_active, referral_expired, self_referral_blocked.
 
         POST /v1/sales
 
@@ -3415,7 +3413,7 @@ class Sales(_Resource):
             dry_run: Only previews the refund and its effect on each commission. The ids of the
                 refund and of clawbacks in the response are not valid.
 
-        Errors of its own: refund_waiting.
+        Specific errors: refund_waiting.
 
         POST /v1/sales/{id}/refund
 
@@ -3564,7 +3562,7 @@ class Refunds(_Resource):
                 nor in the future.
             reason: The reason of the refund.
 
-        Errors of its own: refund_waiting.
+        Specific errors: refund_waiting.
 
         POST /v1/refunds
 
@@ -3759,7 +3757,7 @@ class Commissions(_Resource):
                 back in proportion. The sale must not be refunded.
             external_charge_id: The sale by the id of its charge. Not together with `sale_id`.
 
-        Errors of its own: sale_refunded.
+        Specific errors: sale_refunded.
 
         POST /v1/commissions
 
@@ -3920,7 +3918,7 @@ class Commissions(_Resource):
             reason: The reason of the correction; written to the audit log. The partner does not see
                 it.
 
-        Errors of its own: commission_not_correctable.
+        Specific errors: commission_not_correctable.
 
         POST /v1/commissions/{id}
 
@@ -3953,7 +3951,7 @@ class Commissions(_Resource):
         Args:
             reason: The reason of the approval; only for the audit log.
 
-        Errors of its own: commission_not_pending.
+        Specific errors: commission_not_pending.
 
         POST /v1/commissions/{id}/approve
 
@@ -3982,7 +3980,7 @@ class Commissions(_Resource):
         Args:
             reason: Stored as `void_reason`, written to the audit log and shown to the partner.
 
-        Errors of its own: commission_already_paid, commission_in_payout, commission_not_open.
+        Specific errors: commission_already_paid, commission_in_payout, commission_not_open.
 
         POST /v1/commissions/{id}/reject
 
@@ -4232,7 +4230,7 @@ class Payouts(_Resource):
             confirm_amount_minor: The expected sum of their amounts over all currencies, likewise.
             dry_run: Returns the payouts that would be marked and changes nothing.
 
-        Errors of its own: confirmation_differs.
+        Specific errors: confirmation_differs.
 
         POST /v1/payouts/mark_paid
 
@@ -4332,7 +4330,7 @@ class Payouts(_Resource):
         and the same month's next batch run collects them. Refused if it is paid or `processing`
         (with a payment rail or exported).
 
-        Errors of its own: payout_already_paid, payout_in_flight.
+        Specific errors: payout_already_paid, payout_in_flight.
 
         DELETE /v1/payouts/{id}
 
@@ -4364,7 +4362,7 @@ class Payouts(_Resource):
             paid_at: When it was paid, not in the future and not before the oldest sale of the
                 payout (for a manual commission, its creation); the default is now.
 
-        Errors of its own: payout_already_paid, payout_in_flight, payout_not_payable.
+        Specific errors: payout_already_paid, payout_in_flight, payout_not_payable.
 
         POST /v1/payouts/{id}/mark_paid
 
@@ -4400,7 +4398,7 @@ class Payouts(_Resource):
         Args:
             reason: The reason; stored as `error_message`.
 
-        Errors of its own: payout_already_paid, payout_in_flight, payout_not_payable.
+        Specific errors: payout_already_paid, payout_in_flight, payout_not_payable.
 
         POST /v1/payouts/{id}/mark_failed
 
@@ -4433,7 +4431,7 @@ class Payouts(_Resource):
         Args:
             reason: The reason; stored in the audit log.
 
-        Errors of its own: payout_not_undoable.
+        Specific errors: payout_not_undoable.
 
         POST /v1/payouts/{id}/undo_paid
 
@@ -4467,7 +4465,7 @@ class Payouts(_Resource):
             number: The number of another statement of the payout, such as one whose payment was
                 undone.
 
-        Errors of its own: payout_not_paid.
+        Specific errors: payout_not_paid.
 
         GET /v1/payouts/{id}/statement
 
@@ -4492,7 +4490,7 @@ class Payouts(_Resource):
         portal. Each failure of a payout is emailed once; `failure_emailed_at` has the time. Refused
         if the payout has not failed, or if this failure was emailed already.
 
-        Errors of its own: payout_not_failed, payout_failure_emailed, email_not_configured.
+        Specific errors: payout_not_failed, payout_failure_emailed, email_not_configured.
 
         POST /v1/payouts/{id}/email_failure
 
@@ -4538,7 +4536,7 @@ class Payouts(_Resource):
                 `unclaimed`, `on_hold`, `needs_funds` or `unconfirmed` before the end; `returned` or
                 `reversed` for money that came back after the payout was paid.
 
-        Errors of its own: payout_not_on_rail, payout_already_paid, payout_not_payable.
+        Specific errors: payout_not_on_rail, payout_already_paid, payout_not_payable.
 
         POST /v1/payouts/{id}/rail_result
 
@@ -4574,7 +4572,7 @@ class Payouts(_Resource):
         to do, for example to pay the partner again with a manual commission. The payout stays paid.
         Other states end by themselves, and are refused.
 
-        Errors of its own: payout_attention_open.
+        Specific errors: payout_attention_open.
 
         POST /v1/payouts/{id}/dismiss_attention
 
@@ -4848,7 +4846,7 @@ class PayoutBatches(_Resource):
                 without a file format for it.
             new: Leaves out payouts of earlier files.
 
-        Errors of its own: payout_batch_generating, payout_rail_pays.
+        Specific errors: payout_batch_generating, payout_rail_pays.
 
         POST /v1/payout_batches/{id}/export
 
@@ -4924,7 +4922,7 @@ class PayoutBatches(_Resource):
             exported: Also cancels exported payouts; with it you confirm that the file was not and
                 will not be sent.
 
-        Errors of its own: payout_batch_generating.
+        Specific errors: payout_batch_generating.
 
         POST /v1/payout_batches/{id}/cancel
 
@@ -4961,7 +4959,7 @@ class PayoutBatches(_Resource):
             confirm_amount_minor: The expected sum, in minor units.
             confirm_count: The expected number of payouts.
 
-        Errors of its own: confirmation_differs, payout_rail_disconnected, payout_rail_test.
+        Specific errors: confirmation_differs, payout_rail_disconnected, payout_rail_test.
 
         POST /v1/payout_batches/{id}/send
 
@@ -5169,7 +5167,7 @@ class Imports(_Resource):
             emit_events: Send events for imported objects.
             since: Where the source can filter, read only objects changed since this time.
 
-        Errors of its own: import_active.
+        Specific errors: import_active.
 
         POST /v1/imports
 
@@ -5337,7 +5335,7 @@ class Imports(_Resource):
 
         Writes what the report of a `ready` import says, in the background.
 
-        Errors of its own: import_active, import_not_ready.
+        Specific errors: import_active, import_not_ready.
 
         POST /v1/imports/{id}/run
 
@@ -5360,7 +5358,7 @@ class Imports(_Resource):
         added to it, in the background. Objects that were used or changed since stay, and are listed
         as problems with the code `kept`.
 
-        Errors of its own: import_active, import_not_ready.
+        Specific errors: import_active, import_not_ready.
 
         POST /v1/imports/{id}/undo
 
@@ -5503,7 +5501,7 @@ class Flows(_Resource):
             status: Whether the flow is evaluated; the default is `active`.
             branches: In order; the first match wins.
 
-        Errors of its own: flow_too_large, invalid_condition, flow_quota_exceeded.
+        Specific errors: flow_too_large, invalid_condition, flow_quota_exceeded.
 
         POST /v1/flows
 
@@ -5600,7 +5598,7 @@ class Flows(_Resource):
                 name.
             days: The number of days of sales, up to now.
 
-        Errors of its own: flow_too_large, invalid_condition.
+        Specific errors: flow_too_large, invalid_condition.
 
         POST /v1/flows/rehearse
 
@@ -5770,7 +5768,7 @@ class Flows(_Resource):
             branches: Replaces the branches: those with an `id` are kept, others are created,
                 omitted ones are deleted.
 
-        Errors of its own: flow_too_large, invalid_condition, flow_quota_exceeded.
+        Specific errors: flow_too_large, invalid_condition, flow_quota_exceeded.
 
         POST /v1/flows/{id}
 
@@ -5923,7 +5921,7 @@ class Reports(_Resource):
             changes: Adds `changes`: at most the given number of keys whose revenue differs most
                 from the previous period. Not with `dimension=period` or `compare=none`.
 
-        Errors of its own: range_too_large.
+        Specific errors: range_too_large.
 
         GET /v1/reports
 
@@ -6073,7 +6071,7 @@ class RiskFlags(_Resource):
             status: The default is `resolved`.
             note: The reason; stored on the flag and in the audit log.
 
-        Errors of its own: risk_flag_closed.
+        Specific errors: risk_flag_closed.
 
         POST /v1/risk_flags/{id}/resolve
 
@@ -6102,7 +6100,7 @@ class RiskFlags(_Resource):
         Sets an open flag to `reviewing`. A flag in review does not change; a closed flag is
         refused.
 
-        Errors of its own: risk_flag_closed.
+        Specific errors: risk_flag_closed.
 
         POST /v1/risk_flags/{id}/review
 
@@ -6639,7 +6637,7 @@ class Campaigns(_Resource):
             audience: Replaces the audience; null means every active partner.
             scheduled_at: When to send it; null removes the schedule.
 
-        Errors of its own: campaign_not_editable.
+        Specific errors: campaign_not_editable.
 
         POST /v1/campaigns/{id}
 
@@ -6670,7 +6668,7 @@ class Campaigns(_Resource):
 
         Deletes a draft, scheduled or paused campaign. Other campaigns are refused.
 
-        Errors of its own: campaign_not_editable.
+        Specific errors: campaign_not_editable.
 
         DELETE /v1/campaigns/{id}
 
@@ -6765,7 +6763,7 @@ class Campaigns(_Resource):
         Args:
             program_id: The campaign's program.
 
-        Errors of its own: campaign_audience_empty, campaign_not_sendable, email_not_configured.
+        Specific errors: campaign_audience_empty, campaign_not_sendable, email_not_configured.
 
         POST /v1/campaigns/{id}/send
 
@@ -6800,7 +6798,7 @@ class Campaigns(_Resource):
             partner_id: The partner whose values replace the placeholders; the default is the first
                 recipient.
 
-        Errors of its own: campaign_not_sendable, email_not_configured.
+        Specific errors: campaign_not_sendable, email_not_configured.
 
         POST /v1/campaigns/{id}/test
 
@@ -6832,7 +6830,7 @@ class Campaigns(_Resource):
         Args:
             program_id: Not needed; must be the campaign's program.
 
-        Errors of its own: campaign_not_pausable.
+        Specific errors: campaign_not_pausable.
 
         POST /v1/campaigns/{id}/pause
 
@@ -6864,7 +6862,7 @@ class Campaigns(_Resource):
         Args:
             program_id: Not needed; must be the campaign's program.
 
-        Errors of its own: campaign_audience_empty, campaign_not_resumable, email_not_configured.
+        Specific errors: campaign_audience_empty, campaign_not_resumable, email_not_configured.
 
         POST /v1/campaigns/{id}/resume
 
@@ -6985,7 +6983,7 @@ class Mails(_Resource):
         resent, because the campaign's text may have changed. Without a mail server the response is
         501.
 
-        Errors of its own: mail_not_retryable, email_not_configured.
+        Specific errors: mail_not_retryable, email_not_configured.
 
         POST /v1/mails/{id}/retry
 
@@ -7348,7 +7346,7 @@ class WebhookEndpoints(_Resource):
             partner_id: Makes it this partner's postback: it gets only events of the partner, never
                 a customer's identity.
 
-        Errors of its own: url_not_allowed, webhook_endpoint_limit.
+        Specific errors: url_not_allowed, webhook_endpoint_limit.
 
         POST /v1/webhook_endpoints
 
@@ -7407,7 +7405,7 @@ class WebhookEndpoints(_Resource):
                 `referral.*`, `commission.*` and `payout.*` types only.
             enabled: Whether events are sent. Enabling it resets the count of failures.
 
-        Errors of its own: url_not_allowed.
+        Specific errors: url_not_allowed.
 
         POST /v1/webhook_endpoints/{id}
 
@@ -7571,7 +7569,7 @@ class WebhookEndpoints(_Resource):
                 Requires `to`.
             to: End of the window; at most 30 days after `from`. Requires `from`.
 
-        Errors of its own: webhook_endpoint_disabled.
+        Specific errors: webhook_endpoint_disabled.
 
         POST /v1/webhook_endpoints/{id}/replay
 
@@ -7639,7 +7637,7 @@ class WebhookDeliveries(_Resource):
 
         Queues a new delivery with the original body and event id; the old one stays in the log.
 
-        Errors of its own: webhook_endpoint_disabled, webhook_event_expired, webhook_test_delivery.
+        Specific errors: webhook_endpoint_disabled, webhook_event_expired, webhook_test_delivery.
 
         POST /v1/webhook_deliveries/{id}/replay
 
@@ -8227,7 +8225,7 @@ class InboxEvents(_Resource):
         rewards. The event is then `recorded`. A second call has no effect and returns the same
         event.
 
-        Errors of its own: inbox_event_not_resolvable.
+        Specific errors: inbox_event_not_resolvable.
 
         POST /v1/inbox_events/{id}/resolve
 
@@ -8422,7 +8420,7 @@ class Browser(_Resource):
             visitor: The `visitor` of an earlier response, for browsers that lost the cookie. The
                 cookie takes precedence.
 
-        Errors of its own: tracking_value_not_found, resource_not_found, program_paused.
+        Specific errors: tracking_value_not_found, resource_not_found, program_paused.
 
         POST /t/c
 
@@ -8501,7 +8499,7 @@ class Browser(_Resource):
             click_id: The click that brought the visitor; the default is the click of the cookie.
             visitor: The `visitor` of an earlier answer, for browsers that lost the cookie.
 
-        Errors of its own: insufficient_scope, origin_not_allowed.
+        Specific errors: insufficient_scope, origin_not_allowed.
 
         POST /t/lead
 
