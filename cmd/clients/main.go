@@ -1,5 +1,5 @@
-// Command clients writes the clients of the API from openapi/bundle.json, and the examples of calls that /docs shows. It
-// runs at the root of the repository, after cmd/bundle:
+// Command clients writes the clients of the API from openapi/bundle.json, and the examples of calls that /docs shows.
+// It runs at the root of the repository, after cmd/bundle:
 //
 //	gen/clients/typescript    the client in TypeScript, without runtime.js
 //	gen/clients/python        the client in Python

@@ -9,8 +9,8 @@ import (
 // release is the form of a version that npm reads. The rest after the number names a commit after the release.
 var release = regexp.MustCompile(`^v?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)$`)
 
-// Version returns a release's version as npm reads it: v1.2.3 is 1.2.3, and a commit without a release is 0.0.0 with its
-// name.
+// Version returns a release's version as npm reads it: v1.2.3 is 1.2.3, and a commit without a release is 0.0.0 with
+// its name.
 func Version(version string) string {
 	if m := release.FindStringSubmatch(version); m != nil {
 		return m[1]

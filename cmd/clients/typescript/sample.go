@@ -54,8 +54,9 @@ func Sample(_ *model.Model, m model.Method) string {
 	for _, p := range m.PathParams {
 		add(m.Example.Path[p.Name])
 	}
-	if m.Body != nil && (m.Body.Required || len(m.Example.Body.(model.Members)) > 0) {
-		add(m.Example.Body)
+	body, _ := m.Example.Body.(model.Members)
+	if m.Body != nil && (m.Body.Required || len(body) > 0) {
+		add(body)
 	}
 	if len(m.Example.Query) > 0 {
 		query := model.Members{}

@@ -6,8 +6,9 @@ export type * from './types.js'
 export type { Call, ClientOptions, EventOptions, Existing, RequestOptions } from './runtime.js'
 export { Client, List }
 export {
-  APIError, AuthenticationError, ConflictError, ConnectionError, InvalidRequestError, NotFoundError, NotImplementedError,
-  PermissionError, PlanError, RailError, RateLimitError, ServerError, SignatureError, TimeoutError,
+  APIError, AuthenticationError, ConflictError, ConnectionError, InvalidRequestError, NotFoundError,
+  NotImplementedError, PermissionError, PlanError, RailError, RateLimitError, ServerError, SignatureError,
+  TimeoutError,
 } from './runtime.js'
 
 /** Verifies webhooks. */

@@ -3,8 +3,9 @@ import { byItem, byPage, Client, constructEvent, List, part } from './runtime.js
 
 export { Client, List }
 export {
-  APIError, AuthenticationError, ConflictError, ConnectionError, InvalidRequestError, NotFoundError, NotImplementedError,
-  PermissionError, PlanError, RailError, RateLimitError, ServerError, SignatureError, TimeoutError,
+  APIError, AuthenticationError, ConflictError, ConnectionError, InvalidRequestError, NotFoundError,
+  NotImplementedError, PermissionError, PlanError, RailError, RateLimitError, ServerError, SignatureError,
+  TimeoutError,
 } from './runtime.js'
 export const webhooks = { constructEvent }
 
