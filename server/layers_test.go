@@ -142,7 +142,7 @@ var layers = map[string]layer{
 		below: []string{
 			"ground", "work", "outbound", "money", "rails", "program", "inbound", "http", "jobs", "app", "cli",
 		},
-		contract: []string{"gen/api", "gen/db", "gen/events", "openapi", "schema"},
+		contract: []string{"cmd/clients/model", "gen/api", "gen/db", "gen/events", "openapi", "schema"},
 	},
 	"contract": {
 		rule:     "the description, the statements and the schema come first, and so does what is generated from them",

@@ -290,7 +290,7 @@ func (s *PartnersService) ListPage(ctx context.Context, params ListPartnersParam
 //	}
 //	fmt.Println(partner.ID)
 //
-// Errors of its own: ErrorCodeCountryBlocked, ErrorCodePartnerEmailTaken,
+// Specific errors: ErrorCodeCountryBlocked, ErrorCodePartnerEmailTaken,
 // ErrorCodePartnerExternalIDTaken, ErrorCodePartnerHandleTaken, ErrorCodeProgramPaused.
 //
 // POST /v1/partners
@@ -334,7 +334,7 @@ func (s *PartnersService) Retrieve(ctx context.Context, id string, params *Retri
 //	}
 //	fmt.Println(partner.ID)
 //
-// Errors of its own: ErrorCodePartnerExternalIDTaken, ErrorCodePartnerHandleTaken,
+// Specific errors: ErrorCodePartnerExternalIDTaken, ErrorCodePartnerHandleTaken,
 // ErrorCodePartnerNotReviewed.
 //
 // POST /v1/partners/{id}
@@ -353,7 +353,7 @@ func (s *PartnersService) Update(ctx context.Context, id string, body PartnerUpd
 //	}
 //	fmt.Println(deleted.ID)
 //
-// Errors of its own: ErrorCodePayoutInFlight.
+// Specific errors: ErrorCodePayoutInFlight.
 //
 // DELETE /v1/partners/{id}
 func (s *PartnersService) Delete(ctx context.Context, id string, opts ...Option) (*PartnerDeleted, error) {
@@ -379,7 +379,7 @@ func (s *PartnersService) Delete(ctx context.Context, id string, opts ...Option)
 //	}
 //	fmt.Println(ban)
 //
-// Errors of its own: ErrorCodePartnerNotReviewed.
+// Specific errors: ErrorCodePartnerNotReviewed.
 //
 // POST /v1/partners/{id}/ban
 func (s *PartnersService) Ban(ctx context.Context, id string, body PartnerBanRequest, opts ...Option) (*PartnerBan, error) {
@@ -398,7 +398,7 @@ func (s *PartnersService) Ban(ctx context.Context, id string, body PartnerBanReq
 //	}
 //	fmt.Println(partner.ID)
 //
-// Errors of its own: ErrorCodePartnerBanNotUndoable.
+// Specific errors: ErrorCodePartnerBanNotUndoable.
 //
 // POST /v1/partners/{id}/undo_ban
 func (s *PartnersService) UndoBan(ctx context.Context, id string, opts ...Option) (*Partner, error) {
@@ -418,7 +418,7 @@ func (s *PartnersService) UndoBan(ctx context.Context, id string, opts ...Option
 //	}
 //	fmt.Println(link)
 //
-// Errors of its own: ErrorCodePartnerNotActive.
+// Specific errors: ErrorCodePartnerNotActive.
 //
 // POST /v1/partners/{id}/sso
 func (s *PartnersService) CreateSSO(ctx context.Context, id string, body MagicLinkCreate, opts ...Option) (*MagicLink, error) {
@@ -471,8 +471,8 @@ type EmbedTokensService struct{ transport *transport }
 //	}
 //	fmt.Println(token)
 //
-// Errors of its own: ErrorCodeCountryBlocked, ErrorCodePartnerNotActive,
-// ErrorCodePartnerHandleTaken, ErrorCodeProgramPaused.
+// Specific errors: ErrorCodeCountryBlocked, ErrorCodePartnerNotActive, ErrorCodePartnerHandleTaken,
+// ErrorCodeProgramPaused.
 //
 // POST /v1/embed_tokens
 func (s *EmbedTokensService) Create(ctx context.Context, body EmbedTokenCreate, opts ...Option) (*EmbedToken, error) {
@@ -559,7 +559,7 @@ func (s *PartnerNotesService) ListPage(ctx context.Context, params ListPartnerNo
 //	}
 //	fmt.Println(note.ID)
 //
-// Errors of its own: ErrorCodePartnerNoteLimit.
+// Specific errors: ErrorCodePartnerNoteLimit.
 //
 // POST /v1/partner_notes
 func (s *PartnerNotesService) Create(ctx context.Context, body PartnerNoteCreate, opts ...Option) (*PartnerNote, error) {
@@ -701,7 +701,7 @@ func (s *GroupsService) ListPage(ctx context.Context, params ListGroupsParams, o
 //	}
 //	fmt.Println(group.ID)
 //
-// Errors of its own: ErrorCodeGroupNameTaken.
+// Specific errors: ErrorCodeGroupNameTaken.
 //
 // POST /v1/groups
 func (s *GroupsService) Create(ctx context.Context, body GroupCreate, opts ...Option) (*Group, error) {
@@ -742,7 +742,7 @@ func (s *GroupsService) Retrieve(ctx context.Context, id string, params *Retriev
 //	}
 //	fmt.Println(group.ID)
 //
-// Errors of its own: ErrorCodeGroupNameTaken.
+// Specific errors: ErrorCodeGroupNameTaken.
 //
 // POST /v1/groups/{id}
 func (s *GroupsService) Update(ctx context.Context, id string, body GroupUpdate, opts ...Option) (*Group, error) {
@@ -760,7 +760,7 @@ func (s *GroupsService) Update(ctx context.Context, id string, body GroupUpdate,
 //	}
 //	fmt.Println(deleted.ID)
 //
-// Errors of its own: ErrorCodeDefaultGroupUndeletable.
+// Specific errors: ErrorCodeDefaultGroupUndeletable.
 //
 // DELETE /v1/groups/{id}
 func (s *GroupsService) Delete(ctx context.Context, id string, opts ...Option) (*GroupDeleted, error) {
@@ -835,7 +835,7 @@ func (s *TagsService) ListPage(ctx context.Context, params ListTagsParams, opts 
 //	}
 //	fmt.Println(tag.ID)
 //
-// Errors of its own: ErrorCodeTagNameTaken.
+// Specific errors: ErrorCodeTagNameTaken.
 //
 // POST /v1/tags
 func (s *TagsService) Create(ctx context.Context, body TagCreate, opts ...Option) (*Tag, error) {
@@ -869,7 +869,7 @@ func (s *TagsService) Retrieve(ctx context.Context, id string, opts ...Option) (
 //	}
 //	fmt.Println(tag.ID)
 //
-// Errors of its own: ErrorCodeTagNameTaken.
+// Specific errors: ErrorCodeTagNameTaken.
 //
 // POST /v1/tags/{id}
 func (s *TagsService) Update(ctx context.Context, id string, body TagUpdate, opts ...Option) (*Tag, error) {
@@ -979,7 +979,7 @@ func (s *ApplicationsService) ListPage(ctx context.Context, params ListApplicati
 //	}
 //	fmt.Println(application.ID)
 //
-// Errors of its own: ErrorCodeCountryBlocked, ErrorCodePartnerEmailTaken,
+// Specific errors: ErrorCodeCountryBlocked, ErrorCodePartnerEmailTaken,
 // ErrorCodePartnerHandleTaken, ErrorCodeProgramPaused.
 //
 // POST /v1/applications
@@ -1019,7 +1019,7 @@ func (s *ApplicationsService) Retrieve(ctx context.Context, id string, params *R
 //	}
 //	fmt.Println(application.ID)
 //
-// Errors of its own: ErrorCodeRevenueMeterExceeded, ErrorCodeApplicationAlreadyDecided.
+// Specific errors: ErrorCodeRevenueMeterExceeded, ErrorCodeApplicationAlreadyDecided.
 //
 // POST /v1/applications/{id}/approve
 func (s *ApplicationsService) Approve(ctx context.Context, id string, opts ...Option) (*Application, error) {
@@ -1039,7 +1039,7 @@ func (s *ApplicationsService) Approve(ctx context.Context, id string, opts ...Op
 //	}
 //	fmt.Println(application.ID)
 //
-// Errors of its own: ErrorCodeApplicationAlreadyDecided.
+// Specific errors: ErrorCodeApplicationAlreadyDecided.
 //
 // POST /v1/applications/{id}/reject
 func (s *ApplicationsService) Reject(ctx context.Context, id string, body ApplicationReject, opts ...Option) (*Application, error) {
@@ -1057,7 +1057,7 @@ func (s *ApplicationsService) Reject(ctx context.Context, id string, body Applic
 //	}
 //	fmt.Println(application.ID)
 //
-// Errors of its own: ErrorCodeApplicationAlreadyDecided.
+// Specific errors: ErrorCodeApplicationAlreadyDecided.
 //
 // POST /v1/applications/{id}/withdraw
 func (s *ApplicationsService) Withdraw(ctx context.Context, id string, opts ...Option) (*Application, error) {
@@ -1077,7 +1077,7 @@ func (s *ApplicationsService) Withdraw(ctx context.Context, id string, opts ...O
 //	}
 //	fmt.Println(application.ID)
 //
-// Errors of its own: ErrorCodeApplicationNotReopenable.
+// Specific errors: ErrorCodeApplicationNotReopenable.
 //
 // POST /v1/applications/{id}/reopen
 func (s *ApplicationsService) Reopen(ctx context.Context, id string, opts ...Option) (*Application, error) {
@@ -1166,7 +1166,7 @@ func (s *LinksService) ListPage(ctx context.Context, params ListLinksParams, opt
 //	}
 //	fmt.Println(link.ID)
 //
-// Errors of its own: ErrorCodeLinkValueTaken, ErrorCodeHeldByAPartner.
+// Specific errors: ErrorCodeLinkValueTaken, ErrorCodeHeldByAPartner.
 //
 // POST /v1/links
 func (s *LinksService) Create(ctx context.Context, body LinkCreate, opts ...Option) (*Link, error) {
@@ -1314,7 +1314,7 @@ func (s *CouponsService) ListPage(ctx context.Context, params ListCouponsParams,
 //	}
 //	fmt.Println(coupon.ID)
 //
-// Errors of its own: ErrorCodeCouponCodeTaken.
+// Specific errors: ErrorCodeCouponCodeTaken.
 //
 // POST /v1/coupons
 func (s *CouponsService) Create(ctx context.Context, body CouponCreate, opts ...Option) (*Coupon, error) {
@@ -1467,7 +1467,7 @@ func (s *ClicksService) ListPage(ctx context.Context, params ListClicksParams, o
 //	}
 //	fmt.Println(click.ID)
 //
-// Errors of its own: ErrorCodeTrackingValueNotFound, ErrorCodeResourceNotFound,
+// Specific errors: ErrorCodeTrackingValueNotFound, ErrorCodeResourceNotFound,
 // ErrorCodeProgramPaused.
 //
 // POST /v1/clicks
@@ -1706,7 +1706,7 @@ func (s *CustomersService) ListPage(ctx context.Context, params ListCustomersPar
 //	}
 //	fmt.Println(customer.ID)
 //
-// Errors of its own: ErrorCodeCustomerExternalIDTaken, ErrorCodePartnerNotActive,
+// Specific errors: ErrorCodeCustomerExternalIDTaken, ErrorCodePartnerNotActive,
 // ErrorCodeReferralExpired, ErrorCodeSelfReferralBlocked.
 //
 // POST /v1/customers
@@ -1751,7 +1751,7 @@ func (s *CustomersService) Retrieve(ctx context.Context, id string, params *Retr
 //	}
 //	fmt.Println(customer.ID)
 //
-// Errors of its own: ErrorCodePartnerNotActive.
+// Specific errors: ErrorCodePartnerNotActive.
 //
 // POST /v1/customers/{id}
 func (s *CustomersService) Update(ctx context.Context, id string, body CustomerUpdate, opts ...Option) (*Customer, error) {
@@ -1769,7 +1769,7 @@ func (s *CustomersService) Update(ctx context.Context, id string, body CustomerU
 //	}
 //	fmt.Println(deleted.ID)
 //
-// Errors of its own: ErrorCodeCustomerHasPaidCommissions, ErrorCodeCustomerHasSales.
+// Specific errors: ErrorCodeCustomerHasPaidCommissions, ErrorCodeCustomerHasSales.
 //
 // DELETE /v1/customers/{id}
 func (s *CustomersService) Delete(ctx context.Context, id string, opts ...Option) (*CustomerDeleted, error) {
@@ -1791,7 +1791,7 @@ func (s *CustomersService) Delete(ctx context.Context, id string, opts ...Option
 //	}
 //	fmt.Println(customer.ID)
 //
-// Errors of its own: ErrorCodeCustomerExternalIDTaken, ErrorCodeCustomerExternalIDLimit.
+// Specific errors: ErrorCodeCustomerExternalIDTaken, ErrorCodeCustomerExternalIDLimit.
 //
 // POST /v1/customers/{id}/external_ids
 func (s *CustomersService) AttachExternalID(ctx context.Context, id string, body CustomerExternalIDAttach, opts ...Option) (*Customer, error) {
@@ -1831,7 +1831,7 @@ func (s *CustomersService) DetachExternalID(ctx context.Context, id string, exte
 //	}
 //	fmt.Println(merged)
 //
-// Errors of its own: ErrorCodeCustomersOfTwoPartners, ErrorCodeCustomerMergeLimit,
+// Specific errors: ErrorCodeCustomersOfTwoPartners, ErrorCodeCustomerMergeLimit,
 // ErrorCodeCustomerExternalIDLimit.
 //
 // POST /v1/customers/{id}/merge
@@ -1854,7 +1854,7 @@ func (s *CustomersService) Merge(ctx context.Context, id string, body CustomerMe
 //	}
 //	fmt.Println(credit)
 //
-// Errors of its own: ErrorCodeCustomerHasPartner, ErrorCodePartnerNotActive, ErrorCodeCreditLimit,
+// Specific errors: ErrorCodeCustomerHasPartner, ErrorCodePartnerNotActive, ErrorCodeCreditLimit,
 // ErrorCodeSelfReferralBlocked.
 //
 // POST /v1/customers/{id}/credit
@@ -1963,7 +1963,7 @@ func (s *SalesService) ListPage(ctx context.Context, params ListSalesParams, opt
 //	}
 //	fmt.Println(sale.ID)
 //
-// Errors of its own: ErrorCodePartnerNotActive, ErrorCodeReferralExpired,
+// Specific errors: ErrorCodePartnerNotActive, ErrorCodeReferralExpired,
 // ErrorCodeSelfReferralBlocked.
 //
 // POST /v1/sales
@@ -2065,7 +2065,7 @@ func (s *SalesService) Retrieve(ctx context.Context, id string, params *Retrieve
 //	}
 //	fmt.Println(result.ID)
 //
-// Errors of its own: ErrorCodeRefundWaiting.
+// Specific errors: ErrorCodeRefundWaiting.
 //
 // POST /v1/sales/{id}/refund
 func (s *SalesService) Refund(ctx context.Context, id string, body SaleRefund, opts ...Option) (*RefundResult, error) {
@@ -2183,7 +2183,7 @@ func (s *RefundsService) ListPage(ctx context.Context, params ListRefundsParams,
 //	}
 //	fmt.Println(refund.ID)
 //
-// Errors of its own: ErrorCodeRefundWaiting.
+// Specific errors: ErrorCodeRefundWaiting.
 //
 // POST /v1/refunds
 func (s *RefundsService) Create(ctx context.Context, body RefundCreate, opts ...Option) (*Refund, error) {
@@ -2304,7 +2304,7 @@ func (s *CommissionsService) ListPage(ctx context.Context, params ListCommission
 //	}
 //	fmt.Println(commission.ID)
 //
-// Errors of its own: ErrorCodeSaleRefunded.
+// Specific errors: ErrorCodeSaleRefunded.
 //
 // POST /v1/commissions
 func (s *CommissionsService) Create(ctx context.Context, body CommissionCreate, opts ...Option) (*Commission, error) {
@@ -2413,7 +2413,7 @@ func (s *CommissionsService) Retrieve(ctx context.Context, id string, params *Re
 //	}
 //	fmt.Println(commission.ID)
 //
-// Errors of its own: ErrorCodeCommissionNotCorrectable.
+// Specific errors: ErrorCodeCommissionNotCorrectable.
 //
 // POST /v1/commissions/{id}
 func (s *CommissionsService) Correct(ctx context.Context, id string, body CommissionCorrection, opts ...Option) (*Commission, error) {
@@ -2433,7 +2433,7 @@ func (s *CommissionsService) Correct(ctx context.Context, id string, body Commis
 //	}
 //	fmt.Println(commission.ID)
 //
-// Errors of its own: ErrorCodeCommissionNotPending.
+// Specific errors: ErrorCodeCommissionNotPending.
 //
 // POST /v1/commissions/{id}/approve
 func (s *CommissionsService) Approve(ctx context.Context, id string, body CommissionDecision, opts ...Option) (*Commission, error) {
@@ -2454,7 +2454,7 @@ func (s *CommissionsService) Approve(ctx context.Context, id string, body Commis
 //	}
 //	fmt.Println(commission.ID)
 //
-// Errors of its own: ErrorCodeCommissionAlreadyPaid, ErrorCodeCommissionInPayout,
+// Specific errors: ErrorCodeCommissionAlreadyPaid, ErrorCodeCommissionInPayout,
 // ErrorCodeCommissionNotOpen.
 //
 // POST /v1/commissions/{id}/reject
@@ -2629,7 +2629,7 @@ func (s *PayoutsService) ListPage(ctx context.Context, params ListPayoutsParams,
 //	}
 //	fmt.Println(paid)
 //
-// Errors of its own: ErrorCodeConfirmationDiffers.
+// Specific errors: ErrorCodeConfirmationDiffers.
 //
 // POST /v1/payouts/mark_paid
 func (s *PayoutsService) MarkManyPaid(ctx context.Context, body PayoutsMarkPaid, opts ...Option) (*PayoutsMarkedPaid, error) {
@@ -2690,7 +2690,7 @@ func (s *PayoutsService) Retrieve(ctx context.Context, id string, params *Retrie
 //	}
 //	fmt.Println(deleted.ID)
 //
-// Errors of its own: ErrorCodePayoutAlreadyPaid, ErrorCodePayoutInFlight.
+// Specific errors: ErrorCodePayoutAlreadyPaid, ErrorCodePayoutInFlight.
 //
 // DELETE /v1/payouts/{id}
 func (s *PayoutsService) Delete(ctx context.Context, id string, opts ...Option) (*PayoutDeleted, error) {
@@ -2713,8 +2713,7 @@ func (s *PayoutsService) Delete(ctx context.Context, id string, opts ...Option) 
 //	}
 //	fmt.Println(payout.ID)
 //
-// Errors of its own: ErrorCodePayoutAlreadyPaid, ErrorCodePayoutInFlight,
-// ErrorCodePayoutNotPayable.
+// Specific errors: ErrorCodePayoutAlreadyPaid, ErrorCodePayoutInFlight, ErrorCodePayoutNotPayable.
 //
 // POST /v1/payouts/{id}/mark_paid
 func (s *PayoutsService) MarkPaid(ctx context.Context, id string, body PayoutMarkPaid, opts ...Option) (*Payout, error) {
@@ -2735,8 +2734,7 @@ func (s *PayoutsService) MarkPaid(ctx context.Context, id string, body PayoutMar
 //	}
 //	fmt.Println(payout.ID)
 //
-// Errors of its own: ErrorCodePayoutAlreadyPaid, ErrorCodePayoutInFlight,
-// ErrorCodePayoutNotPayable.
+// Specific errors: ErrorCodePayoutAlreadyPaid, ErrorCodePayoutInFlight, ErrorCodePayoutNotPayable.
 //
 // POST /v1/payouts/{id}/mark_failed
 func (s *PayoutsService) MarkFailed(ctx context.Context, id string, body PayoutMarkFailed, opts ...Option) (*Payout, error) {
@@ -2758,7 +2756,7 @@ func (s *PayoutsService) MarkFailed(ctx context.Context, id string, body PayoutM
 //	}
 //	fmt.Println(payout.ID)
 //
-// Errors of its own: ErrorCodePayoutNotUndoable.
+// Specific errors: ErrorCodePayoutNotUndoable.
 //
 // POST /v1/payouts/{id}/undo_paid
 func (s *PayoutsService) UndoPaid(ctx context.Context, id string, body PayoutUndoPaid, opts ...Option) (*Payout, error) {
@@ -2783,7 +2781,7 @@ type RetrievePayoutStatementParams struct {
 //	}
 //	fmt.Println(statement)
 //
-// Errors of its own: ErrorCodePayoutNotPaid.
+// Specific errors: ErrorCodePayoutNotPaid.
 //
 // GET /v1/payouts/{id}/statement
 func (s *PayoutsService) RetrieveStatement(ctx context.Context, id string, params *RetrievePayoutStatementParams, opts ...Option) (*PayoutStatement, error) {
@@ -2802,7 +2800,7 @@ func (s *PayoutsService) RetrieveStatement(ctx context.Context, id string, param
 //	}
 //	fmt.Println(payout.ID)
 //
-// Errors of its own: ErrorCodePayoutNotFailed, ErrorCodePayoutFailureEmailed,
+// Specific errors: ErrorCodePayoutNotFailed, ErrorCodePayoutFailureEmailed,
 // ErrorCodeEmailNotConfigured.
 //
 // POST /v1/payouts/{id}/email_failure
@@ -2827,8 +2825,7 @@ func (s *PayoutsService) EmailFailure(ctx context.Context, id string, opts ...Op
 //	}
 //	fmt.Println(payout.ID)
 //
-// Errors of its own: ErrorCodePayoutNotOnRail, ErrorCodePayoutAlreadyPaid,
-// ErrorCodePayoutNotPayable.
+// Specific errors: ErrorCodePayoutNotOnRail, ErrorCodePayoutAlreadyPaid, ErrorCodePayoutNotPayable.
 //
 // POST /v1/payouts/{id}/rail_result
 func (s *PayoutsService) ReportRailResult(ctx context.Context, id string, body PayoutRailResult, opts ...Option) (*Payout, error) {
@@ -2847,7 +2844,7 @@ func (s *PayoutsService) ReportRailResult(ctx context.Context, id string, body P
 //	}
 //	fmt.Println(payout.ID)
 //
-// Errors of its own: ErrorCodePayoutAttentionOpen.
+// Specific errors: ErrorCodePayoutAttentionOpen.
 //
 // POST /v1/payouts/{id}/dismiss_attention
 func (s *PayoutsService) DismissAttention(ctx context.Context, id string, opts ...Option) (*Payout, error) {
@@ -3028,7 +3025,7 @@ func (s *PayoutBatchesService) Retrieve(ctx context.Context, id string, params *
 //	}
 //	fmt.Println(file)
 //
-// Errors of its own: ErrorCodePayoutBatchGenerating, ErrorCodePayoutRailPays.
+// Specific errors: ErrorCodePayoutBatchGenerating, ErrorCodePayoutRailPays.
 //
 // POST /v1/payout_batches/{id}/export
 func (s *PayoutBatchesService) Export(ctx context.Context, id string, body PayoutExport, opts ...Option) (*PayoutFile, error) {
@@ -3069,7 +3066,7 @@ func (s *PayoutBatchesService) ReportResults(ctx context.Context, id string, bod
 //	}
 //	fmt.Println(cancelled)
 //
-// Errors of its own: ErrorCodePayoutBatchGenerating.
+// Specific errors: ErrorCodePayoutBatchGenerating.
 //
 // POST /v1/payout_batches/{id}/cancel
 func (s *PayoutBatchesService) Cancel(ctx context.Context, id string, body PayoutBatchCancel, opts ...Option) (*PayoutBatchCancelled, error) {
@@ -3095,7 +3092,7 @@ func (s *PayoutBatchesService) Cancel(ctx context.Context, id string, body Payou
 //	}
 //	fmt.Println(sent)
 //
-// Errors of its own: ErrorCodeConfirmationDiffers, ErrorCodePayoutRailDisconnected,
+// Specific errors: ErrorCodeConfirmationDiffers, ErrorCodePayoutRailDisconnected,
 // ErrorCodePayoutRailTest.
 //
 // POST /v1/payout_batches/{id}/send
@@ -3250,7 +3247,7 @@ func (s *ImportsService) ListPage(ctx context.Context, params ListImportsParams,
 //	}
 //	fmt.Println(answer.ID)
 //
-// Errors of its own: ErrorCodeImportActive.
+// Specific errors: ErrorCodeImportActive.
 //
 // POST /v1/imports
 func (s *ImportsService) Create(ctx context.Context, body ImportCreate, opts ...Option) (*Import, error) {
@@ -3390,7 +3387,7 @@ func (s *ImportsService) ListProblemsPage(ctx context.Context, id string, params
 //	}
 //	fmt.Println(answer.ID)
 //
-// Errors of its own: ErrorCodeImportActive, ErrorCodeImportNotReady.
+// Specific errors: ErrorCodeImportActive, ErrorCodeImportNotReady.
 //
 // POST /v1/imports/{id}/run
 func (s *ImportsService) Run(ctx context.Context, id string, opts ...Option) (*Import, error) {
@@ -3409,7 +3406,7 @@ func (s *ImportsService) Run(ctx context.Context, id string, opts ...Option) (*I
 //	}
 //	fmt.Println(answer.ID)
 //
-// Errors of its own: ErrorCodeImportActive, ErrorCodeImportNotReady.
+// Specific errors: ErrorCodeImportActive, ErrorCodeImportNotReady.
 //
 // POST /v1/imports/{id}/undo
 func (s *ImportsService) Undo(ctx context.Context, id string, opts ...Option) (*Import, error) {
@@ -3528,7 +3525,7 @@ func (s *FlowsService) ListPage(ctx context.Context, params ListFlowsParams, opt
 //	}
 //	fmt.Println(flow.ID)
 //
-// Errors of its own: ErrorCodeFlowTooLarge, ErrorCodeInvalidCondition, ErrorCodeFlowQuotaExceeded.
+// Specific errors: ErrorCodeFlowTooLarge, ErrorCodeInvalidCondition, ErrorCodeFlowQuotaExceeded.
 //
 // POST /v1/flows
 func (s *FlowsService) Create(ctx context.Context, body FlowCreate, opts ...Option) (*SavedFlow, error) {
@@ -3554,7 +3551,7 @@ func (s *FlowsService) Create(ctx context.Context, body FlowCreate, opts ...Opti
 //	}
 //	fmt.Println(rehearsal)
 //
-// Errors of its own: ErrorCodeFlowTooLarge, ErrorCodeInvalidCondition.
+// Specific errors: ErrorCodeFlowTooLarge, ErrorCodeInvalidCondition.
 //
 // POST /v1/flows/rehearse
 func (s *FlowsService) Rehearse(ctx context.Context, body FlowRehearsalRequest, opts ...Option) (*FlowRehearsal, error) {
@@ -3660,7 +3657,7 @@ func (s *FlowsService) Retrieve(ctx context.Context, id string, params *Retrieve
 //	}
 //	fmt.Println(flow.ID)
 //
-// Errors of its own: ErrorCodeFlowTooLarge, ErrorCodeInvalidCondition, ErrorCodeFlowQuotaExceeded.
+// Specific errors: ErrorCodeFlowTooLarge, ErrorCodeInvalidCondition, ErrorCodeFlowQuotaExceeded.
 //
 // POST /v1/flows/{id}
 func (s *FlowsService) Update(ctx context.Context, id string, body FlowUpdate, opts ...Option) (*SavedFlow, error) {
@@ -3751,7 +3748,7 @@ type RetrieveReportParams struct {
 //	}
 //	fmt.Println(report)
 //
-// Errors of its own: ErrorCodeRangeTooLarge.
+// Specific errors: ErrorCodeRangeTooLarge.
 //
 // GET /v1/reports
 func (s *ReportsService) Retrieve(ctx context.Context, params RetrieveReportParams, opts ...Option) (*Report, error) {
@@ -3887,7 +3884,7 @@ func (s *RiskFlagsService) Retrieve(ctx context.Context, id string, opts ...Opti
 //	}
 //	fmt.Println(flag.ID)
 //
-// Errors of its own: ErrorCodeRiskFlagClosed.
+// Specific errors: ErrorCodeRiskFlagClosed.
 //
 // POST /v1/risk_flags/{id}/resolve
 func (s *RiskFlagsService) Resolve(ctx context.Context, id string, body RiskFlagResolve, opts ...Option) (*RiskFlag, error) {
@@ -3904,7 +3901,7 @@ func (s *RiskFlagsService) Resolve(ctx context.Context, id string, body RiskFlag
 //	}
 //	fmt.Println(flag.ID)
 //
-// Errors of its own: ErrorCodeRiskFlagClosed.
+// Specific errors: ErrorCodeRiskFlagClosed.
 //
 // POST /v1/risk_flags/{id}/review
 func (s *RiskFlagsService) Review(ctx context.Context, id string, opts ...Option) (*RiskFlag, error) {
@@ -4277,7 +4274,7 @@ func (s *CampaignsService) Retrieve(ctx context.Context, id string, params Retri
 //	}
 //	fmt.Println(campaign.ID)
 //
-// Errors of its own: ErrorCodeCampaignNotEditable.
+// Specific errors: ErrorCodeCampaignNotEditable.
 //
 // POST /v1/campaigns/{id}
 func (s *CampaignsService) Update(ctx context.Context, id string, body CampaignUpdate, opts ...Option) (*Campaign, error) {
@@ -4294,7 +4291,7 @@ func (s *CampaignsService) Update(ctx context.Context, id string, body CampaignU
 //	}
 //	fmt.Println(deleted.ID)
 //
-// Errors of its own: ErrorCodeCampaignNotEditable.
+// Specific errors: ErrorCodeCampaignNotEditable.
 //
 // DELETE /v1/campaigns/{id}
 func (s *CampaignsService) Delete(ctx context.Context, id string, opts ...Option) (*CampaignDeleted, error) {
@@ -4357,7 +4354,7 @@ func (s *CampaignsService) Preview(ctx context.Context, id string, params *Previ
 //	}
 //	fmt.Println(campaign.ID)
 //
-// Errors of its own: ErrorCodeCampaignAudienceEmpty, ErrorCodeCampaignNotSendable,
+// Specific errors: ErrorCodeCampaignAudienceEmpty, ErrorCodeCampaignNotSendable,
 // ErrorCodeEmailNotConfigured.
 //
 // POST /v1/campaigns/{id}/send
@@ -4379,7 +4376,7 @@ func (s *CampaignsService) Send(ctx context.Context, id string, body CampaignSen
 //	}
 //	fmt.Println(test)
 //
-// Errors of its own: ErrorCodeCampaignNotSendable, ErrorCodeEmailNotConfigured.
+// Specific errors: ErrorCodeCampaignNotSendable, ErrorCodeEmailNotConfigured.
 //
 // POST /v1/campaigns/{id}/test
 func (s *CampaignsService) Test(ctx context.Context, id string, body CampaignTestRequest, opts ...Option) (*CampaignTest, error) {
@@ -4399,7 +4396,7 @@ func (s *CampaignsService) Test(ctx context.Context, id string, body CampaignTes
 //	}
 //	fmt.Println(campaign.ID)
 //
-// Errors of its own: ErrorCodeCampaignNotPausable.
+// Specific errors: ErrorCodeCampaignNotPausable.
 //
 // POST /v1/campaigns/{id}/pause
 func (s *CampaignsService) Pause(ctx context.Context, id string, body CampaignPause, opts ...Option) (*Campaign, error) {
@@ -4420,7 +4417,7 @@ func (s *CampaignsService) Pause(ctx context.Context, id string, body CampaignPa
 //	}
 //	fmt.Println(campaign.ID)
 //
-// Errors of its own: ErrorCodeCampaignAudienceEmpty, ErrorCodeCampaignNotResumable,
+// Specific errors: ErrorCodeCampaignAudienceEmpty, ErrorCodeCampaignNotResumable,
 // ErrorCodeEmailNotConfigured.
 //
 // POST /v1/campaigns/{id}/resume
@@ -4516,7 +4513,7 @@ func (s *MailsService) Retrieve(ctx context.Context, id string, opts ...Option) 
 //	}
 //	fmt.Println(mail.ID)
 //
-// Errors of its own: ErrorCodeMailNotRetryable, ErrorCodeEmailNotConfigured.
+// Specific errors: ErrorCodeMailNotRetryable, ErrorCodeEmailNotConfigured.
 //
 // POST /v1/mails/{id}/retry
 func (s *MailsService) Retry(ctx context.Context, id string, opts ...Option) (*Mail, error) {
@@ -4763,7 +4760,7 @@ func (s *WebhookEndpointsService) ListPage(ctx context.Context, params ListWebho
 //	}
 //	fmt.Println(endpoint.ID)
 //
-// Errors of its own: ErrorCodeURLNotAllowed, ErrorCodeWebhookEndpointLimit.
+// Specific errors: ErrorCodeURLNotAllowed, ErrorCodeWebhookEndpointLimit.
 //
 // POST /v1/webhook_endpoints
 func (s *WebhookEndpointsService) Create(ctx context.Context, body WebhookEndpointCreate, opts ...Option) (*WebhookEndpoint, error) {
@@ -4798,7 +4795,7 @@ func (s *WebhookEndpointsService) Retrieve(ctx context.Context, id string, opts 
 //	}
 //	fmt.Println(endpoint.ID)
 //
-// Errors of its own: ErrorCodeURLNotAllowed.
+// Specific errors: ErrorCodeURLNotAllowed.
 //
 // POST /v1/webhook_endpoints/{id}
 func (s *WebhookEndpointsService) Update(ctx context.Context, id string, body WebhookEndpointUpdate, opts ...Option) (*WebhookEndpoint, error) {
@@ -4922,7 +4919,7 @@ func (s *WebhookEndpointsService) Ping(ctx context.Context, id string, body Webh
 //	}
 //	fmt.Println(replay)
 //
-// Errors of its own: ErrorCodeWebhookEndpointDisabled.
+// Specific errors: ErrorCodeWebhookEndpointDisabled.
 //
 // POST /v1/webhook_endpoints/{id}/replay
 func (s *WebhookEndpointsService) Replay(ctx context.Context, id string, body WebhookReplayCreate, opts ...Option) (*WebhookReplay, error) {
@@ -4958,7 +4955,7 @@ func (s *WebhookDeliveriesService) Retrieve(ctx context.Context, id string, opts
 //	}
 //	fmt.Println(delivery.ID)
 //
-// Errors of its own: ErrorCodeWebhookEndpointDisabled, ErrorCodeWebhookEventExpired,
+// Specific errors: ErrorCodeWebhookEndpointDisabled, ErrorCodeWebhookEventExpired,
 // ErrorCodeWebhookTestDelivery.
 //
 // POST /v1/webhook_deliveries/{id}/replay
@@ -5395,7 +5392,7 @@ func (s *InboxEventsService) Replay(ctx context.Context, id string, opts ...Opti
 //	}
 //	fmt.Println(event.ID)
 //
-// Errors of its own: ErrorCodeInboxEventNotResolvable.
+// Specific errors: ErrorCodeInboxEventNotResolvable.
 //
 // POST /v1/inbox_events/{id}/resolve
 func (s *InboxEventsService) Resolve(ctx context.Context, id string, opts ...Option) (*InboxEvent, error) {
@@ -5571,7 +5568,7 @@ type BrowserService struct{ transport *transport }
 //	}
 //	fmt.Println(attribution)
 //
-// Errors of its own: ErrorCodeTrackingValueNotFound, ErrorCodeResourceNotFound,
+// Specific errors: ErrorCodeTrackingValueNotFound, ErrorCodeResourceNotFound,
 // ErrorCodeProgramPaused.
 //
 // POST /t/c
@@ -5622,7 +5619,7 @@ func (s *BrowserService) RetrieveAttribution(ctx context.Context, params Retriev
 //	}
 //	fmt.Println(lead)
 //
-// Errors of its own: ErrorCodeInsufficientScope, ErrorCodeOriginNotAllowed.
+// Specific errors: ErrorCodeInsufficientScope, ErrorCodeOriginNotAllowed.
 //
 // POST /t/lead
 func (s *BrowserService) CreateLead(ctx context.Context, body BrowserLeadCreate, opts ...Option) (*BrowserLead, error) {

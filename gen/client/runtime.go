@@ -281,7 +281,7 @@ func query(params any) url.Values {
 	return q
 }
 
-// each yields the objects of all pages, and an error as the last. A page follows an object, or if it goes back, precedes it.
+// each yields the objects of all pages; an error is the last. A page follows an object or, going back, precedes it.
 func each[T any](back bool, id func(T) string, page func(cursor string) ([]T, bool, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for cursor, more := "", true; more; {

@@ -17,14 +17,14 @@ func (w writer) doc(m model.Method) string {
 		text += "\n\nThe answer is nil if the server has none."
 	}
 	out := comment("", text) + "//\n" + code(Sample(w.model, m))
-	if codes := w.own(m); len(codes) > 0 {
-		out += "//\n" + comment("", "Errors of its own: "+strings.Join(codes, ", ")+".")
+	if codes := w.specific(m); len(codes) > 0 {
+		out += "//\n" + comment("", "Specific errors: "+strings.Join(codes, ", ")+".")
 	}
 	return out + "//\n" + comment("", fmt.Sprintf("%s %s", m.HTTP, m.Path))
 }
 
-// own returns the constants of the codes that a method lists and most methods do not.
-func (w writer) own(m model.Method) []string {
+// specific returns the constants of the codes that a method lists and most methods do not.
+func (w writer) specific(m model.Method) []string {
 	var out []string
 	for _, code := range m.Codes {
 		if w.listed[code] <= 10 {

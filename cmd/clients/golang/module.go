@@ -10,13 +10,13 @@ import (
 // it under another.
 const Path = "rail/client"
 
-// goMod is the module's go.mod. 1.24 has omitzero of encoding/json.
+// goMod is the module's go.mod. 1.24 has `omitzero` of encoding/json.
 const goMod = "module " + Path + "\n\ngo 1.24\n"
 
 //go:embed README.md
 var readme []byte
 
-// Module returns the files of the client as a module of its own: with go.mod, a README and the version of the release.
+// Module returns the files of the client as a separate module: with go.mod, a README and the version of the release.
 func Module(files map[string][]byte, version string) map[string][]byte {
 	out := maps.Clone(files)
 	source := strings.Replace(string(files["runtime.go"]), `"0.0.0-dev"`, `"`+strings.TrimPrefix(version, "v")+`"`, 1)

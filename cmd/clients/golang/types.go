@@ -7,7 +7,7 @@ import (
 	"rail/cmd/clients/model"
 )
 
-// own are types of the description that the runtime or writeEvents has in a form of its own.
+// own are types of the description that the runtime or writeEvents declares.
 var own = map[string]bool{"Error": true, "ErrorCode": true, "ErrorType": true, "ErrorEnvelope": true, "Event": true}
 
 // writer writes Go for a model.
@@ -91,20 +91,20 @@ func (w writer) enum(b *strings.Builder, t model.Type) {
 func (w writer) member(t model.Type, m model.Member) string {
 	plain := w.plain(m.Shape)
 	shape := w.model.Follow(m.Shape)
-	nilable := w.nilable(shape)
+	absent := w.canBeNil(shape)
 	switch {
-	case !m.Required && !t.Response && (!nilable || shape.Nullable):
+	case !m.Required && !t.Response && (!absent || shape.Nullable):
 		return "Optional[" + plain + "]"
 	case !m.Required && t.Request && (shape.Kind == model.String || shape.Kind == model.Enum):
 		return plain
-	case nilable || m.Required && !shape.Nullable:
+	case absent || m.Required && !shape.Nullable:
 		return plain
 	}
 	return "*" + plain
 }
 
-// nilable reports whether nil is a value of a shape's Go type.
-func (w writer) nilable(s model.Shape) bool {
+// canBeNil reports whether nil is a value of a shape's Go type.
+func (w writer) canBeNil(s model.Shape) bool {
 	return s.Kind == model.List || s.Kind == model.Map || s.Kind == model.Any || s.Open
 }
 

@@ -72,8 +72,8 @@ func text(indent, paragraphs string) string {
 	return strings.Join(out, "\n")
 }
 
-// docstring writes wrapped text as a docstring with an indent.
-func docstring(indent, body string) string {
+// described writes wrapped text as the description of a class, a method or a member, with an indent.
+func described(indent, body string) string {
 	body = strings.NewReplacer(`\`, `\\`, `"""`, `'''`).Replace(strings.TrimSpace(body))
 	if !strings.Contains(body, "\n") && !strings.HasSuffix(body, `"`) {
 		return indent + `"""` + body + `"""` + "\n"

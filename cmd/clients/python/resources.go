@@ -39,7 +39,7 @@ func (w writer) resourcesFile() (string, error) {
 	var b strings.Builder
 	b.WriteString(resourcesHead)
 	for _, r := range w.model.Resources {
-		fmt.Fprintf(&b, "\n\nclass %s(_Resource):\n%s", model.Pascal(r.Name), docstring("    ", text("    ", r.Description)))
+		fmt.Fprintf(&b, "\n\nclass %s(_Resource):\n%s", model.Pascal(r.Name), described("    ", text("    ", r.Description)))
 		for _, m := range r.Methods {
 			if err := w.method(&b, m); err != nil {
 				return "", fmt.Errorf("%s: %w", m.OperationID, err)
@@ -78,7 +78,7 @@ func (w writer) arguments(m model.Method) ([]argument, error) {
 	return out, nil
 }
 
-// input returns the annotation of an argument. A time may also be a datetime.
+// input returns the annotation of an argument. A time may also be a `datetime`.
 func (w writer) input(s model.Shape) string {
 	out := w.typ(s, "types.")
 	if of := w.model.Follow(s); of.Kind == model.String && of.Format == "date-time" {
@@ -93,7 +93,7 @@ func (w writer) method(b *strings.Builder, m model.Method) error {
 	if err != nil {
 		return err
 	}
-	doc := docstring("        ", w.doc(m, arguments))
+	doc := described("        ", w.doc(m, arguments))
 	name := identifier(model.Snake(m.Name))
 	signature := signature(m, arguments)
 	answer := w.typ(m.Answer.Shape, "types.")
@@ -103,7 +103,7 @@ func (w writer) method(b *strings.Builder, m model.Method) error {
 	if m.Page != nil {
 		fmt.Fprintf(b, "\n    def %s(%s) -> Iterator[%s]:\n%s        return %s\n",
 			name, signature, w.typ(m.Page.Item, "types."), doc, walk(m, arguments))
-		doc = docstring("        ", fmt.Sprintf("Returns one page of %s.", name))
+		doc = described("        ", fmt.Sprintf("Returns one page of %s.", name))
 		name += "_page"
 	}
 	fmt.Fprintf(b, "\n    def %s(%s) -> %s:\n%s", name, signature, answer, doc)
@@ -192,7 +192,7 @@ func walk(m model.Method, arguments []argument) string {
 		path(m), m.Page.Cursor, values(arguments), places(m))
 }
 
-// doc returns the docstring of a method.
+// doc returns the text of a method.
 func (w writer) doc(m model.Method, arguments []argument) string {
 	const indent = "        "
 	about := m.Summary + ".\n\n" + m.Description
@@ -210,14 +210,14 @@ func (w writer) doc(m model.Method, arguments []argument) string {
 	for _, a := range arguments {
 		b.WriteString(wrap(indent+"    ", indent+"        ", a.name+": "+a.text))
 	}
-	var own []string
+	var specific []string
 	for _, code := range m.Codes {
 		if w.listed[code] <= 10 {
-			own = append(own, code)
+			specific = append(specific, code)
 		}
 	}
-	if len(own) > 0 {
-		b.WriteString("\n" + wrap(indent, indent, "Errors of its own: "+strings.Join(own, ", ")+"."))
+	if len(specific) > 0 {
+		b.WriteString("\n" + wrap(indent, indent, "Specific errors: "+strings.Join(specific, ", ")+"."))
 	}
 	b.WriteString("\n" + indent + m.HTTP + " " + m.Path + "\n\n" + indent + "Example::\n\n")
 	for line := range strings.SplitSeq(Sample(w.model, m), "\n") {
@@ -266,7 +266,7 @@ func (w writer) clientFile() (string, error) {
 	fmt.Fprintf(&b, clientHead, w.model.Version)
 	for _, r := range w.model.Resources {
 		first, _, _ := strings.Cut(r.Description, "\n\n")
-		fmt.Fprintf(&b, "        self.%s = resources.%s(transport)\n%s", identifier(r.Name), model.Pascal(r.Name), docstring("        ", text("        ", first)))
+		fmt.Fprintf(&b, "        self.%s = resources.%s(transport)\n%s", identifier(r.Name), model.Pascal(r.Name), described("        ", text("        ", first)))
 	}
 	return b.String(), nil
 }

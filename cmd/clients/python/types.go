@@ -70,13 +70,13 @@ func (w writer) typesFile() (string, error) {
 			for i, v := range t.Shape.Values {
 				values[i] = fmt.Sprintf("    %q,\n", v)
 			}
-			fmt.Fprintf(&b, "\n%s = Literal[\n%s]\n%s", t.Name, strings.Join(values, ""), docstring("", text("", t.Description)))
+			fmt.Fprintf(&b, "\n%s = Literal[\n%s]\n%s", t.Name, strings.Join(values, ""), described("", text("", t.Description)))
 		case t.Shape.Kind == model.Union:
 			variants := make([]string, len(t.Shape.Variants))
 			for i, v := range t.Shape.Variants {
 				variants[i] = "    " + v.Name + ",\n"
 			}
-			fmt.Fprintf(&unions, "\n%s = Union[\n%s]\n%s", t.Name, strings.Join(variants, ""), docstring("", text("", t.Description)))
+			fmt.Fprintf(&unions, "\n%s = Union[\n%s]\n%s", t.Name, strings.Join(variants, ""), described("", text("", t.Description)))
 		case t.Shape.Kind == model.Object && functional(t.Shape):
 			w.functional(&b, t)
 		case t.Shape.Kind == model.Object && !t.Shape.Open:
@@ -99,11 +99,11 @@ func functional(s model.Shape) bool {
 
 // class writes a TypedDict as a class.
 func (w writer) class(b *strings.Builder, t model.Type) {
-	fmt.Fprintf(b, "\n\nclass %s(TypedDict):\n%s", t.Name, docstring("    ", text("    ", t.Description)))
+	fmt.Fprintf(b, "\n\nclass %s(TypedDict):\n%s", t.Name, described("    ", text("    ", t.Description)))
 	for _, m := range t.Shape.Members {
 		fmt.Fprintf(b, "    %s: %s\n", m.Name, w.member(m, ""))
 		if m.Description != "" {
-			b.WriteString(docstring("    ", text("    ", m.Description)))
+			b.WriteString(described("    ", text("    ", m.Description)))
 		}
 	}
 }
@@ -114,7 +114,7 @@ func (w writer) functional(b *strings.Builder, t model.Type) {
 	for _, m := range t.Shape.Members {
 		fmt.Fprintf(b, "%s    %q: '%s',\n", wrap("    # ", "    # ", m.Description), m.Name, w.member(m, ""))
 	}
-	b.WriteString("})\n" + docstring("", text("", t.Description)))
+	b.WriteString("})\n" + described("", text("", t.Description)))
 }
 
 // member returns the annotation of a member.

@@ -56,7 +56,10 @@ export class Client {
   request<T = unknown>(method: string, path: string, call?: Call, options?: RequestOptions): Promise<T>
 }
 
-/** A list, which is requested page by page while it is read: `for await (const partner of rail.partners.list(…))`. */
+/**
+ * A list, which is requested page by page while it is read: `for await (const partner of rail.partners.list(…))`. With
+ * `ending_before` it goes to newer objects, the nearest first.
+ */
 export class List<Item, Page extends { data: Item[] }> implements AsyncIterable<Item> {
   private constructor()
   /** Requests the first page alone. */

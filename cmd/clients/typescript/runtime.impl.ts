@@ -248,7 +248,8 @@ export class List<Item, Page extends { data: Item[] }> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void> {
-    for await (const page of this.pages()) yield* page.data
+    const back = this.#query.ending_before !== undefined
+    for await (const page of this.pages()) yield* back ? [...page.data].reverse() : page.data
   }
 
   async toArray(limit: number): Promise<Item[]> {

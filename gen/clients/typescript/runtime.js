@@ -216,7 +216,8 @@ export class List {
     }
   }
   async *[Symbol.asyncIterator]() {
-    for await (const page of this.pages()) yield* page.data;
+    const back = this.#query.ending_before !== void 0;
+    for await (const page of this.pages()) yield* back ? [...page.data].reverse() : page.data;
   }
   async toArray(limit) {
     const all = [];

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// answer is what a fake server does with one try: it answers with a status, or cuts the connection if that is 0.
+// answer is a prepared answer of a fake server. Without a status, the server cuts the connection.
 type answer struct {
 	status     int
 	retryAfter string

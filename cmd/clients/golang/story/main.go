@@ -19,7 +19,7 @@ func main() {
 	}
 }
 
-// outcome is what the story prints.
+// outcome is the output of the story.
 type outcome struct {
 	ProgramID        string           `json:"program_id"`
 	Duplicate        client.ErrorCode `json:"duplicate"`

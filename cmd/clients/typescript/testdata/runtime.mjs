@@ -151,9 +151,10 @@ test('an array takes no more pages than it needs', async () => {
   assert.equal(sent.length, 2)
 })
 
-test('a list before an item continues in its direction', async () => {
+test('a list before an item goes to newer objects, the nearest first', async () => {
   const [rail, sent] = scripted([page(['c', 'd'], true), page(['a', 'b'], false)])
-  await rail.sales.list({ program_id: 'prg_1', ending_before: 'e' }).toArray(9)
+  const sales = await rail.sales.list({ program_id: 'prg_1', ending_before: 'e' }).toArray(9)
+  assert.deepEqual(sales.map((s) => s.id), ['d', 'c', 'b', 'a'])
   assert.deepEqual(sent.map((s) => new URL(s.url).searchParams.get('ending_before')), ['e', 'c'])
 })
 

@@ -689,7 +689,7 @@ class Partners(_Resource):
             metadata: Your own data, stored unchanged.
             external_id: Your own id of the partner, unique in the program and compared exactly.
 
-        Errors of its own: country_blocked, partner_email_taken, partner_external_id_taken,
+        Specific errors: country_blocked, partner_email_taken, partner_external_id_taken,
         partner_handle_taken, program_paused.
 
         POST /v1/partners
@@ -806,7 +806,7 @@ class Partners(_Resource):
             external_id: Your own id of the partner, unique in the program and compared exactly;
                 null clears it.
 
-        Errors of its own: partner_external_id_taken, partner_handle_taken, partner_not_reviewed.
+        Specific errors: partner_external_id_taken, partner_handle_taken, partner_not_reviewed.
 
         POST /v1/partners/{id}
 
@@ -849,7 +849,7 @@ class Partners(_Resource):
         payouts. Sales stay without a partner. This cannot be undone. Refused while a payout is
         being processed.
 
-        Errors of its own: payout_in_flight.
+        Specific errors: payout_in_flight.
 
         DELETE /v1/partners/{id}
 
@@ -888,7 +888,7 @@ class Partners(_Resource):
             undo_for_minutes: Suspends the partner now and bans it after so many minutes, in which
                 the ban can be undone. Without it, the ban takes effect at once.
 
-        Errors of its own: partner_not_reviewed.
+        Specific errors: partner_not_reviewed.
 
         POST /v1/partners/{id}/ban
 
@@ -920,7 +920,7 @@ class Partners(_Resource):
         status and `suspension_reason`, but must sign in to the portal again. Sales during the
         suspension earn no commissions afterwards. Emits `affiliate.updated`.
 
-        Errors of its own: partner_ban_not_undoable.
+        Specific errors: partner_ban_not_undoable.
 
         POST /v1/partners/{id}/undo_ban
 
@@ -946,7 +946,7 @@ class Partners(_Resource):
         Args:
             ttl_seconds: Lifetime of the link, in seconds.
 
-        Errors of its own: partner_not_active.
+        Specific errors: partner_not_active.
 
         POST /v1/partners/{id}/sso
 
@@ -1024,8 +1024,7 @@ class EmbedTokens(_Resource):
             partner_id: An active partner of the program.
             partner: Your own user.
 
-        Errors of its own: country_blocked, partner_not_active, partner_handle_taken,
-        program_paused.
+        Specific errors: country_blocked, partner_not_active, partner_handle_taken, program_paused.
 
         POST /v1/embed_tokens
 
@@ -1141,7 +1140,7 @@ class PartnerNotes(_Resource):
             text: The text.
             file: A file of any type; none by default.
 
-        Errors of its own: partner_note_limit.
+        Specific errors: partner_note_limit.
 
         POST /v1/partner_notes
 
@@ -1338,7 +1337,7 @@ class Groups(_Resource):
             landing_url: The default destination offered to its partners.
             is_private: Whether to hide the group from the public join page.
 
-        Errors of its own: group_name_taken.
+        Specific errors: group_name_taken.
 
         POST /v1/groups
 
@@ -1409,7 +1408,7 @@ class Groups(_Resource):
             is_default: Only true is allowed: the group becomes the default group, and the previous
                 default loses it.
 
-        Errors of its own: group_name_taken.
+        Specific errors: group_name_taken.
 
         POST /v1/groups/{id}
 
@@ -1440,7 +1439,7 @@ class Groups(_Resource):
         Deletes the group. Its partners and applications remain without a group, and flows of the
         group are deleted. The default group is refused.
 
-        Errors of its own: default_group_undeletable.
+        Specific errors: default_group_undeletable.
 
         DELETE /v1/groups/{id}
 
@@ -1529,7 +1528,7 @@ class Tags(_Resource):
             name: Unique in the program, ignoring case.
             color: The colour, as `#` and six hex digits.
 
-        Errors of its own: tag_name_taken.
+        Specific errors: tag_name_taken.
 
         POST /v1/tags
 
@@ -1582,7 +1581,7 @@ class Tags(_Resource):
             name: Unique in the program, ignoring case.
             color: The colour, as `#` and six hex digits.
 
-        Errors of its own: tag_name_taken.
+        Specific errors: tag_name_taken.
 
         POST /v1/tags/{id}
 
@@ -1735,8 +1734,7 @@ class Applications(_Resource):
             website_url: The applicant's website.
             answers: Answers to your questions, stored unchanged.
 
-        Errors of its own: country_blocked, partner_email_taken, partner_handle_taken,
-        program_paused.
+        Specific errors: country_blocked, partner_email_taken, partner_handle_taken, program_paused.
 
         POST /v1/applications
 
@@ -1802,7 +1800,7 @@ class Applications(_Resource):
         Approves a pending application. Its partner becomes active, and is created if there is none.
         Emits `application.approved`, then `affiliate.confirmed`.
 
-        Errors of its own: revenue_meter_exceeded, application_already_decided.
+        Specific errors: revenue_meter_exceeded, application_already_decided.
 
         POST /v1/applications/{id}/approve
 
@@ -1829,7 +1827,7 @@ class Applications(_Resource):
             reason: Shown to the applicant word for word. The default is the program's standard
                 sentence.
 
-        Errors of its own: application_already_decided.
+        Specific errors: application_already_decided.
 
         POST /v1/applications/{id}/reject
 
@@ -1856,7 +1854,7 @@ class Applications(_Resource):
         Withdraws a pending application on behalf of the applicant. Its partner is declined with a
         standard reason. Emits `affiliate.updated`.
 
-        Errors of its own: application_already_decided.
+        Specific errors: application_already_decided.
 
         POST /v1/applications/{id}/withdraw
 
@@ -1880,7 +1878,7 @@ class Applications(_Resource):
         partner was changed or has a customer or a commission since. An email about the decision
         that was not sent yet is cancelled. Emits `affiliate.updated`.
 
-        Errors of its own: application_not_reopenable.
+        Specific errors: application_not_reopenable.
 
         POST /v1/applications/{id}/reopen
 
@@ -2006,7 +2004,7 @@ class Links(_Resource):
                 `url_params`, else `ref`.
             label: A label.
 
-        Errors of its own: link_value_taken, held_by_a_partner.
+        Specific errors: link_value_taken, held_by_a_partner.
 
         POST /v1/links
 
@@ -2226,7 +2224,7 @@ class Coupons(_Resource):
             group_id: The group of the coupon, of the same program.
             external_id: The processor's own promotion id; without it no sale is matched.
 
-        Errors of its own: coupon_code_taken.
+        Specific errors: coupon_code_taken.
 
         POST /v1/coupons
 
@@ -2462,7 +2460,7 @@ class Clicks(_Resource):
             device: The kind of device, such as `mobile`.
             program_id: The program of the site that was visited.
 
-        Errors of its own: tracking_value_not_found, resource_not_found, program_paused.
+        Specific errors: tracking_value_not_found, resource_not_found, program_paused.
 
         POST /v1/clicks
 
@@ -2836,7 +2834,7 @@ class Customers(_Resource):
             status: The customer's status; the default is `lead`.
             metadata: Your own data, stored unchanged.
 
-        Errors of its own: customer_external_id_taken, partner_not_active, referral_expired,
+        Specific errors: customer_external_id_taken, partner_not_active, referral_expired,
         self_referral_blocked.
 
         POST /v1/customers
@@ -2922,7 +2920,7 @@ class Customers(_Resource):
                 see the change.
             metadata: Replaces your own data.
 
-        Errors of its own: partner_not_active.
+        Specific errors: partner_not_active.
 
         POST /v1/customers/{id}
 
@@ -2955,7 +2953,7 @@ class Customers(_Resource):
         Deletes a customer without sales. Its referral returns to `visit`, and an unpaid signup
         commission is voided. Refused if the customer has sales or a paid commission.
 
-        Errors of its own: customer_has_paid_commissions, customer_has_sales.
+        Specific errors: customer_has_paid_commissions, customer_has_sales.
 
         DELETE /v1/customers/{id}
 
@@ -2984,7 +2982,7 @@ class Customers(_Resource):
             external_customer_id: The customer's id at a payment processor.
             processor: The payment processor that uses the id.
 
-        Errors of its own: customer_external_id_taken, customer_external_id_limit.
+        Specific errors: customer_external_id_taken, customer_external_id_limit.
 
         POST /v1/customers/{id}/external_ids
 
@@ -3044,7 +3042,7 @@ class Customers(_Resource):
             partner_id: The partner to keep, if the customers have different ones.
             dry_run: Whether to only preview the merge.
 
-        Errors of its own: customers_of_two_partners, customer_merge_limit,
+        Specific errors: customers_of_two_partners, customer_merge_limit,
         customer_external_id_limit.
 
         POST /v1/customers/{id}/merge
@@ -3085,7 +3083,7 @@ class Customers(_Resource):
             since: Sales from this time on are credited.
             dry_run: Whether to only preview the commissions.
 
-        Errors of its own: customer_has_partner, partner_not_active, credit_limit,
+        Specific errors: customer_has_partner, partner_not_active, credit_limit,
         self_referral_blocked.
 
         POST /v1/customers/{id}/credit
@@ -3285,7 +3283,7 @@ class Sales(_Resource):
             metadata: Your own data, stored unchanged.
             program_id: The program of the sale.
 
-        Errors of its own: partner_not_active, referral_expired, self_referral_blocked.
+        Specific errors: partner_not_active, referral_expired, self_referral_blocked.
 
         POST /v1/sales
 
@@ -3490,7 +3488,7 @@ class Sales(_Resource):
             dry_run: Only previews the refund and its effect on each commission. The ids of the
                 refund and of clawbacks in the response are not valid.
 
-        Errors of its own: refund_waiting.
+        Specific errors: refund_waiting.
 
         POST /v1/sales/{id}/refund
 
@@ -3692,7 +3690,7 @@ class Refunds(_Resource):
                 nor in the future.
             reason: The reason of the refund.
 
-        Errors of its own: refund_waiting.
+        Specific errors: refund_waiting.
 
         POST /v1/refunds
 
@@ -3887,7 +3885,7 @@ class Commissions(_Resource):
                 back in proportion. The sale must not be refunded.
             external_charge_id: The sale by the id of its charge. Not together with `sale_id`.
 
-        Errors of its own: sale_refunded.
+        Specific errors: sale_refunded.
 
         POST /v1/commissions
 
@@ -4048,7 +4046,7 @@ class Commissions(_Resource):
             reason: The reason of the correction; written to the audit log. The partner does not see
                 it.
 
-        Errors of its own: commission_not_correctable.
+        Specific errors: commission_not_correctable.
 
         POST /v1/commissions/{id}
 
@@ -4081,7 +4079,7 @@ class Commissions(_Resource):
         Args:
             reason: The reason of the approval; only for the audit log.
 
-        Errors of its own: commission_not_pending.
+        Specific errors: commission_not_pending.
 
         POST /v1/commissions/{id}/approve
 
@@ -4110,7 +4108,7 @@ class Commissions(_Resource):
         Args:
             reason: Stored as `void_reason`, written to the audit log and shown to the partner.
 
-        Errors of its own: commission_already_paid, commission_in_payout, commission_not_open.
+        Specific errors: commission_already_paid, commission_in_payout, commission_not_open.
 
         POST /v1/commissions/{id}/reject
 
@@ -4360,7 +4358,7 @@ class Payouts(_Resource):
             confirm_amount_minor: The expected sum of their amounts over all currencies, likewise.
             dry_run: Returns the payouts that would be marked and changes nothing.
 
-        Errors of its own: confirmation_differs.
+        Specific errors: confirmation_differs.
 
         POST /v1/payouts/mark_paid
 
@@ -4460,7 +4458,7 @@ class Payouts(_Resource):
         and the same month's next batch run collects them. Refused if it is paid or `processing`
         (with a payment rail or exported).
 
-        Errors of its own: payout_already_paid, payout_in_flight.
+        Specific errors: payout_already_paid, payout_in_flight.
 
         DELETE /v1/payouts/{id}
 
@@ -4492,7 +4490,7 @@ class Payouts(_Resource):
             paid_at: When it was paid, not in the future and not before the oldest sale of the
                 payout (for a manual commission, its creation); the default is now.
 
-        Errors of its own: payout_already_paid, payout_in_flight, payout_not_payable.
+        Specific errors: payout_already_paid, payout_in_flight, payout_not_payable.
 
         POST /v1/payouts/{id}/mark_paid
 
@@ -4528,7 +4526,7 @@ class Payouts(_Resource):
         Args:
             reason: The reason; stored as `error_message`.
 
-        Errors of its own: payout_already_paid, payout_in_flight, payout_not_payable.
+        Specific errors: payout_already_paid, payout_in_flight, payout_not_payable.
 
         POST /v1/payouts/{id}/mark_failed
 
@@ -4561,7 +4559,7 @@ class Payouts(_Resource):
         Args:
             reason: The reason; stored in the audit log.
 
-        Errors of its own: payout_not_undoable.
+        Specific errors: payout_not_undoable.
 
         POST /v1/payouts/{id}/undo_paid
 
@@ -4595,7 +4593,7 @@ class Payouts(_Resource):
             number: The number of another statement of the payout, such as one whose payment was
                 undone.
 
-        Errors of its own: payout_not_paid.
+        Specific errors: payout_not_paid.
 
         GET /v1/payouts/{id}/statement
 
@@ -4620,7 +4618,7 @@ class Payouts(_Resource):
         portal. Each failure of a payout is emailed once; `failure_emailed_at` has the time. Refused
         if the payout has not failed, or if this failure was emailed already.
 
-        Errors of its own: payout_not_failed, payout_failure_emailed, email_not_configured.
+        Specific errors: payout_not_failed, payout_failure_emailed, email_not_configured.
 
         POST /v1/payouts/{id}/email_failure
 
@@ -4666,7 +4664,7 @@ class Payouts(_Resource):
                 `unclaimed`, `on_hold`, `needs_funds` or `unconfirmed` before the end; `returned` or
                 `reversed` for money that came back after the payout was paid.
 
-        Errors of its own: payout_not_on_rail, payout_already_paid, payout_not_payable.
+        Specific errors: payout_not_on_rail, payout_already_paid, payout_not_payable.
 
         POST /v1/payouts/{id}/rail_result
 
@@ -4702,7 +4700,7 @@ class Payouts(_Resource):
         to do, for example to pay the partner again with a manual commission. The payout stays paid.
         Other states end by themselves, and are refused.
 
-        Errors of its own: payout_attention_open.
+        Specific errors: payout_attention_open.
 
         POST /v1/payouts/{id}/dismiss_attention
 
@@ -4976,7 +4974,7 @@ class PayoutBatches(_Resource):
                 without a file format for it.
             new: Leaves out payouts of earlier files.
 
-        Errors of its own: payout_batch_generating, payout_rail_pays.
+        Specific errors: payout_batch_generating, payout_rail_pays.
 
         POST /v1/payout_batches/{id}/export
 
@@ -5052,7 +5050,7 @@ class PayoutBatches(_Resource):
             exported: Also cancels exported payouts; with it you confirm that the file was not and
                 will not be sent.
 
-        Errors of its own: payout_batch_generating.
+        Specific errors: payout_batch_generating.
 
         POST /v1/payout_batches/{id}/cancel
 
@@ -5089,7 +5087,7 @@ class PayoutBatches(_Resource):
             confirm_amount_minor: The expected sum, in minor units.
             confirm_count: The expected number of payouts.
 
-        Errors of its own: confirmation_differs, payout_rail_disconnected, payout_rail_test.
+        Specific errors: confirmation_differs, payout_rail_disconnected, payout_rail_test.
 
         POST /v1/payout_batches/{id}/send
 
@@ -5297,7 +5295,7 @@ class Imports(_Resource):
             emit_events: Send events for imported objects.
             since: Where the source can filter, read only objects changed since this time.
 
-        Errors of its own: import_active.
+        Specific errors: import_active.
 
         POST /v1/imports
 
@@ -5465,7 +5463,7 @@ class Imports(_Resource):
 
         Writes what the report of a `ready` import says, in the background.
 
-        Errors of its own: import_active, import_not_ready.
+        Specific errors: import_active, import_not_ready.
 
         POST /v1/imports/{id}/run
 
@@ -5488,7 +5486,7 @@ class Imports(_Resource):
         added to it, in the background. Objects that were used or changed since stay, and are listed
         as problems with the code `kept`.
 
-        Errors of its own: import_active, import_not_ready.
+        Specific errors: import_active, import_not_ready.
 
         POST /v1/imports/{id}/undo
 
@@ -5631,7 +5629,7 @@ class Flows(_Resource):
             status: Whether the flow is evaluated; the default is `active`.
             branches: In order; the first match wins.
 
-        Errors of its own: flow_too_large, invalid_condition, flow_quota_exceeded.
+        Specific errors: flow_too_large, invalid_condition, flow_quota_exceeded.
 
         POST /v1/flows
 
@@ -5728,7 +5726,7 @@ class Flows(_Resource):
                 name.
             days: The number of days of sales, up to now.
 
-        Errors of its own: flow_too_large, invalid_condition.
+        Specific errors: flow_too_large, invalid_condition.
 
         POST /v1/flows/rehearse
 
@@ -5898,7 +5896,7 @@ class Flows(_Resource):
             branches: Replaces the branches: those with an `id` are kept, others are created,
                 omitted ones are deleted.
 
-        Errors of its own: flow_too_large, invalid_condition, flow_quota_exceeded.
+        Specific errors: flow_too_large, invalid_condition, flow_quota_exceeded.
 
         POST /v1/flows/{id}
 
@@ -6067,7 +6065,7 @@ class Reports(_Resource):
             changes: Adds `changes`: at most the given number of keys whose revenue differs most
                 from the previous period. Not with `dimension=period` or `compare=none`.
 
-        Errors of its own: range_too_large.
+        Specific errors: range_too_large.
 
         GET /v1/reports
 
@@ -6264,7 +6262,7 @@ class RiskFlags(_Resource):
             status: The default is `resolved`.
             note: The reason; stored on the flag and in the audit log.
 
-        Errors of its own: risk_flag_closed.
+        Specific errors: risk_flag_closed.
 
         POST /v1/risk_flags/{id}/resolve
 
@@ -6293,7 +6291,7 @@ class RiskFlags(_Resource):
         Sets an open flag to `reviewing`. A flag in review does not change; a closed flag is
         refused.
 
-        Errors of its own: risk_flag_closed.
+        Specific errors: risk_flag_closed.
 
         POST /v1/risk_flags/{id}/review
 
@@ -6830,7 +6828,7 @@ class Campaigns(_Resource):
             audience: Replaces the audience; null means every active partner.
             scheduled_at: When to send it; null removes the schedule.
 
-        Errors of its own: campaign_not_editable.
+        Specific errors: campaign_not_editable.
 
         POST /v1/campaigns/{id}
 
@@ -6861,7 +6859,7 @@ class Campaigns(_Resource):
 
         Deletes a draft, scheduled or paused campaign. Other campaigns are refused.
 
-        Errors of its own: campaign_not_editable.
+        Specific errors: campaign_not_editable.
 
         DELETE /v1/campaigns/{id}
 
@@ -6956,7 +6954,7 @@ class Campaigns(_Resource):
         Args:
             program_id: The campaign's program.
 
-        Errors of its own: campaign_audience_empty, campaign_not_sendable, email_not_configured.
+        Specific errors: campaign_audience_empty, campaign_not_sendable, email_not_configured.
 
         POST /v1/campaigns/{id}/send
 
@@ -6991,7 +6989,7 @@ class Campaigns(_Resource):
             partner_id: The partner whose values replace the placeholders; the default is the first
                 recipient.
 
-        Errors of its own: campaign_not_sendable, email_not_configured.
+        Specific errors: campaign_not_sendable, email_not_configured.
 
         POST /v1/campaigns/{id}/test
 
@@ -7023,7 +7021,7 @@ class Campaigns(_Resource):
         Args:
             program_id: Not needed; must be the campaign's program.
 
-        Errors of its own: campaign_not_pausable.
+        Specific errors: campaign_not_pausable.
 
         POST /v1/campaigns/{id}/pause
 
@@ -7055,7 +7053,7 @@ class Campaigns(_Resource):
         Args:
             program_id: Not needed; must be the campaign's program.
 
-        Errors of its own: campaign_audience_empty, campaign_not_resumable, email_not_configured.
+        Specific errors: campaign_audience_empty, campaign_not_resumable, email_not_configured.
 
         POST /v1/campaigns/{id}/resume
 
@@ -7176,7 +7174,7 @@ class Mails(_Resource):
         resent, because the campaign's text may have changed. Without a mail server the response is
         501.
 
-        Errors of its own: mail_not_retryable, email_not_configured.
+        Specific errors: mail_not_retryable, email_not_configured.
 
         POST /v1/mails/{id}/retry
 
@@ -7539,7 +7537,7 @@ class WebhookEndpoints(_Resource):
             partner_id: Makes it this partner's postback: it gets only events of the partner, never
                 a customer's identity.
 
-        Errors of its own: url_not_allowed, webhook_endpoint_limit.
+        Specific errors: url_not_allowed, webhook_endpoint_limit.
 
         POST /v1/webhook_endpoints
 
@@ -7598,7 +7596,7 @@ class WebhookEndpoints(_Resource):
                 `referral.*`, `commission.*` and `payout.*` types only.
             enabled: Whether events are sent. Enabling it resets the count of failures.
 
-        Errors of its own: url_not_allowed.
+        Specific errors: url_not_allowed.
 
         POST /v1/webhook_endpoints/{id}
 
@@ -7762,7 +7760,7 @@ class WebhookEndpoints(_Resource):
                 Requires `to`.
             to: End of the window; at most 30 days after `from`. Requires `from`.
 
-        Errors of its own: webhook_endpoint_disabled.
+        Specific errors: webhook_endpoint_disabled.
 
         POST /v1/webhook_endpoints/{id}/replay
 
@@ -7830,7 +7828,7 @@ class WebhookDeliveries(_Resource):
 
         Queues a new delivery with the original body and event id; the old one stays in the log.
 
-        Errors of its own: webhook_endpoint_disabled, webhook_event_expired, webhook_test_delivery.
+        Specific errors: webhook_endpoint_disabled, webhook_event_expired, webhook_test_delivery.
 
         POST /v1/webhook_deliveries/{id}/replay
 
@@ -8418,7 +8416,7 @@ class InboxEvents(_Resource):
         rewards. The event is then `recorded`. A second call has no effect and returns the same
         event.
 
-        Errors of its own: inbox_event_not_resolvable.
+        Specific errors: inbox_event_not_resolvable.
 
         POST /v1/inbox_events/{id}/resolve
 
@@ -8672,7 +8670,7 @@ class Browser(_Resource):
             visitor: The `visitor` of an earlier response, for browsers that lost the cookie. The
                 cookie takes precedence.
 
-        Errors of its own: tracking_value_not_found, resource_not_found, program_paused.
+        Specific errors: tracking_value_not_found, resource_not_found, program_paused.
 
         POST /t/c
 
@@ -8751,7 +8749,7 @@ class Browser(_Resource):
             click_id: The click that brought the visitor; the default is the click of the cookie.
             visitor: The `visitor` of an earlier answer, for browsers that lost the cookie.
 
-        Errors of its own: insufficient_scope, origin_not_allowed.
+        Specific errors: insufficient_scope, origin_not_allowed.
 
         POST /t/lead
 
