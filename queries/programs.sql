@@ -17,7 +17,7 @@ INSERT INTO programs (id, org_id, name, product_name, website_url, currency, sta
     block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, processor, created_at, updated_at,
         enrols_first_commission, attribution_model, click_on_redirect, commission_net_of_fee,
         auto_enrol_customers, lead_match_days, time_zone, coupon_beats_link, ignore_late_clicks, zone_changed_at,
-        min_paying_customers, statement_prefix, statement_seller, self_billing)
+        min_paying_customers, statement_prefix, statement_seller, self_billing, auto_payouts_since)
 VALUES (@id, @org_id, @name, @product_name, @website_url, @currency, @status, @subdomain, @custom_domain, @terms_url,
     @terms_version,
     @cookie_days, @url_params, @commission_on_net_revenue, @holding_period_days, @min_payout_minor, @payout_term,
@@ -25,7 +25,7 @@ VALUES (@id, @org_id, @name, @product_name, @website_url, @currency, @status, @s
     @block_self_referrals, @blocked_countries, @require_tax_forms, @auto_payouts_enabled, @processor, @created_at,
         @updated_at, @enrols_first_commission, @attribution_model, @click_on_redirect, @commission_net_of_fee,
         @auto_enrol_customers, @lead_match_days, @time_zone, @coupon_beats_link, @ignore_late_clicks, @zone_changed_at,
-        @min_paying_customers, @statement_prefix, @statement_seller, @self_billing);
+        @min_paying_customers, @statement_prefix, @statement_seller, @self_billing, @auto_payouts_since);
 
 -- name: ProgramUpdate :exec
 -- ProgramUpdate does not change the currency, in which fixed rates and the minimum are stored.
@@ -42,6 +42,7 @@ UPDATE programs SET name = @name, product_name = @product_name, website_url = @w
     ignore_late_clicks = @ignore_late_clicks, min_paying_customers = @min_paying_customers,
     zone_changed_at = @zone_changed_at, statement_prefix = @statement_prefix,
     statement_seller = @statement_seller, self_billing = @self_billing,
+    auto_payouts_enabled = @auto_payouts_enabled, auto_payouts_since = @auto_payouts_since,
     updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 

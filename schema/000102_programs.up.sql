@@ -50,6 +50,7 @@ CREATE TABLE programs (
     statement_prefix          text COLLATE "C" NOT NULL DEFAULT 'R',
     statement_seller          json,
     self_billing              boolean NOT NULL DEFAULT false,
+    auto_payouts_since        timestamptz,
     CONSTRAINT programs_pkey PRIMARY KEY (id),
     CONSTRAINT programs_org_id_key UNIQUE (org_id, id),
     CONSTRAINT programs_org_fkey FOREIGN KEY (org_id) REFERENCES organizations (id),

@@ -906,6 +906,7 @@ type Program struct {
 	StatementPrefix        string
 	StatementSeller        []byte
 	SelfBilling            bool
+	AutoPayoutsSince       *clock.Time
 }
 
 type PublishableKey struct {
