@@ -86,6 +86,42 @@ VALUES (@id, @org_id, @program_id, @action, @target_id, @api_key_id, @actor_type
     @request_id, @reason,
     @before, @after, @created_at, nullif(@client::text, ''));
 
+-- name: AuditNames :many
+-- AuditNames returns the names by which people know objects of the audit log; objects without one and deleted ones are
+-- left out.
+WITH named AS (
+    SELECT p.id, coalesce(nullif(p.display_name, ''), nullif(concat_ws(' ', p.first_name, p.last_name), ''),
+        nullif(p.company_name, ''), p.handle) AS name
+    FROM partners p WHERE p.org_id = @org_id AND p.id IN (
+        SELECT unnest(@ids::text[])
+        UNION SELECT y.partner_id FROM payouts y WHERE y.org_id = @org_id AND y.id = ANY (@ids::text[])
+        UNION SELECT c.partner_id FROM commissions c WHERE c.org_id = @org_id AND c.id = ANY (@ids::text[]))
+), objects AS (
+    SELECT n.id, n.name FROM named n WHERE n.id = ANY (@ids::text[])
+    UNION ALL SELECT y.id, n.name FROM payouts y JOIN named n ON n.id = y.partner_id
+        WHERE y.org_id = @org_id AND y.id = ANY (@ids::text[])
+    UNION ALL SELECT c.id, n.name FROM commissions c JOIN named n ON n.id = c.partner_id
+        WHERE c.org_id = @org_id AND c.id = ANY (@ids::text[])
+    UNION ALL SELECT a.id, a.email FROM applications a WHERE a.org_id = @org_id AND a.id = ANY (@ids::text[])
+    UNION ALL SELECT c.id, coalesce(nullif(c.name, ''), c.email) FROM customers c
+        WHERE c.org_id = @org_id AND c.id = ANY (@ids::text[])
+    UNION ALL SELECT k.id, 'ending in ' || k.last4 FROM api_keys k WHERE k.org_id = @org_id AND k.id = ANY (@ids::text[])
+    UNION ALL SELECT r.id, r.kind FROM payout_rails r WHERE r.org_id = @org_id AND r.id = ANY (@ids::text[])
+    UNION ALL SELECT r.id, r.processor FROM processor_connections r
+        WHERE r.org_id = @org_id AND r.id = ANY (@ids::text[])
+    UNION ALL SELECT b.id, to_char(b.period_month, 'FMMonth YYYY') FROM payout_batches b
+        WHERE b.org_id = @org_id AND b.id = ANY (@ids::text[])
+    UNION ALL SELECT f.id, f.name FROM flows f WHERE f.org_id = @org_id AND f.id = ANY (@ids::text[])
+    UNION ALL SELECT m.id, m.name FROM campaigns m WHERE m.org_id = @org_id AND m.id = ANY (@ids::text[])
+    UNION ALL SELECT s.id, s.name FROM sequences s WHERE s.org_id = @org_id AND s.id = ANY (@ids::text[])
+    UNION ALL SELECT g.id, g.name FROM groups g WHERE g.org_id = @org_id AND g.id = ANY (@ids::text[])
+    UNION ALL SELECT t.id, t.name FROM tags t WHERE t.org_id = @org_id AND t.id = ANY (@ids::text[])
+    UNION ALL SELECT r.id, r.title FROM resources r WHERE r.org_id = @org_id AND r.id = ANY (@ids::text[])
+    UNION ALL SELECT c.id, c.code FROM coupons c WHERE c.org_id = @org_id AND c.id = ANY (@ids::text[])
+    UNION ALL SELECT w.id, w.url FROM webhook_endpoints w WHERE w.org_id = @org_id AND w.id = ANY (@ids::text[])
+)
+SELECT o.id::text AS id, o.name::text AS name FROM objects o WHERE o.name IS NOT NULL;
+
 -- name: AuditInsertMany :exec
 -- AuditInsertMany writes the same entry for many targets; befores are JSON.
 INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, actor_type, actor_id, request_id,

@@ -81,6 +81,7 @@ SELECT p.id, p.partner_id, p.amount_minor, p.currency FROM payouts p WHERE p.bat
     AND p.method = ANY (@methods::text[]) AND NOT starts_with(p.id, 'sample_')
     AND (@currency::text = '' OR p.currency = @currency)
     AND (sqlc.narg('due_by')::timestamptz IS NULL OR p.due_told AND p.due_at <= sqlc.narg('due_by')::timestamptz)
+    AND (sqlc.narg('created_from')::timestamptz IS NULL OR p.created_at >= sqlc.narg('created_from')::timestamptz)
     AND EXISTS (SELECT FROM partners o WHERE o.id = p.partner_id AND o.org_id = p.org_id AND o.status = 'active'
         AND o.payout_method = p.method)
     AND NOT (@hold_on_high_risk::boolean AND EXISTS (SELECT FROM risk_flags f
@@ -93,6 +94,13 @@ ORDER BY p.partner_id, p.id LIMIT @lim;
 UPDATE payouts SET status = 'processing', rail = @rail, rail_id = @rail_id, checked_at = NULL, submissions = 0,
     submitted_at = NULL, external_id = NULL, fee_minor = NULL, fee_currency = NULL, updated_at = @now
 WHERE id = ANY (@ids::text[]) AND org_id = @org_id AND status = 'pending';
+
+-- name: PayoutsRailed :many
+-- PayoutsRailed counts the payouts of a batch that a rail has or had, and those in progress, by method and currency.
+SELECT coalesce(p.method, '')::text AS method, p.currency, max(coalesce(p.rail, ''))::text AS rail, count(*) AS payouts,
+    count(*) FILTER (WHERE p.status = 'processing') AS processing
+FROM payouts p WHERE p.batch_id = @batch_id AND p.org_id = @org_id AND p.rail_id IS NOT NULL
+GROUP BY p.method, p.currency ORDER BY p.method, p.currency;
 
 -- name: PayoutSendInsert :exec
 INSERT INTO payout_sends (id, org_id, program_id, batch_id, rail_id, currency, amount_minor, payout_count, created_at,
@@ -108,11 +116,13 @@ FROM payout_sends t WHERE t.program_id = @program_id AND t.org_id = @org_id AND 
 
 -- name: PayoutsToSendAlone :many
 -- PayoutsToSendAlone lists the batches with due payouts that connected rails may send without a confirmation, those of
--- active rails in programs with automatic payouts. Payouts in other currencies than the program's wait for a person.
+-- active rails in programs with automatic payouts. Payouts in other currencies than the program's, and those created
+-- before automatic payouts were switched on, wait for a person.
 SELECT DISTINCT r.id AS rail_id, r.org_id, p.batch_id FROM payout_rails r JOIN programs g ON g.id = r.program_id
     JOIN payouts p ON p.program_id = r.program_id AND p.currency = g.currency AND p.method = ANY (r.methods)
 WHERE r.status = 'active' AND r.livemode AND r.automatic_batch_minor IS NOT NULL AND g.auto_payouts_enabled
     AND g.status = 'active' AND p.status = 'pending' AND p.due_told AND p.due_at <= @now AND p.method IS NOT NULL
+    AND (g.auto_payouts_since IS NULL OR p.created_at >= g.auto_payouts_since)
     AND NOT starts_with(p.id, 'sample_')
     AND (r.id, p.batch_id) > (@after_rail::text, @after_batch::text)
 ORDER BY r.id, p.batch_id LIMIT @lim;

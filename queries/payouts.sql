@@ -288,9 +288,12 @@ WHERE t.id = due.id RETURNING t.*;
 -- name: ProgramsToBatch :many
 -- ProgramsToBatch lists programs with automatic batches and without the month's automatic run, even
 -- if the batch was requested before; sample programs have none. The month is the one before that of
--- now in the program's zone, which must have begun by settled.
+-- now in the program's zone, which must have begun by settled. A program whose automatic batches were
+-- switched on since then begins with the next month.
 SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND t.id > @after AND NOT starts_with(t.id,
     'sample_')
+AND (t.auto_payouts_since IS NULL OR date_trunc('month', zone_day(t.auto_payouts_since, t.time_zone)::timestamp)
+    < date_trunc('month', zone_day(@now::timestamptz, t.time_zone)::timestamp))
 AND date_trunc('month', zone_day(@settled::timestamptz, t.time_zone)::timestamp)
     = date_trunc('month', zone_day(@now::timestamptz, t.time_zone)::timestamp)
 AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.import_id IS NULL

@@ -18,7 +18,7 @@ INSERT INTO programs (id, org_id, name, product_name, website_url, currency, sta
         enrols_first_commission, attribution_model, click_on_redirect, commission_net_of_fee,
         auto_enrol_customers, lead_match_days, time_zone, coupon_beats_link, ignore_late_clicks, zone_changed_at,
         min_paying_customers, statement_prefix, statement_seller, self_billing, vat_rate_bps, agent_limit_minor,
-        agent_day, agent_granted_minor)
+        agent_day, agent_granted_minor, auto_payouts_since)
 VALUES (@id, @org_id, @name, @product_name, @website_url, @currency, @status, @subdomain, @custom_domain, @terms_url,
     @terms_version,
     @cookie_days, @url_params, @commission_on_net_revenue, @holding_period_days, @min_payout_minor, @payout_term,
@@ -27,7 +27,7 @@ VALUES (@id, @org_id, @name, @product_name, @website_url, @currency, @status, @s
         @updated_at, @enrols_first_commission, @attribution_model, @click_on_redirect, @commission_net_of_fee,
         @auto_enrol_customers, @lead_match_days, @time_zone, @coupon_beats_link, @ignore_late_clicks, @zone_changed_at,
         @min_paying_customers, @statement_prefix, @statement_seller, @self_billing, @vat_rate_bps, @agent_limit_minor,
-        @agent_day, @agent_granted_minor);
+        @agent_day, @agent_granted_minor, @auto_payouts_since);
 
 -- name: ProgramUpdate :exec
 -- ProgramUpdate does not change the currency, in which fixed rates and the minimum are stored.
@@ -44,7 +44,8 @@ UPDATE programs SET name = @name, product_name = @product_name, website_url = @w
     ignore_late_clicks = @ignore_late_clicks, min_paying_customers = @min_paying_customers,
     zone_changed_at = @zone_changed_at, statement_prefix = @statement_prefix,
     statement_seller = @statement_seller, self_billing = @self_billing, vat_rate_bps = @vat_rate_bps,
-    agent_limit_minor = @agent_limit_minor, updated_at = @updated_at
+    agent_limit_minor = @agent_limit_minor, auto_payouts_enabled = @auto_payouts_enabled,
+    auto_payouts_since = @auto_payouts_since, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: ProgramAgentGrant :execrows

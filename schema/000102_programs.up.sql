@@ -55,6 +55,7 @@ CREATE TABLE programs (
     -- What agents have granted on the program's day that begins at agent_day.
     agent_day                 timestamptz,
     agent_granted_minor       bigint NOT NULL DEFAULT 0,
+    auto_payouts_since        timestamptz,
     CONSTRAINT programs_pkey PRIMARY KEY (id),
     CONSTRAINT programs_org_id_key UNIQUE (org_id, id),
     CONSTRAINT programs_org_fkey FOREIGN KEY (org_id) REFERENCES organizations (id),

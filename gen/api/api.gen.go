@@ -2007,6 +2007,24 @@ func (e GroupMakeDefault) Valid() bool {
 	}
 }
 
+// Defines values for HasPayoutMethodFilter.
+const (
+	HasPayoutMethodFilterFalse HasPayoutMethodFilter = "false"
+	HasPayoutMethodFilterTrue  HasPayoutMethodFilter = "true"
+)
+
+// Valid indicates whether the value is a known member of the HasPayoutMethodFilter enum.
+func (e HasPayoutMethodFilter) Valid() bool {
+	switch e {
+	case HasPayoutMethodFilterFalse:
+		return true
+	case HasPayoutMethodFilterTrue:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ImportKind.
 const (
 	ImportKindCommissions ImportKind = "commissions"
@@ -7898,6 +7916,9 @@ type GroupUpdate struct {
 	Name *string `json:"name,omitempty"`
 }
 
+// HasPayoutMethodFilter `true` selects only partners with a payout method, `false` only the others.
+type HasPayoutMethodFilter string
+
 // Import An import from another product.
 type Import struct {
 	// ID The id of an import.
@@ -11223,7 +11244,7 @@ type Program struct {
 	// AutoEnrolCustomers Whether customers become partners with their first payment from a payment processor's event.
 	AutoEnrolCustomers bool `json:"auto_enrol_customers"`
 
-	// AutoPayoutsEnabled Whether the month's batch is created on the first of the next month; no money moves.
+	// AutoPayoutsEnabled Whether the month's batch is created on the first of the next month. Its due payouts are sent without confirmation only by a payment rail that has limits for this, and only up to them.
 	AutoPayoutsEnabled bool `json:"auto_payouts_enabled"`
 
 	// BlockSelfReferrals Whether self-referrals are refused.
@@ -11562,7 +11583,7 @@ type ProgramStatusReport struct {
 	Waiting ProgramWaiting `json:"waiting"`
 }
 
-// ProgramUpdate Fields to change; omitted fields keep their values. Currency, subdomain and automatic batches cannot be changed.
+// ProgramUpdate Fields to change; omitted fields keep their values. Currency and subdomain cannot be changed.
 type ProgramUpdate struct {
 	// AgentLimitMinor How much an MCP client may grant in manual commissions on one day of the program without a person's confirmation, in minor units of the program's currency; 0 for nothing.
 	AgentLimitMinor *int64 `json:"agent_limit_minor,omitempty"`
@@ -11574,6 +11595,9 @@ type ProgramUpdate struct {
 
 	// AutoEnrolCustomers Whether a customer with an email becomes an active partner with its first payment from a payment processor's event. Earlier customers are not enrolled.
 	AutoEnrolCustomers *bool `json:"auto_enrol_customers,omitempty"`
+
+	// AutoPayoutsEnabled Whether the month's batch is created on the first of the next month. Switched on, it begins with the current month, and payouts of before are not sent by themselves. Switched off, no more payouts are sent by themselves; a batch that is being created is completed.
+	AutoPayoutsEnabled *bool `json:"auto_payouts_enabled,omitempty"`
 
 	// BlockSelfReferrals Whether to refuse self-referrals.
 	BlockSelfReferrals *bool `json:"block_self_referrals,omitempty"`
@@ -16006,6 +16030,12 @@ type ListPartnersParams struct {
 
 	// ExternalID Exactly this external id: one partner, or none.
 	ExternalID *string `form:"external_id,omitempty" json:"external_id,omitempty"`
+
+	// HasPayoutMethod `true` for only partners with a payout method, `false` for only the others. By default, all.
+	HasPayoutMethod *HasPayoutMethodFilter `form:"has_payout_method,omitempty" json:"has_payout_method,omitempty"`
+
+	// NoClickSince Only partners without a click at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	NoClickSince *DateOrTime `form:"no_click_since,omitempty" json:"no_click_since,omitempty"`
 
 	// Search Part of an email, name, company or handle, ignoring case.
 	Search *string `form:"search,omitempty" json:"search,omitempty"`
@@ -32684,6 +32714,30 @@ func NewListPartnersRequest(server string, params *ListPartnersParams) (*http.Re
 		if params.ExternalID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "external_id", *params.ExternalID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.HasPayoutMethod != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "has_payout_method", *params.HasPayoutMethod, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.NoClickSince != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "no_click_since", *params.NoClickSince, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -61045,6 +61099,20 @@ func (w *ServerInterfaceWrapper) ListPartners(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "external_id", ctx.QueryParams(), &params.ExternalID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter external_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "has_payout_method" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "has_payout_method", ctx.QueryParams(), &params.HasPayoutMethod, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter has_payout_method: %s", err))
+	}
+
+	// ------------- Optional query parameter "no_click_since" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "no_click_since", ctx.QueryParams(), &params.NoClickSince, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter no_click_since: %s", err))
 	}
 
 	// ------------- Optional query parameter "search" -------------

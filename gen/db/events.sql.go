@@ -154,6 +154,73 @@ func (q *Queries) AuditLogEntryGet(ctx context.Context, db DBTX, arg AuditLogEnt
 	return i, err
 }
 
+const auditNames = `-- name: AuditNames :many
+WITH named AS (
+    SELECT p.id, coalesce(nullif(p.display_name, ''), nullif(concat_ws(' ', p.first_name, p.last_name), ''),
+        nullif(p.company_name, ''), p.handle) AS name
+    FROM partners p WHERE p.org_id = $1 AND p.id IN (
+        SELECT unnest($2::text[])
+        UNION SELECT y.partner_id FROM payouts y WHERE y.org_id = $1 AND y.id = ANY ($2::text[])
+        UNION SELECT c.partner_id FROM commissions c WHERE c.org_id = $1 AND c.id = ANY ($2::text[]))
+), objects AS (
+    SELECT n.id, n.name FROM named n WHERE n.id = ANY ($2::text[])
+    UNION ALL SELECT y.id, n.name FROM payouts y JOIN named n ON n.id = y.partner_id
+        WHERE y.org_id = $1 AND y.id = ANY ($2::text[])
+    UNION ALL SELECT c.id, n.name FROM commissions c JOIN named n ON n.id = c.partner_id
+        WHERE c.org_id = $1 AND c.id = ANY ($2::text[])
+    UNION ALL SELECT a.id, a.email FROM applications a WHERE a.org_id = $1 AND a.id = ANY ($2::text[])
+    UNION ALL SELECT c.id, coalesce(nullif(c.name, ''), c.email) FROM customers c
+        WHERE c.org_id = $1 AND c.id = ANY ($2::text[])
+    UNION ALL SELECT k.id, 'ending in ' || k.last4 FROM api_keys k WHERE k.org_id = $1 AND k.id = ANY ($2::text[])
+    UNION ALL SELECT r.id, r.kind FROM payout_rails r WHERE r.org_id = $1 AND r.id = ANY ($2::text[])
+    UNION ALL SELECT r.id, r.processor FROM processor_connections r
+        WHERE r.org_id = $1 AND r.id = ANY ($2::text[])
+    UNION ALL SELECT b.id, to_char(b.period_month, 'FMMonth YYYY') FROM payout_batches b
+        WHERE b.org_id = $1 AND b.id = ANY ($2::text[])
+    UNION ALL SELECT f.id, f.name FROM flows f WHERE f.org_id = $1 AND f.id = ANY ($2::text[])
+    UNION ALL SELECT m.id, m.name FROM campaigns m WHERE m.org_id = $1 AND m.id = ANY ($2::text[])
+    UNION ALL SELECT s.id, s.name FROM sequences s WHERE s.org_id = $1 AND s.id = ANY ($2::text[])
+    UNION ALL SELECT g.id, g.name FROM groups g WHERE g.org_id = $1 AND g.id = ANY ($2::text[])
+    UNION ALL SELECT t.id, t.name FROM tags t WHERE t.org_id = $1 AND t.id = ANY ($2::text[])
+    UNION ALL SELECT r.id, r.title FROM resources r WHERE r.org_id = $1 AND r.id = ANY ($2::text[])
+    UNION ALL SELECT c.id, c.code FROM coupons c WHERE c.org_id = $1 AND c.id = ANY ($2::text[])
+    UNION ALL SELECT w.id, w.url FROM webhook_endpoints w WHERE w.org_id = $1 AND w.id = ANY ($2::text[])
+)
+SELECT o.id::text AS id, o.name::text AS name FROM objects o WHERE o.name IS NOT NULL
+`
+
+type AuditNamesParams struct {
+	OrgID string
+	Ids   []string
+}
+
+type AuditNamesRow struct {
+	ID   string
+	Name string
+}
+
+// AuditNames returns the names by which people know objects of the audit log; objects without one and deleted ones are
+// left out.
+func (q *Queries) AuditNames(ctx context.Context, db DBTX, arg AuditNamesParams) ([]AuditNamesRow, error) {
+	rows, err := db.Query(ctx, auditNames, arg.OrgID, arg.Ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditNamesRow{}
+	for rows.Next() {
+		var i AuditNamesRow
+		if err := rows.Scan(&i.ID, &i.Name); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const eventGet = `-- name: EventGet :one
 SELECT e.id, e.program_id, e.type, e.body, e.seq::bigint AS seq, e.created_at FROM events e
 WHERE e.id = $1 AND e.org_id = $2

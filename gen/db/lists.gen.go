@@ -1428,34 +1428,38 @@ func (l MailList) Refs() []Ref {
 
 // PartnerList is a list of rows of partners. A filter that is nil lets every row pass.
 type PartnerList struct {
-	Status        []string
-	GroupID       *string
-	TagID         *string
-	Email         *string
-	Handle        *string
-	ExternalID    *string
-	Search        *string
-	CreatedAfter  *clock.Time
-	CreatedBefore *clock.Time
+	Status          []string
+	GroupID         *string
+	TagID           *string
+	Email           *string
+	Handle          *string
+	ExternalID      *string
+	HasPayoutMethod *bool
+	NoClickSince    *clock.Time
+	Search          *string
+	CreatedAfter    *clock.Time
+	CreatedBefore   *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
 func (l PartnerList) Page(ctx context.Context, tx DBTX, in Scope, after, before *PartnerCursorRow, lim int32) ([]Partner, error) {
 	status, statusIn := either(l.Status)
 	p := PartnerPageParams{
-		ProgramID:     in.ProgramID,
-		OrgID:         in.OrgID,
-		Lim:           lim,
-		Status:        status,
-		StatusIn:      statusIn,
-		GroupID:       l.GroupID,
-		TagID:         l.TagID,
-		Email:         l.Email,
-		Handle:        l.Handle,
-		ExternalID:    l.ExternalID,
-		Search:        l.Search,
-		CreatedAfter:  l.CreatedAfter,
-		CreatedBefore: l.CreatedBefore,
+		ProgramID:       in.ProgramID,
+		OrgID:           in.OrgID,
+		Lim:             lim,
+		Status:          status,
+		StatusIn:        statusIn,
+		GroupID:         l.GroupID,
+		TagID:           l.TagID,
+		Email:           l.Email,
+		Handle:          l.Handle,
+		ExternalID:      l.ExternalID,
+		HasPayoutMethod: l.HasPayoutMethod,
+		NoClickSince:    l.NoClickSince,
+		Search:          l.Search,
+		CreatedAfter:    l.CreatedAfter,
+		CreatedBefore:   l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -1481,25 +1485,27 @@ func (l PartnerList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (
 func (l PartnerList) Count(ctx context.Context, tx DBTX, in Scope, most int32) (int64, error) {
 	status, statusIn := either(l.Status)
 	return New().PartnerCount(ctx, tx, PartnerCountParams{
-		ProgramID:     in.ProgramID,
-		OrgID:         in.OrgID,
-		Most:          most,
-		Status:        status,
-		StatusIn:      statusIn,
-		GroupID:       l.GroupID,
-		TagID:         l.TagID,
-		Email:         l.Email,
-		Handle:        l.Handle,
-		ExternalID:    l.ExternalID,
-		Search:        l.Search,
-		CreatedAfter:  l.CreatedAfter,
-		CreatedBefore: l.CreatedBefore,
+		ProgramID:       in.ProgramID,
+		OrgID:           in.OrgID,
+		Most:            most,
+		Status:          status,
+		StatusIn:        statusIn,
+		GroupID:         l.GroupID,
+		TagID:           l.TagID,
+		Email:           l.Email,
+		Handle:          l.Handle,
+		ExternalID:      l.ExternalID,
+		HasPayoutMethod: l.HasPayoutMethod,
+		NoClickSince:    l.NoClickSince,
+		Search:          l.Search,
+		CreatedAfter:    l.CreatedAfter,
+		CreatedBefore:   l.CreatedBefore,
 	})
 }
 
 // Total returns what counts the list where it is long, or nil where nothing does.
 func (l PartnerList) Total() *Total {
-	if l.TagID != nil || l.Email != nil || l.Handle != nil || l.ExternalID != nil || l.Search != nil || l.CreatedAfter != nil || l.CreatedBefore != nil {
+	if l.TagID != nil || l.Email != nil || l.Handle != nil || l.ExternalID != nil || l.HasPayoutMethod != nil || l.NoClickSince != nil || l.Search != nil || l.CreatedAfter != nil || l.CreatedBefore != nil {
 		return nil
 	}
 	return &Total{

@@ -691,6 +691,11 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('email')::text IS NULL OR lower(t.email) = sqlc.narg('email')::text)
   AND (sqlc.narg('handle')::text IS NULL OR t.handle = sqlc.narg('handle')::text)
   AND (sqlc.narg('external_id')::text IS NULL OR t.external_id = sqlc.narg('external_id')::text)
+  AND (sqlc.narg('has_payout_method')::boolean IS NULL
+    OR (t.payout_method IS NOT NULL) = sqlc.narg('has_payout_method')::boolean)
+  AND (sqlc.narg('no_click_since')::timestamptz IS NULL
+    OR NOT EXISTS (SELECT FROM clicks k WHERE k.program_id = t.program_id AND k.partner_id = t.id
+    AND k.org_id = @org_id AND k.created_at >= sqlc.narg('no_click_since')::timestamptz AND k.id >= id_at('clk_', sqlc.narg('no_click_since')::timestamptz - interval '1 day')))
   AND (sqlc.narg('search')::text IS NULL
     OR t.email ILIKE sqlc.narg('search')::text OR t.handle ILIKE sqlc.narg('search')::text
     OR t.first_name ILIKE sqlc.narg('search')::text OR t.last_name ILIKE sqlc.narg('search')::text
@@ -720,6 +725,11 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('email')::text IS NULL OR lower(t.email) = sqlc.narg('email')::text)
   AND (sqlc.narg('handle')::text IS NULL OR t.handle = sqlc.narg('handle')::text)
   AND (sqlc.narg('external_id')::text IS NULL OR t.external_id = sqlc.narg('external_id')::text)
+  AND (sqlc.narg('has_payout_method')::boolean IS NULL
+    OR (t.payout_method IS NOT NULL) = sqlc.narg('has_payout_method')::boolean)
+  AND (sqlc.narg('no_click_since')::timestamptz IS NULL
+    OR NOT EXISTS (SELECT FROM clicks k WHERE k.program_id = t.program_id AND k.partner_id = t.id
+    AND k.org_id = @org_id AND k.created_at >= sqlc.narg('no_click_since')::timestamptz AND k.id >= id_at('clk_', sqlc.narg('no_click_since')::timestamptz - interval '1 day')))
   AND (sqlc.narg('search')::text IS NULL
     OR t.email ILIKE sqlc.narg('search')::text OR t.handle ILIKE sqlc.narg('search')::text
     OR t.first_name ILIKE sqlc.narg('search')::text OR t.last_name ILIKE sqlc.narg('search')::text

@@ -737,17 +737,65 @@ func (q *Queries) PayoutsHandOver(ctx context.Context, db DBTX, arg PayoutsHandO
 	return err
 }
 
+const payoutsRailed = `-- name: PayoutsRailed :many
+SELECT coalesce(p.method, '')::text AS method, p.currency, max(coalesce(p.rail, ''))::text AS rail, count(*) AS payouts,
+    count(*) FILTER (WHERE p.status = 'processing') AS processing
+FROM payouts p WHERE p.batch_id = $1 AND p.org_id = $2 AND p.rail_id IS NOT NULL
+GROUP BY p.method, p.currency ORDER BY p.method, p.currency
+`
+
+type PayoutsRailedParams struct {
+	BatchID string
+	OrgID   string
+}
+
+type PayoutsRailedRow struct {
+	Method     string
+	Currency   string
+	Rail       string
+	Payouts    int64
+	Processing int64
+}
+
+// PayoutsRailed counts the payouts of a batch that a rail has or had, and those in progress, by method and currency.
+func (q *Queries) PayoutsRailed(ctx context.Context, db DBTX, arg PayoutsRailedParams) ([]PayoutsRailedRow, error) {
+	rows, err := db.Query(ctx, payoutsRailed, arg.BatchID, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutsRailedRow{}
+	for rows.Next() {
+		var i PayoutsRailedRow
+		if err := rows.Scan(
+			&i.Method,
+			&i.Currency,
+			&i.Rail,
+			&i.Payouts,
+			&i.Processing,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const payoutsToHandOver = `-- name: PayoutsToHandOver :many
 SELECT p.id, p.partner_id, p.amount_minor, p.currency FROM payouts p WHERE p.batch_id = $1 AND p.org_id = $2 AND p.status = 'pending'
     AND p.method = ANY ($3::text[]) AND NOT starts_with(p.id, 'sample_')
     AND ($4::text = '' OR p.currency = $4)
     AND ($5::timestamptz IS NULL OR p.due_told AND p.due_at <= $5::timestamptz)
+    AND ($6::timestamptz IS NULL OR p.created_at >= $6::timestamptz)
     AND EXISTS (SELECT FROM partners o WHERE o.id = p.partner_id AND o.org_id = p.org_id AND o.status = 'active'
         AND o.payout_method = p.method)
-    AND NOT ($6::boolean AND EXISTS (SELECT FROM risk_flags f
+    AND NOT ($7::boolean AND EXISTS (SELECT FROM risk_flags f
         WHERE f.program_id = p.program_id AND f.partner_id = p.partner_id AND f.severity = 'high'
             AND f.status IN ('open', 'reviewing')))
-ORDER BY p.partner_id, p.id LIMIT $7
+ORDER BY p.partner_id, p.id LIMIT $8
 `
 
 type PayoutsToHandOverParams struct {
@@ -756,6 +804,7 @@ type PayoutsToHandOverParams struct {
 	Methods        []string
 	Currency       string
 	DueBy          *clock.Time
+	CreatedFrom    *clock.Time
 	HoldOnHighRisk bool
 	Lim            int32
 }
@@ -776,6 +825,7 @@ func (q *Queries) PayoutsToHandOver(ctx context.Context, db DBTX, arg PayoutsToH
 		arg.Methods,
 		arg.Currency,
 		arg.DueBy,
+		arg.CreatedFrom,
 		arg.HoldOnHighRisk,
 		arg.Lim,
 	)
@@ -807,6 +857,7 @@ SELECT DISTINCT r.id AS rail_id, r.org_id, p.batch_id FROM payout_rails r JOIN p
     JOIN payouts p ON p.program_id = r.program_id AND p.currency = g.currency AND p.method = ANY (r.methods)
 WHERE r.status = 'active' AND r.livemode AND r.automatic_batch_minor IS NOT NULL AND g.auto_payouts_enabled
     AND g.status = 'active' AND p.status = 'pending' AND p.due_told AND p.due_at <= $1 AND p.method IS NOT NULL
+    AND (g.auto_payouts_since IS NULL OR p.created_at >= g.auto_payouts_since)
     AND NOT starts_with(p.id, 'sample_')
     AND (r.id, p.batch_id) > ($2::text, $3::text)
 ORDER BY r.id, p.batch_id LIMIT $4
@@ -826,7 +877,8 @@ type PayoutsToSendAloneRow struct {
 }
 
 // PayoutsToSendAlone lists the batches with due payouts that connected rails may send without a confirmation, those of
-// active rails in programs with automatic payouts. Payouts in other currencies than the program's wait for a person.
+// active rails in programs with automatic payouts. Payouts in other currencies than the program's, and those created
+// before automatic payouts were switched on, wait for a person.
 func (q *Queries) PayoutsToSendAlone(ctx context.Context, db DBTX, arg PayoutsToSendAloneParams) ([]PayoutsToSendAloneRow, error) {
 	rows, err := db.Query(ctx, payoutsToSendAlone,
 		arg.Now,

@@ -3043,11 +3043,13 @@ func (q *Queries) PreviewPayouts(ctx context.Context, db DBTX, arg PreviewPayout
 const programsToBatch = `-- name: ProgramsToBatch :many
 SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND t.id > $1 AND NOT starts_with(t.id,
     'sample_')
-AND date_trunc('month', zone_day($2::timestamptz, t.time_zone)::timestamp)
-    = date_trunc('month', zone_day($3::timestamptz, t.time_zone)::timestamp)
+AND (t.auto_payouts_since IS NULL OR date_trunc('month', zone_day(t.auto_payouts_since, t.time_zone)::timestamp)
+    < date_trunc('month', zone_day($2::timestamptz, t.time_zone)::timestamp))
+AND date_trunc('month', zone_day($3::timestamptz, t.time_zone)::timestamp)
+    = date_trunc('month', zone_day($2::timestamptz, t.time_zone)::timestamp)
 AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.import_id IS NULL
     AND b.period_month =
-        (date_trunc('month', zone_day($3::timestamptz, t.time_zone)::timestamp) - interval '1 month')::date
+        (date_trunc('month', zone_day($2::timestamptz, t.time_zone)::timestamp) - interval '1 month')::date
     AND (b.auto_run_at IS NOT NULL OR EXISTS (SELECT 1 FROM payout_runs r
         WHERE r.program_id = t.id AND r.batch_id = b.id AND r.automatic)))
 ORDER BY t.id LIMIT $4
@@ -3055,8 +3057,8 @@ ORDER BY t.id LIMIT $4
 
 type ProgramsToBatchParams struct {
 	After   string
-	Settled clock.Time
 	Now     clock.Time
+	Settled clock.Time
 	Lim     int32
 }
 
@@ -3067,12 +3069,13 @@ type ProgramsToBatchRow struct {
 
 // ProgramsToBatch lists programs with automatic batches and without the month's automatic run, even
 // if the batch was requested before; sample programs have none. The month is the one before that of
-// now in the program's zone, which must have begun by settled.
+// now in the program's zone, which must have begun by settled. A program whose automatic batches were
+// switched on since then begins with the next month.
 func (q *Queries) ProgramsToBatch(ctx context.Context, db DBTX, arg ProgramsToBatchParams) ([]ProgramsToBatchRow, error) {
 	rows, err := db.Query(ctx, programsToBatch,
 		arg.After,
-		arg.Settled,
 		arg.Now,
+		arg.Settled,
 		arg.Lim,
 	)
 	if err != nil {

@@ -88,7 +88,7 @@ func makeBatch(ctx context.Context, m Deps, u *work.Unit, p db.ProgramsToBatchRo
 			return err
 		}
 		program, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams(p))
-		if err != nil {
+		if err != nil || !program.AutoPayoutsEnabled { // switched off since it was listed
 			return err
 		}
 		zone := clock.StoredZone(program.TimeZone)

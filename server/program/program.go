@@ -40,6 +40,7 @@ type Settings struct {
 	CommissionBase                                *rules.Base // the newer name of it
 	BlockSelfReferrals                            *bool
 	RequireTaxForms                               *bool
+	AutoPayoutsEnabled                            *bool
 	AttributionModel                              *db.AttributionModel
 	ClickOnRedirect                               *bool
 	AutoEnrolCustomers                            *bool
@@ -60,7 +61,6 @@ type Settings struct {
 type Input struct {
 	Name, WebsiteURL, Currency string
 	TermsURL, Subdomain        *string
-	AutoPayoutsEnabled         *bool
 	Settings
 }
 
@@ -105,7 +105,6 @@ func newProgram(u *work.Unit, in Input) (db.Program, error) {
 	if p.Subdomain = opt.Value(in.Subdomain); p.Subdomain == "" {
 		p.Subdomain = subdomainOf(in.Name)
 	}
-	opt.Change(&p.AutoPayoutsEnabled, in.AutoPayoutsEnabled)
 	p.StatementPrefix = statement.PrefixOf(p.Subdomain)
 	return p, in.apply(&p)
 }
@@ -136,6 +135,9 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Progra
 		return before, nil
 	}
 	p.UpdatedAt = u.Now
+	if p.AutoPayoutsEnabled && !before.AutoPayoutsEnabled {
+		p.AutoPayoutsSince = &u.Now // (decisions, 470)
+	}
 	if p.TimeZone != before.TimeZone {
 		if err := rezone(ctx, u, &p); err != nil {
 			return before, err
@@ -181,6 +183,7 @@ func (s Settings) apply(p *db.Program) error {
 	opt.Change(&p.PayoutTerm, s.PayoutTerm)
 	opt.Change(&p.BlockSelfReferrals, s.BlockSelfReferrals)
 	opt.Change(&p.RequireTaxForms, s.RequireTaxForms)
+	opt.Change(&p.AutoPayoutsEnabled, s.AutoPayoutsEnabled)
 	opt.Change(&p.AttributionModel, s.AttributionModel)
 	opt.Change(&p.ClickOnRedirect, s.ClickOnRedirect)
 	opt.Change(&p.AutoEnrolCustomers, s.AutoEnrolCustomers)
@@ -279,6 +282,8 @@ func save(ctx context.Context, u *work.Unit, p db.Program) error {
 		SelfBilling:            p.SelfBilling,
 		VatRateBps:             p.VatRateBps,
 		AgentLimitMinor:        p.AgentLimitMinor,
+		AutoPayoutsEnabled:     p.AutoPayoutsEnabled,
+		AutoPayoutsSince:       p.AutoPayoutsSince,
 		UpdatedAt:              p.UpdatedAt,
 		ID:                     p.ID,
 		OrgID:                  p.OrgID,

@@ -48,6 +48,8 @@ var values = map[string][]any{
 	"GroupID":            {id("grp", 0), id("grp", 20*49), "grp_none"},
 	"Email":              {"partner0@example.com", "customer0@example.com", "none@example.com"},
 	"Handle":             {"partner-0", "none"},
+	"HasPayoutMethod":    {true, false},
+	"NoClickSince":       {at(-30), at(1)},
 	"Search":             {"%partner%", "%last77%", "%nobody%"},
 	"ExternalCustomerID": {"ext0", "none"},
 	"ExternalChargeID":   {"ch_0", "none"},
@@ -111,7 +113,9 @@ var together = map[string][]map[string]any{
 // scans lists the pages that may read every row of their program or partner, with
 // the reason.
 var scans = map[string]string{
-	"Partner.Search": "a part of a name needs a scan of the program's partners",
+	"Partner.Search":          "a part of a name needs a scan of the program's partners",
+	"Partner.HasPayoutMethod": "most or none of the program's partners may have a method",
+	"Partner.NoClickSince":    "each partner's clicks need a look",
 }
 
 func id(prefix string, n int) string { return dataset.ID(prefix, n) }

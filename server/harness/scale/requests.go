@@ -39,6 +39,7 @@ var filters = map[string][]string{
 	"target_id":            {"{commissions}"},
 	"email":                {"partner0@example.com", "customer0@example.com"},
 	"handle":               {"partner-0"},
+	"no_click_since":       {"2026-08-01"},
 	"search":               {"last77", "partner"},
 	"external_customer_id": {"{customers.external_customer_id}"},
 	"identifier":           {"none"},

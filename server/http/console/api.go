@@ -102,38 +102,6 @@ func (v *visit) get(operation string, query url.Values, ids ...string) (*http.Re
 	return http.NewRequestWithContext(v.Ctx(), http.MethodGet, address, http.NoBody)
 }
 
-// table sends the CSV of a list or report to the browser as a file. query holds the filters.
-func (v *visit) table(operation, name string, query url.Values, ids ...string) error {
-	return v.sendTable(operation, name, query, nil, ids...)
-}
-
-// chosenTable sends the CSV of a list with the chosen columns.
-func (v *visit) chosenTable(operation, name string, query url.Values, list columnList) error {
-	return v.sendTable(operation, name, query, v.members(list))
-}
-
-// sendTable sends the CSV of an operation with only some members of its rows; nil for all.
-func (v *visit) sendTable(operation, name string, query url.Values, members []string, ids ...string) error {
-	query.Set("format", "csv")
-	r, err := v.get(operation, query, ids...)
-	if err != nil {
-		return err
-	}
-	res, err := v.console.localAPI.Do(r)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close() //nolint:errcheck // a buffer
-	table := io.Reader(res.Body)
-	if members != nil {
-		if table, err = narrowed(table, members); err != nil {
-			return err
-		}
-	}
-	v.Response().Header().Set("Content-Disposition", `attachment; filename="`+name+`.csv"`)
-	return v.Stream(http.StatusOK, res.Header.Get("Content-Type"), table)
-}
-
 // refused reports whether the person can fix an error, and returns the problem.
 func refused(err error) (*problem.Error, bool) {
 	p, ok := errors.AsType[*problem.Error](err)

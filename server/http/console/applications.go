@@ -140,7 +140,49 @@ func answersOf(raw json.RawMessage, labels map[string]string) []answered {
 func applicationsTable(v *visit) error {
 	query := v.query("status")
 	query.Set("program_id", v.program.ID)
-	return v.table("listApplications", "applications", query)
+	query["expand[]"] = []string{"partner", "group"}
+	rows, err := v.fileRows("listApplications", query)
+	if err != nil {
+		return err
+	}
+	labels, err := v.labels()
+	if err != nil {
+		return err
+	}
+	return v.sendRows("applications", applicationFields(rows, labels), rows)
+}
+
+// maxQuestions is how many questions have a column in the file of applications.
+const maxQuestions = 50
+
+// applicationFields are the columns of the file of applications, one for each answered question.
+func applicationFields(rows []fileRow, labels map[string]string) []field {
+	answers := func(r fileRow) []answered { return answersOf(json.RawMessage(r.cells["answers"]), labels) }
+	var questions []string
+	for _, r := range rows {
+		for _, a := range answers(r) {
+			if !slices.Contains(questions, a.Question) && len(questions) < maxQuestions {
+				questions = append(questions, a.Question)
+			}
+		}
+	}
+	slices.Sort(questions)
+	out := []field{
+		timeField("Applied", "created_at"), partnerField, plainField("Email", "email"), groupField,
+		wordField("State", "status"), wordField("Source", "source"), timeField("Decided", "reviewed_at"),
+		plainField("Reason", "rejection_reason"),
+	}
+	for _, question := range questions {
+		out = append(out, field{site.Cell(question), func(r fileRow) string {
+			for _, a := range answers(r) {
+				if a.Question == question {
+					return site.Cell(a.Answer)
+				}
+			}
+			return ""
+		}})
+	}
+	return append(out, rowID)
 }
 
 // decideApplications approves or rejects the selected applications. The applicants' emails wait for 10 minutes, and

@@ -1,91 +1,113 @@
 package console
 
 import (
-	"bytes"
-	"encoding/csv"
-	"io"
+	"cmp"
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
+	"rail/gen/api"
 	"rail/server/http/site"
+	"rail/server/locale/currency"
+	"rail/server/opt"
 )
 
-// column is a column of a list that can be chosen. Members are those of the API's rows in the CSV of the page.
+// column is a column of a list that can be chosen. Fields are its columns in the file of the page.
 type column struct {
 	key, name string
-	members   []string
+	fields    []field
 	more      bool // not shown by default
 }
 
-// columnList describes the columns of a list, and the members that its CSV always has.
+// columnList describes the columns of a list, and the columns that its file always has before them. The last column of
+// the file is the id.
 type columnList struct {
-	always  []string
+	always  []field
 	columns []column
 }
 
 var (
 	partnerColumns = columnList{
-		[]string{"id", "display_name", "first_name", "last_name", "company_name", "email"},
+		[]field{
+			{"Partner", func(r fileRow) string { return site.Cell(nameOf(r.partner())) }},
+			plainField("Email", "email"),
+		},
 		[]column{
-			{"state", "State", []string{"status"}, false},
-			{"group", "Group and tags", []string{"group_id", "tags"}, false},
-			{"clicks", "Clicks", []string{"stats"}, false},
-			{"customers", "Customers", []string{"stats"}, false},
-			{"commissions", "Commissions", []string{"stats"}, false},
-			{"handle", "Handle", []string{"handle"}, true},
-			{"country", "Country", []string{"country_code"}, true},
-			{"method", "Payout method", []string{"payout_method"}, true},
-			{"since", "Since", []string{"created_at"}, true},
+			{"state", "State", []field{wordField("State", "status")}, false},
+			{"group", "Group and tags", []field{groupField, {"Tags", fileRow.tags}}, false},
+			{"clicks", "Clicks", []field{
+				countField("Clicks", "stats", func(s api.PartnerStats) int64 { return s.Clicks }),
+			}, false},
+			{"customers", "Customers", []field{
+				countField("Customers", "stats", func(s api.PartnerStats) int64 { return s.Customers }),
+			}, false},
+			{"commissions", "Commissions", []field{{"Commissions", fileRow.commissions}, {"Currency", fileRow.unit}}, false},
+			{"handle", "Handle", []field{plainField("Handle", "handle")}, true},
+			{"country", "Country", []field{{"Country", fileRow.country}}, true},
+			{"method", "Payout method", []field{wordField("Payout method", "payout_method")}, true},
+			{"since", "Since", []field{dayField("Since", "created_at")}, true},
 		},
 	}
 	commissionColumns = columnList{
-		[]string{"id", "created_at"},
+		[]field{timeField("Earned", "created_at")},
 		[]column{
-			{"partner", "Partner", []string{"partner_id"}, false},
-			{"customer", "Customer", []string{"customer_id"}, false},
-			{"kind", "Kind", []string{"kind"}, false},
-			{"state", "State", []string{"status"}, false},
-			{"amount", "Amount", []string{"amount_minor", "currency"}, false},
-			{"base", "Revenue", []string{"revenue_minor", "currency"}, true},
-			{"payable", "Payable from", []string{"mature_at"}, true},
+			{"partner", "Partner", []field{partnerField}, false},
+			{"customer", "Customer", []field{customerField}, false},
+			{"kind", "Kind", []field{wordField("Kind", "kind")}, false},
+			{"state", "State", []field{wordField("State", "status")}, false},
+			{"amount", "Amount", []field{amountField("Amount", "amount_minor"), currencyField}, false},
+			{"base", "Revenue", []field{
+				amountField("Revenue", "revenue_minor"), {"Revenue currency", currencyField.text},
+			}, true},
+			{"payable", "Payable from", []field{dayField("Payable from", "mature_at")}, true},
 		},
 	}
 	saleColumns = columnList{
-		[]string{"id", "occurred_at"},
+		[]field{timeField("When", "occurred_at")},
 		[]column{
-			{"customer", "Customer", []string{"customer_id"}, false},
-			{"partner", "Partner", []string{"partner_id"}, false},
-			{"product", "Product", []string{"product_id", "product_name"}, false},
-			{"charged", "Charged", []string{"charged_minor", "currency"}, false},
-			{"refunded", "Refunded", []string{"refunded_minor", "currency"}, false},
-			{"billing", "Billing", []string{"billing_type", "interval"}, true},
-			{"processor", "Processor", []string{"processor"}, true},
-			{"charge", "Charge ID", []string{"external_charge_id"}, true},
+			{"customer", "Customer", []field{customerField}, false},
+			{"partner", "Partner", []field{partnerField}, false},
+			{"product", "Product", []field{plainField("Product", "product_name"), plainField("Product ID", "product_id")}, false},
+			{"charged", "Charged", []field{amountField("Charged", "charged_minor"), currencyField}, false},
+			{"refunded", "Refunded", []field{
+				amountField("Refunded", "refunded_minor"), {"Refund currency", currencyField.text},
+			}, false},
+			{"billing", "Billing", []field{wordField("Billing", "billing_type"), wordField("Interval", "interval")}, true},
+			{"processor", "Processor", []field{wordField("Processor", "processor")}, true},
+			{"charge", "Charge ID", []field{plainField("Charge ID", "external_charge_id")}, true},
 		},
 	}
 	customerColumns = columnList{
-		[]string{"id", "name", "email", "external_customer_id"},
+		[]field{
+			{"Customer", func(r fileRow) string { return site.Cell(person(r.customer())) }},
+			plainField("Your ID", "external_customer_id"),
+		},
 		[]column{
-			{"partner", "Partner", []string{"partner_id"}, false},
-			{"by", "By", []string{"tracked_by"}, false},
-			{"state", "State", []string{"status"}, false},
-			{"since", "Since", []string{"lead_at"}, false},
-			{"email", "Email", []string{"email"}, true},
-			{"paid", "First payment", []string{"converted_at"}, true},
-			{"processor", "Processor", []string{"processor"}, true},
+			{"partner", "Partner", []field{partnerField}, false},
+			{"by", "By", []field{wordField("By", "tracked_by")}, false},
+			{"state", "State", []field{wordField("State", "status")}, false},
+			{"since", "Since", []field{timeField("Since", "lead_at")}, false},
+			{"email", "Email", []field{plainField("Email", "email")}, true},
+			{"paid", "First payment", []field{timeField("First payment", "converted_at")}, true},
+			{"processor", "Processor", []field{wordField("Processor", "processor")}, true},
 		},
 	}
 	payoutColumns = columnList{
-		[]string{"id", "partner_id"},
+		[]field{partnerField, {"Email", func(r fileRow) string {
+			p, _ := member[api.Partner](r, "partner")
+			return site.Cell(p.Email)
+		}}},
 		[]column{
-			{"method", "Method", []string{"method", "details_changed_at"}, false},
-			{"state", "State", []string{"status", "reason", "error_message"}, false},
-			{"due", "Due", []string{"due_at"}, false},
-			{"commissions", "Commissions", []string{"commission_count"}, false},
-			{"amount", "Amount", []string{"amount_minor", "currency"}, false},
-			{"month", "Until", []string{"period_end"}, true},
-			{"paid", "Paid", []string{"paid_at"}, true},
+			{"method", "Method", []field{wordField("Method", "method")}, false},
+			{"state", "State", []field{wordField("State", "status"), {"Why", fileRow.why}}, false},
+			{"due", "Due", []field{dayField("Due", "due_at")}, false},
+			{"commissions", "Commissions", []field{plainField("Commissions", "commission_count")}, false},
+			{"amount", "Amount", []field{amountField("Amount", "amount_minor"), currencyField}, false},
+			{"month", "Until", []field{dayField("Until", "period_end")}, true},
+			{"paid", "Paid", []field{
+				dayField("Paid", "paid_at"), plainField("Reference", "external_id"), plainField("Statement", "statement_number"),
+			}, true},
 		},
 	}
 )
@@ -158,44 +180,63 @@ func (c columns) Has(key string) bool { return c.shows(key, true) }
 // Also reports whether a further column is shown.
 func (c columns) Also(key string) bool { return c.shows(key, false) }
 
-// members returns the members of the CSV with the chosen columns; nil for all.
-func (v *visit) members(list columnList) []string {
+// fields returns the columns of a list's file: the chosen ones, or all.
+func (v *visit) fields(list columnList) []field {
 	chosen := v.query(columnField)[columnField]
-	if len(chosen) == 0 {
-		return nil
-	}
 	out := slices.Clone(list.always)
 	for _, k := range list.columns {
-		if slices.Contains(chosen, k.key) {
-			out = append(out, k.members...)
+		if len(chosen) == 0 || slices.Contains(chosen, k.key) {
+			out = append(out, k.fields...)
 		}
 	}
-	return out
+	return append(out, rowID)
 }
 
-// narrowed returns a CSV with only some of its columns.
-func narrowed(table io.Reader, members []string) (io.Reader, error) {
-	in := csv.NewReader(table)
-	rows, err := in.ReadAll()
-	if err != nil || len(rows) == 0 {
-		return bytes.NewReader(nil), err
+// partner returns the partner of a row, with the names that it has.
+func (r fileRow) partner() api.Partner {
+	return api.Partner{
+		DisplayName: r.optional("display_name"), FirstName: r.optional("first_name"), LastName: r.optional("last_name"),
+		CompanyName: r.optional("company_name"), Handle: r.cells["handle"],
 	}
-	var at []int
-	for i, name := range rows[0] {
-		if slices.Contains(members, name) {
-			at = append(at, i)
-		}
-	}
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	w.UseCRLF = true
-	for _, row := range rows {
-		cells := make([]string, len(at))
-		for i, j := range at {
-			cells[i] = row[j]
-		}
-		_ = w.Write(cells) // a buffer never fails
-	}
-	w.Flush()
-	return &out, nil
 }
+
+// customer returns the customer of a row, with the names that it has.
+func (r fileRow) customer() api.Customer {
+	return api.Customer{
+		Name: r.optional("name"), Email: r.optional("email"), ExternalCustomerID: r.optional("external_customer_id"),
+		Identifier: r.optional("identifier"),
+	}
+}
+
+// optional returns a cell, nil if it is empty.
+func (r fileRow) optional(member string) *string { return opt.OrNil(r.cells[member]) }
+
+// tags are the names of the row's tags.
+func (r fileRow) tags() string {
+	tags, _ := member[[]api.Tag](r, "tags")
+	names := make([]string, len(tags))
+	for i, t := range tags {
+		names[i] = t.Name
+	}
+	return site.Cell(strings.Join(names, ", "))
+}
+
+// commissions is the sum of a partner's commissions in the program's currency.
+func (r fileRow) commissions() string {
+	stats, _ := member[api.PartnerStats](r, "stats")
+	return currency.Decimal(stats.CommissionsMinor, r.program.Currency)
+}
+
+// unit is the program's currency.
+func (r fileRow) unit() string { return r.program.Currency }
+
+// country is the name of the row's country.
+func (r fileRow) country() string {
+	if r.cells["country_code"] == "" {
+		return ""
+	}
+	return r.Locale.Country(r.cells["country_code"])
+}
+
+// why is the reason of a payout's state.
+func (r fileRow) why() string { return cmp.Or(r.cells["error_message"], r.cells["reason_text"]) }

@@ -105,7 +105,8 @@ func commissionTable(v *visit) error {
 	if partner != nil {
 		query.Set("partner_id", *partner)
 	}
-	return v.chosenTable("listCommissions", "commissions", query, commissionColumns)
+	query["expand[]"] = []string{"partner", "customer"}
+	return v.chosenFile("listCommissions", "commissions", query, commissionColumns)
 }
 
 // approveTicked approves the ticked commissions.

@@ -111,7 +111,8 @@ func customerTable(v *visit) error {
 			query.Set(name, *text)
 		}
 	}
-	return v.chosenTable("listCustomers", "customers", query, customerColumns)
+	query["expand[]"] = []string{"partner"}
+	return v.chosenFile("listCustomers", "customers", query, customerColumns)
 }
 
 // customer shows one customer with its partner, the reason for the attribution, and its payments.

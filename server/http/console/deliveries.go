@@ -42,7 +42,19 @@ func (v *visit) deliveries(endpoint string) (site.Listing, error) {
 func deliveryTable(v *visit) error {
 	query := v.query()
 	query.Set("program_id", v.program.ID)
-	return v.table("listWebhookDeliveries", "deliveries", query, v.PathValue("id"))
+	return v.fileOf("listWebhookDeliveries", "deliveries", query, []field{
+		timeField("Created", "created_at"),
+		plainField("Event", "event_type"),
+		wordField("State", "status"),
+		plainField("Attempts", "attempts"),
+		plainField("Response", "response_code"),
+		plainField("Error", "error"),
+		plainField("Milliseconds", "duration_ms"),
+		timeField("Last attempt", "last_attempt_at"),
+		timeField("Next attempt", "next_attempt_at"),
+		plainField("Event ID", "event_id"),
+		rowID,
+	}, v.PathValue("id"))
 }
 
 // delivery shows one delivery with its body.

@@ -98,7 +98,19 @@ func (v *visit) connectionChoices(connections []api.ProcessorConnection) []site.
 func inboxTable(v *visit) error {
 	query := v.query(inboxFilters...)
 	query.Set("program_id", v.program.ID)
-	return v.table("listInboxEvents", "processor-events", query)
+	return v.fileOf("listInboxEvents", "processor-events", query, []field{
+		timeField("Received", "received_at"),
+		wordField("Processor", "processor"),
+		plainField("Event", "type"),
+		wordField("Result", "status"),
+		plainField("Why", "reason"),
+		yesField("Live", "livemode"),
+		plainField("Customer at the processor", "external_customer_id"),
+		plainField("ID at the processor", "external_event_id"),
+		plainField("Customer ID", "customer_id"),
+		plainField("Sale ID", "sale_id"),
+		rowID,
+	})
 }
 
 // inboxEvent shows one event with its body.

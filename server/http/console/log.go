@@ -3,6 +3,8 @@ package console
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"rail/gen/api"
@@ -39,18 +41,31 @@ var kinds = map[ident.Prefix]string{
 	ident.Coupon: "Coupon", ident.Group: "Group", ident.Tag: "Tag", ident.Program: "Program", ident.APIKey: "API key",
 	ident.User: "User", ident.Application: "Application", ident.Connection: "Connection", ident.Resource: "Resource",
 	ident.Refund: "Refund", ident.Sequence: "Email sequence", ident.Publishable: "Publishable key",
-	ident.PartnerNote: "Note", ident.Import: "Import", ident.TaxForm: "Tax form",
+	ident.PartnerNote: "Note", ident.Import: "Import", ident.TaxForm: "Tax form", ident.Rail: "Payment rail",
+	ident.Statement: "Statement", ident.StatementKey: "Key of statements", ident.Mail: "Email",
+	ident.Organization: "Organization",
 }
 
+// codes are the kinds of objects whose names are values of the API.
+var codes = []ident.Prefix{ident.Rail, ident.Connection}
+
 // targetOf describes the object of an id.
-func (v *visit) targetOf(id string) target {
+func (v *visit) targetOf(id string, names map[string]string) target {
 	for prefix, kind := range kinds {
 		if !ident.Has(id, prefix) {
 			continue
 		}
-		t := target{Kind: kind}
-		if page, ok := idPages[prefix]; ok && v.program.ID != "" {
+		t := target{Kind: kind, Name: names[id]}
+		if slices.Contains(codes, prefix) {
+			t.Name = wordsOf(t.Name)
+		}
+		page, ok := idPages[prefix]
+		switch {
+		case v.program.ID == "":
+		case ok:
 			t.Path = v.at(page + id)
+		case prefix == ident.Rail:
+			t.Path = v.at("/payouts/rails")
 		}
 		return t
 	}
@@ -80,19 +95,54 @@ func auditLog(v *visit) error {
 		func(e api.AuditLogEntry) string { return e.ID }, entries)})
 }
 
+// auditTable sends the log as a file.
 func auditTable(v *visit) error {
 	query := v.query("target_id", "action")
 	query.Set("program_id", v.program.ID)
-	return v.table("listAuditLogEntries", "audit-log", query)
+	rows, err := v.fileRows("listAuditLogEntries", query)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, r := range rows {
+		ids = append(ids, r.cells["actor_id"], r.cells["target_id"])
+	}
+	names, err := v.loggedNames(ids)
+	if err != nil {
+		return err
+	}
+	return v.sendRows("audit-log", []field{
+		timeField("When", "created_at"),
+		{"Who", func(r fileRow) string { return site.Cell(actor(r.cells["actor_type"], r.cells["actor_id"], names)) }},
+		{"What", func(r fileRow) string { return site.Cell(doing(r.cells["action"])) }},
+		{"Object", func(r fileRow) string { return v.targetOf(r.cells["target_id"], names).Kind }},
+		{"Name", func(r fileRow) string { return site.Cell(v.targetOf(r.cells["target_id"], names).Name) }},
+		plainField("Reason", "reason"),
+		plainField("Before", "before"),
+		plainField("After", "after"),
+		plainField("Object ID", "target_id"),
+		rowID,
+	}, rows)
 }
 
-// entries are lines of the API's log with the names of people in it.
+// loggedNames returns the names of the log's people and objects by their ids.
+func (v *visit) loggedNames(ids []string) (map[string]string, error) {
+	names, err := v.console.People.Names(v.Ctx(), v.unit(), ids)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := auditlog.Names(v.Ctx(), v.unit(), ids)
+	maps.Copy(names, objects)
+	return names, err
+}
+
+// entries are lines of the API's log with the names of people and objects in it.
 func (v *visit) entries(list []api.AuditLogEntry) ([]entry, error) {
 	var ids []string
 	for _, e := range list {
-		ids = append(ids, opt.Value(e.ActorID))
+		ids = append(ids, opt.Value(e.ActorID), e.TargetID)
 	}
-	names, err := v.console.People.Names(v.Ctx(), v.unit(), ids)
+	names, err := v.loggedNames(ids)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +151,7 @@ func (v *visit) entries(list []api.AuditLogEntry) ([]entry, error) {
 		out[i] = entry{
 			At: e.CreatedAt, Who: actor(string(e.ActorType), opt.Value(e.ActorID), names) + through(e.Client),
 			What:   doing(e.Action),
-			Target: v.targetOf(e.TargetID), Reason: opt.Value(e.Reason), Before: shown(e.Before), After: shown(e.After),
+			Target: v.targetOf(e.TargetID, names), Reason: opt.Value(e.Reason), Before: shown(e.Before), After: shown(e.After),
 		}
 	}
 	return out, nil
@@ -149,7 +199,7 @@ func actor(kind, id string, names map[string]string) string {
 		}
 		return "A partner"
 	case work.APIKey:
-		return "API key " + id
+		return "API key " + named(id, names)
 	case work.Operator:
 		return "The operator"
 	case work.Job:

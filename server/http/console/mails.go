@@ -84,7 +84,20 @@ func mails(v *visit) error {
 func mailTable(v *visit) error {
 	query := v.query()
 	query.Set("program_id", v.program.ID)
-	return v.table("listCampaigns", "mails", query)
+	of := func(name string, count func(api.CampaignStats) int64) field { return countField(name, "stats", count) }
+	return v.fileOf("listCampaigns", "mails", query, []field{
+		plainField("Name", "name"),
+		plainField("Subject", "subject"),
+		wordField("State", "status"),
+		timeField("Scheduled", "scheduled_at"),
+		timeField("Sent", "sent_at"),
+		of("Partners", func(s api.CampaignStats) int64 { return s.Total }),
+		of("Emails sent", func(s api.CampaignStats) int64 { return s.Sent }),
+		of("Opened", func(s api.CampaignStats) int64 { return s.Opened }),
+		of("Failed", func(s api.CampaignStats) int64 { return s.Failed }),
+		of("Unsubscribed", func(s api.CampaignStats) int64 { return s.Skipped }),
+		rowID,
+	})
 }
 
 // mailData is a campaign with what would be sent.

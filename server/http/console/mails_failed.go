@@ -23,7 +23,17 @@ func failedMails(v *visit) error {
 		pageOf(list.Data, list.HasMore, list.TotalCount), func(m api.Mail) string { return m.ID }, list.Data)})
 }
 
-func failedMailTable(v *visit) error { return v.table("listMails", "failed-mails", v.query()) }
+func failedMailTable(v *visit) error {
+	return v.fileOf("listMails", "failed-mails", v.query(), []field{
+		timeField("When", "created_at"),
+		plainField("To", "recipient"),
+		plainField("Subject", "subject"),
+		wordField("Purpose", "purpose"),
+		plainField("Attempts", "attempts"),
+		plainField("Why it failed", "error"),
+		rowID,
+	})
+}
 
 // retryMail sends one of them once more.
 func retryMail(v *visit) error {

@@ -165,8 +165,8 @@ func (v *visit) choices() (groups, tags []site.Option, err error) {
 func partnersTable(v *visit) error {
 	query := v.query(partnerFilters...)
 	query.Set("program_id", v.program.ID)
-	query.Add("include[]", "stats")
-	return v.chosenTable("listPartners", "partners", query, partnerColumns)
+	query["include[]"], query["expand[]"] = []string{"stats", "tags"}, []string{"group"}
+	return v.chosenFile("listPartners", "partners", query, partnerColumns)
 }
 
 // groupName is the name of the group that was asked for with a partner; "" for none.

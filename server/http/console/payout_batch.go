@@ -5,9 +5,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"rail/gen/api"
 	"rail/server/http/site"
+	domain "rail/server/money/payout"
 	"rail/server/problem"
 )
 
@@ -41,7 +43,7 @@ func batch(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if page.Stages, err = v.stages(page); err != nil {
+	if err := v.addProgress(&page); err != nil {
 		return err
 	}
 	rails, err := v.rails()
@@ -49,7 +51,37 @@ func batch(v *visit) error {
 		return err
 	}
 	page.addRails(rails)
+	if page.Live() {
+		v.refresh = int(runRefresh.Seconds())
+	}
 	return v.show(sheet{"payout-batch", "/payouts", "Payouts of " + page.Month, page})
+}
+
+// runRefresh is how often a browser without scripts loads the page of a run again while a rail sends its payouts.
+const runRefresh = 15 * time.Second
+
+// addProgress adds what rails have of a run, and the stages of its life.
+func (v *visit) addProgress(page *cockpit) error {
+	railed, err := domain.Railed(v.Ctx(), v.unit(), page.ID)
+	if err != nil {
+		return err
+	}
+	page.addRailed(railed)
+	page.Stages, err = v.stages(*page)
+	return err
+}
+
+// batchProgress answers the progress of a run alone, for the script that shows it.
+func batchProgress(v *visit) error {
+	b, err := v.batchOf()
+	if err != nil {
+		return err
+	}
+	page := v.cockpit(*b)
+	if err := v.addProgress(&page); err != nil {
+		return err
+	}
+	return v.part("batch-progress", page)
 }
 
 // exported asks the API for the file that the form describes. The same form is the same file.

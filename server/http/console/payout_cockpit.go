@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"rail/gen/api"
+	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/http/site"
 	"rail/server/opt"
@@ -22,6 +24,7 @@ type cockpit struct {
 	Stages []stage
 	Again  string // the query by which the month's run is made again
 	counts map[api.PayoutStatus]int64
+	railed []db.PayoutsRailedRow
 	Stops  []api.PayoutBatchTotal // payouts that canceling deletes, by currency
 }
 
@@ -31,6 +34,8 @@ type payoutCard struct {
 	Method                           *api.PayoutMethod
 	Currency                         string
 	Count, ToPay, Sent, Failed, Paid int64
+	Railed                           int64  // of the sent ones, those that a rail has
+	Service                          string // of that rail
 	AmountMinor                      int64
 	Mixed                            bool            // its file has the payouts of other cards, too
 	Rail                             *api.PayoutRail // that can send them; nil for none
@@ -140,8 +145,11 @@ func (c payoutCard) File() string {
 	return "file"
 }
 
+// Filed is the number of sent payouts that no rail has: their results come from a file or by hand.
+func (c payoutCard) Filed() int64 { return c.Sent - c.Railed }
+
 // Markable is the number of payouts that are marked as paid together.
-func (c payoutCard) Markable() int64 { return c.ToPay + c.Sent }
+func (c payoutCard) Markable() int64 { return c.ToPay + c.Filed() }
 
 // Format is the kind of file by which the payouts of a card are paid.
 func (c payoutCard) Format() string {
@@ -170,7 +178,7 @@ func (c payoutCard) Parts() (out []string) {
 	for _, part := range []struct {
 		count int64
 		words string
-	}{{c.ToPay, "to pay"}, {c.Sent, "sent"}, {c.Failed, "failed"}} {
+	}{{c.ToPay, "to pay"}, {c.Filed(), "sent"}, {c.Railed, "on the way by " + c.Service}, {c.Failed, "failed"}} {
 		if part.count > 0 {
 			out = append(out, fmt.Sprintf("%d %s", part.count, part.words))
 		}
@@ -250,6 +258,9 @@ func (v *visit) stages(c cockpit) ([]stage, error) {
 	if err != nil {
 		return nil, err
 	}
+	if sent, ok, err := v.sentStage(c); ok || err != nil {
+		return []stage{v.createdStage(c), sent, v.paidStage(c)}, err
+	}
 	file := stage{Name: "File", Text: "No file yet"}
 	for _, e := range reply.JSON200.Data {
 		var made struct {
@@ -264,10 +275,7 @@ func (v *visit) stages(c cockpit) ([]stage, error) {
 			file.Text = "Table with " + v.partnersIn(made.Count)
 		}
 	}
-	paid := stage{
-		Name: "Paid", Done: c.PayoutCount > 0 && c.Paid() == c.PayoutCount && !c.Generating,
-		Text: fmt.Sprintf("%s of %s paid", v.Locale.Count(c.Paid()), v.Locale.Count(c.PayoutCount)),
-	}
+	paid := v.paidStage(c)
 	if !file.Done {
 		switch {
 		case paid.Done:
@@ -276,5 +284,81 @@ func (v *visit) stages(c cockpit) ([]stage, error) {
 			file.Done, file.Text = c.counts[api.PayoutStatusPending] == 0, "Sent without a file from Rail"
 		}
 	}
-	return []stage{{Name: "Created", At: &c.CreatedAt, Done: true, Text: v.partnersIn(c.PayoutCount)}, file, paid}, nil
+	return []stage{v.createdStage(c), file, paid}, nil
+}
+
+// createdStage is the creation of a run.
+func (v *visit) createdStage(c cockpit) stage {
+	return stage{Name: "Created", At: &c.CreatedAt, Done: true, Text: v.partnersIn(c.PayoutCount)}
+}
+
+// paidStage is the number of paid payouts.
+func (v *visit) paidStage(c cockpit) stage {
+	return stage{
+		Name: "Paid", Done: c.PayoutCount > 0 && c.Paid() == c.PayoutCount && !c.Generating,
+		Text: fmt.Sprintf("%s of %s paid", v.Locale.Count(c.Paid()), v.Locale.Count(c.PayoutCount)),
+	}
+}
+
+// sentStage tells how rails have sent payouts of a run, and reports whether any did.
+func (v *visit) sentStage(c cockpit) (stage, bool, error) {
+	var count int64
+	var services []string
+	for _, r := range c.railed {
+		count += r.Payouts
+		if name := railName(r.Rail); !slices.Contains(services, name) {
+			services = append(services, name)
+		}
+	}
+	if count == 0 {
+		return stage{}, false, nil
+	}
+	reply, err := v.console.api.ListAuditLogEntriesWithResponse(v.Ctx(), &api.ListAuditLogEntriesParams{
+		ProgramID: v.program.ID, TargetID: &c.ID, Action: new("payout_batch.sent"), Limit: new(int64(1)),
+	})
+	if err != nil {
+		return stage{}, false, err
+	}
+	out := stage{
+		Name: "Sent", Done: c.counts[api.PayoutStatusPending] == 0,
+		Text: "To " + v.partnersIn(count) + " by " + strings.Join(services, " and "),
+	}
+	for _, e := range reply.JSON200.Data {
+		out.At = &e.CreatedAt
+		var sent struct {
+			Automatic bool `json:"automatic"`
+		}
+		raw, _ := json.Marshal(e.After) // it came as JSON
+		if _ = json.Unmarshal(raw, &sent); sent.Automatic {
+			out.Text += ", automatically"
+		}
+	}
+	return out, true, nil
+}
+
+// addRailed notes which payouts rails have.
+func (c *cockpit) addRailed(railed []db.PayoutsRailedRow) {
+	c.railed = railed
+	for _, r := range railed {
+		for i, card := range c.Cards {
+			if card.MethodValue() == r.Method && card.Currency == r.Currency {
+				c.Cards[i].Railed, c.Cards[i].Service = r.Processing, railName(r.Rail)
+			}
+		}
+	}
+}
+
+// Live reports whether a rail still has payouts of the run, or the run is being created.
+func (c cockpit) Live() bool {
+	return c.Generating || slices.ContainsFunc(c.railed, func(r db.PayoutsRailedRow) bool { return r.Processing > 0 })
+}
+
+// Moving are the numbers of a run's payouts by state, in words.
+func (c cockpit) Moving() (out []string) {
+	for _, part := range payoutParts {
+		if n := c.counts[part.status]; n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", n, strings.ToLower(part.name)))
+		}
+	}
+	return out
 }

@@ -24,7 +24,7 @@ var sendRoutes = map[string]route{
 type sending struct {
 	domain.Sendable
 	BatchID, Currency string
-	More              int64 // payouts without a name on the page
+	More, Rest        int64 // payouts without a name on the page, and their sum
 }
 
 // rails returns the program's active rails.
@@ -77,9 +77,14 @@ func askSend(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.show(sheet{"payout-send", "/payouts", "Send payouts", sending{
-		Sendable: found, BatchID: order.BatchID, Currency: order.Currency, More: found.Count - int64(len(found.Names)),
-	}})
+	page := sending{
+		Sendable: found, BatchID: order.BatchID, Currency: order.Currency, More: found.Count - int64(len(found.Payees)),
+		Rest: found.Minor,
+	}
+	for _, p := range found.Payees {
+		page.Rest -= p.Minor
+	}
+	return v.show(sheet{"payout-send", "/payouts", "Send payouts", page})
 }
 
 // sendPayouts hands the payouts over if the typed sum is theirs, and the person shows again who they are. The sum is

@@ -29,6 +29,7 @@ var payoutRoutes = map[string]route{
 	"POST /console/p/{program}/payouts/run":        {Do: makeRun},
 
 	"GET /console/p/{program}/payouts/batches/{id}":          {Do: batch},
+	"GET /console/p/{program}/payouts/batches/{id}/progress": {Do: batchProgress},
 	"POST /console/p/{program}/payouts/batches/{id}/export":  {Do: exportBatch},
 	"POST /console/p/{program}/payouts/batches/{id}/file":    {Do: payoutFile},
 	"POST /console/p/{program}/payouts/batches/{id}/results": {Do: reportResults, File: "results"},
@@ -171,7 +172,8 @@ func payoutTable(v *visit) error {
 	if partner != nil {
 		query.Set("partner_id", *partner)
 	}
-	return v.chosenTable("listPayouts", "payouts", query, payoutColumns)
+	query["expand[]"] = []string{"partner"}
+	return v.chosenFile("listPayouts", "payouts", query, payoutColumns)
 }
 
 // payout shows one payout with the commissions in it.

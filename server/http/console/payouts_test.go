@@ -131,7 +131,7 @@ func TestPayoutRun(t *testing.T) {
 	})
 	require.Equal(t, "not_eligible", s.payoutOf(small).String("status"))
 	require.Contains(t, p.page("/payouts/all?status=paid"), "2 payouts")
-	require.Contains(t, string(p.Must(200, p.ask("GET", p.full("/payouts/all.csv?status=paid"), nil)).Raw), "paid")
+	require.Contains(t, string(p.Must(200, p.ask("GET", p.full("/payouts/all.csv?status=paid"), nil)).Raw), ",Paid,")
 }
 
 // TestResultsOfFiles: field case 17, a result file in the characters of old Windows. It is read,

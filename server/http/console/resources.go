@@ -48,7 +48,17 @@ func resources(v *visit) error {
 func resourceTable(v *visit) error {
 	query := v.query()
 	query.Set("program_id", v.program.ID)
-	return v.table("listResources", "resources", query)
+	return v.fileOf("listResources", "resources", query, []field{
+		plainField("Title", "title"),
+		wordField("Kind", "kind"),
+		plainField("Folder", "folder"),
+		plainField("Address", "url"),
+		plainField("File type", "mime_type"),
+		plainField("Bytes", "size_bytes"),
+		yesField("Published", "published"),
+		dayField("Added", "created_at"),
+		rowID,
+	})
 }
 
 func createResource(v *visit) error {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"slices"
@@ -108,7 +109,19 @@ func (v *visit) riskTabs() (shown []api.RiskFlagStatus, tabs site.Tabs) {
 
 // riskTable sends all flags as a file.
 func riskTable(v *visit) error {
-	return v.table("listRiskFlags", "risk-flags", url.Values{"program_id": {v.program.ID}})
+	return v.fileOf("listRiskFlags", "risk-flags", url.Values{"program_id": {v.program.ID}}, []field{
+		timeField("Found", "created_at"),
+		{"Kind", func(r fileRow) string { return site.Cell(wordsOf(r.cells["kind"])) }},
+		wordField("Severity", "severity"),
+		wordField("State", "status"),
+		{"Partner", func(r fileRow) string {
+			p, _ := member[api.RiskFlagPartner](r, "partner")
+			return site.Cell(cmp.Or(opt.Value(p.DisplayName), p.Handle, p.Email))
+		}},
+		timeField("Decided", "resolved_at"),
+		plainField("Note", "resolution_note"),
+		rowID,
+	})
 }
 
 // riskData holds the data of a flag's page.

@@ -71,7 +71,7 @@ func TestRisk(t *testing.T) {
 	s.owner.says(409, "dismissed already", s.owner.send(own+"/resolve", "note", "Again"))
 	require.NotContains(t, s.owner.page("/risk"), own)
 	require.Contains(t, s.owner.page("/risk?show=closed"), own)
-	require.Contains(t, s.owner.page("/risk.csv"), "self_referral")
+	require.Contains(t, s.owner.page("/risk.csv"), "Self-referral,")
 }
 
 // TestRiskStrangers: the flags of another organization, or of another program, are absent.

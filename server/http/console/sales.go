@@ -101,7 +101,8 @@ func saleTable(v *visit) error {
 	if partner != nil {
 		query.Set("partner_id", *partner)
 	}
-	return v.chosenTable("listSales", "sales", query, saleColumns)
+	query["expand[]"] = []string{"partner", "customer"}
+	return v.chosenFile("listSales", "sales", query, saleColumns)
 }
 
 // billings are the names of subscriptions by their intervals.

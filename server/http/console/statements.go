@@ -179,5 +179,16 @@ func yearTotals(v *visit) error {
 // yearTable answers with the totals of a year as a table.
 func yearTable(v *visit) error {
 	year := strconv.Itoa(v.year())
-	return v.table("listPayoutTotals", "payout-totals-"+year, url.Values{"program_id": {v.program.ID}, "year": {year}})
+	return v.fileOf("listPayoutTotals", "payout-totals-"+year, url.Values{"program_id": {v.program.ID}, "year": {year}},
+		[]field{
+			plainField("Partner", "partner_name"),
+			plainField("Email", "partner_email"),
+			{"Country", fileRow.country},
+			wordField("Method", "method"),
+			amountField("Paid", "paid_minor"),
+			currencyField,
+			plainField("Payouts", "payouts"),
+			plainField("Year", "year"),
+			plainField("Partner ID", "partner_id"),
+		})
 }

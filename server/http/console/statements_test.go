@@ -107,6 +107,7 @@ func TestYearlyTotals(t *testing.T) {
 	}
 	table := string(p.ask("GET", p.full("/payouts/totals.csv?year=2026"), nil).Raw)
 	require.Len(t, strings.Split(strings.TrimSpace(table), "\r\n"), 3)
-	require.Contains(t, table, ada+",Ada Lovelace,")
+	require.Contains(t, table, "Partner,Email,Country,Method,Paid,Currency,Payouts,Year,Partner ID\r\n")
+	require.Regexp(t, `Ada Lovelace,[^,]+,[^,]*,PayPal,20\.00,USD,1,2026,`+ada+"\r\n", table)
 	require.Contains(t, p.page("/payouts/totals?year=2025"), "Nothing was paid in 2025")
 }

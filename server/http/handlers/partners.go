@@ -22,10 +22,15 @@ func (s *Server) ListPartners(ctx context.Context,
 	r api.ListPartnersRequestObject) (api.ListPartnersResponseObject, error) {
 	p := r.Params
 	q := newQuery(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore)
+	var hasMethod *bool
+	if p.HasPayoutMethod != nil {
+		hasMethod = new(*p.HasPayoutMethod == api.HasPayoutMethodFilterTrue)
+	}
 	out, err := readPage(ctx, q, db.PartnerList{
 		Status: list.Any(p.Status), GroupID: p.GroupID, TagID: p.TagID,
 		Email: opt.Lower(p.Email), Handle: opt.Lower(p.Handle),
 		ExternalID: p.ExternalID, Search: containing(p.Search),
+		HasPayoutMethod: hasMethod, NoClickSince: q.date("no_click_since", p.NoClickSince),
 		CreatedAfter: q.date("created_after", p.CreatedAfter), CreatedBefore: q.date("created_before", p.CreatedBefore),
 	}, toPartner, partnerParts(p.Expand, p.Include)...)
 	return api.ListPartners200JSONResponse(out), err

@@ -88,6 +88,7 @@ func TestUpdateProgram(t *testing.T) {
 		{"lead_match_days", 14, json.Number("14")}, {"lead_match_days", nil, nil}, {"time_zone", "Australia/Sydney", "Australia/Sydney"},
 		{"payout_methods", []string{"wise", "wise", "paypal"}, []any{"wise", "paypal"}}, {"payout_methods", []string{}, []any{}},
 		{"url_params", []string{"via", "ref", "via"}, []any{"via", "ref"}},
+		{"auto_payouts_enabled", true, true}, {"auto_payouts_enabled", false, false},
 		{"coupon_beats_link", true, true}, {"ignore_late_clicks", true, true},
 		{"vat_rate_bps", 1900, json.Number("1900")}, {"vat_rate_bps", nil, nil},
 	} {
@@ -187,7 +188,7 @@ func TestProgramRefusals(t *testing.T) {
 		s.Refused(400, "parameter_missing", missing, s.Post("/v1/programs", body))
 	}
 	fixed := M{ // can only be set at creation or by the operator
-		"currency": "EUR", "subdomain": "x", "auto_payouts_enabled": true,
+		"currency": "EUR", "subdomain": "x",
 		"custom_domain": "x.example", "terms_version": "2", "processor": "stripe", "id": program,
 	}
 	s.Refused(400, "parameter_invalid", "url_params", s.Post("/v1/programs/"+program, M{"url_params": []string{}}))

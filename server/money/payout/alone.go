@@ -53,7 +53,7 @@ func (s Sender) sendBatch(ctx context.Context, u *work.Unit, of db.PayoutsToSend
 	if err != nil || rail.Status != db.PayoutRailStatusActive || rail.AutomaticBatchMinor == nil {
 		return err // changed since it was listed
 	}
-	o.Currency = prog.Currency
+	o.Currency, o.createdFrom = prog.Currency, prog.AutoPayoutsSince
 	// Without locks first: a batch above the limits is looked at in every round. All payouts count, also of later
 	// rounds.
 	rows, err := o.rows(ctx, u, rail, math.MaxInt32)

@@ -268,6 +268,68 @@ func TestAutoPayoutsAreMadeOnce(t *testing.T) {
 	e.Tallied(t)
 }
 
+// TestAutoPayoutsSwitched: automatic batches begin with the month in which they are switched on, and end when they are
+// switched off. A program that was off at the month's end has no batch by itself.
+func TestAutoPayoutsSwitched(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t)
+	s := e.Server
+	path := "/v1/programs/" + e.ProgramID
+	batches := func() int { return len(s.Get("/v1/payout_batches?program_id=" + e.ProgramID).Data()) }
+	e.Referrer(10000)
+	at := func(month time.Month, day int) {
+		s.Clock.Set(time.Date(2026, month, day, 0, 10, 0, 0, time.UTC))
+		apitest.RunJob(t, s, "mature-commissions")
+		apitest.RunJob(t, s, "auto-payouts")
+	}
+	at(10, 1)
+	require.Zero(t, batches(), "off")
+	at(10, 20)
+	require.Equal(t, true, s.Must(200, s.Post(path, M{"auto_payouts_enabled": true})).Body["auto_payouts_enabled"])
+	at(10, 20)
+	require.Zero(t, batches(), "September ended before")
+	at(11, 1)
+	require.Equal(t, 1, batches(), "October")
+	require.Len(t, e.Payouts(""), 1, "with what was due before, too")
+	s.Must(200, s.Post(path, M{"auto_payouts_enabled": true}))
+	at(11, 2)
+	s.Must(200, s.Post(path, M{"auto_payouts_enabled": false}))
+	at(12, 1)
+	require.Equal(t, 1, batches(), "off at the end of November")
+	s.Must(200, s.Post(path, M{"auto_payouts_enabled": true}))
+	at(12, 2)
+	require.Equal(t, 1, batches(), "on after the end of November")
+	s.Clock.Set(time.Date(2027, 1, 1, 0, 10, 0, 0, time.UTC))
+	apitest.RunJob(t, s, "auto-payouts")
+	require.Equal(t, 2, batches(), "December")
+	e.Tallied(t)
+}
+
+// TestAutoPayoutsSwitchedOffAtTheMonthsEnd: the job makes no batch of a program that is switched off after the job has
+// listed it.
+func TestAutoPayoutsSwitchedOffAtTheMonthsEnd(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t, M{"auto_payouts_enabled": true})
+	e.Referrer(10000)
+	e.monthEnds()
+	tx, err := e.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // committed below
+	_, err = tx.Exec(t.Context(), "UPDATE programs SET auto_payouts_enabled = false WHERE id = $1", e.ProgramID)
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- e.run(t.Context(), "auto-payouts", nil) }()
+	require.Eventually(t, func() bool {
+		var waits bool
+		err := e.Pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits)
+		return err == nil && waits
+	}, time.Minute, 5*time.Millisecond, "the job has listed the program and waits for its row")
+	require.NoError(t, tx.Commit(t.Context()))
+	require.NoError(t, <-done)
+	require.Empty(t, e.Get("/v1/payout_batches?program_id="+e.ProgramID).Data())
+}
+
 // queriesOf returns the names of queries, without the statements that prepare them.
 func queriesOf(names []string) (out []string) {
 	for _, n := range names {

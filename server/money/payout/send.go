@@ -1,6 +1,7 @@
 package payout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -28,6 +29,7 @@ type SendOrder struct {
 	Count, Minor    int64
 	HoldOnHighRisk  bool
 	dueBy           *clock.Time // only payouts that are due by then; nil for all
+	createdFrom     *clock.Time // only payouts created since; nil for all
 }
 
 // Send hands the pending payouts of a batch over to a connected rail (decisions, 322). The confirmed figures must be
@@ -81,10 +83,18 @@ func (o SendOrder) sum(u *work.Unit, rail db.PayoutRail, payouts []db.Payout) (d
 
 // Sendable is the payouts of a batch that a rail would take over.
 type Sendable struct {
-	Rail  db.PayoutRail
-	Count int64
-	Minor int64    // their sum
-	Names []string // of the first partners
+	Rail   db.PayoutRail
+	Count  int64
+	Minor  int64   // their sum
+	Payees []Payee // of the largest payouts
+	// Fee is about what the service charges for them in minor units; 0 if that is unknown.
+	Fee int64
+}
+
+// Payee is a partner with the amount of its payout.
+type Payee struct {
+	Name  string
+	Minor int64
 }
 
 // PreviewSend returns the figures that Send would require for one currency, and changes nothing.
@@ -100,19 +110,42 @@ func PreviewSend(ctx context.Context, u *work.Unit, o SendOrder) (s Sendable, er
 	if err != nil {
 		return s, err
 	}
-	var ids []string
 	for _, row := range rows {
 		s.Count++
 		s.Minor += row.AmountMinor
-		if len(ids) < maxNamed {
-			ids = append(ids, row.PartnerID)
+		if s.Rail.Kind == db.PayoutRailKindPaypal {
+			s.Fee += (row.AmountMinor*paypalFeeBps + 9999) / 10000
 		}
 	}
-	partners, err := queries.PartnerByIDs(ctx, u.DB(), db.PartnerByIDsParams{Ids: ids, OrgID: u.OrgID})
-	for _, p := range partners {
-		s.Names = append(s.Names, NameOf(p))
-	}
+	slices.SortStableFunc(rows, func(a, b db.PayoutsToHandOverRow) int { return cmp.Compare(b.AmountMinor, a.AmountMinor) })
+	s.Payees, err = payees(ctx, u, rows[:min(len(rows), maxNamed)])
 	return s, err
+}
+
+// paypalFeeBps is PayPal's usual fee of a payout in basis points.
+const paypalFeeBps = 200
+
+// payees returns the partners of payouts with their amounts.
+func payees(ctx context.Context, u *work.Unit, rows []db.PayoutsToHandOverRow) ([]Payee, error) {
+	ids := make([]string, len(rows))
+	for i, row := range rows {
+		ids[i] = row.PartnerID
+	}
+	partners, err := queries.PartnerByIDs(ctx, u.DB(), db.PartnerByIDsParams{Ids: ids, OrgID: u.OrgID})
+	names := map[string]string{}
+	for _, p := range partners {
+		names[p.ID] = NameOf(p)
+	}
+	out := make([]Payee, len(rows))
+	for i, row := range rows {
+		out[i] = Payee{names[row.PartnerID], row.AmountMinor}
+	}
+	return out, err
+}
+
+// Railed counts the payouts of a batch that rails have or had.
+func Railed(ctx context.Context, u *work.Unit, batchID string) ([]db.PayoutsRailedRow, error) {
+	return queries.PayoutsRailed(ctx, u.DB(), db.PayoutsRailedParams{BatchID: batchID, OrgID: u.OrgID})
 }
 
 // batch reads the batch.
@@ -145,7 +178,7 @@ func (o SendOrder) rows(ctx context.Context, u *work.Unit, rail db.PayoutRail,
 	most int32) ([]db.PayoutsToHandOverRow, error) {
 	rows, err := queries.PayoutsToHandOver(ctx, u.DB(), db.PayoutsToHandOverParams{
 		BatchID: o.BatchID, OrgID: u.OrgID, Methods: rail.Methods, Currency: o.Currency, DueBy: o.dueBy,
-		HoldOnHighRisk: o.HoldOnHighRisk, Lim: most,
+		CreatedFrom: o.createdFrom, HoldOnHighRisk: o.HoldOnHighRisk, Lim: most,
 	})
 	return rows, err
 }

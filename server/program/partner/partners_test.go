@@ -526,6 +526,23 @@ func TestPartnerListFilters(t *testing.T) {
 	} {
 		require.ElementsMatch(t, want, get(query), query)
 	}
+	s.Must(200, s.Post("/v1/partners/"+ada, M{"payout_method": "paypal", "payout_details": M{"email": "ada@example.com"}}))
+	began := s.Clock.Now()
+	s.Click(program, "countess")
+	s.Clock.Advance(40 * 24 * time.Hour)
+	s.Click(program, "countess")
+	later := s.Clock.Now()
+	for query, want := range map[string][]string{
+		"&has_payout_method=true": {ada}, "&has_payout_method=false": {ben, cyd},
+		"&no_click_since=" + began.String(): {ben, cyd}, "&no_click_since=" + later.String(): {ben, cyd},
+		"&no_click_since=" + later.Plus(time.Second).String():                               {ada, ben, cyd},
+		"&no_click_since=" + later.String() + "&has_payout_method=true":                     nil,
+		"&no_click_since=2020-01-01&has_payout_method=false&group_id=" + group.String("id"): {ben, cyd},
+	} {
+		require.ElementsMatch(t, want, get(query), query)
+	}
+	s.Refused(400, "parameter_invalid", "no_click_since", s.Get("/v1/partners?program_id="+program+"&no_click_since=yesterday"))
+	s.Refused(400, "parameter_invalid", "has_payout_method", s.Get("/v1/partners?program_id="+program+"&has_payout_method=yes"))
 	require.Equal(t, []string{cyd, ben, ada}, get(""), "newest first")
 	s.Refused(400, "parameter_invalid", "status", s.Get("/v1/partners?program_id="+program+"&status=active,gone"))
 	require.Contains(t, string(s.Get("/v1/partners?program_id="+program+"&status=gone").Raw), "declined",

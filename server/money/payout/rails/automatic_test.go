@@ -110,6 +110,34 @@ func TestNotAutomatic(t *testing.T) {
 	require.Equal(t, "pending", c.payout(ids[0]).String("status"))
 }
 
+// TestAutomaticSwitchedOn: payouts that were created before automatic payouts were switched on wait for a person, as the
+// merchant may have paid them outside of Rail. Switched off, nothing more leaves.
+func TestAutomaticSwitchedOn(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	before, _ := c.due("paypal", 10000)
+	c.limit(9000, 9000)
+	c.falls(40 * 24 * time.Hour)
+	path := "/v1/programs/" + c.ProgramID
+	c.Must(200, c.Post(path, M{"auto_payouts_enabled": true}))
+	c.round(time.Minute)
+	require.Equal(t, "pending", c.payout(before[0]).String("status"))
+	after, _ := c.due("paypal", 10000)
+	last, _ := c.due("paypal", 5000)
+	c.falls(40 * 24 * time.Hour)
+	require.Equal(t, "processing", c.payout(after[0]).String("status"))
+	require.Equal(t, "processing", c.payout(last[0]).String("status"))
+	late, _ := c.due("paypal", 10000)
+	c.Must(200, c.Post(path, M{"auto_payouts_enabled": false}))
+	c.falls(40 * 24 * time.Hour)
+	require.Equal(t, "pending", c.payout(late[0]).String("status"))
+	require.Equal(t, "pending", c.payout(before[0]).String("status"))
+	c.round(10 * time.Minute)
+	require.Equal(t, "paid", c.payout(after[0]).String("status"), "what was handed over goes on")
+	c.paidOnce(after[0], last[0])
+	c.Tallied(t)
+}
+
 // TestAutomaticSumOfMany: payouts beyond one hand-over count for the limits, too.
 func TestAutomaticSumOfMany(t *testing.T) {
 	t.Parallel()
