@@ -225,6 +225,11 @@ type ListPartnersParams struct {
 	Handle string `json:"handle,omitzero"`
 	// Exactly this external id: one partner, or none.
 	ExternalID string `json:"external_id,omitzero"`
+	// `true` for only partners with a payout method, `false` for only the others. By default, all.
+	HasPayoutMethod HasPayoutMethodFilter `json:"has_payout_method,omitzero"`
+	// Only partners without a click at or after this ISO date or date-time; a bare date is its
+	// midnight in UTC.
+	NoClickSince string `json:"no_click_since,omitzero"`
 	// Part of an email, name, company or handle, ignoring case.
 	Search string `json:"search,omitzero"`
 	// Relations to embed under their own names; repeatable. `expand=a,b` also works.
@@ -443,7 +448,7 @@ type AttributionTokensService struct{ transport *transport }
 //	}
 //	fmt.Println(token)
 //
-// Errors of its own: ErrorCodePartnerNotActive.
+// Specific errors: ErrorCodePartnerNotActive.
 //
 // POST /v1/attribution_tokens
 func (s *AttributionTokensService) Create(ctx context.Context, body AttributionTokenCreate, opts ...Option) (*AttributionToken, error) {
@@ -3736,9 +3741,9 @@ type RetrieveReportParams struct {
 //
 // Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension,
 // in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or
-// tag leave it out. Two filters by origin, or one with the dimension `link`, `product` or another
-// part of the origin, read rows instead of sums: at most 200,000 in both windows, else 400
-// `range_too_large`.
+// tag leave it out. Two filters by origin, one with the dimension `link`, `product` or another part
+// of the origin, and parts of the origin except `source` with the dimension or a filter of partners
+// read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
 //
 //	report, err := rail.Reports.Retrieve(ctx, client.RetrieveReportParams{
 //		ProgramID: "prg_01kb2m4q8e7v9t3n5x6c0d1f2g",
@@ -3773,8 +3778,8 @@ type RetrieveReportCohortsParams struct {
 
 // Retrieve cohorts of customers.
 //
-// Customers by the month of their first sale, and in each later month those who paid again, with
-// their revenue. A sale that is dated before its customer's first one is left out.
+// Customers by the month of their first sale. Each row counts the customers with a sale in a later
+// month, and their revenue. A sale that is dated before its customer's first one is left out.
 //
 //	cohorts, err := rail.Reports.RetrieveCohorts(ctx, client.RetrieveReportCohortsParams{
 //		ProgramID: "prg_01kb2m4q8e7v9t3n5x6c0d1f2g",
@@ -5434,7 +5439,7 @@ type TestClockService struct{ transport *transport }
 //	}
 //	fmt.Println(clock)
 //
-// Errors of its own: ErrorCodeTestClockOff, ErrorCodeResourceNotFound.
+// Specific errors: ErrorCodeTestClockOff, ErrorCodeResourceNotFound.
 //
 // GET /v1/test_clock
 func (s *TestClockService) Retrieve(ctx context.Context, opts ...Option) (*TestClock, error) {
@@ -5458,7 +5463,7 @@ func (s *TestClockService) Retrieve(ctx context.Context, opts ...Option) (*TestC
 //	}
 //	fmt.Println(clock)
 //
-// Errors of its own: ErrorCodeTestClockOff, ErrorCodeResourceNotFound.
+// Specific errors: ErrorCodeTestClockOff, ErrorCodeResourceNotFound.
 //
 // POST /v1/test_clock
 func (s *TestClockService) Set(ctx context.Context, body TestClockUpdate, opts ...Option) (*TestClock, error) {

@@ -69,7 +69,8 @@ type Program struct {
 	BlockedCountries []string `json:"blocked_countries"`
 	// Whether a payout needs a submitted tax form.
 	RequireTaxForms bool `json:"require_tax_forms"`
-	// Whether the month's batch is created on the first of the next month; no money moves.
+	// Whether the month's batch is created on the first of the next month. Its due payouts are sent
+	// without confirmation only by a payment rail that has limits for this, and only up to them.
 	AutoPayoutsEnabled bool `json:"auto_payouts_enabled"`
 	// Whether customers become partners with their first payment from a payment processor's event.
 	AutoEnrolCustomers bool `json:"auto_enrol_customers"`
@@ -284,8 +285,7 @@ type ProgramCreate struct {
 	AgentLimitMinor Optional[int64] `json:"agent_limit_minor,omitzero"`
 }
 
-// Fields to change; omitted fields keep their values. Currency, subdomain and automatic batches
-// cannot be changed.
+// Fields to change; omitted fields keep their values. Currency and subdomain cannot be changed.
 type ProgramUpdate struct {
 	// The name of the program.
 	Name Optional[string] `json:"name,omitzero"`
@@ -324,6 +324,10 @@ type ProgramUpdate struct {
 	BlockedCountries []string `json:"blocked_countries,omitzero"`
 	// Whether a payout needs a submitted tax form.
 	RequireTaxForms Optional[bool] `json:"require_tax_forms,omitzero"`
+	// Whether the month's batch is created on the first of the next month. Switched on, it begins with
+	// the current month, and payouts of before are not sent by themselves. Switched off, no more
+	// payouts are sent by themselves; a batch that is being created is completed.
+	AutoPayoutsEnabled Optional[bool] `json:"auto_payouts_enabled,omitzero"`
 	// Whether a customer with an email becomes an active partner with its first payment from a payment
 	// processor's event. Earlier customers are not enrolled.
 	AutoEnrolCustomers Optional[bool] `json:"auto_enrol_customers,omitzero"`
@@ -667,6 +671,15 @@ const (
 	PartnerStatusActive    PartnerStatus = "active"
 	PartnerStatusDeclined  PartnerStatus = "declined"
 	PartnerStatusSuspended PartnerStatus = "suspended"
+)
+
+// `true` selects only partners with a payout method, `false` only the others.
+type HasPayoutMethodFilter string
+
+// The values of HasPayoutMethodFilter.
+const (
+	HasPayoutMethodFilterTrue  HasPayoutMethodFilter = "true"
+	HasPayoutMethodFilterFalse HasPayoutMethodFilter = "false"
 )
 
 // A relation of a partner.
@@ -1939,7 +1952,7 @@ type CustomerAttribution struct {
 // The rule that attributed a customer to its partner. A payment is matched by a known external id
 // (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in
 // this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an
-// import, `agent` one that an AI assistant's claim attributed. Accept unknown values.
+// import, `agent` a customer that an AI assistant's claim attributed. Accept unknown values.
 type AttributionRule string
 
 // The values of AttributionRule.
@@ -5185,7 +5198,7 @@ type ReportDrillDown struct {
 	ValueProp string `json:"value_prop"`
 }
 
-// The customers of a program by the month of their first sale, and what they paid later.
+// The customers of a program by the month of their first sale, with their later sales.
 type ReportCohorts struct {
 	// Always `report_cohorts`.
 	Object string `json:"object"`

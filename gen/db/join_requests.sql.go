@@ -53,7 +53,7 @@ func (q *Queries) JoinCounts(ctx context.Context, db DBTX, arg JoinCountsParams)
 }
 
 const joinDoor = `-- name: JoinDoor :one
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers, t.statement_prefix, t.statement_seller, t.self_billing, t.vat_rate_bps, t.agent_limit_minor, t.agent_day, t.agent_granted_minor FROM programs t WHERE t.id = $1 OR t.subdomain = $1
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers, t.statement_prefix, t.statement_seller, t.self_billing, t.vat_rate_bps, t.agent_limit_minor, t.agent_day, t.agent_granted_minor, t.auto_payouts_since FROM programs t WHERE t.id = $1 OR t.subdomain = $1
 ORDER BY (t.id = $1) DESC, t.created_at, t.id LIMIT 1
 `
 
@@ -106,6 +106,7 @@ func (q *Queries) JoinDoor(ctx context.Context, db DBTX, door string) (Program, 
 		&i.AgentLimitMinor,
 		&i.AgentDay,
 		&i.AgentGrantedMinor,
+		&i.AutoPayoutsSince,
 	)
 	return i, err
 }
@@ -168,7 +169,7 @@ func (q *Queries) JoinRequestConfirm(ctx context.Context, db DBTX, arg JoinReque
 }
 
 const joinRequestFind = `-- name: JoinRequestFind :one
-SELECT t.token_hash, t.org_id, t.program_id, t.email, t.address_hash, t.application, t.application_id, t.language, t.created_at, t.confirmed_at, t.expires_at, p.id, p.org_id, p.name, p.product_name, p.website_url, p.currency, p.status, p.subdomain, p.custom_domain, p.terms_url, p.terms_version, p.cookie_days, p.url_params, p.commission_on_net_revenue, p.holding_period_days, p.min_payout_minor, p.payout_term, p.payout_methods, p.block_self_referrals, p.blocked_countries, p.require_tax_forms, p.auto_payouts_enabled, p.processor, p.created_at, p.updated_at, p.enrols_first_commission, p.attribution_model, p.click_on_redirect, p.commission_net_of_fee, p.auto_enrol_customers, p.lead_match_days, p.time_zone, p.coupon_beats_link, p.ignore_late_clicks, p.zone_changed_at, p.min_paying_customers, p.statement_prefix, p.statement_seller, p.self_billing, p.vat_rate_bps, p.agent_limit_minor, p.agent_day, p.agent_granted_minor, o.flow_quota, o.revenue_meter_minor, o.fraud_monitoring
+SELECT t.token_hash, t.org_id, t.program_id, t.email, t.address_hash, t.application, t.application_id, t.language, t.created_at, t.confirmed_at, t.expires_at, p.id, p.org_id, p.name, p.product_name, p.website_url, p.currency, p.status, p.subdomain, p.custom_domain, p.terms_url, p.terms_version, p.cookie_days, p.url_params, p.commission_on_net_revenue, p.holding_period_days, p.min_payout_minor, p.payout_term, p.payout_methods, p.block_self_referrals, p.blocked_countries, p.require_tax_forms, p.auto_payouts_enabled, p.processor, p.created_at, p.updated_at, p.enrols_first_commission, p.attribution_model, p.click_on_redirect, p.commission_net_of_fee, p.auto_enrol_customers, p.lead_match_days, p.time_zone, p.coupon_beats_link, p.ignore_late_clicks, p.zone_changed_at, p.min_paying_customers, p.statement_prefix, p.statement_seller, p.self_billing, p.vat_rate_bps, p.agent_limit_minor, p.agent_day, p.agent_granted_minor, p.auto_payouts_since, o.flow_quota, o.revenue_meter_minor, o.fraud_monitoring
 FROM join_requests t JOIN programs p ON p.id = t.program_id JOIN organizations o ON o.id = t.org_id
 WHERE t.token_hash = $1 AND t.expires_at > $2
 `
@@ -245,6 +246,7 @@ func (q *Queries) JoinRequestFind(ctx context.Context, db DBTX, arg JoinRequestF
 		&i.Program.AgentLimitMinor,
 		&i.Program.AgentDay,
 		&i.Program.AgentGrantedMinor,
+		&i.Program.AutoPayoutsSince,
 		&i.FlowQuota,
 		&i.RevenueMeterMinor,
 		&i.FraudMonitoring,

@@ -2834,30 +2834,37 @@ WHERE t.program_id = $1
   AND ($7::text IS NULL OR lower(t.email) = $7::text)
   AND ($8::text IS NULL OR t.handle = $8::text)
   AND ($9::text IS NULL OR t.external_id = $9::text)
-  AND ($10::text IS NULL
-    OR t.email ILIKE $10::text OR t.handle ILIKE $10::text
-    OR t.first_name ILIKE $10::text OR t.last_name ILIKE $10::text
-    OR concat_ws(' ', t.first_name, t.last_name) ILIKE $10::text
-    OR t.display_name ILIKE $10::text OR t.company_name ILIKE $10::text)
-  AND ($11::timestamptz IS NULL OR t.created_at >= $11::timestamptz)
-  AND ($12::timestamptz IS NULL OR t.created_at < $12::timestamptz)
-  LIMIT $13) few
+  AND ($10::boolean IS NULL
+    OR (t.payout_method IS NOT NULL) = $10::boolean)
+  AND ($11::timestamptz IS NULL
+    OR NOT EXISTS (SELECT FROM clicks k WHERE k.program_id = t.program_id AND k.partner_id = t.id
+    AND k.org_id = $2 AND k.created_at >= $11::timestamptz AND k.id >= id_at('clk_', $11::timestamptz - interval '1 day')))
+  AND ($12::text IS NULL
+    OR t.email ILIKE $12::text OR t.handle ILIKE $12::text
+    OR t.first_name ILIKE $12::text OR t.last_name ILIKE $12::text
+    OR concat_ws(' ', t.first_name, t.last_name) ILIKE $12::text
+    OR t.display_name ILIKE $12::text OR t.company_name ILIKE $12::text)
+  AND ($13::timestamptz IS NULL OR t.created_at >= $13::timestamptz)
+  AND ($14::timestamptz IS NULL OR t.created_at < $14::timestamptz)
+  LIMIT $15) few
 `
 
 type PartnerCountParams struct {
-	ProgramID     string
-	OrgID         string
-	Status        *string
-	StatusIn      []string
-	GroupID       *string
-	TagID         *string
-	Email         *string
-	Handle        *string
-	ExternalID    *string
-	Search        *string
-	CreatedAfter  *clock.Time
-	CreatedBefore *clock.Time
-	Most          int32
+	ProgramID       string
+	OrgID           string
+	Status          *string
+	StatusIn        []string
+	GroupID         *string
+	TagID           *string
+	Email           *string
+	Handle          *string
+	ExternalID      *string
+	HasPayoutMethod *bool
+	NoClickSince    *clock.Time
+	Search          *string
+	CreatedAfter    *clock.Time
+	CreatedBefore   *clock.Time
+	Most            int32
 }
 
 func (q *Queries) PartnerCount(ctx context.Context, db DBTX, arg PartnerCountParams) (int64, error) {
@@ -2871,6 +2878,8 @@ func (q *Queries) PartnerCount(ctx context.Context, db DBTX, arg PartnerCountPar
 		arg.Email,
 		arg.Handle,
 		arg.ExternalID,
+		arg.HasPayoutMethod,
+		arg.NoClickSince,
 		arg.Search,
 		arg.CreatedAfter,
 		arg.CreatedBefore,
@@ -3050,41 +3059,48 @@ WHERE t.program_id = $1
   AND ($7::text IS NULL OR lower(t.email) = $7::text)
   AND ($8::text IS NULL OR t.handle = $8::text)
   AND ($9::text IS NULL OR t.external_id = $9::text)
-  AND ($10::text IS NULL
-    OR t.email ILIKE $10::text OR t.handle ILIKE $10::text
-    OR t.first_name ILIKE $10::text OR t.last_name ILIKE $10::text
-    OR concat_ws(' ', t.first_name, t.last_name) ILIKE $10::text
-    OR t.display_name ILIKE $10::text OR t.company_name ILIKE $10::text)
-  AND ($11::timestamptz IS NULL OR t.created_at >= $11::timestamptz)
-  AND ($12::timestamptz IS NULL OR t.created_at < $12::timestamptz)
-  AND ($13::timestamptz IS NULL
-    OR (t.created_at, t.id) < ($13::timestamptz, $14::text))
+  AND ($10::boolean IS NULL
+    OR (t.payout_method IS NOT NULL) = $10::boolean)
+  AND ($11::timestamptz IS NULL
+    OR NOT EXISTS (SELECT FROM clicks k WHERE k.program_id = t.program_id AND k.partner_id = t.id
+    AND k.org_id = $2 AND k.created_at >= $11::timestamptz AND k.id >= id_at('clk_', $11::timestamptz - interval '1 day')))
+  AND ($12::text IS NULL
+    OR t.email ILIKE $12::text OR t.handle ILIKE $12::text
+    OR t.first_name ILIKE $12::text OR t.last_name ILIKE $12::text
+    OR concat_ws(' ', t.first_name, t.last_name) ILIKE $12::text
+    OR t.display_name ILIKE $12::text OR t.company_name ILIKE $12::text)
+  AND ($13::timestamptz IS NULL OR t.created_at >= $13::timestamptz)
+  AND ($14::timestamptz IS NULL OR t.created_at < $14::timestamptz)
   AND ($15::timestamptz IS NULL
-    OR (t.created_at, t.id) > ($15::timestamptz, $16::text))
-ORDER BY CASE WHEN $15::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN $15::timestamptz IS NOT NULL THEN t.id END,
+    OR (t.created_at, t.id) < ($15::timestamptz, $16::text))
+  AND ($17::timestamptz IS NULL
+    OR (t.created_at, t.id) > ($17::timestamptz, $18::text))
+ORDER BY CASE WHEN $17::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $17::timestamptz IS NOT NULL THEN t.id END,
          t.created_at DESC, t.id DESC
-LIMIT $17
+LIMIT $19
 `
 
 type PartnerPageParams struct {
-	ProgramID     string
-	OrgID         string
-	Status        *string
-	StatusIn      []string
-	GroupID       *string
-	TagID         *string
-	Email         *string
-	Handle        *string
-	ExternalID    *string
-	Search        *string
-	CreatedAfter  *clock.Time
-	CreatedBefore *clock.Time
-	AfterAt       *clock.Time
-	AfterID       *string
-	BeforeAt      *clock.Time
-	BeforeID      *string
-	Lim           int32
+	ProgramID       string
+	OrgID           string
+	Status          *string
+	StatusIn        []string
+	GroupID         *string
+	TagID           *string
+	Email           *string
+	Handle          *string
+	ExternalID      *string
+	HasPayoutMethod *bool
+	NoClickSince    *clock.Time
+	Search          *string
+	CreatedAfter    *clock.Time
+	CreatedBefore   *clock.Time
+	AfterAt         *clock.Time
+	AfterID         *string
+	BeforeAt        *clock.Time
+	BeforeID        *string
+	Lim             int32
 }
 
 func (q *Queries) PartnerPage(ctx context.Context, db DBTX, arg PartnerPageParams) ([]Partner, error) {
@@ -3098,6 +3114,8 @@ func (q *Queries) PartnerPage(ctx context.Context, db DBTX, arg PartnerPageParam
 		arg.Email,
 		arg.Handle,
 		arg.ExternalID,
+		arg.HasPayoutMethod,
+		arg.NoClickSince,
 		arg.Search,
 		arg.CreatedAfter,
 		arg.CreatedBefore,
@@ -3523,7 +3541,7 @@ func (q *Queries) ProgramCursor(ctx context.Context, db DBTX, arg ProgramCursorP
 }
 
 const programPage = `-- name: ProgramPage :many
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers, t.statement_prefix, t.statement_seller, t.self_billing, t.vat_rate_bps, t.agent_limit_minor, t.agent_day, t.agent_granted_minor FROM programs t
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers, t.statement_prefix, t.statement_seller, t.self_billing, t.vat_rate_bps, t.agent_limit_minor, t.agent_day, t.agent_granted_minor, t.auto_payouts_since FROM programs t
 WHERE t.org_id = $1
   AND ($2::timestamptz IS NULL
     OR (t.created_at, t.id) < ($2::timestamptz, $3::text))
@@ -3604,6 +3622,7 @@ func (q *Queries) ProgramPage(ctx context.Context, db DBTX, arg ProgramPageParam
 			&i.AgentLimitMinor,
 			&i.AgentDay,
 			&i.AgentGrantedMinor,
+			&i.AutoPayoutsSince,
 		); err != nil {
 			return nil, err
 		}

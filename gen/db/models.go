@@ -953,6 +953,7 @@ type Program struct {
 	AgentLimitMinor        int64
 	AgentDay               *clock.Time
 	AgentGrantedMinor      int64
+	AutoPayoutsSince       *clock.Time
 }
 
 type PublishableKey struct {

@@ -58,7 +58,7 @@ func (q *Queries) ProgramExists(ctx context.Context, db DBTX, arg ProgramExistsP
 }
 
 const programGet = `-- name: ProgramGet :one
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers, t.statement_prefix, t.statement_seller, t.self_billing, t.vat_rate_bps, t.agent_limit_minor, t.agent_day, t.agent_granted_minor FROM programs t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers, t.statement_prefix, t.statement_seller, t.self_billing, t.vat_rate_bps, t.agent_limit_minor, t.agent_day, t.agent_granted_minor, t.auto_payouts_since FROM programs t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type ProgramGetParams struct {
@@ -113,6 +113,7 @@ func (q *Queries) ProgramGet(ctx context.Context, db DBTX, arg ProgramGetParams)
 		&i.AgentLimitMinor,
 		&i.AgentDay,
 		&i.AgentGrantedMinor,
+		&i.AutoPayoutsSince,
 	)
 	return i, err
 }
@@ -126,7 +127,7 @@ INSERT INTO programs (id, org_id, name, product_name, website_url, currency, sta
         enrols_first_commission, attribution_model, click_on_redirect, commission_net_of_fee,
         auto_enrol_customers, lead_match_days, time_zone, coupon_beats_link, ignore_late_clicks, zone_changed_at,
         min_paying_customers, statement_prefix, statement_seller, self_billing, vat_rate_bps, agent_limit_minor,
-        agent_day, agent_granted_minor)
+        agent_day, agent_granted_minor, auto_payouts_since)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
     $11,
     $12, $13, $14, $15, $16, $17,
@@ -135,7 +136,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
         $25, $26, $27, $28, $29,
         $30, $31, $32, $33, $34, $35,
         $36, $37, $38, $39, $40, $41,
-        $42, $43)
+        $42, $43, $44)
 `
 
 type ProgramInsertParams struct {
@@ -182,6 +183,7 @@ type ProgramInsertParams struct {
 	AgentLimitMinor        int64
 	AgentDay               *clock.Time
 	AgentGrantedMinor      int64
+	AutoPayoutsSince       *clock.Time
 }
 
 func (q *Queries) ProgramInsert(ctx context.Context, db DBTX, arg ProgramInsertParams) error {
@@ -229,12 +231,13 @@ func (q *Queries) ProgramInsert(ctx context.Context, db DBTX, arg ProgramInsertP
 		arg.AgentLimitMinor,
 		arg.AgentDay,
 		arg.AgentGrantedMinor,
+		arg.AutoPayoutsSince,
 	)
 	return err
 }
 
 const programLock = `-- name: ProgramLock :one
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers, t.statement_prefix, t.statement_seller, t.self_billing, t.vat_rate_bps, t.agent_limit_minor, t.agent_day, t.agent_granted_minor FROM programs t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers, t.statement_prefix, t.statement_seller, t.self_billing, t.vat_rate_bps, t.agent_limit_minor, t.agent_day, t.agent_granted_minor, t.auto_payouts_since FROM programs t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type ProgramLockParams struct {
@@ -290,6 +293,7 @@ func (q *Queries) ProgramLock(ctx context.Context, db DBTX, arg ProgramLockParam
 		&i.AgentLimitMinor,
 		&i.AgentDay,
 		&i.AgentGrantedMinor,
+		&i.AutoPayoutsSince,
 	)
 	return i, err
 }
@@ -530,8 +534,9 @@ UPDATE programs SET name = $1, product_name = $2, website_url = $3, status = $4,
     ignore_late_clicks = $23, min_paying_customers = $24,
     zone_changed_at = $25, statement_prefix = $26,
     statement_seller = $27, self_billing = $28, vat_rate_bps = $29,
-    agent_limit_minor = $30, updated_at = $31
-WHERE id = $32 AND org_id = $33
+    agent_limit_minor = $30, auto_payouts_enabled = $31,
+    auto_payouts_since = $32, updated_at = $33
+WHERE id = $34 AND org_id = $35
 `
 
 type ProgramUpdateParams struct {
@@ -565,6 +570,8 @@ type ProgramUpdateParams struct {
 	SelfBilling            bool
 	VatRateBps             *int64
 	AgentLimitMinor        int64
+	AutoPayoutsEnabled     bool
+	AutoPayoutsSince       *clock.Time
 	UpdatedAt              clock.Time
 	ID                     string
 	OrgID                  string
@@ -603,6 +610,8 @@ func (q *Queries) ProgramUpdate(ctx context.Context, db DBTX, arg ProgramUpdateP
 		arg.SelfBilling,
 		arg.VatRateBps,
 		arg.AgentLimitMinor,
+		arg.AutoPayoutsEnabled,
+		arg.AutoPayoutsSince,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,

@@ -166,6 +166,10 @@ export interface ListPartnersQuery {
   handle?: string | undefined
   /** Exactly this external id: one partner, or none. */
   external_id?: string | undefined
+  /** `true` for only partners with a payout method, `false` for only the others. By default, all. */
+  has_payout_method?: types.HasPayoutMethodFilter | undefined
+  /** Only partners without a click at or after this ISO date or date-time; a bare date is its midnight in UTC. */
+  no_click_since?: types.DateOrTime | undefined
   /** Part of an email, name, company or handle, ignoring case. */
   search?: string | undefined
   /** Relations to embed under their own names; repeatable. `expand=a,b` also works. */
@@ -2708,7 +2712,7 @@ export interface ReportsAPI {
   /**
    * Retrieve a report.
    *
-   * Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, or one with the dimension `link`, `product` or another part of the origin, read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
+   * Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, one with the dimension `link`, `product` or another part of the origin, and parts of the origin except `source` with the dimension or a filter of partners read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
    *
    * @example
    * ```ts
@@ -2722,7 +2726,7 @@ export interface ReportsAPI {
   /**
    * Retrieve cohorts of customers.
    *
-   * Customers by the month of their first sale, and in each later month those who paid again, with their revenue. A sale that is dated before its customer's first one is left out.
+   * Customers by the month of their first sale. Each row counts the customers with a sale in a later month, and their revenue. A sale that is dated before its customer's first one is left out.
    *
    * @example
    * ```ts

@@ -59,7 +59,7 @@ export interface Program {
   blocked_countries: CountryCode[]
   /** Whether a payout needs a submitted tax form. */
   require_tax_forms: boolean
-  /** Whether the month's batch is created on the first of the next month; no money moves. */
+  /** Whether the month's batch is created on the first of the next month. Its due payouts are sent without confirmation only by a payment rail that has limits for this, and only up to them. */
   auto_payouts_enabled: boolean
   /** Whether customers become partners with their first payment from a payment processor's event. */
   auto_enrol_customers: boolean
@@ -246,7 +246,7 @@ export interface ProgramCreate {
   agent_limit_minor?: number | undefined
 }
 
-/** Fields to change; omitted fields keep their values. Currency, subdomain and automatic batches cannot be changed. */
+/** Fields to change; omitted fields keep their values. Currency and subdomain cannot be changed. */
 export interface ProgramUpdate {
   /** The name of the program. */
   name?: string | undefined
@@ -280,6 +280,8 @@ export interface ProgramUpdate {
   blocked_countries?: CountryCode[] | undefined
   /** Whether a payout needs a submitted tax form. */
   require_tax_forms?: boolean | undefined
+  /** Whether the month's batch is created on the first of the next month. Switched on, it begins with the current month, and payouts of before are not sent by themselves. Switched off, no more payouts are sent by themselves; a batch that is being created is completed. */
+  auto_payouts_enabled?: boolean | undefined
   /** Whether a customer with an email becomes an active partner with its first payment from a payment processor's event. Earlier customers are not enrolled. */
   auto_enrol_customers?: boolean | undefined
   /** The partner that gets a new customer; customers with a partner keep it. */
@@ -588,6 +590,9 @@ export type PartnerStatus = 'pending' | 'active' | 'declined' | 'suspended'
 
 /** The id of a tag. */
 export type TagId = string
+
+/** `true` selects only partners with a payout method, `false` only the others. */
+export type HasPayoutMethodFilter = 'true' | 'false'
 
 /** A relation of a partner. */
 export type PartnerExpand = 'group'
@@ -1730,7 +1735,7 @@ export interface CustomerAttribution {
   at: string
 }
 
-/** The rule that attributed a customer to its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an import, `agent` one that an AI assistant's claim attributed. Accept unknown values. */
+/** The rule that attributed a customer to its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an import, `agent` a customer that an AI assistant's claim attributed. Accept unknown values. */
 export type AttributionRule = 'known_customer' | 'click' | 'referral' | 'identifier' | 'promotion_code' | 'email' | 'api' | 'manual' | 'import' | 'agent'
 
 /** An id of a customer at a payment processor. */
@@ -1844,7 +1849,7 @@ export interface CustomerCreate {
   metadata?: Metadata | null | undefined
 }
 
-/** The claim of an AI assistant, as in `affiliate_attribution` of the Agentic Commerce Protocol. `token` or `publisher_id` is required. It never refuses a customer or a sale: `attribution_result` says whether it counts. Rail ignores members that it does not know. */
+/** The claim of an AI assistant, as in `affiliate_attribution` of the Agentic Commerce Protocol. `token` or `publisher_id` is required. It never refuses a customer or a sale; `attribution_result` has the result. Rail ignores unknown members. */
 export interface AffiliateAttribution {
   /** The issuer of the token: the host of this Rail. Claims of other providers are ignored. */
   provider: string
@@ -4476,7 +4481,7 @@ export interface ReportDrillDown {
   value_prop: string
 }
 
-/** The customers of a program by the month of their first sale, and what they paid later. */
+/** The customers of a program by the month of their first sale, with their later sales. */
 export interface ReportCohorts {
   /** Always `report_cohorts`. */
   object: 'report_cohorts'

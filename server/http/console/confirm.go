@@ -115,7 +115,7 @@ func (v *visit) confirmation() (c confirmation, end *ending, err error) {
 	if differs(order.AmountMinor, c.About.AmountMinor) {
 		return c, changed, nil
 	}
-	c.Given, c.Path = v.given(order.Arguments, c.About.Currency), v.targetOf(c.About.ID).Path
+	c.Given, c.Path = v.given(order.Arguments, c.About.Currency), v.targetOf(c.About.ID, nil).Path
 	return c, nil, nil
 }
 

@@ -4,10 +4,10 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"time"
 
 	"rail/gen/api"
 	"rail/server/http/site"
+	"rail/server/locale/currency"
 )
 
 const cohortsPath = "/reports/cohorts"
@@ -40,18 +40,10 @@ type cohortRow struct {
 // cohortsOf shows the customers by the month of their first sale: how many pay again, and how much.
 func cohortsOf(v *visit) error {
 	asked := v.cohortsAsked()
-	months, err := strconv.Atoi(asked.Get("months"))
+	found, err := v.cohorts(asked)
 	if err != nil {
 		return err
 	}
-	attribution := api.ReportAttribution(asked.Get("attribution"))
-	reply, err := v.console.api.RetrieveReportCohortsWithResponse(v.Ctx(), &api.RetrieveReportCohortsParams{
-		ProgramID: v.program.ID, Months: new(api.ReportMonths(months)), Attribution: &attribution,
-	})
-	if err != nil {
-		return err
-	}
-	found := reply.JSON200
 	page := cohortPage{
 		Currency: found.Currency, Reports: v.at(reportsPath), Table: v.at("/reports/cohorts.csv?" + asked.Encode()),
 		Filters: site.Filters{Path: v.at(cohortsPath), Label: "Cohorts", Inputs: []site.Input{
@@ -60,6 +52,22 @@ func cohortsOf(v *visit) error {
 	}
 	v.fillCohorts(&page, found)
 	return v.show(sheet{"cohorts", reportsPath, "Cohorts", page})
+}
+
+// cohorts returns the cohorts for the parameters of the page.
+func (v *visit) cohorts(asked url.Values) (*api.ReportCohorts, error) {
+	months, err := strconv.Atoi(asked.Get("months"))
+	if err != nil {
+		return nil, err
+	}
+	attribution := api.ReportAttribution(asked.Get("attribution"))
+	reply, err := v.console.api.RetrieveReportCohortsWithResponse(v.Ctx(), &api.RetrieveReportCohortsParams{
+		ProgramID: v.program.ID, Months: new(api.ReportMonths(months)), Attribution: &attribution,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return reply.JSON200, nil
 }
 
 // cohortsAsked returns the parameters of the page. A value that is not an option counts as the default.
@@ -111,9 +119,27 @@ func (c *cohortSheet) add(since int, row cohortRow, cell string) {
 	last.Cells = append(last.Cells, cell)
 }
 
-// cohortTable answers with the cohorts as a table.
+// cohortTable sends the cohorts as a file, with amounts in the currency's unit and shares in percent.
 func cohortTable(v *visit) error {
-	asked := v.cohortsAsked()
-	asked.Set("program_id", v.program.ID)
-	return v.table("retrieveReportCohorts", "cohorts-"+v.Today().Format(time.DateOnly), asked)
+	found, err := v.cohorts(v.cohortsAsked())
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{
+		"Month of first sale", "Month", "Months since", "Customers", "Customers who paid again", "Sales",
+		"Sales refunded in full", "Revenue (" + found.Currency + ")",
+	}}
+	for _, r := range found.Rows {
+		rows = append(rows, []string{
+			r.Cohort.Format("2006-01"),
+			r.Month.Format("2006-01"),
+			text(r.MonthsSince),
+			text(r.Customers),
+			share(orAbsent(r.RetentionBps)),
+			text(r.Sales),
+			text(r.Refunded),
+			currency.Decimal(r.RevenueMinor, found.Currency),
+		})
+	}
+	return site.SendCSV(v, "cohorts", rows)
 }

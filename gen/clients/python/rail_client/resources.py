@@ -267,6 +267,7 @@ class Programs(_Resource):
         block_self_referrals: bool = OMIT,
         blocked_countries: List[str] = OMIT,
         require_tax_forms: bool = OMIT,
+        auto_payouts_enabled: bool = OMIT,
         auto_enrol_customers: bool = OMIT,
         attribution_model: types.AttributionModel = OMIT,
         click_on_redirect: bool = OMIT,
@@ -311,6 +312,10 @@ class Programs(_Resource):
             block_self_referrals: Whether to refuse self-referrals.
             blocked_countries: Countries whose partners are refused; replaces the list.
             require_tax_forms: Whether a payout needs a submitted tax form.
+            auto_payouts_enabled: Whether the month's batch is created on the first of the next
+                month. Switched on, it begins with the current month, and payouts of before are not
+                sent by themselves. Switched off, no more payouts are sent by themselves; a batch
+                that is being created is completed.
             auto_enrol_customers: Whether a customer with an email becomes an active partner with
                 its first payment from a payment processor's event. Earlier customers are not
                 enrolled.
@@ -366,6 +371,7 @@ class Programs(_Resource):
                 "block_self_referrals": block_self_referrals,
                 "blocked_countries": blocked_countries,
                 "require_tax_forms": require_tax_forms,
+                "auto_payouts_enabled": auto_payouts_enabled,
                 "auto_enrol_customers": auto_enrol_customers,
                 "attribution_model": attribution_model,
                 "click_on_redirect": click_on_redirect,
@@ -548,6 +554,8 @@ class Partners(_Resource):
         email: str = OMIT,
         handle: str = OMIT,
         external_id: str = OMIT,
+        has_payout_method: types.HasPayoutMethodFilter = OMIT,
+        no_click_since: str = OMIT,
         search: str = OMIT,
         expand: List[types.PartnerExpand] = OMIT,
         include: List[types.PartnerInclude] = OMIT,
@@ -576,6 +584,10 @@ class Partners(_Resource):
             email: Exactly this email, ignoring case.
             handle: Exactly this handle, ignoring case.
             external_id: Exactly this external id: one partner, or none.
+            has_payout_method: `true` for only partners with a payout method, `false` for only the
+                others. By default, all.
+            no_click_since: Only partners without a click at or after this ISO date or date-time; a
+                bare date is its midnight in UTC.
             search: Part of an email, name, company or handle, ignoring case.
             expand: Relations to embed under their own names; repeatable. `expand=a,b` also works.
             include: Computed parts to add; repeatable. `include=a,b` also works.
@@ -601,6 +613,8 @@ class Partners(_Resource):
                 "email": email,
                 "handle": handle,
                 "external_id": external_id,
+                "has_payout_method": has_payout_method,
+                "no_click_since": no_click_since,
                 "search": search,
                 "expand[]": expand,
                 "include[]": include,
@@ -621,6 +635,8 @@ class Partners(_Resource):
         email: str = OMIT,
         handle: str = OMIT,
         external_id: str = OMIT,
+        has_payout_method: types.HasPayoutMethodFilter = OMIT,
+        no_click_since: str = OMIT,
         search: str = OMIT,
         expand: List[types.PartnerExpand] = OMIT,
         include: List[types.PartnerInclude] = OMIT,
@@ -641,6 +657,8 @@ class Partners(_Resource):
                 "email": email,
                 "handle": handle,
                 "external_id": external_id,
+                "has_payout_method": has_payout_method,
+                "no_click_since": no_click_since,
                 "search": search,
                 "expand[]": expand,
                 "include[]": include,
@@ -984,7 +1002,7 @@ class AttributionTokens(_Resource):
             link_id: A link of an active partner; its rate applies to the customers.
             expires_at: When the token expires: at most a year ahead. The default is 90 days.
 
-        Errors of its own: partner_not_active.
+        Specific errors: partner_not_active.
 
         POST /v1/attribution_tokens
 
@@ -6031,8 +6049,9 @@ class Reports(_Resource):
 
         Clicks, leads, customers, sales, revenue and commissions in a window of days, by one
         dimension, in one currency. Revenue without a partner is in the row `direct`; filters by
-        partner, group or tag leave it out. Two filters by origin, or one with the dimension `link`,
-        `product` or another part of the origin, read rows instead of sums: at most 200,000 in both
+        partner, group or tag leave it out. Two filters by origin, one with the dimension `link`,
+        `product` or another part of the origin, and parts of the origin except `source` with the
+        dimension or a filter of partners read rows instead of sums: at most 200,000 in both
         windows, else 400 `range_too_large`.
 
         Args:
@@ -6110,8 +6129,9 @@ class Reports(_Resource):
     ) -> types.ReportCohorts:
         """Retrieve cohorts of customers.
 
-        Customers by the month of their first sale, and in each later month those who paid again,
-        with their revenue. A sale that is dated before its customer's first one is left out.
+        Customers by the month of their first sale. Each row counts the customers with a sale in a
+        later month, and their revenue. A sale that is dated before its customer's first one is left
+        out.
 
         Args:
             program_id: The program to report on.
@@ -8473,7 +8493,7 @@ class TestClock(_Resource):
         The present time of the server. The operation exists only on a server for tests, which runs
         with `RAIL_TEST_CLOCK=1`; elsewhere it is 404 `test_clock_off`.
 
-        Errors of its own: test_clock_off, resource_not_found.
+        Specific errors: test_clock_off, resource_not_found.
 
         GET /v1/test_clock
 
@@ -8504,7 +8524,7 @@ class TestClock(_Resource):
             now: The new time. It must not be before the clock's present time, and at most 731 days
                 after it.
 
-        Errors of its own: test_clock_off, resource_not_found.
+        Specific errors: test_clock_off, resource_not_found.
 
         POST /v1/test_clock
 

@@ -74,7 +74,9 @@ class Program(TypedDict):
     require_tax_forms: bool
     """Whether a payout needs a submitted tax form."""
     auto_payouts_enabled: bool
-    """Whether the month's batch is created on the first of the next month; no money moves."""
+    """Whether the month's batch is created on the first of the next month. Its due payouts are sent
+    without confirmation only by a payment rail that has limits for this, and only up to them.
+    """
     auto_enrol_customers: bool
     """Whether customers become partners with their first payment from a payment processor's event."""
     attribution_model: AttributionModel
@@ -424,9 +426,7 @@ class ProgramCreate(TypedDict):
 
 
 class ProgramUpdate(TypedDict):
-    """Fields to change; omitted fields keep their values. Currency, subdomain and automatic batches
-    cannot be changed.
-    """
+    """Fields to change; omitted fields keep their values. Currency and subdomain cannot be changed."""
     name: NotRequired[str]
     """The name of the program."""
     product_name: NotRequired[str]
@@ -468,6 +468,11 @@ class ProgramUpdate(TypedDict):
     """Countries whose partners are refused; replaces the list."""
     require_tax_forms: NotRequired[bool]
     """Whether a payout needs a submitted tax form."""
+    auto_payouts_enabled: NotRequired[bool]
+    """Whether the month's batch is created on the first of the next month. Switched on, it begins with
+    the current month, and payouts of before are not sent by themselves. Switched off, no more
+    payouts are sent by themselves; a batch that is being created is completed.
+    """
     auto_enrol_customers: NotRequired[bool]
     """Whether a customer with an email becomes an active partner with its first payment from a payment
     processor's event. Earlier customers are not enrolled.
@@ -815,6 +820,12 @@ PartnerStatus = Literal[
     "suspended",
 ]
 """`pending` waits for review, `active` earns, `declined` was refused, `suspended` is stopped for now."""
+
+HasPayoutMethodFilter = Literal[
+    "true",
+    "false",
+]
+"""`true` selects only partners with a payout method, `false` only the others."""
 
 PartnerExpand = Literal[
     "group",
@@ -2065,7 +2076,7 @@ AttributionRule = Literal[
 """The rule that attributed a customer to its partner. A payment is matched by a known external id
 (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in
 this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an
-import, `agent` one that an AI assistant's claim attributed. Accept unknown values.
+import, `agent` a customer that an AI assistant's claim attributed. Accept unknown values.
 """
 
 
@@ -5288,7 +5299,7 @@ ReportCohorts = TypedDict("ReportCohorts", {
     # without first sales has no rows; a later month without sales has a row of zeros.
     "rows": 'List[ReportCohortRow]',
 })
-"""The customers of a program by the month of their first sale, and what they paid later."""
+"""The customers of a program by the month of their first sale, with their later sales."""
 
 
 class ReportCohortRow(TypedDict):
