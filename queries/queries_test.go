@@ -60,6 +60,7 @@ var unbound = map[string]string{
 	"CommissionsToApprove":    "the delay runs out in every organization",
 	"PartnersToBan":           "bans are due in every organization",
 	"TestClockDue":            "the clock is the server's, and work is due in every organization",
+	"TestClockHoldsOff":       "the clock is the server's, and nothing may be live in any organization",
 	"TestClockLive":           "the clock is the server's, and nothing may be live in any organization",
 	"PayoutsDue":              "the day comes in every organization",
 	"ProgramsToBatch":         "the month ends in every organization",
