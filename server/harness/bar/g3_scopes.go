@@ -82,7 +82,8 @@ func needs(op *operation) []string {
 		return []string{"commissions:write", "write"}
 	}
 	switch resource {
-	case "partners", "partner_notes", "embed_tokens", "attribution_tokens", "groups", "tags", "applications", "links", "coupons":
+	case "partners", "partner_notes", "embed_tokens", "attribution_tokens", "groups", "tags", "applications", "links",
+		"coupons":
 		return []string{"partners:write", "write"}
 	case "clicks", "customers", "sales", "refunds", "commissions", "flows":
 		return []string{"commissions:write", "write"}

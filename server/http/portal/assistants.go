@@ -56,8 +56,9 @@ func (v *visit) showAssistants(status int, form site.Form, token *claim.Token) e
 func addToken(v *visit) error {
 	days, _ := strconv.ParseInt(v.Form.Value("days"), 10, 64)
 	if !slices.Contains(lives, days) {
-		wrong := site.Faults{"days": v.Locale.T("Choose one of the given answers.")}
-		return v.showAssistants(http.StatusUnprocessableEntity, site.Form{Values: v.Form.Typed("link", "days"), Errors: wrong}, nil)
+		form := site.Form{Values: v.Form.Typed("link", "days")}
+		form.Errors = site.Faults{"days": v.Locale.T("Choose one of the given answers.")}
+		return v.showAssistants(http.StatusUnprocessableEntity, form, nil)
 	}
 	order := claim.Order{
 		PartnerID: &v.partner.ID, ExpiresAt: new(v.portal.Clock.Now().Days(days)), Reason: new(partner.InPortal(v.partner)),

@@ -1,6 +1,7 @@
 package claim_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,9 +32,7 @@ func (s shop) token(more ...M) string {
 	s.T.Helper()
 	body := M{"partner_id": s.partner}
 	for _, m := range more {
-		for name, value := range m {
-			body[name] = value
-		}
+		maps.Copy(body, m)
 	}
 	return s.Must(201, s.Post("/v1/attribution_tokens", body)).String("token")
 }
@@ -55,9 +54,7 @@ func (s shop) body(customer string, claim M) M {
 		"program_id": s.program, "external_customer_id": customer, "external_charge_id": apitest.Unique("ch_"),
 		"amount_minor": 5000, "currency": "USD",
 	}
-	for name, value := range claim {
-		body[name] = value
-	}
+	maps.Copy(body, claim)
 	return body
 }
 

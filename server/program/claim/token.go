@@ -31,8 +31,8 @@ const (
 	maxToken    = 512 // bytes
 )
 
-// Service reads claims and issues tokens. Keeper seals the tokens. Hosts are the hosts of this Rail, the first one is the
-// provider of its tokens.
+// Service reads claims and issues tokens. Keeper seals the tokens. Hosts are the hosts of this Rail, of which the first
+// is the provider of its tokens.
 type Service struct {
 	Keeper *secret.Keeper
 	Hosts  []string

@@ -14,8 +14,8 @@ import (
 	"rail/server/work/metadata"
 )
 
-// Claims of AI assistants come from outside with a checkout, so they refuse no customer and no sale: an invalid claim is
-// ignored and recorded (decisions, 466).
+// Claims of AI assistants come from outside with a checkout, so they refuse no customer and no sale. An invalid claim
+// is ignored and recorded (decisions, 466).
 
 // signUpClaimed signs up a customer with a claim. Another route precedes the claim. If the claim does not count, the
 // customer has no partner.
