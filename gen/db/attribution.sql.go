@@ -405,29 +405,32 @@ func (q *Queries) RehearsedTotal(ctx context.Context, db DBTX, arg RehearsedTota
 }
 
 const rehearsedTouches = `-- name: RehearsedTouches :many
-SELECT x.n::bigint AS n, v.id AS referral_id, v.partner_id, v.link_id AS visit_link_id, v.created_at AS begins_at,
-    v.expires_at AS ends_at, v.returned_at, coalesce(v.returned_click_id, '')::text AS returned_click_id,
-    coalesce(k.id, '')::text AS click_id, k.link_id, coalesce(k.created_at, v.created_at)::timestamptz AS at
+SELECT x.n::bigint AS n, t.referral_id, t.partner_id, t.visit_link_id, t.begins_at, t.ends_at, t.returned_at,
+    coalesce(t.returned_click_id, '')::text AS returned_click_id, coalesce(t.click_id, '')::text AS click_id, t.link_id,
+    coalesce(t.at, t.begins_at)::timestamptz AS at
 FROM (SELECT unnest($1::text[]) AS referral_id, unnest($2::timestamptz[]) AS until,
     generate_subscripts($1::text[], 1) AS n) x
 JOIN LATERAL (SELECT r.program_id, r.visitor FROM referrals r
     WHERE r.id = x.referral_id AND r.org_id = $3 OFFSET 0) o ON true
 JOIN LATERAL (
-    (SELECT r.id, r.partner_id, r.link_id, r.created_at, r.expires_at, r.returned_at, r.returned_click_id
-        FROM referrals r WHERE r.program_id = o.program_id AND r.visitor = o.visitor AND r.org_id = $3
-        AND r.current AND r.created_at <= x.until LIMIT 101)
-    UNION ALL
-    (SELECT r.id, r.partner_id, r.link_id, r.created_at, r.expires_at, r.returned_at, r.returned_click_id
-        FROM referrals r WHERE r.program_id = o.program_id AND r.visitor = o.visitor AND r.org_id = $3
-        AND NOT r.current AND r.created_at <= x.until LIMIT 101)
-) v ON true
-LEFT JOIN LATERAL (
-    (SELECT c.id, c.link_id, c.created_at FROM clicks c WHERE c.referral_id = v.id AND c.org_id = $3
-        ORDER BY c.created_at, c.id LIMIT 1)
-    UNION
-    (SELECT c.id, c.link_id, c.created_at FROM clicks c WHERE c.referral_id = v.id AND c.org_id = $3
-        AND c.created_at <= x.until ORDER BY c.created_at DESC, c.id DESC LIMIT 101)
-) k ON true
+    SELECT v.id AS referral_id, v.partner_id, v.link_id AS visit_link_id, v.created_at AS begins_at,
+        v.expires_at AS ends_at, v.returned_at, v.returned_click_id, k.id AS click_id, k.link_id, k.created_at AS at
+    FROM (
+        (SELECT r.id, r.partner_id, r.link_id, r.created_at, r.expires_at, r.returned_at, r.returned_click_id
+            FROM referrals r WHERE r.program_id = o.program_id AND r.visitor = o.visitor AND r.org_id = $3
+            AND r.current AND r.created_at <= x.until LIMIT 101)
+        UNION ALL
+        (SELECT r.id, r.partner_id, r.link_id, r.created_at, r.expires_at, r.returned_at, r.returned_click_id
+            FROM referrals r WHERE r.program_id = o.program_id AND r.visitor = o.visitor AND r.org_id = $3
+            AND NOT r.current AND r.created_at <= x.until LIMIT 101)
+    ) v LEFT JOIN LATERAL (
+        (SELECT c.id, c.link_id, c.created_at FROM clicks c WHERE c.referral_id = v.id AND c.org_id = $3
+            ORDER BY c.created_at, c.id LIMIT 1)
+        UNION
+        (SELECT c.id, c.link_id, c.created_at FROM clicks c WHERE c.referral_id = v.id AND c.org_id = $3
+            AND c.created_at <= x.until ORDER BY c.created_at DESC, c.id DESC LIMIT 101)
+    ) k ON true LIMIT 1001
+) t ON true
 ORDER BY x.n
 `
 
@@ -451,8 +454,9 @@ type RehearsedTouchesRow struct {
 	At              clock.Time
 }
 
-// RehearsedTouches returns the clicks of the visitors of referrals until a moment: of each referral, also ended ones,
-// the first click and the last 101. n is the index of the visitor, from 1. A referral without a click has one row.
+// RehearsedTouches returns the clicks of the visitors of referrals until a moment, at most 1,001 of each visitor: of
+// each referral, also ended ones, the first click and the last 101. n is the index of the visitor, from 1. A referral
+// without a click has one row.
 func (q *Queries) RehearsedTouches(ctx context.Context, db DBTX, arg RehearsedTouchesParams) ([]RehearsedTouchesRow, error) {
 	rows, err := db.Query(ctx, rehearsedTouches, arg.ReferralIds, arg.Untils, arg.OrgID)
 	if err != nil {
@@ -489,20 +493,20 @@ const visitorTouches = `-- name: VisitorTouches :many
 WITH own AS MATERIALIZED (
     SELECT r.program_id, r.visitor FROM referrals r WHERE r.id = $4 AND r.org_id = $1
 ), visits AS MATERIALIZED (
-    SELECT v.id, v.partner_id, v.link_id, v.created_at, v.expires_at FROM own
+    SELECT v.id, v.partner_id, v.created_at, v.expires_at FROM own
     JOIN referrals v ON v.program_id = own.program_id AND v.visitor = own.visitor
     WHERE v.org_id = $1 AND v.current AND v.expires_at > $2 ORDER BY v.created_at, v.id LIMIT 100
 )
-SELECT v.id AS referral_id, v.partner_id, v.link_id AS visit_link_id, v.created_at AS begins_at,
-    v.expires_at AS ends_at, k.id AS click_id, k.link_id, k.created_at AS at, p.active
+SELECT v.id AS referral_id, v.partner_id, v.created_at AS begins_at, v.expires_at AS ends_at, k.id AS click_id,
+    k.created_at AS at, p.active
 FROM visits v
 JOIN LATERAL (SELECT (t.status = 'active')::boolean AS active FROM partners t
     WHERE t.id = v.partner_id AND t.org_id = $1 OFFSET 0) p ON true
 CROSS JOIN LATERAL (
-    (SELECT c.id, c.link_id, c.created_at FROM clicks c WHERE c.referral_id = v.id AND c.org_id = $1
+    (SELECT c.id, c.created_at FROM clicks c WHERE c.referral_id = v.id AND c.org_id = $1
         ORDER BY c.created_at, c.id LIMIT 1)
     UNION
-    (SELECT c.id, c.link_id, c.created_at FROM clicks c WHERE c.referral_id = v.id AND c.org_id = $1
+    (SELECT c.id, c.created_at FROM clicks c WHERE c.referral_id = v.id AND c.org_id = $1
         AND c.created_at <= $2 ORDER BY c.created_at DESC, c.id DESC LIMIT 10)
 ) k
 WHERE NOT $3::boolean OR (SELECT count(*) FROM visits) > 1
@@ -516,15 +520,13 @@ type VisitorTouchesParams struct {
 }
 
 type VisitorTouchesRow struct {
-	ReferralID  string
-	PartnerID   string
-	VisitLinkID *string
-	BeginsAt    clock.Time
-	EndsAt      clock.Time
-	ClickID     string
-	LinkID      *string
-	At          clock.Time
-	Active      bool
+	ReferralID string
+	PartnerID  string
+	BeginsAt   clock.Time
+	EndsAt     clock.Time
+	ClickID    string
+	At         clock.Time
+	Active     bool
 }
 
 // VisitorTouches returns clicks of the visitor of a referral, in the referrals that are live at a moment: of each
@@ -547,11 +549,9 @@ func (q *Queries) VisitorTouches(ctx context.Context, db DBTX, arg VisitorTouche
 		if err := rows.Scan(
 			&i.ReferralID,
 			&i.PartnerID,
-			&i.VisitLinkID,
 			&i.BeginsAt,
 			&i.EndsAt,
 			&i.ClickID,
-			&i.LinkID,
 			&i.At,
 			&i.Active,
 		); err != nil {

@@ -12,9 +12,12 @@ import (
 	"rail/server/program/tracking"
 )
 
-// maxTouches is the number of clicks of a referral, and of referrals, from which a visitor is not a person and cannot
-// be decided. RehearsedTouches reads as many.
-const maxTouches = 101
+// A visitor with so many clicks, clicks of one referral, or referrals is not a person and cannot be decided.
+// RehearsedTouches reads as many.
+const (
+	maxTouches  = 1001
+	maxOfVisits = 101
+)
 
 // evidence is a customer with the rows that decide about it.
 type evidence struct {
@@ -138,7 +141,8 @@ func (p *play) readTouches(ctx context.Context, page []evidence) error {
 func (e *evidence) add(r db.RehearsedTouchesRow) {
 	t := tracking.Touch{
 		ClickID: r.ClickID, ReferralID: r.ReferralID, PartnerID: r.PartnerID, LinkID: r.VisitLinkID,
-		At: r.At, Begins: r.BeginsAt, Ends: r.EndsAt,
+		ClickLinkID: r.LinkID,
+		At:          r.At, Begins: r.BeginsAt, Ends: r.EndsAt,
 	}
 	if e.rows == nil {
 		e.rows = map[string]int{}
@@ -154,12 +158,13 @@ func (e *evidence) add(r db.RehearsedTouchesRow) {
 
 // crowded reports whether the visitor has too many clicks or referrals.
 func (e *evidence) crowded() bool {
+	total := 0
 	for _, n := range e.rows {
-		if n >= maxTouches {
+		if total += n; n >= maxOfVisits {
 			return true
 		}
 	}
-	return len(e.rows) >= maxTouches
+	return total >= maxTouches || len(e.rows) >= maxOfVisits
 }
 
 // readCoupons reads the partners of the coupons that did not get their customers.

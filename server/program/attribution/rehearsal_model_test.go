@@ -211,7 +211,13 @@ func (s *story) visitor(n int) {
 	}
 	if s.IntN(2) == 0 {
 		s.pass(day)
-		s.pays(name, id, false, s.coupon())
+		coupon := s.coupon()
+		for _, w := range s.worlds { // it would attribute a customer without a partner, which no rehearsal knows
+			if w.left[id] {
+				coupon = ""
+			}
+		}
+		s.pays(name, id, false, coupon)
 	}
 }
 

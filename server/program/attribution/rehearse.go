@@ -23,7 +23,7 @@ const (
 	maxCustomers = 100_000
 	maxTime      = 10 * time.Second
 	// customersPage and salesPage are how many rows are in memory at a time, each with up to 32 kB of metadata.
-	customersPage = 500
+	customersPage = 200
 	salesPage     = 500
 	// maxChanges and maxPartners bound the lists of a result.
 	maxChanges  = 100

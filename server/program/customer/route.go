@@ -68,6 +68,9 @@ func (s Service) TakeOver(
 			return k, err
 		}
 		moved, err := s.reroute(ctx, u, k, r)
+		if err == nil && *moved.PartnerID == *k.PartnerID { // the coupon is of the link's partner
+			return s.noteCoupons(ctx, u, moved, []tracking.Route{r})
+		}
 		if skipUnfit(err) != nil || err == nil {
 			return moved, err
 		}

@@ -24,6 +24,7 @@ const lateClick = 120 * time.Second
 type Touch struct {
 	ClickID, ReferralID, PartnerID string
 	LinkID                         *string // of the referral's first click
+	ClickLinkID                    *string // of the click itself
 	At                             clock.Time
 	Begins, Ends                   clock.Time // of the referral
 	Active                         bool       // the partner may get customers
@@ -93,7 +94,7 @@ func (v Touches) Within(days int64) Touches {
 		t := &out[i]
 		now, known := opened[t.PartnerID]
 		if !known || !now.Ends.After(t.At.Time) {
-			now = Touch{LinkID: t.LinkID, Begins: t.At, Ends: t.At.Days(days)}
+			now = Touch{LinkID: t.ClickLinkID, Begins: t.At, Ends: t.At.Days(days)}
 			opened[t.PartnerID] = now
 		}
 		t.LinkID, t.Begins, t.Ends = now.LinkID, now.Begins, now.Ends
@@ -125,8 +126,7 @@ func touchesOf(ctx context.Context, u *work.Unit, referralID string, at clock.Ti
 	out := make(Touches, len(rows))
 	for i, r := range rows {
 		out[i] = Touch{
-			ClickID: r.ClickID, ReferralID: r.ReferralID, PartnerID: r.PartnerID, LinkID: r.VisitLinkID,
-			At: r.At, Begins: r.BeginsAt, Ends: r.EndsAt, Active: r.Active,
+			ClickID: r.ClickID, ReferralID: r.ReferralID, PartnerID: r.PartnerID, At: r.At, Begins: r.BeginsAt, Ends: r.EndsAt, Active: r.Active,
 		}
 	}
 	return out, err

@@ -1,0 +1,71 @@
+package tracking
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
+)
+
+// monday is the beginning of the days in these tests.
+var monday = clock.At(time.Date(2026, 9, 7, 12, 0, 0, 0, time.UTC))
+
+// touch is a click some hours after monday, in a referral of five days that began with its partner's first click.
+func touch(id, partner string, hours, began int64) Touch {
+	begins := monday.Plus(time.Duration(began) * time.Hour)
+	return Touch{
+		ClickID: id, ReferralID: "ref_" + partner, PartnerID: partner, At: monday.Plus(time.Duration(hours) * time.Hour),
+		Begins: begins, Ends: begins.Days(5), Active: true, LinkID: new("first"), ClickLinkID: new("link_" + id),
+	}
+}
+
+// TestTouches: the first and the last click are those of live referrals of active partners. A return is a last click.
+func TestTouches(t *testing.T) {
+	t.Parallel()
+	v := Touches{touch("a2", "ann", 48, 0), touch("b1", "bob", 24, 24), touch("a1", "ann", 0, 0)}
+	id := func(of Touch, found bool) string {
+		require.Equal(t, found, of.ClickID != "")
+		return of.ClickID
+	}
+	require.Equal(t, "a1", id(v.First(monday.Days(3))))
+	require.Equal(t, "a2", id(v.Last(monday.Days(3))))
+	require.Equal(t, "b1", id(v.Last(monday.Days(1))), "a later click does not count yet")
+	require.Equal(t, "b1", id(v.First(monday.Days(5))), "ann's referral has ended")
+	require.Empty(t, id(v.First(monday.Days(6))))
+	back := touch("b1", "bob", 60, 24)
+	back.Return = true
+	require.Equal(t, "b1", id(append(v, back).Last(monday.Days(3))))
+	v[0].Active, v[2].Active = false, false
+	require.Equal(t, "b1", id(v.First(monday.Days(3))))
+}
+
+// TestTouchesLate: a late click is one of another partner in the last 120 seconds, and no return.
+func TestTouchesLate(t *testing.T) {
+	t.Parallel()
+	v := Touches{touch("a1", "ann", 0, 0), touch("b1", "bob", 24, 24)}
+	at := v[1].At
+	late, earlier, found := v.Late(at.Plus(119 * time.Second))
+	require.Equal(t, []any{"b1", "a1", true}, []any{late.ClickID, earlier.ClickID, found})
+	_, _, found = v.Late(at.Plus(120 * time.Second))
+	require.False(t, found)
+	v[1].Return = true
+	_, _, found = v.Late(at)
+	require.False(t, found)
+	_, _, found = v[:1].Late(monday)
+	require.False(t, found, "one partner")
+}
+
+// TestTouchesWithin: in a shorter window, a partner's next click opens another referral, with its own link.
+func TestTouchesWithin(t *testing.T) {
+	t.Parallel()
+	v := Touches{touch("a2", "ann", 48, 0), touch("a1", "ann", 0, 0)}
+	for days, begins := range map[int64]clock.Time{1: monday.Days(2), 2: monday.Days(2), 3: monday} {
+		second, found := v.Within(days).Click("a2")
+		require.True(t, found)
+		require.Equal(t, []any{begins, begins.Days(days)}, []any{second.Begins, second.Ends}, "%d days", days)
+		require.Equal(t, days == 3, *second.LinkID == "link_a1")
+	}
+	require.Equal(t, monday.Days(5), v[0].Ends, "the touches themselves stay")
+}
