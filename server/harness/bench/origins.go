@@ -49,7 +49,8 @@ func (d draw) parity(sz size, odd int64) draw {
 func (b *bench) origins(ctx context.Context) (missed int, err error) {
 	_, err = b.server.pool.Exec(ctx, `UPDATE customers SET source = o.source, medium = o.medium, campaign = o.campaign,
 		referrer = o.referrer, country = o.country, device = o.device
-		FROM (VALUES (0, NULL, NULL, NULL, NULL, NULL, NULL), (1, 'newsletter', 'email', 'spring', 'blog.example', 'DE', 'mobile'))
+		FROM (VALUES (0, NULL, NULL, NULL, NULL, NULL, NULL),
+			(1, 'newsletter', 'email', 'spring', 'blog.example', 'DE', 'mobile'))
 			o (odd, source, medium, campaign, referrer, country, device)
 		WHERE o.odd = right(id, 1)::integer % 2`)
 	if err != nil {

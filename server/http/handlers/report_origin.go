@@ -40,8 +40,11 @@ func reportOrigin(p api.RetrieveReportParams) (map[report.By]string, error) {
 	return only, nil
 }
 
-// ways holds the labels of the ways of attribution.
-var ways = map[string]string{"link": "Link", "coupon": "Coupon", "manual": "Manual", "api": "API"}
+// words holds the labels of ways of attribution and usual devices.
+var words = map[string]string{
+	"link": "Link", "coupon": "Coupon", "manual": "Manual", "api": "API",
+	"desktop": "Desktop", "mobile": "Mobile", "tablet": "Tablet",
+}
 
 // originLabel returns the label of a value of an origin.
 func originLabel(by report.By, key string) string {
@@ -50,9 +53,9 @@ func originLabel(by report.By, key string) string {
 		return "None"
 	case by == report.Country:
 		return locale.English.Country(key)
-	case by == report.TrackedBy:
-		return cmp.Or(ways[key], key)
-	case key == report.Other && by != report.Device:
+	case by == report.TrackedBy || by == report.Device:
+		return cmp.Or(words[key], key)
+	case key == report.Other:
 		return "Other"
 	}
 	return key

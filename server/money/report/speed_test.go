@@ -39,7 +39,7 @@ var year = []string{
 		nullif('source ' || i % 7, 'source 0'), nullif('medium ' || i % 3, 'medium 0'), nullif('campaign ' || i % 50, 'campaign 0'), nullif('site-' || i % 30 || '.example', 'site-0.example'),
 		nullif(chr(65 + i % 20) || 'A', 'AA'), nullif(CASE i % 2 WHEN 0 THEN 'mobile' ELSE 'desktop' END, 'x') FROM generate_series(0, $n * 5 - 1) i`,
 	`INSERT INTO customers (id, org_id, program_id, partner_id, link_id, status, tracked_by, lead_at, converted_at, created_at, updated_at, source, medium, campaign, referrer, country, device)
-		SELECT 'cus_' || i, 'org_a', 'prg_a', CASE WHEN i % 11 > 0 THEN 'part_' || pg_temp.of(i) END, 'lnk_' || pg_temp.of(i), 'active', CASE WHEN i % 4 = 0 THEN 'coupon' ELSE 'link' END, pg_temp.at(i, $n / 5), pg_temp.at(i, $n / 5), now(), now(),
+		SELECT 'cus_' || i, 'org_a', 'prg_a', CASE WHEN i % 11 > 0 THEN 'part_' || pg_temp.of(i) END, CASE WHEN i % 11 > 0 THEN 'lnk_' || pg_temp.of(i) END, 'active', CASE WHEN i % 4 = 0 THEN 'coupon' ELSE 'link' END, pg_temp.at(i, $n / 5), pg_temp.at(i, $n / 5), now(), now(),
 		nullif('source ' || i % 7, 'source 0'), nullif('medium ' || i % 3, 'medium 0'), nullif('campaign ' || i % 50, 'campaign 0'), nullif('site-' || i % 30 || '.example', 'site-0.example'),
 		nullif(chr(65 + i % 20) || 'A', 'AA'), CASE i % 2 WHEN 0 THEN 'mobile' ELSE 'desktop' END FROM generate_series(0, $n / 5 - 1) i`,
 	`INSERT INTO sales (id, org_id, program_id, customer_id, partner_id, external_charge_id, processor, amount_minor, currency, billing_type, product_name, is_first_sale, activity_outcome, warnings, occurred_at, refunded_at, created_at, updated_at)

@@ -39,13 +39,29 @@ func TestApply(t *testing.T) {
 	require.Equal(t, db.Customer{PartnerID: new("part_1"), TrackedBy: "api"}, apply())
 	a.CouponID = new("cpn_1")
 	require.Equal(t, db.Customer{PartnerID: new("part_1"), TrackedBy: "coupon", CouponID: a.CouponID}, apply())
-	a.CouponID, a.Click = nil, &db.Click{ID: "clk_1", LinkID: new("lnk_last"), Country: new("DE")}
+	a.CouponID, a.Click = nil, &db.Click{
+		ID: "clk_1", LinkID: new("lnk_last"), Country: new("DE"), Source: new("mail"), Medium: new("email"),
+		Campaign: new("spring"), Referrer: new("blog.example"), Device: new("mobile"),
+	}
 	clicked := db.Customer{
 		PartnerID: new("part_1"), TrackedBy: "link", ClickID: new("clk_1"), LinkID: new("lnk_last"),
+		Country: new("DE"), Source: new("mail"), Medium: new("email"), Campaign: new("spring"),
+		Referrer: new("blog.example"), Device: new("mobile"),
 	}
 	require.Equal(t, clicked, apply())
 	a.Referral = &db.Referral{ID: "ref_1", LinkID: new("lnk_first")}
 	clicked.ReferralID, clicked.LinkID = new("ref_1"), new("lnk_first")
 	require.Equal(t, clicked, apply())
 	require.Equal(t, new("DE"), a.Country())
+
+	// A processor's event may name a referral; its last click gives the origin.
+	a = Attribution{Partner: a.Partner, Referral: a.Referral, origin: &db.Click{ID: "clk_2", Source: new("ads")}}
+	named := apply()
+	require.Equal(t, new("ads"), named.Source)
+	require.Nil(t, named.ClickID)
+	// A customer who gets another route has its origin.
+	k := clicked
+	Attribution{Partner: a.Partner}.Apply(&k)
+	require.Nil(t, k.Source)
+	require.Nil(t, k.Device)
 }

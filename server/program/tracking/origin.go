@@ -42,7 +42,7 @@ func (v *Values) admit(field, value string, at clock.Time) string {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if day := at.Format("2006-01-02"); v.day != day {
+	if day := at.Format("2006-01-02"); v.day < day { // some requests are late
 		v.day, v.earlier, v.today = day, v.today, map[string]map[string]bool{}
 	}
 	known := v.today[field]
