@@ -152,7 +152,7 @@ partner["nickname"]  # wrong
 rail.sales.retrieve()  # wrong
 `
 
-// TestTypes checks the client and all samples by pyright, strictly and for the oldest Python, and a program with
+// TestTypes checks the client and all samples by `pyright`, strictly and for the oldest Python, and a program with
 // mistakes, which it must find.
 func TestTypes(t *testing.T) {
 	t.Parallel()
