@@ -1810,7 +1810,7 @@ type ClickBatchOutcome struct {
 	// The new click.
 	Result *Click `json:"result,omitzero"`
 	// The reason for the failure; nothing was recorded.
-	Error *map[string]any `json:"error,omitzero"`
+	Error *Error `json:"error,omitzero"`
 }
 
 // A relation of a referral.
@@ -2602,7 +2602,7 @@ type SaleBatchOutcome struct {
 	// The sale, new (201) or already recorded (200).
 	Result *RecordedSale `json:"result,omitzero"`
 	// The reason for the failure; nothing was recorded.
-	Error *map[string]any `json:"error,omitzero"`
+	Error *Error `json:"error,omitzero"`
 }
 
 // Attribution settings to test on recent customers. An omitted setting keeps its present value.
@@ -3239,7 +3239,7 @@ type SaleRehearsalRefusal struct {
 	// The refused step.
 	Step string `json:"step"`
 	// The code that the step's operation answers.
-	Code string `json:"code"`
+	Code ErrorCode `json:"code"`
 	// The reason as a sentence; the wording may change.
 	Message string `json:"message"`
 }
