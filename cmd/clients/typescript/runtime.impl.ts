@@ -174,7 +174,7 @@ export class Client {
   ): Promise<Response> {
     const timeout = AbortSignal.timeout(options.timeout ?? this.#options.timeout ?? 30_000)
     const signal = options.signal ? AbortSignal.any([timeout, options.signal]) : timeout
-    const init: RequestInit = { method, headers, signal }
+    const init: RequestInit = { method, headers, signal, redirect: 'manual' } // the key is for this server alone
     if (body !== '') init.body = body
     if (call.cookies) init.credentials = 'include'
     if (this.#options.signRequests && !call.keyless) {

@@ -158,7 +158,7 @@ export class Client {
   async #send(method, url, headers, call, body, options) {
     const timeout = AbortSignal.timeout(options.timeout ?? this.#options.timeout ?? 3e4);
     const signal = options.signal ? AbortSignal.any([timeout, options.signal]) : timeout;
-    const init = { method, headers, signal };
+    const init = { method, headers, signal, redirect: "manual" };
     if (body !== "") init.body = body;
     if (call.cookies) init.credentials = "include";
     if (this.#options.signRequests && !call.keyless) {

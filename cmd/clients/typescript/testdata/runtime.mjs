@@ -80,6 +80,12 @@ test('a page of a proxy is no answer', async () => {
   await assert.rejects(rail.programs.retrieve('prg_1'), APIError)
 })
 
+test('a redirect is not followed', async () => {
+  const [rail, sent] = scripted([() => new Response(null, { status: 302, headers: { Location: 'https://other.test/' } })])
+  await assert.rejects(rail.programs.retrieve('prg_1'), (e) => e instanceof APIError && e.status === 302)
+  assert.equal(sent[0].redirect, 'manual')
+})
+
 test('a lost answer is an error of the connection', async () => {
   const [rail] = scripted([lost], { maxRetries: 0 })
   await assert.rejects(rail.programs.retrieve('prg_1'), (e) => e instanceof ConnectionError && e.cause instanceof TypeError)
