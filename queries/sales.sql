@@ -226,6 +226,12 @@ UPDATE sales SET customer_id = @to_id, updated_at = @updated_at WHERE customer_i
 SELECT t.* FROM commissions t WHERE t.sale_id = ANY (@sale_ids::text[]) AND t.org_id = @org_id AND t.kind = 'referral'
 ORDER BY t.created_at, t.id FOR NO KEY UPDATE;
 
+-- name: SalesEarned :many
+-- SalesEarned returns the commissions that rules made of sales and that were neither voided nor rejected.
+SELECT t.sale_id, t.amount_minor, t.currency FROM commissions t
+WHERE t.sale_id = ANY (@sale_ids::text[]) AND t.org_id = @org_id AND t.kind = 'referral'
+    AND t.status NOT IN ('voided', 'rejected');
+
 -- name: SalesWithoutPartner :many
 -- SalesWithoutPartner locks the sales of a customer that have no partner, the oldest first.
 SELECT t.* FROM sales t WHERE t.customer_id = @customer_id AND t.org_id = @org_id AND t.partner_id IS NULL

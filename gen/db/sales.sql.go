@@ -936,6 +936,44 @@ func (q *Queries) SaleTotal(ctx context.Context, db DBTX, arg SaleTotalParams) (
 	return total, err
 }
 
+const salesEarned = `-- name: SalesEarned :many
+SELECT t.sale_id, t.amount_minor, t.currency FROM commissions t
+WHERE t.sale_id = ANY ($1::text[]) AND t.org_id = $2 AND t.kind = 'referral'
+    AND t.status NOT IN ('voided', 'rejected')
+`
+
+type SalesEarnedParams struct {
+	SaleIds []string
+	OrgID   string
+}
+
+type SalesEarnedRow struct {
+	SaleID      *string
+	AmountMinor int64
+	Currency    string
+}
+
+// SalesEarned returns the commissions that rules made of sales and that were neither voided nor rejected.
+func (q *Queries) SalesEarned(ctx context.Context, db DBTX, arg SalesEarnedParams) ([]SalesEarnedRow, error) {
+	rows, err := db.Query(ctx, salesEarned, arg.SaleIds, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SalesEarnedRow{}
+	for rows.Next() {
+		var i SalesEarnedRow
+		if err := rows.Scan(&i.SaleID, &i.AmountMinor, &i.Currency); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const salesMove = `-- name: SalesMove :exec
 UPDATE sales SET customer_id = $1, updated_at = $2 WHERE customer_id = $3 AND org_id = $4
 `

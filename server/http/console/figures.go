@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rail/gen/api"
+	"rail/server/clock"
 	"rail/server/http/site"
 	"rail/server/opt"
 )
@@ -106,9 +107,22 @@ func (v *visit) owedTile(owed []api.ProgramOwed) site.Tile {
 		}
 	}
 	if len(others) > 0 {
-		t.Note = "and " + strings.Join(others, ", ")
+		t.Note = "and " + strings.Join(others, ", ") + ". "
+	}
+	if t.Change.Words != "" || len(others) > 0 {
+		t.Note += v.nextRunWords()
+		t.Path = v.at("/payouts/run")
 	}
 	return t
+}
+
+// nextRunWords says when the next run is, or what it collects if a person starts it.
+func (v *visit) nextRunWords() string {
+	month := clock.MonthOf(v.Today())
+	if v.program.AutoPayoutsEnabled {
+		return "Next run: " + v.Locale.Date(month.AddDate(0, 1, 0))
+	}
+	return "Next run: commissions through " + v.Locale.Date(month.AddDate(0, 0, -1))
 }
 
 // maxOthers is the number of further currencies on the tile of debts.

@@ -8,12 +8,15 @@ import (
 
 	"rail/gen/api"
 	"rail/server/http/site"
+	domain "rail/server/money/sale"
 	"rail/server/opt"
 )
 
 var homeRoutes = map[string]route{
 	"GET /console/{$}":         {Do: start},
 	"GET /console/p/{program}": {Do: home},
+
+	"GET /console/p/{program}/latest": {Do: latestPart},
 }
 
 // start redirects to the organization's first program, or to the page that creates one.
@@ -40,7 +43,7 @@ type homeData struct {
 	Chart    site.Chart
 	Top      []api.ReportRow
 	Movers   []mover
-	Latest   site.Listing // of sales
+	Latest   latestSales
 	Waiting  []task
 	Wrong    []Notice   // with the service
 	Setup    *setupData // in place of the figures; nil for none
@@ -90,7 +93,7 @@ func home(v *visit) error {
 	if err != nil {
 		return err
 	}
-	sales, err := v.salesOf(api.ListSalesParams{Limit: new(int64(latest))}, site.Turn{})
+	sales, err := v.latestSales()
 	if err != nil {
 		return err
 	}
@@ -109,6 +112,50 @@ func home(v *visit) error {
 		Waiting:  v.tasks(status.Waiting),
 		Wrong:    wrong,
 	}})
+}
+
+// latestSales holds the data of the feed of sales.
+type latestSales struct {
+	Base string // the address of the program's pages
+	Rows []earningSale
+}
+
+// earningSale is a sale with what its partner earns, "" for nothing.
+type earningSale struct {
+	saleRow
+	Earned string
+}
+
+// latestSales returns the latest sales with the commissions on them.
+func (v *visit) latestSales() (latestSales, error) {
+	out := latestSales{Base: v.at("")}
+	list, err := v.salesOf(api.ListSalesParams{Limit: new(int64(latest))}, site.Turn{})
+	if err != nil {
+		return out, err
+	}
+	rows, _ := list.Rows.([]saleRow)
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	earned, err := domain.Earned(v.Ctx(), v.unit(), ids)
+	for _, r := range rows {
+		row := earningSale{saleRow: r}
+		if e, ok := earned[r.ID]; ok {
+			row.Earned = v.Locale.Money(e.AmountMinor, e.Currency)
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out, err
+}
+
+// latestPart answers the latest sales alone, for the script that shows new ones.
+func latestPart(v *visit) error {
+	data, err := v.latestSales()
+	if err != nil {
+		return err
+	}
+	return v.part("latest-sales", data)
 }
 
 // notices returns the problems of the service.

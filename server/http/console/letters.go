@@ -28,6 +28,9 @@ func (d mailData) Pausable() bool {
 	return d.Status == api.CampaignStatusSending || d.Status == api.CampaignStatusScheduled
 }
 
+// Waits reports whether it waits for its time.
+func (d mailData) Waits() bool { return d.Status == api.CampaignStatusScheduled }
+
 // At is the time of sending in a zone, as a field has it.
 func (d mailData) At(zone *time.Location) string {
 	if d.ScheduledAt == nil {
@@ -39,14 +42,15 @@ func (d mailData) At(zone *time.Location) string {
 // Sure is the form that sends the mail.
 func (d mailData) Sure(f frame) site.Confirm {
 	out := site.Confirm{
-		Action: f.at("/mails/" + d.ID + "/send"), Back: f.at("/mails/" + d.ID), Button: "Send it now",
+		Action: f.at("/mails/" + d.ID + "/send"), Back: f.at("/mails/" + d.ID), Button: "Send in 10 minutes",
+		Other:  site.Action{Label: "Send now", Name: "do", Value: sendAtOnce},
 		Points: []string{d.To + ": " + f.partnersIn(d.Letter.Total) + "."},
 		Hidden: []site.Hidden{{Name: "form_token", Value: f.FormToken()}, {Name: "once", Value: f.Once()}},
 	}
 	if n := d.Letter.Skipped; n > 0 {
 		out.Points = append(out.Points, f.Locale.Count(n)+" of them have unsubscribed and get nothing.")
 	}
-	out.Points = append(out.Points, "Sent messages cannot be recalled.")
+	out.Points = append(out.Points, "Until it is sent, you can undo this. Sent messages cannot be recalled.")
 	return out
 }
 

@@ -24,6 +24,7 @@ var mailRoutes = map[string]route{
 	"POST /console/p/{program}/mails/{id}":        {Do: saveMail},
 	"GET /console/p/{program}/mails/{id}/send":    {Do: confirmMail},
 	"POST /console/p/{program}/mails/{id}/send":   {Do: sendMail},
+	"POST /console/p/{program}/mails/{id}/hold":   {Do: holdMail},
 	"POST /console/p/{program}/mails/{id}/test":   {Do: testMail},
 	"POST /console/p/{program}/mails/{id}/pause":  {Do: pauseMail},
 	"POST /console/p/{program}/mails/{id}/delete": {Do: deleteMail},
@@ -285,14 +286,52 @@ func confirmMail(v *visit) error {
 	return v.show(sheet{"mail-send", mailsPath, "Send the email?", data})
 }
 
+// sendDelay is how long a mail waits after "Send", so that a person can undo it.
+const sendDelay = 10 * time.Minute
+
+// sendAtOnce is the value of the button that sends a mail without the delay.
+const sendAtOnce = "now"
+
+// sendMail schedules a mail for 10 minutes later, or sends it now. The API refuses what cannot be sent.
 func sendMail(v *visit) error {
-	id := v.PathValue("id")
+	data, err := v.mailOf()
+	if err != nil {
+		return err
+	}
+	id, now := data.ID, v.value("do") == sendAtOnce
+	if !now && data.Sendable() && v.console.People.Mail.Ready() && data.Letter.Total > 0 {
+		return v.sendLater(data)
+	}
+	if now && data.Waits() { // the API sends drafts and paused mails
+		if err := v.send("pauseCampaign", nil, nil, id); err != nil {
+			return v.again(err, confirmMail)
+		}
+	}
 	var sent api.Campaign
 	if err := v.send("sendCampaign", v.body("sendCampaign"), &sent, id); err != nil {
 		return v.again(err, confirmMail)
 	}
 	return v.done(v.at("/mails/"+id), "The email is on its way to "+
 		v.partnersIn(sent.Stats.Total-sent.Stats.Skipped)+".")
+}
+
+// sendLater schedules a mail, with a notice that undoes it.
+func (v *visit) sendLater(data mailData) error {
+	at := v.Now.Plus(sendDelay).UTC().Format(time.RFC3339)
+	if err := v.send("updateCampaign", map[string]any{"scheduled_at": at}, nil, data.ID); err != nil {
+		return v.again(err, confirmMail)
+	}
+	path := v.at("/mails/" + data.ID)
+	return v.undoable(path, "The email is sent to "+v.partnersIn(data.Letter.Total-data.Letter.Skipped)+" in 10 minutes.",
+		site.Undo{Path: path + "/hold"})
+}
+
+// holdMail removes the time of a mail: it is a draft again, or paused if a part was sent before.
+func holdMail(v *visit) error {
+	if err := v.send("updateCampaign", map[string]any{"scheduled_at": nil}, nil, v.PathValue("id")); err != nil {
+		return v.again(err, showMail)
+	}
+	return v.done(v.at("/mails/"+v.PathValue("id")), "The email is not sent.")
 }
 
 func testMail(v *visit) error {

@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -51,8 +52,24 @@ func TestMails(t *testing.T) {
 	require.Equal(t, "A test is on its way to "+s.owner.Email+".", s.owner.done(s.owner.send(mail+"/test")))
 	viewer := s.person(s.Org, team.Viewer)
 	viewer.says(403, "Your role cannot do this", viewer.send(mail+"/send"))
-	require.Equal(t, "The email is on its way to 2 partners.", s.owner.done(s.owner.send(mail+"/send")))
+	status := func() string { return s.Must(200, s.Get("/v1/campaigns"+strings.TrimPrefix(mail, "/mails")+"?program_id="+s.program)).String("status") }
+	require.Equal(t, "The email is sent to 2 partners in 10 minutes.", s.owner.done(s.owner.send(mail+"/send")))
+	require.Equal(t, "scheduled", status())
+	require.Contains(t, s.owner.page(mail), "It waits to be sent")
+	s.Clock.Advance(9 * time.Minute)
+	apitest.RunJob(t, s.Server, "send-campaigns")
+	require.Equal(t, "scheduled", status())
+	viewer.says(403, "Your role cannot do this", viewer.send(mail+"/hold"))
+	require.Equal(t, "The email is not sent.", s.owner.done(s.owner.send(mail+"/hold")))
+	s.Clock.Advance(time.Hour)
+	apitest.RunJob(t, s.Server, "send-campaigns")
+	require.Equal(t, "draft", status(), "undone")
+	s.owner.done(s.owner.send(mail + "/send"))
 	s.owner.says(409, "only a draft or a paused campaign can be sent", s.owner.send(mail+"/send"))
+	require.Equal(t, "The email is on its way to 2 partners.", s.owner.done(s.owner.send(mail+"/send", "do", "now")))
+	require.Equal(t, "sending", status())
+	s.owner.says(409, "only a draft, a scheduled or a paused campaign", s.owner.send(mail+"/hold"))
+	s.owner.says(409, "only a draft or a paused campaign can be sent", s.owner.send(mail+"/send", "do", "now"))
 	require.Equal(t, "The email is paused. Sent messages cannot be recalled.", s.owner.done(s.owner.send(mail+"/pause")))
 	require.Equal(t, "The email is deleted.", s.owner.done(s.owner.send(mail+"/delete")))
 	require.NotContains(t, s.owner.page("/mails"), "Good news")
@@ -270,7 +287,12 @@ func TestMailToAll(t *testing.T) {
 	d.press("Change")
 	d.press("Review and send")
 	d.Reads("Send “Good news” to")
-	d.press("Send it now")
+	d.press("Send in 10 minutes")
+	d.Reads("in 10 minutes.")
+	d.press("Undo")
+	d.Reads("The email is not sent.")
+	d.visit("/mails/" + made + "/send")
+	d.press("Send now")
 	d.Reads("The email is on its way to")
 	require.Equal(t, "sending", d.fixture.Must(200, d.fixture.Get("/v1/campaigns/"+made+"?program_id="+d.program)).String("status"))
 	d.Silent()

@@ -7,6 +7,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	"rail/gen/api"
+	"rail/server/clock"
 	"rail/server/http/site"
 	"rail/server/opt"
 )
@@ -22,7 +23,22 @@ var partnerListRoutes = map[string]route{
 }
 
 // partnerFilters are the parameters of the list of partners, as the API names them.
-var partnerFilters = []string{"search", "status", "group_id", "tag_id"}
+var partnerFilters = []string{"search", "status", "group_id", "tag_id", "has_payout_method"}
+
+// quietFilter is the filter of partners without a click in the last quietDays days.
+const (
+	quietFilter = "quiet"
+	quietDays   = 30
+)
+
+// quietSince returns the day since which the filtered partners have no click; nil without the filter.
+func (v *visit) quietSince() *string {
+	if cleaned(v.QueryParam(quietFilter)) == "" {
+		return nil
+	}
+	since := v.Today().AddDate(0, 0, -quietDays)
+	return new(clock.Midnight(since, v.Locale.Zone()).String())
+}
 
 // partnersData holds the data of the list of partners.
 type partnersData struct {
@@ -38,7 +54,10 @@ type partnersData struct {
 
 // partners lists the partners of a program.
 func partners(v *visit) error {
-	if v.QueryParam("sort") != "" {
+	switch sorted, err := v.opensSorted(); {
+	case err != nil:
+		return err
+	case sorted:
 		return topPartners(v)
 	}
 	turn, err := site.TurnOf(v.QueryParams())
@@ -50,6 +69,7 @@ func partners(v *visit) error {
 		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before, Limit: new(int64(rowsOfPage)),
 		Status: enums[api.PartnerStatus](v, "status"), Search: opt.OrNil(asked.Get("search")), GroupID: opt.OrNil(asked.Get("group_id")),
 		TagID:   opt.OrNil(asked.Get("tag_id")),
+		HasPayoutMethod: (*api.HasPayoutMethodFilter)(opt.OrNil(asked.Get("has_payout_method"))), NoClickSince: v.quietSince(),
 		Expand:  []api.PartnerExpand{api.PartnerExpandGroup},
 		Include: []api.PartnerInclude{api.PartnerIncludeStats, api.PartnerIncludeTags},
 	}
@@ -67,10 +87,28 @@ func partners(v *visit) error {
 		Tabs: v.partnerListTabs(false), Columns: shown, Sorts: v.partnerSorts(shown),
 		Filters: v.filters("Find partners", v.search("search", "Name, email or handle", "search"),
 			v.filter("status", "State", listed(partnerStates...)),
-			v.filter("group_id", "Group", noneFirst("Any", groups)), v.filter("tag_id", "Tag", noneFirst("Any", tags))),
+			v.filter("group_id", "Group", noneFirst("Any", groups)), v.filter("tag_id", "Tag", noneFirst("Any", tags)),
+			v.filter("has_payout_method", "Payout method", []site.Option{
+				{Label: "Any"}, {Value: "false", Label: "No payout method"}, {Value: "true", Label: "With a payout method"},
+			}),
+			v.filter(quietFilter, "Clicks", []site.Option{{Label: "Any"}, {Value: "on", Label: "No click in 30 days"}})),
 		Groups: groups, Tags: tags, Bulk: partnerBulk,
 		Listing: site.Listed(v.Request().URL, turn, found, func(p api.Partner) string { return p.ID }, list.Data),
 	}})
+}
+
+// opensSorted reports whether the list is sorted by a figure: if that was chosen, and at first once the program has
+// sales of partners.
+func (v *visit) opensSorted() (bool, error) {
+	if v.Request().URL.RawQuery != "" || v.Form != nil {
+		return v.QueryParam("sort") != "", nil
+	}
+	from, to := v.lastDays(topDays)
+	found, err := v.reportOf(api.RetrieveReportParams{
+		Dimension: new(api.ReportDimensionPeriod), From: from, To: to, Currency: &v.program.Currency,
+		Compare: new(api.ReportCompareNone), Attribution: new(api.ReportAttributionPartners),
+	})
+	return err == nil && found.Totals.Sales > 0, err
 }
 
 // partnerSorts returns the heads of the shown figures, which lead to the partners sorted by them.
@@ -165,6 +203,9 @@ func (v *visit) choices() (groups, tags []site.Option, err error) {
 func partnersTable(v *visit) error {
 	query := v.query(partnerFilters...)
 	query.Set("program_id", v.program.ID)
+	if since := v.quietSince(); since != nil {
+		query.Set("no_click_since", *since)
+	}
 	query["include[]"], query["expand[]"] = []string{"stats", "tags"}, []string{"group"}
 	return v.chosenFile("listPartners", "partners", query, partnerColumns)
 }

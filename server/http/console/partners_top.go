@@ -37,7 +37,7 @@ type topData struct {
 // partnerListTabs are the two lists of partners.
 func (v *visit) partnerListTabs(sorted bool) site.Tabs {
 	return site.Tabs{Label: "Partners", Links: []site.Link{
-		{Path: v.at("/partners"), Name: "All", Current: !sorted},
+		{Path: v.at("/partners?show=all"), Name: "All", Current: !sorted},
 		{Path: v.at("/partners?sort=revenue"), Name: "Top, last 30 days", Current: sorted},
 	}}
 }
@@ -45,6 +45,9 @@ func (v *visit) partnerListTabs(sorted bool) site.Tabs {
 // topPartners shows the partners with activity in the last 30 days, by a figure.
 func topPartners(v *visit) error {
 	asked := v.query("group_id", "tag_id", "sort", "order")
+	if !asked.Has("sort") {
+		asked.Set("sort", measures[0].key)
+	}
 	from, to := v.lastDays(topDays)
 	found, err := v.reportOf(api.RetrieveReportParams{
 		Dimension:   new(api.ReportDimensionPartner),

@@ -96,6 +96,15 @@ var actions = []shortcut{
 	{"/integrations/connect", "Connect a payment processor", "plug", "stripe paddle chargebee polar lemonsqueezy"},
 	{"/keys", "Create an API key", "key-round", "developer token secret"},
 	{"/webhooks", "Add a webhook endpoint", "webhook", "developer events"},
+	{"/payouts/rails", "Rails", "wallet", "payouts paypal connect automatic limits"},
+	{"/payouts/attention", "Needs attention", "circle-alert", "payouts unclaimed returned failed"},
+	{"/payouts/totals", "Yearly totals", "wallet", "payouts year tax"},
+	{"/payouts/all", "All payouts", "wallet", "list"},
+	{"/test-purchase", "Test purchase", "shopping-bag", "rehearsal try sale"},
+	{"/imports", "Imports", "import", "move rewardful tolt csv"},
+	{"/imports/new", "New import", "import", "move rewardful tolt csv"},
+	{"/integrations/events", "Processor events", "plug", "inbox stripe payments"},
+	{"/mails/failed", "Failed emails", "mail-warning", "delivery bounced"},
 }
 
 // organizationActions are those of pages outside of programs.

@@ -114,6 +114,7 @@ type Part struct{ Name, Aside, Text string }
 type Confirm struct {
 	Action, Button, Back string
 	Danger               bool
+	Other                Action   // a second button; no Label for none
 	Points               []string // what will happen, one sentence each
 	Sum                  Sum
 	Inputs               []Input
