@@ -18775,7 +18775,7 @@ type ClientInterface interface {
 
 	// CreateCustomerWithBody Create a customer
 	//
-	// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
+	// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. With `affiliate_attribution` or `attribution` the claim of an AI assistant names the partner; if it does not count, the customer has no partner, and `attribution_result` has the reason. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -18784,7 +18784,7 @@ type ClientInterface interface {
 
 	// CreateCustomer Create a customer
 	//
-	// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
+	// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. With `affiliate_attribution` or `attribution` the claim of an AI assistant names the partner; if it does not count, the customer has no partner, and `attribution_result` has the reason. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -20032,7 +20032,7 @@ type ClientInterface interface {
 
 	// CreateSaleWithBody Record a sale
 	//
-	// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
+	// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency. The claim of an AI assistant in `affiliate_attribution` or `attribution` never refuses a sale.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -20041,7 +20041,7 @@ type ClientInterface interface {
 
 	// CreateSale Record a sale
 	//
-	// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
+	// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency. The claim of an AI assistant in `affiliate_attribution` or `attribution` never refuses a sale.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -21672,7 +21672,7 @@ func (c *Client) ListCustomers(ctx context.Context, params *ListCustomersParams,
 
 // CreateCustomerWithBody Create a customer
 //
-// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
+// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. With `affiliate_attribution` or `attribution` the claim of an AI assistant names the partner; if it does not count, the customer has no partner, and `attribution_result` has the reason. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
 //
 // Takes any type of body and a specified content type.
 //
@@ -21691,7 +21691,7 @@ func (c *Client) CreateCustomerWithBody(ctx context.Context, contentType string,
 
 // CreateCustomer Create a customer
 //
-// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
+// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. With `affiliate_attribution` or `attribution` the claim of an AI assistant names the partner; if it does not count, the customer has no partner, and `attribution_result` has the reason. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -24479,7 +24479,7 @@ func (c *Client) ListSales(ctx context.Context, params *ListSalesParams, reqEdit
 
 // CreateSaleWithBody Record a sale
 //
-// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
+// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency. The claim of an AI assistant in `affiliate_attribution` or `attribution` never refuses a sale.
 //
 // Takes any type of body and a specified content type.
 //
@@ -24498,7 +24498,7 @@ func (c *Client) CreateSaleWithBody(ctx context.Context, contentType string, bod
 
 // CreateSale Record a sale
 //
-// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
+// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency. The claim of an AI assistant in `affiliate_attribution` or `attribution` never refuses a sale.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -40535,7 +40535,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCustomerWithBodyWithResponse Create a customer
 	//
-	// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
+	// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. With `affiliate_attribution` or `attribution` the claim of an AI assistant names the partner; if it does not count, the customer has no partner, and `attribution_result` has the reason. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -40544,7 +40544,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCustomerWithResponse Create a customer
 	//
-	// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
+	// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. With `affiliate_attribution` or `attribution` the claim of an AI assistant names the partner; if it does not count, the customer has no partner, and `attribution_result` has the reason. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -41930,7 +41930,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSaleWithBodyWithResponse Record a sale
 	//
-	// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
+	// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency. The claim of an AI assistant in `affiliate_attribution` or `attribution` never refuses a sale.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -41939,7 +41939,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSaleWithResponse Record a sale
 	//
-	// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
+	// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency. The claim of an AI assistant in `affiliate_attribution` or `attribution` never refuses a sale.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -49348,7 +49348,7 @@ func (c *ClientWithResponses) ListCustomersWithResponse(ctx context.Context, par
 
 // CreateCustomerWithBodyWithResponse Create a customer
 //
-// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
+// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. With `affiliate_attribution` or `attribution` the claim of an AI assistant names the partner; if it does not count, the customer has no partner, and `attribution_result` has the reason. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -49363,7 +49363,7 @@ func (c *ClientWithResponses) CreateCustomerWithBodyWithResponse(ctx context.Con
 
 // CreateCustomerWithResponse Create a customer
 //
-// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
+// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. With `affiliate_attribution` or `attribution` the claim of an AI assistant names the partner; if it does not count, the customer has no partner, and `attribution_result` has the reason. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -51673,7 +51673,7 @@ func (c *ClientWithResponses) ListSalesWithResponse(ctx context.Context, params 
 
 // CreateSaleWithBodyWithResponse Record a sale
 //
-// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
+// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency. The claim of an AI assistant in `affiliate_attribution` or `attribution` never refuses a sale.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -51688,7 +51688,7 @@ func (c *ClientWithResponses) CreateSaleWithBodyWithResponse(ctx context.Context
 
 // CreateSaleWithResponse Record a sale
 //
-// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
+// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency. The claim of an AI assistant in `affiliate_attribution` or `attribution` never refuses a sale.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
