@@ -97,7 +97,7 @@ var actions = []shortcut{
 	{"/keys", "Create an API key", "key-round", "developer token secret"},
 	{"/webhooks", "Add a webhook endpoint", "webhook", "developer events"},
 	{"/payouts/rails", "Rails", "wallet", "payouts paypal connect automatic limits"},
-	{"/payouts/attention", "Needs attention", "circle-alert", "payouts unclaimed returned failed"},
+	{"/payouts/attention", "Payouts that need attention", "circle-alert", "needs unclaimed returned failed"},
 	{"/payouts/totals", "Yearly totals", "wallet", "payouts year tax"},
 	{"/payouts/all", "All payouts", "wallet", "list"},
 	{"/test-purchase", "Test purchase", "shopping-bag", "rehearsal try sale"},
