@@ -103,7 +103,7 @@ var actions = []shortcut{
 	{"/test-purchase", "Test purchase", "shopping-bag", "rehearsal try sale"},
 	{"/imports", "Imports", "import", "move rewardful tolt csv"},
 	{"/imports/new", "New import", "import", "move rewardful tolt csv"},
-	{"/integrations/events", "Processor events", "plug", "inbox stripe payments"},
+	{"/integrations/events", "Event log", "plug", "processor events inbox stripe payments"},
 	{"/mails/failed", "Failed emails", "mail-warning", "delivery bounced"},
 }
 
