@@ -68,7 +68,9 @@ var (
 		[]column{
 			{"customer", "Customer", []field{customerField}, false},
 			{"partner", "Partner", []field{partnerField}, false},
-			{"product", "Product", []field{plainField("Product", "product_name"), plainField("Product ID", "product_id")}, false},
+			{"product", "Product", []field{
+				plainField("Product", "product_name"), plainField("Product ID", "product_id"),
+			}, false},
 			{"charged", "Charged", []field{amountField("Charged", "charged_minor"), currencyField}, false},
 			{"refunded", "Refunded", []field{
 				amountField("Refunded", "refunded_minor"), {"Refund currency", currencyField.text},

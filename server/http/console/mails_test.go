@@ -52,7 +52,9 @@ func TestMails(t *testing.T) {
 	require.Equal(t, "A test is on its way to "+s.owner.Email+".", s.owner.done(s.owner.send(mail+"/test")))
 	viewer := s.person(s.Org, team.Viewer)
 	viewer.says(403, "Your role cannot do this", viewer.send(mail+"/send"))
-	status := func() string { return s.Must(200, s.Get("/v1/campaigns"+strings.TrimPrefix(mail, "/mails")+"?program_id="+s.program)).String("status") }
+	status := func() string {
+		return s.Must(200, s.Get("/v1/campaigns"+strings.TrimPrefix(mail, "/mails")+"?program_id="+s.program)).String("status")
+	}
 	require.Equal(t, "The email is sent to 2 partners in 10 minutes.", s.owner.done(s.owner.send(mail+"/send")))
 	require.Equal(t, "scheduled", status())
 	require.Contains(t, s.owner.page(mail), "It waits to be sent")

@@ -68,7 +68,7 @@ func partners(v *visit) error {
 	params := &api.ListPartnersParams{
 		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before, Limit: new(int64(rowsOfPage)),
 		Status: enums[api.PartnerStatus](v, "status"), Search: opt.OrNil(asked.Get("search")), GroupID: opt.OrNil(asked.Get("group_id")),
-		TagID:   opt.OrNil(asked.Get("tag_id")),
+		TagID:           opt.OrNil(asked.Get("tag_id")),
 		HasPayoutMethod: (*api.HasPayoutMethodFilter)(opt.OrNil(asked.Get("has_payout_method"))), NoClickSince: v.quietSince(),
 		Expand:  []api.PartnerExpand{api.PartnerExpandGroup},
 		Include: []api.PartnerInclude{api.PartnerIncludeStats, api.PartnerIncludeTags},

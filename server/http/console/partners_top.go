@@ -14,7 +14,7 @@ const (
 	// maxTop is the number of partners that can be sorted: those with the highest revenue.
 	maxTop = 1000
 	// topRows is the number of partners on the page.
-	topRows = 50
+	topRows = 30
 	// topDays is the window of the figures in days.
 	topDays = 30
 )

@@ -40,7 +40,7 @@ func TestSendPayouts(t *testing.T) {
 	require.Contains(t, page, "Send with PayPal")
 	require.NotContains(t, page, "Send with Wise")
 	ask := p.page(run + "/send?rail=" + made.ID + "&currency=USD")
-	for _, text := range []string{"Send 1 payout by PayPal?", "20.00 USD", "Ada Lovelace", "Type the sum to confirm"} {
+	for _, text := range []string{"Send 1 payout by PayPal?", "20.00 USD", "Ada Lovelace", "Type the sum to confirm", "about 0.40 USD in all"} {
 		require.Contains(t, ask, text)
 	}
 	require.NotContains(t, ask, "Grace Hopper")
@@ -53,6 +53,16 @@ func TestSendPayouts(t *testing.T) {
 	viewer.says(403, "Your role cannot do this", viewer.send(run+"/send", "rail_id", made.ID, "currency", "USD", "confirm_count", "1", "amount", "20.00"))
 	require.Equal(t, "pending", s.payoutOf(ada).String("status"))
 	require.Equal(t, "1 payout is on the way: 20.00 USD. This page shows when each is paid.", p.done(typed("20.00")))
+	page = p.page(run)
+	for _, text := range []string{"1 on the way by PayPal", "/progress", "To 1 partner by PayPal", "This updates by itself"} {
+		require.Contains(t, page, text)
+	}
+	require.NotContains(t, page, "Upload result", "no file has the payout")
+	require.Contains(t, p.page(run+"/progress"), "0 of 2 paid")
+	log := s.owner.page("/log")
+	for _, text := range []string{"September 2026", "Payment rail"} {
+		require.Contains(t, log, text)
+	}
 	sent := s.payoutOf(ada).String("id")
 	require.NotContains(t, p.page("/payouts/"+sent), "Was it paid?")
 	for range 3 {

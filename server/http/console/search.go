@@ -97,13 +97,13 @@ var actions = []shortcut{
 	{"/keys", "Create an API key", "key-round", "developer token secret"},
 	{"/webhooks", "Add a webhook endpoint", "webhook", "developer events"},
 	{"/payouts/rails", "Rails", "wallet", "payouts paypal connect automatic limits"},
-	{"/payouts/attention", "Needs attention", "circle-alert", "payouts unclaimed returned failed"},
+	{"/payouts/attention", "Payouts that need attention", "circle-alert", "needs unclaimed returned failed"},
 	{"/payouts/totals", "Yearly totals", "wallet", "payouts year tax"},
 	{"/payouts/all", "All payouts", "wallet", "list"},
 	{"/test-purchase", "Test purchase", "shopping-bag", "rehearsal try sale"},
 	{"/imports", "Imports", "import", "move rewardful tolt csv"},
 	{"/imports/new", "New import", "import", "move rewardful tolt csv"},
-	{"/integrations/events", "Processor events", "plug", "inbox stripe payments"},
+	{"/integrations/events", "Event log", "plug", "processor events inbox stripe payments"},
 	{"/mails/failed", "Failed emails", "mail-warning", "delivery bounced"},
 }
 

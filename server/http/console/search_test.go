@@ -1,7 +1,10 @@
 package console_test
 
 import (
+	"html"
 	"net/url"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -39,6 +42,30 @@ func TestSearch(t *testing.T) {
 	require.NotContains(t, find(s.owner, "\x00"), "Nothing found")
 	stranger := s.person(s.NewOrg("Other"), team.Owner)
 	stranger.says(404, "Page not found", stranger.ask("GET", s.at+"/find?q=zoe", nil))
+}
+
+// TestSearchFindsPages: every page of the menu and below it is found by its title.
+func TestSearchFindsPages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	heading := regexp.MustCompile(`<h1[^>]*>([^<]+)</h1>`)
+	for _, path := range []string{
+		"", "/reports", "/partners", "/applications", "/groups", "/risk", "/customers", "/sales", "/commissions", "/payouts",
+		"/payouts/all", "/payouts/attention", "/payouts/totals", "/payouts/rails", "/rules", "/portal", "/mails",
+		"/mails/failed", "/resources", "/settings", "/integrations", "/integrations/events", "/imports", "/imports/new",
+		"/plan", "/keys", "/webhooks", "/log", "/test-purchase",
+	} {
+		page := s.owner.page(path)
+		names := []string{strings.TrimSpace(heading.FindStringSubmatch(page)[1])}
+		if strings.HasPrefix(path, "/payouts/") || path == "/integrations/events" { // these pages have one heading and are tabs
+			names = []string{regexp.MustCompile(`<title>([^<·|–-]+)`).FindStringSubmatch(page)[1]}
+		}
+		for _, name := range names {
+			name = strings.TrimSpace(html.UnescapeString(name))
+			_, results, _ := strings.Cut(s.owner.page("/find?q="+url.QueryEscape(name)), "<main") // without the menu
+			require.Contains(t, results, `href="`+s.at+path+`"`, "%s: %s", path, name)
+		}
+	}
 }
 
 // TestSearchInTheBrowser: / focuses the search, and the arrow keys and Enter open a result.

@@ -117,7 +117,9 @@ func PreviewSend(ctx context.Context, u *work.Unit, o SendOrder) (s Sendable, er
 			s.Fee += (row.AmountMinor*paypalFeeBps + 9999) / 10000
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b db.PayoutsToHandOverRow) int { return cmp.Compare(b.AmountMinor, a.AmountMinor) })
+	slices.SortStableFunc(rows, func(a, b db.PayoutsToHandOverRow) int {
+		return cmp.Compare(b.AmountMinor, a.AmountMinor)
+	})
 	s.Payees, err = payees(ctx, u, rows[:min(len(rows), maxNamed)])
 	return s, err
 }
