@@ -1696,8 +1696,10 @@ func (s *CustomersService) ListPage(ctx context.Context, params ListCustomersPar
 // Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the
 // click and the referral becomes a lead; the referral must not have expired. With `partner_id` the
 // customer is attributed directly. The partner must be active. A program that blocks self-referrals
-// refuses them. If another customer has the same identifier or email, `warnings` names it; merge
-// the two if they are one person.
+// refuses them. With `affiliate_attribution` or `attribution` the claim of an AI assistant names
+// the partner; if it does not count, the customer has no partner, and `attribution_result` has the
+// reason. If another customer has the same identifier or email, `warnings` names it; merge the two
+// if they are one person.
 //
 //	customer, err := rail.Customers.Create(ctx, client.CustomerCreate{
 //		ProgramID:          "prg_01kb2m4q8e7v9t3n5x6c0d1f2g",
@@ -1948,7 +1950,8 @@ func (s *SalesService) ListPage(ctx context.Context, params ListSalesParams, opt
 // Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning
 // `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied
 // with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's
-// currency and is not converted; percentages apply in any currency.
+// currency and is not converted; percentages apply in any currency. The claim of an AI assistant in
+// `affiliate_attribution` or `attribution` never refuses a sale.
 //
 //	sale, err := rail.Sales.Create(ctx, client.SaleCreate{
 //		CustomerID:       client.Set("cus_01kb2m4q8e7v9t3n5x6c0d1f2g"),

@@ -1237,7 +1237,7 @@ export interface CustomersAPI {
   /**
    * Create a customer.
    *
-   * Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
+   * Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. With `affiliate_attribution` or `attribution` the claim of an AI assistant names the partner; if it does not count, the customer has no partner, and `attribution_result` has the reason. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
    *
    * @throws {APIError} `customer_external_id_taken`, `partner_not_active`, `referral_expired`, `self_referral_blocked`
    *
@@ -1420,7 +1420,7 @@ export interface SalesAPI {
   /**
    * Record a sale.
    *
-   * Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
+   * Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency. The claim of an AI assistant in `affiliate_attribution` or `attribution` never refuses a sale.
    *
    * @throws {APIError} `partner_not_active`, `referral_expired`, `self_referral_blocked`
    *

@@ -2829,7 +2829,9 @@ class Customers(_Resource):
         Creates a customer with exactly one attribution. With `click_id` the partner is the owner of
         the click and the referral becomes a lead; the referral must not have expired. With
         `partner_id` the customer is attributed directly. The partner must be active. A program that
-        blocks self-referrals refuses them. If another customer has the same identifier or email,
+        blocks self-referrals refuses them. With `affiliate_attribution` or `attribution` the claim
+        of an AI assistant names the partner; if it does not count, the customer has no partner, and
+        `attribution_result` has the reason. If another customer has the same identifier or email,
         `warnings` names it; merge the two if they are one person.
 
         Args:
@@ -3265,7 +3267,8 @@ class Sales(_Resource):
         all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and
         the warning `differs_from_recorded` if its values differ. Refunds that arrived before the
         sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate
-        is in the program's currency and is not converted; percentages apply in any currency.
+        is in the program's currency and is not converted; percentages apply in any currency. The
+        claim of an AI assistant in `affiliate_attribution` or `attribution` never refuses a sale.
 
         Args:
             customer_id: The paying customer, of the same program. Not together with
