@@ -34,7 +34,7 @@ type confirmation struct {
 	Allowed bool   // the person's role may do it
 }
 
-// What is the request in a few words.
+// What returns the summary of the request.
 func (c confirmation) What() string { return c.Does.Summary() }
 
 // Says explains the request in the words of the API's description.

@@ -116,7 +116,7 @@ func (v *visit) owedTile(owed []api.ProgramOwed) site.Tile {
 	return t
 }
 
-// nextRunWords says when the next run is, or what it collects if a person starts it.
+// nextRunWords returns the date of the next run, or the period that a run started by a person collects.
 func (v *visit) nextRunWords() string {
 	month := clock.MonthOf(v.Today())
 	if v.program.AutoPayoutsEnabled {

@@ -34,8 +34,8 @@ type payoutCard struct {
 	Method                           *api.PayoutMethod
 	Currency                         string
 	Count, ToPay, Sent, Failed, Paid int64
-	Railed                           int64  // of the sent ones, those that a rail has
-	Service                          string // of that rail
+	Railed                           int64  // the number of sent payouts that a rail has
+	Service                          string // the name of that rail
 	AmountMinor                      int64
 	Mixed                            bool            // its file has the payouts of other cards, too
 	Rail                             *api.PayoutRail // that can send them; nil for none
@@ -300,7 +300,7 @@ func (v *visit) paidStage(c cockpit) stage {
 	}
 }
 
-// sentStage tells how rails have sent payouts of a run, and reports whether any did.
+// sentStage describes the payouts of a run that rails have sent, and reports whether there are any.
 func (v *visit) sentStage(c cockpit) (stage, bool, error) {
 	var count int64
 	var services []string

@@ -71,10 +71,10 @@ func show(v *visit) error {
 	return v.page(http.StatusOK, site.Form{Values: map[string]string{}})
 }
 
-// programWords are in names that already say that they name a partner program.
+// programWords matches names that already mention a partner program.
 var programWords = regexp.MustCompile(`(?i)partner|affiliate|referral|program`)
 
-// invitation is the headline of a program that has none of its own.
+// invitation is the default headline of a program.
 func invitation(l *locale.Locale, name string) string {
 	if programWords.MatchString(name) {
 		return l.T("Join %s", name)

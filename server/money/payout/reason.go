@@ -12,8 +12,8 @@ import (
 const payPal = "paypal"
 
 // PartnerReason returns why a payout failed, for its partner and in its language. The messages about PayPal address the
-// merchant: those that a partner can act on have words of their own, all others have none, and the result is "".
-// Results of files, of services and of people are shown as they were entered.
+// merchant, so PartnerReason has other words for failures that a partner can resolve, and "" for the rest. Reasons from
+// files, services and people are shown as they were entered.
 func PartnerReason(l *locale.Locale, p db.Payout) string {
 	if opt.Value(p.Rail) != payPal {
 		return cmp.Or(opt.Value(p.ErrorMessage), opt.Value(p.ErrorCode))
