@@ -32,7 +32,7 @@ func TestCreateProgram(t *testing.T) {
 		"lead_match_days": nil, "min_paying_customers": json.Number("0"), "time_zone": "UTC", "coupon_beats_link": false, "ignore_late_clicks": false,
 		"statement_prefix": "ACME-SHOP", "statement_seller": nil, "self_billing": false, "vat_rate_bps": nil,
 		"agent_limit_minor": json.Number("0"),
-		"created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
+		"created_at":        "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, p.Body, "the defaults")
 	require.Equal(t, p.Body, s.Must(200, s.Get("/v1/programs/"+p.String("id"))).Body)
 	require.Len(t, s.DefaultGroups(p.String("id")), 1, "the Default group is made with it")
