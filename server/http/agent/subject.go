@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"strings"
 
 	"rail/server/opt"
@@ -87,7 +88,7 @@ func (a API) object(ctx context.Context, o Operation, given Arguments) (of objec
 		return of, nil
 	}
 	for _, get := range a.Catalogue {
-		if get.Method == "GET" && get.Path == prefix+"{id}" {
+		if get.Method == http.MethodGet && get.Path == prefix+"{id}" {
 			return of, a.Read(ctx, get.ID, Of("id", given.Text("id")), &of)
 		}
 	}

@@ -34,7 +34,7 @@ type confirmation struct {
 	Allowed bool   // the person's role may do it
 }
 
-// What is the request in a few words.
+// What names the request.
 func (c confirmation) What() string { return c.Does.Summary() }
 
 // Says explains the request in the words of the API's description.
@@ -84,7 +84,7 @@ func (v *visit) confirmation() (c confirmation, end *ending, err error) {
 	order, err := agent.Open(v.console.Keeper, v.PathValue("sealed"))
 	operation, known := v.console.agents[order.Operation]
 	if err != nil || !known || order.OrgID != v.session.User.OrgID {
-		return c, badLink, nil
+		return c, badLink, nil //nolint:nilerr // the page explains it
 	}
 	if end, err := v.outcome(order); end != nil || err != nil {
 		return c, end, err

@@ -113,9 +113,9 @@ func whyPartner(ctx context.Context, api agent.API, id string) (out explained, e
 	}
 	given := agent.Of("id", id)
 	given["expand"] = json.RawMessage(`["partner","referral","link"]`)
-	var all map[string]any
+	var all json.RawMessage
 	if err = api.Read(ctx, "retrieveCustomer", given, &all); err == nil {
-		err = api.Read(ctx, "retrieveCustomer", agent.Of("id", id), &c)
+		err = json.Unmarshal(all, &c)
 	}
 	if err != nil {
 		return out, err

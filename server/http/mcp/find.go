@@ -27,7 +27,7 @@ const (
 )
 
 const findText = "Finds operations by a task in words (record a sale), with all their arguments; partners, customers and sales " +
-	"by a name, email or id; and sections of the guides. In the other tools, arguments before the semicolon are required. " +
+	"by a name, email or id, without program_id in the three newest programs; and sections of the guides. In the other tools, arguments before the semicolon are required. " +
 	"Lists also take limit, starting_after and ending_before, most take created_after and created_before; reads take " +
 	"expand and include."
 

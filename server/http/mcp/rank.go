@@ -56,7 +56,9 @@ func spaced(name string) string {
 	var b strings.Builder
 	letters := []rune(name)
 	for i, r := range letters {
-		if i > 0 && unicode.IsUpper(r) && (unicode.IsLower(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1])) {
+		ends := i > 0 && unicode.IsLower(letters[i-1])
+		begins := i > 0 && i+1 < len(letters) && unicode.IsLower(letters[i+1])
+		if unicode.IsUpper(r) && (ends || begins) {
 			b.WriteByte(' ')
 		}
 		b.WriteRune(r)
@@ -78,7 +80,8 @@ var fillers = map[string]bool{
 // meaningful returns the words of a task that say something about it.
 func meaningful(task string) []string {
 	var out []string
-	for _, w := range strings.FieldsFunc(strings.ToLower(task), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	for _, w := range strings.FieldsFunc(strings.ToLower(task), between) {
 		if !fillers[w] {
 			out = append(out, w)
 		}
