@@ -48,7 +48,9 @@ type object struct {
 // Describe reads what a request is about. It refuses a request about an object that does not exist, and one whose dry
 // run is refused, except for a scope that the caller lacks: the person who confirms needs it.
 func (a API) Describe(ctx context.Context, o Operation, given Arguments) (Subject, error) {
-	out := Subject{ProgramID: given.Text("program_id"), PartnerID: given.Text("partner_id"), Currency: given.Text("currency")}
+	out := Subject{
+		ProgramID: given.Text("program_id"), PartnerID: given.Text("partner_id"), Currency: given.Text("currency"),
+	}
 	of, err := a.object(ctx, o, given)
 	if err != nil {
 		return out, err

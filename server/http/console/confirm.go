@@ -72,10 +72,12 @@ var (
 		http.StatusGone, "The API key was revoked", "The key that asked for this no longer works. Nothing was done.",
 	}
 	changed = &ending{
-		http.StatusConflict, "The amount has changed", "It is no longer the amount that was prepared. Nothing was done. Ask for a new link.",
+		http.StatusConflict, "The amount has changed",
+		"It differs from the prepared amount. Nothing was done. Ask for a new link.",
 	}
 	gone = &ending{
-		http.StatusGone, "The object is gone", "It was deleted since, perhaps by this confirmation. Nothing more can be done.",
+		http.StatusGone, "The object is gone",
+		"It was deleted since, perhaps by this confirmation. Nothing more can be done.",
 	}
 )
 

@@ -61,8 +61,9 @@ func answered(ctx context.Context, do func(context.Context) (any, error)) (*sdk.
 		failed = true
 	}
 	if len(raw) > maxResult {
-		raw, _ = encoded(failureOf(problem.Invalid("limit", "The answer has %d bytes; ask for fewer objects with limit.", len(raw))))
 		failed = true
+		raw, _ = encoded(failureOf(problem.Invalid("limit",
+			"The answer has %d bytes; ask for fewer objects with limit.", len(raw)))) // always has a form in JSON
 	}
 	return &sdk.CallToolResult{Content: text(string(raw)), StructuredContent: raw, IsError: failed}, nil
 }
