@@ -67,8 +67,9 @@ func serveMCP(fs *pflag.FlagSet) action {
 
 // mcpHelp describes how to name the key, and that nothing else is needed.
 func mcpHelp() string {
-	return `MCP clients start this command. It passes their messages on to the server's /mcp with the API key, and needs no database.
-Without --write it only reads. Operations that move money answer a link to the console, where a person confirms them.
+	return `MCP clients start this command. It passes their messages on to the server's /mcp with the API key, and needs no
+database. Without --write it only reads. Operations that move money answer a link to the console, where a person
+confirms them.
 `
 }
 
