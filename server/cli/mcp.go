@@ -23,13 +23,13 @@ const (
 	maxLine = 1 << 20
 	// atOnce is the number of the client's requests that wait for the server at the same time.
 	atOnce = 8
-	// newProtocol is the first protocol version whose requests carry the client's name and need their method in a header.
+	// newProtocol is the first protocol version whose requests have the client's name and need their method in a header.
 	newProtocol = "2026-07-28"
 	// noAnswer is the JSON-RPC code of an answer that is not the server's.
 	noAnswer = -32000
 )
 
-// serveMCP connects an MCP client, which starts this command and talks to it over standard input and output, to a server.
+// serveMCP connects an MCP client to a server. The client starts this command and uses its standard input and output.
 func serveMCP(fs *pflag.FlagSet) action {
 	from := remoteFlags(fs)
 	file := fs.String("key-file", "", "`FILE` with the API key")
@@ -67,8 +67,9 @@ func serveMCP(fs *pflag.FlagSet) action {
 
 // mcpHelp describes how to name the key, and that nothing else is needed.
 func mcpHelp() string {
-	return `MCP clients start this command. It passes their messages on to the server's /mcp with the API key, and needs no database.
-Without --write it only reads. Operations that move money answer a link to the console, where a person confirms them.
+	return `MCP clients start this command. It passes their messages on to the server's /mcp with the API key, and needs no
+database. Without --write it only reads. Operations that move money answer a link to the console, where a person
+confirms them.
 `
 }
 

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 
 	"rail/server/http/inside"
@@ -25,9 +26,7 @@ func (a API) Do(ctx context.Context, o Operation, given Arguments, key string) (
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range a.Header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, a.Header)
 	r.RemoteAddr = a.Address
 	if key != "" {
 		r.Header.Set("Idempotency-Key", key)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"net/http"
 	"slices"
 
 	"rail/openapi"
@@ -78,7 +79,7 @@ func DryRun(o openapi.Operation, given Arguments) bool {
 func (o Operation) Payouts() bool { return slices.Contains(o.Scopes, scopePayouts) }
 
 // Destroys reports whether an operation deletes or ends something.
-func (o Operation) Destroys() bool { return o.Method == "DELETE" || ending[o.ID] }
+func (o Operation) Destroys() bool { return o.Method == http.MethodDelete || ending[o.ID] }
 
 // ending are operations that are no deletion but cannot be undone.
 var ending = map[string]bool{"banPartner": true, "undoImport": true, "mergeCustomer": true}

@@ -40,7 +40,7 @@ func (a Arguments) Integer(name string) (n int64, ok bool) {
 	return n, has && string(given) != "null" && json.Unmarshal(given, &n) == nil
 }
 
-// Given is whether an argument is true.
+// given reports whether an argument is true.
 func (a Arguments) given(name string) bool { return string(bytes.TrimSpace(a[name])) == "true" }
 
 // Operation is an operation of the API with its arguments: those of the path, of the query and of the body.

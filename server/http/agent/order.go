@@ -45,7 +45,7 @@ func NewOrder(now clock.Time) Order {
 	return Order{ID: rand.Text(), ExpiresAt: now.Add(Life).Unix()}
 }
 
-// Expired reports whether the time to confirm the order is over.
+// Expired reports whether the order can no longer be confirmed.
 func (o Order) Expired(now clock.Time) bool { return now.Unix() >= o.ExpiresAt }
 
 // Expires returns the end of the order's time.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"strings"
 
 	"rail/server/opt"
@@ -47,7 +48,9 @@ type object struct {
 // Describe reads what a request is about. It refuses a request about an object that does not exist, and one whose dry
 // run is refused, except for a scope that the caller lacks: the person who confirms needs it.
 func (a API) Describe(ctx context.Context, o Operation, given Arguments) (Subject, error) {
-	out := Subject{ProgramID: given.Text("program_id"), PartnerID: given.Text("partner_id"), Currency: given.Text("currency")}
+	out := Subject{
+		ProgramID: given.Text("program_id"), PartnerID: given.Text("partner_id"), Currency: given.Text("currency"),
+	}
 	of, err := a.object(ctx, o, given)
 	if err != nil {
 		return out, err
@@ -87,7 +90,7 @@ func (a API) object(ctx context.Context, o Operation, given Arguments) (of objec
 		return of, nil
 	}
 	for _, get := range a.Catalogue {
-		if get.Method == "GET" && get.Path == prefix+"{id}" {
+		if get.Method == http.MethodGet && get.Path == prefix+"{id}" {
 			return of, a.Read(ctx, get.ID, Of("id", given.Text("id")), &of)
 		}
 	}

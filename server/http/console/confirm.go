@@ -72,10 +72,12 @@ var (
 		http.StatusGone, "The API key was revoked", "The key that asked for this no longer works. Nothing was done.",
 	}
 	changed = &ending{
-		http.StatusConflict, "The amount has changed", "It is no longer the amount that was prepared. Nothing was done. Ask for a new link.",
+		http.StatusConflict, "The amount has changed",
+		"It differs from the prepared amount. Nothing was done. Ask for a new link.",
 	}
 	gone = &ending{
-		http.StatusGone, "The object is gone", "It was deleted since, perhaps by this confirmation. Nothing more can be done.",
+		http.StatusGone, "The object is gone",
+		"It was deleted since, perhaps by this confirmation. Nothing more can be done.",
 	}
 )
 
@@ -84,7 +86,7 @@ func (v *visit) confirmation() (c confirmation, end *ending, err error) {
 	order, err := agent.Open(v.console.Keeper, v.PathValue("sealed"))
 	operation, known := v.console.agents[order.Operation]
 	if err != nil || !known || order.OrgID != v.session.User.OrgID {
-		return c, badLink, nil
+		return c, badLink, nil //nolint:nilerr // the page explains it
 	}
 	if end, err := v.outcome(order); end != nil || err != nil {
 		return c, end, err

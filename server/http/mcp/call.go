@@ -61,8 +61,9 @@ func answered(ctx context.Context, do func(context.Context) (any, error)) (*sdk.
 		failed = true
 	}
 	if len(raw) > maxResult {
-		raw, _ = encoded(failureOf(problem.Invalid("limit", "The answer has %d bytes; ask for fewer objects with limit.", len(raw))))
 		failed = true
+		raw, _ = encoded(failureOf(problem.Invalid("limit",
+			"The answer has %d bytes; ask for fewer objects with limit.", len(raw)))) // always has a form in JSON
 	}
 	return &sdk.CallToolResult{Content: text(string(raw)), StructuredContent: raw, IsError: failed}, nil
 }
@@ -160,7 +161,8 @@ func resultOf(answer *inside.Answer) (any, error) {
 	}, nil
 }
 
-// once returns the Idempotency-Key of a write: the client's own, or for a creation a key of its arguments for some minutes, because hosts repeat a call whose answer was lost. "" is for reads and deletions.
+// once returns the Idempotency-Key of a write: the client's own, or for a creation a key of its arguments for some
+// minutes, because hosts repeat a call whose answer was lost. "" is for reads, dry runs and deletions.
 func (s *Server) once(by session, o agent.Operation, in request) (string, error) {
 	switch {
 	case len(in.Once) > maxKey:
@@ -193,14 +195,14 @@ func (s *Server) onlyProgram(ctx context.Context, by session, o agent.Operation,
 	return err
 }
 
-// programs returns the ids of the organization's latest programs.
+// programs returns the ids of the organization's latest programs, at most three.
 func (s *Server) programs(ctx context.Context, by session) ([]string, error) {
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	err := by.api.Read(ctx, "listPrograms", agent.Arguments{"limit": json.RawMessage("5")}, &list)
+	err := by.api.Read(ctx, "listPrograms", agent.Arguments{"limit": json.RawMessage("3")}, &list)
 	ids := make([]string, len(list.Data))
 	for i, p := range list.Data {
 		ids[i] = p.ID

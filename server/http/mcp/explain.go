@@ -14,8 +14,8 @@ import (
 	"rail/server/problem"
 )
 
-const explainText = "Explains one object, by its id: why a commission is as much as it is (com_…), why a customer belongs to " +
-	"its partner (cus_…), and what is wrong with a webhook (whe_…) or a delivery (whd_…)."
+const explainText = "Explains one object, by its id: why a commission is as much as it is (com_…), why a customer " +
+	"belongs to its partner (cus_…), and what is wrong with a webhook (whe_…) or a delivery (whd_…)."
 
 const explainSchema = `{"type":"object","required":["id"],"properties":{"id":{"type":"string","maxLength":64}}}`
 
@@ -113,9 +113,9 @@ func whyPartner(ctx context.Context, api agent.API, id string) (out explained, e
 	}
 	given := agent.Of("id", id)
 	given["expand"] = json.RawMessage(`["partner","referral","link"]`)
-	var all map[string]any
+	var all json.RawMessage
 	if err = api.Read(ctx, "retrieveCustomer", given, &all); err == nil {
-		err = api.Read(ctx, "retrieveCustomer", agent.Of("id", id), &c)
+		err = json.Unmarshal(all, &c)
 	}
 	if err != nil {
 		return out, err
@@ -177,7 +177,8 @@ func whyWebhook(ctx context.Context, api agent.API, id string) (out explained, e
 	}
 	out.Data = map[string]any{"endpoint": endpoint, "deliveries": list.Data}
 	if !endpoint.Enabled {
-		out.Summary = append(out.Summary, "The endpoint is off, so it gets no events. A person can turn it on in the console.")
+		out.Summary = append(out.Summary,
+			"The endpoint is off, so it gets no events. A person can turn it on in the console.")
 	}
 	for _, a := range list.Data {
 		if a.Status != "delivered" {

@@ -26,10 +26,10 @@ const (
 	maxText = 160
 )
 
-const findText = "Finds operations by a task in words (record a sale), with all their arguments; partners, customers and sales " +
-	"by a name, email or id; and sections of the guides. In the other tools, arguments before the semicolon are required. " +
-	"Lists also take limit, starting_after and ending_before, most take created_after and created_before; reads take " +
-	"expand and include."
+const findText = "Finds operations by a task in words (record a sale), with all their arguments; partners, customers " +
+	"and sales by a name, email or id, without program_id in the three newest programs; and sections of the guides. " +
+	"In the other tools, arguments before the semicolon are required. Lists also take limit, starting_after and " +
+	"ending_before, most take created_after and created_before; reads take expand and include."
 
 const findSchema = `{"type":"object","required":["query"],"properties":{"query":{"type":"string","maxLength":200},` +
 	`"program_id":{"type":"string"}}}`
@@ -155,7 +155,8 @@ func (s *Server) objects(ctx context.Context, by session, program, query string)
 			return nil, err
 		}
 		for _, n := range list.Data {
-			one := foundObject{n.ID, n.Object, n.name(), program, "retrieve" + strings.TrimSuffix(in.operation[len("list"):], "s")}
+			with := "retrieve" + strings.TrimSuffix(in.operation[len("list"):], "s")
+			one := foundObject{n.ID, n.Object, n.name(), program, with}
 			if !slices.ContainsFunc(out, func(o foundObject) bool { return o.ID == one.ID }) {
 				out = append(out, one)
 			}

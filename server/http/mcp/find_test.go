@@ -84,7 +84,7 @@ func TestFindReads(t *testing.T) {
 		arguments[0])
 }
 
-// TestFindObjects: partners, customers and sales are found by names, emails and ids, in all programs or one, and
+// TestFindObjects: partners, customers and sales are found by names, emails and ids, in the newest programs or one, and
 // guides by words.
 func TestFindObjects(t *testing.T) {
 	t.Parallel()

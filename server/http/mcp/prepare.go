@@ -22,8 +22,8 @@ type prepared struct {
 	ExpiresAt   clock.Time `json:"expires_at"`
 }
 
-const waits = "Nothing was done. Give confirm_url to a person who may do this: they see what will happen and confirm it " +
-	"in the console. Do not open or confirm it yourself."
+const waits = "Nothing was done. Give confirm_url to a person who may do this: they see what will happen and confirm " +
+	"it in the console. Do not open or confirm it yourself."
 
 // prepare returns the link with which a person can confirm an operation. It checks the arguments and the objects, and
 // stores nothing.

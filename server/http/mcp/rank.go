@@ -56,7 +56,9 @@ func spaced(name string) string {
 	var b strings.Builder
 	letters := []rune(name)
 	for i, r := range letters {
-		if i > 0 && unicode.IsUpper(r) && (unicode.IsLower(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1])) {
+		ends := i > 0 && unicode.IsLower(letters[i-1])
+		begins := i > 0 && i+1 < len(letters) && unicode.IsLower(letters[i+1])
+		if unicode.IsUpper(r) && (ends || begins) {
 			b.WriteByte(' ')
 		}
 		b.WriteRune(r)
@@ -66,19 +68,21 @@ func spaced(name string) string {
 
 // fillers are words of a task that say nothing about it.
 var fillers = map[string]bool{
-	"a": true, "an": true, "the": true, "of": true, "for": true, "to": true, "from": true, "in": true, "on": true, "by": true,
-	"my": true, "our": true, "me": true, "i": true, "we": true, "is": true, "are": true, "was": true, "were": true, "do": true,
-	"does": true, "did": true, "how": true, "what": true, "which": true, "who": true, "with": true, "and": true, "all": true,
-	"this": true, "that": true, "it": true, "its": true, "their": true, "his": true, "her": true, "can": true, "please": true,
-	"want": true, "has": true, "have": true, "be": true, "as": true, "at": true, "much": true, "many": true, "so": true,
-	"some": true, "one": true, "last": true, "someone": true, "out": true, "up": true, "new": true, "not": true,
-	"exist": true, "there": true, "any": true, "every": true, "each": true, "two": true, "us": true, "you": true,
+	"a": true, "an": true, "the": true, "of": true, "for": true, "to": true, "from": true, "in": true, "on": true,
+	"by": true, "my": true, "our": true, "me": true, "i": true, "we": true, "is": true, "are": true, "was": true,
+	"were": true, "do": true, "does": true, "did": true, "how": true, "what": true, "which": true, "who": true,
+	"with": true, "and": true, "all": true, "this": true, "that": true, "it": true, "its": true, "their": true,
+	"his": true, "her": true, "can": true, "please": true, "want": true, "has": true, "have": true, "be": true,
+	"as": true, "at": true, "much": true, "many": true, "so": true, "some": true, "one": true, "last": true,
+	"someone": true, "out": true, "up": true, "new": true, "not": true, "exist": true, "there": true, "any": true,
+	"every": true, "each": true, "two": true, "us": true, "you": true,
 }
 
 // meaningful returns the words of a task that say something about it.
 func meaningful(task string) []string {
 	var out []string
-	for _, w := range strings.FieldsFunc(strings.ToLower(task), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	for _, w := range strings.FieldsFunc(strings.ToLower(task), between) {
 		if !fillers[w] {
 			out = append(out, w)
 		}
@@ -110,25 +114,27 @@ func stem(w string) string {
 
 // similar are the words of the API for words that people use. The first fits best.
 var similar = map[string][]string{
-	"record": {"create"}, "add": {"create", "attach"}, "make": {"create"}, "register": {"create"}, "invite": {"create"},
-	"give": {"create"}, "grant": {"create"}, "log": {"create", "audit"}, "track": {"create"},
-	"show": {"list", "retrieve"}, "get": {"retrieve", "list"}, "see": {"list", "retrieve"}, "look": {"list", "retrieve"},
-	"read": {"retrieve", "list"}, "search": {"list"}, "find": {"list"}, "fetch": {"retrieve"}, "display": {"list"},
-	"recent": {"list"}, "latest": {"list"}, "count": {"list"},
-	"change": {"update"}, "edit": {"update"}, "modify": {"update"}, "set": {"update"}, "rename": {"update"}, "move": {"update"},
-	"fix": {"correct"}, "adjust": {"correct"}, "remove": {"delete"}, "erase": {"delete"}, "drop": {"delete"},
-	"suspend": {"ban", "update"}, "block": {"ban"}, "deny": {"reject"}, "decline": {"reject"}, "accept": {"approve"},
-	"affiliate": {"partner"}, "influencer": {"partner"}, "creator": {"partner"}, "order": {"sale"}, "purchase": {"sale"},
-	"payment": {"sale", "payout"}, "charge": {"sale"}, "revenue": {"report", "sale"}, "buyer": {"customer"},
-	"client": {"customer"}, "user": {"customer"}, "lead": {"customer"}, "signup": {"customer"}, "money": {"payout", "balance"},
+	"record": {"create"}, "add": {"create", "attach"}, "make": {"create"}, "register": {"create"},
+	"invite": {"create"}, "give": {"create"}, "grant": {"create"}, "log": {"create", "audit"},
+	"track": {"create"}, "show": {"list", "retrieve"}, "get": {"retrieve", "list"}, "see": {"list", "retrieve"},
+	"look": {"list", "retrieve"}, "read": {"retrieve", "list"}, "search": {"list"}, "find": {"list"},
+	"fetch": {"retrieve"}, "display": {"list"}, "recent": {"list"}, "latest": {"list"}, "count": {"list"},
+	"change": {"update"}, "edit": {"update"}, "modify": {"update"}, "set": {"update"}, "rename": {"update"},
+	"move": {"update"}, "fix": {"correct"}, "adjust": {"correct"}, "remove": {"delete"}, "erase": {"delete"},
+	"drop": {"delete"}, "suspend": {"ban", "update"}, "block": {"ban"}, "deny": {"reject"}, "decline": {"reject"},
+	"accept": {"approve"}, "affiliate": {"partner"}, "influencer": {"partner"}, "creator": {"partner"},
+	"order": {"sale"}, "purchase": {"sale"}, "payment": {"sale", "payout"}, "charge": {"sale"},
+	"revenue": {"report", "sale"}, "buyer": {"customer"}, "client": {"customer"}, "user": {"customer"},
+	"lead": {"customer"}, "signup": {"customer"}, "money": {"payout", "balance"},
 	"earn": {"commission", "balance"}, "owe": {"balance"}, "bonus": {"commission"}, "reward": {"commission"},
 	"rule": {"flow"}, "rate": {"flow"}, "percentage": {"flow"}, "pay": {"payout"}, "paid": {"paid", "payout"},
 	"code": {"coupon"}, "discount": {"coupon"}, "voucher": {"coupon"}, "promo": {"coupon"}, "url": {"link"},
 	"email": {"campaign", "mail"}, "newsletter": {"campaign"}, "write": {"campaign", "create"}, "fraud": {"risk"},
-	"suspicious": {"risk"}, "applicant": {"application"}, "apply": {"application"}, "applied": {"application"}, "visit": {"click"}, "traffic": {"click", "report"},
-	"stripe": {"processor"}, "invoice": {"statement"}, "statistic": {"report"}, "performance": {"report"},
-	"hook": {"webhook"}, "retry": {"replay"}, "resend": {"replay"}, "test": {"ping", "test"}, "duplicate": {"merge"},
-	"combine": {"merge"}, "history": {"audit"}, "change_log": {"audit"}, "run": {"create", "run"}, "settings": {"program"},
+	"suspicious": {"risk"}, "applicant": {"application"}, "apply": {"application"}, "applied": {"application"},
+	"visit": {"click"}, "traffic": {"click", "report"}, "stripe": {"processor"}, "invoice": {"statement"},
+	"statistic": {"report"}, "performance": {"report"}, "hook": {"webhook"}, "retry": {"replay"},
+	"resend": {"replay"}, "test": {"ping", "test"}, "duplicate": {"merge"}, "combine": {"merge"},
+	"history": {"audit"}, "change_log": {"audit"}, "run": {"create", "run"}, "settings": {"program"},
 	"chargeback": {"refund"}, "back": {"refund"},
 }
 

@@ -277,7 +277,8 @@ func IdempotencyPlace(org, key string) string { return "idempotency/" + org + "/
 
 // Outcome returns the stored answer of an organization's request with an Idempotency-Key: its status, 0 for none yet,
 // and its body.
-func Outcome(ctx context.Context, u *work.Unit, keeper *secret.Keeper, key string) (status int, body []byte, err error) {
+func Outcome(ctx context.Context, u *work.Unit, keeper *secret.Keeper,
+	key string) (status int, body []byte, err error) {
 	row, err := queries.IdempotencyGet(ctx, u.DB(), db.IdempotencyGetParams{
 		OrgID: u.OrgID, Key: key, ValidSince: u.Now.Plus(-replayFor),
 	})

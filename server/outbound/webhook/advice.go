@@ -17,7 +17,8 @@ func Advice(code *int64, reason *string) string {
 	said := fmt.Sprintf("The receiver answered %d.", *code)
 	switch {
 	case *code == http.StatusUnauthorized || *code == http.StatusForbidden:
-		return said + " It likely refuses the signature: compare its secret with that of the endpoint, and verify the raw body."
+		return said + " It likely refuses the signature: compare its secret with that of the endpoint, and verify the " +
+			"raw body."
 	case *code == http.StatusNotFound || *code == http.StatusMethodNotAllowed:
 		return said + " The address has no receiver of POST requests: correct the endpoint's url."
 	case *code == http.StatusGone:
