@@ -1745,7 +1745,7 @@ type ClickBatchOutcome struct {
 	// The new click.
 	Result *Click `json:"result,omitzero"`
 	// The reason for the failure; nothing was recorded.
-	Error *map[string]any `json:"error,omitzero"`
+	Error *Error `json:"error,omitzero"`
 }
 
 // A relation of a referral.
@@ -2424,7 +2424,7 @@ type SaleBatchOutcome struct {
 	// The sale, new (201) or already recorded (200).
 	Result *RecordedSale `json:"result,omitzero"`
 	// The reason for the failure; nothing was recorded.
-	Error *map[string]any `json:"error,omitzero"`
+	Error *Error `json:"error,omitzero"`
 }
 
 // A purchase to rehearse. Exactly one of `value` and `coupon_code` is required.
@@ -2926,7 +2926,7 @@ type SaleRehearsalRefusal struct {
 	// The refused step.
 	Step string `json:"step"`
 	// The code that the step's operation answers.
-	Code string `json:"code"`
+	Code ErrorCode `json:"code"`
 	// The reason as a sentence; the wording may change.
 	Message string `json:"message"`
 }

@@ -114,6 +114,15 @@ func TestSamples(t *testing.T) {
 	require.Contains(t, string(out), "unknown field Mail")
 }
 
+// TestErrorsInAnswers reads the error of one item of a batch, which has the type of other errors.
+func TestErrorsInAnswers(t *testing.T) {
+	t.Parallel()
+	raw := `{"data":[{"index":0,"status":404,"error":{"type":"not_found_error","code":"resource_not_found","message":"No."}}]}`
+	var result client.SaleBatchResult
+	require.NoError(t, json.Unmarshal([]byte(raw), &result))
+	require.ErrorIs(t, result.Data[0].Error, client.ErrorCodeResourceNotFound)
+}
+
 // TestEvents reads the example of every event. Its data has the type of its name, with all members of the example.
 func TestEvents(t *testing.T) {
 	t.Parallel()

@@ -112,7 +112,7 @@ func (w writer) canBeNil(s model.Shape) bool {
 func (w writer) plain(s model.Shape) string {
 	switch s.Kind {
 	case model.Named:
-		if t := w.model.Type(s.Name); !own[t.Name] && w.named(t.Shape) {
+		if t := w.model.Type(s.Name); w.named(t.Shape) && s.Name != "ErrorType" {
 			return t.Name
 		}
 		return w.plain(w.model.Follow(s))

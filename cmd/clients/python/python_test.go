@@ -135,6 +135,69 @@ func TestSamples(t *testing.T) {
 	require.Contains(t, string(out), "unexpected keyword argument 'mail'")
 }
 
+// typed is a program whose wrong lines the types refuse.
+const typed = `from rail_client import Rail, construct_event, types
+
+rail = Rail("https://rail.example.com", "key")
+partner: types.Partner = rail.partners.create(program_id="p", email="ada@example.com", first_name=None, status="active")
+minor: int = sum(sale["amount_minor"] for sale in rail.sales.list(program_id="p", expand=["partner"]))
+event = construct_event(b"{}", {}, "whsec_x")
+if event["type"] == "sale.created":
+    minor = event["data"]["amount_minor"]
+    event["data"]["handle"]  # wrong
+rail.partners.create(program_id="p", mail="ada@example.com")  # wrong
+rail.partners.create(program_id="p", email="ada@example.com", status="declined")  # wrong
+rail.partners.update("part_1", email="ada@example.com")  # wrong
+partner["nickname"]  # wrong
+rail.sales.retrieve()  # wrong
+`
+
+// TestTypes checks the client and all samples by `pyright`, strictly and for the oldest Python, and a program with
+// mistakes, which it must find.
+func TestTypes(t *testing.T) {
+	t.Parallel()
+	pyright, err := filepath.Abs("../../../node_modules/.bin/pyright")
+	require.NoError(t, err)
+	if _, err := os.Stat(pyright); err != nil {
+		t.Skip("the npm packages are not installed (make packages): the types in Python are not checked")
+	}
+	m := described(t)
+	files, err := python.Files(m)
+	require.NoError(t, err)
+	for _, r := range m.Resources {
+		for _, method := range r.Methods {
+			files["samples/"+method.OperationID+".py"] = []byte(python.Setup(method) + python.Sample(m, method) + "\n")
+		}
+	}
+	files["typed.py"] = []byte(typed)
+	files["pyrightconfig.json"] = []byte(`{"typeCheckingMode": "strict", "pythonVersion": "3.9", "reportUnusedExpression": false}`)
+	dir := t.TempDir()
+	for name, source := range files {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, source, 0o600))
+	}
+	cmd := exec.CommandContext(t.Context(), pyright, "--outputjson")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	require.Error(t, err, "no mistake was found")
+	var report struct {
+		GeneralDiagnostics []struct {
+			File, Message string
+			Range         struct{ Start struct{ Line int } }
+		}
+	}
+	require.NoError(t, json.Unmarshal(out, &report), "%s", out)
+	found := map[int]bool{}
+	for _, d := range report.GeneralDiagnostics {
+		require.Equal(t, "typed.py", filepath.Base(d.File), "%s: %s", d.File, d.Message)
+		found[d.Range.Start.Line] = true
+	}
+	for i, line := range strings.Split(typed, "\n") {
+		require.Equal(t, strings.HasSuffix(line, "# wrong"), found[i], "%s: %v", line, report.GeneralDiagnostics)
+	}
+}
+
 // TestCompiles compiles every file, for the oldest Python that the client supports by its grammar.
 func TestCompiles(t *testing.T) {
 	t.Parallel()

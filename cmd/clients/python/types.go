@@ -49,7 +49,6 @@ const typesHead = `"""The types of requests and answers. At run time, all object
 
 from __future__ import annotations
 
-import datetime
 from typing import TYPE_CHECKING, Any, Dict, List, Literal, TypedDict, Union
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Any, Dict, Iterator, Mapping, Optional, Tuple, TypedDict
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, TypedDict, cast
 
 __version__ = "0.0.0.dev0"
 
@@ -20,7 +20,13 @@ MAX_ANSWER = 64 << 20  # bytes
 _FAILURES = (500, 502, 503, 504)  # statuses of servers and proxies that may pass
 MAX_WAIT = 60  # seconds; a longer Retry-After ends the call with its error
 
-OMIT: Any = type("Omitted", (), {"__repr__": lambda self: "OMIT"})()
+
+class _Omitted:
+    def __repr__(self) -> str:
+        return "OMIT"
+
+
+OMIT: Any = _Omitted()
 """The value of a parameter that is left out. None is sent as null, which clears a nullable member."""
 
 
@@ -51,14 +57,11 @@ class APIError(RailError):
     def __init__(self, status: int, error: Mapping[str, Any], existing: Any = None, retry_after: int = 0) -> None:
         self.status = status
         self.type: str = error.get("type", "")
-        self.code: str = error.get("code", "")
-        """Empty if the answer is not from Rail, such as a proxy's page."""
+        self.code: str = error.get("code", "")  # empty if the answer is not from Rail, such as a proxy's page
         self.message: str = error.get("message", "")
-        self.param: Optional[str] = error.get("param")
-        """The invalid parameter, as a path."""
+        self.param: Optional[str] = error.get("param")  # the invalid parameter, as a path
         self.request_id: Optional[str] = error.get("request_id")
-        self.existing = existing
-        """The object that prevents a creation."""
+        self.existing = existing  # the object that prevents a creation
         self.retry_after = retry_after
         super().__init__(f"{status} {self.code}: {self.message} (request {self.request_id})")
 
@@ -105,8 +108,7 @@ _CLASSES = {
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Follows no redirects, so that the API key goes to no other server."""
-
-    def redirect_request(self, *args: Any) -> None:
+    def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
         return None
 
 
@@ -129,15 +131,15 @@ def _text(value: Any) -> str:
 
 def _encode(query: Mapping[str, Any]) -> str:
     """Encodes a query. A list is a=1&a=2 if its name ends in [], or a=1,2."""
-    pairs = []
+    pairs: List[Tuple[str, str]] = []
     for name, value in _given(query).items():
-        several = [_text(one) for one in value] if isinstance(value, (list, tuple)) else [_text(value)]
+        values = cast(List[Any], value) if isinstance(value, (list, tuple)) else [value]
+        several = [_text(one) for one in values]
         pairs += [(name, one) for one in several] if name.endswith("[]") else [(name, ",".join(several))]
     return urllib.parse.urlencode(pairs)
 
 
-def _refusal(status: int, headers: Mapping[str, str], answer: bytes) -> APIError:
-    after = headers.get("Retry-After") or ""
+def _refusal(status: int, after: str, answer: bytes) -> APIError:
     wait = int(after) if after.isascii() and after.isdigit() and len(after) < 10 else 0
     try:
         body = json.loads(answer)
@@ -171,7 +173,7 @@ class Transport:
              options: Optional[Options] = None) -> Any:
         """Sends a request, again if necessary, and decodes the answer. All tries have the same idempotency key, so the
         server does the work once, even if answers are lost."""
-        settings: Options = {**self._defaults, **(options or {})}  # type: ignore[typeddict-item]
+        settings: Dict[str, Any] = {**self._defaults, **(options or {})}
         headers = {**self._headers, **settings.get("headers", {})}
         data = None
         if body is not None:
@@ -206,7 +208,7 @@ class Transport:
                     answer: bytes = response.read(MAX_ANSWER + 1)
             except urllib.error.HTTPError as error:
                 with error:
-                    raise _refusal(error.code, error.headers, error.read(MAX_ANSWER)) from None
+                    raise _refusal(error.code, error.headers.get("Retry-After", ""), error.read(MAX_ANSWER)) from None
         except (OSError, http.client.HTTPException) as error:
             raise NoAnswerError(f"no answer of {request.method} {request.full_url}: {error!r}") from error
         if len(answer) > MAX_ANSWER:

@@ -14,8 +14,7 @@ from ._runtime import RailError
 if TYPE_CHECKING:
     from . import types
 
-TOLERANCE = 300
-"""The most seconds between the timestamp of a webhook and the receiver's clock."""
+TOLERANCE = 300  # the most seconds between the timestamp of a webhook and the receiver's clock
 
 
 class SignatureError(RailError):

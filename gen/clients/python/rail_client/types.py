@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import TYPE_CHECKING, Any, Dict, List, Literal, TypedDict, Union
 
 if TYPE_CHECKING:
