@@ -115,7 +115,8 @@ func TestRehearsalOfLongerWindow(t *testing.T) {
 	require.Empty(t, moves(w.rehearse(nil)))
 	longer := w.rehearse(M{"cookie_days": 30})
 	require.Equal(t, map[string][]any{late: {nil, w.id("ann"), "last_click"}}, moves(longer))
-	require.EqualValues(t, 1000, apitest.Answer{Body: longer.Body["customers"].([]any)[0].(M)}.Int("commissions_after_minor"))
+	gets := apitest.Answer{Body: longer.Body["customers"].([]any)[0].(M)}
+	require.EqualValues(t, 1000, gets.Int("commissions_after_minor"))
 	shorter := w.rehearse(M{"cookie_days": 2})
 	require.Equal(t, map[string][]any{soon: {w.id("bob"), nil, "no_route"}}, moves(shorter))
 }
