@@ -2,6 +2,7 @@ package attribution_test
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 	"time"
 
@@ -22,9 +23,7 @@ func (w *world) touched(visitor string) (ann, bob string) {
 func (w *world) signUp(with M) string {
 	w.T.Helper()
 	body := M{"program_id": w.ProgramID}
-	for name, value := range with {
-		body[name] = value
-	}
+	maps.Copy(body, with)
 	return w.Must(201, w.Post("/v1/customers", body)).String("id")
 }
 

@@ -126,7 +126,8 @@ func touchesOf(ctx context.Context, u *work.Unit, referralID string, at clock.Ti
 	out := make(Touches, len(rows))
 	for i, r := range rows {
 		out[i] = Touch{
-			ClickID: r.ClickID, ReferralID: r.ReferralID, PartnerID: r.PartnerID, At: r.At, Begins: r.BeginsAt, Ends: r.EndsAt, Active: r.Active,
+			ClickID: r.ClickID, ReferralID: r.ReferralID, PartnerID: r.PartnerID, At: r.At,
+			Begins: r.BeginsAt, Ends: r.EndsAt, Active: r.Active,
 		}
 	}
 	return out, err
