@@ -21,6 +21,7 @@ type Settings struct {
 type Coupon struct {
 	ID, PartnerID string
 	Active        bool // the partner may get customers
+	Paid          bool // named at the first payment
 }
 
 // History is all that decides about a customer.
@@ -52,12 +53,11 @@ func (h History) Decide(s Settings) Outcome {
 	if s.CookieDays != nil {
 		touches = touches.Within(*s.CookieDays)
 	}
-	coupon, has := h.coupon()
-	if has && s.CouponBeatsLink {
-		return coupon
-	}
 	visit, found := h.visit(touches, s)
+	coupon, has := h.coupon(visit.PartnerID)
 	switch {
+	case has && s.CouponBeatsLink:
+		return coupon
 	case found && h.Own[visit.PartnerID]:
 		return Outcome{Reason: api.AttributionReasonSelfReferral}
 	case found:
@@ -68,10 +68,13 @@ func (h History) Decide(s Settings) Outcome {
 	return Outcome{Reason: api.AttributionReasonNoRoute}
 }
 
-// coupon returns the first coupon that fits.
-func (h History) coupon() (Outcome, bool) {
+// coupon returns the first coupon that fits. At a first payment, the coupon of the visit's partner changes nothing.
+func (h History) coupon(visited string) (Outcome, bool) {
 	for _, c := range h.Coupons {
 		if c.Active && !h.Own[c.PartnerID] {
+			if c.Paid && c.PartnerID == visited {
+				return Outcome{}, false
+			}
 			return Outcome{PartnerID: c.PartnerID, Reason: api.AttributionReasonCoupon, CouponID: c.ID}, true
 		}
 	}

@@ -171,7 +171,7 @@ func (e *evidence) crowded() bool {
 func (p *play) readCoupons(ctx context.Context, page []evidence) error {
 	var ids []string
 	for _, e := range page {
-		ids = append(ids, e.other.CouponIDs...)
+		ids = append(ids, slices.Concat(e.other.CouponIDs, e.other.PaidCouponIDs)...)
 	}
 	if len(ids) == 0 {
 		return nil
@@ -185,11 +185,16 @@ func (p *play) readCoupons(ctx context.Context, page []evidence) error {
 		partners[r.ID] = opt.Value(r.PartnerID)
 	}
 	for i := range page {
-		for _, id := range page[i].other.CouponIDs {
-			if of := partners[id]; of != "" {
-				page[i].coupons = append(page[i].coupons, Coupon{ID: id, PartnerID: of})
+		e := &page[i]
+		add := func(ids []string, paid bool) {
+			for _, id := range ids {
+				if of := partners[id]; of != "" && id != opt.Value(e.Customer.CouponID) {
+					e.coupons = append(e.coupons, Coupon{ID: id, PartnerID: of, Paid: paid})
+				}
 			}
 		}
+		add(e.other.CouponIDs, false)
+		add(e.other.PaidCouponIDs, true)
 	}
 	return nil
 }
@@ -224,7 +229,9 @@ func (p *play) history(e *evidence) History {
 		h.ClickID, h.ReferralID = opt.Value(k.ClickID), opt.Value(k.ReferralID)
 	}
 	if k.CouponID != nil {
-		h.Coupons = append(h.Coupons, Coupon{ID: *k.CouponID, PartnerID: opt.Value(k.PartnerID)})
+		h.Coupons = append(h.Coupons, Coupon{
+			ID: *k.CouponID, PartnerID: opt.Value(k.PartnerID), Paid: slices.Contains(e.other.PaidCouponIDs, *k.CouponID),
+		})
 	}
 	h.Coupons = append(h.Coupons, e.coupons...)
 	for i := range h.Touches {

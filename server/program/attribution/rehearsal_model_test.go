@@ -2,6 +2,7 @@ package attribution_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -94,9 +95,7 @@ func (w *world) has(customer M) string {
 func (w *world) rehearse(with M) apitest.Answer {
 	w.T.Helper()
 	body := M{"program_id": w.ProgramID, "days": 365}
-	for name, value := range with {
-		body[name] = value
-	}
+	maps.Copy(body, with)
 	return w.Must(200, w.Post("/v1/attribution/rehearse", body))
 }
 
@@ -233,7 +232,7 @@ func TestRehearsalIsReplay(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	srv := apitest.New(t)
-	s := &story{Rand: rand.New(rand.NewPCG(seed, 1)), t: t} //nolint:gosec // a test's history needs no secret numbers
+	s := &story{Rand: rand.New(rand.NewPCG(seed, 1)), t: t}
 	for _, with := range settings() {
 		s.worlds = append(s.worlds, newWorld(srv, with))
 	}

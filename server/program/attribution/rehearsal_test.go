@@ -2,6 +2,7 @@ package attribution_test
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 	"time"
 
@@ -22,9 +23,7 @@ func (w *world) touched(visitor string) (ann, bob string) {
 func (w *world) signUp(with M) string {
 	w.T.Helper()
 	body := M{"program_id": w.ProgramID}
-	for name, value := range with {
-		body[name] = value
-	}
+	maps.Copy(body, with)
 	return w.Must(201, w.Post("/v1/customers", body)).String("id")
 }
 
@@ -115,7 +114,8 @@ func TestRehearsalOfLongerWindow(t *testing.T) {
 	require.Empty(t, moves(w.rehearse(nil)))
 	longer := w.rehearse(M{"cookie_days": 30})
 	require.Equal(t, map[string][]any{late: {nil, w.id("ann"), "last_click"}}, moves(longer))
-	require.EqualValues(t, 1000, apitest.Answer{Body: longer.Body["customers"].([]any)[0].(M)}.Int("commissions_after_minor"))
+	gets := apitest.Answer{Body: longer.Body["customers"].([]any)[0].(M)}
+	require.EqualValues(t, 1000, gets.Int("commissions_after_minor"))
 	shorter := w.rehearse(M{"cookie_days": 2})
 	require.Equal(t, map[string][]any{soon: {w.id("bob"), nil, "no_route"}}, moves(shorter))
 }

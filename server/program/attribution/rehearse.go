@@ -75,7 +75,9 @@ type Rehearsal struct {
 
 // Rehearse decides again about the customers of a program who signed up in the last days. It reads outside of any
 // transaction and changes nothing.
-func (s Service) Rehearse(ctx context.Context, u *work.Unit, programID string, days int64, c Change) (Rehearsal, error) {
+func (s Service) Rehearse(
+	ctx context.Context, u *work.Unit, programID string, days int64, c Change,
+) (Rehearsal, error) {
 	end, err := sale.BeginRehearsal(ctx)
 	if err != nil {
 		return Rehearsal{}, err
@@ -124,7 +126,8 @@ func (s Service) begin(ctx context.Context, u *work.Unit, programID string, days
 		return nil, err
 	}
 	if total > maxCustomers {
-		return nil, problem.Invalid("days", "More than %d customers signed up in these days; choose fewer days.", maxCustomers)
+		return nil, problem.Invalid("days", "More than %d customers signed up in these days; choose fewer days.",
+			maxCustomers)
 	}
 	since, err := queries.ClicksSince(ctx, u.DB(), db.ClicksSinceParams{ProgramID: programID, OrgID: u.OrgID})
 	switch {

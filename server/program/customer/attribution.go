@@ -64,11 +64,15 @@ func storeOtherRoutes(k *db.Customer, o tracking.OtherRoutes) error {
 	return err
 }
 
-// noteVisit adds the visit of a customer to its other routes, before another route replaces it.
-func noteVisit(k *db.Customer) error {
+// noteVisit adds the visit of a customer to its other routes, before another route replaces it: an earlier click, or
+// the coupon of a first payment.
+func noteVisit(k *db.Customer, couponID *string) error {
 	o, err := otherRoutesOf(*k)
 	if err != nil {
 		return err
+	}
+	if couponID != nil {
+		o.AddPaid(*couponID)
 	}
 	if k.ClickID != nil {
 		o.Add(tracking.Route{ClickID: k.ClickID})

@@ -96,7 +96,7 @@ func (s Service) noteCoupons(
 			return k, err
 		}
 		if id != "" {
-			other.Add(tracking.Route{CouponID: &id})
+			other.AddPaid(id)
 		}
 	}
 	before := k.OtherRoutes
@@ -128,7 +128,7 @@ func (s Service) reroute(ctx context.Context, u *work.Unit, k db.Customer, r tra
 		return k, err
 	}
 	before := k
-	if err := noteVisit(&k); err != nil {
+	if err := noteVisit(&k, a.CouponID); err != nil {
 		return k, err
 	}
 	clearRoute(&k)

@@ -126,7 +126,8 @@ func touchesOf(ctx context.Context, u *work.Unit, referralID string, at clock.Ti
 	out := make(Touches, len(rows))
 	for i, r := range rows {
 		out[i] = Touch{
-			ClickID: r.ClickID, ReferralID: r.ReferralID, PartnerID: r.PartnerID, At: r.At, Begins: r.BeginsAt, Ends: r.EndsAt, Active: r.Active,
+			ClickID: r.ClickID, ReferralID: r.ReferralID, PartnerID: r.PartnerID, At: r.At,
+			Begins: r.BeginsAt, Ends: r.EndsAt, Active: r.Active,
 		}
 	}
 	return out, err
@@ -164,18 +165,27 @@ type OtherRoutes struct {
 	ClickID    string      `json:"click_id,omitempty"`
 	ReferralID string      `json:"referral_id,omitempty"`
 	CouponIDs  []string    `json:"coupon_ids,omitempty"`
+	// PaidCouponIDs are those of the first payment, also one that took the customer over.
+	PaidCouponIDs []string `json:"paid_coupon_ids,omitempty"`
 }
 
 // maxOtherCoupons bounds the coupons of a customer's other routes.
 const maxOtherCoupons = 10
 
+// AddPaid adds a coupon of the first payment.
+func (o *OtherRoutes) AddPaid(couponID string) { addCoupon(&o.PaidCouponIDs, couponID) }
+
+func addCoupon(to *[]string, id string) {
+	if !slices.Contains(*to, id) && len(*to) < maxOtherCoupons {
+		*to = append(*to, id)
+	}
+}
+
 // Add adds a route. The first click or referral stays.
 func (o *OtherRoutes) Add(r Route) {
 	switch {
 	case r.CouponID != nil:
-		if !slices.Contains(o.CouponIDs, *r.CouponID) && len(o.CouponIDs) < maxOtherCoupons {
-			o.CouponIDs = append(o.CouponIDs, *r.CouponID)
-		}
+		addCoupon(&o.CouponIDs, *r.CouponID)
 	case o.ClickID != "" || o.ReferralID != "":
 	default:
 		o.ClickID, o.ReferralID = opt.Value(r.ClickID), opt.Value(r.ReferralID)
