@@ -335,6 +335,7 @@ func eachReference(in any, f func(ref object)) {
 var freeText = []string{
 	"starting_after", "ending_before", "after", "search", "email", "handle", "code", "value", "external_id", "external_charge_id",
 	"external_customer_id", "identifier", "external_refund_id", "external_event_id", "type", "reason_code", "product_id", "action", "target_id",
+	"source", "medium", "campaign", "referrer", "device",
 }
 
 // TestParametersAreAsStrictAsTheServer checks that parameters with few values, days or times declare them.
