@@ -50,10 +50,10 @@ WHERE id = @id AND org_id = @org_id;
 
 -- name: ProgramAgentGrant :execrows
 -- ProgramAgentGrant counts an agent's manual commission on the program's day that begins at day, unless the sum of the
--- day would exceed the program's limit.
-UPDATE programs SET agent_day = @day::timestamptz,
-    agent_granted_minor = CASE WHEN agent_day = @day THEN agent_granted_minor ELSE 0 END + @amount_minor::bigint
-WHERE id = @id AND org_id = @org_id AND CASE WHEN agent_day = @day THEN agent_granted_minor ELSE 0 END
+-- day would exceed the program's limit. A request of the day before that comes late counts on the later day.
+UPDATE programs SET agent_day = greatest(agent_day, sqlc.arg(day)::timestamptz),
+    agent_granted_minor = CASE WHEN agent_day >= sqlc.arg(day) THEN agent_granted_minor ELSE 0 END + @amount_minor::bigint
+WHERE id = @id AND org_id = @org_id AND CASE WHEN agent_day >= sqlc.arg(day) THEN agent_granted_minor ELSE 0 END
     + @amount_minor <= agent_limit_minor;
 
 -- name: ZoneKnown :one

@@ -57,5 +57,7 @@ func (a Actor) Work() work.Actor {
 	if a.Person {
 		kind = work.Person
 	}
-	return work.Actor{Kind: kind, ID: a.ID, User: a.UserID, Client: a.Client}
+	return work.Actor{
+		Kind: kind, ID: a.ID, User: a.UserID, Client: a.Client, PaysOut: a.Allows([]string{"payouts:write"}),
+	}
 }

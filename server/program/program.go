@@ -136,6 +136,10 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Progra
 	}
 	p.UpdatedAt = u.Now
 	if p.AutoPayoutsEnabled && !before.AutoPayoutsEnabled {
+		if !u.Actor.PaysOut {
+			return before, problem.On("auto_payouts_enabled", problem.InsufficientScope,
+				"Switching automatic payouts on needs the scope payouts:write.")
+		}
 		p.AutoPayoutsSince = &u.Now // (decisions, 470)
 	}
 	if p.TimeZone != before.TimeZone {

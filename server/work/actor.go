@@ -21,6 +21,8 @@ type Actor struct {
 	User string // the responsible account, such as the user of an API key; may be empty
 	// Client is the MCP client through which the change came, as it names itself; "" for every other change.
 	Client string
+	// PaysOut means that the actor may confirm payouts: it has the scope payouts:write.
+	PaysOut bool
 }
 
 // Agent reports whether an MCP client acts with an API key, without a person who confirms.

@@ -18,8 +18,10 @@ var always = map[string]bool{
 	"correctCommission": true,
 	"createRefund":      true,
 	"creditCustomer":    true,
+	"deleteCoupon":      true,
 	"deleteCustomer":    true,
 	"deletePartner":     true,
+	"detachExternalID":  true,
 	"mergeCustomer":     true,
 	"refundSale":        true,
 	"rejectCommission":  true,
@@ -31,6 +33,8 @@ var always = map[string]bool{
 	"createFlow":          true,
 	"createTaxFormStatus": true,
 	"deleteFlow":          true,
+	"deleteGroup":         true,
+	"deleteTag":           true,
 	"resolveRiskFlag":     true,
 	"reviewRiskFlag":      true,
 	"updateFlow":          true,
@@ -39,23 +43,28 @@ var always = map[string]bool{
 	"approveApplication": true,
 	"reopenApplication":  true,
 	// They write to many people, publish, or send data elsewhere.
+	"createResource":        true,
 	"createSequence":        true,
+	"deleteWebhookEndpoint": true,
 	"resumeCampaign":        true,
 	"resumeSequence":        true,
 	"sendCampaign":          true,
+	"updateCampaign":        true,
 	"updatePortalSettings":  true,
+	"updateResource":        true,
 	"updateSequence":        true,
 	"updateWebhookEndpoint": true,
 }
 
 // members are arguments with which a person confirms an operation.
 var members = map[string][]string{
-	"createPartner":  {"group_id"},
+	"createCampaign": {"scheduled_at"},
+	"createPartner":  {"group_id", "tag_ids"},
 	"createProgram":  {"agent_limit_minor"},
 	"updateCoupon":   {"partner_id"},
 	"updateCustomer": {"partner_id", "status"},
 	"updateGroup":    {"is_default"},
-	"updatePartner":  {"payout_method", "payout_details", "group_id", "status"},
+	"updatePartner":  {"payout_method", "payout_details", "group_id", "tag_ids", "country_code", "status"},
 }
 
 // Confirmed reports whether a person must confirm an operation of an agent (decisions, 431). A dry run changes nothing.
@@ -82,4 +91,6 @@ func (o Operation) Payouts() bool { return slices.Contains(o.Scopes, scopePayout
 func (o Operation) Destroys() bool { return o.Method == http.MethodDelete || ending[o.ID] }
 
 // ending are operations that are no deletion but cannot be undone.
-var ending = map[string]bool{"banPartner": true, "undoImport": true, "mergeCustomer": true}
+var ending = map[string]bool{
+	"banPartner": true, "deleteGroup": true, "mergeCustomer": true, "undoImport": true,
+}

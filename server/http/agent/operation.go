@@ -59,6 +59,16 @@ type parameter struct {
 	repeated bool   // a list of repetitions; another list is joined with commas
 }
 
+// Known refuses arguments that the operation does not have.
+func (o Operation) Known(given Arguments) error {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(o.Required, name) && !slices.Contains(o.Optional, name) {
+			return problem.Invalid(name, "%s has no argument %s.", o.ID, name)
+		}
+	}
+	return nil
+}
+
 // hidden are arguments that agents do not need.
 var hidden = map[string]bool{"format": true}
 

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -40,9 +39,9 @@ type Order struct {
 	ExpiresAt   int64  `json:"e"` // in Unix seconds
 }
 
-// NewOrder returns an order of now.
-func NewOrder(now clock.Time) Order {
-	return Order{ID: rand.Text(), ExpiresAt: now.Add(Life).Unix()}
+// NewOrder returns an order of now. Orders with the same id are done once together.
+func NewOrder(id string, now clock.Time) Order {
+	return Order{ID: id, ExpiresAt: now.Add(Life).Unix()}
 }
 
 // Expired reports whether the order can no longer be confirmed.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rail/gen/db"
@@ -36,6 +37,15 @@ type confirmation struct {
 
 // What returns the summary of the request.
 func (c confirmation) What() string { return c.Does.Summary() }
+
+// Amount is the amount on the page, in minor units; "" for none. The form returns it, so that a person confirms the
+// amount that the page showed.
+func (c confirmation) Amount() string {
+	if c.About.AmountMinor == nil {
+		return ""
+	}
+	return strconv.FormatInt(*c.About.AmountMinor, 10) + " " + c.About.Currency
+}
 
 // Says explains the request in the words of the API's description.
 func (c confirmation) Says() string { return strings.ReplaceAll(c.Does.Description(), "`", "") }
@@ -183,6 +193,9 @@ func confirm(v *visit) error {
 	if !c.Allowed {
 		return problem.New(problem.InsufficientScope, "The role lacks a scope.")
 	}
+	if v.value("amount") != c.Amount() {
+		return orEnd(v, changed, nil)
+	}
 	if c.Does.Payouts() {
 		if err := v.reconfirm(); err != nil {
 			return v.again(err, showConfirmation)
@@ -191,6 +204,10 @@ func confirm(v *visit) error {
 	answer, err := v.ownAPI().Do(middleware.For(v.Ctx(), c.Client), c.Does, c.Arguments, c.Order.Key())
 	if err == nil {
 		err = answer.Refusal()
+	}
+	if problem.Is(err, problem.IdempotencyInProgress) {
+		return v.note(http.StatusOK, "This is being done",
+			"It was confirmed a moment ago. Reload this page in a few seconds to see the result.")
 	}
 	if err != nil {
 		return v.again(err, showRefused(err))

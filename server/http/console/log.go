@@ -113,7 +113,9 @@ func auditTable(v *visit) error {
 	}
 	return v.sendRows("audit-log", []field{
 		timeField("When", "created_at"),
-		{"Who", func(r fileRow) string { return site.Cell(actor(r.cells["actor_type"], r.cells["actor_id"], names)) }},
+		{"Who", func(r fileRow) string {
+			return site.Cell(actor(r.cells["actor_type"], r.cells["actor_id"], names) + through(opt.OrNil(r.cells["client"])))
+		}},
 		{"What", func(r fileRow) string { return site.Cell(doing(r.cells["action"])) }},
 		{"Object", func(r fileRow) string { return v.targetOf(r.cells["target_id"], names).Kind }},
 		{"Name", func(r fileRow) string { return site.Cell(v.targetOf(r.cells["target_id"], names).Name) }},

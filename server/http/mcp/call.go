@@ -19,6 +19,7 @@ import (
 	"rail/server/http/middleware"
 	"rail/server/money/commission"
 	"rail/server/problem"
+	"rail/server/work/queue"
 )
 
 const (
@@ -48,7 +49,12 @@ type result struct {
 func answered(ctx context.Context, do func(context.Context) (any, error)) (*sdk.CallToolResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	out, err := do(ctx)
+	var out any
+	// The library runs tools beside the request, whose own guard does not see their panics.
+	err := queue.Guard(func() (err error) {
+		out, err = do(ctx)
+		return err
+	})
 	failed := err != nil
 	if failed {
 		out = failureOf(err)
@@ -114,7 +120,7 @@ func (s *Server) call(ctx context.Context, by session, among []string, raw json.
 		return nil, err
 	}
 	if !o.Reads() && agent.Confirmed(o.Operation, in.Arguments) {
-		return s.prepare(ctx, by, o, in.Arguments)
+		return s.prepare(ctx, by, o, in)
 	}
 	key, err := s.once(by, o, in)
 	if err != nil {
@@ -125,7 +131,7 @@ func (s *Server) call(ctx context.Context, by session, among []string, raw json.
 		return nil, err
 	}
 	if p := answer.Refusal(); p != nil && problemOf(p).Param == commission.ErrAgentLimit.Param {
-		return s.prepare(ctx, by, o, in.Arguments)
+		return s.prepare(ctx, by, o, in)
 	}
 	return resultOf(answer)
 }
@@ -174,6 +180,24 @@ func (s *Server) once(by session, o agent.Operation, in request) (string, error)
 	case !o.Creates():
 		return "mcp " + rand.Text(), nil
 	}
+	return s.repeated(by, o, in)
+}
+
+// repeatable returns the id of a prepared operation: that of the client's key, or of equal calls within ten minutes.
+// Clients cannot guess it, since they could use it up with a call of their own.
+func (s *Server) repeatable(by session, o agent.Operation, in request) (string, error) {
+	if len(in.Once) > maxKey {
+		return "", problem.Invalid("idempotency_key", "idempotency_key may have %d characters.", maxKey)
+	}
+	if in.Once != "" {
+		return s.Keeper.Mark("agent order " + by.key.ID + " " + o.ID + " " + in.Once), nil
+	}
+	same, err := s.repeated(by, o, in)
+	return s.Keeper.Mark("agent order " + same), err
+}
+
+// repeated returns the same key for equal calls of a client within ten minutes.
+func (s *Server) repeated(by session, o agent.Operation, in request) (string, error) {
 	given, err := json.Marshal(in.Arguments) // in the order of the names
 	if err != nil {
 		return "", err

@@ -94,6 +94,7 @@ var byRule = map[string]string{
 	"referral":       "The customer came with a visit through the partner's link.",
 	"identifier":     "A payment named the customer's identifier in your product.",
 	"promotion_code": "The customer paid with the partner's coupon.",
+	"agent":          "An AI assistant named the partner when it bought.",
 	"email":          "A payment named the email with which the customer had signed up.",
 	"api":            "The API created the customer with this partner.",
 	"manual":         "A person set the partner.",

@@ -27,7 +27,11 @@ const waits = "Nothing was done. Give confirm_url to a person who may do this: t
 
 // prepare returns the link with which a person can confirm an operation. It checks the arguments and the objects, and
 // stores nothing.
-func (s *Server) prepare(ctx context.Context, by session, o agent.Operation, given agent.Arguments) (any, error) {
+func (s *Server) prepare(ctx context.Context, by session, o agent.Operation, in request) (any, error) {
+	given := in.Arguments
+	if err := o.Known(given); err != nil {
+		return nil, err
+	}
 	r, err := o.Request(ctx, given)
 	if err != nil {
 		return nil, err
@@ -45,7 +49,11 @@ func (s *Server) prepare(ctx context.Context, by session, o agent.Operation, giv
 	if err != nil {
 		return nil, err
 	}
-	order := agent.NewOrder(s.Clock.Now())
+	id, err := s.repeatable(by, o, in)
+	if err != nil {
+		return nil, err
+	}
+	order := agent.NewOrder(id, s.Clock.Now())
 	order.OrgID, order.ProgramID, order.Operation, order.Arguments = by.key.OrgID, about.ProgramID, o.ID, given
 	order.KeyID, order.Client = by.key.ID, by.client
 	order.AmountMinor, order.Currency = about.AmountMinor, about.Currency

@@ -61,7 +61,7 @@ func addToken(v *visit) error {
 		return v.showAssistants(http.StatusUnprocessableEntity, form, nil)
 	}
 	order := claim.Order{
-		PartnerID: &v.partner.ID, ExpiresAt: new(v.portal.Clock.Now().Days(days)), Reason: new(partner.InPortal(v.partner)),
+		PartnerID: &v.partner.ID, Reason: new(partner.InPortal(v.partner)),
 	}
 	if id := v.Form.Value("link"); id != "" {
 		l, err := v.link(id)
@@ -72,7 +72,9 @@ func addToken(v *visit) error {
 	}
 	var made claim.Token
 	err := v.write(func(ctx context.Context) (err error) {
-		made, err = v.portal.Claims.Issue(ctx, work.From(ctx), order)
+		u := work.From(ctx)
+		order.ExpiresAt = new(u.Now.Days(days))
+		made, err = v.portal.Claims.Issue(ctx, u, order)
 		return err
 	})
 	if err != nil {
