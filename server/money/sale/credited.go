@@ -19,8 +19,8 @@ type Credited struct {
 	ClickCountry string // "" if unknown
 }
 
-// PastSale is a recorded sale, with its customer as credited.
-type PastSale struct {
+// SoldTo is a recorded sale to a credited customer.
+type SoldTo struct {
 	db.Sale
 	Credited
 }
@@ -49,7 +49,7 @@ func NewPast(ctx context.Context, u *work.Unit, p db.Program) (*Past, error) {
 }
 
 // Pays returns the commissions of sales, in their order. A sale of a customer without a partner pays nothing.
-func (p *Past) Pays(ctx context.Context, sales []PastSale) ([]Pay, error) {
+func (p *Past) Pays(ctx context.Context, sales []SoldTo) ([]Pay, error) {
 	rows := make([]db.SalesRehearsedRow, len(sales))
 	for i, s := range sales {
 		rows[i] = s.row()
@@ -73,7 +73,7 @@ func (p *Past) Pays(ctx context.Context, sales []PastSale) ([]Pay, error) {
 }
 
 // row returns the sale as a rehearsal of flows reads it.
-func (s PastSale) row() db.SalesRehearsedRow {
+func (s SoldTo) row() db.SalesRehearsedRow {
 	s.Sale.PartnerID = s.Customer.PartnerID
 	return db.SalesRehearsedRow{
 		Sale: s.Sale, Customer: s.Customer, PartnerStatus: s.Partner.Status, PartnerGroupID: s.Partner.GroupID,

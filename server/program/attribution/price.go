@@ -164,7 +164,7 @@ func (c *pricing) sell(ctx context.Context, moves []*move) error {
 type sold struct {
 	move          *move
 	minor         int64 // revenue in the program's currency
-	before, after sale.PastSale
+	before, after sale.SoldTo
 	moved         bool // the sides differ
 }
 
@@ -188,7 +188,7 @@ func (c *pricing) sellPage(ctx context.Context, rows []db.RehearsedSalesRow, of 
 func (c *pricing) sold(s db.Sale, m *move) sold {
 	k := m.customer
 	k.PartnerID = s.PartnerID
-	out := sold{move: m, before: sale.PastSale{Sale: s, Credited: c.with(k)}}
+	out := sold{move: m, before: sale.SoldTo{Sale: s, Credited: c.with(k)}}
 	out.after = out.before
 	if m.changed && (s.PartnerID != nil || m.customer.PartnerID == nil) {
 		out.after.Credited, out.moved = c.with(m.credited()), true
@@ -203,7 +203,7 @@ func (c *pricing) sold(s db.Sale, m *move) sold {
 
 // pay decides the commissions of a page of sales, and adds them to both sides.
 func (c *pricing) pay(ctx context.Context, page []sold) error {
-	var before, other []sale.PastSale
+	var before, other []sale.SoldTo
 	for _, s := range page {
 		before = append(before, s.before)
 		if s.moved {

@@ -165,7 +165,7 @@ type OtherRoutes struct {
 	ClickID    string      `json:"click_id,omitempty"`
 	ReferralID string      `json:"referral_id,omitempty"`
 	CouponIDs  []string    `json:"coupon_ids,omitempty"`
-	// PaidCouponIDs are those of the first payment, also one that took the customer over.
+	// PaidCouponIDs are those of the first payment, also if a coupon took the customer over.
 	PaidCouponIDs []string `json:"paid_coupon_ids,omitempty"`
 }
 

@@ -9,14 +9,14 @@ import (
 	"rail/server/clock"
 )
 
-// monday is the beginning of the days in these tests.
-var monday = clock.At(time.Date(2026, 9, 7, 12, 0, 0, 0, time.UTC))
+// start is the first moment in these tests.
+var start = clock.At(time.Date(2026, 9, 7, 12, 0, 0, 0, time.UTC))
 
-// touch is a click some hours after monday, in a referral of five days that began with its partner's first click.
+// touch is a click some hours after start, in a referral of five days that began with its partner's first click.
 func touch(id, partner string, hours, began int64) Touch {
-	begins := monday.Plus(time.Duration(began) * time.Hour)
+	begins := start.Plus(time.Duration(began) * time.Hour)
 	return Touch{
-		ClickID: id, ReferralID: "ref_" + partner, PartnerID: partner, At: monday.Plus(time.Duration(hours) * time.Hour),
+		ClickID: id, ReferralID: "ref_" + partner, PartnerID: partner, At: start.Plus(time.Duration(hours) * time.Hour),
 		Begins: begins, Ends: begins.Days(5), Active: true, LinkID: new("first"), ClickLinkID: new("link_" + id),
 	}
 }
@@ -29,16 +29,16 @@ func TestTouches(t *testing.T) {
 		require.Equal(t, found, of.ClickID != "")
 		return of.ClickID
 	}
-	require.Equal(t, "a1", id(v.First(monday.Days(3))))
-	require.Equal(t, "a2", id(v.Last(monday.Days(3))))
-	require.Equal(t, "b1", id(v.Last(monday.Days(1))), "a later click does not count yet")
-	require.Equal(t, "b1", id(v.First(monday.Days(5))), "ann's referral has ended")
-	require.Empty(t, id(v.First(monday.Days(6))))
+	require.Equal(t, "a1", id(v.First(start.Days(3))))
+	require.Equal(t, "a2", id(v.Last(start.Days(3))))
+	require.Equal(t, "b1", id(v.Last(start.Days(1))), "a later click does not count yet")
+	require.Equal(t, "b1", id(v.First(start.Days(5))), "ann's referral has ended")
+	require.Empty(t, id(v.First(start.Days(6))))
 	back := touch("b1", "bob", 60, 24)
 	back.Return = true
-	require.Equal(t, "b1", id(append(v, back).Last(monday.Days(3))))
+	require.Equal(t, "b1", id(append(v, back).Last(start.Days(3))))
 	v[0].Active, v[2].Active = false, false
-	require.Equal(t, "b1", id(v.First(monday.Days(3))))
+	require.Equal(t, "b1", id(v.First(start.Days(3))))
 }
 
 // TestTouchesLate: a late click is one of another partner in the last 120 seconds, and no return.
@@ -53,7 +53,7 @@ func TestTouchesLate(t *testing.T) {
 	v[1].Return = true
 	_, _, found = v.Late(at)
 	require.False(t, found)
-	_, _, found = v[:1].Late(monday)
+	_, _, found = v[:1].Late(start)
 	require.False(t, found, "one partner")
 }
 
@@ -61,11 +61,11 @@ func TestTouchesLate(t *testing.T) {
 func TestTouchesWithin(t *testing.T) {
 	t.Parallel()
 	v := Touches{touch("a2", "ann", 48, 0), touch("a1", "ann", 0, 0)}
-	for days, begins := range map[int64]clock.Time{1: monday.Days(2), 2: monday.Days(2), 3: monday} {
+	for days, begins := range map[int64]clock.Time{1: start.Days(2), 2: start.Days(2), 3: start} {
 		second, found := v.Within(days).Click("a2")
 		require.True(t, found)
 		require.Equal(t, []any{begins, begins.Days(days)}, []any{second.Begins, second.Ends}, "%d days", days)
 		require.Equal(t, days == 3, *second.LinkID == "link_a1")
 	}
-	require.Equal(t, monday.Days(5), v[0].Ends, "the touches themselves stay")
+	require.Equal(t, start.Days(5), v[0].Ends, "the touches themselves stay")
 }
