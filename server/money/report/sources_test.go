@@ -3,6 +3,7 @@ package report_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/url"
 	"slices"
@@ -37,9 +38,7 @@ func (w sources) click(handle, utm string, more ...M) string {
 	w.t.Helper()
 	with := M{"landing_url": "https://shop.example/?ref=" + handle + "&" + utm}
 	for _, m := range more {
-		for name, value := range m {
-			with[name] = value
-		}
+		maps.Copy(with, m)
 	}
 	return w.Click(w.program, handle, with).String("id")
 }
@@ -289,7 +288,7 @@ func TestCohorts(t *testing.T) {
 			"2026-06-01 0 2 3 1150 10000", "2026-06-01 1 0 0 0 0", "2026-06-01 2 2 3 13 10000", "2026-06-01 3 0 0 0 0",
 		}, got)
 		a = w.Must(200, w.Get("/v1/reports/cohorts?months=4&partner_id="+w.bob+"&program_id="+w.program))
-		require.EqualValues(t, "1", fmt.Sprint(a.Body["rows"].([]any)[2].(M)["customers"]))
+		require.Equal(t, "1", fmt.Sprint(a.Body["rows"].([]any)[2].(M)["customers"]))
 	}
 	check()
 	w.Clock.Advance(48 * time.Hour)
