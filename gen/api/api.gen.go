@@ -1247,6 +1247,7 @@ const (
 	DocumentTagSequences            DocumentTag = "Sequences"
 	DocumentTagTags                 DocumentTag = "Tags"
 	DocumentTagTaxForms             DocumentTag = "Tax forms"
+	DocumentTagTestClock            DocumentTag = "Test clock"
 	DocumentTagWebhookEndpoints     DocumentTag = "Webhook endpoints"
 )
 
@@ -1312,6 +1313,8 @@ func (e DocumentTag) Valid() bool {
 	case DocumentTagTags:
 		return true
 	case DocumentTagTaxForms:
+		return true
+	case DocumentTagTestClock:
 		return true
 	case DocumentTagWebhookEndpoints:
 		return true
@@ -11596,7 +11599,7 @@ type ProgramUpdate struct {
 	// AutoEnrolCustomers Whether a customer with an email becomes an active partner with its first payment from a payment processor's event. Earlier customers are not enrolled.
 	AutoEnrolCustomers *bool `json:"auto_enrol_customers,omitempty"`
 
-	// AutoPayoutsEnabled Whether the month's batch is created on the first of the next month. Switched on, it begins with the current month, and payouts of before are not sent by themselves. Switched off, no more payouts are sent by themselves; a batch that is being created is completed.
+	// AutoPayoutsEnabled Whether the month's batch is created on the first of the next month. When this is switched on, the first batch is that of the current month, and earlier payouts are not sent automatically. When it is switched off, no more payouts are sent automatically; a batch that is being created is completed.
 	AutoPayoutsEnabled *bool `json:"auto_payouts_enabled,omitempty"`
 
 	// BlockSelfReferrals Whether to refuse self-referrals.

@@ -324,9 +324,10 @@ type ProgramUpdate struct {
 	BlockedCountries []string `json:"blocked_countries,omitzero"`
 	// Whether a payout needs a submitted tax form.
 	RequireTaxForms Optional[bool] `json:"require_tax_forms,omitzero"`
-	// Whether the month's batch is created on the first of the next month. Switched on, it begins with
-	// the current month, and payouts of before are not sent by themselves. Switched off, no more
-	// payouts are sent by themselves; a batch that is being created is completed.
+	// Whether the month's batch is created on the first of the next month. When this is switched on,
+	// the first batch is that of the current month, and earlier payouts are not sent automatically.
+	// When it is switched off, no more payouts are sent automatically; a batch that is being created
+	// is completed.
 	AutoPayoutsEnabled Optional[bool] `json:"auto_payouts_enabled,omitzero"`
 	// Whether a customer with an email becomes an active partner with its first payment from a payment
 	// processor's event. Earlier customers are not enrolled.
@@ -7210,6 +7211,7 @@ const (
 	DocumentTagPublishableKeys      DocumentTag = "Publishable keys"
 	DocumentTagBrowser              DocumentTag = "Browser"
 	DocumentTagSecurity             DocumentTag = "Security"
+	DocumentTagTestClock            DocumentTag = "Test clock"
 	DocumentTagAuditLog             DocumentTag = "Audit log"
 	DocumentTagDocuments            DocumentTag = "Documents"
 )

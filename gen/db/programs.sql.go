@@ -12,9 +12,9 @@ import (
 )
 
 const programAgentGrant = `-- name: ProgramAgentGrant :execrows
-UPDATE programs SET agent_day = $1::timestamptz,
-    agent_granted_minor = CASE WHEN agent_day = $1 THEN agent_granted_minor ELSE 0 END + $2::bigint
-WHERE id = $3 AND org_id = $4 AND CASE WHEN agent_day = $1 THEN agent_granted_minor ELSE 0 END
+UPDATE programs SET agent_day = greatest(agent_day, $1::timestamptz),
+    agent_granted_minor = CASE WHEN agent_day >= $1 THEN agent_granted_minor ELSE 0 END + $2::bigint
+WHERE id = $3 AND org_id = $4 AND CASE WHEN agent_day >= $1 THEN agent_granted_minor ELSE 0 END
     + $2 <= agent_limit_minor
 `
 
@@ -26,7 +26,7 @@ type ProgramAgentGrantParams struct {
 }
 
 // ProgramAgentGrant counts an agent's manual commission on the program's day that begins at day, unless the sum of the
-// day would exceed the program's limit.
+// day would exceed the program's limit. A request of the day before that comes late counts on the later day.
 func (q *Queries) ProgramAgentGrant(ctx context.Context, db DBTX, arg ProgramAgentGrantParams) (int64, error) {
 	result, err := db.Exec(ctx, programAgentGrant,
 		arg.Day,

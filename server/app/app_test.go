@@ -104,7 +104,7 @@ func TestEveryPublicRouteIsLimited(t *testing.T) {
 	still := map[string]int{
 		"/healthz": 200, "/readyz": 200, "/r/:slug": 404, mailpages.PicturePath: 200, script.Path: 200, script.Named(): 200,
 	}
-	seen, programs := 0, regexp.MustCompile(`^/(v1/|t/|hooks/|llms)`)
+	seen, programs := 0, regexp.MustCompile(`^/(v1/|t/|hooks/|llms|mcp$)`)
 	for i, r := range a.echo.Routes() {
 		if strings.HasPrefix(r.Path, "/v1/") && r.Path != "/v1/openapi.json" {
 			continue // without a key it ends there

@@ -280,7 +280,7 @@ export interface ProgramUpdate {
   blocked_countries?: CountryCode[] | undefined
   /** Whether a payout needs a submitted tax form. */
   require_tax_forms?: boolean | undefined
-  /** Whether the month's batch is created on the first of the next month. Switched on, it begins with the current month, and payouts of before are not sent by themselves. Switched off, no more payouts are sent by themselves; a batch that is being created is completed. */
+  /** Whether the month's batch is created on the first of the next month. When this is switched on, the first batch is that of the current month, and earlier payouts are not sent automatically. When it is switched off, no more payouts are sent automatically; a batch that is being created is completed. */
   auto_payouts_enabled?: boolean | undefined
   /** Whether a customer with an email becomes an active partner with its first payment from a payment processor's event. Earlier customers are not enrolled. */
   auto_enrol_customers?: boolean | undefined
@@ -6993,4 +6993,4 @@ export type OpenAPIPart = Record<string, unknown>
 export type TextDocument = string
 
 /** A section of the API; the tags of the description. */
-export type DocumentTag = 'Programs' | 'Partners' | 'Groups' | 'Tags' | 'Applications' | 'Links' | 'Coupons' | 'Clicks' | 'Referrals' | 'Customers' | 'Sales' | 'Commissions' | 'Balances' | 'Payouts' | 'Flows' | 'Reports' | 'Risk flags' | 'Resources' | 'Campaigns' | 'Sequences' | 'Mails' | 'Webhook endpoints' | 'Processor connections' | 'Hooks' | 'Imports' | 'Tax forms' | 'Publishable keys' | 'Browser' | 'Security' | 'Audit log' | 'Documents'
+export type DocumentTag = 'Programs' | 'Partners' | 'Groups' | 'Tags' | 'Applications' | 'Links' | 'Coupons' | 'Clicks' | 'Referrals' | 'Customers' | 'Sales' | 'Commissions' | 'Balances' | 'Payouts' | 'Flows' | 'Reports' | 'Risk flags' | 'Resources' | 'Campaigns' | 'Sequences' | 'Mails' | 'Webhook endpoints' | 'Processor connections' | 'Hooks' | 'Imports' | 'Tax forms' | 'Publishable keys' | 'Browser' | 'Security' | 'Test clock' | 'Audit log' | 'Documents'

@@ -313,9 +313,9 @@ class Programs(_Resource):
             blocked_countries: Countries whose partners are refused; replaces the list.
             require_tax_forms: Whether a payout needs a submitted tax form.
             auto_payouts_enabled: Whether the month's batch is created on the first of the next
-                month. Switched on, it begins with the current month, and payouts of before are not
-                sent by themselves. Switched off, no more payouts are sent by themselves; a batch
-                that is being created is completed.
+                month. When this is switched on, the first batch is that of the current month, and
+                earlier payouts are not sent automatically. When it is switched off, no more payouts
+                are sent automatically; a batch that is being created is completed.
             auto_enrol_customers: Whether a customer with an email becomes an active partner with
                 its first payment from a payment processor's event. Earlier customers are not
                 enrolled.

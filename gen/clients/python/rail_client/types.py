@@ -468,9 +468,10 @@ class ProgramUpdate(TypedDict):
     require_tax_forms: NotRequired[bool]
     """Whether a payout needs a submitted tax form."""
     auto_payouts_enabled: NotRequired[bool]
-    """Whether the month's batch is created on the first of the next month. Switched on, it begins with
-    the current month, and payouts of before are not sent by themselves. Switched off, no more
-    payouts are sent by themselves; a batch that is being created is completed.
+    """Whether the month's batch is created on the first of the next month. When this is switched on,
+    the first batch is that of the current month, and earlier payouts are not sent automatically.
+    When it is switched off, no more payouts are sent automatically; a batch that is being created
+    is completed.
     """
     auto_enrol_customers: NotRequired[bool]
     """Whether a customer with an email becomes an active partner with its first payment from a payment
@@ -7945,6 +7946,7 @@ DocumentTag = Literal[
     "Publishable keys",
     "Browser",
     "Security",
+    "Test clock",
     "Audit log",
     "Documents",
 ]
