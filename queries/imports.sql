@@ -399,8 +399,8 @@ UPDATE commissions SET status = 'due', updated_at = @now, approved_at = coalesce
 WHERE id = @id AND org_id = @org_id AND status = @previous;
 
 -- name: CustomerAdopt :exec
--- CustomerAdopt gives a customer without a partner the partner of an import.
-UPDATE customers SET partner_id = @partner_id, updated_at = @updated_at
+-- CustomerAdopt gives a customer without a partner the partner of an import. Its other routes no longer count.
+UPDATE customers SET partner_id = @partner_id, other_routes = NULL, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND partner_id IS NULL;
 
 -- name: BatchOfImport :one

@@ -193,17 +193,21 @@ SELECT @org_id, @program_id, d.day, d.first_at, d.last_at FROM days d;
 
 -- name: ReportMarkCustomer :exec
 -- ReportMarkCustomer marks every day with rows of the customer's partner, link or origin.
-WITH moments AS (
+-- Paid commissions of customers that were merged into it keep the id of theirs.
+WITH ids AS (
+    SELECT @customer_id::text AS id
+    UNION ALL SELECT m.id FROM customer_merges m WHERE m.customer_id = @customer_id AND m.org_id = @org_id
+), moments AS (
     SELECT c.lead_at AS at FROM customers c WHERE c.id = @customer_id AND c.org_id = @org_id
     UNION SELECT c.converted_at FROM customers c WHERE c.id = @customer_id AND c.org_id = @org_id
         AND c.converted_at IS NOT NULL
     UNION SELECT s.occurred_at FROM sales s WHERE s.customer_id = @customer_id AND s.org_id = @org_id
     UNION SELECT k.created_at FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id
-        AND k.customer_id = @customer_id AND (k.sale_id IS NULL OR k.kind = 'clawback')
+        AND k.customer_id IN (SELECT i.id FROM ids i) AND (k.sale_id IS NULL OR k.kind = 'clawback')
     UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id
-        WHERE k.program_id = @program_id AND k.org_id = @org_id AND s.org_id = @org_id AND k.customer_id = @customer_id
+        WHERE k.program_id = @program_id AND k.org_id = @org_id AND s.org_id = @org_id AND k.customer_id IN (SELECT i.id FROM ids i)
     UNION SELECT y.paid_at FROM commissions k JOIN payouts y ON y.id = k.payout_id AND y.status = 'paid'
-        WHERE k.program_id = @program_id AND k.org_id = @org_id AND y.org_id = @org_id AND k.customer_id = @customer_id
+        WHERE k.program_id = @program_id AND k.org_id = @org_id AND y.org_id = @org_id AND k.customer_id IN (SELECT i.id FROM ids i)
 ), days AS (
     SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
     FROM moments x JOIN programs g ON g.id = @program_id AND g.org_id = @org_id
@@ -233,9 +237,12 @@ WITH moments AS (
             AND k.partner_id <> @partner_id
     UNION SELECT s.occurred_at FROM customers c JOIN sales s ON s.customer_id = c.id AND s.org_id = @org_id
         WHERE c.program_id = @program_id AND c.org_id = @org_id AND c.partner_id = @partner_id
-    UNION SELECT y.paid_at FROM customers c JOIN commissions k ON k.customer_id = c.id AND k.org_id = @org_id
+    UNION SELECT y.paid_at FROM customers c LEFT JOIN customer_merges m ON m.customer_id = c.id AND m.org_id = @org_id
+        JOIN commissions k ON k.customer_id IN (c.id, m.id) AND k.org_id = @org_id
         JOIN payouts y ON y.id = k.payout_id AND y.status = 'paid' AND y.org_id = @org_id
         WHERE k.program_id = @program_id AND c.org_id = @org_id AND c.partner_id = @partner_id
+    UNION SELECT y.paid_at FROM payouts y WHERE y.program_id = @program_id AND y.org_id = @org_id
+        AND y.partner_id = @partner_id AND y.status = 'paid'
 ), days AS (
     SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
     FROM moments x JOIN programs g ON g.id = @program_id AND g.org_id = @org_id

@@ -42,7 +42,7 @@ func reportOrigin(p api.RetrieveReportParams) (map[report.By]string, error) {
 
 // words holds the labels of ways of attribution and usual devices.
 var words = map[string]string{
-	"link": "Link", "coupon": "Coupon", "manual": "Manual", "api": "API",
+	"link": "Link", "coupon": "Coupon", "manual": "Manual", "api": "API", "agent": "AI assistant",
 	"desktop": "Desktop", "mobile": "Mobile", "tablet": "Tablet",
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,7 @@ type Cohort struct {
 	Since []Figures
 }
 
-// Cohorts returns the cohorts of the query's months, the oldest first, without months that have no first sale. Sales
+// Cohorts returns the cohorts of the query's months, the oldest first, without those that have no sale. Sales
 // that are dated before the first one are left out. Only program, window, currency, partner and attribution of the
 // query count.
 func Cohorts(ctx context.Context, u *work.Unit, q Query) ([]Cohort, error) {
@@ -40,7 +41,7 @@ func (q Query) cohorts(rows []Row) []Cohort {
 		for at := first; !at.After(q.To); at = at.AddDate(0, 1, 0) {
 			c.Since = append(c.Since, figures[strings.Join([]string{monthKey(first), monthKey(at)}, " ")])
 		}
-		if c.Since[0].Sales > 0 {
+		if slices.ContainsFunc(c.Since, func(f Figures) bool { return f.Sales > 0 }) {
 			out = append(out, c)
 		}
 	}

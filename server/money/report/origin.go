@@ -35,7 +35,7 @@ func Value(text string) string {
 }
 
 // tidy removes invisible characters and repeated spaces.
-func tidy(text string) string { return plain.Name(strings.Join(strings.Fields(text), " ")) }
+func tidy(text string) string { return strings.Join(strings.Fields(plain.Name(text)), " ") }
 
 // Host returns the host of a referring page in lower case, without port; "" for none, and for an address that is not
 // readable.

@@ -41,14 +41,15 @@ func (e evidence) until() clock.Time {
 }
 
 // fixed reports whether no setting decides about the customer: a person, the API or an import chose the partner, or
-// the customer named no click and no coupon.
+// the customer named no click and no coupon, or its coupon was deleted.
 func (e evidence) fixed() bool {
 	k := e.Customer
 	var rule api.CustomerAttribution
 	if k.Attribution != nil && json.Unmarshal(k.Attribution, &rule) != nil {
 		return true
 	}
-	if rule.Rule == api.AttributionRuleImport || k.TrackedBy == db.TrackedByManual {
+	if rule.Rule == api.AttributionRuleImport || k.TrackedBy == db.TrackedByManual ||
+		k.TrackedBy == db.TrackedByCoupon && k.CouponID == nil {
 		return true
 	}
 	return k.ClickID == nil && k.ReferralID == nil && k.CouponID == nil && k.OtherRoutes == nil
