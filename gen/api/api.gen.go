@@ -3417,6 +3417,7 @@ func (e ReportGranularity) Valid() bool {
 // Defines values for ReportTrackedBy.
 const (
 	ReportTrackedByAPI    ReportTrackedBy = "api"
+	ReportTrackedByAgent  ReportTrackedBy = "agent"
 	ReportTrackedByCoupon ReportTrackedBy = "coupon"
 	ReportTrackedByLink   ReportTrackedBy = "link"
 	ReportTrackedByManual ReportTrackedBy = "manual"
@@ -3427,6 +3428,8 @@ const (
 func (e ReportTrackedBy) Valid() bool {
 	switch e {
 	case ReportTrackedByAPI:
+		return true
+	case ReportTrackedByAgent:
 		return true
 	case ReportTrackedByCoupon:
 		return true

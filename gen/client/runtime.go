@@ -268,13 +268,13 @@ func query(params any) url.Values {
 	q := url.Values{}
 	for name, value := range members {
 		list, ok := value.([]any)
-		if !ok {
+		if !ok && value != nil {
 			list = []any{value}
 		}
 		for _, one := range list {
 			q.Add(name, fmt.Sprint(one))
 		}
-		if !strings.HasSuffix(name, "[]") {
+		if len(list) > 0 && !strings.HasSuffix(name, "[]") {
 			q.Set(name, strings.Join(q[name], ","))
 		}
 	}

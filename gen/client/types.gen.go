@@ -5021,6 +5021,7 @@ const (
 	ReportTrackedByCoupon ReportTrackedBy = "coupon"
 	ReportTrackedByManual ReportTrackedBy = "manual"
 	ReportTrackedByAPI    ReportTrackedBy = "api"
+	ReportTrackedByAgent  ReportTrackedBy = "agent"
 	ReportTrackedByNone   ReportTrackedBy = "none"
 )
 

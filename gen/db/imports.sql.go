@@ -140,7 +140,7 @@ func (q *Queries) CouponImportChange(ctx context.Context, db DBTX, arg CouponImp
 }
 
 const customerAdopt = `-- name: CustomerAdopt :exec
-UPDATE customers SET partner_id = $1, updated_at = $2
+UPDATE customers SET partner_id = $1, other_routes = NULL, updated_at = $2
 WHERE id = $3 AND org_id = $4 AND partner_id IS NULL
 `
 
@@ -151,7 +151,7 @@ type CustomerAdoptParams struct {
 	OrgID     string
 }
 
-// CustomerAdopt gives a customer without a partner the partner of an import.
+// CustomerAdopt gives a customer without a partner the partner of an import. Its other routes no longer count.
 func (q *Queries) CustomerAdopt(ctx context.Context, db DBTX, arg CustomerAdoptParams) error {
 	_, err := db.Exec(ctx, customerAdopt,
 		arg.PartnerID,

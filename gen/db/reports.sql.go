@@ -270,17 +270,20 @@ func (q *Queries) ReportMarkCommissions(ctx context.Context, db DBTX, arg Report
 }
 
 const reportMarkCustomer = `-- name: ReportMarkCustomer :exec
-WITH moments AS (
+WITH ids AS (
+    SELECT $3::text AS id
+    UNION ALL SELECT m.id FROM customer_merges m WHERE m.customer_id = $3 AND m.org_id = $1
+), moments AS (
     SELECT c.lead_at AS at FROM customers c WHERE c.id = $3 AND c.org_id = $1
     UNION SELECT c.converted_at FROM customers c WHERE c.id = $3 AND c.org_id = $1
         AND c.converted_at IS NOT NULL
     UNION SELECT s.occurred_at FROM sales s WHERE s.customer_id = $3 AND s.org_id = $1
     UNION SELECT k.created_at FROM commissions k WHERE k.program_id = $2 AND k.org_id = $1
-        AND k.customer_id = $3 AND (k.sale_id IS NULL OR k.kind = 'clawback')
+        AND k.customer_id IN (SELECT i.id FROM ids i) AND (k.sale_id IS NULL OR k.kind = 'clawback')
     UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id
-        WHERE k.program_id = $2 AND k.org_id = $1 AND s.org_id = $1 AND k.customer_id = $3
+        WHERE k.program_id = $2 AND k.org_id = $1 AND s.org_id = $1 AND k.customer_id IN (SELECT i.id FROM ids i)
     UNION SELECT y.paid_at FROM commissions k JOIN payouts y ON y.id = k.payout_id AND y.status = 'paid'
-        WHERE k.program_id = $2 AND k.org_id = $1 AND y.org_id = $1 AND k.customer_id = $3
+        WHERE k.program_id = $2 AND k.org_id = $1 AND y.org_id = $1 AND k.customer_id IN (SELECT i.id FROM ids i)
 ), days AS (
     SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
     FROM moments x JOIN programs g ON g.id = $2 AND g.org_id = $1
@@ -298,6 +301,7 @@ type ReportMarkCustomerParams struct {
 }
 
 // ReportMarkCustomer marks every day with rows of the customer's partner, link or origin.
+// Paid commissions of customers that were merged into it keep the id of theirs.
 func (q *Queries) ReportMarkCustomer(ctx context.Context, db DBTX, arg ReportMarkCustomerParams) error {
 	_, err := db.Exec(ctx, reportMarkCustomer,
 		arg.OrgID,
@@ -360,9 +364,12 @@ WITH moments AS (
             AND k.partner_id <> $3
     UNION SELECT s.occurred_at FROM customers c JOIN sales s ON s.customer_id = c.id AND s.org_id = $1
         WHERE c.program_id = $2 AND c.org_id = $1 AND c.partner_id = $3
-    UNION SELECT y.paid_at FROM customers c JOIN commissions k ON k.customer_id = c.id AND k.org_id = $1
+    UNION SELECT y.paid_at FROM customers c LEFT JOIN customer_merges m ON m.customer_id = c.id AND m.org_id = $1
+        JOIN commissions k ON k.customer_id IN (c.id, m.id) AND k.org_id = $1
         JOIN payouts y ON y.id = k.payout_id AND y.status = 'paid' AND y.org_id = $1
         WHERE k.program_id = $2 AND c.org_id = $1 AND c.partner_id = $3
+    UNION SELECT y.paid_at FROM payouts y WHERE y.program_id = $2 AND y.org_id = $1
+        AND y.partner_id = $3 AND y.status = 'paid'
 ), days AS (
     SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
     FROM moments x JOIN programs g ON g.id = $2 AND g.org_id = $1

@@ -72,7 +72,8 @@ function parsed(text) {
   }
 }
 const retried = [429, 500, 502, 503, 504];
-function passes(e) {
+function passes(e, call) {
+  if (call.keyless && call.method === "POST") return e instanceof APIError && e.status === 429;
   if (e instanceof APIError) return retried.includes(e.status) || e.code === "idempotency_in_progress";
   return e instanceof ConnectionError;
 }
@@ -134,7 +135,7 @@ export class Client {
         throw refusal(response, text);
       } catch (e) {
         const seconds = pause(attempt, retryAfter);
-        if (attempt >= retries || seconds > longest || !passes(e)) throw e;
+        if (attempt >= retries || seconds > longest || !passes(e, call)) throw e;
         await sleep(seconds, options.signal);
       }
     }

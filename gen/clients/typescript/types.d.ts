@@ -4332,7 +4332,7 @@ export interface FlowDeleted {
 export type ReportDimension = 'partner' | 'link' | 'product' | 'group' | 'tag' | 'period' | 'source' | 'medium' | 'campaign' | 'referrer' | 'country' | 'device' | 'tracked_by'
 
 /** A way of attribution, or `none`. */
-export type ReportTrackedBy = 'link' | 'coupon' | 'manual' | 'api' | 'none'
+export type ReportTrackedBy = 'link' | 'coupon' | 'manual' | 'api' | 'agent' | 'none'
 
 /** The figures of a report by their attribution. */
 export type ReportAttribution = 'all' | 'partners' | 'direct'

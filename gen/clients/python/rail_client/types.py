@@ -5108,6 +5108,7 @@ ReportTrackedBy = Literal[
     "coupon",
     "manual",
     "api",
+    "agent",
     "none",
 ]
 """A way of attribution, or `none`."""
