@@ -12561,7 +12561,7 @@ type ReportCohortRow struct {
 	// Cohort The first day of the month of the first sale.
 	Cohort openapi_types.Date `json:"cohort"`
 
-	// Customers Customers with a sale in the month, refunded ones included.
+	// Customers Customers with a sale in the month, refunded ones included. With a partner or attribution, those whose first sale of the month belongs to it.
 	Customers int64 `json:"customers"`
 
 	// Month The first day of the month of the sales.

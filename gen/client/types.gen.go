@@ -5223,7 +5223,8 @@ type ReportCohortRow struct {
 	Month string `json:"month"`
 	// The number of months between the two.
 	MonthsSince int64 `json:"months_since"`
-	// Customers with a sale in the month, refunded ones included.
+	// Customers with a sale in the month, refunded ones included. With a partner or attribution, those
+	// whose first sale of the month belongs to it.
 	Customers int64 `json:"customers"`
 	// Their sales in the month, refunded ones included.
 	Sales int64 `json:"sales"`

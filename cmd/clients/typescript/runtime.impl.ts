@@ -75,11 +75,10 @@ function parsed(text: string): unknown {
 
 const retried = [429, 500, 502, 503, 504]
 
-/** Reports whether another attempt may succeed. */
-function passes(e: unknown, call: Call): boolean {
-  if (call.keyless && call.method === 'POST') return e instanceof APIError && e.status === 429
-  if (e instanceof APIError) return retried.includes(e.status) || e.code === 'idempotency_in_progress'
-  return e instanceof ConnectionError
+/** Reports whether another attempt may succeed. safe means that the server does nothing twice. */
+function passes(e: unknown, safe: boolean): boolean {
+  if (!(e instanceof APIError)) return safe && e instanceof ConnectionError
+  return e.status === 429 || (safe && (retried.includes(e.status) || e.code === 'idempotency_in_progress'))
 }
 
 /** The longest time to wait before an attempt, in seconds. An error that asks for a longer one is thrown. */
@@ -147,7 +146,7 @@ export class Client {
         throw refusal(response, text)
       } catch (e) {
         const seconds = pause(attempt, retryAfter)
-        if (attempt >= retries || seconds > longest || !passes(e, call)) throw e
+        if (attempt >= retries || seconds > longest || !passes(e, !call.keyless || method !== 'POST')) throw e
         await sleep(seconds, options.signal)
       }
     }

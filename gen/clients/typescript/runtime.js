@@ -72,10 +72,9 @@ function parsed(text) {
   }
 }
 const retried = [429, 500, 502, 503, 504];
-function passes(e, call) {
-  if (call.keyless && call.method === "POST") return e instanceof APIError && e.status === 429;
-  if (e instanceof APIError) return retried.includes(e.status) || e.code === "idempotency_in_progress";
-  return e instanceof ConnectionError;
+function passes(e, safe) {
+  if (!(e instanceof APIError)) return safe && e instanceof ConnectionError;
+  return e.status === 429 || safe && (retried.includes(e.status) || e.code === "idempotency_in_progress");
 }
 const longest = 60;
 function pause(attempt, retryAfter) {
@@ -135,7 +134,7 @@ export class Client {
         throw refusal(response, text);
       } catch (e) {
         const seconds = pause(attempt, retryAfter);
-        if (attempt >= retries || seconds > longest || !passes(e, call)) throw e;
+        if (attempt >= retries || seconds > longest || !passes(e, !call.keyless || method !== "POST")) throw e;
         await sleep(seconds, options.signal);
       }
     }

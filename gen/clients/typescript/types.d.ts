@@ -4503,7 +4503,7 @@ export interface ReportCohortRow {
   month: string
   /** The number of months between the two. */
   months_since: number
-  /** Customers with a sale in the month, refunded ones included. */
+  /** Customers with a sale in the month, refunded ones included. With a partner or attribution, those whose first sale of the month belongs to it. */
   customers: number
   /** Their sales in the month, refunded ones included. */
   sales: number

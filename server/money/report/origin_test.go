@@ -19,6 +19,8 @@ func TestValue(t *testing.T) {
 
 func FuzzValue(f *testing.F) {
 	f.Add(strings.Repeat("a", 99) + "👩\u200d🚀")
+	f.Add("a \u200b b")
+	f.Add("x\u2800")
 	f.Fuzz(func(t *testing.T, text string) {
 		once := Value(text)
 		if Value(once) != once || len([]rune(once)) > maxValue {

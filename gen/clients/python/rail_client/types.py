@@ -5312,7 +5312,9 @@ class ReportCohortRow(TypedDict):
     months_since: int
     """The number of months between the two."""
     customers: int
-    """Customers with a sale in the month, refunded ones included."""
+    """Customers with a sale in the month, refunded ones included. With a partner or attribution, those
+    whose first sale of the month belongs to it.
+    """
     sales: int
     """Their sales in the month, refunded ones included."""
     refunded: int
