@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"html"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -50,9 +51,14 @@ func (s *fixture) newAgent() agent {
 	return agent{s, s.NewKey(s.Org, true, "read", "commissions:write")}
 }
 
-// confirms sends the form of a page.
+var shownAmount = regexp.MustCompile(`name="amount" value="([^"]*)"`)
+
+// confirms sends the form of a page, with the amount that it shows.
 func (p *person) confirms(link string, more ...string) apitest.Answer {
 	p.T.Helper()
+	if shown := shownAmount.FindSubmatch(p.ask("GET", link, nil).Raw); shown != nil {
+		more = append(more, "amount", string(shown[1]))
+	}
 	return p.send(link, more...)
 }
 
@@ -104,6 +110,52 @@ func TestConfirmTogether(t *testing.T) {
 	}
 	all.Wait()
 	require.Len(t, s.Must(200, s.Get("/v1/commissions?program_id="+s.program)).Data(), 1)
+}
+
+// TestConfirmRepeated: equal calls within ten minutes, or with one key, make links of one operation, which happens once.
+func TestConfirmRepeated(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program)
+	bonus := M{"program_id": s.program, "partner_id": s.Partner(s.program), "amount_minor": 700, "reason": "Bonus"}
+	ai := s.newAgent()
+	first, second := ai.asks("commissions", "createCommission", bonus), ai.asks("commissions", "createCommission", bonus)
+	s.owner.done(s.owner.confirms(first))
+	s.owner.says(200, "happened once", s.owner.confirms(second))
+	require.Len(t, s.Must(200, s.Get("/v1/commissions?program_id="+s.program)).Data(), 1)
+	s.Clock.Advance(20 * time.Minute)
+	s.owner.done(s.owner.confirms(ai.asks("commissions", "createCommission", bonus)))
+	require.Len(t, s.Must(200, s.Get("/v1/commissions?program_id="+s.program)).Data(), 2)
+}
+
+// TestConfirmShownAmount: a person confirms the amount that the page showed, and no other.
+func TestConfirmShownAmount(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	link := s.newAgent().asks("commissions", "createCommission", M{
+		"program_id": s.program, "partner_id": s.Partner(s.program), "amount_minor": 700, "reason": "Bonus",
+	})
+	for _, amount := range []string{"", "70 USD", "700 EUR"} {
+		s.owner.says(409, "The amount has changed", s.owner.send(link, "amount", amount))
+	}
+	require.Empty(t, s.Must(200, s.Get("/v1/commissions?program_id="+s.program)).Data())
+}
+
+// TestSwitchAutoPayouts: a manager cannot switch automatic payouts on, but can switch them off.
+func TestSwitchAutoPayouts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	manager := s.person(s.Org, team.Manager)
+	enabled := func() any { return s.Must(200, s.Get("/v1/programs/"+s.program)).Body["auto_payouts_enabled"] }
+	on := []string{"boxes", "auto_payouts_enabled", "auto_payouts_enabled", "on"}
+	manager.says(403, "Your role cannot do this", manager.send("/settings", on...))
+	require.Equal(t, false, enabled())
+	s.owner.done(s.owner.send("/settings", on...))
+	require.Equal(t, true, enabled())
+	manager.done(manager.send("/settings", append(on, "name", "Renamed")...))
+	require.Equal(t, true, enabled())
+	manager.done(manager.send("/settings", "boxes", "auto_payouts_enabled"))
+	require.Equal(t, false, enabled())
 }
 
 // TestConfirmLinks: a changed, foreign or expired link, one of a revoked key, and one whose amount has changed do
