@@ -19921,7 +19921,7 @@ type ClientInterface interface {
 
 	// RetrieveReport Retrieve a report
 	//
-	// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, one with the dimension `link`, `product` or another part of the origin, and parts of the origin except `source` with the dimension or a filter of partners read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
+	// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, such as partner, source or month, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, one with the dimension `link`, `product` or another part of the origin, and parts of the origin except `source` with the dimension or a filter of partners read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
 	//
 	// Corresponds with GET /v1/reports (the `RetrieveReport` operationId).
 	RetrieveReport(ctx context.Context, params *RetrieveReportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -24218,7 +24218,7 @@ func (c *Client) RetrieveRefund(ctx context.Context, id ID, params *RetrieveRefu
 
 // RetrieveReport Retrieve a report
 //
-// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, one with the dimension `link`, `product` or another part of the origin, and parts of the origin except `source` with the dimension or a filter of partners read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
+// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, such as partner, source or month, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, one with the dimension `link`, `product` or another part of the origin, and parts of the origin except `source` with the dimension or a filter of partners read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
 //
 // Corresponds with GET /v1/reports (the `RetrieveReport` operationId).
 func (c *Client) RetrieveReport(ctx context.Context, params *RetrieveReportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -41801,7 +41801,7 @@ type ClientWithResponsesInterface interface {
 
 	// RetrieveReportWithResponse Retrieve a report
 	//
-	// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, one with the dimension `link`, `product` or another part of the origin, and parts of the origin except `source` with the dimension or a filter of partners read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
+	// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, such as partner, source or month, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, one with the dimension `link`, `product` or another part of the origin, and parts of the origin except `source` with the dimension or a filter of partners read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -51454,7 +51454,7 @@ func (c *ClientWithResponses) RetrieveRefundWithResponse(ctx context.Context, id
 
 // RetrieveReportWithResponse Retrieve a report
 //
-// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, one with the dimension `link`, `product` or another part of the origin, and parts of the origin except `source` with the dimension or a filter of partners read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
+// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, such as partner, source or month, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out. Two filters by origin, one with the dimension `link`, `product` or another part of the origin, and parts of the origin except `source` with the dimension or a filter of partners read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -3743,10 +3743,11 @@ type RetrieveReportParams struct {
 // Retrieve a report.
 //
 // Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension,
-// in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or
-// tag leave it out. Two filters by origin, one with the dimension `link`, `product` or another part
-// of the origin, and parts of the origin except `source` with the dimension or a filter of partners
-// read rows instead of sums: at most 200,000 in both windows, else 400 `range_too_large`.
+// such as partner, source or month, in one currency. Revenue without a partner is in the row
+// `direct`; filters by partner, group or tag leave it out. Two filters by origin, one with the
+// dimension `link`, `product` or another part of the origin, and parts of the origin except
+// `source` with the dimension or a filter of partners read rows instead of sums: at most 200,000 in
+// both windows, else 400 `range_too_large`.
 //
 //	report, err := rail.Reports.Retrieve(ctx, client.RetrieveReportParams{
 //		ProgramID: "prg_01kb2m4q8e7v9t3n5x6c0d1f2g",

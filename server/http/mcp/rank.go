@@ -28,7 +28,7 @@ const (
 	inSummary = 4
 	inNames   = 2
 	inFurther = 1
-	unasked   = 2 // the cost of a word of the name that is not asked
+	unasked   = 3 // the cost of a word of the name that is not asked
 )
 
 // usual is the verb of a task that names none, so it costs nothing.
