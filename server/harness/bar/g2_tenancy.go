@@ -327,7 +327,7 @@ func excluding(op *operation, body M, path []string) {
 	}
 	for _, pair := range [][2]string{
 		{"partner_id", "group_id"}, {"partner_id", "click_id"}, {"customer_id", "click_id"},
-		{"customer_id", "external_customer_id"}, {"customer_id", "partner_id"}, {"partner_id", "partner"},
+		{"customer_id", "external_customer_id"}, {"customer_id", "partner_id"}, {"partner_id", "partner"}, {"partner_id", "link_id"},
 		{"payout_ids", "batch_id"},
 	} {
 		for i, name := range pair {

@@ -65,7 +65,7 @@ var phases = [][]table{{
 	{"customers", customers,
 		`SELECT id('cus', n), org, prg, id('part', k.k), CASE WHEN n < #referrals THEN id('ref', n) END, id('lnk', k.k), NULL, NULL, NULL, 'ext' || n, NULL, 'customer' || n || '@example.com', NULL, NULL,
 		CASE WHEN #even THEN 'active' WHEN r(n, 10) < 0.4 THEN 'lead' WHEN r(n, 10) < 0.9 THEN 'active' WHEN r(n, 10) < 0.98 THEN 'cancelled' WHEN r(n, 10) < 0.998 THEN 'refunded' ELSE 'suspended' END,
-		'link', at(n, $n), at(n, $n), NULL, at(n, $n), at(n, $n), NULL, false,
+		'link', at(n, $n), at(n, $n), NULL, at(n, $n), at(n, $n), NULL, false, NULL,
 		CASE WHEN n % 3 > 0 THEN 'source ' || n % 40 END, CASE WHEN n % 3 > 0 THEN 'social' END, CASE WHEN n % 5 = 0 THEN 'campaign ' || n % 300 END, CASE WHEN n % 2 = 0 THEN 'site-' || n % 200 || '.example' END, 'US', 'desktop'
 		FROM g, LATERAL of_customer(n) k, LATERAL program(of_partner(k.k)) p`},
 	{"referrals", referrals,

@@ -184,7 +184,7 @@ func (s *Server) once(by session, o agent.Operation, in request) (string, error)
 }
 
 // repeatable returns the id of a prepared operation: that of the client's key, or of equal calls within ten minutes.
-// Clients cannot guess it, since they could use it up with a call of their own.
+// Clients cannot guess it, or they could use it up with another call.
 func (s *Server) repeatable(by session, o agent.Operation, in request) (string, error) {
 	if len(in.Once) > maxKey {
 		return "", problem.Invalid("idempotency_key", "idempotency_key may have %d characters.", maxKey)

@@ -17,7 +17,7 @@ type Cohort struct {
 	Since []Figures
 }
 
-// Cohorts returns the cohorts of the query's months, the oldest first, without those that have no sale. Sales
+// Cohorts returns the cohorts of the query's months, the oldest first, without months that have no sale. Sales
 // that are dated before the first one are left out. Only program, window, currency, partner and attribution of the
 // query count.
 func Cohorts(ctx context.Context, u *work.Unit, q Query) ([]Cohort, error) {

@@ -235,7 +235,7 @@ func TestOriginsOfHistories(t *testing.T) {
 		case n == 9 && len(customers) > 4 && rnd.IntN(2) == 0:
 			w.Delete("/v1/customers/" + any(customers))
 			customers = slices.DeleteFunc(customers, func(id string) bool {
-				return w.Get("/v1/customers/"+id).Status != 200 // with those that were merged into it
+				return w.Get("/v1/customers/"+id).Status != 200 // with its merged customers
 			})
 		case n == 10:
 			w.Clock.Advance(time.Duration(1+rnd.IntN(60)) * time.Hour)
