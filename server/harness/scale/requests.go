@@ -84,7 +84,7 @@ var beside = map[string]string{"granularity": "&dimension=period", "to": "&from=
 // unmeasured lists the operations that read no table, for a browser's cookie only, or rows that must be signed.
 var unmeasured = []string{
 	"retrievePayoutStatement",
-	"retrieveOpenAPIDocument", "retrieveLLMsText", "retrieveLLMsFullText", "retrieveBrowserAttribution",
+	"retrieveOpenAPIDocument", "retrieveLLMsText", "retrieveLLMsFullText", "retrieveBrowserAttribution", "retrieveTestClock",
 }
 
 // requests returns, from the description, every operation that reads: alone, with each
