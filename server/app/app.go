@@ -189,29 +189,33 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		Primary: pool, Keeper: keeper, Clock: c, Guard: p.guard, Service: cfg.ServiceName, Wake: a.sender.Wake,
 	}
 	a.echo.HideBanner, a.echo.HidePort = true, true
-	path := p.serveAPI()
-	a.path = path
-	p.servePages(path)
-	p.serveHooks(path)
-	if err := p.servePortal(path); err != nil {
-		return nil, fmt.Errorf("portal: %w", err)
-	}
-	if err := p.serveVerify(); err != nil {
-		return nil, fmt.Errorf("verification: %w", err)
-	}
-	doors, err := p.serveJoin(path)
-	if err != nil {
-		return nil, fmt.Errorf("join page: %w", err)
-	}
-	if err := p.serveConsole(path, doors); err != nil {
-		return nil, fmt.Errorf("console: %w", err)
-	}
-	if err := p.serveMCP(path); err != nil {
+	a.path = p.serveAPI()
+	p.servePages(a.path)
+	p.serveHooks(a.path)
+	if err := p.serveSites(a.path); err != nil {
 		return nil, err
 	}
 	a.tls = newCertificates(cfg, certificateStore{pool: pool, keeper: keeper, clock: c, log: log})
 	a.handler, err = middleware.Compress(a.echo)
 	return a, err
+}
+
+// serveSites adds the pages for partners, applicants and users, and the MCP server.
+func (p parts) serveSites(path *middleware.Front) error {
+	if err := p.servePortal(path); err != nil {
+		return fmt.Errorf("portal: %w", err)
+	}
+	if err := p.serveVerify(); err != nil {
+		return fmt.Errorf("verification: %w", err)
+	}
+	doors, err := p.serveJoin(path)
+	if err != nil {
+		return fmt.Errorf("join page: %w", err)
+	}
+	if err := p.serveConsole(path, doors); err != nil {
+		return fmt.Errorf("console: %w", err)
+	}
+	return p.serveMCP(path)
 }
 
 // newSender returns the sender of webhooks. It logs the private networks that the guard allows, since webhooks

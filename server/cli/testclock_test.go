@@ -25,7 +25,7 @@ func (r rail) timed(printed, key, now string) string {
 	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(req)
 	require.NoError(r, err)
-	defer res.Body.Close() //nolint:errcheck // only read
+	defer res.Body.Close()
 	out, err := io.ReadAll(res.Body)
 	require.NoError(r, err)
 	return string(out)

@@ -29,7 +29,6 @@ type field struct {
 type fileRow struct {
 	*visit
 	cells map[string]string
-	names map[string]string // of people, by their ids
 }
 
 // rowID is the column by which a row can be found with the API.

@@ -247,7 +247,8 @@ func (b *batch) removeSales(ctx context.Context, ids []string) ([]string, error)
 		return nil, err
 	}
 	for _, id := range who { // later sales may become the first of their month
-		if err := report.TouchCustomer(ctx, b.u, db.Customer{ID: id, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID}); err != nil {
+		k := db.Customer{ID: id, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID}
+		if err := report.TouchCustomer(ctx, b.u, k); err != nil {
 			return nil, err
 		}
 	}

@@ -314,7 +314,7 @@ func TestAutoPayoutsSwitchedOffAtTheMonthsEnd(t *testing.T) {
 	e.monthEnds()
 	tx, err := e.Pool.Begin(t.Context())
 	require.NoError(t, err)
-	defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // committed below
+	defer tx.Rollback(context.WithoutCancel(t.Context()))
 	_, err = tx.Exec(t.Context(), "UPDATE programs SET auto_payouts_enabled = false WHERE id = $1", e.ProgramID)
 	require.NoError(t, err)
 	done := make(chan error, 1)
