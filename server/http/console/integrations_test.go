@@ -233,7 +233,7 @@ func TestInbox(t *testing.T) {
 	require.Contains(t, s.owner.page("/integrations/events?type=other"), "No events match these filters")
 	one := "/integrations/events/" + found[0][1]
 	require.Contains(t, s.owner.page(one), `"external_charge_id": "ch_1"`)
-	require.Contains(t, string(s.Must(200, s.owner.ask("GET", s.at+"/integrations/events.csv?status=failed", nil)).Raw), "failed")
+	require.Contains(t, string(s.Must(200, s.owner.ask("GET", s.at+"/integrations/events.csv?status=failed", nil)).Raw), "Failed")
 	s.Partner(s.program, M{"handle": "ann"})
 	viewer := s.person(s.Org, team.Viewer)
 	viewer.says(403, "Your role cannot do this", viewer.send(one+"/replay"))

@@ -111,7 +111,7 @@ func TestJoinPageEditor(t *testing.T) {
 	require.Contains(t, string(preview.Raw), "/look/theme/ffd400--inter-soft.css")
 	require.NotContains(t, string(preview.Raw), `name="form_token"`, "its form cannot be sent")
 	require.Nil(t, settings()["accent_color"], "nothing is saved")
-	require.Contains(t, p.page("/portal/preview"), "Join the ")
+	require.Contains(t, p.page("/portal/preview"), "Join Program")
 	p.says(422, "six hexadecimal digits", p.send("/portal/preview", "landing", "on", "accent_color", "red"))
 }
 

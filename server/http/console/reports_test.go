@@ -87,7 +87,7 @@ func TestReportsBySource(t *testing.T) {
 	require.Contains(t, s.owner.page("/reports/cohorts?attribution=direct&months=24"), "No first sale in these months")
 	require.Contains(t, s.owner.page("/reports/cohorts?months=moon"), "Customers who paid again")
 	table = s.Must(200, s.owner.ask("GET", s.at+"/reports/cohorts.csv?months=6", nil))
-	require.Contains(t, string(table.Raw), "cohort,month,months_since,customers")
+	require.Contains(t, string(table.Raw), "Month of first sale,Month,Months since,Customers")
 	s.Must(400, s.owner.ask("GET", s.at+"/reports?dimension=source&country=Germany", nil))
 }
 

@@ -27,7 +27,7 @@ func TestRequestsOfPages(t *testing.T) {
 	flow := s.Flow(s.program)
 	partner := s.Partner(s.program)
 	for path, want := range map[string]int{
-		"/setup": 2, "/payouts": 4, "": 2, "?days=30": 6, "/partners": 4, "/reports": 5, "/rules": 2, "/rules/" + flow: 5,
+		"/setup": 2, "/payouts": 4, "": 2, "?days=30": 6, "/partners": 5, "/reports": 5, "/rules": 2, "/rules/" + flow: 5,
 		"/partners/" + partner: 7,
 	} {
 		lines := s.owner.requestsOf(path)

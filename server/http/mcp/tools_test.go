@@ -62,7 +62,7 @@ func TestToolHints(t *testing.T) {
 	require.True(t, *writing["partners"].Annotations.DestructiveHint)
 	require.Contains(t, writing["sales"].Description, "refundSale*(id;")
 	require.Contains(t, writing["sales"].Description,
-		"createSale(program_id, external_charge_id, amount_minor, currency; billing_type,")
+		"createSale(program_id, external_charge_id, amount_minor, currency; affiliate_attribution,")
 	require.Contains(t, writing["commissions"].Description, "createCommission(program_id")
 	for _, tool := range writing {
 		for _, never := range []string{

@@ -71,6 +71,16 @@ type blocks struct{}
 // RegisterFuncs has the blocks rendered by fenced.
 func (blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, fenced)
+	r.Register(ast.KindCodeBlock, indented)
+}
+
+// indented renders a block without a language.
+func indented(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkSkipChildren, nil
+	}
+	_, err := w.WriteString(block(string(n.Lines().Value(source))))
+	return ast.WalkSkipChildren, err
 }
 
 // sources are the languages of files. Files that follow each other are tabs of one block.
