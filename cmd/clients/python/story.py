@@ -1,5 +1,6 @@
 """Tells the story of cmd/clients/story with the Python client."""
 
+import datetime
 import json
 import os
 import urllib.request
@@ -8,7 +9,7 @@ from rail_client import ConflictError, NotFoundError, Rail, SignatureError
 
 rail = Rail(os.environ["RAIL_BASE_URL"], os.environ["RAIL_API_KEY"])
 program = rail.programs.create(
-    name="Story", website_url="https://acme.example", currency="USD", holding_period_days=0,
+    name="Story", website_url="https://acme.example", currency="USD", holding_period_days=30,
 )
 endpoint = rail.webhook_endpoints.create(
     program_id=program["id"], url=os.environ["RAIL_WEBHOOK_URL"], event_types=["sale.created"],
@@ -55,10 +56,14 @@ try:
 except SignatureError:
     forgery_refused = True
 
+now = datetime.datetime.fromisoformat(rail.test_clock.retrieve()["now"].replace("Z", "+00:00"))
+rail.test_clock.set(now=(now + datetime.timedelta(days=92)).isoformat(timespec="milliseconds"))
+due_minor = sum(balance["due_minor"] for balance in rail.balances.list(program_id=program["id"]))
+
 print(json.dumps({
     "program_id": program["id"], "duplicate": duplicate.code, "duplicate_param": duplicate.param,
     "conflict": isinstance(duplicate, ConflictError), "sales": sales, "tag_id": tag["id"], "program_name": program_name,
     "unknown": unknown, "not_found": True, "event_type": event["type"],
     "event_charge": event["data"]["external_charge_id"], "event_amount_minor": event["data"]["amount_minor"],
-    "forgery_refused": forgery_refused,
+    "forgery_refused": forgery_refused, "due_minor": due_minor,
 }))

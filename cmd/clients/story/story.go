@@ -43,12 +43,13 @@ type outcome struct {
 	EventCharge    string `json:"event_charge"`
 	EventAmount    int64  `json:"event_amount_minor"`
 	ForgeryRefused bool   `json:"forgery_refused"`
+	DueMinor       int64  `json:"due_minor"`
 }
 
 // Run tells the story with a program, which prints its outcome. agent is the beginning of the client's User-Agent.
 func Run(t *testing.T, agent string, program func(World) ([]byte, error)) {
 	t.Helper()
-	s := apitest.Real(t, apitest.Loopback)
+	s := apitest.Real(t, apitest.Loopback, apitest.TestClock)
 	s.Deliver()
 	sink := apitest.NewSink(t)
 	p := newProxy(t, s.URL)
@@ -65,7 +66,7 @@ func Run(t *testing.T, agent string, program func(World) ([]byte, error)) {
 	require.Equal(t, outcome{
 		ProgramID: o.ProgramID, Duplicate: "partner_email_taken", DuplicateParam: "email", Conflict: true, Sales: 5,
 		TagID: o.TagID, ProgramName: "Story", Unknown: "resource_not_found", NotFound: true, EventType: "sale.created",
-		EventCharge: "ch_0", EventAmount: 4999, ForgeryRefused: true,
+		EventCharge: "ch_0", EventAmount: 4999, ForgeryRefused: true, DueMinor: 5000,
 	}, o)
 	p.check(t, agent)
 }

@@ -34,6 +34,7 @@ type outcome struct {
 	EventCharge      string           `json:"event_charge"`
 	EventAmountMinor int64            `json:"event_amount_minor"`
 	ForgeryRefused   bool             `json:"forgery_refused"`
+	DueMinor         int64            `json:"due_minor"`
 }
 
 // story is the state of the steps.
@@ -50,7 +51,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	s := story{rail: rail}
-	for _, step := range []func(context.Context) error{s.begin, s.refuse, s.sell, s.retry, s.receive} {
+	for _, step := range []func(context.Context) error{s.begin, s.refuse, s.sell, s.retry, s.receive, s.mature} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -61,7 +62,7 @@ func run(ctx context.Context) error {
 // begin is steps 2 to 5.
 func (s *story) begin(ctx context.Context) error {
 	program, err := s.rail.Programs.Create(ctx, client.ProgramCreate{
-		Name: "Story", WebsiteURL: "https://acme.example", Currency: "USD", HoldingPeriodDays: client.Set[int64](0),
+		Name: "Story", WebsiteURL: "https://acme.example", Currency: "USD", HoldingPeriodDays: client.Set[int64](30),
 	})
 	if err != nil {
 		return err
@@ -199,5 +200,23 @@ func (s *story) receive(ctx context.Context) error {
 	}
 	_, err = client.ConstructEvent([]byte(delivery.Body+" "), header, s.secret)
 	s.ForgeryRefused = errors.Is(err, client.ErrMismatch)
+	return nil
+}
+
+// mature is step 15.
+func (s *story) mature(ctx context.Context) error {
+	clock, err := s.rail.TestClock.Retrieve(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := s.rail.TestClock.Set(ctx, client.TestClockUpdate{Now: clock.Now.AddDate(0, 0, 92)}); err != nil {
+		return err
+	}
+	for balance, err := range s.rail.Balances.List(ctx, client.ListBalancesParams{ProgramID: s.ProgramID}) {
+		if err != nil {
+			return err
+		}
+		s.DueMinor += balance.DueMinor
+	}
 	return nil
 }

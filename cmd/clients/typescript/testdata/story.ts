@@ -19,7 +19,7 @@ async function refused(call: Promise<unknown>): Promise<APIError> {
 const rail = new Rail({ baseURL: variable('RAIL_BASE_URL'), apiKey: variable('RAIL_API_KEY') })
 
 const program = await rail.programs.create({
-  name: 'Story', website_url: 'https://acme.example', currency: 'USD', holding_period_days: 0,
+  name: 'Story', website_url: 'https://acme.example', currency: 'USD', holding_period_days: 30,
 })
 const program_id = program.id
 const endpoint = await rail.webhookEndpoints.create({
@@ -55,10 +55,15 @@ const event = await webhooks.constructEvent(delivery.body, header, secret)
 if (event.type !== 'sale.created') throw new Error(event.type)
 const forgery = await webhooks.constructEvent(delivery.body + ' ', header, secret).catch((e: unknown) => e)
 
+const { now } = await rail.testClock.retrieve()
+await rail.testClock.set({ now: new Date(Date.parse(now) + 92 * 86_400_000).toISOString() })
+let due_minor = 0
+for await (const balance of rail.balances.list({ program_id })) due_minor += balance.due_minor
+
 console.log(JSON.stringify({
   program_id, duplicate: duplicate.code, duplicate_param: duplicate.param, conflict: duplicate instanceof ConflictError,
   sales: sales.size, tag_id: tag.id, program_name: retrieved.name,
   unknown: unknown.code, not_found: unknown instanceof NotFoundError,
   event_type: event.type, event_charge: event.data.external_charge_id, event_amount_minor: event.data.amount_minor,
-  forgery_refused: forgery instanceof SignatureError,
+  forgery_refused: forgery instanceof SignatureError, due_minor,
 }))
