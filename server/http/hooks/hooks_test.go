@@ -102,7 +102,7 @@ func TestSlowBodies(t *testing.T) {
 	junk := bytes.Repeat([]byte(" "), large-1)
 	answers := make(chan *http.Response, callers)
 	for i := range callers {
-		from := fmt.Sprintf("127.0.0.%d", 1+i%addresses)
+		from := fmt.Sprintf("127.0.0.%d", 2+i%addresses) // not that of the processor
 		conn := begin(t, s.Server, from, "/hooks/generic/"+c.ID, large, header)
 		t.Cleanup(func() { _ = conn.Close() })  // some hold a place until then
 		go func() { _, _ = conn.Write(junk) }() // the server need not read it
@@ -127,7 +127,7 @@ func TestSlowBodies(t *testing.T) {
 		t.Skip(err)
 	}
 	require.NoError(t, err)
-	require.Less(t, mib, 200, "MiB of memory")
+	require.Less(t, mib, 300, "MiB of memory, a fifth of the bodies")
 }
 
 // TestManyEventsOfOneAddress: events of a processor beyond the number of places and the address's
