@@ -115,7 +115,12 @@ func TestSlowBodies(t *testing.T) {
 	for _, size := range []int{10, 1 << 20, large - 100} {
 		body, err := json.Marshal(M{"type": "nothing", "padding": strings.Repeat("x", size)})
 		require.NoError(t, err)
-		require.Equal(t, 200, there.SendRaw(body, apitest.Unique("msg_"), time.Now(), c.Signing).Status)
+		id := apitest.Unique("msg_")
+		status := http.StatusTooManyRequests
+		for tries := 0; tries < 5 && status == http.StatusTooManyRequests; tries++ { // as a processor repeats it
+			status = there.SendRaw(body, id, time.Now(), c.Signing).Status
+		}
+		require.Equal(t, 200, status)
 	}
 	for range callers - places {
 		res := <-answers
