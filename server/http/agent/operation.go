@@ -149,12 +149,10 @@ func (o Operation) Request(ctx context.Context, given Arguments) (*http.Request,
 	if err != nil {
 		return nil, err
 	}
-	query, body := url.Values{}, http.NoBody
-	hasBody := o.Body != nil
+	query := url.Values{}
 	for _, name := range slices.Sorted(maps.Keys(rest)) {
 		p, inQuery := o.query[name]
-		inBody := hasBody && (o.Body.Properties[name] != nil || !inQuery)
-		if inBody {
+		if o.Body != nil && (o.Body.Properties[name] != nil || !inQuery) {
 			continue
 		}
 		if err := p.put(query, name, rest[name]); err != nil {
@@ -162,28 +160,31 @@ func (o Operation) Request(ctx context.Context, given Arguments) (*http.Request,
 		}
 		delete(rest, name)
 	}
-	r, err := http.NewRequestWithContext(ctx, o.Method, inside.URL+path+"?"+query.Encode(), body)
-	if err != nil || !hasBody {
-		return r, err
+	to := inside.URL + path + "?" + query.Encode()
+	if o.Body == nil {
+		return http.NewRequestWithContext(ctx, o.Method, to, http.NoBody)
 	}
-	return withBody(r, rest)
-}
-
-// withBody returns a request with a JSON body.
-func withBody(r *http.Request, body Arguments) (*http.Request, error) {
-	if body == nil {
-		body = Arguments{}
+	if rest == nil {
+		rest = Arguments{}
 	}
-	raw, err := json.Marshal(body)
+	raw, err := json.Marshal(rest)
 	if err != nil {
 		return nil, problem.Invalid("arguments", "arguments must be JSON.")
 	}
-	sent, err := http.NewRequestWithContext(r.Context(), r.Method, r.URL.String(), bytes.NewReader(raw))
-	if err != nil {
-		return nil, err
+	r, err := http.NewRequestWithContext(ctx, o.Method, to, bytes.NewReader(raw))
+	if err == nil {
+		r.Header.Set("Content-Type", "application/json")
 	}
-	sent.Header.Set("Content-Type", "application/json")
-	return sent, nil
+	return r, err
+}
+
+// InPath returns the arguments of the path.
+func (o Operation) InPath(given Arguments) map[string]string {
+	out := map[string]string{}
+	for _, name := range o.path {
+		out[name] = given.Text(name)
+	}
+	return out
 }
 
 // address returns the path with its arguments, and removes them from the others.

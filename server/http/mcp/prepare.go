@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"strings"
 
 	"rail/server/clock"
 	"rail/server/http/agent"
@@ -36,13 +35,7 @@ func (s *Server) prepare(ctx context.Context, by session, o agent.Operation, in 
 	if err != nil {
 		return nil, err
 	}
-	path := map[string]string{}
-	for part := range strings.SplitSeq(o.Path, "{") {
-		if name, _, ok := strings.Cut(part, "}"); ok {
-			path[name] = given.Text(name)
-		}
-	}
-	if err := s.Document.Check(o.Operation, r, path); err != nil {
+	if err := s.Document.Check(o.Operation, r, o.InPath(given)); err != nil {
 		return nil, err
 	}
 	about, err := by.api.Describe(ctx, o, given)
