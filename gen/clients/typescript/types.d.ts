@@ -1871,7 +1871,7 @@ export interface AffiliateAttribution {
   issued_at?: string | undefined
   /** Informational; the token has its own expiry. */
   expires_at?: string | undefined
-  /** Further values; not stored. */
+  /** Further strings, numbers and booleans; not stored. */
   metadata?: Record<string, unknown> | undefined
   [member: string]: unknown
 }
