@@ -192,7 +192,7 @@ func TestHandlersAnswerTheAPIOnly(t *testing.T) {
 		if within(f.pkg, "server/http/...") && f.pkg != handlers && slices.Contains(f.imports(), module+handlers) {
 			t.Errorf("%s imports %s.\n\tThe rule: %s.\n\tIt may %s.", f.path, module+handlers,
 				"a handler is for requests of the API; a page that calls one has to make such a request up",
-				"call server/program, server/money and server/outbound, and page lists by server/list/page")
+				"call server/program, server/money and server/outbound, and page lists by server/list")
 		}
 	}
 }
