@@ -183,10 +183,10 @@ func (g Guide) page() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return render(g.Name, g.Title, "", body+g.asMarkdown(root+"/"))
+	return render(g.Name, g.Title, "", body+g.AsMarkdown(root+"/"))
 }
 
-// asMarkdown links to the guide's text in a folder.
-func (g Guide) asMarkdown(folder string) template.HTML {
+// AsMarkdown links to the guide's text in a folder.
+func (g Guide) AsMarkdown(folder string) template.HTML {
 	return template.HTML(`<p class="as"><a href="` + folder + g.Name + ".md\">This page as Markdown</a></p>\n") // #nosec G203 -- a name of the binary
 }

@@ -77,6 +77,23 @@ func relink(document ast.Node, follow Follow) {
 	}
 }
 
+// Opening returns the title of a text, and the first sentence below it.
+func (m Markdown) Opening(of []byte) (title, about string) {
+	document := m.converter.Parser().Parse(text.NewReader(of))
+	for n := document.FirstChild(); n != nil; n = n.NextSibling() {
+		switch n.(type) {
+		case *ast.Heading:
+			title = plain(n, of)
+		case *ast.Paragraph:
+			if first, _, more := strings.Cut(plain(n, of), ". "); more {
+				return title, first + "."
+			}
+			return title, plain(n, of)
+		}
+	}
+	return title, ""
+}
+
 // Section is a part of a text below one heading. The first has none.
 type Section struct {
 	Heading, Anchor string

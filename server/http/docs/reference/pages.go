@@ -54,11 +54,11 @@ func (r *reference) page(name, about, text string, c contents, found ...layout.S
 	body, err := layout.Part(templates.Lookup("page.html"), c)
 	r.note(err)
 	p := Page{Name: name, Title: c.Title, About: strings.ReplaceAll(about, "`", ""), Body: body}
-	p.Sections = append([]layout.Section{{Prose: oneLine(text)}}, found...)
+	p.Sections = append([]layout.Section{{Prose: r.prose(text)}}, found...)
 	for _, o := range c.Objects {
 		s := r.Components.Schemas.Values[o.Name]
 		p.Sections = append(p.Sections, layout.Section{
-			Heading: o.Name, Anchor: o.Name, Prose: oneLine(s.Description), Code: words(s),
+			Heading: o.Name, Anchor: o.Name, Prose: r.prose(s.Description), Code: words(s),
 		})
 	}
 	return p
@@ -81,7 +81,7 @@ func (r *reference) found(start, heading, anchor string, op description.Operatio
 		code = append(code, words(s))
 	}
 	return layout.Section{
-		Heading: heading, Anchor: anchor, Prose: oneLine(start + " " + op.Description), Code: strings.Join(code, " "),
+		Heading: heading, Anchor: anchor, Prose: r.prose(start + " " + op.Description), Code: strings.Join(code, " "),
 	}
 }
 
@@ -93,5 +93,5 @@ func words(s description.Schema) string {
 	return strings.Join(s.Properties.Names, " ")
 }
 
-// oneLine joins the lines of a description.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// prose returns a description without its markup.
+func (r *reference) prose(markdown string) string { return r.markdown.Sections([]byte(markdown))[0].Prose }

@@ -22,7 +22,7 @@ type contents struct {
 	Objects    []object
 }
 
-// call is an operation, or an event: then Path is "".
+// call is an operation, or an event: then Path is "", and Summary its name. Notes are the scopes, or what an event reports.
 type call struct {
 	ID, Summary, Method, Path, Notes string
 
@@ -101,7 +101,7 @@ func (r *reference) call(page, method, path string, op description.Operation) ca
 func (r *reference) event(name string) call {
 	op := r.Webhooks.Values[name].Post
 	return call{
-		ID: name, Summary: name, Text: r.text(op.Summary + ". " + op.Description),
+		ID: name, Summary: name, Notes: op.Summary, Text: r.text(op.Summary + ". " + op.Description),
 		Body: r.body(events, name, op.RequestBody), Answer: r.example("Example", op.RequestBody.Content),
 	}
 }
