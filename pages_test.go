@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPagesAreInTheImage finds each embedded file, and this package, in what the build of the image gets.
+// TestPagesAreInTheImage checks that the build of the image gets this package and each embedded file.
 func TestPagesAreInTheImage(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(".dockerignore")

@@ -46,7 +46,7 @@ func (s Schema) Members() []string {
 	return out
 }
 
-// reach adds a schema and those that it refers to. It skips the names in seen, because
+// reach adds a schema and its references. It skips the names in seen, because
 // schemas can be recursive.
 func (d *Document) reach(name string, seen map[string]bool) {
 	if seen[name] {

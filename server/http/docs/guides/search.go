@@ -30,15 +30,15 @@ type result struct {
 	weight int
 }
 
-// searched is a search with its results.
-type searched struct {
+// answer is a search with its results.
+type answer struct {
 	Query, Problem string
 	Found          []result
 }
 
 // find answers a search with a page.
 func find(c echo.Context) error {
-	v := searched{Query: strings.TrimSpace(c.QueryParam("q"))}
+	v := answer{Query: strings.TrimSpace(c.QueryParam("q"))}
 	status := http.StatusOK
 	if len(v.Query) > maxQuery {
 		status, v.Query = http.StatusBadRequest, ""

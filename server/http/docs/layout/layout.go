@@ -22,11 +22,11 @@ func Script() ([]byte, error) { return files.ReadFile("script.js") }
 // Link leads to a page.
 type Link struct {
 	Title, To string
-	About     string // what the page is about, in a list
-	Current   bool   // the page has this link itself
+	About     string // a sentence on the page, for lists
+	Current   bool   // the link leads to the page that shows it, or to its folder
 }
 
-// Page is one page. Its addresses are those that a browser on this page can follow.
+// Page is one page. Its addresses are relative to the page, or begin at the root of the server.
 type Page struct {
 	Title       string
 	Icon, Style string
@@ -47,7 +47,7 @@ func (p Page) Render() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// List returns links with what their pages are about.
+// List returns links, each with its About.
 func List(links []Link) (template.HTML, error) { return Part(templates.Lookup("list.html"), links) }
 
 // Part returns a part of a page, which a template writes.

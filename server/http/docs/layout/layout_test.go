@@ -26,7 +26,7 @@ Words of [a ` + "`file`" + `, **bold**](gone.go) end.
     indented
 `
 
-// TestLinks changes the links of a text, and leaves the words of those that lead nowhere.
+// TestLinks changes the links of a text. A link that leads nowhere becomes its words.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	var asked []string

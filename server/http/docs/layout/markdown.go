@@ -18,7 +18,7 @@ import (
 // that can be scrolled by keys.
 type Markdown struct{ converter goldmark.Markdown }
 
-// NewMarkdown returns a Markdown whose nodes are rendered by the given renderer, if there is one for them.
+// NewMarkdown returns a Markdown. A caller can render kinds of nodes itself, such as blocks of code.
 func NewMarkdown(nodes ...renderer.NodeRenderer) Markdown {
 	all := []util.PrioritizedValue{util.Prioritized(code{}, 2)}
 	for _, one := range nodes {
@@ -30,7 +30,8 @@ func NewMarkdown(nodes ...renderer.NodeRenderer) Markdown {
 	)}
 }
 
-// Follow returns where a link of a text leads from the page, and false if the page should have its words only.
+// Follow returns the target of a text's link, as its page writes it. With false the page has only the words of the
+// link.
 type Follow func(to string) (string, bool)
 
 // HTML returns a text as HTML, with the links that follow returns.

@@ -5,12 +5,10 @@ package offline
 
 import (
 	"embed"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"path"
 	"regexp"
-	"strings"
 
 	"rail"
 	"rail/gen/samples"
@@ -26,15 +24,20 @@ var files embed.FS
 
 var home = template.Must(template.ParseFS(files, "home.html"))
 
-// The folders of the pages, in the order of the header.
+// The folders of the pages.
 const (
 	guidesFolder    = "guides"
 	referenceFolder = "reference"
 	operationFolder = "operation"
 )
 
-// titles are the names of the folders.
-var titles = map[string]string{guidesFolder: "Guides", referenceFolder: "Reference", operationFolder: "Operation"}
+// folders are in the order of the header.
+var folders = []string{guidesFolder, referenceFolder, operationFolder}
+
+// titles are the names of the folders, and of the first page's.
+var titles = map[string]string{
+	guidesFolder: "Guides", referenceFolder: "Reference", operationFolder: "Operation", ".": "Documentation",
+}
 
 // operation are the repository's pages in the order in which they are read, by the names of their files.
 var operation = []struct{ name, source string }{
@@ -54,7 +57,7 @@ var operation = []struct{ name, source string }{
 	{"changelog", "CHANGELOG.md"},
 }
 
-// pictures are those of the repository's pages.
+// pictures belong to the repository's pages.
 var pictures = []string{
 	"server/http/console/console.png", "server/http/console/setup.png", "server/http/portal/portal.png", "server/money/way.svg",
 }
@@ -76,7 +79,9 @@ type export struct {
 // Files returns all files by their paths. The same binary returns the same files.
 func Files() (map[string][]byte, error) {
 	x := &export{out: map[string][]byte{}, targets: map[string]string{}, pages: map[string][]page{}}
-	for _, step := range []func() error{x.resources, x.aim, x.guides, x.reference, x.operation, x.lists, x.write, x.search} {
+	for _, step := range []func() error{
+		x.resources, x.aim, x.guides, x.reference, x.operation, x.lists, x.write, x.search,
+	} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("docs: %w", err)
 		}
@@ -106,57 +111,6 @@ func (x *export) resources() error {
 	x.out[referenceFolder+"/openapi.json"] = openapi.Bundle
 	return nil
 }
-
-// aim notes where links of the texts lead.
-func (x *export) aim() error {
-	x.targets["/docs"] = referenceFolder + "/index.html"
-	x.targets["/docs/guides"] = guidesFolder + "/index.html"
-	for _, g := range guides.All() {
-		file := guidesFolder + "/" + g.Name + ".html"
-		x.targets["server/http/docs/guides/"+g.Name+".md"] = file
-		x.targets["/docs/guides/"+g.Name] = file
-	}
-	for _, p := range operation {
-		x.targets[p.source] = operationFolder + "/" + p.name + ".html"
-	}
-	for _, name := range pictures {
-		x.targets[name] = operationFolder + "/" + path.Base(name)
-	}
-	return nil
-}
-
-// follow returns where links of a file of the repository lead from its page. Links to files that are not exported become
-// words.
-func (x *export) follow(source string) layout.Follow {
-	return func(to string) (string, bool) {
-		if strings.HasPrefix(to, "#") || strings.Contains(to, "://") {
-			return to, true
-		}
-		file, anchor, found := strings.Cut(to, "#")
-		if !path.IsAbs(file) {
-			file = path.Join(path.Dir(source), file)
-		}
-		target, ok := x.targets[file]
-		if !ok {
-			return "", false
-		}
-		if found {
-			anchor = "#" + anchor
-		}
-		return relative(x.targets[source], target) + anchor, true
-	}
-}
-
-// relative returns the way from one file to another.
-func relative(from, to string) string {
-	if path.Dir(from) == path.Dir(to) {
-		return path.Base(to)
-	}
-	return up(from) + to
-}
-
-// up returns the way from a file to the folder of the export.
-func up(from string) string { return strings.Repeat("../", strings.Count(from, "/")) }
 
 // guides adds the guides, and writes their texts.
 func (x *export) guides() error {
@@ -240,11 +194,8 @@ func (x *export) lists() error {
 	if err != nil {
 		return err
 	}
-	return x.render(page{path: "index.html", title: "Documentation", body: body})
+	return x.render(page{path: "index.html", title: titles["."], body: body})
 }
-
-// folders are those of the pages, in their order.
-var folders = []string{guidesFolder, referenceFolder, operationFolder}
 
 // part is a folder on the first page.
 type part struct {
@@ -289,42 +240,8 @@ func (x *export) render(p page, scripts ...string) error {
 			out.Menu = append(out.Menu, link)
 		}
 	}
-	if folder == "." {
-		out.MenuTitle = "Documentation"
-	}
 	out.Scripts = append(out.Scripts, scripts...)
 	text, err := out.Render()
 	x.out[p.path] = text
 	return err
-}
-
-// entry is a section in the index of the search: its address, the titles of its page and of itself, its prose and its code.
-type entry [5]string
-
-// search writes the page of the search with its index. Pages of files cannot read a file of JSON, so that the index is a
-// script.
-func (x *export) search() error {
-	var index []entry
-	for _, folder := range folders {
-		for _, p := range x.pages[folder] {
-			for _, s := range p.sections {
-				to := p.path
-				if s.Anchor != "" {
-					to += "#" + s.Anchor
-				}
-				index = append(index, entry{to, p.title, s.Heading, s.Prose, s.Code})
-			}
-		}
-	}
-	text, err := json.Marshal(index)
-	if err != nil {
-		return err
-	}
-	x.out["search-index.js"] = []byte("window.railSearch = " + string(text) + "\n")
-	body, err := files.ReadFile("search.html")
-	if err != nil {
-		return err
-	}
-	p := page{path: "search.html", title: "Search", body: template.HTML(body)} // #nosec G203 -- a file of the binary
-	return x.render(p, "search-index.js", "search.js")
 }

@@ -27,7 +27,7 @@ func exported(t testing.TB) map[string][]byte {
 	return files
 }
 
-// a use is an address that a page names in an attribute.
+// A use is an address that a page names in an attribute.
 type use struct{ tag, attribute, address string }
 
 // parsed returns the addresses in a page, and the ids in it.
@@ -93,7 +93,7 @@ func TestLinks(t *testing.T) {
 	require.Greater(t, links, 5000)
 }
 
-// TestNothingIsLoadedFromElsewhere reads what style sheets, scripts and pictures name.
+// TestNothingIsLoadedFromElsewhere finds no address of another host in style sheets, scripts and pictures.
 func TestNothingIsLoadedFromElsewhere(t *testing.T) {
 	t.Parallel()
 	elsewhere := regexp.MustCompile(`(?i)@import|url\([^#]|https?://|\bimport\(|\bfetch\(|XMLHttpRequest|WebSocket|EventSource|sendBeacon`)

@@ -7,7 +7,7 @@ import (
 	"rail/server/http/docs/layout"
 )
 
-// overview returns the page of what all operations share.
+// overview returns the page of the rules that all operations share.
 func (r *reference) overview() Page {
 	c := contents{Title: "API reference", Text: r.text(r.Info.Description)}
 	for _, name := range r.Components.Parameters.Names {
@@ -28,7 +28,7 @@ func (r *reference) tag(name, text string) Page {
 	var found []layout.Section
 	r.Each(name, func(method, path string, op description.Operation) {
 		c.Operations = append(c.Operations, r.call(file(name), method, path, op))
-		found = append(found, r.found(method+" "+path+".", op.Summary, op.ID, op))
+		found = append(found, r.entry(method+" "+path+".", op.Summary, op.ID, op))
 	})
 	about, _, _ := strings.Cut(text, "\n\n")
 	return r.page(file(name), about, text, c, found...)
@@ -42,7 +42,7 @@ func (r *reference) events() Page {
 	for _, name := range r.Webhooks.Names {
 		op := *r.Webhooks.Values[name].Post
 		c.Operations = append(c.Operations, r.event(name))
-		found = append(found, r.found(op.Summary+".", name, name, op))
+		found = append(found, r.entry(op.Summary+".", name, name, op))
 	}
 	return r.page(events, about, about, c, found...)
 }
@@ -64,8 +64,8 @@ func (r *reference) page(name, about, text string, c contents, found ...layout.S
 	return p
 }
 
-// found returns what a search finds of an operation or an event.
-func (r *reference) found(start, heading, anchor string, op description.Operation) layout.Section {
+// entry returns the section of an operation or an event for searches. start precedes its description.
+func (r *reference) entry(start, heading, anchor string, op description.Operation) layout.Section {
 	var code []string
 	for _, p := range op.Parameters {
 		if p = r.Follow(p); !p.Shared() {
@@ -94,4 +94,6 @@ func words(s description.Schema) string {
 }
 
 // prose returns a description without its markup.
-func (r *reference) prose(markdown string) string { return r.markdown.Sections([]byte(markdown))[0].Prose }
+func (r *reference) prose(markdown string) string {
+	return r.markdown.Sections([]byte(markdown))[0].Prose
+}

@@ -1,5 +1,5 @@
-// Package reference writes the API reference as pages: an overview of what all operations
-// share, a page for each tag, and one for events.
+// Package reference writes the API reference as pages: an overview of the rules that all
+// operations share, a page for each tag, and one for events.
 package reference
 
 import (
@@ -33,7 +33,7 @@ type Page struct {
 	Body         template.HTML
 }
 
-// reference is what the pages are written from.
+// reference is the source of the pages.
 type reference struct {
 	*description.Document
 
@@ -77,8 +77,8 @@ func (r *reference) note(err error) {
 // file returns the name of a tag's page.
 func file(tag string) string { return strings.ReplaceAll(strings.ToLower(tag), " ", "-") }
 
-// settle decides which page describes each schema: the overview those of errors, and otherwise the page
-// whose operations lead to it in the fewest references.
+// settle chooses the page that describes each schema: the overview for schemas of errors, and otherwise the page
+// whose operations lead to the schema in the fewest references.
 func (r *reference) settle() {
 	r.homes, r.bodies = map[string]string{}, map[string]string{}
 	var errors, calls, sent []step
@@ -103,7 +103,7 @@ func (r *reference) settle() {
 	r.spread(slices.Concat(calls, sent), seen)
 }
 
-// describes notes that an operation or an event describes the schema of its body.
+// describes records that an operation or an event describes the schema of its body.
 func (r *reference) describes(body *description.Body, page, by string) {
 	if body == nil {
 		return

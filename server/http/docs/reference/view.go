@@ -12,7 +12,7 @@ import (
 	"rail/server/http/docs/layout"
 )
 
-// contents is what a page shows.
+// contents has the parts of a page.
 type contents struct {
 	Title      string
 	Text       template.HTML
@@ -22,7 +22,8 @@ type contents struct {
 	Objects    []object
 }
 
-// call is an operation, or an event: then Path is "", and Summary its name. Notes are the scopes, or what an event reports.
+// call is an operation or an event. Notes are the scopes of an operation. An event has no Path, its name as Summary,
+// and its summary as Notes.
 type call struct {
 	ID, Summary, Method, Path, Notes string
 
