@@ -113,64 +113,6 @@ func TestNothingIsLoadedFromElsewhere(t *testing.T) {
 	require.Equal(t, 6, read)
 }
 
-// TestEveryOperation finds each operation and each event of the description in the reference.
-func TestEveryOperation(t *testing.T) {
-	t.Parallel()
-	files := exported(t)
-	var description struct {
-		Paths, Webhooks map[string]map[string]json.RawMessage
-	}
-	require.NoError(t, json.Unmarshal(openapi.Bundle, &description))
-	found := 0
-	for at, item := range description.Paths {
-		for method, raw := range item {
-			var op struct {
-				OperationID, Summary string
-				Tags                 []string
-			}
-			if method == "parameters" {
-				continue
-			}
-			require.NoError(t, json.Unmarshal(raw, &op))
-			page := "reference/" + strings.ReplaceAll(strings.ToLower(op.Tags[0]), " ", "-") + ".html"
-			text := html.UnescapeString(string(files[page]))
-			require.Contains(t, text, `<h2 id="`+op.OperationID+`">`+op.Summary+"</h2>\n<p class=\"call\"><b>"+
-				strings.ToUpper(method)+"</b> <code>"+at+"</code>", page)
-			found++
-		}
-	}
-	require.Greater(t, found, 190)
-	for event := range description.Webhooks {
-		require.Contains(t, string(files["reference/events.html"]), `<h2 id="`+event+`">`)
-	}
-	require.JSONEq(t, string(openapi.Bundle), string(files["reference/openapi.json"]))
-}
-
-// TestEverySchema finds each object once.
-func TestEverySchema(t *testing.T) {
-	t.Parallel()
-	var description struct {
-		Components struct{ Schemas map[string]json.RawMessage }
-	}
-	require.NoError(t, json.Unmarshal(openapi.Bundle, &description))
-	places := map[string][]string{}
-	for name, text := range exported(t) {
-		if path.Dir(name) == "reference" {
-			_, ids := parsed(t, text)
-			for id := range ids {
-				places[id] = append(places[id], name)
-			}
-		}
-	}
-	for schema := range description.Components.Schemas {
-		require.Len(t, places[schema], 1, schema)
-	}
-	require.Equal(t, []string{"reference/sales.html"}, places["Sale"])
-	require.Equal(t, []string{"reference/partners.html"}, places["Partner"])
-	require.Equal(t, []string{"reference/index.html"}, places["ErrorCode"])
-	require.Equal(t, []string{"reference/events.html"}, places["SaleCreatedData"])
-}
-
 // TestPages finds every guide, every page of the repository that is embedded, and the words of links to other files.
 func TestPages(t *testing.T) {
 	t.Parallel()
@@ -180,6 +122,7 @@ func TestPages(t *testing.T) {
 		require.Equal(t, string(g.Text), string(files["guides/"+g.Name+".md"]))
 		require.Contains(t, html.UnescapeString(string(files["index.html"])), `<a href="guides/`+g.Name+`.html">`+g.Title+"</a>")
 	}
+	require.JSONEq(t, string(openapi.Bundle), string(files["reference/openapi.json"]))
 	operating := string(files["operation/operating.html"])
 	require.Contains(t, operating, `<a href="../guides/agents.html">guide</a>`)
 	require.Contains(t, operating, `<a href="http.html#limits">server/http</a>`)
