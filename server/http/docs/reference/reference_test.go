@@ -99,6 +99,6 @@ func TestSale(t *testing.T) {
 	} {
 		require.Contains(t, sale, want)
 	}
-	require.NotContains(t, sale, "Idempotency-Key</code>") // the overview describes it
+	require.NotContains(t, sale, "<dt><code>Idempotency-Key</code>") // the overview describes it
 	require.Contains(t, pages(t)["index"], "<dt><code>Idempotency-Key</code>")
 }
