@@ -94,7 +94,7 @@ func (r releasing) release() string {
 	out, err := exec.CommandContext(r.Context(), "../.ci/released", r.dir).CombinedOutput()
 	require.NoError(r, err, "%s", out)
 	lines := strings.SplitAfter(string(out), "\n")
-	var about []string // the description and the script have a test of their own
+	var about []string // other tests check the description and the script
 	for _, line := range lines {
 		if strings.Contains(line, "schema/") {
 			about = append(about, line)
