@@ -40,7 +40,7 @@ func broken(sums string, files fs.FS) (out []string) {
 	return out
 }
 
-// TestReleasedMigrations checks that the migrations of every release are unchanged, because databases have applied them.
+// TestReleasedMigrations checks that the migrations of releases are unchanged, because databases have applied them.
 func TestReleasedMigrations(t *testing.T) {
 	t.Parallel()
 	sums, err := os.ReadFile("released.sum")

@@ -23,7 +23,7 @@ func TestRolesOfThePage(t *testing.T) {
 	execute := func(statements ...string) {
 		conn, err := pgx.Connect(t.Context(), s.DSN("postgres"))
 		require.NoError(t, err)
-		defer conn.Close(t.Context()) //nolint:errcheck // the test is over if it fails
+		defer conn.Close(t.Context()) // the test is over if it fails
 		for _, sql := range statements {
 			_, err := conn.Exec(t.Context(), sql)
 			require.NoError(t, err, sql)

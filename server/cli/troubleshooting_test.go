@@ -176,7 +176,8 @@ func checkCall(t *testing.T, root *cobra.Command, page string, words []string, f
 		if sub, _, err := cmd.Find(words[1:2]); err == nil && sub != cmd {
 			cmd = sub
 		} else {
-			assert.True(t, cmd.Runnable() && cmd.Name() == "restore", "%s: rail %s %s: no such command", page, words[0], words[1])
+			known := cmd.Name() == "restore" // which also has a command without a second word
+			assert.True(t, known, "%s: rail %s %s: no such command", page, words[0], words[1])
 		}
 	}
 	for _, flag := range flagged.FindAllStringSubmatch(flags, -1) {
