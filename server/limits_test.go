@@ -105,7 +105,11 @@ var figures = []figure{
 	{ofOperator, "more than 5, % and 2 minutes overdue", "app/ready.go lateMail", minute},
 	{ofOperator, "Queues are counted up to %.", "jobs/backlog/backlog.go Most", 1},
 	{ofOperator, "is more than % seconds behind", "postgres/standby/standby.go MaxLag", second},
+	{ofOperator, "Each standby is checked every % ms", "postgres/standby/watch.go every", milli},
+	{ofOperator, "the database, at most every % seconds", "jobs/backlog/backlog.go cacheTTL", second},
+	{ofOperator, "seconds and for at most %.", "jobs/backlog/backlog.go readTimeout", second},
 	{ofOperator, "fails after % days", "jobs/refunds.go refundWaitDays", 1},
+	{ofUpgrades, "then yields for about a second and retries, up to % times", "postgres/migrate/atomic.go attempts", 1},
 	{ofUpgrades, "(the last % stay", "cli/upgrade.go maxUpgrades", 1},
 }
 
@@ -168,7 +172,8 @@ func valueOf(t *testing.T, file, name string) (out int64) {
 		}
 		e := spec.Values[0]
 		source := string(text[set.Position(e.Pos()).Offset:set.Position(e.End()).Offset])
-		for unit, n := range map[string]int64{"Millisecond": int64(time.Millisecond), "Second": second, "Minute": minute, "Hour": hour} {
+		units := map[string]int64{"Millisecond": milli, "Second": second, "Minute": minute, "Hour": hour}
+		for unit, n := range units {
 			source = strings.ReplaceAll(source, "time."+unit, strconv.FormatInt(n, 10))
 		}
 		got, err := types.Eval(token.NewFileSet(), nil, token.NoPos, source)

@@ -121,7 +121,7 @@ func operatorPage(t *testing.T, name string) string {
 
 var (
 	// called matches a call of rail in a page: its words, and the rest of the line with its flags.
-	called = regexp.MustCompile(`(?:^\s*|(\S+) /?)rail((?: [a-z][a-z-]*)+)([^|&;#]*)`)
+	called = regexp.MustCompile(`(?:^\s*|(\S+) /?)rail(?:ctl)?((?: [a-z][a-z-]*)+)([^|&;#]*)`)
 	// named matches the word before a rail that is no command: a namespace, a role, a user, a service or a payout rail.
 	named = regexp.MustCompile(`^(-n|-u|ROLE|generic|user|of|the)$`)
 	// flagged matches a flag.
