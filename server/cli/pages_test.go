@@ -122,28 +122,49 @@ func operatorPage(t *testing.T, name string) string {
 var (
 	// called matches a call of rail in a page: its words, and the rest of the line with its flags.
 	called = regexp.MustCompile(`(?:^\s*|(\S+) /?)rail(?:ctl)?((?: [a-z][a-z-]*)+)([^|&;#]*)`)
-	// named matches the word before a rail that is no command: a namespace, a role, a user, a service or a payout rail.
-	named = regexp.MustCompile(`^(-n|-u|ROLE|generic|user|of|the)$`)
+	// named matches the word before another rail: a namespace, a package, a server, a role, a user or a payout rail.
+	named = regexp.MustCompile(`^(-n|-u|--package|http|ROLE|generic|user|of|the)$`)
 	// flagged matches a flag.
 	flagged = regexp.MustCompile(`\s--([a-z][a-z-]*)`)
 )
 
-// TestCommandsInPages checks that the commands and flags in the pages for operators exist.
+// TestCommandsInPages checks that the commands and flags in pages exist.
 func TestCommandsInPages(t *testing.T) {
 	t.Parallel()
 	root := tree(&Env{Out: os.Stdout, Err: os.Stderr})
 	found := 0
-	for _, page := range []string{"README.md", "install.md", "going-live.md", "upgrade.md", "troubleshooting.md"} {
-		for _, line := range codeOf(operatorPage(t, page)) {
-			for _, m := range called.FindAllStringSubmatch(line, -1) {
-				if words := strings.Fields(m[2]); !named.MatchString(m[1]) && words[0] != "help" {
-					found++
-					checkCall(t, root, page, words, m[3])
+	for _, folder := range []string{".", "cmd", "server"} {
+		for name, text := range pagesIn(t, filepath.Join("..", "..", folder), folder != ".") {
+			for _, line := range codeOf(text) {
+				for _, m := range called.FindAllStringSubmatch(line, -1) {
+					if words := strings.Fields(m[2]); !named.MatchString(m[1]) && words[0] != "help" {
+						found++
+						checkCall(t, root, name, words, m[3])
+					}
 				}
 			}
 		}
 	}
-	require.Greater(t, found, 100)
+	require.Greater(t, found, 200)
+}
+
+// pagesIn returns the Markdown files of a folder, and of the folders in it if deep, by their names.
+func pagesIn(t *testing.T, folder string, deep bool) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			if err == nil && d.IsDir() && path != folder && !deep {
+				return fs.SkipDir
+			}
+			return err
+		}
+		text, err := os.ReadFile(path)
+		out[path] = string(text)
+		return err
+	})
+	require.NoError(t, err)
+	return out
 }
 
 // codeOf returns the lines of code of a page: indented, fenced or quoted.
