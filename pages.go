@@ -5,7 +5,8 @@ import "embed"
 
 // Pages are Markdown files with their pictures, by their paths in the repository.
 //
-//go:embed README.md CHANGELOG.md
+//go:embed README.md CHANGELOG.md SECURITY.md SUPPORT.md
+//go:embed cmd/rail/install.md cmd/rail/going-live.md cmd/rail/troubleshooting.md cmd/rail/upgrade.md
 //go:embed cmd/rail/README.md cmd/rail/ops/README.md cmd/ha/README.md
 //go:embed cmd/example/README.md cmd/example/bridge/README.md
 //go:embed server/outbound/webhook/README.md server/http/README.md server/http/docs/script/README.md

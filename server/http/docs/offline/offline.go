@@ -42,7 +42,11 @@ var titles = map[string]string{
 // operation are the repository's pages in the order in which they are read, by the names of their files.
 var operation = []struct{ name, source string }{
 	{"rail", "README.md"},
+	{"install", "cmd/rail/install.md"},
+	{"going-live", "cmd/rail/going-live.md"},
 	{"operating", "cmd/rail/README.md"},
+	{"upgrade", "cmd/rail/upgrade.md"},
+	{"troubleshooting", "cmd/rail/troubleshooting.md"},
 	{"files", "cmd/rail/ops/README.md"},
 	{"console", "server/http/console/README.md"},
 	{"portal", "server/http/portal/README.md"},
@@ -55,6 +59,8 @@ var operation = []struct{ name, source string }{
 	{"examples", "cmd/example/README.md"},
 	{"bridge", "cmd/example/bridge/README.md"},
 	{"changelog", "CHANGELOG.md"},
+	{"security", "SECURITY.md"},
+	{"support", "SUPPORT.md"},
 }
 
 // pictures belong to the repository's pages.
