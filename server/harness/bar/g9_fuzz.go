@@ -478,6 +478,15 @@ func (f *fuzzer) note(op *operation, kind string, status int, took time.Duration
 	}
 }
 
+// beyondFuzz are the operations that random requests cannot make succeed, with the reason.
+var beyondFuzz = map[string]string{
+	"retrieveTestClock":      "404 without a test clock",
+	"setTestClock":           "404 without a test clock",
+	"sendPayoutBatch":        "confirms the exact number and sum; G4 and G13 send batches",
+	"reportRailResult":       "needs a payout that a service's rail is paying; G4 reports one",
+	"dismissPayoutAttention": "needs a payout that needs attention; G4 dismisses one",
+}
+
 // figures returns the counts. An operation that never succeeded was not tested,
 // which is an error of a full run. The smoke size is too small to demand it.
 func (f *fuzzer) figures(size Size, total int, took time.Duration) (figures, error) {
@@ -496,7 +505,7 @@ func (f *fuzzer) figures(size Size, total int, took time.Duration) (figures, err
 		if weight(op) > 1 {
 			least = min(least, sum)
 		}
-		if !size.Smoke && well == 0 && !op.later {
+		if !size.Smoke && well == 0 && !op.later && beyondFuzz[op.id] == "" {
 			err = errors.Join(err, fmt.Errorf("%s never succeeded in %d requests: %v", op.id, sum, statuses))
 		}
 	}
