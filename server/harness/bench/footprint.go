@@ -52,7 +52,7 @@ func (b *bench) footprint(ctx context.Context) (f footprint, err error) {
 	return f, p.end()
 }
 
-// memory returns the memory of a server's own, at rest and at most with all connections, in MB. It prints the pages of
+// memory returns the memory of a server, at rest and at most with all connections, in MB. It prints the pages of
 // the binary in memory too: the system shares them among processes, and drops them when memory is short.
 func (b *bench) memory(p running) (idle, busy float64, err error) {
 	time.Sleep(rest)
@@ -80,7 +80,7 @@ func (b *bench) memory(p running) (idle, busy float64, err error) {
 	err = b.crowd(p.addr)
 	close(stop)
 	crowded := <-most
-	fmt.Fprintf(b.Out, "memory: at rest %.0f MB of its own and %.0f MB of its file; with %d connections and %d requests of "+
+	fmt.Fprintf(b.Out, "memory: at rest %.0f MB, and %.0f MB of its binary; with %d connections and %d requests of "+
 		"every kind %.0f and %.0f MB\n", before.Own, before.File, connections, connections*each, crowded.Own, crowded.File)
 	return before.Own, crowded.Own, err
 }

@@ -30,7 +30,7 @@ type run struct {
 // delay is the time from the commit of an event to its arrival, in milliseconds.
 type delay struct{ P50, P99 float64 }
 
-// footprint is what the binary takes: memory of its own, without the pages of its file, in MB, and the time of a start
+// footprint has the memory of the process without the pages of its binary, in MB, and the time of a start
 // with an existing and with a new database, in seconds.
 type footprint struct{ Rest, Crowd, Start, First float64 }
 
