@@ -13,7 +13,7 @@ import (
 var kinds = []string{"parameters", "headers", "responses", "requestBodies", "examples", "schemas"}
 
 // bundler collects the targets of the references of a description. Nodes, not Go types: the order of the
-// keys is what people and generators see.
+// keys are the members for people and generators.
 type bundler struct {
 	files map[string]*yaml.Node // by cleaned path
 	comps map[string]*yaml.Node // component kind to its mapping node

@@ -34,7 +34,7 @@ type verified struct {
 	// OrderLine is the number of the line of --order, 0 if there is none; nil without --order and in a file without lines.
 	OrderLine *int     `json:"order_line"`
 	Faults    []string `json:"faults"`
-	// Unchecked is why the signature was not checked, or nil.
+	// Unchecked is the reason for a signature that was not checked, or nil.
 	Unchecked *string `json:"unchecked"`
 }
 

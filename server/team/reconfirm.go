@@ -14,7 +14,7 @@ import (
 // freshFor is how long a sign-in counts as a proof for users without a second factor and a password.
 const freshFor = 15 * time.Minute
 
-// Proof is how users show again who they are before money leaves.
+// Proof is a user's second proof of identity before money is sent.
 type Proof string
 
 // A code of the second factor, or else the password, or else a sign-in a short time ago.

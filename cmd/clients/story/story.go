@@ -14,7 +14,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// World is where a story takes place.
+// World is the server and the data of a story.
 type World struct {
 	// BaseURL is the address of the proxy, and Key an API key.
 	BaseURL, Key string

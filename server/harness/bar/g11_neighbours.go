@@ -121,7 +121,7 @@ func newNeighbour(ctx context.Context, sys *system) (n *neighbour, err error) {
 	return n, nil
 }
 
-// traded is how long sales took, and their events from the answer to the receiver.
+// traded has the times of sales, and of their events from the answer to the receiver.
 type traded struct{ sales, hooks times }
 
 // trade records sales at a steady rate for length and waits for their events.

@@ -145,7 +145,7 @@ func (b *bench) all(ctx context.Context, now *run, base run) (err error) {
 	return err
 }
 
-// others are what may be chosen beside the loads.
+// others are the further names of -only.
 var others = []string{"footprint", "events", "webhooks", "origins", "pages"}
 
 // wants reports whether a load is to be measured.

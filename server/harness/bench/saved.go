@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// lastRun is where a run is kept, and looked for, that says nothing else.
+// lastRun is the default file of the last run.
 const lastRun = ".bench/last.json"
 
 // run has the results of a run, as saved.

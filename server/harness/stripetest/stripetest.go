@@ -222,7 +222,7 @@ func (p Purchase) line() Object {
 	return l
 }
 
-// InvoicePayment is what joins invoice and payment, from basil on.
+// InvoicePayment joins invoice and payment, from basil on.
 func (p Purchase) InvoicePayment() Object {
 	return Object{
 		"id": p.id("inpay_"), "object": "invoice_payment", "amount_paid": p.Amount, "amount_requested": p.Amount,

@@ -39,7 +39,7 @@ var applicationStates = []section{
 	{"", "To review"}, {"approved", "Approved"}, {"rejected", "Rejected"}, {"withdrawn", "Withdrawn"},
 }
 
-// applicationBulk is what can be done with several applications at once.
+// applicationBulk has the actions on several applications.
 var applicationBulk = site.Bulk{What: "applications", Actions: []site.Action{
 	{Label: "Approve", Name: "do", Value: "approve"}, {Label: "Reject", Name: "do", Value: "reject", Danger: true},
 }}

@@ -37,7 +37,7 @@ type connectionData struct {
 	Replaces                      *clock.Time // since when the connection to replace exists; nil for none
 }
 
-// progress is how far a connection is.
+// progress is the state of a connection's setup.
 type progress struct {
 	ID        string
 	HasSecret bool

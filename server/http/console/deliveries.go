@@ -178,7 +178,7 @@ func sinceFault(err error) error {
 	return err
 }
 
-// ReplayKinds are what can be sent again of many deliveries.
+// ReplayKinds are the kinds of deliveries that can be replayed together.
 func (frame) ReplayKinds() []site.Option {
 	return []site.Option{{Value: "failed", Label: "What failed since then"}, {Value: "all", Label: "Total of the period"}}
 }

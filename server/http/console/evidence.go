@@ -85,7 +85,7 @@ func (v *visit) evidence(flag api.RiskFlag) (out evidence, err error) {
 	return out, nil
 }
 
-// sharedBy is what each other partner shares, by the partner's id.
+// sharedBy returns the shared values of each other partner, by the partner's id.
 func sharedBy(signals map[string]any) map[string][]string {
 	same := map[string][]string{}
 	for _, sign := range slices.Sorted(maps.Keys(signs)) {
@@ -133,7 +133,7 @@ func (v *visit) partnerOf(id string) (*api.Partner, error) {
 	return reply.JSON200, nil
 }
 
-// allOf is what any of them shares with the partner whom the flag is about.
+// allOf returns the values that any of them shares with the flagged partner.
 func allOf(others []sharer) (same []string) {
 	for _, other := range others {
 		for _, what := range other.Same {

@@ -21,7 +21,7 @@ var inboxRoutes = map[string]route{
 // inboxFilters are the filters of the event log.
 var inboxFilters = []string{"status", "reason_code", "connection_id", "type", "external_event_id"}
 
-// statuses are what became of an event, to choose from.
+// statuses are the statuses of events, for the filter.
 var statuses = []site.Option{
 	{Label: "All"}, {Value: "recorded", Label: "Recorded"}, {Value: "ignored", Label: "Ignored"},
 	{Value: "waiting", Label: "Waiting"}, {Value: "failed", Label: "Failed"}, {Value: "pending", Label: "Not worked yet"},
@@ -170,7 +170,7 @@ func namePayer(v *visit) error {
 	return v.done(v.at("/integrations/events/"+e.ID), "The payment counts for "+nameOf(p)+" within a moment.")
 }
 
-// maxSent is how much of an event is shown, in bytes; a page stays below 40 kB by it.
+// maxSent is the number of shown bytes of an event, which keeps a page below 40 kB.
 const maxSent = 16_000
 
 // indented is JSON for people, as far as it is shown; "" for none.
@@ -210,7 +210,7 @@ func resolveInboxEvent(v *visit) error {
 	return v.done(v.at("/integrations/events/"+e.ID), "The sale counts again, and the partner has the commission back.")
 }
 
-// whose is where the customer and the sale of an event are shown; "" for none.
+// whose returns the pages of the customer and the sale of an event; "" for none.
 type whose struct{ Customer, Sale string }
 
 // Whose returns the customer and sale of an event.

@@ -74,7 +74,7 @@ func (v *visit) each(one, several string, change func(id string) error) (string,
 	return t.words(len(ids), one, several), nil
 }
 
-// tally is what became of the ticked rows so far.
+// tally counts the results of the ticked rows.
 type tally struct {
 	done, refused int
 	why           []string
@@ -204,7 +204,7 @@ func (f frame) List(of any, ticks bool) rows { return rows{Page: f, Rows: of, Ti
 // With sets the columns of the rows.
 func (r rows) With(chosen columns) rows { r.Columns = chosen; return r }
 
-// PayoutBulk is what can be done with ticked payouts.
+// PayoutBulk has the actions on ticked payouts.
 func (f frame) PayoutBulk() site.Bulk {
 	return site.Bulk{What: "payouts", Actions: []site.Action{
 		{Label: "Mark as paid"},
@@ -212,7 +212,7 @@ func (f frame) PayoutBulk() site.Bulk {
 	}}
 }
 
-// CommissionBulk is what can be done with ticked commissions.
+// CommissionBulk has the actions on ticked commissions.
 func (f frame) CommissionBulk() site.Bulk {
 	return site.Bulk{What: "commissions", Actions: []site.Action{
 		{Label: "Approve"}, {Label: "Reject", Path: f.at("/commissions/reject"), Danger: true},

@@ -30,7 +30,7 @@ var partnerParts = []section{
 	{"commissions", "Commissions"}, {"payouts", "Payouts"}, {"notes", "Notes"}, {"history", "History"},
 }
 
-// partnerData is what every page of a partner shows.
+// partnerData is the data of all pages of a partner.
 type partnerData struct {
 	Partner      api.Partner
 	Name         string

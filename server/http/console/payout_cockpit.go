@@ -125,7 +125,7 @@ func (c payoutCard) with(part api.PayoutBatchPart) payoutCard {
 	return c
 }
 
-// Name is how the payouts of a card are paid, in words.
+// Name is the payout method of a card, in words.
 func (c payoutCard) Name() string { return method(c.Method) }
 
 // MethodValue is the method in an address; "" for none.
@@ -223,7 +223,7 @@ func (c cockpit) Stoppable() int64 {
 // Cancelable reports whether canceling the run would change a payout.
 func (c cockpit) Cancelable() bool { return c.Stoppable()+c.InFile() > 0 && !c.Generating }
 
-// Bulk is what can be done with ticked payouts of the tab.
+// Bulk has the actions on ticked payouts of the tab.
 func (c cockpit) Bulk(f frame) site.Bulk {
 	all := f.PayoutBulk()
 	switch c.Status {

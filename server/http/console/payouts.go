@@ -110,7 +110,7 @@ func (r payoutRow) Open() bool {
 	return false
 }
 
-// Way is how the partner is paid, in words. A payout that is not eligible has no method yet.
+// Way is the payout method, in words. A payout that is not eligible has none yet.
 func (r payoutRow) Way() string {
 	if r.Method != nil {
 		return method(r.Method)

@@ -166,7 +166,7 @@ func reserveConnection(v *visit) error {
 	return v.Redirect(http.StatusSeeOther, v.at("/integrations/connections/"+c.ID))
 }
 
-// unconnected is why a connection was not made, as a fault of the form where it is one.
+// unconnected returns the reason of a failed connection, as a fault of the form if it is one.
 func unconnected(err error) error {
 	if r, ok := errors.AsType[*connection.InputError](err); ok {
 		return problem.Invalid(r.Field, "%s", sentence(r))

@@ -18,7 +18,7 @@ var programRoutes = map[string]route{
 	"POST /console/p/{program}/settings": {Do: saveSettings},
 }
 
-// methods are how partners can be paid.
+// methods are the payout methods.
 var methods = []site.Option{
 	{Value: "paypal", Label: "PayPal"}, {Value: "wise", Label: "Wise"}, {Value: "bank_transfer", Label: "Bank transfer"},
 	{Value: "wire", Label: "Wire"}, {Value: "crypto", Label: "Crypto"},

@@ -80,7 +80,7 @@ func (f frame) Steps() (out []step) {
 	return out
 }
 
-// StepFault is why the sequence was refused, if that is no fault of a field that the form has.
+// StepFault is the refusal of the sequence, if no field of the form has it.
 func (f frame) StepFault() string {
 	fields := []string{"name", "trigger", "trigger_days"}
 	for _, s := range f.Steps() {

@@ -31,7 +31,7 @@ var pages = site.Source{
 	},
 }.Parse()
 
-// frame is what every page has around its own data.
+// frame is the part that all pages share.
 type frame struct {
 	*visit
 	Title  string

@@ -155,7 +155,7 @@ func (v *visit) linkNames(clicks []db.Click) (map[string]string, error) {
 	return names, err
 }
 
-// nameOf is what people know a link by.
+// nameOf returns the name of a link for people.
 func nameOf(l db.Link) string { return cmp.Or(opt.Value(l.Label), l.Value) }
 
 // coupons are the partner's codes, the newest first.

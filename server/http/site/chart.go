@@ -176,7 +176,7 @@ func RankChart(f Figures) Ranks {
 // nothing.
 func hundredth(place float64) float64 { return math.Round(100*place) / 100 }
 
-// chart is what charts of all kinds share, and where a figure lies.
+// chart has the data and the scale of all kinds of charts.
 // The scale ends at rounded figures, and marks its ends, zero and the halves between,
 // as far as their words do not overlap.
 func (f Figures) chart() (Chart, func(int64) float64) {

@@ -24,7 +24,7 @@ type Form struct {
 //	lookup    what is found at Source while it is typed
 type Input struct {
 	Name, ID, Label, Hint, Value, Error, Type, Auto string
-	// Most is how many characters are taken; 0 for as many as there are.
+	// Most is the largest number of characters; 0 for no limit.
 	Most     int
 	Optional bool
 

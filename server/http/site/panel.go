@@ -70,7 +70,7 @@ type Tile struct {
 	Spark            Spark
 }
 
-// Change is how a figure moved, in words.
+// Change is the change of a figure, in words.
 type Change struct {
 	Up, Down bool
 	Words    string
@@ -101,7 +101,7 @@ func changed(now, before int64, text func(int64) string) Change {
 	return c
 }
 
-// Sum is how an amount is made up, by the template "sum".
+// Sum lists the parts of an amount, for the template "sum".
 type Sum struct {
 	Lines []Part
 	Total Part

@@ -12,7 +12,7 @@ import (
 	"rail/server/locale"
 )
 
-// functions are what templates can call, in the words and the figures of l. Days and times
+// functions are the functions of templates, with the words and figures of l. Days and times
 // are in the zone of the page's reader, which Write fills in; the script shows times in
 // the browser's zone where a site asks for it.
 func functions(l *locale.Locale, vocabulary map[string]string) template.FuncMap {

@@ -36,7 +36,7 @@ type Service struct {
 type Connected struct {
 	db.ProcessorConnection
 	Secret string // the signing secret, which is never shown again
-	// EndpointErr is why the endpoint of the replaced connection still exists at Stripe; nil if it does not.
+	// EndpointErr is the failure to delete the replaced connection's endpoint at Stripe, or nil.
 	EndpointErr error
 }
 

@@ -438,7 +438,7 @@ func (w *writer) newCommission(r *row, of source.Commission) db.Commission {
 	return k
 }
 
-// settledReason is why a commission is void that was paid together with deductions of at least its payout's sum.
+// settledReason is the reason of a void commission that was paid together with deductions of at least its payout's sum.
 const settledReason = "Settled with deductions before the import."
 
 // changeCommission follows a change at the source. Money that Rail has paid, or is paying, stays as it is.

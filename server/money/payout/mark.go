@@ -36,7 +36,7 @@ type Selection struct {
 	Count, Minor     *int64 // the expected number and sum; nil for any
 }
 
-// Marking is what MarkAll or UndoAll did.
+// Marking is the result of MarkAll or UndoAll.
 type Marking struct {
 	Done      []db.Payout // the first of them
 	Names     map[string]string

@@ -26,7 +26,7 @@ import (
 
 var queries = db.New()
 
-// Payment is how and when a payout was paid.
+// Payment is the method, the external id and the time of a payment.
 type Payment struct {
 	Method, ExternalID *string
 	At                 clock.Time

@@ -75,7 +75,7 @@ func (p *Provider) Name() string {
 	return u.Hostname()
 }
 
-// trip is what must come back from the provider as it left, and until when.
+// trip has the values that the provider must return unchanged, and their expiry.
 type trip struct {
 	State, Nonce, Verifier string
 	Until                  int64 // microseconds

@@ -11,7 +11,7 @@ import (
 	"rail/server/http/docs/layout"
 )
 
-// InContainer is how a command of rail begins beside compose.yaml.
+// InContainer is the beginning of a rail command beside compose.yaml.
 const InContainer = "docker compose exec -T rail /"
 
 // environment sets what the code of each page reads.

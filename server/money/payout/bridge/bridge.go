@@ -16,7 +16,7 @@ import (
 // event is the type of the message.
 const event = "payout.submitted"
 
-// Config is where payouts are sent. Client makes the requests; its dialer decides which addresses are allowed.
+// Config names the receiver of payouts. Client makes the requests; its dialer decides which addresses are allowed.
 type Config struct {
 	URL     string
 	Secret  string   `json:"-"` // signs the messages
