@@ -210,7 +210,7 @@ func resolveInboxEvent(v *visit) error {
 	return v.done(v.at("/integrations/events/"+e.ID), "The sale counts again, and the partner has the commission back.")
 }
 
-// whose returns the pages of the customer and the sale of an event; "" for none.
+// whose has the pages of the customer and the sale of an event; "" for none.
 type whose struct{ Customer, Sale string }
 
 // Whose returns the customer and sale of an event.
