@@ -20,7 +20,7 @@ const InContainer = "docker compose exec -T rail /"
 
 // environment sets what the code of each page reads.
 var environment = []tab{
-	{"host", "After make run", "export KEY=$(cat .rail/demo.key) RAIL=http://127.0.0.1:8080 PATH=$PWD/bin:$PATH\n"},
+	{"host", "On this machine", "export KEY=$(cat .rail/demo.key) RAIL=http://127.0.0.1:8080 PATH=$PWD/bin:$PWD:$PATH\n"},
 	{"container", "In a container", "export KEY=$(" + InContainer + "rail key create --scope read --scope write --json |" +
 		"\n" + `  sed -nE 's/.*"key": ?"([^"]+)".*/\1/p') RAIL=http://127.0.0.1:8080` + "\n"},
 }
