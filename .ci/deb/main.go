@@ -3,7 +3,7 @@
 //
 //	deb CONFIG OUTPUT
 //
-// ${NAME} in the configuration stands for an environment variable. SOURCE_DATE_EPOCH sets the times of the files.
+// ${NAME} in the configuration is the value of an environment variable. SOURCE_DATE_EPOCH sets the times of the files.
 package main
 
 import (
