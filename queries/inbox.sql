@@ -190,5 +190,3 @@ SELECT t.* FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_i
     AND t.external_parent_id = @external_id::text AND t.external_id IS DISTINCT FROM @external_id::text
 ORDER BY created_at, id;
 
--- name: CustomerAttributed :exec
-UPDATE customers SET attribution = @attribution WHERE id = @id AND org_id = @org_id;

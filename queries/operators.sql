@@ -47,13 +47,6 @@ SELECT t.id, t.program_id, t.payout_method, t.payout_details FROM partners t
 UPDATE partners SET payout_details = @payout_details, payout_details_hash = @payout_details_hash
     WHERE id = @id AND payout_details = @was;
 
--- name: PayoutDetailsUnhashed :many
-SELECT t.id, t.program_id, t.payout_method, t.payout_details FROM partners t
-WHERE t.payout_details IS NOT NULL AND t.payout_details_hash IS NULL AND t.id > @after ORDER BY t.id LIMIT @lim;
-
--- name: PayoutDetailsSetHash :exec
-UPDATE partners SET payout_details_hash = @payout_details_hash WHERE id = @id AND payout_details = @was;
-
 -- name: WebhookSecretsSealed :many
 SELECT t.id, t.secret, t.previous_secret FROM webhook_endpoints t WHERE t.id > @after ORDER BY t.id LIMIT @lim;
 
@@ -78,7 +71,7 @@ UPDATE api_keys SET revoked_at = @revoked_at WHERE id = @id AND org_id = @org_id
 UPDATE api_keys SET last_used_at = @now WHERE id = @id AND (last_used_at IS NULL OR last_used_at < @stale_before);
 
 -- name: APIKeySetSigning :exec
-UPDATE api_keys SET signing_required = @required, signing_changed_at = @now WHERE id = @id AND org_id = @org_id;
+UPDATE api_keys SET signing_required = @required WHERE id = @id AND org_id = @org_id;
 
 -- name: PlanForValues :exec
 -- PlanForValues makes later statements of the same transaction or round trip use custom plans.

@@ -162,8 +162,6 @@ var unbound = map[string]string{
 	"SalePartnerCounters": "the program and the partner were read under the organization",
 	// The risk sweep covers every organization.
 	"RiskPrograms":          "lists every program that is monitored",
-	"PayoutDetailsUnhashed": "details are hashed for every organization",
-	"PayoutDetailsSetHash":  "the id is one that PayoutDetailsUnhashed has just listed",
 	"PartnerAddressesPurge": "removes what has expired, whosever it is",
 	// The audit checks the whole database.
 	"AuditM01": "audit", "AuditM02": "audit", "AuditM03": "audit", "AuditM04": "audit", "AuditM05": "audit",

@@ -171,7 +171,6 @@ CREATE TABLE api_keys (
     signing_required   boolean NOT NULL DEFAULT false,
     version            text NOT NULL,
     created_at         timestamptz NOT NULL,
-    signing_changed_at timestamptz,
     last_used_at       timestamptz,
     revoked_at         timestamptz,
     form               text COLLATE "C",

@@ -66,7 +66,6 @@ CREATE INDEX partners_ban_idx ON partners (ban_at) WHERE ban_at IS NOT NULL;
 CREATE UNIQUE INDEX partners_mail_token_key ON partners (mail_token);
 CREATE INDEX partners_payout_details_hash_idx ON partners (program_id, payout_details_hash)
     WHERE payout_details_hash IS NOT NULL;
-CREATE INDEX partners_unhashed_idx ON partners (id) WHERE payout_details IS NOT NULL AND payout_details_hash IS NULL;
 CREATE INDEX partners_address_idx ON partners (lower(email)) WHERE status = 'active';
 CREATE UNIQUE INDEX partners_external_id_key ON partners (program_id, external_id) WHERE external_id IS NOT NULL;
 ALTER TABLE flows ADD CONSTRAINT flows_partner_fkey FOREIGN KEY (program_id, partner_id)

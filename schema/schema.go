@@ -4,7 +4,8 @@ package schema
 
 import "embed"
 
-// FS has the migrations at its root, named NNNNNN_name.up.sql and .down.sql.
+// FS has the migrations at its root, named NNNNNN_name.up.sql and .down.sql. Those of releases never change:
+// released.sum has their checksums.
 //
 //go:embed *.sql
 var FS embed.FS

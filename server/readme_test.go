@@ -195,6 +195,29 @@ func TestWhereARuleIs(t *testing.T) {
 	}
 }
 
+// TestGuaranteesHaveTests: each row of the guarantees names a test, a stage of the bar, or a package of tests.
+func TestGuaranteesHaveTests(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("harness/README.md")
+	require.NoError(t, err)
+	_, chapter, ok := strings.Cut(string(text), "\n## Guarantees and their tests\n")
+	require.True(t, ok)
+	chapter, _, _ = strings.Cut(chapter, "\n## ")
+	named := regexp.MustCompile("`Test[A-Z]\\w+`|\\[G\\d+\\]\\(#the-bar\\)|`server/[\\w/]+`")
+	rows := 0
+	for line := range strings.Lines(chapter) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "| "), " | ")
+		if !strings.HasPrefix(line, "| ") || line == "| Guarantee | Test |\n" {
+			continue
+		}
+		rows++
+		if len(cells) != 2 || !named.MatchString(cells[1]) {
+			t.Errorf("no test is named: %s", line)
+		}
+	}
+	require.Greater(t, rows, 100)
+}
+
 // sourceText is the text of all Go files and of what runs them.
 func sourceText(t *testing.T) string {
 	t.Helper()

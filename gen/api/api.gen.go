@@ -4071,7 +4071,7 @@ type AffiliateAttribution struct {
 	// IssuedAt Informational; the token has its own time.
 	IssuedAt *clock.Time `json:"issued_at,omitempty"`
 
-	// Metadata Further strings, numbers and booleans; not stored.
+	// Metadata Further values, each a text, a number, true or false; not stored.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 
 	// Provider The issuer of the token: the host of this Rail. Claims of other providers are ignored.

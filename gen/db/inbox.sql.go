@@ -203,21 +203,6 @@ func (q *Queries) CouponsOf(ctx context.Context, db DBTX, arg CouponsOfParams) (
 	return items, nil
 }
 
-const customerAttributed = `-- name: CustomerAttributed :exec
-UPDATE customers SET attribution = $1 WHERE id = $2 AND org_id = $3
-`
-
-type CustomerAttributedParams struct {
-	Attribution []byte
-	ID          string
-	OrgID       string
-}
-
-func (q *Queries) CustomerAttributed(ctx context.Context, db DBTX, arg CustomerAttributedParams) error {
-	_, err := db.Exec(ctx, customerAttributed, arg.Attribution, arg.ID, arg.OrgID)
-	return err
-}
-
 const customerIdentified = `-- name: CustomerIdentified :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes, t.source, t.medium, t.campaign, t.referrer, t.country, t.device FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.identifier = $3::text LIMIT 2

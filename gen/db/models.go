@@ -12,21 +12,20 @@ import (
 )
 
 type APIKey struct {
-	ID               string
-	OrgID            string
-	UserID           string
-	Hash             []byte
-	Last4            string
-	Livemode         bool
-	Scopes           []string
-	RateLimit        int32
-	SigningRequired  bool
-	Version          string
-	CreatedAt        clock.Time
-	SigningChangedAt *clock.Time
-	LastUsedAt       *clock.Time
-	RevokedAt        *clock.Time
-	Form             *string
+	ID              string
+	OrgID           string
+	UserID          string
+	Hash            []byte
+	Last4           string
+	Livemode        bool
+	Scopes          []string
+	RateLimit       int32
+	SigningRequired bool
+	Version         string
+	CreatedAt       clock.Time
+	LastUsedAt      *clock.Time
+	RevokedAt       *clock.Time
+	Form            *string
 }
 
 type Application struct {

@@ -12,7 +12,7 @@ import (
 )
 
 const aPIKeyByHash = `-- name: APIKeyByHash :one
-SELECT k.id, k.org_id, k.user_id, k.hash, k.last4, k.livemode, k.scopes, k.rate_limit, k.signing_required, k.version, k.created_at, k.signing_changed_at, k.last_used_at, k.revoked_at, k.form, o.flow_quota, o.revenue_meter_minor, o.fraud_monitoring
+SELECT k.id, k.org_id, k.user_id, k.hash, k.last4, k.livemode, k.scopes, k.rate_limit, k.signing_required, k.version, k.created_at, k.last_used_at, k.revoked_at, k.form, o.flow_quota, o.revenue_meter_minor, o.fraud_monitoring
 FROM api_keys k JOIN organizations o ON o.id = k.org_id WHERE k.hash = $1
 `
 
@@ -40,7 +40,6 @@ func (q *Queries) APIKeyByHash(ctx context.Context, db DBTX, hash []byte) (APIKe
 		&i.APIKey.SigningRequired,
 		&i.APIKey.Version,
 		&i.APIKey.CreatedAt,
-		&i.APIKey.SigningChangedAt,
 		&i.APIKey.LastUsedAt,
 		&i.APIKey.RevokedAt,
 		&i.APIKey.Form,
@@ -88,7 +87,7 @@ func (q *Queries) APIKeyInsert(ctx context.Context, db DBTX, arg APIKeyInsertPar
 }
 
 const aPIKeyList = `-- name: APIKeyList :many
-SELECT id, org_id, user_id, hash, last4, livemode, scopes, rate_limit, signing_required, version, created_at, signing_changed_at, last_used_at, revoked_at, form FROM api_keys WHERE org_id = $1 ORDER BY created_at, id
+SELECT id, org_id, user_id, hash, last4, livemode, scopes, rate_limit, signing_required, version, created_at, last_used_at, revoked_at, form FROM api_keys WHERE org_id = $1 ORDER BY created_at, id
 `
 
 func (q *Queries) APIKeyList(ctx context.Context, db DBTX, orgID string) ([]APIKey, error) {
@@ -112,7 +111,6 @@ func (q *Queries) APIKeyList(ctx context.Context, db DBTX, orgID string) ([]APIK
 			&i.SigningRequired,
 			&i.Version,
 			&i.CreatedAt,
-			&i.SigningChangedAt,
 			&i.LastUsedAt,
 			&i.RevokedAt,
 			&i.Form,
@@ -178,23 +176,17 @@ func (q *Queries) APIKeyRevokeOwn(ctx context.Context, db DBTX, arg APIKeyRevoke
 }
 
 const aPIKeySetSigning = `-- name: APIKeySetSigning :exec
-UPDATE api_keys SET signing_required = $1, signing_changed_at = $2 WHERE id = $3 AND org_id = $4
+UPDATE api_keys SET signing_required = $1 WHERE id = $2 AND org_id = $3
 `
 
 type APIKeySetSigningParams struct {
 	Required bool
-	Now      *clock.Time
 	ID       string
 	OrgID    string
 }
 
 func (q *Queries) APIKeySetSigning(ctx context.Context, db DBTX, arg APIKeySetSigningParams) error {
-	_, err := db.Exec(ctx, aPIKeySetSigning,
-		arg.Required,
-		arg.Now,
-		arg.ID,
-		arg.OrgID,
-	)
+	_, err := db.Exec(ctx, aPIKeySetSigning, arg.Required, arg.ID, arg.OrgID)
 	return err
 }
 
@@ -441,63 +433,6 @@ func (q *Queries) PayoutDetailsSealed(ctx context.Context, db DBTX, arg PayoutDe
 	items := []PayoutDetailsSealedRow{}
 	for rows.Next() {
 		var i PayoutDetailsSealedRow
-		if err := rows.Scan(
-			&i.ID,
-			&i.ProgramID,
-			&i.PayoutMethod,
-			&i.PayoutDetails,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const payoutDetailsSetHash = `-- name: PayoutDetailsSetHash :exec
-UPDATE partners SET payout_details_hash = $1 WHERE id = $2 AND payout_details = $3
-`
-
-type PayoutDetailsSetHashParams struct {
-	PayoutDetailsHash []byte
-	ID                string
-	Was               []byte
-}
-
-func (q *Queries) PayoutDetailsSetHash(ctx context.Context, db DBTX, arg PayoutDetailsSetHashParams) error {
-	_, err := db.Exec(ctx, payoutDetailsSetHash, arg.PayoutDetailsHash, arg.ID, arg.Was)
-	return err
-}
-
-const payoutDetailsUnhashed = `-- name: PayoutDetailsUnhashed :many
-SELECT t.id, t.program_id, t.payout_method, t.payout_details FROM partners t
-WHERE t.payout_details IS NOT NULL AND t.payout_details_hash IS NULL AND t.id > $1 ORDER BY t.id LIMIT $2
-`
-
-type PayoutDetailsUnhashedParams struct {
-	After string
-	Lim   int32
-}
-
-type PayoutDetailsUnhashedRow struct {
-	ID            string
-	ProgramID     string
-	PayoutMethod  *string
-	PayoutDetails []byte
-}
-
-func (q *Queries) PayoutDetailsUnhashed(ctx context.Context, db DBTX, arg PayoutDetailsUnhashedParams) ([]PayoutDetailsUnhashedRow, error) {
-	rows, err := db.Query(ctx, payoutDetailsUnhashed, arg.After, arg.Lim)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []PayoutDetailsUnhashedRow{}
-	for rows.Next() {
-		var i PayoutDetailsUnhashedRow
 		if err := rows.Scan(
 			&i.ID,
 			&i.ProgramID,

@@ -215,7 +215,8 @@ func (p parts) serveSites(path *middleware.Front) error {
 	if err := p.serveConsole(path, doors); err != nil {
 		return fmt.Errorf("console: %w", err)
 	}
-	return p.serveMCP(path)
+	p.serveMCP(path)
+	return nil
 }
 
 // newSender returns the sender of webhooks. It logs the private networks that the guard allows, since webhooks
@@ -401,17 +402,12 @@ func (p parts) serveConsole(path *middleware.Front, doors *join.Pages) error {
 }
 
 // serveMCP registers the address for MCP clients.
-func (p parts) serveMCP(path *middleware.Front) error {
-	server, err := mcp.New(mcp.Options{
+func (p parts) serveMCP(path *middleware.Front) {
+	mcp.New(mcp.Options{
 		Handler: p.echo, Document: p.document, Keeper: p.keeper, Clock: p.clock, Admit: path.Admit,
 		Console: p.config.ConsoleBase(), Service: p.config.ServiceName,
-	})
-	if err != nil {
-		return err
-	}
-	server.Register(p.echo)
+	}).Register(p.echo)
 	path.Free(mcp.Path, "mcp")
-	return nil
 }
 
 // Mail returns the configured outbox and sender of mails. Commands use it too.

@@ -9,10 +9,14 @@ import (
 )
 
 // easyMemory is the memory, in bytes, up to which the process favours speed.
-const easyMemory = 64 << 20
+const easyMemory = 48 << 20
+
+// restAllocations is the number of bytes a minute below which the process is at rest: its jobs allocate less.
+const restAllocations = 32 << 20
 
 // EaseGC lets the heap grow to five times the live data before a collection: little survives a request, so that
 // the default would collect all the time. Above easyMemory the heap grows to twice the live data, as by default.
+// A process at rest returns its free memory to the system once a minute.
 // GOGC and GOMEMLIMIT, if set, take precedence.
 func EaseGC(ctx context.Context) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
@@ -21,16 +25,31 @@ func EaseGC(ctx context.Context) {
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(easyMemory)
 	go func() {
-		for tick := time.NewTicker(time.Second); ; {
+		limit, rest := time.NewTicker(time.Second), time.NewTicker(time.Minute)
+		defer limit.Stop()
+		defer rest.Stop()
+		for before := allocated(); ; {
 			select {
 			case <-ctx.Done():
-				tick.Stop()
 				return
-			case <-tick.C:
+			case <-limit.C:
 				debug.SetMemoryLimit(max(easyMemory, heapTarget()))
+			case <-rest.C:
+				now := allocated()
+				if now-before < restAllocations {
+					debug.FreeOSMemory()
+				}
+				before = now
 			}
 		}
 	}()
+}
+
+// allocated returns the bytes that the process has allocated since its start.
+func allocated() uint64 {
+	seen := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(seen)
+	return seen[0].Value.Uint64()
 }
 
 // heapTarget returns twice the live data of the last collection, plus the memory that no collection frees, in bytes.

@@ -58,6 +58,6 @@ func (a Actor) Work() work.Actor {
 		kind = work.Person
 	}
 	return work.Actor{
-		Kind: kind, ID: a.ID, User: a.UserID, Client: a.Client, PaysOut: a.Allows([]string{"payouts:write"}),
+		Kind: kind, ID: a.ID, User: a.UserID, Client: a.Client, PaysOut: a.Allows([]string{ScopePayouts}),
 	}
 }

@@ -8,7 +8,10 @@ import (
 )
 
 // Scopes is the closed list of a key's scopes.
-var Scopes = []string{"read", "write", "partners:write", "commissions:write", "payouts:write", "webhooks:write"}
+var Scopes = []string{"read", "write", "partners:write", "commissions:write", ScopePayouts, "webhooks:write"}
+
+// ScopePayouts allows payouts and their confirmation.
+const ScopePayouts = "payouts:write"
 
 // DefaultRateLimit is a key's default limit of requests a second.
 const DefaultRateLimit = 25

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -228,7 +229,7 @@ var needDatabase = []string{
 // needNone are the other commands.
 var needNone = []string{
 	"archive list", "config check", "config init", "config show", "serve", "health", "restore", "restore key", "version", "man", "listen", "trigger", "demo",
-	"mcp", "verify",
+	"mcp", "verify", "docs export",
 }
 
 func TestCommandsAreListed(t *testing.T) {
@@ -419,6 +420,7 @@ func TestJSONHasOneShape(t *testing.T) {
 		"sample load", "sample clear", "job run clean-up", "key create --scope read", "user create --email a@b.example --name A --role owner",
 		"org plan " + org, "migrate up", "migrate version", "secrets rotate", "audit", "version",
 		"backup " + filepath.Join(t.TempDir(), "b") + " --without-key", "man " + t.TempDir(),
+		"docs export " + t.TempDir(),
 	} {
 		require.NotEmpty(t, r.object(strings.Fields(args)...), args)
 	}
@@ -463,6 +465,49 @@ func TestManual(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(page), string(again), name)
 	}
+}
+
+// The export has the same bytes each time, and writes nothing into a folder with files.
+func TestDocsExport(t *testing.T) {
+	t.Parallel()
+	r := newRail(t)
+	one, two := filepath.Join(t.TempDir(), "new", "docs"), t.TempDir()
+	require.Contains(t, r.must("docs", "export", one), "open "+filepath.Join(one, "index.html"))
+	r.must("docs", "export", two)
+	names := filesBelow(t, one)
+	require.Equal(t, names, filesBelow(t, two))
+	require.Contains(t, names, "guides/webhooks.html")
+	for _, name := range names {
+		page, err := os.ReadFile(filepath.Join(one, name))
+		require.NoError(t, err)
+		again, err := os.ReadFile(filepath.Join(two, name))
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(page, again), name)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, []byte("mine"), 0o600))
+	for _, taken := range []string{one, filepath.Dir(file)} {
+		before := filesBelow(t, taken)
+		status, _, errs := r.run("docs", "export", taken)
+		require.Equal(t, 1, status)
+		require.Contains(t, errs, taken+" is not empty")
+		require.Equal(t, before, filesBelow(t, taken))
+	}
+	status, _, errs := r.run("docs", "export", file)
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, file+" is not a folder")
+}
+
+// filesBelow returns the paths of all files of a folder.
+func filesBelow(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	require.NoError(t, fs.WalkDir(os.DirFS(folder), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, name)
+		}
+		return err
+	}))
+	return names
 }
 
 func TestForeignDatabaseIsNotMigratedUnasked(t *testing.T) {

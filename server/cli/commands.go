@@ -314,7 +314,7 @@ func dataGroup() group {
 
 // developGroup has the commands for developers.
 func developGroup() group {
-	return group{title: develop, commands: []command{
+	return group{title: develop, families: map[string]string{"docs": "the guides, the reference and the operator's pages"}, commands: []command{
 		{
 			name: "listen", about: "send an organization's events to your own machine as they happen", setUp: listen,
 			more: listenHelp, lasting: true,
@@ -342,6 +342,10 @@ func developGroup() group {
 		{
 			name: "man", args: "FOLDER", about: "write the manual pages of all commands into a folder", setUp: manual,
 			examples: "rail man /usr/local/share/man/man1",
+		},
+		{
+			name: "docs export", args: "FOLDER", about: "write the documentation as pages that need no server, into an empty folder",
+			setUp: docsExport, more: docsHelp, examples: "rail docs export /srv/docs",
 		},
 	}}
 }

@@ -42,7 +42,7 @@ func majors(t *testing.T) (older, newer string) {
 	return older, newer
 }
 
-// TestNewMajor follows the upgrade chapter of the operator's guide, line by line, from one PostgreSQL to
+// TestNewMajor follows the chapter of the page on upgrades, line by line, from one PostgreSQL to
 // another.
 func TestNewMajor(t *testing.T) {
 	older, newer := majors(t)
@@ -54,10 +54,8 @@ func TestNewMajor(t *testing.T) {
 	from := r.environ["RAIL_DATA_DIR"]
 	folders := strings.NewReplacer("/srv/rail-18", from+"-new", "/srv/rail", from, "/backups", filepath.Dir(from),
 		"/usr/lib/postgresql/18/bin", newer, "'…'", phraseOfTests)
-	text, err := os.ReadFile("../../cmd/rail/README.md")
-	require.NoError(t, err)
-	_, chapter, _ := strings.Cut(string(text), "### Move to a new PostgreSQL major")
-	chapter, _, _ = strings.Cut(chapter, "\n###")
+	_, chapter, _ := strings.Cut(operatorPage(t, "upgrade.md"), "\n## Move to a new PostgreSQL major")
+	chapter, _, _ = strings.Cut(chapter, "\n##")
 	lines := regexp.MustCompile(`(?m)^    (.+)$`).FindAllStringSubmatch(chapter, -1)
 	require.Len(t, lines, 4)
 	for _, line := range lines {

@@ -83,10 +83,11 @@ func secretsAdopt(fs *pflag.FlagSet) action {
 
 // adoptHelp describes which databases need this, and the consequences of losing a secret key.
 func adoptHelp() string {
-	return `A database records the fingerprint of its secret key when it is created, and refuses every other key. A database of Rail 0.1
-records it at its next start, proven by its sealed values. If it has none, give one of its API keys once, which proves the
-secret key. If the secret key is lost, --yes accepts the given one: then create new API keys, replace the secrets of webhook
-endpoints, and ask partners to enter their payout details again. rail audit lists values that do not open.
+	return `A database records the fingerprint of its secret key when it is created, and refuses every other key. A database
+of a build before 0.1.0 records it at its next start, proven by its sealed values. If it has none, give one of its API keys
+once, which proves the secret key. If the secret key is lost, --yes accepts the given one: then create new API keys, replace
+the secrets of webhook endpoints, and ask partners to enter their payout details again. rail audit lists values that do not
+open.
 `
 }
 

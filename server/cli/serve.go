@@ -51,7 +51,6 @@ func serve(fs *pflag.FlagSet) action {
 				if err := ledger.Unfold(ctx, d.pool); err != nil {
 					return err
 				}
-				app.EaseGC(ctx)
 				a, err := app.New(ctx, d.config, d.pool, env.Clock, logger(env.Err, d.config), env.Rails...)
 				if err != nil {
 					return err
@@ -76,6 +75,7 @@ func serve(fs *pflag.FlagSet) action {
 					return err
 				}
 				d.warn(logf)
+				app.EaseGC(ctx)
 				return a.Serve(ctx, l)
 			})
 		return orRunning(ctx, env, err)

@@ -8,7 +8,6 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/money/payout"
 	"rail/server/program/risk"
 )
 
@@ -18,8 +17,7 @@ func riskSweep(m Deps) Job {
 	return Job{
 		Name: "risk-sweep", About: "flag suspicious partners", Every: time.Hour,
 		Run: func(ctx context.Context, now clock.Time) error {
-			// Duplicates are found by hashes of payout details, which old rows may lack.
-			failed := payout.HashRest(ctx, m.Pool, m.Keeper)
+			var failed error
 			u := unit(m.Pool, "risk-sweep", now)
 			for after := ""; ; {
 				programs, err := queries.RiskPrograms(ctx, m.Pool, db.RiskProgramsParams{

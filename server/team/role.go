@@ -1,6 +1,10 @@
 package team
 
-import "slices"
+import (
+	"slices"
+
+	"rail/server/auth"
+)
 
 // Role is a person's role in the console.
 type Role string
@@ -16,9 +20,6 @@ const (
 // Roles are all roles, the most powerful first.
 var Roles = []Role{Owner, Manager, Finance, Viewer}
 
-// payouts is the scope of confirming payouts, which a manager lacks.
-const payouts = "payouts:write"
-
 // Scopes returns the API scopes of a role. without are exceptions from them: write includes every scope, but a
 // manager confirms no payouts. An invalid role has no scopes.
 func (r Role) Scopes() (scopes, without []string) {
@@ -26,9 +27,9 @@ func (r Role) Scopes() (scopes, without []string) {
 	case Owner:
 		return []string{"write"}, nil
 	case Manager:
-		return []string{"write"}, []string{payouts}
+		return []string{"write"}, []string{auth.ScopePayouts}
 	case Finance:
-		return []string{"read", payouts, "commissions:write"}, nil
+		return []string{"read", auth.ScopePayouts, "commissions:write"}, nil
 	case Viewer:
 		return []string{"read"}, nil
 	}

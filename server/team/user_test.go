@@ -22,7 +22,7 @@ func TestRoles(t *testing.T) {
 	} {
 		scopes, without := role.Scopes()
 		var may []bool
-		for _, scope := range []string{"read", "partners:write", "commissions:write", payouts} {
+		for _, scope := range []string{"read", "partners:write", "commissions:write", auth.ScopePayouts} {
 			key := auth.Actor{Scopes: scopes}
 			taken := len(without) > 0 && without[0] == scope
 			may = append(may, key.Allows([]string{scope}) && !taken)

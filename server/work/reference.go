@@ -146,20 +146,6 @@ func GroupRef(param string, id *string) Reference {
 	}}
 }
 
-// LinkRef is a reference to a link.
-func LinkRef(param string, id *string) Reference {
-	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
-		return queries.LinkProgram(ctx, tx, db.LinkProgramParams{ID: id, OrgID: org})
-	}}
-}
-
-// ReferralRef is a reference to a referral.
-func ReferralRef(param string, id *string) Reference {
-	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
-		return queries.ReferralProgram(ctx, tx, db.ReferralProgramParams{ID: id, OrgID: org})
-	}}
-}
-
 // CustomerRef is a reference to a customer.
 func CustomerRef(param string, id *string) Reference {
 	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
@@ -171,13 +157,6 @@ func CustomerRef(param string, id *string) Reference {
 func SaleRef(param string, id *string) Reference {
 	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
 		return queries.SaleProgram(ctx, tx, db.SaleProgramParams{ID: id, OrgID: org})
-	}}
-}
-
-// PayoutRef is a reference to a payout.
-func PayoutRef(param string, id *string) Reference {
-	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
-		return queries.PayoutProgram(ctx, tx, db.PayoutProgramParams{ID: id, OrgID: org})
 	}}
 }
 
@@ -199,11 +178,4 @@ func AudienceRefs(at string, groups, tags []string) []Reference {
 		refs = append(refs, TagRef(fmt.Sprintf("%stag_ids[%d]", at, i), &id))
 	}
 	return refs
-}
-
-// BatchRef is a reference to a payout batch.
-func BatchRef(param string, id *string) Reference {
-	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
-		return queries.BatchProgram(ctx, tx, db.BatchProgramParams{ID: id, OrgID: org})
-	}}
 }

@@ -38,8 +38,7 @@ type Unit struct {
 	Sample bool
 	// Silent drops the unit's events, as for imported objects that other systems have already.
 	Silent bool
-	// Reads is what short reads of a unit without a transaction travel with; it may
-	// be nil.
+	// Reads batches short reads of units without a transaction; nil sends each alone.
 	Reads *share.Reads
 	// Wake is called after a commit that wrote events; it may be nil.
 	Wake func()

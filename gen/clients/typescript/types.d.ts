@@ -1871,7 +1871,7 @@ export interface AffiliateAttribution {
   issued_at?: string | undefined
   /** Informational; the token has its own expiry. */
   expires_at?: string | undefined
-  /** Further strings, numbers and booleans; not stored. */
+  /** Further values, each a text, a number, true or false; not stored. */
   metadata?: Record<string, unknown> | undefined
   [member: string]: unknown
 }

@@ -102,7 +102,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := b.all(ctx, &now, base); err != nil {
 		return err
 	}
-	missed := b.judge(now, base)
+	missed := b.judge(now)
 	if b.wants("origins") {
 		dear, err := b.origins(ctx)
 		if err != nil {
@@ -130,7 +130,7 @@ func (b *bench) all(ctx context.Context, now *run, base run) (err error) {
 	}
 	b.table(*now, base)
 	if b.wants("footprint") {
-		if err := b.footprint(ctx); err != nil {
+		if now.Footprint, err = b.footprint(ctx); err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (b *bench) all(ctx context.Context, now *run, base run) (err error) {
 		}
 	}
 	if b.wants("webhooks") {
-		now.Deliveries, err = b.webhooks(ctx, base)
+		now.Deliveries, now.Delay, err = b.webhooks(ctx, base)
 	}
 	return err
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,33 +25,64 @@ const (
 	each = 20
 )
 
-// footprint measures the binary as operators run it: its memory with many connections, and its start time with an
-// existing database and with a new one.
-func (b *bench) footprint(ctx context.Context) error {
+// rest is the time after which a server without requests has returned its free memory, twice that of app.EaseGC.
+const rest = 2 * time.Minute
+
+// footprint measures the binary as operators run it: its memory at rest and with many connections, and its start time
+// with an existing database and with a new one.
+func (b *bench) footprint(ctx context.Context) (f footprint, err error) {
 	rail := filepath.Join(b.db.dir, "binary")
 	if err := process.Build(ctx, rail); err != nil {
-		return err
+		return f, err
 	}
 	p, took, err := launch(ctx, rail, b.db.dir, "RAIL_DATABASE_URL="+b.db.DSN, "RAIL_ADDRESS_RATE_LIMIT="+addressLimit,
 		"RAIL_SECRET_KEY="+hex.EncodeToString(b.config.SecretKey[:]))
 	if err != nil {
-		return err
+		return f, err
 	}
-	// Its tables are there as well: the migrations find nothing to do.
-	fmt.Fprintf(b.Out, "start: %.2f s with a database that is there\n", took.Seconds())
-	err = b.crowd(p.addr)
-	memory, ended := p.end()
-	if err := errors.Join(err, ended); err != nil {
-		return err
+	f.Start = took.Seconds()
+	f.Rest, f.Crowd, err = b.memory(p)
+	if err = errors.Join(err, p.end()); err != nil {
+		return f, err
 	}
-	fmt.Fprintf(b.Out, "memory: at most %.0f MB resident, %d connections, %d requests of every kind\n", memory,
-		connections, connections*each)
 	if p, took, err = launch(ctx, rail, filepath.Join(b.db.dir, "fresh"), "RAIL_LOG_LEVEL=error"); err != nil {
-		return err
+		return f, err
 	}
-	fmt.Fprintf(b.Out, "start: %.2f s with a private PostgreSQL that is made first\n", took.Seconds())
-	_, err = p.end()
-	return err
+	f.First = took.Seconds()
+	return f, p.end()
+}
+
+// memory returns the memory of a server's own, at rest and at most with all connections, in MB. It prints the pages of
+// the binary in memory too: the system shares them among processes, and drops them when memory is short.
+func (b *bench) memory(p running) (idle, busy float64, err error) {
+	time.Sleep(rest)
+	before, err := process.MemoryOf(p.cmd.Process.Pid)
+	if err != nil {
+		return 0, 0, err
+	}
+	stop := make(chan struct{})
+	most := make(chan process.Memory)
+	go func() {
+		var m process.Memory
+		for tick := time.NewTicker(20 * time.Millisecond); ; {
+			select {
+			case <-stop:
+				tick.Stop()
+				most <- m
+				return
+			case <-tick.C:
+				if now, err := process.MemoryOf(p.cmd.Process.Pid); err == nil && now.Own > m.Own {
+					m = now
+				}
+			}
+		}
+	}()
+	err = b.crowd(p.addr)
+	close(stop)
+	crowded := <-most
+	fmt.Fprintf(b.Out, "memory: at rest %.0f MB of its own and %.0f MB of its file; with %d connections and %d requests of "+
+		"every kind %.0f and %.0f MB\n", before.Own, before.File, connections, connections*each, crowded.Own, crowded.File)
+	return before.Own, crowded.Own, err
 }
 
 // crowd opens all connections and sends requests of every load on each, with the others open:
@@ -124,17 +154,7 @@ func launch(ctx context.Context, rail, dir string, environ ...string) (running, 
 		cmd.Wait())
 }
 
-// end stops the binary and returns its peak memory in megabytes, as the system counts it.
-func (r running) end() (memory float64, err error) {
-	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return 0, err
-	}
-	err = r.cmd.Wait()
-	if used, ok := r.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		memory = float64(used.Maxrss) / 1024
-		if runtime.GOOS == "darwin" { // Maxrss is in bytes there, in kilobytes elsewhere
-			memory /= 1024
-		}
-	}
-	return memory, err
+// end stops the binary.
+func (r running) end() error {
+	return errors.Join(r.cmd.Process.Signal(syscall.SIGTERM), r.cmd.Wait())
 }

@@ -66,9 +66,10 @@ func Import(ctx context.Context, o ImportOptions) (err error) {
 		return err
 	}
 	err = b.beside(ctx, o, p.addr, pool)
-	memory, ended := p.end()
-	fmt.Fprintf(o.Out, "memory of the server: at most %.0f MB resident\n", memory)
-	return errors.Join(err, ended)
+	if peak, failed := process.PeakMemory(p.cmd.Process.Pid); failed == nil {
+		fmt.Fprintf(o.Out, "memory of the server: at most %d MiB resident\n", peak)
+	}
+	return errors.Join(err, p.end())
 }
 
 // beside measures sales alone, then an import with the same sales beside it.

@@ -32,9 +32,38 @@ func (b *bench) measure(ctx context.Context) ([]figure, error) {
 	}
 	out := make([]figure, len(rounds))
 	for i := range rounds {
+		var err error
+		if rounds[i], err = b.repeat(ctx, rounds[i]); err != nil {
+			return nil, err
+		}
 		out[i] = middle(rounds[i])
 	}
 	return out, nil
+}
+
+// maxSpoiled is the processor time of pgbench in a slice, to that of the row's best, above which other processes spoiled
+// the slice.
+const maxSpoiled = 1.4
+
+// repeat measures the spoiled slices of a row again, each once.
+func (b *bench) repeat(ctx context.Context, rounds []figure) ([]figure, error) {
+	best := rounds[0].PgbenchCPU
+	for _, f := range rounds {
+		best = min(best, f.PgbenchCPU)
+	}
+	for i, f := range rounds {
+		if f.PgbenchCPU <= maxSpoiled*best {
+			continue
+		}
+		fmt.Fprintf(b.Out, "repeats a slice of %s, %d clients: pgbench took %.0f us of processor time, %.0f in the best\n",
+			f.Load, f.Clients, f.PgbenchCPU, best)
+		again, err := b.slice(ctx, b.load(f.Load), f.Clients, i)
+		if err != nil {
+			return nil, err
+		}
+		rounds[i] = again
+	}
+	return rounds, nil
 }
 
 // slice runs one load once in each way, so that all had the same state of the machine. Odd rounds go backwards,
@@ -71,7 +100,9 @@ func (b *bench) rail(ctx context.Context, l load, f *figure) error {
 	}
 	f.Rate, f.P50, f.P99 = float64(seen.Requests)/seen.Seconds, float64(seen.P50), float64(seen.P99)
 	f.Server, f.CPU = used.of(float64(seen.Requests))
-	f.Log, f.Files = float64(used.log)/float64(seen.Requests), float64(used.files)/float64(seen.Requests)
+	n := float64(seen.Requests)
+	f.Log, f.Files = float64(used.log)/n, float64(used.files)/n
+	f.Objects, f.Heap = float64(used.objects)/n, float64(used.heap)/n
 	return nil
 }
 

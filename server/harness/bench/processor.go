@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,15 +23,20 @@ type meter struct {
 	pool       *pgxpool.Pool // to it; nil to read processor time alone
 }
 
-// spent is the processor time of a program and of the database, and the bytes of the database's log and of its files,
-// so far or from one reading to another.
+// spent is the processor time of a program and of the database, the bytes of the database's log and of its files, and
+// the objects and bytes that this process allocated, so far or from one reading to another.
 type spent struct {
 	program, database time.Duration
 	log, files        int64
+	objects, heap     uint64
 }
 
 func (s spent) since(began spent) spent {
-	return spent{s.program - began.program, s.database - began.database, s.log - began.log, s.files - began.files}
+	return spent{
+		program: s.program - began.program, database: s.database - began.database,
+		log: s.log - began.log, files: s.files - began.files,
+		objects: s.objects - began.objects, heap: s.heap - began.heap,
+	}
 }
 
 // of returns the microseconds that each request took: of the program alone, and with the database.
@@ -57,6 +63,9 @@ func newMeter(dir string, pool *pgxpool.Pool) meter {
 // Sessions that have ended count too: their parent has their time.
 func (m meter) read(pid int) spent {
 	s := spent{program: processorTime()}
+	allocated := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}, {Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(allocated)
+	s.objects, s.heap = allocated[0].Value.Uint64(), allocated[1].Value.Uint64()
 	if m.pool != nil { // where it fails, the load does too
 		_ = m.pool.QueryRow(context.Background(),
 			"SELECT (pg_current_wal_insert_lsn() - '0/0')::int8, pg_database_size(current_database())").Scan(&s.log, &s.files)

@@ -21,9 +21,18 @@ type run struct {
 	Rows       int
 	Figures    []figure
 	Deliveries []deliveries
+	Delay      delay
 	Events     []paid
+	Footprint  footprint
 	Pages      []page
 }
+
+// delay is the time from the commit of an event to its arrival, in milliseconds.
+type delay struct{ P50, P99 float64 }
+
+// footprint is what the binary takes: memory of its own, without the pages of its file, in MB, and the time of a start
+// with an existing and with a new database, in seconds.
+type footprint struct{ Rest, Crowd, Start, First float64 }
 
 // figure has the medians of a load with a number of clients. Times are in microseconds. Processor times are per
 // request: of the server and its database, of pgbench and its database, and of the floor and its database. 0 means
@@ -38,6 +47,7 @@ type figure struct {
 	FloorRate, FloorCPU     float64
 	FloorRatio              float64 // of CPU to FloorCPU
 	Log, Files              float64 // bytes that the database wrote to its log, and grew by
+	Objects, Heap           float64 // objects and bytes that the server allocated
 }
 
 // deliveries is how many webhooks a second went to a number of endpoints.
@@ -81,7 +91,7 @@ func (r run) events(clients int) paid {
 func (f *figure) measured() []*float64 {
 	return []*float64{
 		&f.Rate, &f.P50, &f.P99, &f.Pgbench, &f.Ratio, &f.Server, &f.CPU, &f.PgbenchCPU, &f.CPURatio, &f.FloorRate, &f.FloorCPU,
-		&f.FloorRatio, &f.Log, &f.Files,
+		&f.FloorRatio, &f.Log, &f.Files, &f.Objects, &f.Heap,
 	}
 }
 

@@ -12,12 +12,12 @@ import (
 func (b *bench) table(now, base run) {
 	w := tabwriter.NewWriter(b.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprint(w, "\nload\tclients\treq/s\tp50 ms\tp99 ms\tpgbench tx/s\tratio\tbase\tserver us\twith database\tpgbench us\tof that\tbase",
-		"\ttrips\tstatements\tlog bytes\tfile bytes\t\n")
+		"\ttrips\tstatements\tlog bytes\tfile bytes\tallocations\tof bytes\t\n")
 	for _, f := range now.Figures {
 		l, before := b.load(f.Load), base.of(f.Load, f.Clients)
-		fmt.Fprintf(w, "%s\t%d\t%.0f\t%.2f\t%.2f\t%.0f\t%.2f\t%s\t%.0f\t%.0f\t%.0f\t%.2f\t%s\t%d\t%d\t%.0f\t%.0f\t\n", l.title, f.Clients,
+		fmt.Fprintf(w, "%s\t%d\t%.0f\t%.2f\t%.2f\t%.0f\t%.2f\t%s\t%.0f\t%.0f\t%.0f\t%.2f\t%s\t%d\t%d\t%.0f\t%.0f\t%.0f\t%.0f\t\n", l.title, f.Clients,
 			f.Rate, f.P50/1000, f.P99/1000, f.Pgbench, f.Ratio, orDash(before.Ratio), f.Server, f.CPU, f.PgbenchCPU, f.CPURatio,
-			orDash(before.CPURatio), len(b.sent[l.name].trips), b.statements(l), f.Log, f.Files)
+			orDash(before.CPURatio), len(b.sent[l.name].trips), b.statements(l), f.Log, f.Files, f.Objects, f.Heap)
 	}
 	_ = w.Flush() // writes to the terminal
 	for _, f := range now.Figures {

@@ -46,38 +46,37 @@ type hooks struct {
 
 // webhooks measures the rate of deliveries, to one endpoint and to many, and the time from the commit of an event to
 // its arrival. Deliveries to one endpoint are sequential, so the round trip limits that rate.
-func (b *bench) webhooks(ctx context.Context, base run) ([]deliveries, error) {
+func (b *bench) webhooks(ctx context.Context, base run) (out []deliveries, took delay, err error) {
 	keeper, err := secret.New(b.config.SecretKey)
 	if err != nil {
-		return nil, err
+		return nil, took, err
 	}
 	h := &hooks{pool: b.server.pool, keeper: keeper, sentAt: map[string]time.Time{}, org: ident.New(ident.Organization)}
 	h.sink = httptest.NewServer(http.HandlerFunc(h.receive))
 	defer h.sink.Close()
 	if err := db.New().OrganizationInsert(ctx, h.pool,
 		db.OrganizationInsertParams{ID: h.org, Name: "Webhooks", CreatedAt: clock.System{}.Now()}); err != nil {
-		return nil, err
+		return nil, took, err
 	}
 	// Without the guard, which would refuse the sink on this machine.
 	h.sender = webhook.NewSender(webhook.Options{
 		Pool: h.pool, Keeper: keeper, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 		Dial: (&net.Dialer{}).DialContext, Service: "Rail",
 	})
-	var out []deliveries
 	for _, q := range []struct{ endpoints, events int }{{1, 1000}, {manyEndpoints, 10000}} {
 		rate, used, err := h.drain(ctx, q.endpoints, q.events, b.meter)
 		if err != nil {
-			return nil, err
+			return nil, took, err
 		}
 		out = append(out, deliveries{q.endpoints, rate})
 		fmt.Fprintf(b.Out, "webhooks: %.0f deliveries/s to %d endpoints%s, each %d us of the database and %d bytes of its log\n",
 			rate, q.endpoints, was("%.0f", base.deliveries(q.endpoints)), used.database.Microseconds()/int64(q.events),
 			used.log/int64(q.events))
 	}
-	p50, p99, err := h.delay(ctx, time.Duration(b.Seconds)*time.Second)
+	took, err = h.delay(ctx, time.Duration(b.Seconds)*time.Second)
 	fmt.Fprintf(b.Out, "webhooks: from commit to arrival p50 %.1f ms, p99 %.1f ms at %d events/s over %d endpoints\n",
-		p50.Seconds()*1000, p99.Seconds()*1000, eventsPerSec, manyEndpoints)
-	return out, err
+		took.P50, took.P99, eventsPerSec, manyEndpoints)
+	return out, took, err
 }
 
 // receive counts a delivery, and notes how long its event took, if that is measured.
@@ -176,10 +175,10 @@ func (h *hooks) drain(ctx context.Context, endpoints, events int, m meter) (perS
 
 // delay measures the time from commit to arrival at a steady rate, which is far below what the sender
 // can do: it is the time of an idle queue.
-func (h *hooks) delay(ctx context.Context, length time.Duration) (p50, p99 time.Duration, err error) {
+func (h *hooks) delay(ctx context.Context, length time.Duration) (delay, error) {
 	programs, err := h.programs(ctx, manyEndpoints)
 	if err != nil {
-		return 0, 0, err
+		return delay{}, err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -196,7 +195,7 @@ func (h *hooks) delay(ctx context.Context, length time.Duration) (p50, p99 time.
 	for i := 0; time.Now().Before(end); i++ {
 		<-tick.C
 		if err := h.record(ctx, programs[i%len(programs)], 1); err != nil {
-			return 0, 0, err
+			return delay{}, err
 		}
 	}
 	// Time for the last ones to arrive.
@@ -206,7 +205,8 @@ func (h *hooks) delay(ctx context.Context, length time.Duration) (p50, p99 time.
 	slices.Sort(h.delays)
 	// A median of nothing would look like a very fast sender.
 	if len(h.delays) == 0 {
-		return 0, 0, fmt.Errorf("nothing arrived")
+		return delay{}, fmt.Errorf("nothing arrived")
 	}
-	return h.delays[len(h.delays)/2], h.delays[len(h.delays)*99/100], nil
+	ms := func(d time.Duration) float64 { return d.Seconds() * 1000 }
+	return delay{ms(h.delays[len(h.delays)/2]), ms(h.delays[len(h.delays)*99/100])}, nil
 }

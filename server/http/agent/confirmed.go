@@ -5,10 +5,8 @@ import (
 	"slices"
 
 	"rail/openapi"
+	"rail/server/auth"
 )
-
-// scopePayouts is the scope of all operations on payouts.
-const scopePayouts = "payouts:write"
 
 // always are the operations that a person confirms whatever their arguments are (decisions, 431).
 var always = map[string]bool{
@@ -73,7 +71,7 @@ func Confirmed(o openapi.Operation, given Arguments) bool {
 	switch {
 	case DryRun(o, given):
 		return false
-	case slices.Contains(o.Scopes, scopePayouts), always[o.ID]:
+	case slices.Contains(o.Scopes, auth.ScopePayouts), always[o.ID]:
 		return true
 	}
 	return slices.ContainsFunc(members[o.ID], func(name string) bool { _, has := given[name]; return has })
@@ -85,7 +83,7 @@ func DryRun(o openapi.Operation, given Arguments) bool {
 }
 
 // Payouts reports whether an operation is one on payouts, for which the console asks again who confirms.
-func (o Operation) Payouts() bool { return slices.Contains(o.Scopes, scopePayouts) }
+func (o Operation) Payouts() bool { return slices.Contains(o.Scopes, auth.ScopePayouts) }
 
 // Destroys reports whether an operation deletes or ends something.
 func (o Operation) Destroys() bool { return o.Method == http.MethodDelete || ending[o.ID] }

@@ -36,7 +36,7 @@ func (d localAPI) Do(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// client returns the generated client of the API behind the door.
+// client returns the generated client of the API in this process.
 func client(handler http.Handler) (*api.ClientWithResponses, error) {
 	return api.NewClientWithResponses(inside.URL, api.WithHTTPClient(localAPI{handler}))
 }

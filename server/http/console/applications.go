@@ -10,6 +10,7 @@ import (
 	"rail/gen/api"
 	"rail/server/clock"
 	"rail/server/http/site"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 )
 
@@ -173,10 +174,10 @@ func applicationFields(rows []fileRow, labels map[string]string) []field {
 		plainField("Reason", "rejection_reason"),
 	}
 	for _, question := range questions {
-		out = append(out, field{site.Cell(question), func(r fileRow) string {
+		out = append(out, field{plain.Cell(question), func(r fileRow) string {
 			for _, a := range answers(r) {
 				if a.Question == question {
-					return site.Cell(a.Answer)
+					return plain.Cell(a.Answer)
 				}
 			}
 			return ""

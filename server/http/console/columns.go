@@ -10,6 +10,7 @@ import (
 	"rail/gen/api"
 	"rail/server/http/site"
 	"rail/server/locale/currency"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 )
 
@@ -30,7 +31,7 @@ type columnList struct {
 var (
 	partnerColumns = columnList{
 		[]field{
-			{"Partner", func(r fileRow) string { return site.Cell(nameOf(r.partner())) }},
+			{"Partner", func(r fileRow) string { return plain.Cell(nameOf(r.partner())) }},
 			plainField("Email", "email"),
 		},
 		[]column{
@@ -82,7 +83,7 @@ var (
 	}
 	customerColumns = columnList{
 		[]field{
-			{"Customer", func(r fileRow) string { return site.Cell(person(r.customer())) }},
+			{"Customer", func(r fileRow) string { return plain.Cell(person(r.customer())) }},
 			plainField("Your ID", "external_customer_id"),
 		},
 		[]column{
@@ -98,7 +99,7 @@ var (
 	payoutColumns = columnList{
 		[]field{partnerField, {"Email", func(r fileRow) string {
 			p, _ := member[api.Partner](r, "partner")
-			return site.Cell(p.Email)
+			return plain.Cell(p.Email)
 		}}},
 		[]column{
 			{"method", "Method", []field{wordField("Method", "method")}, false},
@@ -220,7 +221,7 @@ func (r fileRow) tags() string {
 	for i, t := range tags {
 		names[i] = t.Name
 	}
-	return site.Cell(strings.Join(names, ", "))
+	return plain.Cell(strings.Join(names, ", "))
 }
 
 // commissions is the sum of a partner's commissions in the program's currency.

@@ -95,17 +95,11 @@ func (v *visit) commissionsOf(p api.ListCommissionsParams, turn site.Turn) (site
 }
 
 func commissionTable(v *visit) error {
-	query := v.query("status", "kind")
-	v.setDays(query, "created_after", "created_before")
-	query.Set("program_id", v.program.ID)
-	partner, err := v.askedPartner()
+	query, err := v.fileQuery([]string{"partner", "customer"}, "status", "kind")
 	if err != nil {
 		return err
 	}
-	if partner != nil {
-		query.Set("partner_id", *partner)
-	}
-	query["expand[]"] = []string{"partner", "customer"}
+	v.setDays(query, "created_after", "created_before")
 	return v.chosenFile("listCommissions", "commissions", query, commissionColumns)
 }
 

@@ -99,19 +99,16 @@ func (v *visit) customerNamed() (email, id *string) {
 }
 
 func customerTable(v *visit) error {
-	query := v.query("status")
-	query.Set("program_id", v.program.ID)
-	email, id := v.customerNamed()
-	partner, err := v.askedPartner()
+	query, err := v.fileQuery([]string{"partner"}, "status")
 	if err != nil {
 		return err
 	}
-	for name, text := range map[string]*string{"email": email, "external_customer_id": id, "partner_id": partner} {
+	email, id := v.customerNamed()
+	for name, text := range map[string]*string{"email": email, "external_customer_id": id} {
 		if text != nil {
 			query.Set(name, *text)
 		}
 	}
-	query["expand[]"] = []string{"partner"}
 	return v.chosenFile("listCustomers", "customers", query, customerColumns)
 }
 

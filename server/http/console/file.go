@@ -11,6 +11,7 @@ import (
 	"rail/server/clock"
 	"rail/server/http/site"
 	"rail/server/locale/currency"
+	"rail/server/locale/plain"
 )
 
 // Files of lists are for people: names in place of ids, amounts in the currency's unit, and times in the program's
@@ -95,7 +96,7 @@ var partnerField = field{"Partner", func(r fileRow) string {
 	if !ok {
 		return ""
 	}
-	return site.Cell(nameOf(p))
+	return plain.Cell(nameOf(p))
 }}
 
 // customerField has the name of the row's expanded customer.
@@ -104,13 +105,13 @@ var customerField = field{"Customer", func(r fileRow) string {
 	if !ok {
 		return ""
 	}
-	return site.Cell(person(c))
+	return plain.Cell(person(c))
 }}
 
 // groupField has the name of the row's expanded group.
 var groupField = field{"Group", func(r fileRow) string {
 	g, _ := member[api.Group](r, "group")
-	return site.Cell(g.Name)
+	return plain.Cell(g.Name)
 }}
 
 // countField has a number of an object in a member of the row.

@@ -79,22 +79,22 @@ func memberOf(schema *openapi3.Schema, name string) *openapi3.Schema {
 	case !nested:
 		return ref.Value
 	}
-	inner, _ := plain(ref.Value)
+	inner, _ := simple(ref.Value)
 	if len(inner.Properties) == 0 { // an object with free members
 		return openapi3.NewStringSchema()
 	}
 	return memberOf(inner, rest)
 }
 
-// plain returns a schema without the alternatives that make it nullable, and whether it is.
-func plain(s *openapi3.Schema) (*openapi3.Schema, bool) {
+// simple returns a schema without the alternatives that make it nullable, and whether it is.
+func simple(s *openapi3.Schema) (*openapi3.Schema, bool) {
 	nullable := s.Nullable || s.Type.Includes("null")
 	for _, of := range slices.Concat(s.OneOf, s.AnyOf, s.AllOf) {
 		if of.Value.Type.Is("null") {
 			nullable = true
 			continue
 		}
-		inner, too := plain(of.Value)
+		inner, too := simple(of.Value)
 		return inner, nullable || too
 	}
 	return s, nullable
@@ -102,7 +102,7 @@ func plain(s *openapi3.Schema) (*openapi3.Schema, bool) {
 
 // reading parses the texts of one field. It reports false for an empty field.
 func reading(name string, member *openapi3.Schema, texts []string, unit string) (any, bool) {
-	s, nullable := plain(member)
+	s, nullable := simple(member)
 	if s.Type.Includes("array") {
 		texts = slices.DeleteFunc(texts, func(t string) bool { return t == "" })
 		return texts, true
@@ -141,4 +141,17 @@ func (v *visit) query(names ...string) url.Values {
 		}
 	}
 	return out
+}
+
+// fileQuery returns the query of a list's file: the program, the partner that was asked for, the relations to expand,
+// and the named filters.
+func (v *visit) fileQuery(expand []string, filters ...string) (url.Values, error) {
+	query := v.query(filters...)
+	query.Set("program_id", v.program.ID)
+	query["expand[]"] = expand
+	partner, err := v.askedPartner()
+	if partner != nil {
+		query.Set("partner_id", *partner)
+	}
+	return query, err
 }

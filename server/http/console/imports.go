@@ -19,6 +19,7 @@ import (
 	"rail/server/inbound/importer"
 	"rail/server/inbound/importer/source"
 	"rail/server/locale/currency"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/work"
@@ -407,7 +408,7 @@ func importBalances(v *visit) error {
 		for _, r := range rows {
 			p.AfterID, p.AfterCurrency = r.SourceID, r.Currency
 			_ = out.Write([]string{
-				site.Cell(r.SourceID), site.Cell(opt.Value(r.Email)), r.Currency, currency.Decimal(r.SourceMinor, r.Currency),
+				plain.Cell(r.SourceID), plain.Cell(opt.Value(r.Email)), r.Currency, currency.Decimal(r.SourceMinor, r.Currency),
 				currency.Decimal(r.RailMinor, r.Currency), currency.Decimal(r.RailMinor-r.SourceMinor, r.Currency),
 			})
 		}
@@ -434,7 +435,7 @@ func importProblems(v *visit) error {
 		}
 		for _, r := range rows {
 			after = r.ID
-			_ = out.Write([]string{r.Kind, site.Cell(r.SourceID), r.Code, problemWords(r.Code), site.Cell(r.Detail)})
+			_ = out.Write([]string{r.Kind, plain.Cell(r.SourceID), r.Code, problemWords(r.Code), plain.Cell(r.Detail)})
 		}
 		if out.Flush(); out.Error() != nil || len(rows) < problemBatch {
 			return out.Error()

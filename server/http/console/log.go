@@ -11,6 +11,7 @@ import (
 	"rail/server/clock"
 	"rail/server/http/site"
 	"rail/server/ident"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/work"
 	"rail/server/work/auditlog"
@@ -114,11 +115,11 @@ func auditTable(v *visit) error {
 	return v.sendRows("audit-log", []field{
 		timeField("When", "created_at"),
 		{"Who", func(r fileRow) string {
-			return site.Cell(actor(r.cells["actor_type"], r.cells["actor_id"], names) + through(opt.OrNil(r.cells["client"])))
+			return plain.Cell(actor(r.cells["actor_type"], r.cells["actor_id"], names) + through(opt.OrNil(r.cells["client"])))
 		}},
-		{"What", func(r fileRow) string { return site.Cell(doing(r.cells["action"])) }},
+		{"What", func(r fileRow) string { return plain.Cell(doing(r.cells["action"])) }},
 		{"Object", func(r fileRow) string { return v.targetOf(r.cells["target_id"], names).Kind }},
-		{"Name", func(r fileRow) string { return site.Cell(v.targetOf(r.cells["target_id"], names).Name) }},
+		{"Name", func(r fileRow) string { return plain.Cell(v.targetOf(r.cells["target_id"], names).Name) }},
 		plainField("Reason", "reason"),
 		plainField("Before", "before"),
 		plainField("After", "after"),

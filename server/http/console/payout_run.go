@@ -2,12 +2,12 @@ package console
 
 import (
 	"net/url"
-	"strings"
 	"time"
 
 	"rail/gen/api"
 	"rail/server/clock"
 	"rail/server/http/site"
+	"rail/server/ident"
 	"rail/server/opt"
 )
 
@@ -176,7 +176,7 @@ func (v *visit) with(name, value string) string {
 func (v *visit) plan(p *api.PayoutPreview) (runPlan, error) {
 	out := runPlan{
 		PayoutPreview: p, Month: v.month(p.PeriodEnd), Fields: url.Values{},
-		Sample: strings.HasPrefix(v.program.ID, "sample_"),
+		Sample: ident.IsSample(v.program.ID),
 	}
 	for _, name := range runFields {
 		if text := v.value(name); text != "" {
@@ -251,7 +251,7 @@ func makeRun(v *visit) error {
 	return v.done(v.at("/payouts/batches/"+made.ID), notice)
 }
 
-// Reason is why a partner is not paid, in words.
+// Why returns the reason for not paying a partner, in words.
 func (t runTotal) Why() string {
 	switch t.Outcome {
 	case api.PayoutPreviewOutcomeNextMonth:

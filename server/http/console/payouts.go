@@ -163,16 +163,10 @@ func (v *visit) payoutsOf(p api.ListPayoutsParams, turn site.Turn) (site.Listing
 }
 
 func payoutTable(v *visit) error {
-	query := v.query("status", "batch_id")
-	query.Set("program_id", v.program.ID)
-	partner, err := v.askedPartner()
+	query, err := v.fileQuery([]string{"partner"}, "status", "batch_id")
 	if err != nil {
 		return err
 	}
-	if partner != nil {
-		query.Set("partner_id", *partner)
-	}
-	query["expand[]"] = []string{"partner"}
 	return v.chosenFile("listPayouts", "payouts", query, payoutColumns)
 }
 

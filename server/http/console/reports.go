@@ -12,6 +12,7 @@ import (
 	"rail/gen/api"
 	"rail/server/http/site"
 	"rail/server/locale/currency"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 )
 
@@ -385,7 +386,7 @@ func reportTable(v *visit) error {
 	}}
 	for _, r := range found.Rows {
 		rows = append(rows, []string{
-			site.Cell(r.Label),
+			plain.Cell(r.Label),
 			currency.Decimal(r.RevenueMinor, found.Currency),
 			currency.Decimal(r.CommissionsMinor, found.Currency),
 			text(r.Clicks),

@@ -9,6 +9,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/http/site"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/problem"
 )
@@ -111,12 +112,12 @@ func (v *visit) riskTabs() (shown []api.RiskFlagStatus, tabs site.Tabs) {
 func riskTable(v *visit) error {
 	return v.fileOf("listRiskFlags", "risk-flags", url.Values{"program_id": {v.program.ID}}, []field{
 		timeField("Found", "created_at"),
-		{"Kind", func(r fileRow) string { return site.Cell(wordsOf(r.cells["kind"])) }},
+		{"Kind", func(r fileRow) string { return plain.Cell(wordsOf(r.cells["kind"])) }},
 		wordField("Severity", "severity"),
 		wordField("State", "status"),
 		{"Partner", func(r fileRow) string {
 			p, _ := member[api.RiskFlagPartner](r, "partner")
-			return site.Cell(cmp.Or(opt.Value(p.DisplayName), p.Handle, p.Email))
+			return plain.Cell(cmp.Or(opt.Value(p.DisplayName), p.Handle, p.Email))
 		}},
 		timeField("Decided", "resolved_at"),
 		plainField("Note", "resolution_note"),

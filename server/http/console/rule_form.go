@@ -243,7 +243,7 @@ func (d *ruleData) SomeFault(names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return d.Faults[n] != "" })
 }
 
-// FieldGroup is a group of fields that conditions can read, on one object.
+// fieldGroup is a group of fields that conditions can read, on one object.
 type fieldGroup struct {
 	Label   string
 	Options []site.Option

@@ -91,17 +91,11 @@ func (v *visit) salesOf(p api.ListSalesParams, turn site.Turn) (site.Listing, er
 }
 
 func saleTable(v *visit) error {
-	query := v.query("external_charge_id", "refunded")
-	v.setDays(query, "occurred_after", "occurred_before")
-	query.Set("program_id", v.program.ID)
-	partner, err := v.askedPartner()
+	query, err := v.fileQuery([]string{"partner", "customer"}, "external_charge_id", "refunded")
 	if err != nil {
 		return err
 	}
-	if partner != nil {
-		query.Set("partner_id", *partner)
-	}
-	query["expand[]"] = []string{"partner", "customer"}
+	v.setDays(query, "occurred_after", "occurred_before")
 	return v.chosenFile("listSales", "sales", query, saleColumns)
 }
 

@@ -56,7 +56,7 @@ func (s *Server) Exports() ([]Export, error) {
 		add(export("sales", db.SaleList{}, toSale, func(k db.Sale) string { return k.ID }, nil), "listSales"),
 		add(exportCommissions(), "listCommissions"),
 		add(export("payouts", db.PayoutList{}, uncounted, func(p db.Payout) string { return p.ID }, nil,
-			countCommissions, noteDetails, numberStatements), "listPayouts"),
+			payoutParts(nil)...), "listPayouts"),
 	}
 	return all, err
 }

@@ -14,7 +14,7 @@ func (s *Server) SetInboundSigning(ctx context.Context,
 	r api.SetInboundSigningRequestObject) (api.SetInboundSigningResponseObject, error) {
 	u := work.From(ctx)
 	err := queries.APIKeySetSigning(ctx, u.Later(), db.APIKeySetSigningParams{
-		Required: r.Body.Required, Now: &u.Now, ID: u.Actor.ID, OrgID: u.OrgID,
+		Required: r.Body.Required, ID: u.Actor.ID, OrgID: u.OrgID,
 	})
 	u.OnCommit(s.Keys.Clear)
 	return api.SetInboundSigning200JSONResponse{

@@ -55,7 +55,7 @@ func (s *Server) ReportRailResult(ctx context.Context,
 		Fee:        b.FeeMinor,
 		PaidAt:     b.PaidAt,
 	})
-	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails, numberStatements)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, payoutParts(nil)...)
 	return api.ReportRailResult200JSONResponse(shown), err
 }
 
@@ -70,7 +70,7 @@ var resultStates = map[api.PayoutRailResultStatus]payout.State{
 func (s *Server) DismissPayoutAttention(ctx context.Context,
 	r api.DismissPayoutAttentionRequestObject) (api.DismissPayoutAttentionResponseObject, error) {
 	p, err := payout.DismissAttention(ctx, work.From(ctx), r.ID)
-	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails, numberStatements)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, payoutParts(nil)...)
 	return api.DismissPayoutAttention200JSONResponse(shown), err
 }
 

@@ -124,7 +124,7 @@ func (s *Server) MarkPayoutPaid(ctx context.Context,
 		payment.At = *cmp.Or(b.PaidAt, &payment.At)
 	}
 	p, err := payout.MarkPaid(ctx, u, s.Mail, s.Keeper, r.ID, payment)
-	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails, numberStatements)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, payoutParts(nil)...)
 	return api.MarkPayoutPaid200JSONResponse(shown), err
 }
 
@@ -132,7 +132,7 @@ func (s *Server) MarkPayoutPaid(ctx context.Context,
 func (s *Server) MarkPayoutFailed(ctx context.Context,
 	r api.MarkPayoutFailedRequestObject) (api.MarkPayoutFailedResponseObject, error) {
 	p, err := payout.MarkFailed(ctx, work.From(ctx), r.ID, r.Body.Reason)
-	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails, numberStatements)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, payoutParts(nil)...)
 	return api.MarkPayoutFailed200JSONResponse(shown), err
 }
 
@@ -140,7 +140,7 @@ func (s *Server) MarkPayoutFailed(ctx context.Context,
 func (s *Server) UndoPayoutPaid(ctx context.Context,
 	r api.UndoPayoutPaidRequestObject) (api.UndoPayoutPaidResponseObject, error) {
 	p, err := payout.UndoPaid(ctx, work.From(ctx), s.Mail, r.ID, r.Body.Reason)
-	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails, numberStatements)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, payoutParts(nil)...)
 	return api.UndoPayoutPaid200JSONResponse(shown), err
 }
 
@@ -194,7 +194,7 @@ func toRefused(r payout.Refused) api.PayoutRefused {
 func (s *Server) EmailPayoutFailure(ctx context.Context,
 	r api.EmailPayoutFailureRequestObject) (api.EmailPayoutFailureResponseObject, error) {
 	p, err := payout.EmailFailure(ctx, work.From(ctx), s.Mail, r.ID)
-	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, countCommissions, noteDetails, numberStatements)
+	shown, err := complete(ctx, uncounted(p), p.ProgramID, err, payoutParts(nil)...)
 	return api.EmailPayoutFailure200JSONResponse(shown), err
 }
 

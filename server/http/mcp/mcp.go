@@ -12,7 +12,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -55,13 +54,10 @@ type Server struct {
 }
 
 // New returns the server.
-func New(o Options) (*Server, error) {
+func New(o Options) *Server {
 	s := &Server{Options: o, catalogue: agent.NewCatalogue(o.Document.All())}
-	var err error
-	if s.reading, err = s.handler(false); err == nil {
-		s.writing, err = s.handler(true)
-	}
-	return s, err
+	s.reading, s.writing = s.handler(false), s.handler(true)
+	return s
 }
 
 // Register adds the server to e.
@@ -69,14 +65,11 @@ func (s *Server) Register(e *echo.Echo) { e.POST(Path, s.serve) }
 
 // handler returns the handler of clients that may write, or only read. A browser cannot send another site's API key, so
 // the library's check of the host, which refuses proxies on the same machine, is not needed.
-func (s *Server) handler(write bool) (http.Handler, error) {
-	server, err := s.tools(write)
-	if err != nil {
-		return nil, fmt.Errorf("mcp: %w", err)
-	}
+func (s *Server) handler(write bool) http.Handler {
+	server := s.tools(write)
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: middleware.MaxBody,
-	}), nil
+	})
 }
 
 // session has the caller of a request.

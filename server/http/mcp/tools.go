@@ -43,7 +43,7 @@ const (
 func toolOf(tag string) string { return strings.ReplaceAll(strings.ToLower(tag), " ", "_") }
 
 // tools returns a server with the tools, for clients that may write or only read.
-func (s *Server) tools(write bool) (*sdk.Server, error) {
+func (s *Server) tools(write bool) *sdk.Server {
 	says := instructions + onlyReads
 	if write {
 		says = instructions + writesToo
@@ -65,7 +65,8 @@ func (s *Server) tools(write bool) (*sdk.Server, error) {
 	}
 	s.addFind(server, write)
 	s.addExplain(server)
-	return server, s.addResources(server)
+	addResources(server)
+	return server
 }
 
 // inOrder compares operations by path, and reads before writes.

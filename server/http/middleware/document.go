@@ -66,7 +66,7 @@ func (r *route) batches() bool { return r.ID == "createSaleBatch" || r.ID == "cr
 // or names an unknown scope: a server must not start with an operation that is open by mistake.
 func LoadDocument(knownScopes []string, ignoreUnknown bool) (*Document, error) {
 	registerFormats.Do(defineFormats)
-	spec, err := openapi.Read(openapi.Bundle)
+	spec, err := openapi.ReadRequests()
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,22 @@ func LoadDocument(knownScopes []string, ignoreUnknown bool) (*Document, error) {
 		}
 		d.routes[routeKey{o.Method, echoPath(o.Path)}] = newRoute(spec, o)
 	}
+	dropAnswers(spec, operations)
 	return d, nil
+}
+
+// dropAnswers removes the responses of tables, and all component schemas but those of request bodies. Nothing reads
+// them after the start, and each garbage collection would mark them.
+func dropAnswers(spec *openapi3.T, operations []openapi.Operation) {
+	bodies := openapi3.Schemas{}
+	for _, o := range operations {
+		o.Operation.Responses = nil
+		if name := o.BodyName(); name != "" {
+			bodies[name] = spec.Components.Schemas[name]
+		}
+	}
+	spec.Paths, spec.Webhooks = nil, nil
+	spec.Components = &openapi3.Components{Schemas: bodies, SecuritySchemes: spec.Components.SecuritySchemes}
 }
 
 // route returns the operation of a method and a router path, or nil. HEAD is treated as GET.

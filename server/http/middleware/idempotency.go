@@ -156,7 +156,7 @@ func (f *Front) release(ctx context.Context, r *record) {
 }
 
 // claim locks the key for this transaction, in one round trip with its BEGIN. In a shared
-// transaction it travels with the first reads of the work, which fail if another request has or had
+// transaction it is sent with the first reads of the work, which fail if another request has or had
 // the key. A repeated request may then wait for the locks of its work, up to share.LockWait,
 // together with the other members; all retry alone, and the retry sees the stored answer. The lock
 // ends with the connection, so that a crash leaves nothing behind.

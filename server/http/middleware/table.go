@@ -14,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"rail/openapi"
+	"rail/server/locale/plain"
 	"rail/server/problem"
 )
 
@@ -244,10 +245,7 @@ func Cell(value json.RawMessage) string {
 	if json.Unmarshal(value, &text) != nil {
 		return string(value) // a number, a boolean, an object or a list
 	}
-	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
-		return "'" + text
-	}
-	return text
+	return plain.Cell(text)
 }
 
 // send sends the table.

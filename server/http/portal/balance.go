@@ -116,7 +116,7 @@ func (v *visit) predict(p *balance, l payout.Line, due clock.Time) {
 	case l.Outcome == payout.NextMonth:
 		p.Next = v.Locale.T("%s goes into the following payout.", sum)
 	case l.Reason == "below_minimum":
-		p.Least = payout.Least(v.program, v.partner)
+		p.Least = payout.Minimum(v.program, v.partner)
 		p.Next = v.Locale.T("%s of %s minimum payout.", sum, v.Locale.Money(p.Least, l.Currency))
 		p.Aside = v.Locale.T("%s to go. Your balance carries over to next month.",
 			v.Locale.Money(p.Least-l.AmountMinor, l.Currency))

@@ -5,6 +5,7 @@ import (
 
 	"rail/server/http/site"
 	"rail/server/locale/currency"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 )
 
@@ -34,8 +35,8 @@ func (v *visit) table(name string, a commissionFilter) error {
 			sold = currency.Decimal(*k.SaleMinor, k.SaleCurrency)
 		}
 		rows = append(rows, []string{
-			k.At.DayIn(l.Zone()).Format(time.DateOnly), k.Customer, sold, k.SaleCurrency, site.Cell(k.Rule), site.Cell(k.Via),
-			string(k.Status), site.Cell(k.Reason), currency.Decimal(k.AmountMinor, k.Currency), k.Currency,
+			k.At.DayIn(l.Zone()).Format(time.DateOnly), k.Customer, sold, k.SaleCurrency, plain.Cell(k.Rule), plain.Cell(k.Via),
+			string(k.Status), plain.Cell(k.Reason), currency.Decimal(k.AmountMinor, k.Currency), k.Currency,
 			opt.Value(k.PayoutID),
 		})
 	}

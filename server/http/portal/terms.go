@@ -49,7 +49,7 @@ func (v *visit) terms() (says, conditions []string, err error) {
 	if days := v.program.HoldingPeriodDays; days > 0 {
 		conditions = append(conditions, v.Locale.T("Commissions become payable %d days after the sale.", days))
 	}
-	if least := payout.Least(v.program, v.partner); least > 0 {
+	if least := payout.Minimum(v.program, v.partner); least > 0 {
 		conditions = append(conditions,
 			v.Locale.T("%s payouts start at %s.", v.program.Currency, v.Locale.Money(least, v.program.Currency)))
 	}

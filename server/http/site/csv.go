@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"net/http"
-	"strings"
 
 	"github.com/labstack/echo/v4"
 )
@@ -22,12 +21,4 @@ func SendCSV(c echo.Context, name string, rows [][]string) error {
 func SendFile(c echo.Context, name, kind string, body []byte) error {
 	c.Response().Header().Set(echo.HeaderContentDisposition, `attachment; filename="`+name+`"`)
 	return c.Blob(http.StatusOK, kind, body)
-}
-
-// Cell returns other people's text for a cell of a table, such that a spreadsheet does not run it as a formula.
-func Cell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }

@@ -30,8 +30,6 @@ func TestWords(t *testing.T) {
 	require.Equal(t, "Not eligible", Words("not_eligible", nil))
 	require.Equal(t, "Taken back", Words("clawback", map[string]string{"clawback": "Taken back"}))
 	require.Empty(t, Words("", nil))
-	require.Equal(t, "January 2026", Month(locale.English, "2026-01-01"))
-	require.Equal(t, "other", Month(locale.English, "other"))
 }
 
 // of are figures of one column by month.

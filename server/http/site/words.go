@@ -95,16 +95,6 @@ func Words(v string, vocabulary map[string]string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// Month is the name of a month that a report's row begins.
-// It returns the key itself if it is no date.
-func Month(l *locale.Locale, key string) string {
-	t, err := time.Parse(time.DateOnly, key)
-	if err != nil {
-		return key
-	}
-	return l.Month(t)
-}
-
 // Paragraphs splits a plain text at empty lines.
 func Paragraphs(text string) (out []string) {
 	for part := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n") {

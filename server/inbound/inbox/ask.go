@@ -12,6 +12,7 @@ import (
 	"rail/server/inbound/processor"
 	"rail/server/inbound/stripe/client"
 	"rail/server/inbound/stripe/complete"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 )
 
@@ -142,7 +143,7 @@ func (w Worker) postpone(ctx context.Context, t db.InboxClaimRow, now clock.Time
 	}
 	return w.write(ctx, t, now, o, func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
 		return queries.InboxPostpone(ctx, tx, db.InboxPostponeParams{
-			Status: o.status, ReasonCode: text(o.code), Reason: text(o.reason), DueAt: o.due, ProcessedAt: &now, ID: t.ID,
+			Status: o.status, ReasonCode: opt.OrNil(o.code), Reason: opt.OrNil(o.reason), DueAt: o.due, ProcessedAt: &now, ID: t.ID,
 			OrgID: t.OrgID, Attempts: t.Attempts,
 		})
 	})

@@ -128,6 +128,3 @@ func (o *outcome) settle(e db.InboxEvent, now clock.Time) {
 	}
 	o.explain()
 }
-
-// text returns nil for an absent text.
-func text(s string) *string { return opt.OrNil(s) }

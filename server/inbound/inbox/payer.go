@@ -249,8 +249,8 @@ func (a payer) direct(ctx context.Context) (payerResult, error) {
 		return payerResult{}, err
 	}
 	k, err := a.Customers.Direct(ctx, a.u, customer.Input{
-		ProgramID: a.e.ProgramID, ExternalCustomerID: text(b.Customer), Email: text(b.Email), Name: text(b.Name),
-		Identifier: text(clues.Own()), Processor: a.c.Processor, Route: tracking.Route{At: a.r.At}, Others: routes,
+		ProgramID: a.e.ProgramID, ExternalCustomerID: opt.OrNil(b.Customer), Email: opt.OrNil(b.Email), Name: opt.OrNil(b.Name),
+		Identifier: opt.OrNil(clues.Own()), Processor: a.c.Processor, Route: tracking.Route{At: a.r.At}, Others: routes,
 	})
 	return payerResult{id: k.ID}, err
 }

@@ -16,6 +16,7 @@ import (
 	"rail/server/clock"
 	"rail/server/inbound/processor"
 	"rail/server/locale/plain"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/customer"
@@ -216,8 +217,8 @@ func (a *application) finish(ctx context.Context, o outcome) error {
 	}
 	recordFailed(u, e, o)
 	return queries.InboxOutcome(ctx, u.Later(), db.InboxOutcomeParams{
-		Status: o.status, ReasonCode: text(o.code), Reason: text(o.reason), CustomerID: text(o.customer),
-		SaleID: text(o.sale), RefundID: text(o.refund), Failures: 0, DueAt: o.due, ProcessedAt: &u.Now,
+		Status: o.status, ReasonCode: opt.OrNil(o.code), Reason: opt.OrNil(o.reason), CustomerID: opt.OrNil(o.customer),
+		SaleID: opt.OrNil(o.sale), RefundID: opt.OrNil(o.refund), Failures: 0, DueAt: o.due, ProcessedAt: &u.Now,
 		ID: e.ID, OrgID: e.OrgID,
 	})
 }
@@ -226,7 +227,7 @@ func (a *application) finish(ctx context.Context, o outcome) error {
 func (w Worker) failed(ctx context.Context, t db.InboxClaimRow, now clock.Time, o outcome) error {
 	return w.write(ctx, t, now, o, func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
 		return queries.InboxFail(ctx, tx, db.InboxFailParams{
-			Status: o.status, ReasonCode: text(o.code), Reason: text(o.reason), DueAt: o.due, ProcessedAt: &now, ID: t.ID,
+			Status: o.status, ReasonCode: opt.OrNil(o.code), Reason: opt.OrNil(o.reason), DueAt: o.due, ProcessedAt: &now, ID: t.ID,
 			OrgID: t.OrgID, Attempts: t.Attempts,
 		})
 	})

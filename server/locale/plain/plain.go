@@ -244,3 +244,11 @@ var toRight = &unicode.RangeTable{R16: []unicode.Range16{
 	{0x6d5, 0x6d5, 1}, {0x6ee, 0x6ef, 1}, {0x759, 0x75b, 1}, {0x76b, 0x76c, 1}, {0x771, 0x771, 1}, {0x773, 0x774, 1},
 	{0x778, 0x779, 1}, {0x8aa, 0x8ac, 1}, {0x8ae, 0x8ae, 1}, {0x8b1, 0x8b2, 1}, {0x8b9, 0x8b9, 1},
 }}
+
+// Cell returns a text for a cell of a table. An apostrophe keeps spreadsheets from reading it as a formula.
+func Cell(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}

@@ -93,7 +93,7 @@ func amountOf(r db.CommissionReasonsRow, w words) (string, error) {
 	case r.Kind == db.CommissionKindClawback:
 		return w.clawback(), nil
 	case r.RateType == nil || r.RateValue == nil:
-		return "Created by a " + w.rule() + ", before rates were stored.", nil
+		return "Imported, so its rate is unknown.", nil
 	}
 	how := w.rate(rules.Rate{RateType: *r.RateType, RateValue: *r.RateValue}, opt.Value(r.RevenueMinor),
 		opt.Value(r.SaleCurrency))

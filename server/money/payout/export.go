@@ -437,7 +437,8 @@ func recipient(format string, given map[string]any, p db.Partner) string {
 	return p.Email
 }
 
-// escapeFormula keeps a spreadsheet from reading a name as a formula.
+// escapeFormula keeps a spreadsheet from reading a name as a formula. Banks read the file too, so it removes the sign
+// and adds no apostrophe.
 func escapeFormula(s string) string {
 	return strings.TrimLeft(strings.Map(func(r rune) rune {
 		if r < ' ' {

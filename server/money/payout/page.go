@@ -294,7 +294,7 @@ func (p page) outcome(d db.BatchCommissionsRow) (o Outcome, reason, text string)
 // an eligible partner.
 func (p page) verdict(d db.BatchCommissionsRow) (reason, text string) {
 	o, partner := p.order, p.partners[d.PartnerID]
-	least := Least(o.Program, partner)
+	least := Minimum(o.Program, partner)
 	amount := func(minor int64) string { return currency.Decimal(minor, d.Currency) + " " + d.Currency }
 	due := amount(d.AmountMinor) + " is due"
 	method := partner.PayoutMethod

@@ -36,7 +36,7 @@ type Payment struct {
 
 // Settle marks a payout as paid that is pending, failed, or was exported to a file: its commissions become paid,
 // their money moves from due to paid, and the events record it, payout.paid last. The payment cannot precede the
-// payout's latest sale.
+// payout's oldest sale.
 func Settle(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) (db.Payout, error) {
 	if err := markable(p); err != nil {
 		return p, err

@@ -158,7 +158,7 @@ func (s Sender) Run(ctx context.Context, u *work.Unit) error {
 		wait.Go(func() { errs[i] = errors.Join(s.pickUp(ctx, u, r), s.followOperators(ctx, u, r)) })
 	}
 	wait.Wait()
-	return errors.Join(append(errs, s.sendAlone(ctx, u), s.followConnected(ctx, u))...)
+	return errors.Join(append(errs, s.sendAutomatically(ctx, u), s.followConnected(ctx, u))...)
 }
 
 // pickUp moves due payouts to processing.

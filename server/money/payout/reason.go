@@ -8,14 +8,11 @@ import (
 	"rail/server/opt"
 )
 
-// payPal is the name of PayPal's rail.
-const payPal = "paypal"
-
 // PartnerReason returns why a payout failed, for its partner and in its language. The messages about PayPal address the
 // merchant, so PartnerReason has other words for failures that a partner can resolve, and "" for the rest. Reasons from
 // files, services and people are shown as they were entered.
 func PartnerReason(l *locale.Locale, p db.Payout) string {
-	if opt.Value(p.Rail) != payPal {
+	if opt.Value(p.Rail) != string(db.PayoutRailKindPaypal) {
 		return cmp.Or(opt.Value(p.ErrorMessage), opt.Value(p.ErrorCode))
 	}
 	switch opt.Value(p.ErrorCode) {

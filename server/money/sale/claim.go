@@ -17,14 +17,14 @@ type Claim struct {
 // Given reports whether the request has a claim.
 func (c Claim) Given() bool { return c.Affiliate != nil || c.Parameters != nil }
 
-// Payee is the customer who paid a charge, and the record of the claim; Claim is nil without one.
-type Payee struct {
+// PayingCustomer is the customer who paid a charge, and the record of the claim; Claim is nil without one.
+type PayingCustomer struct {
 	ID    string
 	Claim *db.AttributionClaim
 }
 
 // note stores the claim with the sale. The claim of a repeated charge is ignored and not stored.
-func (p Payee) note(ctx context.Context, u *work.Unit, out *Outcome) error {
+func (p PayingCustomer) note(ctx context.Context, u *work.Unit, out *Outcome) error {
 	if p.Claim == nil {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 type Customers interface {
 	// Payer returns the customer who paid a charge, and signs up a new customer. The id is "" if the charge is
 	// recorded and no customer has the external id any longer.
-	Payer(ctx context.Context, u *work.Unit, programID, chargeID string, by Payer) (Payee, error)
+	Payer(ctx context.Context, u *work.Unit, programID, chargeID string, by Payer) (PayingCustomer, error)
 	// Survivor returns the id of the customer of an id: the survivor if it was merged, else the same.
 	Survivor(ctx context.Context, u *work.Unit, id string) (string, error)
 	// GivePartner locks a customer and gives it a partner, if it has none and this is no dry run. It returns the

@@ -219,10 +219,6 @@ func (w *refunding) nothingLeft(ctx context.Context, u *work.Unit, r RefundInput
 		return w.record(ctx, u, r)
 	}
 	last, err := queries.RefundLast(ctx, u.DB(), db.RefundLastParams{SaleID: &w.sale.ID, OrgID: w.sale.OrgID})
-	if errors.Is(err, pgx.ErrNoRows) { // the previous release refunded it without a row
-		w.amount = w.sale.AmountMinor + w.sale.RefundedMinor
-		return w.record(ctx, u, r)
-	}
 	last.AmountMinor, last.VoidedCommissions, last.ClawbackMinor = new(int64), 0, 0
 	last.Effects, last.RefundedAt = []byte("[]"), w.at
 	return Refunded{Refund: last, Repeated: true}, err

@@ -132,21 +132,6 @@ func TestRefundGivesUp(t *testing.T) {
 	apitest.Balanced(t, s)
 }
 
-// TestRefundWithoutARow: a sale refunded by a server of the previous release gets its row at the
-// next refund.
-func TestRefundWithoutARow(t *testing.T) {
-	t.Parallel()
-	w := sell(t, 1000)
-	first := w.s.Must(200, w.refund(nil))
-	_, err := w.s.Pool.Exec(t.Context(), "DELETE FROM refunds WHERE sale_id = $1", w.saleID)
-	require.NoError(t, err)
-	again := w.s.Must(200, w.refund(nil))
-	require.Equal(t, first.String("refunded_at"), again.String("refunded_at"))
-	require.EqualValues(t, 0, again.Int("voided_commissions"))
-	require.EqualValues(t, 1000, w.s.Get("/v1/refunds/"+again.String("id")).Int("amount_minor"))
-	apitest.Balanced(t, w.s)
-}
-
 // TestRefundReachesCommissionsByHand: a refund also takes its share of rewards and deductions that
 // were granted by hand for the sale, paid or not.
 func TestRefundReachesCommissionsByHand(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/ident"
 	"rail/server/money/proof"
 )
 
@@ -179,7 +180,7 @@ func Month(at clock.Time, p db.Program) string {
 
 // Series returns the series of a program's numbers: one for an organization, another for each sample program.
 func Series(programID string) string {
-	if strings.HasPrefix(programID, "sample_") {
+	if ident.IsSample(programID) {
 		return programID
 	}
 	return ""

@@ -98,7 +98,7 @@ func (c cluster) of(major string, found []string) (string, error) {
 	}
 	return "", fmt.Errorf("%w: %s is of PostgreSQL %s, and there is %s. Install the programs of %s beside it "+
 		"(Debian/Ubuntu: apt-get install postgresql-%s; macOS: brew install postgresql@%s), or set RAIL_PG_BINDIR to their directory. "+
-		"To use the newer one, read \"Move to a new PostgreSQL major\" on the operator's page",
+		"To use the newer one, read \"Move to a new PostgreSQL major\" in upgrade.md",
 		ErrOtherMajor, c.data(), major, strings.Join(others, ", "), major, major, major)
 }
 

@@ -8,7 +8,7 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// A transaction of two round trips: BEGIN travels with the two reads, and the write travels with
+// A transaction of two round trips: BEGIN is sent with the two reads, and the write with
 // COMMIT.
 func ExampleTx() {
 	ctx := context.Background()

@@ -38,7 +38,7 @@ func (t *Tx) Claim(names ...string) error {
 }
 
 // Precheck runs reads before all others of t. If one of them fails, the work of t must
-// not be done. In a shared transaction they travel with the first reads of the work,
+// not be done. In a shared transaction they are sent with the first reads of the work,
 // which get the same error.
 func (t *Tx) Precheck(ctx context.Context, reads ...Read) error {
 	switch {

@@ -1,6 +1,5 @@
-// Package pgtx runs one request's transaction in few round trips: BEGIN travels with the
-// first statement, independent reads travel together, and writes wait for COMMIT and
-// travel with it.
+// Package pgtx runs one request's transaction in few round trips: it sends BEGIN with the
+// first statement, independent reads together, and all writes with COMMIT.
 //
 // A request that reads first and queues its writes can share a transaction with other
 // requests: package share does that. The work of such a request differs in three ways.
@@ -100,7 +99,7 @@ func (t *Tx) sent() {
 	}
 }
 
-// Trace makes Commit read the position behind it, which travels with the commit.
+// Trace makes Commit read the position behind it, in the same round trip.
 func (t *Tx) Trace() { t.traced = true }
 
 // CopyTrace traces t if member, whose writes t commits, is traced.
@@ -245,7 +244,7 @@ func (t *Tx) Commit(ctx context.Context) error {
 	return err
 }
 
-// Savepoint marks the place to which Undo returns. It travels with the next statement.
+// Savepoint marks the place to which Undo returns. It is sent with the next statement.
 // A member of a shared transaction, whose writes are all queued, needs none.
 func (t *Tx) Savepoint() {
 	if t.slot == nil {
@@ -253,7 +252,7 @@ func (t *Tx) Savepoint() {
 	}
 }
 
-// Undo drops the queued writes and rolls back to Savepoint; that statement travels with
+// Undo drops the queued writes and rolls back to Savepoint; that statement is sent with
 // the next one. If the savepoint was not sent, Undo sends nothing.
 func (t *Tx) Undo() {
 	t.later = nil

@@ -79,12 +79,12 @@ func ignore(c *claim.Claim, err error) error {
 // claimingPayer is Payer for a payment with a claim.
 func (s Service) claimingPayer(
 	ctx context.Context, u *work.Unit, programID, chargeID string, by payer,
-) (sale.Payee, error) {
+) (sale.PayingCustomer, error) {
 	c, err := s.Claims.Read(ctx, u, programID, by.Claim)
 	if err != nil {
-		return sale.Payee{}, err
+		return sale.PayingCustomer{}, err
 	}
-	out := sale.Payee{Claim: &c.Row}
+	out := sale.PayingCustomer{Claim: &c.Row}
 	if by.route.Given() {
 		c.Ignore(api.AttributionClaimReasonOtherRoute)
 		out.ID, err = s.payer(ctx, u, programID, chargeID, by)

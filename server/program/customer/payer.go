@@ -22,16 +22,16 @@ type payer struct {
 // Payer returns the customer who paid a charge, and the record of an AI assistant's claim.
 func (s Service) Payer(
 	ctx context.Context, u *work.Unit, programID, chargeID string, p sale.Payer,
-) (sale.Payee, error) {
+) (sale.PayingCustomer, error) {
 	by := payer{p, tracking.Route{PartnerID: p.PartnerID, ClickID: p.ClickID, CouponCode: p.CouponCode}}
 	if err := by.validate(); err != nil {
-		return sale.Payee{}, err
+		return sale.PayingCustomer{}, err
 	}
 	if p.Claim.Given() {
 		return s.claimingPayer(ctx, u, programID, chargeID, by)
 	}
 	id, err := s.payer(ctx, u, programID, chargeID, by)
-	return sale.Payee{ID: id}, err
+	return sale.PayingCustomer{ID: id}, err
 }
 
 // payer returns the id of the customer who paid a charge. For an unknown external id it is a lead that came by

@@ -72,22 +72,30 @@ func (s Service) retryChanged(ctx context.Context, u *work.Unit, before, k db.Cu
 	return errors.Join(retryPayments(ctx, u, k), compareAgain(ctx, u, k, ""))
 }
 
+// activePartner returns a partner of a program that can get customers.
+func activePartner(ctx context.Context, u *work.Unit, programID, partnerID string) (db.Partner, error) {
+	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: partnerID, OrgID: u.OrgID})
+	if err != nil {
+		return p, work.Found(err, "partner_id")
+	}
+	if err := work.SameProgram(p.ProgramID, programID, "partner_id"); err != nil {
+		return p, err
+	}
+	if p.Status != db.PartnerStatusActive {
+		return p, problem.On("partner_id", problem.PartnerNotActive,
+			"The partner is %s; only active partners get customers.", p.Status)
+	}
+	return p, nil
+}
+
 // reassign gives the customer to another partner. The attribution becomes manual, without the previous click,
 // link or coupon (decisions, 87). Past sales and commissions stay with the previous partner.
 func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID string) error {
 	if k.PartnerID != nil && *k.PartnerID == partnerID {
 		return nil
 	}
-	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: partnerID, OrgID: u.OrgID})
-	if err != nil {
-		return work.Found(err, "partner_id")
-	}
-	if err := work.SameProgram(p.ProgramID, k.ProgramID, "partner_id"); err != nil {
+	if _, err := activePartner(ctx, u, k.ProgramID, partnerID); err != nil {
 		return err
-	}
-	if p.Status != db.PartnerStatusActive {
-		return problem.On("partner_id", problem.PartnerNotActive,
-			"The partner is %s; only active partners get customers.", p.Status)
 	}
 	// Before the update: the old row shows which days must be summed again.
 	if err := report.TouchCustomer(ctx, u, *k); err != nil {
@@ -210,16 +218,9 @@ func (s Service) GivePartner(
 // checkPartner returns the reason why a customer may not get a partner: the partner is missing, of another
 // program or not active, or it is the customer itself in a program that blocks this.
 func (s Service) checkPartner(ctx context.Context, u *work.Unit, p db.Program, k db.Customer, partnerID string) error {
-	to, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: partnerID, OrgID: u.OrgID})
+	to, err := activePartner(ctx, u, p.ID, partnerID)
 	if err != nil {
-		return work.Found(err, "partner_id")
-	}
-	if err := work.SameProgram(to.ProgramID, p.ID, "partner_id"); err != nil {
 		return err
-	}
-	if to.Status != db.PartnerStatusActive {
-		return problem.On("partner_id", problem.PartnerNotActive,
-			"The partner is %s; only active partners get customers.", to.Status)
 	}
 	own, err := s.Addresses(to)
 	if err == nil && p.BlockSelfReferrals && IsOwn(own, k.Email, k.Identifier) {

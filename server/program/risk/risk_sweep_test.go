@@ -305,8 +305,6 @@ func TestSweepDuplicatePartners(t *testing.T) {
 	}
 	require.Equal(t, 6, apitest.Tally(w.Server, w.program, "risk_flag.created"))
 	paid(eve, "paypal", M{"email": "new@example.com"})
-	_, err := w.Pool.Exec(t.Context(), "UPDATE partners SET payout_details_hash = NULL") // as in an earlier version
-	require.NoError(t, err)
 	named := map[string]any{}
 	for _, f := range w.sweep("duplicate_partner") {
 		named[f["partner"].(M)["id"].(string)] = f["evidence"].(M)["same_payout_details_as"]

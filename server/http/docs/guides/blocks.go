@@ -2,40 +2,45 @@ package guides
 
 import (
 	"fmt"
-	"html"
 	"regexp"
-	"strings"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/util"
-)
 
-// tab is one form of a block. Value is the same for the tabs that a reader chooses
-// together.
-type tab struct{ value, title, code string }
+	"rail/server/http/docs/layout"
+)
 
 // InContainer is how a command of rail begins beside compose.yaml.
 const InContainer = "docker compose exec -T rail /"
 
 // environment sets what the code of each page reads.
-var environment = []tab{
-	{"host", "On this machine", "export KEY=$(cat .rail/demo.key) RAIL=http://127.0.0.1:8080 PATH=$PWD/bin:$PWD:$PATH\n"},
-	{"container", "In a container", "export KEY=$(" + InContainer + "rail key create --scope read --scope write --json |" +
-		"\n" + `  sed -nE 's/.*"key": ?"([^"]+)".*/\1/p') RAIL=http://127.0.0.1:8080` + "\n"},
+var environment = []layout.Tab{
+	{
+		Value: "host", Title: "On this machine",
+		Code: "export KEY=$(cat .rail/demo.key) RAIL=http://127.0.0.1:8080 PATH=$PWD/bin:$PWD:$PATH\n",
+	},
+	{
+		Value: "container", Title: "In a container",
+		Code: "export KEY=$(" + InContainer + "rail key create --scope read --scope write --json |" +
+			"\n" + `  sed -nE 's/.*"key": ?"([^"]+)".*/\1/p') RAIL=http://127.0.0.1:8080` + "\n",
+	},
 }
 
 // commands are the forms of a block of rail's commands.
-func commands(block string) []tab {
+func commands(block string) []layout.Tab {
 	inside := regexp.MustCompile(`(?m)^rail `).ReplaceAllString(block, InContainer+"rail ")
-	return []tab{{"host", "rail", block}, {"container", "In a container", inside}}
+	return []layout.Tab{
+		{Value: "host", Title: "rail", Code: block},
+		{Value: "container", Title: "In a container", Code: inside},
+	}
 }
 
 // translated are the forms of a block of calls.
-func translated(write func(language) string) []tab {
-	var out []tab
+func translated(write func(language) string) []layout.Tab {
+	var out []layout.Tab
 	for _, l := range languages {
-		out = append(out, tab{l.name, l.title, write(l)})
+		out = append(out, layout.Tab{Value: l.name, Title: l.title, Code: write(l)})
 	}
 	return out
 }
@@ -55,11 +60,11 @@ func expand(source string, container bool) string {
 		code := ""
 		switch m[1] {
 		case "setup":
-			code = environment[form].code + curl.setup()
+			code = environment[form].Code + curl.setup()
 		case "api":
 			code = curl.code(m[2])
 		case "rail":
-			code = commands(m[2])[form].code
+			code = commands(m[2])[form].Code
 		}
 		return "```sh\n" + code + "```"
 	})
@@ -71,21 +76,14 @@ type blocks struct{}
 // RegisterFuncs has the blocks rendered by fenced.
 func (blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, fenced)
-	r.Register(ast.KindCodeBlock, indented)
-}
-
-// indented renders a block without a language.
-func indented(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if !entering {
-		return ast.WalkSkipChildren, nil
-	}
-	_, err := w.WriteString(block(string(n.Lines().Value(source))))
-	return ast.WalkSkipChildren, err
 }
 
 // sources are the languages of files. Files that follow each other are tabs of one block.
-var sources = map[string]tab{
-	"js": {"node", "Node", ""}, "ts": {"node", "TypeScript", ""}, "python": {"python", "Python", ""}, "go": {"go", "Go", ""},
+var sources = map[string]layout.Tab{
+	"js":     {Value: "node", Title: "Node"},
+	"ts":     {Value: "node", Title: "TypeScript"},
+	"python": {Value: "python", Title: "Python"},
+	"go":     {Value: "go", Title: "Go"},
 }
 
 // fenced renders a block by its language.
@@ -102,18 +100,18 @@ func fenced(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.Wal
 	switch {
 	case kind == "setup":
 		out = `<details class="setup"><summary>Setup: API key and helper functions</summary>` + "\n" +
-			tabs("key", "Server", environment) +
-			tabs("setup", "Language", translated(language.setup)) + "</details>\n"
+			layout.Tabs("key", "Server", environment) +
+			layout.Tabs("setup", "Language", translated(language.setup)) + "</details>\n"
 	case kind == "api":
-		out = tabs(fmt.Sprint("api", id), "Language", translated(func(l language) string { return l.code(code) }))
+		out = layout.Tabs(fmt.Sprint("api", id), "Language", translated(func(l language) string { return l.code(code) }))
 	case kind == "rail":
-		out = tabs(fmt.Sprint("rail", id), "Server", commands(code))
+		out = layout.Tabs(fmt.Sprint("rail", id), "Server", commands(code))
 	case kind == "json":
-		out = `<div class="answer"><p>Answer, shortened</p>` + block(code) + "</div>\n"
-	case sources[kind].value != "":
+		out = layout.Answer("Answer, shortened", code)
+	case sources[kind].Value != "":
 		out = program(n, source, id)
 	default:
-		out = block(code)
+		out = layout.Code(code)
 	}
 	_, err := w.WriteString(out)
 	return ast.WalkSkipChildren, err
@@ -126,46 +124,24 @@ func program(n ast.Node, source []byte, id int) string {
 			return false
 		}
 		kind, _ := content(n, source)
-		return sources[kind].value != ""
+		return sources[kind].Value != ""
 	}
 	if is(n.PreviousSibling()) {
 		return ""
 	}
-	var all []tab
+	var all []layout.Tab
 	for ; is(n); n = n.NextSibling() {
 		kind, code := content(n, source)
-		all = append(all, tab{sources[kind].value, sources[kind].title, code})
+		all = append(all, layout.Tab{Value: sources[kind].Value, Title: sources[kind].Title, Code: code})
 	}
 	if len(all) == 1 {
-		return block(all[0].code)
+		return layout.Code(all[0].Code)
 	}
-	return tabs(fmt.Sprint("file", id), "Language", all)
+	return layout.Tabs(fmt.Sprint("file", id), "Language", all)
 }
 
 // content returns the language and the text of a fenced block.
 func content(n ast.Node, source []byte) (kind, code string) {
 	f, _ := n.(*ast.FencedCodeBlock)
 	return string(f.Language(source)), string(f.Lines().Value(source))
-}
-
-// tabs shows one form of a block. Radio buttons choose it, so that it works without a
-// script.
-func tabs(id, label string, all []tab) string {
-	var inputs, panels strings.Builder
-	for i, t := range all {
-		checked := ""
-		if i == 0 {
-			checked = " checked"
-		}
-		fmt.Fprintf(&inputs, `<input type="radio" name="%s" id="%s-%s" value="%s"%s><label for="%s-%s">%s</label>`,
-			id, id, t.value, t.value, checked, id, t.value, t.title)
-		panels.WriteString(block(t.code))
-	}
-	return `<div class="tabs"><p class="choice" role="radiogroup" aria-label="` + label + `">` +
-		inputs.String() + "</p>\n" + panels.String() + "</div>\n"
-}
-
-// block is code that can be scrolled by keys.
-func block(code string) string {
-	return `<div class="code"><pre tabindex="0"><code>` + html.EscapeString(code) + "</code></pre></div>\n"
 }

@@ -4,7 +4,6 @@
 package guides
 
 import (
-	"bytes"
 	"embed"
 	"html/template"
 	"net/http"
@@ -13,16 +12,12 @@ import (
 	"strings"
 
 	"github.com/labstack/echo/v4"
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/parser"
-	"github.com/yuin/goldmark/renderer"
-	"github.com/yuin/goldmark/util"
 
+	"rail/server/http/docs/layout"
 	"rail/server/http/docs/static"
 )
 
-//go:embed *.md page.html style.css script.js setup
+//go:embed *.md results.html setup
 var files embed.FS
 
 // names are the guides in the order in which they are read.
@@ -106,13 +101,19 @@ func (g Guide) Program(file string) (code string, steps []Step) {
 	panic("no language writes " + file)
 }
 
-// markdown has tables, headings that can be linked to, and blocks with tabs.
-var markdown = goldmark.New(
-	goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
-	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(blocks{}, 1))),
-)
+// markdown writes the guides, their blocks with tabs.
+var markdown = layout.NewMarkdown(blocks{})
 
-var page = template.Must(template.ParseFS(files, "page.html"))
+var results = template.Must(template.ParseFS(files, "results.html"))
+
+// HTML returns the guide as HTML, with the links that follow returns. Links to other guides name their files, which
+// an editor follows too.
+func (g Guide) HTML(follow layout.Follow) (template.HTML, error) {
+	return markdown.HTML([]byte(g.source), follow)
+}
+
+// Sections are the parts of the guide.
+func (g Guide) Sections() []layout.Section { return markdown.Sections(g.Text) }
 
 // Register adds the pages, each as HTML and, with .md, as Markdown.
 func Register(e *echo.Echo) {
@@ -130,49 +131,62 @@ func Register(e *echo.Echo) {
 			return text.Serve(c.Response(), asked.Get("Accept-Encoding"), asked.Get("If-None-Match"))
 		})
 	}
-	file := func(name string) func() ([]byte, error) {
-		return func() ([]byte, error) { return files.ReadFile(name) }
-	}
-	add("/docs/guides", echo.MIMETextHTMLCharsetUTF8, func() ([]byte, error) {
-		return render(view{Guide: Guide{Title: "Guides"}})
-	})
-	add("/docs/guides/style.css", "text/css; charset=utf-8", file("style.css"))
-	add("/docs/guides/script.js", "text/javascript; charset=utf-8", file("script.js"))
-	get("/docs/guides/search", find)
+	add(root, echo.MIMETextHTMLCharsetUTF8, list)
+	add(root+"/style.css", "text/css; charset=utf-8", layout.Style)
+	add(root+"/script.js", "text/javascript; charset=utf-8", layout.Script)
+	get(root+"/search", find)
 	for _, g := range All() {
-		add("/docs/guides/"+g.Name, echo.MIMETextHTMLCharsetUTF8, func() ([]byte, error) { return render(view{Guide: g}) })
-		add("/docs/guides/"+g.Name+".md", "text/markdown; charset=utf-8", func() ([]byte, error) { return g.Text, nil })
+		add(root+"/"+g.Name, echo.MIMETextHTMLCharsetUTF8, g.page)
+		add(root+"/"+g.Name+".md", "text/markdown; charset=utf-8", func() ([]byte, error) { return g.Text, nil })
 	}
 }
 
-// view is the content of a page: a guide, the results of a search, or the list of all
-// guides.
-type view struct {
-	Guide
-	Searched bool
-	Query    string
-	Problem  string
-	Found    []result
-}
+// root is the address of the pages.
+const root = "/docs/guides"
 
-// Body is the guide's text in HTML. Links to other guides name their files, which an
-// editor follows too.
-func (v view) Body() (template.HTML, error) {
-	var body bytes.Buffer
-	if err := markdown.Convert([]byte(v.source), &body); err != nil {
-		return "", err
+// links are the guides, one of which may be the page that shows them.
+func links(current string) []layout.Link {
+	var out []layout.Link
+	for _, g := range All() {
+		out = append(out, layout.Link{Title: g.Title, To: root + "/" + g.Name, About: g.About, Current: g.Name == current})
 	}
-	return template.HTML(strings.NewReplacer( // #nosec G203 -- the text is the binary's own
-		`.md">`, `">`, `.md#`, `#`, `<table>`, `<div class="table" tabindex="0"><table>`, `</table>`, `</table></div>`,
-	).Replace(body.String())), nil
+	return out
 }
 
-// All are the guides of the page's menu.
-func (view) All() []Guide { return All() }
+// render returns a page of the server.
+func render(name, title, query string, body template.HTML) ([]byte, error) {
+	return layout.Page{
+		Title: title, Icon: "/favicon.ico", Style: root + "/style.css", Scripts: []string{root + "/script.js"},
+		Header: []layout.Link{{Title: "Guides", To: root}, {Title: "Reference", To: "/docs"}},
+		Search: root + "/search", Prompt: "Search the guides", Query: query,
+		MenuTitle: "Guides", Menu: links(name), Body: body,
+	}.Render()
+}
 
-// render returns a page.
-func render(v view) ([]byte, error) {
-	var out bytes.Buffer
-	err := page.Execute(&out, v)
-	return out.Bytes(), err
+// list returns the page with all guides.
+func list() ([]byte, error) {
+	all, err := layout.List(links(""))
+	if err != nil {
+		return nil, err
+	}
+	return render("", "Guides", "", "<h1>Guides</h1>\n"+all)
+}
+
+// page returns the guide's page.
+func (g Guide) page() ([]byte, error) {
+	body, err := g.HTML(func(to string) (string, bool) {
+		if strings.Contains(to, "://") {
+			return to, true
+		}
+		return strings.Replace(to, ".md", "", 1), true
+	})
+	if err != nil {
+		return nil, err
+	}
+	return render(g.Name, g.Title, "", body+g.AsMarkdown(root+"/"))
+}
+
+// AsMarkdown links to the guide's text in a folder.
+func (g Guide) AsMarkdown(folder string) template.HTML {
+	return template.HTML(`<p class="as"><a href="` + folder + g.Name + ".md\">This page as Markdown</a></p>\n") // #nosec G203 -- a name of the binary
 }

@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/labstack/echo/v4"
-	"github.com/yuin/goldmark/ast"
-	source "github.com/yuin/goldmark/text"
+
+	"rail/server/http/docs/layout"
 )
 
 // maxQuery bounds a search, in bytes.
@@ -16,10 +16,10 @@ const maxQuery = 200
 
 // section is a part of a guide below one heading.
 type section struct {
-	Guide, Title, Heading, Anchor string
+	layout.Section
 
-	prose  string
-	folded string // all of it in lower case, with the code
+	Guide, Title string
+	folded       string // all of it in lower case, with the code
 }
 
 // result is a section that has every word of a search, with the prose about the first.
@@ -30,9 +30,15 @@ type result struct {
 	weight int
 }
 
+// answer is a search with its results.
+type answer struct {
+	Query, Problem string
+	Found          []result
+}
+
 // find answers a search with a page.
 func find(c echo.Context) error {
-	v := view{Guide: Guide{Title: "Search"}, Searched: true, Query: strings.TrimSpace(c.QueryParam("q"))}
+	v := answer{Query: strings.TrimSpace(c.QueryParam("q"))}
 	status := http.StatusOK
 	if len(v.Query) > maxQuery {
 		status, v.Query = http.StatusBadRequest, ""
@@ -40,7 +46,11 @@ func find(c echo.Context) error {
 	} else {
 		v.Found = search(strings.ToValidUTF8(v.Query, ""))
 	}
-	text, err := render(v)
+	body, err := layout.Part(results, v)
+	if err != nil {
+		return err
+	}
+	text, err := render("", "Search", v.Query, body)
 	if err != nil {
 		return err
 	}
@@ -66,7 +76,7 @@ func search(query string) []result {
 			}
 		}
 		if len(words) > 0 && r.weight >= 0 {
-			r.Before, r.Word, r.After = excerpt(s.prose, words)
+			r.Before, r.Word, r.After = excerpt(s.Prose, words)
 			out = append(out, r)
 		}
 	}
@@ -134,57 +144,10 @@ func from(s string) string {
 var sections = sync.OnceValue(func() []section {
 	var out []section
 	for _, g := range All() {
-		out = append(out, split(g)...)
+		for _, s := range g.Sections() {
+			folded := strings.ToLower(strings.Join([]string{g.Title, s.Heading, s.Prose, s.Code}, "\n"))
+			out = append(out, section{s, g.Name, g.Title, folded})
+		}
 	}
 	return out
 })
-
-// split cuts a guide at its headings.
-func split(g Guide) []section {
-	var out []section
-	at := section{Guide: g.Name, Title: g.Title}
-	var code strings.Builder
-	end := func() {
-		at.prose = strings.TrimSpace(at.prose)
-		at.folded = strings.ToLower(strings.Join([]string{at.Title, at.Heading, at.prose, code.String()}, "\n"))
-		out = append(out, at)
-	}
-	document := markdown.Parser().Parse(source.NewReader(g.Text))
-	for n := document.FirstChild(); n != nil; n = n.NextSibling() {
-		heading, isHeading := n.(*ast.Heading)
-		_, isCode := n.(*ast.FencedCodeBlock)
-		switch {
-		case isHeading && heading.Level == 1:
-		case isHeading:
-			end()
-			code.Reset()
-			id, _ := n.AttributeString("id")
-			anchor, _ := id.([]byte)
-			at = section{Guide: g.Name, Title: g.Title, Heading: plain(n, g.Text), Anchor: string(anchor)}
-		case isCode:
-			code.Write(n.Lines().Value(g.Text))
-		default:
-			at.prose += plain(n, g.Text) + " "
-		}
-	}
-	end()
-	return out
-}
-
-// plain returns the text of a node without its markup.
-func plain(n ast.Node, text []byte) string {
-	var b strings.Builder
-	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		switch t, isText := n.(*ast.Text); {
-		case isText && entering:
-			b.Write(t.Segment.Value(text))
-			if t.SoftLineBreak() {
-				b.WriteByte(' ')
-			}
-		case !entering && n.Type() == ast.TypeBlock:
-			b.WriteByte(' ')
-		}
-		return ast.WalkContinue, nil
-	})
-	return strings.Join(strings.Fields(b.String()), " ")
-}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rail/openapi"
+	"rail/server/http/docs/description"
 )
 
 func TestShortNamesEveryOperation(t *testing.T) {
@@ -12,14 +13,14 @@ func TestShortNamesEveryOperation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := parse(openapi.Bundle)
+	d, err := description.Parse(openapi.Bundle)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Count(text, "\n- GET ") + strings.Count(text, "\n- POST ") + strings.Count(text, "\n- DELETE ")
 	want := 0
-	for _, item := range d.Paths.values {
-		for _, op := range []*operation{item.Get, item.Post, item.Delete} {
+	for _, item := range d.Paths.Values {
+		for _, op := range []*description.Operation{item.Get, item.Post, item.Delete} {
 			if op == nil {
 				continue
 			}
@@ -27,7 +28,7 @@ func TestShortNamesEveryOperation(t *testing.T) {
 			if !strings.Contains(text, ": "+op.Summary) {
 				t.Errorf("%s is missing", op.ID)
 			}
-			note := notes(*op)
+			note := op.Notes()
 			if !strings.Contains(text, op.Summary+note) || strings.Contains(note, "console") != (op.Audience == "console") {
 				t.Errorf("%s: %s", op.ID, note)
 			}
@@ -45,7 +46,7 @@ func TestFullHoldsParametersFieldsAndEvents(t *testing.T) {
 	}
 	for _, want := range []string{
 		"### POST /v1/sales", "- `amount_minor` (integer, int64, 1 to 999999999999, required):",
-		"- `starting_after` (query,", "### sale.created", "### Partner\n", "Refusals: 400 BadRequest",
+		"- `starting_after` (query,", "### sale.created", "### Partner\n", "200: A page of sales. SaleList.\n", "Refusals: 400 BadRequest",
 		"- `Idempotency-Key` (header,", "## Changelog",
 	} {
 		if !strings.Contains(text, want) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"rail/server/http/docs/description"
 	"rail/server/http/docs/guides"
 )
 
@@ -17,12 +18,12 @@ const changelog = `## Changelog
 // Short returns the overview: the service, its conventions, one line for each operation,
 // and the changelog.
 func Short(bundle []byte) (string, error) {
-	d, err := parse(bundle)
+	d, err := description.Parse(bundle)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	d.head(&b)
+	head(&b, d)
 	b.WriteString("The whole reference in plain text, with examples, is at /llms-full.txt " +
 		"(a part at /llms-full.txt?tag=Sales), the OpenAPI document at /v1/openapi.json, " +
 		"a page to read and try at /docs.\n\n## Guides\n\n")
@@ -32,41 +33,18 @@ func Short(bundle []byte) (string, error) {
 	b.WriteByte('\n')
 	for _, tag := range d.Tags {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n", tag.Name, tag.Description)
-		d.each(tag.Name, func(method, path string, op operation) {
-			fmt.Fprintf(&b, "- %s %s: %s%s\n", method, path, op.Summary, notes(op))
+		d.Each(tag.Name, func(method, path string, op description.Operation) {
+			fmt.Fprintf(&b, "- %s %s: %s%s\n", method, path, op.Summary, op.Notes())
 		})
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "## Events\n\nSent as signed webhooks: %s.\n\n", strings.Join(d.Webhooks.names, ", "))
+	fmt.Fprintf(&b, "## Events\n\nSent as signed webhooks: %s.\n\n", strings.Join(d.Webhooks.Names, ", "))
 	b.WriteString(changelog)
 	return b.String(), nil
 }
 
 // head writes the beginning of both texts.
-func (d *description) head(b *strings.Builder) {
+func head(b *strings.Builder, d *description.Document) {
 	fmt.Fprintf(b, "# %s\n\n> %s\n\nVersion %s.\n\n## Conventions\n\n%s\n\n", d.Info.Title, d.Info.Summary, d.Info.Version,
 		strings.TrimSpace(d.Info.Description))
-}
-
-// notes returns the scopes and the audience of an operation, in parentheses.
-func notes(op operation) string {
-	if len(op.Security) == 0 {
-		return " (no key needed)"
-	}
-	s := scopes(op)
-	if s == "" {
-		return ""
-	}
-	return " (scope " + s + mark(op.Audience != "", ", for the "+op.Audience) + ")"
-}
-
-// scopes returns the scopes of an operation. A key needs one of them.
-func scopes(op operation) string {
-	var all []string
-	for _, alternative := range op.Security {
-		for _, s := range alternative {
-			all = append(all, s...)
-		}
-	}
-	return strings.Join(all, " or ")
 }

@@ -32,8 +32,11 @@ var files = map[string]*static.Text{
 	"/docs/start.js":           static.New("text/javascript; charset=utf-8", shortly, file("start.js")),
 	"/docs/scalar-1.72.1.js":   static.Zipped("text/javascript; charset=utf-8", forever, file("scalar-1.72.1.js.gz")),
 	"/docs/scalar-LICENSE.txt": static.New("text/plain; charset=utf-8", shortly, file("scalar-LICENSE.txt")),
-	"/favicon.ico":             static.New("image/svg+xml", shortly, file("favicon.svg")),
+	"/favicon.ico":             static.New("image/svg+xml", shortly, Icon),
 }
+
+// Icon returns the icon of all pages, an SVG.
+func Icon() ([]byte, error) { return assets.ReadFile("assets/favicon.svg") }
 
 // file returns a function that reads an embedded file.
 func file(name string) func() ([]byte, error) {

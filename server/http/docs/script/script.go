@@ -42,11 +42,6 @@ func Tag(baseURL, key string, params ...string) string {
 	return tag + `></script>`
 }
 
-// Integrities returns the integrity attribute of this release's script, by path.
-func Integrities() map[string]string {
-	return map[string]string{Path: script.Integrity, Named(): script.Integrity}
-}
-
 // texts returns the scripts by their paths.
 func texts() map[string]*static.Text {
 	const forever = "public, max-age=31536000, immutable"

@@ -13,8 +13,8 @@ import (
 	"rail/server/work"
 )
 
-// sendAlone hands over due payouts that connected rails may send without a person's confirmation.
-func (s Sender) sendAlone(ctx context.Context, u *work.Unit) error {
+// sendAutomatically hands over due payouts that connected rails may send without a person's confirmation.
+func (s Sender) sendAutomatically(ctx context.Context, u *work.Unit) error {
 	if s.Open == nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (s Sender) sendBatch(ctx context.Context, u *work.Unit, of db.PayoutsToSend
 	for i, row := range rows {
 		planned[i] = db.Payout{PartnerID: row.PartnerID, AmountMinor: row.AmountMinor, Currency: row.Currency}
 	}
-	sent, _, within, err := o.alone(ctx, u, prog, rail, planned)
+	sent, _, within, err := o.automatic(ctx, u, prog, rail, planned)
 	if err != nil || sent.PayoutCount == 0 {
 		return err
 	}
@@ -80,16 +80,16 @@ func (s Sender) sendBatch(ctx context.Context, u *work.Unit, of db.PayoutsToSend
 	if err != nil {
 		return err
 	}
-	sent, payouts, within, err := o.alone(ctx, u, prog, rail, locked)
+	sent, payouts, within, err := o.automatic(ctx, u, prog, rail, locked)
 	if err != nil || !within || sent.PayoutCount == 0 {
 		return err // changed since it was read: the next round decides
 	}
 	return handOver(ctx, u, rail, sent, payouts)
 }
 
-// alone returns the hand-over of those payouts that need no person, and reports whether their sum is within the rail's
+// automatic returns the hand-over of those payouts that need no person, and reports whether their sum is within the rail's
 // limits.
-func (o SendOrder) alone(ctx context.Context, u *work.Unit, prog db.Program, rail db.PayoutRail,
+func (o SendOrder) automatic(ctx context.Context, u *work.Unit, prog db.Program, rail db.PayoutRail,
 	found []db.Payout) (sent db.PayoutSend, payouts []db.Payout, within bool, err error) {
 	if payouts, err = unchanged(ctx, u, found); err != nil {
 		return sent, nil, false, err

@@ -1,4 +1,4 @@
-package llms
+package description
 
 import (
 	"encoding/json"
@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// shape returns a short description of the values of a schema. For a reference it
-// returns only the name: Full describes the schema once, under Objects.
-func (s schema) shape() string {
+// Shape returns a short description of the values of a schema. For a reference it
+// returns only the name: a reference describes each schema once, under Objects.
+func (s Schema) Shape() string {
 	switch {
 	case s.Ref != "":
-		return name(s.Ref)
+		return Name(s.Ref)
 	case len(s.OneOf) > 0:
 		return alternatives(s.OneOf)
 	case len(s.Enum) > 0:
@@ -33,11 +33,26 @@ func (s schema) shape() string {
 	return strings.Join(parts, ", ")
 }
 
+// Refs returns the names of the schemas that are in Shape.
+func (s Schema) Refs() []string {
+	var out []string
+	if s.Ref != "" {
+		out = append(out, Name(s.Ref))
+	}
+	if s.Items != nil {
+		out = append(out, s.Items.Refs()...)
+	}
+	for _, choice := range s.OneOf {
+		out = append(out, choice.Refs()...)
+	}
+	return out
+}
+
 // kind returns the JSON types of a value, or "any value" if the schema has no type.
-func (s schema) kind() string {
+func (s Schema) kind() string {
 	kind := strings.Join(s.Type, " or ")
 	if s.Items != nil {
-		kind = strings.Replace(kind, "array", "array of "+s.Items.shape(), 1)
+		kind = strings.Replace(kind, "array", "array of "+s.Items.Shape(), 1)
 	}
 	if kind == "" {
 		return "any value"
@@ -46,7 +61,7 @@ func (s schema) kind() string {
 }
 
 // bounds returns the limits of a number, of a string's length, and of an array's length.
-func (s schema) bounds() []string {
+func (s Schema) bounds() []string {
 	var out []string
 	out = append(out, span(number(s.Minimum), number(s.Maximum), "")...)
 	out = append(out, span(length(s.MinLength), length(s.MaxLength), " characters")...)
@@ -83,10 +98,10 @@ func length(n *int) string {
 }
 
 // alternatives returns the shapes of a oneOf, joined with "or".
-func alternatives(of []schema) string {
+func alternatives(of []Schema) string {
 	shapes := make([]string, len(of))
 	for i, s := range of {
-		shapes[i] = s.shape()
+		shapes[i] = s.Shape()
 	}
 	return strings.Join(shapes, " or ")
 }
