@@ -140,8 +140,16 @@ node_modules/.package-lock.json: package.json cmd/example/typescript/package.jso
 	@touch node_modules/.package-lock.json
 
 .PHONY: release
-release: go ## write a release's archives for Linux and macOS, with checksums, to bin/release; VERSION names it
+release: go ## write a release's archives and packages, with checksums, to bin/release; options: VERSION, TARGETS=linux/amd64
 	.ci/release
+
+.PHONY: release-check
+release-check: go ## make the release twice, in two folders, and compare the bytes; some minutes
+	.ci/release-check
+
+.PHONY: release-test
+release-test: go ## test a release's archive and, as root on Debian, the installation, upgrade and removal of its package
+	.ci/release-test
 
 .PHONY: clean
 clean: ## remove build output, but not the data in .rail

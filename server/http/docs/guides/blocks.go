@@ -17,8 +17,8 @@ const InContainer = "docker compose exec -T rail /"
 // environment sets what the code of each page reads.
 var environment = []layout.Tab{
 	{
-		Value: "host", Title: "After make run",
-		Code: "export KEY=$(cat .rail/demo.key) RAIL=http://127.0.0.1:8080 PATH=$PWD/bin:$PATH\n",
+		Value: "host", Title: "On this machine",
+		Code: "export KEY=$(cat .rail/demo.key) RAIL=http://127.0.0.1:8080 PATH=$PWD/bin:$PWD:$PATH\n",
 	},
 	{
 		Value: "container", Title: "In a container",
