@@ -86,12 +86,14 @@ func reached(raw, from json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	kept := map[string]map[string]json.RawMessage{"securitySchemes": all["securitySchemes"], "schemas": {}}
+	texts := []json.RawMessage{from}
 	for name, schema := range all["schemas"] {
 		if strings.HasSuffix(name, "Id") {
 			kept["schemas"][name] = schema
+			texts = append(texts, schema)
 		}
 	}
-	for texts := []json.RawMessage{from}; len(texts) > 0; texts = texts[1:] {
+	for ; len(texts) > 0; texts = texts[1:] {
 		for _, match := range reference.FindAllSubmatch(texts[0], -1) {
 			kind, name := string(match[1]), string(match[2])
 			if kept[kind] == nil {

@@ -17,8 +17,7 @@ import (
 	"rail/schema"
 )
 
-// broken compares migrations with the lines of released.sum, and returns what a database of a release would not have
-// got from these files.
+// broken compares migrations with the lines of released.sum, and returns a message for each that was edited or removed.
 func broken(sums string, files fs.FS) (out []string) {
 	for line := range strings.Lines(sums) {
 		line = strings.TrimSpace(line)
@@ -51,7 +50,7 @@ func TestReleasedMigrations(t *testing.T) {
 // TestReleaseFreezesMigrations runs the script of a release, and then edits, removes and adds migrations.
 func TestReleaseFreezesMigrations(t *testing.T) {
 	t.Parallel()
-	r := releasing{t, t.TempDir()}
+	r := releaseFolder{t, t.TempDir()}
 	r.put("openapi/bundle.json", "{\n  \"version\": \"2030-01-01\"\n}\n")
 	r.put("gen/script/rail.js", "one")
 	r.put("schema/000101_a.up.sql", "CREATE TABLE a (id text);")
@@ -76,13 +75,13 @@ func TestReleaseFreezesMigrations(t *testing.T) {
 	require.Len(t, broken("x  000102_b.up.sql\nnoname\n", fstest.MapFS{}), 2)
 }
 
-// releasing is a folder with what .ci/released reads.
-type releasing struct {
+// releaseFolder is a repository with the files that .ci/released reads.
+type releaseFolder struct {
 	*testing.T
 	dir string
 }
 
-func (r releasing) put(name, text string) {
+func (r releaseFolder) put(name, text string) {
 	r.Helper()
 	name = filepath.Join(r.dir, filepath.FromSlash(name))
 	require.NoError(r, os.MkdirAll(filepath.Dir(name), 0o755))
@@ -90,13 +89,13 @@ func (r releasing) put(name, text string) {
 }
 
 // run runs the script of a release.
-func (r releasing) run() (printed string, err error) {
+func (r releaseFolder) run() (printed string, err error) {
 	out, err := exec.CommandContext(r.Context(), "../.ci/released", r.dir).CombinedOutput()
 	return string(out), err
 }
 
 // refused returns the error of the script.
-func (r releasing) refused() string {
+func (r releaseFolder) refused() string {
 	r.Helper()
 	printed, err := r.run()
 	require.Error(r, err)
@@ -104,7 +103,7 @@ func (r releasing) refused() string {
 }
 
 // release returns the lines of the script about the schema.
-func (r releasing) release() string {
+func (r releaseFolder) release() string {
 	r.Helper()
 	out, err := r.run()
 	require.NoError(r, err, "%s", out)
@@ -118,7 +117,7 @@ func (r releasing) release() string {
 	return strings.Join(about, "")
 }
 
-func (r releasing) broken() []string {
+func (r releaseFolder) broken() []string {
 	r.Helper()
 	folder := filepath.Join(r.dir, "schema")
 	sums, err := os.ReadFile(filepath.Join(folder, "released.sum"))

@@ -486,6 +486,8 @@ func TestDocsExport(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, []byte("mine"), 0o600))
+	_, _, errs := r.run("docs", "export", "")
+	require.Contains(t, errs, "the name of the folder is empty")
 	for _, taken := range []string{one, filepath.Dir(file)} {
 		before := filesBelow(t, taken)
 		status, _, errs := r.run("docs", "export", taken)

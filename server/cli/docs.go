@@ -50,6 +50,9 @@ func docsExport(*pflag.FlagSet) action {
 
 // empty refuses a folder that has files. It may be absent.
 func empty(folder string) error {
+	if folder == "" {
+		return errors.New("the name of the folder is empty")
+	}
 	entries, err := os.ReadDir(folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -1872,7 +1872,7 @@ export interface AffiliateAttribution {
   /** Informational; the token has its own expiry. */
   expires_at?: string | undefined
   /** Further values, each a text, a number, true or false; not stored. */
-  metadata?: Record<string, unknown> | undefined
+  metadata?: Record<string, string | number | boolean> | undefined
   [member: string]: unknown
 }
 

@@ -59,12 +59,12 @@ func TestGoals(t *testing.T) {
 			{Load: "retrieve", Clients: 64, FloorRatio: 1.4}, {Load: "retrieve", Clients: 128, FloorRatio: 1.41},
 		},
 		Events:     []paid{{Clients: 8, Recorded: 499}},
-		Deliveries: []deliveries{{1, 10}, {manyEndpoints, 4000}},
-		Footprint:  footprint{Rest: 61},
+		Deliveries: []deliveries{{1, 10}, {manyEndpoints, 0}},
+		Delay:      delay{50, 251},
 	}
 	var out bytes.Buffer
 	b := &bench{Options: Options{Out: &out}}
-	require.Equal(t, 4, b.judge(now))
+	require.Equal(t, 5, b.judge(now))
 	require.Equal(t, `
 goals:
 holds   sale, 8 clients: requests to pgbench: 1, at least 0.95
@@ -72,8 +72,9 @@ missed  sale, 32 clients: requests to pgbench: 1.59, at least 1.6
 holds   retrieve, 64 clients: processor time to the floor's: 1.4, at most 1.4
 missed  retrieve, 128 clients: processor time to the floor's: 1.41, at most 1.4
 missed  events of Stripe, 8 clients: commissions a second: 499, at least 500
-holds   webhooks: deliveries a second to many endpoints: 4000, at least 4000
-missed  memory at rest, MB: 61, at most 60
+missed  webhooks: deliveries a second to many endpoints: 0, at least 4000
+holds   webhooks: median delay, ms: 50, at most 50
+missed  webhooks: 99th percentile of the delay, ms: 251, at most 250
 `, out.String())
 }
 

@@ -5,7 +5,7 @@ import "fmt"
 // goal is the target of a figure: at least the limit, or at most if most is set.
 type goal struct {
 	name  string
-	got   float64 // 0 if not measured
+	got   float64
 	limit float64
 	most  bool
 }
@@ -30,13 +30,14 @@ var paces = []pace{
 	{"click", 128, 2.5},
 }
 
-// goals returns the targets with the figures of a run.
+// goals returns the targets whose figures a run measured.
 func (r run) goals() (out []goal) {
 	for _, p := range paces {
-		out = append(out, goal{
-			name: fmt.Sprintf("%s, %d clients: requests to pgbench", p.load, p.clients),
-			got:  r.of(p.load, p.clients).Ratio, limit: p.least,
-		})
+		if f := r.of(p.load, p.clients); f.Clients > 0 {
+			out = append(out, goal{
+				name: fmt.Sprintf("%s, %d clients: requests to pgbench", p.load, p.clients), got: f.Ratio, limit: p.least,
+			})
+		}
 	}
 	for _, f := range r.Figures {
 		if f.Load == "retrieve" {
@@ -51,24 +52,28 @@ func (r run) goals() (out []goal) {
 			name: fmt.Sprintf("events of Stripe, %d clients: commissions a second", p.Clients), got: p.Recorded, limit: 500,
 		})
 	}
-	return append(out,
-		goal{name: "webhooks: deliveries a second to many endpoints", got: r.deliveries(manyEndpoints), limit: 4000},
-		goal{name: "webhooks: median delay, ms", got: r.Delay.P50, limit: 50, most: true},
-		goal{name: "webhooks: 99th percentile of the delay, ms", got: r.Delay.P99, limit: 250, most: true},
-		goal{name: "memory at rest, MB", got: r.Footprint.Rest, limit: 60, most: true},
-		goal{name: "memory with many connections, MB", got: r.Footprint.Crowd, limit: 100, most: true},
-		goal{name: "start, seconds", got: r.Footprint.Start, limit: 0.5, most: true},
-		goal{name: "start with a new database, seconds", got: r.Footprint.First, limit: 3, most: true},
-	)
+	if len(r.Deliveries) > 0 {
+		out = append(out,
+			goal{name: "webhooks: deliveries a second to many endpoints", got: r.deliveries(manyEndpoints), limit: 4000},
+			goal{name: "webhooks: median delay, ms", got: r.Delay.P50, limit: 50, most: true},
+			goal{name: "webhooks: 99th percentile of the delay, ms", got: r.Delay.P99, limit: 250, most: true},
+		)
+	}
+	if r.Footprint.Start > 0 {
+		out = append(out,
+			goal{name: "memory at rest, MB", got: r.Footprint.Rest, limit: 60, most: true},
+			goal{name: "memory with many connections, MB", got: r.Footprint.Crowd, limit: 100, most: true},
+			goal{name: "start, seconds", got: r.Footprint.Start, limit: 0.5, most: true},
+			goal{name: "start with a new database, seconds", got: r.Footprint.First, limit: 3, most: true},
+		)
+	}
+	return out
 }
 
 // judge prints the goals that a run meets and misses, and returns the number of missed ones.
 func (b *bench) judge(now run) (missed int) {
 	fmt.Fprintln(b.Out, "\ngoals:")
 	for _, g := range now.goals() {
-		if g.got == 0 {
-			continue
-		}
 		word, bound, holds := "holds ", "at least", g.got >= g.limit
 		if g.most {
 			bound, holds = "at most", g.got <= g.limit

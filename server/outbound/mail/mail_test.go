@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -313,6 +314,17 @@ func TestLostConnection(t *testing.T) {
 	} {
 		require.Equal(t, want, retryable(&gomail.SendError{Reason: code}), code)
 	}
+}
+
+// TestErrorsHaveNoAddresses: the text of an error has no email address, so that logs have none.
+func TestErrorsHaveNoAddresses(t *testing.T) {
+	t.Parallel()
+	refused := &gomail.SendError{Reason: gomail.ErrSMTPRcptTo}
+	err := discreet{fmt.Errorf("550 <bob.o'hara+x@mail.example>: unknown, affected recipient(s): ada@example.com, <b@c.de>: %w",
+		refused)}
+	require.Equal(t, "550 <(address)>: unknown, affected recipient(s): (address), <(address)>: "+refused.Error(), err.Error())
+	require.ErrorIs(t, err, refused)
+	require.Equal(t, retryable(refused), retryable(err))
 }
 
 // TestInsist: writing a result is retried after a transient error.

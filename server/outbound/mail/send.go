@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -195,6 +196,9 @@ func (s Sender) send(ctx context.Context, m db.Mail) error {
 			err = nil // later errors do not concern the mail
 		}
 	}
+	if err != nil {
+		err = discreet{err}
+	}
 	if err == nil {
 		s.Outages.Note("", nil)
 		return s.finish(ctx, m, sent, "")
@@ -209,6 +213,16 @@ func (s Sender) send(ctx context.Context, m db.Mail) error {
 	s.Log.Warn("mail failed", "id", m.ID, "purpose", m.Purpose, "attempts", m.Attempts, "error", err)
 	return s.finish(ctx, m, failed, err.Error())
 }
+
+// discreet is an error of a mail server without the email addresses in its text, which belong neither to logs nor to
+// the reason that is stored.
+type discreet struct{ error }
+
+var address = regexp.MustCompile(`[^\s<>(),:;"]+@[^\s<>(),:;"]+`)
+
+func (d discreet) Error() string { return address.ReplaceAllString(d.error.Error(), "(address)") }
+
+func (d discreet) Unwrap() error { return d.error }
 
 // values returns the values of a bulk mail's placeholders, or those stored with a mail; nil for none.
 func (s Sender) values(ctx context.Context, m db.Mail) (values Values, err error) {

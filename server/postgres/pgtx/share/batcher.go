@@ -37,11 +37,12 @@ type Limits struct {
 	Members     int // of one batch
 	Batches     int // that run at once
 	MinParallel int // the fewest members of a batch that starts while another runs
+	Enough      int // members that start another batch, however many run; 0 for as many as run
 }
 
 // Batcher groups concurrent work: while one batch runs, new members wait for the next, so
 // that batches grow with the load. No batch waits for more members. A parallel batch
-// starts when as many members wait as the running ones have, or when those are slow.
+// starts when as many members wait as the running ones have, when Limits.Enough wait, or when the running ones are slow.
 // Members run in the order of their arrival, except that a member waits while another
 // with one of its names runs or waits before it.
 type Batcher[T Member] struct {
@@ -61,7 +62,7 @@ func NewBatcher[T Member](l Limits, process func(ctx context.Context, members []
 	return &Batcher[T]{
 		members:   l.Members,
 		process:   process,
-		workers:   workers{max: l.Batches, minParallel: l.MinParallel},
+		workers:   workers{max: l.Batches, minParallel: l.MinParallel, enough: l.Enough},
 		claimed:   map[string]T{},
 		penalties: newPenalties(),
 	}

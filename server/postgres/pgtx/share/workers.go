@@ -8,6 +8,7 @@ type Stats struct{ Batches, Members, Retries uint64 }
 type workers struct {
 	max         int // workers at once
 	minParallel int // the fewest members of a parallel batch
+	enough      int // members that start a parallel batch, however many run; 0 for as many as run
 	running     int
 	members     int // in running batches that are not slow
 	stats       Stats
@@ -25,7 +26,11 @@ func (w *workers) start(waiting int) bool {
 // tooFew reports whether the waiting members are too few for a parallel batch: small
 // ones cost more than they gain.
 func (w *workers) tooFew(waiting int) bool {
-	return w.members > 0 && waiting < max(w.minParallel, w.members)
+	needed := max(w.minParallel, w.members)
+	if w.enough > 0 {
+		needed = min(needed, w.enough)
+	}
+	return w.members > 0 && waiting < needed
 }
 
 // begin counts a batch that begins. Without members its worker ends.

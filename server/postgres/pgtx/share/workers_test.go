@@ -7,7 +7,7 @@ import (
 )
 
 // TestWorkers starts a parallel batch when as many members wait as the running ones
-// have, and at least minParallel.
+// have, and at least minParallel, or when enough wait.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	w := workers{max: 2, minParallel: 3}
@@ -26,4 +26,10 @@ func TestWorkers(t *testing.T) {
 	w.members = 0
 	require.False(t, w.tooFew(1), "nothing is running")
 	require.Equal(t, Stats{Batches: 2, Members: 4}, w.stats)
+
+	w = workers{max: 2, enough: 12}
+	require.True(t, w.start(30))
+	w.begin(30)
+	require.False(t, w.start(11), "fewer than twelve")
+	require.True(t, w.start(12), "enough, although thirty are running")
 }
