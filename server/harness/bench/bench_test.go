@@ -32,7 +32,8 @@ func TestRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run", "first.json")
 	var out bytes.Buffer
 	err := Run(t.Context(), Options{
-		Rows: partners, Seconds: 1, Rounds: 1, Clients: []int{8}, Only: []string{"sale", "retrieve", "events"}, Save: path, Out: &out,
+		Rows: partners, Seconds: 1, Rounds: 1, Clients: []int{8},
+		Only: []string{"sale", "retrieve", "events", "webhooks"}, Save: path, Out: &out,
 	})
 	require.NoError(t, err)
 	saved, err := baseRun(path)
@@ -47,6 +48,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	require.Positive(t, saved.events(8).Recorded)
+	require.Positive(t, saved.deliveries(manyEndpoints))
 	require.Contains(t, out.String(), "POST /v1/sales")
 	require.Contains(t, out.String(), "retrieve, 8 clients: processor time to the floor's")
 }

@@ -100,8 +100,8 @@ func (h *hooks) programs(ctx context.Context, n int) ([]string, error) {
 		err := q.ProgramInsert(ctx, h.pool, db.ProgramInsertParams{
 			ID: out[i], OrgID: h.org, Name: "P", ProductName: "P", WebsiteURL: "https://p.example", Currency: "USD",
 			Status: "active", Subdomain: "p", CookieDays: 30, AttributionModel: db.AttributionModelLast, TimeZone: "UTC",
-			URLParams: []string{}, PayoutTerm: "net_30", PayoutMethods: []string{}, BlockedCountries: []string{}, CreatedAt: now,
-			UpdatedAt: now,
+			URLParams: []string{}, PayoutTerm: "net_30", PayoutMethods: []string{}, StatementPrefix: "P",
+			BlockedCountries: []string{}, CreatedAt: now, UpdatedAt: now,
 		})
 		if err != nil {
 			return nil, err
