@@ -133,14 +133,14 @@ func export[P, R, A any](
 	}}
 }
 
-// writePage adds the parts of objects and calls each with every object.
+// writePage adds the parts of objects, skips nil, and calls each with every object.
 func writePage[A any](
 	ctx context.Context, tx pgtx.DBTX, in db.Scope, objects []A, further func(*A) []string, parts []part[A],
 	each func(Exported) error,
 ) error {
 	for _, p := range parts {
-		if len(objects) == 0 {
-			break
+		if p == nil || len(objects) == 0 {
+			continue
 		}
 		if err := p(ctx, tx, in.OrgID, objects); err != nil {
 			return err
