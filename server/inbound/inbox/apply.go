@@ -167,9 +167,11 @@ func (a *application) record(p processor.Payment, customerID string) sale.Paymen
 	return sale.Payment{
 		TestClock: !a.c.Livemode,
 		ProgramID: a.e.ProgramID, ExternalChargeID: p.Charge, Payer: sale.Payer{CustomerID: &customerID},
-		ExternalPaymentIntentID: opt.OrNil(p.Intent), Processor: a.c.Processor, AmountMinor: p.AmountMinor, TaxMinor: &p.TaxMinor,
+		ExternalPaymentIntentID: opt.OrNil(p.Intent), Processor: a.c.Processor,
+		AmountMinor: p.AmountMinor, TaxMinor: &p.TaxMinor,
 		FeeMinor: p.FeeMinor, Currency: p.Currency, BillingType: billing(p), Interval: opt.OrNil(p.Interval),
-		ProductID: opt.OrNil(p.ProductID), ProductName: opt.OrNil(p.ProductName), OccurredAt: &at, Metadata: metadataOf(p.Metadata),
+		ProductID: opt.OrNil(p.ProductID), ProductName: opt.OrNil(p.ProductName), OccurredAt: &at,
+		Metadata: metadataOf(p.Metadata),
 	}
 }
 

@@ -249,7 +249,8 @@ func (a payer) direct(ctx context.Context) (payerResult, error) {
 		return payerResult{}, err
 	}
 	k, err := a.Customers.Direct(ctx, a.u, customer.Input{
-		ProgramID: a.e.ProgramID, ExternalCustomerID: opt.OrNil(b.Customer), Email: opt.OrNil(b.Email), Name: opt.OrNil(b.Name),
+		ProgramID: a.e.ProgramID, ExternalCustomerID: opt.OrNil(b.Customer), Email: opt.OrNil(b.Email),
+		Name: opt.OrNil(b.Name),
 		Identifier: opt.OrNil(clues.Own()), Processor: a.c.Processor, Route: tracking.Route{At: a.r.At}, Others: routes,
 	})
 	return payerResult{id: k.ID}, err

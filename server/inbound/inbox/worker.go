@@ -227,7 +227,8 @@ func (a *application) finish(ctx context.Context, o outcome) error {
 func (w Worker) failed(ctx context.Context, t db.InboxClaimRow, now clock.Time, o outcome) error {
 	return w.write(ctx, t, now, o, func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
 		return queries.InboxFail(ctx, tx, db.InboxFailParams{
-			Status: o.status, ReasonCode: opt.OrNil(o.code), Reason: opt.OrNil(o.reason), DueAt: o.due, ProcessedAt: &now, ID: t.ID,
+			Status: o.status, ReasonCode: opt.OrNil(o.code), Reason: opt.OrNil(o.reason), DueAt: o.due, ProcessedAt: &now,
+			ID: t.ID,
 			OrgID: t.OrgID, Attempts: t.Attempts,
 		})
 	})

@@ -42,7 +42,8 @@ type Limits struct {
 
 // Batcher groups concurrent work: while one batch runs, new members wait for the next, so
 // that batches grow with the load. No batch waits for more members. A parallel batch
-// starts when as many members wait as the running ones have, when Limits.Enough wait, or when the running ones are slow.
+// starts when as many members wait as the running ones have, when Limits.Enough wait, or when the running ones are
+// slow.
 // Members run in the order of their arrival, except that a member waits while another
 // with one of its names runs or waits before it.
 type Batcher[T Member] struct {
