@@ -250,7 +250,7 @@ func (a payer) direct(ctx context.Context) (payerResult, error) {
 	}
 	k, err := a.Customers.Direct(ctx, a.u, customer.Input{
 		ProgramID: a.e.ProgramID, ExternalCustomerID: opt.OrNil(b.Customer), Email: opt.OrNil(b.Email),
-		Name: opt.OrNil(b.Name),
+		Name:       opt.OrNil(b.Name),
 		Identifier: opt.OrNil(clues.Own()), Processor: a.c.Processor, Route: tracking.Route{At: a.r.At}, Others: routes,
 	})
 	return payerResult{id: k.ID}, err

@@ -228,7 +228,7 @@ func (w Worker) failed(ctx context.Context, t db.InboxClaimRow, now clock.Time, 
 	return w.write(ctx, t, now, o, func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
 		return queries.InboxFail(ctx, tx, db.InboxFailParams{
 			Status: o.status, ReasonCode: opt.OrNil(o.code), Reason: opt.OrNil(o.reason), DueAt: o.due, ProcessedAt: &now,
-			ID: t.ID,
+			ID:    t.ID,
 			OrgID: t.OrgID, Attempts: t.Attempts,
 		})
 	})

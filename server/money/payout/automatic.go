@@ -87,7 +87,7 @@ func (s Sender) sendBatch(ctx context.Context, u *work.Unit, of db.PayoutsToSend
 	return handOver(ctx, u, rail, sent, payouts)
 }
 
-// automatic returns the hand-over of the payouts that need no person, and reports whether their sum is within the rail's
+// automatic returns the hand-over of payouts that need no person, and reports whether their sum is within the rail's
 // limits.
 func (o SendOrder) automatic(ctx context.Context, u *work.Unit, prog db.Program, rail db.PayoutRail,
 	found []db.Payout) (sent db.PayoutSend, payouts []db.Payout, within bool, err error) {
