@@ -174,15 +174,21 @@ func TestNamesInPages(t *testing.T) {
 	}
 }
 
+// chapter returns the text below a heading of the second level.
+func chapter(t *testing.T, file, heading string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	_, below, ok := strings.Cut(string(text), "\n## "+heading+"\n")
+	require.True(t, ok)
+	below, _, _ = strings.Cut(below, "\n## ")
+	return below
+}
+
 // TestWhereARuleIs: the files that server/README.md sends readers to are there.
 func TestWhereARuleIs(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	_, table, ok := strings.Cut(string(text), "\n## Where a rule is\n")
-	require.True(t, ok)
-	table, _, _ = strings.Cut(table, "\n## ")
-	for _, found := range quoted.FindAllStringSubmatch(table, -1) {
+	for _, found := range quoted.FindAllStringSubmatch(chapter(t, "README.md", "Where a rule is"), -1) {
 		name := found[1]
 		if !strings.Contains(name, "/") {
 			continue
@@ -198,14 +204,9 @@ func TestWhereARuleIs(t *testing.T) {
 // TestGuaranteesHaveTests: each row of the guarantees names a test, a stage of the bar, or a package of tests.
 func TestGuaranteesHaveTests(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("harness/README.md")
-	require.NoError(t, err)
-	_, chapter, ok := strings.Cut(string(text), "\n## Guarantees and their tests\n")
-	require.True(t, ok)
-	chapter, _, _ = strings.Cut(chapter, "\n## ")
 	named := regexp.MustCompile("`Test[A-Z]\\w+`|\\[G\\d+\\]\\(#the-bar\\)|`server/[\\w/]+`")
 	rows := 0
-	for line := range strings.Lines(chapter) {
+	for line := range strings.Lines(chapter(t, "harness/README.md", "Guarantees and their tests")) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "| "), " | ")
 		if !strings.HasPrefix(line, "| ") || line == "| Guarantee | Test |\n" {
 			continue

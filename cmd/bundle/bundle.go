@@ -12,8 +12,8 @@ import (
 // kinds lists the component kinds in the order in which they are written.
 var kinds = []string{"parameters", "headers", "responses", "requestBodies", "examples", "schemas"}
 
-// bundler collects the targets of the references of a description. Nodes, not Go types: the order of the
-// keys are the members for people and generators.
+// bundler collects the targets of the references of a description. It keeps nodes, because Go types would lose the
+// order of the keys, which people and generators see.
 type bundler struct {
 	files map[string]*yaml.Node // by cleaned path
 	comps map[string]*yaml.Node // component kind to its mapping node

@@ -98,9 +98,9 @@ func (b *bench) rail(ctx context.Context, l load, f *figure) error {
 	if err != nil {
 		return err
 	}
-	f.Rate, f.P50, f.P99 = float64(seen.Requests)/seen.Seconds, float64(seen.P50), float64(seen.P99)
-	f.Server, f.CPU = used.of(float64(seen.Requests))
 	n := float64(seen.Requests)
+	f.Rate, f.P50, f.P99 = n/seen.Seconds, float64(seen.P50), float64(seen.P99)
+	f.Server, f.CPU = used.of(n)
 	f.Log, f.Files = float64(used.log)/n, float64(used.files)/n
 	f.Objects, f.Heap = float64(used.objects)/n, float64(used.heap)/n
 	return nil

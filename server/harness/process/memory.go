@@ -17,40 +17,39 @@ type Memory struct {
 	File float64 // pages of its binary, which the system can drop
 }
 
-var ownMemory, fileMemory = regexp.MustCompile(`RssAnon:\s*(\d+) kB`), regexp.MustCompile(`RssFile:\s*(\d+) kB`)
-
 // MemoryOf returns the memory of a process.
-func MemoryOf(pid int) (m Memory, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+func MemoryOf(pid int) (Memory, error) {
+	kib, err := status(pid, "RssAnon", "RssFile")
 	if err != nil {
-		return m, errors.Join(ErrNoMemory, err)
+		return Memory{}, err
 	}
-	for pattern, to := range map[*regexp.Regexp]*float64{ownMemory: &m.Own, fileMemory: &m.File} {
-		found := pattern.FindSubmatch(text)
-		if found == nil {
-			return m, ErrNoMemory
-		}
-		kib, err := strconv.ParseFloat(string(found[1]), 64)
-		if err != nil {
-			return m, err
-		}
-		*to = kib * 1024 / 1e6
-	}
-	return m, nil
+	return Memory{Own: float64(kib[0]) * 1024 / 1e6, File: float64(kib[1]) * 1024 / 1e6}, nil
 }
-
-var peakMemory = regexp.MustCompile(`VmHWM:\s*(\d+) kB`)
 
 // PeakMemory returns the largest resident memory of a process so far, in MiB.
 func PeakMemory(pid int) (int, error) {
+	kib, err := status(pid, "VmHWM")
+	if err != nil {
+		return 0, err
+	}
+	return kib[0] >> 10, nil
+}
+
+// status returns figures of a process that the system reports in KiB.
+func status(pid int, names ...string) ([]int, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0, errors.Join(ErrNoMemory, err)
+		return nil, errors.Join(ErrNoMemory, err)
 	}
-	found := peakMemory.FindSubmatch(text)
-	if found == nil {
-		return 0, ErrNoMemory
+	kib := make([]int, len(names))
+	for i, name := range names {
+		found := regexp.MustCompile(name + `:\s*(\d+) kB`).FindSubmatch(text)
+		if found == nil {
+			return nil, ErrNoMemory
+		}
+		if kib[i], err = strconv.Atoi(string(found[1])); err != nil {
+			return nil, err
+		}
 	}
-	kib, err := strconv.Atoi(string(found[1]))
-	return kib >> 10, err
+	return kib, nil
 }

@@ -78,14 +78,7 @@ func activePartner(ctx context.Context, u *work.Unit, programID, partnerID strin
 	if err != nil {
 		return p, work.Found(err, "partner_id")
 	}
-	if err := work.SameProgram(p.ProgramID, programID, "partner_id"); err != nil {
-		return p, err
-	}
-	if p.Status != db.PartnerStatusActive {
-		return p, problem.On("partner_id", problem.PartnerNotActive,
-			"The partner is %s; only active partners get customers.", p.Status)
-	}
-	return p, nil
+	return p, tracking.CheckPartner(p, programID, "partner_id")
 }
 
 // reassign gives the customer to another partner. The attribution becomes manual, without the previous click,

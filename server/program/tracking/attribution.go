@@ -204,15 +204,23 @@ func (a Attribution) Country() *string {
 	return a.Click.Country
 }
 
+// CheckPartner refuses partners of other programs and partners that are not active. param names the partner in the
+// request.
+func CheckPartner(p db.Partner, programID, param string) error {
+	if err := work.SameProgram(p.ProgramID, programID, param); err != nil {
+		return err
+	}
+	if p.Status != db.PartnerStatusActive {
+		return problem.On(param, problem.PartnerNotActive, "The partner is %s; only active partners get customers.", p.Status)
+	}
+	return nil
+}
+
 // Validate refuses an attribution to a partner of another program, to an inactive partner, by an expired
 // referral, or of the partner itself.
 func (a Attribution) Validate(ctx context.Context, u *work.Unit, p db.Program, self bool) error {
-	if err := work.SameProgram(a.Partner.ProgramID, p.ID, a.param); err != nil {
+	if err := CheckPartner(a.Partner, p.ID, a.param); err != nil {
 		return err
-	}
-	if a.Partner.Status != db.PartnerStatusActive {
-		return problem.On(a.param, problem.PartnerNotActive,
-			"The partner is %s; only active partners get customers.", a.Partner.Status)
 	}
 	if a.Referral != nil && !a.Referral.ExpiresAt.After(a.at.Time) {
 		return problem.On("click_id", problem.ReferralExpired,

@@ -9,7 +9,7 @@ import (
 )
 
 // aim records the targets of the links in the texts.
-func (x *export) aim() error {
+func (x *export) aim() {
 	x.targets["/docs"] = referenceFolder + "/index.html"
 	x.targets["/docs/guides"] = guidesFolder + "/index.html"
 	for _, g := range guides.All() {
@@ -23,7 +23,6 @@ func (x *export) aim() error {
 	for _, name := range pictures {
 		x.targets[name] = operationFolder + "/" + path.Base(name)
 	}
-	return nil
 }
 
 // follow returns the targets of links in a file of the repository, relative to its page. A link to a file that is not

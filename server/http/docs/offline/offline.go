@@ -85,8 +85,9 @@ type export struct {
 // Files returns all files by their paths. The same binary returns the same files.
 func Files() (map[string][]byte, error) {
 	x := &export{out: map[string][]byte{}, targets: map[string]string{}, pages: map[string][]page{}}
+	x.aim()
 	for _, step := range []func() error{
-		x.resources, x.aim, x.guides, x.reference, x.operation, x.lists, x.write, x.search,
+		x.resources, x.guides, x.reference, x.operation, x.lists, x.write, x.search,
 	} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("docs: %w", err)
