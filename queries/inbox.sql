@@ -1,6 +1,6 @@
 -- The events of payment processors, and their outcomes.
 
--- name: InboxInsert :execrows
+-- name: InboxInsert :exec
 -- InboxInsert stores an event once: another delivery of it changes nothing.
 INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor, external_event_id, type, livemode, status,
     reason_code, reason, customer_id, sale_id, refund_id, attempts, failures, payload, headers, due_at, processed_at,
@@ -50,7 +50,7 @@ WITH RECURSIVE orgs AS (
 UPDATE inbox_events t SET due_at = @until::timestamptz, attempts = t.attempts + 1, failures = t.failures + 1
 FROM due, organizations g, processor_connections c
 WHERE t.id = due.id AND g.id = t.org_id AND c.id = t.connection_id
-RETURNING t.id, t.org_id, t.attempts, t.failures, g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring,
+RETURNING t.id, t.org_id, t.connection_id, t.attempts, t.failures, g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring,
     (c.api_key IS NOT NULL AND c.processor = 'stripe')::boolean AS asks;
 
 -- name: InboxGiveBack :exec

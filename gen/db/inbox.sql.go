@@ -383,7 +383,7 @@ WITH RECURSIVE orgs AS (
 UPDATE inbox_events t SET due_at = $1::timestamptz, attempts = t.attempts + 1, failures = t.failures + 1
 FROM due, organizations g, processor_connections c
 WHERE t.id = due.id AND g.id = t.org_id AND c.id = t.connection_id
-RETURNING t.id, t.org_id, t.attempts, t.failures, g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring,
+RETURNING t.id, t.org_id, t.connection_id, t.attempts, t.failures, g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring,
     (c.api_key IS NOT NULL AND c.processor = 'stripe')::boolean AS asks
 `
 
@@ -398,6 +398,7 @@ type InboxClaimParams struct {
 type InboxClaimRow struct {
 	ID                string
 	OrgID             string
+	ConnectionID      string
 	Attempts          int64
 	Failures          int64
 	FlowQuota         *int64
@@ -427,6 +428,7 @@ func (q *Queries) InboxClaim(ctx context.Context, db DBTX, arg InboxClaimParams)
 		if err := rows.Scan(
 			&i.ID,
 			&i.OrgID,
+			&i.ConnectionID,
 			&i.Attempts,
 			&i.Failures,
 			&i.FlowQuota,
@@ -540,7 +542,7 @@ func (q *Queries) InboxGiveBack(ctx context.Context, db DBTX, arg InboxGiveBackP
 	return err
 }
 
-const inboxInsert = `-- name: InboxInsert :execrows
+const inboxInsert = `-- name: InboxInsert :exec
 
 INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor, external_event_id, type, livemode, status,
     reason_code, reason, customer_id, sale_id, refund_id, attempts, failures, payload, headers, due_at, processed_at,
@@ -577,8 +579,8 @@ type InboxInsertParams struct {
 
 // The events of payment processors, and their outcomes.
 // InboxInsert stores an event once: another delivery of it changes nothing.
-func (q *Queries) InboxInsert(ctx context.Context, db DBTX, arg InboxInsertParams) (int64, error) {
-	result, err := db.Exec(ctx, inboxInsert,
+func (q *Queries) InboxInsert(ctx context.Context, db DBTX, arg InboxInsertParams) error {
+	_, err := db.Exec(ctx, inboxInsert,
 		arg.ID,
 		arg.OrgID,
 		arg.ProgramID,
@@ -601,10 +603,7 @@ func (q *Queries) InboxInsert(ctx context.Context, db DBTX, arg InboxInsertParam
 		arg.ProcessedAt,
 		arg.CreatedAt,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	return err
 }
 
 const inboxLock = `-- name: InboxLock :one

@@ -125,6 +125,7 @@ type parts struct {
 	webhooks  *webhook.Endpoints
 	visits    tracking.Service
 	imports   *importer.Service
+	commits   *share.GroupCommit
 }
 
 // newImports returns the service for imports.
@@ -181,6 +182,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		members: &partner.Service{Keeper: keeper, Mail: mails.Outbox},
 		visits:  tracking.Service{Keeper: keeper, Writer: tracking.NewWriter(pool), Values: &tracking.Values{}},
 		imports: newImports(cfg, pool, keeper, c, mails.Outbox),
+		commits: share.NewGroupCommit(pool, maxAlone, max(commitWorkers, runtime.NumCPU()/2)),
 	}
 	if a.sender, err = p.newSender(); err != nil {
 		return nil, err
@@ -274,12 +276,11 @@ func (p parts) serveAPI() *middleware.Front {
 		Imports: p.imports, TestClock: p.timeline,
 	})
 	pageKeys := publishable.NewStore(p.pool, p.clock)
-	commits := share.NewGroupCommit(p.pool, maxAlone, max(commitWorkers, runtime.NumCPU()/2))
 	reads := shortReads(p.pool)
-	p.metrics.MustRegister(batchMetrics{"transactions", commits.Stats}, batchMetrics{"reads", reads.Stats},
+	p.metrics.MustRegister(batchMetrics{"transactions", p.commits.Stats}, batchMetrics{"reads", reads.Stats},
 		batchMetrics{"clicks", p.visits.Writer.Stats})
 	path := middleware.New(middleware.Options{
-		Pool: p.pool, GroupCommit: commits, Reads: reads, Standbys: p.standby, Keys: keys, Pages: pageKeys,
+		Pool: p.pool, GroupCommit: p.commits, Reads: reads, Standbys: p.standby, Keys: keys, Pages: pageKeys,
 		Plain: !strings.HasPrefix(cfg.BaseURL, "https:"), Keeper: p.keeper, Clock: p.clock, Document: p.document, Log: p.log,
 		Metrics: middleware.NewMetrics(p.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit,
 		Plan: cfg.Plan(), Existing: server.Existing, Wake: p.sender.Wake, Shortage: p.shortage,
@@ -312,7 +313,7 @@ func (p parts) servePages(path *middleware.Front) {
 
 // serveHooks registers the addresses for processors' events.
 func (p parts) serveHooks(path *middleware.Front) {
-	box := inbox.Box{Pool: p.pool, Keeper: p.keeper, Clock: p.clock}
+	box := inbox.Box{Pool: p.pool, Keeper: p.keeper, Clock: p.clock, Commits: p.commits}
 	p.echo.POST(hooks.Path, hooks.New(box, path, p.clock).Receive)
 	path.Free(hooks.Path, "receiveProcessorEvent")
 	payPal := hooks.PayPal{Limits: path, Notify: func(ctx context.Context, id string, h http.Header, body []byte) error {

@@ -4,17 +4,22 @@ import (
 	"time"
 
 	"rail/server/inbound/inbox"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/program/customer"
 )
 
 // inboxDays is the retention of a processor's event after it was processed last.
 const inboxDays = 90
 
+// sharedInbox is the number of shared transactions of events at once, and of separate ones while no shared one runs.
+const sharedInbox = 1
+
 // inboxWorker returns a worker for events of payment processors.
 func inboxWorker(m Deps) inbox.Worker {
 	return inbox.Worker{
 		Pool: m.Pool, Keeper: m.Keeper, Clock: m.Clock, Plan: m.Plan, Log: m.Log, API: inbox.NewAPI(m.StripeURL),
 		Customers: customer.Service{Mail: m.Outbox, Keeper: m.Keeper},
+		Commits:   share.NewGroupCommit(m.Pool, sharedInbox, sharedInbox),
 	}
 }
 

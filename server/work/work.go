@@ -183,20 +183,28 @@ func (u *Unit) Claim(kind string, ids ...string) error {
 // Within runs do as a write: in a separate transaction with its events, and then the functions of OnCommit.
 // After a lost race, do runs again, so it must keep nothing from an earlier run.
 func (u *Unit) Within(ctx context.Context, do func(*Unit) error) error {
-	return Retry(ctx, func() error {
-		var w *Unit
-		err := pgtx.Within(ctx, u.pool, func(tx *pgtx.Tx) error {
-			w = u.WithTx(tx)
-			if err := do(w); err != nil {
-				return err
-			}
-			return w.Events.Flush(ctx, tx.Later())
-		})
-		if err == nil {
-			w.Committed()
+	return Retry(ctx, func() error { return u.within(ctx, pgtx.Begin(u.pool), do) })
+}
+
+// WithinShared is Within for one attempt in a transaction that other units may share. If do needs a separate
+// transaction, the error is one of pgtx.Again.
+func (u *Unit) WithinShared(ctx context.Context, commits *share.GroupCommit, do func(*Unit) error) error {
+	return u.within(ctx, commits.Begin(u.OrgID), do)
+}
+
+// within runs do in a transaction that has not begun.
+func (u *Unit) within(ctx context.Context, tx *pgtx.Tx, do func(*Unit) error) error {
+	w := u.WithTx(tx)
+	err := tx.Do(ctx, func(tx *pgtx.Tx) error {
+		if err := do(w); err != nil {
+			return err
 		}
-		return err
+		return w.Events.Flush(ctx, tx.Later())
 	})
+	if err == nil {
+		w.Committed()
+	}
+	return err
 }
 
 // Share does n pieces of work as writes inside the unit's transaction, with as few statements as one, and

@@ -229,7 +229,7 @@ func (b *builder) inbox(ctx context.Context, u *work.Unit) error {
 		if row.Payload, err = b.keeper.Seal(body, inbox.PayloadPlace(row.ID)); err != nil {
 			return err
 		}
-		if _, err := queries.InboxInsert(ctx, u.Tx, row); err != nil {
+		if err := queries.InboxInsert(ctx, u.Tx, row); err != nil {
 			return err
 		}
 	}

@@ -485,6 +485,7 @@ var beyondFuzz = map[string]string{
 	"sendPayoutBatch":        "confirms the exact number and sum; G4 and G13 send batches",
 	"reportRailResult":       "needs a payout that a service's rail is paying; G4 reports one",
 	"dismissPayoutAttention": "needs a payout that needs attention; G4 dismisses one",
+	"undoPartnerBan":         "needs a partner with a scheduled ban; G4 undoes one",
 }
 
 // figures returns the counts. An operation that never succeeded was not tested,

@@ -117,8 +117,7 @@ func (o *org) event(
 	if e.Payload, err = o.sys.keeper.Seal([]byte(body), inbox.PayloadPlace(id)); err != nil {
 		return id, err
 	}
-	_, err = db.New().InboxInsert(ctx, u.DB(), e)
-	return id, err
+	return id, db.New().InboxInsert(ctx, u.DB(), e)
 }
 
 // failedRefund adds an event by which a refund of a new sale failed.

@@ -63,9 +63,10 @@ var phases = [][]table{{
 		at(n, $n) + interval '1 day' * CASE y.status WHEN 'paid' THEN 45 WHEN 'due' THEN 30 ELSE 0 END
 		FROM g, LATERAL skewed(n, 11, #customers, 2) x, LATERAL of_customer(x.k) k, LATERAL program(of_partner(k.k)) p, LATERAL commission(n, $n) y`},
 	{"customers", customers,
-		`SELECT id('cus', n), org, prg, id('part', k.k), CASE WHEN n < #referrals THEN id('ref', n) END, id('lnk', k.k), NULL, NULL, NULL, 'ext' || n, NULL, 'customer' || n || '@example.com', NULL, NULL,
+		`SELECT id('cus', n), org, prg, id('part', k.k), CASE WHEN n < #referrals THEN id('ref', n) END, id('lnk', k.k), NULL, NULL, NULL, 'ext' || n, NULL, 'customer' || n || '@example.com', 'Customer ' || n, NULL,
 		CASE WHEN #even THEN 'active' WHEN r(n, 10) < 0.4 THEN 'lead' WHEN r(n, 10) < 0.9 THEN 'active' WHEN r(n, 10) < 0.98 THEN 'cancelled' WHEN r(n, 10) < 0.998 THEN 'refunded' ELSE 'suspended' END,
-		'link', at(n, $n), at(n, $n), NULL, at(n, $n), at(n, $n), NULL, false, NULL,
+		'link', at(n, $n), at(n, $n), NULL, at(n, $n), at(n, $n),
+		('{"rule": "click", "detail": "' || id('clk', n) || '", "at": "2026-01-01T00:00:00Z"}')::json, false, NULL,
 		CASE WHEN n % 3 > 0 THEN 'source ' || n % 40 END, CASE WHEN n % 3 > 0 THEN 'social' END, CASE WHEN n % 5 = 0 THEN 'campaign ' || n % 300 END, CASE WHEN n % 2 = 0 THEN 'site-' || n % 200 || '.example' END, 'US', 'desktop'
 		FROM g, LATERAL of_customer(n) k, LATERAL program(of_partner(k.k)) p`},
 	{"referrals", referrals,

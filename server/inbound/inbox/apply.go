@@ -210,14 +210,12 @@ func (a *application) withoutPartner(b processor.Binding) outcome {
 func (a *application) sales(ctx context.Context, l processor.Link) ([]db.Sale, error) {
 	ids := linked(l)
 	var others []string
-	err := a.u.Together(ctx,
-		func(tx pgtx.DBTX) error { return a.lockOn(ctx, tx, ids) },
-		func(tx pgtx.DBTX) (err error) { // under the locks: each statement sees everything committed by then
-			others, err = queries.AliasesOf(ctx, tx, db.AliasesOfParams{
-				ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: ids,
-			})
-			return err
+	err := a.lock(ctx, ids, func(tx pgtx.DBTX) (err error) {
+		others, err = queries.AliasesOf(ctx, tx, db.AliasesOfParams{
+			ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: ids,
 		})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -225,23 +223,35 @@ func (a *application) sales(ctx context.Context, l processor.Link) ([]db.Sale, e
 	if err := a.lock(ctx, others); err != nil {
 		return nil, err
 	}
-	return queries.SaleByCharges(ctx, a.u.DB(), db.SaleByChargesParams{
-		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Charges: append(ids, others...),
+	var sales []db.Sale
+	err = a.u.Read(ctx, func(tx pgtx.DBTX) (err error) {
+		sales, err = queries.SaleByCharges(ctx, tx, db.SaleByChargesParams{
+			ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Charges: append(ids, others...),
+		})
+		return err
 	})
+	return sales, err
 }
 
-// lock blocks other decisions about these payments until the commit.
-func (a *application) lock(ctx context.Context, ids []string) error {
-	if len(ids) == 0 {
+// lock blocks other decisions about these names, such as ids of payments, until the commit. Reads that follow in the
+// same round trip see everything that was committed before.
+func (a *application) lock(ctx context.Context, names []string, reads ...pgtx.Read) error {
+	if len(names) > 0 {
+		for _, name := range names {
+			if err := a.u.Claim("charge", a.e.ProgramID, name); err != nil {
+				return err
+			}
+		}
+		reads = slices.Insert(reads, 0, func(tx pgtx.DBTX) error {
+			return queries.ChargesLock(ctx, tx, db.ChargesLockParams{
+				OrgID: a.e.OrgID, ProgramID: a.e.ProgramID, ExternalChargeIds: names,
+			})
+		})
+	}
+	if len(reads) == 0 {
 		return nil
 	}
-	return a.lockOn(ctx, a.u.DB(), ids)
-}
-
-func (a *application) lockOn(ctx context.Context, tx pgtx.DBTX, ids []string) error {
-	return queries.ChargesLock(ctx, tx, db.ChargesLockParams{
-		OrgID: a.e.OrgID, ProgramID: a.e.ProgramID, ExternalChargeIds: ids,
-	})
+	return a.u.Together(ctx, reads...)
 }
 
 // linked returns every id of a payment, sorted.

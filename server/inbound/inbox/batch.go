@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/work"
 )
 
 const (
@@ -88,12 +89,36 @@ func (b *batches) count(events []db.InboxClaimRow, by int) {
 	}
 }
 
-// processEach processes claimed events one by one, beginning with events that need no request to a processor.
+// processShared processes events together, in transactions that they share. It returns the events that were not
+// processed: those that failed or need a separate transaction.
+func (b *batches) processShared(ctx context.Context, quick []db.InboxClaimRow) (left []db.InboxClaimRow) {
+	if b.Commits == nil {
+		return quick
+	}
+	errs := make([]error, len(quick))
+	var all sync.WaitGroup
+	for i, e := range quick {
+		all.Go(func() {
+			do := func(u *work.Unit) error { return b.work(ctx, u, e, nil) }
+			errs[i] = b.unit(e, b.at(b.Clock.Now())).WithinShared(ctx, b.Commits, do)
+		})
+	}
+	all.Wait()
+	for i, err := range errs {
+		if err != nil {
+			left = append(left, quick[i])
+		}
+	}
+	return left
+}
+
+// processEach processes claimed events, beginning with events that need no request to a processor. Those that do not
+// share a transaction follow one by one.
 func (b *batches) processEach(ctx context.Context, claimed []db.InboxClaimRow) error {
 	defer b.count(claimed, -1)
-	asking, quick := split(claimed, func(e db.InboxClaimRow) bool { return e.Asks })
-	left := slices.Concat(quick, asking)
 	enough := b.Clock.Now().Plus(releaseAfter)
+	quick, others := split(claimed, func(e db.InboxClaimRow) bool { return !e.Asks && e.Failures <= 1 })
+	left := slices.Concat(b.processShared(ctx, quick), others)
 	for begun := false; len(left) > 0; begun = true {
 		began := b.Clock.Now()
 		if ctx.Err() != nil || begun && began.After(enough.Time) {

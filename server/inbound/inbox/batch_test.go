@@ -18,6 +18,7 @@ import (
 	"rail/server/harness/stripetest"
 	"rail/server/inbound/connection"
 	"rail/server/inbound/inbox"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/secret"
 )
 
@@ -97,6 +98,36 @@ func TestNothingOutlivesItsLease(t *testing.T) {
 		max(failures) FROM inbox_events`).Scan(&recorded, &most, &failures))
 	require.Equal(t, []int{60, 0}, []int{recorded, failures})
 	require.Greater(t, most, 1, "given back")
+}
+
+// TestSharedTransactions: events of different payments share transactions, and two events of one payment record it once.
+func TestSharedTransactions(t *testing.T) {
+	t.Parallel()
+	const payments = 20
+	s := apitest.New(t)
+	program := s.Program()
+	partner, c := s.Partner(program), s.Connect(program)
+	for i := range payments {
+		external, charge := fmt.Sprint("c_", i), fmt.Sprint("ch_", i)
+		s.Customer(program, partner, apitest.M{"external_customer_id": external})
+		for range 2 {
+			s.Must(200, c.Send(apitest.M{
+				"event_id": apitest.Unique("e_"), "external_charge_id": charge, "external_customer_id": external,
+				"amount_minor": 100, "currency": "USD",
+			}))
+		}
+	}
+	w := worker(t, s, s.Clock)
+	w.Commits = share.NewGroupCommit(s.Pool, 0, 1) // none alone
+	require.NoError(t, w.Run(t.Context(), s.Clock.Now()))
+	var recorded, repeated, sales int
+	require.NoError(t, s.Pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE status = 'recorded'),
+		count(*) FILTER (WHERE reason_code = 'already_recorded'), (SELECT count(*) FROM sales) FROM inbox_events`).
+		Scan(&recorded, &repeated, &sales))
+	require.Equal(t, []int{payments, payments, payments}, []int{recorded, repeated, sales})
+	stats := w.Commits.Stats()
+	require.GreaterOrEqual(t, stats.Members-stats.Retries, uint64(payments))
+	require.Less(t, stats.Batches, stats.Members)
 }
 
 // ticking is a clock that runs from a server's time.

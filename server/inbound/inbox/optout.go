@@ -6,6 +6,7 @@ import (
 	"rail/gen/db"
 	"rail/server/inbound/processor"
 	"rail/server/opt"
+	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
 
@@ -24,7 +25,7 @@ func (a *application) noteOptOut(ctx context.Context) error {
 	if len(set.Keys) == 0 {
 		return nil
 	}
-	return queries.OptOutsSet(ctx, a.u.DB(), set)
+	return queries.OptOutsSet(ctx, a.u.Later(), set)
 }
 
 // optedOut returns the outcome of an event whose payment or customer was opted out by another event.
@@ -36,7 +37,11 @@ func (a *application) optedOut(ctx context.Context, l processor.Link, customer s
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	out, err := queries.OptedOut(ctx, a.u.DB(), db.OptedOutParams{ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Keys: keys})
+	out := false
+	err := a.u.Read(ctx, func(tx pgtx.DBTX) (err error) {
+		out, err = queries.OptedOut(ctx, tx, db.OptedOutParams{ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Keys: keys})
+		return err
+	})
 	if err != nil || !out {
 		return nil, err
 	}

@@ -180,15 +180,13 @@ func (a payer) lockByExternalID(ctx context.Context) (db.Customer, error) {
 		return db.Customer{}, a.lock(ctx, names)
 	}
 	var k db.Customer
-	err := a.u.Together(ctx,
-		func(tx pgtx.DBTX) error { return a.lockOn(ctx, tx, names) },
-		func(tx pgtx.DBTX) (err error) {
-			k, err = queries.CustomerByExternalID(ctx, tx, db.CustomerByExternalIDParams{
-				ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ExternalCustomerID: b.Customer,
-			})
-			return err
+	err := a.lock(ctx, names, func(tx pgtx.DBTX) (err error) {
+		k, err = queries.CustomerByExternalID(ctx, tx, db.CustomerByExternalIDParams{
+			ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ExternalCustomerID: b.Customer,
 		})
-	return k, work.IgnoreNoRows(err)
+		return err
+	})
+	return k, err
 }
 
 // maxEarlier bounds how many earlier events of one customer are read.
@@ -202,9 +200,13 @@ func (a payer) withEarlier(ctx context.Context, k db.Customer) (processor.Bindin
 	if b.Customer == "" || b.Email != "" || k.Email != nil {
 		return b, nil
 	}
-	events, err := queries.InboxTold(ctx, a.u.DB(), db.InboxToldParams{
-		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ConnectionID: a.e.ConnectionID, Key: work.CustomerKey(b.Customer),
-		Lim: maxEarlier,
+	var events []db.InboxToldRow
+	err := a.u.Read(ctx, func(tx pgtx.DBTX) (err error) {
+		events, err = queries.InboxTold(ctx, tx, db.InboxToldParams{
+			ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ConnectionID: a.e.ConnectionID, Key: work.CustomerKey(b.Customer),
+			Lim: maxEarlier,
+		})
+		return err
 	})
 	if err != nil {
 		return b, err

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -26,6 +27,8 @@ import (
 	"rail/server/inbound/polar"
 	"rail/server/inbound/processor"
 	"rail/server/inbound/stripe"
+	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/problem"
 	"rail/server/secret"
 	"rail/server/work"
@@ -49,8 +52,8 @@ const MaxBody = 2 << 20
 // maxID bounds the ids and types of events, in bytes.
 const maxID = 255
 
-// lastEventLag bounds how stale a connection's last-event time may be, in seconds.
-const lastEventLag = 1
+// lastEventLag bounds how stale a connection's last-event time may be.
+const lastEventLag = time.Second
 
 // ErrSignature means that an event was not signed with the connection's secret, or too long ago.
 var ErrSignature = errors.New("the signature is missing, invalid or more than 300 seconds off")
@@ -60,6 +63,8 @@ type Box struct {
 	Pool   *pgxpool.Pool
 	Keeper *secret.Keeper
 	Clock  clock.Clock
+	// Commits lets requests share transactions; nil gives each its own.
+	Commits *share.GroupCommit
 }
 
 // PayloadPlace returns the place for sealing an event's body.
@@ -119,17 +124,25 @@ func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.
 		return err
 	}
 	u := work.NewRun(b.Pool, work.Actor{Kind: work.Processor, ID: c.ID}, now).For(c.OrgID)
+	stale := now.Plus(-lastEventLag)
+	if b.Commits != nil && c.Status == db.ConnectionStatusActive && c.LastEventAt != nil && c.LastEventAt.After(stale.Time) {
+		err := u.WithinShared(ctx, b.Commits, func(u *work.Unit) error { return queries.InboxInsert(ctx, u.Later(), e) })
+		if !pgtx.Again(err) {
+			return err
+		}
+	}
 	return u.Within(ctx, func(u *work.Unit) error {
-		last := db.ConnectionToldParams{Now: &now, ID: c.ID, OrgID: c.OrgID, StaleBefore: new(now.Plus(-lastEventLag * 1e9))}
 		if c.Status == db.ConnectionStatusPending && e.Livemode == c.Livemode {
 			if err := connection.Activate(ctx, u, c); err != nil {
 				return err
 			}
 		}
-		if _, err := queries.InboxInsert(ctx, u.DB(), e); err != nil {
+		if err := queries.InboxInsert(ctx, u.Later(), e); err != nil {
 			return err
 		}
-		return queries.ConnectionTold(ctx, u.Later(), last)
+		return queries.ConnectionTold(ctx, u.Later(), db.ConnectionToldParams{
+			Now: &now, ID: c.ID, OrgID: c.OrgID, StaleBefore: &stale,
+		})
 	})
 }
 
@@ -138,7 +151,7 @@ func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.
 func (b Box) Store(ctx context.Context, c db.ProcessorConnection, body []byte) error {
 	e, err := b.event(c, sources[c.Processor], http.Header{}, body, b.Clock.Now())
 	if err == nil {
-		_, err = queries.InboxInsert(ctx, b.Pool, e)
+		err = queries.InboxInsert(ctx, b.Pool, e)
 	}
 	return err
 }

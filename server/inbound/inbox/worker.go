@@ -18,6 +18,7 @@ import (
 	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/problem"
 	"rail/server/program/customer"
 	"rail/server/secret"
@@ -54,6 +55,8 @@ type Worker struct {
 	Log  *slog.Logger // may be nil
 	// API requests missing data of events; nil disables it.
 	API *API
+	// Commits lets events share transactions; nil gives each its own.
+	Commits *share.GroupCommit
 }
 
 // Run processes all due events. A failing event does not stop the others.
@@ -109,13 +112,17 @@ func (w Worker) process(ctx context.Context, t db.InboxClaimRow, now clock.Time)
 	if err != nil {
 		return err
 	}
+	return w.unit(t, now).Within(ctx, func(u *work.Unit) error { return w.work(ctx, u, t, asked) })
+}
+
+// unit returns the unit of work of an event.
+func (w Worker) unit(t db.InboxClaimRow, now clock.Time) *work.Unit {
 	plan := w.Plan.With(quota.Own{
 		FlowQuota: t.FlowQuota, RevenueMeterMinor: t.RevenueMeterMinor, FraudMonitoring: t.FraudMonitoring,
 	})
-	u := work.New(w.Pool, work.Unit{
+	return work.New(w.Pool, work.Unit{
 		OrgID: t.OrgID, Plan: plan, Actor: work.Actor{Kind: work.Processor}, RequestID: runOf(t.ID), Now: now,
 	})
-	return u.Within(ctx, func(u *work.Unit) error { return w.work(ctx, u, t, asked) })
 }
 
 // runOf returns the request id of Rail's events caused by an inbox event.
@@ -151,15 +158,25 @@ func (w Worker) open(
 // work applies an event and writes its outcome, in the unit's transaction. asked is the reading completed by the
 // processor, or nil.
 func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, asked *parsed) error {
-	e, err := queries.InboxLock(ctx, u.DB(), db.InboxLockParams{ID: t.ID, OrgID: t.OrgID, Attempts: t.Attempts})
-	if errors.Is(err, pgx.ErrNoRows) {
+	var e db.InboxEvent
+	var c db.ProcessorConnection
+	errs := u.Each(ctx,
+		func(tx pgtx.DBTX) (err error) {
+			e, err = queries.InboxLock(ctx, tx, db.InboxLockParams{ID: t.ID, OrgID: t.OrgID, Attempts: t.Attempts})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			c, err = queries.ConnectionGet(ctx, tx, db.ConnectionGetParams{ID: t.ConnectionID, OrgID: t.OrgID})
+			return err
+		})
+	if errors.Is(errs[0], pgx.ErrNoRows) {
 		return nil // another worker has processed it
 	}
-	if err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	if asked == nil {
-		c, body, err := w.open(ctx, u.DB(), e)
+		body, err := w.Keeper.Open(e.Payload, PayloadPlace(e.ID))
 		if err != nil {
 			return err
 		}
