@@ -136,7 +136,7 @@ func newImports(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c 
 
 // New builds the server. It reads the OpenAPI document, so that a server with a faulty one does not start; it
 // does not access the database. operated are the operator's payment rails, if any.
-func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock, log *slog.Logger,
+func New(cfg config.Config, pool *pgxpool.Pool, c clock.Clock, log *slog.Logger,
 	operated ...payout.Rail) (*App, error) {
 	keeper, err := secret.New(cfg.SecretKey, cfg.FormerKeys()...)
 	if err != nil {

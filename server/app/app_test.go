@@ -44,7 +44,7 @@ func newAppBy(t *testing.T, now clock.Clock, pool *pgxpool.Pool, change func(*co
 	if change != nil {
 		change(&cfg)
 	}
-	a, err := New(t.Context(), cfg, pool, now, slog.New(slog.DiscardHandler))
+	a, err := New(cfg, pool, now, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	return a
 }

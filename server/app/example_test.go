@@ -32,7 +32,7 @@ func Example() {
 		"RAIL_BASE_URL": "https://rail.example", "RAIL_SECRET_KEY": strings.Repeat("01", 32),
 	})
 	check(err)
-	a, err := app.New(ctx, cfg, pool, clock.System{}, slog.New(slog.DiscardHandler))
+	a, err := app.New(cfg, pool, clock.System{}, slog.New(slog.DiscardHandler))
 	check(err)
 	web := httptest.NewServer(a.Handler())
 	defer web.Close()

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rail/server/ident"
+	"rail/server/locale/plain"
 )
 
 // runDemo performs the main job against a running server: from creating a program to a partner's earnings, and a
@@ -177,8 +178,5 @@ func (d *demo) store(s demoStep, answer []byte) error {
 // shortened returns the beginning of an answer, cut to a line.
 func shortened(answer []byte) string {
 	const most = 100
-	if text := []rune(string(answer)); len(text) > most {
-		return string(text[:most]) + "…"
-	}
-	return string(answer)
+	return plain.Short(string(answer), most)
 }

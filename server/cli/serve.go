@@ -51,7 +51,7 @@ func serve(fs *pflag.FlagSet) action {
 				if err := ledger.Unfold(ctx, d.pool); err != nil {
 					return err
 				}
-				a, err := app.New(ctx, d.config, d.pool, env.Clock, logger(env.Err, d.config), env.Rails...)
+				a, err := app.New(d.config, d.pool, env.Clock, logger(env.Err, d.config), env.Rails...)
 				if err != nil {
 					return err
 				}

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,6 +14,7 @@ import (
 	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/locale/plain"
 	"rail/server/postgres/shortage"
 	"rail/server/problem"
 	"rail/server/secret"
@@ -168,13 +168,7 @@ func endSessions(ctx context.Context, u *work.Unit, id, keep string) error {
 
 // cut returns the stored form of a User-Agent.
 func cut(agent string) string {
-	agent = strings.ReplaceAll(strings.ToValidUTF8(agent, ""), "\x00", "")
-	for n := range agent {
-		if utf8.RuneCountInString(agent[:n]) == maxAgent {
-			return agent[:n]
-		}
-	}
-	return agent
+	return plain.Cut(strings.ReplaceAll(strings.ToValidUTF8(agent, ""), "\x00", ""), maxAgent)
 }
 
 // storedNetwork returns the stored form of an address: its network, enough to recognize a place without

@@ -85,7 +85,7 @@ func On(t testing.TB, dsn string, c *clock.Manual, options ...Option) *Server {
 		T: t, Pool: pool, DSN: dsn, Clock: c, Config: cfg, log: &record{}, succeeded: &succeeded{set: map[string]bool{}},
 	}
 	s.takeClock()
-	a, err := app.New(t.Context(), cfg, pool, s.time(), slog.New(slog.NewTextHandler(io.MultiWriter(s.log, console()), nil)))
+	a, err := app.New(cfg, pool, s.time(), slog.New(slog.NewTextHandler(io.MultiWriter(s.log, console()), nil)))
 	require.NoError(t, err)
 	a.Test(s.Tested)
 	var following sync.WaitGroup

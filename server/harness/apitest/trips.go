@@ -94,7 +94,7 @@ func (s *Server) Traced() (*Server, *Trips) {
 	pool, err := postgres.Open(s.T.Context(), s.DSN, postgres.Options{MaxConns: 1, Tracer: tracer})
 	require.NoError(s.T, err)
 	s.T.Cleanup(pool.Close)
-	a, err := app.New(s.T.Context(), s.Config, pool, s.Clock, slog.New(slog.DiscardHandler))
+	a, err := app.New(s.Config, pool, s.Clock, slog.New(slog.DiscardHandler))
 	require.NoError(s.T, err)
 	web := httptest.NewServer(a.Handler())
 	s.T.Cleanup(web.Close)

@@ -42,7 +42,7 @@ func newApp(ctx context.Context, cfg config.Config, dsn string, t pgx.QueryTrace
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := app.New(ctx, cfg, pool, clock.System{}, slog.New(slog.NewTextHandler(sink, nil)))
+	a, err := app.New(cfg, pool, clock.System{}, slog.New(slog.NewTextHandler(sink, nil)))
 	return a, pool, err
 }
 

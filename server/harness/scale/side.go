@@ -81,7 +81,7 @@ func (s *side) setUp(ctx context.Context) error {
 	}
 	// The clock stands still, so that all rounds ask for the same days.
 	still, log := clock.NewManual(s.now.Time), slog.New(slog.DiscardHandler)
-	a, err := app.New(ctx, cfg, s.pool, still, log)
+	a, err := app.New(cfg, s.pool, still, log)
 	if err != nil {
 		return err
 	}

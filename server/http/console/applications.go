@@ -129,10 +129,8 @@ func answersOf(raw json.RawMessage, labels map[string]string) []answered {
 			written, _ := json.Marshal(answer)
 			text = string(written)
 		}
-		if short := []rune(text); len(short) > maxAnswer {
-			text = string(short[:maxAnswer]) + " …"
-		}
-		out = append(out, answered{cmp.Or(labels[question], strings.ReplaceAll(question, "_", " ")), text})
+		label := cmp.Or(labels[question], strings.ReplaceAll(question, "_", " "))
+		out = append(out, answered{label, plain.Short(text, maxAnswer)})
 	}
 	slices.SortFunc(out, func(a, b answered) int { return strings.Compare(a.Question, b.Question) })
 	return out

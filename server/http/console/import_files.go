@@ -15,6 +15,7 @@ import (
 	"rail/server/http/site"
 	"rail/server/inbound/importer"
 	"rail/server/inbound/importer/source"
+	"rail/server/locale/plain"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -146,8 +147,9 @@ func inspect(f importer.File, head []byte) importFile {
 }
 
 const (
-	// previewLines is how many lines of a file the page shows, previewCell how long a cell.
-	previewLines, previewCell = 3, 40
+	// previewLines is how many lines of a file the page shows, previewCell and previewName how
+	// many characters of a cell and of a file's name.
+	previewLines, previewCell, previewName = 3, 40, 28
 	// manyHeaders is how many headers a select has; for more, they are typed.
 	manyHeaders = 60
 )
@@ -156,10 +158,7 @@ const (
 func (f importFile) Cells(line []string) []string {
 	out := make([]string, len(line))
 	for i, text := range line {
-		if letters := []rune(strings.TrimSpace(text)); len(letters) > previewCell {
-			text = string(letters[:previewCell]) + "…"
-		}
-		out[i] = text
+		out[i] = plain.Short(strings.TrimSpace(text), previewCell)
 	}
 	return out
 }
@@ -262,7 +261,7 @@ func (d *columnsData) complete(v *visit) {
 	d.Tabs = site.Tabs{Label: "Files"}
 	for i, other := range d.Files {
 		d.Tabs.Links = append(d.Tabs.Links, site.Link{
-			Path: v.at(fmt.Sprintf("/imports/%s/files?file=%d", d.Import.ID, i)), Name: shortName(other.Name), Current: i == d.At,
+			Path: v.at(fmt.Sprintf("/imports/%s/files?file=%d", d.Import.ID, i)), Name: plain.Short(other.Name, previewName), Current: i == d.At,
 		})
 	}
 	page := frame{visit: v}
@@ -286,14 +285,6 @@ func (d *columnsData) complete(v *visit) {
 		}
 		d.Fields = append(d.Fields, choice)
 	}
-}
-
-// shortName returns the name of a file in short.
-func shortName(name string) string {
-	if letters := []rune(name); len(letters) > 28 {
-		return string(letters[:27]) + "…"
-	}
-	return name
 }
 
 // assignColumns stores the kind and the columns of a file, and starts to read all files if the person asks for it.

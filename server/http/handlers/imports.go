@@ -11,6 +11,7 @@ import (
 	"rail/server/inbound/importer"
 	"rail/server/inbound/importer/source"
 	"rail/server/list"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/work"
@@ -59,6 +60,9 @@ func (s *Server) CreateImport(ctx context.Context,
 	return api.CreateImport201JSONResponse(out), err
 }
 
+// maxHeader bounds a header in an answer, in characters.
+const maxHeader = 255
+
 // fileRows reads the files of an import, and returns their columns by Rail's fields.
 func fileRows(b *api.ImportCreate, reader source.CSV) (all []source.Row, columns *api.ImportMapping, err error) {
 	columns = &api.ImportMapping{}
@@ -85,20 +89,11 @@ func fileRows(b *api.ImportCreate, reader source.CSV) (all []source.Row, columns
 			return nil, nil, err // not reached: the rows were read
 		}
 		for field, header := range used {
-			used[field] = shortHeader(header)
+			used[field] = plain.Short(header, maxHeader)
 		}
 		(*columns)[string(kind)] = used
 	}
 	return all, columns, nil
-}
-
-// shortHeader returns a header as long as the API shows it.
-func shortHeader(header string) string {
-	const most = 255
-	if runes := []rune(header); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return header
 }
 
 // ListImportProblems lists the problems of an import, newest first.

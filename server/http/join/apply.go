@@ -138,9 +138,7 @@ func (v *visit) share(data applyData) (*site.Share, error) {
 		door, err = joining.PageName(v.Ctx(), v.pages.Pool, v.program.OrgID, v.program.ID)
 	}
 	text := slices.Concat(data.Introduction, data.Benefits, data.Offer, []string{data.Headline})[0]
-	if letters := []rune(text); len(letters) > maxShared {
-		text = strings.TrimSpace(string(letters[:maxShared-1])) + "…"
-	}
+	text = plain.Short(text, maxShared)
 	at := v.pages.BaseURL + PathOf(door)
 	if v.group != nil {
 		at += "/" + v.group.Slug

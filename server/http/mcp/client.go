@@ -29,10 +29,7 @@ const (
 // nameOf returns the name of a client without invisible characters.
 func nameOf(name, version string) string {
 	name = strings.TrimSpace(strings.TrimSpace(plain.Name(name)) + " " + strings.TrimSpace(plain.Name(version)))
-	if letters := []rune(name); len(letters) > maxName {
-		name = strings.TrimSpace(string(letters[:maxName]))
-	}
-	if name == "" {
+	if name = strings.TrimSpace(plain.Cut(name, maxName)); name == "" {
 		return unnamed
 	}
 	return name

@@ -14,6 +14,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/inbound/importer/source"
+	"rail/server/locale/plain"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -48,7 +49,7 @@ func (s *Service) Upload(ctx context.Context, u *work.Unit, id string, f File, p
 		return err
 	}
 	return queries.ImportFilePut(ctx, u.Tx, db.ImportFilePutParams{
-		ImportID: m.ID, OrgID: m.OrgID, ProgramID: m.ProgramID, File: f.Number, Part: part, Name: cut(f.Name, maxName),
+		ImportID: m.ID, OrgID: m.OrgID, ProgramID: m.ProgramID, File: f.Number, Part: part, Name: plain.Short(f.Name, maxName),
 		Kind: string(f.Kind), Content: content,
 	})
 }
@@ -148,7 +149,7 @@ func (s *Service) sort(ctx context.Context, m db.Import, p place, now clock.Time
 // sortFile stores the rows of a file from the place on.
 func (s *Service) sortFile(ctx context.Context, m db.Import, p place, f File, reader source.CSV, now clock.Time) error {
 	began := clock.Real()
-	p.Name = cut(f.Name, maxStep)
+	p.Name = plain.Short(f.Name, maxStep)
 	var rows []source.Row
 	skip := p.Lines
 	add := func(last bool) error {

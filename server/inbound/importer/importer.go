@@ -19,6 +19,7 @@ import (
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/inbound/importer/source"
+	"rail/server/locale/plain"
 	"rail/server/outbound/mail"
 	"rail/server/problem"
 	"rail/server/secret"
@@ -258,7 +259,7 @@ func (s *Service) Abandon(ctx context.Context, u *work.Unit, id, why string) err
 		return err
 	}
 	err = queries.ImportFailed(ctx, u.Tx, db.ImportFailedParams{
-		Status: db.ImportStatusFailed, Error: new(cut(why, maxError)), Attempts: m.Attempts, FinishedAt: &u.Now,
+		Status: db.ImportStatusFailed, Error: new(plain.Short(why, maxError)), Attempts: m.Attempts, FinishedAt: &u.Now,
 		UpdatedAt: u.Now, ID: m.ID, OrgID: m.OrgID,
 	})
 	if err != nil {

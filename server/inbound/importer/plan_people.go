@@ -276,7 +276,7 @@ func (b *batch) compareLinks(ctx context.Context) error {
 	for _, r := range b.toWrite() {
 		l, err := decode[source.Link](r.Data)
 		if err != nil || !isValue(l.Value) {
-			b.refuse(r, "out_of_bounds", fmt.Sprintf("The value %q is not 1 to 64 printable characters.", cut(l.Value, maxID)))
+			b.refuse(r, "out_of_bounds", fmt.Sprintf("The value %q is not 1 to 64 printable characters.", plain.Short(l.Value, maxID)))
 			continue
 		}
 		found[r], of = l, append(of, l.PartnerID)
@@ -335,7 +335,7 @@ func (b *batch) compareCoupons(ctx context.Context) error {
 	for _, r := range b.toWrite() {
 		c, err := decode[source.Coupon](r.Data)
 		if n := utf8.RuneCountInString(c.Code); err != nil || n < 1 || n > maxCode || !plain.Named(c.Code) {
-			b.refuse(r, "out_of_bounds", fmt.Sprintf("The code %q is not 1 to 64 printable characters.", cut(c.Code, maxID)))
+			b.refuse(r, "out_of_bounds", fmt.Sprintf("The code %q is not 1 to 64 printable characters.", plain.Short(c.Code, maxID)))
 			continue
 		}
 		found[r], of = c, append(of, c.PartnerID)

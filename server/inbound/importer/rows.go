@@ -15,6 +15,7 @@ import (
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/inbound/importer/source"
+	"rail/server/locale/plain"
 	"rail/server/work"
 )
 
@@ -296,18 +297,10 @@ func (b *batch) record(ctx context.Context) error {
 	p := db.ImportProblemInsertParams{OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, ImportID: b.m.ID, CreatedAt: b.u.Now}
 	for _, f := range b.found {
 		p.Ids, p.Kinds = append(p.Ids, ident.New(ident.Problem)), append(p.Kinds, string(f.kind))
-		p.SourceIds, p.Codes = append(p.SourceIds, cut(f.id, maxFinding)), append(p.Codes, f.code)
-		p.Details = append(p.Details, cut(f.detail, maxDetail))
+		p.SourceIds, p.Codes = append(p.SourceIds, plain.Short(f.id, maxFinding)), append(p.Codes, f.code)
+		p.Details = append(p.Details, plain.Short(f.detail, maxDetail))
 	}
 	b.m.ProblemsCount += int64(len(b.found))
 	b.found = nil
 	return queries.ImportProblemInsert(ctx, b.u.Later(), p)
-}
-
-// cut shortens a text to so many characters.
-func cut(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return text
 }

@@ -11,6 +11,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/inbound/importer/source"
+	"rail/server/locale/plain"
 	"rail/server/work"
 	"rail/server/work/queue"
 )
@@ -264,7 +265,7 @@ func (s *Service) release(ctx context.Context, m db.Import, now clock.Time) erro
 // failed stores why a step failed, and when it is tried again. If that cannot be stored, it stores a fixed sentence and
 // sends no mail: an import must not stay active, with its key, forever.
 func (s *Service) failed(ctx context.Context, m db.Import, now clock.Time, why error) error {
-	text := cut(strings.ToValidUTF8(strings.ReplaceAll(why.Error(), "\x00", ""), "\uFFFD"), maxError)
+	text := plain.Short(strings.ToValidUTF8(strings.ReplaceAll(why.Error(), "\x00", ""), "\uFFFD"), maxError)
 	if errors.Is(why, source.ErrKey) || errors.Is(why, source.ErrRequest) {
 		s.closeLists(m.ID)
 	}

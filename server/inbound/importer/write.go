@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"rail/gen/db"
+	"rail/server/locale/plain"
 	"rail/server/problem"
 	"rail/server/program/customer"
 	"rail/server/work"
@@ -269,10 +270,10 @@ func (s *Service) tidy(ctx context.Context, u *work.Unit, m db.Import) error {
 
 // metadata names the source of an object.
 func (b *batch) metadata(r *row, more map[string]string) []byte {
-	all := map[string]string{"imported_from": b.m.Source, "source_id": cut(r.SourceID, maxID)}
+	all := map[string]string{"imported_from": b.m.Source, "source_id": plain.Short(r.SourceID, maxID)}
 	for k, v := range more {
 		if _, has := all[k]; !has && len(all) < 20 {
-			all[cut(k, 40)] = cut(v, 500)
+			all[plain.Short(k, 40)] = plain.Short(v, 500)
 		}
 	}
 	return encode(all)

@@ -87,7 +87,7 @@ func (w *writer) row(ctx context.Context, r *row) error {
 
 // nameOf returns a text as a name that can be stored, nil for an empty one.
 func nameOf(text string) *string {
-	cleaned := strings.TrimSpace(plain.Name(cut(text, maxID)))
+	cleaned := strings.TrimSpace(plain.Name(plain.Short(text, maxID)))
 	return opt.OrNil(cleaned)
 }
 
@@ -137,7 +137,7 @@ func (w *writer) partner(ctx context.Context, r *row, isNew bool) error {
 // freeExternalID returns the merchant's own id of a new partner, nil without one. An id that another partner has is a
 // problem.
 func (w *writer) freeExternalID(ctx context.Context, r *row, id string) (*string, error) {
-	if id = cut(id, maxID); id == "" {
+	if id = plain.Short(id, maxID); id == "" {
 		return nil, nil
 	}
 	holder, err := queries.PartnerByExternalID(ctx, w.u.Tx, db.PartnerByExternalIDParams{
@@ -253,7 +253,7 @@ func (w *writer) coupon(ctx context.Context, r *row, isNew bool) error {
 	}
 	err = tracking.ImportCoupon(ctx, w.u, db.Coupon{
 		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, PartnerID: &r.refs.Partner, Code: of.Code,
-		ExternalID: opt.OrNil(cut(of.ExternalID, maxID)), Active: of.Active, CreatedAt: w.past(of.CreatedAt),
+		ExternalID: opt.OrNil(plain.Short(of.ExternalID, maxID)), Active: of.Active, CreatedAt: w.past(of.CreatedAt),
 		UpdatedAt: w.u.Now,
 	})
 	if errors.Is(err, tracking.ErrTaken) {
@@ -274,8 +274,8 @@ func (w *writer) customer(ctx context.Context, r *row, isNew bool) error {
 	k := db.Customer{
 		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, PartnerID: opt.OrNil(r.refs.Partner),
 		LinkID: opt.OrNil(r.refs.Link), CouponID: opt.OrNil(r.refs.Coupon), Processor: &processor,
-		Email: opt.OrNil(cut(of.Email, maxID)), Name: nameOf(of.Name), Status: db.CustomerStatus(of.Status),
-		Identifier: opt.OrNil(cut(of.Identifier, maxID)), ExternalSubscriptionID: opt.OrNil(cut(of.SubscriptionID, maxID)),
+		Email: opt.OrNil(plain.Short(of.Email, maxID)), Name: nameOf(of.Name), Status: db.CustomerStatus(of.Status),
+		Identifier: opt.OrNil(plain.Short(of.Identifier, maxID)), ExternalSubscriptionID: opt.OrNil(plain.Short(of.SubscriptionID, maxID)),
 		TrackedBy: trackedBy(r.refs), LeadAt: w.past(of.LeadAt), ConvertedAt: of.ConvertedAt, Metadata: w.metadata(r, nil),
 		CreatedAt: w.past(of.CreatedAt), UpdatedAt: w.u.Now,
 	}
@@ -303,7 +303,7 @@ func (w *writer) changeCustomer(ctx context.Context, r *row, of source.Customer,
 		})
 	}
 	return queries.CustomerImportChange(ctx, w.u.Later(), db.CustomerImportChangeParams{
-		Email: opt.OrNil(cut(of.Email, maxID)), Name: nameOf(of.Name), Status: db.CustomerStatus(of.Status),
+		Email: opt.OrNil(plain.Short(of.Email, maxID)), Name: nameOf(of.Name), Status: db.CustomerStatus(of.Status),
 		ConvertedAt: of.ConvertedAt, UpdatedAt: w.u.Now, ID: r.target, OrgID: w.m.OrgID,
 	})
 }
@@ -414,7 +414,7 @@ func (w *writer) newCommission(r *row, of source.Commission) db.Commission {
 		if of.Status == source.Rejected {
 			k.Status = db.CommissionStatusRejected
 		}
-		k.VoidedAt, k.VoidReason = &w.u.Now, new(cut(of.Reason, maxID))
+		k.VoidedAt, k.VoidReason = &w.u.Now, new(plain.Short(of.Reason, maxID))
 		if of.VoidedAt != nil {
 			k.VoidedAt = new(w.past(*of.VoidedAt))
 		}

@@ -12,6 +12,7 @@ import (
 	"rail/server/inbound/processor"
 	"rail/server/inbound/stripe/client"
 	"rail/server/inbound/stripe/complete"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 )
@@ -111,7 +112,7 @@ func (p *API) read(
 	}
 	away := &awayError{reason: "Stripe's API did not answer.", until: until}
 	if errors.As(err, &refused) {
-		away.reason = string([]rune(refused.Error())[:min(len([]rune(refused.Error())), maxID)])
+		away.reason = plain.Cut(refused.Error(), maxID)
 	}
 	if !rests {
 		after := defaultPause

@@ -10,9 +10,9 @@ import (
 	"math/bits"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"rail/server/clock"
+	"rail/server/locale/plain"
 )
 
 // maxText is the maximum stored length of a text in characters; longer ones are cut.
@@ -41,11 +41,7 @@ func (t *Text) UnmarshalJSON(raw []byte) error {
 
 // Clean removes what PostgreSQL refuses, and cuts at 255 characters.
 func Clean(s string) string {
-	s = strings.ReplaceAll(s, "\x00", "")
-	if utf8.RuneCountInString(s) <= maxText {
-		return s
-	}
-	return string([]rune(s)[:maxText])
+	return plain.Cut(strings.ReplaceAll(s, "\x00", ""), maxText)
 }
 
 // ID is the id of an object, given as a string or as the object itself. An id that is too long becomes empty: a

@@ -4,6 +4,8 @@
 // Some invisible characters change the visible text around them: joiners within Persian and Indic
 // words, joiners and selectors within emoji, and selectors of the forms of Han characters. A name
 // may have them only there.
+//
+// Cut and Short shorten a text between two characters.
 package plain
 
 import (
@@ -79,7 +81,28 @@ func clean(text string, also func(rune) bool) string {
 	return string(out)
 }
 
-// Names does the same to optional names.
+// Cut returns the first characters of a text, at most most.
+func Cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for at := range text {
+		if most--; most < 0 {
+			return text[:at]
+		}
+	}
+	return text
+}
+
+// Short returns a text with at most most characters, of which the last is an ellipsis if it was cut.
+func Short(text string, most int) string {
+	if Cut(text, most) == text {
+		return text
+	}
+	return strings.TrimRight(Cut(text, most-1), " ") + "…"
+}
+
+// Names applies Name to optional names.
 func Names(names ...**string) {
 	for _, name := range names {
 		if *name != nil && !Named(**name) {

@@ -22,6 +22,21 @@ func TestName(t *testing.T) {
 	require.Nil(t, none)
 }
 
+func TestCutAndShort(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text       string
+		most       int
+		cut, short string
+	}{
+		{"", 3, "", ""}, {"abc", 3, "abc", "abc"}, {"abcd", 3, "abc", "ab…"}, {"a bcd", 3, "a b", "a…"},
+		{"łżćó", 3, "łżć", "łż…"}, {"łżć", 3, "łżć", "łżć"}, {"山田太郎", 2, "山田", "山…"}, {"\xff\xffa", 2, "\xff\xff", "\xff…"},
+	} {
+		require.Equal(t, c.cut, Cut(c.text, c.most), "%q", c.text)
+		require.Equal(t, c.short, Short(c.text, c.most), "%q", c.text)
+	}
+}
+
 func TestLined(t *testing.T) {
 	t.Parallel()
 	require.True(t, Lined("Ada\r\n\tLovelace"))

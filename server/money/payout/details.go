@@ -26,7 +26,7 @@ func DetailsHash(keeper *secret.Keeper, programID string, method *string, detail
 	named := place(members)
 	if named == nil {
 		// Details of an unknown form are compared as a whole, and only within the same method.
-		rest, _ := plain(members).([][2]string) // plain returns a list for an object
+		rest, _ := canonical(members).([][2]string) // canonical returns a list for an object
 		if len(rest) == 0 {
 			return []byte{}, nil
 		}
@@ -81,14 +81,14 @@ func SamePlaces(one, other []byte) (bool, error) {
 func placesOf(raw []byte) (any, error) {
 	members := map[string]any{}
 	if raw == nil {
-		return plain(members), nil
+		return canonical(members), nil
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	err := d.Decode(&members)
 	names := slices.Concat(accountNamed, bankNamed, addressNamed, []string{"payerid", "wiseemail"})
 	maps.DeleteFunc(members, func(name string, _ any) bool { return !slices.Contains(names, bareName(name)) })
-	return plain(members), err
+	return canonical(members), err
 }
 
 // first returns the first of the named members that is not empty.
@@ -99,7 +99,7 @@ func first(members map[string]any, names []string) string {
 			if bareName(given) != name {
 				continue
 			}
-			if text, ok := plain(members[given]).(string); ok && text != "" {
+			if text, ok := canonical(members[given]).(string); ok && text != "" {
 				return text
 			}
 		}
@@ -107,14 +107,14 @@ func first(members map[string]any, names []string) string {
 	return ""
 }
 
-// plain returns the canonical form in which details are compared. An object becomes a list of its members sorted
+// canonical returns the canonical form in which details are compared. An object becomes a list of its members sorted
 // by name; empty members are dropped.
-func plain(v any) any {
+func canonical(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		members := [][2]string{}
 		for name, value := range v {
-			raw, err := json.Marshal(plain(value))
+			raw, err := json.Marshal(canonical(value))
 			if err == nil && string(raw) != `""` && string(raw) != "null" {
 				members = append(members, [2]string{foldText(name), string(raw)})
 			}
@@ -124,7 +124,7 @@ func plain(v any) any {
 	case []any:
 		out := make([]any, len(v))
 		for i, one := range v {
-			out[i] = plain(one)
+			out[i] = canonical(one)
 		}
 		return out
 	case string:

@@ -12,6 +12,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/work"
 )
@@ -398,7 +399,7 @@ func (r *railRound) pause(ctx context.Context, why error) error {
 		wait = busy.For
 	}
 	err := queries.PayoutRailBusy(ctx, r.Pool, db.PayoutRailBusyParams{
-		LastError: opt.OrNil(clip(why.Error(), 1000)), BusyUntil: new(r.u.Now.Plus(wait)), Now: r.u.Now,
+		LastError: opt.OrNil(plain.Cut(why.Error(), 1000)), BusyUntil: new(r.u.Now.Plus(wait)), Now: r.u.Now,
 		ID: r.c.ID, OrgID: r.c.OrgID,
 	})
 	return errors.Join(append(r.errs, err, r.noFunds(ctx), fmt.Errorf("rail %s: %w", r.c.ID, why))...)
@@ -419,7 +420,7 @@ func (r *railRound) finish(ctx context.Context) error {
 			Now: &r.u.Now, Submitted: r.submitted && len(r.poor) == 0, ID: r.c.ID, OrgID: r.c.OrgID,
 		}
 		if failed != nil {
-			answered.LastError = opt.OrNil(clip(failed.Error(), 1000))
+			answered.LastError = opt.OrNil(plain.Cut(failed.Error(), 1000))
 		}
 		if err := queries.PayoutRailAnswered(ctx, r.Pool, answered); err != nil {
 			return errors.Join(failed, err)

@@ -283,7 +283,7 @@ func TestFilesOfRails(t *testing.T) {
 	t.Parallel()
 	r := apitest.NewRailed(t)
 	_, partner, _ := r.Due(t, 10000)
-	a, err := app.New(t.Context(), r.Config, r.Pool, r.Clock, slog.New(slog.DiscardHandler), r.Rail)
+	a, err := app.New(r.Config, r.Pool, r.Clock, slog.New(slog.DiscardHandler), r.Rail)
 	require.NoError(t, err)
 	web := httptest.NewServer(a.Handler())
 	t.Cleanup(web.Close)

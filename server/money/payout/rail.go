@@ -13,6 +13,7 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/outbound/mail"
 	"rail/server/problem"
@@ -261,7 +262,7 @@ func (s Sender) end(ctx context.Context, u *work.Unit, p db.Payout, write func(*
 // fail records a rejection or return. The payout keeps its commissions: it can be marked as paid, or deleted,
 // which makes them due again.
 func fail(ctx context.Context, u *work.Unit, p db.Payout, status Status) (db.Payout, error) {
-	code, message := clip(status.Code, 255), clip(status.Message, 1000)
+	code, message := plain.Cut(status.Code, 255), plain.Cut(status.Message, 1000)
 	if code == "" {
 		code = string(status.State)
 	}
@@ -319,12 +320,4 @@ func inFlight(p db.Payout) error {
 			"The payout was exported to a file: mark it as paid or as failed first.")
 	}
 	return problem.New(problem.PayoutInFlight, "A payment rail is sending the payout.")
-}
-
-// clip cuts a rail's text to at most most characters.
-func clip(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most])
-	}
-	return s
 }

@@ -14,6 +14,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/locale/currency"
+	"rail/server/locale/plain"
 	"rail/server/outbound/mail"
 	"rail/server/problem"
 	"rail/server/secret"
@@ -188,9 +189,9 @@ func (row Row) judge(p db.Payout) Result {
 	case row.Word == "":
 		r.Outcome, r.Why = EndedRefused, "The row has no state."
 	case row.State == "":
-		r.Outcome, r.Why = EndedRefused, fmt.Sprintf("The state %q is unknown.", clip(row.Word, 100))
+		r.Outcome, r.Why = EndedRefused, fmt.Sprintf("The state %q is unknown.", plain.Cut(row.Word, 100))
 	case row.State == InFlight:
-		r.Outcome, r.Why = EndedWaiting, "The provider says "+clip(row.Word, 100)+"."
+		r.Outcome, r.Why = EndedWaiting, "The provider says "+plain.Cut(row.Word, 100)+"."
 	case row.State == Settled && p.Status == db.PayoutStatusPaid, failed && p.Status == db.PayoutStatusFailed:
 		r.Outcome = EndedUnchanged
 	default:
@@ -223,7 +224,7 @@ func (row Row) apply(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p d
 		p, err = settleByHand(ctx, u, outbox, p, payment)
 		r.paid = &p
 	} else {
-		r.Outcome, r.Why = EndedFailed, cmp.Or(clip(row.Reason, 1000), "The provider says "+clip(row.Word, 100)+".")
+		r.Outcome, r.Why = EndedFailed, cmp.Or(plain.Cut(row.Reason, 1000), "The provider says "+plain.Cut(row.Word, 100)+".")
 		_, err = failByHand(ctx, u, p, Status{State: row.State, Message: r.Why})
 	}
 	// Both refuse before they write.
@@ -236,13 +237,13 @@ func (row Row) apply(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p d
 // disagrees explains how the row's amount or currency contradicts the payout, if it has them.
 func (row Row) disagrees(p db.Payout) string {
 	if row.Currency != "" && row.Currency != p.Currency {
-		return fmt.Sprintf("It is in %s, and the payout in %s.", clip(row.Currency, 20), p.Currency)
+		return fmt.Sprintf("It is in %s, and the payout in %s.", plain.Cut(row.Currency, 20), p.Currency)
 	}
 	if row.Amount == "" {
 		return ""
 	}
 	if minor, ok := minorOf(row.Amount, currency.Digits(p.Currency)); !ok || minor != p.AmountMinor {
-		return fmt.Sprintf("Its amount is %s, and the payout's %s %s.", clip(row.Amount, 40),
+		return fmt.Sprintf("Its amount is %s, and the payout's %s %s.", plain.Cut(row.Amount, 40),
 			currency.Decimal(p.AmountMinor, p.Currency), p.Currency)
 	}
 	return ""

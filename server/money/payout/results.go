@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"rail/server/ident"
+	"rail/server/locale/plain"
 	"rail/server/problem"
 )
 
@@ -184,7 +185,7 @@ func rowOf(cells []string, heads map[string]int, line int) Row {
 		return ""
 	}
 	row := Row{
-		Line: line, Word: cell("status"), ExternalID: clip(cell("id"), 255), Reason: cell("reason"), Amount: cell("amount"),
+		Line: line, Word: cell("status"), ExternalID: plain.Cut(cell("id"), 255), Reason: cell("reason"), Amount: cell("amount"),
 		Currency: strings.ToUpper(cell("currency")),
 	}
 	row.PayoutID, row.Short = referenceOf(cell("reference"))

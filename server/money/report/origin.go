@@ -24,10 +24,7 @@ const (
 // Value returns a campaign parameter as reports count it: in lower case, without invisible characters and repeated
 // spaces, cut to maxValue characters; "" for none.
 func Value(text string) string {
-	text = tidy(strings.ToLower(text))
-	if letters := []rune(text); len(letters) > maxValue {
-		text = tidy(string(letters[:maxValue]))
-	}
+	text = tidy(plain.Cut(tidy(strings.ToLower(text)), maxValue))
 	if text == None {
 		return ""
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/server/clock"
+	"rail/server/locale/plain"
 )
 
 // applicationName identifies sessions of migrations in pg_stat_activity.
@@ -23,6 +24,9 @@ const watchEvery = 200 * time.Millisecond
 const blocker = `SELECT b.pid, b.application_name, coalesce(b.query, '') FROM pg_stat_activity w
 	CROSS JOIN LATERAL unnest(pg_blocking_pids(w.pid)) p (pid) JOIN pg_stat_activity b ON b.pid = p.pid
 	WHERE w.datname = current_database() AND w.application_name = '` + applicationName + `' ORDER BY b.xact_start LIMIT 1`
+
+// maxQuery bounds the text of a blocking session's statement, in characters.
+const maxQuery = 200
 
 // inTheWay records the session that last blocked a migration.
 type inTheWay struct {
@@ -58,11 +62,7 @@ func (w *inTheWay) look(ctx context.Context, conn *pgx.Conn) {
 	if conn.QueryRow(ctx, blocker).Scan(&pid, &name, &query) != nil {
 		return
 	}
-	if text := []rune(strings.Join(strings.Fields(query), " ")); len(text) > 200 {
-		query = string(text[:200]) + "…"
-	} else {
-		query = string(text)
-	}
+	query = plain.Short(strings.Join(strings.Fields(query), " "), maxQuery)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last = fmt.Sprintf("; session %d (%s) was in the way, with: %s", pid, name, query)

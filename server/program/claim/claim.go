@@ -6,11 +6,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/ident"
+	"rail/server/locale/plain"
 	"rail/server/money/sale"
 	"rail/server/opt"
 	"rail/server/problem"
@@ -124,7 +124,7 @@ func (c *Claim) readValue(
 	if value == "" {
 		return absent, nil
 	}
-	name := cut(value)
+	name := plain.Cut(value, maxParameter)
 	c.Row.PublisherID = stored(&name)
 	partnerID, linkID, err := tracking.ByValue(ctx, u, p.ID, value)
 	if err != nil || partnerID == "" {
@@ -170,11 +170,13 @@ func row(u *work.Unit, p db.Program, c sale.Claim) db.AttributionClaim {
 	return r
 }
 
-// parameter returns the stored form of a parameter, nil if it is absent.
-func parameter(of map[string]string, name string) *string { return stored(opt.OrNil(cut(of[name]))) }
+// maxParameter bounds a stored parameter, in characters.
+const maxParameter = 255
 
-// cut returns at most 255 characters of a parameter.
-func cut(text string) string { return string([]rune(text)[:min(255, utf8.RuneCountInString(text))]) }
+// parameter returns the stored form of a parameter, nil if it is absent.
+func parameter(of map[string]string, name string) *string {
+	return stored(opt.OrNil(plain.Cut(of[name], maxParameter)))
+}
 
 // personal matches email addresses and international phone numbers.
 var personal = regexp.MustCompile(`@|%40|\+[0-9][0-9 ().-]{6,}`)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"rail/server/locale/plain"
 )
 
 // Bounds of the texts of PayPal.
@@ -232,8 +234,5 @@ func clip(s string, most int) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "?"))
-	if r := []rune(s); len(r) > most {
-		return string(r[:most])
-	}
-	return s
+	return plain.Cut(s, most)
 }
