@@ -48,14 +48,15 @@ WITH RECURSIVE orgs AS (
     WHERE o.org_id IS NOT NULL AND o.org_id <> ALL (@held::text[]) LIMIT @share
 )
 UPDATE inbox_events t SET due_at = @until::timestamptz, attempts = t.attempts + 1, failures = t.failures + 1
-FROM due, organizations g, processor_connections c
-WHERE t.id = due.id AND g.id = t.org_id AND c.id = t.connection_id
-RETURNING t.id, t.org_id, t.connection_id, t.attempts, t.failures, g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring,
+FROM due, organizations g, processor_connections c, programs p
+WHERE t.id = due.id AND g.id = t.org_id AND c.id = t.connection_id AND p.id = t.program_id
+RETURNING t.id, t.org_id, t.connection_id, t.processor, t.payload, t.attempts, t.failures, t.created_at,
+    g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring, p.auto_enrol_customers,
     (c.api_key IS NOT NULL AND c.processor = 'stripe')::boolean AS asks;
 
 -- name: InboxGiveBack :exec
--- InboxGiveBack releases an event that was not started, unless another worker has claimed it since.
-UPDATE inbox_events SET due_at = @now::timestamptz, failures = failures - 1
+-- InboxGiveBack releases an event that was not processed, unless another worker has claimed it since.
+UPDATE inbox_events SET due_at = @now::timestamptz, failures = greatest(failures - 1, 0)
 WHERE id = @id AND org_id = @org_id AND attempts = @attempts AND due_at IS NOT NULL;
 
 -- name: InboxLock :one

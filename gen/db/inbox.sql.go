@@ -381,9 +381,10 @@ WITH RECURSIVE orgs AS (
     WHERE o.org_id IS NOT NULL AND o.org_id <> ALL ($5::text[]) LIMIT $4
 )
 UPDATE inbox_events t SET due_at = $1::timestamptz, attempts = t.attempts + 1, failures = t.failures + 1
-FROM due, organizations g, processor_connections c
-WHERE t.id = due.id AND g.id = t.org_id AND c.id = t.connection_id
-RETURNING t.id, t.org_id, t.connection_id, t.attempts, t.failures, g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring,
+FROM due, organizations g, processor_connections c, programs p
+WHERE t.id = due.id AND g.id = t.org_id AND c.id = t.connection_id AND p.id = t.program_id
+RETURNING t.id, t.org_id, t.connection_id, t.processor, t.payload, t.attempts, t.failures, t.created_at,
+    g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring, p.auto_enrol_customers,
     (c.api_key IS NOT NULL AND c.processor = 'stripe')::boolean AS asks
 `
 
@@ -396,15 +397,19 @@ type InboxClaimParams struct {
 }
 
 type InboxClaimRow struct {
-	ID                string
-	OrgID             string
-	ConnectionID      string
-	Attempts          int64
-	Failures          int64
-	FlowQuota         *int64
-	RevenueMeterMinor *int64
-	FraudMonitoring   *bool
-	Asks              bool
+	ID                 string
+	OrgID              string
+	ConnectionID       string
+	Processor          string
+	Payload            []byte
+	Attempts           int64
+	Failures           int64
+	CreatedAt          clock.Time
+	FlowQuota          *int64
+	RevenueMeterMinor  *int64
+	FraudMonitoring    *bool
+	AutoEnrolCustomers bool
+	Asks               bool
 }
 
 // InboxClaim leases some due events, organization by organization, beginning after @after and
@@ -429,11 +434,15 @@ func (q *Queries) InboxClaim(ctx context.Context, db DBTX, arg InboxClaimParams)
 			&i.ID,
 			&i.OrgID,
 			&i.ConnectionID,
+			&i.Processor,
+			&i.Payload,
 			&i.Attempts,
 			&i.Failures,
+			&i.CreatedAt,
 			&i.FlowQuota,
 			&i.RevenueMeterMinor,
 			&i.FraudMonitoring,
+			&i.AutoEnrolCustomers,
 			&i.Asks,
 		); err != nil {
 			return nil, err
@@ -520,7 +529,7 @@ func (q *Queries) InboxGet(ctx context.Context, db DBTX, arg InboxGetParams) (In
 }
 
 const inboxGiveBack = `-- name: InboxGiveBack :exec
-UPDATE inbox_events SET due_at = $1::timestamptz, failures = failures - 1
+UPDATE inbox_events SET due_at = $1::timestamptz, failures = greatest(failures - 1, 0)
 WHERE id = $2 AND org_id = $3 AND attempts = $4 AND due_at IS NOT NULL
 `
 
@@ -531,7 +540,7 @@ type InboxGiveBackParams struct {
 	Attempts int64
 }
 
-// InboxGiveBack releases an event that was not started, unless another worker has claimed it since.
+// InboxGiveBack releases an event that was not processed, unless another worker has claimed it since.
 func (q *Queries) InboxGiveBack(ctx context.Context, db DBTX, arg InboxGiveBackParams) error {
 	_, err := db.Exec(ctx, inboxGiveBack,
 		arg.Now,

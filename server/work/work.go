@@ -189,7 +189,11 @@ func (u *Unit) Within(ctx context.Context, do func(*Unit) error) error {
 // WithinShared is Within for one attempt in a transaction that other units may share. If do needs a separate
 // transaction, the error is one of pgtx.Again.
 func (u *Unit) WithinShared(ctx context.Context, commits *share.GroupCommit, do func(*Unit) error) error {
-	return u.within(ctx, commits.Begin(u.OrgID), do)
+	tx, ok := commits.Share(u.OrgID)
+	if !ok {
+		return pgtx.ErrRetryAlone
+	}
+	return u.within(ctx, tx, do)
 }
 
 // within runs do in a transaction that has not begun.

@@ -48,13 +48,13 @@ func neighbours(ctx context.Context, sys *system, size Size) (f figures, err err
 	f.add("partners due in its batch", a.due)
 	f.add(fmt.Sprintf("flows of %d KiB", a.flowBytes>>10), a.flows)
 	for _, one := range under {
-		f.add("(done, refused, given up) of "+one.name, one)
+		f.add("done, refused and timed out: "+one.name, one)
 	}
 	f.add("sales of the neighbour", len(worst.sales))
 	f.add("ms p99 of a sale", worst.sales.p99().Milliseconds())
-	f.add("in peace", calm.sales.p99().Milliseconds())
+	f.add("without attack", calm.sales.p99().Milliseconds())
 	f.add("ms p99 of a webhook", worst.hooks.p99().Milliseconds())
-	f.add("in peace", calm.hooks.p99().Milliseconds())
+	f.add("without attack", calm.hooks.p99().Milliseconds())
 	if err = errors.Join(err, worst.overBounds(calm), n.complete(ctx), under.idle()); hanging < 20 {
 		err = errors.Join(err, fmt.Errorf("%d receivers hung: the attack is none", hanging))
 	}

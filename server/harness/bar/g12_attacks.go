@@ -106,7 +106,7 @@ func (a *assault) slow(ctx context.Context, f *figures) error {
 		a.sys.fault("%d slow bodies take %d MiB of memory, more than %d", slowBodies, mib, mostMemory)
 	}
 	f.add("slow bodies", slowBodies)
-	f.add("MiB the most memory", mib)
+	f.add("MiB of memory at most", mib)
 	return nil // a system without /proc does not say
 }
 
@@ -172,7 +172,7 @@ func (a *assault) flood(ctx context.Context, n int, f *figures) error {
 	stop()
 	callers.Wait()
 	f.add("guesses of passwords", guesses.Load())
-	f.add("ms the slowest sign-in of a known browser", slowest.Milliseconds())
+	f.add("ms at most to sign in from a known browser", slowest.Milliseconds())
 	return err
 }
 
@@ -301,7 +301,7 @@ func (a *assault) short(ctx context.Context, f *figures) error {
 			a.sys.fault("a write after too little %s answered %d: %s", s.check, got.status, got.raw)
 		}
 	}
-	f.add("writes refused for want of disk or memory", refused)
+	f.add("writes refused for lack of disk space or memory", refused)
 	return nil
 }
 

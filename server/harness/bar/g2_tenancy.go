@@ -87,9 +87,9 @@ func tenancy(ctx context.Context, sys *system, _ Size) (figures, error) {
 		return nil, fmt.Errorf("the sweep lost its way: %d places, %d refusals", s.places, s.refusals)
 	}
 	var f figures
-	f.add("places for an id", s.places)
+	f.add("positions of ids", s.places)
 	f.add("calls", s.calls)
-	f.add("refusals equal to the byte", s.refusals)
+	f.add("errors with equal bytes", s.refusals)
 	f.add("tables of the other organization unchanged", len(s.before))
 	return f, nil
 }

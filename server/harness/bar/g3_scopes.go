@@ -51,8 +51,8 @@ func scopes(ctx context.Context, sys *system, size Size) (figures, error) {
 	}
 	var f figures
 	f.add("calls refused for their scope", t.refused)
-	f.add("admitted", t.admitted)
-	f.add("with faulty credentials refused", t.unknown)
+	f.add("accepted", t.admitted)
+	f.add("refused for invalid credentials", t.unknown)
 	return f, nil
 }
 

@@ -41,7 +41,7 @@ func paging(ctx context.Context, sys *system, size Size) (figures, error) {
 	f.add("walks", p.walks.Load())
 	f.add("written meanwhile", p.written.Load())
 	f.add("deleted", len(p.gone))
-	f.add("cursors deleted under a walk", p.resumed.Load())
+	f.add("cursors deleted during a walk", p.resumed.Load())
 	return f, nil
 }
 

@@ -98,8 +98,8 @@ func races(ctx context.Context, sys *system, size Size) (figures, error) {
 	f.add("races", len(allRaces()))
 	f.add("rounds each", size.of(20, 8))
 	f.add("callers", racers)
-	f.add("calls that won", fx.winners)
-	f.add("that were refused", fx.losers)
+	f.add("winning calls", fx.winners)
+	f.add("refused calls", fx.losers)
 	return f, nil
 }
 

@@ -339,9 +339,9 @@ func (s *storm) verify(ctx context.Context, f *figures) error {
 	f.add("acknowledged writes", len(all))
 	f.add("lost", lost)
 	f.add("cut connections", s.cut.Load())
-	f.add("answers of 503, none of 500", s.unavailable.Load())
-	f.add("ms the longest to a definite answer", s.longest.Milliseconds())
-	f.add("ms from the database's return to the first answer", s.slowest.Milliseconds())
+	f.add("responses of 503, none of 500", s.unavailable.Load())
+	f.add("ms at most to a definite response", s.longest.Milliseconds())
+	f.add("ms from the database's return to the first response", s.slowest.Milliseconds())
 	return nil
 }
 
@@ -383,8 +383,8 @@ func (s *storm) delivered(ctx context.Context, f *figures) error {
 	}
 	f.add("out of order", s.inversions(got, order))
 	longest := longestPause(got)
-	f.add("ms the longest pause between two", longest.Milliseconds())
-	f.add("ms until the last, from the end of the storm", arrived.Milliseconds())
+	f.add("ms at most between two", longest.Milliseconds())
+	f.add("ms from the end of the load to the last", arrived.Milliseconds())
 	if longest > s.patience+30*time.Second { // a lease taken as the database died ends after half a minute
 		s.sys.fault("an endpoint of senders that live stood still for %s", longest)
 	}

@@ -47,8 +47,8 @@ func (s *storm) cuts(ctx context.Context, n int, f *figures) (err error) {
 	if now := s.sales(ctx); now-before != made {
 		s.sys.fault("%d sales of %d requests whose commits were cut", now-before, made)
 	}
-	f.add("commits cut from their answers", rounds)
-	f.add("sales in the largest of them", most)
+	f.add("commits with lost responses", rounds)
+	f.add("sales in the largest", most)
 	return nil
 }
 

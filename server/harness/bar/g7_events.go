@@ -57,10 +57,10 @@ func (s *storm) streamed(ctx context.Context, size Size, f *figures) error {
 	if err != nil {
 		return err
 	}
-	f.add("events of Stripe", len(st.events))
+	f.add("Stripe events", len(st.events))
 	f.add("deliveries of them", st.taken.Load())
-	f.add("kills under them", kills)
-	f.add("ms until the last was worked", waited.Milliseconds())
+	f.add("kills during them", kills)
+	f.add("ms until the last was processed", waited.Milliseconds())
 	return st.verify(ctx)
 }
 

@@ -220,7 +220,7 @@ func (h *hooks) outcomes(ctx context.Context, f *figures) error {
 		h.sys.fault("%d redirects were followed", n)
 	}
 	f.add("kinds of receivers", len(h.expected))
-	f.add("of them delivered to", delivered)
+	f.add("valid receivers", delivered)
 	return nil
 }
 

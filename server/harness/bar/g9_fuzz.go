@@ -513,15 +513,15 @@ func (f *fuzzer) figures(size Size, total int, took time.Duration) (figures, err
 	slices.Sort(f.took)
 	var out figures
 	out.add("requests", answers)
-	out.add("to follow them up", f.followed)
-	out.add("of them for what went with a group or a partner", f.went)
-	out.add("answers of 500 or above or against the description", f.sys.count())
-	out.add("right", f.kinds["right"])
-	out.add("wrong by schema, all refused", f.kinds["wrong"])
-	out.add("hostile", f.kinds["hostile"])
-	out.add("requests an operation at least", least)
+	out.add("follow-up requests", f.followed)
+	out.add("of them for objects deleted with a group or a partner", f.went)
+	out.add("responses of 500 or above or against the description", f.sys.count())
+	out.add("valid requests", f.kinds["right"])
+	out.add("schema violations, all refused", f.kinds["wrong"])
+	out.add("hostile requests", f.kinds["hostile"])
+	out.add("requests at least per operation", least)
 	out.add("requests/s", int(float64(answers)/took.Seconds()))
 	out.add("ms p99", f.took[len(f.took)*99/100].Milliseconds())
-	out.add("ms the slowest", f.took[len(f.took)-1].Milliseconds())
+	out.add("ms at most", f.took[len(f.took)-1].Milliseconds())
 	return out, err
 }

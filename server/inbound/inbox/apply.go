@@ -21,6 +21,8 @@ type application struct {
 	c db.ProcessorConnection
 	e db.InboxEvent
 	r processor.Reading
+	// enrols reports whether a customer becomes a partner at the first payment.
+	enrols bool
 }
 
 // apply applies the event.
@@ -110,7 +112,7 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 			return opt.Value(end), err
 		}
 	}
-	who, err := a.payer(ctx, p)
+	who, err := a.findPayer(ctx, p)
 	if err != nil || who.end != nil {
 		return opt.Value(who.end), err
 	}

@@ -71,11 +71,11 @@ func (w Worker) ask(ctx context.Context, t db.InboxClaimRow) (*parsed, error) {
 	if w.API == nil || !t.Asks {
 		return nil, nil
 	}
-	e, err := queries.InboxGet(ctx, w.Pool, db.InboxGetParams{ID: t.ID, OrgID: t.OrgID})
+	c, err := queries.ConnectionGet(ctx, w.Pool, db.ConnectionGetParams{ID: t.ConnectionID, OrgID: t.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	c, body, err := w.open(ctx, w.Pool, e)
+	body, err := w.Keeper.Open(t.Payload, PayloadPlace(t.ID))
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (w Worker) ask(ctx context.Context, t db.InboxClaimRow) (*parsed, error) {
 	}
 	s, err := w.API.read(ctx, w, c, client.New(key, w.API.stripe).Once(), body)
 	if away := (*awayError)(nil); errors.As(err, &away) {
-		away.since = e.CreatedAt
+		away.since = t.CreatedAt
 	}
 	return s, err
 }
@@ -103,12 +103,12 @@ func (p *API) read(
 	var refused *client.Error
 	switch {
 	case err == nil, errors.As(err, new(processor.MalformedError)):
-		return &parsed{c, r, err}, nil
+		return &parsed{r, err}, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case client.Refused(err):
 		p.logRefused(w, c, err)
-		return new(parse(c, body)), nil
+		return new(parse(c.Processor, body)), nil
 	}
 	away := &awayError{reason: "Stripe's API did not answer.", until: until}
 	if errors.As(err, &refused) {

@@ -8,7 +8,10 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/inbound/processor"
+	"rail/server/opt"
 	"rail/server/work"
+	"rail/server/work/queue"
 )
 
 const (
@@ -89,27 +92,79 @@ func (b *batches) count(events []db.InboxClaimRow, by int) {
 	}
 }
 
-// processShared processes events together, in transactions that they share. It returns the events that were not
-// processed: those that failed or need a separate transaction.
-func (b *batches) processShared(ctx context.Context, quick []db.InboxClaimRow) (left []db.InboxClaimRow) {
+// processShared processes events together, in transactions that they share. It returns the others, in their order:
+// those that failed or need a separate transaction.
+func (b *batches) processShared(ctx context.Context, quick []db.InboxClaimRow) []db.InboxClaimRow {
 	if b.Commits == nil {
 		return quick
 	}
-	errs := make([]error, len(quick))
+	readings := b.shareable(quick)
 	var all sync.WaitGroup
-	for i, e := range quick {
+	for i, r := range readings {
+		if r == nil {
+			continue
+		}
 		all.Go(func() {
-			do := func(u *work.Unit) error { return b.work(ctx, u, e, nil) }
-			errs[i] = b.unit(e, b.at(b.Clock.Now())).WithinShared(ctx, b.Commits, do)
+			err := queue.Guard(func() error {
+				do := func(u *work.Unit) error { return b.work(ctx, u, quick[i], r) }
+				return b.unit(quick[i], b.at(b.Clock.Now())).WithinShared(ctx, b.Commits, do)
+			})
+			if err != nil {
+				readings[i] = nil
+			}
 		})
 	}
 	all.Wait()
-	for i, err := range errs {
-		if err != nil {
+	var left []db.InboxClaimRow
+	for i, r := range readings {
+		if r == nil {
 			left = append(left, quick[i])
 		}
 	}
 	return left
+}
+
+// shareable returns the readings of the events that may be processed at once, nil for the others: an event that has
+// failed before may fail again, and events about the same payment or customer are processed in their order.
+func (b *batches) shareable(quick []db.InboxClaimRow) []*parsed {
+	out, seen := make([]*parsed, len(quick)), map[string]bool{}
+	for i, e := range quick {
+		body, err := b.Keeper.Open(e.Payload, PayloadPlace(e.ID))
+		if err != nil {
+			continue // as it will be in a separate transaction
+		}
+		r := parse(e.Processor, body)
+		all := names(r.r)
+		if e.Failures <= 1 && !slices.ContainsFunc(all, func(name string) bool { return seen[name] }) {
+			out[i] = &r
+		}
+		for _, name := range all {
+			seen[name] = true
+		}
+	}
+	return out
+}
+
+// names returns the names of the payment and of the customer that an event is about.
+func names(r processor.Reading) []string {
+	links, who := []processor.Link{r.Link}, []processor.Binding{opt.Value(r.Binding)}
+	if p := r.Payment; p != nil {
+		links, who = append(links, p.Link, processor.Link{Charge: p.Bought, Alias: []string{p.Recurs}}), append(who, p.Binding)
+	}
+	if r.Refund != nil {
+		links = append(links, r.Refund.Link)
+	}
+	if r.Dispute != nil {
+		links = append(links, r.Dispute.Link)
+	}
+	var all []string
+	for _, l := range links {
+		all = append(all, chargeKeys(linked(l))...)
+	}
+	for _, b := range who {
+		all = append(all, keysOf(b)...)
+	}
+	return all
 }
 
 // processEach processes claimed events, beginning with events that need no request to a processor. Those that do not
@@ -117,8 +172,8 @@ func (b *batches) processShared(ctx context.Context, quick []db.InboxClaimRow) (
 func (b *batches) processEach(ctx context.Context, claimed []db.InboxClaimRow) error {
 	defer b.count(claimed, -1)
 	enough := b.Clock.Now().Plus(releaseAfter)
-	quick, others := split(claimed, func(e db.InboxClaimRow) bool { return !e.Asks && e.Failures <= 1 })
-	left := slices.Concat(b.processShared(ctx, quick), others)
+	asking, quick := split(claimed, func(e db.InboxClaimRow) bool { return e.Asks })
+	left := slices.Concat(b.processShared(ctx, quick), asking)
 	for begun := false; len(left) > 0; begun = true {
 		began := b.Clock.Now()
 		if ctx.Err() != nil || begun && began.After(enough.Time) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -46,7 +47,7 @@ func (h hurried) Now() clock.Time {
 }
 
 // worker returns a worker for a server's inbox.
-func worker(t *testing.T, s *apitest.Server, c clock.Clock) inbox.Worker {
+func worker(t testing.TB, s *apitest.Server, c clock.Clock) inbox.Worker {
 	t.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(t, err)
@@ -100,34 +101,105 @@ func TestNothingOutlivesItsLease(t *testing.T) {
 	require.Greater(t, most, 1, "given back")
 }
 
-// TestSharedTransactions: events of different payments share transactions, and two events of one payment record it once.
-func TestSharedTransactions(t *testing.T) {
-	t.Parallel()
-	const payments = 20
+// shop is a program with customers c_0, c_1 and so on of one partner, whose payments arrive through a connection.
+type shop struct {
+	*apitest.Server
+
+	connection apitest.Connected
+	customers  int
+}
+
+func newShop(t *testing.T, customers int) shop {
+	t.Helper()
 	s := apitest.New(t)
 	program := s.Program()
-	partner, c := s.Partner(program), s.Connect(program)
-	for i := range payments {
-		external, charge := fmt.Sprint("c_", i), fmt.Sprint("ch_", i)
-		s.Customer(program, partner, apitest.M{"external_customer_id": external})
-		for range 2 {
-			s.Must(200, c.Send(apitest.M{
-				"event_id": apitest.Unique("e_"), "external_charge_id": charge, "external_customer_id": external,
-				"amount_minor": 100, "currency": "USD",
-			}))
+	partner := s.Partner(program)
+	for i := range customers {
+		s.Customer(program, partner, apitest.M{"external_customer_id": fmt.Sprint("c_", i)})
+	}
+	return shop{s, s.Connect(program), customers}
+}
+
+// pay sends a payment of customer i, with further members.
+func (s shop) pay(i int, charge string, more apitest.M) {
+	s.T.Helper()
+	event := apitest.M{
+		"event_id": apitest.Unique("e_"), "external_charge_id": charge, "external_customer_id": fmt.Sprint("c_", i),
+		"amount_minor": 100, "currency": "USD",
+	}
+	maps.Copy(event, more)
+	s.Must(200, s.connection.Send(event))
+	s.Clock.Advance(time.Millisecond) // so that events are claimed in their order
+}
+
+// work processes all events, in shared transactions only.
+func (s shop) work() {
+	s.T.Helper()
+	w := worker(s.T, s.Server, s.Clock)
+	w.Commits = share.NewGroupCommit(s.Pool, 0, 1)
+	require.NoError(s.T, w.Run(s.T.Context(), s.Clock.Now()))
+}
+
+// count returns the number of a query.
+func (s shop) count(query string) (n int) {
+	s.T.Helper()
+	require.NoError(s.T, s.Pool.QueryRow(s.T.Context(), query).Scan(&n))
+	return n
+}
+
+// TestSharedTransactions: events of different payments share transactions, also first payments, and two events of one
+// payment record it once.
+func TestSharedTransactions(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, 20)
+	for range 2 {
+		for i := range s.customers {
+			s.pay(i, fmt.Sprint("ch_", i), nil)
 		}
 	}
-	w := worker(t, s, s.Clock)
-	w.Commits = share.NewGroupCommit(s.Pool, 0, 1) // none alone
-	require.NoError(t, w.Run(t.Context(), s.Clock.Now()))
-	var recorded, repeated, sales int
-	require.NoError(t, s.Pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE status = 'recorded'),
-		count(*) FILTER (WHERE reason_code = 'already_recorded'), (SELECT count(*) FROM sales) FROM inbox_events`).
-		Scan(&recorded, &repeated, &sales))
-	require.Equal(t, []int{payments, payments, payments}, []int{recorded, repeated, sales})
-	stats := w.Commits.Stats()
-	require.GreaterOrEqual(t, stats.Members-stats.Retries, uint64(payments))
-	require.Less(t, stats.Batches, stats.Members)
+	s.work()
+	require.Equal(t, 20, s.count("SELECT count(*) FROM sales"))
+	require.Equal(t, 20, s.count("SELECT count(*) FROM inbox_events WHERE status = 'recorded'"))
+	require.Equal(t, 20, s.count("SELECT count(*) FROM inbox_events WHERE reason_code = 'already_recorded'"))
+	require.Less(t, s.count("SELECT count(DISTINCT xmin::text) FROM sales"), 10, "transactions of the sales")
+}
+
+// TestSharedOrder: an event about the same payment or customer as an earlier one is processed after it.
+func TestSharedOrder(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, 20)
+	for i := range s.customers {
+		s.pay(i, fmt.Sprint("ch_", i), apitest.M{"metadata": apitest.M{"rail": "skip"}})
+		s.pay(i, fmt.Sprint("ch_", i), nil)
+	}
+	s.work()
+	require.Equal(t, 40, s.count("SELECT count(*) FROM inbox_events WHERE reason_code = 'opted_out'"))
+	require.Zero(t, s.count("SELECT count(*) FROM sales"))
+}
+
+// TestSharedOptOut: a customer's opt-out precedes the customer's next payment.
+func TestSharedOptOut(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, 20)
+	w := worker(t, s.Server, s.Clock)
+	box := inbox.Box{Pool: s.Pool, Keeper: w.Keeper, Clock: s.Clock}
+	c := s.Connect(s.connection.ProgramID, func(in *connection.Input) {
+		in.Processor, in.Secret = connection.Stripe, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	})
+	for i := range s.customers {
+		p := stripetest.Purchase{
+			Version: stripetest.Clover, Name: fmt.Sprint("p", i), Live: true, At: s.Clock.Now().Time,
+			Customer: fmt.Sprint("c_", i), Subscription: true, Invoiced: true, Amount: 2400, Currency: "usd",
+		}
+		paid := p.Event("invoice.paid", p.Invoice())
+		p.Metadata = stripetest.Object{"rail": "skip"}
+		for _, body := range [][]byte{p.Event("customer.updated", p.CustomerObject(), "x"), paid} {
+			require.NoError(t, box.Store(t.Context(), c.ProcessorConnection, body))
+			s.Clock.Advance(time.Millisecond)
+		}
+	}
+	s.work()
+	require.Zero(t, s.count("SELECT count(*) FROM sales"))
 }
 
 // ticking is a clock that runs from a server's time.

@@ -13,14 +13,10 @@ import (
 // enrol makes a customer a partner at the first payment, if the program wants it (decisions, 89). A customer
 // that cannot become one, for example without an email, stays a customer; the payment is recorded nevertheless.
 func (a *application) enrol(ctx context.Context, s db.Sale) error {
-	if !s.IsFirstSale || s.RefundedAt != nil {
+	if !a.enrols || !s.IsFirstSale || s.RefundedAt != nil {
 		return nil
 	}
-	p, err := a.u.Program(ctx, a.e.ProgramID)
-	if err != nil || !p.AutoEnrolCustomers {
-		return err
-	}
-	_, err = partner.EnrolCustomer(ctx, a.u, s.CustomerID)
+	_, err := partner.EnrolCustomer(ctx, a.u, s.CustomerID)
 	var refused *problem.Error
 	if errors.As(err, &refused) && refused.Status() < http.StatusInternalServerError {
 		return nil

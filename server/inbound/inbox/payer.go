@@ -50,9 +50,9 @@ func keysOf(b processor.Binding) []string {
 	return keys
 }
 
-// payer finds the paying customer, or signs them up if the event has a route to a partner (decisions, 302). A
+// findPayer finds the paying customer, or signs them up if the event has a route to a partner (decisions, 302). A
 // payment without a partner waits for its checkout.
-func (a *application) payer(ctx context.Context, p processor.Payment) (payerResult, error) {
+func (a *application) findPayer(ctx context.Context, p processor.Payment) (payerResult, error) {
 	by := payer{a, p.Binding}
 	k, end, err := by.find(ctx)
 	switch {
@@ -216,7 +216,7 @@ func (a payer) withEarlier(ctx context.Context, k db.Customer) (processor.Bindin
 		if err != nil {
 			return b, err
 		}
-		if said := opt.Value(parse(a.c, body).r.Binding); said.Customer == b.Customer {
+		if said := opt.Value(parse(a.c.Processor, body).r.Binding); said.Customer == b.Customer {
 			b.Email, b.Name = cmp.Or(b.Email, said.Email), cmp.Or(b.Name, said.Name)
 			b.Identifier = cmp.Or(b.Identifier, said.Identifier)
 		}

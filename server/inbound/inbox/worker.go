@@ -69,7 +69,7 @@ func (w Worker) Run(ctx context.Context, now clock.Time) error {
 // and given up after the last one.
 func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) error {
 	if t.Failures > int64(len(backoff)+1) {
-		return w.failed(ctx, t, now, outcome{
+		return w.fail(ctx, t, now, outcome{
 			status: db.InboxStatusFailed, code: codeError, reason: "The last attempt did not finish.",
 		})
 	}
@@ -84,7 +84,7 @@ func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) err
 	case ctx.Err() != nil:
 		return ctx.Err() // the server is stopping; the lease expires
 	case errors.As(err, &refused) && refused.Status() < 500:
-		return w.failed(ctx, t, now, outcome{
+		return w.fail(ctx, t, now, outcome{
 			status: db.InboxStatusFailed, code: string(refused.Code), reason: refused.Message,
 		})
 	}
@@ -100,7 +100,7 @@ func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) err
 	if !again {
 		o.status, o.reason, o.due = db.InboxStatusFailed, "The event failed eight times.", nil
 	}
-	return w.failed(ctx, t, now, o)
+	return w.fail(ctx, t, now, o)
 }
 
 // process applies an event and writes its outcome, unless its processor does not answer.
@@ -131,33 +131,21 @@ func runOf(id string) string {
 	return "run_" + own
 }
 
-// parsed is a connection's event and its reading, or the error of reading it.
+// parsed is the reading of an event, or the error of reading it.
 type parsed struct {
-	c         db.ProcessorConnection
 	r         processor.Reading
 	malformed error
 }
 
 // parse reads an event without requests to its processor.
-func parse(c db.ProcessorConnection, body []byte) parsed {
-	r, err := sources[c.Processor].Read(body)
-	return parsed{c, r, err}
+func parse(processorName string, body []byte) parsed {
+	r, err := sources[processorName].Read(body)
+	return parsed{r, err}
 }
 
-// open returns an event's connection and its decrypted body.
-func (w Worker) open(
-	ctx context.Context, tx pgtx.DBTX, e db.InboxEvent,
-) (c db.ProcessorConnection, body []byte, err error) {
-	c, err = queries.ConnectionGet(ctx, tx, db.ConnectionGetParams{ID: e.ConnectionID, OrgID: e.OrgID})
-	if err == nil {
-		body, err = w.Keeper.Open(e.Payload, PayloadPlace(e.ID))
-	}
-	return c, body, err
-}
-
-// work applies an event and writes its outcome, in the unit's transaction. asked is the reading completed by the
-// processor, or nil.
-func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, asked *parsed) error {
+// work applies an event and writes its outcome, in the unit's transaction. given is the reading, nil if it has not been
+// read.
+func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, given *parsed) error {
 	var e db.InboxEvent
 	var c db.ProcessorConnection
 	errs := u.Each(ctx,
@@ -175,21 +163,21 @@ func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, aske
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if asked == nil {
+	if given == nil {
 		body, err := w.Keeper.Open(e.Payload, PayloadPlace(e.ID))
 		if err != nil {
 			return err
 		}
-		asked = new(parse(c, body))
+		given = new(parse(c.Processor, body))
 	}
-	u.Actor.ID = asked.c.ID
-	a := application{Worker: w, u: u, c: asked.c, e: e, r: asked.r}
+	u.Actor.ID = c.ID
+	a := application{Worker: w, u: u, c: c, e: e, r: given.r, enrols: t.AutoEnrolCustomers}
 	cleanNames(&a.r)
 	if a.r.At.IsZero() {
 		a.r.At = e.CreatedAt
 	}
-	if asked.malformed != nil {
-		return a.finish(ctx, failed(codeMalformed, asked.malformed.Error()))
+	if given.malformed != nil {
+		return a.finish(ctx, failed(codeMalformed, given.malformed.Error()))
 	}
 	o, err := a.apply(ctx)
 	if err != nil {
@@ -240,8 +228,8 @@ func (a *application) finish(ctx context.Context, o outcome) error {
 	})
 }
 
-// failed writes the outcome of failed work, whose transaction was rolled back.
-func (w Worker) failed(ctx context.Context, t db.InboxClaimRow, now clock.Time, o outcome) error {
+// fail writes the outcome of failed work, whose transaction was rolled back.
+func (w Worker) fail(ctx context.Context, t db.InboxClaimRow, now clock.Time, o outcome) error {
 	return w.write(ctx, t, now, o, func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
 		return queries.InboxFail(ctx, tx, db.InboxFailParams{
 			Status: o.status, ReasonCode: opt.OrNil(o.code), Reason: opt.OrNil(o.reason), DueAt: o.due, ProcessedAt: &now,

@@ -100,6 +100,14 @@ func (g *GroupCommit) Begin(tenant string) *pgtx.Tx {
 	return g.member(tenant, nil).tx
 }
 
+// Share returns a transaction like Begin that never runs alone. It reports false if the tenant is isolated.
+func (g *GroupCommit) Share(tenant string) (*pgtx.Tx, bool) {
+	if g.batcher.Isolated(tenant) {
+		return nil, false
+	}
+	return g.member(tenant, nil).tx, true
+}
+
 // member returns the slot of a new transaction that shares another; outer is the
 // transaction that contains the shared one, or nil.
 func (g *GroupCommit) member(tenant string, outer *pgtx.Tx) *slot {

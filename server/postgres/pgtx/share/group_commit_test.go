@@ -249,6 +249,10 @@ func TestGroupCommitIsolatesFailures(t *testing.T) {
 	require.NoError(t, err, "in an unshared transaction")
 	tx.Rollback()
 	require.Equal(t, 99, b.Penalty("bad"))
+	_, shared := b.Share("bad")
+	require.False(t, shared)
+	_, shared = b.Share("good")
+	require.True(t, shared)
 }
 
 // TestGroupCommitDropsSlowMembers has a member that does not continue: the others commit without
