@@ -33,7 +33,7 @@ WHERE id = @id AND org_id = @org_id RETURNING *;
 -- name: InboxClaim :many
 -- InboxClaim leases some due events, organization by organization, beginning after @after and
 -- without those in @held. The lease ends at until. asks reports whether the processor can be asked
--- for missing data of an event.
+-- for missing data of an event. A payload above @max_payload bytes is not returned.
 WITH RECURSIVE orgs AS (
     (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL AND e.org_id > @after
         ORDER BY e.org_id LIMIT 1)
@@ -50,8 +50,8 @@ WITH RECURSIVE orgs AS (
 UPDATE inbox_events t SET due_at = @until::timestamptz, attempts = t.attempts + 1, failures = t.failures + 1
 FROM due, organizations g, processor_connections c, programs p
 WHERE t.id = due.id AND g.id = t.org_id AND c.id = t.connection_id AND p.id = t.program_id
-RETURNING t.id, t.org_id, t.connection_id, t.processor, t.payload, t.attempts, t.failures, t.created_at,
-    g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring, p.auto_enrol_customers,
+RETURNING t.id, t.org_id, t.connection_id, t.processor, t.attempts, t.failures,
+    CASE WHEN octet_length(t.payload) <= @max_payload::int THEN t.payload END::bytea AS payload, g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring, p.auto_enrol_customers,
     (c.api_key IS NOT NULL AND c.processor = 'stripe')::boolean AS asks;
 
 -- name: InboxGiveBack :exec

@@ -368,7 +368,7 @@ func (q *Queries) CustomerUnbound(ctx context.Context, db DBTX, arg CustomerUnbo
 
 const inboxClaim = `-- name: InboxClaim :many
 WITH RECURSIVE orgs AS (
-    (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL AND e.org_id > $2
+    (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL AND e.org_id > $3
         ORDER BY e.org_id LIMIT 1)
     UNION ALL
     SELECT (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL AND e.org_id > o.org_id
@@ -376,24 +376,25 @@ WITH RECURSIVE orgs AS (
     FROM orgs o WHERE o.org_id IS NOT NULL
 ), due AS MATERIALIZED (
     SELECT d.id FROM orgs o CROSS JOIN LATERAL (
-        SELECT e.id FROM inbox_events e WHERE e.org_id = o.org_id AND e.due_at <= $3
-        ORDER BY e.due_at, e.id LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED) d
-    WHERE o.org_id IS NOT NULL AND o.org_id <> ALL ($5::text[]) LIMIT $4
+        SELECT e.id FROM inbox_events e WHERE e.org_id = o.org_id AND e.due_at <= $4
+        ORDER BY e.due_at, e.id LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) d
+    WHERE o.org_id IS NOT NULL AND o.org_id <> ALL ($6::text[]) LIMIT $5
 )
 UPDATE inbox_events t SET due_at = $1::timestamptz, attempts = t.attempts + 1, failures = t.failures + 1
 FROM due, organizations g, processor_connections c, programs p
 WHERE t.id = due.id AND g.id = t.org_id AND c.id = t.connection_id AND p.id = t.program_id
-RETURNING t.id, t.org_id, t.connection_id, t.processor, t.payload, t.attempts, t.failures, t.created_at,
-    g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring, p.auto_enrol_customers,
+RETURNING t.id, t.org_id, t.connection_id, t.processor, t.attempts, t.failures,
+    CASE WHEN octet_length(t.payload) <= $2::int THEN t.payload END::bytea AS payload, g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring, p.auto_enrol_customers,
     (c.api_key IS NOT NULL AND c.processor = 'stripe')::boolean AS asks
 `
 
 type InboxClaimParams struct {
-	Until clock.Time
-	After string
-	Now   *clock.Time
-	Share int32
-	Held  []string
+	Until      clock.Time
+	MaxPayload int32
+	After      string
+	Now        *clock.Time
+	Share      int32
+	Held       []string
 }
 
 type InboxClaimRow struct {
@@ -401,10 +402,9 @@ type InboxClaimRow struct {
 	OrgID              string
 	ConnectionID       string
 	Processor          string
-	Payload            []byte
 	Attempts           int64
 	Failures           int64
-	CreatedAt          clock.Time
+	Payload            []byte
 	FlowQuota          *int64
 	RevenueMeterMinor  *int64
 	FraudMonitoring    *bool
@@ -414,10 +414,11 @@ type InboxClaimRow struct {
 
 // InboxClaim leases some due events, organization by organization, beginning after @after and
 // without those in @held. The lease ends at until. asks reports whether the processor can be asked
-// for missing data of an event.
+// for missing data of an event. A payload above @max_payload bytes is not returned.
 func (q *Queries) InboxClaim(ctx context.Context, db DBTX, arg InboxClaimParams) ([]InboxClaimRow, error) {
 	rows, err := db.Query(ctx, inboxClaim,
 		arg.Until,
+		arg.MaxPayload,
 		arg.After,
 		arg.Now,
 		arg.Share,
@@ -435,10 +436,9 @@ func (q *Queries) InboxClaim(ctx context.Context, db DBTX, arg InboxClaimParams)
 			&i.OrgID,
 			&i.ConnectionID,
 			&i.Processor,
-			&i.Payload,
 			&i.Attempts,
 			&i.Failures,
-			&i.CreatedAt,
+			&i.Payload,
 			&i.FlowQuota,
 			&i.RevenueMeterMinor,
 			&i.FraudMonitoring,

@@ -71,11 +71,11 @@ func (w Worker) ask(ctx context.Context, t db.InboxClaimRow) (*parsed, error) {
 	if w.API == nil || !t.Asks {
 		return nil, nil
 	}
-	c, err := queries.ConnectionGet(ctx, w.Pool, db.ConnectionGetParams{ID: t.ConnectionID, OrgID: t.OrgID})
+	e, err := queries.InboxGet(ctx, w.Pool, db.InboxGetParams{ID: t.ID, OrgID: t.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	body, err := w.Keeper.Open(t.Payload, PayloadPlace(t.ID))
+	c, body, err := w.open(ctx, w.Pool, e)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (w Worker) ask(ctx context.Context, t db.InboxClaimRow) (*parsed, error) {
 	}
 	s, err := w.API.read(ctx, w, c, client.New(key, w.API.stripe).Once(), body)
 	if away := (*awayError)(nil); errors.As(err, &away) {
-		away.since = t.CreatedAt
+		away.since = e.CreatedAt
 	}
 	return s, err
 }

@@ -21,6 +21,8 @@ const (
 	// batchSize is the number of events that a worker claims at once. It is small, so that no event waits long behind
 	// the others and every organization is served soon.
 	batchSize = 8
+	// maxShared bounds the sealed payload of an event that shares a transaction, in bytes: many are in memory at once.
+	maxShared = 64 << 10
 	// slow is the processing time above which a worker releases the organization's remaining events.
 	slow = 2 * time.Second
 	// lease is how long claimed events belong to their worker; after a crash they wait this long.
@@ -48,7 +50,8 @@ func (b *batches) at(now clock.Time) clock.Time { return now.Plus(b.ahead) }
 func (b *batches) claim(ctx context.Context, now clock.Time) ([]db.InboxClaimRow, error) {
 	for {
 		claimed, err := queries.InboxClaim(ctx, b.Pool, db.InboxClaimParams{
-			After: b.after, Now: new(b.at(now)), Held: b.fullOrgs(), Share: batchSize, Until: now.Plus(lease),
+			After: b.after, Now: new(b.at(now)), Held: b.fullOrgs(), Share: batchSize,
+			Until: now.Plus(lease), MaxPayload: maxShared,
 		})
 		if err != nil {
 			return nil, err
@@ -125,13 +128,14 @@ func (b *batches) processShared(ctx context.Context, quick []db.InboxClaimRow) [
 }
 
 // shareable returns the readings of the events that may be processed at once, nil for the others: an event that has
-// failed before may fail again, and events about the same payment or customer are processed in their order.
+// failed before may fail again, and events about the same payment or customer are processed in their order. None
+// follows an event whose names are unknown.
 func (b *batches) shareable(quick []db.InboxClaimRow) []*parsed {
 	out, seen := make([]*parsed, len(quick)), map[string]bool{}
 	for i, e := range quick {
 		body, err := b.Keeper.Open(e.Payload, PayloadPlace(e.ID))
-		if err != nil {
-			continue // as it will be in a separate transaction
+		if err != nil { // or the payload is too large
+			break
 		}
 		r := parse(e.Processor, body)
 		all := names(r.r)

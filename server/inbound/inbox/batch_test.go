@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -175,6 +176,17 @@ func TestSharedOrder(t *testing.T) {
 	s.work()
 	require.Equal(t, 40, s.count("SELECT count(*) FROM inbox_events WHERE reason_code = 'opted_out'"))
 	require.Zero(t, s.count("SELECT count(*) FROM sales"))
+}
+
+// TestLargeEvents: large events share no transaction, and are processed like others.
+func TestLargeEvents(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, 5)
+	for i := range s.customers {
+		s.pay(i, fmt.Sprint("ch_", i), apitest.M{"metadata": apitest.M{"note": strings.Repeat("x", 40_000*(i%3))}})
+	}
+	s.work()
+	require.Equal(t, 5, s.count("SELECT count(*) FROM inbox_events WHERE status = 'recorded'"))
 }
 
 // TestSharedOptOut: a customer's opt-out precedes the customer's next payment.

@@ -126,11 +126,8 @@ func Resolve(ctx context.Context, u *work.Unit, keeper *secret.Keeper, id string
 	if err := u.CheckProgram(e.ProgramID); err != nil {
 		return e, err
 	}
-	c, err := queries.ConnectionGet(ctx, u.DB(), db.ConnectionGetParams{ID: e.ConnectionID, OrgID: e.OrgID})
-	if err != nil {
-		return e, err
-	}
-	body, err := keeper.Open(e.Payload, PayloadPlace(e.ID))
+	w := Worker{Keeper: keeper}
+	c, body, err := w.open(ctx, u.DB(), e)
 	if err != nil {
 		return e, err
 	}
@@ -143,7 +140,7 @@ func Resolve(ctx context.Context, u *work.Unit, keeper *secret.Keeper, id string
 		return e, problem.New(problem.InboxEventNotResolvable,
 			"The event is %s; only an event with reason_code refund_failed can be resolved.", e.Status)
 	}
-	a := application{Worker: Worker{Keeper: keeper}, u: u, c: c, e: e, r: what.r}
+	a := application{Worker: w, u: u, c: c, e: e, r: what.r}
 	if a.r.At.IsZero() {
 		a.r.At = e.CreatedAt
 	}

@@ -143,6 +143,17 @@ func parse(processorName string, body []byte) parsed {
 	return parsed{r, err}
 }
 
+// open returns an event's connection and its decrypted body.
+func (w Worker) open(
+	ctx context.Context, tx pgtx.DBTX, e db.InboxEvent,
+) (c db.ProcessorConnection, body []byte, err error) {
+	c, err = queries.ConnectionGet(ctx, tx, db.ConnectionGetParams{ID: e.ConnectionID, OrgID: e.OrgID})
+	if err == nil {
+		body, err = w.Keeper.Open(e.Payload, PayloadPlace(e.ID))
+	}
+	return c, body, err
+}
+
 // work applies an event and writes its outcome, in the unit's transaction. given is the reading, nil if it has not been
 // read.
 func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, given *parsed) error {
