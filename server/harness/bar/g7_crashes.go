@@ -354,10 +354,14 @@ func (s *storm) delivered(ctx context.Context, f *figures) error {
 		return err
 	}
 	began := time.Now()
+	last := began // when an event arrived
 	var got []received
 	bodies := map[string]string{}
-	for len(bodies) < len(order) && time.Since(began) < 4*s.patience {
-		got = s.sys.sink.got("/storm")
+	for len(bodies) < len(order) && time.Since(last) < 4*s.patience {
+		before := len(got)
+		if got = s.sys.sink.got("/storm"); len(got) > before {
+			last = time.Now()
+		}
 		clear(bodies)
 		for _, r := range got {
 			bodies[r.header.Get("Rail-Event-Id")] = r.body

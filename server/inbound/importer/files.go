@@ -49,7 +49,8 @@ func (s *Service) Upload(ctx context.Context, u *work.Unit, id string, f File, p
 		return err
 	}
 	return queries.ImportFilePut(ctx, u.Tx, db.ImportFilePutParams{
-		ImportID: m.ID, OrgID: m.OrgID, ProgramID: m.ProgramID, File: f.Number, Part: part, Name: plain.Short(f.Name, maxName),
+		ImportID: m.ID, OrgID: m.OrgID, ProgramID: m.ProgramID, File: f.Number, Part: part,
+		Name: plain.Short(f.Name, maxName),
 		Kind: string(f.Kind), Content: content,
 	})
 }

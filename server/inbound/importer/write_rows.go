@@ -275,7 +275,8 @@ func (w *writer) customer(ctx context.Context, r *row, isNew bool) error {
 		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, PartnerID: opt.OrNil(r.refs.Partner),
 		LinkID: opt.OrNil(r.refs.Link), CouponID: opt.OrNil(r.refs.Coupon), Processor: &processor,
 		Email: opt.OrNil(plain.Short(of.Email, maxID)), Name: nameOf(of.Name), Status: db.CustomerStatus(of.Status),
-		Identifier: opt.OrNil(plain.Short(of.Identifier, maxID)), ExternalSubscriptionID: opt.OrNil(plain.Short(of.SubscriptionID, maxID)),
+		Identifier:             opt.OrNil(plain.Short(of.Identifier, maxID)),
+		ExternalSubscriptionID: opt.OrNil(plain.Short(of.SubscriptionID, maxID)),
 		TrackedBy: trackedBy(r.refs), LeadAt: w.past(of.LeadAt), ConvertedAt: of.ConvertedAt, Metadata: w.metadata(r, nil),
 		CreatedAt: w.past(of.CreatedAt), UpdatedAt: w.u.Now,
 	}

@@ -95,8 +95,8 @@ func (b *batches) count(events []db.InboxClaimRow, by int) {
 	}
 }
 
-// processShared processes events together, in transactions that they share. It returns the others, in their order:
-// those that failed or need a separate transaction.
+// processShared processes events together, in transactions that they share. It returns the others, in their order: the
+// failed ones, and the ones that need a separate transaction.
 func (b *batches) processShared(ctx context.Context, quick []db.InboxClaimRow) []db.InboxClaimRow {
 	if b.Commits == nil {
 		return quick
@@ -153,7 +153,8 @@ func (b *batches) shareable(quick []db.InboxClaimRow) []*parsed {
 func names(r processor.Reading) []string {
 	links, who := []processor.Link{r.Link}, []processor.Binding{opt.Value(r.Binding)}
 	if p := r.Payment; p != nil {
-		links, who = append(links, p.Link, processor.Link{Charge: p.Bought, Alias: []string{p.Recurs}}), append(who, p.Binding)
+		links = append(links, p.Link, processor.Link{Charge: p.Bought, Alias: []string{p.Recurs}})
+		who = append(who, p.Binding)
 	}
 	if r.Refund != nil {
 		links = append(links, r.Refund.Link)
@@ -171,8 +172,8 @@ func names(r processor.Reading) []string {
 	return all
 }
 
-// processEach processes claimed events, beginning with events that need no request to a processor. Those that do not
-// share a transaction follow one by one.
+// processEach processes claimed events, beginning with events that need no request to a processor. Events
+// without a shared transaction follow one by one.
 func (b *batches) processEach(ctx context.Context, claimed []db.InboxClaimRow) error {
 	defer b.count(claimed, -1)
 	enough := b.Clock.Now().Plus(releaseAfter)

@@ -125,7 +125,8 @@ func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.
 	}
 	u := work.NewRun(b.Pool, work.Actor{Kind: work.Processor, ID: c.ID}, now).For(c.OrgID)
 	stale := now.Plus(-lastEventLag)
-	if b.Commits != nil && c.Status == db.ConnectionStatusActive && c.LastEventAt != nil && c.LastEventAt.After(stale.Time) {
+	noted := c.LastEventAt != nil && c.LastEventAt.After(stale.Time)
+	if b.Commits != nil && c.Status == db.ConnectionStatusActive && noted {
 		err := u.WithinShared(ctx, b.Commits, func(u *work.Unit) error { return queries.InboxInsert(ctx, u.Later(), e) })
 		if !pgtx.Again(err) {
 			return err
