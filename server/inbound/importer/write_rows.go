@@ -272,13 +272,24 @@ func (w *writer) customer(ctx context.Context, r *row, isNew bool) error {
 		return w.changeCustomer(ctx, r, of, processor)
 	}
 	k := db.Customer{
-		ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, PartnerID: opt.OrNil(r.refs.Partner),
-		LinkID: opt.OrNil(r.refs.Link), CouponID: opt.OrNil(r.refs.Coupon), Processor: &processor,
-		Email: opt.OrNil(plain.Short(of.Email, maxID)), Name: nameOf(of.Name), Status: db.CustomerStatus(of.Status),
+		ID:                     r.target,
+		OrgID:                  w.m.OrgID,
+		ProgramID:              w.m.ProgramID,
+		PartnerID:              opt.OrNil(r.refs.Partner),
+		LinkID:                 opt.OrNil(r.refs.Link),
+		CouponID:               opt.OrNil(r.refs.Coupon),
+		Processor:              &processor,
+		Email:                  opt.OrNil(plain.Short(of.Email, maxID)),
+		Name:                   nameOf(of.Name),
 		Identifier:             opt.OrNil(plain.Short(of.Identifier, maxID)),
 		ExternalSubscriptionID: opt.OrNil(plain.Short(of.SubscriptionID, maxID)),
-		TrackedBy: trackedBy(r.refs), LeadAt: w.past(of.LeadAt), ConvertedAt: of.ConvertedAt, Metadata: w.metadata(r, nil),
-		CreatedAt: w.past(of.CreatedAt), UpdatedAt: w.u.Now,
+		Status:                 db.CustomerStatus(of.Status),
+		TrackedBy:              trackedBy(r.refs),
+		LeadAt:                 w.past(of.LeadAt),
+		ConvertedAt:            of.ConvertedAt,
+		Metadata:               w.metadata(r, nil),
+		CreatedAt:              w.past(of.CreatedAt),
+		UpdatedAt:              w.u.Now,
 	}
 	return customer.Import(ctx, w.u, k, r.refs.IDs)
 }
