@@ -384,7 +384,8 @@ UPDATE inbox_events t SET due_at = $1::timestamptz, attempts = t.attempts + 1, f
 FROM due, organizations g, processor_connections c, programs p
 WHERE t.id = due.id AND g.id = t.org_id AND c.id = t.connection_id AND p.id = t.program_id
 RETURNING t.id, t.org_id, t.connection_id, t.processor, t.attempts, t.failures,
-    CASE WHEN octet_length(t.payload) <= $2::int THEN t.payload END::bytea AS payload, g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring, p.auto_enrol_customers,
+    CASE WHEN octet_length(t.payload) <= $2::int THEN t.payload END::bytea AS payload,
+    g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring, p.auto_enrol_customers,
     (c.api_key IS NOT NULL AND c.processor = 'stripe')::boolean AS asks
 `
 
