@@ -21,6 +21,7 @@ import (
 	"rail/server/cli/sample"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/wait"
 	"rail/server/ident"
 	"rail/server/postgres/migrate"
 	"rail/server/secret"
@@ -214,7 +215,7 @@ func TestMigrationsUnderWrites(t *testing.T) {
 	files, numbers := later(t)
 	for _, n := range numbers {
 		before, tries := done.Load(), 1
-		require.Eventually(t, func() bool { return done.Load() > before+20 }, time.Minute, time.Millisecond)
+		wait.Until(t, func() bool { return done.Load() > before+20 })
 		set := migrate.From(files).Tried(func(_, _ int, err error) {
 			tries++
 			t.Logf("migration %d makes way: %v", n, err)

@@ -10,12 +10,12 @@ import (
 	"regexp"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/apitest"
 	"rail/server/harness/process"
+	"rail/server/harness/wait"
 )
 
 // violation matches Prism's log of an exchange that the description does not allow.
@@ -94,8 +94,7 @@ func (s *screen) text() string {
 // answer.
 func (s *screen) shows(t *testing.T, pattern *regexp.Regexp) {
 	t.Helper()
-	require.Eventually(t, func() bool { return pattern.MatchString(s.text()) }, time.Minute, 10*time.Millisecond,
-		"Prism does not log %s", pattern)
+	wait.Until(t, func() bool { return pattern.MatchString(s.text()) }, "Prism does not log %s", pattern)
 }
 
 type proxy struct {
@@ -118,12 +117,12 @@ func proxied(t *testing.T, prism, server string, document []byte) proxy {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		res, err := http.Get(p.url + "/v1/openapi.json")
 		if err != nil {
 			return false
 		}
 		return res.Body.Close() == nil && res.StatusCode == http.StatusOK
-	}, 2*time.Minute, 50*time.Millisecond, "Prism does not answer: %s", p.log.text())
+	}, "Prism does not answer: %s", p.log.text())
 	return p
 }

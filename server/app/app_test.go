@@ -21,6 +21,7 @@ import (
 	"rail/server/app/config"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/wait"
 	"rail/server/http/docs/mailpages"
 	"rail/server/http/docs/script"
 )
@@ -186,13 +187,13 @@ func TestStopFinishesWhatRuns(t *testing.T) {
 	}()
 	<-s.entered
 	s.stop()
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		c, err := net.Dial("tcp", s.address)
 		if err == nil {
 			_ = c.Close()
 		}
 		return err != nil
-	}, 5*time.Second, 5*time.Millisecond, "still accepting")
+	}, "still accepting")
 	close(s.release)
 	require.Equal(t, "done", <-answer)
 	require.NoError(t, <-s.served)

@@ -26,6 +26,7 @@ import (
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/harness/process"
+	"rail/server/harness/wait"
 )
 
 // authority is a local certificate authority with real challenges. It resolves every host to this machine, and
@@ -110,11 +111,11 @@ func TestCertificates(t *testing.T) {
 		_, err = by.ask(t, other, l.Addr())
 		require.ErrorContains(t, err, "tls: ", other)
 	}
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		var kept int
 		require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM certificates`).Scan(&kept))
 		return kept == 2
-	}, time.Minute, 10*time.Millisecond, "the account and the certificate")
+	}, "the account and the certificate")
 	end()
 	by.Close()
 

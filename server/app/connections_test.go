@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/app/config"
+	"rail/server/harness/wait"
 )
 
 // TestConnectionsAreBounded: connections beyond the limit are closed at once; others continue, and closing one
@@ -47,7 +48,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			}
 			require.True(t, answers(open[0]))
 			require.NoError(t, open[0].Close())
-			require.Eventually(t, func() bool { return answers(dial(t, s)) }, 10*time.Second, time.Millisecond)
+			wait.Until(t, func() bool { return answers(dial(t, s)) })
 			require.True(t, answers(open[1]))
 		})
 	}

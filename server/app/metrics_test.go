@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/pgtest"
+	"rail/server/harness/wait"
 )
 
 // scrape returns the metrics of a server as Prometheus reads them.
@@ -37,10 +38,10 @@ func running(t *testing.T) *App {
 	served := make(chan error, 1)
 	go func() { served <- a.Serve(ctx, l) }()
 	t.Cleanup(func() { stop(); require.NoError(t, <-served) })
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		text := scrape(t, a)
 		return strings.Contains(text, `rail_job_seconds_count{job="send-mail"}`) && strings.Contains(text, "rail_webhook_queue 0")
-	}, time.Minute, 10*time.Millisecond, "no job has run")
+	}, "no job has run")
 	return a
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/harness/process"
+	"rail/server/harness/wait"
 	"rail/server/postgres/archive"
 	"rail/server/postgres/embedded"
 )
@@ -102,20 +103,20 @@ func (a *archived) leave() {
 	_, err := pool.Exec(a.Context(), "CREATE TABLE IF NOT EXISTS mark (); DROP TABLE mark")
 	require.NoError(a, err)
 	require.NoError(a, pool.QueryRow(a.Context(), "SELECT pg_walfile_name(pg_switch_wal())").Scan(&file))
-	require.Eventually(a, func() bool {
+	wait.Until(a, func() bool {
 		found, _ := filepath.Glob(filepath.Join(a.environ["RAIL_ARCHIVE_DIR"], "*", "wal", file+".gz"))
 		return len(found) > 0
-	}, time.Minute, 20*time.Millisecond)
+	})
 }
 
 // ranges waits until the archive has n base backups.
 func (a *archived) ranges(n int) []archive.Range {
 	a.Helper()
 	var printed struct{ Data []archive.Range }
-	require.Eventually(a, func() bool {
+	wait.Until(a, func() bool {
 		status, text, _ := a.run("archive", "list", "--json")
 		return status == 0 && json.Unmarshal([]byte(text), &printed) == nil && len(printed.Data) == n
-	}, 2*time.Minute, 50*time.Millisecond)
+	})
 	return printed.Data
 }
 
@@ -218,10 +219,10 @@ func TestArchiveIsAway(t *testing.T) {
 	pool := a.opened()
 	_, err = pool.Exec(t.Context(), "SELECT pg_switch_wal()")
 	require.NoError(t, err)
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		var failed int
 		return pool.QueryRow(t.Context(), "SELECT failed_count FROM pg_stat_archiver").Scan(&failed) == nil && failed > 0
-	}, time.Minute, 20*time.Millisecond)
+	})
 	a.partner("after-it-failed")
 	pool.Close()
 	require.NoError(t, a.cmd.Process.Signal(syscall.SIGTERM))

@@ -14,7 +14,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -24,6 +23,7 @@ import (
 	"rail/server/app/config"
 	"rail/server/harness/apitest"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/wait"
 	"rail/server/outbound/webhook"
 	"rail/server/postgres/backup"
 	"rail/server/postgres/embedded"
@@ -109,7 +109,7 @@ func backedUp(t *testing.T, s *apitest.Server, file string, work func()) (before
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return done.Load() > 5 }, time.Minute, 10*time.Millisecond)
+	wait.Until(t, func() bool { return done.Load() > 5 })
 	for before = done.Load(); ; before = done.Load() {
 		at(t, s.DSN, s.Config.SecretKey).must("backup", file)
 		if done.Load() > before { // a write happened in the meantime

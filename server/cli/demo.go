@@ -126,7 +126,7 @@ func (d *demo) step(ctx context.Context, n int, s demoStep) error {
 	}
 	line := d.curl(s.method, path, body, key)
 	d.done = append(d.done, demoCall{s.about, line, status, answer})
-	d.tell("\n# %d. %s\n%s\n# %d %s", n, s.about, line, status, shortened(answer))
+	d.tell("\n# %d. %s\n%s\n# %d %s", n, s.about, line, status, plain.Short(string(answer), maxShown))
 	return d.store(s, answer)
 }
 
@@ -175,8 +175,5 @@ func (d *demo) store(s demoStep, answer []byte) error {
 	return nil
 }
 
-// shortened returns the beginning of an answer, cut to a line.
-func shortened(answer []byte) string {
-	const most = 100
-	return plain.Short(string(answer), most)
-}
+// maxShown is how many characters of an answer are shown.
+const maxShown = 100

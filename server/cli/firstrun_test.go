@@ -15,11 +15,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
+	"rail/server/harness/wait"
 )
 
 // screen is an output that can be read while it is written.
@@ -75,7 +75,7 @@ func (r rail) serving() (printed string, end func()) {
 		}
 	})
 	r.Cleanup(end) // also if the test fails earlier
-	require.Eventually(r, ready, time.Minute, 20*time.Millisecond, "the server does not answer")
+	wait.Until(r, ready, "the server does not answer")
 	return out.text(), end
 }
 

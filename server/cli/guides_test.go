@@ -20,6 +20,7 @@ import (
 	"rail/server/clock"
 	"rail/server/harness/importtest"
 	"rail/server/harness/process"
+	"rail/server/harness/wait"
 	"rail/server/http/docs/guides"
 )
 
@@ -120,7 +121,7 @@ func programmed(t *testing.T, folder, file, code, command, address string, steps
 	key, err := os.ReadFile(filepath.Join(folder, ".rail", "demo.key"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, file), []byte(code), 0o600))
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), wait.Limit)
 	defer stop()
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Dir = folder
@@ -180,7 +181,7 @@ func pasted(t *testing.T, folder, text string, more map[string]string) {
 			require.Contains(t, text[strings.Index(text, code)+len(code):], name[1], "no later block uses it")
 		}
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), wait.Limit)
 	defer stop()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	cmd.WaitDelay = time.Second // for background processes of the script

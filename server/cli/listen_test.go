@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/clock"
+	"rail/server/harness/wait"
 	"rail/server/outbound/webhook/verify"
 )
 
@@ -59,8 +60,7 @@ func (r rail) listening(args ...string) (out *screen, end func()) {
 // says waits until something was printed.
 func (r rail) says(out *screen, pattern string) {
 	r.Helper()
-	require.Eventually(r, func() bool { return regexp.MustCompile(pattern).MatchString(out.text()) }, 30*time.Second,
-		20*time.Millisecond, "%s: %s", pattern, out.text())
+	wait.Until(r, func() bool { return regexp.MustCompile(pattern).MatchString(out.text()) }, "%s: %s", pattern, out.text())
 }
 
 // passes advances the server's time, since a key has its rate limit.

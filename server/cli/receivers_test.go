@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/harness/wait"
 	"rail/server/http/docs/guides"
 	"rail/server/outbound/webhook"
 	"rail/server/outbound/webhook/vectors"
@@ -65,7 +66,7 @@ func received(t *testing.T, name, code string, run []string) {
 		out, err := build.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), wait.Limit)
 	defer stop()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, run[0], run[1:]...)
@@ -73,10 +74,10 @@ func received(t *testing.T, name, code string, run []string) {
 	cmd.Env = append(os.Environ(), "RAIL_WEBHOOK_SECRET="+vectors.Secret1)
 	require.NoError(t, cmd.Start())
 	address := "127.0.0.1:" + port
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		c, err := net.Dial("tcp", address)
 		return err == nil && c.Close() == nil
-	}, time.Minute, 20*time.Millisecond, "%s does not listen", name)
+	}, "%s does not listen", name)
 	strangers(t, address)
 	body := `{"id":"evt_1","type":"sale.created","note":"zoë <&>"}`
 	signed := webhook.RailSignature(time.Now(), []byte(body), vectors.Secret2, vectors.Secret1)
@@ -121,7 +122,7 @@ func sent(t *testing.T, address, header, body string) int {
 	c, err := net.Dial("tcp", address)
 	require.NoError(t, err, "the receiver is gone")
 	defer func() { require.NoError(t, c.Close()) }()
-	require.NoError(t, c.SetDeadline(time.Now().Add(time.Minute)))
+	require.NoError(t, c.SetDeadline(time.Now().Add(wait.Limit)))
 	_, err = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nRail-Signature: %s\r\nContent-Length: %d\r\n\r\n%s", header, len(body), body)
 	require.NoError(t, err)
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil)

@@ -7,9 +7,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/wait"
 )
 
 // recordsOf parses a server's output: lines of JSON objects.
@@ -44,7 +45,7 @@ func TestEveryLineIsJSON(t *testing.T) {
 	go func() {
 		status <- Run(ctx, &Env{Out: &out, Err: &errs, Clock: r.now, Environ: r.environ}, []string{"serve"})
 	}()
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		at := logged(recordsOf(t, errs.whole()), "Rail listens")
 		if at == nil {
 			return false
@@ -54,7 +55,7 @@ func TestEveryLineIsJSON(t *testing.T) {
 			return false
 		}
 		return res.Body.Close() == nil && res.StatusCode == http.StatusOK
-	}, time.Minute, 20*time.Millisecond)
+	})
 	url := r.object("user", "first-link")["url"]
 	require.Contains(t, url, "/console/start/")
 	stop()

@@ -21,6 +21,7 @@ import (
 	"rail/server/harness/apitest"
 	"rail/server/harness/pgtest"
 	"rail/server/harness/process"
+	"rail/server/harness/wait"
 )
 
 var update = flag.Bool("update", false, "write .env.example anew")
@@ -55,7 +56,7 @@ func metrics(t *testing.T) map[string]bool {
 	s := apitest.StartProcess(t, apitest.Real(t), "RAIL_METRICS_ADDR="+address, "RAIL_DATA_DIR="+t.TempDir(),
 		"RAIL_DATABASE_READ_URL=postgres://127.0.0.1:1/none") // a standby has metrics, also while it is away
 	names := map[string]bool{}
-	apitest.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		for _, url := range []string{s.URL + "/docs", "http://" + address + "/metrics"} {
 			res, err := http.Get(url)
 			require.NoError(t, err)

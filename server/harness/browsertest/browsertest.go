@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 )
 
 // limit is the longest time of a test in its browser, also on a busy machine.
@@ -119,7 +119,7 @@ func (b *Tab) Submit(form string, fields map[string]string) {
 // Reads waits until the page contains a text and its scripts have run.
 func (b *Tab) Reads(text string) {
 	b.t.Helper()
-	apitest.Eventually(b.t, func() bool {
+	wait.Until(b.t, func() bool {
 		said, err := chromedp.Run(b.Context, chromedp.Evaluate[string]("document.readyState == 'complete' ? document.body.innerText : ''"))
 		return err == nil && strings.Contains(said, text)
 	}, "the page says %q", text)

@@ -11,6 +11,7 @@ import (
 	"rail/server/cli/sample"
 	"rail/server/harness/apitest"
 	"rail/server/harness/browsertest"
+	"rail/server/harness/wait"
 	"rail/server/secret"
 	"rail/server/team"
 )
@@ -48,7 +49,7 @@ func (d *desk) visit(path string) {
 // press clicks the button, link or label that is called so, once the page has come as far.
 func (d *desk) press(name string) {
 	d.fixture.T.Helper()
-	apitest.Eventually(d.fixture.T, func() bool {
+	wait.Until(d.fixture.T, func() bool {
 		there, err := chromedp.Run(d.Context, chromedp.Evaluate[bool](`(() => {
 			const called = e => e.textContent.trim() === `+quoted(name)+` && e.offsetParent !== null;
 			const all = [...document.querySelectorAll('button, a, label, summary')].filter(called);

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 	"rail/server/team"
 )
 
@@ -158,7 +159,7 @@ func TestKeys(t *testing.T) {
 	found := keyRevoke.FindAllStringSubmatch(s.owner.page("/keys"), -1)
 	require.NotEmpty(t, found)
 	s.owner.done(s.owner.send("/keys/" + found[0][1] + "/revoke"))
-	apitest.Eventually(t, func() bool { return s.Do("GET", "/v1/programs", token, nil).Status == 401 }, "the key is refused")
+	wait.Until(t, func() bool { return s.Do("GET", "/v1/programs", token, nil).Status == 401 }, "the key is refused")
 	formToken := tokens.FindStringSubmatch(s.owner.page("/console/account"))[1]
 	twice := url.Values{"form_token": {formToken}, "once": {"the same form"}, "scopes": {"read"}}.Encode()
 	answers := make(chan apitest.Answer, 2)

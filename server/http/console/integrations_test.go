@@ -16,6 +16,7 @@ import (
 	"rail/server/harness/apitest"
 	"rail/server/harness/browsertest"
 	"rail/server/harness/stripetest"
+	"rail/server/harness/wait"
 	"rail/server/inbound/connection"
 	"rail/server/jobs"
 	"rail/server/secret"
@@ -306,7 +307,7 @@ func TestWebhooks(t *testing.T) {
 	s.Partner(s.program, M{"handle": "ann"})
 	sink.Wait(t, "/told", 2)
 	delivered := func() bool { return strings.Count(s.owner.page(at), "badge-delivered") == 2 }
-	apitest.Eventually(t, delivered, "the ping and the event are in the log")
+	wait.Until(t, delivered, "the ping and the event are in the log")
 	require.Less(t, len(s.owner.page(at)), 30_000, "with fifty deliveries it is below 40 kB, too")
 	one := at + "/deliveries/" + deliveryPath.FindStringSubmatch(s.owner.page(at))[1]
 	require.Contains(t, s.owner.page(one), `"handle": "ann"`)

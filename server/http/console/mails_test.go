@@ -13,6 +13,7 @@ import (
 	"rail/server/app/config"
 	"rail/server/harness/apitest"
 	"rail/server/harness/browsertest"
+	"rail/server/harness/wait"
 	"rail/server/team"
 )
 
@@ -272,7 +273,7 @@ func TestMailToAll(t *testing.T) {
 	require.Equal(t, "Hello **all of you**, {{program}}", browsertest.Eval[string](d.Tab, "document.querySelector('#body').value"))
 	length := browsertest.Eval[int](d.Tab, "history.length")
 	letter := `document.querySelector('[name="letter"]').contentDocument.querySelector('iframe')?.srcdoc ?? ''`
-	apitest.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		return strings.Contains(browsertest.Eval[string](d.Tab, letter), "<strong>all of you</strong>, ")
 	}, "the preview follows the text")
 	require.Equal(t, length, browsertest.Eval[int](d.Tab, "history.length"), "and not the history")
@@ -309,7 +310,7 @@ func TestPreviewWithoutScript(t *testing.T) {
 	d.Do(chromedp.SendKeys(chromedp.CSS("#body"), "Hello **you**"))
 	d.press("Update preview")
 	d.Scripts(true)
-	apitest.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		return strings.Contains(browsertest.Eval[string](d.Tab,
 			`document.querySelector('[name="letter"]').contentDocument.querySelector('iframe')?.srcdoc ?? ''`), "<strong>you</strong>")
 	}, "the frame has the mail")

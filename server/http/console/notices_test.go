@@ -10,6 +10,7 @@ import (
 
 	"rail/server/app/config"
 	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 	"rail/server/team"
 )
 
@@ -36,9 +37,9 @@ func TestNotices(t *testing.T) {
 		FROM (VALUES ('paypal', NULL, NULL), ('webhook', '2026-08-01', 'https://pay.example')) v (kind, poor, url)`,
 		s.Org, s.program, now.Plus(-time.Hour), now)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { // the state is cached for five seconds
+	wait.Until(t, func() bool { // the state is cached for five seconds
 		return strings.Contains(s.owner.page(s.at), "The mail server has accepted no mail for 25 minutes; emails are waiting.")
-	}, time.Minute, 200*time.Millisecond)
+	})
 	seen := s.owner.page(s.at)
 	require.Contains(t, seen, "There is no backup yet: run rail backup.")
 	require.Contains(t, seen, "The last audit without findings was 2 days ago.")

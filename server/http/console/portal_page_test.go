@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/app/config"
-	"rail/server/harness/apitest"
 	"rail/server/harness/browsertest"
+	"rail/server/harness/wait"
 	"rail/server/team"
 )
 
@@ -120,7 +120,7 @@ func TestJoinPageEditorInTheBrowser(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	shown := func(text string) {
-		apitest.Eventually(t, func() bool {
+		wait.Until(t, func() bool {
 			return browsertest.Eval[bool](d.Tab, `[...document.querySelectorAll('iframe')].some(f =>
 				f.contentDocument?.querySelector('h1')?.textContent === `+quoted(text)+`)`)
 		}, "the preview shows %q", text)

@@ -6,8 +6,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"rail/server/harness/apitest"
 	"rail/server/harness/browsertest"
+	"rail/server/harness/wait"
 )
 
 // TestReports shows the figures of the API and of a row, and refusals of the filters.
@@ -98,7 +98,7 @@ func TestSeeHowItGoes(t *testing.T) {
 	d.press("Reports")
 	d.Reads("Revenue over time")
 	d.press("1 year")
-	apitest.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		there, err := chromedp.Run(d.Context, chromedp.Evaluate[bool](`document.readyState === "complete" && location.search.includes("from=")`))
 		return err == nil && there // it leaves for another page meanwhile
 	}, "the year")

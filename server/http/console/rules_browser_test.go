@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"rail/server/harness/apitest"
 	"rail/server/harness/browsertest"
+	"rail/server/harness/wait"
 )
 
 // TestRuleInBrowser builds a rule with an exception. The script hides the fields that do not apply, adds conditions without
@@ -63,7 +63,7 @@ func TestRuleInBrowser(t *testing.T) {
 	d.Do(chromedp.Click(chromedp.CSS(`a.button`)))
 	d.Do(chromedp.Click(chromedp.CSS(`form.recipe:nth-of-type(2) button[value="save"]`)))
 	var made []M
-	apitest.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		made = s.Get("/v1/flows?program_id=" + d.program).Data()
 		return len(made) == 2
 	}, "the rule is there")

@@ -8,6 +8,7 @@ import (
 	"rail/server/app/config"
 	"rail/server/harness/apitest"
 	"rail/server/harness/browsertest"
+	"rail/server/harness/wait"
 )
 
 // TestSetup: the set-up is the home page until a partner's first sale, and leaves the menu with its last step.
@@ -59,7 +60,7 @@ func TestSetupTicksItselfOff(t *testing.T) {
 	require.False(t, browsertest.Eval[bool](d.Tab, `!!document.querySelector('[data-unpolled]').offsetParent`))
 	browsertest.Eval[string](d.Tab, `document.body.dataset.same = 'yes'`)
 	d.Partner(d.program, M{"handle": "ann"})
-	apitest.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		return !browsertest.Eval[bool](d.Tab, `document.body.innerText.includes('Invite a partner')`)
 	}, "the step is ticked off")
 	require.Equal(t, "yes", browsertest.Eval[string](d.Tab, `document.body.dataset.same`), "the page was not loaded again")

@@ -20,6 +20,7 @@ import (
 	"rail/schema"
 	"rail/server/clock"
 	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 	"rail/server/postgres/migrate"
 )
 
@@ -46,11 +47,11 @@ func TestNoConnections(t *testing.T) {
 	program := s.Program()
 	run("ALTER ROLE few CONNECTION LIMIT 0")
 	run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'few'")
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		var left int
 		err := owner.Pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE usename = $1", name).Scan(&left)
 		return err == nil && left == 0
-	}, 10*time.Second, time.Millisecond)
+	})
 	for _, a := range apitest.AtOnce(20, func(i int) apitest.Answer {
 		if i%2 == 0 {
 			return s.Get("/v1/programs/" + program)
@@ -146,20 +147,20 @@ func TestStoppedReplica(t *testing.T) {
 	require.NoError(t, err)
 	answer := make(chan apitest.Answer, 1)
 	go func() { answer <- stopped.Post("/v1/sales/"+sale+"/refund", nil) }()
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		var waiting int
 		err := other.Pool.QueryRow(t.Context(),
 			"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting)
 		return err == nil && waiting == 1
-	}, 10*time.Second, time.Millisecond)
+	})
 	require.NoError(t, stopped.Cmd.Process.Signal(syscall.SIGSTOP))
 	require.NoError(t, lock.Rollback(t.Context()))
 	var refunded apitest.Answer
 	began := time.Now()
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		refunded = other.Post("/v1/sales/"+sale+"/refund", nil)
 		return refunded.Status == 200
-	}, 20*time.Second, 100*time.Millisecond)
+	})
 	require.Less(t, time.Since(began), 15*time.Second)
 	require.NoError(t, stopped.Cmd.Process.Signal(syscall.SIGCONT))
 	require.Contains(t, []int{200, 503}, (<-answer).Status)
@@ -223,10 +224,10 @@ func TestMigrationUnderLoad(t *testing.T) {
 		})
 	}
 	several := func() bool { return sold.Load() > 20 }
-	require.Eventually(t, several, 30*time.Second, time.Millisecond)
+	wait.Until(t, several)
 	require.NoError(t, migrate.From(files).Up(t.Context(), base.DSN))
 	sold.Store(0)
-	require.Eventually(t, several, 30*time.Second, time.Millisecond, "the tables are new, the program is not")
+	wait.Until(t, several, "the tables are new, the program is not")
 	close(over)
 	loads.Wait()
 	for _, p := range of {

@@ -8,6 +8,7 @@ import (
 
 	"rail/server/app/config"
 	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 )
 
 // planned sets a limit of an organization as the operator does, and waits until probe shows that
@@ -16,7 +17,7 @@ func planned(t *testing.T, s *apitest.Server, org, column string, value any, pro
 	t.Helper()
 	_, err := s.Pool.Exec(t.Context(), "UPDATE organizations SET "+column+" = $2 WHERE id = $1", org, value)
 	require.NoError(t, err)
-	require.Eventually(t, probe, 30*time.Second, 20*time.Millisecond)
+	wait.Until(t, probe)
 }
 
 // TestFlowQuotaOfOrganization: an organization's quota applies to that organization alone, on every
@@ -39,7 +40,7 @@ func TestFlowQuotaOfOrganization(t *testing.T) {
 	}
 	changed := time.Now()
 	planned(t, s, s.Org, "flow_quota", 3, own(s, 201))
-	require.Eventually(t, own(replica, 201), 30*time.Second, 20*time.Millisecond, "the other replica")
+	wait.Until(t, own(replica, 201), "the other replica")
 	require.Less(t, time.Since(changed), 10*time.Second, "a second, and some for a busy machine")
 	s.Refused(402, "flow_quota_exceeded", "", s.Post("/v1/flows", body(program)))
 	replica.Refused(402, "flow_quota_exceeded", "", replica.Post("/v1/flows", body(other)))
@@ -65,7 +66,7 @@ func TestRevenueMeterOfOrganization(t *testing.T) {
 	metered.Refused(402, "revenue_meter_exceeded", "", approve(&metered))
 	_, err = s.Pool.Exec(t.Context(), "UPDATE organizations SET revenue_meter_minor = 4999 WHERE name = 'Metered'")
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return approve(&metered).Status == 200 }, 30*time.Second, 20*time.Millisecond)
+	wait.Until(t, func() bool { return approve(&metered).Status == 200 })
 }
 
 // TestMonitoringOfOrganization: a check disabled for one organization stays enabled for the others,

@@ -12,6 +12,7 @@ import (
 	"rail/server/http/agent"
 	"rail/server/http/docs/guides"
 	"rail/server/http/middleware"
+	"rail/server/locale/plain"
 	"rail/server/problem"
 )
 
@@ -22,7 +23,7 @@ const (
 	maxOperations = 3
 	maxObjects    = 5
 	maxGuides     = 3
-	// maxText bounds the description of an argument, in bytes.
+	// maxText bounds the description of an argument, in characters.
 	maxText = 160
 )
 
@@ -228,8 +229,5 @@ func typeOf(s *openapi3.Schema) (kind string, values []string, about string) {
 	if about == "" {
 		about = inner.Description
 	}
-	if len(about) > maxText {
-		about = strings.ToValidUTF8(about[:maxText], "") + "…"
-	}
-	return kind, values, about
+	return kind, values, plain.Short(about, maxText)
 }

@@ -13,6 +13,7 @@ import (
 	"rail/server/clock"
 	"rail/server/harness/apitest"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/wait"
 )
 
 // replicated returns a server with a standby in use.
@@ -33,10 +34,10 @@ func at(standby *pgtest.Standby) apitest.Option {
 func used(s *apitest.Server, key string) {
 	s.T.Helper()
 	before := strings.Count(s.Log(), "standby=true")
-	require.Eventually(s.T, func() bool {
+	wait.Until(s.T, func() bool {
 		total(s, key)
 		return strings.Count(s.Log(), "standby=true") > before
-	}, time.Minute, 5*time.Millisecond)
+	})
 }
 
 // total returns the number of programs that a key sees.
@@ -64,10 +65,10 @@ func TestReadsAtAStandby(t *testing.T) {
 
 	standby.Resume()
 	seesAll := func(key string, n int64) func() bool { return func() bool { return total(s, key) == n } }
-	require.Eventually(t, seesAll(other, before+1), time.Minute, 5*time.Millisecond)
+	wait.Until(t, seesAll(other, before+1))
 	standby.Pause()
 	s.Must(201, s.Do("POST", "/v1/programs", other, M{"name": "B", "website_url": "https://x.example", "currency": "USD"}))
-	require.Eventually(t, seesAll(s.Key, before+1), time.Minute, 5*time.Millisecond, "at the standby again")
+	wait.Until(t, seesAll(s.Key, before+1), "at the standby again")
 	require.Equal(t, before+2, total(s, other))
 }
 
@@ -82,7 +83,7 @@ func TestStandbyGone(t *testing.T) {
 		require.Equal(t, n, total(s, s.Key))
 	}
 	says := func(words string) func() bool { return func() bool { return strings.Contains(s.Log(), words) } }
-	require.Eventually(t, says("a standby began to fail"), time.Minute, 5*time.Millisecond)
+	wait.Until(t, says("a standby began to fail"))
 	standby.Start()
 	used(s, s.Key)
 	require.Contains(t, s.Log(), "a standby recovered")
@@ -90,7 +91,7 @@ func TestStandbyGone(t *testing.T) {
 
 	s.Clock.Advance(time.Hour)
 	standby.Promote()
-	require.Eventually(t, says("the server is not a standby"), time.Minute, 5*time.Millisecond)
+	wait.Until(t, says("the server is not a standby"))
 	s.Program()
 	require.Equal(t, n+1, total(s, s.Key))
 }

@@ -15,6 +15,7 @@ import (
 	"rail/server/app/config"
 	"rail/server/harness/apitest"
 	"rail/server/harness/browsertest"
+	"rail/server/harness/wait"
 )
 
 // framing lets pages of hosts frame the portal of a program.
@@ -149,7 +150,7 @@ func TestInAFrame(t *testing.T) {
 		return browsertest.Eval[int](b, "parseInt(document.querySelector('iframe').style.height) || 0")
 	}
 	b.Open("/")
-	require.Eventually(t, func() bool { return height() > 600 }, 10*time.Second, 20*time.Millisecond)
+	wait.Until(t, func() bool { return height() > 600 })
 	b.Picture("embedded")
 	b.Silent()
 

@@ -15,6 +15,7 @@ import (
 	"rail/server/app/config"
 	"rail/server/clock"
 	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 	"rail/server/http/site"
 	"rail/server/jobs"
 )
@@ -176,11 +177,11 @@ func TestSuspendedMeanwhile(t *testing.T) {
 			answers <- b.post("/portal/settings/"+form, url.Values{"form_token": {token}, "first_name": {"Late"}, "method": {"paypal"}, "email": {"late@example.com"}}).Status
 		}()
 	}
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		var waiting int
 		err := s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting)
 		return err == nil && waiting == 3
-	}, 10*time.Second, time.Millisecond)
+	})
 	require.NoError(t, tx.Commit(t.Context()))
 	for range 3 {
 		require.Contains(t, []int{409, 422}, <-answers)

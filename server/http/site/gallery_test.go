@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/clock"
-	"rail/server/harness/apitest"
 	"rail/server/harness/browsertest"
+	"rail/server/harness/wait"
 	"rail/server/http/site"
 	"rail/server/locale"
 )
@@ -328,13 +328,13 @@ func TestFiltersAndFinds(t *testing.T) {
 		select.value = ''
 		return select.dispatchEvent(new Event('change', { bubbles: true }))
 	})(document.querySelector('#status'))`)
-	apitest.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		at, err := chromedp.Run(b.Context, chromedp.Evaluate[string]("location.search"))
 		return err == nil && strings.Contains(at, "order=earned&search=&status=&group=")
 	}, "the form is sent")
 	b.Open("/form")
 	b.Do(chromedp.SendKeys(chromedp.CSS("#partner"), "Ines"))
-	apitest.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		offered, err := chromedp.Run(b.Context, chromedp.Evaluate[string]("[...document.querySelector('#partner').list.options].map(o => o.label + '=' + o.value).join()"))
 		return err == nil && offered == "Ines Duarte=ines@duarte.example"
 	}, "the field offers what is found")

@@ -18,6 +18,7 @@ import (
 	"rail/server/harness/apitest"
 	"rail/server/harness/pgtest"
 	"rail/server/harness/stripetest"
+	"rail/server/harness/wait"
 	"rail/server/inbound/connection"
 	"rail/server/inbound/inbox"
 	"rail/server/postgres/pgtx/share"
@@ -261,10 +262,10 @@ func TestSlowProcessor(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx, w.Clock.Now()) }()
-	apitest.Eventually(t, func() bool { return api.asking.Load() == 3 }, "nobody asks")
+	wait.Until(t, func() bool { return api.asking.Load() == 3 }, "nobody asks")
 	for n := range 3 {
 		send(quick, 1)
-		apitest.Eventually(t, func() bool {
+		wait.Until(t, func() bool {
 			var sales int
 			require.NoError(t, quick.Pool.QueryRow(t.Context(), `SELECT count(*) FROM sales`).Scan(&sales))
 			return sales == n+1

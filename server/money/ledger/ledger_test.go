@@ -17,6 +17,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/wait"
 	"rail/server/ident"
 	"rail/server/postgres/pgtx"
 )
@@ -318,7 +319,7 @@ func TestUnfold(t *testing.T) {
 // foldUntil folds until a condition holds, which may need to wait for transactions of other tests on the server.
 func foldUntil(t *testing.T, f *Folder, so func() bool) {
 	t.Helper()
-	require.Eventually(t, func() bool { return f.Fold(t.Context()) == nil && so() }, 20*time.Second, time.Millisecond)
+	wait.Until(t, func() bool { return f.Fold(t.Context()) == nil && so() })
 }
 
 // folded returns the due amount of a test's only balance.

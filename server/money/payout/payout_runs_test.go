@@ -13,6 +13,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 	"rail/server/jobs"
 	"rail/server/postgres"
 )
@@ -319,12 +320,12 @@ func TestAutoPayoutsSwitchedOffAtTheMonthsEnd(t *testing.T) {
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { done <- e.run(t.Context(), "auto-payouts", nil) }()
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		var waits bool
 		err := e.Pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits)
 		return err == nil && waits
-	}, time.Minute, 5*time.Millisecond, "the job has listed the program and waits for its row")
+	}, "the job has listed the program and waits for its row")
 	require.NoError(t, tx.Commit(t.Context()))
 	require.NoError(t, <-done)
 	require.Empty(t, e.Get("/v1/payout_batches?program_id="+e.ProgramID).Data())

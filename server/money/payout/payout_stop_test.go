@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 )
 
 // TestStopDuringPayouts: a server that is stopped while it creates a batch exits cleanly. Another
@@ -44,7 +45,7 @@ func TestStopDuringPayouts(t *testing.T) {
 			e.ProgramID).Scan(&payouts))
 		return payouts
 	}
-	apitest.Eventually(t, func() bool { return paid() > 0 }, "no payout is made")
+	wait.Until(t, func() bool { return paid() > 0 }, "no payout is made")
 	require.NoError(t, stopped.Cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, stopped.Cmd.Wait(), "it ends well")
 	require.Equal(t, 201, <-answered, "what was begun is answered")
@@ -55,8 +56,8 @@ func TestStopDuringPayouts(t *testing.T) {
 	status, err := post(t.Context(), other.URL)
 	require.NoError(t, err)
 	require.Equal(t, 201, status)
-	apitest.Eventually(t, func() bool { return paid() == n }, "the batch is not finished")
-	apitest.Eventually(t, func() bool {
+	wait.Until(t, func() bool { return paid() == n }, "the batch is not finished")
+	wait.Until(t, func() bool {
 		return len(base.Must(200, base.Get("/v1/payout_batches?program_id="+e.ProgramID)).Data()) == 1
 	}, "there is one batch")
 	var twice int

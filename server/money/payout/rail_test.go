@@ -11,6 +11,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 	"rail/server/money/payout"
 	"rail/server/money/payout/railtest"
 	"rail/server/secret"
@@ -256,8 +257,7 @@ func TestRailThatHangs(t *testing.T) {
 			Pool: s.Pool, Keeper: keeper, Rails: []payout.Rail{hangs, ofPayPal{r.Rail, "memory"}, ofPayPal{r.Rail, "file"}},
 		}.Run(ctx, s.SendsPayouts(s.Clock.Now()))
 	}()
-	require.Eventually(t, func() bool { return hangs.asked.Load() > 0 && r.Payout(id).String("status") == "paid" },
-		15*time.Second, time.Millisecond)
+	wait.Until(t, func() bool { return hangs.asked.Load() > 0 && r.Payout(id).String("status") == "paid" })
 	cancel()
 	require.ErrorContains(t, <-ended, `cannot have the name "file"`)
 	r.Tallied(t)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 )
 
 // TestRefundWaitsForMerge: a refund that waits for the customer's row finds the survivor after
@@ -27,7 +28,7 @@ func TestRefundWaitsForMerge(t *testing.T) {
 		func() apitest.Answer { return h.Post("/v1/sales/"+sale+"/refund", M{}) },
 	} {
 		go func() { answers <- call() }()
-		apitest.Eventually(t, func() bool {
+		wait.Until(t, func() bool {
 			var waiting int
 			err := h.Pool.QueryRow(t.Context(),
 				"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting)

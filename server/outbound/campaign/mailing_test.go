@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -424,13 +425,13 @@ func TestFirstCommissionNoted(t *testing.T) {
 	require.NoError(t, err)
 	deleted := make(chan int, 1)
 	go func() { deleted <- m.Delete("/v1/sequences/" + old).Status }()
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		var waiting bool
 		require.NoError(t,
 			m.Pool.QueryRow(t.Context(),
 				"SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").Scan(&waiting))
 		return waiting
-	}, 3*time.Second, 5*time.Millisecond)
+	})
 	require.NoError(t, creating.Commit(t.Context()))
 	require.Equal(t, 200, <-deleted)
 	var enrols bool

@@ -25,6 +25,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/wait"
 	"rail/server/locale"
 	"rail/server/postgres/pgtx"
 	"rail/server/telemetry/outage"
@@ -368,13 +369,13 @@ func TestResultAndDeletion(t *testing.T) {
 		written <- s.finish(context.Background(),
 			db.Mail{ID: "mail_1", OrgID: "org_1", Attempts: 1, PartnerID: &partner, CampaignID: &campaign}, sent, "")
 	}()
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		var waiting bool
 		require.NoError(t,
 			pool.QueryRow(t.Context(),
 				"SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").Scan(&waiting))
 		return waiting
-	}, 30*time.Second, 5*time.Millisecond)
+	})
 	_, err = changing.Exec(t.Context(), "SELECT 1 FROM campaign_recipients FOR UPDATE NOWAIT")
 	require.NoError(t, err, "who waits for the campaign locks nothing of it")
 	require.NoError(t, changing.Commit(t.Context()))

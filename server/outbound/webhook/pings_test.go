@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 )
 
 // hanging makes receivers wait until answer is called or the test ends.
@@ -47,7 +48,7 @@ func TestPingHoldsNoTransaction(t *testing.T) {
 	}
 	h.sink.Wait(t, "/bare", 1)
 	h.sink.Wait(t, "/keyed", 1)
-	require.Eventually(t, func() bool { return open() == 0 }, 5*time.Second, time.Millisecond)
+	wait.Until(t, func() bool { return open() == 0 })
 	require.Equal(t, "1", h.Refused(409, "idempotency_in_progress", "", h.ping(keyed, "k")).Header.Get("Retry-After"))
 	other := h.Do("POST", "/v1/webhook_endpoints/"+keyed, h.Key, M{"enabled": false}, "Idempotency-Key", "k")
 	h.Refused(409, "idempotency_in_progress", "", other)

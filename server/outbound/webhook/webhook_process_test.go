@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 )
 
 // delivering is a program whose events are delivered by two server processes.
@@ -64,7 +65,7 @@ func TestDeliveriesSurviveKills(t *testing.T) {
 	}
 	wg.Wait()
 	want := steady.Events(h.ProgramID)
-	apitest.Eventually(t, func() bool { return len(h.ids("/in")) >= len(want) }, "nothing is lost")
+	wait.Until(t, func() bool { return len(h.ids("/in")) >= len(want) }, "nothing is lost")
 	got := h.ids("/in")
 	require.Len(t, got, len(want), "nothing is lost")
 	doubles := 0
@@ -163,7 +164,7 @@ func TestStoppedWorker(t *testing.T) {
 	h.sink.Wait(t, "/in", 1)
 	require.NoError(t, first.Cmd.Process.Signal(syscall.SIGSTOP))
 	h.Server = start().Server
-	apitest.Eventually(t, func() bool { return len(h.sink.Got("/in")) == 2 }, "another process takes over")
+	wait.Until(t, func() bool { return len(h.sink.Got("/in")) == 2 }, "another process takes over")
 	before := h.settled(t, id, "delivered", 1)[0]
 	require.NoError(t, first.Cmd.Process.Signal(syscall.SIGCONT))
 	close(answer)

@@ -14,6 +14,7 @@ import (
 	catalogue "rail/gen/events"
 	"rail/server/clock"
 	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 	"rail/server/ident"
 	"rail/server/outbound/webhook"
 	"rail/server/postgres/pgtx"
@@ -160,7 +161,7 @@ func TestShares(t *testing.T) {
 		soon(other, "/other", n+1)
 		soon(well, "/well", n+2)
 	}
-	apitest.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		var busy int
 		require.NoError(t,
 			h.Pool.QueryRow(t.Context(), "SELECT count(*) FROM webhook_leases WHERE until > now()").Scan(&busy))

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 	"rail/server/outbound/webhook"
 )
 
@@ -51,7 +52,7 @@ func (h hooked) log(endpoint string) (out []apitest.Answer) {
 func (h hooked) settled(t *testing.T, endpoint, status string, n int) []apitest.Answer {
 	t.Helper()
 	var log []apitest.Answer
-	apitest.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		log = h.log(endpoint)
 		return len(log) >= n &&
 			!slices.ContainsFunc(log[:n], func(d apitest.Answer) bool { return d.String("status") != status })
@@ -259,13 +260,13 @@ func TestFailingEndpointIsTold(t *testing.T) {
 	h.Deliver()
 	h.settled(t, id, "retrying", 3)
 	h.Clock.Advance(time.Hour)
-	apitest.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		return !slices.ContainsFunc(h.log(id), func(d apitest.Answer) bool { return d.Int("attempts") < 2 })
 	}, "all are tried again")
 	up.Store(true)
 	h.Clock.Advance(2 * time.Hour)
 	h.settled(t, id, "delivered", 3)
-	apitest.Eventually(t, func() bool { return strings.Contains(h.Log(), "webhook endpoint recovered") }, "told")
+	wait.Until(t, func() bool { return strings.Contains(h.Log(), "webhook endpoint recovered") }, "told")
 	require.Equal(t, 1, strings.Count(h.Log(), `msg="webhook endpoint began to fail" endpoint=`+id+
 		` error="The receiver answered 503."`))
 	require.Contains(t, h.Log(), `msg="webhook endpoint recovered" endpoint=`+id+" failures=6 after=3h")
@@ -276,7 +277,7 @@ func TestFailingEndpointIsTold(t *testing.T) {
 func (h hooked) last(t *testing.T, id string, n int, status string) apitest.Answer {
 	t.Helper()
 	var d apitest.Answer
-	apitest.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		log := h.log(id)
 		d = log[len(log)-1]
 		return d.Int("attempts") == int64(n) && d.String("status") == status
@@ -490,7 +491,7 @@ func TestAutomaticDisable(t *testing.T) {
 			h.last2(t, id)
 			enabled := func() bool { return h.Get("/v1/webhook_endpoints/" + id).Body["enabled"] == true }
 			if c.off { // the check runs after the result is stored
-				require.Eventually(t, func() bool { return !enabled() }, 10*time.Second, 10*time.Millisecond)
+				wait.Until(t, func() bool { return !enabled() })
 			}
 			require.Equal(t, !c.off, enabled())
 			if c.off {
@@ -504,7 +505,7 @@ func TestAutomaticDisable(t *testing.T) {
 // last2 waits until no delivery of an endpoint is pending.
 func (h hooked) last2(t *testing.T, id string) {
 	t.Helper()
-	apitest.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		return !slices.ContainsFunc(h.log(id), func(d apitest.Answer) bool { return d.Body["next_attempt_at"] != nil })
 	}, "nothing waits")
 }

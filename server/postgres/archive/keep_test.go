@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/clock"
+	"rail/server/harness/wait"
 	"rail/server/postgres/embedded"
 )
 
@@ -65,12 +66,12 @@ func TestKeeper(t *testing.T) {
 	require.NoError(t, os.Rename(history, history+".away"))
 	_, err = pool.Exec(t.Context(), "CREATE TABLE written (); SELECT pg_switch_wal()")
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return k.archives(t.Context()) != nil }, time.Minute, 50*time.Millisecond)
+	wait.Until(t, func() bool { return k.archives(t.Context()) != nil })
 	look()
 	look()
 	require.Equal(t, 1, strings.Count(log.String(), "archiving fails"), log.String())
 	require.NoError(t, os.Rename(history+".away", history))
-	require.Eventually(t, func() bool { return k.archives(t.Context()) == nil }, 2*time.Minute, 50*time.Millisecond)
+	wait.Until(t, func() bool { return k.archives(t.Context()) == nil })
 	look()
 	look()
 	require.Equal(t, 1, strings.Count(log.String(), "archiving works again"), log.String())

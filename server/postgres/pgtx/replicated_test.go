@@ -4,12 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/pgtest"
+	"rail/server/harness/wait"
 	"rail/server/postgres"
 	"rail/server/postgres/embedded"
 	"rail/server/postgres/pgtx"
@@ -46,7 +46,7 @@ func TestUnreplicated(t *testing.T) {
 	exec("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
 	exec("SELECT pg_reload_conf()")
 	var waits error
-	require.Eventually(t, func() bool { // the setting takes effect after a while
+	wait.Until(t, func() bool { // the setting takes effect after a while
 		done := make(chan error, 1)
 		go func() { done <- write() }()
 		for {
@@ -57,7 +57,7 @@ func TestUnreplicated(t *testing.T) {
 				exec("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
 			}
 		}
-	}, time.Minute, 10*time.Millisecond)
+	})
 	var refused *pgconn.PgError
 	require.ErrorAs(t, waits, &refused)
 	require.Equal(t, "08007", refused.Code)

@@ -11,6 +11,7 @@ import (
 
 	"rail/server/auth"
 	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 )
 
 const (
@@ -183,7 +184,7 @@ func TestBrowserRefusals(t *testing.T) {
 	p.Must(200, p.Post("/v1/programs/"+p.program, M{"status": "paused"}))
 	p.Refused(409, "program_paused", "", p.visit("ada"))
 	p.Must(200, p.Delete("/v1/publishable_keys/"+p.keyID))
-	apitest.Eventually(t, func() bool { return p.visit("ada").Code() == "api_key_revoked" }, "a revoked key is taken")
+	wait.Until(t, func() bool { return p.visit("ada").Code() == "api_key_revoked" }, "a revoked key is taken")
 }
 
 // TestBrowserPreflight: preflight requests succeed for a host that the key allows. Without a

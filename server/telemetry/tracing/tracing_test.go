@@ -19,6 +19,7 @@ import (
 	"rail/server/clock"
 	"rail/server/harness/apitest"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/wait"
 	"rail/server/telemetry/outage"
 	"rail/server/telemetry/tracing"
 )
@@ -73,7 +74,7 @@ func (r *receiver) all(which func(*traces.Span) bool) (out []*traces.Span) {
 // one waits for a span.
 func (r *receiver) one(t *testing.T, what string, which func(*traces.Span) bool) *traces.Span {
 	t.Helper()
-	apitest.Eventually(t, func() bool { return len(r.all(which)) > 0 }, "no span of %s", what)
+	wait.Until(t, func() bool { return len(r.all(which)) > 0 }, "no span of %s", what)
 	return r.all(which)[0]
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 )
 
 // browser returns the path of a browser, or "". RAIL_TEST_BROWSER can name one.
@@ -127,7 +127,7 @@ func (b *tab) run(statements string) {
 // until waits until an expression in the page is true.
 func (b *tab) until(condition string) {
 	b.t.Helper()
-	apitest.Eventually(b.t, func() bool {
+	wait.Until(b.t, func() bool {
 		ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("!!("+condition+")"))
 		return err == nil && ok
 	}, "the page has %s", condition)
@@ -158,7 +158,7 @@ func (b *tab) follow(selector string) string {
 // says waits until the script has logged a text in its debug mode.
 func (b *tab) says(text string) {
 	b.t.Helper()
-	apitest.Eventually(b.t, func() bool {
+	wait.Until(b.t, func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return strings.Contains(strings.Join(b.debug, "\n"), text)
@@ -184,7 +184,7 @@ func TestErrorsAreSeen(t *testing.T) {
 	b := newTab(t, w)
 	b.open("shop.test/")
 	for _, text := range []string{"one", "two"} {
-		apitest.Eventually(t, func() bool {
+		wait.Until(t, func() bool {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			return strings.Contains(strings.Join(b.errors, " "), text)

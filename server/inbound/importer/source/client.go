@@ -16,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"rail/server/clock"
+	"rail/server/locale/plain"
 )
 
 const (
@@ -226,8 +227,7 @@ func (c *client) excerpt(body []byte) string {
 	if strings.HasPrefix(text, "<") {
 		return ""
 	}
-	text = c.key.Replace(text)
-	return strings.ToValidUTF8(text[:min(len(text), most)], "") // without the rest of a letter
+	return plain.Cut(c.key.Replace(text), most)
 }
 
 // retryAfter returns the wait that an answer requests, in seconds or as a date; 0 without one.

@@ -44,7 +44,7 @@ func TestRefusalText(t *testing.T) {
 		"":                                              "/v1/affiliates answered 401",
 		"\n<!DOCTYPE html><title>Error</title>":         "/v1/affiliates answered 401",
 		"a\x00b\xffc":                                   "/v1/affiliates answered 401: ab\uFFFDc",
-		strings.Repeat("x", 199) + "é refused":          "/v1/affiliates answered 401: " + strings.Repeat("x", 199),
+		strings.Repeat("x", 199) + "é refused":          "/v1/affiliates answered 401: " + strings.Repeat("x", 199) + "é",
 		"public-key:secret-key is wrong":                "/v1/affiliates answered 401: [key] is wrong",
 		"secret-key is not for public-key":              "/v1/affiliates answered 401: [key] is not for [key]",
 		strings.Repeat("x", 195) + "secret-key refused": "/v1/affiliates answered 401: " + strings.Repeat("x", 195) + "[key]",

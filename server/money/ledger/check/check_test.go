@@ -17,6 +17,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/wait"
 	"rail/server/money/ledger"
 	"rail/server/money/payout"
 	"rail/server/money/report"
@@ -548,11 +549,11 @@ func (b *books) pass() Report {
 // settled waits until no transaction runs, such as autovacuum's.
 func (b *books) settled() {
 	b.t.Helper()
-	require.Eventually(b.t, func() (alone bool) {
+	wait.Until(b.t, func() (alone bool) {
 		assert.NoError(b.t, b.pool.QueryRow(b.ctx,
 			"SELECT pg_snapshot_xmin(s) = pg_snapshot_xmax(s) FROM pg_current_snapshot() s").Scan(&alone))
 		return alone
-	}, 10*time.Second, 10*time.Millisecond)
+	})
 }
 
 // An incremental audit finds violations of changed partners, and reports their number; violations of other

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"rail/server/harness/wait"
 	"rail/server/postgres/pgtx/share"
 )
 
@@ -76,7 +77,7 @@ func (l stepped) follow(t *testing.T, batch []*member, wants ...[]string) {
 		require.Equal(t, want, got)
 	}
 	l.end(batch)
-	require.Eventually(t, l.Idle, 30*time.Second, time.Millisecond)
+	wait.Until(t, l.Idle)
 }
 
 // TestBatcherGathers runs members that arrive during a batch together in the next, up to the limit.
@@ -118,7 +119,7 @@ func TestBatcherLate(t *testing.T) {
 	require.Equal(t, []string{"b"}, got, "the slow batch no longer counts")
 	l.end(third)
 	l.end(stuck)
-	require.Eventually(t, l.Idle, 30*time.Second, time.Millisecond)
+	wait.Until(t, l.Idle)
 }
 
 // TestBatcherRemove removes waiting members, and no running one.
@@ -133,7 +134,7 @@ func TestBatcherRemove(t *testing.T) {
 	require.True(t, l.Remove(r))
 	require.False(t, l.Remove(batch[0]))
 	l.end(batch)
-	require.Eventually(t, l.Idle, 30*time.Second, time.Millisecond)
+	wait.Until(t, l.Idle)
 }
 
 // TestBatcherPenalty isolates a tenant that made two batches in a row fail.
@@ -150,7 +151,7 @@ func TestBatcherPenalty(t *testing.T) {
 			l.Done(batch, end == "well") // the failure of another tenant
 		}
 		close(batch[0].done)
-		require.Eventually(t, l.Idle, 30*time.Second, time.Millisecond)
+		wait.Until(t, l.Idle)
 	}
 	for range 100 {
 		require.True(t, l.Isolated("t"))
@@ -208,6 +209,6 @@ func TestBatcherModel(t *testing.T) {
 		}
 		all.Wait()
 		require.Empty(rt, faults)
-		require.Eventually(rt, q.Idle, 30*time.Second, 100*time.Microsecond)
+		wait.Until(rt, q.Idle)
 	})
 }

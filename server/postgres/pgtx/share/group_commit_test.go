@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"rail/server/harness/pgtest"
+	"rail/server/harness/wait"
 	"rail/server/postgres/pgtx"
 	"rail/server/postgres/pgtx/share"
 )
@@ -102,7 +102,7 @@ func held(t *testing.T, b *share.GroupCommit, n int, work func(i int) error) []e
 	for i := range n {
 		before := b.Waiting()
 		all.Go(func() { errs[i] = work(i) })
-		require.Eventually(t, func() bool { return b.Waiting() > before }, 30*time.Second, 100*time.Microsecond)
+		wait.Until(t, func() bool { return b.Waiting() > before })
 	}
 	first.Rollback()
 	all.Wait()
@@ -111,7 +111,7 @@ func held(t *testing.T, b *share.GroupCommit, n int, work func(i int) error) []e
 
 // idle waits until no transaction waits or runs.
 func idle(t require.TestingT, b *share.GroupCommit) {
-	require.Eventually(t, b.Idle, 30*time.Second, 100*time.Microsecond)
+	wait.Until(t, b.Idle)
 }
 
 // TestGroupCommitShares has ten members share one transaction, with one INSERT of ten rows.
@@ -410,7 +410,7 @@ func TestGroupCommitGivesUp(t *testing.T) {
 	go func() {
 		errs <- run(ctx, pool, b, "t", func(tx *pgtx.Tx) error { return count(ctx, tx, "one") })
 	}()
-	require.Eventually(t, func() bool { return b.Waiting() == 1 }, 30*time.Second, 100*time.Microsecond)
+	wait.Until(t, func() bool { return b.Waiting() == 1 })
 	cancel()
 	require.ErrorIs(t, <-errs, context.Canceled)
 	require.NoError(t, first.Commit(t.Context()))

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"rail/server/harness/pgtest"
+	"rail/server/harness/wait"
 	"rail/server/postgres/pgtx"
 	"rail/server/postgres/pgtx/share"
 )
@@ -51,7 +52,7 @@ func together(t *testing.T, r *share.Reads, n int, read func(i int) error) []err
 	for i := range n {
 		before := r.Waiting()
 		all.Go(func() { errs[i] = read(i) })
-		require.Eventually(t, func() bool { return r.Waiting() > before }, 5*time.Second, 100*time.Microsecond)
+		wait.Until(t, func() bool { return r.Waiting() > before })
 	}
 	open()
 	all.Wait()
@@ -61,7 +62,7 @@ func together(t *testing.T, r *share.Reads, n int, read func(i int) error) []err
 
 // quiet waits until no read waits or runs.
 func quiet(t require.TestingT, r *share.Reads) {
-	require.Eventually(t, r.Idle, 5*time.Second, 100*time.Microsecond)
+	wait.Until(t, r.Idle)
 }
 
 // backend selects the connection and its transaction.
@@ -112,7 +113,7 @@ func TestReadsEndTheirBatch(t *testing.T) {
 	require.EqualValues(t, 1, r.Stats().Retries)
 	const asleep = `SELECT count(*) FROM pg_stat_activity
 		WHERE datname = current_database() AND state = 'active' AND query LIKE 'SELECT 1 FROM pg_sleep(60%'`
-	require.Eventually(t, func() bool { return number(t, pool, asleep) == 0 }, 5*time.Second, 10*time.Millisecond)
+	wait.Until(t, func() bool { return number(t, pool, asleep) == 0 })
 	quiet(t, r)
 }
 
@@ -211,7 +212,7 @@ func TestReadsGiveUp(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	open, err := shut(t, r), make(chan error)
 	go func() { err <- r.For("t").QueryRow(ctx, "SELECT 1").Scan(new(int)) }()
-	require.Eventually(t, func() bool { return r.Waiting() == 1 }, 5*time.Second, 100*time.Microsecond)
+	wait.Until(t, func() bool { return r.Waiting() == 1 })
 	end()
 	require.ErrorIs(t, <-err, context.Canceled)
 	require.Zero(t, r.Waiting())
