@@ -373,7 +373,7 @@ LIMIT 100;
 
 -- name: AuditReportLevels :many
 -- AuditReportLevels: a day has the same sums at every level, and a wider span is the sum of its
--- halves.
+-- quarters.
 WITH levels AS MATERIALIZED (
     SELECT s.program_id, s.span, s.start, s.dimension, sum(s.clicks) AS clicks, sum(s.leads) AS leads,
         sum(s.customers) AS customers, sum(s.sales) AS sales,
@@ -395,8 +395,8 @@ WITH levels AS MATERIALIZED (
         SELECT l.program_id, l.span, l.start, l.dimension, l.clicks, l.leads, l.customers, l.sales, l.refunded,
             l.revenue, l.commissions, l.paid FROM levels l
         UNION ALL
-        SELECT l.program_id, (2 * report_days(l.span))::text, l.start - (l.start - date '0001-01-01')
-            % (2 * report_days(l.span)), l.dimension, -l.clicks, -l.leads, -l.customers, -l.sales, -l.refunded,
+        SELECT l.program_id, (4 * report_days(l.span))::text, l.start - (l.start - date '0001-01-01')
+            % (4 * report_days(l.span)), l.dimension, -l.clicks, -l.leads, -l.customers, -l.sales, -l.refunded,
             -l.revenue, -l.commissions, -l.paid FROM levels l
     ) y ON (y.program_id, y.span, y.start) = (w.program_id, w.span, w.start)
     WHERE w.span <> 'day' GROUP BY 1, 2, 3, 4

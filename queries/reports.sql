@@ -271,17 +271,14 @@ SELECT x.org_id, x.program_id, x.zone, x.day::date AS day FROM (
 ) x ORDER BY row_number() OVER (PARTITION BY x.program_id ORDER BY x.day DESC), x.program_id LIMIT @lim;
 
 -- name: ReportSpansToSum :many
--- ReportSpansToSum lists unsummed spans whose halves are summed, the shortest first, which are
--- halves of others. A span with a day that was summed again today waits until tomorrow.
-SELECT a.org_id, a.program_id, a.zone, a.start, (2 * (a.upto - a.start))::text AS span FROM report_spans a
-JOIN report_spans b ON b.program_id = a.program_id AND b.span = a.span AND b.start = a.upto
-    AND b.zone = a.zone AND b.from_at = a.to_at
-WHERE a.span <> '256' AND (a.start - date '0001-01-01') % (2 * (a.upto - a.start)) = 0
-  AND NOT EXISTS (SELECT 1 FROM report_spans w WHERE w.program_id = a.program_id AND w.start = a.start
-      AND w.span = (2 * (a.upto - a.start))::text)
-  AND NOT EXISTS (SELECT 1 FROM report_spans d WHERE d.program_id = a.program_id AND d.again_on >= @today::date
-      AND d.start >= a.start AND d.start < b.upto)
-ORDER BY a.upto - a.start, a.start DESC, a.program_id LIMIT @lim;
+-- ReportSpansToSum lists unsummed spans whose quarters are summed, the shortest first, which are
+-- quarters of others. A span with a day that was summed again today waits until tomorrow.
+SELECT q.org_id, q.program_id, q.zone, q.start, q.span::text AS span FROM report_quarters q
+WHERE NOT EXISTS (SELECT 1 FROM report_spans w WHERE w.program_id = q.program_id AND w.start = q.start
+      AND w.span = q.span)
+  AND NOT EXISTS (SELECT 1 FROM report_spans d WHERE d.program_id = q.program_id AND d.again_on >= @today::date
+      AND d.start >= q.start AND d.start < q.upto)
+ORDER BY q.upto - q.start, q.start DESC, q.program_id LIMIT @lim;
 
 -- name: ReportLock :one
 -- ReportLock serializes replicas that sum the same program.
@@ -334,13 +331,10 @@ INSERT INTO report_spans (org_id, program_id, span, start, zone, again_on)
     ON CONFLICT DO NOTHING;
 
 -- name: ReportJoin :execrows
--- ReportJoin records that a span is summed, if its halves still are.
+-- ReportJoin records that a span is summed, if its quarters still are.
 INSERT INTO report_spans (org_id, program_id, span, start, zone)
-SELECT a.org_id, a.program_id, @span::text, a.start, a.zone FROM report_spans a
-JOIN report_spans b ON b.program_id = a.program_id AND b.span = a.span AND b.start = a.upto
-    AND b.zone = a.zone AND b.from_at = a.to_at
-WHERE a.program_id = @program_id AND a.org_id = @org_id AND a.start = @start
-  AND 2 * (a.upto - a.start) = report_days(@span::text)
+SELECT q.org_id, q.program_id, q.span, q.start, q.zone FROM report_quarters q
+WHERE q.program_id = @program_id AND q.org_id = @org_id AND q.span = @span AND q.start = @start
 ON CONFLICT DO NOTHING;
 
 -- name: ReportSumDay :exec
@@ -384,15 +378,15 @@ WHERE CASE WHEN o.own THEN d.dimension IN ('partner', 'link', 'product', 'source
 GROUP BY o.own, d.dimension, 6, d.key, f.currency;
 
 -- name: ReportSumSpan :exec
--- ReportSumSpan sums the two halves of a span.
+-- ReportSumSpan sums the four quarters of a span.
 INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads,
     customers, sales, refunded, revenue_minor, commissions_minor, paid_minor)
 SELECT @org_id, @program_id, s.dimension, w.span, w.start, s.partner_id, s.key, s.currency, max(s.label), sum(s.clicks),
     sum(s.leads), sum(s.customers), sum(s.sales), sum(s.refunded),
     sum(s.revenue_minor), sum(s.commissions_minor), sum(s.paid_minor)
-FROM report_spans w JOIN report_spans h ON h.program_id = w.program_id AND h.start >= w.start AND h.upto <= w.upto
-    AND 2 * (h.upto - h.start) = w.upto - w.start
-JOIN report_sums s ON s.program_id = h.program_id AND s.span = h.span AND s.start = h.start
+FROM report_spans w JOIN report_spans q ON q.program_id = w.program_id AND q.start >= w.start AND q.upto <= w.upto
+    AND 4 * (q.upto - q.start) = w.upto - w.start
+JOIN report_sums s ON s.program_id = q.program_id AND s.span = q.span AND s.start = q.start
 WHERE w.program_id = @program_id AND w.org_id = @org_id AND w.span = @span AND w.start = @start
   AND s.dimension = ANY (report_dimensions())
 GROUP BY s.dimension, w.span, w.start, s.partner_id, s.key, s.currency;

@@ -1482,8 +1482,8 @@ WITH levels AS MATERIALIZED (
         SELECT l.program_id, l.span, l.start, l.dimension, l.clicks, l.leads, l.customers, l.sales, l.refunded,
             l.revenue, l.commissions, l.paid FROM levels l
         UNION ALL
-        SELECT l.program_id, (2 * report_days(l.span))::text, l.start - (l.start - date '0001-01-01')
-            % (2 * report_days(l.span)), l.dimension, -l.clicks, -l.leads, -l.customers, -l.sales, -l.refunded,
+        SELECT l.program_id, (4 * report_days(l.span))::text, l.start - (l.start - date '0001-01-01')
+            % (4 * report_days(l.span)), l.dimension, -l.clicks, -l.leads, -l.customers, -l.sales, -l.refunded,
             -l.revenue, -l.commissions, -l.paid FROM levels l
     ) y ON (y.program_id, y.span, y.start) = (w.program_id, w.span, w.start)
     WHERE w.span <> 'day' GROUP BY 1, 2, 3, 4
@@ -1501,7 +1501,7 @@ type AuditReportLevelsRow struct {
 }
 
 // AuditReportLevels: a day has the same sums at every level, and a wider span is the sum of its
-// halves.
+// quarters.
 func (q *Queries) AuditReportLevels(ctx context.Context, db DBTX) ([]AuditReportLevelsRow, error) {
 	rows, err := db.Query(ctx, auditReportLevels)
 	if err != nil {

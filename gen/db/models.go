@@ -1065,6 +1065,15 @@ type ReportMark struct {
 	LastAt    clock.Time
 }
 
+type ReportQuarter struct {
+	OrgID     string
+	ProgramID string
+	Zone      string
+	Span      interface{}
+	Start     time.Time
+	Upto      time.Time
+}
+
 type ReportSpan struct {
 	OrgID     string
 	ProgramID string

@@ -105,27 +105,24 @@ func (q *Queries) ReportDaysToSum(ctx context.Context, db DBTX, arg ReportDaysTo
 
 const reportJoin = `-- name: ReportJoin :execrows
 INSERT INTO report_spans (org_id, program_id, span, start, zone)
-SELECT a.org_id, a.program_id, $1::text, a.start, a.zone FROM report_spans a
-JOIN report_spans b ON b.program_id = a.program_id AND b.span = a.span AND b.start = a.upto
-    AND b.zone = a.zone AND b.from_at = a.to_at
-WHERE a.program_id = $2 AND a.org_id = $3 AND a.start = $4
-  AND 2 * (a.upto - a.start) = report_days($1::text)
+SELECT q.org_id, q.program_id, q.span, q.start, q.zone FROM report_quarters q
+WHERE q.program_id = $1 AND q.org_id = $2 AND q.span = $3 AND q.start = $4
 ON CONFLICT DO NOTHING
 `
 
 type ReportJoinParams struct {
-	Span      string
 	ProgramID string
 	OrgID     string
+	Span      interface{}
 	Start     time.Time
 }
 
-// ReportJoin records that a span is summed, if its halves still are.
+// ReportJoin records that a span is summed, if its quarters still are.
 func (q *Queries) ReportJoin(ctx context.Context, db DBTX, arg ReportJoinParams) (int64, error) {
 	result, err := db.Exec(ctx, reportJoin,
-		arg.Span,
 		arg.ProgramID,
 		arg.OrgID,
+		arg.Span,
 		arg.Start,
 	)
 	if err != nil {
@@ -725,15 +722,12 @@ func (q *Queries) ReportSpan(ctx context.Context, db DBTX, arg ReportSpanParams)
 }
 
 const reportSpansToSum = `-- name: ReportSpansToSum :many
-SELECT a.org_id, a.program_id, a.zone, a.start, (2 * (a.upto - a.start))::text AS span FROM report_spans a
-JOIN report_spans b ON b.program_id = a.program_id AND b.span = a.span AND b.start = a.upto
-    AND b.zone = a.zone AND b.from_at = a.to_at
-WHERE a.span <> '256' AND (a.start - date '0001-01-01') % (2 * (a.upto - a.start)) = 0
-  AND NOT EXISTS (SELECT 1 FROM report_spans w WHERE w.program_id = a.program_id AND w.start = a.start
-      AND w.span = (2 * (a.upto - a.start))::text)
-  AND NOT EXISTS (SELECT 1 FROM report_spans d WHERE d.program_id = a.program_id AND d.again_on >= $1::date
-      AND d.start >= a.start AND d.start < b.upto)
-ORDER BY a.upto - a.start, a.start DESC, a.program_id LIMIT $2
+SELECT q.org_id, q.program_id, q.zone, q.start, q.span::text AS span FROM report_quarters q
+WHERE NOT EXISTS (SELECT 1 FROM report_spans w WHERE w.program_id = q.program_id AND w.start = q.start
+      AND w.span = q.span)
+  AND NOT EXISTS (SELECT 1 FROM report_spans d WHERE d.program_id = q.program_id AND d.again_on >= $1::date
+      AND d.start >= q.start AND d.start < q.upto)
+ORDER BY q.upto - q.start, q.start DESC, q.program_id LIMIT $2
 `
 
 type ReportSpansToSumParams struct {
@@ -749,8 +743,8 @@ type ReportSpansToSumRow struct {
 	Span      string
 }
 
-// ReportSpansToSum lists unsummed spans whose halves are summed, the shortest first, which are
-// halves of others. A span with a day that was summed again today waits until tomorrow.
+// ReportSpansToSum lists unsummed spans whose quarters are summed, the shortest first, which are
+// quarters of others. A span with a day that was summed again today waits until tomorrow.
 func (q *Queries) ReportSpansToSum(ctx context.Context, db DBTX, arg ReportSpansToSumParams) ([]ReportSpansToSumRow, error) {
 	rows, err := db.Query(ctx, reportSpansToSum, arg.Today, arg.Lim)
 	if err != nil {
@@ -845,9 +839,9 @@ INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id,
 SELECT $1, $2, s.dimension, w.span, w.start, s.partner_id, s.key, s.currency, max(s.label), sum(s.clicks),
     sum(s.leads), sum(s.customers), sum(s.sales), sum(s.refunded),
     sum(s.revenue_minor), sum(s.commissions_minor), sum(s.paid_minor)
-FROM report_spans w JOIN report_spans h ON h.program_id = w.program_id AND h.start >= w.start AND h.upto <= w.upto
-    AND 2 * (h.upto - h.start) = w.upto - w.start
-JOIN report_sums s ON s.program_id = h.program_id AND s.span = h.span AND s.start = h.start
+FROM report_spans w JOIN report_spans q ON q.program_id = w.program_id AND q.start >= w.start AND q.upto <= w.upto
+    AND 4 * (q.upto - q.start) = w.upto - w.start
+JOIN report_sums s ON s.program_id = q.program_id AND s.span = q.span AND s.start = q.start
 WHERE w.program_id = $2 AND w.org_id = $1 AND w.span = $3 AND w.start = $4
   AND s.dimension = ANY (report_dimensions())
 GROUP BY s.dimension, w.span, w.start, s.partner_id, s.key, s.currency
@@ -860,7 +854,7 @@ type ReportSumSpanParams struct {
 	Start     time.Time
 }
 
-// ReportSumSpan sums the two halves of a span.
+// ReportSumSpan sums the four quarters of a span.
 func (q *Queries) ReportSumSpan(ctx context.Context, db DBTX, arg ReportSumSpanParams) error {
 	_, err := db.Exec(ctx, reportSumSpan,
 		arg.OrgID,

@@ -1,6 +1,6 @@
 // Package report computes figures over a window of days in the program's time zone.
 //
-// A job sums each past day once, and combines days into spans of 2, 4, ... 256 days, so that any window is a few
+// A job sums each past day once, and combines days into spans of 4, 16, 64 and 256 days, so that any window is a few
 // spans. A change that affects a past day marks it in its own transaction, and reports read a marked day from
 // its rows until it is summed again. Reports are therefore exact to the last commit. Spans with a marked day are
 // rebuilt on the next day, so that a day that changes all the time costs only itself.

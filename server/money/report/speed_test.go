@@ -84,9 +84,9 @@ func TestSpeed(t *testing.T) {
 	t.Logf("summed in %s", time.Since(start))
 	_, err = conn.Exec(ctx, "ANALYZE")
 	require.NoError(t, err)
-	var rows int
-	require.NoError(t, conn.QueryRow(ctx, "SELECT count(*) FROM report_sums").Scan(&rows))
-	t.Logf("%d sums", rows)
+	var rows, size int
+	require.NoError(t, conn.QueryRow(ctx, "SELECT count(*), pg_total_relation_size('report_sums') FROM report_sums").Scan(&rows, &size))
+	t.Logf("%d sums, %d MB", rows, size/1e6)
 	group, partner := "grp_3", "part_0"
 	if os.Getenv("RAIL_TEST_LOG") != "" {
 		var c captured

@@ -49,7 +49,7 @@ func Sum(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	return errors.Join(failed, err)
 }
 
-// span is a day of a program, or 2, 4, ... 256 days, identified by the first.
+// span is a day of a program, or 4, 16, 64 or 256 days, identified by the first.
 type span struct {
 	OrgID, ProgramID, Zone, Kind string
 	Start                        time.Time
@@ -131,7 +131,7 @@ func sumDay(ctx context.Context, tx pgtx.DBTX, s span, today time.Time) error {
 	})
 }
 
-// join combines the halves of a span, unless one of its days was summed again since they were listed.
+// join combines the quarters of a span, unless one of its days was summed again since they were listed.
 func join(ctx context.Context, tx pgtx.DBTX, s span) error {
 	n, err := queries.ReportJoin(ctx, tx,
 		db.ReportJoinParams{OrgID: s.OrgID, ProgramID: s.ProgramID, Span: s.Kind, Start: s.Start})

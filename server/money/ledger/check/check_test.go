@@ -369,10 +369,10 @@ var corruptions = []corruption{
 		"a span uneven",
 		[]string{
 			summed,
-			`INSERT INTO report_spans SELECT DISTINCT org_id, program_id, '2', start FROM report_sums WHERE span = 'day' ON CONFLICT DO NOTHING`,
-			`INSERT INTO report_sums SELECT org_id, program_id, dimension, '2', start, partner_id, key, currency, label, clicks, leads, customers, sales, refunded, revenue_minor, commissions_minor
+			`INSERT INTO report_spans SELECT DISTINCT org_id, program_id, '4', start FROM report_sums WHERE span = 'day' ON CONFLICT DO NOTHING`,
+			`INSERT INTO report_sums SELECT org_id, program_id, dimension, '4', start, partner_id, key, currency, label, clicks, leads, customers, sales, refunded, revenue_minor, commissions_minor
 		FROM report_sums WHERE span = 'day' ON CONFLICT DO NOTHING`,
-			`UPDATE report_sums SET clicks = clicks + 1 WHERE span = '2'`,
+			`UPDATE report_sums SET clicks = clicks + 1 WHERE span = '4'`,
 		},
 		[]string{"report levels"},
 	},

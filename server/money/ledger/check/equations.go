@@ -101,7 +101,7 @@ var equations = []Equation{
 	checkWhole("reports", queries.AuditReportDays, "the report sums of a day equal its rows", "report_sums",
 		"clicks", "customers", "sales", "commissions"),
 	checkWhole("report levels", queries.AuditReportLevels,
-		"report sums are equal at every level, and a span is the sum of its halves", "report_sums"),
+		"report sums are equal at every level, and a span is the sum of its quarters", "report_sums"),
 	checkWhole("totals", queries.AuditTallies, "the totals of lists equal the numbers of their rows", "tallies", "commissions",
 		"customers", "partners", "payouts", "referrals", "audit_log_entries"),
 }
