@@ -365,6 +365,7 @@ func TestBackupOfAnOlderRelease(t *testing.T) {
 	t.Parallel()
 	key := [32]byte{1}
 	from := at(t, pgtest.DurableDSN(t), key)
+	from.must("migrate", "up") // records the key
 	require.NoError(t, migrate.To(t.Context(), from.environ["RAIL_DATABASE_URL"], before(t)))
 	pool := pgtest.Pool(t, from.environ["RAIL_DATABASE_URL"])
 	_, err := pool.Exec(t.Context(),
