@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -63,6 +64,8 @@ func (b *batches) claim(ctx context.Context, now clock.Time) ([]db.InboxClaimRow
 			}
 		}
 		if len(claimed) > 0 || whole {
+			// The statement returns them in any order; an id begins with the time of arrival.
+			slices.SortFunc(claimed, func(x, y db.InboxClaimRow) int { return cmp.Compare(x.ID, y.ID) })
 			b.count(claimed, 1)
 			return claimed, nil
 		}
