@@ -251,13 +251,14 @@ func TestRailThatHangs(t *testing.T) {
 	hangs := &stuck{}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	ended := make(chan error, 1)
+	ended, began := make(chan error, 1), time.Now()
 	go func() {
 		ended <- payout.Sender{
 			Pool: s.Pool, Keeper: keeper, Rails: []payout.Rail{hangs, ofPayPal{r.Rail, "memory"}, ofPayPal{r.Rail, "file"}},
 		}.Run(ctx, s.SendsPayouts(s.Clock.Now()))
 	}()
 	wait.Until(t, func() bool { return hangs.asked.Load() > 0 && r.Payout(id).String("status") == "paid" })
+	require.Less(t, time.Since(began), 15*time.Second, "less than the timeout of a rail")
 	cancel()
 	require.ErrorContains(t, <-ended, `cannot have the name "file"`)
 	r.Tallied(t)
