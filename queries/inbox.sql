@@ -1,13 +1,18 @@
 -- The events of payment processors, and their outcomes.
 
 -- name: InboxInsert :exec
--- InboxInsert stores an event once: another delivery of it changes nothing.
-INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor, external_event_id, type, livemode, status,
-    reason_code, reason, customer_id, sale_id, refund_id, attempts, failures, payload, headers, due_at, processed_at,
-    created_at)
-VALUES (@id, @org_id, @program_id, @connection_id, @processor, @external_event_id, @type, @livemode, @status,
-    @reason_code, @reason, @customer_id, @sale_id, @refund_id, @attempts, @failures, @payload, @headers, @due_at,
-    @processed_at, @created_at)
+-- InboxInsert stores an event once, with its turns: another delivery of it changes nothing.
+WITH stored AS (
+    INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor, external_event_id, type, livemode,
+        status, reason_code, reason, customer_id, sale_id, refund_id, attempts, failures, payload, headers, due_at,
+        processed_at, created_at)
+    VALUES (@id, @org_id, @program_id, @connection_id, @processor, @external_event_id, @type, @livemode, @status,
+        @reason_code, @reason, @customer_id, @sale_id, @refund_id, @attempts, @failures, @payload, @headers, @due_at,
+        @processed_at, @created_at)
+    ON CONFLICT DO NOTHING RETURNING id, org_id, program_id
+)
+INSERT INTO inbox_waits (org_id, program_id, key, event_id)
+SELECT s.org_id, s.program_id, k, s.id FROM stored s, unnest(@turns::text[]) k
 ON CONFLICT DO NOTHING;
 
 -- name: ConnectionTold :exec
@@ -64,6 +69,17 @@ WHERE id = @id AND org_id = @org_id AND attempts = @attempts AND due_at IS NOT N
 -- InboxLock reads a claimed event; it returns no row if another worker has claimed it since.
 SELECT t.* FROM inbox_events t WHERE t.id = @id AND t.org_id = @org_id AND t.attempts = @attempts
     AND t.due_at IS NOT NULL FOR NO KEY UPDATE;
+
+-- name: InboxBlocker :one
+-- InboxBlocker returns the first earlier event about the same customer that has no outcome yet. failed reports whether
+-- it has failed before.
+SELECT f.event_id, f.failed FROM inbox_waits t CROSS JOIN LATERAL (
+    SELECT w.event_id, (e.reason_code IS NOT NULL)::boolean AS failed
+    FROM inbox_waits w JOIN inbox_events e ON e.id = w.event_id
+    WHERE w.program_id = t.program_id AND w.key = t.key AND w.event_id < t.event_id AND e.status = 'pending'
+        AND e.org_id = @org_id
+    ORDER BY w.event_id LIMIT 1) f
+WHERE t.event_id = @id AND t.org_id = @org_id AND t.key LIKE 'turn %' ORDER BY f.event_id LIMIT 1;
 
 -- name: InboxLockByID :one
 SELECT t.* FROM inbox_events t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;

@@ -366,6 +366,35 @@ func (q *Queries) CustomerUnbound(ctx context.Context, db DBTX, arg CustomerUnbo
 	return items, nil
 }
 
+const inboxBlocker = `-- name: InboxBlocker :one
+SELECT f.event_id, f.failed FROM inbox_waits t CROSS JOIN LATERAL (
+    SELECT w.event_id, (e.reason_code IS NOT NULL)::boolean AS failed
+    FROM inbox_waits w JOIN inbox_events e ON e.id = w.event_id
+    WHERE w.program_id = t.program_id AND w.key = t.key AND w.event_id < t.event_id AND e.status = 'pending'
+        AND e.org_id = $1
+    ORDER BY w.event_id LIMIT 1) f
+WHERE t.event_id = $2 AND t.org_id = $1 AND t.key LIKE 'turn %' ORDER BY f.event_id LIMIT 1
+`
+
+type InboxBlockerParams struct {
+	OrgID string
+	ID    string
+}
+
+type InboxBlockerRow struct {
+	EventID string
+	Failed  bool
+}
+
+// InboxBlocker returns the first earlier event about the same customer that has no outcome yet. failed reports whether
+// it has failed before.
+func (q *Queries) InboxBlocker(ctx context.Context, db DBTX, arg InboxBlockerParams) (InboxBlockerRow, error) {
+	row := db.QueryRow(ctx, inboxBlocker, arg.OrgID, arg.ID)
+	var i InboxBlockerRow
+	err := row.Scan(&i.EventID, &i.Failed)
+	return i, err
+}
+
 const inboxClaim = `-- name: InboxClaim :many
 WITH RECURSIVE orgs AS (
     (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL AND e.org_id > $3
@@ -554,16 +583,22 @@ func (q *Queries) InboxGiveBack(ctx context.Context, db DBTX, arg InboxGiveBackP
 
 const inboxInsert = `-- name: InboxInsert :exec
 
-INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor, external_event_id, type, livemode, status,
-    reason_code, reason, customer_id, sale_id, refund_id, attempts, failures, payload, headers, due_at, processed_at,
-    created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
-    $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-    $20, $21)
+WITH stored AS (
+    INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor, external_event_id, type, livemode,
+        status, reason_code, reason, customer_id, sale_id, refund_id, attempts, failures, payload, headers, due_at,
+        processed_at, created_at)
+    VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $10,
+        $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+        $21, $22)
+    ON CONFLICT DO NOTHING RETURNING id, org_id, program_id
+)
+INSERT INTO inbox_waits (org_id, program_id, key, event_id)
+SELECT s.org_id, s.program_id, k, s.id FROM stored s, unnest($1::text[]) k
 ON CONFLICT DO NOTHING
 `
 
 type InboxInsertParams struct {
+	Turns           []string
 	ID              string
 	OrgID           string
 	ProgramID       string
@@ -588,9 +623,10 @@ type InboxInsertParams struct {
 }
 
 // The events of payment processors, and their outcomes.
-// InboxInsert stores an event once: another delivery of it changes nothing.
+// InboxInsert stores an event once, with its turns: another delivery of it changes nothing.
 func (q *Queries) InboxInsert(ctx context.Context, db DBTX, arg InboxInsertParams) error {
 	_, err := db.Exec(ctx, inboxInsert,
+		arg.Turns,
 		arg.ID,
 		arg.OrgID,
 		arg.ProgramID,

@@ -3,6 +3,7 @@ package inbox
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -40,8 +41,9 @@ type batches struct {
 	ahead time.Duration // of the run's time before the clock
 	after string        // the last organization served
 
-	mu     sync.Mutex
-	asking map[string]int // workers by organization whose processor they may query
+	mu      sync.Mutex
+	asking  map[string]int           // workers by organization whose processor they may query
+	claimed map[string]chan struct{} // by event; closed when a worker is done with the event
 }
 
 // at converts a time of the clock to the run's.
@@ -67,6 +69,7 @@ func (b *batches) claim(ctx context.Context, now clock.Time) ([]db.InboxClaimRow
 			// The statement returns them in any order; an id begins with the time of arrival.
 			slices.SortFunc(claimed, func(x, y db.InboxClaimRow) int { return cmp.Compare(x.ID, y.ID) })
 			b.count(claimed, 1)
+			b.hold(claimed)
 			return claimed, nil
 		}
 	}
@@ -117,7 +120,9 @@ func (b *batches) processShared(ctx context.Context, quick []db.InboxClaimRow) [
 			})
 			if err != nil {
 				readings[i] = nil
+				return
 			}
+			b.done(quick[i])
 		})
 	}
 	all.Wait()
@@ -179,28 +184,41 @@ func names(r processor.Reading) []string {
 // without a shared transaction follow one by one.
 func (b *batches) processEach(ctx context.Context, claimed []db.InboxClaimRow) error {
 	defer b.count(claimed, -1)
+	defer b.done(claimed...)
 	enough := b.Clock.Now().Plus(releaseAfter)
 	asking, quick := split(claimed, func(e db.InboxClaimRow) bool { return e.Asks })
 	left := slices.Concat(b.processShared(ctx, quick), asking)
+	l := line{batches: b, before: map[string]string{}, missing: map[string]string{}}
 	for begun := false; len(left) > 0; begun = true {
 		began := b.Clock.Now()
 		if ctx.Err() != nil || begun && began.After(enough.Time) {
-			return b.release(ctx, left, b.at(began))
+			return b.release(ctx, slices.Concat(left, l.blocked), b.at(began))
 		}
 		worked := left[0]
-		if err := b.one(ctx, worked, b.at(began)); err != nil {
+		left = left[1:]
+		err := b.one(ctx, worked, b.at(began))
+		if before := (*blockedError)(nil); errors.As(err, &before) {
+			err = l.add(ctx, worked, before)
+		} else if err == nil {
+			b.done(worked)
+		}
+		if err != nil {
 			return err
 		}
-		left = left[1:]
 		ended := b.Clock.Now()
-		if ended.Before(began.Plus(slow).Time) {
+		if !ended.Before(began.Plus(slow).Time) {
+			var own []db.InboxClaimRow
+			own, left = split(left, func(e db.InboxClaimRow) bool { return e.OrgID == worked.OrgID })
+			if err := b.release(ctx, own, b.at(ended)); err != nil {
+				return err
+			}
+		}
+		if len(left) > 0 {
 			continue
 		}
-		own, others := split(left, func(e db.InboxClaimRow) bool { return e.OrgID == worked.OrgID })
-		if err := b.release(ctx, own, b.at(ended)); err != nil {
+		if left, err = l.next(ctx); err != nil {
 			return err
 		}
-		left = others
 	}
 	return nil
 }
@@ -217,15 +235,16 @@ func split(events []db.InboxClaimRow, fits func(db.InboxClaimRow) bool) (fit, ot
 	return fit, others
 }
 
-// release returns claimed events that were not started.
-func (w Worker) release(ctx context.Context, events []db.InboxClaimRow, now clock.Time) error {
+// release returns claimed events that were not processed; they are due at a time.
+func (b *batches) release(ctx context.Context, events []db.InboxClaimRow, due clock.Time) error {
 	for _, e := range events {
-		err := queries.InboxGiveBack(context.WithoutCancel(ctx), w.Pool, db.InboxGiveBackParams{
-			Now: now, ID: e.ID, OrgID: e.OrgID, Attempts: e.Attempts,
+		err := queries.InboxGiveBack(context.WithoutCancel(ctx), b.Pool, db.InboxGiveBackParams{
+			Now: due, ID: e.ID, OrgID: e.OrgID, Attempts: e.Attempts,
 		})
 		if err != nil {
 			return err
 		}
+		b.done(e)
 	}
 	return nil
 }

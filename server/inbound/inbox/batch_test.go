@@ -56,16 +56,17 @@ func worker(t testing.TB, s *apitest.Server, c clock.Clock) inbox.Worker {
 	return inbox.Worker{Pool: s.Pool, Keeper: keeper, Clock: c, Plan: s.Config.Plan()}
 }
 
-// send stores a number of payments of unknown customers.
+// send stores a number of payments, each of another customer.
 func send(s *apitest.Server, n int) {
 	s.T.Helper()
 	program := s.Program()
-	k := s.Customer(program, s.Partner(program), apitest.M{"external_customer_id": "c_1"})
-	require.NotEmpty(s.T, k)
+	partner := s.Partner(program)
 	c := s.Connect(program)
-	for range n {
+	for i := range n {
+		customer := fmt.Sprint("c_", i)
+		s.Customer(program, partner, apitest.M{"external_customer_id": customer})
 		s.Must(200, c.Send(apitest.M{
-			"external_charge_id": apitest.Unique("ch_"), "external_customer_id": "c_1", "amount_minor": 100, "currency": "USD",
+			"external_charge_id": apitest.Unique("ch_"), "external_customer_id": customer, "amount_minor": 100, "currency": "USD",
 		}))
 	}
 }

@@ -367,21 +367,27 @@ func TestInboxEvents(t *testing.T) {
 	require.Zero(t, h.Total("inbox_events"))
 }
 
-// An event that fails eight times is given up. It does not block other events.
+// TestInboxPoison: an event that fails eight times is given up. Until then, only later events of its customer wait.
 func TestInboxPoison(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
-	h.Receive(apitest.Paid("ch_1", M{"external_customer_id": "c_1"}), "msg_bad")
+	h.Receive(apitest.Paid("ch_1", M{"external_customer_id": "c_bad"}), "msg_bad")
 	_, err := h.Pool.Exec(t.Context(), "UPDATE inbox_events SET payload = 'broken'")
 	require.NoError(t, err)
+	h.Receive(apitest.Paid("ch_2", M{
+		"external_customer_id": "c_bad", "click_id": h.Click(h.ProgramID, "ann").String("id"),
+	}), "msg_after")
+	h.Last("pending", nil)
 	for n := 1; n <= 10; n++ {
 		click := h.Click(h.ProgramID, "ann").String("id")
 		h.Receive(apitest.Paid(fmt.Sprint("ch_good_", n), M{"external_customer_id": fmt.Sprint("c_", n), "click_id": click}))
 		h.Last("recorded", nil)
 		h.Clock.Advance(24 * time.Hour)
 	}
-	bad := h.Work()[0]
+	events := h.Work()
+	bad := events[0]
 	require.Equal(t, []any{"failed", "error", int64(8)}, []any{bad.Body["status"], bad.Body["reason_code"], bad.Int("attempts")})
+	require.Equal(t, "recorded", events[1].String("status"))
 	require.Equal(t, 1, apitest.Tally(h.Server, h.ProgramID, "inbox_event.failed"), "told once it is given up")
 }
 

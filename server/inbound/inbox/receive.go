@@ -1,7 +1,7 @@
 // Package inbox receives events of payment processors, each once, and processes them. A request only stores the
 // event and is answered; a worker then applies the event to customers, sales and refunds, in one transaction
-// with its outcome. No answered event is lost, and the order of events does not matter: an event that precedes
-// its customer or sale waits for it.
+// with its outcome. No answered event is lost. An event that precedes its customer or sale waits for it, and
+// the events of one customer are processed in the order of their arrival.
 package inbox
 
 import (
@@ -172,6 +172,9 @@ func (b Box) event(
 		ID: ident.New(ident.InboxEvent), OrgID: c.OrgID, ProgramID: c.ProgramID, ConnectionID: c.ID, Processor: c.Processor,
 		ExternalEventID: storable(r.ID), Type: storable(r.Type), Livemode: r.Live || (malformed || r.NoMode) && c.Livemode,
 		Status: db.InboxStatusPending, DueAt: &now, CreatedAt: now,
+	}
+	if !malformed {
+		e.Turns = turns(r)
 	}
 	if e.ExternalEventID == "" {
 		sum := sha256.Sum256(body)

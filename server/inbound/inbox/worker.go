@@ -39,7 +39,8 @@ const (
 	workers = 6
 	// waitDays is how long an event waits for missing data.
 	waitDays = 30
-	// retryAfter is when an event is retried that something written at the same moment might explain.
+	// retryAfter is when an event is retried that something written at the same moment might explain, or that follows
+	// a failed event of its customer.
 	retryAfter = time.Minute
 )
 
@@ -61,12 +62,14 @@ type Worker struct {
 
 // Run processes all due events. A failing event does not stop the others.
 func (w Worker) Run(ctx context.Context, now clock.Time) error {
-	b := &batches{Worker: w, ahead: now.Sub(w.Clock.Now().Time), asking: map[string]int{}}
+	b := &batches{
+		Worker: w, ahead: now.Sub(w.Clock.Now().Time), asking: map[string]int{}, claimed: map[string]chan struct{}{},
+	}
 	return queue.Queue[db.InboxClaimRow]{Workers: workers, Clock: w.Clock, Claim: b.claim, Work: b.processEach}.Run(ctx)
 }
 
 // one processes one event. A refusal of the rules is its outcome; other errors are retried with growing delays,
-// and given up after the last one.
+// and given up after the last one. It returns a *blockedError if an earlier event must be processed first.
 func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) error {
 	if t.Failures > int64(len(backoff)+1) {
 		return w.fail(ctx, t, now, outcome{
@@ -81,6 +84,8 @@ func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) err
 			w.Log.Info("inbox event processed after failures", "event", t.ID, "failures", t.Failures-1)
 		}
 		return nil
+	case errors.As(err, new(*blockedError)):
+		return err
 	case ctx.Err() != nil:
 		return ctx.Err() // the server is stopping; the lease expires
 	case errors.As(err, &refused) && refused.Status() < 500:
@@ -159,6 +164,7 @@ func (w Worker) open(
 func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, given *parsed) error {
 	var e db.InboxEvent
 	var c db.ProcessorConnection
+	var before db.InboxBlockerRow
 	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) (err error) {
 			e, err = queries.InboxLock(ctx, tx, db.InboxLockParams{ID: t.ID, OrgID: t.OrgID, Attempts: t.Attempts})
@@ -167,12 +173,22 @@ func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, give
 		func(tx pgtx.DBTX) (err error) {
 			c, err = queries.ConnectionGet(ctx, tx, db.ConnectionGetParams{ID: t.ConnectionID, OrgID: t.OrgID})
 			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			before, err = queries.InboxBlocker(ctx, tx, db.InboxBlockerParams{ID: t.ID, OrgID: t.OrgID})
+			if errors.Is(err, pgx.ErrNoRows) {
+				return nil
+			}
+			return err
 		})
 	if errors.Is(errs[0], pgx.ErrNoRows) {
 		return nil // another worker has processed it
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
+	}
+	if before.EventID != "" {
+		return &blockedError{before}
 	}
 	if given == nil {
 		body, err := w.Keeper.Open(e.Payload, PayloadPlace(e.ID))
