@@ -1,19 +1,26 @@
 -- The events of payment processors, and their outcomes.
 
 -- name: InboxInsert :exec
--- InboxInsert stores an event once, with its turns: another delivery of it changes nothing.
-WITH stored AS (
-    INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor, external_event_id, type, livemode,
-        status, reason_code, reason, customer_id, sale_id, refund_id, attempts, failures, payload, headers, due_at,
-        processed_at, created_at)
-    VALUES (@id, @org_id, @program_id, @connection_id, @processor, @external_event_id, @type, @livemode, @status,
-        @reason_code, @reason, @customer_id, @sale_id, @refund_id, @attempts, @failures, @payload, @headers, @due_at,
-        @processed_at, @created_at)
-    ON CONFLICT DO NOTHING RETURNING id, org_id, program_id
-)
-INSERT INTO inbox_waits (org_id, program_id, key, event_id)
-SELECT s.org_id, s.program_id, k, s.id FROM stored s, unnest(@turns::text[]) k
+-- InboxInsert stores an event once: another delivery of it changes nothing.
+INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor, external_event_id, type, livemode, status,
+    reason_code, reason, customer_id, sale_id, refund_id, attempts, failures, payload, headers, due_at, processed_at,
+    created_at)
+VALUES (@id, @org_id, @program_id, @connection_id, @processor, @external_event_id, @type, @livemode, @status,
+    @reason_code, @reason, @customer_id, @sale_id, @refund_id, @attempts, @failures, @payload, @headers, @due_at,
+    @processed_at, @created_at)
 ON CONFLICT DO NOTHING;
+
+-- name: InboxTurnsAdd :exec
+-- InboxTurnsAdd adds the turns of an event, if it is stored. Every parameter is an unnested array, so that requests in a
+-- shared transaction share the statement.
+INSERT INTO inbox_waits (org_id, program_id, key, event_id)
+SELECT e.org_id, e.program_id, t.key, e.id FROM (
+    SELECT unnest(@org_ids::text[]) AS org_id, unnest(@event_ids::text[]) AS event_id, unnest(@keys::text[]) AS key
+) t JOIN inbox_events e ON e.id = t.event_id AND e.org_id = t.org_id
+ON CONFLICT DO NOTHING;
+
+-- name: InboxTurnsClear :exec
+DELETE FROM inbox_waits WHERE event_id = @event_id AND org_id = @org_id AND key LIKE 'turn %';
 
 -- name: ConnectionTold :exec
 -- ConnectionTold records the time of the last event, to the second, so that a busy connection does
@@ -71,15 +78,22 @@ SELECT t.* FROM inbox_events t WHERE t.id = @id AND t.org_id = @org_id AND t.att
     AND t.due_at IS NOT NULL FOR NO KEY UPDATE;
 
 -- name: InboxBlocker :one
--- InboxBlocker returns the first earlier event about the same customer that has no outcome yet. failed reports whether
--- it has failed before.
-SELECT f.event_id, f.failed FROM inbox_waits t CROSS JOIN LATERAL (
-    SELECT w.event_id, (e.reason_code IS NOT NULL)::boolean AS failed
+-- InboxBlocker returns the first earlier event about the same customer that has no outcome yet. An event that has failed
+-- counts if it arrived after @since.
+SELECT f.event_id, f.failed, f.due_at FROM inbox_waits t CROSS JOIN LATERAL (
+    SELECT w.event_id, (e.reason_code IS NOT NULL)::boolean AS failed, e.due_at
     FROM inbox_waits w JOIN inbox_events e ON e.id = w.event_id
     WHERE w.program_id = t.program_id AND w.key = t.key AND w.event_id < t.event_id AND e.status = 'pending'
-        AND e.org_id = @org_id
+        AND e.org_id = @org_id AND (e.reason_code IS NULL OR e.created_at > @since)
     ORDER BY w.event_id LIMIT 1) f
 WHERE t.event_id = @id AND t.org_id = @org_id AND t.key LIKE 'turn %' ORDER BY f.event_id LIMIT 1;
+
+-- name: InboxAdvance :exec
+-- InboxAdvance moves a released event ahead of the later ones that it blocks. Another one is not due until after @until,
+-- the end of its lease or its next attempt.
+UPDATE inbox_events SET due_at = created_at
+WHERE id = @id AND org_id = @org_id AND status = 'pending' AND reason_code IS NULL AND due_at > @now
+    AND due_at <= @until;
 
 -- name: InboxLockByID :one
 SELECT t.* FROM inbox_events t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;

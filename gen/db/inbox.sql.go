@@ -366,32 +366,59 @@ func (q *Queries) CustomerUnbound(ctx context.Context, db DBTX, arg CustomerUnbo
 	return items, nil
 }
 
+const inboxAdvance = `-- name: InboxAdvance :exec
+UPDATE inbox_events SET due_at = created_at
+WHERE id = $1 AND org_id = $2 AND status = 'pending' AND reason_code IS NULL AND due_at > $3
+    AND due_at <= $4
+`
+
+type InboxAdvanceParams struct {
+	ID    string
+	OrgID string
+	Now   *clock.Time
+	Until *clock.Time
+}
+
+// InboxAdvance moves a released event ahead of the later ones that it blocks. Another one is not due until after @until,
+// the end of its lease or its next attempt.
+func (q *Queries) InboxAdvance(ctx context.Context, db DBTX, arg InboxAdvanceParams) error {
+	_, err := db.Exec(ctx, inboxAdvance,
+		arg.ID,
+		arg.OrgID,
+		arg.Now,
+		arg.Until,
+	)
+	return err
+}
+
 const inboxBlocker = `-- name: InboxBlocker :one
-SELECT f.event_id, f.failed FROM inbox_waits t CROSS JOIN LATERAL (
-    SELECT w.event_id, (e.reason_code IS NOT NULL)::boolean AS failed
+SELECT f.event_id, f.failed, f.due_at FROM inbox_waits t CROSS JOIN LATERAL (
+    SELECT w.event_id, (e.reason_code IS NOT NULL)::boolean AS failed, e.due_at
     FROM inbox_waits w JOIN inbox_events e ON e.id = w.event_id
     WHERE w.program_id = t.program_id AND w.key = t.key AND w.event_id < t.event_id AND e.status = 'pending'
-        AND e.org_id = $1
+        AND e.org_id = $1 AND (e.reason_code IS NULL OR e.created_at > $2)
     ORDER BY w.event_id LIMIT 1) f
-WHERE t.event_id = $2 AND t.org_id = $1 AND t.key LIKE 'turn %' ORDER BY f.event_id LIMIT 1
+WHERE t.event_id = $3 AND t.org_id = $1 AND t.key LIKE 'turn %' ORDER BY f.event_id LIMIT 1
 `
 
 type InboxBlockerParams struct {
 	OrgID string
+	Since clock.Time
 	ID    string
 }
 
 type InboxBlockerRow struct {
 	EventID string
 	Failed  bool
+	DueAt   *clock.Time
 }
 
-// InboxBlocker returns the first earlier event about the same customer that has no outcome yet. failed reports whether
-// it has failed before.
+// InboxBlocker returns the first earlier event about the same customer that has no outcome yet. An event that has failed
+// counts if it arrived after @since.
 func (q *Queries) InboxBlocker(ctx context.Context, db DBTX, arg InboxBlockerParams) (InboxBlockerRow, error) {
-	row := db.QueryRow(ctx, inboxBlocker, arg.OrgID, arg.ID)
+	row := db.QueryRow(ctx, inboxBlocker, arg.OrgID, arg.Since, arg.ID)
 	var i InboxBlockerRow
-	err := row.Scan(&i.EventID, &i.Failed)
+	err := row.Scan(&i.EventID, &i.Failed, &i.DueAt)
 	return i, err
 }
 
@@ -583,22 +610,16 @@ func (q *Queries) InboxGiveBack(ctx context.Context, db DBTX, arg InboxGiveBackP
 
 const inboxInsert = `-- name: InboxInsert :exec
 
-WITH stored AS (
-    INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor, external_event_id, type, livemode,
-        status, reason_code, reason, customer_id, sale_id, refund_id, attempts, failures, payload, headers, due_at,
-        processed_at, created_at)
-    VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $10,
-        $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-        $21, $22)
-    ON CONFLICT DO NOTHING RETURNING id, org_id, program_id
-)
-INSERT INTO inbox_waits (org_id, program_id, key, event_id)
-SELECT s.org_id, s.program_id, k, s.id FROM stored s, unnest($1::text[]) k
+INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor, external_event_id, type, livemode, status,
+    reason_code, reason, customer_id, sale_id, refund_id, attempts, failures, payload, headers, due_at, processed_at,
+    created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+    $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
+    $20, $21)
 ON CONFLICT DO NOTHING
 `
 
 type InboxInsertParams struct {
-	Turns           []string
 	ID              string
 	OrgID           string
 	ProgramID       string
@@ -623,10 +644,9 @@ type InboxInsertParams struct {
 }
 
 // The events of payment processors, and their outcomes.
-// InboxInsert stores an event once, with its turns: another delivery of it changes nothing.
+// InboxInsert stores an event once: another delivery of it changes nothing.
 func (q *Queries) InboxInsert(ctx context.Context, db DBTX, arg InboxInsertParams) error {
 	_, err := db.Exec(ctx, inboxInsert,
-		arg.Turns,
 		arg.ID,
 		arg.OrgID,
 		arg.ProgramID,
@@ -1037,6 +1057,41 @@ func (q *Queries) InboxTold(ctx context.Context, db DBTX, arg InboxToldParams) (
 		return nil, err
 	}
 	return items, nil
+}
+
+const inboxTurnsAdd = `-- name: InboxTurnsAdd :exec
+INSERT INTO inbox_waits (org_id, program_id, key, event_id)
+SELECT e.org_id, e.program_id, t.key, e.id FROM (
+    SELECT unnest($1::text[]) AS org_id, unnest($2::text[]) AS event_id, unnest($3::text[]) AS key
+) t JOIN inbox_events e ON e.id = t.event_id AND e.org_id = t.org_id
+ON CONFLICT DO NOTHING
+`
+
+type InboxTurnsAddParams struct {
+	OrgIds   []string
+	EventIds []string
+	Keys     []string
+}
+
+// InboxTurnsAdd adds the turns of an event, if it is stored. Every parameter is an unnested array, so that requests in a
+// shared transaction share the statement.
+func (q *Queries) InboxTurnsAdd(ctx context.Context, db DBTX, arg InboxTurnsAddParams) error {
+	_, err := db.Exec(ctx, inboxTurnsAdd, arg.OrgIds, arg.EventIds, arg.Keys)
+	return err
+}
+
+const inboxTurnsClear = `-- name: InboxTurnsClear :exec
+DELETE FROM inbox_waits WHERE event_id = $1 AND org_id = $2 AND key LIKE 'turn %'
+`
+
+type InboxTurnsClearParams struct {
+	EventID string
+	OrgID   string
+}
+
+func (q *Queries) InboxTurnsClear(ctx context.Context, db DBTX, arg InboxTurnsClearParams) error {
+	_, err := db.Exec(ctx, inboxTurnsClear, arg.EventID, arg.OrgID)
+	return err
 }
 
 const inboxWaitsAdd = `-- name: InboxWaitsAdd :exec

@@ -81,6 +81,17 @@ var always = map[string]string{
 // beside has the parameters that a parameter needs.
 var beside = map[string]string{"granularity": "&dimension=period", "to": "&from=2025-09-02", "from": "&to=2026-08-31"}
 
+// crossing has the filters of reports that read rows: their window is short, since the rows of one report are bounded.
+var crossing = []string{"source", "medium", "campaign", "referrer", "country", "device"}
+
+// besideOf returns the parameters that a parameter of an operation needs.
+func besideOf(operation, name string) string {
+	if operation == "retrieveReport" && slices.Contains(crossing, name) {
+		return "&from=2026-08-28"
+	}
+	return beside[name]
+}
+
 // unmeasured lists the operations that read no table, for a browser's cookie only, or rows that must be signed.
 var unmeasured = []string{
 	"retrievePayoutStatement",
@@ -143,7 +154,7 @@ func requestsOf(o openapi.Operation) ([]request, error) {
 				v = url.QueryEscape(v)
 			}
 			out = append(out, request{
-				o.ID + " " + p.Name + "=" + v, base.url + "&" + url.QueryEscape(p.Name) + "=" + v + beside[p.Name],
+				o.ID + " " + p.Name + "=" + v, base.url + "&" + url.QueryEscape(p.Name) + "=" + v + besideOf(o.ID, p.Name),
 			})
 		}
 	}

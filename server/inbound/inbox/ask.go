@@ -66,10 +66,13 @@ func (p *API) pause(of map[string]clock.Time, id string, until clock.Time) {
 }
 
 // ask returns an event's reading completed by its processor; nil if the event is complete or nothing more is
-// available. It holds no transaction.
-func (w Worker) ask(ctx context.Context, t db.InboxClaimRow) (*parsed, error) {
+// available. It holds no transaction. A blocked event is not asked for.
+func (w Worker) ask(ctx context.Context, t db.InboxClaimRow, now clock.Time) (*parsed, error) {
 	if w.API == nil || !t.Asks {
 		return nil, nil
+	}
+	if err := unblocked(ctx, w.Pool, t, now); err != nil {
+		return nil, err
 	}
 	e, err := queries.InboxGet(ctx, w.Pool, db.InboxGetParams{ID: t.ID, OrgID: t.OrgID})
 	if err != nil {

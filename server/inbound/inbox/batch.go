@@ -11,7 +11,6 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/inbound/processor"
-	"rail/server/opt"
 	"rail/server/work"
 	"rail/server/work/queue"
 )
@@ -51,10 +50,10 @@ func (b *batches) at(now clock.Time) clock.Time { return now.Plus(b.ahead) }
 
 // claim claims events of the next organizations, and returns none if none is due in a whole round.
 func (b *batches) claim(ctx context.Context, now clock.Time) ([]db.InboxClaimRow, error) {
+	now = b.at(now)
 	for {
 		claimed, err := queries.InboxClaim(ctx, b.Pool, db.InboxClaimParams{
-			After: b.after, Now: new(b.at(now)), Held: b.fullOrgs(), Share: batchSize,
-			Until: now.Plus(lease), MaxPayload: maxShared,
+			After: b.after, Now: &now, Held: b.fullOrgs(), Share: batchSize, Until: now.Plus(lease), MaxPayload: maxShared,
 		})
 		if err != nil {
 			return nil, err
@@ -159,10 +158,9 @@ func (b *batches) shareable(quick []db.InboxClaimRow) []*parsed {
 
 // names returns the names of the payment and of the customer that an event is about.
 func names(r processor.Reading) []string {
-	links, who := []processor.Link{r.Link}, []processor.Binding{opt.Value(r.Binding)}
+	links := []processor.Link{r.Link}
 	if p := r.Payment; p != nil {
 		links = append(links, p.Link, processor.Link{Charge: p.Bought, Alias: []string{p.Recurs}})
-		who = append(who, p.Binding)
 	}
 	if r.Refund != nil {
 		links = append(links, r.Refund.Link)
@@ -174,35 +172,31 @@ func names(r processor.Reading) []string {
 	for _, l := range links {
 		all = append(all, chargeKeys(linked(l))...)
 	}
-	for _, b := range who {
+	for _, b := range payers(r) {
 		all = append(all, keysOf(b)...)
 	}
 	return all
 }
 
-// processEach processes claimed events, beginning with events that need no request to a processor. Events
-// without a shared transaction follow one by one.
+// processEach processes claimed events, beginning with events that need no request to a processor. Events without a
+// shared transaction follow one by one, and blocked events at the end.
 func (b *batches) processEach(ctx context.Context, claimed []db.InboxClaimRow) error {
 	defer b.count(claimed, -1)
 	defer b.done(claimed...)
+	waiting, cancel := context.WithTimeout(ctx, slow) // other organizations need the worker
+	defer cancel()
 	enough := b.Clock.Now().Plus(releaseAfter)
 	asking, quick := split(claimed, func(e db.InboxClaimRow) bool { return e.Asks })
 	left := slices.Concat(b.processShared(ctx, quick), asking)
-	l := line{batches: b, before: map[string]string{}, missing: map[string]string{}}
+	l := line{batches: b, retried: map[string]bool{}}
 	for begun := false; len(left) > 0; begun = true {
 		began := b.Clock.Now()
 		if ctx.Err() != nil || begun && began.After(enough.Time) {
-			return b.release(ctx, slices.Concat(left, l.blocked), b.at(began))
+			return errors.Join(b.release(ctx, left, b.at(began)), l.end(ctx))
 		}
 		worked := left[0]
 		left = left[1:]
-		err := b.one(ctx, worked, b.at(began))
-		if before := (*blockedError)(nil); errors.As(err, &before) {
-			err = l.add(ctx, worked, before)
-		} else if err == nil {
-			b.done(worked)
-		}
-		if err != nil {
+		if err := l.one(ctx, worked, b.at(began)); err != nil {
 			return err
 		}
 		ended := b.Clock.Now()
@@ -213,14 +207,11 @@ func (b *batches) processEach(ctx context.Context, claimed []db.InboxClaimRow) e
 				return err
 			}
 		}
-		if len(left) > 0 {
-			continue
-		}
-		if left, err = l.next(ctx); err != nil {
-			return err
+		if len(left) == 0 {
+			left = l.next(waiting)
 		}
 	}
-	return nil
+	return l.end(ctx)
 }
 
 // split returns the events that fit, and the others.

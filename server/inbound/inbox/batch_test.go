@@ -232,7 +232,7 @@ func (p *stuck) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	p.asking.Add(-1)
 }
 
-// storeInvoices stores events of invoices that must be completed from Stripe's API.
+// storeInvoices stores events of invoices of different customers that must be completed from Stripe's API.
 func storeInvoices(s *apitest.Server, w inbox.Worker, invoices int) {
 	s.T.Helper()
 	c := s.Connect(s.Program(), func(in *connection.Input) {
@@ -241,8 +241,8 @@ func storeInvoices(s *apitest.Server, w inbox.Worker, invoices int) {
 	box := inbox.Box{Pool: s.Pool, Keeper: w.Keeper, Clock: s.Clock}
 	for i := range invoices {
 		p := stripetest.Purchase{
-			Version: stripetest.Clover, Name: fmt.Sprint(i), Live: true, At: s.Clock.Now().Time, Customer: "cus_1",
-			Subscription: true, Invoiced: true, Amount: 2400, Currency: "usd",
+			Version: stripetest.Clover, Name: fmt.Sprint(i), Live: true, At: s.Clock.Now().Time,
+			Customer: fmt.Sprint("cus_", i), Subscription: true, Invoiced: true, Amount: 2400, Currency: "usd",
 		}
 		require.NoError(s.T, box.Store(s.T.Context(), c.ProcessorConnection, p.Event("invoice.paid", p.Invoice())))
 	}

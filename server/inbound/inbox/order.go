@@ -3,30 +3,40 @@ package inbox
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/inbound/processor"
 	"rail/server/opt"
+	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
 
 // The events of one customer are processed in the order of their arrival, whichever workers and servers claim them:
 // the first payment decides about the customer's partner. Each event has a turn for each name of its customer, from its
-// arrival until its first outcome, also if it then waits for missing data.
+// arrival until its first outcome, which may be that it waits for missing data.
 
-// soon is when an event is retried after an earlier event that another server may be processing.
-const soon = time.Second
+const (
+	// soon is when an event is retried after an earlier event that another server may be processing.
+	soon = time.Second
+	// later is when an event is retried, at most, after an earlier event that has failed.
+	later = 10 * time.Minute
+	// maxBlock is how long after its arrival an event that fails blocks the later events of its customer.
+	maxBlock = 6 * time.Hour
+)
 
 // turns returns the keys of an event's turns.
 func turns(r processor.Reading) []string {
 	cleanNames(&r)
 	var keys []string
 	for _, b := range payers(r) {
-		b.Coupon = nil // many customers share it
-		for _, name := range keysOf(b) {
-			keys = append(keys, work.TurnKey(name))
+		for _, key := range customerKeys(b) {
+			keys = append(keys, work.TurnKey(key))
 		}
 	}
 	slices.Sort(keys)
@@ -43,10 +53,20 @@ func payers(r processor.Reading) []processor.Binding {
 }
 
 // blockedError means that an earlier event of the same customer has no outcome yet.
-type blockedError struct{ before db.InboxBlockerRow }
+type blockedError struct{ db.InboxBlockerRow }
 
-func (e *blockedError) Error() string {
-	return "the earlier event " + e.before.EventID + " is not processed"
+func (e *blockedError) Error() string { return "the earlier event " + e.EventID + " is not processed" }
+
+// unblocked returns a *blockedError if another event blocks an event.
+func unblocked(ctx context.Context, tx pgtx.DBTX, t db.InboxClaimRow, now clock.Time) error {
+	by, err := queries.InboxBlocker(ctx, tx, db.InboxBlockerParams{ID: t.ID, OrgID: t.OrgID, Since: now.Plus(-maxBlock)})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err == nil:
+		err = &blockedError{by}
+	}
+	return err
 }
 
 // hold notes that this run has claimed events.
@@ -72,63 +92,87 @@ func (b *batches) done(events ...db.InboxClaimRow) {
 	}
 }
 
-// processed returns a channel that is closed when a worker of this run is done with an event; nil if no worker has it.
+// processed returns a channel that is closed once a worker of this run is done with an event; nil if no worker has it.
 func (b *batches) processed(id string) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.claimed[id]
 }
 
-// line holds the blocked events of a worker. It never waits while it has events that it could process, and only for
-// the event before its first one, so that two workers do not wait for each other.
-type line struct {
-	*batches
-	blocked []db.InboxClaimRow
-	before  map[string]string // by blocked event: the event before it
-	missing map[string]string // likewise, if no worker of this run had that event
+// blocked is an event that another event blocks.
+type blocked struct {
+	db.InboxClaimRow
+	before string
 }
 
-// add keeps a blocked event. It releases the event if no worker of this run is processing the one before it.
-func (l *line) add(ctx context.Context, e db.InboxClaimRow, by *blockedError) error {
-	before := by.before.EventID
-	switch {
-	case l.processed(before) != nil:
-		delete(l.missing, e.ID)
-	case l.missing[e.ID] != before:
-		l.missing[e.ID] = before // it may have been processed at this moment, which the next attempt shows
-	default:
-		wait := soon
-		if by.before.Failed {
-			wait = retryAfter
-		}
-		return l.later(ctx, wait, e)
+// line holds the blocked events of a worker, by their arrival. The worker waits only if it has no other events, and
+// only for the event before the first one. So two workers never wait for each other.
+type line struct {
+	*batches
+	events  []blocked
+	retried map[string]bool // events whose blocker no worker of this run had
+}
+
+// one processes one event, or keeps it if it is blocked.
+func (l *line) one(ctx context.Context, e db.InboxClaimRow, now clock.Time) error {
+	err := l.Worker.one(ctx, e, now)
+	if by := (*blockedError)(nil); errors.As(err, &by) {
+		return l.add(ctx, e, by.InboxBlockerRow)
 	}
-	l.before[e.ID] = before
-	l.blocked = append(l.blocked, e)
+	if err == nil {
+		l.done(e)
+	}
+	return err
+}
+
+// add keeps a blocked event. It releases the event if no worker of this run is processing its blocker.
+func (l *line) add(ctx context.Context, e db.InboxClaimRow, by db.InboxBlockerRow) error {
+	if l.processed(by.EventID) == nil {
+		if l.retried[e.ID] {
+			return l.postpone(ctx, e, by)
+		}
+		l.retried[e.ID] = true // the blocker may have been processed at this moment
+	}
+	l.events = append(l.events, blocked{e, by.EventID})
+	slices.SortFunc(l.events, func(x, y blocked) int { return cmp.Compare(x.ID, y.ID) })
 	return nil
 }
 
-// later releases events, which are due again after a time.
-func (l *line) later(ctx context.Context, wait time.Duration, events ...db.InboxClaimRow) error {
-	return l.release(ctx, events, l.at(l.Clock.Now().Plus(wait)))
+// postpone releases an event until its blocker may have been processed.
+func (l *line) postpone(ctx context.Context, e db.InboxClaimRow, by db.InboxBlockerRow) error {
+	now, wait := l.at(l.Clock.Now()), soon
+	if by.Failed && by.DueAt != nil {
+		wait = min(max(by.DueAt.Sub(now.Time), soon), later)
+	}
+	err := queries.InboxAdvance(ctx, l.Pool, db.InboxAdvanceParams{
+		ID: by.EventID, OrgID: e.OrgID, Now: &now, Until: new(now.Plus(soon)),
+	})
+	return errors.Join(err, l.release(ctx, []db.InboxClaimRow{e}, now.Plus(wait)))
 }
 
-// next waits for the event before the first blocked one, and returns the blocked events that it may have unblocked. If
-// it takes too long, next releases all, since other organizations need the worker.
-func (l *line) next(ctx context.Context) (events []db.InboxClaimRow, err error) {
-	if len(l.blocked) == 0 {
-		return nil, nil
-	}
-	slices.SortFunc(l.blocked, func(x, y db.InboxClaimRow) int { return cmp.Compare(x.ID, y.ID) })
-	if before := l.processed(l.before[l.blocked[0].ID]); before != nil {
-		bounded, cancel := context.WithTimeout(ctx, slow)
-		defer cancel()
+// next removes and returns an event that may no longer be blocked. It waits for one until ctx ends.
+func (l *line) next(ctx context.Context) []db.InboxClaimRow {
+	for len(l.events) > 0 {
+		free := slices.IndexFunc(l.events, func(e blocked) bool { return l.processed(e.before) == nil })
+		if free >= 0 {
+			e := l.events[free].InboxClaimRow
+			l.events = slices.Delete(l.events, free, free+1)
+			return []db.InboxClaimRow{e}
+		}
 		select {
-		case <-before:
-		case <-bounded.Done():
-			return nil, l.later(ctx, soon, l.blocked...)
+		case <-l.processed(l.events[0].before):
+		case <-ctx.Done():
+			return nil
 		}
 	}
-	l.blocked, events = split(l.blocked, func(e db.InboxClaimRow) bool { return l.processed(l.before[e.ID]) != nil })
-	return events, nil
+	return nil
+}
+
+// end releases the events that are still blocked.
+func (l *line) end(ctx context.Context) error {
+	var rows []db.InboxClaimRow
+	for _, e := range l.events {
+		rows = append(rows, e.InboxClaimRow)
+	}
+	return l.release(ctx, rows, l.at(l.Clock.Now().Plus(soon)))
 }

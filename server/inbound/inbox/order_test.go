@@ -39,8 +39,8 @@ func TestOrderOfWorkers(t *testing.T) {
 // TestOrderOfServers: servers that share a database record the payments of a customer in their order.
 func TestOrderOfServers(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, 3)
-	s.payOften(12)
+	s := newShop(t, 2)
+	s.payOften(40)
 	var servers sync.WaitGroup
 	for range 4 {
 		servers.Go(func() {
@@ -56,7 +56,7 @@ func TestOrderOfServers(t *testing.T) {
 		s.Clock.Advance(time.Second)
 		s.work()
 	}
-	require.Equal(t, 36, s.count("SELECT count(*) FROM sales"))
+	require.Equal(t, 80, s.count("SELECT count(*) FROM sales"))
 	require.Zero(t, s.count(outOfOrder))
 }
 

@@ -50,6 +50,13 @@ func keysOf(b processor.Binding) []string {
 	return keys
 }
 
+// customerKeys returns the sorted keys of every name of a customer.
+func customerKeys(b processor.Binding) []string {
+	b.Identifier = customer.Clues{ExternalID: b.Customer, Identifier: b.Identifier, Email: b.Email}.Own()
+	b.Coupon = nil // many customers share it
+	return slices.Sorted(slices.Values(keysOf(b)))
+}
+
 // findPayer finds the paying customer, or signs them up if the event has a route to a partner (decisions, 302). A
 // payment without a partner waits for its checkout.
 func (a *application) findPayer(ctx context.Context, p processor.Payment) (payerResult, error) {
@@ -173,14 +180,12 @@ func (a payer) routes(ctx context.Context) (all []tracking.Route, err error) {
 // lockByExternalID returns the customer with the id at the processor. It locks every name of the customer: two
 // first events of one must not both sign it up.
 func (a payer) lockByExternalID(ctx context.Context) (db.Customer, error) {
-	b := a.b
-	b.Identifier, b.Coupon = customer.Clues{ExternalID: b.Customer, Identifier: b.Identifier, Email: b.Email}.Own(), nil
-	names := slices.Sorted(slices.Values(keysOf(b)))
+	b, keys := a.b, customerKeys(a.b)
 	if b.Customer == "" {
-		return db.Customer{}, a.lock(ctx, names)
+		return db.Customer{}, a.lock(ctx, keys)
 	}
 	var k db.Customer
-	err := a.lock(ctx, names, func(tx pgtx.DBTX) (err error) {
+	err := a.lock(ctx, keys, func(tx pgtx.DBTX) (err error) {
 		k, err = queries.CustomerByExternalID(ctx, tx, db.CustomerByExternalIDParams{
 			ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ExternalCustomerID: b.Customer,
 		})

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -114,12 +115,30 @@ func (b Box) Verify(c db.ProcessorConnection, header http.Header, body []byte) e
 	return err
 }
 
+// delivery is an event to store, with its turns.
+type delivery struct {
+	event db.InboxInsertParams
+	turns []string
+}
+
+// insert stores the event, once.
+func (d delivery) insert(ctx context.Context, u *work.Unit) error {
+	if err := queries.InboxInsert(ctx, u.Later(), d.event); err != nil || len(d.turns) == 0 {
+		return err
+	}
+	return queries.InboxTurnsAdd(ctx, u.Later(), db.InboxTurnsAddParams{
+		OrgIds:   slices.Repeat([]string{d.event.OrgID}, len(d.turns)),
+		EventIds: slices.Repeat([]string{d.event.ID}, len(d.turns)),
+		Keys:     d.turns,
+	})
+}
+
 // Receive stores a verified event, once; repeated deliveries change nothing. The first event of the connection's own
 // mode activates a pending connection. A body that is not a valid event is
 // stored under its hash, and accepted: otherwise the processor would only resend it.
 func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.Header, body []byte) error {
 	now := b.Clock.Now()
-	e, err := b.event(c, sources[c.Processor], header, body, now)
+	d, err := b.event(c, sources[c.Processor], header, body, now)
 	if err != nil {
 		return err
 	}
@@ -127,18 +146,18 @@ func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.
 	stale := now.Plus(-lastEventLag)
 	noted := c.LastEventAt != nil && c.LastEventAt.After(stale.Time)
 	if b.Commits != nil && c.Status == db.ConnectionStatusActive && noted {
-		err := u.WithinShared(ctx, b.Commits, func(u *work.Unit) error { return queries.InboxInsert(ctx, u.Later(), e) })
+		err := u.WithinShared(ctx, b.Commits, func(u *work.Unit) error { return d.insert(ctx, u) })
 		if !pgtx.Again(err) {
 			return err
 		}
 	}
 	return u.Within(ctx, func(u *work.Unit) error {
-		if c.Status == db.ConnectionStatusPending && e.Livemode == c.Livemode {
+		if c.Status == db.ConnectionStatusPending && d.event.Livemode == c.Livemode {
 			if err := connection.Activate(ctx, u, c); err != nil {
 				return err
 			}
 		}
-		if err := queries.InboxInsert(ctx, u.Later(), e); err != nil {
+		if err := d.insert(ctx, u); err != nil {
 			return err
 		}
 		return queries.ConnectionTold(ctx, u.Later(), db.ConnectionToldParams{
@@ -150,17 +169,19 @@ func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.
 // Store stores an event from the processor's API, once. The event was not delivered, so the connection's
 // last-event time stays.
 func (b Box) Store(ctx context.Context, c db.ProcessorConnection, body []byte) error {
-	e, err := b.event(c, sources[c.Processor], http.Header{}, body, b.Clock.Now())
-	if err == nil {
-		err = queries.InboxInsert(ctx, b.Pool, e)
+	now := b.Clock.Now()
+	d, err := b.event(c, sources[c.Processor], http.Header{}, body, now)
+	if err != nil {
+		return err
 	}
-	return err
+	u := work.NewRun(b.Pool, work.Actor{Kind: work.Processor, ID: c.ID}, now).For(c.OrgID)
+	return u.Within(ctx, func(u *work.Unit) error { return d.insert(ctx, u) })
 }
 
-// event returns the row of an event, due at once.
+// event returns an event to store, due at once.
 func (b Box) event(
 	c db.ProcessorConnection, source processor.Source, header http.Header, body []byte, now clock.Time,
-) (e db.InboxInsertParams, err error) {
+) (d delivery, err error) {
 	r, err := source.Read(body)
 	malformed := err != nil
 	if s, ok := source.(interface {
@@ -168,23 +189,22 @@ func (b Box) event(
 	}); ok {
 		r.ID = s.EventID(header)
 	}
-	e = db.InboxInsertParams{
+	e := db.InboxInsertParams{
 		ID: ident.New(ident.InboxEvent), OrgID: c.OrgID, ProgramID: c.ProgramID, ConnectionID: c.ID, Processor: c.Processor,
 		ExternalEventID: storable(r.ID), Type: storable(r.Type), Livemode: r.Live || (malformed || r.NoMode) && c.Livemode,
 		Status: db.InboxStatusPending, DueAt: &now, CreatedAt: now,
-	}
-	if !malformed {
-		e.Turns = turns(r)
 	}
 	if e.ExternalEventID == "" {
 		sum := sha256.Sum256(body)
 		e.ExternalEventID = hex.EncodeToString(sum[:])
 	}
 	if e.Headers, err = json.Marshal(headersToStore(header)); err != nil {
-		return e, err
+		return d, err
 	}
-	e.Payload, err = b.Keeper.Seal(body, PayloadPlace(e.ID))
-	return e, err
+	if e.Payload, err = b.Keeper.Seal(body, PayloadPlace(e.ID)); err != nil || malformed {
+		return delivery{event: e}, err
+	}
+	return delivery{e, turns(r)}, nil
 }
 
 // headersToStore returns the headers that describe an event, without signatures, which are verified already.

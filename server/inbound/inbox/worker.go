@@ -39,8 +39,7 @@ const (
 	workers = 6
 	// waitDays is how long an event waits for missing data.
 	waitDays = 30
-	// retryAfter is when an event is retried that something written at the same moment might explain, or that follows
-	// a failed event of its customer.
+	// retryAfter is when an event is retried that something written at the same moment might explain.
 	retryAfter = time.Minute
 )
 
@@ -110,7 +109,7 @@ func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) err
 
 // process applies an event and writes its outcome, unless its processor does not answer.
 func (w Worker) process(ctx context.Context, t db.InboxClaimRow, now clock.Time) error {
-	asked, err := w.ask(ctx, t)
+	asked, err := w.ask(ctx, t, now)
 	if away := (*awayError)(nil); errors.As(err, &away) {
 		return w.postpone(ctx, t, now, away)
 	}
@@ -164,7 +163,6 @@ func (w Worker) open(
 func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, given *parsed) error {
 	var e db.InboxEvent
 	var c db.ProcessorConnection
-	var before db.InboxBlockerRow
 	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) (err error) {
 			e, err = queries.InboxLock(ctx, tx, db.InboxLockParams{ID: t.ID, OrgID: t.OrgID, Attempts: t.Attempts})
@@ -174,21 +172,12 @@ func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, give
 			c, err = queries.ConnectionGet(ctx, tx, db.ConnectionGetParams{ID: t.ConnectionID, OrgID: t.OrgID})
 			return err
 		},
-		func(tx pgtx.DBTX) (err error) {
-			before, err = queries.InboxBlocker(ctx, tx, db.InboxBlockerParams{ID: t.ID, OrgID: t.OrgID})
-			if errors.Is(err, pgx.ErrNoRows) {
-				return nil
-			}
-			return err
-		})
+		func(tx pgtx.DBTX) error { return unblocked(ctx, tx, t, u.Now) })
 	if errors.Is(errs[0], pgx.ErrNoRows) {
 		return nil // another worker has processed it
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
-	}
-	if before.EventID != "" {
-		return &blockedError{before}
 	}
 	if given == nil {
 		body, err := w.Keeper.Open(e.Payload, PayloadPlace(e.ID))
@@ -272,7 +261,7 @@ func (w Worker) write(
 	save func(context.Context, pgtx.DBTX) (int64, error),
 ) error {
 	ctx = context.WithoutCancel(ctx)
-	if o.status != db.InboxStatusFailed {
+	if o.status == db.InboxStatusPending {
 		_, err := save(ctx, w.Pool)
 		return err
 	}
@@ -282,6 +271,10 @@ func (w Worker) write(
 	return u.Within(ctx, func(u *work.Unit) error {
 		n, err := save(ctx, u.Tx)
 		if err != nil || n == 0 {
+			return err
+		}
+		turns := db.InboxTurnsClearParams{EventID: t.ID, OrgID: t.OrgID}
+		if err := queries.InboxTurnsClear(ctx, u.Later(), turns); err != nil {
 			return err
 		}
 		e, err := queries.InboxGet(ctx, u.Tx, db.InboxGetParams{ID: t.ID, OrgID: t.OrgID})
