@@ -89,10 +89,10 @@ SELECT f.event_id, f.failed, f.due_at FROM inbox_waits t CROSS JOIN LATERAL (
 WHERE t.event_id = @id AND t.org_id = @org_id AND t.key LIKE 'turn %' ORDER BY f.event_id LIMIT 1;
 
 -- name: InboxAdvance :exec
--- InboxAdvance moves a released event ahead of the later ones that it blocks. Another one is not due until after @until,
--- the end of its lease or its next attempt.
+-- InboxAdvance moves a released event ahead of the later ones that it blocks. An event that a worker has is due after
+-- @until, except at the end of its lease.
 UPDATE inbox_events SET due_at = created_at
-WHERE id = @id AND org_id = @org_id AND status = 'pending' AND reason_code IS NULL AND due_at > @now
+WHERE id = @id AND org_id = @org_id AND status = 'pending' AND reason_code IS NULL AND due_at > created_at
     AND due_at <= @until;
 
 -- name: InboxLockByID :one

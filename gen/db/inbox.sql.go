@@ -368,26 +368,20 @@ func (q *Queries) CustomerUnbound(ctx context.Context, db DBTX, arg CustomerUnbo
 
 const inboxAdvance = `-- name: InboxAdvance :exec
 UPDATE inbox_events SET due_at = created_at
-WHERE id = $1 AND org_id = $2 AND status = 'pending' AND reason_code IS NULL AND due_at > $3
-    AND due_at <= $4
+WHERE id = $1 AND org_id = $2 AND status = 'pending' AND reason_code IS NULL AND due_at > created_at
+    AND due_at <= $3
 `
 
 type InboxAdvanceParams struct {
 	ID    string
 	OrgID string
-	Now   *clock.Time
 	Until *clock.Time
 }
 
-// InboxAdvance moves a released event ahead of the later ones that it blocks. Another one is not due until after @until,
-// the end of its lease or its next attempt.
+// InboxAdvance moves a released event ahead of the later ones that it blocks. An event that a worker has is due after
+// @until, except at the end of its lease.
 func (q *Queries) InboxAdvance(ctx context.Context, db DBTX, arg InboxAdvanceParams) error {
-	_, err := db.Exec(ctx, inboxAdvance,
-		arg.ID,
-		arg.OrgID,
-		arg.Now,
-		arg.Until,
-	)
+	_, err := db.Exec(ctx, inboxAdvance, arg.ID, arg.OrgID, arg.Until)
 	return err
 }
 

@@ -41,8 +41,9 @@ type batches struct {
 	after string        // the last organization served
 
 	mu      sync.Mutex
-	asking  map[string]int           // workers by organization whose processor they may query
-	claimed map[string]chan struct{} // by event; closed when a worker is done with the event
+	asking  map[string]int   // workers by organization whose processor they may query
+	claimed map[string]int64 // the attempt of each event that a worker has
+	changed chan struct{}    // closed and replaced when a worker is done with an event
 }
 
 // at converts a time of the clock to the run's.
@@ -179,39 +180,16 @@ func names(r processor.Reading) []string {
 }
 
 // processEach processes claimed events, beginning with events that need no request to a processor. Events without a
-// shared transaction follow one by one, and blocked events at the end.
+// shared transaction follow one by one, and blocked events at the end. The rest is released.
 func (b *batches) processEach(ctx context.Context, claimed []db.InboxClaimRow) error {
 	defer b.count(claimed, -1)
 	defer b.done(claimed...)
+	asking, quick := split(claimed, func(e db.InboxClaimRow) bool { return e.Asks })
 	waiting, cancel := context.WithTimeout(ctx, slow) // other organizations need the worker
 	defer cancel()
-	enough := b.Clock.Now().Plus(releaseAfter)
-	asking, quick := split(claimed, func(e db.InboxClaimRow) bool { return e.Asks })
-	left := slices.Concat(b.processShared(ctx, quick), asking)
-	l := line{batches: b, retried: map[string]bool{}}
-	for begun := false; len(left) > 0; begun = true {
-		began := b.Clock.Now()
-		if ctx.Err() != nil || begun && began.After(enough.Time) {
-			return errors.Join(b.release(ctx, left, b.at(began)), l.end(ctx))
-		}
-		worked := left[0]
-		left = left[1:]
-		if err := l.one(ctx, worked, b.at(began)); err != nil {
-			return err
-		}
-		ended := b.Clock.Now()
-		if !ended.Before(began.Plus(slow).Time) {
-			var own []db.InboxClaimRow
-			own, left = split(left, func(e db.InboxClaimRow) bool { return e.OrgID == worked.OrgID })
-			if err := b.release(ctx, own, b.at(ended)); err != nil {
-				return err
-			}
-		}
-		if len(left) == 0 {
-			left = l.next(waiting)
-		}
-	}
-	return l.end(ctx)
+	l := line{batches: b, left: slices.Concat(b.processShared(ctx, quick), asking), retried: map[string]bool{}}
+	err := l.run(ctx, waiting)
+	return errors.Join(err, b.release(ctx, l.left, b.at(b.Clock.Now())), l.releaseBlocked(ctx))
 }
 
 // split returns the events that fit, and the others.
@@ -228,14 +206,12 @@ func split(events []db.InboxClaimRow, fits func(db.InboxClaimRow) bool) (fit, ot
 
 // release returns claimed events that were not processed; they are due at a time.
 func (b *batches) release(ctx context.Context, events []db.InboxClaimRow, due clock.Time) error {
+	defer b.done(events...)
+	var errs []error
 	for _, e := range events {
-		err := queries.InboxGiveBack(context.WithoutCancel(ctx), b.Pool, db.InboxGiveBackParams{
+		errs = append(errs, queries.InboxGiveBack(context.WithoutCancel(ctx), b.Pool, db.InboxGiveBackParams{
 			Now: due, ID: e.ID, OrgID: e.OrgID, Attempts: e.Attempts,
-		})
-		if err != nil {
-			return err
-		}
-		b.done(e)
+		}))
 	}
-	return nil
+	return errors.Join(errs...)
 }

@@ -69,34 +69,41 @@ func unblocked(ctx context.Context, tx pgtx.DBTX, t db.InboxClaimRow, now clock.
 	return err
 }
 
-// hold notes that this run has claimed events.
+// hold notes that workers of this run have claimed events.
 func (b *batches) hold(events []db.InboxClaimRow) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range events {
-		if b.claimed[e.ID] == nil { // else its lease expired
-			b.claimed[e.ID] = make(chan struct{})
-		}
+		b.claimed[e.ID] = e.Attempts
 	}
 }
 
-// done notes that a worker has processed or released events.
+// done notes that a worker has processed or released events. Another worker may have claimed them since.
 func (b *batches) done(events ...db.InboxClaimRow) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range events {
-		if c := b.claimed[e.ID]; c != nil {
-			close(c)
+		if b.claimed[e.ID] == e.Attempts {
 			delete(b.claimed, e.ID)
 		}
 	}
+	close(b.changed)
+	b.changed = make(chan struct{})
 }
 
-// processed returns a channel that is closed once a worker of this run is done with an event; nil if no worker has it.
-func (b *batches) processed(id string) <-chan struct{} {
+// has reports whether a worker of this run has an event.
+func (b *batches) has(id string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.claimed[id]
+	_, has := b.claimed[id]
+	return has
+}
+
+// nextDone returns a channel that is closed when a worker is done with any event.
+func (b *batches) nextDone() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.changed
 }
 
 // blocked is an event that another event blocks.
@@ -105,12 +112,40 @@ type blocked struct {
 	before string
 }
 
-// line holds the blocked events of a worker, by their arrival. The worker waits only if it has no other events, and
-// only for the event before the first one. So two workers never wait for each other.
+// line holds the events of a worker that are not processed yet. The worker waits only if it has no other events than
+// blocked ones, by their arrival. So two workers never wait for each other.
 type line struct {
 	*batches
-	events  []blocked
+	left    []db.InboxClaimRow
+	blocked []blocked
 	retried map[string]bool // events whose blocker no worker of this run had
+}
+
+// run processes events until none is left, or those left would take too long. It waits for blockers until waiting ends.
+func (l *line) run(ctx, waiting context.Context) error {
+	enough := l.Clock.Now().Plus(releaseAfter)
+	for begun := false; len(l.left) > 0; begun = true {
+		began := l.Clock.Now()
+		if err := ctx.Err(); err != nil || begun && began.After(enough.Time) {
+			return err
+		}
+		worked := l.left[0]
+		l.left = l.left[1:]
+		if err := l.one(ctx, worked, l.at(began)); err != nil {
+			return err
+		}
+		if ended := l.Clock.Now(); !ended.Before(began.Plus(slow).Time) {
+			var own []db.InboxClaimRow
+			own, l.left = split(l.left, func(e db.InboxClaimRow) bool { return e.OrgID == worked.OrgID })
+			if err := errors.Join(l.release(ctx, own, l.at(ended)), l.releaseBlocked(ctx)); err != nil {
+				return err
+			}
+		}
+		if len(l.left) == 0 {
+			l.left = l.next(waiting)
+		}
+	}
+	return nil
 }
 
 // one processes one event, or keeps it if it is blocked.
@@ -125,42 +160,43 @@ func (l *line) one(ctx context.Context, e db.InboxClaimRow, now clock.Time) erro
 	return err
 }
 
-// add keeps a blocked event. It releases the event if no worker of this run is processing its blocker.
+// add keeps a blocked event. It releases the event if no worker of this run has its blocker.
 func (l *line) add(ctx context.Context, e db.InboxClaimRow, by db.InboxBlockerRow) error {
-	if l.processed(by.EventID) == nil {
+	if !l.has(by.EventID) {
 		if l.retried[e.ID] {
 			return l.postpone(ctx, e, by)
 		}
 		l.retried[e.ID] = true // the blocker may have been processed at this moment
 	}
-	l.events = append(l.events, blocked{e, by.EventID})
-	slices.SortFunc(l.events, func(x, y blocked) int { return cmp.Compare(x.ID, y.ID) })
+	l.blocked = append(l.blocked, blocked{e, by.EventID})
+	slices.SortFunc(l.blocked, func(x, y blocked) int { return cmp.Compare(x.ID, y.ID) })
 	return nil
 }
 
 // postpone releases an event until its blocker may have been processed.
 func (l *line) postpone(ctx context.Context, e db.InboxClaimRow, by db.InboxBlockerRow) error {
 	now, wait := l.at(l.Clock.Now()), soon
-	if by.Failed && by.DueAt != nil {
-		wait = min(max(by.DueAt.Sub(now.Time), soon), later)
+	if until := by.DueAt; until != nil && (by.Failed || until.After(now.Plus(lease).Time)) {
+		wait = min(max(until.Sub(now.Time), soon), later)
 	}
 	err := queries.InboxAdvance(ctx, l.Pool, db.InboxAdvanceParams{
-		ID: by.EventID, OrgID: e.OrgID, Now: &now, Until: new(now.Plus(soon)),
+		ID: by.EventID, OrgID: e.OrgID, Until: new(now.Plus(2 * soon)),
 	})
 	return errors.Join(err, l.release(ctx, []db.InboxClaimRow{e}, now.Plus(wait)))
 }
 
 // next removes and returns an event that may no longer be blocked. It waits for one until ctx ends.
 func (l *line) next(ctx context.Context) []db.InboxClaimRow {
-	for len(l.events) > 0 {
-		free := slices.IndexFunc(l.events, func(e blocked) bool { return l.processed(e.before) == nil })
-		if free >= 0 {
-			e := l.events[free].InboxClaimRow
-			l.events = slices.Delete(l.events, free, free+1)
-			return []db.InboxClaimRow{e}
+	for len(l.blocked) > 0 {
+		done := l.nextDone()
+		for i, e := range l.blocked {
+			if !l.has(e.before) {
+				l.blocked = slices.Delete(l.blocked, i, i+1)
+				return []db.InboxClaimRow{e.InboxClaimRow}
+			}
 		}
 		select {
-		case <-l.processed(l.events[0].before):
+		case <-done:
 		case <-ctx.Done():
 			return nil
 		}
@@ -168,11 +204,12 @@ func (l *line) next(ctx context.Context) []db.InboxClaimRow {
 	return nil
 }
 
-// end releases the events that are still blocked.
-func (l *line) end(ctx context.Context) error {
+// releaseBlocked releases the blocked events.
+func (l *line) releaseBlocked(ctx context.Context) error {
 	var rows []db.InboxClaimRow
-	for _, e := range l.events {
+	for _, e := range l.blocked {
 		rows = append(rows, e.InboxClaimRow)
 	}
+	l.blocked = nil
 	return l.release(ctx, rows, l.at(l.Clock.Now().Plus(soon)))
 }

@@ -62,7 +62,8 @@ type Worker struct {
 // Run processes all due events. A failing event does not stop the others.
 func (w Worker) Run(ctx context.Context, now clock.Time) error {
 	b := &batches{
-		Worker: w, ahead: now.Sub(w.Clock.Now().Time), asking: map[string]int{}, claimed: map[string]chan struct{}{},
+		Worker: w, ahead: now.Sub(w.Clock.Now().Time), asking: map[string]int{}, claimed: map[string]int64{},
+		changed: make(chan struct{}),
 	}
 	return queue.Queue[db.InboxClaimRow]{Workers: workers, Clock: w.Clock, Claim: b.claim, Work: b.processEach}.Run(ctx)
 }
