@@ -54,21 +54,32 @@ func NewDatabase(ctx context.Context, within string) (*Private, error) {
 
 // setUp creates the database and its tables, and notes the version for the table's notes.
 func (p *Private) setUp(ctx context.Context) error {
+	if err := p.exec(ctx, append(settings, "CREATE DATABASE bench")...); err != nil {
+		return err
+	}
+	p.DSN = p.server.DSN("bench")
+	return migrate.Up(ctx, p.DSN)
+}
+
+// TrimLog deletes most of the write-ahead log, after a load that filled it up to its maximum.
+func (p *Private) TrimLog(ctx context.Context) error {
+	return p.exec(ctx, "ALTER SYSTEM RESET max_wal_size", "SELECT pg_reload_conf()", "CHECKPOINT")
+}
+
+// exec runs statements as the server's administrator, and notes the server's version.
+func (p *Private) exec(ctx context.Context, statements ...string) error {
 	conn, err := pgx.Connect(ctx, p.server.DSN("postgres"))
 	if err != nil {
 		return err
 	}
 	defer conn.Close(ctx) //nolint:errcheck // all statements are done
-	for _, s := range append(settings, "CREATE DATABASE bench") {
+	p.version = conn.PgConn().ParameterStatus("server_version")
+	for _, s := range statements {
 		if _, err := conn.Exec(ctx, s); err != nil {
 			return fmt.Errorf("%s: %w", s, err)
 		}
 	}
-	if err := conn.QueryRow(ctx, "SHOW server_version").Scan(&p.version); err != nil {
-		return err
-	}
-	p.DSN = p.server.DSN("bench")
-	return migrate.Up(ctx, p.DSN)
+	return nil
 }
 
 // Close stops the server and deletes its data.

@@ -13,6 +13,7 @@ import (
 
 	"rail/openapi"
 	"rail/server/harness/dataset"
+	"rail/server/money/report"
 )
 
 // request is a request to measure. A table's name in braces in url is replaced by the id, or another column, of a row
@@ -81,12 +82,10 @@ var always = map[string]string{
 // beside has the parameters that a parameter needs.
 var beside = map[string]string{"granularity": "&dimension=period", "to": "&from=2025-09-02", "from": "&to=2026-08-31"}
 
-// crossing has the filters of reports that read rows: their window is short, since the rows of one report are bounded.
-var crossing = []string{"source", "medium", "campaign", "referrer", "country", "device"}
-
-// besideOf returns the parameters that a parameter of an operation needs.
+// besideOf returns the parameters that a parameter of an operation needs. A report with a filter by origin reads rows, at
+// most 200,000, so its window is short.
 func besideOf(operation, name string) string {
-	if operation == "retrieveReport" && slices.Contains(crossing, name) {
+	if operation == "retrieveReport" && report.By(name).Original() {
 		return "&from=2026-08-28"
 	}
 	return beside[name]

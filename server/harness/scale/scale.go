@@ -88,9 +88,9 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, full.close()) }()
-	figures, err := o.measure(ctx, small, full, asked)
-	if err != nil {
-		return err
+	figures, failed := o.measure(ctx, small, full, asked)
+	if ctx.Err() != nil {
+		return failed
 	}
 	if o.Jobs {
 		more, err := o.jobs(ctx, small, full)
@@ -99,7 +99,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		}
 		figures = append(figures, more...)
 	}
-	return o.report(figures, small, full)
+	return errors.Join(failed, o.report(figures, small, full))
 }
 
 // open returns the side of a size, on the given database or a private one.
@@ -117,6 +117,9 @@ func (o Options) open(ctx context.Context, dsn string, factor float64) (*side, e
 				fmt.Fprintf(o.Out, "%g: "+format+"\n", append([]any{factor}, args...)...)
 			}})
 	if err == nil {
+		err = p.TrimLog(ctx)
+	}
+	if err == nil {
 		var s *side
 		if s, err = newSide(ctx, p.DSN, p.Close); err == nil {
 			return s, nil
@@ -125,10 +128,9 @@ func (o Options) open(ctx context.Context, dsn string, factor float64) (*side, e
 	return nil, errors.Join(err, p.Close())
 }
 
-// measure measures all requests. It measures a cost that seems to grow again, with
+// measure measures all requests, and joins the errors of those that fail. It measures a cost that seems to grow again, with
 // more rounds, since other work on the machine may have slowed it.
-func (o Options) measure(ctx context.Context, small, full *side, asked []request) ([]Figure, error) {
-	var out []Figure
+func (o Options) measure(ctx context.Context, small, full *side, asked []request) (out []Figure, failed error) {
 	for _, r := range asked {
 		if !strings.HasPrefix(r.name, o.Only) {
 			continue
@@ -139,11 +141,12 @@ func (o Options) measure(ctx context.Context, small, full *side, asked []request
 			f, err = compare(ctx, r, small, full, 2*o.Rounds)
 		}
 		if err != nil {
-			return nil, err
+			failed = errors.Join(failed, err)
+			continue
 		}
 		out = append(out, f)
 	}
-	return out, nil
+	return out, failed
 }
 
 // compare measures one request on both sides in turn.
