@@ -13,6 +13,8 @@ const (
 	answers = "as many sums as partners or links had something to report on the days"
 	bounded = "total_count counts up to 5,000 rows one by one"
 	batch   = "sums the payouts of the batch"
+	window  = "total_count counts the rows of the window"
+	export  = "a CSV has every row, up to its limit"
 )
 
 // reasons lists the costs that may grow, by prefixes of their names. The first matching prefix decides. An entry is a
@@ -30,12 +32,17 @@ var reasons = []struct{ prefix, why string }{
 	{"retrieveProgram include", "counts the rows of the day that is not over"},
 	{"listPrograms include", "the same, of every program"},
 	{"listPartners search", "a part of a name is looked for in all partners of the program"},
-	{"listCommissions created_", counts},
+	{"listClicks created_", window}, {"listSales created_", window}, {"listCommissions created_", window},
+	{"listCustomers created_", window}, {"listReferrals created_", window},
+	{"listPayoutTotals", "adds the payouts of the year of each partner"},
 	{"listLinks", counts}, {"listCoupons", counts}, {"listTaxFormStatuses", counts}, {"listRefunds", counts},
 }
 
 // explained returns the reason for which a cost may grow, or "".
 func explained(name string) string {
+	if strings.HasSuffix(name, " format=csv") {
+		return export
+	}
 	for _, r := range reasons {
 		if strings.HasPrefix(name, r.prefix) {
 			return r.why
