@@ -128,7 +128,7 @@ func (o Options) open(ctx context.Context, dsn string, factor float64) (*side, e
 	return nil, errors.Join(err, p.Close())
 }
 
-// measure measures all requests, and joins the errors of those that fail. It measures a cost that seems to grow again, with
+// measure measures all requests, and joins the errors of failed requests. It measures a cost that seems to grow again, with
 // more rounds, since other work on the machine may have slowed it.
 func (o Options) measure(ctx context.Context, small, full *side, asked []request) (out []Figure, failed error) {
 	for _, r := range asked {
