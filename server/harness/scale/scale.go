@@ -128,8 +128,8 @@ func (o Options) open(ctx context.Context, dsn string, factor float64) (*side, e
 	return nil, errors.Join(err, p.Close())
 }
 
-// measure measures all requests, and joins the errors of failed requests. It measures a cost that seems to grow again, with
-// more rounds, since other work on the machine may have slowed it.
+// measure measures all requests, and joins the errors of failed requests. It measures a cost that seems to grow again,
+// with more rounds, since other work on the machine may have slowed it.
 func (o Options) measure(ctx context.Context, small, full *side, asked []request) (out []Figure, failed error) {
 	for _, r := range asked {
 		if !strings.HasPrefix(r.name, o.Only) {
