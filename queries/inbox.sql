@@ -14,9 +14,9 @@ ON CONFLICT DO NOTHING;
 -- InboxTurnsAdd adds the turns of an event, if it is stored. Every parameter is an unnested array, so that requests in a
 -- shared transaction share the statement.
 INSERT INTO inbox_waits (org_id, program_id, key, event_id)
-SELECT e.org_id, e.program_id, t.key, e.id FROM (
+SELECT e.org_id, e.program_id, i.key, e.id FROM (
     SELECT unnest(@org_ids::text[]) AS org_id, unnest(@event_ids::text[]) AS event_id, unnest(@keys::text[]) AS key
-) t JOIN inbox_events e ON e.id = t.event_id AND e.org_id = t.org_id
+) i JOIN inbox_events e ON e.id = i.event_id AND e.org_id = i.org_id
 ON CONFLICT DO NOTHING;
 
 -- name: InboxTurnsClear :exec

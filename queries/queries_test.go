@@ -84,7 +84,6 @@ var unbound = map[string]string{
 	"InboxPurge":              "removes what has expired, whosever it is",
 	"AliasesPurge":            "removes what has expired, whosever it is",
 	"OptOutsPurge":            "removes what has expired, whosever it is",
-	"InboxTurnsAdd":           "binds org_ids, an array: events of several organizations share a statement",
 	"InboxSealed":             "the server's own key seals for every organization",
 	"InboxReseal":             "the id is one that InboxSealed has just listed",
 	"ConnectionReconcile":     "nights come in every organization",

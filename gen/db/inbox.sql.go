@@ -1055,9 +1055,9 @@ func (q *Queries) InboxTold(ctx context.Context, db DBTX, arg InboxToldParams) (
 
 const inboxTurnsAdd = `-- name: InboxTurnsAdd :exec
 INSERT INTO inbox_waits (org_id, program_id, key, event_id)
-SELECT e.org_id, e.program_id, t.key, e.id FROM (
+SELECT e.org_id, e.program_id, i.key, e.id FROM (
     SELECT unnest($1::text[]) AS org_id, unnest($2::text[]) AS event_id, unnest($3::text[]) AS key
-) t JOIN inbox_events e ON e.id = t.event_id AND e.org_id = t.org_id
+) i JOIN inbox_events e ON e.id = i.event_id AND e.org_id = i.org_id
 ON CONFLICT DO NOTHING
 `
 
