@@ -2,8 +2,6 @@ package work
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 
 	"rail/gen/db"
 )
@@ -31,13 +29,6 @@ func CouponKey(id string) string { return "coupon " + id }
 
 // RefundsKey names the refunds and restorations of a sale.
 func RefundsKey(saleID string) string { return "refunds " + saleID }
-
-// TurnKey is the key of an unprocessed event's turn among the events with a name of one customer. It is a hash, which
-// bounds its length and hides email addresses.
-func TurnKey(name string) string {
-	sum := sha256.Sum256([]byte(name))
-	return "turn " + hex.EncodeToString(sum[:16])
-}
 
 // Reschedule makes inbox events due that wait for any of the keys. It is sent with the commit.
 func (u *Unit) Reschedule(ctx context.Context, programID string, keys ...string) error {

@@ -135,12 +135,17 @@ func (s shop) pay(i int, charge string, more apitest.M) {
 	s.Clock.Advance(time.Millisecond) // so that events are claimed in their order
 }
 
-// work processes all events, in shared transactions only.
-func (s shop) work() {
-	s.T.Helper()
+// run processes all events, in shared transactions only.
+func (s shop) run() error {
 	w := worker(s.T, s.Server, s.Clock)
 	w.Commits = share.NewGroupCommit(s.Pool, 0, 1)
-	require.NoError(s.T, w.Run(s.T.Context(), s.Clock.Now()))
+	return w.Run(s.T.Context(), s.Clock.Now())
+}
+
+// work is run without an error.
+func (s shop) work() {
+	s.T.Helper()
+	require.NoError(s.T, s.run())
 }
 
 // count returns the number of a query.

@@ -14,7 +14,7 @@ import (
 	"rail/server/inbound/processor"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
-	"rail/server/work"
+	"rail/server/secret"
 )
 
 // The events of one customer are processed in the order of their arrival, whichever workers and servers claim them:
@@ -30,13 +30,13 @@ const (
 	maxBlock = 6 * time.Hour
 )
 
-// turns returns the keys of an event's turns.
+// turns returns the keys of an event's turns. They are hashes, which bounds their length.
 func turns(r processor.Reading) []string {
 	cleanNames(&r)
 	var keys []string
 	for _, b := range payers(r) {
 		for _, key := range customerKeys(b) {
-			keys = append(keys, work.TurnKey(key))
+			keys = append(keys, "turn "+secret.NameOf(key))
 		}
 	}
 	slices.Sort(keys)
@@ -82,13 +82,16 @@ func (b *batches) hold(events []db.InboxClaimRow) {
 func (b *batches) done(events ...db.InboxClaimRow) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	before := len(b.claimed)
 	for _, e := range events {
 		if b.claimed[e.ID] == e.Attempts {
 			delete(b.claimed, e.ID)
 		}
 	}
-	close(b.changed)
-	b.changed = make(chan struct{})
+	if len(b.claimed) < before {
+		close(b.changed)
+		b.changed = make(chan struct{})
+	}
 }
 
 // has reports whether a worker of this run has an event.

@@ -2,14 +2,13 @@ package inbox_test
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"rail/server/harness/apitest"
-	"rail/server/postgres/pgtx/share"
 )
 
 // outOfOrder is the number of customers whose first sale is not their first payment, which is ch_0_ and a number.
@@ -41,17 +40,11 @@ func TestOrderOfServers(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, 2)
 	s.payOften(40)
-	var servers sync.WaitGroup
+	var servers errgroup.Group
 	for range 4 {
-		servers.Go(func() {
-			w := worker(t, s.Server, s.Clock)
-			w.Commits = share.NewGroupCommit(s.Pool, 0, 1)
-			if err := w.Run(t.Context(), s.Clock.Now()); err != nil {
-				t.Error(err)
-			}
-		})
+		servers.Go(s.run)
 	}
-	servers.Wait()
+	require.NoError(t, servers.Wait())
 	for range 5 { // an event after one of another server is retried each second
 		s.Clock.Advance(time.Second)
 		s.work()

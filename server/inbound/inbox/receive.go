@@ -142,7 +142,7 @@ func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.
 	if err != nil {
 		return err
 	}
-	u := work.NewRun(b.Pool, work.Actor{Kind: work.Processor, ID: c.ID}, now).For(c.OrgID)
+	u := b.unit(c, now)
 	stale := now.Plus(-lastEventLag)
 	noted := c.LastEventAt != nil && c.LastEventAt.After(stale.Time)
 	if b.Commits != nil && c.Status == db.ConnectionStatusActive && noted {
@@ -174,8 +174,12 @@ func (b Box) Store(ctx context.Context, c db.ProcessorConnection, body []byte) e
 	if err != nil {
 		return err
 	}
-	u := work.NewRun(b.Pool, work.Actor{Kind: work.Processor, ID: c.ID}, now).For(c.OrgID)
-	return u.Within(ctx, func(u *work.Unit) error { return d.insert(ctx, u) })
+	return b.unit(c, now).Within(ctx, func(u *work.Unit) error { return d.insert(ctx, u) })
+}
+
+// unit returns a unit of work of a connection.
+func (b Box) unit(c db.ProcessorConnection, now clock.Time) *work.Unit {
+	return work.NewRun(b.Pool, work.Actor{Kind: work.Processor, ID: c.ID}, now).For(c.OrgID)
 }
 
 // event returns an event to store, due at once.
