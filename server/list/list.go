@@ -55,6 +55,7 @@ type List[P, R any] interface {
 
 // Of reads a page in one round trip. Looking up a cursor and counting a long list take one more
 // each. The statements get custom plans, because a generic plan cannot know which filters are set.
+// In an uncounted unit the total is 0.
 func Of[P, R any](ctx context.Context, u *work.Unit, request Request, l List[P, R]) (Page[R], error) {
 	var out Page[R]
 	after, before, err := place(ctx, u, request, l)
@@ -67,16 +68,19 @@ func Of[P, R any](ctx context.Context, u *work.Unit, request Request, l List[P, 
 	}
 	in := db.Scope{ProgramID: request.ProgramID, OrgID: u.OrgID}
 	counted := NewCount(l, in)
-	err = Read(ctx, u, request.ProgramID, references(l.Refs()),
+	reads := []pgtx.Read{
 		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
 		func(tx pgtx.DBTX) (err error) {
 			// Read one row more to learn whether more follow.
 			out.Rows, err = l.Page(ctx, tx, in, after, before, lim+1)
 			return err
 		},
+	}
+	if !u.Uncounted {
 		// Count after reading the page, so that the total is never below the number of its objects.
-		counted.First(ctx))
-	if err != nil {
+		reads = append(reads, counted.First(ctx))
+	}
+	if err := Read(ctx, u, request.ProgramID, references(l.Refs()), reads...); err != nil {
 		return out, err
 	}
 	if err := counted.Rest(ctx, u); err != nil {

@@ -69,6 +69,17 @@ func TestOf(t *testing.T) {
 	require.True(t, back.HasMore)
 }
 
+// TestUncounted: a page of an uncounted unit has rows and no total.
+func TestUncounted(t *testing.T) {
+	t.Parallel()
+	_, u := setup(t)
+	u.Uncounted = true
+	got, err := list.Of(t.Context(), u, list.In("prg_1", new(int64(3)), nil, nil), db.TagList{})
+	require.NoError(t, err)
+	require.Equal(t, list.Page[db.Tag]{Rows: got.Rows, HasMore: true}, got)
+	require.Len(t, got.Rows, 3)
+}
+
 // TestRefusals: cursors and ids in filters must belong to the list.
 func TestRefusals(t *testing.T) {
 	t.Parallel()

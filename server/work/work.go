@@ -38,6 +38,8 @@ type Unit struct {
 	Sample bool
 	// Silent drops the unit's events, as for imported objects that other systems have already.
 	Silent bool
+	// Uncounted leaves out the totals of lists, which are 0: a table reads many pages and shows none.
+	Uncounted bool
 	// Reads batches short reads of units without a transaction; nil sends each alone.
 	Reads *share.Reads
 	// Wake is called after a commit that wrote events; it may be nil.

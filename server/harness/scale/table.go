@@ -33,7 +33,8 @@ var reasons = []struct{ prefix, why string }{
 	{"listPrograms include", "the same, of every program"},
 	{"listPartners search", "a part of a name is looked for in all partners of the program"},
 	{"listClicks created_", window}, {"listSales created_", window}, {"listCommissions created_", window},
-	{"listCustomers created_", window}, {"listReferrals created_", window},
+	{"listCustomers created_", window}, {"listReferrals created_", window}, {"listPayouts created_", window},
+	{"retrieveProgramStatus", "adds the balances of the program"},
 	{"listPayoutTotals", "adds the payouts of the year of each partner"},
 	{"listLinks", counts}, {"listCoupons", counts}, {"listTaxFormStatuses", counts}, {"listRefunds", counts},
 }

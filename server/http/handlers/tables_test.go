@@ -81,7 +81,21 @@ func TestTables(t *testing.T) {
 	})
 
 	require.Len(t, table(t, s, "/v1/webhook_events?format=csv"), 48)
+	testSkips(t, s, program, partner)
 	s.Must(400, s.Get("/v1/sales?format=xml&program_id="+program))
 	require.Equal(t, "format", s.Get("/v1/sales?format=xml&program_id=" + program).Body["error"].(M)["param"])
 	require.Len(t, s.Must(200, s.Do("GET", "/v1/sales?format=json&program_id="+program, s.Key, nil, "Accept", "text/csv")).Data(), 1)
+}
+
+// testSkips: a table that begins behind an offset or a cursor has all rows that follow.
+func testSkips(t *testing.T, s *apitest.Server, program, partner string) {
+	t.Helper()
+	_, err := s.Pool.Exec(t.Context(), `INSERT INTO risk_flags (id, org_id, program_id, partner_id, kind, severity, status, evidence,
+		created_at) SELECT 'flag_' || lpad(g::text, 3, '0'), $1, $2, $3, 'test_' || g, 'low', 'open', '{}', now()
+		FROM generate_series(1, 250) g`, s.Org, program, partner)
+	require.NoError(t, err)
+	all := table(t, s, "/v1/risk_flags?format=csv&program_id="+program)
+	require.Len(t, all, 250)
+	require.Equal(t, all[7:], table(t, s, "/v1/risk_flags?format=csv&offset=7&program_id="+program))
+	require.Equal(t, all[7:], table(t, s, "/v1/risk_flags?format=csv&starting_after="+all[6]["id"]+"&program_id="+program))
 }

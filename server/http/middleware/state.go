@@ -30,6 +30,7 @@ type state struct {
 	replayed bool
 	limited  bool // served by Beyond's handler
 	standby  bool // a standby answered
+	tabular  bool // the answer is a table
 	problem  *problem.Error
 	budget   *budget         // for the rate headers
 	caller   *browser.Caller // of a page's request

@@ -21,6 +21,8 @@ import (
 const (
 	// tablePage is the number of rows of a table that count as one request: the largest page.
 	tablePage = 100
+	// offsetPage is the number of rows of a page that follows by offset: each such page reads the rows before it again.
+	offsetPage = 1000
 	// maxTableRows and maxTableBytes bound a table. The whole table is made before it is sent, so
 	// that an error can be answered.
 	maxTableRows  = 10_000
@@ -50,10 +52,11 @@ func newTable(o openapi.Operation) *table {
 		t.rows = "rows"
 	}
 	t.columns = answer.Properties[t.rows].Value.Items.Value.Required
+	has := map[string]bool{}
 	for _, p := range o.Query {
-		t.pages = t.pages || p.Name == "limit"
-		t.offset = t.offset || p.Name == "offset"
+		has[p.Name] = true
 	}
+	t.pages, t.offset = has["limit"], !has["starting_after"]
 	return t
 }
 
@@ -86,6 +89,7 @@ func (f *Front) tables(next echo.HandlerFunc) echo.HandlerFunc {
 		case !wanted:
 			return next(c)
 		}
+		s.tabular = true
 		t := newSheet(s.route.table)
 		if err := f.fill(c, t, next); err != nil {
 			return err
@@ -104,8 +108,8 @@ func (f *Front) fill(c echo.Context, t *sheet, next echo.HandlerFunc) error {
 	case <-ctx.Done():
 		return problem.Away(ctx.Err())
 	}
-	pages, err := t.walk(c, next)
-	f.owe(ctx, s, pages-1)
+	err := t.walk(c, next)
+	f.owe(ctx, s, t.requests()-1)
 	return err
 }
 
@@ -145,36 +149,46 @@ func newSheet(t *table) *sheet {
 	return s
 }
 
-// walk reads the pages of a list until it ends or the table is full, and returns their number. With
-// a limit or backwards it reads one page.
-func (t *sheet) walk(c echo.Context, next echo.HandlerFunc) (pages int, err error) {
+// walk reads the pages of a list until it ends or the table is full. With a limit or backwards it reads one page.
+func (t *sheet) walk(c echo.Context, next echo.HandlerFunc) error {
 	q := values(c)
 	whole := t.pages && !q.Has("limit") && !q.Has("ending_before")
-	if whole {
+	if whole && t.offset {
+		q.Set("limit", strconv.Itoa(offsetPage))
+	} else if whole {
 		q.Set("limit", strconv.Itoa(tablePage))
 	}
 	begin, _ := strconv.Atoi(q.Get("offset"))
-	for pages = 1; ; pages++ {
+	for {
 		answer, err := buffer(c, next)
 		if err != nil {
-			return pages, err
+			return err
 		}
 		more, err := t.add(answer.body.Bytes())
 		if err != nil || !whole || !more {
-			return pages, err
+			return err
 		}
 		if t.offset {
 			q.Set("offset", strconv.Itoa(begin+t.written))
 		} else {
+			q.Del("offset")
 			q.Set("starting_after", t.last)
 		}
 		if t.written >= maxTableRows || t.out.Len() >= maxTableBytes {
 			q.Del("limit")
 			q.Set("format", "csv")
 			c.Response().Header().Set("Link", "<"+c.Request().URL.Path+"?"+q.Encode()+`>; rel="next"`)
-			return pages, nil
+			return nil
 		}
 	}
+}
+
+// requests returns how many requests the rows so far count as.
+func (t *sheet) requests() int {
+	if !t.pages {
+		return 1
+	}
+	return max(1, (t.written+tablePage-1)/tablePage)
 }
 
 // add writes the rows of an answer, and reports whether there are more.

@@ -45,12 +45,12 @@ func list(n int, more string) echo.HandlerFunc {
 }
 
 // tableOf requests a table of a list, and returns its rows and the query of its next part.
-func tableOf(t *testing.T, query string, next echo.HandlerFunc) (rows [][]string, pages int, link url.Values) {
+func tableOf(t *testing.T, query string, next echo.HandlerFunc) (rows [][]string, requests int, link url.Values) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	c := echo.New().NewContext(httptest.NewRequest(http.MethodGet, "/v1/things?"+query, nil), w)
 	s := newSheet(&table{rows: "data", columns: []string{"id", "name"}, pages: true})
-	pages, err := s.walk(c, next)
+	err := s.walk(c, next)
 	require.NoError(t, err)
 	require.NoError(t, s.send(c))
 	rows, err = csv.NewReader(w.Body).ReadAll()
@@ -59,21 +59,38 @@ func tableOf(t *testing.T, query string, next echo.HandlerFunc) (rows [][]string
 		link, err = url.ParseQuery(strings.TrimSuffix(to, `>; rel="next"`))
 		require.NoError(t, err)
 	}
-	return rows, pages, link
+	return rows, s.requests(), link
 }
 
 func TestTableWalksAllPages(t *testing.T) {
 	t.Parallel()
-	rows, pages, link := tableOf(t, "format=csv", list(250, ""))
-	require.Equal(t, []any{251, 3, url.Values(nil)}, []any{len(rows), pages, link})
+	rows, requests, link := tableOf(t, "format=csv", list(250, ""))
+	require.Equal(t, []any{251, 3, url.Values(nil)}, []any{len(rows), requests, link})
 	require.Equal(t, [][]string{{"id", "name"}, {"1", `a,"b"`}}, rows[:2])
 	require.Equal(t, "250", rows[250][0])
-	rows, pages, _ = tableOf(t, "limit=7", list(250, ""))
-	require.Equal(t, []int{8, 1}, []int{len(rows), pages}, "who gives a limit has one page")
+	rows, requests, _ = tableOf(t, "limit=7", list(250, ""))
+	require.Equal(t, []int{8, 1}, []int{len(rows), requests}, "a table with a limit has one page")
 	rows, _, _ = tableOf(t, "", list(0, ""))
 	require.Equal(t, [][]string{{"id", "name"}}, rows)
 	rows, _, _ = tableOf(t, "", list(2, `","stats":{"clicks":1},"also":"x`))
 	require.Equal(t, []string{"id", "name", "also", "stats"}, rows[0], "what is included comes behind")
+}
+
+// TestTableIsUncounted: the unit of a table's pages is uncounted, that of JSON is not.
+func TestTableIsUncounted(t *testing.T) {
+	t.Parallel()
+	f := New(Options{Clock: clock.System{}})
+	for format, want := range map[string]bool{"csv": true, "json": false} {
+		c := echo.New().NewContext(httptest.NewRequest(http.MethodGet, "/v1/things?format="+format, nil), httptest.NewRecorder())
+		c.Set(stateKey, &state{route: &route{table: &table{rows: "data", columns: []string{"id"}, pages: true}}})
+		uncounted := !want
+		err := f.tables(func(c echo.Context) error {
+			uncounted = f.unit(c, stateOf(c), nil, nil).Uncounted
+			return list(1, "")(c)
+		})(c)
+		require.NoError(t, err)
+		require.Equal(t, want, uncounted, format)
+	}
 }
 
 func TestTableIsBounded(t *testing.T) {

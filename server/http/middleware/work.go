@@ -75,6 +75,7 @@ func (f *Front) unit(c echo.Context, s *state, pool *pgxpool.Pool, reads *share.
 		RequestID: s.id,
 		Now:       s.now,
 		Programs:  programs(c, s.body),
+		Uncounted: s.tabular,
 		Wake:      f.Wake,
 		Reads:     reads,
 	})

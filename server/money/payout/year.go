@@ -42,7 +42,7 @@ func (q YearQuery) bounds() (from, to clock.Time) {
 	return first(q.Year), first(q.Year + 1)
 }
 
-// OfYear reads the totals of a year.
+// OfYear reads the totals of a year. In an uncounted unit it leaves out those of all pages.
 func OfYear(ctx context.Context, u *work.Unit, q YearQuery) (out YearTotals, err error) {
 	from, to := q.bounds()
 	page := db.PayoutYearParams{
@@ -50,35 +50,42 @@ func OfYear(ctx context.Context, u *work.Unit, q YearQuery) (out YearTotals, err
 		Skip: int32(q.Skip),
 	}
 	var rows []db.PayoutYearRow
-	var sums []db.PayoutYearSumsRow
-	err = u.Together(ctx,
-		func(tx pgtx.DBTX) (err error) {
-			rows, err = queries.PayoutYear(ctx, tx, page)
-			return err
-		},
-		func(tx pgtx.DBTX) (err error) {
-			out.Count, err = queries.PayoutYearCount(ctx, tx, db.PayoutYearCountParams{
-				ProgramID: page.ProgramID, OrgID: page.OrgID, FromAt: from, ToAt: to, PartnerID: q.PartnerID,
-			})
-			return err
-		},
-		func(tx pgtx.DBTX) (err error) {
-			sums, err = queries.PayoutYearSums(ctx, tx, db.PayoutYearSumsParams{
-				ProgramID: page.ProgramID, OrgID: page.OrgID, FromAt: from, ToAt: to, PartnerID: q.PartnerID,
-			})
-			return err
-		})
-	if err != nil {
-		return out, err
+	reads := []pgtx.Read{func(tx pgtx.DBTX) (err error) {
+		rows, err = queries.PayoutYear(ctx, tx, page)
+		return err
+	}}
+	if !u.Uncounted {
+		reads = append(reads, out.sum(ctx, page)...)
 	}
-	for _, row := range sums {
-		out.Sums = append(out.Sums, Sum{Currency: row.Currency, Payouts: row.Payouts, AmountMinor: row.AmountMinor})
+	if err := u.Together(ctx, reads...); err != nil {
+		return out, err
 	}
 	if out.HasMore = int64(len(rows)) > q.Limit; out.HasMore {
 		rows = rows[:q.Limit]
 	}
 	out.Rows, err = withPartners(ctx, u, rows)
 	return out, err
+}
+
+// sum returns the reads of what is summed over all pages.
+func (out *YearTotals) sum(ctx context.Context, page db.PayoutYearParams) []pgtx.Read {
+	return []pgtx.Read{
+		func(tx pgtx.DBTX) (err error) {
+			out.Count, err = queries.PayoutYearCount(ctx, tx, db.PayoutYearCountParams{
+				ProgramID: page.ProgramID, OrgID: page.OrgID, FromAt: page.FromAt, ToAt: page.ToAt, PartnerID: page.PartnerID,
+			})
+			return err
+		},
+		func(tx pgtx.DBTX) error {
+			sums, err := queries.PayoutYearSums(ctx, tx, db.PayoutYearSumsParams{
+				ProgramID: page.ProgramID, OrgID: page.OrgID, FromAt: page.FromAt, ToAt: page.ToAt, PartnerID: page.PartnerID,
+			})
+			for _, row := range sums {
+				out.Sums = append(out.Sums, Sum{Currency: row.Currency, Payouts: row.Payouts, AmountMinor: row.AmountMinor})
+			}
+			return err
+		},
+	}
 }
 
 // withPartners adds the partners of totals.
