@@ -43,7 +43,7 @@ bench-import: go ## measure an import of 1M commissions beside other sales, half
 	@source .ci/postgres.sh && go run ./cmd/bench import $(IMPORT)
 
 .PHONY: bench-scale
-bench-scale: go ## measure costs that grow with the tables: 1M and 10M clicks, 15 GB; options: SCALE='--small 0.01 --full 0.1'
+bench-scale: go ## measure costs that grow with the tables: 1M and 10M clicks, 70 GB; options: SCALE='--small 0.01 --full 0.1'
 	@source .ci/postgres.sh && go run ./cmd/bench scale $(SCALE)
 
 .PHONY: bar

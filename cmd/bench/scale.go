@@ -108,7 +108,7 @@ func measureScale(ctx context.Context, args []string) error {
 	fs.StringVar(&o.SmallDSN, "small-database", "",
 		"`URL` of a database filled by bench load, in place of a private one")
 	fs.StringVar(&o.FullDSN, "full-database", "", "`URL` of another")
-	fs.StringVar(&o.Dir, "dir", "", "`DIRECTORY` for the private databases; 15 GB at the full size")
+	fs.StringVar(&o.Dir, "dir", "", "`DIRECTORY` for the private databases; 70 GB at the full size")
 	fs.StringVar(&o.Only, "only", "", "`PREFIX` of the requests to measure, such as listSales")
 	fs.IntVar(&o.Rounds, "rounds", 7, "`TIMES` that each request is measured; the median counts")
 	fs.BoolVar(&o.Jobs, "jobs", true, "measure jobs too, which changes the databases")

@@ -67,7 +67,7 @@ func OfYear(ctx context.Context, u *work.Unit, q YearQuery) (out YearTotals, err
 	return out, err
 }
 
-// sum returns the reads of what is summed over all pages.
+// sum returns the reads that count and sum the totals of all pages.
 func (out *YearTotals) sum(ctx context.Context, page db.PayoutYearParams) []pgtx.Read {
 	return []pgtx.Read{
 		func(tx pgtx.DBTX) (err error) {
