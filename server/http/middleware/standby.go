@@ -36,7 +36,9 @@ func (f *Front) read(ctx context.Context, c echo.Context, next echo.HandlerFunc)
 
 // readAt runs the handler of a read in a unit of work.
 func (f *Front) readAt(ctx context.Context, c echo.Context, next echo.HandlerFunc, u *work.Unit) error {
-	c.SetRequest(c.Request().WithContext(work.Into(ctx, u)))
+	req := c.Request()
+	c.SetRequest(req.WithContext(work.Into(ctx, u)))
+	defer c.SetRequest(req) // the context of a standby's read ends before a table's next page
 	return next(c)
 }
 

@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -70,6 +71,27 @@ func TestReadsAtAStandby(t *testing.T) {
 	s.Must(201, s.Do("POST", "/v1/programs", other, M{"name": "B", "website_url": "https://x.example", "currency": "USD"}))
 	wait.Until(t, seesAll(s.Key, before+1), "at the standby again")
 	require.Equal(t, before+2, total(s, other))
+}
+
+// TestTableAtAStandby: a standby reads each page of a table.
+func TestTableAtAStandby(t *testing.T) {
+	t.Parallel()
+	s, standby := replicated(t)
+	program := s.Program()
+	s.Partner(program, M{"handle": "ada"})
+	clicks := make([]M, 230)
+	for i := range clicks {
+		clicks[i] = M{
+			"value": "ada", "visitor_token": fmt.Sprint("visitor", i), "landing_url": "https://shop.example/?ref=ada",
+		}
+	}
+	s.Must(200, s.Post("/v1/clicks/batch", M{"program_id": program, "items": clicks}))
+	standby.CatchUp()
+	used(s, s.Key)
+	file := s.Must(200, s.Get("/v1/clicks?format=csv&program_id="+program))
+	require.Equal(t, 231, strings.Count(string(file.Raw), "\r\n"))
+	lines := strings.Split(strings.TrimSpace(s.Log()), "\n")
+	require.Contains(t, lines[len(lines)-1], "standby=true")
 }
 
 // TestStandbyGone: reads continue while a standby is unavailable, which is logged once. They use it

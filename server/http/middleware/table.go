@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// tablePage is the number of rows of a table that count as one request: the largest page.
+	// tablePage is the number of rows of a table that count as one request: the largest page of a caller.
 	tablePage = 100
 	// offsetPage is the number of rows of a page that follows by offset: each such page reads the rows before it again.
 	offsetPage = 1000
@@ -99,7 +99,7 @@ func (f *Front) tables(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 // fill makes a table as soon as fewer than maxTables are in progress, and charges the key for its
-// pages, including those before a failed one.
+// rows, also if a page fails.
 func (f *Front) fill(c echo.Context, t *sheet, next echo.HandlerFunc) error {
 	ctx, s := c.Request().Context(), stateOf(c)
 	select {

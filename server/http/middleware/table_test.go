@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -32,7 +33,7 @@ func TestCell(t *testing.T) {
 // list is an operation with n rows, whose ids count from 1.
 func list(n int, more string) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		after, _ := strconv.Atoi(c.QueryParam("starting_after"))
+		after, _ := strconv.Atoi(cmp.Or(c.QueryParam("starting_after"), c.QueryParam("offset")))
 		limit, _ := strconv.Atoi(c.QueryParam("limit"))
 		to := min(after+limit, n)
 		var rows []string
@@ -47,9 +48,16 @@ func list(n int, more string) echo.HandlerFunc {
 // tableOf requests a table of a list, and returns its rows and the query of its next part.
 func tableOf(t *testing.T, query string, next echo.HandlerFunc) (rows [][]string, requests int, link url.Values) {
 	t.Helper()
+	return fileOf(t, &table{rows: "data", columns: []string{"id", "name"}, pages: true}, query, next)
+}
+
+func fileOf(
+	t *testing.T, of *table, query string, next echo.HandlerFunc,
+) (rows [][]string, requests int, link url.Values) {
+	t.Helper()
 	w := httptest.NewRecorder()
 	c := echo.New().NewContext(httptest.NewRequest(http.MethodGet, "/v1/things?"+query, nil), w)
-	s := newSheet(&table{rows: "data", columns: []string{"id", "name"}, pages: true})
+	s := newSheet(of)
 	err := s.walk(c, next)
 	require.NoError(t, err)
 	require.NoError(t, s.send(c))
@@ -74,6 +82,16 @@ func TestTableWalksAllPages(t *testing.T) {
 	require.Equal(t, [][]string{{"id", "name"}}, rows)
 	rows, _, _ = tableOf(t, "", list(2, `","stats":{"clicks":1},"also":"x`))
 	require.Equal(t, []string{"id", "name", "also", "stats"}, rows[0], "what is included comes behind")
+}
+
+func TestTableByOffset(t *testing.T) {
+	t.Parallel()
+	things := &table{rows: "data", columns: []string{"id", "name"}, pages: true, offset: true}
+	rows, requests, link := fileOf(t, things, "offset=100", list(maxTableRows+250, ""))
+	require.Equal(t, []any{maxTableRows + 1, "101", maxTableRows / tablePage}, []any{len(rows), rows[1][0], requests})
+	require.Equal(t, url.Values{"format": {"csv"}, "offset": {strconv.Itoa(maxTableRows + 100)}}, link)
+	rest, requests, link := fileOf(t, things, link.Encode(), list(maxTableRows+250, ""))
+	require.Equal(t, []any{151, 2, url.Values(nil)}, []any{len(rest), requests, link})
 }
 
 // TestTableIsUncounted: the unit of a table's pages is uncounted, that of JSON is not.
