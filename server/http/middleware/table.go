@@ -56,7 +56,8 @@ func newTable(o openapi.Operation) *table {
 	for _, p := range o.Query {
 		has[p.Name] = true
 	}
-	t.pages, t.offset = has["limit"], !has["starting_after"]
+	t.pages = has["limit"]
+	t.offset = t.pages && !has["starting_after"]
 	return t
 }
 

@@ -69,17 +69,16 @@ func OfYear(ctx context.Context, u *work.Unit, q YearQuery) (out YearTotals, err
 
 // sum returns the reads that count and sum the totals of all pages.
 func (out *YearTotals) sum(ctx context.Context, page db.PayoutYearParams) []pgtx.Read {
+	all := db.PayoutYearCountParams{
+		ProgramID: page.ProgramID, OrgID: page.OrgID, FromAt: page.FromAt, ToAt: page.ToAt, PartnerID: page.PartnerID,
+	}
 	return []pgtx.Read{
 		func(tx pgtx.DBTX) (err error) {
-			out.Count, err = queries.PayoutYearCount(ctx, tx, db.PayoutYearCountParams{
-				ProgramID: page.ProgramID, OrgID: page.OrgID, FromAt: page.FromAt, ToAt: page.ToAt, PartnerID: page.PartnerID,
-			})
+			out.Count, err = queries.PayoutYearCount(ctx, tx, all)
 			return err
 		},
 		func(tx pgtx.DBTX) error {
-			sums, err := queries.PayoutYearSums(ctx, tx, db.PayoutYearSumsParams{
-				ProgramID: page.ProgramID, OrgID: page.OrgID, FromAt: page.FromAt, ToAt: page.ToAt, PartnerID: page.PartnerID,
-			})
+			sums, err := queries.PayoutYearSums(ctx, tx, db.PayoutYearSumsParams(all))
 			for _, row := range sums {
 				out.Sums = append(out.Sums, Sum{Currency: row.Currency, Payouts: row.Payouts, AmountMinor: row.AmountMinor})
 			}
