@@ -46,9 +46,8 @@ func (s *storm) streamed(ctx context.Context, size Size, f *figures) error {
 	if err := st.rage(ctx, kills, rnd); err != nil {
 		return err
 	}
-	if size.Smoke { // the events of the killed are anybody's at once, not in half a minute
-		_, err := s.sys.pool.Exec(ctx, `UPDATE inbox_events SET due_at = now() WHERE connection_id = $1 AND status = 'pending'`,
-			st.connection)
+	if size.Smoke { // end the leases of killed servers now, not in half a minute
+		_, err := s.sys.pool.Exec(ctx, `UPDATE inbox_events SET due_at = now() WHERE due_at > now() AND `+unprocessed, st.connection)
 		if err != nil {
 			return err
 		}
@@ -221,18 +220,22 @@ func (s *stream) post(ctx context.Context, url string, body []byte) (status int,
 	return res.StatusCode, err
 }
 
-// worked waits until every event has an outcome: until the leases of the killed are over.
+// unprocessed matches the events of a connection that have no outcome or are due again. An ignored event is retried a
+// minute after it was processed; any other time is of an event that another one woke, or of a worker's lease.
+const unprocessed = `connection_id = $1
+	AND (status IN ('pending', 'waiting') OR due_at <> processed_at + interval '1 minute')`
+
+// worked waits until all events are processed, which includes the leases of killed servers.
 func (s *stream) worked(ctx context.Context) (time.Duration, error) {
 	for began := time.Now(); ; {
 		var open int
-		err := s.sys.pool.QueryRow(ctx, `SELECT count(*) FROM inbox_events
-			WHERE connection_id = $1 AND status IN ('pending', 'waiting')`, s.connection).Scan(&open)
+		err := s.sys.pool.QueryRow(ctx, `SELECT count(*) FROM inbox_events WHERE `+unprocessed, s.connection).Scan(&open)
 		took := time.Since(began)
 		switch {
 		case err != nil || open == 0:
 			return took, err
 		case took > 45*time.Second:
-			return took, fmt.Errorf("%d events have no outcome after %s", open, took)
+			return took, fmt.Errorf("%d events are not processed after %s", open, took)
 		}
 		if err := pause(ctx, 50*time.Millisecond); err != nil {
 			return took, err
