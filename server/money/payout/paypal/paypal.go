@@ -119,12 +119,12 @@ func (r *Rail) Submit(ctx context.Context, t payout.Transfer) (string, error) {
 	if t.ExternalID != "" {
 		return r.follow(ctx, t, t.ExternalID)
 	}
+	amount, err := toPay(t)
+	if err != nil { // no earlier submission reached PayPal either
+		return "", err
+	}
 	if t.SubmittedAt != nil && r.now().Sub(t.SubmittedAt.Time) > guardFor {
 		return "", payout.ErrUnconfirmed
-	}
-	amount, err := toPay(t)
-	if err != nil {
-		return "", err
 	}
 	kind, receiver, err := receiverOf(t)
 	if err != nil {

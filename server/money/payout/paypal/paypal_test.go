@@ -297,6 +297,11 @@ func TestLocalRefusals(t *testing.T) {
 		require.True(t, ok, err)
 		require.Equal(t, c.code, refusal.Code)
 		require.NotEmpty(t, refusal.Message)
+		if refusal.Always { // also after the time for repeated submissions
+			tr.SubmittedAt = new(s.clock.Now().Plus(-60 * day))
+			_, err := s.Submit(t.Context(), tr)
+			require.Equal(t, refusal, err)
+		}
 	}
 	require.Zero(t, s.fake.Calls(paypaltest.Token))
 }
