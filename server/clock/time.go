@@ -34,6 +34,14 @@ func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Microsecond)} }
 // Plus returns t moved by d.
 func (t Time) Plus(d time.Duration) Time { return At(t.Add(d)) }
 
+// Later returns the later of two times.
+func Later(a, b Time) Time {
+	if a.Before(b.Time) {
+		return b
+	}
+	return a
+}
+
 // Days returns t moved by n periods of 24 hours.
 func (t Time) Days(n int64) Time { return t.Plus(time.Duration(n) * 24 * time.Hour) }
 

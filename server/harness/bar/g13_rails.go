@@ -295,8 +295,8 @@ func (s *railStorm) poll(ctx context.Context) error {
 
 // seen returns the payouts of the program as the database has them.
 func (s *railStorm) seen(ctx context.Context) ([]paypaltest.Seen, error) {
-	rows, err := s.sys.pool.Query(ctx, `SELECT id, amount_minor, currency, status, coalesce(attention, '') FROM payouts
-		WHERE program_id = $1`, s.program)
+	rows, err := s.sys.pool.Query(ctx, `SELECT id, amount_minor, currency, status, coalesce(attention, ''),
+		coalesce(error_code, '') FROM payouts WHERE program_id = $1`, s.program)
 	if err != nil {
 		return nil, err
 	}

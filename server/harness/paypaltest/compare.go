@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"rail/server/locale/currency"
@@ -16,6 +17,7 @@ type Seen struct {
 	Currency    string
 	Status      string
 	Attention   string
+	Reason      string // of a failure, for the texts of differences; may be empty
 }
 
 // safeFor is the time in which a sender repeats a submission.
@@ -31,7 +33,7 @@ func (s *Server) Compare(payouts []Seen) (differences []string) {
 	for _, p := range payouts {
 		delete(strangers, p.ID)
 		if why := s.compare(p); why != "" {
-			differences = append(differences, p.ID+" "+why)
+			differences = append(differences, strings.TrimSuffix(p.ID+" "+why+": "+p.Reason, ": "))
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(strangers)) {

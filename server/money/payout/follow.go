@@ -251,8 +251,9 @@ func (r *railRound) submit(ctx context.Context, p db.Payout) error {
 	if err != nil {
 		return err
 	}
+	now := clock.Later(r.u.Now, p.UpdatedAt)
 	counted, err := queries.PayoutSubmitting(ctx, r.Pool, db.PayoutSubmittingParams{
-		Now: &r.u.Now, ID: p.ID, OrgID: p.OrgID, LeasedAt: p.CheckedAt,
+		Now: &now, ID: p.ID, OrgID: p.OrgID, LeasedAt: p.CheckedAt,
 	})
 	if errors.Is(err, pgx.ErrNoRows) { // another server has it, or a person has decided
 		return nil
@@ -268,7 +269,7 @@ func (r *railRound) submit(ctx context.Context, p db.Payout) error {
 	}
 	r.submitted = true
 	err = queries.PayoutSubmitted(ctx, r.Pool,
-		db.PayoutSubmittedParams{ExternalID: &t.ExternalID, UpdatedAt: r.u.Now, ID: p.ID, OrgID: p.OrgID})
+		db.PayoutSubmittedParams{ExternalID: &t.ExternalID, UpdatedAt: now, ID: p.ID, OrgID: p.OrgID})
 	if err != nil {
 		return err
 	}
@@ -379,12 +380,8 @@ func (r *railRound) attend(ctx context.Context, p db.Payout, a Attention) error 
 	if opt.Value(p.Attention) == a {
 		return nil
 	}
-	return r.u.For(p.OrgID).Within(ctx, func(u *work.Unit) error {
-		locked, err := lock(ctx, u, p)
-		if err != nil || locked.Status != p.Status {
-			return err
-		}
-		_, err = attend(ctx, u, r.Mail, locked, a)
+	return r.change(ctx, r.u, p, p.Status, func(u *work.Unit, locked db.Payout) error {
+		_, err := attend(ctx, u, r.Mail, locked, a)
 		return err
 	})
 }

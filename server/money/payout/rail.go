@@ -250,11 +250,19 @@ func (s Sender) conclude(ctx context.Context, u *work.Unit, p db.Payout, status 
 
 // end writes the final status of a payout, if it is still in flight.
 func (s Sender) end(ctx context.Context, u *work.Unit, p db.Payout, write func(*work.Unit, db.Payout) error) error {
+	return s.change(ctx, u, p, db.PayoutStatusProcessing, write)
+}
+
+// change writes to a payout, if it has a status. Its time is not before the last change: a payout may be handed over
+// after the beginning of the round, which is the time of u.
+func (s Sender) change(ctx context.Context, u *work.Unit, p db.Payout, has db.PayoutStatus,
+	write func(*work.Unit, db.Payout) error) error {
 	return u.For(p.OrgID).Within(ctx, func(u *work.Unit) error {
 		locked, err := lock(ctx, u, p)
-		if err != nil || locked.Status != db.PayoutStatusProcessing {
+		if err != nil || locked.Status != has {
 			return err
 		}
+		u.Now = clock.Later(u.Now, locked.UpdatedAt)
 		return write(u, locked)
 	})
 }

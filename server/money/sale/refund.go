@@ -227,9 +227,9 @@ func (w *refunding) nothingLeft(ctx context.Context, u *work.Unit, r RefundInput
 // validate checks the time and the amount. A refund that waited for its sale was accepted already and cannot be
 // refused: its amount is cut to the rest of the sale, and its time is not before the sale's.
 func (w *refunding) validate(u *work.Unit, r RefundInput) error {
-	w.at, w.amount = later(u.Now, w.sale.OccurredAt), w.sale.AmountMinor
+	w.at, w.amount = clock.Later(u.Now, w.sale.OccurredAt), w.sale.AmountMinor
 	if w.known != nil {
-		w.at = later(w.known.RefundedAt, w.sale.OccurredAt)
+		w.at = clock.Later(w.known.RefundedAt, w.sale.OccurredAt)
 		if w.known.AmountMinor != nil {
 			w.amount = min(*w.known.AmountMinor, w.amount)
 		}
@@ -253,14 +253,6 @@ func (w *refunding) validate(u *work.Unit, r RefundInput) error {
 	}
 	w.whole = w.amount == w.sale.AmountMinor
 	return nil
-}
-
-// later returns the later of two times.
-func later(a, b clock.Time) clock.Time {
-	if a.Before(b.Time) {
-		return b
-	}
-	return a
 }
 
 // share returns the part of a commission that this refund takes, in minor units, after earlier refunds. Rounding

@@ -360,6 +360,28 @@ func TestChangedDetails(t *testing.T) {
 	require.Equal(t, 1, c.PayPal.Submissions(ids[1]))
 }
 
+// TestHandOverInARound: a round that began before the hand-over of a payout does not move the payout's times back. If it
+// did, a change of the details before the hand-over would seem to be one after it.
+func TestHandOverInARound(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	began := c.Clock.Now()
+	c.Clock.Advance(time.Second)
+	ids, batch := c.due("paypal", 1000)
+	c.Clock.Advance(time.Second)
+	c.Must(200, c.send(batch, 1, 200))
+	handed := c.payout(ids[0]).String("updated_at")
+	c.PayPal.SetFunds("USD", 0)
+	apitest.RunJobAt(t, c.Server, "send-payouts", began)
+	p := c.payout(ids[0])
+	require.Equal(t, []any{"needs_funds", handed}, []any{p.Body["attention"], p.Body["updated_at"]})
+	c.PayPal.SetFunds("USD", 1_000_000)
+	c.round(20 * time.Minute)
+	p = c.payout(ids[0])
+	require.Equal(t, []any{"processing", nil}, []any{p.Body["status"], p.Body["error_code"]})
+	c.paidOnce(ids...)
+}
+
 // TestRefusedAgain: an amount that PayPal never pays fails the payout also if a server ended in its first submission.
 func TestRefusedAgain(t *testing.T) {
 	t.Parallel()

@@ -272,7 +272,8 @@ func (s *simulation) run(m *mortal) {
 // seen returns all payouts as the database has them.
 func (s *simulation) seen() (all []paypaltest.Seen) {
 	s.T.Helper()
-	rows, err := s.Pool.Query(s.T.Context(), `SELECT id, amount_minor, currency, status, coalesce(attention, '') FROM payouts`)
+	rows, err := s.Pool.Query(s.T.Context(), `SELECT id, amount_minor, currency, status, coalesce(attention, ''),
+		coalesce(error_code, '') FROM payouts`)
 	require.NoError(s.T, err)
 	all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[paypaltest.Seen])
 	require.NoError(s.T, err)
