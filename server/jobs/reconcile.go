@@ -60,10 +60,7 @@ func reconcile(m Deps) Job {
 }
 
 func (m Deps) reconcileOne(ctx context.Context, c db.ProcessorConnection, now clock.Time) error {
-	since, until := now.Days(-reconcileDays), now.Plus(-minMissingAge)
-	if since.Before(c.CreatedAt.Time) {
-		since = c.CreatedAt
-	}
+	since, until := clock.Later(now.Days(-reconcileDays), c.CreatedAt), now.Plus(-minMissingAge)
 	report, err := m.Backfill().Run(ctx, c, since, until)
 	m.logReport(ctx, report)
 	if err != nil {

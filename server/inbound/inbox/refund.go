@@ -105,8 +105,5 @@ func (a refunds) moment(at clock.Time) clock.Time {
 	if a.c.Livemode && at.After(a.u.Now.Time) {
 		at = a.u.Now
 	}
-	if at.Before(a.s.OccurredAt.Time) {
-		at = a.s.OccurredAt
-	}
-	return at
+	return clock.Later(at, a.s.OccurredAt)
 }

@@ -170,14 +170,9 @@ func (i *issuing) write(ctx context.Context, u *work.Unit, signer keys.Signer) e
 // issuedAt returns the time of the statements. A job may have begun before the latest statement of a partner or before
 // the key was made; a statement is earlier than neither.
 func (i *issuing) issuedAt(u *work.Unit, signer keys.Signer) clock.Time {
-	at := u.Now
-	if signer.Since.After(at.Time) {
-		at = signer.Since
-	}
+	at := clock.Later(u.Now, signer.Since)
 	for _, head := range i.heads {
-		if head.IssuedAt.After(at.Time) {
-			at = head.IssuedAt
-		}
+		at = clock.Later(at, head.IssuedAt)
 	}
 	return at
 }
