@@ -272,13 +272,13 @@ SELECT x.org_id, x.program_id, x.zone, x.day::date AS day FROM (
 
 -- name: ReportSpansToSum :many
 -- ReportSpansToSum lists unsummed spans whose quarters are summed, the shortest first, which are
--- quarters of others. A span with a day that was summed again today waits until tomorrow.
+-- quarters of others. A span with a day that was summed again today waits until tomorrow, and so do
+-- the spans of which it is a quarter.
 SELECT q.org_id, q.program_id, q.zone, q.start, q.span::text AS span FROM report_quarters q
-WHERE NOT EXISTS (SELECT 1 FROM report_spans w WHERE w.program_id = q.program_id AND w.start = q.start
+WHERE coalesce(q.again_on, '-infinity') < @today::date
+  AND NOT EXISTS (SELECT 1 FROM report_spans w WHERE w.program_id = q.program_id AND w.start = q.start
       AND w.span = q.span)
-  AND NOT EXISTS (SELECT 1 FROM report_spans d WHERE d.program_id = q.program_id AND d.again_on >= @today::date
-      AND d.start >= q.start AND d.start < q.upto)
-ORDER BY q.upto - q.start, q.start DESC, q.program_id LIMIT @lim;
+ORDER BY report_days(q.span), q.start DESC, q.program_id LIMIT @lim;
 
 -- name: ReportLock :one
 -- ReportLock serializes replicas that sum the same program.

@@ -1071,7 +1071,7 @@ type ReportQuarter struct {
 	Zone      string
 	Span      interface{}
 	Start     time.Time
-	Upto      time.Time
+	AgainOn   time.Time
 }
 
 type ReportSpan struct {

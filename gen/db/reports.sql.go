@@ -723,11 +723,10 @@ func (q *Queries) ReportSpan(ctx context.Context, db DBTX, arg ReportSpanParams)
 
 const reportSpansToSum = `-- name: ReportSpansToSum :many
 SELECT q.org_id, q.program_id, q.zone, q.start, q.span::text AS span FROM report_quarters q
-WHERE NOT EXISTS (SELECT 1 FROM report_spans w WHERE w.program_id = q.program_id AND w.start = q.start
+WHERE coalesce(q.again_on, '-infinity') < $1::date
+  AND NOT EXISTS (SELECT 1 FROM report_spans w WHERE w.program_id = q.program_id AND w.start = q.start
       AND w.span = q.span)
-  AND NOT EXISTS (SELECT 1 FROM report_spans d WHERE d.program_id = q.program_id AND d.again_on >= $1::date
-      AND d.start >= q.start AND d.start < q.upto)
-ORDER BY q.upto - q.start, q.start DESC, q.program_id LIMIT $2
+ORDER BY report_days(q.span), q.start DESC, q.program_id LIMIT $2
 `
 
 type ReportSpansToSumParams struct {
@@ -744,7 +743,8 @@ type ReportSpansToSumRow struct {
 }
 
 // ReportSpansToSum lists unsummed spans whose quarters are summed, the shortest first, which are
-// quarters of others. A span with a day that was summed again today waits until tomorrow.
+// quarters of others. A span with a day that was summed again today waits until tomorrow, and so do
+// the spans of which it is a quarter.
 func (q *Queries) ReportSpansToSum(ctx context.Context, db DBTX, arg ReportSpansToSumParams) ([]ReportSpansToSumRow, error) {
 	rows, err := db.Query(ctx, reportSpansToSum, arg.Today, arg.Lim)
 	if err != nil {
