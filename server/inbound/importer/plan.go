@@ -22,8 +22,8 @@ const analyzeEvery = 20 * planSize
 
 // plan compares the next rows with Rail and stores the decision about each.
 func (s *Service) plan(ctx context.Context, u *work.Unit, m db.Import, p place) error {
-	if p.Done%analyzeEvery == 0 { // plans without statistics read whole tables
-		if _, err := u.Tx.Exec(ctx, "ANALYZE import_rows, import_keys"); err != nil {
+	if p.Done%analyzeEvery == 0 {
+		if err := analyze(ctx, u, "import_rows, import_keys"); err != nil {
 			return err
 		}
 	}
@@ -32,6 +32,9 @@ func (s *Service) plan(ctx context.Context, u *work.Unit, m db.Import, p place) 
 		return err
 	}
 	if b == nil {
+		if err := analyze(ctx, u, "import_rows, import_objects"); err != nil {
+			return err
+		}
 		return save(ctx, u, m, place{Phase: summing})
 	}
 	if err := b.compare(ctx); err != nil {
@@ -42,6 +45,13 @@ func (s *Service) plan(ctx context.Context, u *work.Unit, m db.Import, p place) 
 	}
 	m.Counts = encode(b.counts)
 	return save(ctx, u, m, p)
+}
+
+// analyze updates the statistics of tables that an import has filled: until then the database may compare each row with
+// all others, or read whole tables. Its locks delay the same of another import, so they are released within a second.
+func analyze(ctx context.Context, u *work.Unit, tables string) error {
+	_, err := u.Tx.Exec(ctx, "ANALYZE "+tables)
+	return err
 }
 
 // next reads the next batch of an order of kinds and advances the place; nil is the end.

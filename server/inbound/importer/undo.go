@@ -18,6 +18,11 @@ import (
 // stay, and are noted.
 func (s *Service) undo(ctx context.Context, u *work.Unit, m db.Import, p place) error {
 	imports := strings.Fields(p.Undone)
+	if p.Kind == 0 && p.List == 0 && p.ID == "" {
+		if err := analyze(ctx, u, "import_objects"); err != nil {
+			return err
+		}
+	}
 	for ; p.Kind < len(undone); p.Kind, p.List, p.Done = p.Kind+1, 0, 0 {
 		for ; p.List < len(imports); p.List, p.ID = p.List+1, "" {
 			b := &batch{u: u, m: &m, kind: undone[p.Kind], counts: CountsOf(m), imports: imports}
