@@ -59,7 +59,7 @@ func TestStatistics(t *testing.T) {
 	require.Equal(t, "600", count(ready, "payouts", "new"))
 	tx, err := d.Pool.Begin(t.Context())
 	require.NoError(t, err)
-	defer tx.Rollback(t.Context()) //nolint:errcheck // nothing is written
+	defer tx.Rollback(t.Context())
 	_, err = tx.Exec(t.Context(), pgtx.Unhurried)
 	require.NoError(t, err)
 	s := &statement{Tx: tx}
