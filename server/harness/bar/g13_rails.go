@@ -45,10 +45,17 @@ func paidByRails(ctx context.Context, sys *system, size Size) (f figures, err er
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.rage(ctx, size.of(25, 2), size.of(40, 12)); err != nil {
+	waves := size.of(25, 2)
+	if err := s.rage(ctx, waves, size.of(40, 12)); err != nil {
 		return nil, err
 	}
-	if err := s.settle(ctx); err != nil {
+	if err := s.settle(ctx, overAMonth, overAMonth); err != nil {
+		return nil, err
+	}
+	if err := s.wave(ctx, waves, len(fates)); err != nil { // without troubles, so that it has all ends
+		return nil, err
+	}
+	if err := s.settle(ctx, betweenPolls, betweenPolls, overAMonth); err != nil {
 		return nil, err
 	}
 	found, err := check.Full(ctx, own.pool, check.Options{Keeper: own.keeper, Connections: 2})
@@ -214,8 +221,15 @@ func (s *railStorm) restart(ctx context.Context) error {
 	return g.Wait()
 }
 
-// passing has the times between two lives of the servers. All are longer than the time between two polls.
-var passing = []time.Duration{6 * time.Minute, 6 * time.Minute, 20 * time.Minute, 3 * time.Hour, 25 * time.Hour}
+const (
+	// betweenPolls is longer than the time between two polls of a payout.
+	betweenPolls = 6 * time.Minute
+	// overAMonth is longer than PayPal's guard against duplicates, and than any end takes.
+	overAMonth = 35 * 24 * time.Hour
+)
+
+// passing has the times between two lives of the servers.
+var passing = []time.Duration{betweenPolls, betweenPolls, 20 * time.Minute, 3 * time.Hour, 25 * time.Hour}
 
 // pass lets time pass for Rail first, which is the safe order: a server must not take PayPal's guard against duplicates
 // to last longer than it does.
@@ -234,16 +248,15 @@ func (s *railStorm) pass(ctx context.Context, by time.Duration) error {
 	return nil
 }
 
-// settle ends the troubles and the kills, and checks that the next poll sees PayPal's states, until nothing
-// changes.
-func (s *railStorm) settle(ctx context.Context) error {
+// settle ends the troubles and the kills, and checks after each of some times that the next poll sees PayPal's states.
+func (s *railStorm) settle(ctx context.Context, times ...time.Duration) error {
 	s.sys.paypal.SetPlan(paypaltest.Plan{})
 	s.sys.paypal.SetFunds("HUF", 1<<50)
 	if err := s.kill(ctx); err != nil { // a server might be in the middle of a poll when the states are compared
 		return err
 	}
-	for range 2 {
-		if err := s.pass(ctx, 35*24*time.Hour); err != nil {
+	for _, by := range times {
+		if err := s.pass(ctx, by); err != nil {
 			return err
 		}
 		if err := s.poll(ctx); err != nil {
