@@ -13,12 +13,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"rail/gen/db"
 	"rail/server/cli/sample"
 	"rail/server/clock"
 	"rail/server/harness/crawl"
 	"rail/server/money/payout"
 	"rail/server/money/report"
+	"rail/server/postgres/pgtx"
 	"rail/server/secret"
 	"rail/server/team"
 	"rail/server/work"
@@ -118,14 +121,25 @@ func (b *bench) collect(ctx context.Context, now clock.Time) error {
 	u := work.NewRun(b.server.pool, work.Actor{Kind: work.Operator}, now).For(org)
 	until := clock.MonthOf(now.DayIn(time.UTC)).AddDate(0, -1, -1).Format(time.DateOnly)
 	err = u.Within(ctx, func(u *work.Unit) error {
+		if _, err := u.Tx.Exec(ctx, pgtx.Unhurried); err != nil {
+			return err
+		}
 		_, _, err := payout.GenerateIn(ctx, u, id("prg", programBase), payout.Order{Until: until})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	_, err = b.server.pool.Exec(ctx, "VACUUM ANALYZE commissions")
-	return err
+	return b.server.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+		for _, sql := range []string{
+			"SET statement_timeout = 0", "VACUUM ANALYZE commissions", "RESET statement_timeout",
+		} {
+			if _, err := c.Exec(ctx, sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // signIn makes an owner and returns the token of a session.
