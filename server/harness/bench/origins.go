@@ -49,21 +49,27 @@ func (d draw) parity(sz size, odd int64) draw {
 
 // giveOrigins gives half of the customers an origin.
 func (b *bench) giveOrigins(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, b.db.DSN) // without the server's time limit of a statement
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx) //nolint:errcheck // all statements are done
-	_, err = conn.Exec(ctx, `UPDATE customers SET source = o.source, medium = o.medium, campaign = o.campaign,
+	return b.unlimited(ctx, `UPDATE customers SET source = o.source, medium = o.medium, campaign = o.campaign,
 		referrer = o.referrer, country = o.country, device = o.device
 		FROM (VALUES (0, NULL, NULL, NULL, NULL, NULL, NULL),
 			(1, 'newsletter', 'email', 'spring', 'blog.example', 'DE', 'mobile'))
 			o (odd, source, medium, campaign, referrer, country, device)
-		WHERE o.odd = right(id, 1)::integer % 2`)
-	if err == nil {
-		_, err = conn.Exec(ctx, "VACUUM ANALYZE customers")
+		WHERE o.odd = right(id, 1)::integer % 2`, "VACUUM ANALYZE customers")
+}
+
+// unlimited executes statements without the server's time limit of a statement.
+func (b *bench) unlimited(ctx context.Context, statements ...string) error {
+	conn, err := pgx.Connect(ctx, b.db.DSN)
+	if err != nil {
+		return err
 	}
-	return err
+	defer conn.Close(ctx) //nolint:errcheck // all statements are done
+	for _, sql := range statements {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // origins measures what an origin costs a click and a sale. It returns how many cost more than maxOrigin.

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"rail/gen/db"
 	"rail/server/cli/sample"
 	"rail/server/clock"
@@ -108,8 +106,7 @@ func (b *bench) settle(ctx context.Context) error {
 	if err := b.collect(ctx, now); err != nil {
 		return err
 	}
-	_, err = b.server.pool.Exec(ctx, "ANALYZE report_sums, report_spans")
-	return err
+	return b.unlimited(ctx, "ANALYZE report_sums, report_spans")
 }
 
 // collect makes the payout runs of the months before the last one, so that a month's commissions are left to collect.
@@ -130,16 +127,7 @@ func (b *bench) collect(ctx context.Context, now clock.Time) error {
 	if err != nil {
 		return err
 	}
-	return b.server.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
-		for _, sql := range []string{
-			"SET statement_timeout = 0", "VACUUM ANALYZE commissions", "RESET statement_timeout",
-		} {
-			if _, err := c.Exec(ctx, sql); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return b.unlimited(ctx, "VACUUM ANALYZE commissions")
 }
 
 // signIn makes an owner and returns the token of a session.
