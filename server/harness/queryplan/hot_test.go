@@ -2,7 +2,6 @@ package queryplan_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"rail/gen/db"
 	"rail/server/harness/dataset"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/queryplan"
 	"rail/server/postgres"
 )
 
@@ -190,11 +190,11 @@ func TestPlansOfEmptyTables(t *testing.T) {
 		if name == "Backlog" { // counts what it reads whole: the endpoints, and a table of one row
 			continue
 		}
-		var c capture
-		require.ErrorIs(t, h.call(t.Context(), db.New(), &c), errCaptured, name)
+		var c queryplan.Capture
+		require.ErrorIs(t, h.call(t.Context(), db.New(), &c), queryplan.ErrCaptured, name)
 		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 			top := planned(t, conn, mode, c)
-			top.walk(func(n node) { assert.NotEqual(t, "Seq Scan", n.Type, "%s, %s:\n%s", name, mode, top.shape()) })
+			top.Walk(func(n queryplan.Node) { assert.NotEqual(t, "Seq Scan", n.Type, "%s, %s:\n%s", name, mode, top.Shape()) })
 		}
 	}
 }
@@ -212,13 +212,13 @@ func session(t testing.TB, dsn string) *pgx.Conn {
 // checkReads fails the test if a hot statement reads more rows than allowed.
 func checkReads(t testing.TB, conn *pgx.Conn, statistics string) {
 	for name, h := range hot {
-		var c capture
-		require.ErrorIs(t, h.call(t.Context(), db.New(), &c), errCaptured, name)
+		var c queryplan.Capture
+		require.ErrorIs(t, h.call(t.Context(), db.New(), &c), queryplan.ErrCaptured, name)
 		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 			top := planned(t, conn, mode, c)
 			require.InDelta(t, h.rows, top.Rows, 0, name)
-			assert.LessOrEqual(t, top.examined(), h.most, "%s, %s, reads too much by the statistics of %s:\n%s",
-				name, mode, statistics, top.shape())
+			assert.LessOrEqual(t, top.Examined(), h.most, "%s, %s, reads too much by the statistics of %s:\n%s",
+				name, mode, statistics, top.Shape())
 		}
 	}
 }
@@ -274,11 +274,11 @@ func forget(t testing.TB, conn *pgx.Conn) {
 }
 
 // planned runs a statement by its custom or generic plan, and undoes it.
-func planned(t testing.TB, conn *pgx.Conn, mode string, c capture) node {
-	prepared, err := conn.Prepare(t.Context(), "hot", c.sql)
+func planned(t testing.TB, conn *pgx.Conn, mode string, c queryplan.Capture) queryplan.Node {
+	prepared, err := conn.Prepare(t.Context(), "hot", c.SQL)
 	require.NoError(t, err)
-	args := make([]string, len(c.args))
-	for i, arg := range c.args {
+	args := make([]string, len(c.Args))
+	for i, arg := range c.Args {
 		text, err := conn.TypeMap().Encode(prepared.ParamOIDs[i], pgx.TextFormatCode, arg, nil)
 		require.NoError(t, err)
 		if args[i] = "NULL"; text != nil {
@@ -289,12 +289,9 @@ func planned(t testing.TB, conn *pgx.Conn, mode string, c capture) node {
 	require.NoError(t, err)
 	_, err = tx.Exec(t.Context(), "SET LOCAL plan_cache_mode = "+mode)
 	require.NoError(t, err)
-	var raw string
-	require.NoError(t, tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE hot ("+
-		strings.Join(args, ", ")+")", pgx.QueryExecModeSimpleProtocol).Scan(&raw))
+	top := queryplan.Explained(t, tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE hot ("+
+		strings.Join(args, ", ")+")", pgx.QueryExecModeSimpleProtocol))
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.NoError(t, conn.Deallocate(t.Context(), "hot"))
-	var plans []struct{ Plan node }
-	require.NoError(t, json.Unmarshal([]byte(raw), &plans))
-	return plans[0].Plan
+	return top
 }

@@ -1,9 +1,6 @@
 package queryplan_test
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -13,7 +10,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +18,7 @@ import (
 	"rail/server/clock"
 	"rail/server/harness/dataset"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/queryplan"
 )
 
 const (
@@ -123,62 +120,6 @@ func id(prefix string, n int) string { return dataset.ID(prefix, n) }
 // at returns a time days from the end of the dataset.
 func at(days int64) clock.Time {
 	return clock.At(time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)).Days(days)
-}
-
-var errCaptured = errors.New("captured")
-
-// capture is a db.DBTX that keeps the statement of a generated query.
-type capture struct {
-	sql  string
-	args []any
-}
-
-func (c *capture) Exec(context.Context, string, ...any) (pgconn.CommandTag, error) {
-	return pgconn.CommandTag{}, errCaptured
-}
-
-func (c *capture) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
-	c.sql, c.args = sql, args
-	return nil, errCaptured
-}
-
-func (c *capture) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
-	c.sql, c.args = sql, args
-	return none{}
-}
-
-type none struct{}
-
-func (none) Scan(...any) error { return errCaptured }
-
-// node is a node of a plan in the form of EXPLAIN (FORMAT JSON).
-type node struct {
-	Type      string  `json:"Node Type"`
-	Table     string  `json:"Relation Name"`
-	Index     string  `json:"Index Name"`
-	Rows      float64 `json:"Actual Rows"`
-	Loops     float64 `json:"Actual Loops"`
-	Filtered  float64 `json:"Rows Removed by Filter"`
-	Rechecked float64 `json:"Rows Removed by Index Recheck"`
-	Plans     []node  `json:"Plans"`
-}
-
-// walk visits the nodes of a plan from the top.
-func (n node) walk(visit func(node)) {
-	visit(n)
-	for _, p := range n.Plans {
-		p.walk(visit)
-	}
-}
-
-// examined returns the number of rows that the scans of a plan read.
-func (n node) examined() (sum float64) {
-	n.walk(func(n node) {
-		if strings.HasSuffix(n.Type, "Scan") && n.Type != "Bitmap Heap Scan" && n.Type != "Subquery Scan" {
-			sum += (n.Rows + n.Filtered + n.Rechecked) * n.Loops
-		}
-	})
-	return sum
 }
 
 // list is the generated function of the page, or of the count, of a list of the API.
@@ -331,7 +272,7 @@ func (l list) declaration(t testing.TB) queries.List {
 }
 
 // call returns the statement of a list.
-func (l list) call(t testing.TB, program string, sets ...map[string]any) capture {
+func (l list) call(t testing.TB, program string, sets ...map[string]any) queryplan.Capture {
 	p := reflect.New(l.params).Elem()
 	given := map[string]any{"ProgramID": program, "OrgID": "org_0", "Lim": int32(26), "Most": int32(math.MaxInt32)}
 	for i := range l.params.NumField() {
@@ -354,35 +295,16 @@ func (l list) call(t testing.TB, program string, sets ...map[string]any) capture
 		require.True(t, value.Type().AssignableTo(f.Type), "%s.%s", l.method, f.Name)
 		p.Field(i).Set(value)
 	}
-	var c capture
+	var c queryplan.Capture
 	out := l.run.Call([]reflect.Value{reflect.ValueOf(t.Context()), reflect.ValueOf(&c), p})
-	require.ErrorIs(t, out[1].Interface().(error), errCaptured)
+	require.ErrorIs(t, out[1].Interface().(error), queryplan.ErrCaptured)
 	return c
 }
 
-// explain runs a statement and returns its plan.
-func explain(t testing.TB, pool *pgxpool.Pool, c capture) (node, string) {
-	var raw string
-	err := pool.QueryRow(t.Context(), "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) "+c.sql, c.args...).Scan(&raw)
-	require.NoError(t, err, c.sql)
-	var plans []struct{ Plan node }
-	require.NoError(t, json.Unmarshal([]byte(raw), &plans))
-	return plans[0].Plan, raw
-}
-
-// shape returns a short form of the plan for a failure's message.
-func (n node) shape() string {
-	var b strings.Builder
-	n.walk(func(n node) {
-		fmt.Fprintf(&b, "  %s %s %s: %g rows, %g filtered, %g loops\n", n.Type, n.Table, n.Index, n.Rows, n.Filtered, n.Loops)
-	})
-	return b.String()
-}
-
 // planFaults returns the faults of the plan of a list, "" for none.
-func planFaults(l list, top node, large map[string]bool, scan bool) string {
+func planFaults(l list, top queryplan.Node, large map[string]bool, scan bool) string {
 	var wrong []string
-	top.walk(func(n node) {
+	top.Walk(func(n queryplan.Node) {
 		if n.Type == "Seq Scan" && large[n.Table] {
 			wrong = append(wrong, "reads the whole of "+n.Table)
 		}
@@ -390,7 +312,7 @@ func planFaults(l list, top node, large map[string]bool, scan bool) string {
 			wrong = append(wrong, fmt.Sprintf("sorts %g rows", n.Plans[0].Rows))
 		}
 	})
-	examined := top.examined()
+	examined := top.Examined()
 	if l.page && !scan && examined > few {
 		wrong = append(wrong, fmt.Sprintf("a page looks at %g rows", examined))
 	}
@@ -452,10 +374,11 @@ func TestPlans(t *testing.T) {
 						_, listed := scans[l.resource+"."+name]
 						scan = scan || listed
 					}
-					top, _ := explain(t, pool, l.call(t, program, filter, place))
+					c := l.call(t, program, filter, place)
+					top := c.Explain(t, pool)
 					ran++
 					if wrong := planFaults(l, top, large, scan); wrong != "" {
-						t.Errorf("%s %v %v of %s %s:\n%s", l.method, filter, place, program, wrong, top.shape())
+						t.Errorf("%s %v %v of %s %s:\n%s", l.method, filter, place, program, wrong, top.Shape())
 					}
 				}
 			}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/queryplan"
 )
 
 // filled returns a program's year of n sales, not summed yet.
@@ -279,33 +279,15 @@ func TestSpansAreTakenBack(t *testing.T) {
 	require.Zero(t, holding(t, pool, day))
 }
 
-// scan is a node of a query's plan.
-type scan struct {
-	Relation string  `json:"Relation Name"`
-	Rows     float64 `json:"Actual Rows"`
-	Loops    float64 `json:"Actual Loops"`
-	Plans    []scan
-}
-
-// read adds the rows that the nodes read from tables.
-func (s scan) read(tables map[string]float64) {
-	if s.Relation != "" {
-		tables[s.Relation] += s.Rows * s.Loops
-	}
-	for _, p := range s.Plans {
-		p.read(tables)
-	}
-}
-
-// rowsRead runs the captured query and returns how many rows it reads from each table.
-func (c *captured) rowsRead(t *testing.T, pool *pgxpool.Pool) map[string]float64 {
+// rowsRead executes the captured query and returns how many rows it reads from each table.
+func rowsRead(t *testing.T, pool *pgxpool.Pool, c queryplan.Capture) map[string]float64 {
 	t.Helper()
-	var raw []byte
-	require.NoError(t, pool.QueryRow(t.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) "+c.sql, c.args...).Scan(&raw))
-	var plan []struct{ Plan scan }
-	require.NoError(t, json.Unmarshal(raw, &plan))
 	tables := map[string]float64{}
-	plan[0].Plan.read(tables)
+	c.Explain(t, pool).Walk(func(n queryplan.Node) {
+		if n.Table != "" {
+			tables[n.Table] += n.Rows * n.Loops
+		}
+	})
 	return tables
 }
 
@@ -318,9 +300,9 @@ func TestSpansToSumWithoutStatistics(t *testing.T) {
 	var spans float64
 	require.NoError(t, pool.QueryRow(ctx, "SELECT count(*) FROM report_spans").Scan(&spans))
 	for range 20 {
-		var c captured
+		var c queryplan.Capture
 		_, _ = queries.ReportSpansToSum(ctx, &c, db.ReportSpansToSumParams{Today: now.Time, Lim: sumBatch})
-		require.LessOrEqual(t, c.rowsRead(t, pool)["report_spans"], 2*spans)
+		require.LessOrEqual(t, rowsRead(t, pool, c)["report_spans"], 2*spans)
 		tx, err := pool.Begin(ctx)
 		require.NoError(t, err)
 		_, err = tx.Exec(ctx, "UPDATE report_spans SET program_id = 'hidden'")
@@ -340,9 +322,9 @@ func TestOriginsAreReadFromSums(t *testing.T) {
 		To: time.Date(2026, 8, 31, 0, 0, 0, 0, time.UTC), Currency: "USD", ProgramCurrency: "USD",
 	}
 	check := func(q Query, most float64) {
-		var c captured
+		var c queryplan.Capture
 		_, _ = queries.ReportRows(ctx, &c, q.params())
-		tables := c.rowsRead(t, pool)
+		tables := rowsRead(t, pool, c)
 		for name, rows := range tables {
 			if !strings.HasPrefix(name, "report_") {
 				require.Zero(t, rows, "%s by %s", name, q.By)

@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
-	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/queryplan"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -89,9 +88,9 @@ func TestSpeed(t *testing.T) {
 	t.Logf("%d sums, %d MB", rows, size/1e6)
 	group, partner := "grp_3", "part_0"
 	if os.Getenv("RAIL_TEST_LOG") != "" {
-		var c captured
+		var c queryplan.Capture
 		_, _ = queries.ReportRows(ctx, &c, q.params())
-		rows, err := conn.Query(ctx, "EXPLAIN (ANALYZE, BUFFERS) "+c.sql, c.args...)
+		rows, err := conn.Query(ctx, "EXPLAIN (ANALYZE, BUFFERS) "+c.SQL, c.Args...)
 		require.NoError(t, err)
 		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		require.NoError(t, err)
@@ -133,12 +132,12 @@ func TestSpeed(t *testing.T) {
 // cost returns the database's time for a query: planning and execution.
 func cost(ctx context.Context, t *testing.T, conn *pgx.Conn, q Query) time.Duration {
 	t.Helper()
-	var c captured
+	var c queryplan.Capture
 	_, _ = queries.ReportRows(ctx, &c, q.params())
 	best := time.Hour
 	for range 3 {
 		var raw []byte
-		require.NoError(t, conn.QueryRow(ctx, "EXPLAIN (ANALYZE, FORMAT JSON) "+c.sql, c.args...).Scan(&raw))
+		require.NoError(t, conn.QueryRow(ctx, "EXPLAIN (ANALYZE, FORMAT JSON) "+c.SQL, c.Args...).Scan(&raw))
 		var plan []struct {
 			Planning float64 `json:"Planning Time"`
 			Running  float64 `json:"Execution Time"`
@@ -147,16 +146,4 @@ func cost(ctx context.Context, t *testing.T, conn *pgx.Conn, q Query) time.Durat
 		best = min(best, time.Duration((plan[0].Planning+plan[0].Running)*float64(time.Millisecond)))
 	}
 	return best
-}
-
-// captured records the statement of a generated function.
-type captured struct {
-	db.DBTX
-	sql  string
-	args []any
-}
-
-func (c *captured) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
-	c.sql, c.args = sql, args
-	return nil, &pgconn.PgError{}
 }
