@@ -15,7 +15,7 @@ const (
 	maxBatchVisits = 128
 	// minSecondBatch is the queue length from which a second concurrent transaction
 	// pays off.
-	minSecondBatch = 16
+	minSecondBatch = 4
 )
 
 // Writer batches the visits of concurrent requests into one look-up and one transaction. Each request is

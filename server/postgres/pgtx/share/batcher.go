@@ -1,6 +1,7 @@
 package share
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -37,13 +38,14 @@ type Limits struct {
 	Members     int // of one batch
 	Batches     int // that run at once
 	MinParallel int // the fewest members of a batch that starts while another runs
-	Enough      int // members that start another batch, however many run; 0 for as many as run
+	Enough      int // members that start another batch at any load; 0 for Members
 }
 
 // Batcher groups concurrent work: while one batch runs, new members wait for the next, so
 // that batches grow with the load. No batch waits for more members. A parallel batch
-// starts when as many members wait as the running ones have, when Limits.Enough wait, or when the running ones are
-// slow.
+// starts when as many members wait as the running ones have, and at least half of the load; when
+// Limits.Enough wait; or when the running ones are slow. The load is the recent peak of members
+// that ran or waited at once.
 // Members run in the order of their arrival, except that a member waits while another
 // with one of its names runs or waits before it.
 type Batcher[T Member] struct {
@@ -63,7 +65,7 @@ func NewBatcher[T Member](l Limits, process func(ctx context.Context, members []
 	return &Batcher[T]{
 		members:   l.Members,
 		process:   process,
-		workers:   workers{max: l.Batches, minParallel: l.MinParallel, enough: l.Enough},
+		workers:   workers{max: l.Batches, minParallel: l.MinParallel, enough: cmp.Or(l.Enough, l.Members)},
 		claimed:   map[string]T{},
 		penalties: newPenalties(),
 	}
@@ -125,7 +127,7 @@ func (b *Batcher[T]) next() (members []T) {
 	if !b.workers.tooFew(len(b.waiting)) { // else another worker processes them
 		members = b.pick()
 	}
-	b.workers.begin(len(members))
+	b.workers.begin(len(members), len(b.waiting))
 	if len(members) == 0 {
 		return nil
 	}
