@@ -66,7 +66,7 @@ func (b *bench) unlimited(ctx context.Context, statements ...string) error {
 	defer conn.Close(ctx) //nolint:errcheck // all statements are done
 	for _, sql := range statements {
 		if _, err := conn.Exec(ctx, sql); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", sql, err)
 		}
 	}
 	return nil

@@ -86,14 +86,14 @@ func (b *bench) settle(ctx context.Context) error {
 		return err
 	}
 	// pgbench's script has the flow of one program for the commissions of all.
-	_, err = b.server.pool.Exec(ctx, `UPDATE commissions c SET flow_id = own.id FROM flows own, flows written
+	err = b.unlimited(ctx, `UPDATE commissions c SET flow_id = own.id FROM flows own, flows written
 		WHERE written.id = c.flow_id AND written.program_id <> c.program_id AND own.program_id = c.program_id`)
 	if err != nil {
 		return err
 	}
 	now := clock.System{}.Now()
 	if err := sample.Load(ctx, b.server.pool, keeper, org, now); err != nil && !errors.Is(err, sample.ErrLoaded) {
-		return err
+		return fmt.Errorf("sample: %w", err)
 	}
 	_, err = b.server.pool.Exec(ctx, "UPDATE programs SET created_at = $1 WHERE id = $2", now.Days(-366),
 		id("prg", programBase))
@@ -101,10 +101,10 @@ func (b *bench) settle(ctx context.Context) error {
 		return err
 	}
 	if err := report.Sum(ctx, b.server.pool, now); err != nil {
-		return err
+		return fmt.Errorf("report sums: %w", err)
 	}
 	if err := b.collect(ctx, now); err != nil {
-		return err
+		return fmt.Errorf("payout runs: %w", err)
 	}
 	return b.unlimited(ctx, "ANALYZE report_sums, report_spans")
 }
