@@ -53,6 +53,16 @@ func TestRun(t *testing.T) {
 	require.Contains(t, out.String(), "retrieve, 8 clients: processor time to the floor's")
 }
 
+// TestLogEnd prints the statement that the database refused.
+func TestLogEnd(t *testing.T) {
+	t.Parallel()
+	p, err := NewDatabase(t.Context(), "")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	require.Error(t, p.exec(t.Context(), "SELECT pg_sleep(-1) FROM no_such_table"))
+	require.Contains(t, p.logEnd(), "STATEMENT:  SELECT pg_sleep(-1) FROM no_such_table")
+}
+
 func TestGoals(t *testing.T) {
 	t.Parallel()
 	now := run{

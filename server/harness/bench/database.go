@@ -82,5 +82,17 @@ func (p *Private) exec(ctx context.Context, statements ...string) error {
 	return nil
 }
 
+// maxLogEnd is how many bytes of the server's log explain an error: some statements of a report.
+const maxLogEnd = 16_000
+
+// logEnd returns the last lines of the server's log, which have the statements that failed.
+func (p *Private) logEnd() string {
+	log, err := os.ReadFile(filepath.Join(p.dir, "pg", "postgres.log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(log[max(0, len(log)-maxLogEnd):])
+}
+
 // Close stops the server and deletes its data.
 func (p *Private) Close() error { return errors.Join(p.server.Stop(), os.RemoveAll(p.dir)) }
