@@ -93,7 +93,7 @@ func (b *bench) settle(ctx context.Context) error {
 	}
 	now := clock.System{}.Now()
 	if err := sample.Load(ctx, b.server.pool, keeper, org, now); err != nil && !errors.Is(err, sample.ErrLoaded) {
-		return fmt.Errorf("sample: %w", err)
+		return err
 	}
 	_, err = b.server.pool.Exec(ctx, "UPDATE programs SET created_at = $1 WHERE id = $2", now.Days(-366),
 		id("prg", programBase))
