@@ -4,7 +4,9 @@
 -- level is the dimension of report_sums to read, by the dimension of the rows; subject is that of its keys, and key
 -- the only key to read. With rows_only, no sums are read. Rows of periods and cohorts use spans within one period, and
 -- read the other days period by period. less_direct subtracts the figures without a partner, which are at direct_level,
--- from sums of all: the cost does not depend on the number of partners.
+-- from sums of all: the cost does not depend on the number of partners. The rows of a day that is not summed are grouped
+-- first: there can be many today. A cohort counts a customer by the first sale of the month, and of two at the same
+-- moment by that of the lower partner id.
 WITH spans AS MATERIALIZED (
     SELECT w.span, w.start, w.upto FROM (
         SELECT r.span, r.start, r.upto, max(r.upto) OVER (ORDER BY r.start, r.upto DESC
@@ -51,35 +53,41 @@ WITH spans AS MATERIALIZED (
             AND (sqlc.narg('key')::text IS NULL OR x.key = sqlc.narg('key')::text) OFFSET 0) s
     WHERE @less_direct::boolean
     UNION ALL
-    SELECT f.first, coalesce(f.partner_id, ''), coalesce(CASE @subject::text WHEN 'link' THEN f.link_id
-        WHEN 'product' THEN f.product WHEN 'source' THEN f.source WHEN 'medium' THEN f.medium
-        WHEN 'campaign' THEN f.campaign WHEN 'referrer' THEN f.referrer WHEN 'country' THEN f.country
-        WHEN 'device' THEN f.device WHEN 'tracked_by' THEN f.tracked_by WHEN 'cohort' THEN CASE
-            WHEN f.converted_at IS NOT NULL THEN to_char(zone_day(f.converted_at, @time_zone::text), 'YYYY-MM') END
-        END, ''),
-        coalesce(f.currency, @program_currency::text), f.product_name, f.clicks, f.leads,
+    SELECT r.first, coalesce(f.partner_id, ''), coalesce(CASE WHEN @subject::text <> 'cohort' THEN f.key
+        WHEN f.converted_at IS NOT NULL THEN to_char(zone_day(f.converted_at, @time_zone::text), 'YYYY-MM') END, ''),
+        coalesce(f.currency, @program_currency::text), f.label, f.clicks, f.leads,
         CASE WHEN @subject::text <> 'cohort' THEN f.customers ELSE (f.sales > 0 AND NOT EXISTS (SELECT FROM sales e
             WHERE e.customer_id = f.customer_id AND e.org_id = @org_id AND e.currency = f.currency
-                AND e.occurred_at >= f.month_at AND (e.occurred_at, e.id) < (f.at, f.sale_id)))::integer END,
+                AND e.occurred_at >= r.month_at AND (e.occurred_at, coalesce(e.partner_id, ''))
+                    < (f.first_at, coalesce(f.partner_id, ''))))::integer END,
         f.sales, f.refunded, f.revenue_minor, f.commissions_minor, f.paid_minor
     FROM raw r CROSS JOIN LATERAL (
-        SELECT r.first, r.month_at, x.at, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks,
-            x.leads, x.customers, x.sales, x.refunded, x.revenue_minor, x.commissions_minor, x.paid_minor, x.source,
-            x.medium, x.campaign, x.referrer, x.country, x.device, x.tracked_by, x.customer_id, x.sale_id,
-            x.converted_at FROM report_facts x
-            WHERE x.program_id = @program_id AND x.at >= r.from_at AND x.at < r.to_at OFFSET 0) f
-    WHERE (sqlc.narg('partner_id')::text IS NULL OR f.partner_id = sqlc.narg('partner_id')::text
-        OR sqlc.narg('partner_id')::text = '' AND f.partner_id IS NULL)
-      AND (NOT @less_direct::boolean OR f.partner_id IS NOT NULL)
-      AND (f.customers > 0 OR f.currency IS NOT NULL OR @subject::text <> 'product')
-      AND (f.currency IS NOT NULL OR @subject::text <> 'cohort')
-      AND (sqlc.narg('source')::text IS NULL OR coalesce(f.source, '') = sqlc.narg('source')::text)
-      AND (sqlc.narg('medium')::text IS NULL OR coalesce(f.medium, '') = sqlc.narg('medium')::text)
-      AND (sqlc.narg('campaign')::text IS NULL OR coalesce(f.campaign, '') = sqlc.narg('campaign')::text)
-      AND (sqlc.narg('referrer')::text IS NULL OR coalesce(f.referrer, '') = sqlc.narg('referrer')::text)
-      AND (sqlc.narg('country')::text IS NULL OR coalesce(f.country, '') = sqlc.narg('country')::text)
-      AND (sqlc.narg('device')::text IS NULL OR coalesce(f.device, '') = sqlc.narg('device')::text)
-      AND (sqlc.narg('tracked_by')::text IS NULL OR coalesce(f.tracked_by, '') = sqlc.narg('tracked_by')::text)
+        SELECT x.partner_id, x.currency, CASE @subject::text WHEN 'link' THEN x.link_id WHEN 'product' THEN x.product
+                WHEN 'source' THEN x.source WHEN 'medium' THEN x.medium WHEN 'campaign' THEN x.campaign
+                WHEN 'referrer' THEN x.referrer WHEN 'country' THEN x.country WHEN 'device' THEN x.device
+                WHEN 'tracked_by' THEN x.tracked_by END AS key,
+            CASE @subject::text WHEN 'cohort' THEN x.converted_at END AS converted_at,
+            CASE @subject::text WHEN 'cohort' THEN x.customer_id END AS customer_id,
+            CASE @subject::text WHEN 'cohort' THEN min(x.at) FILTER (WHERE x.sales > 0) END AS first_at,
+            max(CASE @subject::text WHEN 'product' THEN x.product_name END) AS label,
+            sum(x.clicks) AS clicks, sum(x.leads) AS leads, sum(x.customers) AS customers, sum(x.sales) AS sales,
+            sum(x.refunded) AS refunded, sum(x.revenue_minor) AS revenue_minor,
+            sum(x.commissions_minor) AS commissions_minor, sum(x.paid_minor) AS paid_minor
+        FROM (SELECT y.* FROM report_facts y
+            WHERE y.program_id = @program_id AND y.at >= r.from_at AND y.at < r.to_at OFFSET 0) x
+        WHERE (sqlc.narg('partner_id')::text IS NULL OR x.partner_id = sqlc.narg('partner_id')::text
+            OR sqlc.narg('partner_id')::text = '' AND x.partner_id IS NULL)
+          AND (NOT @less_direct::boolean OR x.partner_id IS NOT NULL)
+          AND (x.customers > 0 OR x.currency IS NOT NULL OR @subject::text <> 'product')
+          AND (x.currency IS NOT NULL OR @subject::text <> 'cohort')
+          AND (sqlc.narg('source')::text IS NULL OR coalesce(x.source, '') = sqlc.narg('source')::text)
+          AND (sqlc.narg('medium')::text IS NULL OR coalesce(x.medium, '') = sqlc.narg('medium')::text)
+          AND (sqlc.narg('campaign')::text IS NULL OR coalesce(x.campaign, '') = sqlc.narg('campaign')::text)
+          AND (sqlc.narg('referrer')::text IS NULL OR coalesce(x.referrer, '') = sqlc.narg('referrer')::text)
+          AND (sqlc.narg('country')::text IS NULL OR coalesce(x.country, '') = sqlc.narg('country')::text)
+          AND (sqlc.narg('device')::text IS NULL OR coalesce(x.device, '') = sqlc.narg('device')::text)
+          AND (sqlc.narg('tracked_by')::text IS NULL OR coalesce(x.tracked_by, '') = sqlc.narg('tracked_by')::text)
+        GROUP BY 1, 2, 3, 4, 5) f
 )
 SELECT (@by::text IN ('partner', 'link', 'group', 'tag') AND f.partner_id = '')::boolean AS direct,
     coalesce(CASE @by::text WHEN 'partner' THEN f.partner_id WHEN 'group' THEN p.group_id WHEN 'tag' THEN t.tag_id
@@ -352,8 +360,8 @@ WITH facts AS MATERIALIZED (
         max(f.product_name) AS label, sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers,
         count(*) FILTER (WHERE f.sales > 0 AND NOT EXISTS (SELECT FROM sales e
             WHERE e.customer_id = f.customer_id AND e.org_id = @org_id AND e.currency = f.currency
-                AND e.occurred_at >= @month_at::timestamptz
-                AND (e.occurred_at, e.id) < (f.at, f.sale_id))) AS active,
+                AND e.occurred_at >= @month_at::timestamptz AND (e.occurred_at, coalesce(e.partner_id, ''), e.id)
+                    < (f.at, coalesce(f.partner_id, ''), f.sale_id))) AS active,
         sum(f.sales) AS sales, sum(f.refunded) AS refunded, sum(f.revenue_minor) AS revenue_minor,
         sum(f.commissions_minor) AS commissions_minor, sum(f.paid_minor) AS paid_minor
     FROM report_facts f JOIN programs g ON g.id = f.program_id WHERE f.program_id = @program_id AND f.at >= @from_at

@@ -1035,7 +1035,7 @@ type ReportFact struct {
 	LinkID           *string
 	Product          *string
 	ProductName      *string
-	Currency         *string
+	Currency         interface{}
 	Clicks           int32
 	Leads            int32
 	Customers        int32
@@ -1051,8 +1051,8 @@ type ReportFact struct {
 	Country          *string
 	Device           *string
 	TrackedBy        interface{}
-	CustomerID       *string
-	SaleID           *string
+	CustomerID       interface{}
+	SaleID           interface{}
 	ConvertedAt      *clock.Time
 }
 

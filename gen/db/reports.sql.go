@@ -497,35 +497,41 @@ WITH spans AS MATERIALIZED (
             AND ($16::text IS NULL OR x.key = $16::text) OFFSET 0) s
     WHERE $10::boolean
     UNION ALL
-    SELECT f.first, coalesce(f.partner_id, ''), coalesce(CASE $19::text WHEN 'link' THEN f.link_id
-        WHEN 'product' THEN f.product WHEN 'source' THEN f.source WHEN 'medium' THEN f.medium
-        WHEN 'campaign' THEN f.campaign WHEN 'referrer' THEN f.referrer WHEN 'country' THEN f.country
-        WHEN 'device' THEN f.device WHEN 'tracked_by' THEN f.tracked_by WHEN 'cohort' THEN CASE
-            WHEN f.converted_at IS NOT NULL THEN to_char(zone_day(f.converted_at, $11::text), 'YYYY-MM') END
-        END, ''),
-        coalesce(f.currency, $5::text), f.product_name, f.clicks, f.leads,
+    SELECT r.first, coalesce(f.partner_id, ''), coalesce(CASE WHEN $19::text <> 'cohort' THEN f.key
+        WHEN f.converted_at IS NOT NULL THEN to_char(zone_day(f.converted_at, $11::text), 'YYYY-MM') END, ''),
+        coalesce(f.currency, $5::text), f.label, f.clicks, f.leads,
         CASE WHEN $19::text <> 'cohort' THEN f.customers ELSE (f.sales > 0 AND NOT EXISTS (SELECT FROM sales e
             WHERE e.customer_id = f.customer_id AND e.org_id = $4 AND e.currency = f.currency
-                AND e.occurred_at >= f.month_at AND (e.occurred_at, e.id) < (f.at, f.sale_id)))::integer END,
+                AND e.occurred_at >= r.month_at AND (e.occurred_at, coalesce(e.partner_id, ''))
+                    < (f.first_at, coalesce(f.partner_id, ''))))::integer END,
         f.sales, f.refunded, f.revenue_minor, f.commissions_minor, f.paid_minor
     FROM raw r CROSS JOIN LATERAL (
-        SELECT r.first, r.month_at, x.at, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks,
-            x.leads, x.customers, x.sales, x.refunded, x.revenue_minor, x.commissions_minor, x.paid_minor, x.source,
-            x.medium, x.campaign, x.referrer, x.country, x.device, x.tracked_by, x.customer_id, x.sale_id,
-            x.converted_at FROM report_facts x
-            WHERE x.program_id = $8 AND x.at >= r.from_at AND x.at < r.to_at OFFSET 0) f
-    WHERE ($17::text IS NULL OR f.partner_id = $17::text
-        OR $17::text = '' AND f.partner_id IS NULL)
-      AND (NOT $10::boolean OR f.partner_id IS NOT NULL)
-      AND (f.customers > 0 OR f.currency IS NOT NULL OR $19::text <> 'product')
-      AND (f.currency IS NOT NULL OR $19::text <> 'cohort')
-      AND ($20::text IS NULL OR coalesce(f.source, '') = $20::text)
-      AND ($21::text IS NULL OR coalesce(f.medium, '') = $21::text)
-      AND ($22::text IS NULL OR coalesce(f.campaign, '') = $22::text)
-      AND ($23::text IS NULL OR coalesce(f.referrer, '') = $23::text)
-      AND ($24::text IS NULL OR coalesce(f.country, '') = $24::text)
-      AND ($25::text IS NULL OR coalesce(f.device, '') = $25::text)
-      AND ($26::text IS NULL OR coalesce(f.tracked_by, '') = $26::text)
+        SELECT x.partner_id, x.currency, CASE $19::text WHEN 'link' THEN x.link_id WHEN 'product' THEN x.product
+                WHEN 'source' THEN x.source WHEN 'medium' THEN x.medium WHEN 'campaign' THEN x.campaign
+                WHEN 'referrer' THEN x.referrer WHEN 'country' THEN x.country WHEN 'device' THEN x.device
+                WHEN 'tracked_by' THEN x.tracked_by END AS key,
+            CASE $19::text WHEN 'cohort' THEN x.converted_at END AS converted_at,
+            CASE $19::text WHEN 'cohort' THEN x.customer_id END AS customer_id,
+            CASE $19::text WHEN 'cohort' THEN min(x.at) FILTER (WHERE x.sales > 0) END AS first_at,
+            max(CASE $19::text WHEN 'product' THEN x.product_name END) AS label,
+            sum(x.clicks) AS clicks, sum(x.leads) AS leads, sum(x.customers) AS customers, sum(x.sales) AS sales,
+            sum(x.refunded) AS refunded, sum(x.revenue_minor) AS revenue_minor,
+            sum(x.commissions_minor) AS commissions_minor, sum(x.paid_minor) AS paid_minor
+        FROM (SELECT y.program_id, y.at, y.partner_id, y.link_id, y.product, y.product_name, y.currency, y.clicks, y.leads, y.customers, y.sales, y.refunded, y.revenue_minor, y.commissions_minor, y.paid_minor, y.source, y.medium, y.campaign, y.referrer, y.country, y.device, y.tracked_by, y.customer_id, y.sale_id, y.converted_at FROM report_facts y
+            WHERE y.program_id = $8 AND y.at >= r.from_at AND y.at < r.to_at OFFSET 0) x
+        WHERE ($17::text IS NULL OR x.partner_id = $17::text
+            OR $17::text = '' AND x.partner_id IS NULL)
+          AND (NOT $10::boolean OR x.partner_id IS NOT NULL)
+          AND (x.customers > 0 OR x.currency IS NOT NULL OR $19::text <> 'product')
+          AND (x.currency IS NOT NULL OR $19::text <> 'cohort')
+          AND ($20::text IS NULL OR coalesce(x.source, '') = $20::text)
+          AND ($21::text IS NULL OR coalesce(x.medium, '') = $21::text)
+          AND ($22::text IS NULL OR coalesce(x.campaign, '') = $22::text)
+          AND ($23::text IS NULL OR coalesce(x.referrer, '') = $23::text)
+          AND ($24::text IS NULL OR coalesce(x.country, '') = $24::text)
+          AND ($25::text IS NULL OR coalesce(x.device, '') = $25::text)
+          AND ($26::text IS NULL OR coalesce(x.tracked_by, '') = $26::text)
+        GROUP BY 1, 2, 3, 4, 5) f
 )
 SELECT ($1::text IN ('partner', 'link', 'group', 'tag') AND f.partner_id = '')::boolean AS direct,
     coalesce(CASE $1::text WHEN 'partner' THEN f.partner_id WHEN 'group' THEN p.group_id WHEN 'tag' THEN t.tag_id
@@ -603,7 +609,9 @@ type ReportRowsRow struct {
 // level is the dimension of report_sums to read, by the dimension of the rows; subject is that of its keys, and key
 // the only key to read. With rows_only, no sums are read. Rows of periods and cohorts use spans within one period, and
 // read the other days period by period. less_direct subtracts the figures without a partner, which are at direct_level,
-// from sums of all: the cost does not depend on the number of partners.
+// from sums of all: the cost does not depend on the number of partners. The rows of a day that is not summed are grouped
+// first: there can be many today. A cohort counts a customer by the first sale of the month, and of two at the same
+// moment by that of the lower partner id.
 func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams) ([]ReportRowsRow, error) {
 	rows, err := db.Query(ctx, reportRows,
 		arg.By,
@@ -783,8 +791,8 @@ WITH facts AS MATERIALIZED (
         max(f.product_name) AS label, sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers,
         count(*) FILTER (WHERE f.sales > 0 AND NOT EXISTS (SELECT FROM sales e
             WHERE e.customer_id = f.customer_id AND e.org_id = $1 AND e.currency = f.currency
-                AND e.occurred_at >= $4::timestamptz
-                AND (e.occurred_at, e.id) < (f.at, f.sale_id))) AS active,
+                AND e.occurred_at >= $4::timestamptz AND (e.occurred_at, coalesce(e.partner_id, ''), e.id)
+                    < (f.at, coalesce(f.partner_id, ''), f.sale_id))) AS active,
         sum(f.sales) AS sales, sum(f.refunded) AS refunded, sum(f.revenue_minor) AS revenue_minor,
         sum(f.commissions_minor) AS commissions_minor, sum(f.paid_minor) AS paid_minor
     FROM report_facts f JOIN programs g ON g.id = f.program_id WHERE f.program_id = $2 AND f.at >= $5

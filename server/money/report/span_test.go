@@ -164,6 +164,8 @@ func recountCohorts(t *testing.T, tx pgx.Tx, q Query) map[string][]int64 {
 func TestSumsAreARecount(t *testing.T) {
 	t.Parallel()
 	ctx, pool, rnd := t.Context(), filled(t, "1000"), rand.New(rand.NewPCG(3, 16))
+	_, err := pool.Exec(ctx, "UPDATE sales SET occurred_at = date_trunc('day', occurred_at) WHERE id > 'sale_5'")
+	require.NoError(t, err, "customers with several first sales of the month, some without a partner")
 	now := clock.At(time.Date(2026, 9, 1, 3, 0, 0, 0, time.UTC))
 	for round := range 90 {
 		if round == 30 {
@@ -309,6 +311,28 @@ func TestSpansToSumWithoutStatistics(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, tx.Rollback(ctx), "the table grows, but not its rows")
 	}
+}
+
+// A report of days that are not summed reads a customer once for its lead and once for its conversion, and
+// earlier sales once for each customer, partner and month.
+func TestReportsSkipUnusedJoins(t *testing.T) {
+	t.Parallel()
+	ctx, pool := t.Context(), filled(t, "500")
+	_, err := pool.Exec(ctx, "ANALYZE")
+	require.NoError(t, err)
+	read := func(by By, bucket string) map[string]float64 {
+		var c queryplan.Capture
+		_, _ = queries.ReportRows(ctx, &c, Query{
+			OrgID: "org_a", ProgramID: "prg_a", From: time.Date(2025, 9, 1, 0, 0, 0, 0, time.UTC), Zone: "UTC", By: by,
+			To: time.Date(2026, 8, 31, 0, 0, 0, 0, time.UTC), Currency: "USD", ProgramCurrency: "USD", Bucket: bucket,
+		}.params())
+		return rowsRead(t, pool, c)
+	}
+	for _, by := range []By{Partner, Product, Period} {
+		require.LessOrEqual(t, read(by, "month")["customers"], 200.0, "by %s", by)
+	}
+	// 500 sales for themselves, 500 for commissions, and earlier sales.
+	require.LessOrEqual(t, read(cohort, "month")["sales"], 1400.0)
 }
 
 // A report by origin of summed days reads sums only: their number does not depend on the clicks.
