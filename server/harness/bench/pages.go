@@ -85,12 +85,6 @@ func (b *bench) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// pgbench's script has the flow of one program for the commissions of all.
-	err = b.unlimited(ctx, `UPDATE commissions c SET flow_id = own.id FROM flows own, flows written
-		WHERE written.id = c.flow_id AND written.program_id <> c.program_id AND own.program_id = c.program_id`)
-	if err != nil {
-		return err
-	}
 	now := clock.System{}.Now()
 	if err := sample.Load(ctx, b.server.pool, keeper, org, now); err != nil && !errors.Is(err, sample.ErrLoaded) {
 		return err
