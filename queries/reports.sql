@@ -4,8 +4,9 @@
 -- level is the dimension of report_sums to read, by the dimension of the rows; subject is that of its keys, and key
 -- the only key to read. With rows_only, no sums are read. Rows of periods and cohorts use spans within one period, and
 -- read the other days period by period. less_direct subtracts the figures without a partner, which are at direct_level,
--- from sums of all: the cost does not depend on the number of partners. The rows of a day that is not summed are grouped
--- first: there can be many today. A cohort counts a customer by the first sale of the month, and of two at the same
+-- from sums of all: the cost does not depend on the number of partners. The days before split_day have rows of their own,
+-- marked before: planning costs more than reading, so a comparison is one statement. The rows of a day that is not summed
+-- are grouped first: there can be many today. A cohort counts a customer by the first sale of the month, and of two at the same
 -- moment by that of the lower partner id.
 WITH spans AS MATERIALIZED (
     SELECT w.span, w.start, w.upto FROM (
@@ -14,13 +15,15 @@ WITH spans AS MATERIALIZED (
         FROM report_untouched r
         WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.zone = @time_zone::text
             AND NOT @rows_only::boolean AND r.start >= @from_day::date
-          AND r.upto <= sqlc.arg(to_day)::date + 1 AND (@by::text NOT IN ('period', 'cohort')
+          AND r.upto <= sqlc.arg(to_day)::date + 1 AND (r.start >= @split_day::date OR r.upto <= @split_day::date)
+          AND (@by::text NOT IN ('period', 'cohort')
             OR date_trunc(@bucket::text, r.start::timestamp) = date_trunc(@bucket::text, (r.upto - 1)::timestamp))) w
     WHERE coalesce(w.reached, '-infinity') <= w.start
 ), gaps AS (
     SELECT g.first, g.next FROM (
-        SELECT coalesce(lag(b.upto) OVER (ORDER BY b.start), @from_day::date) AS first, b.start AS next FROM (
+        SELECT coalesce(lag(b.upto) OVER (ORDER BY b.start, b.upto), @from_day::date) AS first, b.start AS next FROM (
             SELECT s.start, s.upto FROM spans s
+            UNION ALL SELECT @split_day::date, @split_day::date
             UNION ALL SELECT sqlc.arg(to_day)::date + 1, sqlc.arg(to_day)::date + 1) b) g
     WHERE g.first < g.next
 ), raw AS MATERIALIZED (
@@ -89,7 +92,8 @@ WITH spans AS MATERIALIZED (
           AND (sqlc.narg('tracked_by')::text IS NULL OR coalesce(x.tracked_by, '') = sqlc.narg('tracked_by')::text)
         GROUP BY 1, 2, 3, 4, 5) f
 )
-SELECT (@by::text IN ('partner', 'link', 'group', 'tag') AND f.partner_id = '')::boolean AS direct,
+SELECT (f.day < @split_day::date)::boolean AS before,
+    (@by::text IN ('partner', 'link', 'group', 'tag') AND f.partner_id = '')::boolean AS direct,
     coalesce(CASE @by::text WHEN 'partner' THEN f.partner_id WHEN 'group' THEN p.group_id WHEN 'tag' THEN t.tag_id
         WHEN 'period' THEN date_trunc(@bucket::text, f.day::timestamp)::date::text
         WHEN 'cohort' THEN concat(f.key, ' ', to_char(f.day, 'YYYY-MM')) WHEN 'all' THEN '' ELSE f.key END,
@@ -110,7 +114,7 @@ WHERE f.currency IN (@program_currency::text, @currency::text) AND (NOT @attribu
       WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.group_id = sqlc.narg('group_id')::text))
   AND (sqlc.narg('tag_id')::text IS NULL OR f.partner_id IN (SELECT g.partner_id FROM partner_tags g
       WHERE g.program_id = @program_id AND g.org_id = @org_id AND g.tag_id = sqlc.narg('tag_id')::text))
-GROUP BY 1, 2
+GROUP BY 1, 2, 3
 HAVING (sum(f.clicks) + sum(f.leads) + sum(f.customers) > 0 OR bool_or(f.currency = @currency::text))
     -- what is left of sums of all may be nothing
     AND (NOT @less_direct::boolean OR (sum(f.clicks), sum(f.leads), sum(f.customers), sum(f.sales), sum(f.refunded),

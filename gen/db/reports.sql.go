@@ -456,112 +456,116 @@ WITH spans AS MATERIALIZED (
         SELECT r.span, r.start, r.upto, max(r.upto) OVER (ORDER BY r.start, r.upto DESC
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
         FROM report_untouched r
-        WHERE r.program_id = $8 AND r.org_id = $4 AND r.zone = $11::text
-            AND NOT $12::boolean AND r.start >= $13::date
-          AND r.upto <= $14::date + 1 AND ($1::text NOT IN ('period', 'cohort')
-            OR date_trunc($2::text, r.start::timestamp) = date_trunc($2::text, (r.upto - 1)::timestamp))) w
+        WHERE r.program_id = $9 AND r.org_id = $5 AND r.zone = $12::text
+            AND NOT $13::boolean AND r.start >= $14::date
+          AND r.upto <= $15::date + 1 AND (r.start >= $1::date OR r.upto <= $1::date)
+          AND ($2::text NOT IN ('period', 'cohort')
+            OR date_trunc($3::text, r.start::timestamp) = date_trunc($3::text, (r.upto - 1)::timestamp))) w
     WHERE coalesce(w.reached, '-infinity') <= w.start
 ), gaps AS (
     SELECT g.first, g.next FROM (
-        SELECT coalesce(lag(b.upto) OVER (ORDER BY b.start), $13::date) AS first, b.start AS next FROM (
+        SELECT coalesce(lag(b.upto) OVER (ORDER BY b.start, b.upto), $14::date) AS first, b.start AS next FROM (
             SELECT s.start, s.upto FROM spans s
-            UNION ALL SELECT $14::date + 1, $14::date + 1) b) g
+            UNION ALL SELECT $1::date, $1::date
+            UNION ALL SELECT $15::date + 1, $15::date + 1) b) g
     WHERE g.first < g.next
 ), raw AS MATERIALIZED (
-    SELECT p.first, zone_midnight(p.first, $11::text) AS from_at,
-        zone_midnight(p.next, $11::text) AS to_at,
-        zone_midnight(date_trunc('month', p.first::timestamp)::date, $11::text) AS month_at FROM (
-        SELECT g.first, g.next FROM gaps g WHERE $1::text NOT IN ('period', 'cohort')
+    SELECT p.first, zone_midnight(p.first, $12::text) AS from_at,
+        zone_midnight(p.next, $12::text) AS to_at,
+        zone_midnight(date_trunc('month', p.first::timestamp)::date, $12::text) AS month_at FROM (
+        SELECT g.first, g.next FROM gaps g WHERE $2::text NOT IN ('period', 'cohort')
         UNION ALL
         SELECT greatest(g.first, b.start::date), least(g.next, (b.start + e.step)::date)
-        FROM gaps g CROSS JOIN (SELECT concat('1 ', $2::text)::interval AS step) e CROSS JOIN LATERAL
-            generate_series(date_trunc($2::text, g.first::timestamp), (g.next - 1)::timestamp, e.step) b (start)
-        WHERE $1::text IN ('period', 'cohort')) p
+        FROM gaps g CROSS JOIN (SELECT concat('1 ', $3::text)::interval AS step) e CROSS JOIN LATERAL
+            generate_series(date_trunc($3::text, g.first::timestamp), (g.next - 1)::timestamp, e.step) b (start)
+        WHERE $2::text IN ('period', 'cohort')) p
 ), facts AS (
     SELECT w.start AS day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales,
         s.refunded, s.revenue_minor, s.commissions_minor, s.paid_minor
     FROM spans w CROSS JOIN LATERAL (
         SELECT x.partner_id, x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded,
             x.revenue_minor, x.commissions_minor, x.paid_minor FROM report_sums x
-            WHERE x.program_id = $8 AND x.org_id = $4 AND x.dimension = $15::text AND x.span = w.span
-            AND x.start = w.start AND ($16::text IS NULL OR x.key = $16::text)
-          AND ($17::text IS NULL OR x.partner_id = $17::text) OFFSET 0) s
+            WHERE x.program_id = $9 AND x.org_id = $5 AND x.dimension = $16::text AND x.span = w.span
+            AND x.start = w.start AND ($17::text IS NULL OR x.key = $17::text)
+          AND ($18::text IS NULL OR x.partner_id = $18::text) OFFSET 0) s
     UNION ALL
     SELECT w.start, '', s.key, s.currency, s.label, -s.clicks, -s.leads, -s.customers, -s.sales, -s.refunded,
         -s.revenue_minor, -s.commissions_minor, -s.paid_minor
     FROM spans w CROSS JOIN LATERAL (
         SELECT x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded, x.revenue_minor,
             x.commissions_minor, x.paid_minor FROM report_sums x
-            WHERE x.program_id = $8 AND x.org_id = $4 AND x.dimension = $18::text
+            WHERE x.program_id = $9 AND x.org_id = $5 AND x.dimension = $19::text
             AND x.span = w.span AND x.start = w.start AND x.partner_id = ''
-            AND ($16::text IS NULL OR x.key = $16::text) OFFSET 0) s
-    WHERE $10::boolean
+            AND ($17::text IS NULL OR x.key = $17::text) OFFSET 0) s
+    WHERE $11::boolean
     UNION ALL
-    SELECT r.first, coalesce(f.partner_id, ''), coalesce(CASE WHEN $19::text <> 'cohort' THEN f.key
-        WHEN f.converted_at IS NOT NULL THEN to_char(zone_day(f.converted_at, $11::text), 'YYYY-MM') END, ''),
-        coalesce(f.currency, $5::text), f.label, f.clicks, f.leads,
-        CASE WHEN $19::text <> 'cohort' THEN f.customers ELSE (f.sales > 0 AND NOT EXISTS (SELECT FROM sales e
-            WHERE e.customer_id = f.customer_id AND e.org_id = $4 AND e.currency = f.currency
+    SELECT r.first, coalesce(f.partner_id, ''), coalesce(CASE WHEN $20::text <> 'cohort' THEN f.key
+        WHEN f.converted_at IS NOT NULL THEN to_char(zone_day(f.converted_at, $12::text), 'YYYY-MM') END, ''),
+        coalesce(f.currency, $6::text), f.label, f.clicks, f.leads,
+        CASE WHEN $20::text <> 'cohort' THEN f.customers ELSE (f.sales > 0 AND NOT EXISTS (SELECT FROM sales e
+            WHERE e.customer_id = f.customer_id AND e.org_id = $5 AND e.currency = f.currency
                 AND e.occurred_at >= r.month_at AND (e.occurred_at, coalesce(e.partner_id, ''))
                     < (f.first_at, coalesce(f.partner_id, ''))))::integer END,
         f.sales, f.refunded, f.revenue_minor, f.commissions_minor, f.paid_minor
     FROM raw r CROSS JOIN LATERAL (
-        SELECT x.partner_id, x.currency, CASE $19::text WHEN 'link' THEN x.link_id WHEN 'product' THEN x.product
+        SELECT x.partner_id, x.currency, CASE $20::text WHEN 'link' THEN x.link_id WHEN 'product' THEN x.product
                 WHEN 'source' THEN x.source WHEN 'medium' THEN x.medium WHEN 'campaign' THEN x.campaign
                 WHEN 'referrer' THEN x.referrer WHEN 'country' THEN x.country WHEN 'device' THEN x.device
                 WHEN 'tracked_by' THEN x.tracked_by END AS key,
-            CASE $19::text WHEN 'cohort' THEN x.converted_at END AS converted_at,
-            CASE $19::text WHEN 'cohort' THEN x.customer_id END AS customer_id,
-            CASE $19::text WHEN 'cohort' THEN min(x.at) FILTER (WHERE x.sales > 0) END AS first_at,
-            max(CASE $19::text WHEN 'product' THEN x.product_name END) AS label,
+            CASE $20::text WHEN 'cohort' THEN x.converted_at END AS converted_at,
+            CASE $20::text WHEN 'cohort' THEN x.customer_id END AS customer_id,
+            CASE $20::text WHEN 'cohort' THEN min(x.at) FILTER (WHERE x.sales > 0) END AS first_at,
+            max(CASE $20::text WHEN 'product' THEN x.product_name END) AS label,
             sum(x.clicks) AS clicks, sum(x.leads) AS leads, sum(x.customers) AS customers, sum(x.sales) AS sales,
             sum(x.refunded) AS refunded, sum(x.revenue_minor) AS revenue_minor,
             sum(x.commissions_minor) AS commissions_minor, sum(x.paid_minor) AS paid_minor
         FROM (SELECT y.program_id, y.at, y.partner_id, y.link_id, y.product, y.product_name, y.currency, y.clicks, y.leads, y.customers, y.sales, y.refunded, y.revenue_minor, y.commissions_minor, y.paid_minor, y.source, y.medium, y.campaign, y.referrer, y.country, y.device, y.tracked_by, y.customer_id, y.sale_id, y.converted_at FROM report_facts y
-            WHERE y.program_id = $8 AND y.at >= r.from_at AND y.at < r.to_at OFFSET 0) x
-        WHERE ($17::text IS NULL OR x.partner_id = $17::text
-            OR $17::text = '' AND x.partner_id IS NULL)
-          AND (NOT $10::boolean OR x.partner_id IS NOT NULL)
-          AND (x.customers > 0 OR x.currency IS NOT NULL OR $19::text <> 'product')
-          AND (x.currency IS NOT NULL OR $19::text <> 'cohort')
-          AND ($20::text IS NULL OR coalesce(x.source, '') = $20::text)
-          AND ($21::text IS NULL OR coalesce(x.medium, '') = $21::text)
-          AND ($22::text IS NULL OR coalesce(x.campaign, '') = $22::text)
-          AND ($23::text IS NULL OR coalesce(x.referrer, '') = $23::text)
-          AND ($24::text IS NULL OR coalesce(x.country, '') = $24::text)
-          AND ($25::text IS NULL OR coalesce(x.device, '') = $25::text)
-          AND ($26::text IS NULL OR coalesce(x.tracked_by, '') = $26::text)
+            WHERE y.program_id = $9 AND y.at >= r.from_at AND y.at < r.to_at OFFSET 0) x
+        WHERE ($18::text IS NULL OR x.partner_id = $18::text
+            OR $18::text = '' AND x.partner_id IS NULL)
+          AND (NOT $11::boolean OR x.partner_id IS NOT NULL)
+          AND (x.customers > 0 OR x.currency IS NOT NULL OR $20::text <> 'product')
+          AND (x.currency IS NOT NULL OR $20::text <> 'cohort')
+          AND ($21::text IS NULL OR coalesce(x.source, '') = $21::text)
+          AND ($22::text IS NULL OR coalesce(x.medium, '') = $22::text)
+          AND ($23::text IS NULL OR coalesce(x.campaign, '') = $23::text)
+          AND ($24::text IS NULL OR coalesce(x.referrer, '') = $24::text)
+          AND ($25::text IS NULL OR coalesce(x.country, '') = $25::text)
+          AND ($26::text IS NULL OR coalesce(x.device, '') = $26::text)
+          AND ($27::text IS NULL OR coalesce(x.tracked_by, '') = $27::text)
         GROUP BY 1, 2, 3, 4, 5) f
 )
-SELECT ($1::text IN ('partner', 'link', 'group', 'tag') AND f.partner_id = '')::boolean AS direct,
-    coalesce(CASE $1::text WHEN 'partner' THEN f.partner_id WHEN 'group' THEN p.group_id WHEN 'tag' THEN t.tag_id
-        WHEN 'period' THEN date_trunc($2::text, f.day::timestamp)::date::text
+SELECT (f.day < $1::date)::boolean AS before,
+    ($2::text IN ('partner', 'link', 'group', 'tag') AND f.partner_id = '')::boolean AS direct,
+    coalesce(CASE $2::text WHEN 'partner' THEN f.partner_id WHEN 'group' THEN p.group_id WHEN 'tag' THEN t.tag_id
+        WHEN 'period' THEN date_trunc($3::text, f.day::timestamp)::date::text
         WHEN 'cohort' THEN concat(f.key, ' ', to_char(f.day, 'YYYY-MM')) WHEN 'all' THEN '' ELSE f.key END,
         '')::text AS key,
     coalesce(max(f.label), '')::text AS label, sum(f.clicks)::bigint AS clicks, sum(f.leads)::bigint AS leads,
-    coalesce(sum(f.customers) FILTER (WHERE $1::text <> 'cohort' OR f.currency = $3::text), 0)::bigint
+    coalesce(sum(f.customers) FILTER (WHERE $2::text <> 'cohort' OR f.currency = $4::text), 0)::bigint
         AS customers,
-    coalesce(sum(f.sales) FILTER (WHERE f.currency = $3::text), 0)::bigint AS sales,
-    coalesce(sum(f.refunded) FILTER (WHERE f.currency = $3::text), 0)::bigint AS refunded,
-    coalesce(sum(f.revenue_minor) FILTER (WHERE f.currency = $3::text), 0)::bigint AS revenue_minor,
-    coalesce(sum(f.commissions_minor) FILTER (WHERE f.currency = $3::text), 0)::bigint AS commissions_minor,
-    coalesce(sum(f.paid_minor) FILTER (WHERE f.currency = $3::text), 0)::bigint AS paid_minor
+    coalesce(sum(f.sales) FILTER (WHERE f.currency = $4::text), 0)::bigint AS sales,
+    coalesce(sum(f.refunded) FILTER (WHERE f.currency = $4::text), 0)::bigint AS refunded,
+    coalesce(sum(f.revenue_minor) FILTER (WHERE f.currency = $4::text), 0)::bigint AS revenue_minor,
+    coalesce(sum(f.commissions_minor) FILTER (WHERE f.currency = $4::text), 0)::bigint AS commissions_minor,
+    coalesce(sum(f.paid_minor) FILTER (WHERE f.currency = $4::text), 0)::bigint AS paid_minor
 FROM facts f
-LEFT JOIN partners p ON $1::text = 'group' AND p.id = f.partner_id AND p.org_id = $4
-LEFT JOIN partner_tags t ON $1::text = 'tag' AND t.partner_id = f.partner_id AND t.org_id = $4
-WHERE f.currency IN ($5::text, $3::text) AND (NOT $6::boolean OR f.partner_id <> '')
-  AND ($7::text IS NULL OR f.partner_id IN (SELECT p.id FROM partners p
-      WHERE p.program_id = $8 AND p.org_id = $4 AND p.group_id = $7::text))
-  AND ($9::text IS NULL OR f.partner_id IN (SELECT g.partner_id FROM partner_tags g
-      WHERE g.program_id = $8 AND g.org_id = $4 AND g.tag_id = $9::text))
-GROUP BY 1, 2
-HAVING (sum(f.clicks) + sum(f.leads) + sum(f.customers) > 0 OR bool_or(f.currency = $3::text))
+LEFT JOIN partners p ON $2::text = 'group' AND p.id = f.partner_id AND p.org_id = $5
+LEFT JOIN partner_tags t ON $2::text = 'tag' AND t.partner_id = f.partner_id AND t.org_id = $5
+WHERE f.currency IN ($6::text, $4::text) AND (NOT $7::boolean OR f.partner_id <> '')
+  AND ($8::text IS NULL OR f.partner_id IN (SELECT p.id FROM partners p
+      WHERE p.program_id = $9 AND p.org_id = $5 AND p.group_id = $8::text))
+  AND ($10::text IS NULL OR f.partner_id IN (SELECT g.partner_id FROM partner_tags g
+      WHERE g.program_id = $9 AND g.org_id = $5 AND g.tag_id = $10::text))
+GROUP BY 1, 2, 3
+HAVING (sum(f.clicks) + sum(f.leads) + sum(f.customers) > 0 OR bool_or(f.currency = $4::text))
     -- what is left of sums of all may be nothing
-    AND (NOT $10::boolean OR (sum(f.clicks), sum(f.leads), sum(f.customers), sum(f.sales), sum(f.refunded),
+    AND (NOT $11::boolean OR (sum(f.clicks), sum(f.leads), sum(f.customers), sum(f.sales), sum(f.refunded),
         sum(f.revenue_minor), sum(f.commissions_minor), sum(f.paid_minor)) <> (0, 0, 0, 0, 0, 0, 0, 0))
 `
 
 type ReportRowsParams struct {
+	SplitDay        time.Time
 	By              string
 	Bucket          string
 	Currency        string
@@ -591,6 +595,7 @@ type ReportRowsParams struct {
 }
 
 type ReportRowsRow struct {
+	Before           bool
 	Direct           bool
 	Key              string
 	Label            string
@@ -609,11 +614,13 @@ type ReportRowsRow struct {
 // level is the dimension of report_sums to read, by the dimension of the rows; subject is that of its keys, and key
 // the only key to read. With rows_only, no sums are read. Rows of periods and cohorts use spans within one period, and
 // read the other days period by period. less_direct subtracts the figures without a partner, which are at direct_level,
-// from sums of all: the cost does not depend on the number of partners. The rows of a day that is not summed are grouped
-// first: there can be many today. A cohort counts a customer by the first sale of the month, and of two at the same
+// from sums of all: the cost does not depend on the number of partners. The days before split_day have rows of their own,
+// marked before: planning costs more than reading, so a comparison is one statement. The rows of a day that is not summed
+// are grouped first: there can be many today. A cohort counts a customer by the first sale of the month, and of two at the same
 // moment by that of the lower partner id.
 func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams) ([]ReportRowsRow, error) {
 	rows, err := db.Query(ctx, reportRows,
+		arg.SplitDay,
 		arg.By,
 		arg.Bucket,
 		arg.Currency,
@@ -649,6 +656,7 @@ func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams)
 	for rows.Next() {
 		var i ReportRowsRow
 		if err := rows.Scan(
+			&i.Before,
 			&i.Direct,
 			&i.Key,
 			&i.Label,

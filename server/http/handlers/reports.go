@@ -27,29 +27,22 @@ func (s *Server) RetrieveReport(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	windows := []report.Query{q}
 	// By default, compare with the preceding period of the same length.
-	compares := p.Compare == nil || *p.Compare == api.ReportComparePreviousPeriod
-	if compares {
-		windows = append(windows, q.Before())
-	}
-	answers, err := report.Read(ctx, u, windows...)
+	q.Compared = p.Compare == nil || *p.Compare == api.ReportComparePreviousPeriod
+	answers, err := report.Read(ctx, u, q)
 	if err != nil {
 		return nil, err
 	}
-	now, before := answers[0], report.Answer{}
-	if compares {
-		before = answers[1]
-	}
-	count := len(now.Rows)
+	found := answers[0]
+	count := len(found.Rows)
 	var shifts []report.Shift
 	if p.Changes != nil {
-		shifts = report.Shifts(int(*p.Changes), now, before)
+		shifts = found.Shifts(int(*p.Changes))
 	}
 	if p.Top != nil {
-		report.Top(int(*p.Top), &now, &before)
+		found.Top(int(*p.Top))
 	}
-	labels, err := reportLabels(ctx, u, q, now.Rows, before.Rows, rowsOf(shifts))
+	labels, err := reportLabels(ctx, u, q, found.Rows, found.Before.Rows, rowsOf(shifts))
 	if err != nil {
 		return nil, err
 	}
@@ -60,17 +53,17 @@ func (s *Server) RetrieveReport(ctx context.Context,
 		From:            day(q.From),
 		To:              day(q.To),
 		RowCount:        int64(count),
-		Rows:            toReportRows(q, now.Rows, labels),
-		Totals:          toReportTotals(q, now.Totals),
+		Rows:            toReportRows(q, found.Rows, labels),
+		Totals:          toReportTotals(q, found.Totals),
 		DrillDownConfig: drillDown(q.By),
 	}
-	if compares {
+	if q.Compared {
 		b := q.Before()
 		out.PreviousPeriod = &api.ReportPeriod{
-			From: day(b.From), To: day(b.To), Rows: toReportRows(q, before.Rows, labels),
-			Totals: toReportTotals(q, before.Totals),
+			From: day(b.From), To: day(b.To), Rows: toReportRows(q, found.Before.Rows, labels),
+			Totals: toReportTotals(q, found.Before.Totals),
 		}
-		out.Delta = reportDelta(before.Totals, now.Totals)
+		out.Delta = reportDelta(found.Before.Totals, found.Totals)
 	}
 	if p.Changes != nil {
 		out.Changes = toReportChanges(shifts, labels)

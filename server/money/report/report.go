@@ -69,6 +69,7 @@ type Query struct {
 	PartnerID, GroupID, TagID *string
 	Origin                    map[By]string // the only value by dimension, "" for none
 	Currency, ProgramCurrency string
+	Compared                  bool // also read the preceding window of the same length
 }
 
 // Figures are the counts of a row. Money is minor units of the query's currency.
@@ -95,23 +96,27 @@ type Row struct {
 	Figures
 }
 
-// Answer has a window's rows, in order, and its totals.
-type Answer struct {
+// Window has the rows of a window, in order, and its totals.
+type Window struct {
 	Rows   []Row
 	Totals Figures
 }
 
-// Top keeps the first n rows of a window, and the rows with the same keys in the others. The totals remain those
-// of all rows.
-func Top(n int, window *Answer, others ...*Answer) {
-	window.Rows = window.Rows[:min(n, len(window.Rows))]
-	kept := map[string]bool{}
-	for _, r := range window.Rows {
-		kept[r.Key] = true
+// Answer is a query's window, and the preceding one of a compared query.
+type Answer struct {
+	Window
+	Before Window
+}
+
+// Top keeps the first n rows of the window, and the rows with the same keys in the preceding one. The totals remain
+// those of all rows.
+func (a *Answer) Top(n int) {
+	a.Rows = a.Rows[:min(n, len(a.Rows))]
+	top := map[string]bool{}
+	for _, r := range a.Rows {
+		top[r.Key] = true
 	}
-	for _, o := range others {
-		o.Rows = slices.DeleteFunc(o.Rows, func(r Row) bool { return !kept[r.Key] })
-	}
+	a.Before.Rows = slices.DeleteFunc(a.Before.Rows, func(r Row) bool { return !top[r.Key] })
 }
 
 // Shift is a row's revenue in two windows, in minor units.
@@ -123,8 +128,8 @@ type Shift struct {
 // size returns the absolute change.
 func (s Shift) size() int64 { return max(s.Now-s.Before, s.Before-s.Now) }
 
-// Shifts returns at most n keys whose revenue differs between two windows, the largest change first.
-func Shifts(n int, now, before Answer) []Shift {
+// Shifts returns at most n keys whose revenue differs from the preceding window, the largest change first.
+func (a Answer) Shifts(n int) []Shift {
 	at := map[string]*Shift{}
 	of := func(r Row) *Shift {
 		if at[r.Key] == nil {
@@ -132,10 +137,10 @@ func Shifts(n int, now, before Answer) []Shift {
 		}
 		return at[r.Key]
 	}
-	for _, r := range now.Rows {
+	for _, r := range a.Rows {
 		of(r).Now += r.RevenueMinor
 	}
-	for _, r := range before.Rows {
+	for _, r := range a.Before.Rows {
 		of(r).Before += r.RevenueMinor
 	}
 	out := []Shift{}
@@ -155,6 +160,14 @@ func (q Query) Before() Query {
 	days := int(q.To.Sub(q.From)/(24*time.Hour)) + 1
 	q.From, q.To = q.From.AddDate(0, 0, -days), q.From.AddDate(0, 0, -1)
 	return q
+}
+
+// first returns the first day to read.
+func (q Query) first() time.Time {
+	if q.Compared {
+		return q.Before().From
+	}
+	return q.From
 }
 
 // filtered reports whether the query selects some partners only.
@@ -240,32 +253,32 @@ func (q Query) directLevel() string {
 // maxCrossed bounds the rows of an answer whose filters cross its dimension (decisions, 455).
 const maxCrossed = 200_000
 
-// Read answers queries in one round trip, in order. A query that reads rows takes a second one, and is refused above
+// Read answers queries in one round trip, in order. Queries that read rows take a second one, and are refused above
 // maxCrossed rows.
-func Read(ctx context.Context, u *work.Unit, windows ...Query) ([]Answer, error) {
-	answers := make([]Answer, len(windows))
-	if err := bounded(ctx, u, windows); err != nil {
+func Read(ctx context.Context, u *work.Unit, asked ...Query) ([]Answer, error) {
+	answers := make([]Answer, len(asked))
+	if err := bounded(ctx, u, asked); err != nil {
 		return nil, err
 	}
 	reads := []pgtx.Read{
 		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
 		func(tx pgtx.DBTX) error { return queries.ReportMemory(ctx, tx) },
 	}
-	for i, q := range windows {
+	for i, q := range asked {
 		reads = append(reads, q.reads(ctx, &answers[i])...)
 	}
 	return answers, u.Together(ctx, reads...)
 }
 
 // bounded refuses queries that would read too many rows.
-func bounded(ctx context.Context, u *work.Unit, windows []Query) error {
-	sizes := make([]int64, len(windows))
+func bounded(ctx context.Context, u *work.Unit, asked []Query) error {
+	sizes := make([]int64, len(asked))
 	reads := []pgtx.Read{func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) }}
-	for i, q := range windows {
+	for i, q := range asked {
 		if q.crosses() {
 			reads = append(reads, func(tx pgtx.DBTX) (err error) {
 				sizes[i], err = queries.ReportSize(ctx, tx, db.ReportSizeParams{
-					OrgID: q.OrgID, ProgramID: q.ProgramID, FromDay: q.From, ToDay: q.To, TimeZone: q.Zone, Lim: maxCrossed + 1,
+					OrgID: q.OrgID, ProgramID: q.ProgramID, FromDay: q.first(), ToDay: q.To, TimeZone: q.Zone, Lim: maxCrossed + 1,
 				})
 				return err
 			})
@@ -303,7 +316,7 @@ func (q Query) reads(ctx context.Context, into *Answer) []pgtx.Read {
 		reads = append(reads, func(tx pgtx.DBTX) error {
 			rows, err := queries.ReportRows(ctx, tx, whole.params())
 			for _, r := range rows {
-				into.Totals.add(figures(r))
+				into.window(r.Before).Totals.add(figures(r))
 			}
 			return err
 		})
@@ -317,7 +330,8 @@ func (q Query) params() db.ReportRowsParams {
 		By:              string(q.By),
 		OrgID:           q.OrgID,
 		ProgramID:       q.ProgramID,
-		FromDay:         q.From,
+		FromDay:         q.first(),
+		SplitDay:        q.From,
 		ToDay:           q.To,
 		Level:           q.level(),
 		PartnerID:       q.PartnerID,
@@ -364,8 +378,15 @@ func figures(r db.ReportRowsRow) Figures {
 	}
 }
 
-// fill takes over the rows: periods in order of time and without gaps, other dimensions by revenue, highest
-// first, then by key.
+// window returns the preceding window, or that of the query.
+func (a *Answer) window(before bool) *Window {
+	if before {
+		return &a.Before
+	}
+	return &a.Window
+}
+
+// fill adds the rows to their windows.
 func (a *Answer) fill(q Query, rows []db.ReportRowsRow) {
 	for _, r := range rows {
 		row := Row{Key: r.Key, Label: r.Label, Figures: figures(r)}
@@ -375,16 +396,25 @@ func (a *Answer) fill(q Query, rows []db.ReportRowsRow) {
 		case r.Key == "" && q.By.Original():
 			row.Key = None
 		}
-		a.Rows = append(a.Rows, row)
+		w := a.window(r.Before)
+		w.Rows = append(w.Rows, row)
 		if q.By != Tag {
-			a.Totals.add(row.Figures)
+			w.Totals.add(row.Figures)
 		}
 	}
+	a.order(q)
+	if q.Compared {
+		a.Before.order(q.Before())
+	}
+}
+
+// order sorts the rows: periods by time and without gaps, other dimensions by revenue, highest first, then by key.
+func (w *Window) order(q Query) {
 	if q.By == Period {
-		a.Rows = q.buckets(a.Rows)
+		w.Rows = q.buckets(w.Rows)
 		return
 	}
-	slices.SortFunc(a.Rows, func(x, y Row) int {
+	slices.SortFunc(w.Rows, func(x, y Row) int {
 		return cmp.Or(cmp.Compare(y.RevenueMinor, x.RevenueMinor), cmp.Compare(x.Key, y.Key))
 	})
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -184,21 +185,20 @@ func TestSumsAreARecount(t *testing.T) {
 			count, figures = recountCohorts, cohortFigures
 			q.From, q.Attribution, q.PartnerID, q.GroupID, q.Origin = clock.MonthOf(q.From), Everything, nil, nil, nil
 		}
-		tx, err := pool.Begin(ctx)
-		require.NoError(t, err)
-		have, err := queries.ReportRows(ctx, tx, q.params())
-		require.NoError(t, err)
-		got := map[string][]int64{}
-		for _, r := range have {
-			if r.Direct {
-				r.Key = Direct
+		undone(t, pool, func(tx pgx.Tx) {
+			have, err := queries.ReportRows(ctx, tx, q.params())
+			require.NoError(t, err)
+			got := map[string][]int64{}
+			for _, r := range have {
+				if r.Direct {
+					r.Key = Direct
+				}
+				if n := figures(r); slices.Max(n) > 0 {
+					got[r.Key] = n
+				}
 			}
-			if n := figures(r); slices.Max(n) > 0 {
-				got[r.Key] = n
-			}
-		}
-		require.Equal(t, count(t, tx, q), got, "round %d: %+v", round, q)
-		require.NoError(t, tx.Rollback(ctx))
+			require.Equal(t, count(t, tx, q), got, "round %d: %+v", round, q)
+		})
 	}
 }
 
@@ -208,26 +208,26 @@ func TestSpansAreTheirRows(t *testing.T) {
 	ctx, pool, rnd := t.Context(), filled(t, "2000"), rand.New(rand.NewPCG(7, 7))
 	now := clock.At(time.Date(2026, 9, 1, 3, 0, 0, 0, time.UTC))
 	for round := range 60 {
-		tx, err := pool.Begin(ctx)
-		require.NoError(t, err)
 		q := random(rnd)
-		have, err := queries.ReportRows(ctx, tx, q.params())
-		require.NoError(t, err)
-		_, err = tx.Exec(ctx, "UPDATE report_spans SET program_id = 'hidden'")
-		require.NoError(t, err)
-		want, err := queries.ReportRows(ctx, tx, q.params())
-		require.NoError(t, err)
-		require.NoError(t, tx.Rollback(ctx))
-		if q.By != Product { // others are named by ReportLabels
-			for i := range want {
-				want[i].Label = ""
+		undone(t, pool, func(tx pgx.Tx) {
+			have, err := queries.ReportRows(ctx, tx, q.params())
+			require.NoError(t, err)
+			requireCompared(t, tx, q, have)
+			_, err = tx.Exec(ctx, "UPDATE report_spans SET program_id = 'hidden'")
+			require.NoError(t, err)
+			want, err := queries.ReportRows(ctx, tx, q.params())
+			require.NoError(t, err)
+			if q.By != Product { // others are named by ReportLabels
+				for i := range want {
+					want[i].Label = ""
+				}
+				for i := range have {
+					have[i].Label = ""
+				}
 			}
-			for i := range have {
-				have[i].Label = ""
-			}
-		}
-		require.ElementsMatch(t, want, have, "round %d: %+v", round, q)
-		_, err = pool.Exec(ctx, `WITH s AS (UPDATE sales SET amount_minor = amount_minor + 1
+			require.ElementsMatch(t, want, have, "round %d: %+v", round, q)
+		})
+		_, err := pool.Exec(ctx, `WITH s AS (UPDATE sales SET amount_minor = amount_minor + 1
 			WHERE id = ANY ($1) RETURNING occurred_at)
 			INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
 				SELECT 'org_a', 'prg_a', (s.occurred_at AT TIME ZONE 'UTC')::date, s.occurred_at, s.occurred_at FROM s`,
@@ -238,6 +238,30 @@ func TestSpansAreTheirRows(t *testing.T) {
 			require.NoError(t, Sum(ctx, pool, now))
 		}
 	}
+}
+
+// undone runs a function in a transaction and rolls it back, also if a requirement fails: otherwise the pool would
+// wait for its connection forever.
+func undone(t *testing.T, pool *pgxpool.Pool, do func(tx pgx.Tx)) {
+	t.Helper()
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(context.WithoutCancel(t.Context()))
+	do(tx)
+}
+
+// requireCompared requires that the rows of a compared query are those of its two windows.
+func requireCompared(t *testing.T, tx pgx.Tx, q Query, now []db.ReportRowsRow) {
+	t.Helper()
+	before, err := queries.ReportRows(t.Context(), tx, q.Before().params())
+	require.NoError(t, err)
+	for i := range before {
+		before[i].Before = true
+	}
+	q.Compared = true
+	both, err := queries.ReportRows(t.Context(), tx, q.params())
+	require.NoError(t, err)
+	require.ElementsMatch(t, slices.Concat(before, now), both, "compared: %+v", q)
 }
 
 // holding counts the spans of more than a day that include a day.
@@ -305,11 +329,10 @@ func TestSpansToSumWithoutStatistics(t *testing.T) {
 		var c queryplan.Capture
 		_, _ = queries.ReportSpansToSum(ctx, &c, db.ReportSpansToSumParams{Today: now.Time, Lim: sumBatch})
 		require.LessOrEqual(t, rowsRead(t, pool, c)["report_spans"], 2*spans)
-		tx, err := pool.Begin(ctx)
-		require.NoError(t, err)
-		_, err = tx.Exec(ctx, "UPDATE report_spans SET program_id = 'hidden'")
-		require.NoError(t, err)
-		require.NoError(t, tx.Rollback(ctx), "the table grows, but not its rows")
+		undone(t, pool, func(tx pgx.Tx) { // the table grows, but not its rows
+			_, err := tx.Exec(ctx, "UPDATE report_spans SET program_id = 'hidden'")
+			require.NoError(t, err)
+		})
 	}
 }
 
