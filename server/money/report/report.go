@@ -158,7 +158,7 @@ func (a Answer) Shifts(n int) []Shift {
 // Before returns the query for the preceding window of the same length, for comparison.
 func (q Query) Before() Query {
 	days := int(q.To.Sub(q.From)/(24*time.Hour)) + 1
-	q.From, q.To = q.From.AddDate(0, 0, -days), q.From.AddDate(0, 0, -1)
+	q.From, q.To, q.Compared = q.From.AddDate(0, 0, -days), q.From.AddDate(0, 0, -1), false
 	return q
 }
 
@@ -277,9 +277,7 @@ func bounded(ctx context.Context, u *work.Unit, asked []Query) error {
 	for i, q := range asked {
 		if q.crosses() {
 			reads = append(reads, func(tx pgtx.DBTX) (err error) {
-				sizes[i], err = queries.ReportSize(ctx, tx, db.ReportSizeParams{
-					OrgID: q.OrgID, ProgramID: q.ProgramID, FromDay: q.first(), ToDay: q.To, TimeZone: q.Zone, Lim: maxCrossed + 1,
-				})
+				sizes[i], err = queries.ReportSize(ctx, tx, q.size())
 				return err
 			})
 		}
@@ -300,6 +298,13 @@ func bounded(ctx context.Context, u *work.Unit, asked []Query) error {
 			maxCrossed)
 	}
 	return nil
+}
+
+// size returns the parameters that count the rows to read, up to one above maxCrossed.
+func (q Query) size() db.ReportSizeParams {
+	return db.ReportSizeParams{
+		OrgID: q.OrgID, ProgramID: q.ProgramID, FromDay: q.first(), ToDay: q.To, TimeZone: q.Zone, Lim: maxCrossed + 1,
+	}
 }
 
 // reads returns the reads that fill in the answer; they may share a round trip.

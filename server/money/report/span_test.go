@@ -198,6 +198,7 @@ func TestSumsAreARecount(t *testing.T) {
 				}
 			}
 			require.Equal(t, count(t, tx, q), got, "round %d: %+v", round, q)
+			requireCompared(t, tx, q)
 		})
 	}
 }
@@ -212,7 +213,7 @@ func TestSpansAreTheirRows(t *testing.T) {
 		undone(t, pool, func(tx pgx.Tx) {
 			have, err := queries.ReportRows(ctx, tx, q.params())
 			require.NoError(t, err)
-			requireCompared(t, tx, q, have)
+			requireCompared(t, tx, q)
 			_, err = tx.Exec(ctx, "UPDATE report_spans SET program_id = 'hidden'")
 			require.NoError(t, err)
 			want, err := queries.ReportRows(ctx, tx, q.params())
@@ -250,18 +251,24 @@ func undone(t *testing.T, pool *pgxpool.Pool, do func(tx pgx.Tx)) {
 	do(tx)
 }
 
-// requireCompared requires that the rows of a compared query are those of its two windows.
-func requireCompared(t *testing.T, tx pgx.Tx, q Query, now []db.ReportRowsRow) {
+// requireCompared requires that the answer to a compared query has both windows as if each were read alone, and that
+// both count as rows to read.
+func requireCompared(t *testing.T, tx pgx.Tx, q Query) {
 	t.Helper()
-	before, err := queries.ReportRows(t.Context(), tx, q.Before().params())
-	require.NoError(t, err)
-	for i := range before {
-		before[i].Before = true
+	read := func(q Query) (a Answer, size int64) {
+		for _, r := range q.reads(t.Context(), &a) {
+			require.NoError(t, r(tx))
+		}
+		size, err := queries.ReportSize(t.Context(), tx, q.size())
+		require.NoError(t, err)
+		return a, size
 	}
+	now, nowSize := read(q)
+	before, beforeSize := read(q.Before())
 	q.Compared = true
-	both, err := queries.ReportRows(t.Context(), tx, q.params())
-	require.NoError(t, err)
-	require.ElementsMatch(t, slices.Concat(before, now), both, "compared: %+v", q)
+	both, bothSize := read(q)
+	require.Equal(t, Answer{Window: now.Window, Before: before.Window}, both, "%+v", q)
+	require.Equal(t, nowSize+beforeSize, bothSize, "%+v", q)
 }
 
 // holding counts the spans of more than a day that include a day.
