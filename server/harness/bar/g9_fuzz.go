@@ -185,11 +185,11 @@ func (m *family) many(prefix string, n int) bool {
 
 // weight returns how often an operation is called: large answers, and operations
 // that contend for one row, less often. Partners are rarely deleted, since their sales and
-// links would go with them.
+// links would go with them, and risk flags rarely resolved, since resolved ones cannot be reviewed.
 func weight(op *operation) int {
 	switch op.id {
 	case "retrieveOpenAPIDocument", "retrieveLLMsFullText", "retrieveLLMsText", "deletePartner",
-		"pingWebhookEndpoint", "createPayoutBatch", "banPartner":
+		"pingWebhookEndpoint", "createPayoutBatch", "banPartner", "resolveRiskFlag":
 		return 1
 	}
 	return 6
