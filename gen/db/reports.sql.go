@@ -614,10 +614,10 @@ type ReportRowsRow struct {
 // report_sums to read, by the dimension of the rows; subject is that of its keys, and key the only key to read. With
 // rows_only, no sums are read. Rows of periods and cohorts use spans within one period, and read the other days period
 // by period. less_direct subtracts the figures without a partner, which are at direct_level, from sums of all: the
-// cost does not depend on the number of partners. The days before split_day have rows of their own, marked before:
-// planning costs more than reading, so a comparison is one statement. The rows of a day that is not summed are grouped
-// first: there can be many today. A cohort counts a customer by the first sale of the month, and of two at the same
-// moment by that of the lower partner id.
+// cost does not depend on the number of partners. A row adds up days before split_day or days from it on, never both;
+// before tells which. One statement reads both windows of a comparison, because planning takes longer than reading.
+// The rows of a day that is not summed are grouped first: there can be many today. A cohort counts a customer by the
+// first sale of the month, and of two at the same moment by that of the lower partner id.
 func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams) ([]ReportRowsRow, error) {
 	rows, err := db.Query(ctx, reportRows,
 		arg.SplitDay,

@@ -33,16 +33,16 @@ func (s *Server) RetrieveReport(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	found := answers[0]
-	count := len(found.Rows)
+	answer := answers[0]
+	count := len(answer.Rows)
 	var shifts []report.Shift
 	if p.Changes != nil {
-		shifts = found.Shifts(int(*p.Changes))
+		shifts = answer.Shifts(int(*p.Changes))
 	}
 	if p.Top != nil {
-		found.Top(int(*p.Top))
+		answer.Top(int(*p.Top))
 	}
-	labels, err := reportLabels(ctx, u, q, found.Rows, found.Before.Rows, rowsOf(shifts))
+	labels, err := reportLabels(ctx, u, q, answer.Rows, answer.Before.Rows, rowsOf(shifts))
 	if err != nil {
 		return nil, err
 	}
@@ -53,17 +53,17 @@ func (s *Server) RetrieveReport(ctx context.Context,
 		From:            day(q.From),
 		To:              day(q.To),
 		RowCount:        int64(count),
-		Rows:            toReportRows(q, found.Rows, labels),
-		Totals:          toReportTotals(q, found.Totals),
+		Rows:            toReportRows(q, answer.Rows, labels),
+		Totals:          toReportTotals(q, answer.Totals),
 		DrillDownConfig: drillDown(q.By),
 	}
 	if q.Compared {
 		b := q.Before()
 		out.PreviousPeriod = &api.ReportPeriod{
-			From: day(b.From), To: day(b.To), Rows: toReportRows(q, found.Before.Rows, labels),
-			Totals: toReportTotals(q, found.Before.Totals),
+			From: day(b.From), To: day(b.To), Rows: toReportRows(q, answer.Before.Rows, labels),
+			Totals: toReportTotals(q, answer.Before.Totals),
 		}
-		out.Delta = reportDelta(found.Before.Totals, found.Totals)
+		out.Delta = reportDelta(answer.Before.Totals, answer.Totals)
 	}
 	if p.Changes != nil {
 		out.Changes = toReportChanges(shifts, labels)

@@ -255,26 +255,26 @@ const maxCrossed = 200_000
 
 // Read answers queries in one round trip, in order. Queries that read rows take a second one, and are refused above
 // maxCrossed rows.
-func Read(ctx context.Context, u *work.Unit, asked ...Query) ([]Answer, error) {
-	answers := make([]Answer, len(asked))
-	if err := bounded(ctx, u, asked); err != nil {
+func Read(ctx context.Context, u *work.Unit, qs ...Query) ([]Answer, error) {
+	answers := make([]Answer, len(qs))
+	if err := bounded(ctx, u, qs); err != nil {
 		return nil, err
 	}
 	reads := []pgtx.Read{
 		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
 		func(tx pgtx.DBTX) error { return queries.ReportMemory(ctx, tx) },
 	}
-	for i, q := range asked {
+	for i, q := range qs {
 		reads = append(reads, q.reads(ctx, &answers[i])...)
 	}
 	return answers, u.Together(ctx, reads...)
 }
 
 // bounded refuses queries that would read too many rows.
-func bounded(ctx context.Context, u *work.Unit, asked []Query) error {
-	sizes := make([]int64, len(asked))
+func bounded(ctx context.Context, u *work.Unit, qs []Query) error {
+	sizes := make([]int64, len(qs))
 	reads := []pgtx.Read{func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) }}
-	for i, q := range asked {
+	for i, q := range qs {
 		if q.crosses() {
 			reads = append(reads, func(tx pgtx.DBTX) (err error) {
 				sizes[i], err = queries.ReportSize(ctx, tx, q.size())

@@ -185,7 +185,7 @@ func TestSumsAreARecount(t *testing.T) {
 			count, figures = recountCohorts, cohortFigures
 			q.From, q.Attribution, q.PartnerID, q.GroupID, q.Origin = clock.MonthOf(q.From), Everything, nil, nil, nil
 		}
-		undone(t, pool, func(tx pgx.Tx) {
+		withRollback(t, pool, func(tx pgx.Tx) {
 			have, err := queries.ReportRows(ctx, tx, q.params())
 			require.NoError(t, err)
 			got := map[string][]int64{}
@@ -210,7 +210,7 @@ func TestSpansAreTheirRows(t *testing.T) {
 	now := clock.At(time.Date(2026, 9, 1, 3, 0, 0, 0, time.UTC))
 	for round := range 60 {
 		q := random(rnd)
-		undone(t, pool, func(tx pgx.Tx) {
+		withRollback(t, pool, func(tx pgx.Tx) {
 			have, err := queries.ReportRows(ctx, tx, q.params())
 			require.NoError(t, err)
 			requireCompared(t, tx, q)
@@ -241,9 +241,9 @@ func TestSpansAreTheirRows(t *testing.T) {
 	}
 }
 
-// undone runs a function in a transaction and rolls it back, also if a requirement fails: otherwise the pool would
+// withRollback runs a function in a transaction and rolls it back, also if a requirement fails: otherwise the pool would
 // wait for its connection forever.
-func undone(t *testing.T, pool *pgxpool.Pool, do func(tx pgx.Tx)) {
+func withRollback(t *testing.T, pool *pgxpool.Pool, do func(tx pgx.Tx)) {
 	t.Helper()
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
@@ -336,7 +336,7 @@ func TestSpansToSumWithoutStatistics(t *testing.T) {
 		var c queryplan.Capture
 		_, _ = queries.ReportSpansToSum(ctx, &c, db.ReportSpansToSumParams{Today: now.Time, Lim: sumBatch})
 		require.LessOrEqual(t, rowsRead(t, pool, c)["report_spans"], 2*spans)
-		undone(t, pool, func(tx pgx.Tx) { // the table grows, but not its rows
+		withRollback(t, pool, func(tx pgx.Tx) { // the table grows, but not its rows
 			_, err := tx.Exec(ctx, "UPDATE report_spans SET program_id = 'hidden'")
 			require.NoError(t, err)
 		})
