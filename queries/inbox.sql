@@ -43,21 +43,25 @@ UPDATE inbox_events SET status = 'pending', due_at = @now::timestamptz, failures
 WHERE id = @id AND org_id = @org_id RETURNING *;
 
 -- name: InboxClaim :many
--- InboxClaim leases some due events, organization by organization, beginning after @after and
--- without those in @held. The lease ends at until. asks reports whether the processor can be asked
--- for missing data of an event. A payload above @max_payload bytes is not returned.
+-- InboxClaim leases some due events, organization by organization: first those after @after, then the others. It skips
+-- those in @held. The lease ends at until. asks reports whether the processor can be asked for missing data of an event.
+-- A payload above @max_payload bytes is not returned.
 WITH RECURSIVE orgs AS (
-    (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL AND e.org_id > @after
-        ORDER BY e.org_id LIMIT 1)
+    SELECT (@after::text) COLLATE "C" AS org_id, false AS again, false AS claims
     UNION ALL
-    SELECT (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL AND e.org_id > o.org_id
-        ORDER BY e.org_id LIMIT 1)
-    FROM orgs o WHERE o.org_id IS NOT NULL
+    SELECT n.org_id, n.again, true FROM orgs o CROSS JOIN LATERAL (
+        (SELECT e.org_id, false AS again FROM inbox_events e
+            WHERE NOT o.again AND e.due_at IS NOT NULL AND e.org_id > o.org_id ORDER BY e.org_id LIMIT 1)
+        UNION ALL
+        (SELECT e.org_id, true FROM inbox_events e
+            WHERE e.due_at IS NOT NULL AND e.org_id > CASE WHEN o.again THEN o.org_id ELSE '' END AND e.org_id <= @after
+            ORDER BY e.org_id LIMIT 1)
+        LIMIT 1) n
 ), due AS MATERIALIZED (
     SELECT d.id FROM orgs o CROSS JOIN LATERAL (
         SELECT e.id FROM inbox_events e WHERE e.org_id = o.org_id AND e.due_at <= @now
         ORDER BY e.due_at, e.id LIMIT @share FOR NO KEY UPDATE SKIP LOCKED) d
-    WHERE o.org_id IS NOT NULL AND o.org_id <> ALL (@held::text[]) LIMIT @share
+    WHERE o.claims AND o.org_id <> ALL (@held::text[]) LIMIT @share
 )
 UPDATE inbox_events t SET due_at = @until::timestamptz, attempts = t.attempts + 1, failures = t.failures + 1
 FROM due, organizations g, processor_connections c, programs p

@@ -49,30 +49,34 @@ type batches struct {
 // at converts a time of the clock to the run's.
 func (b *batches) at(now clock.Time) clock.Time { return now.Plus(b.ahead) }
 
-// claim claims events of the next organizations, and returns none if none is due in a whole round.
+// claim claims events of the next organizations, and returns none if none is due.
 func (b *batches) claim(ctx context.Context, now clock.Time) ([]db.InboxClaimRow, error) {
 	now = b.at(now)
-	for {
-		claimed, err := queries.InboxClaim(ctx, b.Pool, db.InboxClaimParams{
-			After: b.after, Now: &now, Held: b.fullOrgs(), Share: batchSize, Until: now.Plus(lease), MaxPayload: maxShared,
-		})
-		if err != nil {
-			return nil, err
-		}
-		whole := b.after == ""
-		if b.after = ""; len(claimed) == batchSize {
-			for _, e := range claimed {
-				b.after = max(b.after, e.OrgID)
-			}
-		}
-		if len(claimed) > 0 || whole {
-			// The statement returns them in any order; an id begins with the time of arrival.
-			slices.SortFunc(claimed, func(x, y db.InboxClaimRow) int { return cmp.Compare(x.ID, y.ID) })
-			b.count(claimed, 1)
-			b.hold(claimed)
-			return claimed, nil
+	claimed, err := queries.InboxClaim(ctx, b.Pool, db.InboxClaimParams{
+		After: b.after, Now: &now, Held: b.fullOrgs(), Share: batchSize, Until: now.Plus(lease), MaxPayload: maxShared,
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.after = lastOrg(claimed, b.after)
+	// The statement returns them in any order; an id begins with the time of arrival.
+	slices.SortFunc(claimed, func(x, y db.InboxClaimRow) int { return cmp.Compare(x.ID, y.ID) })
+	b.count(claimed, 1)
+	b.hold(claimed)
+	return claimed, nil
+}
+
+// lastOrg returns the last organization of claimed events in a round that began after an organization.
+func lastOrg(claimed []db.InboxClaimRow, after string) string {
+	last, wrapped := after, ""
+	for _, e := range claimed {
+		if e.OrgID > after {
+			last = max(last, e.OrgID)
+		} else {
+			wrapped = max(wrapped, e.OrgID)
 		}
 	}
+	return cmp.Or(wrapped, last)
 }
 
 // fullOrgs returns the organizations that have maxPerOrg workers.
