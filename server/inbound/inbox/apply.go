@@ -212,26 +212,24 @@ func (a *application) withoutPartner(b processor.Binding) outcome {
 func (a *application) sales(ctx context.Context, l processor.Link) ([]db.Sale, error) {
 	ids := linked(l)
 	var others []string
-	err := a.lock(ctx, ids, func(tx pgtx.DBTX) (err error) {
+	var sales []db.Sale
+	find := func(tx pgtx.DBTX) (err error) {
+		sales, err = queries.SaleByCharges(ctx, tx, db.SaleByChargesParams{
+			ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Charges: ids,
+		})
+		return err
+	}
+	err := a.lock(ctx, ids, find, func(tx pgtx.DBTX) (err error) {
 		others, err = queries.AliasesOf(ctx, tx, db.AliasesOfParams{
 			ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: ids,
 		})
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
 	others = slices.DeleteFunc(others, func(id string) bool { return slices.Contains(ids, id) })
-	if err := a.lock(ctx, others); err != nil {
-		return nil, err
+	if err == nil && len(others) > 0 {
+		ids = append(ids, others...)
+		err = a.lock(ctx, others, find)
 	}
-	var sales []db.Sale
-	err = a.u.Read(ctx, func(tx pgtx.DBTX) (err error) {
-		sales, err = queries.SaleByCharges(ctx, tx, db.SaleByChargesParams{
-			ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Charges: append(ids, others...),
-		})
-		return err
-	})
 	return sales, err
 }
 
