@@ -12,7 +12,8 @@ import (
 const inboxDays = 90
 
 // sharedInbox is the number of shared transactions of events at once, and of separate ones while no shared one runs.
-const sharedInbox = 1
+// With two, the server works for one while the database works for the other.
+const sharedInbox = 2
 
 // inboxWorker returns a worker for events of payment processors.
 func inboxWorker(m Deps) inbox.Worker {

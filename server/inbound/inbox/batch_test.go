@@ -253,7 +253,7 @@ func storeInvoices(s *apitest.Server, w inbox.Worker, invoices int) {
 	}
 }
 
-// TestSlowProcessor: an organization with an unresponsive processor has at most three of the six workers. Events
+// TestSlowProcessor: an organization with an unresponsive processor has at most three of the eight workers. Events
 // of others are processed at the same time, also later ones.
 func TestSlowProcessor(t *testing.T) {
 	t.Parallel()

@@ -35,8 +35,8 @@ var backoff = queue.Backoff{
 }
 
 const (
-	// workers is the number of events processed concurrently.
-	workers = 6
+	// workers is the number of batches processed concurrently.
+	workers = 8
 	// waitDays is how long an event waits for missing data.
 	waitDays = 30
 	// retryAfter is when an event is retried that something written at the same moment might explain.
