@@ -11,8 +11,8 @@ import (
 // inboxDays is the retention of a processor's event after it was processed last.
 const inboxDays = 90
 
-// sharedInbox is the number of shared transactions of events at once, and of separate ones while no shared one runs.
-// With two, the server works for one while the database works for the other.
+// sharedInbox is the number of shared transactions of events at once: the server works for one while the database works
+// for the other.
 const sharedInbox = 2
 
 // inboxWorker returns a worker for events of payment processors.
@@ -20,7 +20,7 @@ func inboxWorker(m Deps) inbox.Worker {
 	return inbox.Worker{
 		Pool: m.Pool, Keeper: m.Keeper, Clock: m.Clock, Plan: m.Plan, Log: m.Log, API: inbox.NewAPI(m.StripeURL),
 		Customers: customer.Service{Mail: m.Outbox, Keeper: m.Keeper},
-		Commits:   share.NewGroupCommit(m.Pool, sharedInbox, sharedInbox),
+		Commits:   share.NewGroupCommit(m.Pool, 0, sharedInbox),
 	}
 }
 

@@ -208,18 +208,20 @@ func (a *application) withoutPartner(b processor.Binding) outcome {
 }
 
 // sales returns the recorded sales of a payment, under any of its ids. It locks each id as the recording of a
-// sale does, so that neither misses the other; further ids are read under these locks.
-func (a *application) sales(ctx context.Context, l processor.Link) ([]db.Sale, error) {
+// sale does, so that neither misses the other. If the payment has further ids, the sales are read again under the
+// locks of these ids.
+func (a *application) sales(ctx context.Context, l processor.Link) (sales []db.Sale, err error) {
 	ids := linked(l)
 	var others []string
-	var sales []db.Sale
-	find := func(tx pgtx.DBTX) (err error) {
-		sales, err = queries.SaleByCharges(ctx, tx, db.SaleByChargesParams{
-			ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Charges: ids,
-		})
-		return err
+	find := func(ids []string) pgtx.Read {
+		return func(tx pgtx.DBTX) (err error) {
+			sales, err = queries.SaleByCharges(ctx, tx, db.SaleByChargesParams{
+				ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Charges: ids,
+			})
+			return err
+		}
 	}
-	err := a.lock(ctx, ids, find, func(tx pgtx.DBTX) (err error) {
+	err = a.lock(ctx, ids, find(ids), func(tx pgtx.DBTX) (err error) {
 		others, err = queries.AliasesOf(ctx, tx, db.AliasesOfParams{
 			ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: ids,
 		})
@@ -227,8 +229,7 @@ func (a *application) sales(ctx context.Context, l processor.Link) ([]db.Sale, e
 	})
 	others = slices.DeleteFunc(others, func(id string) bool { return slices.Contains(ids, id) })
 	if err == nil && len(others) > 0 {
-		ids = append(ids, others...)
-		err = a.lock(ctx, others, find)
+		err = a.lock(ctx, others, find(append(ids, others...)))
 	}
 	return sales, err
 }

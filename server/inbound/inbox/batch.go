@@ -19,9 +19,6 @@ const (
 	// maxPerOrg is how many workers may serve an organization that needs requests to its processor: even if that is
 	// slow, the other workers serve other organizations.
 	maxPerOrg = 3
-	// batchSize is the number of events that a worker claims at once. It is small, so that no event waits long behind
-	// the others and every organization is served soon.
-	batchSize = 8
 	// maxShared bounds the sealed payload of an event that shares a transaction, in bytes: many are in memory at once.
 	maxShared = 64 << 10
 	// slow is the processing time above which a worker releases the organization's remaining events.
@@ -49,11 +46,11 @@ type batches struct {
 // at converts a time of the clock to the run's.
 func (b *batches) at(now clock.Time) clock.Time { return now.Plus(b.ahead) }
 
-// claim claims events of the next organizations, and returns none if none is due.
+// claim claims events of the next organizations, and returns none if no organization has due events that are free.
 func (b *batches) claim(ctx context.Context, now clock.Time) ([]db.InboxClaimRow, error) {
 	now = b.at(now)
 	claimed, err := queries.InboxClaim(ctx, b.Pool, db.InboxClaimParams{
-		After: b.after, Now: &now, Held: b.fullOrgs(), Share: batchSize, Until: now.Plus(lease), MaxPayload: maxShared,
+		After: b.after, Now: &now, Held: b.fullOrgs(), Until: now.Plus(lease), MaxPayload: maxShared,
 	})
 	if err != nil {
 		return nil, err
@@ -66,7 +63,8 @@ func (b *batches) claim(ctx context.Context, now clock.Time) ([]db.InboxClaimRow
 	return claimed, nil
 }
 
-// lastOrg returns the last organization of claimed events in a round that began after an organization.
+// lastOrg returns the last organization of a claim that began after another one. If nothing was claimed, it returns the
+// other one.
 func lastOrg(claimed []db.InboxClaimRow, after string) string {
 	last, wrapped := after, ""
 	for _, e := range claimed {

@@ -12,11 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/harness/apitest"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/queryplan"
 	"rail/server/harness/stripetest"
 	"rail/server/harness/wait"
 	"rail/server/inbound/connection"
@@ -88,6 +91,47 @@ func TestTurns(t *testing.T) {
 	require.Less(t, before, 75)
 }
 
+// TestTurnsOfLongQueues: organizations with long queues take turns.
+func TestTurnsOfLongQueues(t *testing.T) {
+	t.Parallel()
+	first := apitest.New(t)
+	servers := []*apitest.Server{first, apitest.On(t, first.DSN, first.Clock), apitest.On(t, first.DSN, first.Clock)}
+	for _, s := range servers {
+		send(s, 40)
+	}
+	require.NoError(t, worker(t, first, first.Clock).Run(t.Context(), first.Clock.Now()))
+	for _, s := range servers {
+		var early int
+		require.NoError(t, first.Pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE org_id = $1)
+			FROM (SELECT org_id FROM sales ORDER BY id LIMIT 60) early`, s.Org).Scan(&early))
+		require.Greater(t, early, 10)
+	}
+}
+
+// TestClaimReadsLittle: a claim reads few rows of a long queue, wherever the round begins.
+func TestClaimReadsLittle(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, 1)
+	s.pay(0, "ch_0", nil)
+	_, err := s.Pool.Exec(t.Context(), `INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor,
+			external_event_id, type, livemode, status, attempts, failures, payload, headers, due_at, created_at)
+		SELECT e.id || n, e.org_id, e.program_id, e.connection_id, e.processor, e.external_event_id || n, e.type, e.livemode,
+			e.status, 0, 0, e.payload, e.headers, e.due_at, e.created_at
+		FROM inbox_events e, generate_series(1, 20000) n`)
+	require.NoError(t, err)
+	_, err = s.Pool.Exec(t.Context(), "ANALYZE inbox_events")
+	require.NoError(t, err)
+	for _, after := range []string{"", s.Org, "a", "p", "~"} {
+		var c queryplan.Capture
+		_, err := db.New().InboxClaim(t.Context(), &c, db.InboxClaimParams{
+			After: after, Now: new(s.Clock.Now()), Held: []string{}, Until: s.Clock.Now().Plus(time.Minute),
+		})
+		require.ErrorIs(t, err, queryplan.ErrCaptured)
+		plan := c.Explain(t, s.Pool)
+		assert.Less(t, plan.Examined(), 100.0, "after %q: %s", after, plan.Shape())
+	}
+}
+
 // TestNothingOutlivesItsLease: events claimed too long ago to be started are released, which does not count as a
 // failure, and processed eventually.
 func TestNothingOutlivesItsLease(t *testing.T) {
@@ -138,7 +182,7 @@ func (s shop) pay(i int, charge string, more apitest.M) {
 // run processes all events, in shared transactions only.
 func (s shop) run() error {
 	w := worker(s.T, s.Server, s.Clock)
-	w.Commits = share.NewGroupCommit(s.Pool, 0, 1)
+	w.Commits = share.NewGroupCommit(s.Pool, 0, 2)
 	return w.Run(s.T.Context(), s.Clock.Now())
 }
 

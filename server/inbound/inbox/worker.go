@@ -35,7 +35,7 @@ var backoff = queue.Backoff{
 }
 
 const (
-	// workers is the number of batches processed concurrently.
+	// workers is the number of batches processed concurrently. Together they fill a shared transaction.
 	workers = 8
 	// waitDays is how long an event waits for missing data.
 	waitDays = 30
