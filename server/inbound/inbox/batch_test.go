@@ -24,6 +24,7 @@ import (
 	"rail/server/harness/wait"
 	"rail/server/inbound/connection"
 	"rail/server/inbound/inbox"
+	"rail/server/postgres/pgtx"
 	"rail/server/postgres/pgtx/share"
 	"rail/server/secret"
 )
@@ -108,7 +109,7 @@ func TestTurnsOfLongQueues(t *testing.T) {
 	}
 }
 
-// TestClaimReadsLittle: a claim reads few rows of a long queue, wherever the round begins.
+// TestClaimReadsLittle: a claim reads few rows of a long queue, wherever the round begins, and its plan is cached.
 func TestClaimReadsLittle(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, 1)
@@ -119,17 +120,30 @@ func TestClaimReadsLittle(t *testing.T) {
 			e.status, 0, 0, e.payload, e.headers, e.due_at, e.created_at
 		FROM inbox_events e, generate_series(1, 20000) n`)
 	require.NoError(t, err)
-	_, err = s.Pool.Exec(t.Context(), "ANALYZE inbox_events")
+	conn, err := s.Pool.Acquire(t.Context())
 	require.NoError(t, err)
-	for _, after := range []string{"", s.Org, "a", "p", "~"} {
-		var c queryplan.Capture
-		_, err := db.New().InboxClaim(t.Context(), &c, db.InboxClaimParams{
+	defer conn.Release()
+	_, err = conn.Exec(t.Context(), "ANALYZE inbox_events")
+	require.NoError(t, err)
+	claim := func(tx pgtx.DBTX, after string) error {
+		_, err := db.New().InboxClaim(t.Context(), tx, db.InboxClaimParams{
 			After: after, Now: new(s.Clock.Now()), Held: []string{}, Until: s.Clock.Now().Plus(time.Minute),
 		})
-		require.ErrorIs(t, err, queryplan.ErrCaptured)
-		plan := c.Explain(t, s.Pool)
+		return err
+	}
+	for _, after := range []string{"", s.Org, "a", "p", "~"} {
+		var c queryplan.Capture
+		require.ErrorIs(t, claim(&c, after), queryplan.ErrCaptured)
+		plan := c.Explain(t, conn)
 		assert.Less(t, plan.Examined(), 100.0, "after %q: %s", after, plan.Shape())
 	}
+	for range 10 {
+		require.NoError(t, claim(conn, ""))
+	}
+	var cached int
+	require.NoError(t, conn.QueryRow(t.Context(), `SELECT generic_plans FROM pg_prepared_statements
+		WHERE statement LIKE '-- name: InboxClaim %'`).Scan(&cached))
+	assert.Positive(t, cached, "uses of the cached plan")
 }
 
 // TestNothingOutlivesItsLease: events claimed too long ago to be started are released, which does not count as a
