@@ -615,7 +615,7 @@ type ReportRowsRow struct {
 // rows_only, no sums are read. Rows of periods and cohorts use spans within one period, and read the other days period
 // by period. less_direct subtracts the figures without a partner, which are at direct_level, from sums of all: the
 // cost does not depend on the number of partners. A row adds up days before split_day or days from it on, never both;
-// before tells which. One statement reads both windows of a comparison, because planning takes longer than reading.
+// before is true for the former. One statement reads both windows of a comparison: planning takes longer than reading.
 // The rows of a day that is not summed are grouped first: there can be many today. A cohort counts a customer by the
 // first sale of the month, and of two at the same moment by that of the lower partner id.
 func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams) ([]ReportRowsRow, error) {
