@@ -102,6 +102,11 @@ var (
 	})
 )
 
+// ReadDescription begins to read the OpenAPI document, so that New waits less for it.
+func ReadDescription(cfg config.Config) {
+	go func() { _, _ = description(cfg.IgnoreUnknownFields) }() // New returns the error
+}
+
 // description returns the document in the configured strictness.
 func description(ignoreUnknown bool) (*middleware.Document, error) {
 	if ignoreUnknown {

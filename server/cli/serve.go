@@ -28,7 +28,8 @@ func serve(fs *pflag.FlagSet) action {
 			"and how to call the API; write mails into RAIL_DATA_DIR unless RAIL_SMTP_URL is set")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		logf := env.say
-		err := opening{fresh: true, fill: true, up: *up, watch: true, logf: logf, before: tryAddresses}.with(ctx, env,
+		app.EaseGC(ctx)
+		err := opening{fresh: true, fill: true, up: *up, watch: true, logf: logf, before: prepare}.with(ctx, env,
 			func(d *database) error {
 				// Listening precedes the slow steps below: the address is known, and a second server fails here.
 				l, err := app.Listen("RAIL_ADDR", d.config.Addr)
@@ -75,7 +76,6 @@ func serve(fs *pflag.FlagSet) action {
 					return err
 				}
 				d.warn(logf)
-				app.EaseGC(ctx)
 				return a.Serve(ctx, l)
 			})
 		return orRunning(ctx, env, err)
@@ -118,8 +118,10 @@ func listening(cfg config.Config) iter.Seq2[string, string] {
 	}
 }
 
-// tryAddresses fails if another program listens, or the disk is full, before a database is started.
-func tryAddresses(cfg config.Config) error {
+// prepare fails if another program listens, or the disk is full, before a database is started. The description is
+// read meanwhile.
+func prepare(cfg config.Config) error {
+	app.ReadDescription(cfg)
 	if err := app.Room(cfg); err != nil {
 		return err
 	}
