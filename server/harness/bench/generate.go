@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,8 @@ const warmUp = 500 * time.Millisecond
 // processor time, which is the server's. A request that fails ends the run: a server that
 // refuses is fast.
 func Generate(in io.Reader, out io.Writer) error {
+	// A second thread looks for work when it has none, and takes processor time from the server. pgbench's threads sleep.
+	runtime.GOMAXPROCS(1)
 	var o orders
 	if err := json.NewDecoder(in).Decode(&o); err != nil {
 		return err
