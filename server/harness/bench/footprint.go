@@ -41,25 +41,30 @@ func (b *bench) footprint(ctx context.Context) (f footprint, err error) {
 		return f, err
 	}
 	f.Start = took.Seconds()
-	f.Rest, f.Crowd, err = b.memory(p)
+	f.Crowd, err = b.busy(p)
 	if err = errors.Join(err, p.end()); err != nil {
 		return f, err
 	}
+	// The large database has commissions to mature, so only a server with a new one is at rest.
 	if p, took, err = launch(ctx, rail, filepath.Join(b.db.dir, "fresh"), "RAIL_LOG_LEVEL=error"); err != nil {
 		return f, err
 	}
 	f.First = took.Seconds()
-	return f, p.end()
+	f.Rest, err = b.idle(p)
+	return f, errors.Join(err, p.end())
 }
 
-// memory returns the memory of a server, at rest and at most with all connections, in MB. It prints the pages of
-// the binary in memory too: the system shares them among processes, and drops them when memory is short.
-func (b *bench) memory(p running) (idle, busy float64, err error) {
+// idle returns the memory of a server without requests and jobs, in MB. It prints the pages of the binary in memory
+// too: the system shares them among processes, and drops them when memory is short.
+func (b *bench) idle(p running) (float64, error) {
 	time.Sleep(rest)
-	before, err := process.MemoryOf(p.cmd.Process.Pid)
-	if err != nil {
-		return 0, 0, err
-	}
+	m, err := process.MemoryOf(p.cmd.Process.Pid)
+	fmt.Fprintf(b.Out, "memory: at rest %.0f MB, and %.0f MB of its binary\n", m.Own, m.File)
+	return m.Own, err
+}
+
+// busy returns the most memory of a server with all connections, in MB, and prints the pages of the binary too.
+func (b *bench) busy(p running) (float64, error) {
 	stop := make(chan struct{})
 	most := make(chan process.Memory)
 	go func() {
@@ -77,12 +82,12 @@ func (b *bench) memory(p running) (idle, busy float64, err error) {
 			}
 		}
 	}()
-	err = b.crowd(p.addr)
+	err := b.crowd(p.addr)
 	close(stop)
-	crowded := <-most
-	fmt.Fprintf(b.Out, "memory: at rest %.0f MB, and %.0f MB of its binary; with %d connections and %d requests of "+
-		"every kind %.0f and %.0f MB\n", before.Own, before.File, connections, connections*each, crowded.Own, crowded.File)
-	return before.Own, crowded.Own, err
+	m := <-most
+	fmt.Fprintf(b.Out, "memory: with %d connections and %d requests of every kind %.0f MB, and %.0f MB of its binary\n",
+		connections, connections*each, m.Own, m.File)
+	return m.Own, err
 }
 
 // crowd opens all connections and sends requests of every load on each, with the others open:
