@@ -63,11 +63,20 @@ func TestLogEnd(t *testing.T) {
 	require.Contains(t, p.logEnd(), "STATEMENT:  SELECT pg_sleep(-1) FROM no_such_table")
 }
 
+// TestSpoiled finds a slice that was slow on either side.
+func TestSpoiled(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []int{1, 2}, spoiled([]figure{
+		{CPU: 100, PgbenchCPU: 200}, {CPU: 141, PgbenchCPU: 200}, {CPU: 140, PgbenchCPU: 281}, {CPU: 140, PgbenchCPU: 280},
+	}))
+}
+
 func TestGoals(t *testing.T) {
 	t.Parallel()
 	now := run{
 		Figures: []figure{
-			{Load: "list", Clients: 8, Ratio: 0.49}, {Load: "sale", Clients: 8, Ratio: 1}, {Load: "sale", Clients: 32, Ratio: 1.59},
+			{Load: "list", Clients: 8, Ratio: 0.49}, {Load: "sale", Clients: 8, Ratio: 1, PgbenchCPU: 2 * reference},
+			{Load: "sale", Clients: 32, Ratio: 1.59},
 			{Load: "retrieve", Clients: 64, FloorRatio: 1.4}, {Load: "retrieve", Clients: 128, FloorRatio: 1.41},
 		},
 		Events:     []paid{{Clients: 8, Recorded: 499}},
@@ -79,6 +88,7 @@ func TestGoals(t *testing.T) {
 	require.Equal(t, 5, b.judge(now))
 	require.Equal(t, `
 goals:
+pgbench took 2.0 times the processor time of the README's table for a sale with 8 clients; goals in seconds, milliseconds and a second depend on it
 holds   sale, 8 clients: requests to pgbench: 1, at least 0.95
 missed  sale, 32 clients: requests to pgbench: 1.59, at least 1.6
 holds   retrieve, 64 clients: processor time to the floor's: 1.4, at most 1.4

@@ -70,9 +70,16 @@ func (r run) goals() (out []goal) {
 	return out
 }
 
+// reference is the processor time, in microseconds, of a sale in pgbench with 8 clients in the table of the README.
+const reference = 1072
+
 // judge prints the goals that a run meets and misses, and returns the number of missed ones.
 func (b *bench) judge(now run) (missed int) {
 	fmt.Fprintln(b.Out, "\ngoals:")
+	if f := now.of("sale", 8); f.Clients > 0 {
+		fmt.Fprintf(b.Out, "pgbench took %.1f times the processor time of the README's table for a sale with 8 clients; "+
+			"goals in seconds, milliseconds and a second depend on it\n", f.PgbenchCPU/reference)
+	}
 	for _, g := range now.goals() {
 		word, bound, holds := "holds ", "at least", g.got >= g.limit
 		if g.most {

@@ -32,8 +32,7 @@ func (b *bench) measure(ctx context.Context) ([]figure, error) {
 	}
 	out := make([]figure, len(rounds))
 	for i := range rounds {
-		var err error
-		if rounds[i], err = b.repeat(ctx, rounds[i]); err != nil {
+		if err := b.repeat(ctx, rounds[i]); err != nil {
 			return nil, err
 		}
 		out[i] = middle(rounds[i])
@@ -41,29 +40,36 @@ func (b *bench) measure(ctx context.Context) ([]figure, error) {
 	return out, nil
 }
 
-// maxSpoiled is the processor time of pgbench in a slice, to that of the row's best, above which other processes spoiled
-// the slice.
+// maxSpoiled is the processor time of a request in a slice, to that of the row's best, above which another process
+// spoiled the slice.
 const maxSpoiled = 1.4
 
-// repeat measures the spoiled slices of a row again, each once.
-func (b *bench) repeat(ctx context.Context, rounds []figure) ([]figure, error) {
-	best := rounds[0].PgbenchCPU
+// spoiled returns the indexes of the slices in which the server or pgbench took too much processor time.
+func spoiled(rounds []figure) (out []int) {
+	best := rounds[0]
 	for _, f := range rounds {
-		best = min(best, f.PgbenchCPU)
+		best.CPU, best.PgbenchCPU = min(best.CPU, f.CPU), min(best.PgbenchCPU, f.PgbenchCPU)
 	}
 	for i, f := range rounds {
-		if f.PgbenchCPU <= maxSpoiled*best {
-			continue
+		if f.CPU > maxSpoiled*best.CPU || f.PgbenchCPU > maxSpoiled*best.PgbenchCPU {
+			out = append(out, i)
 		}
-		fmt.Fprintf(b.Out, "repeats a slice of %s, %d clients: pgbench took %.0f us of processor time, %.0f in the best\n",
-			f.Load, f.Clients, f.PgbenchCPU, best)
-		again, err := b.slice(ctx, b.load(f.Load), f.Clients, i)
-		if err != nil {
-			return nil, err
-		}
-		rounds[i] = again
 	}
-	return rounds, nil
+	return out
+}
+
+// repeat measures the spoiled slices of a row again, each once.
+func (b *bench) repeat(ctx context.Context, rounds []figure) error {
+	for _, i := range spoiled(rounds) {
+		f := rounds[i]
+		fmt.Fprintf(b.Out, "repeats a slice of %s, %d clients: %.0f us of processor time, of pgbench %.0f\n",
+			f.Load, f.Clients, f.CPU, f.PgbenchCPU)
+		var err error
+		if rounds[i], err = b.slice(ctx, b.load(f.Load), f.Clients, i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // slice runs one load once in each way, so that all had the same state of the machine. Odd rounds go backwards,
