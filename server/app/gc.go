@@ -9,7 +9,7 @@ import (
 )
 
 // easyMemory is the memory, in bytes, up to which the process favours speed.
-const easyMemory = 88 << 20
+const easyMemory = 84 << 20
 
 // restAllocations is the number of bytes a minute below which the process is at rest: its jobs allocate less.
 const restAllocations = 32 << 20
