@@ -59,8 +59,11 @@ func (b *bench) footprint(ctx context.Context) (f footprint, err error) {
 func (b *bench) idle(p running) (float64, error) {
 	time.Sleep(rest)
 	m, err := process.MemoryOf(p.cmd.Process.Pid)
+	if err != nil {
+		return 0, err
+	}
 	fmt.Fprintf(b.Out, "memory: at rest %.0f MB, and %.0f MB of its binary\n", m.Own, m.File)
-	return m.Own, err
+	return m.Own, nil
 }
 
 // busy returns the most memory of a server with all connections, in MB, and prints the pages of the binary too.
