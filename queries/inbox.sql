@@ -12,10 +12,12 @@ ON CONFLICT DO NOTHING;
 
 -- name: InboxTurnsAdd :exec
 -- InboxTurnsAdd adds the turns of an event, if it is stored. Every parameter is an unnested array, so that requests in a
--- shared transaction share the statement.
+-- shared transaction share the statement. The subquery hides the number of turns from the planner; otherwise the
+-- statement would be planned each time.
 INSERT INTO inbox_waits (org_id, program_id, key, event_id)
 SELECT e.org_id, e.program_id, i.key, e.id FROM (
-    SELECT unnest(@org_ids::text[]) AS org_id, unnest(@event_ids::text[]) AS event_id, unnest(@keys::text[]) AS key
+    SELECT unnest(@org_ids::text[]) AS org_id, unnest(ARRAY(SELECT unnest(@event_ids::text[]))) AS event_id,
+        unnest(@keys::text[]) AS key
 ) i JOIN inbox_events e ON e.id = i.event_id AND e.org_id = i.org_id
 ON CONFLICT DO NOTHING;
 
@@ -101,9 +103,18 @@ WHERE id = @id AND org_id = @org_id AND status = 'pending' AND reason_code IS NU
 SELECT t.* FROM inbox_events t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: InboxOutcome :exec
-UPDATE inbox_events SET status = @status, reason_code = @reason_code, reason = @reason, customer_id = @customer_id,
-    sale_id = @sale_id, refund_id = @refund_id, failures = @failures, due_at = @due_at, processed_at = @processed_at
-WHERE id = @id AND org_id = @org_id;
+-- InboxOutcome writes the outcomes of processed events. due_ats counts for events that are retried. Every parameter is
+-- an unnested array, so that events in a shared transaction share the statement; the subquery is that of InboxTurnsAdd.
+UPDATE inbox_events t SET status = v.status, reason_code = nullif(v.reason_code, ''), reason = nullif(v.reason, ''),
+    customer_id = nullif(v.customer_id, ''), sale_id = nullif(v.sale_id, ''), refund_id = nullif(v.refund_id, ''),
+    failures = 0, due_at = CASE WHEN v.retried THEN v.due_at END, processed_at = v.processed_at
+FROM (SELECT unnest(ARRAY(SELECT unnest(@ids::text[]))) AS id, unnest(@org_ids::text[]) AS org_id,
+    unnest(@statuses::text[]) AS status,
+    unnest(@reason_codes::text[]) AS reason_code, unnest(@reasons::text[]) AS reason,
+    unnest(@customer_ids::text[]) AS customer_id, unnest(@sale_ids::text[]) AS sale_id,
+    unnest(@refund_ids::text[]) AS refund_id, unnest(@retried::boolean[]) AS retried,
+    unnest(@due_ats::timestamptz[]) AS due_at, unnest(@processed_ats::timestamptz[]) AS processed_at) v
+WHERE t.id = v.id AND t.org_id = v.org_id;
 
 -- name: InboxFail :execrows
 -- InboxFail records failed work, unless another worker has claimed the event since.
@@ -129,7 +140,12 @@ WHERE w.program_id = @program_id AND w.org_id = @org_id AND w.key = @key AND t.o
     AND t.connection_id = @connection_id ORDER BY t.created_at DESC, t.id DESC LIMIT @lim;
 
 -- name: InboxWaitsClear :exec
-DELETE FROM inbox_waits WHERE event_id = @event_id AND org_id = @org_id;
+-- InboxWaitsClear deletes all keys and turns of events. Every parameter is an unnested array, so that events in a shared
+-- transaction share the statement; the subquery is that of InboxTurnsAdd.
+DELETE FROM inbox_waits t USING (
+    SELECT unnest(ARRAY(SELECT unnest(@event_ids::text[]))) AS event_id, unnest(@org_ids::text[]) AS org_id
+) v
+WHERE t.event_id = v.event_id AND t.org_id = v.org_id;
 
 -- name: InboxWaitsAdd :exec
 INSERT INTO inbox_waits (org_id, program_id, key, event_id)
@@ -186,9 +202,10 @@ DELETE FROM opt_outs t WHERE (t.program_id, t.key) IN (SELECT o.program_id, o.ke
     ORDER BY o.at LIMIT @lim FOR UPDATE SKIP LOCKED);
 
 -- name: SaleByCharges :many
--- SaleByCharges finds the sales of a payment under any of its ids, the oldest first.
+-- SaleByCharges finds the sales of a payment under any of its ids, the oldest first. The subquery hides the number of
+-- ids from the planner; otherwise the statement would be planned each time.
 SELECT t.* FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id
-    AND t.external_charge_id = ANY (@charges::text[]) ORDER BY t.created_at, t.id;
+    AND t.external_charge_id = ANY (ARRAY(SELECT unnest(@charges::text[]))) ORDER BY t.created_at, t.id;
 
 -- name: CustomerUnbound :many
 -- CustomerUnbound finds a customer without an id at a processor by its email, created
@@ -207,9 +224,12 @@ SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org
     AND t.identifier = @identifier::text LIMIT 2;
 
 -- name: CustomerSubscribed :exec
--- CustomerSubscribed records the subscription that a customer pays for.
-UPDATE customers SET external_subscription_id = @external_subscription_id::text, updated_at = @updated_at
-WHERE id = @id AND org_id = @org_id AND external_subscription_id IS DISTINCT FROM @external_subscription_id::text;
+-- CustomerSubscribed records the subscriptions that customers pay for. Every parameter is an unnested array, so that
+-- events in a shared transaction share the statement; the subquery is that of InboxTurnsAdd.
+UPDATE customers t SET external_subscription_id = v.subscription_id, updated_at = v.updated_at
+FROM (SELECT unnest(ARRAY(SELECT unnest(@ids::text[]))) AS id, unnest(@org_ids::text[]) AS org_id,
+    unnest(@subscription_ids::text[]) AS subscription_id, unnest(@updated_ats::timestamptz[]) AS updated_at) v
+WHERE t.id = v.id AND t.org_id = v.org_id AND t.external_subscription_id IS DISTINCT FROM v.subscription_id;
 
 -- name: CouponByExternalIDs :many
 -- CouponByExternalIDs finds the coupons of a processor's discounts.

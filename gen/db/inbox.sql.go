@@ -268,24 +268,27 @@ func (q *Queries) CustomerIdentified(ctx context.Context, db DBTX, arg CustomerI
 }
 
 const customerSubscribed = `-- name: CustomerSubscribed :exec
-UPDATE customers SET external_subscription_id = $1::text, updated_at = $2
-WHERE id = $3 AND org_id = $4 AND external_subscription_id IS DISTINCT FROM $1::text
+UPDATE customers t SET external_subscription_id = v.subscription_id, updated_at = v.updated_at
+FROM (SELECT unnest(ARRAY(SELECT unnest($1::text[]))) AS id, unnest($2::text[]) AS org_id,
+    unnest($3::text[]) AS subscription_id, unnest($4::timestamptz[]) AS updated_at) v
+WHERE t.id = v.id AND t.org_id = v.org_id AND t.external_subscription_id IS DISTINCT FROM v.subscription_id
 `
 
 type CustomerSubscribedParams struct {
-	ExternalSubscriptionID string
-	UpdatedAt              clock.Time
-	ID                     string
-	OrgID                  string
+	Ids             []string
+	OrgIds          []string
+	SubscriptionIds []string
+	UpdatedAts      []clock.Time
 }
 
-// CustomerSubscribed records the subscription that a customer pays for.
+// CustomerSubscribed records the subscriptions that customers pay for. Every parameter is an unnested array, so that
+// events in a shared transaction share the statement; the subquery is that of InboxTurnsAdd.
 func (q *Queries) CustomerSubscribed(ctx context.Context, db DBTX, arg CustomerSubscribedParams) error {
 	_, err := db.Exec(ctx, customerSubscribed,
-		arg.ExternalSubscriptionID,
-		arg.UpdatedAt,
-		arg.ID,
-		arg.OrgID,
+		arg.Ids,
+		arg.OrgIds,
+		arg.SubscriptionIds,
+		arg.UpdatedAts,
 	)
 	return err
 }
@@ -746,38 +749,47 @@ func (q *Queries) InboxLockByID(ctx context.Context, db DBTX, arg InboxLockByIDP
 }
 
 const inboxOutcome = `-- name: InboxOutcome :exec
-UPDATE inbox_events SET status = $1, reason_code = $2, reason = $3, customer_id = $4,
-    sale_id = $5, refund_id = $6, failures = $7, due_at = $8, processed_at = $9
-WHERE id = $10 AND org_id = $11
+UPDATE inbox_events t SET status = v.status, reason_code = nullif(v.reason_code, ''), reason = nullif(v.reason, ''),
+    customer_id = nullif(v.customer_id, ''), sale_id = nullif(v.sale_id, ''), refund_id = nullif(v.refund_id, ''),
+    failures = 0, due_at = CASE WHEN v.retried THEN v.due_at END, processed_at = v.processed_at
+FROM (SELECT unnest(ARRAY(SELECT unnest($1::text[]))) AS id, unnest($2::text[]) AS org_id,
+    unnest($3::text[]) AS status,
+    unnest($4::text[]) AS reason_code, unnest($5::text[]) AS reason,
+    unnest($6::text[]) AS customer_id, unnest($7::text[]) AS sale_id,
+    unnest($8::text[]) AS refund_id, unnest($9::boolean[]) AS retried,
+    unnest($10::timestamptz[]) AS due_at, unnest($11::timestamptz[]) AS processed_at) v
+WHERE t.id = v.id AND t.org_id = v.org_id
 `
 
 type InboxOutcomeParams struct {
-	Status      InboxStatus
-	ReasonCode  *string
-	Reason      *string
-	CustomerID  *string
-	SaleID      *string
-	RefundID    *string
-	Failures    int64
-	DueAt       *clock.Time
-	ProcessedAt *clock.Time
-	ID          string
-	OrgID       string
+	Ids          []string
+	OrgIds       []string
+	Statuses     []string
+	ReasonCodes  []string
+	Reasons      []string
+	CustomerIds  []string
+	SaleIds      []string
+	RefundIds    []string
+	Retried      []bool
+	DueAts       []clock.Time
+	ProcessedAts []clock.Time
 }
 
+// InboxOutcome writes the outcomes of processed events. due_ats counts for events that are retried. Every parameter is
+// an unnested array, so that events in a shared transaction share the statement; the subquery is that of InboxTurnsAdd.
 func (q *Queries) InboxOutcome(ctx context.Context, db DBTX, arg InboxOutcomeParams) error {
 	_, err := db.Exec(ctx, inboxOutcome,
-		arg.Status,
-		arg.ReasonCode,
-		arg.Reason,
-		arg.CustomerID,
-		arg.SaleID,
-		arg.RefundID,
-		arg.Failures,
-		arg.DueAt,
-		arg.ProcessedAt,
-		arg.ID,
-		arg.OrgID,
+		arg.Ids,
+		arg.OrgIds,
+		arg.Statuses,
+		arg.ReasonCodes,
+		arg.Reasons,
+		arg.CustomerIds,
+		arg.SaleIds,
+		arg.RefundIds,
+		arg.Retried,
+		arg.DueAts,
+		arg.ProcessedAts,
 	)
 	return err
 }
@@ -1056,7 +1068,8 @@ func (q *Queries) InboxTold(ctx context.Context, db DBTX, arg InboxToldParams) (
 const inboxTurnsAdd = `-- name: InboxTurnsAdd :exec
 INSERT INTO inbox_waits (org_id, program_id, key, event_id)
 SELECT e.org_id, e.program_id, i.key, e.id FROM (
-    SELECT unnest($1::text[]) AS org_id, unnest($2::text[]) AS event_id, unnest($3::text[]) AS key
+    SELECT unnest($1::text[]) AS org_id, unnest(ARRAY(SELECT unnest($2::text[]))) AS event_id,
+        unnest($3::text[]) AS key
 ) i JOIN inbox_events e ON e.id = i.event_id AND e.org_id = i.org_id
 ON CONFLICT DO NOTHING
 `
@@ -1068,7 +1081,8 @@ type InboxTurnsAddParams struct {
 }
 
 // InboxTurnsAdd adds the turns of an event, if it is stored. Every parameter is an unnested array, so that requests in a
-// shared transaction share the statement.
+// shared transaction share the statement. The subquery hides the number of turns from the planner; otherwise the
+// statement would be planned each time.
 func (q *Queries) InboxTurnsAdd(ctx context.Context, db DBTX, arg InboxTurnsAddParams) error {
 	_, err := db.Exec(ctx, inboxTurnsAdd, arg.OrgIds, arg.EventIds, arg.Keys)
 	return err
@@ -1112,16 +1126,21 @@ func (q *Queries) InboxWaitsAdd(ctx context.Context, db DBTX, arg InboxWaitsAddP
 }
 
 const inboxWaitsClear = `-- name: InboxWaitsClear :exec
-DELETE FROM inbox_waits WHERE event_id = $1 AND org_id = $2
+DELETE FROM inbox_waits t USING (
+    SELECT unnest(ARRAY(SELECT unnest($1::text[]))) AS event_id, unnest($2::text[]) AS org_id
+) v
+WHERE t.event_id = v.event_id AND t.org_id = v.org_id
 `
 
 type InboxWaitsClearParams struct {
-	EventID string
-	OrgID   string
+	EventIds []string
+	OrgIds   []string
 }
 
+// InboxWaitsClear deletes all keys and turns of events. Every parameter is an unnested array, so that events in a shared
+// transaction share the statement; the subquery is that of InboxTurnsAdd.
 func (q *Queries) InboxWaitsClear(ctx context.Context, db DBTX, arg InboxWaitsClearParams) error {
-	_, err := db.Exec(ctx, inboxWaitsClear, arg.EventID, arg.OrgID)
+	_, err := db.Exec(ctx, inboxWaitsClear, arg.EventIds, arg.OrgIds)
 	return err
 }
 
@@ -1220,7 +1239,7 @@ func (q *Queries) OptedOut(ctx context.Context, db DBTX, arg OptedOutParams) (bo
 
 const saleByCharges = `-- name: SaleByCharges :many
 SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor, t.fee_minor FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
-    AND t.external_charge_id = ANY ($3::text[]) ORDER BY t.created_at, t.id
+    AND t.external_charge_id = ANY (ARRAY(SELECT unnest($3::text[]))) ORDER BY t.created_at, t.id
 `
 
 type SaleByChargesParams struct {
@@ -1229,7 +1248,8 @@ type SaleByChargesParams struct {
 	Charges   []string
 }
 
-// SaleByCharges finds the sales of a payment under any of its ids, the oldest first.
+// SaleByCharges finds the sales of a payment under any of its ids, the oldest first. The subquery hides the number of
+// ids from the planner; otherwise the statement would be planned each time.
 func (q *Queries) SaleByCharges(ctx context.Context, db DBTX, arg SaleByChargesParams) ([]Sale, error) {
 	rows, err := db.Query(ctx, saleByCharges, arg.ProgramID, arg.OrgID, arg.Charges)
 	if err != nil {

@@ -24,8 +24,9 @@ type Capture struct {
 	Args []any
 }
 
-// Exec returns ErrCaptured. It keeps nothing.
-func (c *Capture) Exec(context.Context, string, ...any) (pgconn.CommandTag, error) {
+// Exec keeps the statement and returns ErrCaptured.
+func (c *Capture) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	c.SQL, c.Args = sql, args
 	return pgconn.CommandTag{}, ErrCaptured
 }
 

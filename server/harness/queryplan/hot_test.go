@@ -3,6 +3,7 @@ package queryplan_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,6 +124,25 @@ var hot = map[string]struct {
 		})
 		return err
 	}},
+	"SaleByCharges": {1, 10, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.SaleByCharges(ctx, c, db.SaleByChargesParams{
+			ProgramID: id("prg", 0), OrgID: "org_0", Charges: []string{"ch_0", "ch_none"},
+		})
+		return err
+	}},
+	"CustomerSubscribed": {0, 5 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		return q.CustomerSubscribed(ctx, c, subscribed(batch))
+	}},
+	"InboxOutcome": {0, 5 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		return q.InboxOutcome(ctx, c, outcomes(batch))
+	}},
+	"InboxTurnsAdd": {0, 5 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		return q.InboxTurnsAdd(ctx, c, turns(batch))
+	}},
+	"InboxWaitsClear": {0, 5 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		p := outcomes(batch)
+		return q.InboxWaitsClear(ctx, c, db.InboxWaitsClearParams{EventIds: p.Ids, OrgIds: p.OrgIds})
+	}},
 	"IdempotencyGet": {0, 1, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
 		_, err := q.IdempotencyGet(ctx, c, db.IdempotencyGetParams{OrgID: "org_0", Key: "none", ValidSince: at(-1)})
 		return err
@@ -138,6 +158,52 @@ func results() db.WebhookResultsParams {
 		p.Tokens, p.Attempts, p.Statuses = append(p.Tokens, 1), append(p.Attempts, 1), append(p.Statuses, "delivered")
 		p.ResponseCodes, p.Errors, p.Durations = append(p.ResponseCodes, 200), append(p.Errors, ""), append(p.Durations, 1)
 		p.Attempted, p.Next, p.Finished = append(p.Attempted, at(0)), append(p.Next, at(0)), append(p.Finished, at(0))
+	}
+	return p
+}
+
+// single has the statements of the inbox's batches, for one event.
+var single = map[string]func(context.Context, *db.Queries, db.DBTX) error{
+	"CustomerSubscribed": func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		return q.CustomerSubscribed(ctx, c, subscribed(1))
+	},
+	"InboxOutcome": func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		return q.InboxOutcome(ctx, c, outcomes(1))
+	},
+	"InboxTurnsAdd": func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		return q.InboxTurnsAdd(ctx, c, turns(1))
+	},
+	"InboxWaitsClear": func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		p := outcomes(1)
+		return q.InboxWaitsClear(ctx, c, db.InboxWaitsClearParams{EventIds: p.Ids, OrgIds: p.OrgIds})
+	},
+}
+
+// outcomes are those of n processed events.
+func outcomes(n int) (p db.InboxOutcomeParams) {
+	for i := range n {
+		p.Ids, p.OrgIds, p.Statuses = append(p.Ids, id("inb", i)), append(p.OrgIds, "org_0"), append(p.Statuses, "recorded")
+		p.ReasonCodes, p.Reasons = append(p.ReasonCodes, ""), append(p.Reasons, "")
+		p.CustomerIds, p.SaleIds, p.RefundIds = append(p.CustomerIds, ""), append(p.SaleIds, ""), append(p.RefundIds, "")
+		p.Retried, p.DueAts, p.ProcessedAts = append(p.Retried, false), append(p.DueAts, at(0)), append(p.ProcessedAts, at(0))
+	}
+	return p
+}
+
+// turns are those of n events.
+func turns(n int) (p db.InboxTurnsAddParams) {
+	for i := range n {
+		p.OrgIds, p.EventIds = append(p.OrgIds, "org_0"), append(p.EventIds, id("inb", i))
+		p.Keys = append(p.Keys, fmt.Sprint("turn ", i))
+	}
+	return p
+}
+
+// subscribed are the subscriptions of n customers.
+func subscribed(n int) (p db.CustomerSubscribedParams) {
+	for i := range n {
+		p.Ids, p.OrgIds = append(p.Ids, id("cus", i)), append(p.OrgIds, "org_0")
+		p.SubscriptionIds, p.UpdatedAts = append(p.SubscriptionIds, "sub"), append(p.UpdatedAts, at(0))
 	}
 	return p
 }
@@ -196,6 +262,38 @@ func TestPlansOfEmptyTables(t *testing.T) {
 			top := planned(t, conn, mode, c)
 			top.Walk(func(n queryplan.Node) { assert.NotEqual(t, "Seq Scan", n.Type, "%s, %s:\n%s", name, mode, top.Shape()) })
 		}
+	}
+}
+
+// partitioned lists the frequent statements that are planned each time: a plan for one value reads one partition.
+var partitioned = []string{"ClickGet", "RehearsedTouches"}
+
+// TestPlansAreCached checks that the other frequent statements are not planned each time.
+func TestPlansAreCached(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.DSN(t)
+	require.NoError(t, dataset.Fill(t.Context(), dsn, dataset.Options{
+		Size:  dataset.Size{Partners: 1000, Customers: 1000, Referrals: 1000, Clicks: 4000, Sales: 4000},
+		Until: at(0), Org: "org_0", Other: "org_1",
+	}))
+	conn := session(t, dsn)
+	_, err := conn.Exec(t.Context(), "VACUUM ANALYZE")
+	require.NoError(t, err)
+	for name, h := range hot {
+		if slices.Contains(partitioned, name) {
+			continue
+		}
+		call := h.call
+		if one, ok := single[name]; ok {
+			call = one
+		}
+		for range 10 { // the first five executions are always planned
+			_ = call(t.Context(), db.New(), conn) // a missing row does not matter
+		}
+		var cached int
+		require.NoError(t, conn.QueryRow(t.Context(), `SELECT coalesce(sum(generic_plans), 0) FROM pg_prepared_statements
+			WHERE statement LIKE '-- name: ' || $1 || ' %'`, name).Scan(&cached))
+		assert.Positive(t, cached, "%s: uses of the cached plan", name)
 	}
 }
 

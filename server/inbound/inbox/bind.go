@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/inbound/processor"
 	"rail/server/opt"
 	"rail/server/program/customer"
@@ -63,6 +64,9 @@ func (a *application) subscribed(ctx context.Context, id string, b processor.Bin
 		return nil
 	}
 	return queries.CustomerSubscribed(ctx, a.u.Later(), db.CustomerSubscribedParams{
-		ExternalSubscriptionID: b.Subscription, UpdatedAt: a.u.Now, ID: id, OrgID: a.e.OrgID,
+		Ids:             []string{id},
+		OrgIds:          []string{a.e.OrgID},
+		SubscriptionIds: []string{b.Subscription},
+		UpdatedAts:      []clock.Time{a.u.Now},
 	})
 }

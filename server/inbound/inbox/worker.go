@@ -225,7 +225,7 @@ func cleanNames(r *processor.Reading) {
 func (a *application) finish(ctx context.Context, o outcome) error {
 	u, e := a.u, a.e
 	o.settle(e, u.Now)
-	clearing := db.InboxWaitsClearParams{EventID: e.ID, OrgID: e.OrgID}
+	clearing := db.InboxWaitsClearParams{EventIds: []string{e.ID}, OrgIds: []string{e.OrgID}}
 	if err := queries.InboxWaitsClear(ctx, u.Later(), clearing); err != nil {
 		return err
 	}
@@ -239,9 +239,17 @@ func (a *application) finish(ctx context.Context, o outcome) error {
 	}
 	recordFailed(u, e, o)
 	return queries.InboxOutcome(ctx, u.Later(), db.InboxOutcomeParams{
-		Status: o.status, ReasonCode: opt.OrNil(o.code), Reason: opt.OrNil(o.reason), CustomerID: opt.OrNil(o.customer),
-		SaleID: opt.OrNil(o.sale), RefundID: opt.OrNil(o.refund), Failures: 0, DueAt: o.due, ProcessedAt: &u.Now,
-		ID: e.ID, OrgID: e.OrgID,
+		Ids:          []string{e.ID},
+		OrgIds:       []string{e.OrgID},
+		Statuses:     []string{string(o.status)},
+		ReasonCodes:  []string{o.code},
+		Reasons:      []string{o.reason},
+		CustomerIds:  []string{o.customer},
+		SaleIds:      []string{o.sale},
+		RefundIds:    []string{o.refund},
+		Retried:      []bool{o.due != nil},
+		DueAts:       []clock.Time{opt.Value(o.due)},
+		ProcessedAts: []clock.Time{u.Now},
 	})
 }
 
