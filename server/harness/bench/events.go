@@ -33,10 +33,11 @@ const eventsPerSecond = 1000
 const eventSecret = "whsec_bench"
 
 // paid is how many of Stripe's events a second, sent by a number of clients, were taken
-// and became commissions.
+// and became commissions, and the microseconds of processor time of each, with the database and the sending.
 type paid struct {
 	Clients         int
 	Taken, Recorded float64
+	Micros          float64
 }
 
 // stripes are connections of all programs, with what works the inbox as a server does.
@@ -68,13 +69,21 @@ func (b *bench) events(ctx context.Context, base run) (out []paid, err error) {
 		}
 	}
 	for _, clients := range b.Clients {
-		p, err := s.slice(ctx, clients)
+		if _, err := s.slice(ctx, clients, int64(eventsPerSecond*warmUp.Seconds())); err != nil {
+			return nil, fmt.Errorf("events, %d clients, warm-up: %w", clients, err)
+		}
+		stop, err := s.profile(fmt.Sprintf("events-%d.pprof", clients))
+		if err != nil {
+			return nil, err
+		}
+		p, err := s.slice(ctx, clients, int64(eventsPerSecond*b.Seconds))
+		stop()
 		if err != nil {
 			return nil, fmt.Errorf("events, %d clients: %w", clients, err)
 		}
 		out = append(out, p)
-		fmt.Fprintf(b.Out, "events of Stripe: %d clients, %.0f/s taken, %.0f/s from the wire to the commission%s\n", clients,
-			p.Taken, p.Recorded, was("%.0f", base.events(clients).Recorded))
+		fmt.Fprintf(b.Out, "events of Stripe: %d clients, %.0f/s taken, %.0f/s from the wire to the commission%s, each %.0f us\n", clients,
+			p.Taken, p.Recorded, was("%.0f", base.events(clients).Recorded), p.Micros)
 	}
 	return out, nil
 }
@@ -97,20 +106,14 @@ func (s *stripes) connect(ctx context.Context) error {
 }
 
 // slice sends events by a number of clients, and waits until all are recorded.
-func (s *stripes) slice(ctx context.Context, clients int) (paid, error) {
+func (s *stripes) slice(ctx context.Context, clients int, events int64) (paid, error) {
 	p, left := paid{Clients: clients}, atomic.Int64{}
-	events := int64(eventsPerSecond * s.Seconds)
 	left.Store(events)
-	stop, err := s.profile(fmt.Sprintf("events-%d.pprof", clients))
-	if err != nil {
-		return p, err
-	}
-	defer stop()
 	before, err := s.recorded(ctx)
 	if err != nil {
 		return p, err
 	}
-	began := time.Now()
+	used, began := s.meter.read(0), time.Now()
 	group, run := errgroup.WithContext(ctx)
 	web := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
 	defer web.CloseIdleConnections()
@@ -132,6 +135,7 @@ func (s *stripes) slice(ctx context.Context, clients int) (paid, error) {
 		return p, err
 	}
 	p.Recorded = float64(events) / time.Since(began).Seconds()
+	_, p.Micros = s.meter.read(0).since(used).of(float64(events))
 	if now, err := s.recorded(ctx); err != nil || now-before != events {
 		return p, errors.Join(fmt.Errorf("%d of %d events were recorded", now-before, events), err)
 	}

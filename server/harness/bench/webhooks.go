@@ -31,6 +31,10 @@ const (
 	eventsPerSec  = 200
 )
 
+// warmShare is the reciprocal share of a queue's events that are delivered before it, without being measured: the
+// database plans the first statements of each connection.
+const warmShare = 5
+
 // hooks is a webhook sender with a sink that answers at once, so that only the sender is measured.
 type hooks struct {
 	pool    *pgxpool.Pool
@@ -64,7 +68,14 @@ func (b *bench) webhooks(ctx context.Context, base run) (out []deliveries, took 
 		Dial: (&net.Dialer{}).DialContext, Service: "Rail",
 	})
 	for _, q := range []struct{ endpoints, events int }{{1, 1000}, {manyEndpoints, 10000}} {
-		rate, used, err := h.drain(ctx, q.endpoints, q.events, b.meter)
+		programs, err := h.programs(ctx, q.endpoints)
+		if err != nil {
+			return nil, took, err
+		}
+		if _, _, err := h.drain(ctx, programs, q.events/warmShare, b.meter); err != nil {
+			return nil, took, err
+		}
+		rate, used, err := h.drain(ctx, programs, q.events, b.meter)
 		if err != nil {
 			return nil, took, err
 		}
@@ -147,24 +158,22 @@ func (h *hooks) record(ctx context.Context, program string, n int) error {
 	return nil
 }
 
-// drain measures the rate at which a queue of events empties, and what that costs. The sender starts when all are
-// there.
-func (h *hooks) drain(ctx context.Context, endpoints, events int, m meter) (perSecond float64, used spent, err error) {
-	programs, err := h.programs(ctx, endpoints)
-	if err != nil {
-		return 0, used, err
-	}
+// drain measures the rate at which a queue of events empties, and what that costs. Each program has one endpoint. The
+// sender starts when all events are there.
+func (h *hooks) drain(ctx context.Context, programs []string, events int, m meter) (perSecond float64, used spent, err error) {
 	for _, p := range programs {
-		if err := h.record(ctx, p, events/endpoints); err != nil {
+		if err := h.record(ctx, p, events/len(programs)); err != nil {
 			return 0, used, err
 		}
 	}
 	// The sender ends with the measurement.
 	ctx, stop := context.WithCancel(ctx)
+	var sending sync.WaitGroup
+	defer sending.Wait()
 	defer stop()
 	h.arrived.Store(0)
 	before, began := m.read(0), time.Now()
-	go h.sender.Run(ctx)
+	sending.Go(func() { h.sender.Run(ctx) })
 	// A millisecond is little against the seconds that this takes.
 	for h.arrived.Load() < int64(events) {
 		time.Sleep(time.Millisecond)
