@@ -105,16 +105,16 @@ SELECT t.* FROM inbox_events t WHERE t.id = @id AND t.org_id = @org_id FOR NO KE
 -- name: InboxOutcome :exec
 -- InboxOutcome writes the outcomes of processed events. due_ats counts for events that are retried. Every parameter is
 -- an unnested array, so that events in a shared transaction share the statement; the subquery is that of InboxTurnsAdd.
-UPDATE inbox_events t SET status = v.status, reason_code = nullif(v.reason_code, ''), reason = nullif(v.reason, ''),
-    customer_id = nullif(v.customer_id, ''), sale_id = nullif(v.sale_id, ''), refund_id = nullif(v.refund_id, ''),
-    failures = 0, due_at = CASE WHEN v.retried THEN v.due_at END, processed_at = v.processed_at
+UPDATE inbox_events t SET status = i.status, reason_code = nullif(i.reason_code, ''), reason = nullif(i.reason, ''),
+    customer_id = nullif(i.customer_id, ''), sale_id = nullif(i.sale_id, ''), refund_id = nullif(i.refund_id, ''),
+    failures = 0, due_at = CASE WHEN i.retried THEN i.due_at END, processed_at = i.processed_at
 FROM (SELECT unnest(ARRAY(SELECT unnest(@ids::text[]))) AS id, unnest(@org_ids::text[]) AS org_id,
     unnest(@statuses::text[]) AS status,
     unnest(@reason_codes::text[]) AS reason_code, unnest(@reasons::text[]) AS reason,
     unnest(@customer_ids::text[]) AS customer_id, unnest(@sale_ids::text[]) AS sale_id,
     unnest(@refund_ids::text[]) AS refund_id, unnest(@retried::boolean[]) AS retried,
-    unnest(@due_ats::timestamptz[]) AS due_at, unnest(@processed_ats::timestamptz[]) AS processed_at) v
-WHERE t.id = v.id AND t.org_id = v.org_id;
+    unnest(@due_ats::timestamptz[]) AS due_at, unnest(@processed_ats::timestamptz[]) AS processed_at) i
+WHERE t.id = i.id AND t.org_id = i.org_id;
 
 -- name: InboxFail :execrows
 -- InboxFail records failed work, unless another worker has claimed the event since.
@@ -144,8 +144,8 @@ WHERE w.program_id = @program_id AND w.org_id = @org_id AND w.key = @key AND t.o
 -- transaction share the statement; the subquery is that of InboxTurnsAdd.
 DELETE FROM inbox_waits t USING (
     SELECT unnest(ARRAY(SELECT unnest(@event_ids::text[]))) AS event_id, unnest(@org_ids::text[]) AS org_id
-) v
-WHERE t.event_id = v.event_id AND t.org_id = v.org_id;
+) i
+WHERE t.event_id = i.event_id AND t.org_id = i.org_id;
 
 -- name: InboxWaitsAdd :exec
 INSERT INTO inbox_waits (org_id, program_id, key, event_id)
@@ -226,10 +226,10 @@ SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org
 -- name: CustomerSubscribed :exec
 -- CustomerSubscribed records the subscriptions that customers pay for. Every parameter is an unnested array, so that
 -- events in a shared transaction share the statement; the subquery is that of InboxTurnsAdd.
-UPDATE customers t SET external_subscription_id = v.subscription_id, updated_at = v.updated_at
+UPDATE customers t SET external_subscription_id = i.subscription_id, updated_at = i.updated_at
 FROM (SELECT unnest(ARRAY(SELECT unnest(@ids::text[]))) AS id, unnest(@org_ids::text[]) AS org_id,
-    unnest(@subscription_ids::text[]) AS subscription_id, unnest(@updated_ats::timestamptz[]) AS updated_at) v
-WHERE t.id = v.id AND t.org_id = v.org_id AND t.external_subscription_id IS DISTINCT FROM v.subscription_id;
+    unnest(@subscription_ids::text[]) AS subscription_id, unnest(@updated_ats::timestamptz[]) AS updated_at) i
+WHERE t.id = i.id AND t.org_id = i.org_id AND t.external_subscription_id IS DISTINCT FROM i.subscription_id;
 
 -- name: CouponByExternalIDs :many
 -- CouponByExternalIDs finds the coupons of a processor's discounts.

@@ -268,10 +268,10 @@ func (q *Queries) CustomerIdentified(ctx context.Context, db DBTX, arg CustomerI
 }
 
 const customerSubscribed = `-- name: CustomerSubscribed :exec
-UPDATE customers t SET external_subscription_id = v.subscription_id, updated_at = v.updated_at
+UPDATE customers t SET external_subscription_id = i.subscription_id, updated_at = i.updated_at
 FROM (SELECT unnest(ARRAY(SELECT unnest($1::text[]))) AS id, unnest($2::text[]) AS org_id,
-    unnest($3::text[]) AS subscription_id, unnest($4::timestamptz[]) AS updated_at) v
-WHERE t.id = v.id AND t.org_id = v.org_id AND t.external_subscription_id IS DISTINCT FROM v.subscription_id
+    unnest($3::text[]) AS subscription_id, unnest($4::timestamptz[]) AS updated_at) i
+WHERE t.id = i.id AND t.org_id = i.org_id AND t.external_subscription_id IS DISTINCT FROM i.subscription_id
 `
 
 type CustomerSubscribedParams struct {
@@ -749,16 +749,16 @@ func (q *Queries) InboxLockByID(ctx context.Context, db DBTX, arg InboxLockByIDP
 }
 
 const inboxOutcome = `-- name: InboxOutcome :exec
-UPDATE inbox_events t SET status = v.status, reason_code = nullif(v.reason_code, ''), reason = nullif(v.reason, ''),
-    customer_id = nullif(v.customer_id, ''), sale_id = nullif(v.sale_id, ''), refund_id = nullif(v.refund_id, ''),
-    failures = 0, due_at = CASE WHEN v.retried THEN v.due_at END, processed_at = v.processed_at
+UPDATE inbox_events t SET status = i.status, reason_code = nullif(i.reason_code, ''), reason = nullif(i.reason, ''),
+    customer_id = nullif(i.customer_id, ''), sale_id = nullif(i.sale_id, ''), refund_id = nullif(i.refund_id, ''),
+    failures = 0, due_at = CASE WHEN i.retried THEN i.due_at END, processed_at = i.processed_at
 FROM (SELECT unnest(ARRAY(SELECT unnest($1::text[]))) AS id, unnest($2::text[]) AS org_id,
     unnest($3::text[]) AS status,
     unnest($4::text[]) AS reason_code, unnest($5::text[]) AS reason,
     unnest($6::text[]) AS customer_id, unnest($7::text[]) AS sale_id,
     unnest($8::text[]) AS refund_id, unnest($9::boolean[]) AS retried,
-    unnest($10::timestamptz[]) AS due_at, unnest($11::timestamptz[]) AS processed_at) v
-WHERE t.id = v.id AND t.org_id = v.org_id
+    unnest($10::timestamptz[]) AS due_at, unnest($11::timestamptz[]) AS processed_at) i
+WHERE t.id = i.id AND t.org_id = i.org_id
 `
 
 type InboxOutcomeParams struct {
@@ -1128,8 +1128,8 @@ func (q *Queries) InboxWaitsAdd(ctx context.Context, db DBTX, arg InboxWaitsAddP
 const inboxWaitsClear = `-- name: InboxWaitsClear :exec
 DELETE FROM inbox_waits t USING (
     SELECT unnest(ARRAY(SELECT unnest($1::text[]))) AS event_id, unnest($2::text[]) AS org_id
-) v
-WHERE t.event_id = v.event_id AND t.org_id = v.org_id
+) i
+WHERE t.event_id = i.event_id AND t.org_id = i.org_id
 `
 
 type InboxWaitsClearParams struct {
