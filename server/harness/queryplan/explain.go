@@ -52,6 +52,14 @@ func (c *Capture) Explain(t testing.TB, conn db.DBTX) Node {
 	return Explained(t, conn.QueryRow(t.Context(), "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) "+c.SQL, c.Args...))
 }
 
+// CachedPlans returns how often a session has executed a generated query by its cached plan.
+func CachedPlans(t testing.TB, conn db.DBTX, query string) (n int) {
+	t.Helper()
+	require.NoError(t, conn.QueryRow(t.Context(), `SELECT coalesce(sum(generic_plans), 0) FROM pg_prepared_statements
+		WHERE statement LIKE '-- name: ' || $1 || ' %'`, query).Scan(&n))
+	return n
+}
+
 // Explained returns the plan of an EXPLAIN (FORMAT JSON).
 func Explained(t testing.TB, row pgx.Row) Node {
 	t.Helper()

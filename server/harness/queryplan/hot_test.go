@@ -25,10 +25,13 @@ const (
 	batch = 31
 )
 
+// call executes a statement.
+type call = func(context.Context, *db.Queries, db.DBTX) error
+
 // hot lists frequent statements, with the number of rows that each returns and the number that it may read for them.
 var hot = map[string]struct {
 	rows, most float64
-	call       func(context.Context, *db.Queries, db.DBTX) error
+	call       call
 }{
 	"WebhookResults": {batch, endpoints + 5*batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
 		_, err := q.WebhookResults(ctx, c, results())
@@ -130,19 +133,10 @@ var hot = map[string]struct {
 		})
 		return err
 	}},
-	"CustomerSubscribed": {0, 5 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
-		return q.CustomerSubscribed(ctx, c, subscribed(batch))
-	}},
-	"InboxOutcome": {0, 5 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
-		return q.InboxOutcome(ctx, c, outcomes(batch))
-	}},
-	"InboxTurnsAdd": {0, 5 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
-		return q.InboxTurnsAdd(ctx, c, turns(batch))
-	}},
-	"InboxWaitsClear": {0, 5 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
-		p := outcomes(batch)
-		return q.InboxWaitsClear(ctx, c, db.InboxWaitsClearParams{EventIds: p.Ids, OrgIds: p.OrgIds})
-	}},
+	"CustomerSubscribed": {0, 5 * batch, subscribe(batch)},
+	"InboxOutcome":       {0, 5 * batch, finish(batch)},
+	"InboxTurnsAdd":      {0, 5 * batch, addTurns(batch)},
+	"InboxWaitsClear":    {0, 5 * batch, clearWaits(batch)},
 	"IdempotencyGet": {0, 1, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
 		_, err := q.IdempotencyGet(ctx, c, db.IdempotencyGetParams{OrgID: "org_0", Key: "none", ValidSince: at(-1)})
 		return err
@@ -163,49 +157,52 @@ func results() db.WebhookResultsParams {
 }
 
 // single has the statements of the inbox's batches, for one event.
-var single = map[string]func(context.Context, *db.Queries, db.DBTX) error{
-	"CustomerSubscribed": func(ctx context.Context, q *db.Queries, c db.DBTX) error {
-		return q.CustomerSubscribed(ctx, c, subscribed(1))
-	},
-	"InboxOutcome": func(ctx context.Context, q *db.Queries, c db.DBTX) error {
-		return q.InboxOutcome(ctx, c, outcomes(1))
-	},
-	"InboxTurnsAdd": func(ctx context.Context, q *db.Queries, c db.DBTX) error {
-		return q.InboxTurnsAdd(ctx, c, turns(1))
-	},
-	"InboxWaitsClear": func(ctx context.Context, q *db.Queries, c db.DBTX) error {
-		p := outcomes(1)
-		return q.InboxWaitsClear(ctx, c, db.InboxWaitsClearParams{EventIds: p.Ids, OrgIds: p.OrgIds})
-	},
+var single = map[string]call{
+	"CustomerSubscribed": subscribe(1),
+	"InboxOutcome":       finish(1),
+	"InboxTurnsAdd":      addTurns(1),
+	"InboxWaitsClear":    clearWaits(1),
 }
 
-// outcomes are those of n processed events.
-func outcomes(n int) (p db.InboxOutcomeParams) {
+// finish writes the outcomes of n events.
+func finish(n int) call {
+	var p db.InboxOutcomeParams
 	for i := range n {
 		p.Ids, p.OrgIds, p.Statuses = append(p.Ids, id("inb", i)), append(p.OrgIds, "org_0"), append(p.Statuses, "recorded")
 		p.ReasonCodes, p.Reasons = append(p.ReasonCodes, ""), append(p.Reasons, "")
 		p.CustomerIds, p.SaleIds, p.RefundIds = append(p.CustomerIds, ""), append(p.SaleIds, ""), append(p.RefundIds, "")
 		p.Retried, p.DueAts, p.ProcessedAts = append(p.Retried, false), append(p.DueAts, at(0)), append(p.ProcessedAts, at(0))
 	}
-	return p
+	return func(ctx context.Context, q *db.Queries, c db.DBTX) error { return q.InboxOutcome(ctx, c, p) }
 }
 
-// turns are those of n events.
-func turns(n int) (p db.InboxTurnsAddParams) {
+// clearWaits deletes the waits of n events.
+func clearWaits(n int) call {
+	var p db.InboxWaitsClearParams
+	for i := range n {
+		p.EventIds, p.OrgIds = append(p.EventIds, id("inb", i)), append(p.OrgIds, "org_0")
+	}
+	return func(ctx context.Context, q *db.Queries, c db.DBTX) error { return q.InboxWaitsClear(ctx, c, p) }
+}
+
+// addTurns adds the turns of n events.
+func addTurns(n int) call {
+	var p db.InboxTurnsAddParams
 	for i := range n {
 		p.OrgIds, p.EventIds = append(p.OrgIds, "org_0"), append(p.EventIds, id("inb", i))
 		p.Keys = append(p.Keys, fmt.Sprint("turn ", i))
 	}
-	return p
+	return func(ctx context.Context, q *db.Queries, c db.DBTX) error { return q.InboxTurnsAdd(ctx, c, p) }
 }
 
-// subscribed are the subscriptions of n customers.
-func subscribed(n int) (p db.CustomerSubscribedParams) {
+// subscribe records the subscriptions of n customers.
+func subscribe(n int) call {
+	var p db.CustomerSubscribedParams
 	for i := range n {
 		p.Ids, p.OrgIds = append(p.Ids, id("cus", i)), append(p.OrgIds, "org_0")
 		p.SubscriptionIds, p.UpdatedAts = append(p.SubscriptionIds, "sub"), append(p.UpdatedAts, at(0))
 	}
-	return p
+	return func(ctx context.Context, q *db.Queries, c db.DBTX) error { return q.CustomerSubscribed(ctx, c, p) }
 }
 
 // visitor is the hash of a browser.
@@ -225,12 +222,7 @@ func visits() (p db.TrackingResolveParams) {
 // analyzed, as in every new installation, and had no waiting rows; with the custom and the generic plan.
 func TestPlansOfOldStatistics(t *testing.T) {
 	t.Parallel()
-	dsn := pgtest.DSN(t)
-	require.NoError(t, dataset.Fill(t.Context(), dsn, dataset.Options{
-		Size:  dataset.Size{Partners: 5000, Customers: 5000, Referrals: 5000, Clicks: 20_000, Sales: 20_000},
-		Until: at(0), Org: "org_0", Other: "org_1",
-	}))
-	conn := session(t, dsn)
+	conn := filled(t, 5000)
 	exec := func(statements ...string) {
 		for _, sql := range statements {
 			_, err := conn.Exec(t.Context(), sql)
@@ -265,36 +257,42 @@ func TestPlansOfEmptyTables(t *testing.T) {
 	}
 }
 
-// partitioned lists the frequent statements that are planned each time: a plan for one value reads one partition.
-var partitioned = []string{"ClickGet", "RehearsedTouches"}
+// withoutCache lists the frequent statements that are planned each time. The plan of ClickGet for one id reads one
+// partition. RehearsedTouches serves previews, which take much longer than its planning.
+var withoutCache = []string{"ClickGet", "RehearsedTouches"}
 
 // TestPlansAreCached checks that the other frequent statements are not planned each time.
 func TestPlansAreCached(t *testing.T) {
 	t.Parallel()
-	dsn := pgtest.DSN(t)
-	require.NoError(t, dataset.Fill(t.Context(), dsn, dataset.Options{
-		Size:  dataset.Size{Partners: 1000, Customers: 1000, Referrals: 1000, Clicks: 4000, Sales: 4000},
-		Until: at(0), Org: "org_0", Other: "org_1",
-	}))
-	conn := session(t, dsn)
+	conn := filled(t, 1000)
 	_, err := conn.Exec(t.Context(), "VACUUM ANALYZE")
 	require.NoError(t, err)
 	for name, h := range hot {
-		if slices.Contains(partitioned, name) {
+		if slices.Contains(withoutCache, name) {
 			continue
 		}
-		call := h.call
+		execute := h.call
 		if one, ok := single[name]; ok {
-			call = one
+			execute = one
 		}
 		for range 10 { // the first five executions are always planned
-			_ = call(t.Context(), db.New(), conn) // a missing row does not matter
+			_ = execute(t.Context(), db.New(), conn) // a missing row does not matter
 		}
-		var cached int
-		require.NoError(t, conn.QueryRow(t.Context(), `SELECT coalesce(sum(generic_plans), 0) FROM pg_prepared_statements
-			WHERE statement LIKE '-- name: ' || $1 || ' %'`, name).Scan(&cached))
-		assert.Positive(t, cached, "%s: uses of the cached plan", name)
+		assert.Positive(t, queryplan.CachedPlans(t, conn, name), "%s: uses of the cached plan", name)
 	}
+}
+
+// filled connects to a database with a number of partners, as many customers and referrals, and four times as many
+// clicks and sales.
+func filled(t testing.TB, partners int) *pgx.Conn {
+	dsn := pgtest.DSN(t)
+	require.NoError(t, dataset.Fill(t.Context(), dsn, dataset.Options{
+		Size: dataset.Size{
+			Partners: partners, Customers: partners, Referrals: partners, Clicks: 4 * partners, Sales: 4 * partners,
+		},
+		Until: at(0), Org: "org_0", Other: "org_1",
+	}))
+	return session(t, dsn)
 }
 
 // session connects with the server's settings.

@@ -140,10 +140,7 @@ func TestClaimReadsLittle(t *testing.T) {
 	for range 10 {
 		require.NoError(t, claim(conn, ""))
 	}
-	var cached int
-	require.NoError(t, conn.QueryRow(t.Context(), `SELECT generic_plans FROM pg_prepared_statements
-		WHERE statement LIKE '-- name: InboxClaim %'`).Scan(&cached))
-	assert.Positive(t, cached, "uses of the cached plan")
+	assert.Positive(t, queryplan.CachedPlans(t, conn, "InboxClaim"), "uses of the cached plan")
 }
 
 // TestNothingOutlivesItsLease: events claimed too long ago to be started are released, which does not count as a
