@@ -115,6 +115,15 @@ SELECT t.* FROM commissions t WHERE t.customer_id IN (
 AND t.program_id = @program_id AND t.org_id = @org_id
 AND t.kind = 'referral' AND t.sale_id IS NULL ORDER BY t.created_at, t.id FOR NO KEY UPDATE OF t;
 
+-- name: SignupPartnersLock :exec
+-- SignupPartnersLock locks the partners of the commissions that CustomerSignupCommissions locks.
+SELECT 1 FROM partners p WHERE p.org_id = @org_id AND p.id IN (
+    SELECT t.partner_id FROM commissions t WHERE t.customer_id IN (
+        SELECT @customer_id::text
+        UNION ALL SELECT m.id FROM customer_merges m WHERE m.customer_id = @customer_id AND m.org_id = @org_id)
+    AND t.program_id = @program_id AND t.org_id = @org_id AND t.kind = 'referral' AND t.sale_id IS NULL)
+ORDER BY p.id FOR NO KEY UPDATE;
+
 -- name: CustomerProgram :one
 SELECT t.program_id FROM customers t WHERE t.id = @id AND t.org_id = @org_id;
 

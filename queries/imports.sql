@@ -587,9 +587,11 @@ WHERE program_id = @program_id AND partner_id = @partner_id AND org_id = @org_id
 UPDATE coupons SET active = @active, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
 
 -- name: CustomerImportChange :exec
--- CustomerImportChange writes what changed at the source of an imported customer. A payment in Rail decides more.
+-- CustomerImportChange writes the changes at the source of an imported customer. A status that Rail has set, such as
+-- suspended or refunded, is not changed.
 UPDATE customers SET email = coalesce(@email, email), name = coalesce(@name, name),
-    status = CASE WHEN status IN ('lead', 'trial') OR @status = 'cancelled' THEN @status ELSE status END,
+    status = CASE WHEN status IN ('lead', 'trial') OR status = 'active' AND @status = 'cancelled' THEN @status
+        ELSE status END,
     converted_at = coalesce(converted_at, @converted_at), updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 

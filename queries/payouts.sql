@@ -324,8 +324,9 @@ UPDATE payouts SET external_id = @external_id, updated_at = @updated_at
     WHERE id = @id AND org_id = @org_id AND status = 'processing';
 
 -- name: PayoutFailed :exec
-UPDATE payouts SET status = 'failed', error_code = @error_code, error_message = @error_message, attention = NULL,
-    attention_text = NULL, attention_at = NULL, updated_at = @updated_at
+UPDATE payouts SET status = 'failed', error_code = @error_code, error_message = @error_message,
+    failed_transfers = @failed_transfers, attention = NULL, attention_text = NULL, attention_at = NULL,
+    updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status = 'processing';
 
 -- name: PayoutsToFile :many

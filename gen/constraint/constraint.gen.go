@@ -235,6 +235,7 @@ const (
 	PayoutsAttentionDismissedCheck      Name = "payouts_attention_dismissed_check"
 	PayoutsAttentionTextCheck           Name = "payouts_attention_text_check"
 	PayoutsBatchFkey                    Name = "payouts_batch_fkey"
+	PayoutsFailedTransfersCheck         Name = "payouts_failed_transfers_check"
 	PayoutsFailureMailedCheck           Name = "payouts_failure_mailed_check"
 	PayoutsFeeCheck                     Name = "payouts_fee_check"
 	PayoutsImportCheck                  Name = "payouts_import_check"

@@ -934,3 +934,24 @@ func (q *Queries) RiskFlagsMove(ctx context.Context, db DBTX, arg RiskFlagsMoveP
 	)
 	return err
 }
+
+const signupPartnersLock = `-- name: SignupPartnersLock :exec
+SELECT 1 FROM partners p WHERE p.org_id = $1 AND p.id IN (
+    SELECT t.partner_id FROM commissions t WHERE t.customer_id IN (
+        SELECT $2::text
+        UNION ALL SELECT m.id FROM customer_merges m WHERE m.customer_id = $2 AND m.org_id = $1)
+    AND t.program_id = $3 AND t.org_id = $1 AND t.kind = 'referral' AND t.sale_id IS NULL)
+ORDER BY p.id FOR NO KEY UPDATE
+`
+
+type SignupPartnersLockParams struct {
+	OrgID      string
+	CustomerID string
+	ProgramID  string
+}
+
+// SignupPartnersLock locks the partners of the commissions that CustomerSignupCommissions locks.
+func (q *Queries) SignupPartnersLock(ctx context.Context, db DBTX, arg SignupPartnersLockParams) error {
+	_, err := db.Exec(ctx, signupPartnersLock, arg.OrgID, arg.CustomerID, arg.ProgramID)
+	return err
+}

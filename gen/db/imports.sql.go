@@ -164,7 +164,8 @@ func (q *Queries) CustomerAdopt(ctx context.Context, db DBTX, arg CustomerAdoptP
 
 const customerImportChange = `-- name: CustomerImportChange :exec
 UPDATE customers SET email = coalesce($1, email), name = coalesce($2, name),
-    status = CASE WHEN status IN ('lead', 'trial') OR $3 = 'cancelled' THEN $3 ELSE status END,
+    status = CASE WHEN status IN ('lead', 'trial') OR status = 'active' AND $3 = 'cancelled' THEN $3
+        ELSE status END,
     converted_at = coalesce(converted_at, $4), updated_at = $5
 WHERE id = $6 AND org_id = $7
 `
@@ -179,7 +180,8 @@ type CustomerImportChangeParams struct {
 	OrgID       string
 }
 
-// CustomerImportChange writes what changed at the source of an imported customer. A payment in Rail decides more.
+// CustomerImportChange writes the changes at the source of an imported customer. A status that Rail has set, such as
+// suspended or refunded, is not changed.
 func (q *Queries) CustomerImportChange(ctx context.Context, db DBTX, arg CustomerImportChangeParams) error {
 	_, err := db.Exec(ctx, customerImportChange,
 		arg.Email,

@@ -781,6 +781,7 @@ type Payout struct {
 	AttentionAt          *clock.Time
 	AttentionDismissedAt *clock.Time
 	ImportID             *string
+	FailedTransfers      []string
 }
 
 type PayoutBatch struct {

@@ -649,7 +649,7 @@ func (q *Queries) PayoutSendsAutomatic(ctx context.Context, db DBTX, arg PayoutS
 const payoutSubmitting = `-- name: PayoutSubmitting :one
 UPDATE payouts SET submissions = submissions + 1, submitted_at = coalesce(submitted_at, $1)
 WHERE id = $2 AND org_id = $3 AND status = 'processing' AND external_id IS NULL AND checked_at = $4
-RETURNING id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, external_id, reason, reason_text, error_code, error_message, period_month, period_end, due_at, paid_at, created_at, updated_at, created_xid, due_told, rail, checked_at, submissions, marked_at, before_paid, mark_id, failure_mailed_at, rail_id, submitted_at, fee_minor, fee_currency, attention, attention_text, attention_at, attention_dismissed_at, import_id
+RETURNING id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, external_id, reason, reason_text, error_code, error_message, period_month, period_end, due_at, paid_at, created_at, updated_at, created_xid, due_told, rail, checked_at, submissions, marked_at, before_paid, mark_id, failure_mailed_at, rail_id, submitted_at, fee_minor, fee_currency, attention, attention_text, attention_at, attention_dismissed_at, import_id, failed_transfers
 `
 
 type PayoutSubmittingParams struct {
@@ -707,6 +707,7 @@ func (q *Queries) PayoutSubmitting(ctx context.Context, db DBTX, arg PayoutSubmi
 		&i.AttentionAt,
 		&i.AttentionDismissedAt,
 		&i.ImportID,
+		&i.FailedTransfers,
 	)
 	return i, err
 }
@@ -935,7 +936,7 @@ const railPayoutsReturn = `-- name: RailPayoutsReturn :many
 UPDATE payouts SET status = 'pending', rail = NULL, rail_id = NULL, checked_at = NULL, attention = NULL,
     attention_text = NULL, attention_at = NULL, updated_at = $1
 WHERE rail_id = $2 AND org_id = $3 AND status = 'processing' AND submitted_at IS NULL AND external_id IS NULL
-RETURNING id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, external_id, reason, reason_text, error_code, error_message, period_month, period_end, due_at, paid_at, created_at, updated_at, created_xid, due_told, rail, checked_at, submissions, marked_at, before_paid, mark_id, failure_mailed_at, rail_id, submitted_at, fee_minor, fee_currency, attention, attention_text, attention_at, attention_dismissed_at, import_id
+RETURNING id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, external_id, reason, reason_text, error_code, error_message, period_month, period_end, due_at, paid_at, created_at, updated_at, created_xid, due_told, rail, checked_at, submissions, marked_at, before_paid, mark_id, failure_mailed_at, rail_id, submitted_at, fee_minor, fee_currency, attention, attention_text, attention_at, attention_dismissed_at, import_id, failed_transfers
 `
 
 type RailPayoutsReturnParams struct {
@@ -993,6 +994,7 @@ func (q *Queries) RailPayoutsReturn(ctx context.Context, db DBTX, arg RailPayout
 			&i.AttentionAt,
 			&i.AttentionDismissedAt,
 			&i.ImportID,
+			&i.FailedTransfers,
 		); err != nil {
 			return nil, err
 		}
@@ -1009,7 +1011,7 @@ UPDATE payouts t SET checked_at = $1
 FROM (SELECT p.id FROM payouts p WHERE p.rail = $2 AND coalesce(p.rail_id, '') = $3::text AND p.status = 'processing'
         AND p.external_id IS NOT NULL AND (p.checked_at IS NULL OR p.checked_at <= $4)
     ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers
 `
 
 type RailPayoutsToPollParams struct {
@@ -1076,6 +1078,7 @@ func (q *Queries) RailPayoutsToPoll(ctx context.Context, db DBTX, arg RailPayout
 			&i.AttentionAt,
 			&i.AttentionDismissedAt,
 			&i.ImportID,
+			&i.FailedTransfers,
 		); err != nil {
 			return nil, err
 		}
@@ -1093,7 +1096,7 @@ FROM (SELECT p.id FROM payouts p WHERE p.rail = $2 AND coalesce(p.rail_id, '') =
         AND p.external_id IS NULL AND p.attention IS DISTINCT FROM 'unconfirmed'
         AND (p.checked_at IS NULL OR p.checked_at <= $4)
     ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers
 `
 
 type RailPayoutsToSubmitParams struct {
@@ -1159,6 +1162,7 @@ func (q *Queries) RailPayoutsToSubmit(ctx context.Context, db DBTX, arg RailPayo
 			&i.AttentionAt,
 			&i.AttentionDismissedAt,
 			&i.ImportID,
+			&i.FailedTransfers,
 		); err != nil {
 			return nil, err
 		}
@@ -1177,7 +1181,7 @@ FROM (SELECT p.id FROM payouts p WHERE p.rail = $4 AND coalesce(p.rail_id, '') =
         AND p.rail <> 'file' AND p.external_id IS NOT NULL AND p.marked_at IS NULL AND p.checked_at <= $6
         AND p.attention_dismissed_at IS NULL AND (p.attention IS NULL OR p.attention NOT IN ('returned', 'reversed'))
     ORDER BY p.checked_at, p.id LIMIT $7 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers
 `
 
 type RailPayoutsToWatchParams struct {
@@ -1248,6 +1252,7 @@ func (q *Queries) RailPayoutsToWatch(ctx context.Context, db DBTX, arg RailPayou
 			&i.AttentionAt,
 			&i.AttentionDismissedAt,
 			&i.ImportID,
+			&i.FailedTransfers,
 		); err != nil {
 			return nil, err
 		}

@@ -103,6 +103,36 @@ func TestPaidByBoth(t *testing.T) {
 	require.EqualValues(t, 50, paid)
 }
 
+// TestVoidedAfterClawback: a commission of which a refund in Rail took a part by a clawback is not voided, which would
+// take that part twice.
+func TestVoidedAfterClawback(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	rows := func(status string) []source.Row {
+		return []source.Row{
+			person("1", "ann@example.com"), buyer("b", "1", "cus_1"), payment("s", "b", "ch_1", 10000),
+			earns("k", "1", "b", "s", status, 1000),
+		}
+	}
+	d.imports(rows(source.Due)...)
+	d.Must(200, d.Post("/v1/partners/"+d.partners()["ann@example.com"], M{"payout_method": "bank_transfer"}))
+	batch := d.Must(201, d.Post("/v1/payout_batches", M{
+		"program_id": d.program, "period_end": d.Clock.Now().Format(time.DateOnly), "ignore_minimum": true,
+	})).String("id")
+	d.Must(200, d.Post("/v1/payout_batches/"+batch+"/export", M{"format": "csv"}))
+	sale := d.Must(200, d.Get("/v1/sales?program_id="+d.program)).Data()[0]["id"].(string)
+	d.Must(200, d.Post("/v1/sales/"+sale+"/refund", M{"amount_minor": 3000}))
+	payout := d.Must(200, d.Get("/v1/payouts?program_id="+d.program)).Data()[0]["id"].(string)
+	d.Must(200, d.Post("/v1/payouts/"+payout+"/mark_failed", M{"reason": "Closed."}))
+	d.Must(200, d.Delete("/v1/payouts/"+payout))
+	due, _ := d.money("ann@example.com")
+	require.EqualValues(t, 700, due)
+	again := d.imports(rows(source.Voided)...)
+	require.Equal(t, 1, d.problems(again.String("id"))["not_changed"])
+	due, _ = d.money("ann@example.com")
+	require.EqualValues(t, 700, due)
+}
+
 // TestUndoKeeps: undoing keeps what people have used or changed, a payout as a whole, and what another source brought.
 func TestUndoKeeps(t *testing.T) {
 	t.Parallel()

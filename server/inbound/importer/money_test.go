@@ -208,6 +208,24 @@ func TestStatusOfPerson(t *testing.T) {
 	require.Equal(t, 1, d.problems(again.String("id"))["not_changed"])
 }
 
+// TestStatusOfCustomer: the source cancels an active customer, and changes no status that Rail has set.
+func TestStatusOfCustomer(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	rows := func(status string) []source.Row {
+		one, two := buyer("b", "1", "cus_1"), buyer("c", "1", "cus_2")
+		one.Customer.Status, two.Customer.Status = status, status
+		return []source.Row{person("1", "ann@example.com"), one, two}
+	}
+	d.imports(rows("active")...)
+	find := func(external string) M {
+		return d.Must(200, d.Get("/v1/customers?program_id="+d.program+"&external_customer_id="+external)).Data()[0]
+	}
+	d.Must(200, d.Post("/v1/customers/"+find("cus_1")["id"].(string), M{"status": "suspended"}))
+	d.imports(rows("cancelled")...)
+	require.Equal(t, []any{"suspended", "cancelled"}, []any{find("cus_1")["status"], find("cus_2")["status"]})
+}
+
 // TestPending: a pending partner has an application, which the source or a person decides.
 func TestPending(t *testing.T) {
 	t.Parallel()

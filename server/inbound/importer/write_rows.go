@@ -527,14 +527,23 @@ func (w *writer) correct(ctx context.Context, k db.Commission, to source.Commiss
 	return now, err
 }
 
+// void voids an open commission. It refuses if another commission has taken part of its amount back, or returned it.
+func (w *writer) void(ctx context.Context, k db.Commission, reason string) error {
+	if k.ClawedMinor != 0 {
+		return conflictf("not_changed", "Refunds in Rail have changed what the commission %s is worth, so it is not voided.",
+			k.ID)
+	}
+	return commission.Void(ctx, w.u, k, reason)
+}
+
 // changeStatus moves an open commission to the status at the source.
 func (w *writer) changeStatus(ctx context.Context, r *row, k db.Commission, to source.Commission) error {
 	if r.refs.Settled {
-		return commission.Void(ctx, w.u, k, settledReason)
+		return w.void(ctx, k, settledReason)
 	}
 	switch to.Status {
 	case source.Voided:
-		return commission.Void(ctx, w.u, k, opt.Value(opt.Or(opt.OrNil(to.Reason), new(commission.SaleRefunded))))
+		return w.void(ctx, k, opt.Value(opt.Or(opt.OrNil(to.Reason), new(commission.SaleRefunded))))
 	case source.Rejected:
 		reason := to.Reason
 		if reason == "" {

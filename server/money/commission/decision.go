@@ -40,18 +40,15 @@ func Reject(ctx context.Context, u *work.Unit, id, reason string) (db.Commission
 	if err := rejectable(k); err != nil {
 		return k, err
 	}
-	// The commission is in a payout, which must shrink with it.
-	if k.PayoutID != nil {
-		outOfReach, err := payout.Lower(ctx, u, *k.PayoutID, k.AmountMinor)
-		if err != nil {
-			return k, err
-		}
-		if outOfReach {
-			return k, problem.New(problem.CommissionInPayout,
-				"The commission is in the payout %s, which a payment rail is sending.", *k.PayoutID)
-		}
-		k.PayoutID = nil
+	outOfReach, err := Withdraw(ctx, u, k)
+	if err != nil {
+		return k, err
 	}
+	if outOfReach {
+		return k, problem.New(problem.CommissionInPayout,
+			"The commission is in the payout %s, which a payment rail is sending.", *k.PayoutID)
+	}
+	k.PayoutID = nil
 	previous := k.Status
 	k.Status, k.VoidedAt, k.VoidReason = db.CommissionStatusRejected, &u.Now, &reason
 	// Recompute the report sums of its day without it.
@@ -60,6 +57,15 @@ func Reject(ctx context.Context, u *work.Unit, id, reason string) (db.Commission
 	}
 	err = decide(ctx, u, &k, previous, "commission.rejected", &reason)
 	return k, err
+}
+
+// Withdraw takes a commission out of its open payout, if it is in one: the payout shrinks by it. Every caller of Void
+// whose commission may be in a payout calls it first. outOfReach reports that the payout is paid or in flight.
+func Withdraw(ctx context.Context, u *work.Unit, k db.Commission) (outOfReach bool, err error) {
+	if k.PayoutID == nil {
+		return false, nil
+	}
+	return payout.Lower(ctx, u, *k.PayoutID, k.AmountMinor)
 }
 
 // rejectable returns nil for a commission whose whole amount is still unpaid.

@@ -58,8 +58,8 @@ func MarkFailed(ctx context.Context, u *work.Unit, id, why string) (db.Payout, e
 	return failByHand(ctx, u, p, Status{State: Rejected, Message: why})
 }
 
-// failByHand is MarkFailed for a locked payout.
-func failByHand(ctx context.Context, u *work.Unit, p db.Payout, status Status) (db.Payout, error) {
+// failByHand is MarkFailed for a locked payout. transfers are as in fail.
+func failByHand(ctx context.Context, u *work.Unit, p db.Payout, status Status, transfers ...string) (db.Payout, error) {
 	switch {
 	case p.Status == db.PayoutStatusPaid:
 		return p, problem.New(problem.PayoutAlreadyPaid, "The payout is paid; it can no longer fail.")
@@ -69,7 +69,7 @@ func failByHand(ctx context.Context, u *work.Unit, p db.Payout, status Status) (
 		return p, problem.New(problem.PayoutNotPayable,
 			"The payout is %s; only an exported payout can be marked as failed.", p.Status)
 	}
-	p, err := fail(ctx, u, p, status)
+	p, err := fail(ctx, u, p, status, transfers...)
 	if err != nil {
 		return p, err
 	}

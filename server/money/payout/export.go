@@ -1,6 +1,7 @@
 package payout
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/csv"
@@ -407,24 +408,38 @@ func cells(format string, p db.PayoutsToFileRow, email string) []string {
 
 // table returns the columns of a CSV.
 func table(p db.PayoutsToFileRow, details map[string]any) []string {
-	var said []string
+	var members []string
 	for _, name := range slices.Sorted(maps.Keys(details)) {
-		said = append(said, fmt.Sprintf("%s: %v", name, details[name]))
+		members = append(members, name+": "+detailText(details[name]))
 	}
 	return []string{
 		p.Payout.ID, escapeFormula(NameOf(p.Partner)), escapeFormula(p.Partner.Email), opt.Value(p.Payout.Method),
-		currency.Decimal(p.Payout.AmountMinor, p.Payout.Currency), p.Payout.Currency, escapeFormula(strings.Join(said, "; ")),
+		currency.Decimal(p.Payout.AmountMinor, p.Payout.Currency), p.Payout.Currency, escapeFormula(strings.Join(members, "; ")),
 		"", "", "",
 	}
 }
 
-// detailsOf returns the payout details of a partner, if any.
+// detailText returns a payout detail as its partner wrote it: a number keeps all its digits, and an object is JSON.
+func detailText(detail any) string {
+	if text, ok := detail.(string); ok {
+		return text
+	}
+	text, err := json.Marshal(detail)
+	if err != nil {
+		return fmt.Sprint(detail) // not reached: it was parsed from JSON
+	}
+	return string(text)
+}
+
+// detailsOf returns the payout details of a partner, if any. Numbers are json.Number.
 func (f File) detailsOf(p db.Partner) (given map[string]any, err error) {
 	raw, err := DetailsOf(f.Keeper, p)
 	if err != nil || raw == nil {
 		return nil, err
 	}
-	return given, json.Unmarshal(raw, &given)
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	return given, d.Decode(&given)
 }
 
 // recipient returns the address in the payout details, else the partner's email.

@@ -2,6 +2,7 @@ package payout_test
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http/httptest"
@@ -76,13 +77,16 @@ func TestExport(t *testing.T) {
 }
 
 // TestExportTable: the table contains the payouts that fit no service's file, with the bank
-// details. It contains no text that a spreadsheet would run as a formula.
+// details, in which numbers keep all digits. It contains no text that a spreadsheet would run as a formula.
 func TestExportTable(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)
 	bank, _ := f.wants("bank_transfer", 10000)
 	f.Must(200, f.Post("/v1/partners/"+bank, M{
-		"company_name": "=HYPERLINK(1)", "payout_details": M{"iban": "DE02120300000000202051", "bic": "=BYLADEM1001"},
+		"company_name": "=HYPERLINK(1)", "payout_details": M{
+			"iban": "DE02120300000000202051", "bic": "=BYLADEM1001", "account": 12345678, "routing": json.Number("12345678901234567"),
+			"owner": M{"city": "Berlin"},
+		},
 	}))
 	f.wants(nil, 20000)
 	f.wants("paypal", 30000)
@@ -97,7 +101,8 @@ func TestExportTable(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		f.payoutOf(bank).String("id"), "HYPERLINK(1)", f.Get("/v1/partners/" + bank).String("email"), "bank_transfer", "20.00",
-		"USD", "bic: =BYLADEM1001; iban: DE02120300000000202051", "", "", "",
+		"USD", "account: 12345678; bic: =BYLADEM1001; iban: DE02120300000000202051; " +
+			`owner: {"city":"Berlin"}; routing: 12345678901234567`, "", "", "",
 	}, byID[f.payoutOf(bank).String("id")])
 	require.Contains(t, file.Other, api.PayoutFileOther{Currency: "USD", Method: new(api.PayoutMethodPaypal), PayoutCount: 1})
 	named := f.exported(t, "csv", func(b *api.PayoutExport) { b.Method = new(api.PayoutMethodPaypal) })

@@ -34,6 +34,44 @@ func newFiled(t *testing.T, method string, n int) (f *filer, partners, ids []str
 	return f, partners, ids
 }
 
+// TestResultsOfEarlierTransfers: a payout that is exported again after its transfer failed is not failed by the results
+// of that transfer, which would pay it a third time.
+func TestResultsOfEarlierTransfers(t *testing.T) {
+	t.Parallel()
+	f, _, ids := newFiled(t, "paypal", 3)
+	sent, noID, byHand := ids[0], ids[1], ids[2]
+	first := []string{
+		sent + ",Completed,X1,,,", sent + ",Returned,X2,Closed.,,", noID + ",Returned,,Closed.,,",
+	}
+	require.EqualValues(t, 2, f.reported(t, first...).FailedCount)
+	f.Must(200, f.Post("/v1/payouts/"+byHand+"/mark_failed", M{"reason": "Closed."}))
+	require.EqualValues(t, 3, f.exported(t, "paypal").PayoutCount)
+
+	old := f.reported(t, first...)
+	require.Equal(t, []int64{0, 0, 1, 1}, []int64{old.PaidCount, old.FailedCount, old.UnchangedCount, old.RefusedCount})
+	require.Contains(t, *old.Data[0].Reason, "Mark it as paid or failed yourself")
+	both := f.reported(t, append(first, sent+",Completed,Y1,,,", byHand+",Returned,Z1,,,", byHand+",Completed,Z2,,,")...)
+	require.Equal(t, []int64{1, 0, 0, 2}, []int64{both.PaidCount, both.FailedCount, both.UnchangedCount, both.RefusedCount})
+	for id, status := range map[string]string{sent: "paid", noID: "processing", byHand: "processing"} {
+		require.Equal(t, status, f.Get("/v1/payouts/"+id).String("status"))
+	}
+	require.Equal(t, "Y1", f.Get("/v1/payouts/"+sent).String("external_id"))
+	require.EqualValues(t, 1, f.reported(t, byHand+",Completed,Z2,,,").PaidCount)
+	f.Tallied(t)
+}
+
+// TestSecondTransferFails: the new transfer of a payout can fail as well.
+func TestSecondTransferFails(t *testing.T) {
+	t.Parallel()
+	f, _, ids := newFiled(t, "paypal", 1)
+	for _, transfer := range []string{"X1", "X2", "X3"} {
+		report := f.reported(t, ids[0]+",Completed,"+transfer+"0,,,", ids[0]+",Returned,"+transfer+",,,")
+		require.EqualValues(t, 1, report.FailedCount, transfer)
+		require.EqualValues(t, 1, f.exported(t, "paypal").PayoutCount)
+	}
+	f.Tallied(t)
+}
+
 // TestResultsReadReferencesAlone: a row ends the payout of its reference and no other, whatever the
 // recipients' names are.
 func TestResultsReadReferencesAlone(t *testing.T) {

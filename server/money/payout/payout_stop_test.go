@@ -66,3 +66,26 @@ func TestStopDuringPayouts(t *testing.T) {
 	require.Zero(t, twice)
 	apitest.Balanced(t, base)
 }
+
+// TestDeletedCustomerLeavesItsPayout: the sign-up commission of a deleted customer leaves its open payout, and refuses
+// the deletion once the payout is on its way.
+func TestDeletedCustomerLeavesItsPayout(t *testing.T) {
+	t.Parallel()
+	f := newFiler(t)
+	f.Flow(f.ProgramID, M{"trigger": "new_signup", "rate_type": "fixed", "rate_value": 5000})
+	partner, alone := f.Partner(f.ProgramID), f.Partner(f.ProgramID)
+	for _, id := range []string{partner, alone} {
+		f.Must(200, f.Post("/v1/partners/"+id, M{"payout_method": "bank_transfer"}))
+	}
+	first, second, only := f.Customer(f.ProgramID, partner), f.Customer(f.ProgramID, partner), f.Customer(f.ProgramID, alone)
+	f.collect()
+	require.EqualValues(t, 10000, f.payoutOf(partner).Int("amount_minor"))
+	f.Must(200, f.Delete("/v1/customers/"+first))
+	require.EqualValues(t, 5000, f.payoutOf(partner).Int("amount_minor"))
+	f.Must(200, f.Delete("/v1/customers/"+only))
+	require.Empty(t, f.Payouts("&partner_id="+alone), "a payout with nothing left is deleted")
+	require.EqualValues(t, 1, f.exported(t, "csv").PayoutCount)
+	f.Refused(409, "customer_has_paid_commissions", "", f.Delete("/v1/customers/"+second))
+	require.EqualValues(t, 5000, f.payoutOf(partner).Int("amount_minor"))
+	f.Tallied(t)
+}

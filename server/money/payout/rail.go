@@ -267,9 +267,13 @@ func (s Sender) change(ctx context.Context, u *work.Unit, p db.Payout, has db.Pa
 	})
 }
 
+// maxFailedTransfers bounds the ids of failed transfers that a payout keeps, the latest ones.
+const maxFailedTransfers = 100
+
 // fail records a rejection or return. The payout keeps its commissions: it can be marked as paid, or deleted,
-// which makes them due again.
-func fail(ctx context.Context, u *work.Unit, p db.Payout, status Status) (db.Payout, error) {
+// which makes them due again. transfers are the ids of the failed transfer in a provider's results; none means that
+// they are unknown.
+func fail(ctx context.Context, u *work.Unit, p db.Payout, status Status, transfers ...string) (db.Payout, error) {
 	code, message := plain.Cut(status.Code, 255), plain.Cut(status.Message, 1000)
 	if code == "" {
 		code = string(status.State)
@@ -280,8 +284,14 @@ func fail(ctx context.Context, u *work.Unit, p db.Payout, status Status) (db.Pay
 	u.Record(about(p), failure(p, code, message))
 	p.Status, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = db.PayoutStatusFailed, &code, &message, u.Now
 	p.Attention, p.AttentionText, p.AttentionAt = nil, nil, nil
+	if len(transfers) == 0 {
+		transfers = []string{""}
+	}
+	p.FailedTransfers = append(p.FailedTransfers, transfers...)
+	p.FailedTransfers = p.FailedTransfers[max(0, len(p.FailedTransfers)-maxFailedTransfers):]
 	return p, queries.PayoutFailed(ctx, u.Later(), db.PayoutFailedParams{
-		ErrorCode: &code, ErrorMessage: &message, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+		ErrorCode: &code, ErrorMessage: &message, FailedTransfers: p.FailedTransfers, UpdatedAt: u.Now, ID: p.ID,
+		OrgID: p.OrgID,
 	})
 }
 

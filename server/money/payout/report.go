@@ -76,7 +76,7 @@ func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, keepe
 	if err := resolve(ctx, u, b, rows); err != nil {
 		return r, err
 	}
-	byID := decisive(rows)
+	byID := byPayout(rows)
 	ids := slices.Collect(maps.Keys(byID))
 	known, err := queries.PayoutsReported(ctx, u.Tx, db.PayoutsReportedParams{BatchID: b.ID, OrgID: u.OrgID, Ids: ids})
 	if err != nil {
@@ -88,7 +88,7 @@ func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, keepe
 	changes := 0
 	var paid []db.Payout
 	for _, p := range known { // partner order is the order of locks
-		row := byID[p.ID]
+		row := choose(p, byID[p.ID])
 		delete(byID, p.ID)
 		result := row.judge(p)
 		if result.Outcome == "" && changes == reportChanges {
@@ -155,26 +155,56 @@ func (r *Report) count(ctx context.Context, u *work.Unit, b db.PayoutBatch, rows
 	return err
 }
 
-// decisive chooses one row for each payout: returned money was also sent, and sent money was once pending.
-func decisive(rows []Row) map[string]Row {
-	rank := []State{"", InFlight, Settled, Rejected, Returned}
-	out := map[string]Row{}
+// byPayout groups the rows that name a payout.
+func byPayout(rows []Row) map[string][]Row {
+	out := map[string][]Row{}
 	for _, row := range rows {
-		before, known := out[row.PayoutID]
-		if row.PayoutID != "" && (!known || slices.Index(rank, row.State) > slices.Index(rank, before.State)) {
-			out[row.PayoutID] = row
+		if row.PayoutID != "" {
+			out[row.PayoutID] = append(out[row.PayoutID], row)
 		}
 	}
 	return out
 }
 
+// chosen is the row that decides about a payout.
+type chosen struct {
+	Row
+	earlier   bool     // it belongs to a transfer that failed before
+	transfers []string // the ids in all rows of the present transfer
+}
+
+// choose returns the row that decides about a payout. Returned money was also sent, and sent money was once pending.
+// Rows of transfers that failed before the payout was exported again do not count.
+func choose(p db.Payout, rows []Row) (out chosen) {
+	rank := []State{"", InFlight, Settled, Rejected, Returned}
+	out = chosen{Row: rows[0], earlier: true}
+	for _, row := range rows {
+		if row.ExternalID != "" && slices.Contains(p.FailedTransfers, row.ExternalID) {
+			continue
+		}
+		if out.earlier || slices.Index(rank, row.State) > slices.Index(rank, out.State) {
+			out.Row, out.earlier = row, false
+		}
+		if !slices.Contains(out.transfers, row.ExternalID) {
+			out.transfers = append(out.transfers, row.ExternalID)
+		}
+	}
+	return out
+}
+
+// ambiguous reports whether a failure in the rows may be that of a transfer that failed before: paying the payout once
+// more would pay it twice.
+func (row chosen) ambiguous(p db.Payout) bool {
+	return len(p.FailedTransfers) > 0 && (slices.Contains(row.transfers, "") || slices.Contains(p.FailedTransfers, ""))
+}
+
 // unknownRows returns the rows without a payout of the batch.
-func unknownRows(rows []Row, others map[string]Row) (out []Result) {
+func unknownRows(rows []Row, others map[string][]Row) (out []Result) {
 	for _, row := range rows {
 		switch other, ok := others[row.PayoutID]; {
 		case !row.namesPayout():
 			out = append(out, Result{Row: row, Outcome: EndedUnknown, Why: "Its reference names no payout."})
-		case row.PayoutID == "", ok && other.Line == row.Line:
+		case row.PayoutID == "", ok && other[0].Line == row.Line:
 			out = append(out, Result{Row: row, Outcome: EndedUnknown, Why: "It names no payout of this batch."})
 		}
 	}
@@ -182,10 +212,12 @@ func unknownRows(rows []Row, others map[string]Row) (out []Result) {
 }
 
 // judge decides on a row that leaves the payout unchanged; the outcome is empty for other rows.
-func (row Row) judge(p db.Payout) Result {
+func (row chosen) judge(p db.Payout) Result {
 	failed := row.State == Rejected || row.State == Returned
-	r := Result{Row: row}
+	r := Result{Row: row.Row}
 	switch {
+	case row.earlier:
+		r.Outcome, r.Why = EndedUnchanged, "It is the result of a transfer that failed before."
 	case row.Word == "":
 		r.Outcome, r.Why = EndedRefused, "The row has no state."
 	case row.State == "":
@@ -194,6 +226,9 @@ func (row Row) judge(p db.Payout) Result {
 		r.Outcome, r.Why = EndedWaiting, "The provider says "+plain.Cut(row.Word, 100)+"."
 	case row.State == Settled && p.Status == db.PayoutStatusPaid, failed && p.Status == db.PayoutStatusFailed:
 		r.Outcome = EndedUnchanged
+	case failed && p.Status == db.PayoutStatusProcessing && row.ambiguous(p):
+		r.Outcome, r.Why = EndedRefused, "The payout failed before, and this may be the result of its earlier transfer. "+
+			"Mark it as paid or failed yourself."
 	default:
 		if r.Why = row.disagrees(p); r.Why != "" {
 			r.Outcome = EndedRefused
@@ -203,11 +238,11 @@ func (row Row) judge(p db.Payout) Result {
 }
 
 // apply settles or fails the payout. If that is not allowed, the refusal becomes the row's result.
-func (row Row) apply(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout,
+func (row chosen) apply(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout,
 	payment Payment) (Result, error) {
 	p, err := lock(ctx, u, p)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Result{Row: row, Outcome: EndedUnknown, Why: "The payout has just been deleted."}, nil
+		return Result{Row: row.Row, Outcome: EndedUnknown, Why: "The payout has just been deleted."}, nil
 	}
 	if err != nil {
 		return Result{}, err
@@ -216,7 +251,7 @@ func (row Row) apply(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p d
 	if r := row.judge(p); r.Outcome != "" {
 		return r, nil
 	}
-	r := Result{Row: row, Outcome: EndedPaid}
+	r := Result{Row: row.Row, Outcome: EndedPaid}
 	if row.State == Settled {
 		if row.ExternalID != "" {
 			payment.ExternalID = &row.ExternalID
@@ -225,11 +260,11 @@ func (row Row) apply(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p d
 		r.paid = &p
 	} else {
 		r.Outcome, r.Why = EndedFailed, cmp.Or(plain.Cut(row.Reason, 1000), "The provider says "+plain.Cut(row.Word, 100)+".")
-		_, err = failByHand(ctx, u, p, Status{State: row.State, Message: r.Why})
+		_, err = failByHand(ctx, u, p, Status{State: row.State, Message: r.Why}, row.transfers...)
 	}
 	// Both refuse before they write.
 	if refused, ok := errors.AsType[*problem.Error](err); ok {
-		return Result{Row: row, Outcome: EndedRefused, Why: refused.Message}, nil
+		return Result{Row: row.Row, Outcome: EndedRefused, Why: refused.Message}, nil
 	}
 	return r, err
 }

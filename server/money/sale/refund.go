@@ -141,7 +141,7 @@ func refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) 
 	return out, err
 }
 
-// loadRefund locks the customer, the partners, the sale and its commissions, in the order of every write of
+// loadRefund locks the charge, the customer, the partners, the sale and its commissions, in the order of every write of
 // money, and reads them. The first read takes no lock: it finds the customer to lock.
 func loadRefund(ctx context.Context, u *work.Unit, r RefundInput) (refunding, error) {
 	org := u.OrgID
@@ -154,6 +154,12 @@ func loadRefund(ctx context.Context, u *work.Unit, r RefundInput) (refunding, er
 		return w, err
 	}
 	err = u.Together(ctx,
+		// A processor's refund reads the sale under this lock, to limit its amount to the rest.
+		func(tx pgtx.DBTX) error {
+			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{
+				OrgID: org, ProgramID: seen.ProgramID, ExternalChargeID: seen.ExternalChargeID,
+			})
+		},
 		func(tx pgtx.DBTX) error {
 			_, err := queries.SaleCustomerLock(ctx, tx, db.SaleCustomerLockParams{ID: seen.CustomerID, OrgID: org})
 			return err

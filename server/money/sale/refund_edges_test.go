@@ -1,12 +1,15 @@
 package sale_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/db"
 	"rail/server/harness/apitest"
+	"rail/server/harness/wait"
 )
 
 // TestDeductionThatRefundsUndidStays: a deduction was in flight when its sale was refunded, and a
@@ -29,6 +32,30 @@ func TestDeductionThatRefundsUndidStays(t *testing.T) {
 	_, due, _ := w.s.Balance(w.program, w.partner, "USD")
 	require.Zero(t, due)
 	apitest.Balanced(t, w.s)
+}
+
+// TestRefundWaitsForItsCharge: a refund by the sale's id waits for a processor's event about the same charge, which limits
+// its own refund to the rest of the sale.
+func TestRefundWaitsForItsCharge(t *testing.T) {
+	t.Parallel()
+	w := sell(t, 1000)
+	tx, err := w.s.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	charge := db.ChargeLockParams{ProgramID: w.program}
+	require.NoError(t, tx.QueryRow(t.Context(), "SELECT org_id, external_charge_id FROM sales WHERE id = $1", w.saleID).
+		Scan(&charge.OrgID, &charge.ExternalChargeID))
+	require.NoError(t, db.New().ChargeLock(t.Context(), tx, charge))
+	answered := make(chan apitest.Answer, 1)
+	go func() { answered <- w.s.Post("/v1/sales/"+w.saleID+"/refund", M{"amount_minor": 400}) }()
+	wait.Until(t, func() bool {
+		var waiting bool
+		require.NoError(t, w.s.Pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+			WHERE a.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted)`).Scan(&waiting))
+		return waiting
+	})
+	require.NoError(t, tx.Commit(t.Context()))
+	w.s.Must(200, <-answered)
 }
 
 // TestRepeatedMetadata: a repeat with the same metadata in another order or spacing is the same

@@ -11,7 +11,8 @@ import (
 	"rail/server/work"
 )
 
-// Delete deletes a customer that never paid. Its sign-up commission is voided; a paid one refuses the deletion.
+// Delete deletes a customer that never paid. Its sign-up commission is voided, and leaves its payout; one that is paid
+// or being paid refuses the deletion.
 // Its referral becomes a visit again unless it has another customer (decisions, 72 and 88).
 func Delete(ctx context.Context, u *work.Unit, id string) error {
 	k, err := Lock(ctx, u, id)
@@ -20,8 +21,14 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 	}
 	var history db.SaleHistoryRow
 	var signups []db.Commission
-	// The lock on the customer blocks sales until the commit, so that these reads stay valid.
+	// The lock on the customer blocks sales until the commit, so that these reads stay valid. Partners are locked before
+	// their commissions.
 	err = u.Together(ctx,
+		func(tx pgtx.DBTX) error {
+			return queries.SignupPartnersLock(ctx, tx, db.SignupPartnersLockParams{
+				CustomerID: k.ID, ProgramID: k.ProgramID, OrgID: k.OrgID,
+			})
+		},
 		func(tx pgtx.DBTX) (err error) {
 			history, err = queries.SaleHistory(ctx, tx, db.SaleHistoryParams{
 				ProgramID: k.ProgramID, OrgID: k.OrgID, CustomerID: k.ID,
@@ -68,6 +75,15 @@ func voidSignup(ctx context.Context, u *work.Unit, k db.Commission) error {
 	// These are worth nothing; there is nothing to take back.
 	case db.CommissionStatusVoided, db.CommissionStatusRejected:
 		return nil
+	}
+	outOfReach, err := commission.Withdraw(ctx, u, k)
+	if err != nil {
+		return err
+	}
+	if outOfReach {
+		return problem.New(problem.CustomerHasPaidCommissions,
+			"The customer's sign-up commission %s is in the payout %s, which is being paid; the customer cannot be deleted.",
+			k.ID, *k.PayoutID)
 	}
 	return commission.Void(ctx, u, k, "customer_deleted")
 }
