@@ -15,8 +15,8 @@ UPDATE applications SET status = 'pending', reviewed_by_user_id = NULL, reviewed
     before_decision = NULL, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
--- name: PartnerGained :one
--- PartnerGained reports whether a partner has a customer or a commission.
+-- name: PartnerHasCustomerOrCommission :one
+-- PartnerHasCustomerOrCommission reports whether a partner has a customer or a commission.
 SELECT (EXISTS (SELECT 1 FROM customers c WHERE c.program_id = @program_id AND c.org_id = @org_id
         AND c.partner_id = @partner_id::text)
     OR EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id

@@ -23,13 +23,13 @@ CROSS JOIN LATERAL (
 ) k
 WHERE NOT @several::boolean OR (SELECT count(*) FROM visits) > 1;
 
--- name: RehearsedTotal :one
--- RehearsedTotal counts the customers who signed up in a time, up to a number.
+-- name: RehearsalTotal :one
+-- RehearsalTotal counts the customers who signed up in a time, up to a number.
 SELECT count(*) AS total FROM (SELECT FROM customers c WHERE c.program_id = @program_id AND c.org_id = @org_id
     AND c.lead_at >= @since AND c.lead_at <= @until LIMIT @lim) x;
 
--- name: RehearsedCustomers :many
--- RehearsedCustomers reads a page of the customers who signed up in a time, latest first, with the time of their first
+-- name: RehearsalCustomers :many
+-- RehearsalCustomers reads a page of the customers who signed up in a time, latest first, with the time of their first
 -- payment.
 SELECT sqlc.embed(c), s.occurred_at AS paid_at,
     EXISTS (SELECT 1 FROM customer_merges m WHERE m.customer_id = c.id AND m.org_id = @org_id) AS merged
@@ -40,8 +40,8 @@ JOIN customers c ON c.id = x.id AND c.org_id = @org_id
 LEFT JOIN sales s ON s.customer_id = x.id AND s.is_first_sale AND s.org_id = @org_id
 ORDER BY x.lead_at DESC, x.id DESC;
 
--- name: RehearsedTouches :many
--- RehearsedTouches returns the clicks of the visitors of referrals until a moment, at most 1,001 of each visitor: of
+-- name: RehearsalTouches :many
+-- RehearsalTouches returns the clicks of the visitors of referrals until a moment, at most 1,001 of each visitor: of
 -- each referral, also ended ones, the first click and the last 101. n is the index of the visitor, from 1. A referral
 -- without a click has one row.
 SELECT x.n::bigint AS n, t.referral_id, t.partner_id, t.visit_link_id, t.begins_at, t.ends_at, t.returned_at,
@@ -72,21 +72,21 @@ JOIN LATERAL (
 ) t ON true
 ORDER BY x.n;
 
--- name: RehearsedClicks :many
+-- name: RehearsalClicks :many
 SELECT k.id, k.referral_id, k.country FROM clicks k WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id;
 
--- name: RehearsedPartners :many
--- RehearsedPartners returns partners with the ids of their tags.
+-- name: RehearsalPartners :many
+-- RehearsalPartners returns partners with the ids of their tags.
 SELECT sqlc.embed(p), ARRAY(SELECT t.tag_id FROM partner_tags t WHERE t.partner_id = p.id)::text[] AS tag_ids
 FROM partners p WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id;
 
--- name: RehearsedLinks :many
--- RehearsedLinks returns the links that have their own rate.
+-- name: RehearsalLinks :many
+-- RehearsalLinks returns the links that have their own rate.
 SELECT l.id, l.rate_override FROM links l WHERE l.id = ANY (@ids::text[]) AND l.org_id = @org_id
     AND l.rate_override IS NOT NULL;
 
--- name: RehearsedSales :many
--- RehearsedSales reads a page of the sales of customers, in the order of the ids and then the oldest first. For the
+-- name: RehearsalSales :many
+-- RehearsalSales reads a page of the sales of customers, in the order of the ids and then the oldest first. For the
 -- first customer it begins behind a sale.
 SELECT sqlc.embed(s) FROM (SELECT unnest(@customer_ids::text[]) AS id,
     generate_subscripts(@customer_ids::text[], 1) AS n) x
@@ -102,5 +102,5 @@ SELECT ((f.day + 1)::timestamp AT TIME ZONE p.time_zone)::timestamptz AS since
 FROM forgotten f JOIN programs p ON p.id = f.program_id AND p.org_id = @org_id
 WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.list = 'clicks' ORDER BY f.day DESC LIMIT 1;
 
--- name: RehearsedCoupons :many
+-- name: RehearsalCoupons :many
 SELECT t.id, t.partner_id FROM coupons t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;

@@ -564,8 +564,8 @@ FROM ledger_mark m;
 SELECT m.audited_at, m.whole_at, m.after_id, m.horizon FROM audit_mark m
 WHERE m.horizon <= pg_snapshot_xmax(pg_current_snapshot());
 
--- name: AuditPassed :exec
--- AuditPassed records an audit without violations. An incremental one does not change the time of
+-- name: AuditSave :exec
+-- AuditSave records an audit without violations. An incremental one does not change the time of
 -- the last full one.
 INSERT INTO audit_mark (audited_at, whole_at, after_id, horizon)
 VALUES (@audited_at, @audited_at, @after_id, @horizon)
@@ -573,8 +573,8 @@ ON CONFLICT (id) DO UPDATE SET audited_at = excluded.audited_at, after_id = excl
     horizon = excluded.horizon,
     whole_at = CASE WHEN @whole::boolean THEN excluded.whole_at ELSE audit_mark.whole_at END;
 
--- name: AuditChanged :many
--- AuditChanged lists the partners with ledger entries or events that the last audit could not see.
+-- name: AuditPartnersSince :many
+-- AuditPartnersSince lists the partners with ledger entries or events that the last audit could not see.
 -- An event's time is from a server's clock, which may be an hour slow.
 SELECT l.partner_id FROM ledger_entries l WHERE l.id > @after_id AND l.created_xid >= @horizon::xid8
 UNION SELECT e.partner_id::text FROM events e

@@ -63,8 +63,8 @@ SELECT (SELECT count(*) FROM line) AS deliveries,
 SELECT t.status, sum(t.total)::bigint AS total FROM programs g JOIN tallies t ON t.program_id = g.id
 WHERE t.list = 'payouts' AND t.owner_id = '' GROUP BY 1;
 
--- name: BackupMade :exec
--- BackupMade records the time of a backup.
+-- name: BackupSave :exec
+-- BackupSave records the time of a backup.
 INSERT INTO backup_mark (made_at) VALUES (@made_at)
 ON CONFLICT (id) DO UPDATE SET made_at = greatest(backup_mark.made_at, excluded.made_at);
 
@@ -101,14 +101,14 @@ SELECT (SELECT coalesce(extract(epoch FROM max(n.at - s.submitted_at)), 0) FROM 
     (SELECT count(*) FROM troubled t WHERE t.without_funds_at IS NULL) AS failing,
     (SELECT count(*) FROM troubled t WHERE t.without_funds_at IS NOT NULL) AS poor;
 
--- name: PayoutAttentions :many
--- PayoutAttentions counts the payouts that a person should look at, the first lim of them.
+-- name: PayoutAttentionCounts :many
+-- PayoutAttentionCounts counts the payouts that a person should look at, the first lim of them.
 SELECT a.attention::text AS attention, count(*) AS total
 FROM (SELECT p.attention FROM payouts p WHERE p.attention IS NOT NULL ORDER BY p.program_id, p.created_at, p.id
     LIMIT @lim::integer) a GROUP BY 1;
 
--- name: PayoutRailsTroubled :many
--- PayoutRailsTroubled lists the rails of a program whose calls fail or whose accounts lack funds, as
+-- name: PayoutRailsFailing :many
+-- PayoutRailsFailing lists the rails of a program whose calls fail or whose accounts lack funds, as
 -- PayoutRailState counts them.
 SELECT r.kind, (r.without_funds_at IS NOT NULL)::boolean AS poor FROM payout_rails r
 WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.livemode AND r.last_error IS NOT NULL

@@ -53,8 +53,8 @@ WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.status = ANY (@sta
   AND p.unsubscribed_at IS NULL
 ORDER BY p.id LIMIT 1;
 
--- name: CampaignRecipientsForget :exec
--- CampaignRecipientsForget drops the recipients of a batch without a mail, before its audience is
+-- name: CampaignRecipientsDelete :exec
+-- CampaignRecipientsDelete deletes the recipients of a batch without a mail, before its audience is
 -- read again.
 DELETE FROM campaign_recipients r WHERE r.campaign_id = @campaign_id AND r.org_id = @org_id
     AND r.partner_id > @after_id::text
@@ -76,12 +76,12 @@ WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.status = ANY (@sta
       AND p.created_at <= @started_at
 ON CONFLICT (campaign_id, partner_id) DO NOTHING;
 
--- name: CampaignReached :exec
--- CampaignReached records the progress of inserting the recipients.
+-- name: CampaignSetCursor :exec
+-- CampaignSetCursor saves the last partner whose recipient row is inserted.
 UPDATE campaigns SET audience_after = @audience_after WHERE id = @id AND org_id = @org_id;
 
--- name: CampaignCounted :exec
--- CampaignCounted completes that, with the exact numbers.
+-- name: CampaignSetCounts :exec
+-- CampaignSetCounts ends the inserting, and stores the exact counts of the recipients.
 UPDATE campaigns c SET audience_after = NULL, total = n.total, skipped = n.skipped, opened = least(c.opened, n.total)
 FROM (SELECT count(*) AS total, count(*) FILTER (WHERE r.status = 'skipped') AS skipped FROM campaign_recipients r
     WHERE r.campaign_id = @id AND r.org_id = @org_id) n
@@ -107,8 +107,8 @@ SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'sending' AND NOT starts
 SELECT c.* FROM campaigns c WHERE c.id = @id AND c.org_id = @org_id
     AND c.status = @status FOR NO KEY UPDATE SKIP LOCKED;
 
--- name: CampaignMailed :one
--- CampaignMailed counts the campaign's mails in the outbox, and how many of them do not wait for a
+-- name: CampaignOutboxCounts :one
+-- CampaignOutboxCounts counts the campaign's mails in the outbox, and how many of them do not wait for a
 -- retry.
 SELECT count(*) AS held, count(*) FILTER (WHERE m.status = 'sending' OR m.attempts = 0) AS fresh
 FROM mails m WHERE m.campaign_id = @campaign_id::text AND m.org_id = @org_id AND m.status IN ('queued', 'sending');
@@ -148,14 +148,14 @@ UPDATE campaigns c SET status = 'sent', sent_at = @now, updated_at = @now
 WHERE c.id = @id AND c.org_id = @org_id AND c.status = 'sending' AND c.audience_after IS NULL
   AND NOT EXISTS (SELECT 1 FROM campaign_recipients r WHERE r.campaign_id = c.id AND r.status IN ('queued', 'mailed'));
 
--- name: CampaignUnopened :one
--- CampaignUnopened locks the campaign of an unopened mail.
+-- name: CampaignLockUnopened :one
+-- CampaignLockUnopened locks the campaign of an unopened mail.
 SELECT c.id FROM campaigns c JOIN campaign_recipients r ON r.campaign_id = c.id
 WHERE c.id = @campaign_id AND r.partner_id = @partner_id AND r.opened_at IS NULL AND r.status IN ('mailed',
     'sent') FOR NO KEY UPDATE OF c;
 
--- name: CampaignOpened :exec
--- CampaignOpened counts the first time that a partner opens the mail.
+-- name: CampaignCountOpen :exec
+-- CampaignCountOpen counts the first time that a partner opens the mail.
 WITH first AS (
     UPDATE campaign_recipients r SET opened_at = @now
     WHERE r.campaign_id = @campaign_id AND r.partner_id = @partner_id AND r.opened_at IS NULL AND r.status IN ('mailed',

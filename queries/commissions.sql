@@ -102,15 +102,15 @@ UPDATE commissions SET amount_minor = @amount_minor, shrunk_minor = 0, refunded_
 WHERE id = @id AND org_id = @org_id AND amount_minor = @previous_minor AND status IN ('pending', 'approved', 'due')
     AND payout_id IS NULL;
 
--- name: CommissionClawed :exec
--- CommissionClawed adds the amount of a clawback to a commission that is paid, being paid,
+-- name: CommissionAddClawback :exec
+-- CommissionAddClawback adds the amount of a clawback to a commission that is paid, being paid,
 -- or restored in part. A restoration adds a negative amount.
 UPDATE commissions SET clawed_minor = clawed_minor + @part_minor,
     updated_at = greatest(updated_at, @updated_at::timestamptz)
     WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due', 'paid');
 
--- name: CommissionsCorrected :many
--- CommissionsCorrected returns the commissions that a person has corrected.
+-- name: CommissionCorrections :many
+-- CommissionCorrections returns the commissions that a person has corrected.
 SELECT DISTINCT a.target_id FROM audit_facts a
 WHERE a.target_id = ANY (@ids::text[]) AND a.org_id = @org_id AND a.action = 'commission.corrected';
 
@@ -145,8 +145,8 @@ LEFT JOIN audit_log_entries y ON y.id = a.id AND y.org_id = @org_id
 LEFT JOIN users w ON w.id = y.actor_id AND w.org_id = @org_id
 WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id;
 
--- name: CommissionsRehearsed :many
--- CommissionsRehearsed reads the commissions for a new customer's sign-up and for its sale.
+-- name: RehearsalCommissions :many
+-- RehearsalCommissions reads the commissions for a new customer's sign-up and for its sale.
 SELECT t.* FROM commissions t WHERE (t.sale_id = @sale_id
     OR t.customer_id = @customer_id AND t.kind = 'referral' AND t.sale_id IS NULL) AND t.org_id = @org_id
 ORDER BY t.created_at, t.sale_id NULLS FIRST, t.id;

@@ -37,8 +37,8 @@ WHERE id = @id AND org_id = @org_id;
 SELECT count(*) FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = @partner_id
     AND t.active;
 
--- name: CouponsStop :many
--- CouponsStop deactivates a partner's coupons. A later event of the processor overrides it.
+-- name: CouponsDeactivate :many
+-- CouponsDeactivate deactivates a partner's coupons. A later event of the processor overrides it.
 UPDATE coupons SET active = false, active_as_of = @now, updated_at = @now
 WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id AND active
 RETURNING *;

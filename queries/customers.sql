@@ -33,8 +33,8 @@ UPDATE customers SET partner_id = @partner_id, referral_id = @referral_id, link_
     source = @source, medium = @medium, campaign = @campaign, referrer = @referrer, country = @country, device = @device
 WHERE id = @id AND org_id = @org_id;
 
--- name: CustomerPaid :exec
--- CustomerPaid is the automatic part of a sale (decisions, 85).
+-- name: CustomerSetPaid :exec
+-- CustomerSetPaid is the automatic part of a sale (decisions, 85).
 UPDATE customers SET status = @status, converted_at = coalesce(converted_at, @converted_at::timestamptz),
     updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
@@ -42,8 +42,8 @@ WHERE id = @id AND org_id = @org_id;
 -- name: CustomerDelete :exec
 DELETE FROM customers WHERE id = @id AND org_id = @org_id;
 
--- name: LeadKnown :one
--- LeadKnown reports whether a browser's lead is already a customer of the program, by its email
+-- name: LeadExists :one
+-- LeadExists reports whether a browser's lead is already a customer of the program, by its email
 -- address or its identifier, from any visit.
 SELECT (EXISTS (SELECT 1 FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND lower(t.email) = lower(sqlc.narg('email')::text))
@@ -79,8 +79,8 @@ WHERE m.id = @id AND m.org_id = @org_id AND t.org_id = @org_id;
 -- CustomerMergedInto finds the customer that a merged one was merged into.
 SELECT t.customer_id FROM customer_merges t WHERE t.id = @id AND t.org_id = @org_id;
 
--- name: CustomerSame :many
--- CustomerSame finds the oldest other customers with an identifier or an email, which is
+-- name: CustomersWithSameIdentity :many
+-- CustomersWithSameIdentity finds the oldest other customers with an identifier or an email, which is
 -- in lower case.
 (SELECT t.id, 'identifier' AS match FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.identifier = sqlc.narg('identifier')::text AND t.id <> @id ORDER BY t.created_at, t.id LIMIT 1)

@@ -9,7 +9,7 @@
 -- Events are ordered by seq, which is drawn after all waits of the transaction, so that it follows
 -- cause and effect. Before drawing the numbers of its events, a transaction draws a number and
 -- holds a lock on it, in the class of their program, until it ends; all locks differ, so none
--- waits. A reader reads the last drawn number (EventsDrawn), then the locks (EventsHeld), and then,
+-- waits. A reader reads the last drawn number (EventsLastNumber), then the locks (EventsLocks), and then,
 -- in a later snapshot, the events up to that number and below each program's lowest lock. A writer
 -- of these numbers held its lock before the reader read the locks. If it still did, its events are
 -- not below the lock; if it had ended, the later snapshot contains its events. So no event can
@@ -41,12 +41,12 @@ FROM e JOIN webhook_endpoints w ON w.program_id = e.program_id AND w.org_id = e.
 WHERE w.enabled AND (w.event_types = '{}' OR e.type = ANY (w.event_types))
   AND (w.partner_id IS NULL OR w.partner_id = e.partner_id AND e.type IN (SELECT type FROM shown));
 
--- name: EventsDrawn :one
--- EventsDrawn is the last number drawn by an event or a lock of EventsInsert.
+-- name: EventsLastNumber :one
+-- EventsLastNumber returns the last number of the sequence that EventsInsert uses for events and locks.
 SELECT coalesce(pg_sequence_last_value('events_seq_seq'), 0)::bigint AS drawn;
 
--- name: EventsHeld :many
--- EventsHeld lists the locks of running transactions with events: the class of their program, and
+-- name: EventsLocks :many
+-- EventsLocks lists the locks of running transactions with events: the class of their program, and
 -- 32 bits of the number below their first event. Only these locks have two keys (objsubid 2); other
 -- locks have one (objsubid 1).
 SELECT k.classid::bigint::bit(32)::integer AS class, k.objid::bigint::bit(32)::integer AS number
@@ -60,8 +60,8 @@ SELECT e.id, e.program_id, e.type, e.body, e.seq::bigint AS seq, e.created_at FR
 WHERE e.org_id = @org_id AND e.seq > @after_seq::bigint AND e.seq < @before_seq::bigint
 ORDER BY e.seq LIMIT @lim;
 
--- name: EventMoment :one
--- EventMoment is the time of an organization's last event up to a number.
+-- name: EventTime :one
+-- EventTime is the time of an organization's last event up to a number.
 SELECT e.created_at FROM events e WHERE e.org_id = @org_id AND e.seq <= @seq::bigint ORDER BY e.seq DESC LIMIT 1;
 
 -- name: EventSubjects :many

@@ -7,8 +7,8 @@ SELECT t.* FROM flows t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDAT
 -- name: FlowByIDs :many
 SELECT t.* FROM flows t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 
--- name: FlowsAsked :many
--- FlowsAsked lists the active flows of a trigger whose scope includes a partner, or a customer's
+-- name: FlowsForPartner :many
+-- FlowsForPartner lists the active flows of a trigger whose scope includes a partner, or a customer's
 -- partner, in the order of evaluation. It returns branches only for the requested digests, because
 -- servers cache parsed branches. A row is one complete version of a flow.
 SELECT f.id, f.group_id, f.partner_id, f.trigger, f.action, f.target_group_id, f.rate_type, f.rate_value,

@@ -13,8 +13,8 @@ UPDATE groups SET name = @name, description = @description, landing_url = @landi
     is_default = @is_default, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
--- name: GroupUndefault :exec
--- GroupUndefault runs before another group becomes the default.
+-- name: GroupClearDefault :exec
+-- GroupClearDefault runs before another group becomes the default.
 UPDATE groups SET is_default = false, updated_at = @updated_at WHERE program_id = @program_id AND org_id = @org_id
     AND is_default AND id <> @id;
 

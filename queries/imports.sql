@@ -113,7 +113,7 @@ FROM (SELECT unnest(@source_ids::text[]) AS source_id, unnest(@outcomes::text[])
     unnest(@targets::text[]) AS target, unnest(@refs::text[]) AS refs) v
 WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = @kind AND t.source_id = v.source_id;
 
--- name: ImportRowRefused :exec
+-- name: ImportRowRefuse :exec
 UPDATE import_rows t SET outcome = 'refused' WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = @kind
     AND t.source_id = @source_id;
 
@@ -213,8 +213,8 @@ SELECT a.alias, s.id FROM charge_aliases a JOIN sales s ON s.program_id = a.prog
     AND s.external_charge_id = a.external_charge_id
 WHERE a.program_id = @program_id AND a.org_id = @org_id AND s.org_id = @org_id AND a.alias = ANY (@charges::text[]);
 
--- name: ImportSalesAlike :many
--- ImportSalesAlike finds sales of the same customer and amount within an hour, which are the same payment under
+-- name: ImportDuplicateSales :many
+-- ImportDuplicateSales finds sales of the same customer and amount within an hour, which are the same payment under
 -- another id.
 SELECT v.source_id::text AS source_id, s.id
 FROM (SELECT unnest(@source_ids::text[]) AS source_id, unnest(@customer_ids::text[]) AS customer_id,
@@ -241,8 +241,8 @@ SELECT t.id, t.partner_id, t.customer_id, (t.refunded_minor + CASE WHEN t.refund
     ELSE 0 END)::bigint AS refunded_minor
 FROM sales t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 
--- name: ImportPresent :many
--- ImportPresent returns the ids among given ones that exist, of any kind.
+-- name: ImportExistingIDs :many
+-- ImportExistingIDs returns the ids among given ones that exist, of any kind.
 SELECT t.id FROM partners t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
 UNION ALL SELECT t.id FROM links t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id AND t.deleted_at IS NULL
 UNION ALL SELECT t.id FROM coupons t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
@@ -315,16 +315,16 @@ FROM (
             WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5 AND t.source_id = o.source_id)
 ) x GROUP BY 1, 2 ORDER BY 1, 2;
 
--- name: ImportGone :many
--- ImportGone returns unpaid commissions of earlier imports that this one does not list.
+-- name: ImportMissingCommissions :many
+-- ImportMissingCommissions returns unpaid commissions of earlier imports that this one does not list.
 SELECT o.source_id, k.id, k.status FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
 WHERE o.program_id = @program_id AND o.org_id = @org_id AND o.source = @source AND o.kind = 5 AND o.created
     AND k.status IN ('pending', 'approved', 'due') AND NOT EXISTS (SELECT 1 FROM import_rows t
         WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5 AND t.source_id = o.source_id)
 ORDER BY o.source_id LIMIT @lim;
 
--- name: ImportWritten :many
--- ImportWritten sums the unpaid imported commissions in Rail by the source's partner and currency.
+-- name: ImportUnpaidSums :many
+-- ImportUnpaidSums sums the unpaid imported commissions in Rail by the source's partner and currency.
 SELECT (o.data ->> 'partner_id')::text AS partner_id, k.currency, sum(k.amount_minor)::bigint AS rail_minor
 FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
 WHERE o.program_id = @program_id AND o.org_id = @org_id AND o.source = @source AND o.kind = 5
@@ -378,14 +378,14 @@ WHERE o.program_id = @program_id AND o.org_id = @org_id AND o.kind = 1 AND o.cre
     AND l.deleted_at IS NULL
 ORDER BY md5(o.source_id), o.source_id LIMIT @lim;
 
--- name: ProgramsImported :many
--- ProgramsImported returns the programs of all organizations with a done import.
+-- name: ProgramsWithImports :many
+-- ProgramsWithImports returns the programs of all organizations with a done import.
 SELECT DISTINCT i.org_id, i.program_id FROM imports i WHERE i.status = 'done' ORDER BY i.program_id;
 
 -- name: ProgramSetParams :exec
 UPDATE programs SET url_params = @url_params, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
 
--- name: SaleCredited :exec
+-- name: SaleMarkCredited :exec
 UPDATE sales SET activity_outcome = 'commission_created' WHERE id = @id AND org_id = @org_id;
 
 -- name: CommissionImportPaid :exec
@@ -398,8 +398,8 @@ UPDATE commissions SET status = 'due', updated_at = @now, approved_at = coalesce
     mature_at = least(mature_at, @now), approve_at = NULL
 WHERE id = @id AND org_id = @org_id AND status = @previous;
 
--- name: CustomerAdopt :exec
--- CustomerAdopt gives a customer without a partner the partner of an import. Its other routes no longer count.
+-- name: CustomerSetImportPartner :exec
+-- CustomerSetImportPartner sets the partner of a customer without one, and clears the customer's other routes.
 UPDATE customers SET partner_id = @partner_id, other_routes = NULL, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND partner_id IS NULL;
 
@@ -422,7 +422,7 @@ SELECT o.* FROM import_objects o WHERE o.import_id = @import_id AND o.org_id = @
     AND o.source_id > @after_id
 ORDER BY o.source_id LIMIT @lim;
 
--- name: ImportObjectsForget :exec
+-- name: ImportObjectsDelete :exec
 DELETE FROM import_objects o WHERE o.program_id = @program_id AND o.org_id = @org_id AND o.source = @source
     AND o.kind = @kind AND o.source_id = ANY (@source_ids::text[]);
 
@@ -461,7 +461,7 @@ ORDER BY p.id FOR UPDATE;
 -- name: ImportDeleteCommissions :many
 DELETE FROM commissions k WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id RETURNING k.sale_id, k.kind;
 
--- name: SalesUncredited :exec
+-- name: SalesMarkUncredited :exec
 UPDATE sales SET activity_outcome = 'sale_recorded' WHERE id = ANY (@ids::text[]) AND org_id = @org_id;
 
 -- name: ImportDeletePayouts :many
@@ -553,8 +553,8 @@ SELECT a.source_id::text AS source_id, coalesce(p.target, t.target)::text AS tar
 FROM asked a LEFT JOIN put p ON p.source_id = a.source_id
 LEFT JOIN import_rows t ON t.import_id = @import_id AND t.org_id = @org_id AND t.kind = @kind AND t.source_id = a.source_id;
 
--- name: ImportStated :many
--- ImportStated returns the partners whose unpaid money, as the source states it, is not the sum of their commissions.
+-- name: ImportBalanceDifferences :many
+-- ImportBalanceDifferences returns the partners whose unpaid money, as the source states it, is not the sum of their commissions.
 SELECT p.source_id AS partner_id, o.key::text AS currency, o.value::bigint AS stated_minor,
     coalesce(k.sum, 0)::bigint AS commissions_minor
 FROM import_rows p CROSS JOIN LATERAL json_each_text(p.data -> 'open') o
@@ -598,8 +598,8 @@ WHERE id = @id AND org_id = @org_id;
 -- name: ImportParamsUsed :many
 SELECT DISTINCT t.param FROM links t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.deleted_at IS NULL;
 
--- name: ImportFailed :exec
--- ImportFailed stores a failure. The key of an import that has failed is deleted.
+-- name: ImportSaveFailure :exec
+-- ImportSaveFailure stores a failure. The key of an import that has failed is deleted.
 UPDATE imports SET status = @status, error = @error, attempts = @attempts, busy_until = @busy_until,
     finished_at = @finished_at, updated_at = @updated_at,
     api_key = CASE WHEN @status = 'failed' THEN NULL ELSE api_key END
@@ -623,8 +623,8 @@ DELETE FROM balances b WHERE b.program_id = @program_id AND b.org_id = @org_id A
     AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = b.program_id AND k.partner_id = b.partner_id
         AND k.currency = b.currency);
 
--- name: ImportOperated :one
--- ImportOperated finds an import of any organization.
+-- name: ImportAcrossOrgs :one
+-- ImportAcrossOrgs finds an import of any organization.
 SELECT t.* FROM imports t WHERE t.id = @id;
 
 -- name: ImportProblemsAfter :many
@@ -669,9 +669,9 @@ UPDATE imports SET updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
 -- name: ImportFilesDelete :exec
 DELETE FROM import_files t WHERE t.import_id = @import_id AND t.org_id = @org_id;
 
--- name: ImportStays :many
--- ImportStays counts the objects of imports that an undo keeps because something else uses them, up to a limit for each
--- reason: links with visits, customers who paid since, and commissions that Rail paid out or that a refund changed.
+-- name: ImportUndoExclusions :many
+-- ImportUndoExclusions counts the objects that an undo does not delete because something else uses them, up to a limit
+-- for each reason: links with visits, customers who paid since, and commissions that Rail paid out or that a refund changed.
 SELECT 'links'::text AS kind, count(*)::bigint AS n FROM (SELECT 1 FROM import_objects o WHERE o.program_id = @program_id
     AND o.org_id = @org_id AND o.import_id = ANY (@import_ids::text[]) AND o.kind = 1 AND o.created
     AND EXISTS (SELECT 1 FROM clicks k WHERE k.link_id = o.target) LIMIT @lim) l
@@ -705,8 +705,8 @@ SELECT e.external_customer_id, e.customer_id FROM customer_external_ids e WHERE 
     AND e.program_id = @program_id AND e.org_id = @org_id AND e.external_customer_id = ANY (@keys::text[]);
 
 
--- name: ImportsWritten :one
--- ImportsWritten changes with each import of the program that wrote or removed something.
+-- name: ImportsVersion :one
+-- ImportsVersion changes with each import of the program that wrote or removed something.
 SELECT coalesce(sum(CASE t.status WHEN 'undone' THEN 2 ELSE 1 END), 0)::bigint AS n FROM imports t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.status IN ('done', 'undone', 'failed');
 
@@ -736,16 +736,16 @@ DELETE FROM import_keys t WHERE (t.import_id, t.kind, t.key) IN (SELECT k.import
     FROM import_keys k JOIN imports i ON i.id = k.import_id WHERE i.status IN ('ready', 'failed', 'undone')
     AND i.updated_at < @before LIMIT @lim);
 
--- name: RefundAdopt :many
--- RefundAdopt gives an imported refund of a sale and an amount the processor's id.
+-- name: RefundSetExternalID :many
+-- RefundSetExternalID gives an imported refund of a sale and an amount the processor's id.
 UPDATE refunds SET external_refund_id = @external_refund_id, updated_at = @now
 WHERE id = (SELECT r.id FROM refunds r WHERE r.sale_id = @sale_id AND r.org_id = @org_id AND r.external_refund_id IS NULL
         AND r.reason = @reason AND r.amount_minor = @amount_minor AND r.updated_at >= @at ORDER BY r.created_at, r.id LIMIT 1)
     AND org_id = @org_id
 RETURNING *;
 
--- name: ImportedAlike :many
--- ImportedAlike finds the imported sale that is the same payment under another id: of the customer and amount, within an
+-- name: ImportedDuplicateSale :many
+-- ImportedDuplicateSale finds the imported sale that is the same payment under another id: of the customer and amount, within an
 -- hour, and not known under a second id.
 SELECT t.* FROM sales t WHERE t.org_id = @org_id AND t.id = (SELECT s.id FROM sales s
     JOIN import_objects o ON o.target = s.id AND o.org_id = s.org_id AND o.kind = 4 AND o.created

@@ -24,9 +24,9 @@ ON CONFLICT DO NOTHING;
 -- name: InboxTurnsClear :exec
 DELETE FROM inbox_waits WHERE event_id = @event_id AND org_id = @org_id AND key LIKE 'turn %';
 
--- name: ConnectionTold :exec
--- ConnectionTold records the time of the last event, to the second, so that a busy connection does
--- not contend for its row.
+-- name: ConnectionSetLastEvent :exec
+-- ConnectionSetLastEvent stores the time of the last event if the stored one is before @stale_before: a busy connection
+-- writes its row once a second.
 UPDATE processor_connections SET last_event_at = @now
 WHERE id = @id AND org_id = @org_id AND (last_event_at IS NULL OR last_event_at < @stale_before);
 
@@ -46,8 +46,8 @@ WHERE id = @id AND org_id = @org_id RETURNING *;
 
 -- name: InboxClaim :many
 -- InboxClaim leases at most 8 due events, organization by organization: first the organizations after @after, then the
--- others. It skips the organizations in @held. The lease ends at @until. asks reports whether the processor can be asked
--- for missing data of an event. A payload above @max_payload bytes is not returned. A batch is small, so that no event
+-- others. It skips the organizations in @held. The lease ends at @until. asks reports whether Rail has an API
+-- key with which it can fetch missing data of an event. A payload above @max_payload bytes is not returned. A batch is small, so that no event
 -- waits long behind the others and every organization is served soon. Its size is a literal: with a parameter, the
 -- statement would be planned each time.
 WITH RECURSIVE orgs AS (
@@ -71,8 +71,8 @@ RETURNING t.id, t.org_id, t.connection_id, t.processor, t.attempts, t.failures,
     g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring, p.auto_enrol_customers,
     (c.api_key IS NOT NULL AND c.processor = 'stripe')::boolean AS asks;
 
--- name: InboxGiveBack :exec
--- InboxGiveBack releases an event that was not processed, unless another worker has claimed it since.
+-- name: InboxRelease :exec
+-- InboxRelease releases an event that was not processed, unless another worker has claimed it since.
 UPDATE inbox_events SET due_at = @now::timestamptz, failures = greatest(failures - 1, 0)
 WHERE id = @id AND org_id = @org_id AND attempts = @attempts AND due_at IS NOT NULL;
 
@@ -93,8 +93,8 @@ SELECT f.event_id, f.failed, f.due_at FROM inbox_waits t CROSS JOIN LATERAL (
 WHERE t.event_id = @id AND t.org_id = @org_id AND t.key LIKE 'turn %' ORDER BY f.event_id LIMIT 1;
 
 -- name: InboxAdvance :exec
--- InboxAdvance moves a released event ahead of the later ones that it blocks. An event that a worker has is due after
--- @until, except at the end of its lease.
+-- InboxAdvance moves a released event ahead of the later ones that it blocks. The condition due_at <= @until excludes
+-- the events that a worker has leased.
 UPDATE inbox_events SET due_at = created_at
 WHERE id = @id AND org_id = @org_id AND status = 'pending' AND reason_code IS NULL AND due_at > created_at
     AND due_at <= @until;
@@ -133,8 +133,8 @@ WHERE id = @id AND org_id = @org_id AND attempts = @attempts;
 SELECT substr(w.key, 10)::text AS external_customer_id FROM inbox_waits w
 WHERE w.event_id = @event_id AND w.org_id = @org_id AND w.key LIKE 'customer %' LIMIT 1;
 
--- name: InboxTold :many
--- InboxTold returns the events of a connection that wait for the object of a key, newest first.
+-- name: InboxEventsWaitingFor :many
+-- InboxEventsWaitingFor returns the events of a connection that wait for the object of a key, newest first.
 SELECT t.id, t.payload FROM inbox_waits w JOIN inbox_events t ON t.id = w.event_id
 WHERE w.program_id = @program_id AND w.org_id = @org_id AND w.key = @key AND t.org_id = @org_id
     AND t.connection_id = @connection_id ORDER BY t.created_at DESC, t.id DESC LIMIT @lim;
@@ -189,8 +189,8 @@ INSERT INTO opt_outs AS t (org_id, program_id, key, opted_out, at)
 SELECT @org_id, @program_id, k, @opted_out, @at FROM unnest(@keys::text[]) k
 ON CONFLICT (program_id, key) DO UPDATE SET opted_out = excluded.opted_out, at = excluded.at WHERE t.at <= excluded.at;
 
--- name: OptedOut :one
--- OptedOut reports whether one of the keys was opted out.
+-- name: OptOutExists :one
+-- OptOutExists reports whether one of the keys was opted out.
 SELECT EXISTS (SELECT 1 FROM opt_outs t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.key = ANY (@keys::text[]) AND t.opted_out);
 
@@ -207,9 +207,9 @@ DELETE FROM opt_outs t WHERE (t.program_id, t.key) IN (SELECT o.program_id, o.ke
 SELECT t.* FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.external_charge_id = ANY (ARRAY(SELECT unnest(@charges::text[]))) ORDER BY t.created_at, t.id;
 
--- name: CustomerUnbound :many
--- CustomerUnbound finds a customer without an id at a processor by its email, created
--- since a time, or by its referral. Two rows mean that the match is ambiguous.
+-- name: CustomersWithoutExternalID :many
+-- CustomersWithoutExternalID finds customers without an id at a processor by an email, created since a time, or by a
+-- referral. Two rows mean that the match is ambiguous.
 SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.external_customer_id IS NULL AND lower(t.email) = sqlc.narg('email')::text AND t.lead_at > @since
 UNION ALL
@@ -217,14 +217,13 @@ SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org
     AND t.external_customer_id IS NULL AND t.referral_id = sqlc.narg('referral_id')::text
 LIMIT 2;
 
--- name: CustomerIdentified :many
--- CustomerIdentified finds customers by the merchant's own id. Two rows mean that neither
--- can be told.
+-- name: CustomersByIdentifier :many
+-- CustomersByIdentifier finds customers by the merchant's own id. Two rows mean that the match is ambiguous.
 SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.identifier = @identifier::text LIMIT 2;
 
--- name: CustomerSubscribed :exec
--- CustomerSubscribed records the subscriptions that customers pay for. Every parameter is an unnested array, so that
+-- name: CustomerSetSubscription :exec
+-- CustomerSetSubscription records the subscriptions that customers pay for. Every parameter is an unnested array, so that
 -- events in a shared transaction share the statement; the subquery is that of InboxTurnsAdd.
 UPDATE customers t SET external_subscription_id = i.subscription_id, updated_at = i.updated_at
 FROM (SELECT unnest(ARRAY(SELECT unnest(@ids::text[]))) AS id, unnest(@org_ids::text[]) AS org_id,

@@ -1,5 +1,5 @@
--- name: JoinDoor :one
--- JoinDoor is not bound to an organization: it finds the program of a join page by its id or its
+-- name: JoinProgram :one
+-- JoinProgram is not bound to an organization: it finds the program of a join page by its id or its
 -- subdomain; of several, the oldest.
 SELECT t.* FROM programs t WHERE t.id = @door OR t.subdomain = @door
 ORDER BY (t.id = @door) DESC, t.created_at, t.id LIMIT 1;

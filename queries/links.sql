@@ -2,7 +2,7 @@
 SELECT t.* FROM links t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 
 -- name: LinkGet :one
--- LinkGet finds no deleted link; LinkAny and LinkByIDs do.
+-- LinkGet finds no deleted link; LinkWithDeleted and LinkByIDs do.
 SELECT t.* FROM links t WHERE t.id = @id AND t.org_id = @org_id
   AND t.deleted_at IS NULL;
 
@@ -31,8 +31,8 @@ UPDATE links SET deleted_at = @deleted_at, updated_at = @deleted_at WHERE id = @
 -- name: LinkSetRateOverride :execrows
 UPDATE links SET rate_override = @rate_override, updated_at = @updated_at WHERE id = @id;
 
--- name: LinkAny :one
--- LinkAny finds a link, deleted or not, because a deleted link keeps its value.
+-- name: LinkWithDeleted :one
+-- LinkWithDeleted finds a link, deleted or not, because a deleted link keeps its value.
 SELECT t.* FROM links t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: LinkBySlug :one
@@ -86,6 +86,6 @@ SELECT t.program_id FROM links t WHERE t.id = @id AND t.org_id = @org_id;
 SELECT count(*) FROM links t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = @partner_id
     AND t.deleted_at IS NULL;
 
--- name: LinksEver :one
--- LinksEver counts a partner's links, including deleted ones.
+-- name: LinksCountWithDeleted :one
+-- LinksCountWithDeleted counts a partner's links, including deleted ones.
 SELECT count(*) FROM links t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = @partner_id;

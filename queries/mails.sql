@@ -61,8 +61,8 @@ FROM partners p JOIN programs g ON g.id = p.program_id AND g.org_id = p.org_id
     LEFT JOIN groups r ON r.id = p.group_id AND r.org_id = p.org_id
 WHERE p.id = @partner_id AND p.org_id = @org_id;
 
--- name: MailLook :one
--- MailLook reads the look of a program's mails, and the language of a partner or of an empty id.
+-- name: MailBranding :one
+-- MailBranding reads the name, colours and logo of a program's mails, and the language of a partner; the id may be empty.
 SELECT g.name AS program_name, t.accent_color, t.second_color, t.logo_version, coalesce(p.language_code, '')::text AS language
 FROM programs g LEFT JOIN portal_settings t ON t.program_id = g.id AND t.org_id = g.org_id
     LEFT JOIN partners p ON p.id = @partner_id::text AND p.program_id = g.id AND p.org_id = g.org_id
@@ -72,13 +72,13 @@ WHERE g.id = @program_id AND g.org_id = @org_id;
 -- MailCampaign locks the campaign of a mail whose result is written.
 SELECT c.status, c.updated_at FROM campaigns c WHERE c.id = @id AND c.org_id = @org_id FOR NO KEY UPDATE;
 
--- name: MailAgain :exec
--- MailAgain and the other results apply to one attempt, and to no later one.
+-- name: MailRetryLater :exec
+-- MailRetryLater queues a mail again after the attempt @attempts failed.
 UPDATE mails SET status = 'queued', next_attempt_at = @next_attempt_at, error = @error
     WHERE id = @id AND status = 'sending' AND attempts = @attempts;
 
--- name: MailBack :exec
--- MailBack removes a mail from the outbox: its recipient waits for it as before.
+-- name: MailReturn :exec
+-- MailReturn removes a mail from the outbox, and its recipient waits again.
 WITH back AS (
     DELETE FROM mails m WHERE m.id = @id AND m.status = 'sending' AND m.attempts = @attempts
     RETURNING m.partner_id, m.campaign_id, m.sequence_id, m.position),
@@ -88,8 +88,8 @@ r AS (
 UPDATE sequence_enrolments e SET position = back.position, next_at = @now, completed_at = NULL FROM back
 WHERE e.sequence_id = back.sequence_id AND e.partner_id = back.partner_id AND e.position > back.position;
 
--- name: MailDone :exec
--- MailDone ends a mail as sent, failed or, after an opt-out, skipped (stored as failed), and counts
+-- name: MailFinish :exec
+-- MailFinish ends a mail as sent, failed or, after an opt-out, skipped (stored as failed), and counts
 -- it in its campaign. It drops a text that the campaign has, and a partner's values.
 WITH m AS (
     UPDATE mails t SET status = CASE WHEN @outcome::text = 'sent' THEN 'sent' ELSE 'failed' END, error = @error,
@@ -105,14 +105,14 @@ UPDATE campaigns c SET sent = c.sent + (@outcome::text = 'sent')::int,
     skipped = c.skipped + (@outcome::text = 'skipped')::int
 FROM r WHERE c.id = r.campaign_id;
 
--- name: MailsLost :many
--- MailsLost lists mails whose worker died while sending them. They may have been sent, and are not
+-- name: MailsAbandoned :many
+-- MailsAbandoned lists mails whose worker died while sending them. They may have been sent, and are not
 -- sent again.
 SELECT m.* FROM mails m WHERE m.status = 'sending' AND m.taken_at < @taken_before;
 
--- name: PartnersReach :one
--- PartnersReach finds how far the next batch of a program's partners reaches, for
--- campaigns and sequences.
+-- name: PartnersNextBatch :one
+-- PartnersNextBatch returns the last id and the size of the next batch of a program's partners, for campaigns and
+-- sequences.
 SELECT coalesce(max(x.id), '')::text AS upto, count(*) AS partners
 FROM (SELECT p.id FROM partners p WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.id > @after_id::text
     ORDER BY p.id LIMIT @lim) x;
@@ -136,15 +136,15 @@ UPDATE partners SET unsubscribed_at = CASE WHEN @subscribed::boolean THEN NULL E
 SELECT p.unsubscribed_at, g.name AS program_name FROM partners p JOIN programs g ON g.id = p.program_id
     WHERE p.mail_token = @mail_token;
 
--- name: PartnerUnsubscribesKeep :exec
--- PartnerUnsubscribesKeep stores the opt-out of a deleted partner.
+-- name: PartnerUnsubscribesSave :exec
+-- PartnerUnsubscribesSave stores the opt-out of a deleted partner.
 INSERT INTO mail_unsubscribes (org_id, program_id, email_hash, unsubscribed_at)
 SELECT p.org_id, p.program_id, sha256(convert_to(p.program_id || ' ' || lower(p.email), 'UTF8')), p.unsubscribed_at
 FROM partners p WHERE p.id = @id AND p.org_id = @org_id AND p.unsubscribed_at IS NOT NULL
 ON CONFLICT (program_id, email_hash) DO UPDATE SET unsubscribed_at = excluded.unsubscribed_at;
 
--- name: PartnerUnsubscribesTake :exec
--- PartnerUnsubscribesTake restores it for a new partner.
+-- name: PartnerUnsubscribesRestore :exec
+-- PartnerUnsubscribesRestore restores the opt-out for a new partner with the same address.
 WITH u AS (
     DELETE FROM mail_unsubscribes u
     WHERE u.program_id = @program_id AND u.org_id = @org_id
@@ -179,8 +179,8 @@ SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t
     '')::text AS program_id
 FROM mails t WHERE t.id = @id AND t.org_id = @org_id;
 
--- name: MailFailed :one
--- MailFailed locks a mail with its program, if that is known.
+-- name: MailLockFailed :one
+-- MailLockFailed locks a mail with its program, if that is known.
 SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t.created_at, t.campaign_id,
     coalesce(t.program_id, (SELECT p.program_id FROM partners p WHERE p.id = t.partner_id AND p.org_id = t.org_id),
     '')::text AS program_id

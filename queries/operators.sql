@@ -66,8 +66,8 @@ UPDATE api_keys SET revoked_at = @revoked_at WHERE id = @id AND revoked_at IS NU
 -- name: APIKeyRevokeOwn :execrows
 UPDATE api_keys SET revoked_at = @revoked_at WHERE id = @id AND org_id = @org_id AND revoked_at IS NULL;
 
--- name: APIKeyUsed :exec
--- APIKeyUsed records the last use to the minute, for any number of replicas.
+-- name: APIKeySetLastUsed :exec
+-- APIKeySetLastUsed records the last use to the minute, for any number of replicas.
 UPDATE api_keys SET last_used_at = @now WHERE id = @id AND (last_used_at IS NULL OR last_used_at < @stale_before);
 
 -- name: APIKeySetSigning :exec

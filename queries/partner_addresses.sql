@@ -1,7 +1,7 @@
 -- The addresses of partners' own requests, for the risk sweep.
 
--- name: PartnerAddressSeen :exec
--- PartnerAddressSeen keeps one row for each address and browser, of the last time.
+-- name: PartnerAddressSave :exec
+-- PartnerAddressSave keeps one row for each address and browser, of the last time.
 INSERT INTO partner_addresses (org_id, program_id, partner_id, ip_hash, device, seen_at)
 VALUES (@org_id, @program_id, @partner_id, @ip_hash, @device, @seen_at)
 ON CONFLICT (program_id, partner_id, ip_hash, device) DO UPDATE SET seen_at = excluded.seen_at

@@ -3,8 +3,8 @@
 -- name: PayoutRailGet :one
 SELECT t.* FROM payout_rails t WHERE t.id = @id AND t.org_id = @org_id;
 
--- name: PayoutRailOperated :one
--- PayoutRailOperated finds a rail of any organization.
+-- name: PayoutRailAcrossOrgs :one
+-- PayoutRailAcrossOrgs finds a rail of any organization.
 SELECT t.* FROM payout_rails t WHERE t.id = @id;
 
 -- name: PayoutRailsOfProgram :many
@@ -19,8 +19,8 @@ VALUES (@id, @org_id, @program_id, @kind, @livemode, @status, @methods, @credent
     @submit_after, @without_funds_at, @last_success_at, @last_error, @created_at, @updated_at, @url,
     @automatic_batch_minor, @automatic_day_minor);
 
--- name: PayoutRailAutomatic :execrows
--- PayoutRailAutomatic changes the limits of sending without a person's confirmation. It changes nothing if another caller
+-- name: PayoutRailSetAutomatic :execrows
+-- PayoutRailSetAutomatic changes the limits of sending without a person's confirmation. It changes nothing if another caller
 -- has changed them since they were read.
 UPDATE payout_rails SET automatic_batch_minor = @automatic_batch_minor, automatic_day_minor = @automatic_day_minor,
     updated_at = @updated_at
@@ -46,19 +46,19 @@ SELECT t.* FROM payout_rails t WHERE t.id > @after AND (t.busy_until IS NULL OR 
             AND (p.attention IS NULL OR p.attention NOT IN ('returned', 'reversed'))))
 ORDER BY t.id LIMIT @lim;
 
--- name: PayoutRailAnswered :exec
--- PayoutRailAnswered records that the service has answered. Another server may have seen that it is busy since.
+-- name: PayoutRailSetSuccess :exec
+-- PayoutRailSetSuccess stores the time of a successful call. Another server may have stored a later failure.
 UPDATE payout_rails SET last_success_at = @now, last_error = @last_error, updated_at = @now,
     without_funds_at = CASE WHEN @submitted::boolean THEN NULL ELSE without_funds_at END
 WHERE id = @id AND org_id = @org_id AND (busy_until IS NULL OR busy_until <= @now);
 
--- name: PayoutRailBusy :exec
--- PayoutRailBusy records why a call failed, and until when no other is made.
+-- name: PayoutRailSetBusy :exec
+-- PayoutRailSetBusy stores the error of a failed call, and the time of the next one.
 UPDATE payout_rails SET last_error = @last_error, busy_until = @busy_until, updated_at = @now
 WHERE id = @id AND org_id = @org_id;
 
--- name: PayoutRailWithoutFunds :exec
--- PayoutRailWithoutFunds records that the account lacks funds, and until when nothing is submitted.
+-- name: PayoutRailSetWithoutFunds :exec
+-- PayoutRailSetWithoutFunds records that the account lacks funds, and until when nothing is submitted.
 UPDATE payout_rails SET last_error = @last_error, submit_after = @submit_after, updated_at = @now,
     without_funds_at = coalesce(without_funds_at, @now)
 WHERE id = @id AND org_id = @org_id;
@@ -95,8 +95,8 @@ UPDATE payouts SET status = 'processing', rail = @rail, rail_id = @rail_id, chec
     submitted_at = NULL, external_id = NULL, fee_minor = NULL, fee_currency = NULL, updated_at = @now
 WHERE id = ANY (@ids::text[]) AND org_id = @org_id AND status = 'pending';
 
--- name: PayoutsRailed :many
--- PayoutsRailed counts the payouts of a batch that a rail has or had, and those in progress, by method and currency.
+-- name: PayoutCountsByRail :many
+-- PayoutCountsByRail counts the payouts of a batch that a rail has or had, and those in progress, by method and currency.
 SELECT coalesce(p.method, '')::text AS method, p.currency, max(coalesce(p.rail, ''))::text AS rail, count(*) AS payouts,
     count(*) FILTER (WHERE p.status = 'processing') AS processing
 FROM payouts p WHERE p.batch_id = @batch_id AND p.org_id = @org_id AND p.rail_id IS NOT NULL
@@ -114,8 +114,8 @@ SELECT coalesce(sum(t.amount_minor) FILTER (WHERE t.batch_id = @batch_id), 0)::b
     coalesce(sum(t.amount_minor) FILTER (WHERE t.created_at >= @since), 0)::bigint AS of_day
 FROM payout_sends t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.automatic;
 
--- name: PayoutsToSendAlone :many
--- PayoutsToSendAlone lists the batches with due payouts that connected rails may send without a confirmation, those of
+-- name: BatchesToSendAutomatically :many
+-- BatchesToSendAutomatically lists the batches with due payouts that connected rails may send without a confirmation, those of
 -- active rails in programs with automatic payouts. Payouts in other currencies than the program's, and those created
 -- before automatic payouts were switched on, wait for a person.
 SELECT DISTINCT r.id AS rail_id, r.org_id, p.batch_id FROM payout_rails r JOIN programs g ON g.id = r.program_id
@@ -151,20 +151,20 @@ FROM (SELECT p.id FROM payouts p WHERE p.rail = @rail AND coalesce(p.rail_id, ''
     ORDER BY p.checked_at NULLS FIRST, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
--- name: PayoutSubmitting :one
--- PayoutSubmitting counts a submission just before it is made, if the lease is still the caller's.
+-- name: PayoutCountSubmission :one
+-- PayoutCountSubmission counts a submission just before it is made, if the lease is still the caller's.
 UPDATE payouts SET submissions = submissions + 1, submitted_at = coalesce(submitted_at, @now)
 WHERE id = @id AND org_id = @org_id AND status = 'processing' AND external_id IS NULL AND checked_at = @leased_at
 RETURNING *;
 
--- name: PayoutNotSubmitted :exec
--- PayoutNotSubmitted takes back the count of a submission that the rail certainly has not accepted.
+-- name: PayoutUncountSubmission :exec
+-- PayoutUncountSubmission takes back the count of a submission that the rail certainly has not accepted.
 UPDATE payouts SET submissions = submissions - 1, submitted_at = CASE WHEN submissions > 1 THEN submitted_at END
 WHERE id = @id AND org_id = @org_id AND status = 'processing' AND external_id IS NULL AND submissions > 0;
 
 -- name: RailPayoutsToWatch :many
 -- RailPayoutsToWatch leases paid payouts whose money may still come back. Older ones lose checked_at, and are not
--- leased again. A payout that RailPayoutsAskNow has marked is leased at any age.
+-- leased again. A payout that RailPayoutPollNow has marked is leased at any age.
 UPDATE payouts t SET checked_at = CASE WHEN t.paid_at > @paid_after::timestamptz OR t.checked_at = @ask_now::timestamptz
     THEN @now::timestamptz END
 FROM (SELECT p.id FROM payouts p WHERE p.rail = @rail AND coalesce(p.rail_id, '') = @rail_id::text AND p.status = 'paid'
@@ -173,21 +173,21 @@ FROM (SELECT p.id FROM payouts p WHERE p.rail = @rail AND coalesce(p.rail_id, ''
     ORDER BY p.checked_at, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
--- name: RailPayoutsAskNow :execrows
--- RailPayoutsAskNow makes the next round ask about a payout that a connected rail has, or has paid, whatever its age.
+-- name: RailPayoutPollNow :execrows
+-- RailPayoutPollNow makes the next round poll a payout of a connected rail, paid or not, whatever its age.
 UPDATE payouts SET checked_at = CASE WHEN status = 'processing' THEN NULL ELSE @ask_now::timestamptz END
 WHERE id = @id AND org_id = @org_id AND rail_id = @rail_id AND external_id IS NOT NULL AND (status = 'processing'
     OR status = 'paid' AND marked_at IS NULL);
 
 -- name: RailPayoutsReturn :many
--- RailPayoutsReturn takes the payouts that were never submitted from a rail.
+-- RailPayoutsReturn sets payouts back to pending that a rail has but was never sent.
 UPDATE payouts SET status = 'pending', rail = NULL, rail_id = NULL, checked_at = NULL, attention = NULL,
     attention_text = NULL, attention_at = NULL, updated_at = @now
 WHERE rail_id = @rail_id AND org_id = @org_id AND status = 'processing' AND submitted_at IS NULL AND external_id IS NULL
 RETURNING *;
 
--- name: PayoutAttend :exec
--- PayoutAttend notes what a person should look at, or that there is nothing left.
+-- name: PayoutSetAttention :exec
+-- PayoutSetAttention sets or clears the reason for which a person should review a payout.
 UPDATE payouts SET attention = @attention, attention_text = @attention_text, attention_at = @attention_at,
     updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status = @status;

@@ -31,7 +31,7 @@ FROM (SELECT unnest(@ids::text[]) AS id, unnest(@amounts::bigint[]) AS amount_mi
         nullif(unnest(@reason_texts::text[]), '') AS reason_text) v
 WHERE t.id = v.id AND t.org_id = @org_id AND t.status = 'not_eligible';
 
--- name: PayoutPaid :exec
+-- name: PayoutSetPaid :exec
 UPDATE payouts SET status = 'paid', method = @method, external_id = @external_id, paid_at = @paid_at, error_code = NULL,
     error_message = NULL, failure_mailed_at = NULL, marked_at = @marked_at, before_paid = @before_paid,
     mark_id = @mark_id, attention = NULL, attention_text = NULL, attention_at = NULL,
@@ -58,8 +58,8 @@ WHERE payout_id = @payout_id AND org_id = @org_id AND status = 'due';
 UPDATE commissions SET status = 'paid', updated_at = greatest(updated_at, @updated_at::timestamptz)
 WHERE payout_id = @payout_id AND org_id = @org_id AND status = 'due';
 
--- name: PayoutSoldAt :one
--- PayoutSoldAt reads the time of the oldest sale of a payout. A commission without a sale, or a manual
+-- name: PayoutOldestSale :one
+-- PayoutOldestSale reads the time of the oldest sale of a payout. A commission without a sale, or a manual
 -- one, counts from its creation.
 SELECT min(CASE WHEN k.kind = 'referral' THEN coalesce(s.occurred_at, k.created_at) ELSE k.created_at END)::timestamptz
     AS sold_at
@@ -75,12 +75,12 @@ UPDATE payouts SET status = @status, method = @method, external_id = @external_i
 WHERE id = @id AND org_id = @org_id;
 
 -- name: PayoutUnsettle :exec
--- PayoutUnsettle makes the commissions of such a payout due again; they stay in it.
+-- PayoutUnsettle makes the commissions of a payout due again whose payment is undone; they stay in it.
 UPDATE commissions SET status = 'due', updated_at = greatest(updated_at, @updated_at::timestamptz)
 WHERE payout_id = @payout_id AND org_id = @org_id AND status = 'paid';
 
--- name: PayoutsNamed :many
--- PayoutsNamed lists payouts by their ids, in the order of their locks.
+-- name: PayoutAmountsByIDs :many
+-- PayoutAmountsByIDs lists payouts by their ids, in the order of their locks.
 SELECT t.id, t.partner_id, t.amount_minor, t.currency FROM payouts t WHERE t.id = ANY (@ids::text[])
     AND t.org_id = @org_id AND t.program_id = @program_id ORDER BY t.partner_id, t.id;
 
@@ -93,8 +93,8 @@ SELECT t.id, t.partner_id, t.amount_minor, t.currency FROM payouts t WHERE t.bat
     AND (CASE WHEN @no_method::boolean THEN t.method IS NULL ELSE @method::text = '' OR t.method = @method::text END)
 ORDER BY t.partner_id, t.id;
 
--- name: PayoutsMarked :many
--- PayoutsMarked lists the payouts that a request marked as paid, in the order of their locks.
+-- name: PayoutAmountsByMark :many
+-- PayoutAmountsByMark lists the payouts that a request marked as paid, in the order of their locks.
 SELECT t.id, t.partner_id, t.amount_minor, t.currency FROM payouts t WHERE t.program_id = @program_id
     AND t.org_id = @org_id AND t.mark_id = @mark_id ORDER BY t.partner_id, t.id;
 
@@ -103,12 +103,12 @@ SELECT t.id, t.partner_id, t.amount_minor, t.currency FROM payouts t WHERE t.pro
 SELECT t.* FROM payouts t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
     ORDER BY t.partner_id, t.id FOR NO KEY UPDATE;
 
--- name: PayoutFailureMailed :exec
+-- name: PayoutSetFailureMailed :exec
 UPDATE payouts SET failure_mailed_at = @now, updated_at = @now WHERE id = @id AND org_id = @org_id
     AND status = 'failed';
 
--- name: PayoutDetailsChanged :many
--- PayoutDetailsChanged lists those of the partners whose payout details changed since they were last paid.
+-- name: PayoutDetailsChanges :many
+-- PayoutDetailsChanges lists those of the partners whose payout details changed since they were last paid.
 SELECT p.id, p.payout_details_changed_at FROM partners p
 WHERE p.id = ANY (@partner_ids::text[]) AND p.org_id = @org_id AND p.payout_details_changed_at > (
     SELECT max(coalesce(y.submitted_at, y.paid_at)) FROM payouts y WHERE y.program_id = p.program_id AND y.org_id = p.org_id
@@ -140,9 +140,8 @@ UPDATE payout_batches SET period_end = greatest(period_end, @period_end), update
 -- name: BatchLock :one
 SELECT t.* FROM payout_batches t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
--- name: BatchDone :exec
--- BatchDone records that a run has processed all partners; auto_run_at is its begin, if it was the
--- month's automatic one.
+-- name: BatchFinish :exec
+-- BatchFinish marks a run as complete; auto_run_at is the begin of the month's automatic run.
 UPDATE payout_batches SET auto_run_at = coalesce(sqlc.narg('auto_run_at'), auto_run_at), updated_at = @updated_at
     WHERE id = @id AND org_id = @org_id;
 
@@ -151,8 +150,8 @@ UPDATE payout_batches SET auto_run_at = coalesce(sqlc.narg('auto_run_at'), auto_
 SELECT DISTINCT r.batch_id FROM payout_runs r WHERE r.program_id = @program_id AND r.batch_id = ANY (@ids::text[])
     AND r.org_id = @org_id;
 
--- name: PayoutRunAgain :execrows
--- PayoutRunAgain reuses an unfinished run for another request. A month has one automatic run,
+-- name: PayoutRunJoin :execrows
+-- PayoutRunJoin adds another request to an unfinished run. A month has one automatic run,
 -- regardless of the number of replicas.
 UPDATE payout_runs SET period_end = greatest(period_end, @period_end), again = again
     OR NOT (automatic AND @automatic::boolean), automatic = automatic OR @automatic::boolean
@@ -318,12 +317,12 @@ FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p
     ORDER BY p.due_at, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
--- name: PayoutSubmitted :exec
--- PayoutSubmitted stores the rail's id of the transfer.
+-- name: PayoutSetExternalID :exec
+-- PayoutSetExternalID stores the rail's id of the transfer.
 UPDATE payouts SET external_id = @external_id, updated_at = @updated_at
     WHERE id = @id AND org_id = @org_id AND status = 'processing';
 
--- name: PayoutFailed :exec
+-- name: PayoutSetFailed :exec
 UPDATE payouts SET status = 'failed', error_code = @error_code, error_message = @error_message,
     failed_transfers = @failed_transfers, attention = NULL, attention_text = NULL, attention_at = NULL,
     updated_at = @updated_at
@@ -343,15 +342,15 @@ WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.id > @after AND NOT st
       AND (coalesce(t.method, '') = ANY (@methods::text[]) OR coalesce(p.payout_method, '') = ANY (@methods::text[]))
 ORDER BY t.id LIMIT @lim FOR NO KEY UPDATE OF t;
 
--- name: PayoutsFiled :exec
--- PayoutsFiled marks payouts as exported in a file. No rail has them from then on.
+-- name: PayoutsSetFiled :exec
+-- PayoutsSetFiled marks payouts as exported in a file. No rail has them from then on.
 UPDATE payouts SET status = 'processing', rail = @rail, rail_id = NULL, submitted_at = NULL, submissions = 0,
     external_id = CASE WHEN rail_id IS NULL THEN external_id END, error_code = NULL, error_message = NULL,
     failure_mailed_at = NULL, updated_at = @now
 WHERE id = ANY (@ids::text[]) AND org_id = @org_id AND status IN ('pending', 'failed');
 
--- name: PayoutsUnpaid :many
--- PayoutsUnpaid counts the unpaid payouts of a batch, except those with a rail, by method and
+-- name: PayoutUnpaidCounts :many
+-- PayoutUnpaidCounts counts the unpaid payouts of a batch, except those with a rail, by method and
 -- currency.
 SELECT t.method, t.currency, count(*) AS payouts FROM payouts t
 WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND NOT starts_with(t.id, 'sample_')
@@ -362,8 +361,8 @@ WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND NOT starts_with(t.id, 's
 SELECT t.* FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.id > @after
     AND t.status = 'processing' AND t.rail = @rail ORDER BY t.id LIMIT @lim;
 
--- name: PayoutsReported :many
--- PayoutsReported reads the payouts that belong to a batch, in the order of their locks.
+-- name: BatchPayoutsByIDs :many
+-- BatchPayoutsByIDs reads the payouts that belong to a batch, in the order of their locks.
 SELECT t.* FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.id = ANY (@ids::text[])
     ORDER BY t.partner_id, t.id;
 
@@ -399,8 +398,8 @@ ORDER BY t.partner_id, t.id LIMIT @lim;
 -- PartnersLock locks partners in the order of their ids, before their commissions.
 SELECT 1 FROM partners t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id ORDER BY t.id FOR NO KEY UPDATE;
 
--- name: PayoutsUndone :many
--- PayoutsUndone locks the payouts that can still be undone.
+-- name: PayoutsLockUndoable :many
+-- PayoutsLockUndoable locks the payouts that can still be undone.
 SELECT t.* FROM payouts t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
     AND (t.status IN ('pending', 'failed', 'not_eligible')
         OR @filed::boolean AND t.status = 'processing' AND t.rail = @rail)
@@ -422,12 +421,12 @@ SELECT count(*) FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_
 -- PayoutInFlight finds a payout that a rail has, or that left in a file, for the operator.
 SELECT t.* FROM payouts t WHERE t.id = @id AND t.status = 'processing';
 
--- name: BatchOperated :one
--- BatchOperated finds a batch, for the operator.
+-- name: BatchAcrossOrgs :one
+-- BatchAcrossOrgs finds a batch, for the operator.
 SELECT t.* FROM payout_batches t WHERE t.id = @id;
 
--- name: PayoutsUnsent :many
--- PayoutsUnsent locks the payouts of a partner that have not been sent.
+-- name: PayoutsLockUnsent :many
+-- PayoutsLockUnsent locks the payouts of a partner that have not been sent.
 SELECT t.id FROM payouts t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = @partner_id
     AND t.status NOT IN ('processing', 'paid') ORDER BY t.id FOR NO KEY UPDATE;
 

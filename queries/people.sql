@@ -15,8 +15,8 @@ SELECT * FROM users t WHERE t.org_id = @org_id AND t.email = @email;
 -- name: UserList :many
 SELECT * FROM users t WHERE t.org_id = @org_id ORDER BY lower(t.name), t.id LIMIT @lim;
 
--- name: UserPlaces :one
--- UserPlaces counts the users and open invitations of an organization.
+-- name: UserSeats :one
+-- UserSeats counts the users and open invitations of an organization.
 SELECT ((SELECT count(*) FROM users u WHERE u.org_id = @org_id) + (SELECT count(*) FROM user_links l
     WHERE l.org_id = @org_id AND l.kind = 'invitation' AND l.used_at IS NULL AND l.expires_at > @now))::bigint AS n;
 
@@ -73,8 +73,8 @@ UPDATE users SET views = (SELECT coalesce(jsonb_agg(e.value), '[]') FROM jsonb_a
     WHERE NOT e.value @> @same::jsonb)
 WHERE org_id = @org_id AND id = @id;
 
--- name: UserProve :exec
--- UserProve records that a user's address is verified.
+-- name: UserVerify :exec
+-- UserVerify records that a user's address is verified.
 UPDATE users SET proven_at = @now::timestamptz WHERE org_id = @org_id AND id = @id AND proven_at IS NULL;
 
 -- name: UserDelete :exec
@@ -252,6 +252,6 @@ UNION ALL
 SELECT a.target_id, coalesce(a.before ->> 'name', '')::text FROM audit_log_entries a
 WHERE a.org_id = @org_id AND a.program_id = @org_id AND a.action = 'user.removed' AND a.target_id = ANY (@ids::text[]);
 
--- name: UsersOperated :many
--- UsersOperated finds users by id or address in all organizations, for the operator.
+-- name: UsersAcrossOrgs :many
+-- UsersAcrossOrgs finds users by id or address in all organizations, for the operator.
 SELECT * FROM users t WHERE t.id = @who::text OR t.email = @who::text ORDER BY t.created_at, t.id LIMIT @lim;

@@ -40,8 +40,8 @@ WHERE lower(p.email) = lower(@email) AND p.status = 'active' AND NOT starts_with
     OR g.subdomain = sqlc.narg('program')::text)
 ORDER BY p.completed_onboarding DESC, p.created_at, p.id LIMIT @lim;
 
--- name: PortalPlaces :many
--- PortalPlaces lists the other active partners with the address that a session has proven, with the looks of their
+-- name: PortalOtherPartners :many
+-- PortalOtherPartners lists the other active partners with the address that a session has proven, with the looks of their
 -- programs. It is not bound to an organization: the address is the caller's own. folded is the address
 -- with small ASCII letters: the comparison keeps other letters apart that lower folds together.
 SELECT p.id, g.id AS program_id, g.name, t.logo_version FROM partners p JOIN programs g ON g.id = p.program_id
@@ -50,8 +50,8 @@ WHERE lower(p.email) = lower(@email::text) AND lower(p.email COLLATE "C") = @fol
   AND p.status = 'active' AND NOT starts_with(p.id, 'sample_') AND p.id <> @partner_id
 ORDER BY g.name, p.created_at, p.id LIMIT @lim;
 
--- name: PortalPlaceLock :one
--- PortalPlaceLock finds one of these partners, and waits for a concurrent suspension.
+-- name: PortalOtherPartnerLock :one
+-- PortalOtherPartnerLock finds one of these partners, and waits for a concurrent suspension.
 SELECT p.id, p.org_id, p.program_id FROM partners p
 WHERE p.id = @id AND lower(p.email) = lower(@email::text) AND lower(p.email COLLATE "C") = @folded::text
   AND p.status = 'active' AND NOT starts_with(p.id, 'sample_') FOR SHARE;
@@ -108,7 +108,7 @@ SELECT p.id, coalesce(p.first_name, '')::text AS first_name, coalesce(p.last_nam
 FROM partners p WHERE p.id = ANY (@ids::text[]) AND p.program_id = @program_id AND p.org_id = @org_id
     AND p.status = 'active' AND p.on_leaderboard;
 
--- name: PartnerOnboarded :exec
+-- name: PartnerSetOnboarded :exec
 UPDATE partners SET completed_onboarding = true, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
 
 -- name: PortalCommissions :many
@@ -161,7 +161,7 @@ WHERE (sqlc.narg('from_at')::timestamptz IS NULL OR d.at >= sqlc.narg('from_at')
   AND (sqlc.narg('before_at')::timestamptz IS NULL OR d.at < sqlc.narg('before_at')::timestamptz)
 GROUP BY 1 ORDER BY 1;
 
--- name: PortalConverted :one
--- PortalConverted counts a partner's paying customers, as conditions of flows do.
+-- name: PortalConvertedCount :one
+-- PortalConvertedCount counts a partner's paying customers, as conditions of flows do.
 SELECT count(*) FROM customers x WHERE x.program_id = @program_id AND x.org_id = @org_id
     AND x.partner_id = @partner_id::text AND x.converted_at IS NOT NULL;

@@ -27,16 +27,16 @@ ON CONFLICT (program_id, kind) DO UPDATE SET version = excluded.version, content
 -- name: PortalImageDelete :exec
 DELETE FROM portal_images WHERE program_id = @program_id AND org_id = @org_id AND kind = @kind;
 
--- name: PortalImageShown :one
--- PortalImageShown is not bound to an organization: the address of an image is public.
+-- name: PortalImagePublic :one
+-- PortalImagePublic is not bound to an organization: the address of an image is public.
 SELECT t.content_type, t.image FROM portal_images t WHERE t.program_id = @program_id AND t.version = @version LIMIT 1;
 
--- name: PortalThemeShown :one
--- PortalThemeShown is not bound to an organization: the look of a program is public.
+-- name: PortalThemePublic :one
+-- PortalThemePublic is not bound to an organization: the look of a program is public.
 SELECT t.accent_color, t.second_color, t.typeface, t.corners FROM portal_settings t WHERE t.program_id = @program_id;
 
--- name: PortalCardShown :one
--- PortalCardShown returns the texts and the logo of a join page's picture. It is not bound to an organization: the
+-- name: PortalCardPublic :one
+-- PortalCardPublic returns the texts and the logo of a join page's picture. It is not bound to an organization: the
 -- page is public. A program without an open join page has none.
 SELECT p.name, p.website_url, t.headline, t.accent_color, t.second_color, t.logo_version, i.image AS logo FROM programs p
 LEFT JOIN portal_settings t ON t.program_id = p.id AND t.org_id = p.org_id

@@ -45,10 +45,10 @@ UPDATE processor_connections SET reconcile_at = @until WHERE id = (SELECT c.id F
     ORDER BY c.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING *;
 
--- name: ConnectionReconciled :exec
+-- name: ConnectionSetReconcileAt :exec
 UPDATE processor_connections SET reconcile_at = @next WHERE id = @id AND org_id = @org_id;
 
--- name: ConnectionsToStripe :many
+-- name: ConnectionsOfStripe :many
 SELECT t.* FROM processor_connections t WHERE t.status = 'active' AND t.processor = 'stripe' ORDER BY t.id;
 
 -- name: ConnectionsOfProgram :many
@@ -58,16 +58,16 @@ ORDER BY t.created_at DESC, t.id DESC;
 -- name: ConnectionProgram :one
 SELECT t.program_id FROM processor_connections t WHERE t.id = @id AND t.org_id = @org_id;
 
--- name: ConnectionOperated :one
--- ConnectionOperated finds a connection of any organization.
+-- name: ConnectionAcrossOrgs :one
+-- ConnectionAcrossOrgs finds a connection of any organization.
 SELECT t.* FROM processor_connections t WHERE t.id = @id;
 
 -- name: ConnectionsActive :many
 -- ConnectionsActive lists the active connections of all organizations.
 SELECT t.id FROM processor_connections t WHERE t.status = 'active';
 
--- name: ProgramOperated :one
--- ProgramOperated finds the organization of a program.
+-- name: ProgramOrganization :one
+-- ProgramOrganization finds the organization of a program.
 SELECT t.org_id FROM programs t WHERE t.id = @id;
 
 -- name: ConnectionSecretsSealed :many

@@ -32,7 +32,7 @@ VALUES (@id, @org_id, @name, @product_name, @website_url, @currency, @status, @s
 -- name: ProgramUpdate :exec
 -- ProgramUpdate does not change the currency, in which fixed rates and the minimum are stored.
 UPDATE programs SET name = @name, product_name = @product_name, website_url = @website_url, status = @status,
-    terms_url = @terms_url,
+    terms_url = @terms_url, terms_version = @terms_version,
     cookie_days = @cookie_days, commission_on_net_revenue = @commission_on_net_revenue,
         holding_period_days = @holding_period_days,
     min_payout_minor = @min_payout_minor, payout_term = @payout_term, payout_methods = @payout_methods,
@@ -56,8 +56,8 @@ UPDATE programs SET agent_day = greatest(agent_day, sqlc.arg(day)::timestamptz),
 WHERE id = @id AND org_id = @org_id AND CASE WHEN agent_day >= sqlc.arg(day) THEN agent_granted_minor ELSE 0 END
     + @amount_minor <= agent_limit_minor;
 
--- name: ZoneKnown :one
--- ZoneKnown reports whether PostgreSQL can compute with a time zone.
+-- name: ZoneIsValid :one
+-- ZoneIsValid reports whether PostgreSQL can compute with a time zone.
 SELECT zone_known(@zone::text);
 
 -- name: ProgramStats :many
@@ -104,8 +104,8 @@ FROM programs p LEFT JOIN sums s ON s.program_id = p.id LEFT JOIN (
         AND y.owner_id = '' GROUP BY 1) n ON n.program_id = p.id
 WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id;
 
--- name: ProgramOwed :many
--- ProgramOwed sums the balances of a program by currency, the largest first. They are as old as their last fold.
+-- name: ProgramBalances :many
+-- ProgramBalances sums the balances of a program by currency, the largest first. They are as old as their last fold.
 SELECT b.currency, sum(b.pending_minor)::bigint AS pending_minor, sum(b.due_minor)::bigint AS due_minor,
     count(*) FILTER (WHERE b.due_minor > 0) AS partner_count
 FROM balances b WHERE b.program_id = @program_id AND b.org_id = @org_id

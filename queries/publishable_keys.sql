@@ -26,13 +26,13 @@ SELECT sqlc.embed(t), g.cookie_days, o.flow_quota, o.revenue_meter_minor, o.frau
 FROM publishable_keys t JOIN programs g ON g.id = t.program_id JOIN organizations o ON o.id = t.org_id
 WHERE t.key = @key;
 
--- name: PublishableKeyUsed :exec
--- PublishableKeyUsed records a use, unless a recent one is recorded.
+-- name: PublishableKeySetLastUsed :exec
+-- PublishableKeySetLastUsed records a use, unless a recent one is recorded.
 UPDATE publishable_keys SET last_used_at = @now
 WHERE id = @id AND org_id = @org_id AND (last_used_at IS NULL OR last_used_at <= @stale_before);
 
--- name: PublishableHostKnown :one
--- PublishableHostKnown reports whether pages of a host may use a key of any organization: a
+-- name: PublishableHostAllowed :one
+-- PublishableHostAllowed reports whether pages of a host may use a key of any organization: a
 -- preflight request has no key. names are the host and its parent domains in the form of
 -- allowed_hosts.
 SELECT EXISTS (SELECT 1 FROM publishable_keys t WHERE t.allowed_hosts && @names::text[] AND t.revoked_at IS NULL);
@@ -41,5 +41,5 @@ SELECT EXISTS (SELECT 1 FROM publishable_keys t WHERE t.allowed_hosts && @names:
 SELECT t.* FROM publishable_keys t WHERE t.program_id = @program_id AND t.org_id = @org_id
 ORDER BY t.created_at DESC, t.id DESC;
 
--- name: PublishableKeyOperated :one
+-- name: PublishableKeyAcrossOrgs :one
 SELECT t.* FROM publishable_keys t WHERE t.id = @id;

@@ -15,8 +15,8 @@ ON CONFLICT (id) DO UPDATE SET
         excluded.at) END
 RETURNING granted, tokens;
 
--- name: RateOwe :exec
--- RateOwe takes tokens of a key's bucket, even below zero.
+-- name: RateDebit :exec
+-- RateDebit takes tokens of a key's bucket, even below zero.
 UPDATE rate_buckets SET tokens = tokens - @owed WHERE id = @id;
 
 -- name: RateSpend :one

@@ -139,8 +139,8 @@ SELECT g.id, g.name FROM groups g WHERE g.id = ANY (@ids::text[]) AND g.org_id =
 UNION ALL
 SELECT t.id, t.name FROM tags t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 
--- name: ReportMemory :exec
--- ReportMemory lets the report in the same round trip aggregate in memory.
+-- name: ReportSetWorkMem :exec
+-- ReportSetWorkMem lets the report in the same round trip aggregate in memory.
 SELECT set_config('work_mem', '32MB', true);
 
 -- name: ReportMark :exec
@@ -160,8 +160,8 @@ FROM sales s JOIN programs g ON g.id = @program_id AND g.org_id = @org_id
 WHERE s.id = @sale_id AND s.org_id = @org_id
     AND s.occurred_at < report_open_since(@settled::timestamptz, g.time_zone, g.zone_changed_at);
 
--- name: ReportMarkLater :exec
--- ReportMarkLater marks the later sales of a customer in the month of a moment. A sale at that moment makes them no
+-- name: ReportMarkLaterSales :exec
+-- ReportMarkLaterSales marks the later sales of a customer in the month of a moment. A sale at that moment makes them no
 -- longer the first of the month, by which cohorts count customers.
 INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
 SELECT g.org_id, g.id, (s.occurred_at AT TIME ZONE 'UTC')::date, min(s.occurred_at), max(s.occurred_at)
@@ -180,8 +180,8 @@ FROM payouts y JOIN programs g ON g.id = y.program_id AND g.org_id = y.org_id
 WHERE y.id = @payout_id AND y.org_id = @org_id AND y.status = 'paid'
     AND y.paid_at < report_open_since(@settled::timestamptz, g.time_zone, g.zone_changed_at);
 
--- name: ReportMarkAgain :exec
--- ReportMarkAgain marks the summed days before the creation of a program, which the job would not
+-- name: ReportMarkBeforeCreation :exec
+-- ReportMarkBeforeCreation marks the summed days before the creation of a program, which the job would not
 -- find in another zone.
 INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
 SELECT s.org_id, s.program_id, (s.from_at AT TIME ZONE 'UTC')::date, s.from_at, s.to_at - interval '1 microsecond'
@@ -319,14 +319,14 @@ FROM gone g CROSS JOIN LATERAL (VALUES (g.first_at, sqlc.arg(from_at)::timestamp
     (sqlc.arg(to_at)::timestamptz, g.last_at)) r (first_at, last_at)
 WHERE r.first_at <= r.last_at;
 
--- name: ReportUnsum :exec
--- ReportUnsum names every dimension, so that the primary key finds the rows: otherwise it would
+-- name: ReportDeleteSums :exec
+-- ReportDeleteSums names every dimension, so that the primary key finds the rows: otherwise it would
 -- scan all sums of the program.
 DELETE FROM report_sums WHERE program_id = @program_id AND dimension = ANY (report_dimensions()) AND span = @span
     AND start = @start;
 
--- name: ReportUnspan :one
--- ReportUnspan deletes a day, and overlapping days of other zones; a trigger deletes the spans that
+-- name: ReportDeleteDay :one
+-- ReportDeleteDay deletes a day, and overlapping days of other zones; a trigger deletes the spans that
 -- contain them. It reports whether the day was summed in this zone.
 WITH gone AS (
     DELETE FROM report_spans s WHERE s.program_id = @program_id AND s.span = 'day'
@@ -342,8 +342,8 @@ INSERT INTO report_spans (org_id, program_id, span, start, zone, again_on)
     VALUES (@org_id, @program_id, 'day', @start, @time_zone, CASE WHEN @again::boolean THEN @today::date END)
     ON CONFLICT DO NOTHING;
 
--- name: ReportJoin :execrows
--- ReportJoin records that a span is summed, if its quarters still are.
+-- name: ReportAddSpan :execrows
+-- ReportAddSpan records that a span is summed, if its quarters still are.
 INSERT INTO report_spans (org_id, program_id, span, start, zone)
 SELECT q.org_id, q.program_id, q.span, q.start, q.zone FROM report_quarters q
 WHERE q.program_id = @program_id AND q.org_id = @org_id AND q.span = @span AND q.start = @start

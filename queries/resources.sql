@@ -25,14 +25,14 @@ WHERE id = @id AND org_id = @org_id;
 -- name: ResourceDelete :exec
 DELETE FROM resources WHERE id = @id AND org_id = @org_id;
 
--- name: ResourcesLoseTag :exec
--- ResourcesLoseTag and ResourcesLoseGroup detach a deleted tag or group. They delete resources for
+-- name: ResourcesRemoveTag :exec
+-- ResourcesRemoveTag and ResourcesRemoveGroup detach a deleted tag or group. They delete resources for
 -- it alone, which would otherwise be visible to all partners.
 UPDATE resources SET tag_ids = array_remove(tag_ids, @tag_id::text), published = published
     AND tag_ids <> ARRAY[@tag_id::text], updated_at = @updated_at
 WHERE program_id = @program_id AND org_id = @org_id AND tag_ids @> ARRAY[@tag_id::text];
 
--- name: ResourcesLoseGroup :exec
+-- name: ResourcesRemoveGroup :exec
 UPDATE resources SET group_ids = array_remove(group_ids, @group_id::text), published = published
     AND group_ids <> ARRAY[@group_id::text], updated_at = @updated_at
 WHERE program_id = @program_id AND org_id = @org_id AND group_ids @> ARRAY[@group_id::text];

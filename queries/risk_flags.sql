@@ -61,14 +61,14 @@ SELECT f.* FROM risk_flags f WHERE f.id = @id AND f.org_id = @org_id FOR NO KEY 
 UPDATE risk_flags SET status = @status, resolved_at = @resolved_at, resolved_by = @resolved_by,
     resolution_note = @resolution_note WHERE id = @id AND org_id = @org_id;
 
--- name: RiskDismissed :one
--- RiskDismissed reports whether a partner's flag of a kind was dismissed since a time.
+-- name: RiskDismissedSince :one
+-- RiskDismissedSince reports whether a partner's flag of a kind was dismissed since a time.
 SELECT EXISTS (SELECT 1 FROM risk_flags f
     WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.partner_id = @partner_id AND f.kind = @kind
         AND f.status = 'dismissed' AND f.resolved_at > @since);
 
--- name: RiskFlagged :many
--- RiskFlagged lists the partners with an open flag of high severity.
+-- name: RiskPartnersFlagged :many
+-- RiskPartnersFlagged lists the partners with an open flag of high severity.
 SELECT DISTINCT f.partner_id::text AS partner_id FROM risk_flags f
 WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.partner_id = ANY (@partner_ids::text[])
     AND f.severity = 'high' AND f.status IN ('open', 'reviewing');
@@ -90,8 +90,8 @@ WHERE c.program_id = @program_id AND c.org_id = @org_id AND c.partner_id = @part
         ELSE e.local || '@' || e.domain END
 ORDER BY c.id LIMIT 20;
 
--- name: CustomersMarkOwn :exec
--- CustomersMarkOwn marks customers that are their own partner. It skips customers locked by a
+-- name: CustomersMarkSelfReferral :exec
+-- CustomersMarkSelfReferral marks customers that are their own partner. It skips customers locked by a
 -- payment, which locks the customer before the partner.
 UPDATE customers k SET self_referral = true WHERE k.org_id = @org_id AND k.id IN (
     SELECT c.id FROM customers c WHERE c.id = ANY (@ids::text[]) AND c.org_id = @org_id FOR NO KEY UPDATE SKIP LOCKED);

@@ -9,8 +9,8 @@ SELECT t.id, t.org_id FROM programs t JOIN organizations o ON o.id = t.org_id
 WHERE t.id > @after AND coalesce(o.fraud_monitoring, @monitored::boolean) AND NOT starts_with(t.id, 'sample_')
 ORDER BY t.id LIMIT @lim;
 
--- name: RiskBegin :one
--- RiskBegin locks the program for one sweep, unless another has it, and gives the sweep's reads
+-- name: RiskLock :one
+-- RiskLock locks the program for one sweep, unless another has it, and gives the sweep's reads
 -- more time than a request's.
 SELECT pg_try_advisory_xact_lock(hashtextextended('risk-sweep/' || @program_id::text, 0)) AS taken,
     set_config('statement_timeout', '60000', true) AS allowed, set_config('plan_cache_mode', 'force_custom_plan',

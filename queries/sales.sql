@@ -59,8 +59,8 @@ SELECT sqlc.embed(c), g.id AS program_id, g.currency AS program_currency, g.comm
 FROM customers c JOIN programs g ON g.id = c.program_id LEFT JOIN partners p ON p.id = c.partner_id
 WHERE c.id = @customer_id AND c.org_id = @org_id;
 
--- name: SaleNewcomer :one
--- SaleNewcomer reads the same as SaleCustomer for a new customer.
+-- name: SaleNewCustomer :one
+-- SaleNewCustomer reads the same as SaleCustomer for a new customer.
 SELECT g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue, g.commission_net_of_fee,
     g.holding_period_days, p.status::text AS partner_status, p.group_id AS partner_group_id,
     p.country_code AS partner_country,
@@ -151,28 +151,28 @@ WHERE t.org_id = @org_id AND t.id IN (
     UNION SELECT k.partner_id FROM commissions k WHERE k.sale_id = @sale_id AND k.org_id = @org_id)
 ORDER BY t.id FOR NO KEY UPDATE OF t;
 
--- name: CustomerRefunded :exec
+-- name: CustomerSetRefunded :exec
 UPDATE customers SET status = 'refunded', updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
 
--- name: CustomerRestored :exec
--- CustomerRestored undoes CustomerRefunded.
+-- name: CustomerClearRefunded :exec
+-- CustomerClearRefunded undoes CustomerSetRefunded.
 UPDATE customers SET status = 'active', updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status = 'refunded';
 
--- name: SaleCommissionsRestored :exec
--- SaleCommissionsRestored records that the refunded amount is now lower than when some of the
+-- name: SaleCommissionsSetRefunded :exec
+-- SaleCommissionsSetRefunded records that the refunded amount is now lower than when some of the
 -- commissions were made.
 UPDATE commissions SET refunded_before_minor = @refunded_minor, updated_at = greatest(updated_at,
     @updated_at::timestamptz)
 WHERE sale_id = @sale_id AND org_id = @org_id AND refunded_before_minor > @refunded_minor;
 
--- name: SaleIntent :execrows
--- SaleIntent stores the payment intent of a sale that has none yet.
+-- name: SaleSetIntent :execrows
+-- SaleSetIntent stores the payment intent of a sale that has none yet.
 UPDATE sales SET external_payment_intent_id = @intent::text, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND external_payment_intent_id IS NULL;
 
--- name: SalesRehearsed :many
--- SalesRehearsed reads a page of a program's sales, latest first, with the columns of SaleCustomer.
+-- name: RehearsalProgramSales :many
+-- RehearsalProgramSales reads a page of a program's sales, latest first, with the columns of SaleCustomer.
 SELECT sqlc.embed(s), sqlc.embed(c), p.status AS partner_status, p.group_id AS partner_group_id,
     p.country_code AS partner_country, (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
@@ -182,8 +182,8 @@ WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.refunded_at IS NUL
     AND s.occurred_at <= @before_at AND (s.occurred_at, s.id) < (@before_at, @before_id::text)
 ORDER BY s.occurred_at DESC, s.id DESC LIMIT @lim;
 
--- name: SalesRehearsedCustomers :many
--- SalesRehearsedCustomers counts the sales of each sale's customer up to itself.
+-- name: RehearsalSaleCounters :many
+-- RehearsalSaleCounters counts the sales of each sale's customer up to itself.
 SELECT s.id, n.sales_count, n.total_paid_minor FROM sales s CROSS JOIN LATERAL (
     SELECT count(*) AS sales_count,
         coalesce(sum(x.amount_minor) FILTER (WHERE x.currency = @currency), 0)::bigint AS total_paid_minor
@@ -196,8 +196,8 @@ WHERE s.id = ANY (@ids::text[]) AND s.org_id = @org_id;
 SELECT t.* FROM sales t WHERE t.customer_id = ANY (@customer_ids::text[]) AND t.org_id = @org_id
 ORDER BY t.occurred_at, t.id LIMIT @lim FOR NO KEY UPDATE;
 
--- name: SalesPast :many
--- SalesPast reads the columns of SaleCustomer for recorded sales, with their partner or, for sales
+-- name: SalesForRules :many
+-- SalesForRules reads the columns of SaleCustomer for recorded sales, with their partner or, for sales
 -- without one, the given partner.
 SELECT sqlc.embed(s), sqlc.embed(c), p.status AS partner_status, p.group_id AS partner_group_id,
     p.country_code AS partner_country, (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
@@ -207,8 +207,8 @@ FROM sales s JOIN customers c ON c.id = s.customer_id
     JOIN partners p ON p.id = coalesce(s.partner_id, sqlc.narg('partner_id')::text)
 WHERE s.id = ANY (@ids::text[]) AND s.org_id = @org_id AND p.org_id = @org_id ORDER BY s.occurred_at, s.id;
 
--- name: SaleCredit :exec
--- SaleCredit assigns a partner to a sale without one.
+-- name: SaleSetPartner :exec
+-- SaleSetPartner assigns a partner to a sale without one.
 UPDATE sales SET partner_id = @partner_id::text, activity_outcome = @activity_outcome, warnings = @warnings,
     updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND partner_id IS NULL;
@@ -226,8 +226,8 @@ UPDATE sales SET customer_id = @to_id, updated_at = @updated_at WHERE customer_i
 SELECT t.* FROM commissions t WHERE t.sale_id = ANY (@sale_ids::text[]) AND t.org_id = @org_id AND t.kind = 'referral'
 ORDER BY t.created_at, t.id FOR NO KEY UPDATE;
 
--- name: SalesEarned :many
--- SalesEarned returns the commissions that rules made of sales and that were neither voided nor rejected.
+-- name: SaleCommissionAmounts :many
+-- SaleCommissionAmounts returns the commissions that rules made of sales and that were neither voided nor rejected.
 SELECT t.sale_id, t.amount_minor, t.currency FROM commissions t
 WHERE t.sale_id = ANY (@sale_ids::text[]) AND t.org_id = @org_id AND t.kind = 'referral'
     AND t.status NOT IN ('voided', 'rejected');

@@ -57,18 +57,18 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.status = 'approved
 UPDATE refunds SET status = 'unmatched', updated_at = @now
 WHERE program_id = @program_id AND org_id = @org_id AND status = 'waiting' AND created_at <= @before;
 
--- name: SampleSubscribed :exec
--- SampleSubscribed gives each paying customer a subscription with its number.
+-- name: SampleSubscribe :exec
+-- SampleSubscribe gives each paying customer a subscription with its number.
 UPDATE customers SET external_subscription_id = 'sub_' || substr(external_customer_id, 5)
 WHERE program_id = @program_id AND org_id = @org_id AND converted_at IS NOT NULL;
 
--- name: SampleBounty :one
--- SampleBounty returns the pending commission of a customer's sign-up.
+-- name: SampleSignupCommission :one
+-- SampleSignupCommission returns the pending commission of a customer's sign-up.
 SELECT k.id FROM commissions k WHERE k.customer_id = @customer_id AND k.org_id = @org_id AND k.program_id = @program_id
     AND k.sale_id IS NULL AND k.status = 'pending';
 
--- name: SampleRecipientsSent :exec
--- SampleRecipientsSent ends the mails of a campaign as if all had been sent. Three of five recipients have opened
+-- name: SampleSendRecipients :exec
+-- SampleSendRecipients ends the mails of a campaign as if all had been sent. Three of five recipients have opened
 -- theirs, some minutes apart.
 UPDATE campaign_recipients r SET status = 'sent',
     opened_at = CASE WHEN n.n % 5 < 3 THEN a.at + n.n * interval '1 minute' END
@@ -76,16 +76,16 @@ FROM (SELECT @at::timestamptz AS at) a CROSS JOIN (SELECT x.partner_id, row_numb
     WHERE x.campaign_id = @campaign_id AND x.org_id = @org_id) n
 WHERE r.campaign_id = @campaign_id AND r.org_id = @org_id AND r.partner_id = n.partner_id;
 
--- name: SampleCampaignSent :exec
--- SampleCampaignSent ends the campaign of these mails.
+-- name: SampleSendCampaign :exec
+-- SampleSendCampaign ends the campaign of these mails.
 UPDATE campaigns c SET status = 'sent', sent_at = @sent_at, updated_at = @updated_at, audience_after = NULL,
     total = n.total, sent = n.total, opened = n.opened
 FROM (SELECT count(*) AS total, count(r.opened_at) AS opened FROM campaign_recipients r
     WHERE r.campaign_id = @id AND r.org_id = @org_id) n
 WHERE c.id = @id AND c.org_id = @org_id;
 
--- name: SampleSequenceDone :exec
--- SampleSequenceDone ends a sequence for its partners, two weeks after its begin.
+-- name: SampleFinishSequence :exec
+-- SampleFinishSequence ends a sequence for its partners, two weeks after its begin.
 UPDATE sequence_enrolments SET position = @steps, next_at = NULL, completed_at = enrolled_at + interval '14 days'
 WHERE sequence_id = @sequence_id AND org_id = @org_id;
 

@@ -90,8 +90,8 @@ WHERE s.id = @id AND s.org_id = @org_id AND s.status = 'active' AND (s.idle_afte
     OR s.idle_checked_at IS NULL OR s.idle_checked_at <= @checked_before)
 FOR NO KEY UPDATE SKIP LOCKED;
 
--- name: SequenceReached :exec
--- SequenceReached records the begin of the search and its progress.
+-- name: SequenceSetCursor :exec
+-- SequenceSetCursor records the begin of the search and its progress.
 UPDATE sequences SET idle_checked_at = @idle_checked_at, idle_after = @idle_after WHERE id = @id AND org_id = @org_id;
 
 -- name: SequenceEnrolIdle :exec

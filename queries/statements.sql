@@ -23,8 +23,8 @@ SELECT k.payout_id, k.id, k.kind, k.sale_id, (CASE WHEN k.kind = 'referral' THEN
 FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = k.org_id
 WHERE k.payout_id = ANY (@payout_ids::text[]) AND k.org_id = @org_id ORDER BY k.payout_id, k.id;
 
--- name: StatementHeads :many
--- StatementHeads returns the last statement of each partner.
+-- name: StatementLatest :many
+-- StatementLatest returns the last statement of each partner.
 SELECT DISTINCT ON (t.partner_id) t.partner_id, t.position, t.hash, t.issued_at FROM statements t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = ANY (@partner_ids::text[])
 ORDER BY t.partner_id, t.position DESC;

@@ -14,16 +14,16 @@ WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id
     'required', 'submitted')
   AND (sqlc.narg('type')::text IS NULL OR type = sqlc.narg('type')::text);
 
--- name: TaxFormRunOut :exec
--- TaxFormRunOut retires the valid form of a partner and type, unless it was signed after the
+-- name: TaxFormRetire :exec
+-- TaxFormRetire retires the valid form of a partner and type, unless it was signed after the
 -- expired one.
 UPDATE tax_form_statuses SET status = 'superseded', updated_at = @updated_at
 WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id AND status = 'submitted'
     AND type = @type
   AND (signed_at > sqlc.narg('signed_at')::timestamptz) IS NOT TRUE;
 
--- name: TaxFormsAsked :exec
--- TaxFormsAsked changes the rows' state after a program starts or stops requiring forms.
+-- name: TaxFormsSetStatus :exec
+-- TaxFormsSetStatus changes the rows' state after a program starts or stops requiring forms.
 UPDATE tax_form_statuses SET status = @status, updated_at = @updated_at
     WHERE program_id = @program_id AND org_id = @org_id AND status = @previous;
 
@@ -40,8 +40,8 @@ INSERT INTO tax_form_statuses (id, org_id, program_id, partner_id, type, status,
 SELECT unnest(@ids::text[]), @org_id, @program_id, unnest(@partner_ids::text[]), unnest(@types::text[]), 'required',
     @created_at, @created_at;
 
--- name: TaxProgramsAsking :many
--- TaxProgramsAsking lists programs that require forms and have partners without a row.
+-- name: TaxProgramsToRequire :many
+-- TaxProgramsToRequire lists programs that require forms and have partners without a row.
 SELECT g.id, g.org_id FROM programs g WHERE g.require_tax_forms AND g.id > @after AND EXISTS (
     SELECT 1 FROM partners p WHERE p.program_id = g.id AND p.status <> 'declined'
       AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = g.id AND t.partner_id = p.id

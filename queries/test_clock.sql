@@ -3,16 +3,16 @@
 -- name: TestClockGet :one
 SELECT t.ahead_us FROM test_clock t;
 
--- name: TestClockAlone :exec
--- TestClockAlone waits until no server holds the test clock, and holds it for this session.
+-- name: TestClockSessionLock :exec
+-- TestClockSessionLock waits until no server holds the test clock, and holds it for this session.
 SELECT pg_advisory_lock(hashtextextended('test-clock', 0));
 
--- name: TestClockHoldsOff :exec
--- TestClockHoldsOff keeps others from adding keys, rails and connections until the commit.
+-- name: TestClockLockInserts :exec
+-- TestClockLockInserts keeps others from adding keys, rails and connections until the commit.
 LOCK TABLE api_keys, payout_rails, processor_connections IN SHARE ROW EXCLUSIVE MODE;
 
--- name: TestClockLive :one
--- TestClockLive counts what must not be beside a test clock. A revoked key counts, since real data
+-- name: TestClockConflicts :one
+-- TestClockConflicts counts what must not be beside a test clock. A revoked key counts, since real data
 -- may have come by it.
 SELECT (SELECT count(*) FROM api_keys k WHERE k.livemode) AS keys,
     (SELECT count(*) FROM payout_rails r WHERE r.livemode AND NOT starts_with(r.id, 'sample_')) AS rails,

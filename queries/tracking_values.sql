@@ -64,8 +64,8 @@ LEFT JOIN LATERAL (
 ) k ON true
 ORDER BY i.n;
 
--- name: TrackingKnown :many
--- TrackingKnown returns the indexes, from 1 and in order, of the values that exist in their
+-- name: TrackingValuesExist :many
+-- TrackingValuesExist returns the indexes, from 1 and in order, of the values that exist in their
 -- programs, including those of inactive partners.
 SELECT i.n::bigint AS n
 FROM (SELECT unnest(@program_ids::text[]) AS program_id, unnest(@org_ids::text[]) AS org_id,
@@ -74,8 +74,8 @@ WHERE EXISTS (SELECT 1 FROM tracking_values t
     WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value AND t.kind <> 'reserved')
 ORDER BY i.n;
 
--- name: VisitorStanding :one
--- VisitorStanding returns the referral that a browser is attributed to: of its live referrals, and
+-- name: VisitorReferral :one
+-- VisitorReferral returns the referral that a browser is attributed to: of its live referrals, and
 -- that of a click handed over to it, the one with the last click or return, or the first one by the
 -- program's model. It finds the referrals first, and the rest for each of them by id: without
 -- statistics the planner would begin with all partners, or read all clicks.

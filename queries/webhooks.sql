@@ -128,20 +128,20 @@ ORDER BY d.event_seq, d.id LIMIT @lim;
 UPDATE webhook_leases SET until = '-infinity', served_at = now(), quick = coalesce(sqlc.narg('quick'), quick)
 WHERE endpoint_id = @endpoint_id AND owner = @owner AND token = @token;
 
--- name: WebhookAbsent :many
--- WebhookAbsent lists the owners of leases without their lock.
+-- name: WebhookDeadOwners :many
+-- WebhookDeadOwners lists the owners of leases without their lock.
 SELECT DISTINCT l.owner FROM webhook_leases l
 WHERE l.until > now() AND l.owner NOT IN (
     SELECT (k.classid::bigint << 32) | k.objid::bigint FROM pg_catalog.pg_locks k
     WHERE k.locktype = 'advisory' AND k.granted AND k.objsubid = 1 AND k.database = (SELECT b.oid
         FROM pg_catalog.pg_database b WHERE b.datname = current_database()));
 
--- name: WebhookBury :exec
--- WebhookBury ends the leases of dead workers.
+-- name: WebhookExpireLeases :exec
+-- WebhookExpireLeases ends the leases of dead workers.
 UPDATE webhook_leases SET until = '-infinity' WHERE owner = ANY (@owners::bigint[]) AND until > now();
 
--- name: WebhookCancelOff :exec
--- WebhookCancelOff ends deliveries that were committed while their endpoint was being disabled.
+-- name: WebhookCancelDisabled :exec
+-- WebhookCancelDisabled ends deliveries that were committed while their endpoint was being disabled.
 UPDATE webhook_deliveries d SET status = 'failed', error = 'The endpoint was turned off.', next_attempt_at = NULL,
     finished_at = @now
 FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND NOT w.enabled AND d.next_attempt_at IS NOT NULL;

@@ -7226,7 +7226,7 @@ type EventReceivedReceived bool
 
 // EventRequest The cause of an event.
 type EventRequest struct {
-	// ID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`); null without such a cause.
+	// ID The API request (`req_…` or a UUID), the action in the console, or the scheduled run (`run_…`); null without such a cause.
 	//
 	// Examples: req_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID *string `json:"id"`
@@ -8654,7 +8654,7 @@ type Mail struct {
 	// Examples: mail_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID MailID `json:"id"`
 
-	// Object Always `email`.
+	// Object Always `mail`.
 	Object string `json:"object"`
 
 	// Attempts The number of attempts.
@@ -9208,7 +9208,7 @@ type PartnerUpdate struct {
 	// FirstName Given name.
 	FirstName nullable.Nullable[string] `json:"first_name,omitempty"`
 
-	// GroupID The partner's group; null for none.
+	// GroupID The partner's group. null removes the partner from its group; at creation it means the default group.
 	GroupID nullable.Nullable[string] `json:"group_id,omitempty"`
 
 	// Handle The `?ref=` value; the old one still works.
@@ -11284,7 +11284,7 @@ type Program struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
-	// CustomDomain The portal's own domain; set by the operator.
+	// CustomDomain Reserved; null in this release.
 	CustomDomain *string `json:"custom_domain"`
 
 	// HoldingPeriodDays How long a commission is held before it can be paid, in days.
@@ -11313,7 +11313,7 @@ type Program struct {
 	// Examples: net_30
 	PayoutTerm PayoutTerm `json:"payout_term"`
 
-	// Processor The payment processor in use; set by the operator.
+	// Processor Reserved; `api` or null in this release. `GET /v1/processor_connections` lists the connections.
 	Processor *Processor `json:"processor"`
 
 	// ProductName The name of the product that partners refer to.
@@ -11345,7 +11345,7 @@ type Program struct {
 	// TermsURL The terms that partners accept.
 	TermsURL *string `json:"terms_url"`
 
-	// TermsVersion The current version of the terms; set by the operator.
+	// TermsVersion The current version of the terms, such as a date; stored with each application.
 	TermsVersion *string `json:"terms_version"`
 
 	// TimeZone The time zone of the program's days and months, as an IANA name such as `Australia/Sydney`.
@@ -11459,6 +11459,9 @@ type ProgramCreate struct {
 
 	// TermsURL The terms that partners accept.
 	TermsURL *string `json:"terms_url,omitempty"`
+
+	// TermsVersion The version of the terms, such as a date; stored with each application.
+	TermsVersion *string `json:"terms_version,omitempty"`
 
 	// TimeZone The time zone of the program's days and months, as an IANA name such as `Australia/Sydney`.
 	TimeZone *string `json:"time_zone,omitempty"`
@@ -11676,6 +11679,9 @@ type ProgramUpdate struct {
 
 	// TermsURL The terms that partners accept; null clears them.
 	TermsURL nullable.Nullable[string] `json:"terms_url,omitempty"`
+
+	// TermsVersion The version of the terms, such as a date; stored with each later application. null clears it.
+	TermsVersion nullable.Nullable[string] `json:"terms_version,omitempty"`
 
 	// TimeZone The time zone of the program's days and months, as an IANA name such as `Australia/Sydney`. A change recalculates the sums of reports.
 	TimeZone *string `json:"time_zone,omitempty"`
@@ -19171,7 +19177,7 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/inbox_events/{id}/replay (the `ReplayInboxEvent` operationId).
 	ReplayInboxEvent(ctx context.Context, id ID, params *ReplayInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ResolveInboxEvent Restore a failed refund
+	// ResolveInboxEvent Restore a sale after a failed refund
 	//
 	// Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their share back as rewards. The event is then `recorded`. A second call has no effect and returns the same event.
 	//
@@ -22548,7 +22554,7 @@ func (c *Client) ReplayInboxEvent(ctx context.Context, id ID, params *ReplayInbo
 	return c.Client.Do(req)
 }
 
-// ResolveInboxEvent Restore a failed refund
+// ResolveInboxEvent Restore a sale after a failed refund
 //
 // Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their share back as rewards. The event is then `recorded`. A second call has no effect and returns the same event.
 //
@@ -40971,7 +40977,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/inbox_events/{id}/replay (the `ReplayInboxEvent` operationId).
 	ReplayInboxEventWithResponse(ctx context.Context, id ID, params *ReplayInboxEventParams, reqEditors ...RequestEditorFn) (*ReplayInboxEventReply, error)
 
-	// ResolveInboxEventWithResponse Restore a failed refund
+	// ResolveInboxEventWithResponse Restore a sale after a failed refund
 	//
 	// Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their share back as rewards. The event is then `recorded`. A second call has no effect and returns the same event.
 	//
@@ -50072,7 +50078,7 @@ func (c *ClientWithResponses) ReplayInboxEventWithResponse(ctx context.Context, 
 	return ParseReplayInboxEventReply(rsp)
 }
 
-// ResolveInboxEventWithResponse Restore a failed refund
+// ResolveInboxEventWithResponse Restore a sale after a failed refund
 //
 // Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their share back as rewards. The event is then `recorded`. A second call has no effect and returns the same event.
 //
@@ -57695,7 +57701,7 @@ type ServerInterface interface {
 	// ReplayInboxEvent Replay an inbox event
 	// (POST /v1/inbox_events/{id}/replay)
 	ReplayInboxEvent(ctx echo.Context, id ID, params ReplayInboxEventParams) error
-	// ResolveInboxEvent Restore a failed refund
+	// ResolveInboxEvent Restore a sale after a failed refund
 	// (POST /v1/inbox_events/{id}/resolve)
 	ResolveInboxEvent(ctx echo.Context, id ID, params ResolveInboxEventParams) error
 	// ListLinks List links
@@ -69034,7 +69040,7 @@ type StrictServerInterface interface {
 	// ReplayInboxEvent Replay an inbox event
 	// (POST /v1/inbox_events/{id}/replay)
 	ReplayInboxEvent(ctx context.Context, request ReplayInboxEventRequestObject) (ReplayInboxEventResponseObject, error)
-	// ResolveInboxEvent Restore a failed refund
+	// ResolveInboxEvent Restore a sale after a failed refund
 	// (POST /v1/inbox_events/{id}/resolve)
 	ResolveInboxEvent(ctx context.Context, request ResolveInboxEventRequestObject) (ResolveInboxEventResponseObject, error)
 	// ListLinks List links

@@ -88,7 +88,7 @@ const (
 	ErrorCodeCustomersOfTwoPartners ErrorCode = "customers_of_two_partners"
 	// The customers have more than 1000 sales together; merge fewer.
 	ErrorCodeCustomerMergeLimit ErrorCode = "customer_merge_limit"
-	// The customer has another partner; reassign it instead.
+	// The customer has another partner; set partner_id with POST /v1/customers/{id} to reassign it.
 	ErrorCodeCustomerHasPartner ErrorCode = "customer_has_partner"
 	// More than 500 sales have no partner since then; name a later moment.
 	ErrorCodeCreditLimit ErrorCode = "credit_limit"

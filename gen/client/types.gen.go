@@ -40,11 +40,11 @@ type Program struct {
 	Status ProgramStatus `json:"status"`
 	// The subdomain of the partner portal; cannot be changed.
 	Subdomain string `json:"subdomain"`
-	// The portal's own domain; set by the operator.
+	// Reserved; null in this release.
 	CustomDomain *string `json:"custom_domain"`
 	// The terms that partners accept.
 	TermsURL *string `json:"terms_url"`
-	// The current version of the terms; set by the operator.
+	// The current version of the terms, such as a date; stored with each application.
 	TermsVersion *string `json:"terms_version"`
 	// How long a new referral can still convert, in days.
 	CookieDays int64 `json:"cookie_days"`
@@ -88,7 +88,7 @@ type Program struct {
 	// Whether the earlier partner keeps a customer despite another partner's click shortly before the
 	// first payment.
 	IgnoreLateClicks bool `json:"ignore_late_clicks"`
-	// The payment processor in use; set by the operator.
+	// Reserved; `api` or null in this release. `GET /v1/processor_connections` lists the connections.
 	Processor *Processor `json:"processor"`
 	// Counters; only with `include[]=stats`.
 	Stats *ProgramStats `json:"stats,omitzero"`
@@ -225,6 +225,8 @@ type ProgramCreate struct {
 	Status Optional[ProgramStatus] `json:"status,omitzero"`
 	// The terms that partners accept.
 	TermsURL Optional[string] `json:"terms_url,omitzero"`
+	// The version of the terms, such as a date; stored with each application.
+	TermsVersion Optional[string] `json:"terms_version,omitzero"`
 	// How long a new referral can still convert, in days.
 	CookieDays Optional[int64] `json:"cookie_days,omitzero"`
 	// Query parameters with a tracking value; the first is the default of new links.
@@ -297,6 +299,8 @@ type ProgramUpdate struct {
 	Status Optional[ProgramStatus] `json:"status,omitzero"`
 	// The terms that partners accept; null clears them.
 	TermsURL Optional[string] `json:"terms_url,omitzero"`
+	// The version of the terms, such as a date; stored with each later application. null clears it.
+	TermsVersion Optional[string] `json:"terms_version,omitzero"`
 	// How long a new referral can still convert, in days; existing referrals keep their expiry.
 	CookieDays Optional[int64] `json:"cookie_days,omitzero"`
 	// Whether tax is deducted from a sale before the rate applies. `true` sets `commission_base` to
@@ -979,7 +983,8 @@ type PartnerUpdate struct {
 	TaxID Optional[string] `json:"tax_id,omitzero"`
 	// The `?ref=` value; the old one still works.
 	Handle Optional[string] `json:"handle,omitzero"`
-	// The partner's group; null for none.
+	// The partner's group. null removes the partner from its group; at creation it means the default
+	// group.
 	GroupID Optional[string] `json:"group_id,omitzero"`
 	// Minimum payout in minor units of the program's currency; null means the program's.
 	MinPayoutMinor Optional[int64] `json:"min_payout_minor,omitzero"`
@@ -5751,7 +5756,7 @@ type MailList struct {
 type Mail struct {
 	// The email's id.
 	ID string `json:"id"`
-	// Always `email`.
+	// Always `mail`.
 	Object string `json:"object"`
 	// The program of a campaign's or sequence's email; null for others, and after the partner is
 	// deleted.
@@ -6159,7 +6164,7 @@ type AffiliateCreatedData struct {
 
 // The cause of an event.
 type EventRequest struct {
-	// The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run
+	// The API request (`req_…` or a UUID), the action in the console, or the scheduled run
 	// (`run_…`); null without such a cause.
 	ID *string `json:"id"`
 }

@@ -151,22 +151,22 @@ func (q *Queries) PartnerDecide(ctx context.Context, db DBTX, arg PartnerDecideP
 	return err
 }
 
-const partnerGained = `-- name: PartnerGained :one
+const partnerHasCustomerOrCommission = `-- name: PartnerHasCustomerOrCommission :one
 SELECT (EXISTS (SELECT 1 FROM customers c WHERE c.program_id = $1 AND c.org_id = $2
         AND c.partner_id = $3::text)
     OR EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = $1 AND k.org_id = $2
         AND k.partner_id = $3::text))::boolean AS gained
 `
 
-type PartnerGainedParams struct {
+type PartnerHasCustomerOrCommissionParams struct {
 	ProgramID string
 	OrgID     string
 	PartnerID string
 }
 
-// PartnerGained reports whether a partner has a customer or a commission.
-func (q *Queries) PartnerGained(ctx context.Context, db DBTX, arg PartnerGainedParams) (bool, error) {
-	row := db.QueryRow(ctx, partnerGained, arg.ProgramID, arg.OrgID, arg.PartnerID)
+// PartnerHasCustomerOrCommission reports whether a partner has a customer or a commission.
+func (q *Queries) PartnerHasCustomerOrCommission(ctx context.Context, db DBTX, arg PartnerHasCustomerOrCommissionParams) (bool, error) {
+	row := db.QueryRow(ctx, partnerHasCustomerOrCommission, arg.ProgramID, arg.OrgID, arg.PartnerID)
 	var gained bool
 	err := row.Scan(&gained)
 	return gained, err

@@ -30,30 +30,30 @@ func (q *Queries) ClicksSince(ctx context.Context, db DBTX, arg ClicksSinceParam
 	return since, err
 }
 
-const rehearsedClicks = `-- name: RehearsedClicks :many
+const rehearsalClicks = `-- name: RehearsalClicks :many
 SELECT k.id, k.referral_id, k.country FROM clicks k WHERE k.id = ANY ($1::text[]) AND k.org_id = $2
 `
 
-type RehearsedClicksParams struct {
+type RehearsalClicksParams struct {
 	Ids   []string
 	OrgID string
 }
 
-type RehearsedClicksRow struct {
+type RehearsalClicksRow struct {
 	ID         string
 	ReferralID *string
 	Country    *string
 }
 
-func (q *Queries) RehearsedClicks(ctx context.Context, db DBTX, arg RehearsedClicksParams) ([]RehearsedClicksRow, error) {
-	rows, err := db.Query(ctx, rehearsedClicks, arg.Ids, arg.OrgID)
+func (q *Queries) RehearsalClicks(ctx context.Context, db DBTX, arg RehearsalClicksParams) ([]RehearsalClicksRow, error) {
+	rows, err := db.Query(ctx, rehearsalClicks, arg.Ids, arg.OrgID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []RehearsedClicksRow{}
+	items := []RehearsalClicksRow{}
 	for rows.Next() {
-		var i RehearsedClicksRow
+		var i RehearsalClicksRow
 		if err := rows.Scan(&i.ID, &i.ReferralID, &i.Country); err != nil {
 			return nil, err
 		}
@@ -65,29 +65,29 @@ func (q *Queries) RehearsedClicks(ctx context.Context, db DBTX, arg RehearsedCli
 	return items, nil
 }
 
-const rehearsedCoupons = `-- name: RehearsedCoupons :many
+const rehearsalCoupons = `-- name: RehearsalCoupons :many
 SELECT t.id, t.partner_id FROM coupons t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
-type RehearsedCouponsParams struct {
+type RehearsalCouponsParams struct {
 	Ids   []string
 	OrgID string
 }
 
-type RehearsedCouponsRow struct {
+type RehearsalCouponsRow struct {
 	ID        string
 	PartnerID *string
 }
 
-func (q *Queries) RehearsedCoupons(ctx context.Context, db DBTX, arg RehearsedCouponsParams) ([]RehearsedCouponsRow, error) {
-	rows, err := db.Query(ctx, rehearsedCoupons, arg.Ids, arg.OrgID)
+func (q *Queries) RehearsalCoupons(ctx context.Context, db DBTX, arg RehearsalCouponsParams) ([]RehearsalCouponsRow, error) {
+	rows, err := db.Query(ctx, rehearsalCoupons, arg.Ids, arg.OrgID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []RehearsedCouponsRow{}
+	items := []RehearsalCouponsRow{}
 	for rows.Next() {
-		var i RehearsedCouponsRow
+		var i RehearsalCouponsRow
 		if err := rows.Scan(&i.ID, &i.PartnerID); err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func (q *Queries) RehearsedCoupons(ctx context.Context, db DBTX, arg RehearsedCo
 	return items, nil
 }
 
-const rehearsedCustomers = `-- name: RehearsedCustomers :many
+const rehearsalCustomers = `-- name: RehearsalCustomers :many
 SELECT c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, c.self_referral, c.other_routes, c.source, c.medium, c.campaign, c.referrer, c.country, c.device, s.occurred_at AS paid_at,
     EXISTS (SELECT 1 FROM customer_merges m WHERE m.customer_id = c.id AND m.org_id = $1) AS merged
 FROM (SELECT k.id, k.lead_at FROM customers k WHERE k.program_id = $2 AND k.org_id = $1
@@ -110,7 +110,7 @@ LEFT JOIN sales s ON s.customer_id = x.id AND s.is_first_sale AND s.org_id = $1
 ORDER BY x.lead_at DESC, x.id DESC
 `
 
-type RehearsedCustomersParams struct {
+type RehearsalCustomersParams struct {
 	OrgID     string
 	ProgramID string
 	Since     clock.Time
@@ -119,16 +119,16 @@ type RehearsedCustomersParams struct {
 	Lim       int32
 }
 
-type RehearsedCustomersRow struct {
+type RehearsalCustomersRow struct {
 	Customer Customer
 	PaidAt   *clock.Time
 	Merged   bool
 }
 
-// RehearsedCustomers reads a page of the customers who signed up in a time, latest first, with the time of their first
+// RehearsalCustomers reads a page of the customers who signed up in a time, latest first, with the time of their first
 // payment.
-func (q *Queries) RehearsedCustomers(ctx context.Context, db DBTX, arg RehearsedCustomersParams) ([]RehearsedCustomersRow, error) {
-	rows, err := db.Query(ctx, rehearsedCustomers,
+func (q *Queries) RehearsalCustomers(ctx context.Context, db DBTX, arg RehearsalCustomersParams) ([]RehearsalCustomersRow, error) {
+	rows, err := db.Query(ctx, rehearsalCustomers,
 		arg.OrgID,
 		arg.ProgramID,
 		arg.Since,
@@ -140,9 +140,9 @@ func (q *Queries) RehearsedCustomers(ctx context.Context, db DBTX, arg Rehearsed
 		return nil, err
 	}
 	defer rows.Close()
-	items := []RehearsedCustomersRow{}
+	items := []RehearsalCustomersRow{}
 	for rows.Next() {
-		var i RehearsedCustomersRow
+		var i RehearsalCustomersRow
 		if err := rows.Scan(
 			&i.Customer.ID,
 			&i.Customer.OrgID,
@@ -187,31 +187,31 @@ func (q *Queries) RehearsedCustomers(ctx context.Context, db DBTX, arg Rehearsed
 	return items, nil
 }
 
-const rehearsedLinks = `-- name: RehearsedLinks :many
+const rehearsalLinks = `-- name: RehearsalLinks :many
 SELECT l.id, l.rate_override FROM links l WHERE l.id = ANY ($1::text[]) AND l.org_id = $2
     AND l.rate_override IS NOT NULL
 `
 
-type RehearsedLinksParams struct {
+type RehearsalLinksParams struct {
 	Ids   []string
 	OrgID string
 }
 
-type RehearsedLinksRow struct {
+type RehearsalLinksRow struct {
 	ID           string
 	RateOverride []byte
 }
 
-// RehearsedLinks returns the links that have their own rate.
-func (q *Queries) RehearsedLinks(ctx context.Context, db DBTX, arg RehearsedLinksParams) ([]RehearsedLinksRow, error) {
-	rows, err := db.Query(ctx, rehearsedLinks, arg.Ids, arg.OrgID)
+// RehearsalLinks returns the links that have their own rate.
+func (q *Queries) RehearsalLinks(ctx context.Context, db DBTX, arg RehearsalLinksParams) ([]RehearsalLinksRow, error) {
+	rows, err := db.Query(ctx, rehearsalLinks, arg.Ids, arg.OrgID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []RehearsedLinksRow{}
+	items := []RehearsalLinksRow{}
 	for rows.Next() {
-		var i RehearsedLinksRow
+		var i RehearsalLinksRow
 		if err := rows.Scan(&i.ID, &i.RateOverride); err != nil {
 			return nil, err
 		}
@@ -223,31 +223,31 @@ func (q *Queries) RehearsedLinks(ctx context.Context, db DBTX, arg RehearsedLink
 	return items, nil
 }
 
-const rehearsedPartners = `-- name: RehearsedPartners :many
+const rehearsalPartners = `-- name: RehearsalPartners :many
 SELECT p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, p.address, p.tax_id, p.on_leaderboard, p.ban_at, p.ban_reason, p.ban_terms, ARRAY(SELECT t.tag_id FROM partner_tags t WHERE t.partner_id = p.id)::text[] AS tag_ids
 FROM partners p WHERE p.id = ANY ($1::text[]) AND p.org_id = $2
 `
 
-type RehearsedPartnersParams struct {
+type RehearsalPartnersParams struct {
 	Ids   []string
 	OrgID string
 }
 
-type RehearsedPartnersRow struct {
+type RehearsalPartnersRow struct {
 	Partner Partner
 	TagIds  []string
 }
 
-// RehearsedPartners returns partners with the ids of their tags.
-func (q *Queries) RehearsedPartners(ctx context.Context, db DBTX, arg RehearsedPartnersParams) ([]RehearsedPartnersRow, error) {
-	rows, err := db.Query(ctx, rehearsedPartners, arg.Ids, arg.OrgID)
+// RehearsalPartners returns partners with the ids of their tags.
+func (q *Queries) RehearsalPartners(ctx context.Context, db DBTX, arg RehearsalPartnersParams) ([]RehearsalPartnersRow, error) {
+	rows, err := db.Query(ctx, rehearsalPartners, arg.Ids, arg.OrgID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []RehearsedPartnersRow{}
+	items := []RehearsalPartnersRow{}
 	for rows.Next() {
-		var i RehearsedPartnersRow
+		var i RehearsalPartnersRow
 		if err := rows.Scan(
 			&i.Partner.ID,
 			&i.Partner.OrgID,
@@ -300,7 +300,7 @@ func (q *Queries) RehearsedPartners(ctx context.Context, db DBTX, arg RehearsedP
 	return items, nil
 }
 
-const rehearsedSales = `-- name: RehearsedSales :many
+const rehearsalSales = `-- name: RehearsalSales :many
 SELECT s.id, s.org_id, s.program_id, s.customer_id, s.partner_id, s.external_charge_id, s.external_payment_intent_id, s.processor, s.amount_minor, s.tax_minor, s.currency, s.billing_type, s.interval, s.product_id, s.product_name, s.is_first_sale, s.activity_outcome, s.warnings, s.occurred_at, s.refunded_at, s.metadata, s.created_at, s.updated_at, s.created_xid, s.refunded_minor, s.fee_minor FROM (SELECT unnest($1::text[]) AS id,
     generate_subscripts($1::text[], 1) AS n) x
 CROSS JOIN LATERAL (
@@ -310,7 +310,7 @@ CROSS JOIN LATERAL (
 ) k JOIN sales s ON s.id = k.id AND s.org_id = $2 ORDER BY x.n, k.created_at, k.id LIMIT $5
 `
 
-type RehearsedSalesParams struct {
+type RehearsalSalesParams struct {
 	CustomerIds []string
 	OrgID       string
 	AfterAt     clock.Time
@@ -318,14 +318,14 @@ type RehearsedSalesParams struct {
 	Lim         int32
 }
 
-type RehearsedSalesRow struct {
+type RehearsalSalesRow struct {
 	Sale Sale
 }
 
-// RehearsedSales reads a page of the sales of customers, in the order of the ids and then the oldest first. For the
+// RehearsalSales reads a page of the sales of customers, in the order of the ids and then the oldest first. For the
 // first customer it begins behind a sale.
-func (q *Queries) RehearsedSales(ctx context.Context, db DBTX, arg RehearsedSalesParams) ([]RehearsedSalesRow, error) {
-	rows, err := db.Query(ctx, rehearsedSales,
+func (q *Queries) RehearsalSales(ctx context.Context, db DBTX, arg RehearsalSalesParams) ([]RehearsalSalesRow, error) {
+	rows, err := db.Query(ctx, rehearsalSales,
 		arg.CustomerIds,
 		arg.OrgID,
 		arg.AfterAt,
@@ -336,9 +336,9 @@ func (q *Queries) RehearsedSales(ctx context.Context, db DBTX, arg RehearsedSale
 		return nil, err
 	}
 	defer rows.Close()
-	items := []RehearsedSalesRow{}
+	items := []RehearsalSalesRow{}
 	for rows.Next() {
-		var i RehearsedSalesRow
+		var i RehearsalSalesRow
 		if err := rows.Scan(
 			&i.Sale.ID,
 			&i.Sale.OrgID,
@@ -377,12 +377,12 @@ func (q *Queries) RehearsedSales(ctx context.Context, db DBTX, arg RehearsedSale
 	return items, nil
 }
 
-const rehearsedTotal = `-- name: RehearsedTotal :one
+const rehearsalTotal = `-- name: RehearsalTotal :one
 SELECT count(*) AS total FROM (SELECT FROM customers c WHERE c.program_id = $1 AND c.org_id = $2
     AND c.lead_at >= $3 AND c.lead_at <= $4 LIMIT $5) x
 `
 
-type RehearsedTotalParams struct {
+type RehearsalTotalParams struct {
 	ProgramID string
 	OrgID     string
 	Since     clock.Time
@@ -390,9 +390,9 @@ type RehearsedTotalParams struct {
 	Lim       int32
 }
 
-// RehearsedTotal counts the customers who signed up in a time, up to a number.
-func (q *Queries) RehearsedTotal(ctx context.Context, db DBTX, arg RehearsedTotalParams) (int64, error) {
-	row := db.QueryRow(ctx, rehearsedTotal,
+// RehearsalTotal counts the customers who signed up in a time, up to a number.
+func (q *Queries) RehearsalTotal(ctx context.Context, db DBTX, arg RehearsalTotalParams) (int64, error) {
+	row := db.QueryRow(ctx, rehearsalTotal,
 		arg.ProgramID,
 		arg.OrgID,
 		arg.Since,
@@ -404,7 +404,7 @@ func (q *Queries) RehearsedTotal(ctx context.Context, db DBTX, arg RehearsedTota
 	return total, err
 }
 
-const rehearsedTouches = `-- name: RehearsedTouches :many
+const rehearsalTouches = `-- name: RehearsalTouches :many
 SELECT x.n::bigint AS n, t.referral_id, t.partner_id, t.visit_link_id, t.begins_at, t.ends_at, t.returned_at,
     coalesce(t.returned_click_id, '')::text AS returned_click_id, coalesce(t.click_id, '')::text AS click_id, t.link_id,
     coalesce(t.at, t.begins_at)::timestamptz AS at
@@ -434,13 +434,13 @@ JOIN LATERAL (
 ORDER BY x.n
 `
 
-type RehearsedTouchesParams struct {
+type RehearsalTouchesParams struct {
 	ReferralIds []string
 	Untils      []clock.Time
 	OrgID       string
 }
 
-type RehearsedTouchesRow struct {
+type RehearsalTouchesRow struct {
 	N               int64
 	ReferralID      string
 	PartnerID       string
@@ -454,18 +454,18 @@ type RehearsedTouchesRow struct {
 	At              clock.Time
 }
 
-// RehearsedTouches returns the clicks of the visitors of referrals until a moment, at most 1,001 of each visitor: of
+// RehearsalTouches returns the clicks of the visitors of referrals until a moment, at most 1,001 of each visitor: of
 // each referral, also ended ones, the first click and the last 101. n is the index of the visitor, from 1. A referral
 // without a click has one row.
-func (q *Queries) RehearsedTouches(ctx context.Context, db DBTX, arg RehearsedTouchesParams) ([]RehearsedTouchesRow, error) {
-	rows, err := db.Query(ctx, rehearsedTouches, arg.ReferralIds, arg.Untils, arg.OrgID)
+func (q *Queries) RehearsalTouches(ctx context.Context, db DBTX, arg RehearsalTouchesParams) ([]RehearsalTouchesRow, error) {
+	rows, err := db.Query(ctx, rehearsalTouches, arg.ReferralIds, arg.Untils, arg.OrgID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []RehearsedTouchesRow{}
+	items := []RehearsalTouchesRow{}
 	for rows.Next() {
-		var i RehearsedTouchesRow
+		var i RehearsalTouchesRow
 		if err := rows.Scan(
 			&i.N,
 			&i.ReferralID,

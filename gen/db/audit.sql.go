@@ -11,41 +11,6 @@ import (
 	clock "rail/server/clock"
 )
 
-const auditChanged = `-- name: AuditChanged :many
-SELECT l.partner_id FROM ledger_entries l WHERE l.id > $1 AND l.created_xid >= $2::xid8
-UNION SELECT e.partner_id::text FROM events e
-WHERE e.created_at >= $3::timestamptz - interval '1 hour' AND e.created_xid >= $2::xid8
-    AND e.partner_id IS NOT NULL
-`
-
-type AuditChangedParams struct {
-	AfterID   int64
-	Horizon   uint64
-	AuditedAt clock.Time
-}
-
-// AuditChanged lists the partners with ledger entries or events that the last audit could not see.
-// An event's time is from a server's clock, which may be an hour slow.
-func (q *Queries) AuditChanged(ctx context.Context, db DBTX, arg AuditChangedParams) ([]string, error) {
-	rows, err := db.Query(ctx, auditChanged, arg.AfterID, arg.Horizon, arg.AuditedAt)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []string{}
-	for rows.Next() {
-		var partner_id string
-		if err := rows.Scan(&partner_id); err != nil {
-			return nil, err
-		}
-		items = append(items, partner_id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const auditCredits = `-- name: AuditCredits :many
 SELECT k.id::text AS what, format('of %s and %s, its sale of %s and %s',
     k.partner_id, coalesce(k.customer_id, 'no customer'),
@@ -1267,31 +1232,39 @@ func (q *Queries) AuditOutcome(ctx context.Context, db DBTX, partners []string) 
 	return items, nil
 }
 
-const auditPassed = `-- name: AuditPassed :exec
-INSERT INTO audit_mark (audited_at, whole_at, after_id, horizon)
-VALUES ($1, $1, $2, $3)
-ON CONFLICT (id) DO UPDATE SET audited_at = excluded.audited_at, after_id = excluded.after_id,
-    horizon = excluded.horizon,
-    whole_at = CASE WHEN $4::boolean THEN excluded.whole_at ELSE audit_mark.whole_at END
+const auditPartnersSince = `-- name: AuditPartnersSince :many
+SELECT l.partner_id FROM ledger_entries l WHERE l.id > $1 AND l.created_xid >= $2::xid8
+UNION SELECT e.partner_id::text FROM events e
+WHERE e.created_at >= $3::timestamptz - interval '1 hour' AND e.created_xid >= $2::xid8
+    AND e.partner_id IS NOT NULL
 `
 
-type AuditPassedParams struct {
-	AuditedAt clock.Time
+type AuditPartnersSinceParams struct {
 	AfterID   int64
 	Horizon   uint64
-	Whole     bool
+	AuditedAt clock.Time
 }
 
-// AuditPassed records an audit without violations. An incremental one does not change the time of
-// the last full one.
-func (q *Queries) AuditPassed(ctx context.Context, db DBTX, arg AuditPassedParams) error {
-	_, err := db.Exec(ctx, auditPassed,
-		arg.AuditedAt,
-		arg.AfterID,
-		arg.Horizon,
-		arg.Whole,
-	)
-	return err
+// AuditPartnersSince lists the partners with ledger entries or events that the last audit could not see.
+// An event's time is from a server's clock, which may be an hour slow.
+func (q *Queries) AuditPartnersSince(ctx context.Context, db DBTX, arg AuditPartnersSinceParams) ([]string, error) {
+	rows, err := db.Query(ctx, auditPartnersSince, arg.AfterID, arg.Horizon, arg.AuditedAt)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var partner_id string
+		if err := rows.Scan(&partner_id); err != nil {
+			return nil, err
+		}
+		items = append(items, partner_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const auditRailIDs = `-- name: AuditRailIDs :many
@@ -1573,6 +1546,33 @@ func (q *Queries) AuditRows(ctx context.Context, db DBTX) ([]AuditRowsRow, error
 		return nil, err
 	}
 	return items, nil
+}
+
+const auditSave = `-- name: AuditSave :exec
+INSERT INTO audit_mark (audited_at, whole_at, after_id, horizon)
+VALUES ($1, $1, $2, $3)
+ON CONFLICT (id) DO UPDATE SET audited_at = excluded.audited_at, after_id = excluded.after_id,
+    horizon = excluded.horizon,
+    whole_at = CASE WHEN $4::boolean THEN excluded.whole_at ELSE audit_mark.whole_at END
+`
+
+type AuditSaveParams struct {
+	AuditedAt clock.Time
+	AfterID   int64
+	Horizon   uint64
+	Whole     bool
+}
+
+// AuditSave records an audit without violations. An incremental one does not change the time of
+// the last full one.
+func (q *Queries) AuditSave(ctx context.Context, db DBTX, arg AuditSaveParams) error {
+	_, err := db.Exec(ctx, auditSave,
+		arg.AuditedAt,
+		arg.AfterID,
+		arg.Horizon,
+		arg.Whole,
+	)
+	return err
 }
 
 const auditSends = `-- name: AuditSends :many

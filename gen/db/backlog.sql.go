@@ -124,14 +124,14 @@ func (q *Queries) Backlog(ctx context.Context, db DBTX, arg BacklogParams) (Back
 	return i, err
 }
 
-const backupMade = `-- name: BackupMade :exec
+const backupSave = `-- name: BackupSave :exec
 INSERT INTO backup_mark (made_at) VALUES ($1)
 ON CONFLICT (id) DO UPDATE SET made_at = greatest(backup_mark.made_at, excluded.made_at)
 `
 
-// BackupMade records the time of a backup.
-func (q *Queries) BackupMade(ctx context.Context, db DBTX, madeAt clock.Time) error {
-	_, err := db.Exec(ctx, backupMade, madeAt)
+// BackupSave records the time of a backup.
+func (q *Queries) BackupSave(ctx context.Context, db DBTX, madeAt clock.Time) error {
+	_, err := db.Exec(ctx, backupSave, madeAt)
 	return err
 }
 
@@ -160,27 +160,27 @@ func (q *Queries) OrganizationsUpTo(ctx context.Context, db DBTX, lim int32) ([]
 	return items, nil
 }
 
-const payoutAttentions = `-- name: PayoutAttentions :many
+const payoutAttentionCounts = `-- name: PayoutAttentionCounts :many
 SELECT a.attention::text AS attention, count(*) AS total
 FROM (SELECT p.attention FROM payouts p WHERE p.attention IS NOT NULL ORDER BY p.program_id, p.created_at, p.id
     LIMIT $1::integer) a GROUP BY 1
 `
 
-type PayoutAttentionsRow struct {
+type PayoutAttentionCountsRow struct {
 	Attention string
 	Total     int64
 }
 
-// PayoutAttentions counts the payouts that a person should look at, the first lim of them.
-func (q *Queries) PayoutAttentions(ctx context.Context, db DBTX, lim int32) ([]PayoutAttentionsRow, error) {
-	rows, err := db.Query(ctx, payoutAttentions, lim)
+// PayoutAttentionCounts counts the payouts that a person should look at, the first lim of them.
+func (q *Queries) PayoutAttentionCounts(ctx context.Context, db DBTX, lim int32) ([]PayoutAttentionCountsRow, error) {
+	rows, err := db.Query(ctx, payoutAttentionCounts, lim)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []PayoutAttentionsRow{}
+	items := []PayoutAttentionCountsRow{}
 	for rows.Next() {
-		var i PayoutAttentionsRow
+		var i PayoutAttentionCountsRow
 		if err := rows.Scan(&i.Attention, &i.Total); err != nil {
 			return nil, err
 		}
@@ -237,7 +237,7 @@ func (q *Queries) PayoutRailState(ctx context.Context, db DBTX, arg PayoutRailSt
 	return i, err
 }
 
-const payoutRailsTroubled = `-- name: PayoutRailsTroubled :many
+const payoutRailsFailing = `-- name: PayoutRailsFailing :many
 SELECT r.kind, (r.without_funds_at IS NOT NULL)::boolean AS poor FROM payout_rails r
 WHERE r.program_id = $1 AND r.org_id = $2 AND r.livemode AND r.last_error IS NOT NULL
     AND (r.status = 'active' AND r.without_funds_at IS NOT NULL OR r.without_funds_at IS NULL
@@ -246,22 +246,22 @@ WHERE r.program_id = $1 AND r.org_id = $2 AND r.livemode AND r.last_error IS NOT
 ORDER BY r.created_at, r.id
 `
 
-type PayoutRailsTroubledParams struct {
+type PayoutRailsFailingParams struct {
 	ProgramID   string
 	OrgID       string
 	CalledAfter clock.Time
 	Before      clock.Time
 }
 
-type PayoutRailsTroubledRow struct {
+type PayoutRailsFailingRow struct {
 	Kind PayoutRailKind
 	Poor bool
 }
 
-// PayoutRailsTroubled lists the rails of a program whose calls fail or whose accounts lack funds, as
+// PayoutRailsFailing lists the rails of a program whose calls fail or whose accounts lack funds, as
 // PayoutRailState counts them.
-func (q *Queries) PayoutRailsTroubled(ctx context.Context, db DBTX, arg PayoutRailsTroubledParams) ([]PayoutRailsTroubledRow, error) {
-	rows, err := db.Query(ctx, payoutRailsTroubled,
+func (q *Queries) PayoutRailsFailing(ctx context.Context, db DBTX, arg PayoutRailsFailingParams) ([]PayoutRailsFailingRow, error) {
+	rows, err := db.Query(ctx, payoutRailsFailing,
 		arg.ProgramID,
 		arg.OrgID,
 		arg.CalledAfter,
@@ -271,9 +271,9 @@ func (q *Queries) PayoutRailsTroubled(ctx context.Context, db DBTX, arg PayoutRa
 		return nil, err
 	}
 	defer rows.Close()
-	items := []PayoutRailsTroubledRow{}
+	items := []PayoutRailsFailingRow{}
 	for rows.Next() {
-		var i PayoutRailsTroubledRow
+		var i PayoutRailsFailingRow
 		if err := rows.Scan(&i.Kind, &i.Poor); err != nil {
 			return nil, err
 		}

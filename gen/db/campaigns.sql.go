@@ -61,21 +61,24 @@ func (q *Queries) CampaignAudience(ctx context.Context, db DBTX, arg CampaignAud
 	return i, err
 }
 
-const campaignCounted = `-- name: CampaignCounted :exec
-UPDATE campaigns c SET audience_after = NULL, total = n.total, skipped = n.skipped, opened = least(c.opened, n.total)
-FROM (SELECT count(*) AS total, count(*) FILTER (WHERE r.status = 'skipped') AS skipped FROM campaign_recipients r
-    WHERE r.campaign_id = $1 AND r.org_id = $2) n
-WHERE c.id = $1 AND c.org_id = $2
+const campaignCountOpen = `-- name: CampaignCountOpen :exec
+WITH first AS (
+    UPDATE campaign_recipients r SET opened_at = $1
+    WHERE r.campaign_id = $2 AND r.partner_id = $3 AND r.opened_at IS NULL AND r.status IN ('mailed',
+        'sent')
+    RETURNING r.campaign_id)
+UPDATE campaigns c SET opened = c.opened + 1 FROM first WHERE c.id = first.campaign_id
 `
 
-type CampaignCountedParams struct {
-	ID    string
-	OrgID string
+type CampaignCountOpenParams struct {
+	Now        *clock.Time
+	CampaignID string
+	PartnerID  string
 }
 
-// CampaignCounted completes that, with the exact numbers.
-func (q *Queries) CampaignCounted(ctx context.Context, db DBTX, arg CampaignCountedParams) error {
-	_, err := db.Exec(ctx, campaignCounted, arg.ID, arg.OrgID)
+// CampaignCountOpen counts the first time that a partner opens the mail.
+func (q *Queries) CampaignCountOpen(ctx context.Context, db DBTX, arg CampaignCountOpenParams) error {
+	_, err := db.Exec(ctx, campaignCountOpen, arg.Now, arg.CampaignID, arg.PartnerID)
 	return err
 }
 
@@ -292,6 +295,25 @@ func (q *Queries) CampaignLock(ctx context.Context, db DBTX, arg CampaignLockPar
 	return i, err
 }
 
+const campaignLockUnopened = `-- name: CampaignLockUnopened :one
+SELECT c.id FROM campaigns c JOIN campaign_recipients r ON r.campaign_id = c.id
+WHERE c.id = $1 AND r.partner_id = $2 AND r.opened_at IS NULL AND r.status IN ('mailed',
+    'sent') FOR NO KEY UPDATE OF c
+`
+
+type CampaignLockUnopenedParams struct {
+	CampaignID string
+	PartnerID  string
+}
+
+// CampaignLockUnopened locks the campaign of an unopened mail.
+func (q *Queries) CampaignLockUnopened(ctx context.Context, db DBTX, arg CampaignLockUnopenedParams) (string, error) {
+	row := db.QueryRow(ctx, campaignLockUnopened, arg.CampaignID, arg.PartnerID)
+	var id string
+	err := row.Scan(&id)
+	return id, err
+}
+
 const campaignMail = `-- name: CampaignMail :many
 INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at, partner_id,
     campaign_id)
@@ -340,30 +362,6 @@ func (q *Queries) CampaignMail(ctx context.Context, db DBTX, arg CampaignMailPar
 	return items, nil
 }
 
-const campaignMailed = `-- name: CampaignMailed :one
-SELECT count(*) AS held, count(*) FILTER (WHERE m.status = 'sending' OR m.attempts = 0) AS fresh
-FROM mails m WHERE m.campaign_id = $1::text AND m.org_id = $2 AND m.status IN ('queued', 'sending')
-`
-
-type CampaignMailedParams struct {
-	CampaignID string
-	OrgID      string
-}
-
-type CampaignMailedRow struct {
-	Held  int64
-	Fresh int64
-}
-
-// CampaignMailed counts the campaign's mails in the outbox, and how many of them do not wait for a
-// retry.
-func (q *Queries) CampaignMailed(ctx context.Context, db DBTX, arg CampaignMailedParams) (CampaignMailedRow, error) {
-	row := db.QueryRow(ctx, campaignMailed, arg.CampaignID, arg.OrgID)
-	var i CampaignMailedRow
-	err := row.Scan(&i.Held, &i.Fresh)
-	return i, err
-}
-
 const campaignNext = `-- name: CampaignNext :many
 SELECT r.partner_id, p.email FROM campaign_recipients r
 LEFT JOIN partners p ON p.id = r.partner_id AND p.org_id = r.org_id AND p.unsubscribed_at IS NULL
@@ -403,41 +401,28 @@ func (q *Queries) CampaignNext(ctx context.Context, db DBTX, arg CampaignNextPar
 	return items, nil
 }
 
-const campaignOpened = `-- name: CampaignOpened :exec
-WITH first AS (
-    UPDATE campaign_recipients r SET opened_at = $1
-    WHERE r.campaign_id = $2 AND r.partner_id = $3 AND r.opened_at IS NULL AND r.status IN ('mailed',
-        'sent')
-    RETURNING r.campaign_id)
-UPDATE campaigns c SET opened = c.opened + 1 FROM first WHERE c.id = first.campaign_id
+const campaignOutboxCounts = `-- name: CampaignOutboxCounts :one
+SELECT count(*) AS held, count(*) FILTER (WHERE m.status = 'sending' OR m.attempts = 0) AS fresh
+FROM mails m WHERE m.campaign_id = $1::text AND m.org_id = $2 AND m.status IN ('queued', 'sending')
 `
 
-type CampaignOpenedParams struct {
-	Now        *clock.Time
+type CampaignOutboxCountsParams struct {
 	CampaignID string
-	PartnerID  string
+	OrgID      string
 }
 
-// CampaignOpened counts the first time that a partner opens the mail.
-func (q *Queries) CampaignOpened(ctx context.Context, db DBTX, arg CampaignOpenedParams) error {
-	_, err := db.Exec(ctx, campaignOpened, arg.Now, arg.CampaignID, arg.PartnerID)
-	return err
+type CampaignOutboxCountsRow struct {
+	Held  int64
+	Fresh int64
 }
 
-const campaignReached = `-- name: CampaignReached :exec
-UPDATE campaigns SET audience_after = $1 WHERE id = $2 AND org_id = $3
-`
-
-type CampaignReachedParams struct {
-	AudienceAfter *string
-	ID            string
-	OrgID         string
-}
-
-// CampaignReached records the progress of inserting the recipients.
-func (q *Queries) CampaignReached(ctx context.Context, db DBTX, arg CampaignReachedParams) error {
-	_, err := db.Exec(ctx, campaignReached, arg.AudienceAfter, arg.ID, arg.OrgID)
-	return err
+// CampaignOutboxCounts counts the campaign's mails in the outbox, and how many of them do not wait for a
+// retry.
+func (q *Queries) CampaignOutboxCounts(ctx context.Context, db DBTX, arg CampaignOutboxCountsParams) (CampaignOutboxCountsRow, error) {
+	row := db.QueryRow(ctx, campaignOutboxCounts, arg.CampaignID, arg.OrgID)
+	var i CampaignOutboxCountsRow
+	err := row.Scan(&i.Held, &i.Fresh)
+	return i, err
 }
 
 const campaignRecall = `-- name: CampaignRecall :exec
@@ -504,24 +489,24 @@ func (q *Queries) CampaignRecipientsAdd(ctx context.Context, db DBTX, arg Campai
 	return err
 }
 
-const campaignRecipientsForget = `-- name: CampaignRecipientsForget :exec
+const campaignRecipientsDelete = `-- name: CampaignRecipientsDelete :exec
 DELETE FROM campaign_recipients r WHERE r.campaign_id = $1 AND r.org_id = $2
     AND r.partner_id > $3::text
   AND ($4::text IS NULL OR r.partner_id <= $4::text) AND r.status IN ('queued',
       'skipped')
 `
 
-type CampaignRecipientsForgetParams struct {
+type CampaignRecipientsDeleteParams struct {
 	CampaignID string
 	OrgID      string
 	AfterID    string
 	UptoID     *string
 }
 
-// CampaignRecipientsForget drops the recipients of a batch without a mail, before its audience is
+// CampaignRecipientsDelete deletes the recipients of a batch without a mail, before its audience is
 // read again.
-func (q *Queries) CampaignRecipientsForget(ctx context.Context, db DBTX, arg CampaignRecipientsForgetParams) error {
-	_, err := db.Exec(ctx, campaignRecipientsForget,
+func (q *Queries) CampaignRecipientsDelete(ctx context.Context, db DBTX, arg CampaignRecipientsDeleteParams) error {
+	_, err := db.Exec(ctx, campaignRecipientsDelete,
 		arg.CampaignID,
 		arg.OrgID,
 		arg.AfterID,
@@ -556,6 +541,40 @@ func (q *Queries) CampaignRecipientsMark(ctx context.Context, db DBTX, arg Campa
 		arg.Mailed,
 		arg.Batch,
 	)
+	return err
+}
+
+const campaignSetCounts = `-- name: CampaignSetCounts :exec
+UPDATE campaigns c SET audience_after = NULL, total = n.total, skipped = n.skipped, opened = least(c.opened, n.total)
+FROM (SELECT count(*) AS total, count(*) FILTER (WHERE r.status = 'skipped') AS skipped FROM campaign_recipients r
+    WHERE r.campaign_id = $1 AND r.org_id = $2) n
+WHERE c.id = $1 AND c.org_id = $2
+`
+
+type CampaignSetCountsParams struct {
+	ID    string
+	OrgID string
+}
+
+// CampaignSetCounts ends the inserting, and stores the exact counts of the recipients.
+func (q *Queries) CampaignSetCounts(ctx context.Context, db DBTX, arg CampaignSetCountsParams) error {
+	_, err := db.Exec(ctx, campaignSetCounts, arg.ID, arg.OrgID)
+	return err
+}
+
+const campaignSetCursor = `-- name: CampaignSetCursor :exec
+UPDATE campaigns SET audience_after = $1 WHERE id = $2 AND org_id = $3
+`
+
+type CampaignSetCursorParams struct {
+	AudienceAfter *string
+	ID            string
+	OrgID         string
+}
+
+// CampaignSetCursor saves the last partner whose recipient row is inserted.
+func (q *Queries) CampaignSetCursor(ctx context.Context, db DBTX, arg CampaignSetCursorParams) error {
+	_, err := db.Exec(ctx, campaignSetCursor, arg.AudienceAfter, arg.ID, arg.OrgID)
 	return err
 }
 
@@ -599,25 +618,6 @@ func (q *Queries) CampaignTake(ctx context.Context, db DBTX, arg CampaignTakePar
 		&i.PartnerIds,
 	)
 	return i, err
-}
-
-const campaignUnopened = `-- name: CampaignUnopened :one
-SELECT c.id FROM campaigns c JOIN campaign_recipients r ON r.campaign_id = c.id
-WHERE c.id = $1 AND r.partner_id = $2 AND r.opened_at IS NULL AND r.status IN ('mailed',
-    'sent') FOR NO KEY UPDATE OF c
-`
-
-type CampaignUnopenedParams struct {
-	CampaignID string
-	PartnerID  string
-}
-
-// CampaignUnopened locks the campaign of an unopened mail.
-func (q *Queries) CampaignUnopened(ctx context.Context, db DBTX, arg CampaignUnopenedParams) (string, error) {
-	row := db.QueryRow(ctx, campaignUnopened, arg.CampaignID, arg.PartnerID)
-	var id string
-	err := row.Scan(&id)
-	return id, err
 }
 
 const campaignUpdate = `-- name: CampaignUpdate :exec

@@ -11,23 +11,23 @@ import (
 	clock "rail/server/clock"
 )
 
-const commissionClawed = `-- name: CommissionClawed :exec
+const commissionAddClawback = `-- name: CommissionAddClawback :exec
 UPDATE commissions SET clawed_minor = clawed_minor + $1,
     updated_at = greatest(updated_at, $2::timestamptz)
     WHERE id = $3 AND org_id = $4 AND status IN ('pending', 'approved', 'due', 'paid')
 `
 
-type CommissionClawedParams struct {
+type CommissionAddClawbackParams struct {
 	PartMinor int64
 	UpdatedAt clock.Time
 	ID        string
 	OrgID     string
 }
 
-// CommissionClawed adds the amount of a clawback to a commission that is paid, being paid,
+// CommissionAddClawback adds the amount of a clawback to a commission that is paid, being paid,
 // or restored in part. A restoration adds a negative amount.
-func (q *Queries) CommissionClawed(ctx context.Context, db DBTX, arg CommissionClawedParams) error {
-	_, err := db.Exec(ctx, commissionClawed,
+func (q *Queries) CommissionAddClawback(ctx context.Context, db DBTX, arg CommissionAddClawbackParams) error {
+	_, err := db.Exec(ctx, commissionAddClawback,
 		arg.PartMinor,
 		arg.UpdatedAt,
 		arg.ID,
@@ -64,6 +64,37 @@ func (q *Queries) CommissionCorrect(ctx context.Context, db DBTX, arg Commission
 		arg.PreviousMinor,
 	)
 	return err
+}
+
+const commissionCorrections = `-- name: CommissionCorrections :many
+SELECT DISTINCT a.target_id FROM audit_facts a
+WHERE a.target_id = ANY ($1::text[]) AND a.org_id = $2 AND a.action = 'commission.corrected'
+`
+
+type CommissionCorrectionsParams struct {
+	Ids   []string
+	OrgID string
+}
+
+// CommissionCorrections returns the commissions that a person has corrected.
+func (q *Queries) CommissionCorrections(ctx context.Context, db DBTX, arg CommissionCorrectionsParams) ([]string, error) {
+	rows, err := db.Query(ctx, commissionCorrections, arg.Ids, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var target_id string
+		if err := rows.Scan(&target_id); err != nil {
+			return nil, err
+		}
+		items = append(items, target_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const commissionGet = `-- name: CommissionGet :one
@@ -473,37 +504,6 @@ func (q *Queries) CommissionVoid(ctx context.Context, db DBTX, arg CommissionVoi
 	return result.RowsAffected(), nil
 }
 
-const commissionsCorrected = `-- name: CommissionsCorrected :many
-SELECT DISTINCT a.target_id FROM audit_facts a
-WHERE a.target_id = ANY ($1::text[]) AND a.org_id = $2 AND a.action = 'commission.corrected'
-`
-
-type CommissionsCorrectedParams struct {
-	Ids   []string
-	OrgID string
-}
-
-// CommissionsCorrected returns the commissions that a person has corrected.
-func (q *Queries) CommissionsCorrected(ctx context.Context, db DBTX, arg CommissionsCorrectedParams) ([]string, error) {
-	rows, err := db.Query(ctx, commissionsCorrected, arg.Ids, arg.OrgID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []string{}
-	for rows.Next() {
-		var target_id string
-		if err := rows.Scan(&target_id); err != nil {
-			return nil, err
-		}
-		items = append(items, target_id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const commissionsOpen = `-- name: CommissionsOpen :many
 SELECT k.currency, (k.amount_minor > 0 AND k.clawed_minor = 0 AND coalesce(p.status NOT IN ('processing', 'paid'),
     true))::boolean AS rejectable, count(*) AS commissions, sum(k.amount_minor)::bigint AS amount_minor
@@ -578,68 +578,6 @@ func (q *Queries) CommissionsOpenLock(ctx context.Context, db DBTX, arg Commissi
 		arg.PayoutIds,
 		arg.Lim,
 	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Commission{}
-	for rows.Next() {
-		var i Commission
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.PartnerID,
-			&i.SaleID,
-			&i.CustomerID,
-			&i.FlowID,
-			&i.FlowBranchID,
-			&i.Kind,
-			&i.AmountMinor,
-			&i.RevenueMinor,
-			&i.RateType,
-			&i.RateValue,
-			&i.Currency,
-			&i.Status,
-			&i.MatureAt,
-			&i.ApproveAt,
-			&i.ApprovedAt,
-			&i.VoidedAt,
-			&i.VoidReason,
-			&i.PayoutID,
-			&i.Metadata,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.CreatedXid,
-			&i.ShrunkMinor,
-			&i.ClawedMinor,
-			&i.RefundedBeforeMinor,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const commissionsRehearsed = `-- name: CommissionsRehearsed :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE (t.sale_id = $1
-    OR t.customer_id = $2 AND t.kind = 'referral' AND t.sale_id IS NULL) AND t.org_id = $3
-ORDER BY t.created_at, t.sale_id NULLS FIRST, t.id
-`
-
-type CommissionsRehearsedParams struct {
-	SaleID     *string
-	CustomerID *string
-	OrgID      string
-}
-
-// CommissionsRehearsed reads the commissions for a new customer's sign-up and for its sale.
-func (q *Queries) CommissionsRehearsed(ctx context.Context, db DBTX, arg CommissionsRehearsedParams) ([]Commission, error) {
-	rows, err := db.Query(ctx, commissionsRehearsed, arg.SaleID, arg.CustomerID, arg.OrgID)
 	if err != nil {
 		return nil, err
 	}
@@ -924,6 +862,68 @@ func (q *Queries) PayoutsByIDs(ctx context.Context, db DBTX, arg PayoutsByIDsPar
 			&i.Payout.ImportID,
 			&i.Payout.FailedTransfers,
 			&i.CommissionCount,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const rehearsalCommissions = `-- name: RehearsalCommissions :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE (t.sale_id = $1
+    OR t.customer_id = $2 AND t.kind = 'referral' AND t.sale_id IS NULL) AND t.org_id = $3
+ORDER BY t.created_at, t.sale_id NULLS FIRST, t.id
+`
+
+type RehearsalCommissionsParams struct {
+	SaleID     *string
+	CustomerID *string
+	OrgID      string
+}
+
+// RehearsalCommissions reads the commissions for a new customer's sign-up and for its sale.
+func (q *Queries) RehearsalCommissions(ctx context.Context, db DBTX, arg RehearsalCommissionsParams) ([]Commission, error) {
+	rows, err := db.Query(ctx, rehearsalCommissions, arg.SaleID, arg.CustomerID, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Commission{}
+	for rows.Next() {
+		var i Commission
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.SaleID,
+			&i.CustomerID,
+			&i.FlowID,
+			&i.FlowBranchID,
+			&i.Kind,
+			&i.AmountMinor,
+			&i.RevenueMinor,
+			&i.RateType,
+			&i.RateValue,
+			&i.Currency,
+			&i.Status,
+			&i.MatureAt,
+			&i.ApproveAt,
+			&i.ApprovedAt,
+			&i.VoidedAt,
+			&i.VoidReason,
+			&i.PayoutID,
+			&i.Metadata,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.ShrunkMinor,
+			&i.ClawedMinor,
+			&i.RefundedBeforeMinor,
 		); err != nil {
 			return nil, err
 		}

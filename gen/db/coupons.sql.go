@@ -218,41 +218,22 @@ func (q *Queries) CouponUpdate(ctx context.Context, db DBTX, arg CouponUpdatePar
 	return err
 }
 
-const couponsOfPartner = `-- name: CouponsOfPartner :one
-SELECT count(*) FROM coupons t WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = $3
-    AND t.active
-`
-
-type CouponsOfPartnerParams struct {
-	ProgramID string
-	OrgID     string
-	PartnerID *string
-}
-
-// CouponsOfPartner counts a partner's active coupons.
-func (q *Queries) CouponsOfPartner(ctx context.Context, db DBTX, arg CouponsOfPartnerParams) (int64, error) {
-	row := db.QueryRow(ctx, couponsOfPartner, arg.ProgramID, arg.OrgID, arg.PartnerID)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
-}
-
-const couponsStop = `-- name: CouponsStop :many
+const couponsDeactivate = `-- name: CouponsDeactivate :many
 UPDATE coupons SET active = false, active_as_of = $1, updated_at = $1
 WHERE program_id = $2 AND org_id = $3 AND partner_id = $4 AND active
 RETURNING id, org_id, program_id, partner_id, group_id, code, external_id, active, created_at, updated_at, external_parent_id, active_as_of
 `
 
-type CouponsStopParams struct {
+type CouponsDeactivateParams struct {
 	Now       *clock.Time
 	ProgramID string
 	OrgID     string
 	PartnerID *string
 }
 
-// CouponsStop deactivates a partner's coupons. A later event of the processor overrides it.
-func (q *Queries) CouponsStop(ctx context.Context, db DBTX, arg CouponsStopParams) ([]Coupon, error) {
-	rows, err := db.Query(ctx, couponsStop,
+// CouponsDeactivate deactivates a partner's coupons. A later event of the processor overrides it.
+func (q *Queries) CouponsDeactivate(ctx context.Context, db DBTX, arg CouponsDeactivateParams) ([]Coupon, error) {
+	rows, err := db.Query(ctx, couponsDeactivate,
 		arg.Now,
 		arg.ProgramID,
 		arg.OrgID,
@@ -287,4 +268,23 @@ func (q *Queries) CouponsStop(ctx context.Context, db DBTX, arg CouponsStopParam
 		return nil, err
 	}
 	return items, nil
+}
+
+const couponsOfPartner = `-- name: CouponsOfPartner :one
+SELECT count(*) FROM coupons t WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = $3
+    AND t.active
+`
+
+type CouponsOfPartnerParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID *string
+}
+
+// CouponsOfPartner counts a partner's active coupons.
+func (q *Queries) CouponsOfPartner(ctx context.Context, db DBTX, arg CouponsOfPartnerParams) (int64, error) {
+	row := db.QueryRow(ctx, couponsOfPartner, arg.ProgramID, arg.OrgID, arg.PartnerID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
 }

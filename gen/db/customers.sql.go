@@ -371,32 +371,6 @@ func (q *Queries) CustomerMergedInto(ctx context.Context, db DBTX, arg CustomerM
 	return customer_id, err
 }
 
-const customerPaid = `-- name: CustomerPaid :exec
-UPDATE customers SET status = $1, converted_at = coalesce(converted_at, $2::timestamptz),
-    updated_at = $3
-WHERE id = $4 AND org_id = $5
-`
-
-type CustomerPaidParams struct {
-	Status      CustomerStatus
-	ConvertedAt clock.Time
-	UpdatedAt   clock.Time
-	ID          string
-	OrgID       string
-}
-
-// CustomerPaid is the automatic part of a sale (decisions, 85).
-func (q *Queries) CustomerPaid(ctx context.Context, db DBTX, arg CustomerPaidParams) error {
-	_, err := db.Exec(ctx, customerPaid,
-		arg.Status,
-		arg.ConvertedAt,
-		arg.UpdatedAt,
-		arg.ID,
-		arg.OrgID,
-	)
-	return err
-}
-
 const customerProgram = `-- name: CustomerProgram :one
 SELECT t.program_id FROM customers t WHERE t.id = $1 AND t.org_id = $2
 `
@@ -413,53 +387,30 @@ func (q *Queries) CustomerProgram(ctx context.Context, db DBTX, arg CustomerProg
 	return program_id, err
 }
 
-const customerSame = `-- name: CustomerSame :many
-(SELECT t.id, 'identifier' AS match FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
-    AND t.identifier = $3::text AND t.id <> $4 ORDER BY t.created_at, t.id LIMIT 1)
-UNION ALL
-(SELECT t.id, 'email' AS match FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
-    AND lower(t.email) = $5::text AND t.id <> $4 ORDER BY t.created_at, t.id LIMIT 1)
+const customerSetPaid = `-- name: CustomerSetPaid :exec
+UPDATE customers SET status = $1, converted_at = coalesce(converted_at, $2::timestamptz),
+    updated_at = $3
+WHERE id = $4 AND org_id = $5
 `
 
-type CustomerSameParams struct {
-	ProgramID  string
-	OrgID      string
-	Identifier *string
-	ID         string
-	Email      *string
+type CustomerSetPaidParams struct {
+	Status      CustomerStatus
+	ConvertedAt clock.Time
+	UpdatedAt   clock.Time
+	ID          string
+	OrgID       string
 }
 
-type CustomerSameRow struct {
-	ID    string
-	Match string
-}
-
-// CustomerSame finds the oldest other customers with an identifier or an email, which is
-// in lower case.
-func (q *Queries) CustomerSame(ctx context.Context, db DBTX, arg CustomerSameParams) ([]CustomerSameRow, error) {
-	rows, err := db.Query(ctx, customerSame,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.Identifier,
+// CustomerSetPaid is the automatic part of a sale (decisions, 85).
+func (q *Queries) CustomerSetPaid(ctx context.Context, db DBTX, arg CustomerSetPaidParams) error {
+	_, err := db.Exec(ctx, customerSetPaid,
+		arg.Status,
+		arg.ConvertedAt,
+		arg.UpdatedAt,
 		arg.ID,
-		arg.Email,
+		arg.OrgID,
 	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []CustomerSameRow{}
-	for rows.Next() {
-		var i CustomerSameRow
-		if err := rows.Scan(&i.ID, &i.Match); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+	return err
 }
 
 const customerSignupCommissions = `-- name: CustomerSignupCommissions :many
@@ -653,6 +604,55 @@ func (q *Queries) CustomerUpdate(ctx context.Context, db DBTX, arg CustomerUpdat
 	return err
 }
 
+const customersWithSameIdentity = `-- name: CustomersWithSameIdentity :many
+(SELECT t.id, 'identifier' AS match FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.identifier = $3::text AND t.id <> $4 ORDER BY t.created_at, t.id LIMIT 1)
+UNION ALL
+(SELECT t.id, 'email' AS match FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
+    AND lower(t.email) = $5::text AND t.id <> $4 ORDER BY t.created_at, t.id LIMIT 1)
+`
+
+type CustomersWithSameIdentityParams struct {
+	ProgramID  string
+	OrgID      string
+	Identifier *string
+	ID         string
+	Email      *string
+}
+
+type CustomersWithSameIdentityRow struct {
+	ID    string
+	Match string
+}
+
+// CustomersWithSameIdentity finds the oldest other customers with an identifier or an email, which is
+// in lower case.
+func (q *Queries) CustomersWithSameIdentity(ctx context.Context, db DBTX, arg CustomersWithSameIdentityParams) ([]CustomersWithSameIdentityRow, error) {
+	rows, err := db.Query(ctx, customersWithSameIdentity,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Identifier,
+		arg.ID,
+		arg.Email,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CustomersWithSameIdentityRow{}
+	for rows.Next() {
+		var i CustomersWithSameIdentityRow
+		if err := rows.Scan(&i.ID, &i.Match); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const duplicateAdd = `-- name: DuplicateAdd :exec
 INSERT INTO customer_duplicates (customer_id, other_id, match, org_id, program_id)
 VALUES ($1, $2, $3, $4, $5), ($2, $1, $3, $4, $5)
@@ -842,24 +842,24 @@ func (q *Queries) ExternalIDsMove(ctx context.Context, db DBTX, arg ExternalIDsM
 	return err
 }
 
-const leadKnown = `-- name: LeadKnown :one
+const leadExists = `-- name: LeadExists :one
 SELECT (EXISTS (SELECT 1 FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
     AND lower(t.email) = lower($3::text))
   OR EXISTS (SELECT 1 FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.identifier = $4::text))::boolean AS known
 `
 
-type LeadKnownParams struct {
+type LeadExistsParams struct {
 	ProgramID  string
 	OrgID      string
 	Email      *string
 	Identifier *string
 }
 
-// LeadKnown reports whether a browser's lead is already a customer of the program, by its email
+// LeadExists reports whether a browser's lead is already a customer of the program, by its email
 // address or its identifier, from any visit.
-func (q *Queries) LeadKnown(ctx context.Context, db DBTX, arg LeadKnownParams) (bool, error) {
-	row := db.QueryRow(ctx, leadKnown,
+func (q *Queries) LeadExists(ctx context.Context, db DBTX, arg LeadExistsParams) (bool, error) {
+	row := db.QueryRow(ctx, leadExists,
 		arg.ProgramID,
 		arg.OrgID,
 		arg.Email,

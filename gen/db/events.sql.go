@@ -254,23 +254,6 @@ func (q *Queries) EventGet(ctx context.Context, db DBTX, arg EventGetParams) (Ev
 	return i, err
 }
 
-const eventMoment = `-- name: EventMoment :one
-SELECT e.created_at FROM events e WHERE e.org_id = $1 AND e.seq <= $2::bigint ORDER BY e.seq DESC LIMIT 1
-`
-
-type EventMomentParams struct {
-	OrgID string
-	Seq   int64
-}
-
-// EventMoment is the time of an organization's last event up to a number.
-func (q *Queries) EventMoment(ctx context.Context, db DBTX, arg EventMomentParams) (clock.Time, error) {
-	row := db.QueryRow(ctx, eventMoment, arg.OrgID, arg.Seq)
-	var created_at clock.Time
-	err := row.Scan(&created_at)
-	return created_at, err
-}
-
 const eventSubjects = `-- name: EventSubjects :many
 SELECT e.type, e.subject_id, e.seq::bigint AS seq, e.created_at FROM events e
 WHERE e.org_id = $1 AND e.program_id = $2 AND e.seq > $3::bigint ORDER BY e.seq LIMIT $4
@@ -321,51 +304,21 @@ func (q *Queries) EventSubjects(ctx context.Context, db DBTX, arg EventSubjectsP
 	return items, nil
 }
 
-const eventsDrawn = `-- name: EventsDrawn :one
-SELECT coalesce(pg_sequence_last_value('events_seq_seq'), 0)::bigint AS drawn
+const eventTime = `-- name: EventTime :one
+SELECT e.created_at FROM events e WHERE e.org_id = $1 AND e.seq <= $2::bigint ORDER BY e.seq DESC LIMIT 1
 `
 
-// EventsDrawn is the last number drawn by an event or a lock of EventsInsert.
-func (q *Queries) EventsDrawn(ctx context.Context, db DBTX) (int64, error) {
-	row := db.QueryRow(ctx, eventsDrawn)
-	var drawn int64
-	err := row.Scan(&drawn)
-	return drawn, err
+type EventTimeParams struct {
+	OrgID string
+	Seq   int64
 }
 
-const eventsHeld = `-- name: EventsHeld :many
-SELECT k.classid::bigint::bit(32)::integer AS class, k.objid::bigint::bit(32)::integer AS number
-    FROM pg_catalog.pg_locks k
-WHERE k.locktype = 'advisory' AND k.objsubid = 2 AND k.database = (SELECT b.oid FROM pg_catalog.pg_database b
-    WHERE b.datname = current_database())
-`
-
-type EventsHeldRow struct {
-	Class  int32
-	Number int32
-}
-
-// EventsHeld lists the locks of running transactions with events: the class of their program, and
-// 32 bits of the number below their first event. Only these locks have two keys (objsubid 2); other
-// locks have one (objsubid 1).
-func (q *Queries) EventsHeld(ctx context.Context, db DBTX) ([]EventsHeldRow, error) {
-	rows, err := db.Query(ctx, eventsHeld)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []EventsHeldRow{}
-	for rows.Next() {
-		var i EventsHeldRow
-		if err := rows.Scan(&i.Class, &i.Number); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+// EventTime is the time of an organization's last event up to a number.
+func (q *Queries) EventTime(ctx context.Context, db DBTX, arg EventTimeParams) (clock.Time, error) {
+	row := db.QueryRow(ctx, eventTime, arg.OrgID, arg.Seq)
+	var created_at clock.Time
+	err := row.Scan(&created_at)
+	return created_at, err
 }
 
 const eventsInsert = `-- name: EventsInsert :exec
@@ -420,7 +373,7 @@ type EventsInsertParams struct {
 // Events are ordered by seq, which is drawn after all waits of the transaction, so that it follows
 // cause and effect. Before drawing the numbers of its events, a transaction draws a number and
 // holds a lock on it, in the class of their program, until it ends; all locks differ, so none
-// waits. A reader reads the last drawn number (EventsDrawn), then the locks (EventsHeld), and then,
+// waits. A reader reads the last drawn number (EventsLastNumber), then the locks (EventsLocks), and then,
 // in a later snapshot, the events up to that number and below each program's lowest lock. A writer
 // of these numbers held its lock before the reader read the locks. If it still did, its events are
 // not below the lock; if it had ended, the later snapshot contains its events. So no event can
@@ -441,6 +394,53 @@ func (q *Queries) EventsInsert(ctx context.Context, db DBTX, arg EventsInsertPar
 		arg.PartnerTypes,
 	)
 	return err
+}
+
+const eventsLastNumber = `-- name: EventsLastNumber :one
+SELECT coalesce(pg_sequence_last_value('events_seq_seq'), 0)::bigint AS drawn
+`
+
+// EventsLastNumber returns the last number of the sequence that EventsInsert uses for events and locks.
+func (q *Queries) EventsLastNumber(ctx context.Context, db DBTX) (int64, error) {
+	row := db.QueryRow(ctx, eventsLastNumber)
+	var drawn int64
+	err := row.Scan(&drawn)
+	return drawn, err
+}
+
+const eventsLocks = `-- name: EventsLocks :many
+SELECT k.classid::bigint::bit(32)::integer AS class, k.objid::bigint::bit(32)::integer AS number
+    FROM pg_catalog.pg_locks k
+WHERE k.locktype = 'advisory' AND k.objsubid = 2 AND k.database = (SELECT b.oid FROM pg_catalog.pg_database b
+    WHERE b.datname = current_database())
+`
+
+type EventsLocksRow struct {
+	Class  int32
+	Number int32
+}
+
+// EventsLocks lists the locks of running transactions with events: the class of their program, and
+// 32 bits of the number below their first event. Only these locks have two keys (objsubid 2); other
+// locks have one (objsubid 1).
+func (q *Queries) EventsLocks(ctx context.Context, db DBTX) ([]EventsLocksRow, error) {
+	rows, err := db.Query(ctx, eventsLocks)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []EventsLocksRow{}
+	for rows.Next() {
+		var i EventsLocksRow
+		if err := rows.Scan(&i.Class, &i.Number); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const eventsSince = `-- name: EventsSince :many

@@ -346,7 +346,7 @@ func (q *Queries) FlowsActive(ctx context.Context, db DBTX, arg FlowsActiveParam
 	return items, nil
 }
 
-const flowsAsked = `-- name: FlowsAsked :many
+const flowsForPartner = `-- name: FlowsForPartner :many
 SELECT f.id, f.group_id, f.partner_id, f.trigger, f.action, f.target_group_id, f.rate_type, f.rate_value,
     f.approval_mode, f.approval_delay_days,
     f.priority, f.created_at, f.branches_digest,
@@ -359,7 +359,7 @@ WHERE p.id = coalesce($2::text, (SELECT c.partner_id FROM customers c
 ORDER BY f.priority, f.specificity, f.created_at, f.id
 `
 
-type FlowsAskedParams struct {
+type FlowsForPartnerParams struct {
 	Wanted     [][]byte
 	PartnerID  *string
 	CustomerID *string
@@ -367,7 +367,7 @@ type FlowsAskedParams struct {
 	Trigger    FlowTrigger
 }
 
-type FlowsAskedRow struct {
+type FlowsForPartnerRow struct {
 	ID                string
 	GroupID           *string
 	PartnerID         *string
@@ -384,11 +384,11 @@ type FlowsAskedRow struct {
 	Branches          []byte
 }
 
-// FlowsAsked lists the active flows of a trigger whose scope includes a partner, or a customer's
+// FlowsForPartner lists the active flows of a trigger whose scope includes a partner, or a customer's
 // partner, in the order of evaluation. It returns branches only for the requested digests, because
 // servers cache parsed branches. A row is one complete version of a flow.
-func (q *Queries) FlowsAsked(ctx context.Context, db DBTX, arg FlowsAskedParams) ([]FlowsAskedRow, error) {
-	rows, err := db.Query(ctx, flowsAsked,
+func (q *Queries) FlowsForPartner(ctx context.Context, db DBTX, arg FlowsForPartnerParams) ([]FlowsForPartnerRow, error) {
+	rows, err := db.Query(ctx, flowsForPartner,
 		arg.Wanted,
 		arg.PartnerID,
 		arg.CustomerID,
@@ -399,9 +399,9 @@ func (q *Queries) FlowsAsked(ctx context.Context, db DBTX, arg FlowsAskedParams)
 		return nil, err
 	}
 	defer rows.Close()
-	items := []FlowsAskedRow{}
+	items := []FlowsForPartnerRow{}
 	for rows.Next() {
-		var i FlowsAskedRow
+		var i FlowsForPartnerRow
 		if err := rows.Scan(
 			&i.ID,
 			&i.GroupID,

@@ -122,6 +122,29 @@ func (q *Queries) GroupByName(ctx context.Context, db DBTX, arg GroupByNameParam
 	return i, err
 }
 
+const groupClearDefault = `-- name: GroupClearDefault :exec
+UPDATE groups SET is_default = false, updated_at = $1 WHERE program_id = $2 AND org_id = $3
+    AND is_default AND id <> $4
+`
+
+type GroupClearDefaultParams struct {
+	UpdatedAt clock.Time
+	ProgramID string
+	OrgID     string
+	ID        string
+}
+
+// GroupClearDefault runs before another group becomes the default.
+func (q *Queries) GroupClearDefault(ctx context.Context, db DBTX, arg GroupClearDefaultParams) error {
+	_, err := db.Exec(ctx, groupClearDefault,
+		arg.UpdatedAt,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.ID,
+	)
+	return err
+}
+
 const groupDefault = `-- name: GroupDefault :one
 SELECT t.id, t.org_id, t.program_id, t.name, t.slug, t.description, t.landing_url, t.is_private, t.is_default, t.created_at, t.updated_at FROM groups t WHERE t.program_id = $1 AND t.org_id = $2 AND t.is_default
 `
@@ -371,29 +394,6 @@ func (q *Queries) GroupSlugs(ctx context.Context, db DBTX, arg GroupSlugsParams)
 		return nil, err
 	}
 	return items, nil
-}
-
-const groupUndefault = `-- name: GroupUndefault :exec
-UPDATE groups SET is_default = false, updated_at = $1 WHERE program_id = $2 AND org_id = $3
-    AND is_default AND id <> $4
-`
-
-type GroupUndefaultParams struct {
-	UpdatedAt clock.Time
-	ProgramID string
-	OrgID     string
-	ID        string
-}
-
-// GroupUndefault runs before another group becomes the default.
-func (q *Queries) GroupUndefault(ctx context.Context, db DBTX, arg GroupUndefaultParams) error {
-	_, err := db.Exec(ctx, groupUndefault,
-		arg.UpdatedAt,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.ID,
-	)
-	return err
 }
 
 const groupUpdate = `-- name: GroupUpdate :exec

@@ -139,29 +139,6 @@ func (q *Queries) CouponImportChange(ctx context.Context, db DBTX, arg CouponImp
 	return err
 }
 
-const customerAdopt = `-- name: CustomerAdopt :exec
-UPDATE customers SET partner_id = $1, other_routes = NULL, updated_at = $2
-WHERE id = $3 AND org_id = $4 AND partner_id IS NULL
-`
-
-type CustomerAdoptParams struct {
-	PartnerID *string
-	UpdatedAt clock.Time
-	ID        string
-	OrgID     string
-}
-
-// CustomerAdopt gives a customer without a partner the partner of an import. Its other routes no longer count.
-func (q *Queries) CustomerAdopt(ctx context.Context, db DBTX, arg CustomerAdoptParams) error {
-	_, err := db.Exec(ctx, customerAdopt,
-		arg.PartnerID,
-		arg.UpdatedAt,
-		arg.ID,
-		arg.OrgID,
-	)
-	return err
-}
-
 const customerImportChange = `-- name: CustomerImportChange :exec
 UPDATE customers SET email = coalesce($1, email), name = coalesce($2, name),
     status = CASE WHEN status IN ('lead', 'trial') OR status = 'active' AND $3 = 'cancelled' THEN $3
@@ -193,6 +170,65 @@ func (q *Queries) CustomerImportChange(ctx context.Context, db DBTX, arg Custome
 		arg.OrgID,
 	)
 	return err
+}
+
+const customerSetImportPartner = `-- name: CustomerSetImportPartner :exec
+UPDATE customers SET partner_id = $1, other_routes = NULL, updated_at = $2
+WHERE id = $3 AND org_id = $4 AND partner_id IS NULL
+`
+
+type CustomerSetImportPartnerParams struct {
+	PartnerID *string
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
+}
+
+// CustomerSetImportPartner sets the partner of a customer without one, and clears the customer's other routes.
+func (q *Queries) CustomerSetImportPartner(ctx context.Context, db DBTX, arg CustomerSetImportPartnerParams) error {
+	_, err := db.Exec(ctx, customerSetImportPartner,
+		arg.PartnerID,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
+const importAcrossOrgs = `-- name: ImportAcrossOrgs :one
+SELECT t.id, t.org_id, t.program_id, t.source, t.source_account, t.api_key, t.since, t.dry_run, t.emit_events, t.status, t.place, t.counts, t.balances, t.groups, t.problems_count, t.params, t.error, t.user_id, t.attempts, t.busy_until, t.created_at, t.updated_at, t.finished_at FROM imports t WHERE t.id = $1
+`
+
+// ImportAcrossOrgs finds an import of any organization.
+func (q *Queries) ImportAcrossOrgs(ctx context.Context, db DBTX, id string) (Import, error) {
+	row := db.QueryRow(ctx, importAcrossOrgs, id)
+	var i Import
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.Source,
+		&i.SourceAccount,
+		&i.APIKey,
+		&i.Since,
+		&i.DryRun,
+		&i.EmitEvents,
+		&i.Status,
+		&i.Place,
+		&i.Counts,
+		&i.Balances,
+		&i.Groups,
+		&i.ProblemsCount,
+		&i.Params,
+		&i.Error,
+		&i.UserID,
+		&i.Attempts,
+		&i.BusyUntil,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.FinishedAt,
+	)
+	return i, err
 }
 
 const importActive = `-- name: ImportActive :one
@@ -258,6 +294,59 @@ func (q *Queries) ImportAliases(ctx context.Context, db DBTX, arg ImportAliasesP
 	for rows.Next() {
 		var i ImportAliasesRow
 		if err := rows.Scan(&i.Key, &i.Target); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const importBalanceDifferences = `-- name: ImportBalanceDifferences :many
+SELECT p.source_id AS partner_id, o.key::text AS currency, o.value::bigint AS stated_minor,
+    coalesce(k.sum, 0)::bigint AS commissions_minor
+FROM import_rows p CROSS JOIN LATERAL json_each_text(p.data -> 'open') o
+LEFT JOIN (
+    SELECT t.data ->> 'partner_id' AS partner_id, t.data ->> 'currency' AS currency, sum((t.data ->> 'amount_minor')::bigint) AS sum
+    FROM import_rows t WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5
+        AND (t.data ->> 'status') IN ('pending', 'due')
+        AND (t.data ->> 'amount_minor')::bigint BETWEEN -99999999999999 AND 99999999999999 GROUP BY 1, 2
+) k ON k.partner_id = p.source_id AND k.currency = o.key
+WHERE p.import_id = $1 AND p.org_id = $2 AND p.kind = 0 AND json_typeof(p.data -> 'open') = 'object'
+    AND o.value::bigint <> coalesce(k.sum, 0)
+ORDER BY 1, 2
+`
+
+type ImportBalanceDifferencesParams struct {
+	ImportID string
+	OrgID    string
+}
+
+type ImportBalanceDifferencesRow struct {
+	PartnerID        string
+	Currency         string
+	StatedMinor      int64
+	CommissionsMinor int64
+}
+
+// ImportBalanceDifferences returns the partners whose unpaid money, as the source states it, is not the sum of their commissions.
+func (q *Queries) ImportBalanceDifferences(ctx context.Context, db DBTX, arg ImportBalanceDifferencesParams) ([]ImportBalanceDifferencesRow, error) {
+	rows, err := db.Query(ctx, importBalanceDifferences, arg.ImportID, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportBalanceDifferencesRow{}
+	for rows.Next() {
+		var i ImportBalanceDifferencesRow
+		if err := rows.Scan(
+			&i.PartnerID,
+			&i.Currency,
+			&i.StatedMinor,
+			&i.CommissionsMinor,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -821,6 +910,60 @@ func (q *Queries) ImportDeleteValues(ctx context.Context, db DBTX, arg ImportDel
 	return err
 }
 
+const importDuplicateSales = `-- name: ImportDuplicateSales :many
+SELECT v.source_id::text AS source_id, s.id
+FROM (SELECT unnest($1::text[]) AS source_id, unnest($2::text[]) AS customer_id,
+    unnest($3::bigint[]) AS amount, unnest($4::text[]) AS currency, unnest($5::timestamptz[]) AS at) v
+JOIN sales s ON s.customer_id = v.customer_id AND s.org_id = $6 
+    AND v.amount IN (s.amount_minor + s.refunded_minor, s.amount_minor + s.refunded_minor - coalesce(s.tax_minor, 0))
+    AND s.currency = v.currency AND s.occurred_at BETWEEN v.at - interval '1 hour' AND v.at + interval '1 hour'
+WHERE NOT EXISTS (SELECT 1 FROM import_objects o WHERE o.target = s.id AND o.org_id = s.org_id)
+ORDER BY abs(extract(epoch FROM s.occurred_at - v.at)), v.source_id, s.id
+`
+
+type ImportDuplicateSalesParams struct {
+	SourceIds   []string
+	CustomerIds []string
+	Amounts     []int64
+	Currencies  []string
+	Ats         []clock.Time
+	OrgID       string
+}
+
+type ImportDuplicateSalesRow struct {
+	SourceID string
+	ID       string
+}
+
+// ImportDuplicateSales finds sales of the same customer and amount within an hour, which are the same payment under
+// another id.
+func (q *Queries) ImportDuplicateSales(ctx context.Context, db DBTX, arg ImportDuplicateSalesParams) ([]ImportDuplicateSalesRow, error) {
+	rows, err := db.Query(ctx, importDuplicateSales,
+		arg.SourceIds,
+		arg.CustomerIds,
+		arg.Amounts,
+		arg.Currencies,
+		arg.Ats,
+		arg.OrgID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportDuplicateSalesRow{}
+	for rows.Next() {
+		var i ImportDuplicateSalesRow
+		if err := rows.Scan(&i.SourceID, &i.ID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importEdited = `-- name: ImportEdited :many
 SELECT o.target FROM import_objects o WHERE o.target = ANY ($1::text[]) AND o.program_id = $2
     AND o.org_id = $3 AND o.source = $4 AND o.kind = $5
@@ -867,37 +1010,40 @@ func (q *Queries) ImportEdited(ctx context.Context, db DBTX, arg ImportEditedPar
 	return items, nil
 }
 
-const importFailed = `-- name: ImportFailed :exec
-UPDATE imports SET status = $1, error = $2, attempts = $3, busy_until = $4,
-    finished_at = $5, updated_at = $6,
-    api_key = CASE WHEN $1 = 'failed' THEN NULL ELSE api_key END
-WHERE id = $7 AND org_id = $8
+const importExistingIDs = `-- name: ImportExistingIDs :many
+SELECT t.id FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+UNION ALL SELECT t.id FROM links t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2 AND t.deleted_at IS NULL
+UNION ALL SELECT t.id FROM coupons t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+UNION ALL SELECT t.id FROM customers t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+UNION ALL SELECT t.id FROM sales t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+UNION ALL SELECT t.id FROM commissions t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+UNION ALL SELECT t.id FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
-type ImportFailedParams struct {
-	Status     ImportStatus
-	Error      *string
-	Attempts   int64
-	BusyUntil  *clock.Time
-	FinishedAt *clock.Time
-	UpdatedAt  clock.Time
-	ID         string
-	OrgID      string
+type ImportExistingIDsParams struct {
+	Ids   []string
+	OrgID string
 }
 
-// ImportFailed stores a failure. The key of an import that has failed is deleted.
-func (q *Queries) ImportFailed(ctx context.Context, db DBTX, arg ImportFailedParams) error {
-	_, err := db.Exec(ctx, importFailed,
-		arg.Status,
-		arg.Error,
-		arg.Attempts,
-		arg.BusyUntil,
-		arg.FinishedAt,
-		arg.UpdatedAt,
-		arg.ID,
-		arg.OrgID,
-	)
-	return err
+// ImportExistingIDs returns the ids among given ones that exist, of any kind.
+func (q *Queries) ImportExistingIDs(ctx context.Context, db DBTX, arg ImportExistingIDsParams) ([]string, error) {
+	rows, err := db.Query(ctx, importExistingIDs, arg.Ids, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const importFileAssign = `-- name: ImportFileAssign :execrows
@@ -1101,55 +1247,6 @@ func (q *Queries) ImportGet(ctx context.Context, db DBTX, arg ImportGetParams) (
 		&i.FinishedAt,
 	)
 	return i, err
-}
-
-const importGone = `-- name: ImportGone :many
-SELECT o.source_id, k.id, k.status FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
-WHERE o.program_id = $1 AND o.org_id = $2 AND o.source = $3 AND o.kind = 5 AND o.created
-    AND k.status IN ('pending', 'approved', 'due') AND NOT EXISTS (SELECT 1 FROM import_rows t
-        WHERE t.import_id = $4 AND t.org_id = $2 AND t.kind = 5 AND t.source_id = o.source_id)
-ORDER BY o.source_id LIMIT $5
-`
-
-type ImportGoneParams struct {
-	ProgramID string
-	OrgID     string
-	Source    string
-	ImportID  string
-	Lim       int32
-}
-
-type ImportGoneRow struct {
-	SourceID string
-	ID       string
-	Status   CommissionStatus
-}
-
-// ImportGone returns unpaid commissions of earlier imports that this one does not list.
-func (q *Queries) ImportGone(ctx context.Context, db DBTX, arg ImportGoneParams) ([]ImportGoneRow, error) {
-	rows, err := db.Query(ctx, importGone,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.Source,
-		arg.ImportID,
-		arg.Lim,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ImportGoneRow{}
-	for rows.Next() {
-		var i ImportGoneRow
-		if err := rows.Scan(&i.SourceID, &i.ID, &i.Status); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const importGroups = `-- name: ImportGroups :many
@@ -1760,6 +1857,55 @@ func (q *Queries) ImportMerged(ctx context.Context, db DBTX, arg ImportMergedPar
 	return items, nil
 }
 
+const importMissingCommissions = `-- name: ImportMissingCommissions :many
+SELECT o.source_id, k.id, k.status FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
+WHERE o.program_id = $1 AND o.org_id = $2 AND o.source = $3 AND o.kind = 5 AND o.created
+    AND k.status IN ('pending', 'approved', 'due') AND NOT EXISTS (SELECT 1 FROM import_rows t
+        WHERE t.import_id = $4 AND t.org_id = $2 AND t.kind = 5 AND t.source_id = o.source_id)
+ORDER BY o.source_id LIMIT $5
+`
+
+type ImportMissingCommissionsParams struct {
+	ProgramID string
+	OrgID     string
+	Source    string
+	ImportID  string
+	Lim       int32
+}
+
+type ImportMissingCommissionsRow struct {
+	SourceID string
+	ID       string
+	Status   CommissionStatus
+}
+
+// ImportMissingCommissions returns unpaid commissions of earlier imports that this one does not list.
+func (q *Queries) ImportMissingCommissions(ctx context.Context, db DBTX, arg ImportMissingCommissionsParams) ([]ImportMissingCommissionsRow, error) {
+	rows, err := db.Query(ctx, importMissingCommissions,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Source,
+		arg.ImportID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportMissingCommissionsRow{}
+	for rows.Next() {
+		var i ImportMissingCommissionsRow
+		if err := rows.Scan(&i.SourceID, &i.ID, &i.Status); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importObjects = `-- name: ImportObjects :many
 SELECT o.program_id, o.source, o.kind, o.source_id, o.org_id, o.import_id, o.target, o.created, o.data, o.written_at FROM import_objects o WHERE o.program_id = $1 AND o.org_id = $2 AND o.source = $3
     AND o.kind = $4 AND o.source_id = ANY ($5::text[])
@@ -1811,12 +1957,12 @@ func (q *Queries) ImportObjects(ctx context.Context, db DBTX, arg ImportObjectsP
 	return items, nil
 }
 
-const importObjectsForget = `-- name: ImportObjectsForget :exec
+const importObjectsDelete = `-- name: ImportObjectsDelete :exec
 DELETE FROM import_objects o WHERE o.program_id = $1 AND o.org_id = $2 AND o.source = $3
     AND o.kind = $4 AND o.source_id = ANY ($5::text[])
 `
 
-type ImportObjectsForgetParams struct {
+type ImportObjectsDeleteParams struct {
 	ProgramID string
 	OrgID     string
 	Source    string
@@ -1824,8 +1970,8 @@ type ImportObjectsForgetParams struct {
 	SourceIds []string
 }
 
-func (q *Queries) ImportObjectsForget(ctx context.Context, db DBTX, arg ImportObjectsForgetParams) error {
-	_, err := db.Exec(ctx, importObjectsForget,
+func (q *Queries) ImportObjectsDelete(ctx context.Context, db DBTX, arg ImportObjectsDeleteParams) error {
+	_, err := db.Exec(ctx, importObjectsDelete,
 		arg.ProgramID,
 		arg.OrgID,
 		arg.Source,
@@ -1946,42 +2092,6 @@ func (q *Queries) ImportOpen(ctx context.Context, db DBTX, arg ImportOpenParams)
 		return nil, err
 	}
 	return items, nil
-}
-
-const importOperated = `-- name: ImportOperated :one
-SELECT t.id, t.org_id, t.program_id, t.source, t.source_account, t.api_key, t.since, t.dry_run, t.emit_events, t.status, t.place, t.counts, t.balances, t.groups, t.problems_count, t.params, t.error, t.user_id, t.attempts, t.busy_until, t.created_at, t.updated_at, t.finished_at FROM imports t WHERE t.id = $1
-`
-
-// ImportOperated finds an import of any organization.
-func (q *Queries) ImportOperated(ctx context.Context, db DBTX, id string) (Import, error) {
-	row := db.QueryRow(ctx, importOperated, id)
-	var i Import
-	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.ProgramID,
-		&i.Source,
-		&i.SourceAccount,
-		&i.APIKey,
-		&i.Since,
-		&i.DryRun,
-		&i.EmitEvents,
-		&i.Status,
-		&i.Place,
-		&i.Counts,
-		&i.Balances,
-		&i.Groups,
-		&i.ProblemsCount,
-		&i.Params,
-		&i.Error,
-		&i.UserID,
-		&i.Attempts,
-		&i.BusyUntil,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.FinishedAt,
-	)
-	return i, err
 }
 
 const importPaidSizes = `-- name: ImportPaidSizes :many
@@ -2341,42 +2451,6 @@ func (q *Queries) ImportPayoutsSettled(ctx context.Context, db DBTX, arg ImportP
 	return items, nil
 }
 
-const importPresent = `-- name: ImportPresent :many
-SELECT t.id FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
-UNION ALL SELECT t.id FROM links t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2 AND t.deleted_at IS NULL
-UNION ALL SELECT t.id FROM coupons t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
-UNION ALL SELECT t.id FROM customers t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
-UNION ALL SELECT t.id FROM sales t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
-UNION ALL SELECT t.id FROM commissions t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
-UNION ALL SELECT t.id FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
-`
-
-type ImportPresentParams struct {
-	Ids   []string
-	OrgID string
-}
-
-// ImportPresent returns the ids among given ones that exist, of any kind.
-func (q *Queries) ImportPresent(ctx context.Context, db DBTX, arg ImportPresentParams) ([]string, error) {
-	rows, err := db.Query(ctx, importPresent, arg.Ids, arg.OrgID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []string{}
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		items = append(items, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const importProblemInsert = `-- name: ImportProblemInsert :exec
 INSERT INTO import_problems (id, org_id, program_id, import_id, kind, source_id, code, detail, created_at)
 SELECT unnest($1::text[]), $2, $3, $4, unnest($5::text[]), unnest($6::text[]),
@@ -2476,20 +2550,20 @@ func (q *Queries) ImportReader(ctx context.Context, db DBTX, arg ImportReaderPar
 	return email, err
 }
 
-const importRowRefused = `-- name: ImportRowRefused :exec
+const importRowRefuse = `-- name: ImportRowRefuse :exec
 UPDATE import_rows t SET outcome = 'refused' WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = $3
     AND t.source_id = $4
 `
 
-type ImportRowRefusedParams struct {
+type ImportRowRefuseParams struct {
 	ImportID string
 	OrgID    string
 	Kind     int16
 	SourceID string
 }
 
-func (q *Queries) ImportRowRefused(ctx context.Context, db DBTX, arg ImportRowRefusedParams) error {
-	_, err := db.Exec(ctx, importRowRefused,
+func (q *Queries) ImportRowRefuse(ctx context.Context, db DBTX, arg ImportRowRefuseParams) error {
+	_, err := db.Exec(ctx, importRowRefuse,
 		arg.ImportID,
 		arg.OrgID,
 		arg.Kind,
@@ -2748,60 +2822,6 @@ func (q *Queries) ImportRowsRead(ctx context.Context, db DBTX, arg ImportRowsRea
 	return items, nil
 }
 
-const importSalesAlike = `-- name: ImportSalesAlike :many
-SELECT v.source_id::text AS source_id, s.id
-FROM (SELECT unnest($1::text[]) AS source_id, unnest($2::text[]) AS customer_id,
-    unnest($3::bigint[]) AS amount, unnest($4::text[]) AS currency, unnest($5::timestamptz[]) AS at) v
-JOIN sales s ON s.customer_id = v.customer_id AND s.org_id = $6 
-    AND v.amount IN (s.amount_minor + s.refunded_minor, s.amount_minor + s.refunded_minor - coalesce(s.tax_minor, 0))
-    AND s.currency = v.currency AND s.occurred_at BETWEEN v.at - interval '1 hour' AND v.at + interval '1 hour'
-WHERE NOT EXISTS (SELECT 1 FROM import_objects o WHERE o.target = s.id AND o.org_id = s.org_id)
-ORDER BY abs(extract(epoch FROM s.occurred_at - v.at)), v.source_id, s.id
-`
-
-type ImportSalesAlikeParams struct {
-	SourceIds   []string
-	CustomerIds []string
-	Amounts     []int64
-	Currencies  []string
-	Ats         []clock.Time
-	OrgID       string
-}
-
-type ImportSalesAlikeRow struct {
-	SourceID string
-	ID       string
-}
-
-// ImportSalesAlike finds sales of the same customer and amount within an hour, which are the same payment under
-// another id.
-func (q *Queries) ImportSalesAlike(ctx context.Context, db DBTX, arg ImportSalesAlikeParams) ([]ImportSalesAlikeRow, error) {
-	rows, err := db.Query(ctx, importSalesAlike,
-		arg.SourceIds,
-		arg.CustomerIds,
-		arg.Amounts,
-		arg.Currencies,
-		arg.Ats,
-		arg.OrgID,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ImportSalesAlikeRow{}
-	for rows.Next() {
-		var i ImportSalesAlikeRow
-		if err := rows.Scan(&i.SourceID, &i.ID); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const importSalesByCharge = `-- name: ImportSalesByCharge :many
 SELECT t.external_charge_id, t.id FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_charge_id = ANY ($3::text[])
@@ -2983,116 +3003,37 @@ func (q *Queries) ImportSave(ctx context.Context, db DBTX, arg ImportSaveParams)
 	return err
 }
 
-const importStated = `-- name: ImportStated :many
-SELECT p.source_id AS partner_id, o.key::text AS currency, o.value::bigint AS stated_minor,
-    coalesce(k.sum, 0)::bigint AS commissions_minor
-FROM import_rows p CROSS JOIN LATERAL json_each_text(p.data -> 'open') o
-LEFT JOIN (
-    SELECT t.data ->> 'partner_id' AS partner_id, t.data ->> 'currency' AS currency, sum((t.data ->> 'amount_minor')::bigint) AS sum
-    FROM import_rows t WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 5
-        AND (t.data ->> 'status') IN ('pending', 'due')
-        AND (t.data ->> 'amount_minor')::bigint BETWEEN -99999999999999 AND 99999999999999 GROUP BY 1, 2
-) k ON k.partner_id = p.source_id AND k.currency = o.key
-WHERE p.import_id = $1 AND p.org_id = $2 AND p.kind = 0 AND json_typeof(p.data -> 'open') = 'object'
-    AND o.value::bigint <> coalesce(k.sum, 0)
-ORDER BY 1, 2
+const importSaveFailure = `-- name: ImportSaveFailure :exec
+UPDATE imports SET status = $1, error = $2, attempts = $3, busy_until = $4,
+    finished_at = $5, updated_at = $6,
+    api_key = CASE WHEN $1 = 'failed' THEN NULL ELSE api_key END
+WHERE id = $7 AND org_id = $8
 `
 
-type ImportStatedParams struct {
-	ImportID string
-	OrgID    string
+type ImportSaveFailureParams struct {
+	Status     ImportStatus
+	Error      *string
+	Attempts   int64
+	BusyUntil  *clock.Time
+	FinishedAt *clock.Time
+	UpdatedAt  clock.Time
+	ID         string
+	OrgID      string
 }
 
-type ImportStatedRow struct {
-	PartnerID        string
-	Currency         string
-	StatedMinor      int64
-	CommissionsMinor int64
-}
-
-// ImportStated returns the partners whose unpaid money, as the source states it, is not the sum of their commissions.
-func (q *Queries) ImportStated(ctx context.Context, db DBTX, arg ImportStatedParams) ([]ImportStatedRow, error) {
-	rows, err := db.Query(ctx, importStated, arg.ImportID, arg.OrgID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ImportStatedRow{}
-	for rows.Next() {
-		var i ImportStatedRow
-		if err := rows.Scan(
-			&i.PartnerID,
-			&i.Currency,
-			&i.StatedMinor,
-			&i.CommissionsMinor,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const importStays = `-- name: ImportStays :many
-SELECT 'links'::text AS kind, count(*)::bigint AS n FROM (SELECT 1 FROM import_objects o WHERE o.program_id = $1
-    AND o.org_id = $2 AND o.import_id = ANY ($3::text[]) AND o.kind = 1 AND o.created
-    AND EXISTS (SELECT 1 FROM clicks k WHERE k.link_id = o.target) LIMIT $4) l
-UNION ALL
-SELECT 'customers', count(*) FROM (SELECT 1 FROM import_objects o WHERE o.program_id = $1
-    AND o.org_id = $2 AND o.import_id = ANY ($3::text[]) AND o.kind = 3 AND o.created
-    AND EXISTS (SELECT 1 FROM sales s WHERE s.customer_id = o.target AND s.org_id = o.org_id
-        AND NOT EXISTS (SELECT 1 FROM import_objects w WHERE w.target = s.id AND w.created)) LIMIT $4) c
-UNION ALL
-SELECT 'commissions', count(*) FROM (SELECT 1 FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
-    LEFT JOIN payouts p ON p.id = k.payout_id AND p.org_id = k.org_id
-    WHERE o.program_id = $1 AND o.org_id = $2 AND o.import_id = ANY ($3::text[]) AND o.kind = 5
-    AND o.created AND (k.clawed_minor <> 0 OR k.shrunk_minor <> 0 OR p.id IS NOT NULL AND p.import_id IS NULL) LIMIT $4) k
-UNION ALL
-SELECT 'partners', count(*) FROM (SELECT 1 FROM import_objects o WHERE o.program_id = $1
-    AND o.org_id = $2 AND o.import_id = ANY ($3::text[]) AND o.kind = 0 AND o.created
-    AND EXISTS (SELECT 1 FROM portal_sessions s WHERE s.partner_id = o.target AND s.program_id = o.program_id) LIMIT $4) p
-`
-
-type ImportStaysParams struct {
-	ProgramID string
-	OrgID     string
-	ImportIds []string
-	Lim       int32
-}
-
-type ImportStaysRow struct {
-	Kind string
-	N    int64
-}
-
-// ImportStays counts the objects of imports that an undo keeps because something else uses them, up to a limit for each
-// reason: links with visits, customers who paid since, and commissions that Rail paid out or that a refund changed.
-func (q *Queries) ImportStays(ctx context.Context, db DBTX, arg ImportStaysParams) ([]ImportStaysRow, error) {
-	rows, err := db.Query(ctx, importStays,
-		arg.ProgramID,
+// ImportSaveFailure stores a failure. The key of an import that has failed is deleted.
+func (q *Queries) ImportSaveFailure(ctx context.Context, db DBTX, arg ImportSaveFailureParams) error {
+	_, err := db.Exec(ctx, importSaveFailure,
+		arg.Status,
+		arg.Error,
+		arg.Attempts,
+		arg.BusyUntil,
+		arg.FinishedAt,
+		arg.UpdatedAt,
+		arg.ID,
 		arg.OrgID,
-		arg.ImportIds,
-		arg.Lim,
 	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ImportStaysRow{}
-	for rows.Next() {
-		var i ImportStaysRow
-		if err := rows.Scan(&i.Kind, &i.N); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+	return err
 }
 
 const importTake = `-- name: ImportTake :many
@@ -3303,6 +3244,65 @@ func (q *Queries) ImportUndoCommissions(ctx context.Context, db DBTX, arg Import
 	return items, nil
 }
 
+const importUndoExclusions = `-- name: ImportUndoExclusions :many
+SELECT 'links'::text AS kind, count(*)::bigint AS n FROM (SELECT 1 FROM import_objects o WHERE o.program_id = $1
+    AND o.org_id = $2 AND o.import_id = ANY ($3::text[]) AND o.kind = 1 AND o.created
+    AND EXISTS (SELECT 1 FROM clicks k WHERE k.link_id = o.target) LIMIT $4) l
+UNION ALL
+SELECT 'customers', count(*) FROM (SELECT 1 FROM import_objects o WHERE o.program_id = $1
+    AND o.org_id = $2 AND o.import_id = ANY ($3::text[]) AND o.kind = 3 AND o.created
+    AND EXISTS (SELECT 1 FROM sales s WHERE s.customer_id = o.target AND s.org_id = o.org_id
+        AND NOT EXISTS (SELECT 1 FROM import_objects w WHERE w.target = s.id AND w.created)) LIMIT $4) c
+UNION ALL
+SELECT 'commissions', count(*) FROM (SELECT 1 FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
+    LEFT JOIN payouts p ON p.id = k.payout_id AND p.org_id = k.org_id
+    WHERE o.program_id = $1 AND o.org_id = $2 AND o.import_id = ANY ($3::text[]) AND o.kind = 5
+    AND o.created AND (k.clawed_minor <> 0 OR k.shrunk_minor <> 0 OR p.id IS NOT NULL AND p.import_id IS NULL) LIMIT $4) k
+UNION ALL
+SELECT 'partners', count(*) FROM (SELECT 1 FROM import_objects o WHERE o.program_id = $1
+    AND o.org_id = $2 AND o.import_id = ANY ($3::text[]) AND o.kind = 0 AND o.created
+    AND EXISTS (SELECT 1 FROM portal_sessions s WHERE s.partner_id = o.target AND s.program_id = o.program_id) LIMIT $4) p
+`
+
+type ImportUndoExclusionsParams struct {
+	ProgramID string
+	OrgID     string
+	ImportIds []string
+	Lim       int32
+}
+
+type ImportUndoExclusionsRow struct {
+	Kind string
+	N    int64
+}
+
+// ImportUndoExclusions counts the objects that an undo does not delete because something else uses them, up to a limit
+// for each reason: links with visits, customers who paid since, and commissions that Rail paid out or that a refund changed.
+func (q *Queries) ImportUndoExclusions(ctx context.Context, db DBTX, arg ImportUndoExclusionsParams) ([]ImportUndoExclusionsRow, error) {
+	rows, err := db.Query(ctx, importUndoExclusions,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.ImportIds,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportUndoExclusionsRow{}
+	for rows.Next() {
+		var i ImportUndoExclusionsRow
+		if err := rows.Scan(&i.Kind, &i.N); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importUndoNext = `-- name: ImportUndoNext :many
 SELECT o.program_id, o.source, o.kind, o.source_id, o.org_id, o.import_id, o.target, o.created, o.data, o.written_at FROM import_objects o WHERE o.import_id = $1 AND o.org_id = $2 AND o.kind = $3
     AND o.source_id > $4
@@ -3467,6 +3467,47 @@ func (q *Queries) ImportUndoSales(ctx context.Context, db DBTX, arg ImportUndoSa
 	return items, nil
 }
 
+const importUnpaidSums = `-- name: ImportUnpaidSums :many
+SELECT (o.data ->> 'partner_id')::text AS partner_id, k.currency, sum(k.amount_minor)::bigint AS rail_minor
+FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
+WHERE o.program_id = $1 AND o.org_id = $2 AND o.source = $3 AND o.kind = 5
+    AND k.status IN ('pending', 'approved', 'due')
+GROUP BY 1, 2 ORDER BY 1, 2
+`
+
+type ImportUnpaidSumsParams struct {
+	ProgramID string
+	OrgID     string
+	Source    string
+}
+
+type ImportUnpaidSumsRow struct {
+	PartnerID string
+	Currency  string
+	RailMinor int64
+}
+
+// ImportUnpaidSums sums the unpaid imported commissions in Rail by the source's partner and currency.
+func (q *Queries) ImportUnpaidSums(ctx context.Context, db DBTX, arg ImportUnpaidSumsParams) ([]ImportUnpaidSumsRow, error) {
+	rows, err := db.Query(ctx, importUnpaidSums, arg.ProgramID, arg.OrgID, arg.Source)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportUnpaidSumsRow{}
+	for rows.Next() {
+		var i ImportUnpaidSumsRow
+		if err := rows.Scan(&i.PartnerID, &i.Currency, &i.RailMinor); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importValues = `-- name: ImportValues :many
 SELECT lower(t.data ->> 'value')::text AS value, count(DISTINCT t.data ->> 'partner_id')::bigint AS partners
 FROM import_rows t WHERE t.import_id = $1 AND t.org_id = $2 AND t.kind = 1
@@ -3543,48 +3584,7 @@ func (q *Queries) ImportValuesTaken(ctx context.Context, db DBTX, arg ImportValu
 	return items, nil
 }
 
-const importWritten = `-- name: ImportWritten :many
-SELECT (o.data ->> 'partner_id')::text AS partner_id, k.currency, sum(k.amount_minor)::bigint AS rail_minor
-FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
-WHERE o.program_id = $1 AND o.org_id = $2 AND o.source = $3 AND o.kind = 5
-    AND k.status IN ('pending', 'approved', 'due')
-GROUP BY 1, 2 ORDER BY 1, 2
-`
-
-type ImportWrittenParams struct {
-	ProgramID string
-	OrgID     string
-	Source    string
-}
-
-type ImportWrittenRow struct {
-	PartnerID string
-	Currency  string
-	RailMinor int64
-}
-
-// ImportWritten sums the unpaid imported commissions in Rail by the source's partner and currency.
-func (q *Queries) ImportWritten(ctx context.Context, db DBTX, arg ImportWrittenParams) ([]ImportWrittenRow, error) {
-	rows, err := db.Query(ctx, importWritten, arg.ProgramID, arg.OrgID, arg.Source)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ImportWrittenRow{}
-	for rows.Next() {
-		var i ImportWrittenRow
-		if err := rows.Scan(&i.PartnerID, &i.Currency, &i.RailMinor); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const importedAlike = `-- name: ImportedAlike :many
+const importedDuplicateSale = `-- name: ImportedDuplicateSale :many
 SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor, t.fee_minor FROM sales t WHERE t.org_id = $1 AND t.id = (SELECT s.id FROM sales s
     JOIN import_objects o ON o.target = s.id AND o.org_id = s.org_id AND o.kind = 4 AND o.created
     WHERE s.customer_id = $2 AND s.org_id = $1 AND s.program_id = $3 AND s.currency = $4
@@ -3596,7 +3596,7 @@ SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_cha
     ORDER BY s.occurred_at, s.id LIMIT 1)
 `
 
-type ImportedAlikeParams struct {
+type ImportedDuplicateSaleParams struct {
 	OrgID       string
 	CustomerID  string
 	ProgramID   string
@@ -3606,10 +3606,10 @@ type ImportedAlikeParams struct {
 	LastAt      clock.Time
 }
 
-// ImportedAlike finds the imported sale that is the same payment under another id: of the customer and amount, within an
+// ImportedDuplicateSale finds the imported sale that is the same payment under another id: of the customer and amount, within an
 // hour, and not known under a second id.
-func (q *Queries) ImportedAlike(ctx context.Context, db DBTX, arg ImportedAlikeParams) ([]Sale, error) {
-	rows, err := db.Query(ctx, importedAlike,
+func (q *Queries) ImportedDuplicateSale(ctx context.Context, db DBTX, arg ImportedDuplicateSaleParams) ([]Sale, error) {
+	rows, err := db.Query(ctx, importedDuplicateSale,
 		arg.OrgID,
 		arg.CustomerID,
 		arg.ProgramID,
@@ -3721,19 +3721,19 @@ func (q *Queries) ImportsUndone(ctx context.Context, db DBTX, arg ImportsUndoneP
 	return err
 }
 
-const importsWritten = `-- name: ImportsWritten :one
+const importsVersion = `-- name: ImportsVersion :one
 SELECT coalesce(sum(CASE t.status WHEN 'undone' THEN 2 ELSE 1 END), 0)::bigint AS n FROM imports t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.status IN ('done', 'undone', 'failed')
 `
 
-type ImportsWrittenParams struct {
+type ImportsVersionParams struct {
 	ProgramID string
 	OrgID     string
 }
 
-// ImportsWritten changes with each import of the program that wrote or removed something.
-func (q *Queries) ImportsWritten(ctx context.Context, db DBTX, arg ImportsWrittenParams) (int64, error) {
-	row := db.QueryRow(ctx, importsWritten, arg.ProgramID, arg.OrgID)
+// ImportsVersion changes with each import of the program that wrote or removed something.
+func (q *Queries) ImportsVersion(ctx context.Context, db DBTX, arg ImportsVersionParams) (int64, error) {
+	row := db.QueryRow(ctx, importsVersion, arg.ProgramID, arg.OrgID)
 	var n int64
 	err := row.Scan(&n)
 	return n, err
@@ -3835,25 +3835,25 @@ func (q *Queries) ProgramSetParams(ctx context.Context, db DBTX, arg ProgramSetP
 	return err
 }
 
-const programsImported = `-- name: ProgramsImported :many
+const programsWithImports = `-- name: ProgramsWithImports :many
 SELECT DISTINCT i.org_id, i.program_id FROM imports i WHERE i.status = 'done' ORDER BY i.program_id
 `
 
-type ProgramsImportedRow struct {
+type ProgramsWithImportsRow struct {
 	OrgID     string
 	ProgramID string
 }
 
-// ProgramsImported returns the programs of all organizations with a done import.
-func (q *Queries) ProgramsImported(ctx context.Context, db DBTX) ([]ProgramsImportedRow, error) {
-	rows, err := db.Query(ctx, programsImported)
+// ProgramsWithImports returns the programs of all organizations with a done import.
+func (q *Queries) ProgramsWithImports(ctx context.Context, db DBTX) ([]ProgramsWithImportsRow, error) {
+	rows, err := db.Query(ctx, programsWithImports)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ProgramsImportedRow{}
+	items := []ProgramsWithImportsRow{}
 	for rows.Next() {
-		var i ProgramsImportedRow
+		var i ProgramsWithImportsRow
 		if err := rows.Scan(&i.OrgID, &i.ProgramID); err != nil {
 			return nil, err
 		}
@@ -3865,7 +3865,7 @@ func (q *Queries) ProgramsImported(ctx context.Context, db DBTX) ([]ProgramsImpo
 	return items, nil
 }
 
-const refundAdopt = `-- name: RefundAdopt :many
+const refundSetExternalID = `-- name: RefundSetExternalID :many
 UPDATE refunds SET external_refund_id = $1, updated_at = $2
 WHERE id = (SELECT r.id FROM refunds r WHERE r.sale_id = $3 AND r.org_id = $4 AND r.external_refund_id IS NULL
         AND r.reason = $5 AND r.amount_minor = $6 AND r.updated_at >= $7 ORDER BY r.created_at, r.id LIMIT 1)
@@ -3873,7 +3873,7 @@ WHERE id = (SELECT r.id FROM refunds r WHERE r.sale_id = $3 AND r.org_id = $4 AN
 RETURNING id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor, currency, voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at, level_minor, restored_minor, restorations
 `
 
-type RefundAdoptParams struct {
+type RefundSetExternalIDParams struct {
 	ExternalRefundID *string
 	Now              clock.Time
 	SaleID           *string
@@ -3883,9 +3883,9 @@ type RefundAdoptParams struct {
 	At               clock.Time
 }
 
-// RefundAdopt gives an imported refund of a sale and an amount the processor's id.
-func (q *Queries) RefundAdopt(ctx context.Context, db DBTX, arg RefundAdoptParams) ([]Refund, error) {
-	rows, err := db.Query(ctx, refundAdopt,
+// RefundSetExternalID gives an imported refund of a sale and an amount the processor's id.
+func (q *Queries) RefundSetExternalID(ctx context.Context, db DBTX, arg RefundSetExternalIDParams) ([]Refund, error) {
+	rows, err := db.Query(ctx, refundSetExternalID,
 		arg.ExternalRefundID,
 		arg.Now,
 		arg.SaleID,
@@ -3932,30 +3932,30 @@ func (q *Queries) RefundAdopt(ctx context.Context, db DBTX, arg RefundAdoptParam
 	return items, nil
 }
 
-const saleCredited = `-- name: SaleCredited :exec
+const saleMarkCredited = `-- name: SaleMarkCredited :exec
 UPDATE sales SET activity_outcome = 'commission_created' WHERE id = $1 AND org_id = $2
 `
 
-type SaleCreditedParams struct {
+type SaleMarkCreditedParams struct {
 	ID    string
 	OrgID string
 }
 
-func (q *Queries) SaleCredited(ctx context.Context, db DBTX, arg SaleCreditedParams) error {
-	_, err := db.Exec(ctx, saleCredited, arg.ID, arg.OrgID)
+func (q *Queries) SaleMarkCredited(ctx context.Context, db DBTX, arg SaleMarkCreditedParams) error {
+	_, err := db.Exec(ctx, saleMarkCredited, arg.ID, arg.OrgID)
 	return err
 }
 
-const salesUncredited = `-- name: SalesUncredited :exec
+const salesMarkUncredited = `-- name: SalesMarkUncredited :exec
 UPDATE sales SET activity_outcome = 'sale_recorded' WHERE id = ANY ($1::text[]) AND org_id = $2
 `
 
-type SalesUncreditedParams struct {
+type SalesMarkUncreditedParams struct {
 	Ids   []string
 	OrgID string
 }
 
-func (q *Queries) SalesUncredited(ctx context.Context, db DBTX, arg SalesUncreditedParams) error {
-	_, err := db.Exec(ctx, salesUncredited, arg.Ids, arg.OrgID)
+func (q *Queries) SalesMarkUncredited(ctx context.Context, db DBTX, arg SalesMarkUncreditedParams) error {
+	_, err := db.Exec(ctx, salesMarkUncredited, arg.Ids, arg.OrgID)
 	return err
 }

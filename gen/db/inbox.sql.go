@@ -86,22 +86,22 @@ func (q *Queries) AliasesPurge(ctx context.Context, db DBTX, arg AliasesPurgePar
 	return result.RowsAffected(), nil
 }
 
-const connectionTold = `-- name: ConnectionTold :exec
+const connectionSetLastEvent = `-- name: ConnectionSetLastEvent :exec
 UPDATE processor_connections SET last_event_at = $1
 WHERE id = $2 AND org_id = $3 AND (last_event_at IS NULL OR last_event_at < $4)
 `
 
-type ConnectionToldParams struct {
+type ConnectionSetLastEventParams struct {
 	Now         *clock.Time
 	ID          string
 	OrgID       string
 	StaleBefore *clock.Time
 }
 
-// ConnectionTold records the time of the last event, to the second, so that a busy connection does
-// not contend for its row.
-func (q *Queries) ConnectionTold(ctx context.Context, db DBTX, arg ConnectionToldParams) error {
-	_, err := db.Exec(ctx, connectionTold,
+// ConnectionSetLastEvent stores the time of the last event if the stored one is before @stale_before: a busy connection
+// writes its row once a second.
+func (q *Queries) ConnectionSetLastEvent(ctx context.Context, db DBTX, arg ConnectionSetLastEventParams) error {
+	_, err := db.Exec(ctx, connectionSetLastEvent,
 		arg.Now,
 		arg.ID,
 		arg.OrgID,
@@ -203,21 +203,46 @@ func (q *Queries) CouponsOf(ctx context.Context, db DBTX, arg CouponsOfParams) (
 	return items, nil
 }
 
-const customerIdentified = `-- name: CustomerIdentified :many
+const customerSetSubscription = `-- name: CustomerSetSubscription :exec
+UPDATE customers t SET external_subscription_id = i.subscription_id, updated_at = i.updated_at
+FROM (SELECT unnest(ARRAY(SELECT unnest($1::text[]))) AS id, unnest($2::text[]) AS org_id,
+    unnest($3::text[]) AS subscription_id, unnest($4::timestamptz[]) AS updated_at) i
+WHERE t.id = i.id AND t.org_id = i.org_id AND t.external_subscription_id IS DISTINCT FROM i.subscription_id
+`
+
+type CustomerSetSubscriptionParams struct {
+	Ids             []string
+	OrgIds          []string
+	SubscriptionIds []string
+	UpdatedAts      []clock.Time
+}
+
+// CustomerSetSubscription records the subscriptions that customers pay for. Every parameter is an unnested array, so that
+// events in a shared transaction share the statement; the subquery is that of InboxTurnsAdd.
+func (q *Queries) CustomerSetSubscription(ctx context.Context, db DBTX, arg CustomerSetSubscriptionParams) error {
+	_, err := db.Exec(ctx, customerSetSubscription,
+		arg.Ids,
+		arg.OrgIds,
+		arg.SubscriptionIds,
+		arg.UpdatedAts,
+	)
+	return err
+}
+
+const customersByIdentifier = `-- name: CustomersByIdentifier :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes, t.source, t.medium, t.campaign, t.referrer, t.country, t.device FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.identifier = $3::text LIMIT 2
 `
 
-type CustomerIdentifiedParams struct {
+type CustomersByIdentifierParams struct {
 	ProgramID  string
 	OrgID      string
 	Identifier string
 }
 
-// CustomerIdentified finds customers by the merchant's own id. Two rows mean that neither
-// can be told.
-func (q *Queries) CustomerIdentified(ctx context.Context, db DBTX, arg CustomerIdentifiedParams) ([]Customer, error) {
-	rows, err := db.Query(ctx, customerIdentified, arg.ProgramID, arg.OrgID, arg.Identifier)
+// CustomersByIdentifier finds customers by the merchant's own id. Two rows mean that the match is ambiguous.
+func (q *Queries) CustomersByIdentifier(ctx context.Context, db DBTX, arg CustomersByIdentifierParams) ([]Customer, error) {
+	rows, err := db.Query(ctx, customersByIdentifier, arg.ProgramID, arg.OrgID, arg.Identifier)
 	if err != nil {
 		return nil, err
 	}
@@ -267,33 +292,7 @@ func (q *Queries) CustomerIdentified(ctx context.Context, db DBTX, arg CustomerI
 	return items, nil
 }
 
-const customerSubscribed = `-- name: CustomerSubscribed :exec
-UPDATE customers t SET external_subscription_id = i.subscription_id, updated_at = i.updated_at
-FROM (SELECT unnest(ARRAY(SELECT unnest($1::text[]))) AS id, unnest($2::text[]) AS org_id,
-    unnest($3::text[]) AS subscription_id, unnest($4::timestamptz[]) AS updated_at) i
-WHERE t.id = i.id AND t.org_id = i.org_id AND t.external_subscription_id IS DISTINCT FROM i.subscription_id
-`
-
-type CustomerSubscribedParams struct {
-	Ids             []string
-	OrgIds          []string
-	SubscriptionIds []string
-	UpdatedAts      []clock.Time
-}
-
-// CustomerSubscribed records the subscriptions that customers pay for. Every parameter is an unnested array, so that
-// events in a shared transaction share the statement; the subquery is that of InboxTurnsAdd.
-func (q *Queries) CustomerSubscribed(ctx context.Context, db DBTX, arg CustomerSubscribedParams) error {
-	_, err := db.Exec(ctx, customerSubscribed,
-		arg.Ids,
-		arg.OrgIds,
-		arg.SubscriptionIds,
-		arg.UpdatedAts,
-	)
-	return err
-}
-
-const customerUnbound = `-- name: CustomerUnbound :many
+const customersWithoutExternalID = `-- name: CustomersWithoutExternalID :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, t.other_routes, t.source, t.medium, t.campaign, t.referrer, t.country, t.device FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_customer_id IS NULL AND lower(t.email) = $3::text AND t.lead_at > $4
 UNION ALL
@@ -302,7 +301,7 @@ SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.c
 LIMIT 2
 `
 
-type CustomerUnboundParams struct {
+type CustomersWithoutExternalIDParams struct {
 	ProgramID  string
 	OrgID      string
 	Email      *string
@@ -310,10 +309,10 @@ type CustomerUnboundParams struct {
 	ReferralID *string
 }
 
-// CustomerUnbound finds a customer without an id at a processor by its email, created
-// since a time, or by its referral. Two rows mean that the match is ambiguous.
-func (q *Queries) CustomerUnbound(ctx context.Context, db DBTX, arg CustomerUnboundParams) ([]Customer, error) {
-	rows, err := db.Query(ctx, customerUnbound,
+// CustomersWithoutExternalID finds customers without an id at a processor by an email, created since a time, or by a
+// referral. Two rows mean that the match is ambiguous.
+func (q *Queries) CustomersWithoutExternalID(ctx context.Context, db DBTX, arg CustomersWithoutExternalIDParams) ([]Customer, error) {
+	rows, err := db.Query(ctx, customersWithoutExternalID,
 		arg.ProgramID,
 		arg.OrgID,
 		arg.Email,
@@ -381,8 +380,8 @@ type InboxAdvanceParams struct {
 	Until *clock.Time
 }
 
-// InboxAdvance moves a released event ahead of the later ones that it blocks. An event that a worker has is due after
-// @until, except at the end of its lease.
+// InboxAdvance moves a released event ahead of the later ones that it blocks. The condition due_at <= @until excludes
+// the events that a worker has leased.
 func (q *Queries) InboxAdvance(ctx context.Context, db DBTX, arg InboxAdvanceParams) error {
 	_, err := db.Exec(ctx, inboxAdvance, arg.ID, arg.OrgID, arg.Until)
 	return err
@@ -466,8 +465,8 @@ type InboxClaimRow struct {
 }
 
 // InboxClaim leases at most 8 due events, organization by organization: first the organizations after @after, then the
-// others. It skips the organizations in @held. The lease ends at @until. asks reports whether the processor can be asked
-// for missing data of an event. A payload above @max_payload bytes is not returned. A batch is small, so that no event
+// others. It skips the organizations in @held. The lease ends at @until. asks reports whether Rail has an API
+// key with which it can fetch missing data of an event. A payload above @max_payload bytes is not returned. A batch is small, so that no event
 // waits long behind the others and every organization is served soon. Its size is a literal: with a parameter, the
 // statement would be planned each time.
 func (q *Queries) InboxClaim(ctx context.Context, db DBTX, arg InboxClaimParams) ([]InboxClaimRow, error) {
@@ -499,6 +498,52 @@ func (q *Queries) InboxClaim(ctx context.Context, db DBTX, arg InboxClaimParams)
 			&i.AutoEnrolCustomers,
 			&i.Asks,
 		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const inboxEventsWaitingFor = `-- name: InboxEventsWaitingFor :many
+SELECT t.id, t.payload FROM inbox_waits w JOIN inbox_events t ON t.id = w.event_id
+WHERE w.program_id = $1 AND w.org_id = $2 AND w.key = $3 AND t.org_id = $2
+    AND t.connection_id = $4 ORDER BY t.created_at DESC, t.id DESC LIMIT $5
+`
+
+type InboxEventsWaitingForParams struct {
+	ProgramID    string
+	OrgID        string
+	Key          string
+	ConnectionID string
+	Lim          int32
+}
+
+type InboxEventsWaitingForRow struct {
+	ID      string
+	Payload []byte
+}
+
+// InboxEventsWaitingFor returns the events of a connection that wait for the object of a key, newest first.
+func (q *Queries) InboxEventsWaitingFor(ctx context.Context, db DBTX, arg InboxEventsWaitingForParams) ([]InboxEventsWaitingForRow, error) {
+	rows, err := db.Query(ctx, inboxEventsWaitingFor,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Key,
+		arg.ConnectionID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InboxEventsWaitingForRow{}
+	for rows.Next() {
+		var i InboxEventsWaitingForRow
+		if err := rows.Scan(&i.ID, &i.Payload); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -580,29 +625,6 @@ func (q *Queries) InboxGet(ctx context.Context, db DBTX, arg InboxGetParams) (In
 		&i.CreatedAt,
 	)
 	return i, err
-}
-
-const inboxGiveBack = `-- name: InboxGiveBack :exec
-UPDATE inbox_events SET due_at = $1::timestamptz, failures = greatest(failures - 1, 0)
-WHERE id = $2 AND org_id = $3 AND attempts = $4 AND due_at IS NOT NULL
-`
-
-type InboxGiveBackParams struct {
-	Now      clock.Time
-	ID       string
-	OrgID    string
-	Attempts int64
-}
-
-// InboxGiveBack releases an event that was not processed, unless another worker has claimed it since.
-func (q *Queries) InboxGiveBack(ctx context.Context, db DBTX, arg InboxGiveBackParams) error {
-	_, err := db.Exec(ctx, inboxGiveBack,
-		arg.Now,
-		arg.ID,
-		arg.OrgID,
-		arg.Attempts,
-	)
-	return err
 }
 
 const inboxInsert = `-- name: InboxInsert :exec
@@ -929,6 +951,29 @@ func (q *Queries) InboxPurge(ctx context.Context, db DBTX, arg InboxPurgeParams)
 	return result.RowsAffected(), nil
 }
 
+const inboxRelease = `-- name: InboxRelease :exec
+UPDATE inbox_events SET due_at = $1::timestamptz, failures = greatest(failures - 1, 0)
+WHERE id = $2 AND org_id = $3 AND attempts = $4 AND due_at IS NOT NULL
+`
+
+type InboxReleaseParams struct {
+	Now      clock.Time
+	ID       string
+	OrgID    string
+	Attempts int64
+}
+
+// InboxRelease releases an event that was not processed, unless another worker has claimed it since.
+func (q *Queries) InboxRelease(ctx context.Context, db DBTX, arg InboxReleaseParams) error {
+	_, err := db.Exec(ctx, inboxRelease,
+		arg.Now,
+		arg.ID,
+		arg.OrgID,
+		arg.Attempts,
+	)
+	return err
+}
+
 const inboxReplay = `-- name: InboxReplay :one
 UPDATE inbox_events SET status = 'pending', due_at = $1::timestamptz, failures = 0
 WHERE id = $2 AND org_id = $3 RETURNING id, org_id, program_id, connection_id, processor, external_event_id, type, livemode, status, reason_code, reason, customer_id, sale_id, refund_id, attempts, failures, payload, headers, due_at, processed_at, created_at
@@ -1008,52 +1053,6 @@ func (q *Queries) InboxSealed(ctx context.Context, db DBTX, arg InboxSealedParam
 	items := []InboxSealedRow{}
 	for rows.Next() {
 		var i InboxSealedRow
-		if err := rows.Scan(&i.ID, &i.Payload); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const inboxTold = `-- name: InboxTold :many
-SELECT t.id, t.payload FROM inbox_waits w JOIN inbox_events t ON t.id = w.event_id
-WHERE w.program_id = $1 AND w.org_id = $2 AND w.key = $3 AND t.org_id = $2
-    AND t.connection_id = $4 ORDER BY t.created_at DESC, t.id DESC LIMIT $5
-`
-
-type InboxToldParams struct {
-	ProgramID    string
-	OrgID        string
-	Key          string
-	ConnectionID string
-	Lim          int32
-}
-
-type InboxToldRow struct {
-	ID      string
-	Payload []byte
-}
-
-// InboxTold returns the events of a connection that wait for the object of a key, newest first.
-func (q *Queries) InboxTold(ctx context.Context, db DBTX, arg InboxToldParams) ([]InboxToldRow, error) {
-	rows, err := db.Query(ctx, inboxTold,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.Key,
-		arg.ConnectionID,
-		arg.Lim,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []InboxToldRow{}
-	for rows.Next() {
-		var i InboxToldRow
 		if err := rows.Scan(&i.ID, &i.Payload); err != nil {
 			return nil, err
 		}
@@ -1171,6 +1170,25 @@ func (q *Queries) InboxWake(ctx context.Context, db DBTX, arg InboxWakeParams) e
 	return err
 }
 
+const optOutExists = `-- name: OptOutExists :one
+SELECT EXISTS (SELECT 1 FROM opt_outs t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.key = ANY ($3::text[]) AND t.opted_out)
+`
+
+type OptOutExistsParams struct {
+	ProgramID string
+	OrgID     string
+	Keys      []string
+}
+
+// OptOutExists reports whether one of the keys was opted out.
+func (q *Queries) OptOutExists(ctx context.Context, db DBTX, arg OptOutExistsParams) (bool, error) {
+	row := db.QueryRow(ctx, optOutExists, arg.ProgramID, arg.OrgID, arg.Keys)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const optOutsPurge = `-- name: OptOutsPurge :execrows
 DELETE FROM opt_outs t WHERE (t.program_id, t.key) IN (SELECT o.program_id, o.key FROM opt_outs o
     WHERE o.at < $1 AND (NOT o.opted_out OR o.key LIKE 'charge %')
@@ -1216,25 +1234,6 @@ func (q *Queries) OptOutsSet(ctx context.Context, db DBTX, arg OptOutsSetParams)
 		arg.Keys,
 	)
 	return err
-}
-
-const optedOut = `-- name: OptedOut :one
-SELECT EXISTS (SELECT 1 FROM opt_outs t WHERE t.program_id = $1 AND t.org_id = $2
-    AND t.key = ANY ($3::text[]) AND t.opted_out)
-`
-
-type OptedOutParams struct {
-	ProgramID string
-	OrgID     string
-	Keys      []string
-}
-
-// OptedOut reports whether one of the keys was opted out.
-func (q *Queries) OptedOut(ctx context.Context, db DBTX, arg OptedOutParams) (bool, error) {
-	row := db.QueryRow(ctx, optedOut, arg.ProgramID, arg.OrgID, arg.Keys)
-	var exists bool
-	err := row.Scan(&exists)
-	return exists, err
 }
 
 const saleByCharges = `-- name: SaleByCharges :many

@@ -52,15 +52,46 @@ func (q *Queries) JoinCounts(ctx context.Context, db DBTX, arg JoinCountsParams)
 	return i, err
 }
 
-const joinDoor = `-- name: JoinDoor :one
+const joinGroup = `-- name: JoinGroup :one
+SELECT t.id, t.org_id, t.program_id, t.name, t.slug, t.description, t.landing_url, t.is_private, t.is_default, t.created_at, t.updated_at FROM groups t WHERE t.program_id = $1 AND t.org_id = $2 AND (t.slug = $3 OR t.id = $3)
+ORDER BY (t.id = $3) DESC LIMIT 1
+`
+
+type JoinGroupParams struct {
+	ProgramID string
+	OrgID     string
+	Name      string
+}
+
+// JoinGroup finds a group by its slug or its id.
+func (q *Queries) JoinGroup(ctx context.Context, db DBTX, arg JoinGroupParams) (Group, error) {
+	row := db.QueryRow(ctx, joinGroup, arg.ProgramID, arg.OrgID, arg.Name)
+	var i Group
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.Name,
+		&i.Slug,
+		&i.Description,
+		&i.LandingURL,
+		&i.IsPrivate,
+		&i.IsDefault,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+	)
+	return i, err
+}
+
+const joinProgram = `-- name: JoinProgram :one
 SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at, t.min_paying_customers, t.statement_prefix, t.statement_seller, t.self_billing, t.vat_rate_bps, t.agent_limit_minor, t.agent_day, t.agent_granted_minor, t.auto_payouts_since FROM programs t WHERE t.id = $1 OR t.subdomain = $1
 ORDER BY (t.id = $1) DESC, t.created_at, t.id LIMIT 1
 `
 
-// JoinDoor is not bound to an organization: it finds the program of a join page by its id or its
+// JoinProgram is not bound to an organization: it finds the program of a join page by its id or its
 // subdomain; of several, the oldest.
-func (q *Queries) JoinDoor(ctx context.Context, db DBTX, door string) (Program, error) {
-	row := db.QueryRow(ctx, joinDoor, door)
+func (q *Queries) JoinProgram(ctx context.Context, db DBTX, door string) (Program, error) {
+	row := db.QueryRow(ctx, joinProgram, door)
 	var i Program
 	err := row.Scan(
 		&i.ID,
@@ -107,37 +138,6 @@ func (q *Queries) JoinDoor(ctx context.Context, db DBTX, door string) (Program, 
 		&i.AgentDay,
 		&i.AgentGrantedMinor,
 		&i.AutoPayoutsSince,
-	)
-	return i, err
-}
-
-const joinGroup = `-- name: JoinGroup :one
-SELECT t.id, t.org_id, t.program_id, t.name, t.slug, t.description, t.landing_url, t.is_private, t.is_default, t.created_at, t.updated_at FROM groups t WHERE t.program_id = $1 AND t.org_id = $2 AND (t.slug = $3 OR t.id = $3)
-ORDER BY (t.id = $3) DESC LIMIT 1
-`
-
-type JoinGroupParams struct {
-	ProgramID string
-	OrgID     string
-	Name      string
-}
-
-// JoinGroup finds a group by its slug or its id.
-func (q *Queries) JoinGroup(ctx context.Context, db DBTX, arg JoinGroupParams) (Group, error) {
-	row := db.QueryRow(ctx, joinGroup, arg.ProgramID, arg.OrgID, arg.Name)
-	var i Group
-	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.ProgramID,
-		&i.Name,
-		&i.Slug,
-		&i.Description,
-		&i.LandingURL,
-		&i.IsPrivate,
-		&i.IsDefault,
-		&i.CreatedAt,
-		&i.UpdatedAt,
 	)
 	return i, err
 }

@@ -11,39 +11,6 @@ import (
 	clock "rail/server/clock"
 )
 
-const linkAny = `-- name: LinkAny :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.param, t.value, t.value_key, t.destination_url, t.destination_key, t.short_slug, t.label, t.rate_override, t.created_at, t.updated_at, t.deleted_at FROM links t WHERE t.id = $1 AND t.org_id = $2
-`
-
-type LinkAnyParams struct {
-	ID    string
-	OrgID string
-}
-
-// LinkAny finds a link, deleted or not, because a deleted link keeps its value.
-func (q *Queries) LinkAny(ctx context.Context, db DBTX, arg LinkAnyParams) (Link, error) {
-	row := db.QueryRow(ctx, linkAny, arg.ID, arg.OrgID)
-	var i Link
-	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.ProgramID,
-		&i.PartnerID,
-		&i.Param,
-		&i.Value,
-		&i.ValueKey,
-		&i.DestinationURL,
-		&i.DestinationKey,
-		&i.ShortSlug,
-		&i.Label,
-		&i.RateOverride,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.DeletedAt,
-	)
-	return i, err
-}
-
 const linkByIDs = `-- name: LinkByIDs :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.param, t.value, t.value_key, t.destination_url, t.destination_key, t.short_slug, t.label, t.rate_override, t.created_at, t.updated_at, t.deleted_at FROM links t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
@@ -164,7 +131,7 @@ type LinkGetParams struct {
 	OrgID string
 }
 
-// LinkGet finds no deleted link; LinkAny and LinkByIDs do.
+// LinkGet finds no deleted link; LinkWithDeleted and LinkByIDs do.
 func (q *Queries) LinkGet(ctx context.Context, db DBTX, arg LinkGetParams) (Link, error) {
 	row := db.QueryRow(ctx, linkGet, arg.ID, arg.OrgID)
 	var i Link
@@ -403,19 +370,52 @@ func (q *Queries) LinkUpdate(ctx context.Context, db DBTX, arg LinkUpdateParams)
 	return err
 }
 
-const linksEver = `-- name: LinksEver :one
+const linkWithDeleted = `-- name: LinkWithDeleted :one
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.param, t.value, t.value_key, t.destination_url, t.destination_key, t.short_slug, t.label, t.rate_override, t.created_at, t.updated_at, t.deleted_at FROM links t WHERE t.id = $1 AND t.org_id = $2
+`
+
+type LinkWithDeletedParams struct {
+	ID    string
+	OrgID string
+}
+
+// LinkWithDeleted finds a link, deleted or not, because a deleted link keeps its value.
+func (q *Queries) LinkWithDeleted(ctx context.Context, db DBTX, arg LinkWithDeletedParams) (Link, error) {
+	row := db.QueryRow(ctx, linkWithDeleted, arg.ID, arg.OrgID)
+	var i Link
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.PartnerID,
+		&i.Param,
+		&i.Value,
+		&i.ValueKey,
+		&i.DestinationURL,
+		&i.DestinationKey,
+		&i.ShortSlug,
+		&i.Label,
+		&i.RateOverride,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.DeletedAt,
+	)
+	return i, err
+}
+
+const linksCountWithDeleted = `-- name: LinksCountWithDeleted :one
 SELECT count(*) FROM links t WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = $3
 `
 
-type LinksEverParams struct {
+type LinksCountWithDeletedParams struct {
 	ProgramID string
 	OrgID     string
 	PartnerID string
 }
 
-// LinksEver counts a partner's links, including deleted ones.
-func (q *Queries) LinksEver(ctx context.Context, db DBTX, arg LinksEverParams) (int64, error) {
-	row := db.QueryRow(ctx, linksEver, arg.ProgramID, arg.OrgID, arg.PartnerID)
+// LinksCountWithDeleted counts a partner's links, including deleted ones.
+func (q *Queries) LinksCountWithDeleted(ctx context.Context, db DBTX, arg LinksCountWithDeletedParams) (int64, error) {
+	row := db.QueryRow(ctx, linksCountWithDeleted, arg.ProgramID, arg.OrgID, arg.PartnerID)
 	var count int64
 	err := row.Scan(&count)
 	return count, err

@@ -11,50 +11,39 @@ import (
 	clock "rail/server/clock"
 )
 
-const mailAgain = `-- name: MailAgain :exec
-UPDATE mails SET status = 'queued', next_attempt_at = $1, error = $2
-    WHERE id = $3 AND status = 'sending' AND attempts = $4
+const mailBranding = `-- name: MailBranding :one
+SELECT g.name AS program_name, t.accent_color, t.second_color, t.logo_version, coalesce(p.language_code, '')::text AS language
+FROM programs g LEFT JOIN portal_settings t ON t.program_id = g.id AND t.org_id = g.org_id
+    LEFT JOIN partners p ON p.id = $1::text AND p.program_id = g.id AND p.org_id = g.org_id
+WHERE g.id = $2 AND g.org_id = $3
 `
 
-type MailAgainParams struct {
-	NextAttemptAt *clock.Time
-	Error         *string
-	ID            string
-	Attempts      int32
+type MailBrandingParams struct {
+	PartnerID string
+	ProgramID string
+	OrgID     string
 }
 
-// MailAgain and the other results apply to one attempt, and to no later one.
-func (q *Queries) MailAgain(ctx context.Context, db DBTX, arg MailAgainParams) error {
-	_, err := db.Exec(ctx, mailAgain,
-		arg.NextAttemptAt,
-		arg.Error,
-		arg.ID,
-		arg.Attempts,
+type MailBrandingRow struct {
+	ProgramName string
+	AccentColor *string
+	SecondColor *string
+	LogoVersion *string
+	Language    string
+}
+
+// MailBranding reads the name, colours and logo of a program's mails, and the language of a partner; the id may be empty.
+func (q *Queries) MailBranding(ctx context.Context, db DBTX, arg MailBrandingParams) (MailBrandingRow, error) {
+	row := db.QueryRow(ctx, mailBranding, arg.PartnerID, arg.ProgramID, arg.OrgID)
+	var i MailBrandingRow
+	err := row.Scan(
+		&i.ProgramName,
+		&i.AccentColor,
+		&i.SecondColor,
+		&i.LogoVersion,
+		&i.Language,
 	)
-	return err
-}
-
-const mailBack = `-- name: MailBack :exec
-WITH back AS (
-    DELETE FROM mails m WHERE m.id = $2 AND m.status = 'sending' AND m.attempts = $3
-    RETURNING m.partner_id, m.campaign_id, m.sequence_id, m.position),
-r AS (
-    UPDATE campaign_recipients r SET status = 'queued' FROM back
-    WHERE r.campaign_id = back.campaign_id AND r.partner_id = back.partner_id AND r.status = 'mailed')
-UPDATE sequence_enrolments e SET position = back.position, next_at = $1, completed_at = NULL FROM back
-WHERE e.sequence_id = back.sequence_id AND e.partner_id = back.partner_id AND e.position > back.position
-`
-
-type MailBackParams struct {
-	Now      *clock.Time
-	ID       string
-	Attempts int32
-}
-
-// MailBack removes a mail from the outbox: its recipient waits for it as before.
-func (q *Queries) MailBack(ctx context.Context, db DBTX, arg MailBackParams) error {
-	_, err := db.Exec(ctx, mailBack, arg.Now, arg.ID, arg.Attempts)
-	return err
+	return i, err
 }
 
 const mailCampaign = `-- name: MailCampaign :one
@@ -79,7 +68,7 @@ func (q *Queries) MailCampaign(ctx context.Context, db DBTX, arg MailCampaignPar
 	return i, err
 }
 
-const mailDone = `-- name: MailDone :exec
+const mailFinish = `-- name: MailFinish :exec
 WITH m AS (
     UPDATE mails t SET status = CASE WHEN $1::text = 'sent' THEN 'sent' ELSE 'failed' END, error = $2,
         sent_at = CASE WHEN $1::text = 'sent' THEN $3::timestamptz END, body = CASE
@@ -95,7 +84,7 @@ UPDATE campaigns c SET sent = c.sent + ($1::text = 'sent')::int,
 FROM r WHERE c.id = r.campaign_id
 `
 
-type MailDoneParams struct {
+type MailFinishParams struct {
 	Outcome  string
 	Error    *string
 	Now      clock.Time
@@ -103,10 +92,10 @@ type MailDoneParams struct {
 	Attempts int32
 }
 
-// MailDone ends a mail as sent, failed or, after an opt-out, skipped (stored as failed), and counts
+// MailFinish ends a mail as sent, failed or, after an opt-out, skipped (stored as failed), and counts
 // it in its campaign. It drops a text that the campaign has, and a partner's values.
-func (q *Queries) MailDone(ctx context.Context, db DBTX, arg MailDoneParams) error {
-	_, err := db.Exec(ctx, mailDone,
+func (q *Queries) MailFinish(ctx context.Context, db DBTX, arg MailFinishParams) error {
+	_, err := db.Exec(ctx, mailFinish,
 		arg.Outcome,
 		arg.Error,
 		arg.Now,
@@ -114,50 +103,6 @@ func (q *Queries) MailDone(ctx context.Context, db DBTX, arg MailDoneParams) err
 		arg.Attempts,
 	)
 	return err
-}
-
-const mailFailed = `-- name: MailFailed :one
-SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t.created_at, t.campaign_id,
-    coalesce(t.program_id, (SELECT p.program_id FROM partners p WHERE p.id = t.partner_id AND p.org_id = t.org_id),
-    '')::text AS program_id
-FROM mails t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
-`
-
-type MailFailedParams struct {
-	ID    string
-	OrgID string
-}
-
-type MailFailedRow struct {
-	ID         string
-	Purpose    string
-	Recipient  string
-	Subject    string
-	Status     MailStatus
-	Attempts   int32
-	Error      *string
-	CreatedAt  clock.Time
-	CampaignID *string
-	ProgramID  string
-}
-
-// MailFailed locks a mail with its program, if that is known.
-func (q *Queries) MailFailed(ctx context.Context, db DBTX, arg MailFailedParams) (MailFailedRow, error) {
-	row := db.QueryRow(ctx, mailFailed, arg.ID, arg.OrgID)
-	var i MailFailedRow
-	err := row.Scan(
-		&i.ID,
-		&i.Purpose,
-		&i.Recipient,
-		&i.Subject,
-		&i.Status,
-		&i.Attempts,
-		&i.Error,
-		&i.CreatedAt,
-		&i.CampaignID,
-		&i.ProgramID,
-	)
-	return i, err
 }
 
 const mailGet = `-- name: MailGet :one
@@ -269,37 +214,46 @@ func (q *Queries) MailLinksSince(ctx context.Context, db DBTX, arg MailLinksSinc
 	return count, err
 }
 
-const mailLook = `-- name: MailLook :one
-SELECT g.name AS program_name, t.accent_color, t.second_color, t.logo_version, coalesce(p.language_code, '')::text AS language
-FROM programs g LEFT JOIN portal_settings t ON t.program_id = g.id AND t.org_id = g.org_id
-    LEFT JOIN partners p ON p.id = $1::text AND p.program_id = g.id AND p.org_id = g.org_id
-WHERE g.id = $2 AND g.org_id = $3
+const mailLockFailed = `-- name: MailLockFailed :one
+SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t.created_at, t.campaign_id,
+    coalesce(t.program_id, (SELECT p.program_id FROM partners p WHERE p.id = t.partner_id AND p.org_id = t.org_id),
+    '')::text AS program_id
+FROM mails t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
-type MailLookParams struct {
-	PartnerID string
-	ProgramID string
-	OrgID     string
+type MailLockFailedParams struct {
+	ID    string
+	OrgID string
 }
 
-type MailLookRow struct {
-	ProgramName string
-	AccentColor *string
-	SecondColor *string
-	LogoVersion *string
-	Language    string
+type MailLockFailedRow struct {
+	ID         string
+	Purpose    string
+	Recipient  string
+	Subject    string
+	Status     MailStatus
+	Attempts   int32
+	Error      *string
+	CreatedAt  clock.Time
+	CampaignID *string
+	ProgramID  string
 }
 
-// MailLook reads the look of a program's mails, and the language of a partner or of an empty id.
-func (q *Queries) MailLook(ctx context.Context, db DBTX, arg MailLookParams) (MailLookRow, error) {
-	row := db.QueryRow(ctx, mailLook, arg.PartnerID, arg.ProgramID, arg.OrgID)
-	var i MailLookRow
+// MailLockFailed locks a mail with its program, if that is known.
+func (q *Queries) MailLockFailed(ctx context.Context, db DBTX, arg MailLockFailedParams) (MailLockFailedRow, error) {
+	row := db.QueryRow(ctx, mailLockFailed, arg.ID, arg.OrgID)
+	var i MailLockFailedRow
 	err := row.Scan(
-		&i.ProgramName,
-		&i.AccentColor,
-		&i.SecondColor,
-		&i.LogoVersion,
-		&i.Language,
+		&i.ID,
+		&i.Purpose,
+		&i.Recipient,
+		&i.Subject,
+		&i.Status,
+		&i.Attempts,
+		&i.Error,
+		&i.CreatedAt,
+		&i.CampaignID,
+		&i.ProgramID,
 	)
 	return i, err
 }
@@ -396,6 +350,52 @@ func (q *Queries) MailRetry(ctx context.Context, db DBTX, arg MailRetryParams) e
 	return err
 }
 
+const mailRetryLater = `-- name: MailRetryLater :exec
+UPDATE mails SET status = 'queued', next_attempt_at = $1, error = $2
+    WHERE id = $3 AND status = 'sending' AND attempts = $4
+`
+
+type MailRetryLaterParams struct {
+	NextAttemptAt *clock.Time
+	Error         *string
+	ID            string
+	Attempts      int32
+}
+
+// MailRetryLater queues a mail again after the attempt @attempts failed.
+func (q *Queries) MailRetryLater(ctx context.Context, db DBTX, arg MailRetryLaterParams) error {
+	_, err := db.Exec(ctx, mailRetryLater,
+		arg.NextAttemptAt,
+		arg.Error,
+		arg.ID,
+		arg.Attempts,
+	)
+	return err
+}
+
+const mailReturn = `-- name: MailReturn :exec
+WITH back AS (
+    DELETE FROM mails m WHERE m.id = $2 AND m.status = 'sending' AND m.attempts = $3
+    RETURNING m.partner_id, m.campaign_id, m.sequence_id, m.position),
+r AS (
+    UPDATE campaign_recipients r SET status = 'queued' FROM back
+    WHERE r.campaign_id = back.campaign_id AND r.partner_id = back.partner_id AND r.status = 'mailed')
+UPDATE sequence_enrolments e SET position = back.position, next_at = $1, completed_at = NULL FROM back
+WHERE e.sequence_id = back.sequence_id AND e.partner_id = back.partner_id AND e.position > back.position
+`
+
+type MailReturnParams struct {
+	Now      *clock.Time
+	ID       string
+	Attempts int32
+}
+
+// MailReturn removes a mail from the outbox, and its recipient waits again.
+func (q *Queries) MailReturn(ctx context.Context, db DBTX, arg MailReturnParams) error {
+	_, err := db.Exec(ctx, mailReturn, arg.Now, arg.ID, arg.Attempts)
+	return err
+}
+
 const mailValues = `-- name: MailValues :one
 SELECT coalesce(p.first_name, '')::text AS first_name, coalesce(p.last_name, '')::text AS last_name,
     coalesce(nullif(trim(p.display_name), ''), nullif(trim(concat_ws(' ', p.first_name, p.last_name)), ''),
@@ -449,14 +449,14 @@ func (q *Queries) MailValues(ctx context.Context, db DBTX, arg MailValuesParams)
 	return i, err
 }
 
-const mailsLost = `-- name: MailsLost :many
+const mailsAbandoned = `-- name: MailsAbandoned :many
 SELECT m.id, m.org_id, m.purpose, m.key, m.recipient, m.subject, m.body, m.status, m.attempts, m.error, m.next_attempt_at, m.taken_at, m.sent_at, m.created_at, m.partner_id, m.campaign_id, m.sequence_id, m.position, m.plain, m.program_id, m.foot, m.language, m.placeholders FROM mails m WHERE m.status = 'sending' AND m.taken_at < $1
 `
 
-// MailsLost lists mails whose worker died while sending them. They may have been sent, and are not
+// MailsAbandoned lists mails whose worker died while sending them. They may have been sent, and are not
 // sent again.
-func (q *Queries) MailsLost(ctx context.Context, db DBTX, takenBefore *clock.Time) ([]Mail, error) {
-	rows, err := db.Query(ctx, mailsLost, takenBefore)
+func (q *Queries) MailsAbandoned(ctx context.Context, db DBTX, takenBefore *clock.Time) ([]Mail, error) {
+	rows, err := db.Query(ctx, mailsAbandoned, takenBefore)
 	if err != nil {
 		return nil, err
 	}
@@ -684,25 +684,7 @@ func (q *Queries) PartnerUnsubscribe(ctx context.Context, db DBTX, arg PartnerUn
 	return result.RowsAffected(), nil
 }
 
-const partnerUnsubscribesKeep = `-- name: PartnerUnsubscribesKeep :exec
-INSERT INTO mail_unsubscribes (org_id, program_id, email_hash, unsubscribed_at)
-SELECT p.org_id, p.program_id, sha256(convert_to(p.program_id || ' ' || lower(p.email), 'UTF8')), p.unsubscribed_at
-FROM partners p WHERE p.id = $1 AND p.org_id = $2 AND p.unsubscribed_at IS NOT NULL
-ON CONFLICT (program_id, email_hash) DO UPDATE SET unsubscribed_at = excluded.unsubscribed_at
-`
-
-type PartnerUnsubscribesKeepParams struct {
-	ID    string
-	OrgID string
-}
-
-// PartnerUnsubscribesKeep stores the opt-out of a deleted partner.
-func (q *Queries) PartnerUnsubscribesKeep(ctx context.Context, db DBTX, arg PartnerUnsubscribesKeepParams) error {
-	_, err := db.Exec(ctx, partnerUnsubscribesKeep, arg.ID, arg.OrgID)
-	return err
-}
-
-const partnerUnsubscribesTake = `-- name: PartnerUnsubscribesTake :exec
+const partnerUnsubscribesRestore = `-- name: PartnerUnsubscribesRestore :exec
 WITH u AS (
     DELETE FROM mail_unsubscribes u
     WHERE u.program_id = $3 AND u.org_id = $2
@@ -711,16 +693,16 @@ WITH u AS (
 UPDATE partners p SET unsubscribed_at = u.unsubscribed_at FROM u WHERE p.id = $1 AND p.org_id = $2
 `
 
-type PartnerUnsubscribesTakeParams struct {
+type PartnerUnsubscribesRestoreParams struct {
 	ID        string
 	OrgID     string
 	ProgramID string
 	Email     string
 }
 
-// PartnerUnsubscribesTake restores it for a new partner.
-func (q *Queries) PartnerUnsubscribesTake(ctx context.Context, db DBTX, arg PartnerUnsubscribesTakeParams) error {
-	_, err := db.Exec(ctx, partnerUnsubscribesTake,
+// PartnerUnsubscribesRestore restores the opt-out for a new partner with the same address.
+func (q *Queries) PartnerUnsubscribesRestore(ctx context.Context, db DBTX, arg PartnerUnsubscribesRestoreParams) error {
+	_, err := db.Exec(ctx, partnerUnsubscribesRestore,
 		arg.ID,
 		arg.OrgID,
 		arg.ProgramID,
@@ -729,34 +711,52 @@ func (q *Queries) PartnerUnsubscribesTake(ctx context.Context, db DBTX, arg Part
 	return err
 }
 
-const partnersReach = `-- name: PartnersReach :one
+const partnerUnsubscribesSave = `-- name: PartnerUnsubscribesSave :exec
+INSERT INTO mail_unsubscribes (org_id, program_id, email_hash, unsubscribed_at)
+SELECT p.org_id, p.program_id, sha256(convert_to(p.program_id || ' ' || lower(p.email), 'UTF8')), p.unsubscribed_at
+FROM partners p WHERE p.id = $1 AND p.org_id = $2 AND p.unsubscribed_at IS NOT NULL
+ON CONFLICT (program_id, email_hash) DO UPDATE SET unsubscribed_at = excluded.unsubscribed_at
+`
+
+type PartnerUnsubscribesSaveParams struct {
+	ID    string
+	OrgID string
+}
+
+// PartnerUnsubscribesSave stores the opt-out of a deleted partner.
+func (q *Queries) PartnerUnsubscribesSave(ctx context.Context, db DBTX, arg PartnerUnsubscribesSaveParams) error {
+	_, err := db.Exec(ctx, partnerUnsubscribesSave, arg.ID, arg.OrgID)
+	return err
+}
+
+const partnersNextBatch = `-- name: PartnersNextBatch :one
 SELECT coalesce(max(x.id), '')::text AS upto, count(*) AS partners
 FROM (SELECT p.id FROM partners p WHERE p.program_id = $1 AND p.org_id = $2 AND p.id > $3::text
     ORDER BY p.id LIMIT $4) x
 `
 
-type PartnersReachParams struct {
+type PartnersNextBatchParams struct {
 	ProgramID string
 	OrgID     string
 	AfterID   string
 	Lim       int32
 }
 
-type PartnersReachRow struct {
+type PartnersNextBatchRow struct {
 	Upto     string
 	Partners int64
 }
 
-// PartnersReach finds how far the next batch of a program's partners reaches, for
-// campaigns and sequences.
-func (q *Queries) PartnersReach(ctx context.Context, db DBTX, arg PartnersReachParams) (PartnersReachRow, error) {
-	row := db.QueryRow(ctx, partnersReach,
+// PartnersNextBatch returns the last id and the size of the next batch of a program's partners, for campaigns and
+// sequences.
+func (q *Queries) PartnersNextBatch(ctx context.Context, db DBTX, arg PartnersNextBatchParams) (PartnersNextBatchRow, error) {
+	row := db.QueryRow(ctx, partnersNextBatch,
 		arg.ProgramID,
 		arg.OrgID,
 		arg.AfterID,
 		arg.Lim,
 	)
-	var i PartnersReachRow
+	var i PartnersNextBatchRow
 	err := row.Scan(&i.Upto, &i.Partners)
 	return i, err
 }

@@ -175,6 +175,22 @@ func (q *Queries) APIKeyRevokeOwn(ctx context.Context, db DBTX, arg APIKeyRevoke
 	return result.RowsAffected(), nil
 }
 
+const aPIKeySetLastUsed = `-- name: APIKeySetLastUsed :exec
+UPDATE api_keys SET last_used_at = $1 WHERE id = $2 AND (last_used_at IS NULL OR last_used_at < $3)
+`
+
+type APIKeySetLastUsedParams struct {
+	Now         *clock.Time
+	ID          string
+	StaleBefore *clock.Time
+}
+
+// APIKeySetLastUsed records the last use to the minute, for any number of replicas.
+func (q *Queries) APIKeySetLastUsed(ctx context.Context, db DBTX, arg APIKeySetLastUsedParams) error {
+	_, err := db.Exec(ctx, aPIKeySetLastUsed, arg.Now, arg.ID, arg.StaleBefore)
+	return err
+}
+
 const aPIKeySetSigning = `-- name: APIKeySetSigning :exec
 UPDATE api_keys SET signing_required = $1 WHERE id = $2 AND org_id = $3
 `
@@ -187,22 +203,6 @@ type APIKeySetSigningParams struct {
 
 func (q *Queries) APIKeySetSigning(ctx context.Context, db DBTX, arg APIKeySetSigningParams) error {
 	_, err := db.Exec(ctx, aPIKeySetSigning, arg.Required, arg.ID, arg.OrgID)
-	return err
-}
-
-const aPIKeyUsed = `-- name: APIKeyUsed :exec
-UPDATE api_keys SET last_used_at = $1 WHERE id = $2 AND (last_used_at IS NULL OR last_used_at < $3)
-`
-
-type APIKeyUsedParams struct {
-	Now         *clock.Time
-	ID          string
-	StaleBefore *clock.Time
-}
-
-// APIKeyUsed records the last use to the minute, for any number of replicas.
-func (q *Queries) APIKeyUsed(ctx context.Context, db DBTX, arg APIKeyUsedParams) error {
-	_, err := db.Exec(ctx, aPIKeyUsed, arg.Now, arg.ID, arg.StaleBefore)
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 	clock "rail/server/clock"
 )
 
-const partnerAddressSeen = `-- name: PartnerAddressSeen :exec
+const partnerAddressSave = `-- name: PartnerAddressSave :exec
 
 INSERT INTO partner_addresses (org_id, program_id, partner_id, ip_hash, device, seen_at)
 VALUES ($1, $2, $3, $4, $5, $6)
@@ -19,7 +19,7 @@ ON CONFLICT (program_id, partner_id, ip_hash, device) DO UPDATE SET seen_at = ex
     WHERE partner_addresses.seen_at < excluded.seen_at
 `
 
-type PartnerAddressSeenParams struct {
+type PartnerAddressSaveParams struct {
 	OrgID     string
 	ProgramID string
 	PartnerID string
@@ -29,9 +29,9 @@ type PartnerAddressSeenParams struct {
 }
 
 // The addresses of partners' own requests, for the risk sweep.
-// PartnerAddressSeen keeps one row for each address and browser, of the last time.
-func (q *Queries) PartnerAddressSeen(ctx context.Context, db DBTX, arg PartnerAddressSeenParams) error {
-	_, err := db.Exec(ctx, partnerAddressSeen,
+// PartnerAddressSave keeps one row for each address and browser, of the last time.
+func (q *Queries) PartnerAddressSave(ctx context.Context, db DBTX, arg PartnerAddressSaveParams) error {
+	_, err := db.Exec(ctx, partnerAddressSave,
 		arg.OrgID,
 		arg.ProgramID,
 		arg.PartnerID,

@@ -11,34 +11,56 @@ import (
 	clock "rail/server/clock"
 )
 
-const payoutAttend = `-- name: PayoutAttend :exec
-UPDATE payouts SET attention = $1, attention_text = $2, attention_at = $3,
-    updated_at = $4
-WHERE id = $5 AND org_id = $6 AND status = $7
+const batchesToSendAutomatically = `-- name: BatchesToSendAutomatically :many
+SELECT DISTINCT r.id AS rail_id, r.org_id, p.batch_id FROM payout_rails r JOIN programs g ON g.id = r.program_id
+    JOIN payouts p ON p.program_id = r.program_id AND p.currency = g.currency AND p.method = ANY (r.methods)
+WHERE r.status = 'active' AND r.livemode AND r.automatic_batch_minor IS NOT NULL AND g.auto_payouts_enabled
+    AND g.status = 'active' AND p.status = 'pending' AND p.due_told AND p.due_at <= $1 AND p.method IS NOT NULL
+    AND (g.auto_payouts_since IS NULL OR p.created_at >= g.auto_payouts_since)
+    AND NOT starts_with(p.id, 'sample_')
+    AND (r.id, p.batch_id) > ($2::text, $3::text)
+ORDER BY r.id, p.batch_id LIMIT $4
 `
 
-type PayoutAttendParams struct {
-	Attention     *PayoutAttention
-	AttentionText *string
-	AttentionAt   *clock.Time
-	UpdatedAt     clock.Time
-	ID            string
-	OrgID         string
-	Status        PayoutStatus
+type BatchesToSendAutomaticallyParams struct {
+	Now        clock.Time
+	AfterRail  string
+	AfterBatch string
+	Lim        int32
 }
 
-// PayoutAttend notes what a person should look at, or that there is nothing left.
-func (q *Queries) PayoutAttend(ctx context.Context, db DBTX, arg PayoutAttendParams) error {
-	_, err := db.Exec(ctx, payoutAttend,
-		arg.Attention,
-		arg.AttentionText,
-		arg.AttentionAt,
-		arg.UpdatedAt,
-		arg.ID,
-		arg.OrgID,
-		arg.Status,
+type BatchesToSendAutomaticallyRow struct {
+	RailID  string
+	OrgID   string
+	BatchID string
+}
+
+// BatchesToSendAutomatically lists the batches with due payouts that connected rails may send without a confirmation, those of
+// active rails in programs with automatic payouts. Payouts in other currencies than the program's, and those created
+// before automatic payouts were switched on, wait for a person.
+func (q *Queries) BatchesToSendAutomatically(ctx context.Context, db DBTX, arg BatchesToSendAutomaticallyParams) ([]BatchesToSendAutomaticallyRow, error) {
+	rows, err := db.Query(ctx, batchesToSendAutomatically,
+		arg.Now,
+		arg.AfterRail,
+		arg.AfterBatch,
+		arg.Lim,
 	)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []BatchesToSendAutomaticallyRow{}
+	for rows.Next() {
+		var i BatchesToSendAutomaticallyRow
+		if err := rows.Scan(&i.RailID, &i.OrgID, &i.BatchID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const payoutAttentionDismiss = `-- name: PayoutAttentionDismiss :exec
@@ -57,6 +79,119 @@ type PayoutAttentionDismissParams struct {
 func (q *Queries) PayoutAttentionDismiss(ctx context.Context, db DBTX, arg PayoutAttentionDismissParams) error {
 	_, err := db.Exec(ctx, payoutAttentionDismiss, arg.Now, arg.ID, arg.OrgID)
 	return err
+}
+
+const payoutCountSubmission = `-- name: PayoutCountSubmission :one
+UPDATE payouts SET submissions = submissions + 1, submitted_at = coalesce(submitted_at, $1)
+WHERE id = $2 AND org_id = $3 AND status = 'processing' AND external_id IS NULL AND checked_at = $4
+RETURNING id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, external_id, reason, reason_text, error_code, error_message, period_month, period_end, due_at, paid_at, created_at, updated_at, created_xid, due_told, rail, checked_at, submissions, marked_at, before_paid, mark_id, failure_mailed_at, rail_id, submitted_at, fee_minor, fee_currency, attention, attention_text, attention_at, attention_dismissed_at, import_id, failed_transfers
+`
+
+type PayoutCountSubmissionParams struct {
+	Now      *clock.Time
+	ID       string
+	OrgID    string
+	LeasedAt *clock.Time
+}
+
+// PayoutCountSubmission counts a submission just before it is made, if the lease is still the caller's.
+func (q *Queries) PayoutCountSubmission(ctx context.Context, db DBTX, arg PayoutCountSubmissionParams) (Payout, error) {
+	row := db.QueryRow(ctx, payoutCountSubmission,
+		arg.Now,
+		arg.ID,
+		arg.OrgID,
+		arg.LeasedAt,
+	)
+	var i Payout
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.PartnerID,
+		&i.BatchID,
+		&i.AmountMinor,
+		&i.Currency,
+		&i.Status,
+		&i.Method,
+		&i.ExternalID,
+		&i.Reason,
+		&i.ReasonText,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.PeriodMonth,
+		&i.PeriodEnd,
+		&i.DueAt,
+		&i.PaidAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.CreatedXid,
+		&i.DueTold,
+		&i.Rail,
+		&i.CheckedAt,
+		&i.Submissions,
+		&i.MarkedAt,
+		&i.BeforePaid,
+		&i.MarkID,
+		&i.FailureMailedAt,
+		&i.RailID,
+		&i.SubmittedAt,
+		&i.FeeMinor,
+		&i.FeeCurrency,
+		&i.Attention,
+		&i.AttentionText,
+		&i.AttentionAt,
+		&i.AttentionDismissedAt,
+		&i.ImportID,
+		&i.FailedTransfers,
+	)
+	return i, err
+}
+
+const payoutCountsByRail = `-- name: PayoutCountsByRail :many
+SELECT coalesce(p.method, '')::text AS method, p.currency, max(coalesce(p.rail, ''))::text AS rail, count(*) AS payouts,
+    count(*) FILTER (WHERE p.status = 'processing') AS processing
+FROM payouts p WHERE p.batch_id = $1 AND p.org_id = $2 AND p.rail_id IS NOT NULL
+GROUP BY p.method, p.currency ORDER BY p.method, p.currency
+`
+
+type PayoutCountsByRailParams struct {
+	BatchID string
+	OrgID   string
+}
+
+type PayoutCountsByRailRow struct {
+	Method     string
+	Currency   string
+	Rail       string
+	Payouts    int64
+	Processing int64
+}
+
+// PayoutCountsByRail counts the payouts of a batch that a rail has or had, and those in progress, by method and currency.
+func (q *Queries) PayoutCountsByRail(ctx context.Context, db DBTX, arg PayoutCountsByRailParams) ([]PayoutCountsByRailRow, error) {
+	rows, err := db.Query(ctx, payoutCountsByRail, arg.BatchID, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutCountsByRailRow{}
+	for rows.Next() {
+		var i PayoutCountsByRailRow
+		if err := rows.Scan(
+			&i.Method,
+			&i.Currency,
+			&i.Rail,
+			&i.Payouts,
+			&i.Processing,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const payoutFee = `-- name: PayoutFee :exec
@@ -80,107 +215,35 @@ func (q *Queries) PayoutFee(ctx context.Context, db DBTX, arg PayoutFeeParams) e
 	return err
 }
 
-const payoutNotSubmitted = `-- name: PayoutNotSubmitted :exec
-UPDATE payouts SET submissions = submissions - 1, submitted_at = CASE WHEN submissions > 1 THEN submitted_at END
-WHERE id = $1 AND org_id = $2 AND status = 'processing' AND external_id IS NULL AND submissions > 0
+const payoutRailAcrossOrgs = `-- name: PayoutRailAcrossOrgs :one
+SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at, t.url, t.automatic_batch_minor, t.automatic_day_minor FROM payout_rails t WHERE t.id = $1
 `
 
-type PayoutNotSubmittedParams struct {
-	ID    string
-	OrgID string
-}
-
-// PayoutNotSubmitted takes back the count of a submission that the rail certainly has not accepted.
-func (q *Queries) PayoutNotSubmitted(ctx context.Context, db DBTX, arg PayoutNotSubmittedParams) error {
-	_, err := db.Exec(ctx, payoutNotSubmitted, arg.ID, arg.OrgID)
-	return err
-}
-
-const payoutRailAnswered = `-- name: PayoutRailAnswered :exec
-UPDATE payout_rails SET last_success_at = $1, last_error = $2, updated_at = $1,
-    without_funds_at = CASE WHEN $3::boolean THEN NULL ELSE without_funds_at END
-WHERE id = $4 AND org_id = $5 AND (busy_until IS NULL OR busy_until <= $1)
-`
-
-type PayoutRailAnsweredParams struct {
-	Now       *clock.Time
-	LastError *string
-	Submitted bool
-	ID        string
-	OrgID     string
-}
-
-// PayoutRailAnswered records that the service has answered. Another server may have seen that it is busy since.
-func (q *Queries) PayoutRailAnswered(ctx context.Context, db DBTX, arg PayoutRailAnsweredParams) error {
-	_, err := db.Exec(ctx, payoutRailAnswered,
-		arg.Now,
-		arg.LastError,
-		arg.Submitted,
-		arg.ID,
-		arg.OrgID,
+// PayoutRailAcrossOrgs finds a rail of any organization.
+func (q *Queries) PayoutRailAcrossOrgs(ctx context.Context, db DBTX, id string) (PayoutRail, error) {
+	row := db.QueryRow(ctx, payoutRailAcrossOrgs, id)
+	var i PayoutRail
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.Kind,
+		&i.Livemode,
+		&i.Status,
+		&i.Methods,
+		&i.Credentials,
+		&i.BusyUntil,
+		&i.SubmitAfter,
+		&i.WithoutFundsAt,
+		&i.LastSuccessAt,
+		&i.LastError,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.URL,
+		&i.AutomaticBatchMinor,
+		&i.AutomaticDayMinor,
 	)
-	return err
-}
-
-const payoutRailAutomatic = `-- name: PayoutRailAutomatic :execrows
-UPDATE payout_rails SET automatic_batch_minor = $1, automatic_day_minor = $2,
-    updated_at = $3
-WHERE id = $4 AND org_id = $5 AND status = 'active'
-    AND automatic_batch_minor IS NOT DISTINCT FROM $6::bigint
-    AND automatic_day_minor IS NOT DISTINCT FROM $7::bigint
-`
-
-type PayoutRailAutomaticParams struct {
-	AutomaticBatchMinor *int64
-	AutomaticDayMinor   *int64
-	UpdatedAt           clock.Time
-	ID                  string
-	OrgID               string
-	WasBatchMinor       *int64
-	WasDayMinor         *int64
-}
-
-// PayoutRailAutomatic changes the limits of sending without a person's confirmation. It changes nothing if another caller
-// has changed them since they were read.
-func (q *Queries) PayoutRailAutomatic(ctx context.Context, db DBTX, arg PayoutRailAutomaticParams) (int64, error) {
-	result, err := db.Exec(ctx, payoutRailAutomatic,
-		arg.AutomaticBatchMinor,
-		arg.AutomaticDayMinor,
-		arg.UpdatedAt,
-		arg.ID,
-		arg.OrgID,
-		arg.WasBatchMinor,
-		arg.WasDayMinor,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const payoutRailBusy = `-- name: PayoutRailBusy :exec
-UPDATE payout_rails SET last_error = $1, busy_until = $2, updated_at = $3
-WHERE id = $4 AND org_id = $5
-`
-
-type PayoutRailBusyParams struct {
-	LastError *string
-	BusyUntil *clock.Time
-	Now       clock.Time
-	ID        string
-	OrgID     string
-}
-
-// PayoutRailBusy records why a call failed, and until when no other is made.
-func (q *Queries) PayoutRailBusy(ctx context.Context, db DBTX, arg PayoutRailBusyParams) error {
-	_, err := db.Exec(ctx, payoutRailBusy,
-		arg.LastError,
-		arg.BusyUntil,
-		arg.Now,
-		arg.ID,
-		arg.OrgID,
-	)
-	return err
+	return i, err
 }
 
 const payoutRailDisconnect = `-- name: PayoutRailDisconnect :execrows
@@ -293,37 +356,6 @@ func (q *Queries) PayoutRailInsert(ctx context.Context, db DBTX, arg PayoutRailI
 	return err
 }
 
-const payoutRailOperated = `-- name: PayoutRailOperated :one
-SELECT t.id, t.org_id, t.program_id, t.kind, t.livemode, t.status, t.methods, t.credentials, t.busy_until, t.submit_after, t.without_funds_at, t.last_success_at, t.last_error, t.created_at, t.updated_at, t.url, t.automatic_batch_minor, t.automatic_day_minor FROM payout_rails t WHERE t.id = $1
-`
-
-// PayoutRailOperated finds a rail of any organization.
-func (q *Queries) PayoutRailOperated(ctx context.Context, db DBTX, id string) (PayoutRail, error) {
-	row := db.QueryRow(ctx, payoutRailOperated, id)
-	var i PayoutRail
-	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.ProgramID,
-		&i.Kind,
-		&i.Livemode,
-		&i.Status,
-		&i.Methods,
-		&i.Credentials,
-		&i.BusyUntil,
-		&i.SubmitAfter,
-		&i.WithoutFundsAt,
-		&i.LastSuccessAt,
-		&i.LastError,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.URL,
-		&i.AutomaticBatchMinor,
-		&i.AutomaticDayMinor,
-	)
-	return i, err
-}
-
 const payoutRailReplace = `-- name: PayoutRailReplace :execrows
 UPDATE payout_rails SET credentials = $1, busy_until = NULL, updated_at = $2
 WHERE id = $3 AND org_id = $4
@@ -350,13 +382,100 @@ func (q *Queries) PayoutRailReplace(ctx context.Context, db DBTX, arg PayoutRail
 	return result.RowsAffected(), nil
 }
 
-const payoutRailWithoutFunds = `-- name: PayoutRailWithoutFunds :exec
+const payoutRailSetAutomatic = `-- name: PayoutRailSetAutomatic :execrows
+UPDATE payout_rails SET automatic_batch_minor = $1, automatic_day_minor = $2,
+    updated_at = $3
+WHERE id = $4 AND org_id = $5 AND status = 'active'
+    AND automatic_batch_minor IS NOT DISTINCT FROM $6::bigint
+    AND automatic_day_minor IS NOT DISTINCT FROM $7::bigint
+`
+
+type PayoutRailSetAutomaticParams struct {
+	AutomaticBatchMinor *int64
+	AutomaticDayMinor   *int64
+	UpdatedAt           clock.Time
+	ID                  string
+	OrgID               string
+	WasBatchMinor       *int64
+	WasDayMinor         *int64
+}
+
+// PayoutRailSetAutomatic changes the limits of sending without a person's confirmation. It changes nothing if another caller
+// has changed them since they were read.
+func (q *Queries) PayoutRailSetAutomatic(ctx context.Context, db DBTX, arg PayoutRailSetAutomaticParams) (int64, error) {
+	result, err := db.Exec(ctx, payoutRailSetAutomatic,
+		arg.AutomaticBatchMinor,
+		arg.AutomaticDayMinor,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+		arg.WasBatchMinor,
+		arg.WasDayMinor,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const payoutRailSetBusy = `-- name: PayoutRailSetBusy :exec
+UPDATE payout_rails SET last_error = $1, busy_until = $2, updated_at = $3
+WHERE id = $4 AND org_id = $5
+`
+
+type PayoutRailSetBusyParams struct {
+	LastError *string
+	BusyUntil *clock.Time
+	Now       clock.Time
+	ID        string
+	OrgID     string
+}
+
+// PayoutRailSetBusy stores the error of a failed call, and the time of the next one.
+func (q *Queries) PayoutRailSetBusy(ctx context.Context, db DBTX, arg PayoutRailSetBusyParams) error {
+	_, err := db.Exec(ctx, payoutRailSetBusy,
+		arg.LastError,
+		arg.BusyUntil,
+		arg.Now,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
+const payoutRailSetSuccess = `-- name: PayoutRailSetSuccess :exec
+UPDATE payout_rails SET last_success_at = $1, last_error = $2, updated_at = $1,
+    without_funds_at = CASE WHEN $3::boolean THEN NULL ELSE without_funds_at END
+WHERE id = $4 AND org_id = $5 AND (busy_until IS NULL OR busy_until <= $1)
+`
+
+type PayoutRailSetSuccessParams struct {
+	Now       *clock.Time
+	LastError *string
+	Submitted bool
+	ID        string
+	OrgID     string
+}
+
+// PayoutRailSetSuccess stores the time of a successful call. Another server may have stored a later failure.
+func (q *Queries) PayoutRailSetSuccess(ctx context.Context, db DBTX, arg PayoutRailSetSuccessParams) error {
+	_, err := db.Exec(ctx, payoutRailSetSuccess,
+		arg.Now,
+		arg.LastError,
+		arg.Submitted,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
+const payoutRailSetWithoutFunds = `-- name: PayoutRailSetWithoutFunds :exec
 UPDATE payout_rails SET last_error = $1, submit_after = $2, updated_at = $3,
     without_funds_at = coalesce(without_funds_at, $3)
 WHERE id = $4 AND org_id = $5
 `
 
-type PayoutRailWithoutFundsParams struct {
+type PayoutRailSetWithoutFundsParams struct {
 	LastError   *string
 	SubmitAfter *clock.Time
 	Now         clock.Time
@@ -364,9 +483,9 @@ type PayoutRailWithoutFundsParams struct {
 	OrgID       string
 }
 
-// PayoutRailWithoutFunds records that the account lacks funds, and until when nothing is submitted.
-func (q *Queries) PayoutRailWithoutFunds(ctx context.Context, db DBTX, arg PayoutRailWithoutFundsParams) error {
-	_, err := db.Exec(ctx, payoutRailWithoutFunds,
+// PayoutRailSetWithoutFunds records that the account lacks funds, and until when nothing is submitted.
+func (q *Queries) PayoutRailSetWithoutFunds(ctx context.Context, db DBTX, arg PayoutRailSetWithoutFundsParams) error {
+	_, err := db.Exec(ctx, payoutRailSetWithoutFunds,
 		arg.LastError,
 		arg.SubmitAfter,
 		arg.Now,
@@ -646,70 +765,50 @@ func (q *Queries) PayoutSendsAutomatic(ctx context.Context, db DBTX, arg PayoutS
 	return i, err
 }
 
-const payoutSubmitting = `-- name: PayoutSubmitting :one
-UPDATE payouts SET submissions = submissions + 1, submitted_at = coalesce(submitted_at, $1)
-WHERE id = $2 AND org_id = $3 AND status = 'processing' AND external_id IS NULL AND checked_at = $4
-RETURNING id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, external_id, reason, reason_text, error_code, error_message, period_month, period_end, due_at, paid_at, created_at, updated_at, created_xid, due_told, rail, checked_at, submissions, marked_at, before_paid, mark_id, failure_mailed_at, rail_id, submitted_at, fee_minor, fee_currency, attention, attention_text, attention_at, attention_dismissed_at, import_id, failed_transfers
+const payoutSetAttention = `-- name: PayoutSetAttention :exec
+UPDATE payouts SET attention = $1, attention_text = $2, attention_at = $3,
+    updated_at = $4
+WHERE id = $5 AND org_id = $6 AND status = $7
 `
 
-type PayoutSubmittingParams struct {
-	Now      *clock.Time
-	ID       string
-	OrgID    string
-	LeasedAt *clock.Time
+type PayoutSetAttentionParams struct {
+	Attention     *PayoutAttention
+	AttentionText *string
+	AttentionAt   *clock.Time
+	UpdatedAt     clock.Time
+	ID            string
+	OrgID         string
+	Status        PayoutStatus
 }
 
-// PayoutSubmitting counts a submission just before it is made, if the lease is still the caller's.
-func (q *Queries) PayoutSubmitting(ctx context.Context, db DBTX, arg PayoutSubmittingParams) (Payout, error) {
-	row := db.QueryRow(ctx, payoutSubmitting,
-		arg.Now,
+// PayoutSetAttention sets or clears the reason for which a person should review a payout.
+func (q *Queries) PayoutSetAttention(ctx context.Context, db DBTX, arg PayoutSetAttentionParams) error {
+	_, err := db.Exec(ctx, payoutSetAttention,
+		arg.Attention,
+		arg.AttentionText,
+		arg.AttentionAt,
+		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,
-		arg.LeasedAt,
+		arg.Status,
 	)
-	var i Payout
-	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.ProgramID,
-		&i.PartnerID,
-		&i.BatchID,
-		&i.AmountMinor,
-		&i.Currency,
-		&i.Status,
-		&i.Method,
-		&i.ExternalID,
-		&i.Reason,
-		&i.ReasonText,
-		&i.ErrorCode,
-		&i.ErrorMessage,
-		&i.PeriodMonth,
-		&i.PeriodEnd,
-		&i.DueAt,
-		&i.PaidAt,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.CreatedXid,
-		&i.DueTold,
-		&i.Rail,
-		&i.CheckedAt,
-		&i.Submissions,
-		&i.MarkedAt,
-		&i.BeforePaid,
-		&i.MarkID,
-		&i.FailureMailedAt,
-		&i.RailID,
-		&i.SubmittedAt,
-		&i.FeeMinor,
-		&i.FeeCurrency,
-		&i.Attention,
-		&i.AttentionText,
-		&i.AttentionAt,
-		&i.AttentionDismissedAt,
-		&i.ImportID,
-		&i.FailedTransfers,
-	)
-	return i, err
+	return err
+}
+
+const payoutUncountSubmission = `-- name: PayoutUncountSubmission :exec
+UPDATE payouts SET submissions = submissions - 1, submitted_at = CASE WHEN submissions > 1 THEN submitted_at END
+WHERE id = $1 AND org_id = $2 AND status = 'processing' AND external_id IS NULL AND submissions > 0
+`
+
+type PayoutUncountSubmissionParams struct {
+	ID    string
+	OrgID string
+}
+
+// PayoutUncountSubmission takes back the count of a submission that the rail certainly has not accepted.
+func (q *Queries) PayoutUncountSubmission(ctx context.Context, db DBTX, arg PayoutUncountSubmissionParams) error {
+	_, err := db.Exec(ctx, payoutUncountSubmission, arg.ID, arg.OrgID)
+	return err
 }
 
 const payoutsHandOver = `-- name: PayoutsHandOver :exec
@@ -736,53 +835,6 @@ func (q *Queries) PayoutsHandOver(ctx context.Context, db DBTX, arg PayoutsHandO
 		arg.OrgID,
 	)
 	return err
-}
-
-const payoutsRailed = `-- name: PayoutsRailed :many
-SELECT coalesce(p.method, '')::text AS method, p.currency, max(coalesce(p.rail, ''))::text AS rail, count(*) AS payouts,
-    count(*) FILTER (WHERE p.status = 'processing') AS processing
-FROM payouts p WHERE p.batch_id = $1 AND p.org_id = $2 AND p.rail_id IS NOT NULL
-GROUP BY p.method, p.currency ORDER BY p.method, p.currency
-`
-
-type PayoutsRailedParams struct {
-	BatchID string
-	OrgID   string
-}
-
-type PayoutsRailedRow struct {
-	Method     string
-	Currency   string
-	Rail       string
-	Payouts    int64
-	Processing int64
-}
-
-// PayoutsRailed counts the payouts of a batch that a rail has or had, and those in progress, by method and currency.
-func (q *Queries) PayoutsRailed(ctx context.Context, db DBTX, arg PayoutsRailedParams) ([]PayoutsRailedRow, error) {
-	rows, err := db.Query(ctx, payoutsRailed, arg.BatchID, arg.OrgID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []PayoutsRailedRow{}
-	for rows.Next() {
-		var i PayoutsRailedRow
-		if err := rows.Scan(
-			&i.Method,
-			&i.Currency,
-			&i.Rail,
-			&i.Payouts,
-			&i.Processing,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const payoutsToHandOver = `-- name: PayoutsToHandOver :many
@@ -853,74 +905,22 @@ func (q *Queries) PayoutsToHandOver(ctx context.Context, db DBTX, arg PayoutsToH
 	return items, nil
 }
 
-const payoutsToSendAlone = `-- name: PayoutsToSendAlone :many
-SELECT DISTINCT r.id AS rail_id, r.org_id, p.batch_id FROM payout_rails r JOIN programs g ON g.id = r.program_id
-    JOIN payouts p ON p.program_id = r.program_id AND p.currency = g.currency AND p.method = ANY (r.methods)
-WHERE r.status = 'active' AND r.livemode AND r.automatic_batch_minor IS NOT NULL AND g.auto_payouts_enabled
-    AND g.status = 'active' AND p.status = 'pending' AND p.due_told AND p.due_at <= $1 AND p.method IS NOT NULL
-    AND (g.auto_payouts_since IS NULL OR p.created_at >= g.auto_payouts_since)
-    AND NOT starts_with(p.id, 'sample_')
-    AND (r.id, p.batch_id) > ($2::text, $3::text)
-ORDER BY r.id, p.batch_id LIMIT $4
-`
-
-type PayoutsToSendAloneParams struct {
-	Now        clock.Time
-	AfterRail  string
-	AfterBatch string
-	Lim        int32
-}
-
-type PayoutsToSendAloneRow struct {
-	RailID  string
-	OrgID   string
-	BatchID string
-}
-
-// PayoutsToSendAlone lists the batches with due payouts that connected rails may send without a confirmation, those of
-// active rails in programs with automatic payouts. Payouts in other currencies than the program's, and those created
-// before automatic payouts were switched on, wait for a person.
-func (q *Queries) PayoutsToSendAlone(ctx context.Context, db DBTX, arg PayoutsToSendAloneParams) ([]PayoutsToSendAloneRow, error) {
-	rows, err := db.Query(ctx, payoutsToSendAlone,
-		arg.Now,
-		arg.AfterRail,
-		arg.AfterBatch,
-		arg.Lim,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []PayoutsToSendAloneRow{}
-	for rows.Next() {
-		var i PayoutsToSendAloneRow
-		if err := rows.Scan(&i.RailID, &i.OrgID, &i.BatchID); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const railPayoutsAskNow = `-- name: RailPayoutsAskNow :execrows
+const railPayoutPollNow = `-- name: RailPayoutPollNow :execrows
 UPDATE payouts SET checked_at = CASE WHEN status = 'processing' THEN NULL ELSE $1::timestamptz END
 WHERE id = $2 AND org_id = $3 AND rail_id = $4 AND external_id IS NOT NULL AND (status = 'processing'
     OR status = 'paid' AND marked_at IS NULL)
 `
 
-type RailPayoutsAskNowParams struct {
+type RailPayoutPollNowParams struct {
 	AskNow clock.Time
 	ID     string
 	OrgID  string
 	RailID *string
 }
 
-// RailPayoutsAskNow makes the next round ask about a payout that a connected rail has, or has paid, whatever its age.
-func (q *Queries) RailPayoutsAskNow(ctx context.Context, db DBTX, arg RailPayoutsAskNowParams) (int64, error) {
-	result, err := db.Exec(ctx, railPayoutsAskNow,
+// RailPayoutPollNow makes the next round poll a payout of a connected rail, paid or not, whatever its age.
+func (q *Queries) RailPayoutPollNow(ctx context.Context, db DBTX, arg RailPayoutPollNowParams) (int64, error) {
+	result, err := db.Exec(ctx, railPayoutPollNow,
 		arg.AskNow,
 		arg.ID,
 		arg.OrgID,
@@ -945,7 +945,7 @@ type RailPayoutsReturnParams struct {
 	OrgID  string
 }
 
-// RailPayoutsReturn takes the payouts that were never submitted from a rail.
+// RailPayoutsReturn sets payouts back to pending that a rail has but was never sent.
 func (q *Queries) RailPayoutsReturn(ctx context.Context, db DBTX, arg RailPayoutsReturnParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, railPayoutsReturn, arg.Now, arg.RailID, arg.OrgID)
 	if err != nil {
@@ -1195,7 +1195,7 @@ type RailPayoutsToWatchParams struct {
 }
 
 // RailPayoutsToWatch leases paid payouts whose money may still come back. Older ones lose checked_at, and are not
-// leased again. A payout that RailPayoutsAskNow has marked is leased at any age.
+// leased again. A payout that RailPayoutPollNow has marked is leased at any age.
 func (q *Queries) RailPayoutsToWatch(ctx context.Context, db DBTX, arg RailPayoutsToWatchParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, railPayoutsToWatch,
 		arg.PaidAfter,

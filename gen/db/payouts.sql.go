@@ -12,6 +12,28 @@ import (
 	clock "rail/server/clock"
 )
 
+const batchAcrossOrgs = `-- name: BatchAcrossOrgs :one
+SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at, t.import_id FROM payout_batches t WHERE t.id = $1
+`
+
+// BatchAcrossOrgs finds a batch, for the operator.
+func (q *Queries) BatchAcrossOrgs(ctx context.Context, db DBTX, id string) (PayoutBatch, error) {
+	row := db.QueryRow(ctx, batchAcrossOrgs, id)
+	var i PayoutBatch
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.PeriodMonth,
+		&i.PeriodEnd,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.AutoRunAt,
+		&i.ImportID,
+	)
+	return i, err
+}
+
 const batchApprove = `-- name: BatchApprove :many
 UPDATE commissions t SET status = 'due', approved_at = $1, updated_at = $1
 FROM (SELECT k.id FROM commissions k WHERE k.program_id = $3 AND k.org_id = $2
@@ -239,22 +261,21 @@ func (q *Queries) BatchCommissions(ctx context.Context, db DBTX, arg BatchCommis
 	return items, nil
 }
 
-const batchDone = `-- name: BatchDone :exec
+const batchFinish = `-- name: BatchFinish :exec
 UPDATE payout_batches SET auto_run_at = coalesce($1, auto_run_at), updated_at = $2
     WHERE id = $3 AND org_id = $4
 `
 
-type BatchDoneParams struct {
+type BatchFinishParams struct {
 	AutoRunAt *clock.Time
 	UpdatedAt clock.Time
 	ID        string
 	OrgID     string
 }
 
-// BatchDone records that a run has processed all partners; auto_run_at is its begin, if it was the
-// month's automatic one.
-func (q *Queries) BatchDone(ctx context.Context, db DBTX, arg BatchDoneParams) error {
-	_, err := db.Exec(ctx, batchDone,
+// BatchFinish marks a run as complete; auto_run_at is the begin of the month's automatic run.
+func (q *Queries) BatchFinish(ctx context.Context, db DBTX, arg BatchFinishParams) error {
+	_, err := db.Exec(ctx, batchFinish,
 		arg.AutoRunAt,
 		arg.UpdatedAt,
 		arg.ID,
@@ -455,28 +476,6 @@ func (q *Queries) BatchOfMonth(ctx context.Context, db DBTX, arg BatchOfMonthPar
 	return i, err
 }
 
-const batchOperated = `-- name: BatchOperated :one
-SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at, t.import_id FROM payout_batches t WHERE t.id = $1
-`
-
-// BatchOperated finds a batch, for the operator.
-func (q *Queries) BatchOperated(ctx context.Context, db DBTX, id string) (PayoutBatch, error) {
-	row := db.QueryRow(ctx, batchOperated, id)
-	var i PayoutBatch
-	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.ProgramID,
-		&i.PeriodMonth,
-		&i.PeriodEnd,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.AutoRunAt,
-		&i.ImportID,
-	)
-	return i, err
-}
-
 const batchPartners = `-- name: BatchPartners :many
 SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id, t.address, t.tax_id, t.on_leaderboard, t.ban_at, t.ban_reason, t.ban_terms FROM partners t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.id > $3
@@ -599,6 +598,78 @@ func (q *Queries) BatchPayouts(ctx context.Context, db DBTX, arg BatchPayoutsPar
 		arg.LastID,
 		arg.PartnerIds,
 	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Payout{}
+	for rows.Next() {
+		var i Payout
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.BatchID,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.Status,
+			&i.Method,
+			&i.ExternalID,
+			&i.Reason,
+			&i.ReasonText,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.PeriodMonth,
+			&i.PeriodEnd,
+			&i.DueAt,
+			&i.PaidAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.DueTold,
+			&i.Rail,
+			&i.CheckedAt,
+			&i.Submissions,
+			&i.MarkedAt,
+			&i.BeforePaid,
+			&i.MarkID,
+			&i.FailureMailedAt,
+			&i.RailID,
+			&i.SubmittedAt,
+			&i.FeeMinor,
+			&i.FeeCurrency,
+			&i.Attention,
+			&i.AttentionText,
+			&i.AttentionAt,
+			&i.AttentionDismissedAt,
+			&i.ImportID,
+			&i.FailedTransfers,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const batchPayoutsByIDs = `-- name: BatchPayoutsByIDs :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id = ANY ($3::text[])
+    ORDER BY t.partner_id, t.id
+`
+
+type BatchPayoutsByIDsParams struct {
+	BatchID string
+	OrgID   string
+	Ids     []string
+}
+
+// BatchPayoutsByIDs reads the payouts that belong to a batch, in the order of their locks.
+func (q *Queries) BatchPayoutsByIDs(ctx context.Context, db DBTX, arg BatchPayoutsByIDsParams) ([]Payout, error) {
+	rows, err := db.Query(ctx, batchPayoutsByIDs, arg.BatchID, arg.OrgID, arg.Ids)
 	if err != nil {
 		return nil, err
 	}
@@ -833,6 +904,94 @@ func (q *Queries) PartnersLock(ctx context.Context, db DBTX, arg PartnersLockPar
 	return err
 }
 
+const payoutAmountsByIDs = `-- name: PayoutAmountsByIDs :many
+SELECT t.id, t.partner_id, t.amount_minor, t.currency FROM payouts t WHERE t.id = ANY ($1::text[])
+    AND t.org_id = $2 AND t.program_id = $3 ORDER BY t.partner_id, t.id
+`
+
+type PayoutAmountsByIDsParams struct {
+	Ids       []string
+	OrgID     string
+	ProgramID string
+}
+
+type PayoutAmountsByIDsRow struct {
+	ID          string
+	PartnerID   string
+	AmountMinor int64
+	Currency    string
+}
+
+// PayoutAmountsByIDs lists payouts by their ids, in the order of their locks.
+func (q *Queries) PayoutAmountsByIDs(ctx context.Context, db DBTX, arg PayoutAmountsByIDsParams) ([]PayoutAmountsByIDsRow, error) {
+	rows, err := db.Query(ctx, payoutAmountsByIDs, arg.Ids, arg.OrgID, arg.ProgramID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutAmountsByIDsRow{}
+	for rows.Next() {
+		var i PayoutAmountsByIDsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.PartnerID,
+			&i.AmountMinor,
+			&i.Currency,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payoutAmountsByMark = `-- name: PayoutAmountsByMark :many
+SELECT t.id, t.partner_id, t.amount_minor, t.currency FROM payouts t WHERE t.program_id = $1
+    AND t.org_id = $2 AND t.mark_id = $3 ORDER BY t.partner_id, t.id
+`
+
+type PayoutAmountsByMarkParams struct {
+	ProgramID string
+	OrgID     string
+	MarkID    *string
+}
+
+type PayoutAmountsByMarkRow struct {
+	ID          string
+	PartnerID   string
+	AmountMinor int64
+	Currency    string
+}
+
+// PayoutAmountsByMark lists the payouts that a request marked as paid, in the order of their locks.
+func (q *Queries) PayoutAmountsByMark(ctx context.Context, db DBTX, arg PayoutAmountsByMarkParams) ([]PayoutAmountsByMarkRow, error) {
+	rows, err := db.Query(ctx, payoutAmountsByMark, arg.ProgramID, arg.OrgID, arg.MarkID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutAmountsByMarkRow{}
+	for rows.Next() {
+		var i PayoutAmountsByMarkRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.PartnerID,
+			&i.AmountMinor,
+			&i.Currency,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const payoutCommissions = `-- name: PayoutCommissions :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.payout_id = $1 AND t.org_id = $2
     ORDER BY t.created_at, t.id FOR NO KEY UPDATE
@@ -907,7 +1066,7 @@ func (q *Queries) PayoutDelete(ctx context.Context, db DBTX, arg PayoutDeletePar
 	return err
 }
 
-const payoutDetailsChanged = `-- name: PayoutDetailsChanged :many
+const payoutDetailsChanges = `-- name: PayoutDetailsChanges :many
 SELECT p.id, p.payout_details_changed_at FROM partners p
 WHERE p.id = ANY ($1::text[]) AND p.org_id = $2 AND p.payout_details_changed_at > (
     SELECT max(coalesce(y.submitted_at, y.paid_at)) FROM payouts y WHERE y.program_id = p.program_id AND y.org_id = p.org_id
@@ -915,26 +1074,26 @@ WHERE p.id = ANY ($1::text[]) AND p.org_id = $2 AND p.payout_details_changed_at 
         AND y.status = 'paid')
 `
 
-type PayoutDetailsChangedParams struct {
+type PayoutDetailsChangesParams struct {
 	PartnerIds []string
 	OrgID      string
 }
 
-type PayoutDetailsChangedRow struct {
+type PayoutDetailsChangesRow struct {
 	ID                     string
 	PayoutDetailsChangedAt *clock.Time
 }
 
-// PayoutDetailsChanged lists those of the partners whose payout details changed since they were last paid.
-func (q *Queries) PayoutDetailsChanged(ctx context.Context, db DBTX, arg PayoutDetailsChangedParams) ([]PayoutDetailsChangedRow, error) {
-	rows, err := db.Query(ctx, payoutDetailsChanged, arg.PartnerIds, arg.OrgID)
+// PayoutDetailsChanges lists those of the partners whose payout details changed since they were last paid.
+func (q *Queries) PayoutDetailsChanges(ctx context.Context, db DBTX, arg PayoutDetailsChangesParams) ([]PayoutDetailsChangesRow, error) {
+	rows, err := db.Query(ctx, payoutDetailsChanges, arg.PartnerIds, arg.OrgID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []PayoutDetailsChangedRow{}
+	items := []PayoutDetailsChangesRow{}
 	for rows.Next() {
-		var i PayoutDetailsChangedRow
+		var i PayoutDetailsChangesRow
 		if err := rows.Scan(&i.ID, &i.PayoutDetailsChangedAt); err != nil {
 			return nil, err
 		}
@@ -944,50 +1103,6 @@ func (q *Queries) PayoutDetailsChanged(ctx context.Context, db DBTX, arg PayoutD
 		return nil, err
 	}
 	return items, nil
-}
-
-const payoutFailed = `-- name: PayoutFailed :exec
-UPDATE payouts SET status = 'failed', error_code = $1, error_message = $2,
-    failed_transfers = $3, attention = NULL, attention_text = NULL, attention_at = NULL,
-    updated_at = $4
-WHERE id = $5 AND org_id = $6 AND status = 'processing'
-`
-
-type PayoutFailedParams struct {
-	ErrorCode       *string
-	ErrorMessage    *string
-	FailedTransfers []string
-	UpdatedAt       clock.Time
-	ID              string
-	OrgID           string
-}
-
-func (q *Queries) PayoutFailed(ctx context.Context, db DBTX, arg PayoutFailedParams) error {
-	_, err := db.Exec(ctx, payoutFailed,
-		arg.ErrorCode,
-		arg.ErrorMessage,
-		arg.FailedTransfers,
-		arg.UpdatedAt,
-		arg.ID,
-		arg.OrgID,
-	)
-	return err
-}
-
-const payoutFailureMailed = `-- name: PayoutFailureMailed :exec
-UPDATE payouts SET failure_mailed_at = $1, updated_at = $1 WHERE id = $2 AND org_id = $3
-    AND status = 'failed'
-`
-
-type PayoutFailureMailedParams struct {
-	Now   *clock.Time
-	ID    string
-	OrgID string
-}
-
-func (q *Queries) PayoutFailureMailed(ctx context.Context, db DBTX, arg PayoutFailureMailedParams) error {
-	_, err := db.Exec(ctx, payoutFailureMailed, arg.Now, arg.ID, arg.OrgID)
-	return err
 }
 
 const payoutGet = `-- name: PayoutGet :one
@@ -1175,41 +1290,25 @@ func (q *Queries) PayoutLower(ctx context.Context, db DBTX, arg PayoutLowerParam
 	return err
 }
 
-const payoutPaid = `-- name: PayoutPaid :exec
-UPDATE payouts SET status = 'paid', method = $1, external_id = $2, paid_at = $3, error_code = NULL,
-    error_message = NULL, failure_mailed_at = NULL, marked_at = $4, before_paid = $5,
-    mark_id = $6, attention = NULL, attention_text = NULL, attention_at = NULL,
-    rail_id = CASE WHEN $7::boolean THEN rail_id END, updated_at = $8
-WHERE id = $9 AND org_id = $10
+const payoutOldestSale = `-- name: PayoutOldestSale :one
+SELECT min(CASE WHEN k.kind = 'referral' THEN coalesce(s.occurred_at, k.created_at) ELSE k.created_at END)::timestamptz
+    AS sold_at
+FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = k.org_id
+WHERE k.payout_id = $1 AND k.org_id = $2
 `
 
-type PayoutPaidParams struct {
-	Method     *string
-	ExternalID *string
-	PaidAt     *clock.Time
-	MarkedAt   *clock.Time
-	BeforePaid []byte
-	MarkID     *string
-	KeepsRail  bool
-	UpdatedAt  clock.Time
-	ID         string
-	OrgID      string
+type PayoutOldestSaleParams struct {
+	PayoutID *string
+	OrgID    string
 }
 
-func (q *Queries) PayoutPaid(ctx context.Context, db DBTX, arg PayoutPaidParams) error {
-	_, err := db.Exec(ctx, payoutPaid,
-		arg.Method,
-		arg.ExternalID,
-		arg.PaidAt,
-		arg.MarkedAt,
-		arg.BeforePaid,
-		arg.MarkID,
-		arg.KeepsRail,
-		arg.UpdatedAt,
-		arg.ID,
-		arg.OrgID,
-	)
-	return err
+// PayoutOldestSale reads the time of the oldest sale of a payout. A commission without a sale, or a manual
+// one, counts from its creation.
+func (q *Queries) PayoutOldestSale(ctx context.Context, db DBTX, arg PayoutOldestSaleParams) (clock.Time, error) {
+	row := db.QueryRow(ctx, payoutOldestSale, arg.PayoutID, arg.OrgID)
+	var sold_at clock.Time
+	err := row.Scan(&sold_at)
+	return sold_at, err
 }
 
 const payoutRelease = `-- name: PayoutRelease :exec
@@ -1247,41 +1346,6 @@ func (q *Queries) PayoutRunAdvance(ctx context.Context, db DBTX, arg PayoutRunAd
 		arg.OrgID,
 	)
 	return err
-}
-
-const payoutRunAgain = `-- name: PayoutRunAgain :execrows
-UPDATE payout_runs SET period_end = greatest(period_end, $1), again = again
-    OR NOT (automatic AND $2::boolean), automatic = automatic OR $2::boolean
-WHERE program_id = $3 AND batch_id = $4 AND group_id = $5 AND ignore_minimum = $6
-    AND org_id = $7
-`
-
-type PayoutRunAgainParams struct {
-	PeriodEnd     clock.Time
-	Automatic     bool
-	ProgramID     string
-	BatchID       string
-	GroupID       string
-	IgnoreMinimum bool
-	OrgID         string
-}
-
-// PayoutRunAgain reuses an unfinished run for another request. A month has one automatic run,
-// regardless of the number of replicas.
-func (q *Queries) PayoutRunAgain(ctx context.Context, db DBTX, arg PayoutRunAgainParams) (int64, error) {
-	result, err := db.Exec(ctx, payoutRunAgain,
-		arg.PeriodEnd,
-		arg.Automatic,
-		arg.ProgramID,
-		arg.BatchID,
-		arg.GroupID,
-		arg.IgnoreMinimum,
-		arg.OrgID,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
 }
 
 const payoutRunDelete = `-- name: PayoutRunDelete :exec
@@ -1332,6 +1396,41 @@ func (q *Queries) PayoutRunInsert(ctx context.Context, db DBTX, arg PayoutRunIns
 		arg.CreatedAt,
 	)
 	return err
+}
+
+const payoutRunJoin = `-- name: PayoutRunJoin :execrows
+UPDATE payout_runs SET period_end = greatest(period_end, $1), again = again
+    OR NOT (automatic AND $2::boolean), automatic = automatic OR $2::boolean
+WHERE program_id = $3 AND batch_id = $4 AND group_id = $5 AND ignore_minimum = $6
+    AND org_id = $7
+`
+
+type PayoutRunJoinParams struct {
+	PeriodEnd     clock.Time
+	Automatic     bool
+	ProgramID     string
+	BatchID       string
+	GroupID       string
+	IgnoreMinimum bool
+	OrgID         string
+}
+
+// PayoutRunJoin adds another request to an unfinished run. A month has one automatic run,
+// regardless of the number of replicas.
+func (q *Queries) PayoutRunJoin(ctx context.Context, db DBTX, arg PayoutRunJoinParams) (int64, error) {
+	result, err := db.Exec(ctx, payoutRunJoin,
+		arg.PeriodEnd,
+		arg.Automatic,
+		arg.ProgramID,
+		arg.BatchID,
+		arg.GroupID,
+		arg.IgnoreMinimum,
+		arg.OrgID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const payoutRunTake = `-- name: PayoutRunTake :one
@@ -1397,6 +1496,110 @@ func (q *Queries) PayoutRuns(ctx context.Context, db DBTX, arg PayoutRunsParams)
 	return items, nil
 }
 
+const payoutSetExternalID = `-- name: PayoutSetExternalID :exec
+UPDATE payouts SET external_id = $1, updated_at = $2
+    WHERE id = $3 AND org_id = $4 AND status = 'processing'
+`
+
+type PayoutSetExternalIDParams struct {
+	ExternalID *string
+	UpdatedAt  clock.Time
+	ID         string
+	OrgID      string
+}
+
+// PayoutSetExternalID stores the rail's id of the transfer.
+func (q *Queries) PayoutSetExternalID(ctx context.Context, db DBTX, arg PayoutSetExternalIDParams) error {
+	_, err := db.Exec(ctx, payoutSetExternalID,
+		arg.ExternalID,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
+const payoutSetFailed = `-- name: PayoutSetFailed :exec
+UPDATE payouts SET status = 'failed', error_code = $1, error_message = $2,
+    failed_transfers = $3, attention = NULL, attention_text = NULL, attention_at = NULL,
+    updated_at = $4
+WHERE id = $5 AND org_id = $6 AND status = 'processing'
+`
+
+type PayoutSetFailedParams struct {
+	ErrorCode       *string
+	ErrorMessage    *string
+	FailedTransfers []string
+	UpdatedAt       clock.Time
+	ID              string
+	OrgID           string
+}
+
+func (q *Queries) PayoutSetFailed(ctx context.Context, db DBTX, arg PayoutSetFailedParams) error {
+	_, err := db.Exec(ctx, payoutSetFailed,
+		arg.ErrorCode,
+		arg.ErrorMessage,
+		arg.FailedTransfers,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
+const payoutSetFailureMailed = `-- name: PayoutSetFailureMailed :exec
+UPDATE payouts SET failure_mailed_at = $1, updated_at = $1 WHERE id = $2 AND org_id = $3
+    AND status = 'failed'
+`
+
+type PayoutSetFailureMailedParams struct {
+	Now   *clock.Time
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) PayoutSetFailureMailed(ctx context.Context, db DBTX, arg PayoutSetFailureMailedParams) error {
+	_, err := db.Exec(ctx, payoutSetFailureMailed, arg.Now, arg.ID, arg.OrgID)
+	return err
+}
+
+const payoutSetPaid = `-- name: PayoutSetPaid :exec
+UPDATE payouts SET status = 'paid', method = $1, external_id = $2, paid_at = $3, error_code = NULL,
+    error_message = NULL, failure_mailed_at = NULL, marked_at = $4, before_paid = $5,
+    mark_id = $6, attention = NULL, attention_text = NULL, attention_at = NULL,
+    rail_id = CASE WHEN $7::boolean THEN rail_id END, updated_at = $8
+WHERE id = $9 AND org_id = $10
+`
+
+type PayoutSetPaidParams struct {
+	Method     *string
+	ExternalID *string
+	PaidAt     *clock.Time
+	MarkedAt   *clock.Time
+	BeforePaid []byte
+	MarkID     *string
+	KeepsRail  bool
+	UpdatedAt  clock.Time
+	ID         string
+	OrgID      string
+}
+
+func (q *Queries) PayoutSetPaid(ctx context.Context, db DBTX, arg PayoutSetPaidParams) error {
+	_, err := db.Exec(ctx, payoutSetPaid,
+		arg.Method,
+		arg.ExternalID,
+		arg.PaidAt,
+		arg.MarkedAt,
+		arg.BeforePaid,
+		arg.MarkID,
+		arg.KeepsRail,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
 const payoutSettle = `-- name: PayoutSettle :exec
 UPDATE commissions SET status = 'paid', updated_at = greatest(updated_at, $1::timestamptz)
 WHERE payout_id = $2 AND org_id = $3 AND status = 'due'
@@ -1410,50 +1613,6 @@ type PayoutSettleParams struct {
 
 func (q *Queries) PayoutSettle(ctx context.Context, db DBTX, arg PayoutSettleParams) error {
 	_, err := db.Exec(ctx, payoutSettle, arg.UpdatedAt, arg.PayoutID, arg.OrgID)
-	return err
-}
-
-const payoutSoldAt = `-- name: PayoutSoldAt :one
-SELECT min(CASE WHEN k.kind = 'referral' THEN coalesce(s.occurred_at, k.created_at) ELSE k.created_at END)::timestamptz
-    AS sold_at
-FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = k.org_id
-WHERE k.payout_id = $1 AND k.org_id = $2
-`
-
-type PayoutSoldAtParams struct {
-	PayoutID *string
-	OrgID    string
-}
-
-// PayoutSoldAt reads the time of the oldest sale of a payout. A commission without a sale, or a manual
-// one, counts from its creation.
-func (q *Queries) PayoutSoldAt(ctx context.Context, db DBTX, arg PayoutSoldAtParams) (clock.Time, error) {
-	row := db.QueryRow(ctx, payoutSoldAt, arg.PayoutID, arg.OrgID)
-	var sold_at clock.Time
-	err := row.Scan(&sold_at)
-	return sold_at, err
-}
-
-const payoutSubmitted = `-- name: PayoutSubmitted :exec
-UPDATE payouts SET external_id = $1, updated_at = $2
-    WHERE id = $3 AND org_id = $4 AND status = 'processing'
-`
-
-type PayoutSubmittedParams struct {
-	ExternalID *string
-	UpdatedAt  clock.Time
-	ID         string
-	OrgID      string
-}
-
-// PayoutSubmitted stores the rail's id of the transfer.
-func (q *Queries) PayoutSubmitted(ctx context.Context, db DBTX, arg PayoutSubmittedParams) error {
-	_, err := db.Exec(ctx, payoutSubmitted,
-		arg.ExternalID,
-		arg.UpdatedAt,
-		arg.ID,
-		arg.OrgID,
-	)
 	return err
 }
 
@@ -1499,6 +1658,46 @@ func (q *Queries) PayoutUndo(ctx context.Context, db DBTX, arg PayoutUndoParams)
 	return err
 }
 
+const payoutUnpaidCounts = `-- name: PayoutUnpaidCounts :many
+SELECT t.method, t.currency, count(*) AS payouts FROM payouts t
+WHERE t.batch_id = $1 AND t.org_id = $2 AND NOT starts_with(t.id, 'sample_')
+  AND (t.status IN ('pending', 'failed') OR t.status = 'processing' AND t.rail = $3) GROUP BY 1, 2 ORDER BY 1, 2
+`
+
+type PayoutUnpaidCountsParams struct {
+	BatchID string
+	OrgID   string
+	Rail    *string
+}
+
+type PayoutUnpaidCountsRow struct {
+	Method   *string
+	Currency string
+	Payouts  int64
+}
+
+// PayoutUnpaidCounts counts the unpaid payouts of a batch, except those with a rail, by method and
+// currency.
+func (q *Queries) PayoutUnpaidCounts(ctx context.Context, db DBTX, arg PayoutUnpaidCountsParams) ([]PayoutUnpaidCountsRow, error) {
+	rows, err := db.Query(ctx, payoutUnpaidCounts, arg.BatchID, arg.OrgID, arg.Rail)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutUnpaidCountsRow{}
+	for rows.Next() {
+		var i PayoutUnpaidCountsRow
+		if err := rows.Scan(&i.Method, &i.Currency, &i.Payouts); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const payoutUnsettle = `-- name: PayoutUnsettle :exec
 UPDATE commissions SET status = 'due', updated_at = greatest(updated_at, $1::timestamptz)
 WHERE payout_id = $2 AND org_id = $3 AND status = 'paid'
@@ -1510,7 +1709,7 @@ type PayoutUnsettleParams struct {
 	OrgID     string
 }
 
-// PayoutUnsettle makes the commissions of such a payout due again; they stay in it.
+// PayoutUnsettle makes the commissions of a payout due again whose payment is undone; they stay in it.
 func (q *Queries) PayoutUnsettle(ctx context.Context, db DBTX, arg PayoutUnsettleParams) error {
 	_, err := db.Exec(ctx, payoutUnsettle, arg.UpdatedAt, arg.PayoutID, arg.OrgID)
 	return err
@@ -1768,31 +1967,6 @@ func (q *Queries) PayoutsDue(ctx context.Context, db DBTX, arg PayoutsDueParams)
 	return items, nil
 }
 
-const payoutsFiled = `-- name: PayoutsFiled :exec
-UPDATE payouts SET status = 'processing', rail = $1, rail_id = NULL, submitted_at = NULL, submissions = 0,
-    external_id = CASE WHEN rail_id IS NULL THEN external_id END, error_code = NULL, error_message = NULL,
-    failure_mailed_at = NULL, updated_at = $2
-WHERE id = ANY ($3::text[]) AND org_id = $4 AND status IN ('pending', 'failed')
-`
-
-type PayoutsFiledParams struct {
-	Rail  *string
-	Now   clock.Time
-	Ids   []string
-	OrgID string
-}
-
-// PayoutsFiled marks payouts as exported in a file. No rail has them from then on.
-func (q *Queries) PayoutsFiled(ctx context.Context, db DBTX, arg PayoutsFiledParams) error {
-	_, err := db.Exec(ctx, payoutsFiled,
-		arg.Rail,
-		arg.Now,
-		arg.Ids,
-		arg.OrgID,
-	)
-	return err
-}
-
 const payoutsInFile = `-- name: PayoutsInFile :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3
     AND t.status = 'processing' AND t.rail = $4 ORDER BY t.id LIMIT $5
@@ -1995,43 +2169,111 @@ func (q *Queries) PayoutsLock(ctx context.Context, db DBTX, arg PayoutsLockParam
 	return items, nil
 }
 
-const payoutsMarked = `-- name: PayoutsMarked :many
-SELECT t.id, t.partner_id, t.amount_minor, t.currency FROM payouts t WHERE t.program_id = $1
-    AND t.org_id = $2 AND t.mark_id = $3 ORDER BY t.partner_id, t.id
+const payoutsLockUndoable = `-- name: PayoutsLockUndoable :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+    AND (t.status IN ('pending', 'failed', 'not_eligible')
+        OR $3::boolean AND t.status = 'processing' AND t.rail = $4)
+ORDER BY t.partner_id, t.id FOR NO KEY UPDATE
 `
 
-type PayoutsMarkedParams struct {
-	ProgramID string
-	OrgID     string
-	MarkID    *string
+type PayoutsLockUndoableParams struct {
+	Ids   []string
+	OrgID string
+	Filed bool
+	Rail  *string
 }
 
-type PayoutsMarkedRow struct {
-	ID          string
-	PartnerID   string
-	AmountMinor int64
-	Currency    string
-}
-
-// PayoutsMarked lists the payouts that a request marked as paid, in the order of their locks.
-func (q *Queries) PayoutsMarked(ctx context.Context, db DBTX, arg PayoutsMarkedParams) ([]PayoutsMarkedRow, error) {
-	rows, err := db.Query(ctx, payoutsMarked, arg.ProgramID, arg.OrgID, arg.MarkID)
+// PayoutsLockUndoable locks the payouts that can still be undone.
+func (q *Queries) PayoutsLockUndoable(ctx context.Context, db DBTX, arg PayoutsLockUndoableParams) ([]Payout, error) {
+	rows, err := db.Query(ctx, payoutsLockUndoable,
+		arg.Ids,
+		arg.OrgID,
+		arg.Filed,
+		arg.Rail,
+	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []PayoutsMarkedRow{}
+	items := []Payout{}
 	for rows.Next() {
-		var i PayoutsMarkedRow
+		var i Payout
 		if err := rows.Scan(
 			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
 			&i.PartnerID,
+			&i.BatchID,
 			&i.AmountMinor,
 			&i.Currency,
+			&i.Status,
+			&i.Method,
+			&i.ExternalID,
+			&i.Reason,
+			&i.ReasonText,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.PeriodMonth,
+			&i.PeriodEnd,
+			&i.DueAt,
+			&i.PaidAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.DueTold,
+			&i.Rail,
+			&i.CheckedAt,
+			&i.Submissions,
+			&i.MarkedAt,
+			&i.BeforePaid,
+			&i.MarkID,
+			&i.FailureMailedAt,
+			&i.RailID,
+			&i.SubmittedAt,
+			&i.FeeMinor,
+			&i.FeeCurrency,
+			&i.Attention,
+			&i.AttentionText,
+			&i.AttentionAt,
+			&i.AttentionDismissedAt,
+			&i.ImportID,
+			&i.FailedTransfers,
 		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payoutsLockUnsent = `-- name: PayoutsLockUnsent :many
+SELECT t.id FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = $3
+    AND t.status NOT IN ('processing', 'paid') ORDER BY t.id FOR NO KEY UPDATE
+`
+
+type PayoutsLockUnsentParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID string
+}
+
+// PayoutsLockUnsent locks the payouts of a partner that have not been sent.
+func (q *Queries) PayoutsLockUnsent(ctx context.Context, db DBTX, arg PayoutsLockUnsentParams) ([]string, error) {
+	rows, err := db.Query(ctx, payoutsLockUnsent, arg.ProgramID, arg.OrgID, arg.PartnerID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -2091,50 +2333,6 @@ func (q *Queries) PayoutsMissing(ctx context.Context, db DBTX, arg PayoutsMissin
 			&i.AmountMinor,
 			&i.Currency,
 			&i.Total,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const payoutsNamed = `-- name: PayoutsNamed :many
-SELECT t.id, t.partner_id, t.amount_minor, t.currency FROM payouts t WHERE t.id = ANY ($1::text[])
-    AND t.org_id = $2 AND t.program_id = $3 ORDER BY t.partner_id, t.id
-`
-
-type PayoutsNamedParams struct {
-	Ids       []string
-	OrgID     string
-	ProgramID string
-}
-
-type PayoutsNamedRow struct {
-	ID          string
-	PartnerID   string
-	AmountMinor int64
-	Currency    string
-}
-
-// PayoutsNamed lists payouts by their ids, in the order of their locks.
-func (q *Queries) PayoutsNamed(ctx context.Context, db DBTX, arg PayoutsNamedParams) ([]PayoutsNamedRow, error) {
-	rows, err := db.Query(ctx, payoutsNamed, arg.Ids, arg.OrgID, arg.ProgramID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []PayoutsNamedRow{}
-	for rows.Next() {
-		var i PayoutsNamedRow
-		if err := rows.Scan(
-			&i.ID,
-			&i.PartnerID,
-			&i.AmountMinor,
-			&i.Currency,
 		); err != nil {
 			return nil, err
 		}
@@ -2254,76 +2452,29 @@ func (q *Queries) PayoutsRelease(ctx context.Context, db DBTX, arg PayoutsReleas
 	return err
 }
 
-const payoutsReported = `-- name: PayoutsReported :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id = ANY ($3::text[])
-    ORDER BY t.partner_id, t.id
+const payoutsSetFiled = `-- name: PayoutsSetFiled :exec
+UPDATE payouts SET status = 'processing', rail = $1, rail_id = NULL, submitted_at = NULL, submissions = 0,
+    external_id = CASE WHEN rail_id IS NULL THEN external_id END, error_code = NULL, error_message = NULL,
+    failure_mailed_at = NULL, updated_at = $2
+WHERE id = ANY ($3::text[]) AND org_id = $4 AND status IN ('pending', 'failed')
 `
 
-type PayoutsReportedParams struct {
-	BatchID string
-	OrgID   string
-	Ids     []string
+type PayoutsSetFiledParams struct {
+	Rail  *string
+	Now   clock.Time
+	Ids   []string
+	OrgID string
 }
 
-// PayoutsReported reads the payouts that belong to a batch, in the order of their locks.
-func (q *Queries) PayoutsReported(ctx context.Context, db DBTX, arg PayoutsReportedParams) ([]Payout, error) {
-	rows, err := db.Query(ctx, payoutsReported, arg.BatchID, arg.OrgID, arg.Ids)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Payout{}
-	for rows.Next() {
-		var i Payout
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.PartnerID,
-			&i.BatchID,
-			&i.AmountMinor,
-			&i.Currency,
-			&i.Status,
-			&i.Method,
-			&i.ExternalID,
-			&i.Reason,
-			&i.ReasonText,
-			&i.ErrorCode,
-			&i.ErrorMessage,
-			&i.PeriodMonth,
-			&i.PeriodEnd,
-			&i.DueAt,
-			&i.PaidAt,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.CreatedXid,
-			&i.DueTold,
-			&i.Rail,
-			&i.CheckedAt,
-			&i.Submissions,
-			&i.MarkedAt,
-			&i.BeforePaid,
-			&i.MarkID,
-			&i.FailureMailedAt,
-			&i.RailID,
-			&i.SubmittedAt,
-			&i.FeeMinor,
-			&i.FeeCurrency,
-			&i.Attention,
-			&i.AttentionText,
-			&i.AttentionAt,
-			&i.AttentionDismissedAt,
-			&i.ImportID,
-			&i.FailedTransfers,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+// PayoutsSetFiled marks payouts as exported in a file. No rail has them from then on.
+func (q *Queries) PayoutsSetFiled(ctx context.Context, db DBTX, arg PayoutsSetFiledParams) error {
+	_, err := db.Exec(ctx, payoutsSetFiled,
+		arg.Rail,
+		arg.Now,
+		arg.Ids,
+		arg.OrgID,
+	)
+	return err
 }
 
 const payoutsToCancel = `-- name: PayoutsToCancel :many
@@ -2656,158 +2807,6 @@ func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendP
 			return nil, err
 		}
 		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const payoutsUndone = `-- name: PayoutsUndone :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
-    AND (t.status IN ('pending', 'failed', 'not_eligible')
-        OR $3::boolean AND t.status = 'processing' AND t.rail = $4)
-ORDER BY t.partner_id, t.id FOR NO KEY UPDATE
-`
-
-type PayoutsUndoneParams struct {
-	Ids   []string
-	OrgID string
-	Filed bool
-	Rail  *string
-}
-
-// PayoutsUndone locks the payouts that can still be undone.
-func (q *Queries) PayoutsUndone(ctx context.Context, db DBTX, arg PayoutsUndoneParams) ([]Payout, error) {
-	rows, err := db.Query(ctx, payoutsUndone,
-		arg.Ids,
-		arg.OrgID,
-		arg.Filed,
-		arg.Rail,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Payout{}
-	for rows.Next() {
-		var i Payout
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.PartnerID,
-			&i.BatchID,
-			&i.AmountMinor,
-			&i.Currency,
-			&i.Status,
-			&i.Method,
-			&i.ExternalID,
-			&i.Reason,
-			&i.ReasonText,
-			&i.ErrorCode,
-			&i.ErrorMessage,
-			&i.PeriodMonth,
-			&i.PeriodEnd,
-			&i.DueAt,
-			&i.PaidAt,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.CreatedXid,
-			&i.DueTold,
-			&i.Rail,
-			&i.CheckedAt,
-			&i.Submissions,
-			&i.MarkedAt,
-			&i.BeforePaid,
-			&i.MarkID,
-			&i.FailureMailedAt,
-			&i.RailID,
-			&i.SubmittedAt,
-			&i.FeeMinor,
-			&i.FeeCurrency,
-			&i.Attention,
-			&i.AttentionText,
-			&i.AttentionAt,
-			&i.AttentionDismissedAt,
-			&i.ImportID,
-			&i.FailedTransfers,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const payoutsUnpaid = `-- name: PayoutsUnpaid :many
-SELECT t.method, t.currency, count(*) AS payouts FROM payouts t
-WHERE t.batch_id = $1 AND t.org_id = $2 AND NOT starts_with(t.id, 'sample_')
-  AND (t.status IN ('pending', 'failed') OR t.status = 'processing' AND t.rail = $3) GROUP BY 1, 2 ORDER BY 1, 2
-`
-
-type PayoutsUnpaidParams struct {
-	BatchID string
-	OrgID   string
-	Rail    *string
-}
-
-type PayoutsUnpaidRow struct {
-	Method   *string
-	Currency string
-	Payouts  int64
-}
-
-// PayoutsUnpaid counts the unpaid payouts of a batch, except those with a rail, by method and
-// currency.
-func (q *Queries) PayoutsUnpaid(ctx context.Context, db DBTX, arg PayoutsUnpaidParams) ([]PayoutsUnpaidRow, error) {
-	rows, err := db.Query(ctx, payoutsUnpaid, arg.BatchID, arg.OrgID, arg.Rail)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []PayoutsUnpaidRow{}
-	for rows.Next() {
-		var i PayoutsUnpaidRow
-		if err := rows.Scan(&i.Method, &i.Currency, &i.Payouts); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const payoutsUnsent = `-- name: PayoutsUnsent :many
-SELECT t.id FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = $3
-    AND t.status NOT IN ('processing', 'paid') ORDER BY t.id FOR NO KEY UPDATE
-`
-
-type PayoutsUnsentParams struct {
-	ProgramID string
-	OrgID     string
-	PartnerID string
-}
-
-// PayoutsUnsent locks the payouts of a partner that have not been sent.
-func (q *Queries) PayoutsUnsent(ctx context.Context, db DBTX, arg PayoutsUnsentParams) ([]string, error) {
-	rows, err := db.Query(ctx, payoutsUnsent, arg.ProgramID, arg.OrgID, arg.PartnerID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []string{}
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		items = append(items, id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

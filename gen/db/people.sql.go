@@ -728,40 +728,6 @@ func (q *Queries) UserList(ctx context.Context, db DBTX, arg UserListParams) ([]
 	return items, nil
 }
 
-const userPlaces = `-- name: UserPlaces :one
-SELECT ((SELECT count(*) FROM users u WHERE u.org_id = $1) + (SELECT count(*) FROM user_links l
-    WHERE l.org_id = $1 AND l.kind = 'invitation' AND l.used_at IS NULL AND l.expires_at > $2))::bigint AS n
-`
-
-type UserPlacesParams struct {
-	OrgID string
-	Now   clock.Time
-}
-
-// UserPlaces counts the users and open invitations of an organization.
-func (q *Queries) UserPlaces(ctx context.Context, db DBTX, arg UserPlacesParams) (int64, error) {
-	row := db.QueryRow(ctx, userPlaces, arg.OrgID, arg.Now)
-	var n int64
-	err := row.Scan(&n)
-	return n, err
-}
-
-const userProve = `-- name: UserProve :exec
-UPDATE users SET proven_at = $1::timestamptz WHERE org_id = $2 AND id = $3 AND proven_at IS NULL
-`
-
-type UserProveParams struct {
-	Now   clock.Time
-	OrgID string
-	ID    string
-}
-
-// UserProve records that a user's address is verified.
-func (q *Queries) UserProve(ctx context.Context, db DBTX, arg UserProveParams) error {
-	_, err := db.Exec(ctx, userProve, arg.Now, arg.OrgID, arg.ID)
-	return err
-}
-
 const userSaveView = `-- name: UserSaveView :execrows
 UPDATE users SET views = (SELECT coalesce(jsonb_agg(e.value), '[]') FROM jsonb_array_elements(views) e
     WHERE NOT e.value @> $1::jsonb) || $2::jsonb
@@ -789,6 +755,24 @@ func (q *Queries) UserSaveView(ctx context.Context, db DBTX, arg UserSaveViewPar
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const userSeats = `-- name: UserSeats :one
+SELECT ((SELECT count(*) FROM users u WHERE u.org_id = $1) + (SELECT count(*) FROM user_links l
+    WHERE l.org_id = $1 AND l.kind = 'invitation' AND l.used_at IS NULL AND l.expires_at > $2))::bigint AS n
+`
+
+type UserSeatsParams struct {
+	OrgID string
+	Now   clock.Time
+}
+
+// UserSeats counts the users and open invitations of an organization.
+func (q *Queries) UserSeats(ctx context.Context, db DBTX, arg UserSeatsParams) (int64, error) {
+	row := db.QueryRow(ctx, userSeats, arg.OrgID, arg.Now)
+	var n int64
+	err := row.Scan(&n)
+	return n, err
 }
 
 const userSecretsReseal = `-- name: UserSecretsReseal :exec
@@ -1331,6 +1315,71 @@ func (q *Queries) UserUseStep(ctx context.Context, db DBTX, arg UserUseStepParam
 	return result.RowsAffected(), nil
 }
 
+const userVerify = `-- name: UserVerify :exec
+UPDATE users SET proven_at = $1::timestamptz WHERE org_id = $2 AND id = $3 AND proven_at IS NULL
+`
+
+type UserVerifyParams struct {
+	Now   clock.Time
+	OrgID string
+	ID    string
+}
+
+// UserVerify records that a user's address is verified.
+func (q *Queries) UserVerify(ctx context.Context, db DBTX, arg UserVerifyParams) error {
+	_, err := db.Exec(ctx, userVerify, arg.Now, arg.OrgID, arg.ID)
+	return err
+}
+
+const usersAcrossOrgs = `-- name: UsersAcrossOrgs :many
+SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at, views FROM users t WHERE t.id = $1::text OR t.email = $1::text ORDER BY t.created_at, t.id LIMIT $2
+`
+
+type UsersAcrossOrgsParams struct {
+	Who string
+	Lim int32
+}
+
+// UsersAcrossOrgs finds users by id or address in all organizations, for the operator.
+func (q *Queries) UsersAcrossOrgs(ctx context.Context, db DBTX, arg UsersAcrossOrgsParams) ([]User, error) {
+	rows, err := db.Query(ctx, usersAcrossOrgs, arg.Who, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []User{}
+	for rows.Next() {
+		var i User
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.Email,
+			&i.Name,
+			&i.Role,
+			&i.PasswordHash,
+			&i.TOTPSecret,
+			&i.TOTPPending,
+			&i.TOTPUsed,
+			&i.RecoveryHashes,
+			&i.OIDCIssuer,
+			&i.OIDCSubject,
+			&i.DisabledAt,
+			&i.SeenAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.ProvenAt,
+			&i.Views,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const usersExist = `-- name: UsersExist :one
 SELECT EXISTS (SELECT 1 FROM users u)
 `
@@ -1405,55 +1454,6 @@ type UsersOfSubjectParams struct {
 // UsersOfSubject lists the users of an OpenID provider's subject in all organizations, disabled ones last.
 func (q *Queries) UsersOfSubject(ctx context.Context, db DBTX, arg UsersOfSubjectParams) ([]User, error) {
 	rows, err := db.Query(ctx, usersOfSubject, arg.OIDCIssuer, arg.OIDCSubject, arg.Lim)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []User{}
-	for rows.Next() {
-		var i User
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.Email,
-			&i.Name,
-			&i.Role,
-			&i.PasswordHash,
-			&i.TOTPSecret,
-			&i.TOTPPending,
-			&i.TOTPUsed,
-			&i.RecoveryHashes,
-			&i.OIDCIssuer,
-			&i.OIDCSubject,
-			&i.DisabledAt,
-			&i.SeenAt,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.ProvenAt,
-			&i.Views,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const usersOperated = `-- name: UsersOperated :many
-SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at, views FROM users t WHERE t.id = $1::text OR t.email = $1::text ORDER BY t.created_at, t.id LIMIT $2
-`
-
-type UsersOperatedParams struct {
-	Who string
-	Lim int32
-}
-
-// UsersOperated finds users by id or address in all organizations, for the operator.
-func (q *Queries) UsersOperated(ctx context.Context, db DBTX, arg UsersOperatedParams) ([]User, error) {
-	rows, err := db.Query(ctx, usersOperated, arg.Who, arg.Lim)
 	if err != nil {
 		return nil, err
 	}

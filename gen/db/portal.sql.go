@@ -65,21 +65,6 @@ func (q *Queries) MagicLinksPurge(ctx context.Context, db DBTX, arg MagicLinksPu
 	return result.RowsAffected(), nil
 }
 
-const partnerOnboarded = `-- name: PartnerOnboarded :exec
-UPDATE partners SET completed_onboarding = true, updated_at = $1 WHERE id = $2 AND org_id = $3
-`
-
-type PartnerOnboardedParams struct {
-	UpdatedAt clock.Time
-	ID        string
-	OrgID     string
-}
-
-func (q *Queries) PartnerOnboarded(ctx context.Context, db DBTX, arg PartnerOnboardedParams) error {
-	_, err := db.Exec(ctx, partnerOnboarded, arg.UpdatedAt, arg.ID, arg.OrgID)
-	return err
-}
-
 const partnerSetChoices = `-- name: PartnerSetChoices :exec
 UPDATE partners SET email_first_referral = $1, email_new_referral = $2,
     email_payout_paid = $3, updated_at = $4
@@ -104,6 +89,21 @@ func (q *Queries) PartnerSetChoices(ctx context.Context, db DBTX, arg PartnerSet
 		arg.ID,
 		arg.OrgID,
 	)
+	return err
+}
+
+const partnerSetOnboarded = `-- name: PartnerSetOnboarded :exec
+UPDATE partners SET completed_onboarding = true, updated_at = $1 WHERE id = $2 AND org_id = $3
+`
+
+type PartnerSetOnboardedParams struct {
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
+}
+
+func (q *Queries) PartnerSetOnboarded(ctx context.Context, db DBTX, arg PartnerSetOnboardedParams) error {
+	_, err := db.Exec(ctx, partnerSetOnboarded, arg.UpdatedAt, arg.ID, arg.OrgID)
 	return err
 }
 
@@ -323,20 +323,20 @@ func (q *Queries) PortalCommissions(ctx context.Context, db DBTX, arg PortalComm
 	return items, nil
 }
 
-const portalConverted = `-- name: PortalConverted :one
+const portalConvertedCount = `-- name: PortalConvertedCount :one
 SELECT count(*) FROM customers x WHERE x.program_id = $1 AND x.org_id = $2
     AND x.partner_id = $3::text AND x.converted_at IS NOT NULL
 `
 
-type PortalConvertedParams struct {
+type PortalConvertedCountParams struct {
 	ProgramID string
 	OrgID     string
 	PartnerID string
 }
 
-// PortalConverted counts a partner's paying customers, as conditions of flows do.
-func (q *Queries) PortalConverted(ctx context.Context, db DBTX, arg PortalConvertedParams) (int64, error) {
-	row := db.QueryRow(ctx, portalConverted, arg.ProgramID, arg.OrgID, arg.PartnerID)
+// PortalConvertedCount counts a partner's paying customers, as conditions of flows do.
+func (q *Queries) PortalConvertedCount(ctx context.Context, db DBTX, arg PortalConvertedCountParams) (int64, error) {
+	row := db.QueryRow(ctx, portalConvertedCount, arg.ProgramID, arg.OrgID, arg.PartnerID)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
@@ -425,6 +425,87 @@ func (q *Queries) PortalLeaders(ctx context.Context, db DBTX, arg PortalLeadersP
 			&i.FirstName,
 			&i.LastName,
 			&i.DisplayName,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const portalOtherPartnerLock = `-- name: PortalOtherPartnerLock :one
+SELECT p.id, p.org_id, p.program_id FROM partners p
+WHERE p.id = $1 AND lower(p.email) = lower($2::text) AND lower(p.email COLLATE "C") = $3::text
+  AND p.status = 'active' AND NOT starts_with(p.id, 'sample_') FOR SHARE
+`
+
+type PortalOtherPartnerLockParams struct {
+	ID     string
+	Email  string
+	Folded string
+}
+
+type PortalOtherPartnerLockRow struct {
+	ID        string
+	OrgID     string
+	ProgramID string
+}
+
+// PortalOtherPartnerLock finds one of these partners, and waits for a concurrent suspension.
+func (q *Queries) PortalOtherPartnerLock(ctx context.Context, db DBTX, arg PortalOtherPartnerLockParams) (PortalOtherPartnerLockRow, error) {
+	row := db.QueryRow(ctx, portalOtherPartnerLock, arg.ID, arg.Email, arg.Folded)
+	var i PortalOtherPartnerLockRow
+	err := row.Scan(&i.ID, &i.OrgID, &i.ProgramID)
+	return i, err
+}
+
+const portalOtherPartners = `-- name: PortalOtherPartners :many
+SELECT p.id, g.id AS program_id, g.name, t.logo_version FROM partners p JOIN programs g ON g.id = p.program_id
+LEFT JOIN portal_settings t ON t.program_id = g.id AND t.org_id = g.org_id
+WHERE lower(p.email) = lower($1::text) AND lower(p.email COLLATE "C") = $2::text
+  AND p.status = 'active' AND NOT starts_with(p.id, 'sample_') AND p.id <> $3
+ORDER BY g.name, p.created_at, p.id LIMIT $4
+`
+
+type PortalOtherPartnersParams struct {
+	Email     string
+	Folded    string
+	PartnerID string
+	Lim       int32
+}
+
+type PortalOtherPartnersRow struct {
+	ID          string
+	ProgramID   string
+	Name        string
+	LogoVersion *string
+}
+
+// PortalOtherPartners lists the other active partners with the address that a session has proven, with the looks of their
+// programs. It is not bound to an organization: the address is the caller's own. folded is the address
+// with small ASCII letters: the comparison keeps other letters apart that lower folds together.
+func (q *Queries) PortalOtherPartners(ctx context.Context, db DBTX, arg PortalOtherPartnersParams) ([]PortalOtherPartnersRow, error) {
+	rows, err := db.Query(ctx, portalOtherPartners,
+		arg.Email,
+		arg.Folded,
+		arg.PartnerID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PortalOtherPartnersRow{}
+	for rows.Next() {
+		var i PortalOtherPartnersRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.ProgramID,
+			&i.Name,
+			&i.LogoVersion,
 		); err != nil {
 			return nil, err
 		}
@@ -551,87 +632,6 @@ func (q *Queries) PortalPartners(ctx context.Context, db DBTX, arg PortalPartner
 			&i.Program.AgentDay,
 			&i.Program.AgentGrantedMinor,
 			&i.Program.AutoPayoutsSince,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const portalPlaceLock = `-- name: PortalPlaceLock :one
-SELECT p.id, p.org_id, p.program_id FROM partners p
-WHERE p.id = $1 AND lower(p.email) = lower($2::text) AND lower(p.email COLLATE "C") = $3::text
-  AND p.status = 'active' AND NOT starts_with(p.id, 'sample_') FOR SHARE
-`
-
-type PortalPlaceLockParams struct {
-	ID     string
-	Email  string
-	Folded string
-}
-
-type PortalPlaceLockRow struct {
-	ID        string
-	OrgID     string
-	ProgramID string
-}
-
-// PortalPlaceLock finds one of these partners, and waits for a concurrent suspension.
-func (q *Queries) PortalPlaceLock(ctx context.Context, db DBTX, arg PortalPlaceLockParams) (PortalPlaceLockRow, error) {
-	row := db.QueryRow(ctx, portalPlaceLock, arg.ID, arg.Email, arg.Folded)
-	var i PortalPlaceLockRow
-	err := row.Scan(&i.ID, &i.OrgID, &i.ProgramID)
-	return i, err
-}
-
-const portalPlaces = `-- name: PortalPlaces :many
-SELECT p.id, g.id AS program_id, g.name, t.logo_version FROM partners p JOIN programs g ON g.id = p.program_id
-LEFT JOIN portal_settings t ON t.program_id = g.id AND t.org_id = g.org_id
-WHERE lower(p.email) = lower($1::text) AND lower(p.email COLLATE "C") = $2::text
-  AND p.status = 'active' AND NOT starts_with(p.id, 'sample_') AND p.id <> $3
-ORDER BY g.name, p.created_at, p.id LIMIT $4
-`
-
-type PortalPlacesParams struct {
-	Email     string
-	Folded    string
-	PartnerID string
-	Lim       int32
-}
-
-type PortalPlacesRow struct {
-	ID          string
-	ProgramID   string
-	Name        string
-	LogoVersion *string
-}
-
-// PortalPlaces lists the other active partners with the address that a session has proven, with the looks of their
-// programs. It is not bound to an organization: the address is the caller's own. folded is the address
-// with small ASCII letters: the comparison keeps other letters apart that lower folds together.
-func (q *Queries) PortalPlaces(ctx context.Context, db DBTX, arg PortalPlacesParams) ([]PortalPlacesRow, error) {
-	rows, err := db.Query(ctx, portalPlaces,
-		arg.Email,
-		arg.Folded,
-		arg.PartnerID,
-		arg.Lim,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []PortalPlacesRow{}
-	for rows.Next() {
-		var i PortalPlacesRow
-		if err := rows.Scan(
-			&i.ID,
-			&i.ProgramID,
-			&i.Name,
-			&i.LogoVersion,
 		); err != nil {
 			return nil, err
 		}

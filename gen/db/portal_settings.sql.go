@@ -11,7 +11,7 @@ import (
 	clock "rail/server/clock"
 )
 
-const portalCardShown = `-- name: PortalCardShown :one
+const portalCardPublic = `-- name: PortalCardPublic :one
 SELECT p.name, p.website_url, t.headline, t.accent_color, t.second_color, t.logo_version, i.image AS logo FROM programs p
 LEFT JOIN portal_settings t ON t.program_id = p.id AND t.org_id = p.org_id
 LEFT JOIN portal_images i ON i.program_id = p.id AND i.org_id = p.org_id AND i.kind = 'logo'
@@ -19,7 +19,7 @@ LEFT JOIN portal_images i ON i.program_id = p.id AND i.org_id = p.org_id AND i.k
 WHERE p.id = $1 AND p.status <> 'paused' AND coalesce(t.joining, 'open') = 'open'
 `
 
-type PortalCardShownRow struct {
+type PortalCardPublicRow struct {
 	Name        string
 	WebsiteURL  string
 	Headline    *string
@@ -29,11 +29,11 @@ type PortalCardShownRow struct {
 	Logo        []byte
 }
 
-// PortalCardShown returns the texts and the logo of a join page's picture. It is not bound to an organization: the
+// PortalCardPublic returns the texts and the logo of a join page's picture. It is not bound to an organization: the
 // page is public. A program without an open join page has none.
-func (q *Queries) PortalCardShown(ctx context.Context, db DBTX, programID string) (PortalCardShownRow, error) {
-	row := db.QueryRow(ctx, portalCardShown, programID)
-	var i PortalCardShownRow
+func (q *Queries) PortalCardPublic(ctx context.Context, db DBTX, programID string) (PortalCardPublicRow, error) {
+	row := db.QueryRow(ctx, portalCardPublic, programID)
+	var i PortalCardPublicRow
 	err := row.Scan(
 		&i.Name,
 		&i.WebsiteURL,
@@ -59,6 +59,28 @@ type PortalImageDeleteParams struct {
 func (q *Queries) PortalImageDelete(ctx context.Context, db DBTX, arg PortalImageDeleteParams) error {
 	_, err := db.Exec(ctx, portalImageDelete, arg.ProgramID, arg.OrgID, arg.Kind)
 	return err
+}
+
+const portalImagePublic = `-- name: PortalImagePublic :one
+SELECT t.content_type, t.image FROM portal_images t WHERE t.program_id = $1 AND t.version = $2 LIMIT 1
+`
+
+type PortalImagePublicParams struct {
+	ProgramID string
+	Version   string
+}
+
+type PortalImagePublicRow struct {
+	ContentType string
+	Image       []byte
+}
+
+// PortalImagePublic is not bound to an organization: the address of an image is public.
+func (q *Queries) PortalImagePublic(ctx context.Context, db DBTX, arg PortalImagePublicParams) (PortalImagePublicRow, error) {
+	row := db.QueryRow(ctx, portalImagePublic, arg.ProgramID, arg.Version)
+	var i PortalImagePublicRow
+	err := row.Scan(&i.ContentType, &i.Image)
+	return i, err
 }
 
 const portalImageSave = `-- name: PortalImageSave :exec
@@ -87,28 +109,6 @@ func (q *Queries) PortalImageSave(ctx context.Context, db DBTX, arg PortalImageS
 		arg.Image,
 	)
 	return err
-}
-
-const portalImageShown = `-- name: PortalImageShown :one
-SELECT t.content_type, t.image FROM portal_images t WHERE t.program_id = $1 AND t.version = $2 LIMIT 1
-`
-
-type PortalImageShownParams struct {
-	ProgramID string
-	Version   string
-}
-
-type PortalImageShownRow struct {
-	ContentType string
-	Image       []byte
-}
-
-// PortalImageShown is not bound to an organization: the address of an image is public.
-func (q *Queries) PortalImageShown(ctx context.Context, db DBTX, arg PortalImageShownParams) (PortalImageShownRow, error) {
-	row := db.QueryRow(ctx, portalImageShown, arg.ProgramID, arg.Version)
-	var i PortalImageShownRow
-	err := row.Scan(&i.ContentType, &i.Image)
-	return i, err
 }
 
 const portalSettingsGet = `-- name: PortalSettingsGet :one
@@ -227,21 +227,21 @@ func (q *Queries) PortalSettingsSave(ctx context.Context, db DBTX, arg PortalSet
 	return err
 }
 
-const portalThemeShown = `-- name: PortalThemeShown :one
+const portalThemePublic = `-- name: PortalThemePublic :one
 SELECT t.accent_color, t.second_color, t.typeface, t.corners FROM portal_settings t WHERE t.program_id = $1
 `
 
-type PortalThemeShownRow struct {
+type PortalThemePublicRow struct {
 	AccentColor *string
 	SecondColor *string
 	Typeface    Typeface
 	Corners     Corners
 }
 
-// PortalThemeShown is not bound to an organization: the look of a program is public.
-func (q *Queries) PortalThemeShown(ctx context.Context, db DBTX, programID string) (PortalThemeShownRow, error) {
-	row := db.QueryRow(ctx, portalThemeShown, programID)
-	var i PortalThemeShownRow
+// PortalThemePublic is not bound to an organization: the look of a program is public.
+func (q *Queries) PortalThemePublic(ctx context.Context, db DBTX, programID string) (PortalThemePublicRow, error) {
+	row := db.QueryRow(ctx, portalThemePublic, programID)
+	var i PortalThemePublicRow
 	err := row.Scan(
 		&i.AccentColor,
 		&i.SecondColor,

@@ -11,6 +11,33 @@ import (
 	clock "rail/server/clock"
 )
 
+const connectionAcrossOrgs = `-- name: ConnectionAcrossOrgs :one
+SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at, t.reconcile_at FROM processor_connections t WHERE t.id = $1
+`
+
+// ConnectionAcrossOrgs finds a connection of any organization.
+func (q *Queries) ConnectionAcrossOrgs(ctx context.Context, db DBTX, id string) (ProcessorConnection, error) {
+	row := db.QueryRow(ctx, connectionAcrossOrgs, id)
+	var i ProcessorConnection
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.Processor,
+		&i.Livemode,
+		&i.Status,
+		&i.RecordDirect,
+		&i.OutsideCheckout,
+		&i.Secret,
+		&i.APIKey,
+		&i.LastEventAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.ReconcileAt,
+	)
+	return i, err
+}
+
 const connectionActivate = `-- name: ConnectionActivate :execrows
 UPDATE processor_connections SET status = 'active', updated_at = $1
 WHERE id = $2 AND org_id = $3 AND status = 'pending' AND secret IS NOT NULL
@@ -219,33 +246,6 @@ func (q *Queries) ConnectionInsert(ctx context.Context, db DBTX, arg ConnectionI
 	return err
 }
 
-const connectionOperated = `-- name: ConnectionOperated :one
-SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at, t.reconcile_at FROM processor_connections t WHERE t.id = $1
-`
-
-// ConnectionOperated finds a connection of any organization.
-func (q *Queries) ConnectionOperated(ctx context.Context, db DBTX, id string) (ProcessorConnection, error) {
-	row := db.QueryRow(ctx, connectionOperated, id)
-	var i ProcessorConnection
-	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.ProgramID,
-		&i.Processor,
-		&i.Livemode,
-		&i.Status,
-		&i.RecordDirect,
-		&i.OutsideCheckout,
-		&i.Secret,
-		&i.APIKey,
-		&i.LastEventAt,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.ReconcileAt,
-	)
-	return i, err
-}
-
 const connectionPending = `-- name: ConnectionPending :one
 SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at, t.reconcile_at FROM processor_connections t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.processor = $3 AND t.livemode = $4 AND t.status = 'pending'
@@ -339,21 +339,6 @@ func (q *Queries) ConnectionReconcile(ctx context.Context, db DBTX, arg Connecti
 	return i, err
 }
 
-const connectionReconciled = `-- name: ConnectionReconciled :exec
-UPDATE processor_connections SET reconcile_at = $1 WHERE id = $2 AND org_id = $3
-`
-
-type ConnectionReconciledParams struct {
-	Next  *clock.Time
-	ID    string
-	OrgID string
-}
-
-func (q *Queries) ConnectionReconciled(ctx context.Context, db DBTX, arg ConnectionReconciledParams) error {
-	_, err := db.Exec(ctx, connectionReconciled, arg.Next, arg.ID, arg.OrgID)
-	return err
-}
-
 const connectionSecretsReseal = `-- name: ConnectionSecretsReseal :exec
 UPDATE processor_connections SET secret = $1, api_key = $2 WHERE id = $3 AND secret = $4
 `
@@ -408,6 +393,21 @@ func (q *Queries) ConnectionSecretsSealed(ctx context.Context, db DBTX, arg Conn
 		return nil, err
 	}
 	return items, nil
+}
+
+const connectionSetReconcileAt = `-- name: ConnectionSetReconcileAt :exec
+UPDATE processor_connections SET reconcile_at = $1 WHERE id = $2 AND org_id = $3
+`
+
+type ConnectionSetReconcileAtParams struct {
+	Next  *clock.Time
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) ConnectionSetReconcileAt(ctx context.Context, db DBTX, arg ConnectionSetReconcileAtParams) error {
+	_, err := db.Exec(ctx, connectionSetReconcileAt, arg.Next, arg.ID, arg.OrgID)
+	return err
 }
 
 const connectionsActive = `-- name: ConnectionsActive :many
@@ -480,12 +480,12 @@ func (q *Queries) ConnectionsOfProgram(ctx context.Context, db DBTX, arg Connect
 	return items, nil
 }
 
-const connectionsToStripe = `-- name: ConnectionsToStripe :many
+const connectionsOfStripe = `-- name: ConnectionsOfStripe :many
 SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at, t.reconcile_at FROM processor_connections t WHERE t.status = 'active' AND t.processor = 'stripe' ORDER BY t.id
 `
 
-func (q *Queries) ConnectionsToStripe(ctx context.Context, db DBTX) ([]ProcessorConnection, error) {
-	rows, err := db.Query(ctx, connectionsToStripe)
+func (q *Queries) ConnectionsOfStripe(ctx context.Context, db DBTX) ([]ProcessorConnection, error) {
+	rows, err := db.Query(ctx, connectionsOfStripe)
 	if err != nil {
 		return nil, err
 	}
@@ -519,13 +519,13 @@ func (q *Queries) ConnectionsToStripe(ctx context.Context, db DBTX) ([]Processor
 	return items, nil
 }
 
-const programOperated = `-- name: ProgramOperated :one
+const programOrganization = `-- name: ProgramOrganization :one
 SELECT t.org_id FROM programs t WHERE t.id = $1
 `
 
-// ProgramOperated finds the organization of a program.
-func (q *Queries) ProgramOperated(ctx context.Context, db DBTX, id string) (string, error) {
-	row := db.QueryRow(ctx, programOperated, id)
+// ProgramOrganization finds the organization of a program.
+func (q *Queries) ProgramOrganization(ctx context.Context, db DBTX, id string) (string, error) {
+	row := db.QueryRow(ctx, programOrganization, id)
 	var org_id string
 	err := row.Scan(&org_id)
 	return org_id, err

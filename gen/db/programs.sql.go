@@ -40,6 +40,52 @@ func (q *Queries) ProgramAgentGrant(ctx context.Context, db DBTX, arg ProgramAge
 	return result.RowsAffected(), nil
 }
 
+const programBalances = `-- name: ProgramBalances :many
+SELECT b.currency, sum(b.pending_minor)::bigint AS pending_minor, sum(b.due_minor)::bigint AS due_minor,
+    count(*) FILTER (WHERE b.due_minor > 0) AS partner_count
+FROM balances b WHERE b.program_id = $1 AND b.org_id = $2
+GROUP BY b.currency HAVING sum(b.pending_minor) <> 0 OR sum(b.due_minor) <> 0
+ORDER BY sum(b.pending_minor) + sum(b.due_minor) DESC, b.currency LIMIT 20
+`
+
+type ProgramBalancesParams struct {
+	ProgramID string
+	OrgID     string
+}
+
+type ProgramBalancesRow struct {
+	Currency     string
+	PendingMinor int64
+	DueMinor     int64
+	PartnerCount int64
+}
+
+// ProgramBalances sums the balances of a program by currency, the largest first. They are as old as their last fold.
+func (q *Queries) ProgramBalances(ctx context.Context, db DBTX, arg ProgramBalancesParams) ([]ProgramBalancesRow, error) {
+	rows, err := db.Query(ctx, programBalances, arg.ProgramID, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ProgramBalancesRow{}
+	for rows.Next() {
+		var i ProgramBalancesRow
+		if err := rows.Scan(
+			&i.Currency,
+			&i.PendingMinor,
+			&i.DueMinor,
+			&i.PartnerCount,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const programExists = `-- name: ProgramExists :one
 SELECT t.id FROM programs t WHERE t.id = $1 AND t.org_id = $2
 `
@@ -298,52 +344,6 @@ func (q *Queries) ProgramLock(ctx context.Context, db DBTX, arg ProgramLockParam
 	return i, err
 }
 
-const programOwed = `-- name: ProgramOwed :many
-SELECT b.currency, sum(b.pending_minor)::bigint AS pending_minor, sum(b.due_minor)::bigint AS due_minor,
-    count(*) FILTER (WHERE b.due_minor > 0) AS partner_count
-FROM balances b WHERE b.program_id = $1 AND b.org_id = $2
-GROUP BY b.currency HAVING sum(b.pending_minor) <> 0 OR sum(b.due_minor) <> 0
-ORDER BY sum(b.pending_minor) + sum(b.due_minor) DESC, b.currency LIMIT 20
-`
-
-type ProgramOwedParams struct {
-	ProgramID string
-	OrgID     string
-}
-
-type ProgramOwedRow struct {
-	Currency     string
-	PendingMinor int64
-	DueMinor     int64
-	PartnerCount int64
-}
-
-// ProgramOwed sums the balances of a program by currency, the largest first. They are as old as their last fold.
-func (q *Queries) ProgramOwed(ctx context.Context, db DBTX, arg ProgramOwedParams) ([]ProgramOwedRow, error) {
-	rows, err := db.Query(ctx, programOwed, arg.ProgramID, arg.OrgID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ProgramOwedRow{}
-	for rows.Next() {
-		var i ProgramOwedRow
-		if err := rows.Scan(
-			&i.Currency,
-			&i.PendingMinor,
-			&i.DueMinor,
-			&i.PartnerCount,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const programStats = `-- name: ProgramStats :many
 WITH covered AS MATERIALIZED (
     SELECT c.program_id, c.span, c.start, c.from_at, c.to_at FROM report_covered c
@@ -522,21 +522,21 @@ func (q *Queries) ProgramStatus(ctx context.Context, db DBTX, arg ProgramStatusP
 
 const programUpdate = `-- name: ProgramUpdate :exec
 UPDATE programs SET name = $1, product_name = $2, website_url = $3, status = $4,
-    terms_url = $5,
-    cookie_days = $6, commission_on_net_revenue = $7,
-        holding_period_days = $8,
-    min_payout_minor = $9, payout_term = $10, payout_methods = $11,
-    url_params = $12, block_self_referrals = $13,
-    blocked_countries = $14, require_tax_forms = $15,
-    attribution_model = $16, click_on_redirect = $17,
-    commission_net_of_fee = $18, auto_enrol_customers = $19,
-    lead_match_days = $20, time_zone = $21, coupon_beats_link = $22,
-    ignore_late_clicks = $23, min_paying_customers = $24,
-    zone_changed_at = $25, statement_prefix = $26,
-    statement_seller = $27, self_billing = $28, vat_rate_bps = $29,
-    agent_limit_minor = $30, auto_payouts_enabled = $31,
-    auto_payouts_since = $32, updated_at = $33
-WHERE id = $34 AND org_id = $35
+    terms_url = $5, terms_version = $6,
+    cookie_days = $7, commission_on_net_revenue = $8,
+        holding_period_days = $9,
+    min_payout_minor = $10, payout_term = $11, payout_methods = $12,
+    url_params = $13, block_self_referrals = $14,
+    blocked_countries = $15, require_tax_forms = $16,
+    attribution_model = $17, click_on_redirect = $18,
+    commission_net_of_fee = $19, auto_enrol_customers = $20,
+    lead_match_days = $21, time_zone = $22, coupon_beats_link = $23,
+    ignore_late_clicks = $24, min_paying_customers = $25,
+    zone_changed_at = $26, statement_prefix = $27,
+    statement_seller = $28, self_billing = $29, vat_rate_bps = $30,
+    agent_limit_minor = $31, auto_payouts_enabled = $32,
+    auto_payouts_since = $33, updated_at = $34
+WHERE id = $35 AND org_id = $36
 `
 
 type ProgramUpdateParams struct {
@@ -545,6 +545,7 @@ type ProgramUpdateParams struct {
 	WebsiteURL             string
 	Status                 ProgramStatus
 	TermsURL               *string
+	TermsVersion           *string
 	CookieDays             int64
 	CommissionOnNetRevenue bool
 	HoldingPeriodDays      int64
@@ -585,6 +586,7 @@ func (q *Queries) ProgramUpdate(ctx context.Context, db DBTX, arg ProgramUpdateP
 		arg.WebsiteURL,
 		arg.Status,
 		arg.TermsURL,
+		arg.TermsVersion,
 		arg.CookieDays,
 		arg.CommissionOnNetRevenue,
 		arg.HoldingPeriodDays,
@@ -619,13 +621,13 @@ func (q *Queries) ProgramUpdate(ctx context.Context, db DBTX, arg ProgramUpdateP
 	return err
 }
 
-const zoneKnown = `-- name: ZoneKnown :one
+const zoneIsValid = `-- name: ZoneIsValid :one
 SELECT zone_known($1::text)
 `
 
-// ZoneKnown reports whether PostgreSQL can compute with a time zone.
-func (q *Queries) ZoneKnown(ctx context.Context, db DBTX, zone string) (bool, error) {
-	row := db.QueryRow(ctx, zoneKnown, zone)
+// ZoneIsValid reports whether PostgreSQL can compute with a time zone.
+func (q *Queries) ZoneIsValid(ctx context.Context, db DBTX, zone string) (bool, error) {
+	row := db.QueryRow(ctx, zoneIsValid, zone)
 	var zone_known bool
 	err := row.Scan(&zone_known)
 	return zone_known, err

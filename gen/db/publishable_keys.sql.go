@@ -11,18 +11,40 @@ import (
 	clock "rail/server/clock"
 )
 
-const publishableHostKnown = `-- name: PublishableHostKnown :one
+const publishableHostAllowed = `-- name: PublishableHostAllowed :one
 SELECT EXISTS (SELECT 1 FROM publishable_keys t WHERE t.allowed_hosts && $1::text[] AND t.revoked_at IS NULL)
 `
 
-// PublishableHostKnown reports whether pages of a host may use a key of any organization: a
+// PublishableHostAllowed reports whether pages of a host may use a key of any organization: a
 // preflight request has no key. names are the host and its parent domains in the form of
 // allowed_hosts.
-func (q *Queries) PublishableHostKnown(ctx context.Context, db DBTX, names []string) (bool, error) {
-	row := db.QueryRow(ctx, publishableHostKnown, names)
+func (q *Queries) PublishableHostAllowed(ctx context.Context, db DBTX, names []string) (bool, error) {
+	row := db.QueryRow(ctx, publishableHostAllowed, names)
 	var exists bool
 	err := row.Scan(&exists)
 	return exists, err
+}
+
+const publishableKeyAcrossOrgs = `-- name: PublishableKeyAcrossOrgs :one
+SELECT t.id, t.org_id, t.program_id, t.key, t.allowed_hosts, t.allow_leads, t.url_params, t.last_used_at, t.revoked_at, t.created_at FROM publishable_keys t WHERE t.id = $1
+`
+
+func (q *Queries) PublishableKeyAcrossOrgs(ctx context.Context, db DBTX, id string) (PublishableKey, error) {
+	row := db.QueryRow(ctx, publishableKeyAcrossOrgs, id)
+	var i PublishableKey
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.Key,
+		&i.AllowedHosts,
+		&i.AllowLeads,
+		&i.URLParams,
+		&i.LastUsedAt,
+		&i.RevokedAt,
+		&i.CreatedAt,
+	)
+	return i, err
 }
 
 const publishableKeyFind = `-- name: PublishableKeyFind :one
@@ -154,28 +176,6 @@ func (q *Queries) PublishableKeyLock(ctx context.Context, db DBTX, arg Publishab
 	return i, err
 }
 
-const publishableKeyOperated = `-- name: PublishableKeyOperated :one
-SELECT t.id, t.org_id, t.program_id, t.key, t.allowed_hosts, t.allow_leads, t.url_params, t.last_used_at, t.revoked_at, t.created_at FROM publishable_keys t WHERE t.id = $1
-`
-
-func (q *Queries) PublishableKeyOperated(ctx context.Context, db DBTX, id string) (PublishableKey, error) {
-	row := db.QueryRow(ctx, publishableKeyOperated, id)
-	var i PublishableKey
-	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.ProgramID,
-		&i.Key,
-		&i.AllowedHosts,
-		&i.AllowLeads,
-		&i.URLParams,
-		&i.LastUsedAt,
-		&i.RevokedAt,
-		&i.CreatedAt,
-	)
-	return i, err
-}
-
 const publishableKeyRevoke = `-- name: PublishableKeyRevoke :exec
 UPDATE publishable_keys SET revoked_at = $1 WHERE id = $2 AND org_id = $3 AND revoked_at IS NULL
 `
@@ -189,6 +189,29 @@ type PublishableKeyRevokeParams struct {
 // PublishableKeyRevoke keeps the row, so that pages with the key learn that it is revoked.
 func (q *Queries) PublishableKeyRevoke(ctx context.Context, db DBTX, arg PublishableKeyRevokeParams) error {
 	_, err := db.Exec(ctx, publishableKeyRevoke, arg.RevokedAt, arg.ID, arg.OrgID)
+	return err
+}
+
+const publishableKeySetLastUsed = `-- name: PublishableKeySetLastUsed :exec
+UPDATE publishable_keys SET last_used_at = $1
+WHERE id = $2 AND org_id = $3 AND (last_used_at IS NULL OR last_used_at <= $4)
+`
+
+type PublishableKeySetLastUsedParams struct {
+	Now         *clock.Time
+	ID          string
+	OrgID       string
+	StaleBefore *clock.Time
+}
+
+// PublishableKeySetLastUsed records a use, unless a recent one is recorded.
+func (q *Queries) PublishableKeySetLastUsed(ctx context.Context, db DBTX, arg PublishableKeySetLastUsedParams) error {
+	_, err := db.Exec(ctx, publishableKeySetLastUsed,
+		arg.Now,
+		arg.ID,
+		arg.OrgID,
+		arg.StaleBefore,
+	)
 	return err
 }
 
@@ -210,29 +233,6 @@ func (q *Queries) PublishableKeyUpdate(ctx context.Context, db DBTX, arg Publish
 		arg.AllowLeads,
 		arg.ID,
 		arg.OrgID,
-	)
-	return err
-}
-
-const publishableKeyUsed = `-- name: PublishableKeyUsed :exec
-UPDATE publishable_keys SET last_used_at = $1
-WHERE id = $2 AND org_id = $3 AND (last_used_at IS NULL OR last_used_at <= $4)
-`
-
-type PublishableKeyUsedParams struct {
-	Now         *clock.Time
-	ID          string
-	OrgID       string
-	StaleBefore *clock.Time
-}
-
-// PublishableKeyUsed records a use, unless a recent one is recorded.
-func (q *Queries) PublishableKeyUsed(ctx context.Context, db DBTX, arg PublishableKeyUsedParams) error {
-	_, err := db.Exec(ctx, publishableKeyUsed,
-		arg.Now,
-		arg.ID,
-		arg.OrgID,
-		arg.StaleBefore,
 	)
 	return err
 }

@@ -11,18 +11,18 @@ import (
 	clock "rail/server/clock"
 )
 
-const rateOwe = `-- name: RateOwe :exec
+const rateDebit = `-- name: RateDebit :exec
 UPDATE rate_buckets SET tokens = tokens - $1 WHERE id = $2
 `
 
-type RateOweParams struct {
+type RateDebitParams struct {
 	Owed float64
 	ID   string
 }
 
-// RateOwe takes tokens of a key's bucket, even below zero.
-func (q *Queries) RateOwe(ctx context.Context, db DBTX, arg RateOweParams) error {
-	_, err := db.Exec(ctx, rateOwe, arg.Owed, arg.ID)
+// RateDebit takes tokens of a key's bucket, even below zero.
+func (q *Queries) RateDebit(ctx context.Context, db DBTX, arg RateDebitParams) error {
+	_, err := db.Exec(ctx, rateDebit, arg.Owed, arg.ID)
 	return err
 }
 

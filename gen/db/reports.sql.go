@@ -12,6 +12,34 @@ import (
 	clock "rail/server/clock"
 )
 
+const reportAddSpan = `-- name: ReportAddSpan :execrows
+INSERT INTO report_spans (org_id, program_id, span, start, zone)
+SELECT q.org_id, q.program_id, q.span, q.start, q.zone FROM report_quarters q
+WHERE q.program_id = $1 AND q.org_id = $2 AND q.span = $3 AND q.start = $4
+ON CONFLICT DO NOTHING
+`
+
+type ReportAddSpanParams struct {
+	ProgramID string
+	OrgID     string
+	Span      interface{}
+	Start     time.Time
+}
+
+// ReportAddSpan records that a span is summed, if its quarters still are.
+func (q *Queries) ReportAddSpan(ctx context.Context, db DBTX, arg ReportAddSpanParams) (int64, error) {
+	result, err := db.Exec(ctx, reportAddSpan,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Span,
+		arg.Start,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const reportDay = `-- name: ReportDay :one
 SELECT g.time_zone AS zone, zone_midnight($1::date, g.time_zone)::timestamptz AS from_at,
     zone_midnight($1::date + 1, g.time_zone)::timestamptz AS to_at,
@@ -103,32 +131,55 @@ func (q *Queries) ReportDaysToSum(ctx context.Context, db DBTX, arg ReportDaysTo
 	return items, nil
 }
 
-const reportJoin = `-- name: ReportJoin :execrows
-INSERT INTO report_spans (org_id, program_id, span, start, zone)
-SELECT q.org_id, q.program_id, q.span, q.start, q.zone FROM report_quarters q
-WHERE q.program_id = $1 AND q.org_id = $2 AND q.span = $3 AND q.start = $4
-ON CONFLICT DO NOTHING
+const reportDeleteDay = `-- name: ReportDeleteDay :one
+WITH gone AS (
+    DELETE FROM report_spans s WHERE s.program_id = $3 AND s.span = 'day'
+        AND s.start BETWEEN $1::date - 2 AND $1::date + 2
+        AND (s.start = $1::date OR s.from_at < $4 AND s.to_at > $5)
+    RETURNING s.start, s.zone
+)
+SELECT EXISTS (SELECT 1 FROM gone g WHERE g.start = $1::date AND g.zone = $2::text)
 `
 
-type ReportJoinParams struct {
+type ReportDeleteDayParams struct {
+	Start     time.Time
+	TimeZone  string
 	ProgramID string
-	OrgID     string
-	Span      interface{}
+	ToAt      clock.Time
+	FromAt    clock.Time
+}
+
+// ReportDeleteDay deletes a day, and overlapping days of other zones; a trigger deletes the spans that
+// contain them. It reports whether the day was summed in this zone.
+func (q *Queries) ReportDeleteDay(ctx context.Context, db DBTX, arg ReportDeleteDayParams) (bool, error) {
+	row := db.QueryRow(ctx, reportDeleteDay,
+		arg.Start,
+		arg.TimeZone,
+		arg.ProgramID,
+		arg.ToAt,
+		arg.FromAt,
+	)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
+const reportDeleteSums = `-- name: ReportDeleteSums :exec
+DELETE FROM report_sums WHERE program_id = $1 AND dimension = ANY (report_dimensions()) AND span = $2
+    AND start = $3
+`
+
+type ReportDeleteSumsParams struct {
+	ProgramID string
+	Span      string
 	Start     time.Time
 }
 
-// ReportJoin records that a span is summed, if its quarters still are.
-func (q *Queries) ReportJoin(ctx context.Context, db DBTX, arg ReportJoinParams) (int64, error) {
-	result, err := db.Exec(ctx, reportJoin,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.Span,
-		arg.Start,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+// ReportDeleteSums names every dimension, so that the primary key finds the rows: otherwise it would
+// scan all sums of the program.
+func (q *Queries) ReportDeleteSums(ctx context.Context, db DBTX, arg ReportDeleteSumsParams) error {
+	_, err := db.Exec(ctx, reportDeleteSums, arg.ProgramID, arg.Span, arg.Start)
+	return err
 }
 
 const reportLabels = `-- name: ReportLabels :many
@@ -214,22 +265,22 @@ func (q *Queries) ReportMark(ctx context.Context, db DBTX, arg ReportMarkParams)
 	return err
 }
 
-const reportMarkAgain = `-- name: ReportMarkAgain :exec
+const reportMarkBeforeCreation = `-- name: ReportMarkBeforeCreation :exec
 INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
 SELECT s.org_id, s.program_id, (s.from_at AT TIME ZONE 'UTC')::date, s.from_at, s.to_at - interval '1 microsecond'
 FROM report_spans s JOIN programs g ON g.id = s.program_id
 WHERE s.program_id = $1 AND s.org_id = $2 AND s.span = 'day' AND s.from_at < g.created_at
 `
 
-type ReportMarkAgainParams struct {
+type ReportMarkBeforeCreationParams struct {
 	ProgramID string
 	OrgID     string
 }
 
-// ReportMarkAgain marks the summed days before the creation of a program, which the job would not
+// ReportMarkBeforeCreation marks the summed days before the creation of a program, which the job would not
 // find in another zone.
-func (q *Queries) ReportMarkAgain(ctx context.Context, db DBTX, arg ReportMarkAgainParams) error {
-	_, err := db.Exec(ctx, reportMarkAgain, arg.ProgramID, arg.OrgID)
+func (q *Queries) ReportMarkBeforeCreation(ctx context.Context, db DBTX, arg ReportMarkBeforeCreationParams) error {
+	_, err := db.Exec(ctx, reportMarkBeforeCreation, arg.ProgramID, arg.OrgID)
 	return err
 }
 
@@ -309,7 +360,7 @@ func (q *Queries) ReportMarkCustomer(ctx context.Context, db DBTX, arg ReportMar
 	return err
 }
 
-const reportMarkLater = `-- name: ReportMarkLater :exec
+const reportMarkLaterSales = `-- name: ReportMarkLaterSales :exec
 INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
 SELECT g.org_id, g.id, (s.occurred_at AT TIME ZONE 'UTC')::date, min(s.occurred_at), max(s.occurred_at)
 FROM programs g JOIN sales s ON s.customer_id = $1 AND s.org_id = g.org_id
@@ -320,7 +371,7 @@ WHERE g.id = $2 AND g.org_id = $3 AND s.occurred_at > $4::timestamptz
 GROUP BY 1, 2, 3
 `
 
-type ReportMarkLaterParams struct {
+type ReportMarkLaterSalesParams struct {
 	CustomerID string
 	ProgramID  string
 	OrgID      string
@@ -328,10 +379,10 @@ type ReportMarkLaterParams struct {
 	Settled    clock.Time
 }
 
-// ReportMarkLater marks the later sales of a customer in the month of a moment. A sale at that moment makes them no
+// ReportMarkLaterSales marks the later sales of a customer in the month of a moment. A sale at that moment makes them no
 // longer the first of the month, by which cohorts count customers.
-func (q *Queries) ReportMarkLater(ctx context.Context, db DBTX, arg ReportMarkLaterParams) error {
-	_, err := db.Exec(ctx, reportMarkLater,
+func (q *Queries) ReportMarkLaterSales(ctx context.Context, db DBTX, arg ReportMarkLaterSalesParams) error {
+	_, err := db.Exec(ctx, reportMarkLaterSales,
 		arg.CustomerID,
 		arg.ProgramID,
 		arg.OrgID,
@@ -437,16 +488,6 @@ func (q *Queries) ReportMarkSale(ctx context.Context, db DBTX, arg ReportMarkSal
 		arg.SaleID,
 		arg.Settled,
 	)
-	return err
-}
-
-const reportMemory = `-- name: ReportMemory :exec
-SELECT set_config('work_mem', '32MB', true)
-`
-
-// ReportMemory lets the report in the same round trip aggregate in memory.
-func (q *Queries) ReportMemory(ctx context.Context, db DBTX) error {
-	_, err := db.Exec(ctx, reportMemory)
 	return err
 }
 
@@ -679,6 +720,16 @@ func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams)
 	return items, nil
 }
 
+const reportSetWorkMem = `-- name: ReportSetWorkMem :exec
+SELECT set_config('work_mem', '32MB', true)
+`
+
+// ReportSetWorkMem lets the report in the same round trip aggregate in memory.
+func (q *Queries) ReportSetWorkMem(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, reportSetWorkMem)
+	return err
+}
+
 const reportSize = `-- name: ReportSize :one
 SELECT count(*) FROM (SELECT FROM report_facts f JOIN programs g ON g.id = f.program_id AND g.org_id = $1
     WHERE f.program_id = $2 AND f.at >= zone_midnight($3::date, $4::text)
@@ -906,56 +957,5 @@ type ReportUnmarkParams struct {
 // after a change of the zone may span two days.
 func (q *Queries) ReportUnmark(ctx context.Context, db DBTX, arg ReportUnmarkParams) error {
 	_, err := db.Exec(ctx, reportUnmark, arg.FromAt, arg.ToAt, arg.ProgramID)
-	return err
-}
-
-const reportUnspan = `-- name: ReportUnspan :one
-WITH gone AS (
-    DELETE FROM report_spans s WHERE s.program_id = $3 AND s.span = 'day'
-        AND s.start BETWEEN $1::date - 2 AND $1::date + 2
-        AND (s.start = $1::date OR s.from_at < $4 AND s.to_at > $5)
-    RETURNING s.start, s.zone
-)
-SELECT EXISTS (SELECT 1 FROM gone g WHERE g.start = $1::date AND g.zone = $2::text)
-`
-
-type ReportUnspanParams struct {
-	Start     time.Time
-	TimeZone  string
-	ProgramID string
-	ToAt      clock.Time
-	FromAt    clock.Time
-}
-
-// ReportUnspan deletes a day, and overlapping days of other zones; a trigger deletes the spans that
-// contain them. It reports whether the day was summed in this zone.
-func (q *Queries) ReportUnspan(ctx context.Context, db DBTX, arg ReportUnspanParams) (bool, error) {
-	row := db.QueryRow(ctx, reportUnspan,
-		arg.Start,
-		arg.TimeZone,
-		arg.ProgramID,
-		arg.ToAt,
-		arg.FromAt,
-	)
-	var exists bool
-	err := row.Scan(&exists)
-	return exists, err
-}
-
-const reportUnsum = `-- name: ReportUnsum :exec
-DELETE FROM report_sums WHERE program_id = $1 AND dimension = ANY (report_dimensions()) AND span = $2
-    AND start = $3
-`
-
-type ReportUnsumParams struct {
-	ProgramID string
-	Span      string
-	Start     time.Time
-}
-
-// ReportUnsum names every dimension, so that the primary key finds the rows: otherwise it would
-// scan all sums of the program.
-func (q *Queries) ReportUnsum(ctx context.Context, db DBTX, arg ReportUnsumParams) error {
-	_, err := db.Exec(ctx, reportUnsum, arg.ProgramID, arg.Span, arg.Start)
 	return err
 }

@@ -201,21 +201,21 @@ func (q *Queries) ResourceUpdate(ctx context.Context, db DBTX, arg ResourceUpdat
 	return err
 }
 
-const resourcesLoseGroup = `-- name: ResourcesLoseGroup :exec
+const resourcesRemoveGroup = `-- name: ResourcesRemoveGroup :exec
 UPDATE resources SET group_ids = array_remove(group_ids, $1::text), published = published
     AND group_ids <> ARRAY[$1::text], updated_at = $2
 WHERE program_id = $3 AND org_id = $4 AND group_ids @> ARRAY[$1::text]
 `
 
-type ResourcesLoseGroupParams struct {
+type ResourcesRemoveGroupParams struct {
 	GroupID   string
 	UpdatedAt clock.Time
 	ProgramID string
 	OrgID     string
 }
 
-func (q *Queries) ResourcesLoseGroup(ctx context.Context, db DBTX, arg ResourcesLoseGroupParams) error {
-	_, err := db.Exec(ctx, resourcesLoseGroup,
+func (q *Queries) ResourcesRemoveGroup(ctx context.Context, db DBTX, arg ResourcesRemoveGroupParams) error {
+	_, err := db.Exec(ctx, resourcesRemoveGroup,
 		arg.GroupID,
 		arg.UpdatedAt,
 		arg.ProgramID,
@@ -224,23 +224,23 @@ func (q *Queries) ResourcesLoseGroup(ctx context.Context, db DBTX, arg Resources
 	return err
 }
 
-const resourcesLoseTag = `-- name: ResourcesLoseTag :exec
+const resourcesRemoveTag = `-- name: ResourcesRemoveTag :exec
 UPDATE resources SET tag_ids = array_remove(tag_ids, $1::text), published = published
     AND tag_ids <> ARRAY[$1::text], updated_at = $2
 WHERE program_id = $3 AND org_id = $4 AND tag_ids @> ARRAY[$1::text]
 `
 
-type ResourcesLoseTagParams struct {
+type ResourcesRemoveTagParams struct {
 	TagID     string
 	UpdatedAt clock.Time
 	ProgramID string
 	OrgID     string
 }
 
-// ResourcesLoseTag and ResourcesLoseGroup detach a deleted tag or group. They delete resources for
+// ResourcesRemoveTag and ResourcesRemoveGroup detach a deleted tag or group. They delete resources for
 // it alone, which would otherwise be visible to all partners.
-func (q *Queries) ResourcesLoseTag(ctx context.Context, db DBTX, arg ResourcesLoseTagParams) error {
-	_, err := db.Exec(ctx, resourcesLoseTag,
+func (q *Queries) ResourcesRemoveTag(ctx context.Context, db DBTX, arg ResourcesRemoveTagParams) error {
+	_, err := db.Exec(ctx, resourcesRemoveTag,
 		arg.TagID,
 		arg.UpdatedAt,
 		arg.ProgramID,

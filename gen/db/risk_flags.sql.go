@@ -11,30 +11,30 @@ import (
 	clock "rail/server/clock"
 )
 
-const customersMarkOwn = `-- name: CustomersMarkOwn :exec
+const customersMarkSelfReferral = `-- name: CustomersMarkSelfReferral :exec
 UPDATE customers k SET self_referral = true WHERE k.org_id = $1 AND k.id IN (
     SELECT c.id FROM customers c WHERE c.id = ANY ($2::text[]) AND c.org_id = $1 FOR NO KEY UPDATE SKIP LOCKED)
 `
 
-type CustomersMarkOwnParams struct {
+type CustomersMarkSelfReferralParams struct {
 	OrgID string
 	Ids   []string
 }
 
-// CustomersMarkOwn marks customers that are their own partner. It skips customers locked by a
+// CustomersMarkSelfReferral marks customers that are their own partner. It skips customers locked by a
 // payment, which locks the customer before the partner.
-func (q *Queries) CustomersMarkOwn(ctx context.Context, db DBTX, arg CustomersMarkOwnParams) error {
-	_, err := db.Exec(ctx, customersMarkOwn, arg.OrgID, arg.Ids)
+func (q *Queries) CustomersMarkSelfReferral(ctx context.Context, db DBTX, arg CustomersMarkSelfReferralParams) error {
+	_, err := db.Exec(ctx, customersMarkSelfReferral, arg.OrgID, arg.Ids)
 	return err
 }
 
-const riskDismissed = `-- name: RiskDismissed :one
+const riskDismissedSince = `-- name: RiskDismissedSince :one
 SELECT EXISTS (SELECT 1 FROM risk_flags f
     WHERE f.program_id = $1 AND f.org_id = $2 AND f.partner_id = $3 AND f.kind = $4
         AND f.status = 'dismissed' AND f.resolved_at > $5)
 `
 
-type RiskDismissedParams struct {
+type RiskDismissedSinceParams struct {
 	ProgramID string
 	OrgID     string
 	PartnerID *string
@@ -42,9 +42,9 @@ type RiskDismissedParams struct {
 	Since     *clock.Time
 }
 
-// RiskDismissed reports whether a partner's flag of a kind was dismissed since a time.
-func (q *Queries) RiskDismissed(ctx context.Context, db DBTX, arg RiskDismissedParams) (bool, error) {
-	row := db.QueryRow(ctx, riskDismissed,
+// RiskDismissedSince reports whether a partner's flag of a kind was dismissed since a time.
+func (q *Queries) RiskDismissedSince(ctx context.Context, db DBTX, arg RiskDismissedSinceParams) (bool, error) {
+	row := db.QueryRow(ctx, riskDismissedSince,
 		arg.ProgramID,
 		arg.OrgID,
 		arg.PartnerID,
@@ -404,39 +404,6 @@ func (q *Queries) RiskFlagTotal(ctx context.Context, db DBTX, arg RiskFlagTotalP
 	return count, err
 }
 
-const riskFlagged = `-- name: RiskFlagged :many
-SELECT DISTINCT f.partner_id::text AS partner_id FROM risk_flags f
-WHERE f.program_id = $1 AND f.org_id = $2 AND f.partner_id = ANY ($3::text[])
-    AND f.severity = 'high' AND f.status IN ('open', 'reviewing')
-`
-
-type RiskFlaggedParams struct {
-	ProgramID  string
-	OrgID      string
-	PartnerIds []string
-}
-
-// RiskFlagged lists the partners with an open flag of high severity.
-func (q *Queries) RiskFlagged(ctx context.Context, db DBTX, arg RiskFlaggedParams) ([]string, error) {
-	rows, err := db.Query(ctx, riskFlagged, arg.ProgramID, arg.OrgID, arg.PartnerIds)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []string{}
-	for rows.Next() {
-		var partner_id string
-		if err := rows.Scan(&partner_id); err != nil {
-			return nil, err
-		}
-		items = append(items, partner_id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const riskOwnCustomers = `-- name: RiskOwnCustomers :many
 SELECT DISTINCT c.id FROM customers c CROSS JOIN LATERAL (SELECT
     split_part(regexp_replace(lower(v.address), '@[^@]*$', ''), '+', 1) AS local,
@@ -475,6 +442,39 @@ func (q *Queries) RiskOwnCustomers(ctx context.Context, db DBTX, arg RiskOwnCust
 			return nil, err
 		}
 		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const riskPartnersFlagged = `-- name: RiskPartnersFlagged :many
+SELECT DISTINCT f.partner_id::text AS partner_id FROM risk_flags f
+WHERE f.program_id = $1 AND f.org_id = $2 AND f.partner_id = ANY ($3::text[])
+    AND f.severity = 'high' AND f.status IN ('open', 'reviewing')
+`
+
+type RiskPartnersFlaggedParams struct {
+	ProgramID  string
+	OrgID      string
+	PartnerIds []string
+}
+
+// RiskPartnersFlagged lists the partners with an open flag of high severity.
+func (q *Queries) RiskPartnersFlagged(ctx context.Context, db DBTX, arg RiskPartnersFlaggedParams) ([]string, error) {
+	rows, err := db.Query(ctx, riskPartnersFlagged, arg.ProgramID, arg.OrgID, arg.PartnerIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var partner_id string
+		if err := rows.Scan(&partner_id); err != nil {
+			return nil, err
+		}
+		items = append(items, partner_id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -11,27 +11,6 @@ import (
 	clock "rail/server/clock"
 )
 
-const riskBegin = `-- name: RiskBegin :one
-SELECT pg_try_advisory_xact_lock(hashtextextended('risk-sweep/' || $1::text, 0)) AS taken,
-    set_config('statement_timeout', '60000', true) AS allowed, set_config('plan_cache_mode', 'force_custom_plan',
-        true) AS planned
-`
-
-type RiskBeginRow struct {
-	Taken   bool
-	Allowed string
-	Planned string
-}
-
-// RiskBegin locks the program for one sweep, unless another has it, and gives the sweep's reads
-// more time than a request's.
-func (q *Queries) RiskBegin(ctx context.Context, db DBTX, programID string) (RiskBeginRow, error) {
-	row := db.QueryRow(ctx, riskBegin, programID)
-	var i RiskBeginRow
-	err := row.Scan(&i.Taken, &i.Allowed, &i.Planned)
-	return i, err
-}
-
 const riskClickVelocity = `-- name: RiskClickVelocity :many
 WITH judged AS MATERIALIZED (
     SELECT f.partner_id, bool_or(f.resolved_at IS NULL) AS open, max(f.resolved_at)::timestamptz AS at FROM risk_flags f
@@ -125,6 +104,27 @@ func (q *Queries) RiskFlagsOfKind(ctx context.Context, db DBTX, arg RiskFlagsOfK
 		return nil, err
 	}
 	return items, nil
+}
+
+const riskLock = `-- name: RiskLock :one
+SELECT pg_try_advisory_xact_lock(hashtextextended('risk-sweep/' || $1::text, 0)) AS taken,
+    set_config('statement_timeout', '60000', true) AS allowed, set_config('plan_cache_mode', 'force_custom_plan',
+        true) AS planned
+`
+
+type RiskLockRow struct {
+	Taken   bool
+	Allowed string
+	Planned string
+}
+
+// RiskLock locks the program for one sweep, unless another has it, and gives the sweep's reads
+// more time than a request's.
+func (q *Queries) RiskLock(ctx context.Context, db DBTX, programID string) (RiskLockRow, error) {
+	row := db.QueryRow(ctx, riskLock, programID)
+	var i RiskLockRow
+	err := row.Scan(&i.Taken, &i.Allowed, &i.Planned)
+	return i, err
 }
 
 const riskOwnAddresses = `-- name: RiskOwnAddresses :many

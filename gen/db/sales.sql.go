@@ -11,35 +11,35 @@ import (
 	clock "rail/server/clock"
 )
 
-const customerRefunded = `-- name: CustomerRefunded :exec
-UPDATE customers SET status = 'refunded', updated_at = $1 WHERE id = $2 AND org_id = $3
-`
-
-type CustomerRefundedParams struct {
-	UpdatedAt clock.Time
-	ID        string
-	OrgID     string
-}
-
-func (q *Queries) CustomerRefunded(ctx context.Context, db DBTX, arg CustomerRefundedParams) error {
-	_, err := db.Exec(ctx, customerRefunded, arg.UpdatedAt, arg.ID, arg.OrgID)
-	return err
-}
-
-const customerRestored = `-- name: CustomerRestored :exec
+const customerClearRefunded = `-- name: CustomerClearRefunded :exec
 UPDATE customers SET status = 'active', updated_at = $1
 WHERE id = $2 AND org_id = $3 AND status = 'refunded'
 `
 
-type CustomerRestoredParams struct {
+type CustomerClearRefundedParams struct {
 	UpdatedAt clock.Time
 	ID        string
 	OrgID     string
 }
 
-// CustomerRestored undoes CustomerRefunded.
-func (q *Queries) CustomerRestored(ctx context.Context, db DBTX, arg CustomerRestoredParams) error {
-	_, err := db.Exec(ctx, customerRestored, arg.UpdatedAt, arg.ID, arg.OrgID)
+// CustomerClearRefunded undoes CustomerSetRefunded.
+func (q *Queries) CustomerClearRefunded(ctx context.Context, db DBTX, arg CustomerClearRefundedParams) error {
+	_, err := db.Exec(ctx, customerClearRefunded, arg.UpdatedAt, arg.ID, arg.OrgID)
+	return err
+}
+
+const customerSetRefunded = `-- name: CustomerSetRefunded :exec
+UPDATE customers SET status = 'refunded', updated_at = $1 WHERE id = $2 AND org_id = $3
+`
+
+type CustomerSetRefundedParams struct {
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
+}
+
+func (q *Queries) CustomerSetRefunded(ctx context.Context, db DBTX, arg CustomerSetRefundedParams) error {
+	_, err := db.Exec(ctx, customerSetRefunded, arg.UpdatedAt, arg.ID, arg.OrgID)
 	return err
 }
 
@@ -81,6 +81,170 @@ func (q *Queries) ProductNames(ctx context.Context, db DBTX, arg ProductNamesPar
 	for rows.Next() {
 		var i ProductNamesRow
 		if err := rows.Scan(&i.ID, &i.Name); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const rehearsalProgramSales = `-- name: RehearsalProgramSales :many
+SELECT s.id, s.org_id, s.program_id, s.customer_id, s.partner_id, s.external_charge_id, s.external_payment_intent_id, s.processor, s.amount_minor, s.tax_minor, s.currency, s.billing_type, s.interval, s.product_id, s.product_name, s.is_first_sale, s.activity_outcome, s.warnings, s.occurred_at, s.refunded_at, s.metadata, s.created_at, s.updated_at, s.created_xid, s.refunded_minor, s.fee_minor, c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, c.self_referral, c.other_routes, c.source, c.medium, c.campaign, c.referrer, c.country, c.device, p.status AS partner_status, p.group_id AS partner_group_id,
+    p.country_code AS partner_country, (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
+    coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
+    ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = p.id)::text[] AS tag_ids
+FROM sales s JOIN customers c ON c.id = s.customer_id JOIN partners p ON p.id = s.partner_id
+WHERE s.program_id = $1 AND s.org_id = $2 AND s.refunded_at IS NULL AND s.occurred_at >= $3
+    AND s.occurred_at <= $4 AND (s.occurred_at, s.id) < ($4, $5::text)
+ORDER BY s.occurred_at DESC, s.id DESC LIMIT $6
+`
+
+type RehearsalProgramSalesParams struct {
+	ProgramID string
+	OrgID     string
+	Since     clock.Time
+	BeforeAt  clock.Time
+	BeforeID  string
+	Lim       int32
+}
+
+type RehearsalProgramSalesRow struct {
+	Sale           Sale
+	Customer       Customer
+	PartnerStatus  PartnerStatus
+	PartnerGroupID *string
+	PartnerCountry *string
+	RateOverride   []byte
+	ClickCountry   string
+	TagIds         []string
+}
+
+// RehearsalProgramSales reads a page of a program's sales, latest first, with the columns of SaleCustomer.
+func (q *Queries) RehearsalProgramSales(ctx context.Context, db DBTX, arg RehearsalProgramSalesParams) ([]RehearsalProgramSalesRow, error) {
+	rows, err := db.Query(ctx, rehearsalProgramSales,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Since,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []RehearsalProgramSalesRow{}
+	for rows.Next() {
+		var i RehearsalProgramSalesRow
+		if err := rows.Scan(
+			&i.Sale.ID,
+			&i.Sale.OrgID,
+			&i.Sale.ProgramID,
+			&i.Sale.CustomerID,
+			&i.Sale.PartnerID,
+			&i.Sale.ExternalChargeID,
+			&i.Sale.ExternalPaymentIntentID,
+			&i.Sale.Processor,
+			&i.Sale.AmountMinor,
+			&i.Sale.TaxMinor,
+			&i.Sale.Currency,
+			&i.Sale.BillingType,
+			&i.Sale.Interval,
+			&i.Sale.ProductID,
+			&i.Sale.ProductName,
+			&i.Sale.IsFirstSale,
+			&i.Sale.ActivityOutcome,
+			&i.Sale.Warnings,
+			&i.Sale.OccurredAt,
+			&i.Sale.RefundedAt,
+			&i.Sale.Metadata,
+			&i.Sale.CreatedAt,
+			&i.Sale.UpdatedAt,
+			&i.Sale.CreatedXid,
+			&i.Sale.RefundedMinor,
+			&i.Sale.FeeMinor,
+			&i.Customer.ID,
+			&i.Customer.OrgID,
+			&i.Customer.ProgramID,
+			&i.Customer.PartnerID,
+			&i.Customer.ReferralID,
+			&i.Customer.LinkID,
+			&i.Customer.CouponID,
+			&i.Customer.ClickID,
+			&i.Customer.Processor,
+			&i.Customer.ExternalCustomerID,
+			&i.Customer.ExternalSubscriptionID,
+			&i.Customer.Email,
+			&i.Customer.Name,
+			&i.Customer.Identifier,
+			&i.Customer.Status,
+			&i.Customer.TrackedBy,
+			&i.Customer.LeadAt,
+			&i.Customer.ConvertedAt,
+			&i.Customer.Metadata,
+			&i.Customer.CreatedAt,
+			&i.Customer.UpdatedAt,
+			&i.Customer.Attribution,
+			&i.Customer.SelfReferral,
+			&i.Customer.OtherRoutes,
+			&i.Customer.Source,
+			&i.Customer.Medium,
+			&i.Customer.Campaign,
+			&i.Customer.Referrer,
+			&i.Customer.Country,
+			&i.Customer.Device,
+			&i.PartnerStatus,
+			&i.PartnerGroupID,
+			&i.PartnerCountry,
+			&i.RateOverride,
+			&i.ClickCountry,
+			&i.TagIds,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const rehearsalSaleCounters = `-- name: RehearsalSaleCounters :many
+SELECT s.id, n.sales_count, n.total_paid_minor FROM sales s CROSS JOIN LATERAL (
+    SELECT count(*) AS sales_count,
+        coalesce(sum(x.amount_minor) FILTER (WHERE x.currency = $1), 0)::bigint AS total_paid_minor
+    FROM sales x WHERE x.customer_id = s.customer_id AND x.org_id = $2 AND x.refunded_at IS NULL
+        AND (x.occurred_at, x.id) <= (s.occurred_at, s.id)) n
+WHERE s.id = ANY ($3::text[]) AND s.org_id = $2
+`
+
+type RehearsalSaleCountersParams struct {
+	Currency string
+	OrgID    string
+	Ids      []string
+}
+
+type RehearsalSaleCountersRow struct {
+	ID             string
+	SalesCount     int64
+	TotalPaidMinor int64
+}
+
+// RehearsalSaleCounters counts the sales of each sale's customer up to itself.
+func (q *Queries) RehearsalSaleCounters(ctx context.Context, db DBTX, arg RehearsalSaleCountersParams) ([]RehearsalSaleCountersRow, error) {
+	rows, err := db.Query(ctx, rehearsalSaleCounters, arg.Currency, arg.OrgID, arg.Ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []RehearsalSaleCountersRow{}
+	for rows.Next() {
+		var i RehearsalSaleCountersRow
+		if err := rows.Scan(&i.ID, &i.SalesCount, &i.TotalPaidMinor); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -165,6 +329,44 @@ func (q *Queries) SaleByIDs(ctx context.Context, db DBTX, arg SaleByIDsParams) (
 	return items, nil
 }
 
+const saleCommissionAmounts = `-- name: SaleCommissionAmounts :many
+SELECT t.sale_id, t.amount_minor, t.currency FROM commissions t
+WHERE t.sale_id = ANY ($1::text[]) AND t.org_id = $2 AND t.kind = 'referral'
+    AND t.status NOT IN ('voided', 'rejected')
+`
+
+type SaleCommissionAmountsParams struct {
+	SaleIds []string
+	OrgID   string
+}
+
+type SaleCommissionAmountsRow struct {
+	SaleID      *string
+	AmountMinor int64
+	Currency    string
+}
+
+// SaleCommissionAmounts returns the commissions that rules made of sales and that were neither voided nor rejected.
+func (q *Queries) SaleCommissionAmounts(ctx context.Context, db DBTX, arg SaleCommissionAmountsParams) ([]SaleCommissionAmountsRow, error) {
+	rows, err := db.Query(ctx, saleCommissionAmounts, arg.SaleIds, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SaleCommissionAmountsRow{}
+	for rows.Next() {
+		var i SaleCommissionAmountsRow
+		if err := rows.Scan(&i.SaleID, &i.AmountMinor, &i.Currency); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const saleCommissions = `-- name: SaleCommissions :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t
 WHERE t.sale_id = $1 AND t.org_id = $2 AND t.metadata ->> 'commission_id' IS NULL
@@ -228,54 +430,26 @@ func (q *Queries) SaleCommissions(ctx context.Context, db DBTX, arg SaleCommissi
 	return items, nil
 }
 
-const saleCommissionsRestored = `-- name: SaleCommissionsRestored :exec
+const saleCommissionsSetRefunded = `-- name: SaleCommissionsSetRefunded :exec
 UPDATE commissions SET refunded_before_minor = $1, updated_at = greatest(updated_at,
     $2::timestamptz)
 WHERE sale_id = $3 AND org_id = $4 AND refunded_before_minor > $1
 `
 
-type SaleCommissionsRestoredParams struct {
+type SaleCommissionsSetRefundedParams struct {
 	RefundedMinor int64
 	UpdatedAt     clock.Time
 	SaleID        *string
 	OrgID         string
 }
 
-// SaleCommissionsRestored records that the refunded amount is now lower than when some of the
+// SaleCommissionsSetRefunded records that the refunded amount is now lower than when some of the
 // commissions were made.
-func (q *Queries) SaleCommissionsRestored(ctx context.Context, db DBTX, arg SaleCommissionsRestoredParams) error {
-	_, err := db.Exec(ctx, saleCommissionsRestored,
+func (q *Queries) SaleCommissionsSetRefunded(ctx context.Context, db DBTX, arg SaleCommissionsSetRefundedParams) error {
+	_, err := db.Exec(ctx, saleCommissionsSetRefunded,
 		arg.RefundedMinor,
 		arg.UpdatedAt,
 		arg.SaleID,
-		arg.OrgID,
-	)
-	return err
-}
-
-const saleCredit = `-- name: SaleCredit :exec
-UPDATE sales SET partner_id = $1::text, activity_outcome = $2, warnings = $3,
-    updated_at = $4
-WHERE id = $5 AND org_id = $6 AND partner_id IS NULL
-`
-
-type SaleCreditParams struct {
-	PartnerID       string
-	ActivityOutcome SaleOutcome
-	Warnings        []byte
-	UpdatedAt       clock.Time
-	ID              string
-	OrgID           string
-}
-
-// SaleCredit assigns a partner to a sale without one.
-func (q *Queries) SaleCredit(ctx context.Context, db DBTX, arg SaleCreditParams) error {
-	_, err := db.Exec(ctx, saleCredit,
-		arg.PartnerID,
-		arg.ActivityOutcome,
-		arg.Warnings,
-		arg.UpdatedAt,
-		arg.ID,
 		arg.OrgID,
 	)
 	return err
@@ -573,32 +747,6 @@ func (q *Queries) SaleInsert(ctx context.Context, db DBTX, arg SaleInsertParams)
 	return err
 }
 
-const saleIntent = `-- name: SaleIntent :execrows
-UPDATE sales SET external_payment_intent_id = $1::text, updated_at = $2
-WHERE id = $3 AND org_id = $4 AND external_payment_intent_id IS NULL
-`
-
-type SaleIntentParams struct {
-	Intent    string
-	UpdatedAt clock.Time
-	ID        string
-	OrgID     string
-}
-
-// SaleIntent stores the payment intent of a sale that has none yet.
-func (q *Queries) SaleIntent(ctx context.Context, db DBTX, arg SaleIntentParams) (int64, error) {
-	result, err := db.Exec(ctx, saleIntent,
-		arg.Intent,
-		arg.UpdatedAt,
-		arg.ID,
-		arg.OrgID,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const saleLead = `-- name: SaleLead :one
 SELECT r.id FROM customers c JOIN referrals r ON r.id = c.referral_id
 WHERE c.id = $1 AND c.org_id = $2 AND r.status = 'lead' FOR NO KEY UPDATE OF r
@@ -662,7 +810,7 @@ func (q *Queries) SaleLock(ctx context.Context, db DBTX, arg SaleLockParams) (Sa
 	return i, err
 }
 
-const saleNewcomer = `-- name: SaleNewcomer :one
+const saleNewCustomer = `-- name: SaleNewCustomer :one
 SELECT g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue, g.commission_net_of_fee,
     g.holding_period_days, p.status::text AS partner_status, p.group_id AS partner_group_id,
     p.country_code AS partner_country,
@@ -670,12 +818,12 @@ SELECT g.id AS program_id, g.currency AS program_currency, g.commission_on_net_r
 FROM partners p JOIN programs g ON g.id = p.program_id WHERE p.id = $1 AND p.org_id = $2
 `
 
-type SaleNewcomerParams struct {
+type SaleNewCustomerParams struct {
 	PartnerID string
 	OrgID     string
 }
 
-type SaleNewcomerRow struct {
+type SaleNewCustomerRow struct {
 	ProgramID              string
 	ProgramCurrency        string
 	CommissionOnNetRevenue bool
@@ -687,10 +835,10 @@ type SaleNewcomerRow struct {
 	TagIds                 []string
 }
 
-// SaleNewcomer reads the same as SaleCustomer for a new customer.
-func (q *Queries) SaleNewcomer(ctx context.Context, db DBTX, arg SaleNewcomerParams) (SaleNewcomerRow, error) {
-	row := db.QueryRow(ctx, saleNewcomer, arg.PartnerID, arg.OrgID)
-	var i SaleNewcomerRow
+// SaleNewCustomer reads the same as SaleCustomer for a new customer.
+func (q *Queries) SaleNewCustomer(ctx context.Context, db DBTX, arg SaleNewCustomerParams) (SaleNewCustomerRow, error) {
+	row := db.QueryRow(ctx, saleNewCustomer, arg.PartnerID, arg.OrgID)
+	var i SaleNewCustomerRow
 	err := row.Scan(
 		&i.ProgramID,
 		&i.ProgramCurrency,
@@ -830,6 +978,60 @@ func (q *Queries) SaleRefund(ctx context.Context, db DBTX, arg SaleRefundParams)
 	return err
 }
 
+const saleSetIntent = `-- name: SaleSetIntent :execrows
+UPDATE sales SET external_payment_intent_id = $1::text, updated_at = $2
+WHERE id = $3 AND org_id = $4 AND external_payment_intent_id IS NULL
+`
+
+type SaleSetIntentParams struct {
+	Intent    string
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
+}
+
+// SaleSetIntent stores the payment intent of a sale that has none yet.
+func (q *Queries) SaleSetIntent(ctx context.Context, db DBTX, arg SaleSetIntentParams) (int64, error) {
+	result, err := db.Exec(ctx, saleSetIntent,
+		arg.Intent,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const saleSetPartner = `-- name: SaleSetPartner :exec
+UPDATE sales SET partner_id = $1::text, activity_outcome = $2, warnings = $3,
+    updated_at = $4
+WHERE id = $5 AND org_id = $6 AND partner_id IS NULL
+`
+
+type SaleSetPartnerParams struct {
+	PartnerID       string
+	ActivityOutcome SaleOutcome
+	Warnings        []byte
+	UpdatedAt       clock.Time
+	ID              string
+	OrgID           string
+}
+
+// SaleSetPartner assigns a partner to a sale without one.
+func (q *Queries) SaleSetPartner(ctx context.Context, db DBTX, arg SaleSetPartnerParams) error {
+	_, err := db.Exec(ctx, saleSetPartner,
+		arg.PartnerID,
+		arg.ActivityOutcome,
+		arg.Warnings,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
 const saleShare = `-- name: SaleShare :one
 SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor, t.fee_minor FROM sales t WHERE t.id = $1 AND t.org_id = $2 FOR SHARE
 `
@@ -936,34 +1138,108 @@ func (q *Queries) SaleTotal(ctx context.Context, db DBTX, arg SaleTotalParams) (
 	return total, err
 }
 
-const salesEarned = `-- name: SalesEarned :many
-SELECT t.sale_id, t.amount_minor, t.currency FROM commissions t
-WHERE t.sale_id = ANY ($1::text[]) AND t.org_id = $2 AND t.kind = 'referral'
-    AND t.status NOT IN ('voided', 'rejected')
+const salesForRules = `-- name: SalesForRules :many
+SELECT s.id, s.org_id, s.program_id, s.customer_id, s.partner_id, s.external_charge_id, s.external_payment_intent_id, s.processor, s.amount_minor, s.tax_minor, s.currency, s.billing_type, s.interval, s.product_id, s.product_name, s.is_first_sale, s.activity_outcome, s.warnings, s.occurred_at, s.refunded_at, s.metadata, s.created_at, s.updated_at, s.created_xid, s.refunded_minor, s.fee_minor, c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, c.self_referral, c.other_routes, c.source, c.medium, c.campaign, c.referrer, c.country, c.device, p.status AS partner_status, p.group_id AS partner_group_id,
+    p.country_code AS partner_country, (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
+    coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
+    ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = p.id)::text[] AS tag_ids
+FROM sales s JOIN customers c ON c.id = s.customer_id
+    JOIN partners p ON p.id = coalesce(s.partner_id, $1::text)
+WHERE s.id = ANY ($2::text[]) AND s.org_id = $3 AND p.org_id = $3 ORDER BY s.occurred_at, s.id
 `
 
-type SalesEarnedParams struct {
-	SaleIds []string
-	OrgID   string
+type SalesForRulesParams struct {
+	PartnerID *string
+	Ids       []string
+	OrgID     string
 }
 
-type SalesEarnedRow struct {
-	SaleID      *string
-	AmountMinor int64
-	Currency    string
+type SalesForRulesRow struct {
+	Sale           Sale
+	Customer       Customer
+	PartnerStatus  PartnerStatus
+	PartnerGroupID *string
+	PartnerCountry *string
+	RateOverride   []byte
+	ClickCountry   string
+	TagIds         []string
 }
 
-// SalesEarned returns the commissions that rules made of sales and that were neither voided nor rejected.
-func (q *Queries) SalesEarned(ctx context.Context, db DBTX, arg SalesEarnedParams) ([]SalesEarnedRow, error) {
-	rows, err := db.Query(ctx, salesEarned, arg.SaleIds, arg.OrgID)
+// SalesForRules reads the columns of SaleCustomer for recorded sales, with their partner or, for sales
+// without one, the given partner.
+func (q *Queries) SalesForRules(ctx context.Context, db DBTX, arg SalesForRulesParams) ([]SalesForRulesRow, error) {
+	rows, err := db.Query(ctx, salesForRules, arg.PartnerID, arg.Ids, arg.OrgID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []SalesEarnedRow{}
+	items := []SalesForRulesRow{}
 	for rows.Next() {
-		var i SalesEarnedRow
-		if err := rows.Scan(&i.SaleID, &i.AmountMinor, &i.Currency); err != nil {
+		var i SalesForRulesRow
+		if err := rows.Scan(
+			&i.Sale.ID,
+			&i.Sale.OrgID,
+			&i.Sale.ProgramID,
+			&i.Sale.CustomerID,
+			&i.Sale.PartnerID,
+			&i.Sale.ExternalChargeID,
+			&i.Sale.ExternalPaymentIntentID,
+			&i.Sale.Processor,
+			&i.Sale.AmountMinor,
+			&i.Sale.TaxMinor,
+			&i.Sale.Currency,
+			&i.Sale.BillingType,
+			&i.Sale.Interval,
+			&i.Sale.ProductID,
+			&i.Sale.ProductName,
+			&i.Sale.IsFirstSale,
+			&i.Sale.ActivityOutcome,
+			&i.Sale.Warnings,
+			&i.Sale.OccurredAt,
+			&i.Sale.RefundedAt,
+			&i.Sale.Metadata,
+			&i.Sale.CreatedAt,
+			&i.Sale.UpdatedAt,
+			&i.Sale.CreatedXid,
+			&i.Sale.RefundedMinor,
+			&i.Sale.FeeMinor,
+			&i.Customer.ID,
+			&i.Customer.OrgID,
+			&i.Customer.ProgramID,
+			&i.Customer.PartnerID,
+			&i.Customer.ReferralID,
+			&i.Customer.LinkID,
+			&i.Customer.CouponID,
+			&i.Customer.ClickID,
+			&i.Customer.Processor,
+			&i.Customer.ExternalCustomerID,
+			&i.Customer.ExternalSubscriptionID,
+			&i.Customer.Email,
+			&i.Customer.Name,
+			&i.Customer.Identifier,
+			&i.Customer.Status,
+			&i.Customer.TrackedBy,
+			&i.Customer.LeadAt,
+			&i.Customer.ConvertedAt,
+			&i.Customer.Metadata,
+			&i.Customer.CreatedAt,
+			&i.Customer.UpdatedAt,
+			&i.Customer.Attribution,
+			&i.Customer.SelfReferral,
+			&i.Customer.OtherRoutes,
+			&i.Customer.Source,
+			&i.Customer.Medium,
+			&i.Customer.Campaign,
+			&i.Customer.Referrer,
+			&i.Customer.Country,
+			&i.Customer.Device,
+			&i.PartnerStatus,
+			&i.PartnerGroupID,
+			&i.PartnerCountry,
+			&i.RateOverride,
+			&i.ClickCountry,
+			&i.TagIds,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -1077,118 +1353,6 @@ func (q *Queries) SalesOfCustomers(ctx context.Context, db DBTX, arg SalesOfCust
 	return items, nil
 }
 
-const salesPast = `-- name: SalesPast :many
-SELECT s.id, s.org_id, s.program_id, s.customer_id, s.partner_id, s.external_charge_id, s.external_payment_intent_id, s.processor, s.amount_minor, s.tax_minor, s.currency, s.billing_type, s.interval, s.product_id, s.product_name, s.is_first_sale, s.activity_outcome, s.warnings, s.occurred_at, s.refunded_at, s.metadata, s.created_at, s.updated_at, s.created_xid, s.refunded_minor, s.fee_minor, c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, c.self_referral, c.other_routes, c.source, c.medium, c.campaign, c.referrer, c.country, c.device, p.status AS partner_status, p.group_id AS partner_group_id,
-    p.country_code AS partner_country, (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
-    coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
-    ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = p.id)::text[] AS tag_ids
-FROM sales s JOIN customers c ON c.id = s.customer_id
-    JOIN partners p ON p.id = coalesce(s.partner_id, $1::text)
-WHERE s.id = ANY ($2::text[]) AND s.org_id = $3 AND p.org_id = $3 ORDER BY s.occurred_at, s.id
-`
-
-type SalesPastParams struct {
-	PartnerID *string
-	Ids       []string
-	OrgID     string
-}
-
-type SalesPastRow struct {
-	Sale           Sale
-	Customer       Customer
-	PartnerStatus  PartnerStatus
-	PartnerGroupID *string
-	PartnerCountry *string
-	RateOverride   []byte
-	ClickCountry   string
-	TagIds         []string
-}
-
-// SalesPast reads the columns of SaleCustomer for recorded sales, with their partner or, for sales
-// without one, the given partner.
-func (q *Queries) SalesPast(ctx context.Context, db DBTX, arg SalesPastParams) ([]SalesPastRow, error) {
-	rows, err := db.Query(ctx, salesPast, arg.PartnerID, arg.Ids, arg.OrgID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []SalesPastRow{}
-	for rows.Next() {
-		var i SalesPastRow
-		if err := rows.Scan(
-			&i.Sale.ID,
-			&i.Sale.OrgID,
-			&i.Sale.ProgramID,
-			&i.Sale.CustomerID,
-			&i.Sale.PartnerID,
-			&i.Sale.ExternalChargeID,
-			&i.Sale.ExternalPaymentIntentID,
-			&i.Sale.Processor,
-			&i.Sale.AmountMinor,
-			&i.Sale.TaxMinor,
-			&i.Sale.Currency,
-			&i.Sale.BillingType,
-			&i.Sale.Interval,
-			&i.Sale.ProductID,
-			&i.Sale.ProductName,
-			&i.Sale.IsFirstSale,
-			&i.Sale.ActivityOutcome,
-			&i.Sale.Warnings,
-			&i.Sale.OccurredAt,
-			&i.Sale.RefundedAt,
-			&i.Sale.Metadata,
-			&i.Sale.CreatedAt,
-			&i.Sale.UpdatedAt,
-			&i.Sale.CreatedXid,
-			&i.Sale.RefundedMinor,
-			&i.Sale.FeeMinor,
-			&i.Customer.ID,
-			&i.Customer.OrgID,
-			&i.Customer.ProgramID,
-			&i.Customer.PartnerID,
-			&i.Customer.ReferralID,
-			&i.Customer.LinkID,
-			&i.Customer.CouponID,
-			&i.Customer.ClickID,
-			&i.Customer.Processor,
-			&i.Customer.ExternalCustomerID,
-			&i.Customer.ExternalSubscriptionID,
-			&i.Customer.Email,
-			&i.Customer.Name,
-			&i.Customer.Identifier,
-			&i.Customer.Status,
-			&i.Customer.TrackedBy,
-			&i.Customer.LeadAt,
-			&i.Customer.ConvertedAt,
-			&i.Customer.Metadata,
-			&i.Customer.CreatedAt,
-			&i.Customer.UpdatedAt,
-			&i.Customer.Attribution,
-			&i.Customer.SelfReferral,
-			&i.Customer.OtherRoutes,
-			&i.Customer.Source,
-			&i.Customer.Medium,
-			&i.Customer.Campaign,
-			&i.Customer.Referrer,
-			&i.Customer.Country,
-			&i.Customer.Device,
-			&i.PartnerStatus,
-			&i.PartnerGroupID,
-			&i.PartnerCountry,
-			&i.RateOverride,
-			&i.ClickCountry,
-			&i.TagIds,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const salesReferralCommissions = `-- name: SalesReferralCommissions :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.sale_id = ANY ($1::text[]) AND t.org_id = $2 AND t.kind = 'referral'
 ORDER BY t.created_at, t.id FOR NO KEY UPDATE
@@ -1239,170 +1403,6 @@ func (q *Queries) SalesReferralCommissions(ctx context.Context, db DBTX, arg Sal
 			&i.ClawedMinor,
 			&i.RefundedBeforeMinor,
 		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const salesRehearsed = `-- name: SalesRehearsed :many
-SELECT s.id, s.org_id, s.program_id, s.customer_id, s.partner_id, s.external_charge_id, s.external_payment_intent_id, s.processor, s.amount_minor, s.tax_minor, s.currency, s.billing_type, s.interval, s.product_id, s.product_name, s.is_first_sale, s.activity_outcome, s.warnings, s.occurred_at, s.refunded_at, s.metadata, s.created_at, s.updated_at, s.created_xid, s.refunded_minor, s.fee_minor, c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, c.self_referral, c.other_routes, c.source, c.medium, c.campaign, c.referrer, c.country, c.device, p.status AS partner_status, p.group_id AS partner_group_id,
-    p.country_code AS partner_country, (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
-    coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
-    ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = p.id)::text[] AS tag_ids
-FROM sales s JOIN customers c ON c.id = s.customer_id JOIN partners p ON p.id = s.partner_id
-WHERE s.program_id = $1 AND s.org_id = $2 AND s.refunded_at IS NULL AND s.occurred_at >= $3
-    AND s.occurred_at <= $4 AND (s.occurred_at, s.id) < ($4, $5::text)
-ORDER BY s.occurred_at DESC, s.id DESC LIMIT $6
-`
-
-type SalesRehearsedParams struct {
-	ProgramID string
-	OrgID     string
-	Since     clock.Time
-	BeforeAt  clock.Time
-	BeforeID  string
-	Lim       int32
-}
-
-type SalesRehearsedRow struct {
-	Sale           Sale
-	Customer       Customer
-	PartnerStatus  PartnerStatus
-	PartnerGroupID *string
-	PartnerCountry *string
-	RateOverride   []byte
-	ClickCountry   string
-	TagIds         []string
-}
-
-// SalesRehearsed reads a page of a program's sales, latest first, with the columns of SaleCustomer.
-func (q *Queries) SalesRehearsed(ctx context.Context, db DBTX, arg SalesRehearsedParams) ([]SalesRehearsedRow, error) {
-	rows, err := db.Query(ctx, salesRehearsed,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.Since,
-		arg.BeforeAt,
-		arg.BeforeID,
-		arg.Lim,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []SalesRehearsedRow{}
-	for rows.Next() {
-		var i SalesRehearsedRow
-		if err := rows.Scan(
-			&i.Sale.ID,
-			&i.Sale.OrgID,
-			&i.Sale.ProgramID,
-			&i.Sale.CustomerID,
-			&i.Sale.PartnerID,
-			&i.Sale.ExternalChargeID,
-			&i.Sale.ExternalPaymentIntentID,
-			&i.Sale.Processor,
-			&i.Sale.AmountMinor,
-			&i.Sale.TaxMinor,
-			&i.Sale.Currency,
-			&i.Sale.BillingType,
-			&i.Sale.Interval,
-			&i.Sale.ProductID,
-			&i.Sale.ProductName,
-			&i.Sale.IsFirstSale,
-			&i.Sale.ActivityOutcome,
-			&i.Sale.Warnings,
-			&i.Sale.OccurredAt,
-			&i.Sale.RefundedAt,
-			&i.Sale.Metadata,
-			&i.Sale.CreatedAt,
-			&i.Sale.UpdatedAt,
-			&i.Sale.CreatedXid,
-			&i.Sale.RefundedMinor,
-			&i.Sale.FeeMinor,
-			&i.Customer.ID,
-			&i.Customer.OrgID,
-			&i.Customer.ProgramID,
-			&i.Customer.PartnerID,
-			&i.Customer.ReferralID,
-			&i.Customer.LinkID,
-			&i.Customer.CouponID,
-			&i.Customer.ClickID,
-			&i.Customer.Processor,
-			&i.Customer.ExternalCustomerID,
-			&i.Customer.ExternalSubscriptionID,
-			&i.Customer.Email,
-			&i.Customer.Name,
-			&i.Customer.Identifier,
-			&i.Customer.Status,
-			&i.Customer.TrackedBy,
-			&i.Customer.LeadAt,
-			&i.Customer.ConvertedAt,
-			&i.Customer.Metadata,
-			&i.Customer.CreatedAt,
-			&i.Customer.UpdatedAt,
-			&i.Customer.Attribution,
-			&i.Customer.SelfReferral,
-			&i.Customer.OtherRoutes,
-			&i.Customer.Source,
-			&i.Customer.Medium,
-			&i.Customer.Campaign,
-			&i.Customer.Referrer,
-			&i.Customer.Country,
-			&i.Customer.Device,
-			&i.PartnerStatus,
-			&i.PartnerGroupID,
-			&i.PartnerCountry,
-			&i.RateOverride,
-			&i.ClickCountry,
-			&i.TagIds,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const salesRehearsedCustomers = `-- name: SalesRehearsedCustomers :many
-SELECT s.id, n.sales_count, n.total_paid_minor FROM sales s CROSS JOIN LATERAL (
-    SELECT count(*) AS sales_count,
-        coalesce(sum(x.amount_minor) FILTER (WHERE x.currency = $1), 0)::bigint AS total_paid_minor
-    FROM sales x WHERE x.customer_id = s.customer_id AND x.org_id = $2 AND x.refunded_at IS NULL
-        AND (x.occurred_at, x.id) <= (s.occurred_at, s.id)) n
-WHERE s.id = ANY ($3::text[]) AND s.org_id = $2
-`
-
-type SalesRehearsedCustomersParams struct {
-	Currency string
-	OrgID    string
-	Ids      []string
-}
-
-type SalesRehearsedCustomersRow struct {
-	ID             string
-	SalesCount     int64
-	TotalPaidMinor int64
-}
-
-// SalesRehearsedCustomers counts the sales of each sale's customer up to itself.
-func (q *Queries) SalesRehearsedCustomers(ctx context.Context, db DBTX, arg SalesRehearsedCustomersParams) ([]SalesRehearsedCustomersRow, error) {
-	rows, err := db.Query(ctx, salesRehearsedCustomers, arg.Currency, arg.OrgID, arg.Ids)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []SalesRehearsedCustomersRow{}
-	for rows.Next() {
-		var i SalesRehearsedCustomersRow
-		if err := rows.Scan(&i.ID, &i.SalesCount, &i.TotalPaidMinor); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

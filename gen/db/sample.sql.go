@@ -28,51 +28,6 @@ func (q *Queries) SampleApprove(ctx context.Context, db DBTX, arg SampleApproveP
 	return err
 }
 
-const sampleBounty = `-- name: SampleBounty :one
-SELECT k.id FROM commissions k WHERE k.customer_id = $1 AND k.org_id = $2 AND k.program_id = $3
-    AND k.sale_id IS NULL AND k.status = 'pending'
-`
-
-type SampleBountyParams struct {
-	CustomerID *string
-	OrgID      string
-	ProgramID  string
-}
-
-// SampleBounty returns the pending commission of a customer's sign-up.
-func (q *Queries) SampleBounty(ctx context.Context, db DBTX, arg SampleBountyParams) (string, error) {
-	row := db.QueryRow(ctx, sampleBounty, arg.CustomerID, arg.OrgID, arg.ProgramID)
-	var id string
-	err := row.Scan(&id)
-	return id, err
-}
-
-const sampleCampaignSent = `-- name: SampleCampaignSent :exec
-UPDATE campaigns c SET status = 'sent', sent_at = $1, updated_at = $2, audience_after = NULL,
-    total = n.total, sent = n.total, opened = n.opened
-FROM (SELECT count(*) AS total, count(r.opened_at) AS opened FROM campaign_recipients r
-    WHERE r.campaign_id = $3 AND r.org_id = $4) n
-WHERE c.id = $3 AND c.org_id = $4
-`
-
-type SampleCampaignSentParams struct {
-	SentAt    *clock.Time
-	UpdatedAt clock.Time
-	ID        string
-	OrgID     string
-}
-
-// SampleCampaignSent ends the campaign of these mails.
-func (q *Queries) SampleCampaignSent(ctx context.Context, db DBTX, arg SampleCampaignSentParams) error {
-	_, err := db.Exec(ctx, sampleCampaignSent,
-		arg.SentAt,
-		arg.UpdatedAt,
-		arg.ID,
-		arg.OrgID,
-	)
-	return err
-}
-
 const sampleDeleteProgram = `-- name: SampleDeleteProgram :exec
 DELETE FROM programs p WHERE p.id = $1 AND p.org_id = $2
 `
@@ -169,6 +124,23 @@ type SampleFilesParams struct {
 // SampleFiles turns the links to archives into files.
 func (q *Queries) SampleFiles(ctx context.Context, db DBTX, arg SampleFilesParams) error {
 	_, err := db.Exec(ctx, sampleFiles, arg.ProgramID, arg.OrgID)
+	return err
+}
+
+const sampleFinishSequence = `-- name: SampleFinishSequence :exec
+UPDATE sequence_enrolments SET position = $1, next_at = NULL, completed_at = enrolled_at + interval '14 days'
+WHERE sequence_id = $2 AND org_id = $3
+`
+
+type SampleFinishSequenceParams struct {
+	Steps      int64
+	SequenceID string
+	OrgID      string
+}
+
+// SampleFinishSequence ends a sequence for its partners, two weeks after its begin.
+func (q *Queries) SampleFinishSequence(ctx context.Context, db DBTX, arg SampleFinishSequenceParams) error {
+	_, err := db.Exec(ctx, sampleFinishSequence, arg.Steps, arg.SequenceID, arg.OrgID)
 	return err
 }
 
@@ -333,7 +305,33 @@ func (q *Queries) SamplePrograms(ctx context.Context, db DBTX, orgID string) ([]
 	return items, nil
 }
 
-const sampleRecipientsSent = `-- name: SampleRecipientsSent :exec
+const sampleSendCampaign = `-- name: SampleSendCampaign :exec
+UPDATE campaigns c SET status = 'sent', sent_at = $1, updated_at = $2, audience_after = NULL,
+    total = n.total, sent = n.total, opened = n.opened
+FROM (SELECT count(*) AS total, count(r.opened_at) AS opened FROM campaign_recipients r
+    WHERE r.campaign_id = $3 AND r.org_id = $4) n
+WHERE c.id = $3 AND c.org_id = $4
+`
+
+type SampleSendCampaignParams struct {
+	SentAt    *clock.Time
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
+}
+
+// SampleSendCampaign ends the campaign of these mails.
+func (q *Queries) SampleSendCampaign(ctx context.Context, db DBTX, arg SampleSendCampaignParams) error {
+	_, err := db.Exec(ctx, sampleSendCampaign,
+		arg.SentAt,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
+const sampleSendRecipients = `-- name: SampleSendRecipients :exec
 UPDATE campaign_recipients r SET status = 'sent',
     opened_at = CASE WHEN n.n % 5 < 3 THEN a.at + n.n * interval '1 minute' END
 FROM (SELECT $3::timestamptz AS at) a CROSS JOIN (SELECT x.partner_id, row_number() OVER (ORDER BY x.partner_id) AS n FROM campaign_recipients x
@@ -341,49 +339,51 @@ FROM (SELECT $3::timestamptz AS at) a CROSS JOIN (SELECT x.partner_id, row_numbe
 WHERE r.campaign_id = $1 AND r.org_id = $2 AND r.partner_id = n.partner_id
 `
 
-type SampleRecipientsSentParams struct {
+type SampleSendRecipientsParams struct {
 	CampaignID string
 	OrgID      string
 	At         clock.Time
 }
 
-// SampleRecipientsSent ends the mails of a campaign as if all had been sent. Three of five recipients have opened
+// SampleSendRecipients ends the mails of a campaign as if all had been sent. Three of five recipients have opened
 // theirs, some minutes apart.
-func (q *Queries) SampleRecipientsSent(ctx context.Context, db DBTX, arg SampleRecipientsSentParams) error {
-	_, err := db.Exec(ctx, sampleRecipientsSent, arg.CampaignID, arg.OrgID, arg.At)
+func (q *Queries) SampleSendRecipients(ctx context.Context, db DBTX, arg SampleSendRecipientsParams) error {
+	_, err := db.Exec(ctx, sampleSendRecipients, arg.CampaignID, arg.OrgID, arg.At)
 	return err
 }
 
-const sampleSequenceDone = `-- name: SampleSequenceDone :exec
-UPDATE sequence_enrolments SET position = $1, next_at = NULL, completed_at = enrolled_at + interval '14 days'
-WHERE sequence_id = $2 AND org_id = $3
+const sampleSignupCommission = `-- name: SampleSignupCommission :one
+SELECT k.id FROM commissions k WHERE k.customer_id = $1 AND k.org_id = $2 AND k.program_id = $3
+    AND k.sale_id IS NULL AND k.status = 'pending'
 `
 
-type SampleSequenceDoneParams struct {
-	Steps      int64
-	SequenceID string
+type SampleSignupCommissionParams struct {
+	CustomerID *string
 	OrgID      string
+	ProgramID  string
 }
 
-// SampleSequenceDone ends a sequence for its partners, two weeks after its begin.
-func (q *Queries) SampleSequenceDone(ctx context.Context, db DBTX, arg SampleSequenceDoneParams) error {
-	_, err := db.Exec(ctx, sampleSequenceDone, arg.Steps, arg.SequenceID, arg.OrgID)
-	return err
+// SampleSignupCommission returns the pending commission of a customer's sign-up.
+func (q *Queries) SampleSignupCommission(ctx context.Context, db DBTX, arg SampleSignupCommissionParams) (string, error) {
+	row := db.QueryRow(ctx, sampleSignupCommission, arg.CustomerID, arg.OrgID, arg.ProgramID)
+	var id string
+	err := row.Scan(&id)
+	return id, err
 }
 
-const sampleSubscribed = `-- name: SampleSubscribed :exec
+const sampleSubscribe = `-- name: SampleSubscribe :exec
 UPDATE customers SET external_subscription_id = 'sub_' || substr(external_customer_id, 5)
 WHERE program_id = $1 AND org_id = $2 AND converted_at IS NOT NULL
 `
 
-type SampleSubscribedParams struct {
+type SampleSubscribeParams struct {
 	ProgramID string
 	OrgID     string
 }
 
-// SampleSubscribed gives each paying customer a subscription with its number.
-func (q *Queries) SampleSubscribed(ctx context.Context, db DBTX, arg SampleSubscribedParams) error {
-	_, err := db.Exec(ctx, sampleSubscribed, arg.ProgramID, arg.OrgID)
+// SampleSubscribe gives each paying customer a subscription with its number.
+func (q *Queries) SampleSubscribe(ctx context.Context, db DBTX, arg SampleSubscribeParams) error {
+	_, err := db.Exec(ctx, sampleSubscribe, arg.ProgramID, arg.OrgID)
 	return err
 }
 

@@ -360,20 +360,20 @@ func (q *Queries) SequenceMail(ctx context.Context, db DBTX, arg SequenceMailPar
 	return err
 }
 
-const sequenceReached = `-- name: SequenceReached :exec
+const sequenceSetCursor = `-- name: SequenceSetCursor :exec
 UPDATE sequences SET idle_checked_at = $1, idle_after = $2 WHERE id = $3 AND org_id = $4
 `
 
-type SequenceReachedParams struct {
+type SequenceSetCursorParams struct {
 	IdleCheckedAt *clock.Time
 	IdleAfter     *string
 	ID            string
 	OrgID         string
 }
 
-// SequenceReached records the begin of the search and its progress.
-func (q *Queries) SequenceReached(ctx context.Context, db DBTX, arg SequenceReachedParams) error {
-	_, err := db.Exec(ctx, sequenceReached,
+// SequenceSetCursor records the begin of the search and its progress.
+func (q *Queries) SequenceSetCursor(ctx context.Context, db DBTX, arg SequenceSetCursorParams) error {
+	_, err := db.Exec(ctx, sequenceSetCursor,
 		arg.IdleCheckedAt,
 		arg.IdleAfter,
 		arg.ID,

@@ -72,35 +72,35 @@ func (q *Queries) StatementHashes(ctx context.Context, db DBTX, arg StatementHas
 	return items, nil
 }
 
-const statementHeads = `-- name: StatementHeads :many
+const statementLatest = `-- name: StatementLatest :many
 SELECT DISTINCT ON (t.partner_id) t.partner_id, t.position, t.hash, t.issued_at FROM statements t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = ANY ($3::text[])
 ORDER BY t.partner_id, t.position DESC
 `
 
-type StatementHeadsParams struct {
+type StatementLatestParams struct {
 	ProgramID  string
 	OrgID      string
 	PartnerIds []string
 }
 
-type StatementHeadsRow struct {
+type StatementLatestRow struct {
 	PartnerID string
 	Position  int64
 	Hash      string
 	IssuedAt  clock.Time
 }
 
-// StatementHeads returns the last statement of each partner.
-func (q *Queries) StatementHeads(ctx context.Context, db DBTX, arg StatementHeadsParams) ([]StatementHeadsRow, error) {
-	rows, err := db.Query(ctx, statementHeads, arg.ProgramID, arg.OrgID, arg.PartnerIds)
+// StatementLatest returns the last statement of each partner.
+func (q *Queries) StatementLatest(ctx context.Context, db DBTX, arg StatementLatestParams) ([]StatementLatestRow, error) {
+	rows, err := db.Query(ctx, statementLatest, arg.ProgramID, arg.OrgID, arg.PartnerIds)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []StatementHeadsRow{}
+	items := []StatementLatestRow{}
 	for rows.Next() {
-		var i StatementHeadsRow
+		var i StatementLatestRow
 		if err := rows.Scan(
 			&i.PartnerID,
 			&i.Position,

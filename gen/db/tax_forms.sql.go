@@ -80,14 +80,14 @@ func (q *Queries) TaxFormInsert(ctx context.Context, db DBTX, arg TaxFormInsertP
 	return err
 }
 
-const taxFormRunOut = `-- name: TaxFormRunOut :exec
+const taxFormRetire = `-- name: TaxFormRetire :exec
 UPDATE tax_form_statuses SET status = 'superseded', updated_at = $1
 WHERE program_id = $2 AND org_id = $3 AND partner_id = $4 AND status = 'submitted'
     AND type = $5
   AND (signed_at > $6::timestamptz) IS NOT TRUE
 `
 
-type TaxFormRunOutParams struct {
+type TaxFormRetireParams struct {
 	UpdatedAt clock.Time
 	ProgramID string
 	OrgID     string
@@ -96,10 +96,10 @@ type TaxFormRunOutParams struct {
 	SignedAt  *clock.Time
 }
 
-// TaxFormRunOut retires the valid form of a partner and type, unless it was signed after the
+// TaxFormRetire retires the valid form of a partner and type, unless it was signed after the
 // expired one.
-func (q *Queries) TaxFormRunOut(ctx context.Context, db DBTX, arg TaxFormRunOutParams) error {
-	_, err := db.Exec(ctx, taxFormRunOut,
+func (q *Queries) TaxFormRetire(ctx context.Context, db DBTX, arg TaxFormRetireParams) error {
+	_, err := db.Exec(ctx, taxFormRetire,
 		arg.UpdatedAt,
 		arg.ProgramID,
 		arg.OrgID,
@@ -133,31 +133,6 @@ func (q *Queries) TaxFormSupersede(ctx context.Context, db DBTX, arg TaxFormSupe
 		arg.OrgID,
 		arg.PartnerID,
 		arg.Type,
-	)
-	return err
-}
-
-const taxFormsAsked = `-- name: TaxFormsAsked :exec
-UPDATE tax_form_statuses SET status = $1, updated_at = $2
-    WHERE program_id = $3 AND org_id = $4 AND status = $5
-`
-
-type TaxFormsAskedParams struct {
-	Status    TaxFormState
-	UpdatedAt clock.Time
-	ProgramID string
-	OrgID     string
-	Previous  TaxFormState
-}
-
-// TaxFormsAsked changes the rows' state after a program starts or stops requiring forms.
-func (q *Queries) TaxFormsAsked(ctx context.Context, db DBTX, arg TaxFormsAskedParams) error {
-	_, err := db.Exec(ctx, taxFormsAsked,
-		arg.Status,
-		arg.UpdatedAt,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.Previous,
 	)
 	return err
 }
@@ -281,6 +256,31 @@ func (q *Queries) TaxFormsRequire(ctx context.Context, db DBTX, arg TaxFormsRequ
 	return err
 }
 
+const taxFormsSetStatus = `-- name: TaxFormsSetStatus :exec
+UPDATE tax_form_statuses SET status = $1, updated_at = $2
+    WHERE program_id = $3 AND org_id = $4 AND status = $5
+`
+
+type TaxFormsSetStatusParams struct {
+	Status    TaxFormState
+	UpdatedAt clock.Time
+	ProgramID string
+	OrgID     string
+	Previous  TaxFormState
+}
+
+// TaxFormsSetStatus changes the rows' state after a program starts or stops requiring forms.
+func (q *Queries) TaxFormsSetStatus(ctx context.Context, db DBTX, arg TaxFormsSetStatusParams) error {
+	_, err := db.Exec(ctx, taxFormsSetStatus,
+		arg.Status,
+		arg.UpdatedAt,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Previous,
+	)
+	return err
+}
+
 const taxFormsValid = `-- name: TaxFormsValid :many
 SELECT t.partner_id FROM tax_form_statuses t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = ANY ($3::text[])
@@ -321,7 +321,7 @@ func (q *Queries) TaxFormsValid(ctx context.Context, db DBTX, arg TaxFormsValidP
 	return items, nil
 }
 
-const taxProgramsAsking = `-- name: TaxProgramsAsking :many
+const taxProgramsToRequire = `-- name: TaxProgramsToRequire :many
 SELECT g.id, g.org_id FROM programs g WHERE g.require_tax_forms AND g.id > $1 AND EXISTS (
     SELECT 1 FROM partners p WHERE p.program_id = g.id AND p.status <> 'declined'
       AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = g.id AND t.partner_id = p.id
@@ -329,26 +329,26 @@ SELECT g.id, g.org_id FROM programs g WHERE g.require_tax_forms AND g.id > $1 AN
 ORDER BY g.id LIMIT $2
 `
 
-type TaxProgramsAskingParams struct {
+type TaxProgramsToRequireParams struct {
 	After string
 	Lim   int32
 }
 
-type TaxProgramsAskingRow struct {
+type TaxProgramsToRequireRow struct {
 	ID    string
 	OrgID string
 }
 
-// TaxProgramsAsking lists programs that require forms and have partners without a row.
-func (q *Queries) TaxProgramsAsking(ctx context.Context, db DBTX, arg TaxProgramsAskingParams) ([]TaxProgramsAskingRow, error) {
-	rows, err := db.Query(ctx, taxProgramsAsking, arg.After, arg.Lim)
+// TaxProgramsToRequire lists programs that require forms and have partners without a row.
+func (q *Queries) TaxProgramsToRequire(ctx context.Context, db DBTX, arg TaxProgramsToRequireParams) ([]TaxProgramsToRequireRow, error) {
+	rows, err := db.Query(ctx, taxProgramsToRequire, arg.After, arg.Lim)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []TaxProgramsAskingRow{}
+	items := []TaxProgramsToRequireRow{}
 	for rows.Next() {
-		var i TaxProgramsAskingRow
+		var i TaxProgramsToRequireRow
 		if err := rows.Scan(&i.ID, &i.OrgID); err != nil {
 			return nil, err
 		}

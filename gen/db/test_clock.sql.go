@@ -11,14 +11,26 @@ import (
 	clock "rail/server/clock"
 )
 
-const testClockAlone = `-- name: TestClockAlone :exec
-SELECT pg_advisory_lock(hashtextextended('test-clock', 0))
+const testClockConflicts = `-- name: TestClockConflicts :one
+SELECT (SELECT count(*) FROM api_keys k WHERE k.livemode) AS keys,
+    (SELECT count(*) FROM payout_rails r WHERE r.livemode AND NOT starts_with(r.id, 'sample_')) AS rails,
+    (SELECT count(*) FROM processor_connections c WHERE c.livemode AND NOT starts_with(c.id, 'sample_'))
+        AS connections
 `
 
-// TestClockAlone waits until no server holds the test clock, and holds it for this session.
-func (q *Queries) TestClockAlone(ctx context.Context, db DBTX) error {
-	_, err := db.Exec(ctx, testClockAlone)
-	return err
+type TestClockConflictsRow struct {
+	Keys        int64
+	Rails       int64
+	Connections int64
+}
+
+// TestClockConflicts counts what must not be beside a test clock. A revoked key counts, since real data
+// may have come by it.
+func (q *Queries) TestClockConflicts(ctx context.Context, db DBTX) (TestClockConflictsRow, error) {
+	row := db.QueryRow(ctx, testClockConflicts)
+	var i TestClockConflictsRow
+	err := row.Scan(&i.Keys, &i.Rails, &i.Connections)
+	return i, err
 }
 
 const testClockDue = `-- name: TestClockDue :one
@@ -80,36 +92,14 @@ func (q *Queries) TestClockGet(ctx context.Context, db DBTX) (int64, error) {
 	return ahead_us, err
 }
 
-const testClockHoldsOff = `-- name: TestClockHoldsOff :exec
+const testClockLockInserts = `-- name: TestClockLockInserts :exec
 LOCK TABLE api_keys, payout_rails, processor_connections IN SHARE ROW EXCLUSIVE MODE
 `
 
-// TestClockHoldsOff keeps others from adding keys, rails and connections until the commit.
-func (q *Queries) TestClockHoldsOff(ctx context.Context, db DBTX) error {
-	_, err := db.Exec(ctx, testClockHoldsOff)
+// TestClockLockInserts keeps others from adding keys, rails and connections until the commit.
+func (q *Queries) TestClockLockInserts(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, testClockLockInserts)
 	return err
-}
-
-const testClockLive = `-- name: TestClockLive :one
-SELECT (SELECT count(*) FROM api_keys k WHERE k.livemode) AS keys,
-    (SELECT count(*) FROM payout_rails r WHERE r.livemode AND NOT starts_with(r.id, 'sample_')) AS rails,
-    (SELECT count(*) FROM processor_connections c WHERE c.livemode AND NOT starts_with(c.id, 'sample_'))
-        AS connections
-`
-
-type TestClockLiveRow struct {
-	Keys        int64
-	Rails       int64
-	Connections int64
-}
-
-// TestClockLive counts what must not be beside a test clock. A revoked key counts, since real data
-// may have come by it.
-func (q *Queries) TestClockLive(ctx context.Context, db DBTX) (TestClockLiveRow, error) {
-	row := db.QueryRow(ctx, testClockLive)
-	var i TestClockLiveRow
-	err := row.Scan(&i.Keys, &i.Rails, &i.Connections)
-	return i, err
 }
 
 const testClockMake = `-- name: TestClockMake :one
@@ -137,5 +127,15 @@ type TestClockMoveParams struct {
 // TestClockMove stores how far the clock is ahead; it never goes back.
 func (q *Queries) TestClockMove(ctx context.Context, db DBTX, arg TestClockMoveParams) error {
 	_, err := db.Exec(ctx, testClockMove, arg.AheadUs, arg.Now)
+	return err
+}
+
+const testClockSessionLock = `-- name: TestClockSessionLock :exec
+SELECT pg_advisory_lock(hashtextextended('test-clock', 0))
+`
+
+// TestClockSessionLock waits until no server holds the test clock, and holds it for this session.
+func (q *Queries) TestClockSessionLock(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, testClockSessionLock)
 	return err
 }

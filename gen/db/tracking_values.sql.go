@@ -11,43 +11,6 @@ import (
 	clock "rail/server/clock"
 )
 
-const trackingKnown = `-- name: TrackingKnown :many
-SELECT i.n::bigint AS n
-FROM (SELECT unnest($1::text[]) AS program_id, unnest($2::text[]) AS org_id,
-    unnest($3::text[]) AS value, generate_subscripts($1::text[], 1) AS n) i
-WHERE EXISTS (SELECT 1 FROM tracking_values t
-    WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value AND t.kind <> 'reserved')
-ORDER BY i.n
-`
-
-type TrackingKnownParams struct {
-	ProgramIds []string
-	OrgIds     []string
-	Values     []string
-}
-
-// TrackingKnown returns the indexes, from 1 and in order, of the values that exist in their
-// programs, including those of inactive partners.
-func (q *Queries) TrackingKnown(ctx context.Context, db DBTX, arg TrackingKnownParams) ([]int64, error) {
-	rows, err := db.Query(ctx, trackingKnown, arg.ProgramIds, arg.OrgIds, arg.Values)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []int64{}
-	for rows.Next() {
-		var n int64
-		if err := rows.Scan(&n); err != nil {
-			return nil, err
-		}
-		items = append(items, n)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const trackingResolve = `-- name: TrackingResolve :many
 SELECT i.n::bigint AS n, coalesce(g.status, '')::text AS program_status,
     coalesce(g.attribution_model, '')::text AS attribution_model,
@@ -268,6 +231,43 @@ func (q *Queries) TrackingValueInsert(ctx context.Context, db DBTX, arg Tracking
 	return err
 }
 
+const trackingValuesExist = `-- name: TrackingValuesExist :many
+SELECT i.n::bigint AS n
+FROM (SELECT unnest($1::text[]) AS program_id, unnest($2::text[]) AS org_id,
+    unnest($3::text[]) AS value, generate_subscripts($1::text[], 1) AS n) i
+WHERE EXISTS (SELECT 1 FROM tracking_values t
+    WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value AND t.kind <> 'reserved')
+ORDER BY i.n
+`
+
+type TrackingValuesExistParams struct {
+	ProgramIds []string
+	OrgIds     []string
+	Values     []string
+}
+
+// TrackingValuesExist returns the indexes, from 1 and in order, of the values that exist in their
+// programs, including those of inactive partners.
+func (q *Queries) TrackingValuesExist(ctx context.Context, db DBTX, arg TrackingValuesExistParams) ([]int64, error) {
+	rows, err := db.Query(ctx, trackingValuesExist, arg.ProgramIds, arg.OrgIds, arg.Values)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var n int64
+		if err := rows.Scan(&n); err != nil {
+			return nil, err
+		}
+		items = append(items, n)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const trackingValuesTaken = `-- name: TrackingValuesTaken :many
 SELECT t.value FROM tracking_values t WHERE t.program_id = $1 AND t.org_id = $2
 AND (t.value = $3::text OR t.value LIKE $4::text)
@@ -306,7 +306,7 @@ func (q *Queries) TrackingValuesTaken(ctx context.Context, db DBTX, arg Tracking
 	return items, nil
 }
 
-const visitorStanding = `-- name: VisitorStanding :one
+const visitorReferral = `-- name: VisitorReferral :one
 WITH g AS MATERIALIZED (
     SELECT m.attribution_model FROM programs m WHERE m.id = $2 AND m.org_id = $1
 ), known AS MATERIALIZED (
@@ -338,7 +338,7 @@ JOIN LATERAL (
 ORDER BY CASE WHEN g.attribution_model = 'first' THEN c.at END, c.at DESC, c.id DESC LIMIT 1
 `
 
-type VisitorStandingParams struct {
+type VisitorReferralParams struct {
 	OrgID     string
 	ProgramID string
 	Visitor   []byte
@@ -346,7 +346,7 @@ type VisitorStandingParams struct {
 	ClickID   string
 }
 
-type VisitorStandingRow struct {
+type VisitorReferralRow struct {
 	ClickID    string
 	ReferralID string
 	ExpiresAt  clock.Time
@@ -355,19 +355,19 @@ type VisitorStandingRow struct {
 	Coupon     string
 }
 
-// VisitorStanding returns the referral that a browser is attributed to: of its live referrals, and
+// VisitorReferral returns the referral that a browser is attributed to: of its live referrals, and
 // that of a click handed over to it, the one with the last click or return, or the first one by the
 // program's model. It finds the referrals first, and the rest for each of them by id: without
 // statistics the planner would begin with all partners, or read all clicks.
-func (q *Queries) VisitorStanding(ctx context.Context, db DBTX, arg VisitorStandingParams) (VisitorStandingRow, error) {
-	row := db.QueryRow(ctx, visitorStanding,
+func (q *Queries) VisitorReferral(ctx context.Context, db DBTX, arg VisitorReferralParams) (VisitorReferralRow, error) {
+	row := db.QueryRow(ctx, visitorReferral,
 		arg.OrgID,
 		arg.ProgramID,
 		arg.Visitor,
 		arg.Now,
 		arg.ClickID,
 	)
-	var i VisitorStandingRow
+	var i VisitorReferralRow
 	err := row.Scan(
 		&i.ClickID,
 		&i.ReferralID,

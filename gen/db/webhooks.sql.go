@@ -11,45 +11,6 @@ import (
 	clock "rail/server/clock"
 )
 
-const webhookAbsent = `-- name: WebhookAbsent :many
-SELECT DISTINCT l.owner FROM webhook_leases l
-WHERE l.until > now() AND l.owner NOT IN (
-    SELECT (k.classid::bigint << 32) | k.objid::bigint FROM pg_catalog.pg_locks k
-    WHERE k.locktype = 'advisory' AND k.granted AND k.objsubid = 1 AND k.database = (SELECT b.oid
-        FROM pg_catalog.pg_database b WHERE b.datname = current_database()))
-`
-
-// WebhookAbsent lists the owners of leases without their lock.
-func (q *Queries) WebhookAbsent(ctx context.Context, db DBTX) ([]int64, error) {
-	rows, err := db.Query(ctx, webhookAbsent)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []int64{}
-	for rows.Next() {
-		var owner int64
-		if err := rows.Scan(&owner); err != nil {
-			return nil, err
-		}
-		items = append(items, owner)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const webhookBury = `-- name: WebhookBury :exec
-UPDATE webhook_leases SET until = '-infinity' WHERE owner = ANY ($1::bigint[]) AND until > now()
-`
-
-// WebhookBury ends the leases of dead workers.
-func (q *Queries) WebhookBury(ctx context.Context, db DBTX, owners []int64) error {
-	_, err := db.Exec(ctx, webhookBury, owners)
-	return err
-}
-
 const webhookCancel = `-- name: WebhookCancel :exec
 UPDATE webhook_deliveries SET status = 'failed', error = $1, next_attempt_at = NULL, finished_at = $2
 WHERE endpoint_id = $3 AND org_id = $4 AND next_attempt_at IS NOT NULL
@@ -73,15 +34,15 @@ func (q *Queries) WebhookCancel(ctx context.Context, db DBTX, arg WebhookCancelP
 	return err
 }
 
-const webhookCancelOff = `-- name: WebhookCancelOff :exec
+const webhookCancelDisabled = `-- name: WebhookCancelDisabled :exec
 UPDATE webhook_deliveries d SET status = 'failed', error = 'The endpoint was turned off.', next_attempt_at = NULL,
     finished_at = $1
 FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND NOT w.enabled AND d.next_attempt_at IS NOT NULL
 `
 
-// WebhookCancelOff ends deliveries that were committed while their endpoint was being disabled.
-func (q *Queries) WebhookCancelOff(ctx context.Context, db DBTX, now *clock.Time) error {
-	_, err := db.Exec(ctx, webhookCancelOff, now)
+// WebhookCancelDisabled ends deliveries that were committed while their endpoint was being disabled.
+func (q *Queries) WebhookCancelDisabled(ctx context.Context, db DBTX, now *clock.Time) error {
+	_, err := db.Exec(ctx, webhookCancelDisabled, now)
 	return err
 }
 
@@ -159,6 +120,35 @@ func (q *Queries) WebhookClaim(ctx context.Context, db DBTX, arg WebhookClaimPar
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const webhookDeadOwners = `-- name: WebhookDeadOwners :many
+SELECT DISTINCT l.owner FROM webhook_leases l
+WHERE l.until > now() AND l.owner NOT IN (
+    SELECT (k.classid::bigint << 32) | k.objid::bigint FROM pg_catalog.pg_locks k
+    WHERE k.locktype = 'advisory' AND k.granted AND k.objsubid = 1 AND k.database = (SELECT b.oid
+        FROM pg_catalog.pg_database b WHERE b.datname = current_database()))
+`
+
+// WebhookDeadOwners lists the owners of leases without their lock.
+func (q *Queries) WebhookDeadOwners(ctx context.Context, db DBTX) ([]int64, error) {
+	rows, err := db.Query(ctx, webhookDeadOwners)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var owner int64
+		if err := rows.Scan(&owner); err != nil {
+			return nil, err
+		}
+		items = append(items, owner)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -480,6 +470,16 @@ func (q *Queries) WebhookEndpointUpdate(ctx context.Context, db DBTX, arg Webhoo
 		arg.ID,
 		arg.OrgID,
 	)
+	return err
+}
+
+const webhookExpireLeases = `-- name: WebhookExpireLeases :exec
+UPDATE webhook_leases SET until = '-infinity' WHERE owner = ANY ($1::bigint[]) AND until > now()
+`
+
+// WebhookExpireLeases ends the leases of dead workers.
+func (q *Queries) WebhookExpireLeases(ctx context.Context, db DBTX, owners []int64) error {
+	_, err := db.Exec(ctx, webhookExpireLeases, owners)
 	return err
 }
 

@@ -60,7 +60,7 @@ func (p parts) notices(ctx context.Context, to console.Reader) ([]console.Notice
 // ofRails returns the problems of a program's payout rails.
 func (p parts) ofRails(ctx context.Context, to console.Reader) (out []console.Notice, err error) {
 	now := p.clock.Now()
-	rails, err := queries.PayoutRailsTroubled(ctx, p.pool, db.PayoutRailsTroubledParams{
+	rails, err := queries.PayoutRailsFailing(ctx, p.pool, db.PayoutRailsFailingParams{
 		ProgramID: to.ProgramID, OrgID: to.OrgID, CalledAfter: now.Plus(-backlog.RailMemory),
 		Before: now.Plus(-backlog.RailPatience),
 	})

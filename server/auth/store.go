@@ -170,7 +170,7 @@ func (s *Store) Used(ctx context.Context, k Key) error {
 	stale := now.Plus(-useInterval)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()
-	return queries.APIKeyUsed(ctx, s.pool, db.APIKeyUsedParams{ID: k.ID, Now: &now, StaleBefore: &stale})
+	return queries.APIKeySetLastUsed(ctx, s.pool, db.APIKeySetLastUsedParams{ID: k.ID, Now: &now, StaleBefore: &stale})
 }
 
 var queries = db.New()

@@ -51,7 +51,7 @@ func toBackfill(ctx context.Context, d *database, one string) ([]db.ProcessorCon
 		c, err := connectionOf(ctx, d, one)
 		return []db.ProcessorConnection{c}, err
 	}
-	all, err := queries.ConnectionsToStripe(ctx, d.pool)
+	all, err := queries.ConnectionsOfStripe(ctx, d.pool)
 	if err == nil && len(all) == 0 {
 		err = errors.New("no program is connected to Stripe")
 	}

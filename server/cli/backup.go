@@ -61,7 +61,7 @@ func backUp(fs *pflag.FlagSet) action {
 // recordBackup records the backup's time in the database, for metrics and the console. An older database has no column
 // for it, and a read-only role may not write it.
 func (d *database) recordBackup(ctx context.Context, env *Env) {
-	if err := queries.BackupMade(ctx, d.pool, env.Clock.Now()); err != nil && !noTable(err) {
+	if err := queries.BackupSave(ctx, d.pool, env.Clock.Now()); err != nil && !noTable(err) {
 		env.say("the backup was made, but could not be recorded for metrics and the console: %s", err)
 	}
 }

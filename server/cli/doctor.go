@@ -61,7 +61,7 @@ func findingLines(all []doctor.Finding) []string {
 func importedLinks(ctx context.Context, env *Env, id string) ([]doctor.Finding, error) {
 	var lines []doctor.Finding
 	err := withDatabase(ctx, env, func(d *database) error {
-		programs, err := queries.ProgramsImported(ctx, d.pool)
+		programs, err := queries.ProgramsWithImports(ctx, d.pool)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func importedLinks(ctx context.Context, env *Env, id string) ([]doctor.Finding, 
 			if err != nil {
 				return err
 			}
-			programs = []db.ProgramsImportedRow{{OrgID: u.OrgID, ProgramID: id}}
+			programs = []db.ProgramsWithImportsRow{{OrgID: u.OrgID, ProgramID: id}}
 		}
 		for _, p := range programs {
 			found, err := followLinks(ctx, env, d, p)
@@ -85,7 +85,7 @@ func importedLinks(ctx context.Context, env *Env, id string) ([]doctor.Finding, 
 }
 
 // followLinks follows the links of a program.
-func followLinks(ctx context.Context, env *Env, d *database, p db.ProgramsImportedRow) ([]doctor.Finding, error) {
+func followLinks(ctx context.Context, env *Env, d *database, p db.ProgramsWithImportsRow) ([]doctor.Finding, error) {
 	links, err := imports(env, d).Follow(ctx, byHand(env, d, "doctor").For(p.OrgID), p.ProgramID)
 	var lines []doctor.Finding
 	for _, l := range links {

@@ -173,7 +173,7 @@ func (x *exporter) changes(ctx context.Context) error {
 	}
 	x.Complete = x.Since == 0
 	if !x.Complete {
-		at, err := queries.EventMoment(ctx, x.tx, db.EventMomentParams{OrgID: x.in.OrgID, Seq: x.Since})
+		at, err := queries.EventTime(ctx, x.tx, db.EventTimeParams{OrgID: x.in.OrgID, Seq: x.Since})
 		if x.Complete = errors.Is(err, pgx.ErrNoRows); err != nil && !x.Complete {
 			return err
 		}

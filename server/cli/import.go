@@ -296,7 +296,7 @@ func (p printedImport) table() []string {
 func importByID(name string, do func(ctx context.Context, env *Env, d *database, u *work.Unit, m db.Import) error) action {
 	return func(ctx context.Context, env *Env, args []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
-			m, err := queries.ImportOperated(ctx, d.pool, args[0])
+			m, err := queries.ImportAcrossOrgs(ctx, d.pool, args[0])
 			if err != nil {
 				return fmt.Errorf("there is no import %s: %w", args[0], err)
 			}

@@ -299,7 +299,7 @@ func payoutRailDisconnect(*pflag.FlagSet) action {
 
 // railOf returns a rail of any organization: an operator has no tenant.
 func railOf(ctx context.Context, d *database, id string) (db.PayoutRail, error) {
-	c, err := queries.PayoutRailOperated(ctx, d.pool, id)
+	c, err := queries.PayoutRailAcrossOrgs(ctx, d.pool, id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = fmt.Errorf("there is no payout rail %q", id)
 	}

@@ -230,7 +230,7 @@ func processing(ctx context.Context, d *database, id string) (db.Payout, error) 
 
 // batchOf returns a batch of any organization: an operator has no tenant.
 func batchOf(ctx context.Context, d *database, id string) (db.PayoutBatch, error) {
-	b, err := queries.BatchOperated(ctx, d.pool, id)
+	b, err := queries.BatchAcrossOrgs(ctx, d.pool, id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return b, fmt.Errorf("there is no payout batch %q", id)
 	}

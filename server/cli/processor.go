@@ -146,7 +146,7 @@ func connected(c printedConnection) []string {
 
 // ofProgram returns the unit of an operator's command in the organization of a program.
 func ofProgram(ctx context.Context, env *Env, d *database, command, program string) (*work.Unit, error) {
-	org, err := queries.ProgramOperated(ctx, d.pool, program)
+	org, err := queries.ProgramOrganization(ctx, d.pool, program)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, fmt.Errorf("there is no program %q", program)
 	}
@@ -221,7 +221,7 @@ func processorDisconnect(*pflag.FlagSet) action {
 
 // connectionOf returns a connection of any organization: an operator has no tenant.
 func connectionOf(ctx context.Context, d *database, id string) (db.ProcessorConnection, error) {
-	c, err := queries.ConnectionOperated(ctx, d.pool, id)
+	c, err := queries.ConnectionAcrossOrgs(ctx, d.pool, id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = fmt.Errorf("there is no connection %q", id)
 	}

@@ -74,7 +74,7 @@ func TestProcessorSecretsHidden(t *testing.T) {
 		var id string
 		require.NoError(t, w.pool.QueryRow(t.Context(),
 			`SELECT id FROM processor_connections WHERE status = 'active'`).Scan(&id))
-		c, err := queries.ConnectionOperated(t.Context(), w.pool, id)
+		c, err := queries.ConnectionAcrossOrgs(t.Context(), w.pool, id)
 		require.NoError(t, err)
 		service := connection.Service{Keeper: w.keeper(w.config().SecretKey)}
 		signing, err := service.Secret(c)

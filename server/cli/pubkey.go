@@ -127,7 +127,7 @@ func pubkeyList(fs *pflag.FlagSet) action {
 func pubkeyRevoke(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, args []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
-			k, err := queries.PublishableKeyOperated(ctx, d.pool, args[0])
+			k, err := queries.PublishableKeyAcrossOrgs(ctx, d.pool, args[0])
 			if errors.Is(err, pgx.ErrNoRows) {
 				return fmt.Errorf("there is no publishable key %q", args[0])
 			}
@@ -143,7 +143,7 @@ func pubkeyRevoke(*pflag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			if k, err = queries.PublishableKeyOperated(ctx, d.pool, k.ID); err != nil {
+			if k, err = queries.PublishableKeyAcrossOrgs(ctx, d.pool, k.ID); err != nil {
 				return err
 			}
 			shown := printablePubkey(d, k)

@@ -113,7 +113,7 @@ func TestProcessorStripe(t *testing.T) {
 	require.Equal(t, []any{first["url"]}, api.urls())
 	require.True(t, strings.HasSuffix(first["url"].(string), "/hooks/stripe/"+first["id"].(string)))
 	require.Contains(t, api.endpoints[0]["events"], "invoice.paid")
-	c, err := queries.ConnectionOperated(t.Context(), w.pool, first["id"].(string))
+	c, err := queries.ConnectionAcrossOrgs(t.Context(), w.pool, first["id"].(string))
 	require.NoError(t, err)
 	kept := connection.Service{Keeper: w.keeper(w.config().SecretKey)}
 	signing, err := kept.Secret(c)

@@ -212,7 +212,7 @@ func changeUser(
 // chooseUser returns the user with an id or an address, in the given organization if there is one. It never
 // chooses among several.
 func chooseUser(ctx context.Context, d *database, who, org string) (db.User, error) {
-	found, err := queries.UsersOperated(ctx, d.pool, db.UsersOperatedParams{
+	found, err := queries.UsersAcrossOrgs(ctx, d.pool, db.UsersAcrossOrgsParams{
 		Who: strings.ToLower(strings.TrimSpace(who)), Lim: maxNamesakes,
 	})
 	if err != nil {
@@ -235,9 +235,9 @@ func userHelp() string {
 	return `USER is an id or an email address. The printed link sets the user's password, once, within a day.
 
 Roles:
-  owner    everything, including users
-  manager  everything except users and payouts
-  finance  reads everything, decides on commissions, and confirms payouts
+  owner    everything, including users, API keys, and connections to processors and payout rails
+  manager  everything else except payouts
+  finance  reads everything, corrects sales and commissions, creates rules, and confirms payouts
   viewer   reads everything
 
 rail user reset restores a user's access, even if no owner can sign in: it removes the password and ends the sessions;

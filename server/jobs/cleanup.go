@@ -36,7 +36,7 @@ func cleanUp(m Deps) Job {
 		Name:  "clean-up",
 		About: "delete expired Idempotency-Key records, sign-in links, sessions and unconfirmed applications, and mails, partners' addresses and import reports past their retention", Every: time.Minute, Sweeps: true,
 		Run: func(ctx context.Context, now clock.Time) error {
-			failed := queries.WebhookCancelOff(ctx, m.Pool, &now)
+			failed := queries.WebhookCancelDisabled(ctx, m.Pool, &now)
 			for _, purge := range purges(ctx, m.Pool, now, m.retentionStart(now)) {
 				failed = errors.Join(failed, drain(purgeBatch, purge))
 			}

@@ -66,7 +66,7 @@ func (m Deps) reconcileOne(ctx context.Context, c db.ProcessorConnection, now cl
 	if err != nil {
 		return err
 	}
-	return queries.ConnectionReconciled(ctx, m.Pool, db.ConnectionReconciledParams{
+	return queries.ConnectionSetReconcileAt(ctx, m.Pool, db.ConnectionSetReconcileAtParams{
 		Next: new(nextNight(now)), ID: c.ID, OrgID: c.OrgID,
 	})
 }

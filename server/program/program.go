@@ -60,14 +60,15 @@ type Settings struct {
 // Input is a program to add; nil members get defaults.
 type Input struct {
 	Name, WebsiteURL, Currency string
-	TermsURL, Subdomain        *string
+	TermsURL, TermsVersion     *string
+	Subdomain                  *string
 	Settings
 }
 
 // Changes are changes to a program; nil and unspecified members stay.
 type Changes struct {
-	Name, WebsiteURL *string
-	TermsURL         nullable.Nullable[string]
+	Name, WebsiteURL       *string
+	TermsURL, TermsVersion nullable.Nullable[string]
 	Settings
 }
 
@@ -97,7 +98,8 @@ func newProgram(u *work.Unit, in Input) (db.Program, error) {
 	}
 	p := db.Program{
 		ID: u.NewID(ident.Program), OrgID: u.OrgID, Name: in.Name, ProductName: in.Name, WebsiteURL: in.WebsiteURL,
-		Currency: code, Status: db.ProgramStatusActive, TermsURL: in.TermsURL, CookieDays: 30, URLParams: []string{"ref"},
+		Currency: code, Status: db.ProgramStatusActive, TermsURL: in.TermsURL, TermsVersion: in.TermsVersion,
+		CookieDays: 30, URLParams: []string{"ref"},
 		HoldingPeriodDays: 30, PayoutTerm: db.PayoutTermNet30, PayoutMethods: []string{},
 		BlockSelfReferrals: true, BlockedCountries: []string{}, AttributionModel: db.AttributionModelLast,
 		ClickOnRedirect: true, TimeZone: "UTC", Processor: new("api"), CreatedAt: u.Now, UpdatedAt: u.Now,
@@ -128,6 +130,7 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Progra
 	opt.Change(&p.Name, to.Name)
 	opt.Change(&p.WebsiteURL, to.WebsiteURL)
 	opt.ChangeOrClear(&p.TermsURL, to.TermsURL)
+	opt.ChangeOrClear(&p.TermsVersion, to.TermsVersion)
 	if err := to.apply(&p); err != nil {
 		return before, err
 	}
@@ -161,7 +164,7 @@ func checkZone(ctx context.Context, u *work.Unit, p db.Program) error {
 	if p.TimeZone == "UTC" {
 		return nil
 	}
-	known, err := queries.ZoneKnown(ctx, u.DB(), p.TimeZone)
+	known, err := queries.ZoneIsValid(ctx, u.DB(), p.TimeZone)
 	if err == nil && !known {
 		err = errZone
 	}
@@ -261,6 +264,7 @@ func save(ctx context.Context, u *work.Unit, p db.Program) error {
 		WebsiteURL:             p.WebsiteURL,
 		Status:                 p.Status,
 		TermsURL:               p.TermsURL,
+		TermsVersion:           p.TermsVersion,
 		CookieDays:             p.CookieDays,
 		CommissionOnNetRevenue: p.CommissionOnNetRevenue,
 		CommissionNetOfFee:     p.CommissionNetOfFee,

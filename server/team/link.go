@@ -187,7 +187,7 @@ func (s *Service) prove(ctx context.Context, q db.DBTX, l db.UserLink) error {
 	if !l.Mailed {
 		return nil
 	}
-	return queries.UserProve(ctx, q, db.UserProveParams{
+	return queries.UserVerify(ctx, q, db.UserVerifyParams{
 		Now: s.Clock.Now(), OrgID: opt.Value(l.OrgID), ID: opt.Value(l.UserID),
 	})
 }

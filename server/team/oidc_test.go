@@ -139,7 +139,7 @@ func TestOIDCAsks(t *testing.T) {
 	require.False(t, o.get(stolen.User).OIDC)
 
 	// Cleo also uses the mail that names Evil Ltd.
-	require.NoError(t, queries.UserProve(t.Context(), o.pool, db.UserProveParams{Now: o.clock.Now(), OrgID: evil, ID: stolen.User.ID}))
+	require.NoError(t, queries.UserVerify(t.Context(), o.pool, db.UserVerifyParams{Now: o.clock.Now(), OrgID: evil, ID: stolen.User.ID}))
 	known, err = o.SignInOIDC(t.Context(), identity("cleo"), "")
 	require.NoError(t, err)
 	require.Equal(t, [][]any{{o.org, "Acme", Finance, false}, {evil, "Evil Ltd", Owner, false}}, offered(known))

@@ -140,7 +140,7 @@ func (s *Service) vacant(ctx context.Context, u *work.Unit, email string) error 
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
-	n, err := queries.UserPlaces(ctx, u.DB(), db.UserPlacesParams{OrgID: u.OrgID, Now: u.Now})
+	n, err := queries.UserSeats(ctx, u.DB(), db.UserSeatsParams{OrgID: u.OrgID, Now: u.Now})
 	if err == nil && n >= maxUsers {
 		return problem.Invalid("email", "An organization has at most %d users and open invitations.", maxUsers)
 	}

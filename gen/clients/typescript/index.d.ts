@@ -3405,7 +3405,7 @@ export interface ListWebhookDeliveriesQuery {
  * and 24 hours after the previous failure, each at the next minute 1 or 31 of an hour. De-duplicate on `id`
  * (`Rail-Event-Id`), which is the same on every retry and replay. `Rail-Delivery-Id` is the same on every retry and
  * new on a replay; `Rail-Attempt` counts from 1. `Rail-Request-Id` is the API request (`req_…` or a UUID), the action
- * in the dashboard, or the scheduled run (`run_…`) that caused the event; it is absent without such a cause.
+ * in the console, or the scheduled run (`run_…`) that caused the event; it is absent without such a cause.
  *
  * **Signatures.** `Rail-Signature` holds `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole
  * secret, including `whsec_`. `webhook-signature` follows Standard Webhooks: `v1,<base64 HMAC-SHA256>` over
@@ -3551,7 +3551,7 @@ export interface WebhookEndpointsAPI {
  * and 24 hours after the previous failure, each at the next minute 1 or 31 of an hour. De-duplicate on `id`
  * (`Rail-Event-Id`), which is the same on every retry and replay. `Rail-Delivery-Id` is the same on every retry and
  * new on a replay; `Rail-Attempt` counts from 1. `Rail-Request-Id` is the API request (`req_…` or a UUID), the action
- * in the dashboard, or the scheduled run (`run_…`) that caused the event; it is absent without such a cause.
+ * in the console, or the scheduled run (`run_…`) that caused the event; it is absent without such a cause.
  *
  * **Signatures.** `Rail-Signature` holds `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole
  * secret, including `whsec_`. `webhook-signature` follows Standard Webhooks: `v1,<base64 HMAC-SHA256>` over
@@ -3606,7 +3606,7 @@ export interface ListWebhookEventsQuery {
  * and 24 hours after the previous failure, each at the next minute 1 or 31 of an hour. De-duplicate on `id`
  * (`Rail-Event-Id`), which is the same on every retry and replay. `Rail-Delivery-Id` is the same on every retry and
  * new on a replay; `Rail-Attempt` counts from 1. `Rail-Request-Id` is the API request (`req_…` or a UUID), the action
- * in the dashboard, or the scheduled run (`run_…`) that caused the event; it is absent without such a cause.
+ * in the console, or the scheduled run (`run_…`) that caused the event; it is absent without such a cause.
  *
  * **Signatures.** `Rail-Signature` holds `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole
  * secret, including `whsec_`. `webhook-signature` follows Standard Webhooks: `v1,<base64 HMAC-SHA256>` over
@@ -3647,7 +3647,7 @@ export interface FollowEventsQuery {
  * and 24 hours after the previous failure, each at the next minute 1 or 31 of an hour. De-duplicate on `id`
  * (`Rail-Event-Id`), which is the same on every retry and replay. `Rail-Delivery-Id` is the same on every retry and
  * new on a replay; `Rail-Attempt` counts from 1. `Rail-Request-Id` is the API request (`req_…` or a UUID), the action
- * in the dashboard, or the scheduled run (`run_…`) that caused the event; it is absent without such a cause.
+ * in the console, or the scheduled run (`run_…`) that caused the event; it is absent without such a cause.
  *
  * **Signatures.** `Rail-Signature` holds `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole
  * secret, including `whsec_`. `webhook-signature` follows Standard Webhooks: `v1,<base64 HMAC-SHA256>` over
@@ -3882,7 +3882,7 @@ export interface InboxEventsAPI {
   replay(id: string, options?: RequestOptions): Promise<types.InboxEvent>
 
   /**
-   * Restore a failed refund.
+   * Restore a sale after a failed refund.
    *
    * Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their share back as rewards. The event is then `recorded`. A second call has no effect and returns the same event.
    *

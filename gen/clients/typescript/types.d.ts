@@ -31,11 +31,11 @@ export interface Program {
   status: ProgramStatus
   /** The subdomain of the partner portal; cannot be changed. */
   subdomain: string
-  /** The portal's own domain; set by the operator. */
+  /** Reserved; null in this release. */
   custom_domain: string | null
   /** The terms that partners accept. */
   terms_url: string | null
-  /** The current version of the terms; set by the operator. */
+  /** The current version of the terms, such as a date; stored with each application. */
   terms_version: string | null
   /** How long a new referral can still convert, in days. */
   cookie_days: number
@@ -75,7 +75,7 @@ export interface Program {
   coupon_beats_link: boolean
   /** Whether the earlier partner keeps a customer despite another partner's click shortly before the first payment. */
   ignore_late_clicks: boolean
-  /** The payment processor in use; set by the operator. */
+  /** Reserved; `api` or null in this release. `GET /v1/processor_connections` lists the connections. */
   processor: Processor | null
   /** Counters; only with `include[]=stats`. */
   stats?: ProgramStats
@@ -194,6 +194,8 @@ export interface ProgramCreate {
   status?: ProgramStatus | undefined
   /** The terms that partners accept. */
   terms_url?: string | null | undefined
+  /** The version of the terms, such as a date; stored with each application. */
+  terms_version?: string | null | undefined
   /** How long a new referral can still convert, in days. */
   cookie_days?: number | undefined
   /** Query parameters with a tracking value; the first is the default of new links. */
@@ -258,6 +260,8 @@ export interface ProgramUpdate {
   status?: ProgramStatus | undefined
   /** The terms that partners accept; null clears them. */
   terms_url?: string | null | undefined
+  /** The version of the terms, such as a date; stored with each later application. null clears it. */
+  terms_version?: string | null | undefined
   /** How long a new referral can still convert, in days; existing referrals keep their expiry. */
   cookie_days?: number | undefined
   /** Whether tax is deducted from a sale before the rate applies. `true` sets `commission_base` to `net_of_tax` if it was `gross`; `false` sets it to `gross`. If both are sent, they must agree. */
@@ -871,7 +875,7 @@ export interface PartnerUpdate {
   tax_id?: string | null | undefined
   /** The `?ref=` value; the old one still works. */
   handle?: string | undefined
-  /** The partner's group; null for none. */
+  /** The partner's group. null removes the partner from its group; at creation it means the default group. */
   group_id?: GroupId | null | undefined
   /** Minimum payout in minor units of the program's currency; null means the program's. */
   min_payout_minor?: number | null | undefined
@@ -5005,7 +5009,7 @@ export interface MailList {
 export interface Mail {
   /** The email's id. */
   id: MailId
-  /** Always `email`. */
+  /** Always `mail`. */
   object: 'mail'
   /** The program of a campaign's or sequence's email; null for others, and after the partner is deleted. */
   program_id: ProgramId | null
@@ -5354,7 +5358,7 @@ export interface AffiliateCreatedData {
 
 /** The cause of an event. */
 export interface EventRequest {
-  /** The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`); null without such a cause. */
+  /** The API request (`req_…` or a UUID), the action in the console, or the scheduled run (`run_…`); null without such a cause. */
   id: string | null
 }
 

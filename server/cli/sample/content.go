@@ -112,13 +112,13 @@ func sent(ctx context.Context, u *work.Unit, c db.Campaign) error {
 	}); err != nil {
 		return err
 	}
-	if err := queries.SampleRecipientsSent(ctx, u.Tx, db.SampleRecipientsSentParams{
+	if err := queries.SampleSendRecipients(ctx, u.Tx, db.SampleSendRecipientsParams{
 		At: u.Now, CampaignID: c.ID, OrgID: c.OrgID,
 	}); err != nil {
 		return err
 	}
 	done := u.Now.Plus(time.Hour)
-	return queries.SampleCampaignSent(ctx, u.Tx, db.SampleCampaignSentParams{
+	return queries.SampleSendCampaign(ctx, u.Tx, db.SampleSendCampaignParams{
 		SentAt: &done, UpdatedAt: done, ID: c.ID, OrgID: c.OrgID,
 	})
 }
@@ -146,7 +146,7 @@ func (b *builder) welcome(ctx context.Context, u *work.Unit) error {
 		if _, err := sequence.SetStatus(ctx, at(u, b.start), later.ID, db.SequenceStatusPaused); err != nil {
 			return err
 		}
-		return queries.SampleSequenceDone(ctx, u.Tx, db.SampleSequenceDoneParams{
+		return queries.SampleFinishSequence(ctx, u.Tx, db.SampleFinishSequenceParams{
 			Steps: int64(len(steps)), SequenceID: s.ID, OrgID: u.OrgID,
 		})
 	})

@@ -18,7 +18,7 @@ func (b *builder) bounty(c *buyer) {
 	b.bounties++
 	seen, rejected := c.lead.Plus(b.duration(2*day, 16*day)), b.bounties%20 == 0
 	b.add(changes, seen, func(ctx context.Context, u *work.Unit) error {
-		id, err := queries.SampleBounty(ctx, u.Tx, db.SampleBountyParams{
+		id, err := queries.SampleSignupCommission(ctx, u.Tx, db.SampleSignupCommissionParams{
 			CustomerID: &c.id, OrgID: u.OrgID, ProgramID: b.programID,
 		})
 		switch {
@@ -81,7 +81,7 @@ func (b *builder) payouts() {
 		}); err != nil {
 			return err
 		}
-		if err := queries.SampleSubscribed(ctx, u.Tx, db.SampleSubscribedParams{
+		if err := queries.SampleSubscribe(ctx, u.Tx, db.SampleSubscribeParams{
 			ProgramID: b.programID, OrgID: u.OrgID,
 		}); err != nil {
 			return err
@@ -120,7 +120,7 @@ func (b *builder) collect(ctx context.Context, u *work.Unit, m *month) error {
 	if err != nil {
 		return err
 	}
-	filed := db.PayoutsFiledParams{Rail: new("file"), Now: u.Now, OrgID: u.OrgID}
+	filed := db.PayoutsSetFiledParams{Rail: new("file"), Now: u.Now, OrgID: u.OrgID}
 	var failed []string
 	for i, p := range pending {
 		switch i % 5 {
@@ -132,7 +132,7 @@ func (b *builder) collect(ctx context.Context, u *work.Unit, m *month) error {
 			filed.Ids, failed = append(filed.Ids, p.ID), append(failed, p.ID)
 		}
 	}
-	if err := queries.PayoutsFiled(ctx, u.Tx, filed); err != nil {
+	if err := queries.PayoutsSetFiled(ctx, u.Tx, filed); err != nil {
 		return err
 	}
 	for _, id := range failed {

@@ -54,8 +54,8 @@ var hot = map[string]struct {
 		_, err := q.TrackingResolve(ctx, c, visits())
 		return err
 	}},
-	"VisitorStanding": {1, 40, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
-		_, err := q.VisitorStanding(ctx, c, db.VisitorStandingParams{
+	"VisitorReferral": {1, 40, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.VisitorReferral(ctx, c, db.VisitorReferralParams{
 			ProgramID: id("prg", 0), OrgID: "org_0", Visitor: visitor(0), Now: at(0), ClickID: id("clk", 1200),
 		})
 		return err
@@ -64,32 +64,32 @@ var hot = map[string]struct {
 		_, err := q.VisitorTouches(ctx, c, db.VisitorTouchesParams{ReferralID: "ref_back_0", OrgID: "org_0", At: at(0)})
 		return err
 	}},
-	"RehearsedTouches": {9, 60 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
-		p := db.RehearsedTouchesParams{OrgID: "org_0"}
+	"RehearsalTouches": {9, 60 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		p := db.RehearsalTouchesParams{OrgID: "org_0"}
 		for i := range batch {
 			p.ReferralIds, p.Untils = append(p.ReferralIds, fmt.Sprint("ref_back_", i)), append(p.Untils, at(1))
 		}
-		_, err := q.RehearsedTouches(ctx, c, p)
+		_, err := q.RehearsalTouches(ctx, c, p)
 		return err
 	}},
-	"RehearsedCustomers": {batch, 20 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
-		_, err := q.RehearsedCustomers(ctx, c, db.RehearsedCustomersParams{
+	"RehearsalCustomers": {batch, 20 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.RehearsalCustomers(ctx, c, db.RehearsalCustomersParams{
 			ProgramID: id("prg", 0), OrgID: "org_0", Since: at(-365), BeforeAt: at(0), BeforeID: "~", Lim: batch,
 		})
 		return err
 	}},
-	"RehearsedTotal": {1, 100, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
-		_, err := q.RehearsedTotal(ctx, c, db.RehearsedTotalParams{
+	"RehearsalTotal": {1, 100, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.RehearsalTotal(ctx, c, db.RehearsalTotalParams{
 			ProgramID: id("prg", 0), OrgID: "org_0", Since: at(-365), Until: at(0), Lim: batch,
 		})
 		return err
 	}},
-	"RehearsedSales": {batch, 400 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
-		p := db.RehearsedSalesParams{OrgID: "org_0", Lim: batch}
+	"RehearsalSales": {batch, 400 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		p := db.RehearsalSalesParams{OrgID: "org_0", Lim: batch}
 		for i := range 500 {
 			p.CustomerIds = append(p.CustomerIds, id("cus", i))
 		}
-		_, err := q.RehearsedSales(ctx, c, p)
+		_, err := q.RehearsalSales(ctx, c, p)
 		return err
 	}},
 	"ClicksSince": {0, 2, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
@@ -116,9 +116,9 @@ var hot = map[string]struct {
 		_, err := q.SaleLead(ctx, c, db.SaleLeadParams{CustomerID: id("cus", 1200), OrgID: "org_0"})
 		return err
 	}},
-	"FlowsAsked": {0, 60, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+	"FlowsForPartner": {0, 60, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
 		customer := id("cus", 1200)
-		_, err := q.FlowsAsked(ctx, c, db.FlowsAskedParams{CustomerID: &customer, OrgID: "org_0", Trigger: "sale"})
+		_, err := q.FlowsForPartner(ctx, c, db.FlowsForPartnerParams{CustomerID: &customer, OrgID: "org_0", Trigger: "sale"})
 		return err
 	}},
 	"SaleHistory": {1, 20, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
@@ -133,10 +133,10 @@ var hot = map[string]struct {
 		})
 		return err
 	}},
-	"CustomerSubscribed": {0, 5 * batch, subscribe(batch)},
-	"InboxOutcome":       {0, 5 * batch, finish(batch)},
-	"InboxTurnsAdd":      {0, 5 * batch, addTurns(batch)},
-	"InboxWaitsClear":    {0, 5 * batch, clearWaits(batch)},
+	"CustomerSetSubscription": {0, 5 * batch, subscribe(batch)},
+	"InboxOutcome":            {0, 5 * batch, finish(batch)},
+	"InboxTurnsAdd":           {0, 5 * batch, addTurns(batch)},
+	"InboxWaitsClear":         {0, 5 * batch, clearWaits(batch)},
 	"IdempotencyGet": {0, 1, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
 		_, err := q.IdempotencyGet(ctx, c, db.IdempotencyGetParams{OrgID: "org_0", Key: "none", ValidSince: at(-1)})
 		return err
@@ -158,10 +158,10 @@ func results() db.WebhookResultsParams {
 
 // single has the statements of the inbox's batches, for one event.
 var single = map[string]call{
-	"CustomerSubscribed": subscribe(1),
-	"InboxOutcome":       finish(1),
-	"InboxTurnsAdd":      addTurns(1),
-	"InboxWaitsClear":    clearWaits(1),
+	"CustomerSetSubscription": subscribe(1),
+	"InboxOutcome":            finish(1),
+	"InboxTurnsAdd":           addTurns(1),
+	"InboxWaitsClear":         clearWaits(1),
 }
 
 // finish writes the outcomes of n events.
@@ -197,12 +197,12 @@ func addTurns(n int) call {
 
 // subscribe records the subscriptions of n customers.
 func subscribe(n int) call {
-	var p db.CustomerSubscribedParams
+	var p db.CustomerSetSubscriptionParams
 	for i := range n {
 		p.Ids, p.OrgIds = append(p.Ids, id("cus", i)), append(p.OrgIds, "org_0")
 		p.SubscriptionIds, p.UpdatedAts = append(p.SubscriptionIds, "sub"), append(p.UpdatedAts, at(0))
 	}
-	return func(ctx context.Context, q *db.Queries, c db.DBTX) error { return q.CustomerSubscribed(ctx, c, p) }
+	return func(ctx context.Context, q *db.Queries, c db.DBTX) error { return q.CustomerSetSubscription(ctx, c, p) }
 }
 
 // visitor is the hash of a browser.
@@ -258,8 +258,8 @@ func TestPlansOfEmptyTables(t *testing.T) {
 }
 
 // withoutCache lists the frequent statements that are planned each time. The plan of ClickGet for one id reads one
-// partition. RehearsedTouches serves previews, which take much longer than its planning.
-var withoutCache = []string{"ClickGet", "RehearsedTouches"}
+// partition. RehearsalTouches serves previews, which take much longer than its planning.
+var withoutCache = []string{"ClickGet", "RehearsalTouches"}
 
 // TestPlansAreCached checks that the other frequent statements are not planned each time.
 func TestPlansAreCached(t *testing.T) {

@@ -20,7 +20,7 @@ var scopes = []site.Option{
 	{Value: "read", Label: "Read", Hint: "Read everything, change nothing."},
 	{Value: "partners:write", Label: "Partners", Hint: "Partners, groups, links and coupons."},
 	{Value: "commissions:write", Label: "Sales and commissions", Hint: "Clicks, customers, sales, rules."},
-	{Value: "payouts:write", Label: "Payouts", Hint: "Batches, and what was paid."},
+	{Value: "payouts:write", Label: "Payouts", Hint: "Payout runs and payments."},
 	{Value: "webhooks:write", Label: "Webhooks", Hint: "Endpoints and their secrets."},
 	{Value: "write", Label: "Everything", Hint: "Everything an owner can do, except manage people and keys."},
 }

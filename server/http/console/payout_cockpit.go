@@ -24,7 +24,7 @@ type cockpit struct {
 	Stages []stage
 	Again  string // the query by which the month's run is made again
 	counts map[api.PayoutStatus]int64
-	railed []db.PayoutsRailedRow
+	railed []db.PayoutCountsByRailRow
 	Stops  []api.PayoutBatchTotal // payouts that canceling deletes, by currency
 }
 
@@ -337,7 +337,7 @@ func (v *visit) sentStage(c cockpit) (stage, bool, error) {
 }
 
 // addRailed notes which payouts rails have.
-func (c *cockpit) addRailed(railed []db.PayoutsRailedRow) {
+func (c *cockpit) addRailed(railed []db.PayoutCountsByRailRow) {
 	c.railed = railed
 	for _, r := range railed {
 		for i, card := range c.Cards {
@@ -350,7 +350,7 @@ func (c *cockpit) addRailed(railed []db.PayoutsRailedRow) {
 
 // Live reports whether a rail still has payouts of the run, or the run is being created.
 func (c cockpit) Live() bool {
-	return c.Generating || slices.ContainsFunc(c.railed, func(r db.PayoutsRailedRow) bool { return r.Processing > 0 })
+	return c.Generating || slices.ContainsFunc(c.railed, func(r db.PayoutCountsByRailRow) bool { return r.Processing > 0 })
 }
 
 // Moving are the numbers of a run's payouts by state, in words.

@@ -146,7 +146,7 @@ func (s *Server) CreateBrowserLead(ctx context.Context,
 }
 
 // toAttribution returns the public part of a visitor's attribution.
-func toAttribution(visitor string, r db.VisitorStandingRow) api.BrowserAttribution {
+func toAttribution(visitor string, r db.VisitorReferralRow) api.BrowserAttribution {
 	out := api.BrowserAttribution{
 		Object: "browser_attribution", Visitor: visitor, ClickID: r.ClickID, ReferralID: r.ReferralID,
 		ExpiresAt: r.ExpiresAt, Partner: api.BrowserPartner{Name: r.Name, Handle: r.Handle},

@@ -63,7 +63,7 @@ func (s *Server) ExportPayoutBatch(ctx context.Context,
 		Left: mapped(done.Left[:min(len(done.Left), maxLeft)], func(l payout.Omission) api.PayoutLeftOut {
 			return api.PayoutLeftOut{PayoutID: l.PayoutID, PartnerID: l.PartnerID, Reason: l.Why, Elsewhere: l.Elsewhere}
 		}),
-		Other: mapped(done.Other, func(o db.PayoutsUnpaidRow) api.PayoutFileOther {
+		Other: mapped(done.Other, func(o db.PayoutUnpaidCountsRow) api.PayoutFileOther {
 			return api.PayoutFileOther{
 				Currency: o.Currency, Method: (*api.PayoutMethod)(o.Method), PayoutCount: o.Payouts,
 			}

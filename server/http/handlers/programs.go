@@ -82,7 +82,7 @@ func (s *Server) RetrieveProgramStatus(ctx context.Context,
 
 // programOwed returns the debt to the partners of a program by currency.
 func programOwed(ctx context.Context, u *work.Unit, id string) ([]api.ProgramOwed, error) {
-	rows, err := queries.ProgramOwed(ctx, u.DB(), db.ProgramOwedParams{ProgramID: id, OrgID: u.OrgID})
+	rows, err := queries.ProgramBalances(ctx, u.DB(), db.ProgramBalancesParams{ProgramID: id, OrgID: u.OrgID})
 	out := make([]api.ProgramOwed, len(rows))
 	for i, r := range rows {
 		out[i] = api.ProgramOwed{
@@ -119,11 +119,12 @@ func (s *Server) CreateProgram(ctx context.Context,
 	r api.CreateProgramRequestObject) (api.CreateProgramResponseObject, error) {
 	b := r.Body
 	p, err := program.Create(ctx, work.From(ctx), program.Input{
-		Name:       b.Name,
-		WebsiteURL: b.WebsiteURL,
-		Currency:   b.Currency,
-		TermsURL:   b.TermsURL,
-		Subdomain:  b.Subdomain,
+		Name:         b.Name,
+		WebsiteURL:   b.WebsiteURL,
+		Currency:     b.Currency,
+		TermsURL:     b.TermsURL,
+		TermsVersion: b.TermsVersion,
+		Subdomain:    b.Subdomain,
 		Settings: program.Settings{
 			ProductName:            b.ProductName,
 			Status:                 (*db.ProgramStatus)(b.Status),
@@ -162,7 +163,7 @@ func (s *Server) UpdateProgram(ctx context.Context,
 	r api.UpdateProgramRequestObject) (api.UpdateProgramResponseObject, error) {
 	b := r.Body
 	p, err := program.Update(ctx, work.From(ctx), r.ID, program.Changes{
-		Name: b.Name, WebsiteURL: b.WebsiteURL, TermsURL: b.TermsURL,
+		Name: b.Name, WebsiteURL: b.WebsiteURL, TermsURL: b.TermsURL, TermsVersion: b.TermsVersion,
 		Settings: program.Settings{
 			ProductName:            b.ProductName,
 			Status:                 (*db.ProgramStatus)(b.Status),

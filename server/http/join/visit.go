@@ -49,7 +49,7 @@ func (v *visit) Enter() error {
 
 // find reads the program of an address, and its group.
 func (v *visit) find(door, group string) error {
-	p, err := queries.JoinDoor(v.Ctx(), v.pages.Pool, door)
+	p, err := queries.JoinProgram(v.Ctx(), v.pages.Pool, door)
 	if err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func explain(err error) (status int, title, text string) {
 	case errors.Is(err, joining.ErrFull), errors.Is(err, errNoMail):
 		return http.StatusServiceUnavailable, "Applications are temporarily closed", "Please come back later."
 	case errors.Is(err, errTaken):
-		return http.StatusConflict, "You’re already a partner",
-			"There is already an application with your address. You don’t need to do anything."
+		return http.StatusConflict, "You have already applied",
+			"There is already a partner or an application with your address. Partners can sign in to the portal."
 	}
 	return site.Explain(err)
 }

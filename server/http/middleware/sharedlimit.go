@@ -93,7 +93,7 @@ func (l *sharedLimiter) owe(ctx context.Context, id string, limit, n int) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.timeout)
 	defer cancel()
 	rest := n - unused
-	if err := queries.RateOwe(ctx, l.pool, db.RateOweParams{ID: id, Owed: float64(rest)}); err != nil {
+	if err := queries.RateDebit(ctx, l.pool, db.RateDebitParams{ID: id, Owed: float64(rest)}); err != nil {
 		l.local.owe(id, limit, rest)
 	}
 	h.left -= float64(rest)

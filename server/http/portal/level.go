@@ -32,7 +32,7 @@ func (v *visit) level() (*level, error) {
 	if _, tiers := nextTier(here, 0); !tiers && len(moves) == 0 { // no count is needed
 		return nil, nil
 	}
-	customers, err := queries.PortalConverted(v.Ctx(), v.portal.Pool, db.PortalConvertedParams{
+	customers, err := queries.PortalConvertedCount(v.Ctx(), v.portal.Pool, db.PortalConvertedCountParams{
 		ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: v.partner.ID,
 	})
 	if err != nil {

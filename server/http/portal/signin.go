@@ -41,7 +41,7 @@ func (v *visit) signInLayout(title string) site.Layout {
 	if !ident.Has(named, ident.Program) { // a subdomain can be guessed
 		return l
 	}
-	p, err := queries.JoinDoor(v.Ctx(), v.portal.Pool, named)
+	p, err := queries.JoinProgram(v.Ctx(), v.portal.Pool, named)
 	if err != nil { // the page works without
 		return l
 	}

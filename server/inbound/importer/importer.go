@@ -258,7 +258,7 @@ func (s *Service) Abandon(ctx context.Context, u *work.Unit, id, why string) err
 	if err != nil || p.Phase != filling {
 		return err
 	}
-	err = queries.ImportFailed(ctx, u.Tx, db.ImportFailedParams{
+	err = queries.ImportSaveFailure(ctx, u.Tx, db.ImportSaveFailureParams{
 		Status: db.ImportStatusFailed, Error: new(plain.Short(why, maxError)), Attempts: m.Attempts, FinishedAt: &u.Now,
 		UpdatedAt: u.Now, ID: m.ID, OrgID: m.OrgID,
 	})
@@ -309,7 +309,7 @@ const ReportLife = 7 * 24 * time.Hour
 
 // current refuses a report that is old, or from before another import of the program was written.
 func current(ctx context.Context, u *work.Unit, m db.Import, p place) error {
-	n, err := queries.ImportsWritten(ctx, u.Tx, db.ImportsWrittenParams{ProgramID: m.ProgramID, OrgID: m.OrgID})
+	n, err := queries.ImportsVersion(ctx, u.Tx, db.ImportsVersionParams{ProgramID: m.ProgramID, OrgID: m.OrgID})
 	if err != nil || n == p.Done && u.Now.Before(m.UpdatedAt.Plus(ReportLife).Time) {
 		return err
 	}

@@ -199,7 +199,7 @@ func (b *batch) moved(r *row) {
 
 // present reports which ids of objects exist in Rail.
 func (b *batch) present(ctx context.Context, ids []string) (map[string]bool, error) {
-	found, err := queries.ImportPresent(ctx, b.u.Tx, db.ImportPresentParams{Ids: ids, OrgID: b.m.OrgID})
+	found, err := queries.ImportExistingIDs(ctx, b.u.Tx, db.ImportExistingIDsParams{Ids: ids, OrgID: b.m.OrgID})
 	there := map[string]bool{}
 	for _, id := range found {
 		there[id] = true

@@ -134,7 +134,7 @@ func (b *batch) partnersOfCustomers(ctx context.Context, ids []string) (map[stri
 // alike finds payments that Rail has recorded itself: of the same customer and amount within an hour.
 func (b *batch) alike(ctx context.Context, rows []*row, found map[*row]source.Sale,
 	who, there map[string]string) (map[string]string, error) {
-	p := db.ImportSalesAlikeParams{OrgID: b.m.OrgID}
+	p := db.ImportDuplicateSalesParams{OrgID: b.m.OrgID}
 	ids, used := map[string]string{}, map[string]bool{}
 	var same, by []string // each payment of Rail is one payment of the source
 	for _, id := range there {
@@ -150,7 +150,7 @@ func (b *batch) alike(ctx context.Context, rows []*row, found map[*row]source.Sa
 		p.Amounts, p.Currencies = append(p.Amounts, s.AmountMinor), append(p.Currencies, s.Currency)
 		p.Ats = append(p.Ats, s.OccurredAt)
 	}
-	payments, err := queries.ImportSalesAlike(ctx, b.u.Tx, p)
+	payments, err := queries.ImportDuplicateSales(ctx, b.u.Tx, p)
 	for _, r := range payments { // the closest first
 		if ids[r.SourceID] == "" && !used[r.ID] {
 			ids[r.SourceID], used[r.ID] = r.ID, true

@@ -29,7 +29,7 @@ func (s *Service) sum(ctx context.Context, u *work.Unit, m db.Import) error {
 	}
 	m.Counts = encode(b.counts)
 	if m.DryRun {
-		n, err := queries.ImportsWritten(ctx, u.Tx, db.ImportsWrittenParams{ProgramID: m.ProgramID, OrgID: m.OrgID})
+		n, err := queries.ImportsVersion(ctx, u.Tx, db.ImportsVersionParams{ProgramID: m.ProgramID, OrgID: m.OrgID})
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (b *batch) balances(ctx context.Context) error {
 	if err := of.put(ctx, b.u, *b.m); err != nil {
 		return err
 	}
-	stated, err := queries.ImportStated(ctx, b.u.Tx, db.ImportStatedParams{ImportID: b.m.ID, OrgID: b.m.OrgID})
+	stated, err := queries.ImportBalanceDifferences(ctx, b.u.Tx, db.ImportBalanceDifferencesParams{ImportID: b.m.ID, OrgID: b.m.OrgID})
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (b *batch) gone(ctx context.Context) error {
 	if b.m.Source == CSV {
 		return nil
 	}
-	rows, err := queries.ImportGone(ctx, b.u.Tx, db.ImportGoneParams{
+	rows, err := queries.ImportMissingCommissions(ctx, b.u.Tx, db.ImportMissingCommissionsParams{
 		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m), Lim: mostGone,
 	})
 	for _, k := range rows {
@@ -194,7 +194,7 @@ func (s *Service) finish(ctx context.Context, u *work.Unit, m *db.Import) error 
 	if _, err := u.Tx.Exec(ctx, pgtx.Unhurried); err != nil {
 		return err
 	}
-	rows, err := queries.ImportWritten(ctx, u.Tx, db.ImportWrittenParams{
+	rows, err := queries.ImportUnpaidSums(ctx, u.Tx, db.ImportUnpaidSumsParams{
 		OrgID: m.OrgID, ProgramID: m.ProgramID, Source: family(*m),
 	})
 	if err != nil {

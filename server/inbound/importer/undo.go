@@ -92,7 +92,7 @@ func (s *Service) Stays(ctx context.Context, u *work.Unit, m db.Import, most int
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err := queries.ImportStays(ctx, u.DB(), db.ImportStaysParams{
+	rows, err := queries.ImportUndoExclusions(ctx, u.DB(), db.ImportUndoExclusionsParams{
 		ProgramID: m.ProgramID, OrgID: m.OrgID, ImportIds: imports, Lim: most,
 	})
 	counts = map[source.Kind]int64{}
@@ -143,7 +143,7 @@ func (b *batch) remove(ctx context.Context, objects []db.ImportObject) error {
 				" was used or changed since the import, so it stays."})
 		}
 	}
-	err = queries.ImportObjectsForget(ctx, b.u.Later(), db.ImportObjectsForgetParams{
+	err = queries.ImportObjectsDelete(ctx, b.u.Later(), db.ImportObjectsDeleteParams{
 		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Source: family(*b.m), Kind: smallint(objectKind(b.kind)),
 		SourceIds: forget,
 	})
@@ -194,7 +194,7 @@ func (b *batch) deleteCommissions(ctx context.Context, ids, owners []string) err
 			uncredited = append(uncredited, *k.SaleID)
 		}
 	}
-	err = queries.SalesUncredited(ctx, b.u.Later(), db.SalesUncreditedParams{Ids: uncredited, OrgID: b.m.OrgID})
+	err = queries.SalesMarkUncredited(ctx, b.u.Later(), db.SalesMarkUncreditedParams{Ids: uncredited, OrgID: b.m.OrgID})
 	if err != nil {
 		return err
 	}

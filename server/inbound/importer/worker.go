@@ -312,7 +312,7 @@ func (s *Service) failure(ctx context.Context, why error, text string,
 				return err
 			}
 		}
-		return queries.ImportFailed(ctx, u.Later(), db.ImportFailedParams{
+		return queries.ImportSaveFailure(ctx, u.Later(), db.ImportSaveFailureParams{
 			Status: m.Status, Error: m.Error, Attempts: m.Attempts, BusyUntil: m.BusyUntil, FinishedAt: m.FinishedAt,
 			UpdatedAt: updated, ID: m.ID, OrgID: m.OrgID,
 		})

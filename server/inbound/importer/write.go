@@ -181,7 +181,7 @@ func (b *batch) fail(ctx context.Context, kind int, r *row, code, detail string)
 		b.moves[r.target] = ""
 	}
 	b.found = append(b.found, finding{name(kind), r.SourceID, code, detail})
-	return queries.ImportRowRefused(ctx, b.u.Later(), db.ImportRowRefusedParams{
+	return queries.ImportRowRefuse(ctx, b.u.Later(), db.ImportRowRefuseParams{
 		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: smallint(kind), SourceID: r.SourceID,
 	})
 }

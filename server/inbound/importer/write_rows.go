@@ -310,7 +310,7 @@ func (w *writer) changeCustomer(ctx context.Context, r *row, of source.Customer,
 		}
 	}
 	if r.refs.Bound {
-		return queries.CustomerAdopt(ctx, w.u.Later(), db.CustomerAdoptParams{
+		return queries.CustomerSetImportPartner(ctx, w.u.Later(), db.CustomerSetImportPartnerParams{
 			PartnerID: opt.OrNil(r.refs.Partner), UpdatedAt: w.u.Now, ID: r.target, OrgID: w.m.OrgID,
 		})
 	}

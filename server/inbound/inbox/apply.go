@@ -69,7 +69,7 @@ func (a *application) intent(ctx context.Context) (outcome, error) {
 		o.keys = []string{work.ChargeKey(a.r.Link.Charge)}
 		return o, err
 	}
-	stored, err := queries.SaleIntent(ctx, a.u.DB(), db.SaleIntentParams{
+	stored, err := queries.SaleSetIntent(ctx, a.u.DB(), db.SaleSetIntentParams{
 		Intent: a.r.Intent, UpdatedAt: a.u.Now, ID: sales[0].ID, OrgID: a.e.OrgID,
 	})
 	if err == nil && stored > 0 {

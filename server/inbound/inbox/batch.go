@@ -211,7 +211,7 @@ func (b *batches) release(ctx context.Context, events []db.InboxClaimRow, due cl
 	defer b.done(events...)
 	var errs []error
 	for _, e := range events {
-		errs = append(errs, queries.InboxGiveBack(context.WithoutCancel(ctx), b.Pool, db.InboxGiveBackParams{
+		errs = append(errs, queries.InboxRelease(context.WithoutCancel(ctx), b.Pool, db.InboxReleaseParams{
 			Now: due, ID: e.ID, OrgID: e.OrgID, Attempts: e.Attempts,
 		}))
 	}

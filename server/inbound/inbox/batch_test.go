@@ -114,15 +114,17 @@ func TestClaimReadsLittle(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, 1)
 	s.pay(0, "ch_0", nil)
-	_, err := s.Pool.Exec(t.Context(), `INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor,
+	conn, err := s.Pool.Acquire(t.Context())
+	require.NoError(t, err)
+	defer conn.Release()
+	_, err = conn.Exec(t.Context(), "SET statement_timeout = 0") // a busy machine takes seconds for the rows
+	require.NoError(t, err)
+	_, err = conn.Exec(t.Context(), `INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor,
 			external_event_id, type, livemode, status, attempts, failures, payload, headers, due_at, created_at)
 		SELECT e.id || n, e.org_id, e.program_id, e.connection_id, e.processor, e.external_event_id || n, e.type, e.livemode,
 			e.status, 0, 0, e.payload, e.headers, e.due_at, e.created_at
 		FROM inbox_events e, generate_series(1, 20000) n`)
 	require.NoError(t, err)
-	conn, err := s.Pool.Acquire(t.Context())
-	require.NoError(t, err)
-	defer conn.Release()
 	_, err = conn.Exec(t.Context(), "ANALYZE inbox_events")
 	require.NoError(t, err)
 	claim := func(tx pgtx.DBTX, after string) error {

@@ -63,7 +63,7 @@ func (a *application) subscribed(ctx context.Context, id string, b processor.Bin
 	if b.Subscription == "" || b.Status == "cancelled" {
 		return nil
 	}
-	return queries.CustomerSubscribed(ctx, a.u.Later(), db.CustomerSubscribedParams{
+	return queries.CustomerSetSubscription(ctx, a.u.Later(), db.CustomerSetSubscriptionParams{
 		Ids:             []string{id},
 		OrgIds:          []string{a.e.OrgID},
 		SubscriptionIds: []string{b.Subscription},

@@ -22,7 +22,7 @@ func (h inboxed) backfill(days int64) (backfill.Report, error) {
 	h.T.Helper()
 	keeper, err := secret.New(h.Config.SecretKey)
 	require.NoError(h.T, err)
-	c, err := db.New().ConnectionOperated(h.T.Context(), h.Pool, h.Connection.ID)
+	c, err := db.New().ConnectionAcrossOrgs(h.T.Context(), h.Pool, h.Connection.ID)
 	require.NoError(h.T, err)
 	b := jobs.Deps{Pool: h.Pool, Clock: h.Clock, Keeper: keeper, StripeURL: h.Config.StripeURL}.Backfill()
 	now := h.Clock.Now()

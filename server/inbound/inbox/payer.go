@@ -205,9 +205,9 @@ func (a payer) withEarlier(ctx context.Context, k db.Customer) (processor.Bindin
 	if b.Customer == "" || b.Email != "" || k.Email != nil {
 		return b, nil
 	}
-	var events []db.InboxToldRow
+	var events []db.InboxEventsWaitingForRow
 	err := a.u.Read(ctx, func(tx pgtx.DBTX) (err error) {
-		events, err = queries.InboxTold(ctx, tx, db.InboxToldParams{
+		events, err = queries.InboxEventsWaitingFor(ctx, tx, db.InboxEventsWaitingForParams{
 			ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ConnectionID: a.e.ConnectionID, Key: work.CustomerKey(b.Customer),
 			Lim: maxEarlier,
 		})

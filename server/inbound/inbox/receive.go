@@ -77,7 +77,7 @@ func (b Box) Find(ctx context.Context, processorName, id string) (db.ProcessorCo
 	if !ident.Has(id, ident.Connection) || sources[processorName] == nil {
 		return db.ProcessorConnection{}, problem.NotFound("")
 	}
-	c, err := queries.ConnectionOperated(ctx, b.Pool, id)
+	c, err := queries.ConnectionAcrossOrgs(ctx, b.Pool, id)
 	if err = work.Found(err, ""); err != nil {
 		return c, err
 	}
@@ -160,7 +160,7 @@ func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.
 		if err := d.insert(ctx, u); err != nil {
 			return err
 		}
-		return queries.ConnectionTold(ctx, u.Later(), db.ConnectionToldParams{
+		return queries.ConnectionSetLastEvent(ctx, u.Later(), db.ConnectionSetLastEventParams{
 			Now: &now, ID: c.ID, OrgID: c.OrgID, StaleBefore: &stale,
 		})
 	})

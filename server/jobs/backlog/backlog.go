@@ -107,7 +107,7 @@ func (r *Reader) readRails(ctx context.Context, s *State) (err error) {
 	if err != nil {
 		return err
 	}
-	rows, err := queries.PayoutAttentions(ctx, r.pool, Most)
+	rows, err := queries.PayoutAttentionCounts(ctx, r.pool, Most)
 	s.Attention = maps.Clone(noAttention)
 	for _, row := range rows {
 		s.Attention[row.Attention] = row.Total

@@ -126,8 +126,8 @@ func TestFailing(t *testing.T) {
 	require.Zero(t, n, "another organization's")
 
 	require.Zero(t, s.BackupAt)
-	require.NoError(t, db.New().BackupMade(t.Context(), pool, clock.At(noon)))
-	require.NoError(t, db.New().BackupMade(t.Context(), pool, clock.At(noon.Add(-time.Hour))))
+	require.NoError(t, db.New().BackupSave(t.Context(), pool, clock.At(noon)))
+	require.NoError(t, db.New().BackupSave(t.Context(), pool, clock.At(noon.Add(-time.Hour))))
 	require.InDelta(t, noon.Unix(), state().BackupAt, 0, "the last one")
 }
 
@@ -180,11 +180,11 @@ func TestRails(t *testing.T) {
 	s, err = NewReader(pool, clock.NewManual(noon)).Read(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, db.PayoutRailStateRow{Oldest: 3600, Failing: 1, Poor: 1}, s.Rails)
-	troubled, err := db.New().PayoutRailsTroubled(t.Context(), pool, db.PayoutRailsTroubledParams{
+	troubled, err := db.New().PayoutRailsFailing(t.Context(), pool, db.PayoutRailsFailingParams{
 		ProgramID: "prg_1", OrgID: "org_1", CalledAfter: clock.At(noon.Add(-RailMemory)), Before: clock.At(noon.Add(-RailPatience)),
 	})
 	require.NoError(t, err)
-	require.ElementsMatch(t, []db.PayoutRailsTroubledRow{
+	require.ElementsMatch(t, []db.PayoutRailsFailingRow{
 		{Kind: db.PayoutRailKindPaypal, Poor: true}, {Kind: db.PayoutRailKindPaypal},
 	}, troubled)
 }

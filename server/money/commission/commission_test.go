@@ -33,7 +33,7 @@ func signUp(x *worktest.Tenant, p db.Partner, status db.CustomerStatus) {
 		if err := queries.CustomerInsert(ctx, u.Tx, db.CustomerInsertParams(k)); err != nil {
 			return err
 		}
-		stored, err := queries.FlowsAsked(ctx, u.Tx, SignupFlows(u, p.ID))
+		stored, err := queries.FlowsForPartner(ctx, u.Tx, SignupFlows(u, p.ID))
 		if err != nil {
 			return err
 		}

@@ -29,13 +29,13 @@ type version struct {
 }
 
 // versionOf includes the trigger, which decides what fields conditions may read.
-func versionOf(r db.FlowsAskedRow) version { return version{string(r.BranchesDigest), r.Trigger} }
+func versionOf(r db.FlowsForPartnerRow) version { return version{string(r.BranchesDigest), r.Trigger} }
 
 // LoadFlows returns the flows that can decide, from rows. If this server has not parsed some branches yet, it
 // reads every flow again in another round trip: a decision must rest on one statement's snapshot. Parsing stops
 // when ctx ends.
 func LoadFlows(
-	ctx context.Context, u *work.Unit, asked db.FlowsAskedParams, rows []db.FlowsAskedRow, f *rules.Facts,
+	ctx context.Context, u *work.Unit, asked db.FlowsForPartnerParams, rows []db.FlowsForPartnerRow, f *rules.Facts,
 ) ([]rules.Flow, error) {
 	ready := map[version][]rules.Branch{} // a private copy: the cache may drop an entry before it is used
 	for {
@@ -55,7 +55,7 @@ func LoadFlows(
 			return toRules(rows, ready), nil
 		}
 		err := u.Read(ctx, func(tx pgtx.DBTX) (err error) {
-			rows, err = queries.FlowsAsked(ctx, tx, asked)
+			rows, err = queries.FlowsForPartner(ctx, tx, asked)
 			return err
 		})
 		if err != nil {
@@ -66,8 +66,8 @@ func LoadFlows(
 
 // deciding drops flows that cannot matter to the event. Among flows that pay, the first in order decides, even
 // if it pays nothing (decisions, 134). The others are never parsed.
-func deciding(rows []db.FlowsAskedRow, f *rules.Facts) []db.FlowsAskedRow {
-	var out []db.FlowsAskedRow
+func deciding(rows []db.FlowsForPartnerRow, f *rules.Facts) []db.FlowsForPartnerRow {
+	var out []db.FlowsForPartnerRow
 	pays := false
 	for _, r := range rows {
 		if !rules.Applies(rules.Flow{GroupID: r.GroupID, PartnerID: r.PartnerID}, f.Partner.ID, f.Partner.GroupID) {
@@ -86,7 +86,7 @@ func deciding(rows []db.FlowsAskedRow, f *rules.Facts) []db.FlowsAskedRow {
 
 // fromCache adds the row's branches to ready if the cache or the row has them. The query sends branches only on
 // request.
-func fromCache(ready map[version][]rules.Branch, r db.FlowsAskedRow) error {
+func fromCache(ready map[version][]rules.Branch, r db.FlowsForPartnerRow) error {
 	v := versionOf(r)
 	if _, known := ready[v]; known {
 		return nil
@@ -108,7 +108,7 @@ func fromCache(ready map[version][]rules.Branch, r db.FlowsAskedRow) error {
 
 // parse reads stored branches. They were validated when they were saved, so an
 // error here means a damaged row.
-func parse(r db.FlowsAskedRow) ([]rules.Branch, error) {
+func parse(r db.FlowsForPartnerRow) ([]rules.Branch, error) {
 	var stored []branch
 	if err := json.Unmarshal(r.Branches, &stored); err != nil {
 		return nil, err
@@ -126,9 +126,9 @@ func parse(r db.FlowsAskedRow) ([]rules.Branch, error) {
 
 // Parse converts complete flow rows for the rules. The rows need not be stored.
 func Parse(flows []db.Flow) ([]rules.Flow, error) {
-	rows, ready := make([]db.FlowsAskedRow, len(flows)), map[version][]rules.Branch{}
+	rows, ready := make([]db.FlowsForPartnerRow, len(flows)), map[version][]rules.Branch{}
 	for i, f := range flows {
-		rows[i] = db.FlowsAskedRow{
+		rows[i] = db.FlowsForPartnerRow{
 			ID: f.ID, GroupID: f.GroupID, PartnerID: f.PartnerID, Trigger: f.Trigger, Action: f.Action,
 			TargetGroupID: f.TargetGroupID, RateType: f.RateType, RateValue: f.RateValue, ApprovalMode: f.ApprovalMode,
 			ApprovalDelayDays: f.ApprovalDelayDays, Priority: f.Priority, CreatedAt: f.CreatedAt,
@@ -144,7 +144,7 @@ func Parse(flows []db.Flow) ([]rules.Flow, error) {
 }
 
 // toRules converts the flows for the rules, in the order of the rows.
-func toRules(rows []db.FlowsAskedRow, ready map[version][]rules.Branch) []rules.Flow {
+func toRules(rows []db.FlowsForPartnerRow, ready map[version][]rules.Branch) []rules.Flow {
 	out := make([]rules.Flow, len(rows))
 	for i, r := range rows {
 		out[i] = rules.Flow{

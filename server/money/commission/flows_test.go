@@ -15,11 +15,11 @@ import (
 
 func groupOf(n int) *string { return new(fmt.Sprint("grp_", n)) }
 
-// drawFlows draws active flows as FlowsAsked lists them, all with their branches.
-func drawFlows(t *rapid.T) []db.FlowsAskedRow {
-	rows := make([]db.FlowsAskedRow, rapid.IntRange(0, 6).Draw(t, "flows"))
+// drawFlows draws active flows as FlowsForPartner lists them, all with their branches.
+func drawFlows(t *rapid.T) []db.FlowsForPartnerRow {
+	rows := make([]db.FlowsForPartnerRow, rapid.IntRange(0, 6).Draw(t, "flows"))
 	for i := range rows {
-		r := db.FlowsAskedRow{
+		r := db.FlowsForPartnerRow{
 			ID:           fmt.Sprint("flw_", i),
 			Trigger:      rules.NewPayment,
 			Action:       rules.GenerateCommission,

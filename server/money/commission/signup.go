@@ -22,13 +22,13 @@ type Signup struct {
 
 // SignupFlows returns the parameters for reading the flows of a sign-up with the partner. The caller adds the
 // read to a round trip.
-func SignupFlows(u *work.Unit, partnerID string) db.FlowsAskedParams {
-	return db.FlowsAskedParams{PartnerID: &partnerID, OrgID: u.OrgID, Trigger: rules.NewSignup}
+func SignupFlows(u *work.Unit, partnerID string) db.FlowsForPartnerParams {
+	return db.FlowsForPartnerParams{PartnerID: &partnerID, OrgID: u.OrgID, Trigger: rules.NewSignup}
 }
 
 // ForSignup applies the flows to a sign-up; stored is the result of the read of SignupFlows. It costs one round
 // trip if conditions need counters or tags, and one if this server has not parsed the flows yet.
-func ForSignup(ctx context.Context, u *work.Unit, s Signup, stored []db.FlowsAskedRow) error {
+func ForSignup(ctx context.Context, u *work.Unit, s Signup, stored []db.FlowsForPartnerRow) error {
 	if len(stored) == 0 || s.Customer.PartnerID == nil || s.PartnerStatus != db.PartnerStatusActive ||
 		s.Customer.Status == db.CustomerStatusSuspended {
 		return nil

@@ -62,7 +62,7 @@ type Sweep struct {
 // partner's customers and then the partner, so that no sale adds a commission at the same time.
 func RejectOpen(ctx context.Context, u *work.Unit, p db.Partner, reason string) (Sweep, error) {
 	// Payouts are locked first, as when one is marked as paid.
-	payouts, err := queries.PayoutsUnsent(ctx, u.DB(), db.PayoutsUnsentParams{
+	payouts, err := queries.PayoutsLockUnsent(ctx, u.DB(), db.PayoutsLockUnsentParams{
 		ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID,
 	})
 	if err != nil {

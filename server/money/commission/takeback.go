@@ -89,8 +89,8 @@ func Restore(
 // unclaw returns a part that refunds took from a commission, as a new commission that names it. The new one has
 // the approval and the holding period of the old one.
 func unclaw(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.Commission, error) {
-	noted := db.CommissionClawedParams{PartMinor: -part, UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID}
-	if err := queries.CommissionClawed(ctx, u.Later(), noted); err != nil {
+	noted := db.CommissionAddClawbackParams{PartMinor: -part, UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID}
+	if err := queries.CommissionAddClawback(ctx, u.Later(), noted); err != nil {
 		return nil, err
 	}
 	made := clawback(u, k, -part)
@@ -115,8 +115,8 @@ func idMetadata(key, id string) json.RawMessage {
 // Claw takes back part, in minor units, of a paid commission with a new commission, due at once. A paid amount
 // never changes: the partner's next payout is lower.
 func Claw(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.Commission, error) {
-	noted := db.CommissionClawedParams{PartMinor: part, UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID}
-	if err := queries.CommissionClawed(ctx, u.Later(), noted); err != nil {
+	noted := db.CommissionAddClawbackParams{PartMinor: part, UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID}
+	if err := queries.CommissionAddClawback(ctx, u.Later(), noted); err != nil {
 		return nil, err
 	}
 	made := clawback(u, k, part)

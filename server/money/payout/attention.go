@@ -22,7 +22,7 @@ func attend(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout,
 		return p, nil
 	}
 	p = changeAttention(u, p, a)
-	err := queries.PayoutAttend(ctx, u.Later(), db.PayoutAttendParams{
+	err := queries.PayoutSetAttention(ctx, u.Later(), db.PayoutSetAttentionParams{
 		Attention: p.Attention, AttentionText: p.AttentionText, AttentionAt: p.AttentionAt, UpdatedAt: u.Now,
 		ID: p.ID, OrgID: p.OrgID, Status: p.Status,
 	})

@@ -19,8 +19,8 @@ func (s Sender) sendAutomatically(ctx context.Context, u *work.Unit) error {
 		return nil
 	}
 	var errs []error
-	for last := (db.PayoutsToSendAloneRow{}); ; {
-		batches, err := queries.PayoutsToSendAlone(ctx, s.Pool, db.PayoutsToSendAloneParams{
+	for last := (db.BatchesToSendAutomaticallyRow{}); ; {
+		batches, err := queries.BatchesToSendAutomatically(ctx, s.Pool, db.BatchesToSendAutomaticallyParams{
 			Now: u.Now, AfterRail: last.RailID, AfterBatch: last.BatchID, Lim: sendBatch,
 		})
 		if err != nil || len(batches) == 0 {
@@ -39,7 +39,7 @@ func (s Sender) sendAutomatically(ctx context.Context, u *work.Unit) error {
 // sendBatch hands over the due payouts of a batch, unless their sum is beyond the rail's limits: a person must confirm
 // them then, and the owner is emailed once. Payouts whose details have changed since the partner was last paid wait for
 // a person too.
-func (s Sender) sendBatch(ctx context.Context, u *work.Unit, of db.PayoutsToSendAloneRow) error {
+func (s Sender) sendBatch(ctx context.Context, u *work.Unit, of db.BatchesToSendAutomaticallyRow) error {
 	o := SendOrder{BatchID: of.BatchID, RailID: of.RailID, HoldOnHighRisk: s.HoldOnHighRisk, dueBy: &u.Now}
 	b, err := o.batch(ctx, u)
 	if err != nil {

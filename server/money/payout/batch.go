@@ -154,7 +154,7 @@ func (o Order) join(ctx context.Context, u *work.Unit, b db.PayoutBatch) (bool, 
 	if o.PartnerID != nil {
 		return false, nil
 	}
-	n, err := queries.PayoutRunAgain(ctx, u.Tx, db.PayoutRunAgainParams{
+	n, err := queries.PayoutRunJoin(ctx, u.Tx, db.PayoutRunJoinParams{
 		PeriodEnd: o.PeriodEnd, Automatic: o.Automatic, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: opt.Value(o.GroupID),
 		IgnoreMinimum: o.IgnoreMinimum, OrgID: b.OrgID,
 	})
@@ -173,7 +173,7 @@ func (o Order) begin(ctx context.Context, u *work.Unit, b db.PayoutBatch) error 
 			IgnoreMinimum: o.IgnoreMinimum, Automatic: o.Automatic, PeriodEnd: o.PeriodEnd, AfterID: last, CreatedAt: u.Now,
 		})
 	case o.Automatic:
-		return queries.BatchDone(ctx, u.Later(), db.BatchDoneParams{
+		return queries.BatchFinish(ctx, u.Later(), db.BatchFinishParams{
 			AutoRunAt: &u.Now, UpdatedAt: u.Now, ID: b.ID, OrgID: b.OrgID,
 		})
 	}

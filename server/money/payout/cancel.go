@@ -134,7 +134,7 @@ func (c *cancellation) page(ctx context.Context, u *work.Unit, some []db.Payouts
 			return queries.PartnersLock(ctx, tx, db.PartnersLockParams{Ids: partners, OrgID: u.OrgID})
 		},
 		func(tx pgtx.DBTX) (err error) {
-			payouts, err = queries.PayoutsUndone(ctx, tx, db.PayoutsUndoneParams{
+			payouts, err = queries.PayoutsLockUndoable(ctx, tx, db.PayoutsLockUndoableParams{
 				Ids: ids, OrgID: u.OrgID, Filed: c.filed, Rail: &rail,
 			})
 			return err

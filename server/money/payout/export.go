@@ -108,7 +108,7 @@ type ExportResult struct {
 	Currency    string // empty if there is nothing to write
 	Repeated    int    // how many of them were in an earlier file
 	Left        []Omission
-	Other       []db.PayoutsUnpaidRow // unpaid payouts of other methods
+	Other       []db.PayoutUnpaidCountsRow // unpaid payouts of other methods
 }
 
 // Omission is a payout of the method that is not in the file, with the reason. If Elsewhere is set, it belongs
@@ -227,7 +227,7 @@ func (f File) begin(ctx context.Context, tx db.DBTX, done *ExportResult) error {
 		return err
 	}
 	rail := inFile
-	rows, err := queries.PayoutsUnpaid(ctx, tx, db.PayoutsUnpaidParams{
+	rows, err := queries.PayoutUnpaidCounts(ctx, tx, db.PayoutUnpaidCountsParams{
 		BatchID: f.Batch.ID, OrgID: f.Batch.OrgID, Rail: &rail,
 	})
 	var found []string
@@ -301,8 +301,8 @@ func (f File) page(ctx context.Context, u *work.Unit, after string, size int,
 	if len(taken) == 0 {
 		return rows, next, nil
 	}
-	filed := db.PayoutsFiledParams{Rail: &rail, Now: u.Now, Ids: taken, OrgID: f.Batch.OrgID}
-	return rows, next, queries.PayoutsFiled(ctx, u.Later(), filed)
+	filed := db.PayoutsSetFiledParams{Rail: &rail, Now: u.Now, Ids: taken, OrgID: f.Batch.OrgID}
+	return rows, next, queries.PayoutsSetFiled(ctx, u.Later(), filed)
 }
 
 // row returns the row of a payout, or the reason for having none.

@@ -35,8 +35,8 @@ func EmailFailure(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id str
 		return p, err
 	}
 	p.FailureMailedAt, p.UpdatedAt = &u.Now, u.Now
-	of := db.PayoutFailureMailedParams{Now: &u.Now, ID: p.ID, OrgID: p.OrgID}
-	if err := queries.PayoutFailureMailed(ctx, u.Later(), of); err != nil {
+	of := db.PayoutSetFailureMailedParams{Now: &u.Now, ID: p.ID, OrgID: p.OrgID}
+	if err := queries.PayoutSetFailureMailed(ctx, u.Later(), of); err != nil {
 		return p, err
 	}
 	to := mail.ToPartner(partner, prog, "")

@@ -214,7 +214,7 @@ var askNow = clock.At(time.Unix(0, 0))
 
 // AskNow makes the next round ask about a payout that a connected rail has, or has paid.
 func AskNow(ctx context.Context, pool *pgxpool.Pool, rail db.PayoutRail, id string) error {
-	_, err := queries.RailPayoutsAskNow(ctx, pool, db.RailPayoutsAskNowParams{
+	_, err := queries.RailPayoutPollNow(ctx, pool, db.RailPayoutPollNowParams{
 		AskNow: askNow, ID: id, OrgID: rail.OrgID, RailID: &rail.ID,
 	})
 	return err
@@ -252,7 +252,7 @@ func (r *railRound) submit(ctx context.Context, p db.Payout) error {
 		return err
 	}
 	now := clock.Later(r.u.Now, p.UpdatedAt)
-	counted, err := queries.PayoutSubmitting(ctx, r.Pool, db.PayoutSubmittingParams{
+	counted, err := queries.PayoutCountSubmission(ctx, r.Pool, db.PayoutCountSubmissionParams{
 		Now: &now, ID: p.ID, OrgID: p.OrgID, LeasedAt: p.CheckedAt,
 	})
 	if errors.Is(err, pgx.ErrNoRows) { // another server has it, or a person has decided
@@ -268,8 +268,8 @@ func (r *railRound) submit(ctx context.Context, p db.Payout) error {
 		return r.notSubmitted(ctx, p, err)
 	}
 	r.submitted = true
-	err = queries.PayoutSubmitted(ctx, r.Pool,
-		db.PayoutSubmittedParams{ExternalID: &t.ExternalID, UpdatedAt: now, ID: p.ID, OrgID: p.OrgID})
+	err = queries.PayoutSetExternalID(ctx, r.Pool,
+		db.PayoutSetExternalIDParams{ExternalID: &t.ExternalID, UpdatedAt: now, ID: p.ID, OrgID: p.OrgID})
 	if err != nil {
 		return err
 	}
@@ -320,7 +320,7 @@ func (r *railRound) notSubmitted(ctx context.Context, p db.Payout, err error) er
 	case errors.As(err, &refusal) && (p.Submissions <= 1 || refusal.Always):
 		return r.refuse(ctx, p, refusal)
 	case busy, funds: // certainly not accepted
-		again := queries.PayoutNotSubmitted(ctx, r.Pool, db.PayoutNotSubmittedParams{ID: p.ID, OrgID: p.OrgID})
+		again := queries.PayoutUncountSubmission(ctx, r.Pool, db.PayoutUncountSubmissionParams{ID: p.ID, OrgID: p.OrgID})
 		if busy || again != nil {
 			return errors.Join(err, again)
 		}
@@ -395,7 +395,7 @@ func (r *railRound) pause(ctx context.Context, why error) error {
 	if busy, ok := errors.AsType[Busy](why); ok {
 		wait = busy.For
 	}
-	err := queries.PayoutRailBusy(ctx, r.Pool, db.PayoutRailBusyParams{
+	err := queries.PayoutRailSetBusy(ctx, r.Pool, db.PayoutRailSetBusyParams{
 		LastError: opt.OrNil(plain.Cut(why.Error(), 1000)), BusyUntil: new(r.u.Now.Plus(wait)), Now: r.u.Now,
 		ID: r.c.ID, OrgID: r.c.OrgID,
 	})
@@ -413,13 +413,13 @@ func (r *railRound) finish(ctx context.Context) error {
 		return r.pause(ctx, failed)
 	}
 	if r.answered {
-		answered := db.PayoutRailAnsweredParams{
+		answered := db.PayoutRailSetSuccessParams{
 			Now: &r.u.Now, Submitted: r.submitted && len(r.poor) == 0, ID: r.c.ID, OrgID: r.c.OrgID,
 		}
 		if failed != nil {
 			answered.LastError = opt.OrNil(plain.Cut(failed.Error(), 1000))
 		}
-		if err := queries.PayoutRailAnswered(ctx, r.Pool, answered); err != nil {
+		if err := queries.PayoutRailSetSuccess(ctx, r.Pool, answered); err != nil {
 			return errors.Join(failed, err)
 		}
 	}
@@ -432,7 +432,7 @@ func (r *railRound) noFunds(ctx context.Context) error {
 	if len(r.poor) == 0 {
 		return nil
 	}
-	return queries.PayoutRailWithoutFunds(ctx, r.Pool, db.PayoutRailWithoutFundsParams{
+	return queries.PayoutRailSetWithoutFunds(ctx, r.Pool, db.PayoutRailSetWithoutFundsParams{
 		LastError: new(ErrNeedsFunds.Error()), SubmitAfter: new(r.u.Now.Plus(fundsEvery)), Now: r.u.Now,
 		ID: r.c.ID, OrgID: r.c.OrgID,
 	})

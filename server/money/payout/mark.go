@@ -56,7 +56,7 @@ type Refused struct {
 }
 
 // selected is a payout before it is locked.
-type selected = db.PayoutsNamedRow
+type selected = db.PayoutAmountsByIDsRow
 
 // MarkAll marks payouts as paid as MarkPaid does, in the order of their partners. Payouts that cannot be marked are
 // refused one by one. A payment time before the oldest sale of one of them refuses the whole request. A dry run
@@ -99,7 +99,7 @@ func UndoAll(ctx context.Context, u *work.Unit, outbox *mail.Outbox, programID, 
 	if _, err := u.Program(ctx, programID); err != nil {
 		return Marking{}, err
 	}
-	rows, err := queries.PayoutsMarked(ctx, u.DB(), db.PayoutsMarkedParams{
+	rows, err := queries.PayoutAmountsByMark(ctx, u.DB(), db.PayoutAmountsByMarkParams{
 		ProgramID: programID, OrgID: u.OrgID, MarkID: &markID,
 	})
 	if err != nil {
@@ -127,7 +127,7 @@ func (of Selection) find(ctx context.Context, u *work.Unit) (found []selected, e
 		return nil, err
 	}
 	if len(of.IDs) > 0 {
-		found, err = queries.PayoutsNamed(ctx, u.DB(), db.PayoutsNamedParams{
+		found, err = queries.PayoutAmountsByIDs(ctx, u.DB(), db.PayoutAmountsByIDsParams{
 			Ids: of.IDs, OrgID: u.OrgID, ProgramID: of.ProgramID,
 		})
 		if err != nil {

@@ -120,7 +120,7 @@ func (p *page) checks(ctx context.Context, u *work.Unit, ids []string) []pgtx.Re
 			return err
 		},
 		func(tx pgtx.DBTX) error {
-			flagged, err := queries.RiskFlagged(ctx, tx, db.RiskFlaggedParams{
+			flagged, err := queries.RiskPartnersFlagged(ctx, tx, db.RiskPartnersFlaggedParams{
 				ProgramID: program, OrgID: u.OrgID, PartnerIds: ids,
 			})
 			p.flagged = set(flagged)

@@ -34,7 +34,7 @@ func NameOf(p db.Partner) string {
 // DetailsChanged returns when payout details changed since the last payout, by partner. It leaves out partners
 // who were never paid.
 func DetailsChanged(ctx context.Context, tx pgtx.DBTX, org string, partners []string) (map[string]clock.Time, error) {
-	rows, err := queries.PayoutDetailsChanged(ctx, tx, db.PayoutDetailsChangedParams{PartnerIds: partners, OrgID: org})
+	rows, err := queries.PayoutDetailsChanges(ctx, tx, db.PayoutDetailsChangesParams{PartnerIds: partners, OrgID: org})
 	out := map[string]clock.Time{}
 	for _, r := range rows {
 		out[r.ID] = *r.PayoutDetailsChangedAt

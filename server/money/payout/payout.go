@@ -50,7 +50,7 @@ func settle(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) (db
 	if err != nil {
 		return p, err
 	}
-	sold, err := queries.PayoutSoldAt(ctx, u.Tx, db.PayoutSoldAtParams{PayoutID: &p.ID, OrgID: p.OrgID})
+	sold, err := queries.PayoutOldestSale(ctx, u.Tx, db.PayoutOldestSaleParams{PayoutID: &p.ID, OrgID: p.OrgID})
 	if err != nil {
 		return p, err
 	}
@@ -79,7 +79,7 @@ func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commis
 	if payment.ExternalID != nil {
 		p.ExternalID = payment.ExternalID
 	}
-	err := queries.PayoutPaid(ctx, u.Later(), db.PayoutPaidParams{
+	err := queries.PayoutSetPaid(ctx, u.Later(), db.PayoutSetPaidParams{
 		Method: p.Method, ExternalID: p.ExternalID, PaidAt: p.PaidAt, MarkedAt: p.MarkedAt, BeforePaid: p.BeforePaid,
 		MarkID: p.MarkID, KeepsRail: payment.ByRail || payment.ByHand, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
 	})

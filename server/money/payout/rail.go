@@ -289,7 +289,7 @@ func fail(ctx context.Context, u *work.Unit, p db.Payout, status Status, transfe
 	}
 	p.FailedTransfers = append(p.FailedTransfers, transfers...)
 	p.FailedTransfers = p.FailedTransfers[max(0, len(p.FailedTransfers)-maxFailedTransfers):]
-	return p, queries.PayoutFailed(ctx, u.Later(), db.PayoutFailedParams{
+	return p, queries.PayoutSetFailed(ctx, u.Later(), db.PayoutSetFailedParams{
 		ErrorCode: &code, ErrorMessage: &message, FailedTransfers: p.FailedTransfers, UpdatedAt: u.Now, ID: p.ID,
 		OrgID: p.OrgID,
 	})

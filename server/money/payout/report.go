@@ -78,7 +78,7 @@ func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, keepe
 	}
 	byID := byPayout(rows)
 	ids := slices.Collect(maps.Keys(byID))
-	known, err := queries.PayoutsReported(ctx, u.Tx, db.PayoutsReportedParams{BatchID: b.ID, OrgID: u.OrgID, Ids: ids})
+	known, err := queries.BatchPayoutsByIDs(ctx, u.Tx, db.BatchPayoutsByIDsParams{BatchID: b.ID, OrgID: u.OrgID, Ids: ids})
 	if err != nil {
 		return r, err
 	}

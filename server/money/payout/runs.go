@@ -114,12 +114,12 @@ func (r Runs) advance(ctx context.Context, u *work.Unit, run db.PayoutRun) error
 			AfterID: last, Again: run.Again && last != "", ID: run.ID, OrgID: run.OrgID,
 		})
 	}
-	done := db.BatchDoneParams{UpdatedAt: u.Now, ID: b.ID, OrgID: b.OrgID}
+	done := db.BatchFinishParams{UpdatedAt: u.Now, ID: b.ID, OrgID: b.OrgID}
 	// The time of the order, not of the last page, marks the monthly run as done.
 	if run.Automatic {
 		done.AutoRunAt = &run.CreatedAt
 	}
-	if err := queries.BatchDone(ctx, u.Later(), done); err != nil {
+	if err := queries.BatchFinish(ctx, u.Later(), done); err != nil {
 		return err
 	}
 	return queries.PayoutRunDelete(ctx, u.Later(), db.PayoutRunDeleteParams{ID: run.ID, OrgID: run.OrgID})

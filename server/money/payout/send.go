@@ -146,8 +146,8 @@ func payees(ctx context.Context, u *work.Unit, rows []db.PayoutsToHandOverRow) (
 }
 
 // Railed counts the payouts of a batch that rails have or had.
-func Railed(ctx context.Context, u *work.Unit, batchID string) ([]db.PayoutsRailedRow, error) {
-	return queries.PayoutsRailed(ctx, u.DB(), db.PayoutsRailedParams{BatchID: batchID, OrgID: u.OrgID})
+func Railed(ctx context.Context, u *work.Unit, batchID string) ([]db.PayoutCountsByRailRow, error) {
+	return queries.PayoutCountsByRail(ctx, u.DB(), db.PayoutCountsByRailParams{BatchID: batchID, OrgID: u.OrgID})
 }
 
 // batch reads the batch.

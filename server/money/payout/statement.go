@@ -33,7 +33,7 @@ func Issue(ctx context.Context, u *work.Unit, keeper *secret.Keeper, paid ...db.
 	issue := issuing{
 		program: prog,
 		paid:    map[string]bool{},
-		heads:   map[string]db.StatementHeadsRow{},
+		heads:   map[string]db.StatementLatestRow{},
 		undone:  map[string][]db.StatementsUndoneRow{},
 	}
 	for _, p := range paid {
@@ -57,7 +57,7 @@ type issuing struct {
 	program   db.Program
 	paid      map[string]bool
 	documents []statement.Document
-	heads     map[string]db.StatementHeadsRow
+	heads     map[string]db.StatementLatestRow
 	undone    map[string][]db.StatementsUndoneRow // by partner
 }
 
@@ -84,7 +84,7 @@ func (i *issuing) read(ctx context.Context, u *work.Unit, paid []db.Payout) erro
 			return err
 		},
 		func(tx pgtx.DBTX) error {
-			rows, err := queries.StatementHeads(ctx, tx, db.StatementHeadsParams{
+			rows, err := queries.StatementLatest(ctx, tx, db.StatementLatestParams{
 				ProgramID: i.program.ID, OrgID: u.OrgID, PartnerIds: partnerIDs,
 			})
 			for _, row := range rows {

@@ -51,7 +51,7 @@ func TouchSale(ctx context.Context, u *work.Unit, s db.Sale) error {
 	if err := Touch(ctx, u, s.ProgramID, s.OccurredAt); err != nil {
 		return err
 	}
-	return queries.ReportMarkLater(ctx, u.Later(), db.ReportMarkLaterParams{
+	return queries.ReportMarkLaterSales(ctx, u.Later(), db.ReportMarkLaterSalesParams{
 		CustomerID: s.CustomerID, ProgramID: s.ProgramID, OrgID: u.OrgID, At: s.OccurredAt, Settled: openSince(u),
 	})
 }
@@ -66,7 +66,7 @@ func TouchPayout(ctx context.Context, u *work.Unit, id string) error {
 // Rezone prepares the sums for a program's new time zone. Sums in the old zone still serve totals, and reports
 // read days of the new zone from their rows until the job has summed them.
 func Rezone(ctx context.Context, u *work.Unit, p db.Program) error {
-	return queries.ReportMarkAgain(ctx, u.Later(), db.ReportMarkAgainParams{ProgramID: p.ID, OrgID: p.OrgID})
+	return queries.ReportMarkBeforeCreation(ctx, u.Later(), db.ReportMarkBeforeCreationParams{ProgramID: p.ID, OrgID: p.OrgID})
 }
 
 // TouchCommission marks the day on which a commission counts: its sale's, or its own if it has no sale or is a

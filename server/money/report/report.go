@@ -262,7 +262,7 @@ func Read(ctx context.Context, u *work.Unit, qs ...Query) ([]Answer, error) {
 	}
 	reads := []pgtx.Read{
 		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
-		func(tx pgtx.DBTX) error { return queries.ReportMemory(ctx, tx) },
+		func(tx pgtx.DBTX) error { return queries.ReportSetWorkMem(ctx, tx) },
 	}
 	for i, q := range qs {
 		reads = append(reads, q.reads(ctx, &answers[i])...)

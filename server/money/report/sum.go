@@ -110,7 +110,7 @@ func sumDay(ctx context.Context, tx pgtx.DBTX, s span, today time.Time) error {
 	if err != nil {
 		return err
 	}
-	again, err := queries.ReportUnspan(ctx, tx, db.ReportUnspanParams{
+	again, err := queries.ReportDeleteDay(ctx, tx, db.ReportDeleteDayParams{
 		ProgramID: s.ProgramID, Start: s.Start, FromAt: day.FromAt, ToAt: day.ToAt, TimeZone: day.Zone,
 	})
 	if err != nil {
@@ -133,8 +133,8 @@ func sumDay(ctx context.Context, tx pgtx.DBTX, s span, today time.Time) error {
 
 // join combines the quarters of a span, unless one of its days was summed again since they were listed.
 func join(ctx context.Context, tx pgtx.DBTX, s span) error {
-	n, err := queries.ReportJoin(ctx, tx,
-		db.ReportJoinParams{OrgID: s.OrgID, ProgramID: s.ProgramID, Span: s.Kind, Start: s.Start})
+	n, err := queries.ReportAddSpan(ctx, tx,
+		db.ReportAddSpanParams{OrgID: s.OrgID, ProgramID: s.ProgramID, Span: s.Kind, Start: s.Start})
 	if err != nil || n == 0 {
 		return err
 	}
@@ -147,5 +147,5 @@ func join(ctx context.Context, tx pgtx.DBTX, s span) error {
 
 // unsum deletes the sums of a span.
 func unsum(ctx context.Context, tx pgtx.DBTX, s span) error {
-	return queries.ReportUnsum(ctx, tx, db.ReportUnsumParams{ProgramID: s.ProgramID, Span: s.Kind, Start: s.Start})
+	return queries.ReportDeleteSums(ctx, tx, db.ReportDeleteSumsParams{ProgramID: s.ProgramID, Span: s.Kind, Start: s.Start})
 }

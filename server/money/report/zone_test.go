@@ -26,8 +26,8 @@ func given(t *testing.T, pool *pgxpool.Pool, zone string, now clock.Time) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), "UPDATE programs SET time_zone = $1, zone_changed_at = $2", zone, now)
 	require.NoError(t, err)
-	require.NoError(t, queries.ReportMarkAgain(t.Context(), pool,
-		db.ReportMarkAgainParams{ProgramID: "prg_a", OrgID: "org_a"}))
+	require.NoError(t, queries.ReportMarkBeforeCreation(t.Context(), pool,
+		db.ReportMarkBeforeCreationParams{ProgramID: "prg_a", OrgID: "org_a"}))
 }
 
 // sold is a sale in the model.

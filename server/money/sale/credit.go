@@ -131,7 +131,7 @@ func (c Credit) payOne(ctx context.Context, u *work.Unit, r pastSale) (CreditedS
 	if err != nil {
 		return one, err
 	}
-	err = queries.SaleCredit(ctx, u.Later(), db.SaleCreditParams{
+	err = queries.SaleSetPartner(ctx, u.Later(), db.SaleSetPartnerParams{
 		PartnerID: c.PartnerID, ActivityOutcome: outcome, Warnings: text, UpdatedAt: u.Now, ID: s.ID, OrgID: u.OrgID,
 	})
 	if err != nil {

@@ -50,7 +50,7 @@ func NewPast(ctx context.Context, u *work.Unit, p db.Program) (*Past, error) {
 
 // Pays returns the commissions of sales, in their order. A sale of a customer without a partner pays nothing.
 func (p *Past) Pays(ctx context.Context, sales []SoldTo) ([]Pay, error) {
-	rows := make([]db.SalesRehearsedRow, len(sales))
+	rows := make([]db.RehearsalProgramSalesRow, len(sales))
 	for i, s := range sales {
 		rows[i] = s.row()
 	}
@@ -73,9 +73,9 @@ func (p *Past) Pays(ctx context.Context, sales []SoldTo) ([]Pay, error) {
 }
 
 // row returns the sale as a rehearsal of flows reads it.
-func (s SoldTo) row() db.SalesRehearsedRow {
+func (s SoldTo) row() db.RehearsalProgramSalesRow {
 	s.Sale.PartnerID = s.Customer.PartnerID
-	return db.SalesRehearsedRow{
+	return db.RehearsalProgramSalesRow{
 		Sale: s.Sale, Customer: s.Customer, PartnerStatus: s.Partner.Status, PartnerGroupID: s.Partner.GroupID,
 		PartnerCountry: s.Partner.CountryCode, RateOverride: s.RateOverride, ClickCountry: s.ClickCountry, TagIds: s.TagIDs,
 	}

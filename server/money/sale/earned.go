@@ -10,9 +10,9 @@ import (
 
 // Earned returns the commissions that rules made of sales, by the ids of the sales. Voided and rejected ones are left
 // out.
-func Earned(ctx context.Context, u *work.Unit, ids []string) (map[string]db.SalesEarnedRow, error) {
-	rows, err := queries.SalesEarned(ctx, u.DB(), db.SalesEarnedParams{SaleIds: ids, OrgID: u.OrgID})
-	out := make(map[string]db.SalesEarnedRow, len(rows))
+func Earned(ctx context.Context, u *work.Unit, ids []string) (map[string]db.SaleCommissionAmountsRow, error) {
+	rows, err := queries.SaleCommissionAmounts(ctx, u.DB(), db.SaleCommissionAmountsParams{SaleIds: ids, OrgID: u.OrgID})
+	out := make(map[string]db.SaleCommissionAmountsRow, len(rows))
 	for _, r := range rows {
 		out[opt.Value(r.SaleID)] = r
 	}

@@ -74,7 +74,7 @@ func (r *recording) imported(ctx context.Context, u *work.Unit) (*Outcome, error
 	}
 	var found []db.Sale
 	err := u.Read(ctx, func(tx pgtx.DBTX) (err error) {
-		found, err = queries.ImportedAlike(ctx, tx, db.ImportedAlikeParams{
+		found, err = queries.ImportedDuplicateSale(ctx, tx, db.ImportedDuplicateSaleParams{
 			CustomerID: r.CustomerID, OrgID: u.OrgID, ProgramID: r.ProgramID, Currency: r.Currency,
 			AmountMinor: r.AmountMinor, FirstAt: r.OccurredAt.Plus(-time.Hour), LastAt: r.OccurredAt.Plus(time.Hour),
 		})
@@ -100,7 +100,7 @@ func (w *refunding) adopt(ctx context.Context, u *work.Unit, r RefundInput) erro
 	if r.ExternalID == nil || r.AmountMinor == nil || r.At == nil || w.known != nil || w.sale.RefundedMinor == 0 {
 		return nil
 	}
-	rows, err := queries.RefundAdopt(ctx, u.Tx, db.RefundAdoptParams{
+	rows, err := queries.RefundSetExternalID(ctx, u.Tx, db.RefundSetExternalIDParams{
 		ExternalRefundID: r.ExternalID, Now: u.Now, SaleID: &w.sale.ID, OrgID: w.sale.OrgID, AmountMinor: r.AmountMinor,
 		Reason: new(importedRefund), At: *r.At,
 	})

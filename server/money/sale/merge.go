@@ -225,7 +225,7 @@ func (w *merging) ruleCommissions(
 	for i, k := range rows {
 		out[*k.SaleID], made[i] = k, k.ID
 	}
-	fixed, err := queries.CommissionsCorrected(ctx, u.DB(), db.CommissionsCorrectedParams{Ids: made, OrgID: u.OrgID})
+	fixed, err := queries.CommissionCorrections(ctx, u.DB(), db.CommissionCorrectionsParams{Ids: made, OrgID: u.OrgID})
 	w.corrected = map[string]bool{}
 	for _, id := range fixed {
 		w.corrected[id] = true

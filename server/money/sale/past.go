@@ -62,13 +62,13 @@ func (p *play) recordings(ctx context.Context, sales []db.Sale, partnerID *strin
 	for i, s := range sales {
 		ids[i] = s.ID
 	}
-	past, err := queries.SalesPast(ctx, p.u.DB(), db.SalesPastParams{PartnerID: partnerID, Ids: ids, OrgID: p.u.OrgID})
+	past, err := queries.SalesForRules(ctx, p.u.DB(), db.SalesForRulesParams{PartnerID: partnerID, Ids: ids, OrgID: p.u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]db.SalesRehearsedRow, len(past))
+	rows := make([]db.RehearsalProgramSalesRow, len(past))
 	for i, row := range past {
-		rows[i] = db.SalesRehearsedRow(row)
+		rows[i] = db.RehearsalProgramSalesRow(row)
 		if rows[i].Sale.PartnerID == nil {
 			rows[i].Sale.PartnerID = partnerID
 		}

@@ -109,10 +109,10 @@ func (r *recording) addEarlier(by Buyer) {
 
 // readPreview reads the same as read, without its locks.
 func (r *recording) readPreview(ctx context.Context, u *work.Unit, by Buyer) error {
-	asked := db.FlowsAskedParams{
+	asked := db.FlowsForPartnerParams{
 		CustomerID: &r.CustomerID, PartnerID: by.PartnerID, OrgID: u.OrgID, Trigger: rules.NewPayment,
 	}
-	var stored []db.FlowsAskedRow
+	var stored []db.FlowsForPartnerRow
 	err := u.InProgram(ctx, r.ProgramID,
 		func(tx pgtx.DBTX) error { return r.readPayer(ctx, u, tx, by) },
 		func(tx pgtx.DBTX) (err error) {
@@ -122,7 +122,7 @@ func (r *recording) readPreview(ctx context.Context, u *work.Unit, by Buyer) err
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			stored, err = queries.FlowsAsked(ctx, tx, asked)
+			stored, err = queries.FlowsForPartner(ctx, tx, asked)
 			return err
 		})
 	param := "customer_id"
@@ -151,7 +151,7 @@ func (r *recording) readPayer(ctx context.Context, u *work.Unit, tx pgtx.DBTX, b
 		r.who, err = queries.SaleCustomer(ctx, tx, db.SaleCustomerParams{CustomerID: r.CustomerID, OrgID: u.OrgID})
 		return err
 	}
-	p, err := queries.SaleNewcomer(ctx, tx, db.SaleNewcomerParams{PartnerID: *by.PartnerID, OrgID: u.OrgID})
+	p, err := queries.SaleNewCustomer(ctx, tx, db.SaleNewCustomerParams{PartnerID: *by.PartnerID, OrgID: u.OrgID})
 	r.who = db.SaleCustomerRow{
 		Customer: db.Customer{
 			PartnerID: by.PartnerID, Status: db.CustomerStatusLead, TrackedBy: db.TrackedByLink, LeadAt: r.OccurredAt,

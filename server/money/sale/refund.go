@@ -289,8 +289,8 @@ func (w *refunding) takeSale(ctx context.Context, u *work.Unit) error {
 			SaleID: w.sale.ID, CustomerID: w.sale.CustomerID, PartnerID: w.sale.PartnerID, AmountMinor: w.amount,
 			Currency: w.sale.Currency, RefundedAt: w.at,
 		}))
-		customer := db.CustomerRefundedParams{UpdatedAt: u.Now, ID: w.sale.CustomerID, OrgID: w.sale.OrgID}
-		if err := queries.CustomerRefunded(ctx, u.Later(), customer); err != nil {
+		customer := db.CustomerSetRefundedParams{UpdatedAt: u.Now, ID: w.sale.CustomerID, OrgID: w.sale.OrgID}
+		if err := queries.CustomerSetRefunded(ctx, u.Later(), customer); err != nil {
 			return err
 		}
 		return queries.SaleRefund(ctx, u.Later(), p)

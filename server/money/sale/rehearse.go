@@ -127,11 +127,11 @@ func newPlay(ctx context.Context, u *work.Unit, draft db.Flow) (*play, error) {
 
 // run reads the sales page by page, the latest first.
 func (p *play) run(ctx context.Context, since clock.Time) error {
-	at := db.SalesRehearsedParams{
+	at := db.RehearsalProgramSalesParams{
 		ProgramID: p.program.ID, OrgID: p.u.OrgID, Since: since, BeforeAt: p.u.Now.Plus(maxAhead), Lim: rehearsalPage,
 	}
 	for p.out.Sales < maxRehearsed {
-		rows, err := queries.SalesRehearsed(ctx, p.u.DB(), at)
+		rows, err := queries.RehearsalProgramSales(ctx, p.u.DB(), at)
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (p *play) run(ctx context.Context, since clock.Time) error {
 }
 
 // decidePage decides a page of sales.
-func (p *play) decidePage(ctx context.Context, rows []db.SalesRehearsedRow) error {
+func (p *play) decidePage(ctx context.Context, rows []db.RehearsalProgramSalesRow) error {
 	customers, err := p.count(ctx, rows)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (o *Rehearsal) add(e Example) {
 }
 
 // recording returns the sale as if it were recorded now.
-func (p *play) recording(row db.SalesRehearsedRow) recording {
+func (p *play) recording(row db.RehearsalProgramSalesRow) recording {
 	s := row.Sale
 	r := recording{
 		charge: charge{
@@ -230,7 +230,7 @@ func (r *recording) pays(flows []rules.Flow) (Pay, error) {
 }
 
 // count reads the counters that conditions need: a customer's at each sale, a partner's as they are now.
-func (p *play) count(ctx context.Context, rows []db.SalesRehearsedRow) (map[string]rules.CustomerCounters, error) {
+func (p *play) count(ctx context.Context, rows []db.RehearsalProgramSalesRow) (map[string]rules.CustomerCounters, error) {
 	needs := rules.NeedsOf(p.before) | rules.NeedsOf(p.after)
 	out := map[string]rules.CustomerCounters{}
 	if needs.Has(rules.NeedPartnerCounters) {
@@ -247,7 +247,7 @@ func (p *play) count(ctx context.Context, rows []db.SalesRehearsedRow) (map[stri
 	for i, r := range rows {
 		ids[i] = r.Sale.ID
 	}
-	counted, err := queries.SalesRehearsedCustomers(ctx, p.u.DB(), db.SalesRehearsedCustomersParams{
+	counted, err := queries.RehearsalSaleCounters(ctx, p.u.DB(), db.RehearsalSaleCountersParams{
 		Currency: p.program.Currency, OrgID: p.u.OrgID, Ids: ids,
 	})
 	for _, k := range counted {

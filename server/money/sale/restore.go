@@ -155,11 +155,11 @@ func (w *restoring) restoreSale(ctx context.Context, u *work.Unit) error {
 			SaleID: s.ID, PartnerID: s.PartnerID, AmountMinor: s.AmountMinor, Currency: s.Currency,
 			PreviousAmountMinor: s.AmountMinor - w.amount,
 		}))
-	customer := db.CustomerRestoredParams{UpdatedAt: u.Now, ID: s.CustomerID, OrgID: s.OrgID}
-	if err := queries.CustomerRestored(ctx, u.Later(), customer); err != nil {
+	customer := db.CustomerClearRefundedParams{UpdatedAt: u.Now, ID: s.CustomerID, OrgID: s.OrgID}
+	if err := queries.CustomerClearRefunded(ctx, u.Later(), customer); err != nil {
 		return err
 	}
-	err = queries.SaleCommissionsRestored(ctx, u.Later(), db.SaleCommissionsRestoredParams{
+	err = queries.SaleCommissionsSetRefunded(ctx, u.Later(), db.SaleCommissionsSetRefundedParams{
 		RefundedMinor: s.RefundedMinor, UpdatedAt: u.Now, SaleID: &s.ID, OrgID: s.OrgID,
 	})
 	if err != nil {

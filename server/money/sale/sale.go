@@ -171,8 +171,8 @@ type recording struct {
 // customer, then partner.
 func (r *recording) read(ctx context.Context, u *work.Unit) error {
 	org := u.OrgID
-	asked := db.FlowsAskedParams{CustomerID: &r.CustomerID, OrgID: org, Trigger: rules.NewPayment}
-	var stored []db.FlowsAskedRow
+	asked := db.FlowsForPartnerParams{CustomerID: &r.CustomerID, OrgID: org, Trigger: rules.NewPayment}
+	var stored []db.FlowsForPartnerRow
 	if err := r.claim(u); err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (r *recording) read(ctx context.Context, u *work.Unit) error {
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			stored, err = queries.FlowsAsked(ctx, tx, asked)
+			stored, err = queries.FlowsForPartner(ctx, tx, asked)
 			return err
 		})
 	if err := pgtx.First(errs); err != nil {
@@ -521,7 +521,7 @@ func (r *recording) convert(ctx context.Context, u *work.Unit, sale db.Sale) err
 		status = k.Status
 	}
 	if status != k.Status || k.ConvertedAt == nil {
-		err := queries.CustomerPaid(ctx, u.Later(), db.CustomerPaidParams{
+		err := queries.CustomerSetPaid(ctx, u.Later(), db.CustomerSetPaidParams{
 			Status: status, ConvertedAt: sale.OccurredAt, UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID,
 		})
 		if err != nil {

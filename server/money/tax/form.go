@@ -91,7 +91,7 @@ func supersede(ctx context.Context, u *work.Unit, f db.TaxFormStatus) error {
 		p.Type = (*string)(&f.Type)
 	case db.TaxFormStateSubmitted:
 	case db.TaxFormStateExpired:
-		return queries.TaxFormRunOut(ctx, u.Later(), db.TaxFormRunOutParams{
+		return queries.TaxFormRetire(ctx, u.Later(), db.TaxFormRetireParams{
 			UpdatedAt: u.Now, ProgramID: f.ProgramID, OrgID: f.OrgID, PartnerID: f.PartnerID, Type: f.Type,
 			SignedAt: f.SignedAt,
 		})

@@ -50,10 +50,10 @@ const askPrograms = 500
 // Ask makes a program ask its partners for forms: each partner without one gets a requesting row. The program
 // must be locked.
 func Ask(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) error {
-	asked := db.TaxFormsAskedParams{
+	asked := db.TaxFormsSetStatusParams{
 		Status: db.TaxFormStateRequired, Previous: db.TaxFormStateNotRequired, UpdatedAt: now, ProgramID: program, OrgID: org,
 	}
-	if err := queries.TaxFormsAsked(ctx, tx.Later(), asked); err != nil {
+	if err := queries.TaxFormsSetStatus(ctx, tx.Later(), asked); err != nil {
 		return err
 	}
 	return askMissing(ctx, tx, org, program, now)
@@ -81,7 +81,7 @@ func askMissing(ctx context.Context, tx *pgtx.Tx, org, program string, now clock
 func AskRest(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	var failed []error
 	for after := ""; ; {
-		programs, err := queries.TaxProgramsAsking(ctx, pool, db.TaxProgramsAskingParams{After: after, Lim: askPrograms})
+		programs, err := queries.TaxProgramsToRequire(ctx, pool, db.TaxProgramsToRequireParams{After: after, Lim: askPrograms})
 		if err != nil || len(programs) == 0 {
 			return errors.Join(append(failed, err)...)
 		}
@@ -95,7 +95,7 @@ func AskRest(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 }
 
 // askProgram asks under the program's lock, since the program may just have stopped asking.
-func askProgram(ctx context.Context, pool *pgxpool.Pool, p db.TaxProgramsAskingRow, now clock.Time) error {
+func askProgram(ctx context.Context, pool *pgxpool.Pool, p db.TaxProgramsToRequireRow, now clock.Time) error {
 	return pgtx.Within(ctx, pool, func(tx *pgtx.Tx) error {
 		locked, err := queries.ProgramLock(ctx, tx, db.ProgramLockParams(p))
 		if err != nil || !locked.RequireTaxForms {
@@ -122,7 +122,7 @@ func require(
 
 // Excuse makes a program stop asking. Requests become rows that need no form; submitted forms stay.
 func Excuse(ctx context.Context, tx pgtx.DBTX, org, program string, now clock.Time) error {
-	return queries.TaxFormsAsked(ctx, tx, db.TaxFormsAskedParams{
+	return queries.TaxFormsSetStatus(ctx, tx, db.TaxFormsSetStatusParams{
 		Status: db.TaxFormStateNotRequired, Previous: db.TaxFormStateRequired, UpdatedAt: now, ProgramID: program, OrgID: org,
 	})
 }

@@ -39,7 +39,7 @@ func fill(ctx context.Context, pool *pgxpool.Pool, id, org string) error {
 // upper end, so that it also removes recipients who no longer exist.
 func fillSome(ctx context.Context, tx *pgtx.Tx, c db.Campaign) (bool, error) {
 	after := *c.AudienceAfter
-	reach, err := queries.PartnersReach(ctx, tx, db.PartnersReachParams{
+	reach, err := queries.PartnersNextBatch(ctx, tx, db.PartnersNextBatchParams{
 		ProgramID: c.ProgramID, OrgID: c.OrgID, AfterID: after, Lim: fillBatch,
 	})
 	if err != nil {
@@ -50,8 +50,8 @@ func fillSome(ctx context.Context, tx *pgtx.Tx, c db.Campaign) (bool, error) {
 	if more {
 		upto = &reach.Upto
 	}
-	if err := queries.CampaignRecipientsForget(ctx, tx.Later(),
-		db.CampaignRecipientsForgetParams{CampaignID: c.ID, OrgID: c.OrgID, AfterID: after, UptoID: upto}); err != nil {
+	if err := queries.CampaignRecipientsDelete(ctx, tx.Later(),
+		db.CampaignRecipientsDeleteParams{CampaignID: c.ID, OrgID: c.OrgID, AfterID: after, UptoID: upto}); err != nil {
 		return false, err
 	}
 	if err := queries.CampaignRecipientsAdd(ctx, tx.Later(), db.CampaignRecipientsAddParams{
@@ -67,9 +67,9 @@ func fillSome(ctx context.Context, tx *pgtx.Tx, c db.Campaign) (bool, error) {
 		return false, err
 	}
 	if more {
-		return true, queries.CampaignReached(ctx, tx.Later(), db.CampaignReachedParams{
+		return true, queries.CampaignSetCursor(ctx, tx.Later(), db.CampaignSetCursorParams{
 			AudienceAfter: upto, ID: c.ID, OrgID: c.OrgID,
 		})
 	}
-	return false, queries.CampaignCounted(ctx, tx.Later(), db.CampaignCountedParams{ID: c.ID, OrgID: c.OrgID})
+	return false, queries.CampaignSetCounts(ctx, tx.Later(), db.CampaignSetCountsParams{ID: c.ID, OrgID: c.OrgID})
 }

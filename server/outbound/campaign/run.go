@@ -99,7 +99,7 @@ func feed(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) error
 	if c.AudienceAfter != nil {
 		return nil
 	}
-	there, err := queries.CampaignMailed(ctx, tx, db.CampaignMailedParams{CampaignID: c.ID, OrgID: c.OrgID})
+	there, err := queries.CampaignOutboxCounts(ctx, tx, db.CampaignOutboxCountsParams{CampaignID: c.ID, OrgID: c.OrgID})
 	room := min(window-there.Fresh, maxQueued-there.Held)
 	if err != nil || room <= 0 {
 		return err

@@ -18,13 +18,13 @@ func CountOpening(ctx context.Context, pool *pgxpool.Pool, campaign, partner str
 	ctx, cancel := context.WithTimeout(ctx, resultTimeout)
 	defer cancel()
 	return insist(ctx, pool, func(ctx context.Context, tx *pgtx.Tx) error {
-		sent := db.CampaignUnopenedParams{CampaignID: campaign, PartnerID: partner}
-		if _, err := queries.CampaignUnopened(ctx, tx, sent); errors.Is(err, pgx.ErrNoRows) {
+		sent := db.CampaignLockUnopenedParams{CampaignID: campaign, PartnerID: partner}
+		if _, err := queries.CampaignLockUnopened(ctx, tx, sent); errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		opened := db.CampaignOpenedParams{Now: &now, CampaignID: campaign, PartnerID: partner}
-		return queries.CampaignOpened(ctx, tx.Later(), opened)
+		opened := db.CampaignCountOpenParams{Now: &now, CampaignID: campaign, PartnerID: partner}
+		return queries.CampaignCountOpen(ctx, tx.Later(), opened)
 	})
 }

@@ -38,11 +38,11 @@ func (s Sender) finish(ctx context.Context, m db.Mail, outcome, text string) err
 // end writes the outcome of m's attempt. Matching on the number of attempts keeps a worker that was given up
 // from ending a later attempt.
 func (s Sender) end(ctx context.Context, tx *pgtx.Tx, m db.Mail, outcome, text string) error {
-	p := db.MailDoneParams{Outcome: outcome, Now: s.now(), ID: m.ID, Attempts: m.Attempts}
+	p := db.MailFinishParams{Outcome: outcome, Now: s.now(), ID: m.ID, Attempts: m.Attempts}
 	if text != "" {
 		p.Error = &text
 	}
-	return queries.MailDone(ctx, tx.Later(), p)
+	return queries.MailFinish(ctx, tx.Later(), p)
 }
 
 // later queues a mail for another attempt after wait. If its campaign was paused or restarted since the mail was
@@ -61,7 +61,7 @@ func (s Sender) later(ctx context.Context, m db.Mail, wait time.Duration, text s
 			return s.back(ctx, tx, m)
 		}
 		next := s.now().Plus(wait)
-		return queries.MailAgain(ctx, tx.Later(), db.MailAgainParams{
+		return queries.MailRetryLater(ctx, tx.Later(), db.MailRetryLaterParams{
 			NextAttemptAt: &next, Error: &text, ID: m.ID, Attempts: m.Attempts,
 		})
 	})
@@ -71,7 +71,7 @@ func (s Sender) later(ctx context.Context, m db.Mail, wait time.Duration, text s
 // the sequence.
 func (s Sender) back(ctx context.Context, tx *pgtx.Tx, m db.Mail) error {
 	now := s.now()
-	return queries.MailBack(ctx, tx.Later(), db.MailBackParams{Now: &now, ID: m.ID, Attempts: m.Attempts})
+	return queries.MailReturn(ctx, tx.Later(), db.MailReturnParams{Now: &now, ID: m.ID, Attempts: m.Attempts})
 }
 
 // campaignOf locks the mail's campaign, if it has one. Changes to a campaign and its recipients lock the

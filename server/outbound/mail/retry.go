@@ -28,7 +28,7 @@ func ByID(ctx context.Context, u *work.Unit, id string) (db.MailPageRow, error) 
 
 // Retry queues a failed mail again (decisions, 264).
 func (o *Outbox) Retry(ctx context.Context, u *work.Unit, id string) (db.MailPageRow, error) {
-	row, err := queries.MailFailed(ctx, u.Tx, db.MailFailedParams{ID: id, OrgID: u.OrgID})
+	row, err := queries.MailLockFailed(ctx, u.Tx, db.MailLockFailedParams{ID: id, OrgID: u.OrgID})
 	m := db.MailPageRow(row)
 	if err != nil {
 		return m, err

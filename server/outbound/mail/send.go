@@ -152,7 +152,7 @@ func (s Sender) Run(ctx context.Context, now clock.Time) error {
 // twice.
 func (s Sender) giveUp(ctx context.Context) error {
 	before := s.now().Plus(-lostAfter)
-	lost, failures := queries.MailsLost(ctx, s.Pool, &before)
+	lost, failures := queries.MailsAbandoned(ctx, s.Pool, &before)
 	for _, m := range lost {
 		failures = errors.Join(failures, s.finish(ctx, m, failed, "The server stopped while sending it."))
 	}

@@ -78,8 +78,8 @@ func PayoutsOverLimit(to, key, program string) Message {
 	l := console("payouts_over_limit", key, to)
 	l.Subject = "Payouts of " + line(program).plain + " wait for your confirmation"
 	return l.says("Payouts of %s are due. Together with what was sent automatically, they are above the limit for a "+
-		"batch or a day, so none of them was sent.", line(program)).
-		says("Check and send the batch in the console under Payouts.").
+		"run or a day, so none of them was sent.", line(program)).
+		says("Check and send the run in the console under Payouts.").
 		why("You’re receiving this email as the owner of the account.").Message
 }
 

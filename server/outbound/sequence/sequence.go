@@ -105,7 +105,7 @@ func enrolIdle(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time)
 	if s.IdleAfter != nil {
 		began, after = *s.IdleCheckedAt, *s.IdleAfter
 	}
-	reach, err := queries.PartnersReach(ctx, tx, db.PartnersReachParams{
+	reach, err := queries.PartnersNextBatch(ctx, tx, db.PartnersNextBatchParams{
 		ProgramID: s.ProgramID, OrgID: org, AfterID: after, Lim: idleBatch,
 	})
 	if err != nil {
@@ -116,11 +116,11 @@ func enrolIdle(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time)
 	}); err != nil {
 		return false, err
 	}
-	progress := db.SequenceReachedParams{IdleCheckedAt: &began, ID: id, OrgID: org}
+	progress := db.SequenceSetCursorParams{IdleCheckedAt: &began, ID: id, OrgID: org}
 	if reach.Partners == idleBatch {
 		progress.IdleAfter = &reach.Upto
 	}
-	return progress.IdleAfter != nil, queries.SequenceReached(ctx, tx.Later(), progress)
+	return progress.IdleAfter != nil, queries.SequenceSetCursor(ctx, tx.Later(), progress)
 }
 
 // advance moves a batch of partners by one step and reports whether there may be more. The delay of the next

@@ -24,7 +24,11 @@ func Next(n int, attempted clock.Time) (next clock.Time, ok bool) {
 	if n >= MaxAttempts {
 		return clock.Time{}, false
 	}
-	least := attempted.Add(waits[n-1])
+	wait := waits[n-1]
+	if wait >= 30*time.Minute { // a retry at minute 1 fails some milliseconds later, and its wait ends at such a minute
+		attempted = clock.At(attempted.Truncate(time.Minute))
+	}
+	least := attempted.Add(wait)
 	at := least.Truncate(time.Hour).Add(time.Minute)
 	for at.Before(least) {
 		at = at.Add(30 * time.Minute)

@@ -221,7 +221,7 @@ func (s *Sender) keepLock(ctx context.Context) error {
 	s.Wake()
 	var missing []int64
 	for ctx.Err() == nil {
-		absent, err := queries.WebhookAbsent(ctx, conn)
+		absent, err := queries.WebhookDeadOwners(ctx, conn)
 		if err != nil {
 			return err
 		}
@@ -231,7 +231,7 @@ func (s *Sender) keepLock(ctx context.Context) error {
 		dead := slices.DeleteFunc(slices.Clone(absent), func(owner int64) bool { return !slices.Contains(missing, owner) })
 		s.steps.Note("lock", nil)
 		if missing = absent; len(dead) > 0 {
-			if err := queries.WebhookBury(ctx, conn, dead); err != nil {
+			if err := queries.WebhookExpireLeases(ctx, conn, dead); err != nil {
 				return err
 			}
 			s.Wake()

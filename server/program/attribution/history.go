@@ -13,7 +13,7 @@ import (
 )
 
 // A visitor with so many clicks, clicks of one referral, or referrals is not a person and cannot be decided.
-// RehearsedTouches reads as many.
+// RehearsalTouches reads as many.
 const (
 	maxTouches  = 1001
 	maxOfVisits = 101
@@ -21,7 +21,7 @@ const (
 
 // evidence is a customer with the rows that decide about it.
 type evidence struct {
-	db.RehearsedCustomersRow
+	db.RehearsalCustomersRow
 	other      tracking.OtherRoutes
 	referralID string // leads to the visitor; "" for none
 	touches    tracking.Touches
@@ -56,10 +56,10 @@ func (e evidence) fixed() bool {
 }
 
 // gather reads the evidence of a page of customers.
-func (p *play) gather(ctx context.Context, rows []db.RehearsedCustomersRow) ([]evidence, error) {
+func (p *play) gather(ctx context.Context, rows []db.RehearsalCustomersRow) ([]evidence, error) {
 	page := make([]evidence, len(rows))
 	for i, r := range rows {
-		page[i].RehearsedCustomersRow = r
+		page[i].RehearsalCustomersRow = r
 		if r.Customer.OtherRoutes == nil {
 			continue
 		}
@@ -102,12 +102,12 @@ func (p *play) findVisitors(ctx context.Context, page []evidence) error {
 }
 
 // clicks reads clicks by their ids.
-func (p *play) clicks(ctx context.Context, ids []string) (map[string]db.RehearsedClicksRow, error) {
-	out := map[string]db.RehearsedClicksRow{}
+func (p *play) clicks(ctx context.Context, ids []string) (map[string]db.RehearsalClicksRow, error) {
+	out := map[string]db.RehearsalClicksRow{}
 	if len(ids) == 0 {
 		return out, nil
 	}
-	rows, err := queries.RehearsedClicks(ctx, p.u.DB(), db.RehearsedClicksParams{Ids: ids, OrgID: p.u.OrgID})
+	rows, err := queries.RehearsalClicks(ctx, p.u.DB(), db.RehearsalClicksParams{Ids: ids, OrgID: p.u.OrgID})
 	for _, r := range rows {
 		out[r.ID] = r
 	}
@@ -117,7 +117,7 @@ func (p *play) clicks(ctx context.Context, ids []string) (map[string]db.Rehearse
 // readTouches reads the clicks of the visitors.
 func (p *play) readTouches(ctx context.Context, page []evidence) error {
 	var of []int // the index in the page
-	asked := db.RehearsedTouchesParams{OrgID: p.u.OrgID}
+	asked := db.RehearsalTouchesParams{OrgID: p.u.OrgID}
 	for i, e := range page {
 		if e.referralID != "" && !e.fixed() {
 			of = append(of, i)
@@ -127,7 +127,7 @@ func (p *play) readTouches(ctx context.Context, page []evidence) error {
 	if len(of) == 0 {
 		return nil
 	}
-	rows, err := queries.RehearsedTouches(ctx, p.u.DB(), asked)
+	rows, err := queries.RehearsalTouches(ctx, p.u.DB(), asked)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (p *play) readTouches(ctx context.Context, page []evidence) error {
 }
 
 // add adds a row of a visitor, and its return if it is the first of its referral.
-func (e *evidence) add(r db.RehearsedTouchesRow) {
+func (e *evidence) add(r db.RehearsalTouchesRow) {
 	t := tracking.Touch{
 		ClickID: r.ClickID, ReferralID: r.ReferralID, PartnerID: r.PartnerID, LinkID: r.VisitLinkID,
 		ClickLinkID: r.LinkID,
@@ -177,7 +177,7 @@ func (p *play) readCoupons(ctx context.Context, page []evidence) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	rows, err := queries.RehearsedCoupons(ctx, p.u.DB(), db.RehearsedCouponsParams{Ids: ids, OrgID: p.u.OrgID})
+	rows, err := queries.RehearsalCoupons(ctx, p.u.DB(), db.RehearsalCouponsParams{Ids: ids, OrgID: p.u.OrgID})
 	if err != nil {
 		return err
 	}

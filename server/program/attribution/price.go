@@ -34,7 +34,7 @@ func (m *move) credited() db.Customer {
 type pricing struct {
 	*play
 	rates     map[string][]byte                // by link
-	clicks    map[string]db.RehearsedClicksRow // by id
+	clicks    map[string]db.RehearsalClicksRow // by id
 	sums      sums
 	elsewhere int64 // sales in other currencies
 }
@@ -72,7 +72,7 @@ func (c *pricing) readRoutes(ctx context.Context, moves []*move) (err error) {
 		}
 	}
 	if len(links) > 0 {
-		rows, err := queries.RehearsedLinks(ctx, c.u.DB(), db.RehearsedLinksParams{Ids: links, OrgID: c.u.OrgID})
+		rows, err := queries.RehearsalLinks(ctx, c.u.DB(), db.RehearsalLinksParams{Ids: links, OrgID: c.u.OrgID})
 		if err != nil {
 			return err
 		}
@@ -135,13 +135,13 @@ func (c *pricing) book(m *move, partnerID string, s Side, after bool) {
 // sell decides the sales of the customers, page by page.
 func (c *pricing) sell(ctx context.Context, moves []*move) error {
 	at := map[string]int{}
-	p := db.RehearsedSalesParams{OrgID: c.u.OrgID, Lim: salesPage}
+	p := db.RehearsalSalesParams{OrgID: c.u.OrgID, Lim: salesPage}
 	for i, m := range moves {
 		at[m.customer.ID] = i
 		p.CustomerIds = append(p.CustomerIds, m.customer.ID)
 	}
 	for len(p.CustomerIds) > 0 {
-		rows, err := queries.RehearsedSales(ctx, c.u.DB(), p)
+		rows, err := queries.RehearsalSales(ctx, c.u.DB(), p)
 		if err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ type sold struct {
 
 // sellPage decides a page of sales. A sale keeps its partner if its customer does; of a customer with a partner, one
 // without stays without (decisions, 81).
-func (c *pricing) sellPage(ctx context.Context, rows []db.RehearsedSalesRow, of func(customerID string) *move) error {
+func (c *pricing) sellPage(ctx context.Context, rows []db.RehearsalSalesRow, of func(customerID string) *move) error {
 	ids := make([]string, len(rows))
 	for i, r := range rows {
 		ids[i] = opt.Value(r.Sale.PartnerID)

@@ -66,7 +66,7 @@ func newWorld(s *apitest.Server, with M) *world {
 // standing returns the click that the script names for a visitor; "" for none.
 func (w *world) standing(visitor string) string {
 	w.T.Helper()
-	row, err := db.New().VisitorStanding(w.T.Context(), w.Pool, db.VisitorStandingParams{
+	row, err := db.New().VisitorReferral(w.T.Context(), w.Pool, db.VisitorReferralParams{
 		ProgramID: w.ProgramID, OrgID: w.Org, Now: w.Clock.Now(), Visitor: secret.HashToken(visitor),
 	})
 	if err != nil {

@@ -119,7 +119,7 @@ func (s Service) begin(ctx context.Context, u *work.Unit, programID string, days
 		u: u, program: program, of: s.Customers, before: Present(program), partners: map[string]partner{}, sums: sums{},
 		out: Rehearsal{Program: program, Since: u.Now.Days(-days), After: c.apply(Present(program))},
 	}
-	total, err := queries.RehearsedTotal(ctx, u.DB(), db.RehearsedTotalParams{
+	total, err := queries.RehearsalTotal(ctx, u.DB(), db.RehearsalTotalParams{
 		ProgramID: programID, OrgID: u.OrgID, Since: p.out.Since, Until: u.Now, Lim: maxCustomers + 1,
 	})
 	if err != nil {
@@ -142,12 +142,12 @@ func (s Service) begin(ctx context.Context, u *work.Unit, programID string, days
 
 // run decides about the customers page by page, the latest first.
 func (p *play) run(ctx context.Context) error {
-	at := db.RehearsedCustomersParams{
+	at := db.RehearsalCustomersParams{
 		ProgramID: p.program.ID, OrgID: p.u.OrgID, Since: p.out.Since, BeforeAt: p.u.Now, BeforeID: beyond,
 		Lim: customersPage,
 	}
 	for {
-		rows, err := queries.RehearsedCustomers(ctx, p.u.DB(), at)
+		rows, err := queries.RehearsalCustomers(ctx, p.u.DB(), at)
 		if err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (p *play) run(ctx context.Context) error {
 const beyond = "~"
 
 // decidePage decides about a page of customers, and adds it to the result as a whole.
-func (p *play) decidePage(ctx context.Context, rows []db.RehearsedCustomersRow) error {
+func (p *play) decidePage(ctx context.Context, rows []db.RehearsalCustomersRow) error {
 	page, err := p.gather(ctx, rows)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func (p *play) loadPartners(ctx context.Context, ids []string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	rows, err := queries.RehearsedPartners(ctx, p.u.DB(), db.RehearsedPartnersParams{Ids: missing, OrgID: p.u.OrgID})
+	rows, err := queries.RehearsalPartners(ctx, p.u.DB(), db.RehearsalPartnersParams{Ids: missing, OrgID: p.u.OrgID})
 	if err != nil {
 		return err
 	}

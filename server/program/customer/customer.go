@@ -105,11 +105,11 @@ func (s Service) signUpCompared(
 	if err != nil {
 		return k, false, err
 	}
-	var flows []db.FlowsAskedRow
+	var flows []db.FlowsForPartnerRow
 	// The flows of the partner are read in the same round trip.
 	a, err := tracking.Attribute(ctx, u, p, in.Route, func(partnerID string) pgtx.Read {
 		return func(tx pgtx.DBTX) (err error) {
-			flows, err = queries.FlowsAsked(ctx, tx, commission.SignupFlows(u, partnerID))
+			flows, err = queries.FlowsForPartner(ctx, tx, commission.SignupFlows(u, partnerID))
 			return err
 		}
 	})
@@ -142,7 +142,7 @@ func (s Service) signUpCompared(
 // lead, and commissions of sign-up flows.
 func (s Service) welcome(
 	ctx context.Context, u *work.Unit, p db.Program, a tracking.Attribution, own []string, k db.Customer,
-	flows []db.FlowsAskedRow,
+	flows []db.FlowsForPartnerRow,
 ) error {
 	if err := risk.CheckCustomer(ctx, u, a.Partner, own, k, address(k)); err != nil {
 		return err

@@ -19,7 +19,7 @@ type Duplicate struct {
 // readDuplicates reads the other customers with the same identifier or email, the oldest of each.
 func readDuplicates(ctx context.Context, k db.Customer, into *[]Duplicate) pgtx.Read {
 	return func(tx pgtx.DBTX) error {
-		rows, err := queries.CustomerSame(ctx, tx, db.CustomerSameParams{
+		rows, err := queries.CustomersWithSameIdentity(ctx, tx, db.CustomersWithSameIdentityParams{
 			ProgramID: k.ProgramID, OrgID: k.OrgID, ID: k.ID, Identifier: k.Identifier, Email: opt.Lower(k.Email),
 		})
 		for _, r := range rows {

@@ -24,7 +24,7 @@ func (s Service) Lead(ctx context.Context, u *work.Unit, in BrowserLead) error {
 	if err != nil {
 		return work.Found(err, "click_id")
 	}
-	known, err := queries.LeadKnown(ctx, u.DB(), db.LeadKnownParams{
+	known, err := queries.LeadExists(ctx, u.DB(), db.LeadExistsParams{
 		ProgramID: in.ProgramID, OrgID: u.OrgID, Email: in.Email, Identifier: in.Identifier,
 	})
 	if err != nil || known {

@@ -200,7 +200,7 @@ func (s Service) GivePartner(
 	}
 	if k.PartnerID != nil && *k.PartnerID != c.PartnerID {
 		return k, p, problem.On("partner_id", problem.CustomerHasPartner,
-			"The customer has another partner; reassign it instead.")
+			"The customer has another partner; set partner_id with POST /v1/customers/{id} to reassign it.")
 	}
 	if !c.DryRun && k.PartnerID == nil {
 		k, err = s.Update(ctx, u, k.ID, Changes{PartnerID: &c.PartnerID})

@@ -77,7 +77,7 @@ func (s Service) byIdentifier(ctx context.Context, u *work.Unit, c Clues) (f Mat
 	if id == "" {
 		return f, false, nil
 	}
-	rows, err := queries.CustomerIdentified(ctx, u.DB(), db.CustomerIdentifiedParams{
+	rows, err := queries.CustomersByIdentifier(ctx, u.DB(), db.CustomersByIdentifierParams{
 		ProgramID: c.ProgramID, OrgID: u.OrgID, Identifier: id,
 	})
 	if err != nil || len(rows) != 1 {
@@ -158,7 +158,7 @@ func (s Service) leadOf(ctx context.Context, u *work.Unit, c Clues, r tracking.R
 	if referral == "" {
 		return k, nil
 	}
-	k, err = unbound(ctx, u, db.CustomerUnboundParams{ProgramID: c.ProgramID, ReferralID: &referral})
+	k, err = unbound(ctx, u, db.CustomersWithoutExternalIDParams{ProgramID: c.ProgramID, ReferralID: &referral})
 	if k.PartnerID == nil || !c.fits(k) {
 		return db.Customer{}, err
 	}
@@ -191,7 +191,7 @@ func (s Service) byEmail(ctx context.Context, u *work.Unit, c Clues) (f Match, e
 	if at.IsZero() {
 		at = u.Now
 	}
-	f.Customer, err = unbound(ctx, u, db.CustomerUnboundParams{
+	f.Customer, err = unbound(ctx, u, db.CustomersWithoutExternalIDParams{
 		ProgramID: c.ProgramID, Email: &email, Since: at.Days(-days),
 	})
 	f.Rule = Rule{Rule: api.AttributionRuleEmail, Detail: email}
@@ -199,9 +199,9 @@ func (s Service) byEmail(ctx context.Context, u *work.Unit, c Clues) (f Match, e
 }
 
 // unbound returns the only matching customer without an external id; none if several match.
-func unbound(ctx context.Context, u *work.Unit, by db.CustomerUnboundParams) (db.Customer, error) {
+func unbound(ctx context.Context, u *work.Unit, by db.CustomersWithoutExternalIDParams) (db.Customer, error) {
 	by.OrgID = u.OrgID
-	rows, err := queries.CustomerUnbound(ctx, u.DB(), by)
+	rows, err := queries.CustomersWithoutExternalID(ctx, u.DB(), by)
 	if err != nil || len(rows) != 1 {
 		return db.Customer{}, err
 	}

@@ -148,7 +148,7 @@ func TestFlowsAreParsedOncePerVersion(t *testing.T) {
 		w.Sale(program, customer)
 		asked := 0
 		for _, names := range tracer.Take() {
-			asked += strings.Count(names, "FlowsAsked")
+			asked += strings.Count(names, "FlowsForPartner")
 		}
 		return asked
 	}

@@ -115,7 +115,7 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Group,
 func save(ctx context.Context, u *work.Unit, before, g db.Group) error {
 	// A unique index allows one default; clear the old one first.
 	if g.IsDefault && !before.IsDefault {
-		err := queries.GroupUndefault(ctx, u.Later(), db.GroupUndefaultParams{
+		err := queries.GroupClearDefault(ctx, u.Later(), db.GroupClearDefaultParams{
 			UpdatedAt: u.Now, ProgramID: g.ProgramID, OrgID: g.OrgID, ID: g.ID,
 		})
 		if err != nil {
@@ -170,8 +170,8 @@ func leave(ctx context.Context, u *work.Unit, g db.Group) error {
 		return err
 	}
 	// Groups are an array in resources, which no foreign key clears.
-	lose := db.ResourcesLoseGroupParams{GroupID: g.ID, UpdatedAt: u.Now, ProgramID: g.ProgramID, OrgID: g.OrgID}
-	if err := queries.ResourcesLoseGroup(ctx, u.Later(), lose); err != nil {
+	lose := db.ResourcesRemoveGroupParams{GroupID: g.ID, UpdatedAt: u.Now, ProgramID: g.ProgramID, OrgID: g.OrgID}
+	if err := queries.ResourcesRemoveGroup(ctx, u.Later(), lose); err != nil {
 		return err
 	}
 	return queries.GroupDelete(ctx, u.Later(), db.GroupDeleteParams{ID: g.ID, OrgID: g.OrgID})

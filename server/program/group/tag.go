@@ -84,8 +84,8 @@ func DeleteTag(ctx context.Context, u *work.Unit, id string) error {
 		return err
 	}
 	// Tags are an array in resources; those of partners go with the tag's row.
-	lose := db.ResourcesLoseTagParams{TagID: tag.ID, UpdatedAt: u.Now, ProgramID: tag.ProgramID, OrgID: tag.OrgID}
-	if err := queries.ResourcesLoseTag(ctx, u.Later(), lose); err != nil {
+	lose := db.ResourcesRemoveTagParams{TagID: tag.ID, UpdatedAt: u.Now, ProgramID: tag.ProgramID, OrgID: tag.OrgID}
+	if err := queries.ResourcesRemoveTag(ctx, u.Later(), lose); err != nil {
 		return err
 	}
 	return queries.TagDelete(ctx, u.Later(), db.TagDeleteParams{ID: tag.ID, OrgID: tag.OrgID})

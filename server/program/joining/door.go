@@ -14,7 +14,7 @@ func PageName(ctx context.Context, tx pgtx.DBTX, orgID, programID string) (strin
 	if err != nil {
 		return programID, err
 	}
-	first, err := queries.JoinDoor(ctx, tx, p.Subdomain)
+	first, err := queries.JoinProgram(ctx, tx, p.Subdomain)
 	if err != nil || first.ID != p.ID {
 		return programID, err
 	}

@@ -291,8 +291,8 @@ func insert(ctx context.Context, u *work.Unit, p db.Partner) error {
 		return err
 	}
 	// A deleted partner's unsubscription still applies.
-	take := db.PartnerUnsubscribesTakeParams{ProgramID: p.ProgramID, OrgID: p.OrgID, Email: p.Email, ID: p.ID}
-	if err := queries.PartnerUnsubscribesTake(ctx, u.Later(), take); err != nil {
+	take := db.PartnerUnsubscribesRestoreParams{ProgramID: p.ProgramID, OrgID: p.OrgID, Email: p.Email, ID: p.ID}
+	if err := queries.PartnerUnsubscribesRestore(ctx, u.Later(), take); err != nil {
 		return err
 	}
 	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}

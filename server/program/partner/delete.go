@@ -131,7 +131,7 @@ func remove(ctx context.Context, u *work.Unit, p db.Partner) error {
 			return queries.PartnerMailsRecall(ctx, tx, db.PartnerMailsRecallParams{PartnerID: p.ID, OrgID: p.OrgID})
 		},
 		func() error {
-			return queries.PartnerUnsubscribesKeep(ctx, tx, db.PartnerUnsubscribesKeepParams{
+			return queries.PartnerUnsubscribesSave(ctx, tx, db.PartnerUnsubscribesSaveParams{
 				ID: p.ID, OrgID: p.OrgID,
 			})
 		},

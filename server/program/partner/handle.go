@@ -61,7 +61,7 @@ func heldBy(ctx context.Context, u *work.Unit, existing db.TrackingValue) error 
 	// The code is the same for both; the answer has a link or a partner.
 	const code = problem.PartnerHandleTaken
 	if existing.LinkID != nil {
-		link, err := queries.LinkAny(ctx, u.DB(), db.LinkAnyParams{ID: *existing.LinkID, OrgID: u.OrgID})
+		link, err := queries.LinkWithDeleted(ctx, u.DB(), db.LinkWithDeletedParams{ID: *existing.LinkID, OrgID: u.OrgID})
 		if err != nil {
 			return err
 		}

@@ -73,7 +73,7 @@ func reopenable(ctx context.Context, u *work.Unit, a db.Application, p db.Partne
 	if !p.UpdatedAt.Equal(a.ReviewedAt.Time) || p.BanAt != nil {
 		return before, notReopenable("The partner was changed after the decision.")
 	}
-	gained, err := queries.PartnerGained(ctx, u.Tx, db.PartnerGainedParams{
+	gained, err := queries.PartnerHasCustomerOrCommission(ctx, u.Tx, db.PartnerHasCustomerOrCommissionParams{
 		ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID,
 	})
 	if err == nil && gained {

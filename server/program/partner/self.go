@@ -99,8 +99,8 @@ func (s *Service) UpdateSelf(ctx context.Context, u *work.Unit, partnerID string
 		if u.Events.Len() == 0 { // one change, one event
 			recordUpdated(u, after)
 		}
-		done := db.PartnerOnboardedParams{UpdatedAt: u.Now, ID: after.ID, OrgID: after.OrgID}
-		if err := queries.PartnerOnboarded(ctx, u.Later(), done); err != nil {
+		done := db.PartnerSetOnboardedParams{UpdatedAt: u.Now, ID: after.ID, OrgID: after.OrgID}
+		if err := queries.PartnerSetOnboarded(ctx, u.Later(), done); err != nil {
 			return err
 		}
 	}

@@ -95,11 +95,11 @@ func Extend(s db.PortalSession, now clock.Time) (clock.Time, bool) {
 
 // Places lists the partners of other programs that the session opens: those with the address to which its sign-in link
 // was mailed. Links that were not mailed prove no address: a program can give its partners any.
-func Places(ctx context.Context, tx pgtx.DBTX, s db.PortalSession, now clock.Time) ([]db.PortalPlacesRow, error) {
+func Places(ctx context.Context, tx pgtx.DBTX, s db.PortalSession, now clock.Time) ([]db.PortalOtherPartnersRow, error) {
 	if s.Email == nil || !s.CreatedAt.Plus(provenFor).After(now.Time) {
 		return nil, nil
 	}
-	return queries.PortalPlaces(ctx, tx, db.PortalPlacesParams{
+	return queries.PortalOtherPartners(ctx, tx, db.PortalOtherPartnersParams{
 		Email: *s.Email, Folded: folded(*s.Email), PartnerID: s.PartnerID, Lim: placesOf,
 	})
 }
@@ -132,7 +132,7 @@ func (s *Service) Switch(
 		if err != nil {
 			return err
 		}
-		to, err := queries.PortalPlaceLock(ctx, tx, db.PortalPlaceLockParams{
+		to, err := queries.PortalOtherPartnerLock(ctx, tx, db.PortalOtherPartnerLockParams{
 			ID: partnerID, Email: *old.Email, Folded: folded(*old.Email),
 		})
 		if errors.Is(err, pgx.ErrNoRows) {

@@ -110,7 +110,7 @@ func (s *Store) load(ctx context.Context, token string) (any, error) {
 
 // AllowsAny reports whether pages of the origin may use any key.
 func (s *Store) AllowsAny(ctx context.Context, o Origin) (bool, error) {
-	return queries.PublishableHostKnown(ctx, s.pool, o.Names())
+	return queries.PublishableHostAllowed(ctx, s.pool, o.Names())
 }
 
 // Used records the use of a key, at most once a minute.
@@ -129,7 +129,7 @@ func (s *Store) Used(ctx context.Context, k Key) error {
 	stale := now.Plus(-useInterval)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()
-	return queries.PublishableKeyUsed(ctx, s.pool, db.PublishableKeyUsedParams{
+	return queries.PublishableKeySetLastUsed(ctx, s.pool, db.PublishableKeySetLastUsedParams{
 		ID: k.ID, OrgID: k.OrgID, Now: &now, StaleBefore: &stale,
 	})
 }

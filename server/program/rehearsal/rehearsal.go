@@ -143,7 +143,7 @@ func (r *Result) read(ctx context.Context, u *work.Unit) (err error) {
 		return err
 	}
 	r.Customer = &k
-	r.Commissions, err = queries.CommissionsRehearsed(ctx, u.DB(), db.CommissionsRehearsedParams{
+	r.Commissions, err = queries.RehearsalCommissions(ctx, u.DB(), db.RehearsalCommissionsParams{
 		SaleID: opt.OrNil(r.Sale.Sale.ID), CustomerID: &k.ID, OrgID: u.OrgID,
 	})
 	if err != nil {

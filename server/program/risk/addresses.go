@@ -39,7 +39,7 @@ func SeenPartner(ctx context.Context, tx pgtx.DBTX, keeper *secret.Keeper, p db.
 	if userAgent != "" {
 		device = keeper.HashDevice(p.ProgramID, userAgent)
 	}
-	return queries.PartnerAddressSeen(ctx, tx, db.PartnerAddressSeenParams{
+	return queries.PartnerAddressSave(ctx, tx, db.PartnerAddressSaveParams{
 		OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID, IPHash: keeper.HashIP(p.ProgramID, address), Device: device,
 		SeenAt: now,
 	})

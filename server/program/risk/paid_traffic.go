@@ -23,7 +23,7 @@ func CheckClick(ctx context.Context, u *work.Unit, programID, partnerID, landing
 	if name == "" {
 		return nil
 	}
-	settled, err := queries.RiskDismissed(ctx, u.DB(), db.RiskDismissedParams{
+	settled, err := queries.RiskDismissedSince(ctx, u.DB(), db.RiskDismissedSinceParams{
 		ProgramID: programID, OrgID: u.OrgID, PartnerID: &partnerID, Kind: "paid_traffic",
 		Since: new(u.Now.Days(-dismissedFor)),
 	})

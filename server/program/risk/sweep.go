@@ -45,7 +45,7 @@ func Sweep(ctx context.Context, u *work.Unit, p db.RiskProgramsRow) error {
 // openSome opens a batch of flags and reports whether there may be more. A batch
 // that opened nothing is the last, so that Sweep ends.
 func openSome(ctx context.Context, u *work.Unit, p snapshot) (more bool, err error) {
-	begun, err := queries.RiskBegin(ctx, u.Tx, p.program)
+	begun, err := queries.RiskLock(ctx, u.Tx, p.program)
 	if err != nil || !begun.Taken {
 		return false, err
 	}

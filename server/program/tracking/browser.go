@@ -15,7 +15,7 @@ import (
 // BrowserVisit is a visit reported by a page.
 type BrowserVisit struct {
 	// Standing is the partner credited for the browser after this visit.
-	Standing db.VisitorStandingRow
+	Standing db.VisitorReferralRow
 	// Last reports whether the program credits the last visit, which is this one. Otherwise an earlier one may count.
 	Last bool
 	// Repeated reports whether the click was recorded within the last hour: a page reports its address each time it
@@ -33,7 +33,7 @@ func (s Service) Browse(ctx context.Context, u *work.Unit, programID, value stri
 		return BrowserVisit{}, err
 	}
 	return BrowserVisit{
-		Standing: db.VisitorStandingRow{
+		Standing: db.VisitorReferralRow{
 			ClickID: k.ID, ReferralID: *k.ReferralID, ExpiresAt: k.hit.ExpiresAt, Handle: k.hit.Handle, Name: k.hit.Name,
 			Coupon: k.hit.Coupon,
 		},
@@ -45,11 +45,11 @@ func (s Service) Browse(ctx context.Context, u *work.Unit, programID, value stri
 // it; pgx.ErrNoRows for none. Pages see the row, so it has only public data of the partner.
 func Standing(
 	ctx context.Context, u *work.Unit, programID, visitorToken, clickID string,
-) (db.VisitorStandingRow, error) {
-	p := db.VisitorStandingParams{
+) (db.VisitorReferralRow, error) {
+	p := db.VisitorReferralParams{
 		ProgramID: programID, OrgID: u.OrgID, Now: u.Now, Visitor: secret.HashToken(visitorToken), ClickID: clickID,
 	}
-	return queries.VisitorStanding(ctx, u.Short(), p)
+	return queries.VisitorReferral(ctx, u.Short(), p)
 }
 
 // HandedOver reports whether a click belongs to the program, so that another page or a short link can have

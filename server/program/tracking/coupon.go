@@ -177,8 +177,8 @@ func SetCouponState(ctx context.Context, u *work.Unit, id string, to CouponState
 // StopCoupons turns off a partner's coupons, and returns their number. A later report of the processor that a
 // code works turns it on again.
 func StopCoupons(ctx context.Context, u *work.Unit, p db.Partner) (int, error) {
-	of := db.CouponsStopParams{Now: &u.Now, ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: &p.ID}
-	stopped, err := queries.CouponsStop(ctx, u.DB(), of)
+	of := db.CouponsDeactivateParams{Now: &u.Now, ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: &p.ID}
+	stopped, err := queries.CouponsDeactivate(ctx, u.DB(), of)
 	slices.SortFunc(stopped, func(a, b db.Coupon) int { return cmp.Compare(a.ID, b.ID) })
 	for _, k := range stopped {
 		recordCoupon(u, events.AffiliateCouponDeactivated, k)

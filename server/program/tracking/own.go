@@ -55,7 +55,7 @@ func CreateOwn(ctx context.Context, u *work.Unit, in OwnLink) (db.Link, error) {
 		return db.Link{}, err
 	}
 	// Hidden links keep their names, so they are bounded, too.
-	ever, err := queries.LinksEver(ctx, u.DB(), db.LinksEverParams{
+	ever, err := queries.LinksCountWithDeleted(ctx, u.DB(), db.LinksCountWithDeletedParams{
 		ProgramID: in.Program.ID, OrgID: u.OrgID, PartnerID: in.PartnerID,
 	})
 	if err != nil {

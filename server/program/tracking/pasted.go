@@ -101,7 +101,7 @@ func resolvePasted(
 func knownForms(
 	ctx context.Context, read reader, units []*work.Unit, visits []arrival, hits []db.TrackingResolveRow,
 ) (map[int]string, error) {
-	var p db.TrackingKnownParams
+	var p db.TrackingValuesExistParams
 	var of []int // the visit of each value of p
 	for i, a := range visits {
 		if hits[i].PartnerID != "" || hits[i].ProgramStatus != string(db.ProgramStatusActive) {
@@ -125,7 +125,7 @@ func knownForms(
 	}
 	var known []int64 // indexes of p.Values, sorted
 	err := read(func(tx pgtx.DBTX) (err error) {
-		known, err = queries.TrackingKnown(ctx, tx, p)
+		known, err = queries.TrackingValuesExist(ctx, tx, p)
 		return err
 	})
 	values := map[int]string{}

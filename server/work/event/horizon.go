@@ -29,10 +29,10 @@ type Lock struct {
 // before the locks: numbers drawn in between are not below it.
 func ReadHorizon(ctx context.Context, pool *pgxpool.Pool) (h Horizon, err error) {
 	var drawn int64
-	var locks []db.EventsHeldRow
+	var locks []db.EventsLocksRow
 	errs := pgtx.Together(ctx, pool,
-		func(q pgtx.DBTX) (err error) { drawn, err = db.New().EventsDrawn(ctx, q); return err },
-		func(q pgtx.DBTX) (err error) { locks, err = db.New().EventsHeld(ctx, q); return err },
+		func(q pgtx.DBTX) (err error) { drawn, err = db.New().EventsLastNumber(ctx, q); return err },
+		func(q pgtx.DBTX) (err error) { locks, err = db.New().EventsLocks(ctx, q); return err },
 	)
 	h.End = drawn + 1
 	for _, l := range locks {

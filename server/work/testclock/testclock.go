@@ -77,7 +77,7 @@ func (c *Clock) hold(ctx context.Context) error {
 		return err
 	}
 	if _, err = conn.Exec(ctx, fmt.Sprintf("SET lock_timeout = %d", patience.Milliseconds())); err == nil {
-		err = queries.TestClockAlone(ctx, conn)
+		err = queries.TestClockSessionLock(ctx, conn)
 	}
 	if err != nil {
 		_ = conn.Close(context.WithoutCancel(ctx))
@@ -114,10 +114,10 @@ func (c *Clock) Forward(ctx context.Context, t clock.Time) error {
 
 // refuseLive refuses a database with anything live, and prevents additions until the commit.
 func refuseLive(ctx context.Context, tx pgx.Tx) error {
-	if err := queries.TestClockHoldsOff(ctx, tx); err != nil {
+	if err := queries.TestClockLockInserts(ctx, tx); err != nil {
 		return err
 	}
-	n, err := queries.TestClockLive(ctx, tx)
+	n, err := queries.TestClockConflicts(ctx, tx)
 	if err != nil || n.Keys+n.Rails+n.Connections == 0 {
 		return err
 	}

@@ -85,6 +85,7 @@ class Programs(_Resource):
         subdomain: str = OMIT,
         status: types.ProgramStatus = OMIT,
         terms_url: str | None = OMIT,
+        terms_version: str | None = OMIT,
         cookie_days: int = OMIT,
         url_params: List[str] = OMIT,
         commission_on_net_revenue: bool = OMIT,
@@ -125,6 +126,7 @@ class Programs(_Resource):
             subdomain: The subdomain of the partner portal; by default derived from the name.
             status: Whether the program runs; the default is `active`.
             terms_url: The terms that partners accept.
+            terms_version: The version of the terms, such as a date; stored with each application.
             cookie_days: How long a new referral can still convert, in days.
             url_params: Query parameters with a tracking value; the first is the default of new
                 links.
@@ -196,6 +198,7 @@ class Programs(_Resource):
                 "subdomain": subdomain,
                 "status": status,
                 "terms_url": terms_url,
+                "terms_version": terms_version,
                 "cookie_days": cookie_days,
                 "url_params": url_params,
                 "commission_on_net_revenue": commission_on_net_revenue,
@@ -256,6 +259,7 @@ class Programs(_Resource):
         website_url: str = OMIT,
         status: types.ProgramStatus = OMIT,
         terms_url: str | None = OMIT,
+        terms_version: str | None = OMIT,
         cookie_days: int = OMIT,
         commission_on_net_revenue: bool = OMIT,
         commission_base: types.CommissionBase = OMIT,
@@ -293,6 +297,8 @@ class Programs(_Resource):
             website_url: The website of the product.
             status: Pauses or resumes the program.
             terms_url: The terms that partners accept; null clears them.
+            terms_version: The version of the terms, such as a date; stored with each later
+                application. null clears it.
             cookie_days: How long a new referral can still convert, in days; existing referrals keep
                 their expiry.
             commission_on_net_revenue: Whether tax is deducted from a sale before the rate applies.
@@ -360,6 +366,7 @@ class Programs(_Resource):
                 "website_url": website_url,
                 "status": status,
                 "terms_url": terms_url,
+                "terms_version": terms_version,
                 "cookie_days": cookie_days,
                 "commission_on_net_revenue": commission_on_net_revenue,
                 "commission_base": commission_base,
@@ -811,7 +818,8 @@ class Partners(_Resource):
             address: Postal address, as statements name it.
             tax_id: VAT id with the country's prefix, or another tax id, as statements name it.
             handle: The `?ref=` value; the old one still works.
-            group_id: The partner's group; null for none.
+            group_id: The partner's group. null removes the partner from its group; at creation it
+                means the default group.
             min_payout_minor: Minimum payout in minor units of the program's currency; null means
                 the program's.
             status: Suspend or reinstate.
@@ -7470,7 +7478,7 @@ class WebhookEndpoints(_Resource):
     12 hours, 24 hours and 24 hours after the previous failure, each at the next minute 1 or 31 of
     an hour. De-duplicate on `id` (`Rail-Event-Id`), which is the same on every retry and replay.
     `Rail-Delivery-Id` is the same on every retry and new on a replay; `Rail-Attempt` counts from 1.
-    `Rail-Request-Id` is the API request (`req_…` or a UUID), the action in the dashboard, or the
+    `Rail-Request-Id` is the API request (`req_…` or a UUID), the action in the console, or the
     scheduled run (`run_…`) that caused the event; it is absent without such a cause.
 
     **Signatures.** `Rail-Signature` holds `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw
@@ -7812,7 +7820,7 @@ class WebhookDeliveries(_Resource):
     12 hours, 24 hours and 24 hours after the previous failure, each at the next minute 1 or 31 of
     an hour. De-duplicate on `id` (`Rail-Event-Id`), which is the same on every retry and replay.
     `Rail-Delivery-Id` is the same on every retry and new on a replay; `Rail-Attempt` counts from 1.
-    `Rail-Request-Id` is the API request (`req_…` or a UUID), the action in the dashboard, or the
+    `Rail-Request-Id` is the API request (`req_…` or a UUID), the action in the console, or the
     scheduled run (`run_…`) that caused the event; it is absent without such a cause.
 
     **Signatures.** `Rail-Signature` holds `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw
@@ -7873,7 +7881,7 @@ class WebhookEvents(_Resource):
     12 hours, 24 hours and 24 hours after the previous failure, each at the next minute 1 or 31 of
     an hour. De-duplicate on `id` (`Rail-Event-Id`), which is the same on every retry and replay.
     `Rail-Delivery-Id` is the same on every retry and new on a replay; `Rail-Attempt` counts from 1.
-    `Rail-Request-Id` is the API request (`req_…` or a UUID), the action in the dashboard, or the
+    `Rail-Request-Id` is the API request (`req_…` or a UUID), the action in the console, or the
     scheduled run (`run_…`) that caused the event; it is absent without such a cause.
 
     **Signatures.** `Rail-Signature` holds `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw
@@ -7951,7 +7959,7 @@ class Events(_Resource):
     12 hours, 24 hours and 24 hours after the previous failure, each at the next minute 1 or 31 of
     an hour. De-duplicate on `id` (`Rail-Event-Id`), which is the same on every retry and replay.
     `Rail-Delivery-Id` is the same on every retry and new on a replay; `Rail-Attempt` counts from 1.
-    `Rail-Request-Id` is the API request (`req_…` or a UUID), the action in the dashboard, or the
+    `Rail-Request-Id` is the API request (`req_…` or a UUID), the action in the console, or the
     scheduled run (`run_…`) that caused the event; it is absent without such a cause.
 
     **Signatures.** `Rail-Signature` holds `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw
@@ -8432,7 +8440,7 @@ class InboxEvents(_Resource):
         self, id: str, *,
         options: Optional[Options] = None,
     ) -> types.InboxEvent:
-        """Restore a failed refund.
+        """Restore a sale after a failed refund.
 
         Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer,
         so the sale counts again for the refunded amount, and partners get their share back as

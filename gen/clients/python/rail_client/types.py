@@ -43,11 +43,11 @@ class Program(TypedDict):
     subdomain: str
     """The subdomain of the partner portal; cannot be changed."""
     custom_domain: str | None
-    """The portal's own domain; set by the operator."""
+    """Reserved; null in this release."""
     terms_url: str | None
     """The terms that partners accept."""
     terms_version: str | None
-    """The current version of the terms; set by the operator."""
+    """The current version of the terms, such as a date; stored with each application."""
     cookie_days: int
     """How long a new referral can still convert, in days."""
     url_params: List[str]
@@ -95,7 +95,7 @@ class Program(TypedDict):
     first payment.
     """
     processor: Processor | None
-    """The payment processor in use; set by the operator."""
+    """Reserved; `api` or null in this release. `GET /v1/processor_connections` lists the connections."""
     stats: NotRequired[ProgramStats]
     """Counters; only with `include[]=stats`."""
     created_at: str
@@ -356,6 +356,8 @@ class ProgramCreate(TypedDict):
     """Whether the program runs; the default is `active`."""
     terms_url: NotRequired[str | None]
     """The terms that partners accept."""
+    terms_version: NotRequired[str | None]
+    """The version of the terms, such as a date; stored with each application."""
     cookie_days: NotRequired[int]
     """How long a new referral can still convert, in days."""
     url_params: NotRequired[List[str]]
@@ -436,6 +438,8 @@ class ProgramUpdate(TypedDict):
     """Pauses or resumes the program."""
     terms_url: NotRequired[str | None]
     """The terms that partners accept; null clears them."""
+    terms_version: NotRequired[str | None]
+    """The version of the terms, such as a date; stored with each later application. null clears it."""
     cookie_days: NotRequired[int]
     """How long a new referral can still convert, in days; existing referrals keep their expiry."""
     commission_on_net_revenue: NotRequired[bool]
@@ -1116,7 +1120,9 @@ class PartnerUpdate(TypedDict):
     handle: NotRequired[str]
     """The `?ref=` value; the old one still works."""
     group_id: NotRequired[str | None]
-    """The partner's group; null for none."""
+    """The partner's group. null removes the partner from its group; at creation it means the default
+    group.
+    """
     min_payout_minor: NotRequired[int | None]
     """Minimum payout in minor units of the program's currency; null means the program's."""
     status: NotRequired[PartnerUpdateStatus]
@@ -5830,7 +5836,7 @@ class Mail(TypedDict):
     id: str
     """The email's id."""
     object: Literal["mail"]
-    """Always `email`."""
+    """Always `mail`."""
     program_id: str | None
     """The program of a campaign's or sequence's email; null for others, and after the partner is
     deleted.
@@ -6249,7 +6255,7 @@ class AffiliateCreatedData(TypedDict):
 class EventRequest(TypedDict):
     """The cause of an event."""
     id: str | None
-    """The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run
+    """The API request (`req_…` or a UUID), the action in the console, or the scheduled run
     (`run_…`); null without such a cause.
     """
 

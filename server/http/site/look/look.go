@@ -157,7 +157,7 @@ func (l *Looks) style(c echo.Context, version string) (kind string, body []byte,
 		}
 		return css, body, nil
 	}
-	row, err := queries.PortalThemeShown(c.Request().Context(), l.Pool, c.Param("program"))
+	row, err := queries.PortalThemePublic(c.Request().Context(), l.Pool, c.Param("program"))
 	if err != nil {
 		return "", nil, err
 	}
@@ -175,7 +175,7 @@ func (l *Looks) style(c echo.Context, version string) (kind string, body []byte,
 
 // image returns a program's logo or picture, if it is still the one of this version.
 func (l *Looks) image(c echo.Context, version string) (kind string, body []byte, err error) {
-	row, err := queries.PortalImageShown(c.Request().Context(), l.Pool, db.PortalImageShownParams{
+	row, err := queries.PortalImagePublic(c.Request().Context(), l.Pool, db.PortalImagePublicParams{
 		ProgramID: c.Param("program"), Version: version,
 	})
 	return row.ContentType, row.Image, err
@@ -183,7 +183,7 @@ func (l *Looks) image(c echo.Context, version string) (kind string, body []byte,
 
 // card returns the picture of links to a program's join page, nil where its contents have changed.
 func (l *Looks) card(c echo.Context, version string) (kind string, body []byte, err error) {
-	row, err := queries.PortalCardShown(c.Request().Context(), l.Pool, c.Param("program"))
+	row, err := queries.PortalCardPublic(c.Request().Context(), l.Pool, c.Param("program"))
 	if err != nil {
 		return "", nil, err
 	}

@@ -107,8 +107,8 @@ func (a *audit) choose(ctx context.Context, tx pgx.Tx) error {
 
 func (a *audit) since(ctx context.Context, tx pgx.Tx, m db.AuditLastRow) (err error) {
 	a.report.Since = &Mark{m.AuditedAt, m.WholeAt, m.AfterID, m.Horizon}
-	a.partners, err = queries.AuditChanged(ctx, tx,
-		db.AuditChangedParams{AfterID: m.AfterID, Horizon: m.Horizon, AuditedAt: m.AuditedAt})
+	a.partners, err = queries.AuditPartnersSince(ctx, tx,
+		db.AuditPartnersSinceParams{AfterID: m.AfterID, Horizon: m.Horizon, AuditedAt: m.AuditedAt})
 	for _, e := range equations {
 		if e.partial {
 			e.Tables = []string{"partners"}

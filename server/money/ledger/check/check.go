@@ -104,7 +104,7 @@ func Full(ctx context.Context, pool *pgxpool.Pool, o Options) (Report, error) {
 
 // Pass stores the mark of an audit without findings: the next incremental audit starts there.
 func (r *Report) Pass(ctx context.Context, pool *pgxpool.Pool) error {
-	return queries.AuditPassed(ctx, pool, db.AuditPassedParams{
+	return queries.AuditSave(ctx, pool, db.AuditSaveParams{
 		AuditedAt: r.mark.At, AfterID: r.mark.afterID, Horizon: r.mark.horizon, Whole: r.Since == nil,
 	})
 }

@@ -25,7 +25,7 @@ var ErrUnverified = paypal.ErrUnverified
 // Notify verifies a notification of PayPal's for a rail, and makes the next round ask about the payout. The body proves
 // no state: PayPal signs only a checksum of it. A rail that is absent, or has no webhook id, is a 404.
 func (s *Service) Notify(ctx context.Context, pool *pgxpool.Pool, id string, header http.Header, body []byte) error {
-	c, err := queries.PayoutRailOperated(ctx, pool, id)
+	c, err := queries.PayoutRailAcrossOrgs(ctx, pool, id)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows) || err == nil && c.Kind != db.PayoutRailKindPaypal:
 		return problem.NotFound("")

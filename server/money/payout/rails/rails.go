@@ -216,7 +216,7 @@ func (s *Service) Limit(ctx context.Context, u *work.Unit, c db.PayoutRail, batc
 		if err := lockProgram(ctx, u, c.ProgramID); err != nil {
 			return err
 		}
-		n, err := queries.PayoutRailAutomatic(ctx, u.DB(), db.PayoutRailAutomaticParams{
+		n, err := queries.PayoutRailSetAutomatic(ctx, u.DB(), db.PayoutRailSetAutomaticParams{
 			AutomaticBatchMinor: batch, AutomaticDayMinor: day, UpdatedAt: u.Now, ID: c.ID, OrgID: c.OrgID,
 			WasBatchMinor: c.AutomaticBatchMinor, WasDayMinor: c.AutomaticDayMinor,
 		})
