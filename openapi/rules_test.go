@@ -373,3 +373,79 @@ func TestDescriptionIsValid(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, spec.Validate(t.Context(), openapi3.EnableExamplesValidation()))
 }
+
+// TestListsTakeEveryEnumValue: a list of values of an enum can hold each value once.
+func TestListsTakeEveryEnumValue(t *testing.T) {
+	t.Parallel()
+	d := document(t)
+	lists := 0
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, one := range v {
+				walk(path, one)
+			}
+		case object:
+			items, isList := v["items"].(object)
+			most, bounded := v["maxItems"].(float64)
+			if isList && bounded {
+				if values, isEnum := resolved(d, items)["enum"].([]any); isEnum {
+					lists++
+					require.GreaterOrEqual(t, int(most), len(values), path)
+				}
+			}
+			for name, one := range v {
+				walk(path+"/"+name, one)
+			}
+		}
+	}
+	walk("", d["components"])
+	walk("", d["paths"])
+	require.Positive(t, lists)
+}
+
+// TestRequestIntegersAreBounded: each integer of a request has a minimum and a maximum.
+func TestRequestIntegersAreBounded(t *testing.T) {
+	t.Parallel()
+	d := document(t)
+	seen := map[string]bool{}
+	integers := 0
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, one := range v {
+				walk(path, one)
+			}
+		case object:
+			if ref, ok := v["$ref"].(string); ok {
+				if !seen[ref] {
+					seen[ref] = true
+					walk(ref, resolved(d, v))
+				}
+				return
+			}
+			kinds, _ := v["type"].([]any)
+			if v["type"] == "integer" || slices.Contains(kinds, any("integer")) {
+				integers++
+				require.Contains(t, v, "minimum", path)
+				require.Contains(t, v, "maximum", path)
+			}
+			for name, one := range v {
+				walk(path+"/"+name, one)
+			}
+		}
+	}
+	for path, item := range at(d, "paths") {
+		for _, op := range item.(object) {
+			op, _ := op.(object) // parameters of the path are a list
+			if body, ok := op["requestBody"].(object); ok {
+				for _, kind := range at(resolved(d, body), "content") {
+					walk(path, kind.(object)["schema"])
+				}
+			}
+		}
+	}
+	require.Positive(t, integers)
+}

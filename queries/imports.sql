@@ -1,5 +1,6 @@
 -- Imports from other affiliate products: the import, its rows while it is read, planned and written, and the objects
--- that it wrote. Rows are read in batches, in the order of kind, time and source_id.
+-- that it wrote. Rows are read in batches, in the order of kind, time and source_id. kind is 0 for partners, 1 for links,
+-- 2 for coupons, 3 for customers, 4 for sales, 5 for commissions and 6 for payouts (TestKindsAreStored).
 
 -- name: ImportGet :one
 SELECT t.* FROM imports t WHERE t.id = @id AND t.org_id = @org_id;

@@ -1,8 +1,8 @@
 -- name: JoinProgram :one
 -- JoinProgram is not bound to an organization: it finds the program of a join page by its id or its
 -- subdomain; of several, the oldest.
-SELECT t.* FROM programs t WHERE t.id = @door OR t.subdomain = @door
-ORDER BY (t.id = @door) DESC, t.created_at, t.id LIMIT 1;
+SELECT t.* FROM programs t WHERE t.id = @name OR t.subdomain = @name
+ORDER BY (t.id = @name) DESC, t.created_at, t.id LIMIT 1;
 
 -- name: JoinGroup :one
 -- JoinGroup finds a group by its slug or its id.

@@ -90,8 +90,8 @@ ORDER BY (t.id = $1) DESC, t.created_at, t.id LIMIT 1
 
 // JoinProgram is not bound to an organization: it finds the program of a join page by its id or its
 // subdomain; of several, the oldest.
-func (q *Queries) JoinProgram(ctx context.Context, db DBTX, door string) (Program, error) {
-	row := db.QueryRow(ctx, joinProgram, door)
+func (q *Queries) JoinProgram(ctx context.Context, db DBTX, name string) (Program, error) {
+	row := db.QueryRow(ctx, joinProgram, name)
 	var i Program
 	err := row.Scan(
 		&i.ID,

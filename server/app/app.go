@@ -37,8 +37,8 @@ import (
 	"rail/server/http/portal"
 	"rail/server/http/redirect"
 	"rail/server/http/site"
+	"rail/server/http/site/branding"
 	"rail/server/http/site/browser"
-	"rail/server/http/site/look"
 	"rail/server/http/verify"
 	"rail/server/inbound/hookup"
 	"rail/server/inbound/importer"
@@ -215,11 +215,11 @@ func (p parts) serveSites(path *middleware.Front) error {
 	if err := p.serveVerify(); err != nil {
 		return fmt.Errorf("verification: %w", err)
 	}
-	doors, err := p.serveJoin(path)
+	joinPages, err := p.serveJoin(path)
 	if err != nil {
 		return fmt.Errorf("join page: %w", err)
 	}
-	if err := p.serveConsole(path, doors); err != nil {
+	if err := p.serveConsole(path, joinPages); err != nil {
 		return fmt.Errorf("console: %w", err)
 	}
 	p.serveMCP(path)
@@ -342,14 +342,14 @@ func (p parts) servePortal(path *middleware.Front) error {
 	}
 	partners.Register(p.echo)
 	site.Register(p.echo)
-	(&look.Looks{Pool: p.pool}).Register(p.echo)
+	(&branding.Files{Pool: p.pool}).Register(p.echo)
 	return nil
 }
 
 // serveJoin registers the join pages of applicants.
 func (p parts) serveJoin(path *middleware.Front) (*join.Pages, error) {
 	cfg := p.config
-	doors, err := join.New(join.Options{
+	joinPages, err := join.New(join.Options{
 		Pool: p.pool, Keeper: p.keeper, BaseURL: cfg.BaseURL, Service: cfg.ServiceName, Document: p.document, Clock: p.clock,
 		Joining: &joining.Service{Pool: p.pool, Partners: p.members, Mail: p.mails.Outbox},
 		Address: path.ClientAddress, Plan: cfg.Plan(), Wake: p.sender.Wake,
@@ -357,8 +357,8 @@ func (p parts) serveJoin(path *middleware.Front) (*join.Pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	doors.Register(p.echo)
-	return doors, nil
+	joinPages.Register(p.echo)
+	return joinPages, nil
 }
 
 // serveVerify registers the public page and files for checking statements.
@@ -373,7 +373,7 @@ func (p parts) serveVerify() error {
 }
 
 // serveConsole registers the pages of the console.
-func (p parts) serveConsole(path *middleware.Front, doors *join.Pages) error {
+func (p parts) serveConsole(path *middleware.Front, joinPages *join.Pages) error {
 	cfg := p.config
 	var provider *oidc.Provider
 	if cfg.OIDCIssuer != "" {
@@ -398,7 +398,7 @@ func (p parts) serveConsole(path *middleware.Front, doors *join.Pages) error {
 		Service:    cfg.ServiceName, Clock: p.clock, Address: path.ClientAddress, Limit: path.ChargeTo,
 		PerPerson: cfg.AddressRateLimit, Plan: cfg.Plan(), HoldOnHighRisk: cfg.HoldOnHighRisk,
 		Wake: p.sender.Wake, Position: position, Shortage: p.shortage, Notices: p.notices,
-		Preview: doors.Preview,
+		Preview: joinPages.Preview,
 	})
 	if err != nil {
 		return err

@@ -210,7 +210,7 @@ func payoutsFail(fs *pflag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			err = payout.Sender{Pool: d.pool, Keeper: d.keeper}.GiveUp(ctx, byHand(env, d, "payouts fail"), p, *reason)
+			err = payout.Sender{Pool: d.pool, Keeper: d.keeper}.FailInFlight(ctx, byHand(env, d, "payouts fail"), p, *reason)
 			if err != nil {
 				return err
 			}

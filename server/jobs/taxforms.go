@@ -18,7 +18,7 @@ func expireTaxForms(pool *pgxpool.Pool) Job {
 		Name: "expire-tax-forms", About: "expire tax forms, and request new ones", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			return errors.Join(drain(moveBatch, func() (int, error) { return expireSomeForms(ctx, pool, now) }),
-				tax.AskRest(ctx, pool, now))
+				tax.RequireRemaining(ctx, pool, now))
 		},
 	}
 }

@@ -301,7 +301,7 @@ func save(ctx context.Context, u *work.Unit, p db.Program) error {
 // askForTaxForms starts or stops asking all partners for a form (decisions, 156).
 func askForTaxForms(ctx context.Context, u *work.Unit, p db.Program) error {
 	if p.RequireTaxForms {
-		return tax.Ask(ctx, u.Tx, p.OrgID, p.ID, u.Now)
+		return tax.Require(ctx, u.Tx, p.OrgID, p.ID, u.Now)
 	}
-	return tax.Excuse(ctx, u.Later(), p.OrgID, p.ID, u.Now)
+	return tax.StopRequiring(ctx, u.Later(), p.OrgID, p.ID, u.Now)
 }

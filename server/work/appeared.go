@@ -6,8 +6,8 @@ import (
 	"rail/gen/db"
 )
 
-// waitDays is how long an event of a payment processor waits for missing data.
-const waitDays = 30
+// WaitDays is how long an event of a payment processor waits for missing data, in days.
+const WaitDays = 30
 
 // Keys under which events of payment processors wait, each for an object by the processor's or the merchant's
 // id.
@@ -33,6 +33,6 @@ func RefundsKey(saleID string) string { return "refunds " + saleID }
 // Reschedule makes inbox events due that wait for any of the keys. It is sent with the commit.
 func (u *Unit) Reschedule(ctx context.Context, programID string, keys ...string) error {
 	return queries.InboxWake(ctx, u.Later(), db.InboxWakeParams{
-		Now: u.Now, ProgramID: programID, OrgID: u.OrgID, Keys: keys, Since: u.Now.Days(-waitDays),
+		Now: u.Now, ProgramID: programID, OrgID: u.OrgID, Keys: keys, Since: u.Now.Days(-WaitDays),
 	})
 }

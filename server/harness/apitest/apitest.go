@@ -2,7 +2,7 @@
 //
 // New gives a test its own database, clock and organization, so that tests run in parallel. Its methods send
 // requests as an untyped client would (Get, Post, Do), or set objects up in one line (Program, Partner, Sale).
-// Inboxed, Earner and Railed are programs with a processor, due balances or a payment rail. Jobs do not run: a test
+// Inboxed, Earner and PayoutRail are programs with a processor, due balances or a payment rail. Jobs do not run: a test
 // calls what it needs (RunJob). Processes starts the binary itself, for tests of several replicas
 // and of crashes, and Sink receives webhooks.
 package apitest

@@ -78,21 +78,21 @@ func (e Earner) Tallied(t testing.TB) {
 	Balanced(t, e.Server)
 }
 
-// Railed is an earner whose payouts are paid by a rail in memory.
-type Railed struct {
+// PayoutRail is an earner whose payouts are paid by a rail in memory.
+type PayoutRail struct {
 	Earner
 	Rail *railtest.Rail
 	Hold bool // whether a high flag holds payouts (decisions, 149)
 }
 
-// NewRailed starts a server with a program that pays by PayPal.
-func NewRailed(t testing.TB) Railed {
+// NewPayoutRail starts a server with a program that pays by PayPal.
+func NewPayoutRail(t testing.TB) PayoutRail {
 	t.Helper()
-	return Railed{Earner: NewEarner(t, M{"payout_methods": []string{"paypal"}}), Rail: railtest.New()}
+	return PayoutRail{Earner: NewEarner(t, M{"payout_methods": []string{"paypal"}}), Rail: railtest.New()}
 }
 
 // Round advances the clock and runs the job once.
-func (r Railed) Round(t testing.TB) error {
+func (r PayoutRail) Round(t testing.TB) error {
 	t.Helper()
 	r.Clock.Advance(6 * time.Minute)
 	RunJob(t, r.Server, "payouts-due")
@@ -100,7 +100,7 @@ func (r Railed) Round(t testing.TB) error {
 }
 
 // Again runs the job once at the same time.
-func (r Railed) Again(t testing.TB) error {
+func (r PayoutRail) Again(t testing.TB) error {
 	t.Helper()
 	keeper, err := secret.New(r.Config.SecretKey)
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func (s *Server) SendsPayouts(now clock.Time) *work.Unit {
 }
 
 // Due creates a due payout and returns it with its sales.
-func (r Railed) Due(t testing.TB, amounts ...int) (id, partner string, sales []string) {
+func (r PayoutRail) Due(t testing.TB, amounts ...int) (id, partner string, sales []string) {
 	t.Helper()
 	partner, sales = r.Referrer(amounts...)
 	r.Must(200, r.Post("/v1/partners/"+partner, M{
@@ -128,10 +128,10 @@ func (r Railed) Due(t testing.TB, amounts ...int) (id, partner string, sales []s
 }
 
 // Later advances the clock to a day when the payouts are due.
-func (r Railed) Later() { r.Clock.Advance(31 * 24 * time.Hour) }
+func (r PayoutRail) Later() { r.Clock.Advance(31 * 24 * time.Hour) }
 
 // Payout retrieves a payout.
-func (r Railed) Payout(id string) Answer {
+func (r PayoutRail) Payout(id string) Answer {
 	r.T.Helper()
 	return r.Must(200, r.Get("/v1/payouts/"+id))
 }

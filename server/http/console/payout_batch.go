@@ -62,7 +62,7 @@ const runRefresh = 15 * time.Second
 
 // addProgress adds what rails have of a run, and the stages of its life.
 func (v *visit) addProgress(page *cockpit) error {
-	railed, err := domain.Railed(v.Ctx(), v.unit(), page.ID)
+	railed, err := domain.CountByRail(v.Ctx(), v.unit(), page.ID)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"rail/gen/api"
 	"rail/server/http/join"
 	"rail/server/http/site"
-	"rail/server/http/site/look"
+	"rail/server/http/site/branding"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/program/slug"
@@ -66,14 +66,14 @@ func portalPage(v *visit) error {
 
 // cardPath returns the path of the picture of links to the join page.
 func (v *visit) cardPath(s api.PortalSettings) string {
-	c := look.Card{
+	c := branding.Card{
 		Name: v.program.Name, Website: v.program.WebsiteURL, Headline: s.Headline, Accent: s.AccentColor,
 		Second: s.SecondColor,
 	}
 	if s.LogoURL != nil {
 		c.LogoVersion = new(path.Base(*s.LogoURL))
 	}
-	return look.CardPath(v.program.ID, c)
+	return branding.CardPath(v.program.ID, c)
 }
 
 // PathOf returns the path of an image on the server that is asked, whatever its name; "" for none.

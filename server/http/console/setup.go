@@ -128,7 +128,8 @@ func (v *visit) checks(s api.ProgramSetup) []check {
 			Link: "Add a link to your terms",
 		},
 		{
-			Name: "Email", Text: "Partners get invitations, decisions and payout notices by email. Without email, nobody can apply to the program. " +
+			Name: "Email", Text: "Partners get invitations, decisions and payout notices by email. " +
+				"Without email, nobody can apply to the program. " +
 				"Ask the operator of your server to turn it on.",
 			Done: s.HasMail, Detail: "Set RAIL_SMTP_URL to the address of your mail server, and restart Rail.",
 		},

@@ -42,7 +42,7 @@ func (s *Server) CreateBrowserVisit(ctx context.Context,
 	}
 	by.Keep()
 	if !visit.Last {
-		visit.Standing, err = tracking.Standing(ctx, u, program, by.Visitor, by.Handed)
+		visit.Credited, err = tracking.CreditedPartner(ctx, u, program, by.Visitor, by.Handed)
 	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows): // expired, or its partner is no longer active
@@ -50,9 +50,9 @@ func (s *Server) CreateBrowserVisit(ctx context.Context,
 	case err != nil:
 		return nil, err
 	case visit.Repeated:
-		return api.CreateBrowserVisit200JSONResponse(toAttribution(by.Visitor, visit.Standing)), nil
+		return api.CreateBrowserVisit200JSONResponse(toAttribution(by.Visitor, visit.Credited)), nil
 	}
-	return api.CreateBrowserVisit201JSONResponse(toAttribution(by.Visitor, visit.Standing)), nil
+	return api.CreateBrowserVisit201JSONResponse(toAttribution(by.Visitor, visit.Credited)), nil
 }
 
 // browse records a visit.
@@ -79,7 +79,7 @@ func takeOver(ctx context.Context, u *work.Unit, by *browser.Caller, b *api.Brow
 	if b.ClickID == nil {
 		return false, nil
 	}
-	handed, err := tracking.HandedOver(ctx, u, by.Key.ProgramID, *b.ClickID)
+	handed, err := tracking.ClickInProgram(ctx, u, by.Key.ProgramID, *b.ClickID)
 	switch {
 	case err != nil:
 		return false, err
@@ -102,11 +102,11 @@ func (s *Server) RetrieveBrowserAttribution(
 	if by.Visitor == "" {
 		return api.RetrieveBrowserAttribution204Response{}, nil
 	}
-	standing, err := tracking.Standing(ctx, u, by.Key.ProgramID, by.Visitor, by.Handed)
+	credited, err := tracking.CreditedPartner(ctx, u, by.Key.ProgramID, by.Visitor, by.Handed)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return api.RetrieveBrowserAttribution204Response{}, nil
 	}
-	return api.RetrieveBrowserAttribution200JSONResponse(toAttribution(by.Visitor, standing)), err
+	return api.RetrieveBrowserAttribution200JSONResponse(toAttribution(by.Visitor, credited)), err
 }
 
 // CreateBrowserLead makes a customer of the visitor. The answer is the same for a new and a known
@@ -127,7 +127,7 @@ func (s *Server) CreateBrowserLead(ctx context.Context,
 	if b.ClickID != nil { // the page's click takes precedence over the cookie
 		visitor, click = "", *b.ClickID
 	}
-	standing, err := tracking.Standing(ctx, u, by.Key.ProgramID, visitor, click)
+	credited, err := tracking.CreditedPartner(ctx, u, by.Key.ProgramID, visitor, click)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return api.CreateBrowserLead204Response{}, nil
 	}
@@ -136,12 +136,12 @@ func (s *Server) CreateBrowserLead(ctx context.Context,
 	}
 	err = u.Within(ctx, func(u *work.Unit) error {
 		return s.Customers.Lead(ctx, u, customer.BrowserLead{
-			ProgramID: by.Key.ProgramID, ClickID: standing.ClickID, ReferralID: standing.ReferralID,
+			ProgramID: by.Key.ProgramID, ClickID: credited.ClickID, ReferralID: credited.ReferralID,
 			Email: b.Email, Identifier: b.Identifier,
 		})
 	})
 	return api.CreateBrowserLead200JSONResponse{
-		Object: "browser_lead", ClickID: standing.ClickID, ReferralID: standing.ReferralID,
+		Object: "browser_lead", ClickID: credited.ClickID, ReferralID: credited.ReferralID,
 	}, err
 }
 

@@ -6,7 +6,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/http/join"
-	"rail/server/http/site/look"
+	"rail/server/http/site/branding"
 	"rail/server/program/joining"
 	"rail/server/program/portalsettings"
 	"rail/server/work"
@@ -45,12 +45,12 @@ func (s *Server) UpdatePortalSettings(ctx context.Context,
 func (s *Server) toPortalSettings(
 	ctx context.Context, u *work.Unit, p portalsettings.Settings,
 ) (api.PortalSettings, error) {
-	door, err := joining.PageName(ctx, u.Short(), p.OrgID, p.ProgramID)
+	name, err := joining.PageName(ctx, u.Short(), p.OrgID, p.ProgramID)
 	return api.PortalSettings{
 		Object:       "portal_settings",
 		ProgramID:    p.ProgramID,
 		Join:         api.JoinMode(p.Join),
-		JoinURL:      s.BaseURL + join.PathOf(door),
+		JoinURL:      s.BaseURL + join.PathOf(name),
 		AccentColor:  p.AccentColor,
 		SecondColor:  p.SecondColor,
 		Typeface:     api.Typeface(p.Typeface),
@@ -80,5 +80,5 @@ func (s *Server) imageURL(programID string, version *string) *string {
 	if version == nil {
 		return nil
 	}
-	return new(s.BaseURL + look.ImagePath(programID, *version))
+	return new(s.BaseURL + branding.ImagePath(programID, *version))
 }

@@ -14,7 +14,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/http/site"
-	"rail/server/http/site/look"
+	"rail/server/http/site/branding"
 	"rail/server/locale"
 	"rail/server/locale/plain"
 	"rail/server/opt"
@@ -111,7 +111,7 @@ func (v *visit) page(status int, form site.Form) error {
 		data.FAQ = append(data.FAQ, answered{q.Question, site.Paragraphs(q.Answer)})
 	}
 	if version := v.settings.HeroVersion; version != nil {
-		data.Hero = look.ImagePath(v.program.ID, *version)
+		data.Hero = branding.ImagePath(v.program.ID, *version)
 	}
 	if v.group != nil {
 		data.Group = v.group.Name
@@ -133,25 +133,25 @@ func (v *visit) share(data applyData) (*site.Share, error) {
 		return nil, nil
 	}
 	// Programs can have the same subdomain; the oldest has the address.
-	door, err := v.PathValue("program"), error(nil)
-	if door != v.program.Subdomain {
-		door, err = joining.PageName(v.Ctx(), v.pages.Pool, v.program.OrgID, v.program.ID)
+	name, err := v.PathValue("program"), error(nil)
+	if name != v.program.Subdomain {
+		name, err = joining.PageName(v.Ctx(), v.pages.Pool, v.program.OrgID, v.program.ID)
 	}
 	text := slices.Concat(data.Introduction, data.Benefits, data.Offer, []string{data.Headline})[0]
 	text = plain.Short(text, maxShared)
-	at := v.pages.BaseURL + PathOf(door)
+	at := v.pages.BaseURL + PathOf(name)
 	if v.group != nil {
 		at += "/" + v.group.Slug
 	}
-	return &site.Share{Title: data.Headline, Text: text, URL: at, Picture: v.pages.BaseURL + look.CardPath(v.program.ID,
-		look.Card{
-			Name:        v.program.Name,
-			Website:     v.program.WebsiteURL,
-			Headline:    v.settings.Headline,
-			Accent:      v.settings.AccentColor,
-			Second:      v.settings.SecondColor,
-			LogoVersion: v.settings.LogoVersion,
-		})}, err
+	picture := branding.CardPath(v.program.ID, branding.Card{
+		Name:        v.program.Name,
+		Website:     v.program.WebsiteURL,
+		Headline:    v.settings.Headline,
+		Accent:      v.settings.AccentColor,
+		Second:      v.settings.SecondColor,
+		LogoVersion: v.settings.LogoVersion,
+	})
+	return &site.Share{Title: data.Headline, Text: text, URL: at, Picture: v.pages.BaseURL + picture}, err
 }
 
 // about are the fields of every application.

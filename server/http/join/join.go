@@ -89,7 +89,7 @@ func New(o Options) (*Pages, error) {
 func (p *Pages) Register(e *echo.Echo) { e.Any(folder+"*", p.serve) }
 
 // PathOf is the address of a program's join page, by its subdomain or its id.
-func PathOf(door string) string { return folder + door }
+func PathOf(name string) string { return folder + name }
 
 // serve answers a request. Forms are tied to their page.
 func (p *Pages) serve(c echo.Context) error {

@@ -5,7 +5,7 @@ import (
 	"embed"
 
 	"rail/server/http/site"
-	"rail/server/http/site/look"
+	"rail/server/http/site/branding"
 )
 
 //go:embed templates
@@ -27,15 +27,15 @@ func (v *visit) write(status int, name, title string, data any) error {
 
 // layout returns the header of a page in the look of the program.
 func (v *visit) layout(title string) site.Layout {
-	own := look.OfSettings(v.settings)
+	own := branding.OfSettings(v.settings)
 	if v.draft {
-		own.Style = look.DraftStylePath(look.ThemeOf(v.settings))
+		own.Style = branding.DraftStylePath(branding.ThemeOf(v.settings))
 	}
 	l := site.Layout{
 		Title:     title,
 		Name:      cmp.Or(v.program.Name, v.pages.Service),
 		Home:      v.program.WebsiteURL,
-		Look:      own,
+		Branding:  own,
 		FormToken: v.FormToken(),
 		Narrow:    true,
 	}

@@ -33,14 +33,14 @@ var (
 
 // Enter loads the program of an address, and its group. A closed or paused program is a 404, like an unknown one.
 func (v *visit) Enter() error {
-	door, group := v.PathValue("program"), v.PathValue("group")
-	if door == "" { // the page of a mailed link
+	name, group := v.PathValue("program"), v.PathValue("group")
+	if name == "" { // the page of a mailed link
 		return nil
 	}
-	if !site.Spelled(door + group) {
+	if !site.Spelled(name + group) {
 		return site.NotFound()
 	}
-	err := v.find(door, group)
+	err := v.find(name, group)
 	if err != nil { // a 404 does not look like the program
 		v.program, v.settings = db.Program{}, portalsettings.Settings{}
 	}
@@ -48,8 +48,8 @@ func (v *visit) Enter() error {
 }
 
 // find reads the program of an address, and its group.
-func (v *visit) find(door, group string) error {
-	p, err := queries.JoinProgram(v.Ctx(), v.pages.Pool, door)
+func (v *visit) find(name, group string) error {
+	p, err := queries.JoinProgram(v.Ctx(), v.pages.Pool, name)
 	if err != nil {
 		return err
 	}

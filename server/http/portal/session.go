@@ -14,7 +14,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/http/site"
-	"rail/server/http/site/look"
+	"rail/server/http/site/branding"
 	"rail/server/locale"
 	"rail/server/opt"
 	"rail/server/problem"
@@ -69,7 +69,7 @@ func (v *visit) Identify() error {
 	}
 	v.Token, v.session, v.partner, v.program = token, who.PortalSession, who.Partner, who.Program
 	v.accent = cmp.Or(opt.Value(who.AccentColor), site.DefaultAccent)
-	v.look, v.frames, v.ranks = lookOf(who), who.EmbedHosts, who.Leaderboard
+	v.branding, v.frames, v.ranks = brandingOf(who), who.EmbedHosts, who.Leaderboard
 	v.Locale = locale.Of(v.Locale.Language(), opt.Value(who.Partner.LanguageCode)).
 		In(clock.StoredZone(who.Program.TimeZone))
 	if err != nil {
@@ -81,9 +81,9 @@ func (v *visit) Identify() error {
 	return v.extend()
 }
 
-// lookOf returns the look of a session's program.
-func lookOf(who db.PortalSessionRow) site.Look {
-	return look.Of(who.Program.ID, site.Theme{
+// brandingOf returns the look of a session's program.
+func brandingOf(who db.PortalSessionRow) site.Branding {
+	return branding.Of(who.Program.ID, site.Theme{
 		Accent:   opt.Value(who.AccentColor),
 		Second:   opt.Value(who.SecondColor),
 		Typeface: db.Typeface(who.Typeface),
@@ -134,7 +134,7 @@ func (v *visit) places() (site.Switch, error) {
 	for _, f := range found {
 		place := site.Place{Value: f.ID, Name: f.Name}
 		if f.LogoVersion != nil {
-			place.Logo = look.ImagePath(f.ProgramID, *f.LogoVersion)
+			place.Logo = branding.ImagePath(f.ProgramID, *f.LogoVersion)
 		}
 		out.Places = append(out.Places, place)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/http/site"
-	"rail/server/http/site/look"
+	"rail/server/http/site/branding"
 	"rail/server/ident"
 	"rail/server/problem"
 	"rail/server/program/partner"
@@ -49,7 +49,7 @@ func (v *visit) signInLayout(title string) site.Layout {
 	if err != nil {
 		return l
 	}
-	l.Name, l.Look = p.Name, look.OfSettings(s)
+	l.Name, l.Branding = p.Name, branding.OfSettings(s)
 	return l
 }
 

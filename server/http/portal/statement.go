@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"rail/server/http/site"
-	"rail/server/http/site/look"
+	"rail/server/http/site/branding"
 	"rail/server/http/site/paper"
 	"rail/server/money/payout"
 	"rail/server/problem"
@@ -19,7 +19,7 @@ func (v *visit) printable(rows []earned) bool {
 	for _, k := range rows {
 		texts = append(texts, k.Customer, k.Rule, k.Via)
 	}
-	return look.Drawn(texts...)
+	return branding.Drawn(texts...)
 }
 
 // statementFile answers with the statement of a payout as a PDF.

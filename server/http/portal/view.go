@@ -51,7 +51,7 @@ func (v *visit) layout(title, nav string) (site.Layout, error) {
 	l := site.Layout{
 		Title:     title,
 		Name:      v.program.Name,
-		Look:      v.look,
+		Branding:  v.branding,
 		Account:   site.Account{Name: payout.NameOf(v.partner), SignOut: "/portal/sign-out"},
 		FormToken: v.FormToken(),
 		Flash:     v.Locale.T(notices[v.QueryParam("done")]),

@@ -14,15 +14,15 @@ import (
 // visit is one request and its session.
 type visit struct {
 	site.Visit
-	portal  *Portal
-	session db.PortalSession
-	look    site.Look // of the program
-	accent  string    // of the program, as #rrggbb
-	ranks   bool      // the program has a leaderboard
-	frames  []string  // the hosts whose pages may frame an embedded portal
-	frame   string    // the token in the address of an embedded portal; "" for the portal itself
-	partner db.Partner
-	program db.Program
+	portal   *Portal
+	session  db.PortalSession
+	branding site.Branding // of the program
+	accent   string        // of the program, as #rrggbb
+	ranks    bool          // the program has a leaderboard
+	frames   []string      // the hosts whose pages may frame an embedded portal
+	frame    string        // the token in the address of an embedded portal; "" for the portal itself
+	partner  db.Partner
+	program  db.Program
 }
 
 // unit returns a unit of work of the partner, whom the audit log names.

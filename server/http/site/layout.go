@@ -9,7 +9,7 @@ type Layout struct {
 	Name      string // of the program, in the header; "" for a page without a header
 	Home      string // the address of the name; "" for none
 	Part      string // beside the name
-	Look             // of the program
+	Branding         // of the program
 	Share     *Share // how other sites show a link to the page; nil for pages that are not public
 	Account   Account
 	Switch    Switch
@@ -29,16 +29,16 @@ type Layout struct {
 	Speak     string // the action of the form that saves a language; "" if Languages are links
 }
 
-// Look is a program's look: its typeface and the addresses of its style sheet and logos, "" for the default or none.
-// LogoDark is the logo in dark mode.
-type Look struct {
+// Branding is the design of a program: its typeface and the addresses of its style sheet and logos, "" for the default
+// or none. LogoDark is the logo in dark mode.
+type Branding struct {
 	Typeface              db.Typeface
 	Style, Logo, LogoDark string
 }
 
 // Font returns the address of the font of most letters; "" for one of the reader's device.
-func (l Look) Font() string {
-	switch l.Typeface {
+func (b Branding) Font() string {
+	switch b.Typeface {
 	case "", db.TypefaceInter:
 		return fonts["inter-latin.woff2"]
 	case db.TypefaceRounded:

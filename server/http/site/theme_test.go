@@ -104,9 +104,9 @@ func TestThemeForms(t *testing.T) {
 		}
 	}
 	require.Contains(t, Theme{Typeface: db.TypefaceRounded}.Sheet(), "@font-face")
-	require.Equal(t, fonts["inter-latin.woff2"], Look{}.Font())
-	require.Equal(t, fonts["nunito-latin.woff2"], Look{Typeface: db.TypefaceRounded}.Font())
-	require.Empty(t, Look{Typeface: db.TypefaceSerif}.Font())
+	require.Equal(t, fonts["inter-latin.woff2"], Branding{}.Font())
+	require.Equal(t, fonts["nunito-latin.woff2"], Branding{Typeface: db.TypefaceRounded}.Font())
+	require.Empty(t, Branding{Typeface: db.TypefaceSerif}.Font())
 }
 
 // The contrast of a colour is the lowest on light pages; with too little, pages show another colour.

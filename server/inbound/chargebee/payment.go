@@ -9,7 +9,7 @@ import (
 
 // payment reads collected money. An invoice may be paid by several.
 func (r *reader) payment() error {
-	t, b := r.Of.Transaction, r.who()
+	t, b := r.Of.Transaction, r.binding()
 	switch {
 	case t.ID == "":
 		return processor.MalformedError{Member: "content.transaction.id"}

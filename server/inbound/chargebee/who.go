@@ -20,8 +20,8 @@ func (r *reader) metas() []loose.Meta {
 	return append(r.Of.Subscription.metas(), r.Of.Customer.metas()...)
 }
 
-// who returns the customer of the event's objects.
-func (r *reader) who() processor.Binding {
+// binding returns the customer of the event's objects.
+func (r *reader) binding() processor.Binding {
 	t, in, k, s := r.Of.Transaction, r.Of.Invoice, r.Of.Customer, r.Of.Subscription
 	b := processor.Binding{
 		Customer:     first(k.ID, t.Customer, s.Customer, in.Customer),
@@ -63,7 +63,7 @@ func (r *reader) redeem(b *processor.Binding) {
 var statuses = map[loose.Text]string{"in_trial": "trial", "active": "active", "cancelled": "cancelled"}
 
 func (r *reader) subscription() error {
-	b := r.who()
+	b := r.binding()
 	b.Status = statuses[r.Of.Subscription.Status]
 	if r.Reading.Type == "subscription_deleted" {
 		b.Status = "cancelled"
@@ -78,7 +78,7 @@ func (r *reader) subscription() error {
 }
 
 func (r *reader) customer() error {
-	b := r.who()
+	b := r.binding()
 	b.CustomerOnly = true
 	switch {
 	case r.Of.Customer.ID == "":

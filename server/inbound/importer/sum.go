@@ -84,7 +84,9 @@ func (b *batch) balances(ctx context.Context) error {
 	if err := of.put(ctx, b.u, *b.m); err != nil {
 		return err
 	}
-	stated, err := queries.ImportBalanceDifferences(ctx, b.u.Tx, db.ImportBalanceDifferencesParams{ImportID: b.m.ID, OrgID: b.m.OrgID})
+	stated, err := queries.ImportBalanceDifferences(ctx, b.u.Tx, db.ImportBalanceDifferencesParams{
+		ImportID: b.m.ID, OrgID: b.m.OrgID,
+	})
 	if err != nil {
 		return err
 	}

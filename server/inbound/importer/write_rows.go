@@ -131,7 +131,7 @@ func (w *writer) partner(ctx context.Context, r *row, isNew bool) error {
 	if err := partner.Import(ctx, w.u, p); err != nil || !w.program.RequireTaxForms {
 		return err
 	}
-	return tax.AskOne(ctx, w.u.Later(), p, w.u.Now)
+	return tax.RequireFor(ctx, w.u.Later(), p, w.u.Now)
 }
 
 // freeExternalID returns the merchant's own id of a new partner, nil without one. An id that another partner has is a

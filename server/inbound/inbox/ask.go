@@ -15,6 +15,7 @@ import (
 	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
+	"rail/server/work"
 )
 
 // API requests missing data of events from processors, with the connections' keys. It pauses a processor that
@@ -22,14 +23,14 @@ import (
 type API struct {
 	stripe string // address of Stripe's API
 
-	mu      sync.Mutex
-	away    map[string]clock.Time // end of a connection's pause
-	refused map[string]clock.Time // when to log a refused key again, by connection
+	mu          sync.Mutex
+	unavailable map[string]clock.Time // end of a connection's pause
+	refused     map[string]clock.Time // when to log a refused key again, by connection
 }
 
 // NewAPI returns an API that requests from Stripe at an address, "" for the default.
 func NewAPI(stripe string) *API {
-	return &API{stripe: stripe, away: map[string]clock.Time{}, refused: map[string]clock.Time{}}
+	return &API{stripe: stripe, unavailable: map[string]clock.Time{}, refused: map[string]clock.Time{}}
 }
 
 const (
@@ -41,14 +42,14 @@ const (
 	maxPause = time.Hour
 )
 
-// awayError means that a processor did not answer.
-type awayError struct {
+// unavailableError means that a processor did not answer.
+type unavailableError struct {
 	reason string
 	until  clock.Time
 	since  clock.Time // arrival of the incomplete event
 }
 
-func (a *awayError) Error() string { return a.reason }
+func (a *unavailableError) Error() string { return a.reason }
 
 // paused returns the time of a connection, and whether it is in the future.
 func (p *API) paused(of map[string]clock.Time, id string, now clock.Time) (clock.Time, bool) {
@@ -87,8 +88,8 @@ func (w Worker) ask(ctx context.Context, t db.InboxClaimRow, now clock.Time) (*p
 		return nil, err
 	}
 	s, err := w.API.read(ctx, w, c, client.New(key, w.API.stripe).Once(), body)
-	if away := (*awayError)(nil); errors.As(err, &away) {
-		away.since = e.CreatedAt
+	if unavailable := (*unavailableError)(nil); errors.As(err, &unavailable) {
+		unavailable.since = e.CreatedAt
 	}
 	return s, err
 }
@@ -96,7 +97,7 @@ func (w Worker) ask(ctx context.Context, t db.InboxClaimRow, now clock.Time) (*p
 func (p *API) read(
 	ctx context.Context, w Worker, c db.ProcessorConnection, api *client.Client, body []byte,
 ) (*parsed, error) {
-	until, rests := p.paused(p.away, c.ID, w.Clock.Now())
+	until, rests := p.paused(p.unavailable, c.ID, w.Clock.Now())
 	bounded, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	if rests {
@@ -113,36 +114,36 @@ func (p *API) read(
 		p.logRefused(w, c, err)
 		return new(parse(c.Processor, body)), nil
 	}
-	away := &awayError{reason: "Stripe's API did not answer.", until: until}
+	unavailable := &unavailableError{reason: "Stripe's API did not answer.", until: until}
 	if errors.As(err, &refused) {
-		away.reason = plain.Cut(refused.Error(), maxID)
+		unavailable.reason = plain.Cut(refused.Error(), maxID)
 	}
 	if !rests {
 		after := defaultPause
 		if refused != nil {
 			after = max(after, refused.After)
 		}
-		away.until = w.Clock.Now().Plus(after)
-		p.pause(p.away, c.ID, away.until)
+		unavailable.until = w.Clock.Now().Plus(after)
+		p.pause(p.unavailable, c.ID, unavailable.until)
 	}
-	return nil, away
+	return nil, unavailable
 }
 
 // logRefused logs once an hour that a connection's key lacks a permission.
 func (p *API) logRefused(w Worker, c db.ProcessorConnection, err error) {
 	now := w.Clock.Now()
-	if _, told := p.paused(p.refused, c.ID, now); !told && w.Log != nil {
+	if _, logged := p.paused(p.refused, c.ID, now); !logged && w.Log != nil {
 		w.Log.Warn("missing data of events cannot be read", "connection", c.ID, "error", err)
 		p.pause(p.refused, c.ID, now.Plus(time.Hour))
 	}
 }
 
 // postpone reschedules an event until its processor may answer, for at most 30 days like other waiting events.
-func (w Worker) postpone(ctx context.Context, t db.InboxClaimRow, now clock.Time, away *awayError) error {
-	o := waiting(codeAway, away.reason+" The missing data is requested again.")
-	age := now.Sub(away.since.Time)
-	o.due = new(now.Plus(max(min(age/2, maxPause), away.until.Sub(now.Time), defaultPause)))
-	if age >= waitDays*24*time.Hour {
+func (w Worker) postpone(ctx context.Context, t db.InboxClaimRow, now clock.Time, unavailable *unavailableError) error {
+	o := waiting(codeUnavailable, unavailable.reason+" The missing data is requested again.")
+	age := now.Sub(unavailable.since.Time)
+	o.due = new(now.Plus(max(min(age/2, maxPause), unavailable.until.Sub(now.Time), defaultPause)))
+	if age >= work.WaitDays*24*time.Hour {
 		o.status, o.due = db.InboxStatusFailed, nil
 	}
 	return w.write(ctx, t, now, o, func(ctx context.Context, tx pgtx.DBTX) (int64, error) {

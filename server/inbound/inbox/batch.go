@@ -189,7 +189,7 @@ func (b *batches) processEach(ctx context.Context, claimed []db.InboxClaimRow) e
 	asking, quick := split(claimed, func(e db.InboxClaimRow) bool { return e.Asks })
 	waiting, cancel := context.WithTimeout(ctx, slow) // other organizations need the worker
 	defer cancel()
-	l := line{batches: b, left: slices.Concat(b.processShared(ctx, quick), asking), retried: map[string]bool{}}
+	l := workerQueue{batches: b, left: slices.Concat(b.processShared(ctx, quick), asking), retried: map[string]bool{}}
 	err := l.run(ctx, waiting)
 	return errors.Join(err, b.release(ctx, l.left, b.at(b.Clock.Now())), l.releaseBlocked(ctx))
 }

@@ -41,17 +41,17 @@ func (a *application) binding(ctx context.Context, b processor.Binding) (outcome
 	return o, nil
 }
 
-// leads lists, for each subscription state, the customer states that it may replace. Events come in any order: a
-// paying customer does not return to a trial, and a cancelled one returns by paying.
-var leads = map[string][]db.CustomerStatus{
+// allowedStatuses lists, for each subscription state, the customer states that it may replace. Events come in any
+// order: a paying customer does not return to a trial, and a cancelled one returns by paying.
+var allowedStatuses = map[string][]db.CustomerStatus{
 	"trial":     {db.CustomerStatusLead},
 	"active":    {db.CustomerStatusLead, db.CustomerStatusTrial},
 	"cancelled": {db.CustomerStatusLead, db.CustomerStatusTrial, db.CustomerStatusActive},
 }
 
 // follow sets a customer's state from the subscription, and reports whether it changed.
-func (a *application) follow(ctx context.Context, k bound, status string) (bool, error) {
-	if !slices.Contains(leads[status], k.Status) {
+func (a *application) follow(ctx context.Context, k payerMatch, status string) (bool, error) {
+	if !slices.Contains(allowedStatuses[status], k.Status) {
 		return false, nil
 	}
 	_, err := a.Customers.Update(ctx, a.u, k.ID, customer.Changes{Status: &status})

@@ -13,10 +13,10 @@ import (
 	"rail/server/work"
 )
 
-// levelled refunds the sale of a payment up to the level of an event. Levels are stored for each payment, beside
+// refundToLevel refunds the sale of a payment up to the level of an event. Levels are stored for each payment, beside
 // the refunds that reached them: several payments may settle a bill, and disputes add to it. A level that was
 // reached or passed changes nothing, since events come in any order.
-func (a refunds) levelled(ctx context.Context, f processor.Refund) (outcome, error) {
+func (a refunds) refundToLevel(ctx context.Context, f processor.Refund) (outcome, error) {
 	back, ok := inCurrency(f.LevelMinor, f.OfMinor, f.Currency, a.s)
 	if !ok {
 		return a.foreign(f.Currency), nil
@@ -28,8 +28,8 @@ func (a refunds) levelled(ctx context.Context, f processor.Refund) (outcome, err
 	return a.takeBack(ctx, level{of: payment, minor: back}, 0, f.At)
 }
 
-// onTop records a refund that was paid outside the processor, once.
-func (a refunds) onTop(ctx context.Context, f processor.Refund) (outcome, error) {
+// refundOutside records a refund that was paid outside the processor, once.
+func (a refunds) refundOutside(ctx context.Context, f processor.Refund) (outcome, error) {
 	back, ok := inCurrency(f.LevelMinor, f.OfMinor, f.Currency, a.s)
 	if !ok {
 		return a.foreign(f.Currency), nil

@@ -39,7 +39,9 @@ func (a *application) optedOut(ctx context.Context, l processor.Link, customer s
 	}
 	out := false
 	err := a.u.Read(ctx, func(tx pgtx.DBTX) (err error) {
-		out, err = queries.OptOutExists(ctx, tx, db.OptOutExistsParams{ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Keys: keys})
+		out, err = queries.OptOutExists(ctx, tx, db.OptOutExistsParams{
+			ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Keys: keys,
+		})
 		return err
 	})
 	if err != nil || !out {

@@ -115,9 +115,9 @@ type blocked struct {
 	before string
 }
 
-// line holds the events of a worker that are not processed yet. The worker waits only if it has no other events than
-// blocked ones, by their arrival. So two workers never wait for each other.
-type line struct {
+// workerQueue holds the events of a worker that are not processed yet. The worker waits only when all of them are
+// blocked, and retries them in the order of their arrival, so two workers cannot wait for each other.
+type workerQueue struct {
 	*batches
 	left    []db.InboxClaimRow
 	blocked []blocked
@@ -125,7 +125,7 @@ type line struct {
 }
 
 // run processes events until none is left, or those left would take too long. It waits for blockers until waiting ends.
-func (l *line) run(ctx, waiting context.Context) error {
+func (l *workerQueue) run(ctx, waiting context.Context) error {
 	enough := l.Clock.Now().Plus(releaseAfter)
 	for begun := false; len(l.left) > 0; begun = true {
 		began := l.Clock.Now()
@@ -134,7 +134,7 @@ func (l *line) run(ctx, waiting context.Context) error {
 		}
 		worked := l.left[0]
 		l.left = l.left[1:]
-		if err := l.one(ctx, worked, l.at(began)); err != nil {
+		if err := l.step(ctx, worked, l.at(began)); err != nil {
 			return err
 		}
 		if ended := l.Clock.Now(); !ended.Before(began.Plus(slow).Time) {
@@ -151,8 +151,8 @@ func (l *line) run(ctx, waiting context.Context) error {
 	return nil
 }
 
-// one processes one event, or keeps it if it is blocked.
-func (l *line) one(ctx context.Context, e db.InboxClaimRow, now clock.Time) error {
+// step processes one event, or keeps it if it is blocked.
+func (l *workerQueue) step(ctx context.Context, e db.InboxClaimRow, now clock.Time) error {
 	err := l.Worker.one(ctx, e, now)
 	if by := (*blockedError)(nil); errors.As(err, &by) {
 		return l.add(ctx, e, by.InboxBlockerRow)
@@ -164,10 +164,10 @@ func (l *line) one(ctx context.Context, e db.InboxClaimRow, now clock.Time) erro
 }
 
 // add keeps a blocked event. It releases the event if no worker of this run has its blocker.
-func (l *line) add(ctx context.Context, e db.InboxClaimRow, by db.InboxBlockerRow) error {
+func (l *workerQueue) add(ctx context.Context, e db.InboxClaimRow, by db.InboxBlockerRow) error {
 	if !l.has(by.EventID) {
 		if l.retried[e.ID] {
-			return l.postpone(ctx, e, by)
+			return l.deferBlocked(ctx, e, by)
 		}
 		l.retried[e.ID] = true // the blocker may have been processed at this moment
 	}
@@ -176,8 +176,8 @@ func (l *line) add(ctx context.Context, e db.InboxClaimRow, by db.InboxBlockerRo
 	return nil
 }
 
-// postpone releases an event until its blocker may have been processed.
-func (l *line) postpone(ctx context.Context, e db.InboxClaimRow, by db.InboxBlockerRow) error {
+// deferBlocked releases an event until its blocker may have been processed.
+func (l *workerQueue) deferBlocked(ctx context.Context, e db.InboxClaimRow, by db.InboxBlockerRow) error {
 	now, wait := l.at(l.Clock.Now()), soon
 	if until := by.DueAt; until != nil && (by.Failed || until.After(now.Plus(lease).Time)) {
 		wait = min(max(until.Sub(now.Time), soon), later)
@@ -189,7 +189,7 @@ func (l *line) postpone(ctx context.Context, e db.InboxClaimRow, by db.InboxBloc
 }
 
 // next removes and returns an event that may no longer be blocked. It waits for one until ctx ends.
-func (l *line) next(ctx context.Context) []db.InboxClaimRow {
+func (l *workerQueue) next(ctx context.Context) []db.InboxClaimRow {
 	for len(l.blocked) > 0 {
 		done := l.nextDone()
 		for i, e := range l.blocked {
@@ -208,7 +208,7 @@ func (l *line) next(ctx context.Context) []db.InboxClaimRow {
 }
 
 // releaseBlocked releases the blocked events.
-func (l *line) releaseBlocked(ctx context.Context) error {
+func (l *workerQueue) releaseBlocked(ctx context.Context) error {
 	var rows []db.InboxClaimRow
 	for _, e := range l.blocked {
 		rows = append(rows, e.InboxClaimRow)

@@ -7,6 +7,7 @@ import (
 	"rail/server/clock"
 	"rail/server/inbound/processor"
 	"rail/server/opt"
+	"rail/server/work"
 )
 
 // Codes of outcomes, beside those of processor.Reason and the error codes of refusals.
@@ -22,7 +23,7 @@ const (
 	codeError       = "error"
 	codeOutside     = "outside_checkout"
 	codeRecurs      = "unknown_subscription"
-	codeAway        = "processor_away"
+	codeUnavailable = "processor_away"
 	codeTwice       = "recorded_twice"
 
 	codeRefundFailed = "refund_failed"
@@ -52,7 +53,7 @@ var sentences = map[string]string{
 	codeError:       "An error occurred in Rail. Check the server's log and replay the event.",
 	codeOutside:     "A checkout or an invoice may report the same payment. The event is retried within a minute.",
 	codeRecurs:      "A subscription may begin with the payment. The event is retried within a minute.",
-	codeAway:        "The processor's API did not answer. Rail retries the request.",
+	codeUnavailable: "The processor's API did not answer. Rail retries the request.",
 	codeTwice:       "The payment is recorded as two sales. Refund one of them.",
 
 	codeRefundFailed: "The refund did not reach the customer. Restore the commission on this event's page.",
@@ -107,13 +108,13 @@ func waiting(code, reason string, keys ...string) outcome {
 }
 
 // settle sets when an event is processed next. A waiting event is also retried from time to time, in case its
-// key appeared at the same moment. After 30 days it is ignored: a payment that is still not recorded was not the
-// program's, nor are its refunds. An unexplained event is retried once, for the same reason.
+// key appeared at the same moment. After work.WaitDays it is ignored: its payment belongs to another program, and so do
+// its refunds. An unexplained event is retried once, for the same reason.
 func (o *outcome) settle(e db.InboxEvent, now clock.Time) {
 	age := now.Sub(e.CreatedAt.Time)
 	switch {
 	case o.due != nil || len(o.keys) == 0:
-	case o.status == db.InboxStatusWaiting && age >= waitDays*24*time.Hour:
+	case o.status == db.InboxStatusWaiting && age >= work.WaitDays*24*time.Hour:
 		o.status, o.keys = db.InboxStatusIgnored, nil
 		o.reason += " It did not arrive within 30 days, so the event is ignored."
 	case o.status == db.InboxStatusWaiting:

@@ -77,7 +77,7 @@ func (a *application) findPayer(ctx context.Context, p processor.Payment) (payer
 }
 
 // takenOver applies takeover by a coupon at the first payment, from a link's partner to the coupon's.
-func (a payer) takenOver(ctx context.Context, k bound) (payerResult, error) {
+func (a payer) takenOver(ctx context.Context, k payerMatch) (payerResult, error) {
 	if len(a.b.Coupon) == 0 || k.ConvertedAt != nil {
 		return payerResult{id: k.ID}, nil
 	}
@@ -90,44 +90,44 @@ func (a payer) takenOver(ctx context.Context, k bound) (payerResult, error) {
 	return payerResult{id: k.ID, end: end}, err
 }
 
-// bound is a customer, and whether the event changed it.
-type bound struct {
+// payerMatch is a customer, and whether the event changed it.
+type payerMatch struct {
 	db.Customer
 	changed bool
 }
 
 // find returns the event's customer. An unknown customer is signed up only if the event has a route to a
 // partner; a customer without a partner gets the partner of such a route.
-func (a payer) find(ctx context.Context) (bound, *outcome, error) {
+func (a payer) find(ctx context.Context) (payerMatch, *outcome, error) {
 	k, err := a.lockByExternalID(ctx)
 	if err != nil {
-		return bound{}, nil, err
+		return payerMatch{}, nil, err
 	}
 	if a.b, err = a.withEarlier(ctx, k); err != nil {
-		return bound{}, nil, err
+		return payerMatch{}, nil, err
 	}
 	clues, err := a.clues(ctx)
 	if err != nil {
-		return bound{}, nil, err
+		return payerMatch{}, nil, err
 	}
 	before := k
 	if k.ID == "" {
 		f, err := a.Customers.Identify(ctx, a.u, clues)
 		if end, err := refusal(err); err != nil || end != nil {
-			return bound{}, end, err
+			return payerMatch{}, end, err
 		}
 		k = f.Customer
 	} else {
 		rule := customer.Rule{Rule: api.AttributionRuleKnownCustomer, Detail: a.b.Customer}
 		if k, err = a.Customers.FillIn(ctx, a.u, k, clues, rule); err != nil {
-			return bound{}, nil, err
+			return payerMatch{}, nil, err
 		}
 	}
 	if k.ID == "" || k.PartnerID != nil {
-		return bound{k, !reflect.DeepEqual(before, k)}, nil, nil
+		return payerMatch{k, !reflect.DeepEqual(before, k)}, nil, nil
 	}
 	k, changed, err := a.attribute(ctx, k, clues.Routes)
-	return bound{k, changed || !reflect.DeepEqual(before, k)}, nil, err
+	return payerMatch{k, changed || !reflect.DeepEqual(before, k)}, nil, err
 }
 
 // refusal returns the outcome of an event whose customer may not have its partner; a flag opened by the refusal

@@ -50,9 +50,9 @@ func (a *application) refund(ctx context.Context, f processor.Refund) (outcome, 
 	case f.Undone:
 		return of.restore(ctx, undone(f, s, "The refund or reversal "+f.ID+" of the sale was reversed."))
 	case f.OnTop:
-		return of.onTop(ctx, f)
+		return of.refundOutside(ctx, f)
 	case !f.Single:
-		return of.levelled(ctx, f)
+		return of.refundToLevel(ctx, f)
 	case f.Currency != "" && f.Currency != s.Currency:
 		return of.foreign(f.Currency), nil
 	}

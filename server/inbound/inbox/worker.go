@@ -37,8 +37,6 @@ var backoff = queue.Backoff{
 const (
 	// workers is the number of batches processed concurrently. Together they fill a shared transaction.
 	workers = 8
-	// waitDays is how long an event waits for missing data.
-	waitDays = 30
 	// retryAfter is when an event is retried that something written at the same moment might explain.
 	retryAfter = time.Minute
 )
@@ -111,8 +109,8 @@ func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) err
 // process applies an event and writes its outcome, unless its processor does not answer.
 func (w Worker) process(ctx context.Context, t db.InboxClaimRow, now clock.Time) error {
 	asked, err := w.ask(ctx, t, now)
-	if away := (*awayError)(nil); errors.As(err, &away) {
-		return w.postpone(ctx, t, now, away)
+	if unavailable := (*unavailableError)(nil); errors.As(err, &unavailable) {
+		return w.postpone(ctx, t, now, unavailable)
 	}
 	if err != nil {
 		return err

@@ -81,8 +81,8 @@ func firstName(subscription loose.ID) string {
 // recursName returns the name of an order that starts a subscription.
 func recursName(order loose.ID) string { return name("first payment by order", order) }
 
-// who returns the object's customer.
-func (r *reader) who() processor.Binding {
+// binding returns the object's customer.
+func (r *reader) binding() processor.Binding {
 	o := r.Data.Of
 	b := processor.Binding{Customer: string(o.Customer), Email: string(o.Email), Name: string(o.Name)}
 	b.Describe(r.Meta.Custom)
@@ -95,7 +95,7 @@ var failed = map[loose.Text]bool{"pending": true, "failed": true, "void": true, 
 // order reads an order. It lacks the subscription that may start with it.
 func (r *reader) order() error {
 	o := r.Data.Of
-	p, err := r.payment(r.who(), orderName(r.Data.ID))
+	p, err := r.payment(r.binding(), orderName(r.Data.ID))
 	if err != nil || p == nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (r *reader) order() error {
 
 // invoice reads a subscription's payment.
 func (r *reader) invoice() error {
-	b, o := r.who(), r.Data.Of
+	b, o := r.binding(), r.Data.Of
 	b.Subscription = string(o.Subscription)
 	switch o.Reason {
 	case "":
@@ -243,7 +243,7 @@ var statuses = map[loose.Text]string{"on_trial": "trial", "active": "active", "e
 
 // subscription reads the state of a subscription, and the order that started it.
 func (r *reader) subscription() error {
-	b, o := r.who(), r.Data.Of
+	b, o := r.binding(), r.Data.Of
 	b.Subscription, b.Status = string(r.Data.ID), statuses[o.Status]
 	if order := orderName(o.Order); order != "" {
 		r.Link = processor.Link{Charge: order, Alias: []string{firstName(r.Data.ID), recursName(o.Order)}}

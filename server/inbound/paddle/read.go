@@ -56,8 +56,8 @@ func (Source) Read(body []byte) (processor.Reading, error) {
 	return r.Reading, err
 }
 
-// who returns the object's customer.
-func (o *object) who() processor.Binding {
+// binding returns the object's customer.
+func (o *object) binding() processor.Binding {
 	b := processor.Binding{Customer: string(o.Customer), Subscription: string(o.Subscription)}
 	b.Describe(o.Custom)
 	if o.Discount != "" {
@@ -75,7 +75,7 @@ func (o *object) who() processor.Binding {
 // transaction reads a payment: the amount charged after discounts and credit.
 func (r *reader) transaction() error {
 	o, t := r.Data, r.Data.Details.Totals
-	b := o.who()
+	b := o.binding()
 	code, ok := currency.Normal(string(o.Currency))
 	switch {
 	case processor.Skips(o.Custom):
@@ -167,7 +167,7 @@ func (r *reader) adjustment() error {
 var statuses = map[loose.Text]string{"trialing": "trial", "active": "active", "canceled": "cancelled"}
 
 func (r *reader) subscription() error {
-	b := r.Data.who()
+	b := r.Data.binding()
 	b.Subscription, b.Status = string(r.Data.ID), statuses[r.Data.Status]
 	if processor.Skips(r.Data.Custom) {
 		return r.Ignore(processor.OptedOut, "")
@@ -176,7 +176,7 @@ func (r *reader) subscription() error {
 }
 
 func (r *reader) customer() error {
-	b := r.Data.who()
+	b := r.Data.binding()
 	b.Customer, b.Email, b.Name = string(r.Data.ID), string(r.Data.Email), string(r.Data.Name)
 	b.CustomerOnly, b.Skip = true, processor.Skips(r.Data.Custom)
 	if b.Skip {

@@ -121,8 +121,8 @@ func (Source) Read(body []byte) (processor.Reading, error) {
 	return r.Reading, err
 }
 
-// who returns the object's customer. Polar stores the merchant's id of the customer, too.
-func (o *object) who() processor.Binding {
+// binding returns the object's customer. Polar stores the merchant's id of the customer, too.
+func (o *object) binding() processor.Binding {
 	b := processor.Binding{
 		Customer: string(o.CustomerID), Email: string(o.Customer.Email), Name: string(o.Customer.Name),
 		Subscription: string(o.Subscription),
@@ -155,7 +155,7 @@ func (o *object) due() loose.Int {
 
 // paid reads an order; a subscription has one each period.
 func (r *reader) paid() error {
-	o, b, due := r.Data, r.Data.who(), r.Data.due()
+	o, b, due := r.Data, r.Data.binding(), r.Data.due()
 	code, ok := currency.Normal(string(o.Currency))
 	switch {
 	case processor.Skips(o.Metadata):
@@ -243,7 +243,7 @@ const maxMinor = 999_999_999_999
 var statuses = map[loose.Text]string{"trialing": "trial", "active": "active"}
 
 func (r *reader) subscription() error {
-	b := r.Data.who()
+	b := r.Data.binding()
 	b.Subscription, b.Status = string(r.Data.ID), statuses[r.Data.Status]
 	if r.Reading.Type == "subscription.revoked" {
 		b.Status = "cancelled"
@@ -257,7 +257,7 @@ func (r *reader) subscription() error {
 func (r *reader) customer() error {
 	o := r.Data
 	o.CustomerID, o.Customer = o.ID, o.person
-	b := o.who()
+	b := o.binding()
 	b.CustomerOnly = true
 	if b.Skip = processor.Skips(o.Metadata); b.Skip {
 		return r.Binds(b, processor.OptedOut, "")

@@ -16,7 +16,7 @@ func (r *reader) invoice() error {
 	}
 	r.Link = in.link()
 	in.AmountPaid = in.paid()
-	b := in.who()
+	b := in.binding()
 	switch {
 	case in.Status != "" && in.Status != "paid":
 		return r.Binds(b, processor.NotUsed, "The invoice is not fully paid.")
@@ -113,8 +113,8 @@ func (in *invoice) skips() bool {
 	return processor.Skips(in.metas()...) || processor.Skips(in.PaymentIntent.Object.Metadata, in.Charge.Object.Metadata)
 }
 
-// who returns the invoice's customer.
-func (in *invoice) who() processor.Binding {
+// binding returns the invoice's customer.
+func (in *invoice) binding() processor.Binding {
 	b := processor.Binding{Email: string(in.Email), Name: string(in.Name), Subscription: string(in.subscription())}
 	b.Describe(in.metas()...)
 	b.Describe(in.PaymentIntent.Object.Metadata)

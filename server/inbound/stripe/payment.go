@@ -15,7 +15,7 @@ func (r *reader) session() error {
 		return processor.MalformedError{Member: "session.id"}
 	}
 	r.Link = link(s.Invoice.ID, s.Intent.ID, s.Intent.Object.Latest.ID, s.ID, checkoutOf(s.Invoice.ID))
-	b := s.who()
+	b := s.binding()
 	switch {
 	case b.Skip || processor.Skips(s.metas()...):
 		return r.Ignore(processor.OptedOut, "")
@@ -65,8 +65,8 @@ func (s *session) metas() []loose.Meta {
 	}
 }
 
-// who returns the checkout's customer; without one it was a guest.
-func (s *session) who() processor.Binding {
+// binding returns the checkout's customer; without one it was a guest.
+func (s *session) binding() processor.Binding {
 	b := processor.Binding{
 		Email: string(first(s.Person.Email, s.Email)), Name: string(s.Person.Name),
 		Subscription: string(s.Subscription.ID),

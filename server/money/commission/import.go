@@ -17,7 +17,9 @@ func Import(ctx context.Context, u *work.Unit, k db.Commission) error {
 	}
 	recordCreated(u, k)
 	if k.Kind == db.CommissionKindReferral && k.SaleID != nil {
-		if err := queries.SaleMarkCredited(ctx, u.Later(), db.SaleMarkCreditedParams{ID: *k.SaleID, OrgID: k.OrgID}); err != nil {
+		if err := queries.SaleMarkCredited(ctx, u.Later(), db.SaleMarkCreditedParams{
+			ID: *k.SaleID, OrgID: k.OrgID,
+		}); err != nil {
 			return err
 		}
 	}

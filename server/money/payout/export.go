@@ -414,7 +414,8 @@ func table(p db.PayoutsToFileRow, details map[string]any) []string {
 	}
 	return []string{
 		p.Payout.ID, escapeFormula(NameOf(p.Partner)), escapeFormula(p.Partner.Email), opt.Value(p.Payout.Method),
-		currency.Decimal(p.Payout.AmountMinor, p.Payout.Currency), p.Payout.Currency, escapeFormula(strings.Join(members, "; ")),
+		currency.Decimal(p.Payout.AmountMinor, p.Payout.Currency), p.Payout.Currency,
+		escapeFormula(strings.Join(members, "; ")),
 		"", "", "",
 	}
 }

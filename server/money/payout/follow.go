@@ -78,18 +78,18 @@ func (s Sender) followRail(ctx context.Context, u *work.Unit, c db.PayoutRail) e
 // railRound is one round with a rail.
 type railRound struct {
 	Sender
-	u         *work.Unit
-	c         db.PayoutRail // only Kind, the rail's name, for an operator's rail
-	rail      Rail
-	began     time.Time
-	poor      map[string]bool // currencies without funds
-	answered  bool
-	submitted bool
-	errs      []error
+	u            *work.Unit
+	c            db.PayoutRail // only Kind, the rail's name, for an operator's rail
+	rail         Rail
+	began        time.Time
+	withoutFunds map[string]bool // currencies without funds
+	answered     bool
+	submitted    bool
+	errs         []error
 }
 
 func (s Sender) newRound(u *work.Unit, rail Rail, c db.PayoutRail) *railRound {
-	return &railRound{Sender: s, u: u, c: c, rail: rail, began: clock.Real(), poor: map[string]bool{}}
+	return &railRound{Sender: s, u: u, c: c, rail: rail, began: clock.Real(), withoutFunds: map[string]bool{}}
 }
 
 // follow submits payouts, asks about others, and watches paid ones, until the round's time is over. A payout that fails
@@ -99,15 +99,15 @@ func (r *railRound) follow(ctx context.Context) error {
 	if r.reports() {
 		steps = steps[:1]
 	}
-	if stop := r.take(ctx, steps); stop != nil {
+	if stop := r.runSteps(ctx, steps); stop != nil {
 		return r.pause(ctx, stop)
 	}
 	return r.finish(ctx)
 }
 
-// take lets the steps take turns, so that many payouts in one do not delay the others. It returns the error that ends
-// the round.
-func (r *railRound) take(ctx context.Context, steps []*railStep) error {
+// runSteps runs one lease of each step in turn, so that a step with many payouts does not delay the others. It returns
+// the error that ends the round.
+func (r *railRound) runSteps(ctx context.Context, steps []*railStep) error {
 	for len(steps) > 0 {
 		var left []*railStep
 		for _, step := range steps {
@@ -140,7 +140,7 @@ type railStep struct {
 // run does a step with the payouts of one lease, while there is time, and reports whether there may be more. It returns
 // the error that ends the round.
 func (r *railRound) run(ctx context.Context, step *railStep) (more bool, stop error) {
-	if r.over() { // before the lease, which would let its payouts wait
+	if r.expired() { // before the lease, which would let its payouts wait
 		return false, ctx.Err()
 	}
 	payouts, err := step.lease(ctx)
@@ -148,10 +148,10 @@ func (r *railRound) run(ctx context.Context, step *railStep) (more bool, stop er
 		return false, err
 	}
 	for _, p := range payouts {
-		if r.over() || ctx.Err() != nil {
+		if r.expired() || ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		if err := r.judge(step, p, step.do(ctx, p)); err != nil {
+		if err := r.recordResult(step, p, step.do(ctx, p)); err != nil {
 			return false, err
 		}
 		if step.faults == maxRailFaults {
@@ -161,11 +161,11 @@ func (r *railRound) run(ctx context.Context, step *railStep) (more bool, stop er
 	return len(payouts) == followBatch, nil
 }
 
-// over reports whether the round's time is over.
-func (r *railRound) over() bool { return clock.Real().Sub(r.began) > railBudget }
+// expired reports whether the round's time is over.
+func (r *railRound) expired() bool { return clock.Real().Sub(r.began) > railBudget }
 
-// judge notes the result of one payout. It returns the error if no step may call the rail.
-func (r *railRound) judge(step *railStep, p db.Payout, err error) error {
+// recordResult records the result of one payout. It returns the error if no step may call the rail.
+func (r *railRound) recordResult(step *railStep, p db.Payout, err error) error {
 	if err == nil {
 		r.answered, step.faults = true, 0
 		return nil
@@ -237,7 +237,7 @@ func (r *railRound) poll(ctx context.Context, p db.Payout) error {
 // submit submits a payout and asks about it. The submission is counted before it is made, so that a crash cannot hide
 // it.
 func (r *railRound) submit(ctx context.Context, p db.Payout) error {
-	if r.poor[p.Currency] {
+	if r.withoutFunds[p.Currency] {
 		return nil
 	}
 	partner, err := r.partner(ctx, p)
@@ -274,7 +274,7 @@ func (r *railRound) submit(ctx context.Context, p db.Payout) error {
 		return err
 	}
 	if r.reports() {
-		return r.funded(ctx, p)
+		return r.clearNeedsFunds(ctx, p)
 	}
 	p.ExternalID = &t.ExternalID
 	status, err := r.rail.Status(call, transferOf(p))
@@ -284,8 +284,9 @@ func (r *railRound) submit(ctx context.Context, p db.Payout) error {
 	return r.report(ctx, p, status)
 }
 
-// funded ends the attention of a payout that waited for funds, after the service of a Reporter has accepted it.
-func (r *railRound) funded(ctx context.Context, p db.Payout) error {
+// clearNeedsFunds ends the attention of a payout that waited for funds, after the service of a Reporter has accepted
+// it.
+func (r *railRound) clearNeedsFunds(ctx context.Context, p db.Payout) error {
 	if opt.Value(p.Attention) != NeedsFunds {
 		return nil
 	}
@@ -324,7 +325,7 @@ func (r *railRound) notSubmitted(ctx context.Context, p db.Payout, err error) er
 		if busy || again != nil {
 			return errors.Join(err, again)
 		}
-		r.poor[p.Currency] = true
+		r.withoutFunds[p.Currency] = true
 		return r.attend(ctx, p, NeedsFunds)
 	}
 	return err
@@ -332,7 +333,7 @@ func (r *railRound) notSubmitted(ctx context.Context, p db.Payout, err error) er
 
 // refuse fails a payout whose only submission was refused, unless the rail may have it by another one.
 func (r *railRound) refuse(ctx context.Context, p db.Payout, why Refusal) error {
-	return r.end(ctx, r.u, p, func(u *work.Unit, locked db.Payout) error {
+	return r.changeInFlight(ctx, r.u, p, func(u *work.Unit, locked db.Payout) error {
 		if locked.ExternalID != nil || (locked.Submissions > 1 || locked.Submissions > p.Submissions) && !why.Always {
 			return nil
 		}
@@ -372,7 +373,7 @@ func (r *railRound) report(ctx context.Context, p db.Payout, status Status) erro
 	default:
 		return fmt.Errorf("the rail answered the unknown state %q", status.State)
 	}
-	return r.conclude(ctx, r.u, p, status)
+	return r.applyFinalStatus(ctx, r.u, p, status)
 }
 
 // attend notes the state that a person should look at; "" for none.
@@ -414,7 +415,7 @@ func (r *railRound) finish(ctx context.Context) error {
 	}
 	if r.answered {
 		answered := db.PayoutRailSetSuccessParams{
-			Now: &r.u.Now, Submitted: r.submitted && len(r.poor) == 0, ID: r.c.ID, OrgID: r.c.OrgID,
+			Now: &r.u.Now, Submitted: r.submitted && len(r.withoutFunds) == 0, ID: r.c.ID, OrgID: r.c.OrgID,
 		}
 		if failed != nil {
 			answered.LastError = opt.OrNil(plain.Cut(failed.Error(), 1000))
@@ -429,7 +430,7 @@ func (r *railRound) finish(ctx context.Context) error {
 // noFunds lets submissions wait if the account lacked funds in this round. The rail shows it: it is no failure of the
 // job.
 func (r *railRound) noFunds(ctx context.Context) error {
-	if len(r.poor) == 0 {
+	if len(r.withoutFunds) == 0 {
 		return nil
 	}
 	return queries.PayoutRailSetWithoutFunds(ctx, r.Pool, db.PayoutRailSetWithoutFundsParams{

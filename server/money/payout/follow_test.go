@@ -34,7 +34,7 @@ func TestStepsTakeTurns(t *testing.T) {
 	t.Parallel()
 	var leases []string
 	r := Sender{}.newRound(&work.Unit{}, nil, db.PayoutRail{})
-	require.NoError(t, r.take(t.Context(), []*railStep{
+	require.NoError(t, r.runSteps(t.Context(), []*railStep{
 		stepOf("submit", 2*followBatch+1, &leases, fine), stepOf("poll", 20*followBatch, &leases, fine),
 		stepOf("watch", 1, &leases, fine),
 	}))
@@ -48,7 +48,7 @@ func TestFaultsOfOneStep(t *testing.T) {
 	submitted, asked := 0, 0
 	failed := errors.New("no answer")
 	r := Sender{}.newRound(&work.Unit{}, nil, db.PayoutRail{})
-	require.NoError(t, r.take(t.Context(), []*railStep{
+	require.NoError(t, r.runSteps(t.Context(), []*railStep{
 		stepOf("poll", 9*followBatch, &leases, func() error { asked++; return failed }),
 		stepOf("submit", 2*followBatch, &leases, func() error { submitted++; return nil }),
 	}))
@@ -56,7 +56,7 @@ func TestFaultsOfOneStep(t *testing.T) {
 	require.ErrorIs(t, r.finish(t.Context()), failed)
 
 	busy := stepOf("poll", 1, &leases, func() error { return Busy{For: time.Minute} })
-	require.ErrorAs(t, r.take(t.Context(), []*railStep{busy, stepOf("never", 1, &leases, fine)}), &Busy{})
+	require.ErrorAs(t, r.runSteps(t.Context(), []*railStep{busy, stepOf("never", 1, &leases, fine)}), &Busy{})
 	require.NotContains(t, leases, "never")
 }
 
@@ -69,6 +69,6 @@ func TestNoLeaseWithoutTime(t *testing.T) {
 		r.began = clock.Real().Add(-2 * railBudget)
 		return nil
 	})
-	require.NoError(t, r.take(t.Context(), []*railStep{step, stepOf("poll", 1, &leases, fine)}))
+	require.NoError(t, r.runSteps(t.Context(), []*railStep{step, stepOf("poll", 1, &leases, fine)}))
 	require.Equal(t, []string{"submit"}, leases)
 }

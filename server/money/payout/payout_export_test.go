@@ -286,7 +286,7 @@ func TestCancel(t *testing.T) {
 // TestFilesOfRails: files leave out payouts by a method that a rail pays.
 func TestFilesOfRails(t *testing.T) {
 	t.Parallel()
-	r := apitest.NewRailed(t)
+	r := apitest.NewPayoutRail(t)
 	_, partner, _ := r.Due(t, 10000)
 	a, err := app.New(r.Config, r.Pool, r.Clock, slog.New(slog.DiscardHandler), r.Rail)
 	require.NoError(t, err)

@@ -156,14 +156,14 @@ func (s Sender) Run(ctx context.Context, u *work.Unit) error {
 			errs[i] = fmt.Errorf("a payment rail cannot have the name %q", inFile)
 			continue
 		}
-		wait.Go(func() { errs[i] = errors.Join(s.pickUp(ctx, u, r), s.followOperators(ctx, u, r)) })
+		wait.Go(func() { errs[i] = errors.Join(s.claimDue(ctx, u, r), s.followOperators(ctx, u, r)) })
 	}
 	wait.Wait()
 	return errors.Join(append(errs, s.sendAutomatically(ctx, u), s.followConnected(ctx, u))...)
 }
 
-// pickUp moves due payouts to processing.
-func (s Sender) pickUp(ctx context.Context, u *work.Unit, r Rail) error {
+// claimDue moves due payouts to processing.
+func (s Sender) claimDue(ctx context.Context, u *work.Unit, r Rail) error {
 	for {
 		n, err := s.claim(ctx, u, r)
 		if err != nil || n < sendBatch {
@@ -191,16 +191,16 @@ func (s Sender) claim(ctx context.Context, u *work.Unit, r Rail) (n int, err err
 	return n, err
 }
 
-// GiveUp fails a payout that a rail has in flight or that left in a file. The operator asserts that it was not
+// FailInFlight fails a payout that a rail has in flight or that left in a file. The operator asserts that it was not
 // paid and will not be.
-func (s Sender) GiveUp(ctx context.Context, u *work.Unit, p db.Payout, why string) error {
-	return s.conclude(ctx, u, p, Status{State: Rejected, Code: "given_up", Message: why})
+func (s Sender) FailInFlight(ctx context.Context, u *work.Unit, p db.Payout, why string) error {
+	return s.applyFinalStatus(ctx, u, p, Status{State: Rejected, Code: "given_up", Message: why})
 }
 
 // SettleExported settles a payout that left in a file, on the operator's word.
 func (s Sender) SettleExported(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) error {
 	payment.ByHand = true
-	return s.end(ctx, u, p, func(u *work.Unit, p db.Payout) error {
+	return s.changeInFlight(ctx, u, p, func(u *work.Unit, p db.Payout) error {
 		p, err := Settle(ctx, u, p, payment)
 		if err != nil {
 			return err
@@ -214,7 +214,7 @@ func (s Sender) partner(ctx context.Context, p db.Payout) (db.Partner, error) {
 	return queries.PartnerGet(ctx, s.Pool, db.PartnerGetParams{ID: p.PartnerID, OrgID: p.OrgID})
 }
 
-// transferOf converts a payout for a rail, without what only its partner has.
+// transferOf converts a payout to a transfer without the email, name and payout details of its partner.
 func transferOf(p db.Payout) Transfer {
 	return Transfer{
 		ID: p.ID, ExternalID: opt.Value(p.ExternalID), AmountMinor: p.AmountMinor, Currency: p.Currency,
@@ -230,9 +230,9 @@ func (s Sender) transferTo(p db.Payout, partner db.Partner) (t Transfer, err err
 	return t, err
 }
 
-// conclude writes the final status that a rail reports.
-func (s Sender) conclude(ctx context.Context, u *work.Unit, p db.Payout, status Status) error {
-	return s.end(ctx, u, p, func(u *work.Unit, p db.Payout) error {
+// applyFinalStatus writes the final status that a rail reports.
+func (s Sender) applyFinalStatus(ctx context.Context, u *work.Unit, p db.Payout, status Status) error {
+	return s.changeInFlight(ctx, u, p, func(u *work.Unit, p db.Payout) error {
 		if status.State != Settled {
 			_, err := fail(ctx, u, p, status)
 			return err
@@ -248,8 +248,9 @@ func (s Sender) conclude(ctx context.Context, u *work.Unit, p db.Payout, status 
 	})
 }
 
-// end writes the final status of a payout, if it is still in flight.
-func (s Sender) end(ctx context.Context, u *work.Unit, p db.Payout, write func(*work.Unit, db.Payout) error) error {
+// changeInFlight writes the final status of a payout, if it is still in flight.
+func (s Sender) changeInFlight(ctx context.Context, u *work.Unit, p db.Payout,
+	write func(*work.Unit, db.Payout) error) error {
 	return s.change(ctx, u, p, db.PayoutStatusProcessing, write)
 }
 

@@ -19,7 +19,7 @@ import (
 
 func TestRailSettles(t *testing.T) {
 	t.Parallel()
-	r := apitest.NewRailed(t)
+	r := apitest.NewPayoutRail(t)
 	s := r.Server
 	id, partner, sales := r.Due(t, 10000, 5000)
 	require.NoError(t, r.Round(t))
@@ -66,7 +66,7 @@ func TestRailSettles(t *testing.T) {
 
 func TestRailRejectsAndReturns(t *testing.T) {
 	t.Parallel()
-	r := apitest.NewRailed(t)
+	r := apitest.NewPayoutRail(t)
 	s := r.Server
 	rejected, _, _ := r.Due(t, 10000)
 	returned, _, _ := r.Due(t, 5000)
@@ -96,7 +96,7 @@ func TestRailRejectsAndReturns(t *testing.T) {
 // happens to the payout, nothing is taken twice.
 func TestRefundsOfWhatWasInFlight(t *testing.T) {
 	t.Parallel()
-	r := apitest.NewRailed(t)
+	r := apitest.NewPayoutRail(t)
 	s := r.Server
 	id, partner, sales := r.Due(t, 10000)
 	r.Later()
@@ -121,7 +121,7 @@ func TestRefundsOfWhatWasInFlight(t *testing.T) {
 // TestRailAway: a lost response or an unavailable rail delays a payout and never pays it twice.
 func TestRailAway(t *testing.T) {
 	t.Parallel()
-	r := apitest.NewRailed(t)
+	r := apitest.NewPayoutRail(t)
 	id, _, _ := r.Due(t, 10000)
 	r.Later()
 	r.Rail.SetDown(true)
@@ -147,7 +147,7 @@ func TestRailAway(t *testing.T) {
 // TestRailAsksWithoutDetails: a rail is asked about a payout although its partner's details cannot be read any longer.
 func TestRailAsksWithoutDetails(t *testing.T) {
 	t.Parallel()
-	r := apitest.NewRailed(t)
+	r := apitest.NewPayoutRail(t)
 	id, partner, _ := r.Due(t, 10000)
 	r.Later()
 	require.NoError(t, r.Round(t))
@@ -163,7 +163,7 @@ func TestRailAsksWithoutDetails(t *testing.T) {
 // may already have.
 func TestRailSendsOnlyWhatIsWanted(t *testing.T) {
 	t.Parallel()
-	r := apitest.NewRailed(t)
+	r := apitest.NewPayoutRail(t)
 	s := r.Server
 	suspended, bad, _ := r.Due(t, 10000)
 	s.Must(200, s.Post("/v1/partners/"+bad, M{"status": "suspended"}))
@@ -200,7 +200,7 @@ func TestRailSendsOnlyWhatIsWanted(t *testing.T) {
 // TestStaleRefusal: a refusal fails no payout that another server has submitted since it was leased.
 func TestStaleRefusal(t *testing.T) {
 	t.Parallel()
-	r := apitest.NewRailed(t)
+	r := apitest.NewPayoutRail(t)
 	id, _, _ := r.Due(t, 10000)
 	r.Later()
 	r.Rail.LoseAnswers(true)
@@ -236,7 +236,7 @@ func (*stuck) Status(context.Context, payout.Transfer) (payout.Status, error) {
 // rail may have the name reserved for files.
 func TestRailThatHangs(t *testing.T) {
 	t.Parallel()
-	r := apitest.Railed{Earner: apitest.NewEarner(t), Rail: railtest.New()}
+	r := apitest.PayoutRail{Earner: apitest.NewEarner(t), Rail: railtest.New()}
 	s := r.Server
 	for range 12 {
 		partner, _ := r.Referrer(10000)
@@ -289,7 +289,7 @@ func openFlagOn(t *testing.T, s *apitest.Server, id string) (flag string) {
 // payout once.
 func TestRailRaces(t *testing.T) {
 	t.Parallel()
-	r := apitest.NewRailed(t)
+	r := apitest.NewPayoutRail(t)
 	s := r.Server
 	for range 5 {
 		id, _, sales := r.Due(t, 10000)

@@ -145,8 +145,8 @@ func payees(ctx context.Context, u *work.Unit, rows []db.PayoutsToHandOverRow) (
 	return out, err
 }
 
-// Railed counts the payouts of a batch that rails have or had.
-func Railed(ctx context.Context, u *work.Unit, batchID string) ([]db.PayoutCountsByRailRow, error) {
+// CountByRail counts the payouts of a batch that rails have or had.
+func CountByRail(ctx context.Context, u *work.Unit, batchID string) ([]db.PayoutCountsByRailRow, error) {
 	return queries.PayoutCountsByRail(ctx, u.DB(), db.PayoutCountsByRailParams{BatchID: batchID, OrgID: u.OrgID})
 }
 

@@ -341,7 +341,7 @@ func TestStatementPDF(t *testing.T) {
 // TestStatementsOfRail: a rail's report and a results file make statements too.
 func TestStatementsOfRail(t *testing.T) {
 	t.Parallel()
-	r := apitest.NewRailed(t)
+	r := apitest.NewPayoutRail(t)
 	id, _, _ := r.Due(t, 10000)
 	r.Rail.End(id, payout.Status{State: payout.Settled})
 	r.Later()

@@ -66,7 +66,9 @@ func TouchPayout(ctx context.Context, u *work.Unit, id string) error {
 // Rezone prepares the sums for a program's new time zone. Sums in the old zone still serve totals, and reports
 // read days of the new zone from their rows until the job has summed them.
 func Rezone(ctx context.Context, u *work.Unit, p db.Program) error {
-	return queries.ReportMarkBeforeCreation(ctx, u.Later(), db.ReportMarkBeforeCreationParams{ProgramID: p.ID, OrgID: p.OrgID})
+	return queries.ReportMarkBeforeCreation(ctx, u.Later(), db.ReportMarkBeforeCreationParams{
+		ProgramID: p.ID, OrgID: p.OrgID,
+	})
 }
 
 // TouchCommission marks the day on which a commission counts: its sale's, or its own if it has no sale or is a

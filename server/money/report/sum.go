@@ -147,5 +147,7 @@ func join(ctx context.Context, tx pgtx.DBTX, s span) error {
 
 // unsum deletes the sums of a span.
 func unsum(ctx context.Context, tx pgtx.DBTX, s span) error {
-	return queries.ReportDeleteSums(ctx, tx, db.ReportDeleteSumsParams{ProgramID: s.ProgramID, Span: s.Kind, Start: s.Start})
+	return queries.ReportDeleteSums(ctx, tx, db.ReportDeleteSumsParams{
+		ProgramID: s.ProgramID, Span: s.Kind, Start: s.Start,
+	})
 }

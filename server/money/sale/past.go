@@ -62,7 +62,9 @@ func (p *play) recordings(ctx context.Context, sales []db.Sale, partnerID *strin
 	for i, s := range sales {
 		ids[i] = s.ID
 	}
-	past, err := queries.SalesForRules(ctx, p.u.DB(), db.SalesForRulesParams{PartnerID: partnerID, Ids: ids, OrgID: p.u.OrgID})
+	past, err := queries.SalesForRules(ctx, p.u.DB(), db.SalesForRulesParams{
+		PartnerID: partnerID, Ids: ids, OrgID: p.u.OrgID,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -230,7 +230,9 @@ func (r *recording) pays(flows []rules.Flow) (Pay, error) {
 }
 
 // count reads the counters that conditions need: a customer's at each sale, a partner's as they are now.
-func (p *play) count(ctx context.Context, rows []db.RehearsalProgramSalesRow) (map[string]rules.CustomerCounters, error) {
+func (p *play) count(
+	ctx context.Context, rows []db.RehearsalProgramSalesRow,
+) (map[string]rules.CustomerCounters, error) {
 	needs := rules.NeedsOf(p.before) | rules.NeedsOf(p.after)
 	out := map[string]rules.CustomerCounters{}
 	if needs.Has(rules.NeedPartnerCounters) {

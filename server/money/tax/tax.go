@@ -47,9 +47,9 @@ const askBatch = 5000
 // askPrograms bounds the programs of one read.
 const askPrograms = 500
 
-// Ask makes a program ask its partners for forms: each partner without one gets a requesting row. The program
+// Require makes a program ask its partners for forms: each partner without one gets a requesting row. The program
 // must be locked.
-func Ask(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) error {
+func Require(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) error {
 	asked := db.TaxFormsSetStatusParams{
 		Status: db.TaxFormStateRequired, Previous: db.TaxFormStateNotRequired, UpdatedAt: now, ProgramID: program, OrgID: org,
 	}
@@ -76,12 +76,14 @@ func askMissing(ctx context.Context, tx *pgtx.Tx, org, program string, now clock
 	return queries.TaxFormsRequire(ctx, tx.Later(), p)
 }
 
-// AskRest asks the partners that Ask left out, or who joined in the meantime, each program in separate
+// RequireRemaining asks the partners that Ask left out, or who joined in the meantime, each program in separate
 // transactions. A failing program delays no other.
-func AskRest(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
+func RequireRemaining(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	var failed []error
 	for after := ""; ; {
-		programs, err := queries.TaxProgramsToRequire(ctx, pool, db.TaxProgramsToRequireParams{After: after, Lim: askPrograms})
+		programs, err := queries.TaxProgramsToRequire(ctx, pool, db.TaxProgramsToRequireParams{
+			After: after, Lim: askPrograms,
+		})
 		if err != nil || len(programs) == 0 {
 			return errors.Join(append(failed, err)...)
 		}
@@ -105,8 +107,8 @@ func askProgram(ctx context.Context, pool *pgxpool.Pool, p db.TaxProgramsToRequi
 	})
 }
 
-// AskOne asks one new partner.
-func AskOne(ctx context.Context, tx pgtx.DBTX, p db.Partner, now clock.Time) error {
+// RequireFor requires a form of one new partner.
+func RequireFor(ctx context.Context, tx pgtx.DBTX, p db.Partner, now clock.Time) error {
 	return require(ctx, tx, p.OrgID, p.ProgramID, p.ID, FormOf(p.CountryCode, p.CompanyName), now)
 }
 
@@ -120,8 +122,8 @@ func require(
 	})
 }
 
-// Excuse makes a program stop asking. Requests become rows that need no form; submitted forms stay.
-func Excuse(ctx context.Context, tx pgtx.DBTX, org, program string, now clock.Time) error {
+// StopRequiring ends the requirement of a program. Requests become rows that need no form; submitted forms stay.
+func StopRequiring(ctx context.Context, tx pgtx.DBTX, org, program string, now clock.Time) error {
 	return queries.TaxFormsSetStatus(ctx, tx, db.TaxFormsSetStatusParams{
 		Status: db.TaxFormStateNotRequired, Previous: db.TaxFormStateRequired, UpdatedAt: now, ProgramID: program, OrgID: org,
 	})

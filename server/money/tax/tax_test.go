@@ -54,15 +54,15 @@ func TestAsk(t *testing.T) {
 	x.Partners(3)
 	x.Exec("UPDATE partners SET country_code = 'US' WHERE id = 'part_1'")
 	x.Exec("UPDATE partners SET status = 'declined' WHERE id = 'part_3'")
-	ask := func(tx *pgtx.Tx) error { return tax.Ask(t.Context(), tx, x.OrgID, x.Program.ID, now) }
+	ask := func(tx *pgtx.Tx) error { return tax.Require(t.Context(), tx, x.OrgID, x.Program.ID, now) }
 	within(x, ask)
 	asked := []string{"part_1 w9 required", "part_2 w8ben required"}
 	require.Equal(t, asked, forms(x))
-	within(x, func(tx *pgtx.Tx) error { return tax.Excuse(t.Context(), tx, x.OrgID, x.Program.ID, now) })
+	within(x, func(tx *pgtx.Tx) error { return tax.StopRequiring(t.Context(), tx, x.OrgID, x.Program.ID, now) })
 	require.Equal(t, []string{"part_1 w9 not_required", "part_2 w8ben not_required"}, forms(x))
 	within(x, ask)
 	require.Equal(t, asked, forms(x))
-	within(x, func(tx *pgtx.Tx) error { return tax.Ask(t.Context(), tx, "org_2", x.Program.ID, now) })
+	within(x, func(tx *pgtx.Tx) error { return tax.Require(t.Context(), tx, "org_2", x.Program.ID, now) })
 	require.Equal(t, asked, forms(x), "another organization asks nobody")
 }
 
@@ -71,14 +71,14 @@ func TestAskRest(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
 	x.Partners(2)
-	require.NoError(t, tax.AskRest(t.Context(), x.Pool, now))
+	require.NoError(t, tax.RequireRemaining(t.Context(), x.Pool, now))
 	require.Empty(t, forms(x))
 	x.Exec("UPDATE programs SET require_tax_forms = true")
 	within(x, func(tx *pgtx.Tx) error {
-		return tax.AskOne(t.Context(), tx, db.Partner{ID: "part_2", OrgID: x.OrgID, ProgramID: x.Program.ID}, now)
+		return tax.RequireFor(t.Context(), tx, db.Partner{ID: "part_2", OrgID: x.OrgID, ProgramID: x.Program.ID}, now)
 	})
-	require.NoError(t, tax.AskRest(t.Context(), x.Pool, now))
-	require.NoError(t, tax.AskRest(t.Context(), x.Pool, now))
+	require.NoError(t, tax.RequireRemaining(t.Context(), x.Pool, now))
+	require.NoError(t, tax.RequireRemaining(t.Context(), x.Pool, now))
 	require.Equal(t, []string{"part_1 w8ben required", "part_2 w8ben required"}, forms(x))
 }
 

@@ -68,7 +68,7 @@ func preview(ctx context.Context, u *work.Unit, by *mail.Outbox, c db.Campaign, 
 	if p.Email.PartnerID, err = reader(ctx, u, c, partner); err != nil {
 		return p, err
 	}
-	p.Email.Filled, err = by.Look().Fill(ctx, u.DB(), u.OrgID, p.Email.PartnerID, bulk(c))
+	p.Email.Filled, err = by.PreviewLayout().Fill(ctx, u.DB(), u.OrgID, p.Email.PartnerID, bulk(c))
 	return p, err
 }
 
@@ -121,7 +121,7 @@ func Test(ctx context.Context, u *work.Unit, by *mail.Outbox, id, partner string
 	}
 	var values mail.Values
 	if partner != "" {
-		if values, err = by.Look().ValuesOf(ctx, u.Tx, u.OrgID, partner); err != nil {
+		if values, err = by.PreviewLayout().ValuesOf(ctx, u.Tx, u.OrgID, partner); err != nil {
 			return "", err
 		}
 	}

@@ -29,7 +29,9 @@ func (y Layout) Fill(ctx context.Context, tx pgtx.DBTX, org, partner string, b B
 		}
 		out.To = values["email"]
 	}
-	look, err := queries.MailBranding(ctx, tx, db.MailBrandingParams{ProgramID: b.ProgramID, PartnerID: partner, OrgID: org})
+	look, err := queries.MailBranding(ctx, tx, db.MailBrandingParams{
+		ProgramID: b.ProgramID, PartnerID: partner, OrgID: org,
+	})
 	if err != nil {
 		return out, err
 	}

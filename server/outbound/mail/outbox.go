@@ -45,8 +45,8 @@ type Outbox struct {
 // Ready reports whether mails can be sent.
 func (o *Outbox) Ready() bool { return o != nil && o.Configured }
 
-// Look returns the layout of mails; that of a nil Outbox has no addresses.
-func (o *Outbox) Look() Layout {
+// PreviewLayout returns the layout of mails; that of a nil Outbox has no addresses.
+func (o *Outbox) PreviewLayout() Layout {
 	if o == nil {
 		return Layout{}
 	}

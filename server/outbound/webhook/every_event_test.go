@@ -35,7 +35,7 @@ var provokedByResources = []string{
 
 // provoker causes events, a step at a time.
 type provoker struct {
-	apitest.Railed
+	apitest.PayoutRail
 	t       *testing.T
 	earlier int             // the number of events of earlier steps
 	seen    map[string]bool // by type
@@ -189,7 +189,7 @@ func (p *provoker) failInbox() {
 // type of the catalogue that no step causes fails the test.
 func TestEveryEventIsProvoked(t *testing.T) {
 	t.Parallel()
-	p := &provoker{Railed: apitest.NewRailed(t), t: t, seen: map[string]bool{}}
+	p := &provoker{PayoutRail: apitest.NewPayoutRail(t), t: t, seen: map[string]bool{}}
 	for _, kind := range append(unprovoked, provokedByResources...) {
 		p.seen[kind] = true
 	}

@@ -94,7 +94,7 @@ func enterTaxed(ctx context.Context, u *work.Unit, c Candidate, status db.Partne
 	if err := enter(ctx, u, n.Partner); err != nil || !n.owesTaxForm {
 		return n.Partner, err
 	}
-	return n.Partner, tax.AskOne(ctx, u.Later(), n.Partner, u.Now)
+	return n.Partner, tax.RequireFor(ctx, u.Later(), n.Partner, u.Now)
 }
 
 // newcomer is an admitted partner that is not written yet.

@@ -95,7 +95,9 @@ func Extend(s db.PortalSession, now clock.Time) (clock.Time, bool) {
 
 // Places lists the partners of other programs that the session opens: those with the address to which its sign-in link
 // was mailed. Links that were not mailed prove no address: a program can give its partners any.
-func Places(ctx context.Context, tx pgtx.DBTX, s db.PortalSession, now clock.Time) ([]db.PortalOtherPartnersRow, error) {
+func Places(
+	ctx context.Context, tx pgtx.DBTX, s db.PortalSession, now clock.Time,
+) ([]db.PortalOtherPartnersRow, error) {
 	if s.Email == nil || !s.CreatedAt.Plus(provenFor).After(now.Time) {
 		return nil, nil
 	}

@@ -70,7 +70,9 @@ func CheckOwnCustomers(ctx context.Context, u *work.Unit, p db.Partner, address 
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	if err := queries.CustomersMarkSelfReferral(ctx, u.DB(), db.CustomersMarkSelfReferralParams{OrgID: p.OrgID, Ids: ids}); err != nil {
+	if err := queries.CustomersMarkSelfReferral(ctx, u.DB(), db.CustomersMarkSelfReferralParams{
+		OrgID: p.OrgID, Ids: ids,
+	}); err != nil {
 		return err
 	}
 	for _, id := range ids {

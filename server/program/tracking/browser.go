@@ -14,8 +14,8 @@ import (
 
 // BrowserVisit is a visit reported by a page.
 type BrowserVisit struct {
-	// Standing is the partner credited for the browser after this visit.
-	Standing db.VisitorReferralRow
+	// Credited is the partner credited for the browser after this visit.
+	Credited db.VisitorReferralRow
 	// Last reports whether the program credits the last visit, which is this one. Otherwise an earlier one may count.
 	Last bool
 	// Repeated reports whether the click was recorded within the last hour: a page reports its address each time it
@@ -33,7 +33,7 @@ func (s Service) Browse(ctx context.Context, u *work.Unit, programID, value stri
 		return BrowserVisit{}, err
 	}
 	return BrowserVisit{
-		Standing: db.VisitorReferralRow{
+		Credited: db.VisitorReferralRow{
 			ClickID: k.ID, ReferralID: *k.ReferralID, ExpiresAt: k.hit.ExpiresAt, Handle: k.hit.Handle, Name: k.hit.Name,
 			Coupon: k.hit.Coupon,
 		},
@@ -41,9 +41,9 @@ func (s Service) Browse(ctx context.Context, u *work.Unit, programID, value stri
 	}, nil
 }
 
-// Standing returns the partner credited for a browser: by the visitor's referrals, or by a click handed over to
+// CreditedPartner returns the partner credited for a browser: by the visitor's referrals, or by a click handed over to
 // it; pgx.ErrNoRows for none. Pages see the row, so it has only public data of the partner.
-func Standing(
+func CreditedPartner(
 	ctx context.Context, u *work.Unit, programID, visitorToken, clickID string,
 ) (db.VisitorReferralRow, error) {
 	p := db.VisitorReferralParams{
@@ -52,9 +52,9 @@ func Standing(
 	return queries.VisitorReferral(ctx, u.Short(), p)
 }
 
-// HandedOver reports whether a click belongs to the program, so that another page or a short link can have
+// ClickInProgram reports whether a click belongs to the program, so that another page or a short link can have
 // handed it over.
-func HandedOver(ctx context.Context, u *work.Unit, programID, clickID string) (bool, error) {
+func ClickInProgram(ctx context.Context, u *work.Unit, programID, clickID string) (bool, error) {
 	click, err := queries.ClickGet(ctx, u.Short(), db.ClickGetParams{ID: clickID, OrgID: u.OrgID})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil

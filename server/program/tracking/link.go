@@ -130,7 +130,9 @@ func claimValue(ctx context.Context, u *work.Unit, l db.Link) error {
 // present or former handle.
 func valueTaken(ctx context.Context, u *work.Unit, existing db.TrackingValue) error {
 	if existing.LinkID != nil {
-		link, err := queries.LinkWithDeleted(ctx, u.DB(), db.LinkWithDeletedParams{ID: *existing.LinkID, OrgID: existing.OrgID})
+		link, err := queries.LinkWithDeleted(ctx, u.DB(), db.LinkWithDeletedParams{
+			ID: *existing.LinkID, OrgID: existing.OrgID,
+		})
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"codeberg.org/go-pdf/fpdf"
 
 	"rail/server/clock"
-	"rail/server/http/site/look"
+	"rail/server/http/site/branding"
 	"rail/server/locale"
 )
 
@@ -64,8 +64,8 @@ const (
 // PDF returns the sheet as a file.
 func (s Sheet) PDF() ([]byte, error) {
 	pdf := fpdf.New("P", "mm", "A4", "")
-	pdf.AddUTF8FontFromBytes(typeface, "", look.Regular)
-	pdf.AddUTF8FontFromBytes(typeface, "B", look.Bold)
+	pdf.AddUTF8FontFromBytes(typeface, "", branding.Regular)
+	pdf.AddUTF8FontFromBytes(typeface, "B", branding.Bold)
 	pdf.SetMargins(margin, margin, margin)
 	pdf.SetAutoPageBreak(true, margin)
 	pdf.SetTitle(s.Title, true)
@@ -160,13 +160,13 @@ func (s Sheet) drawRow(pdf *fpdf.Fpdf, texts []string) {
 
 // legible writes letters that the typeface lacks as JSON escapes them, so that they can be recovered.
 func legible(text string) string {
-	if look.Drawn(strings.ReplaceAll(text, "\n", "")) {
+	if branding.Drawn(strings.ReplaceAll(text, "\n", "")) {
 		return text
 	}
 	var b strings.Builder
 	for _, r := range text {
 		switch {
-		case r == '\n' || look.Drawn(string(r)):
+		case r == '\n' || branding.Drawn(string(r)):
 			b.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"rail/server/clock"
-	"rail/server/http/site/look"
+	"rail/server/http/site/branding"
 	"rail/server/locale"
 	"rail/server/money/statement"
 )
@@ -96,7 +96,7 @@ func (s *Sheet) Void(correctedBy string) { s.Alert, s.End = Undone(s.Locale, cor
 // Of is the sheet of a signed statement with the ids of its sales. A language that the typeface cannot draw is
 // replaced by English.
 func Of(l *locale.Locale, d statement.Document, lines []statement.Line, accent color.RGBA) Sheet {
-	if !look.Drawn(l.T("Payout statement")) {
+	if !branding.Drawn(l.T("Payout statement")) {
 		l = locale.English
 	}
 	in := l.In(clock.StoredZone(d.Program.TimeZone))

@@ -1,6 +1,6 @@
-// Package look serves a program's logos and picture, the style sheet of its theme, and the picture of links to its join
-// page. Their addresses have a hash of the contents, so that they are cached forever. They are public.
-package look
+// Package branding serves a program's logos and picture, the style sheet of its theme, and the picture of links to its
+// join page. Their addresses have a hash of the contents, so that they are cached forever. They are public.
+package branding
 
 import (
 	"crypto/sha256"
@@ -82,13 +82,13 @@ func ThemeOf(s portalsettings.Settings) site.Theme {
 }
 
 // OfSettings returns the look of a program's settings.
-func OfSettings(s portalsettings.Settings) site.Look {
+func OfSettings(s portalsettings.Settings) site.Branding {
 	return Of(s.ProgramID, ThemeOf(s), s.LogoVersion, s.LogoDarkVersion)
 }
 
 // Of returns the look of a program with the versions of its logos.
-func Of(programID string, t site.Theme, logo, logoDark *string) site.Look {
-	l := site.Look{Typeface: t.Typeface, Style: StylePath(programID, t)}
+func Of(programID string, t site.Theme, logo, logoDark *string) site.Branding {
+	l := site.Branding{Typeface: t.Typeface, Style: StylePath(programID, t)}
 	if logo != nil {
 		l.Logo = ImagePath(programID, *logo)
 	}
@@ -104,14 +104,14 @@ func versionOf(content string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Looks serves the looks of all programs.
-type Looks struct {
+// Files serves the looks of all programs.
+type Files struct {
 	Pool  *pgxpool.Pool
 	cards cards
 }
 
 // Register adds the looks to e.
-func (l *Looks) Register(e *echo.Echo) {
+func (l *Files) Register(e *echo.Echo) {
 	e.Match([]string{http.MethodGet, http.MethodHead}, folder+":program/:version", l.serve)
 }
 
@@ -119,7 +119,7 @@ func (l *Looks) Register(e *echo.Echo) {
 func none() error { return problem.New(problem.RouteNotFound, "There is no such file.") }
 
 // serve answers with a style sheet or an image.
-func (l *Looks) serve(c echo.Context) error {
+func (l *Files) serve(c echo.Context) error {
 	version, kindOf, _ := strings.Cut(c.Param("version"), ".")
 	if !site.Spelled(c.Param("program") + version) {
 		return none()
@@ -149,7 +149,7 @@ func (l *Looks) serve(c echo.Context) error {
 }
 
 // style returns the style sheet of a program's theme, nil where it has become another.
-func (l *Looks) style(c echo.Context, version string) (kind string, body []byte, err error) {
+func (l *Files) style(c echo.Context, version string) (kind string, body []byte, err error) {
 	const css = "text/css; charset=utf-8"
 	if c.Param("program") == draft {
 		if sheet := draftSheet(version); sheet != "" {
@@ -174,7 +174,7 @@ func (l *Looks) style(c echo.Context, version string) (kind string, body []byte,
 }
 
 // image returns a program's logo or picture, if it is still the one of this version.
-func (l *Looks) image(c echo.Context, version string) (kind string, body []byte, err error) {
+func (l *Files) image(c echo.Context, version string) (kind string, body []byte, err error) {
 	row, err := queries.PortalImagePublic(c.Request().Context(), l.Pool, db.PortalImagePublicParams{
 		ProgramID: c.Param("program"), Version: version,
 	})
@@ -182,7 +182,7 @@ func (l *Looks) image(c echo.Context, version string) (kind string, body []byte,
 }
 
 // card returns the picture of links to a program's join page, nil where its contents have changed.
-func (l *Looks) card(c echo.Context, version string) (kind string, body []byte, err error) {
+func (l *Files) card(c echo.Context, version string) (kind string, body []byte, err error) {
 	row, err := queries.PortalCardPublic(c.Request().Context(), l.Pool, c.Param("program"))
 	if err != nil {
 		return "", nil, err
