@@ -101,7 +101,7 @@ func TestConnect(t *testing.T) {
 	page := s.owner.page(at)
 	require.Contains(t, page, "Waiting for the first event")
 	require.NotContains(t, page, "Connected")
-	require.Contains(t, page, "is connected since")
+	require.Contains(t, page, "has been connected since")
 	s.owner.says(400, "must be whsec_", s.owner.send(at, "secret", "short"))
 	signing := signingForm.FindString(page)
 	require.NotEmpty(t, signing)
