@@ -19177,7 +19177,7 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/inbox_events/{id}/replay (the `ReplayInboxEvent` operationId).
 	ReplayInboxEvent(ctx context.Context, id ID, params *ReplayInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ResolveInboxEvent Restore a sale after a failed refund
+	// ResolveInboxEvent Restore a failed refund
 	//
 	// Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their share back as rewards. The event is then `recorded`. A second call has no effect and returns the same event.
 	//
@@ -22554,7 +22554,7 @@ func (c *Client) ReplayInboxEvent(ctx context.Context, id ID, params *ReplayInbo
 	return c.Client.Do(req)
 }
 
-// ResolveInboxEvent Restore a sale after a failed refund
+// ResolveInboxEvent Restore a failed refund
 //
 // Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their share back as rewards. The event is then `recorded`. A second call has no effect and returns the same event.
 //
@@ -40977,7 +40977,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/inbox_events/{id}/replay (the `ReplayInboxEvent` operationId).
 	ReplayInboxEventWithResponse(ctx context.Context, id ID, params *ReplayInboxEventParams, reqEditors ...RequestEditorFn) (*ReplayInboxEventReply, error)
 
-	// ResolveInboxEventWithResponse Restore a sale after a failed refund
+	// ResolveInboxEventWithResponse Restore a failed refund
 	//
 	// Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their share back as rewards. The event is then `recorded`. A second call has no effect and returns the same event.
 	//
@@ -50078,7 +50078,7 @@ func (c *ClientWithResponses) ReplayInboxEventWithResponse(ctx context.Context, 
 	return ParseReplayInboxEventReply(rsp)
 }
 
-// ResolveInboxEventWithResponse Restore a sale after a failed refund
+// ResolveInboxEventWithResponse Restore a failed refund
 //
 // Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their share back as rewards. The event is then `recorded`. A second call has no effect and returns the same event.
 //
@@ -57701,7 +57701,7 @@ type ServerInterface interface {
 	// ReplayInboxEvent Replay an inbox event
 	// (POST /v1/inbox_events/{id}/replay)
 	ReplayInboxEvent(ctx echo.Context, id ID, params ReplayInboxEventParams) error
-	// ResolveInboxEvent Restore a sale after a failed refund
+	// ResolveInboxEvent Restore a failed refund
 	// (POST /v1/inbox_events/{id}/resolve)
 	ResolveInboxEvent(ctx echo.Context, id ID, params ResolveInboxEventParams) error
 	// ListLinks List links
@@ -69040,7 +69040,7 @@ type StrictServerInterface interface {
 	// ReplayInboxEvent Replay an inbox event
 	// (POST /v1/inbox_events/{id}/replay)
 	ReplayInboxEvent(ctx context.Context, request ReplayInboxEventRequestObject) (ReplayInboxEventResponseObject, error)
-	// ResolveInboxEvent Restore a sale after a failed refund
+	// ResolveInboxEvent Restore a failed refund
 	// (POST /v1/inbox_events/{id}/resolve)
 	ResolveInboxEvent(ctx context.Context, request ResolveInboxEventRequestObject) (ResolveInboxEventResponseObject, error)
 	// ListLinks List links

@@ -5389,7 +5389,7 @@ func (s *InboxEventsService) Replay(ctx context.Context, id string, opts ...Opti
 	return call[InboxEvent](ctx, s.transport, request{method: "POST", path: "/v1/inbox_events/" + segment(id) + "/replay", keyed: true}, opts)
 }
 
-// Restore a sale after a failed refund.
+// Restore a failed refund.
 //
 // Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer, so
 // the sale counts again for the refunded amount, and partners get their share back as rewards. The

@@ -1217,7 +1217,8 @@ type ImportGetParams struct {
 }
 
 // Imports from other affiliate products: the import, its rows while it is read, planned and written, and the objects
-// that it wrote. Rows are read in batches, in the order of kind, time and source_id.
+// that it wrote. Rows are read in batches, in the order of kind, time and source_id. kind is 0 for partners, 1 for links,
+// 2 for coupons, 3 for customers, 4 for sales, 5 for commissions and 6 for payouts (TestKindsAreStored).
 func (q *Queries) ImportGet(ctx context.Context, db DBTX, arg ImportGetParams) (Import, error) {
 	row := db.QueryRow(ctx, importGet, arg.ID, arg.OrgID)
 	var i Import

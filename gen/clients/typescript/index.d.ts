@@ -3882,7 +3882,7 @@ export interface InboxEventsAPI {
   replay(id: string, options?: RequestOptions): Promise<types.InboxEvent>
 
   /**
-   * Restore a sale after a failed refund.
+   * Restore a failed refund.
    *
    * Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their share back as rewards. The event is then `recorded`. A second call has no effect and returns the same event.
    *

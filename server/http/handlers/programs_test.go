@@ -143,6 +143,20 @@ func TestCommissionBase(t *testing.T) {
 	says(s.Get("/v1/programs/"+program), "gross")
 }
 
+// TestTermsVersion: the version of the terms can be set and cleared.
+func TestTermsVersion(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Must(201, s.Post("/v1/programs", M{
+		"name": "n", "website_url": "https://acme.example", "currency": "USD", "terms_version": "1",
+	}))
+	require.Equal(t, "1", program.Body["terms_version"])
+	for _, version := range []any{"2026-09-01", nil} {
+		s.Must(200, s.Post("/v1/programs/"+program.String("id"), M{"terms_version": version}))
+		require.Equal(t, version, s.Get("/v1/programs/"+program.String("id")).Body["terms_version"])
+	}
+}
+
 func TestProgramRefusals(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -155,7 +169,7 @@ func TestProgramRefusals(t *testing.T) {
 		{M{"name": ""}, "name"}, {M{"name": nil}, "name"}, {M{"product_name": ""}, "product_name"},
 		{M{"website_url": "acme"}, "website_url"},
 		{M{"website_url": "ftp://acme.example"}, "website_url"}, {M{"website_url": nil}, "website_url"},
-		{M{"status": "stopped"}, "status"},
+		{M{"status": "stopped"}, "status"}, {M{"terms_version": ""}, "terms_version"},
 		{M{"terms_url": "x"}, "terms_url"}, {M{"cookie_days": 0}, "cookie_days"}, {M{"cookie_days": 366}, "cookie_days"},
 		{M{"cookie_days": nil}, "cookie_days"},
 		{M{"holding_period_days": -1}, "holding_period_days"}, {M{"holding_period_days": 181}, "holding_period_days"},
@@ -189,7 +203,7 @@ func TestProgramRefusals(t *testing.T) {
 	}
 	fixed := M{ // can only be set at creation or by the operator
 		"currency": "EUR", "subdomain": "x",
-		"custom_domain": "x.example", "terms_version": "2", "processor": "stripe", "id": program,
+		"custom_domain": "x.example", "processor": "stripe", "id": program,
 	}
 	s.Refused(400, "parameter_invalid", "url_params", s.Post("/v1/programs/"+program, M{"url_params": []string{}}))
 	s.Refused(400, "parameter_invalid", "payout_methods[0]", s.Post("/v1/programs/"+program, M{"payout_methods": []string{"cash"}}))

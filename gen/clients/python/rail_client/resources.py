@@ -8440,7 +8440,7 @@ class InboxEvents(_Resource):
         self, id: str, *,
         options: Optional[Options] = None,
     ) -> types.InboxEvent:
-        """Restore a sale after a failed refund.
+        """Restore a failed refund.
 
         Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer,
         so the sale counts again for the refunded amount, and partners get their share back as
