@@ -14725,7 +14725,7 @@ type WebhookEndpoint struct {
 
 // WebhookEndpointCreate An endpoint to create.
 type WebhookEndpointCreate struct {
-	// EventTypes The types to send; empty means every type. A postback takes `referral.*`, `commission.*` and `payout.*` types only.
+	// EventTypes The types to send; empty means every type, and a list of all types is stored as empty. A postback takes `referral.*`, `commission.*` and `payout.*` types only.
 	EventTypes []EventName `json:"event_types,omitempty"`
 
 	// PartnerID Makes it this partner's postback: it gets only events of the partner, never a customer's identity.

@@ -6011,8 +6011,8 @@ type WebhookEndpointCreate struct {
 	// A public `https://` or `http://` address on port 80, 443 or 1024 to 65535, without user name and
 	// password.
 	URL string `json:"url"`
-	// The types to send; empty means every type. A postback takes `referral.*`, `commission.*` and
-	// `payout.*` types only.
+	// The types to send; empty means every type, and a list of all types is stored as empty. A
+	// postback takes `referral.*`, `commission.*` and `payout.*` types only.
 	EventTypes []EventName `json:"event_types,omitzero"`
 	// Makes it this partner's postback: it gets only events of the partner, never a customer's
 	// identity.

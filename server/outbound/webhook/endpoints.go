@@ -140,7 +140,8 @@ func advised(err error, partnerID *string) error {
 	return err
 }
 
-// typesOf returns the given types without duplicates. It refuses types that a partner's postback may not get
+// typesOf returns the given types without duplicates, and none for all types: an endpoint without types gets every
+// type. It refuses types that a partner's postback may not get
 // (decisions, 159).
 func typesOf(given []string, partner bool) ([]string, error) {
 	types := make([]string, 0, len(given))
@@ -152,6 +153,9 @@ func typesOf(given []string, partner bool) ([]string, error) {
 			return nil, notForPartners(fmt.Sprintf("event_types[%d]", len(types)))
 		}
 		types = append(types, kind)
+	}
+	if len(types) == len(Catalogue()) {
+		return []string{}, nil
 	}
 	return types, nil
 }

@@ -42,6 +42,20 @@ func TestSchedule(t *testing.T) {
 		got)
 }
 
+// TestAllTypes: an endpoint with all types gets every type, also those of later releases.
+func TestAllTypes(t *testing.T) {
+	var all []string
+	for _, c := range Catalogue() {
+		all = append(all, c.Type, c.Type)
+	}
+	types, err := typesOf(all, false)
+	require.NoError(t, err)
+	require.Empty(t, types)
+	types, err = typesOf(all[2:], false)
+	require.NoError(t, err)
+	require.Len(t, types, len(Catalogue())-1)
+}
+
 // TestCatalogue: every type has a description and an example.
 func TestCatalogue(t *testing.T) {
 	require.Len(t, Catalogue(), 48)

@@ -7563,8 +7563,9 @@ class WebhookEndpoints(_Resource):
             program_id: The program of the events.
             url: A public `https://` or `http://` address on port 80, 443 or 1024 to 65535, without
                 user name and password.
-            event_types: The types to send; empty means every type. A postback takes `referral.*`,
-                `commission.*` and `payout.*` types only.
+            event_types: The types to send; empty means every type, and a list of all types is
+                stored as empty. A postback takes `referral.*`, `commission.*` and `payout.*` types
+                only.
             partner_id: Makes it this partner's postback: it gets only events of the partner, never
                 a customer's identity.
 

@@ -6083,8 +6083,8 @@ class WebhookEndpointCreate(TypedDict):
     password.
     """
     event_types: NotRequired[List[EventName]]
-    """The types to send; empty means every type. A postback takes `referral.*`, `commission.*` and
-    `payout.*` types only.
+    """The types to send; empty means every type, and a list of all types is stored as empty. A
+    postback takes `referral.*`, `commission.*` and `payout.*` types only.
     """
     partner_id: NotRequired[str | None]
     """Makes it this partner's postback: it gets only events of the partner, never a customer's
