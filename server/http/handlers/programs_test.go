@@ -153,7 +153,7 @@ func TestTermsVersion(t *testing.T) {
 	require.Equal(t, "1", program.Body["terms_version"])
 	for _, version := range []any{"2026-09-01", nil} {
 		s.Must(200, s.Post("/v1/programs/"+program.String("id"), M{"terms_version": version}))
-		require.Equal(t, version, s.Get("/v1/programs/"+program.String("id")).Body["terms_version"])
+		require.Equal(t, version, s.Get("/v1/programs/" + program.String("id")).Body["terms_version"])
 	}
 }
 
