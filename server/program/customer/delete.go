@@ -11,8 +11,8 @@ import (
 	"rail/server/work"
 )
 
-// Delete deletes a customer that never paid. Its sign-up commission is voided, and leaves its payout. A paid commission,
-// or a payout in flight, refuses the deletion.
+// Delete deletes a customer that never paid. Its sign-up commission is voided, and leaves its payout. A paid
+// commission, or a payout in flight, refuses the deletion.
 // Its referral becomes a visit again unless it has another customer (decisions, 72 and 88).
 func Delete(ctx context.Context, u *work.Unit, id string) error {
 	k, err := Lock(ctx, u, id)
