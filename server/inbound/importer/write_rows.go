@@ -529,7 +529,7 @@ func (w *writer) correct(ctx context.Context, k db.Commission, to source.Commiss
 
 // void voids an open commission. It refuses if another commission has taken part of its amount back, or returned it.
 func (w *writer) void(ctx context.Context, k db.Commission, reason string) error {
-	if k.ClawedMinor != 0 {
+	if commission.Settled(k) {
 		return conflictf("not_changed", "Refunds in Rail have changed what the commission %s is worth, so it is not voided.",
 			k.ID)
 	}

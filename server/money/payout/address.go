@@ -1,8 +1,6 @@
 package payout
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 
 	"rail/gen/db"
@@ -16,10 +14,8 @@ func Email(keeper *secret.Keeper, p db.Partner) (string, error) {
 	if err != nil || details == nil {
 		return "", err
 	}
-	d := json.NewDecoder(bytes.NewReader(details))
-	d.UseNumber()
-	var members map[string]any
-	if err := d.Decode(&members); err != nil {
+	members, err := decodeDetails(details)
+	if err != nil {
 		return "", err
 	}
 	if email := first(members, addressNamed); strings.Contains(email, "@") {

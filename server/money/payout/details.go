@@ -16,11 +16,8 @@ import (
 // of the account or address in the payout details, whatever their spelling. Names of account holders and banks
 // do not count. It is empty if the details have no destination.
 func DetailsHash(keeper *secret.Keeper, programID string, method *string, details []byte) ([]byte, error) {
-	d := json.NewDecoder(bytes.NewReader(details))
-	// Account numbers exceed the exact range of float64.
-	d.UseNumber()
-	var members map[string]any
-	if err := d.Decode(&members); err != nil {
+	members, err := decodeDetails(details)
+	if err != nil {
 		return nil, err
 	}
 	named := place(members)
@@ -41,6 +38,14 @@ func DetailsHash(keeper *secret.Keeper, programID string, method *string, detail
 		return nil, err
 	}
 	return keeper.HashDetails(programID, string(text)), nil
+}
+
+// decodeDetails parses payout details. Numbers are json.Number, because account numbers exceed the exact range of
+// float64.
+func decodeDetails(raw []byte) (members map[string]any, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	return members, d.Decode(&members)
 }
 
 // Members that hold an account or address, by their names without separators. A number that is not an IBAN
@@ -79,13 +84,10 @@ func SamePlaces(one, other []byte) (bool, error) {
 
 // placesOf returns the members of payout details that name a place.
 func placesOf(raw []byte) (any, error) {
-	members := map[string]any{}
 	if raw == nil {
-		return canonical(members), nil
+		return canonical(map[string]any{}), nil
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	err := d.Decode(&members)
+	members, err := decodeDetails(raw)
 	names := slices.Concat(accountNamed, bankNamed, addressNamed, []string{"payerid", "wiseemail"})
 	maps.DeleteFunc(members, func(name string, _ any) bool { return !slices.Contains(names, bareName(name)) })
 	return canonical(members), err

@@ -1,7 +1,6 @@
 package payout
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/csv"
@@ -432,15 +431,13 @@ func detailText(detail any) string {
 	return string(text)
 }
 
-// detailsOf returns the payout details of a partner, if any. Numbers are json.Number.
-func (f File) detailsOf(p db.Partner) (given map[string]any, err error) {
+// detailsOf returns the payout details of a partner, if any.
+func (f File) detailsOf(p db.Partner) (map[string]any, error) {
 	raw, err := DetailsOf(f.Keeper, p)
 	if err != nil || raw == nil {
 		return nil, err
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	return given, d.Decode(&given)
+	return decodeDetails(raw)
 }
 
 // recipient returns the address in the payout details, else the partner's email.

@@ -88,16 +88,16 @@ func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, keepe
 	changes := 0
 	var paid []db.Payout
 	for _, p := range known { // partner order is the order of locks
-		row := choose(p, byID[p.ID])
+		ofPayout := byID[p.ID]
 		delete(byID, p.ID)
-		result := row.judge(p)
+		result := choose(p, ofPayout).judge(p)
 		if result.Outcome == "" && changes == reportChanges {
 			r.Remaining++
 			continue
 		}
 		if result.Outcome == "" {
 			changes++
-			if result, err = row.apply(ctx, u, outbox, p, payment); err != nil {
+			if result, err = apply(ctx, u, outbox, p, ofPayout, payment); err != nil {
 				return r, err
 			}
 			if result.paid != nil {
@@ -169,21 +169,20 @@ func byPayout(rows []Row) map[string][]Row {
 // chosen is the row that decides about a payout.
 type chosen struct {
 	Row
-	earlier   bool     // it belongs to a transfer that failed before
-	transfers []string // the ids in all rows of the present transfer
+	transfers []string // the ids in all rows of the present transfer; none if all rows are of earlier ones
 }
 
 // choose returns the row that decides about a payout. Returned money was also sent, and sent money was once pending.
 // Rows of transfers that failed before the payout was exported again do not count.
 func choose(p db.Payout, rows []Row) (out chosen) {
 	rank := []State{"", InFlight, Settled, Rejected, Returned}
-	out = chosen{Row: rows[0], earlier: true}
+	out.Row = rows[0]
 	for _, row := range rows {
 		if row.ExternalID != "" && slices.Contains(p.FailedTransfers, row.ExternalID) {
 			continue
 		}
-		if out.earlier || slices.Index(rank, row.State) > slices.Index(rank, out.State) {
-			out.Row, out.earlier = row, false
+		if len(out.transfers) == 0 || slices.Index(rank, row.State) > slices.Index(rank, out.State) {
+			out.Row = row
 		}
 		if !slices.Contains(out.transfers, row.ExternalID) {
 			out.transfers = append(out.transfers, row.ExternalID)
@@ -216,7 +215,7 @@ func (row chosen) judge(p db.Payout) Result {
 	failed := row.State == Rejected || row.State == Returned
 	r := Result{Row: row.Row}
 	switch {
-	case row.earlier:
+	case len(row.transfers) == 0:
 		r.Outcome, r.Why = EndedUnchanged, "It is the result of a transfer that failed before."
 	case row.Word == "":
 		r.Outcome, r.Why = EndedRefused, "The row has no state."
@@ -237,17 +236,17 @@ func (row chosen) judge(p db.Payout) Result {
 	return r
 }
 
-// apply settles or fails the payout. If that is not allowed, the refusal becomes the row's result.
-func (row chosen) apply(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout,
+// apply settles or fails a payout by its rows. If that is not allowed, the refusal becomes the row's result.
+func apply(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout, rows []Row,
 	payment Payment) (Result, error) {
 	p, err := lock(ctx, u, p)
+	row := choose(p, rows) // the payout may have changed since it was read
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Result{Row: row.Row, Outcome: EndedUnknown, Why: "The payout has just been deleted."}, nil
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	// The payout may have changed since it was read.
 	if r := row.judge(p); r.Outcome != "" {
 		return r, nil
 	}
