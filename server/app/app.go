@@ -304,28 +304,28 @@ func (p parts) servePages(path *middleware.Front) {
 	ready := ready(p.pool)
 	pages.Register(p.echo, ready, p.checks(ready))
 	guides.Register(p.echo)
-	script.Register(p.echo, path.Beyond)
+	script.Register(p.echo, path.HandleLimited)
 	mailpages.Pages{Pool: p.pool, Keeper: p.keeper, Clock: p.clock}.Register(p.echo)
-	path.Beyond(mailpages.PicturePath, mailpages.Picture)
+	path.HandleLimited(mailpages.PicturePath, mailpages.Picture)
 	// Visits are recorded for the visitor's address, not a proxy's.
 	links := redirect.New(redirect.Options{
 		Tracking: p.visits, Pool: p.pool, Clock: p.clock, Log: p.log, Plan: p.config.Plan(), Wake: p.sender.Wake,
 		Address: path.ClientAddress, Secure: strings.HasPrefix(p.config.BaseURL, "https:"),
 	})
 	p.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
-	path.Beyond("/r/:slug", links.Forward)
+	path.HandleLimited("/r/:slug", links.Forward)
 }
 
 // serveHooks registers the addresses for processors' events.
 func (p parts) serveHooks(path *middleware.Front) {
 	box := inbox.Box{Pool: p.pool, Keeper: p.keeper, Clock: p.clock, Commits: p.commits}
 	p.echo.POST(hooks.Path, hooks.New(box, path, p.clock).Receive)
-	path.Free(hooks.Path, "receiveProcessorEvent")
+	path.Exempt(hooks.Path, "receiveProcessorEvent")
 	payPal := hooks.PayPal{Limits: path, Notify: func(ctx context.Context, id string, h http.Header, body []byte) error {
 		return p.connected.Notify(ctx, p.pool, id, h, body)
 	}}
 	p.echo.POST(hooks.PayPalPath, payPal.Receive)
-	path.Free(hooks.PayPalPath, "receivePayPalNotification")
+	path.Exempt(hooks.PayPalPath, "receivePayPalNotification")
 }
 
 // servePortal registers the pages of partners, and assets of all pages.
@@ -413,7 +413,7 @@ func (p parts) serveMCP(path *middleware.Front) {
 		Handler: p.echo, Document: p.document, Keeper: p.keeper, Clock: p.clock, Admit: path.Admit,
 		Console: p.config.ConsoleBase(), Service: p.config.ServiceName,
 	}).Register(p.echo)
-	path.Free(mcp.Path, "mcp")
+	path.Exempt(mcp.Path, "mcp")
 }
 
 // Mail returns the configured outbox and sender of mails. Commands use it too.

@@ -24,7 +24,7 @@ type browserToken struct {
 }
 
 // Remember returns a token for the browser of a signed-in user. With it, the user's attempts are counted apart
-// and have separate turns, so that strangers cannot lock the user out. It grants no access. Attempts are
+// and wait in a separate queue, so that others cannot lock the user out. It grants no access. Attempts are
 // counted by user, not by browser: the owner of another organization can make a user with the same address
 // there, and sign in from any number of browsers.
 func (s *Service) Remember(c Challenge) (string, error) {
@@ -34,8 +34,8 @@ func (s *Service) Remember(c Challenge) (string, error) {
 	return s.seal(browserToken{c.User.ID, c.User.Email, s.Clock.Now().Plus(RememberedLife).UnixMicro()}, rememberedPlace)
 }
 
-// browser returns the id of the user of an address who signed in from a browser before; "" for none.
-func (s *Service) browser(from From, email string) string {
+// rememberedUser returns the id of the user of an address who signed in from a browser before; "" for none.
+func (s *Service) rememberedUser(from From, email string) string {
 	var r browserToken
 	if from.Browser == "" || s.unseal(from.Browser, rememberedPlace, &r) != nil {
 		return ""

@@ -72,7 +72,7 @@ func (s *Service) ConfirmFactor(ctx context.Context, u *work.Unit, code, keep st
 	}
 	var at int64
 	err = s.limited(ctx, me.ID, me.ID, "", func() (err error) {
-		at, err = s.stepOf(me.ID, me.TOTPPending, code)
+		at, err = s.checkCode(me.ID, me.TOTPPending, code)
 		return err
 	})
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Service) takeCode(ctx context.Context, u db.User, code string) error {
 	var n int64
 	var err error
 	if len(code) == otp.DigitsSix.Length() {
-		at, wrong := s.stepOf(u.ID, u.TOTPSecret, code)
+		at, wrong := s.checkCode(u.ID, u.TOTPSecret, code)
 		if wrong != nil {
 			return wrong
 		}
@@ -166,8 +166,8 @@ func (s *Service) takeCode(ctx context.Context, u db.User, code string) error {
 	return err
 }
 
-// stepOf returns the time step of a code, or ErrWrong.
-func (s *Service) stepOf(id string, sealed []byte, code string) (int64, error) {
+// checkCode returns the time step of a code, or ErrWrong.
+func (s *Service) checkCode(id string, sealed []byte, code string) (int64, error) {
 	if sealed == nil {
 		return 0, ErrWrong
 	}

@@ -45,7 +45,7 @@ func (s *Service) Invite(ctx context.Context, u *work.Unit, email string, role R
 		if _, err := queries.InvitationVoid(ctx, u.DB(), db.InvitationVoidParams{OrgID: &u.OrgID, Email: email}); err != nil {
 			return err
 		}
-		if err := s.vacant(ctx, u, email); err != nil {
+		if err := s.checkFree(ctx, u, email); err != nil {
 			return err
 		}
 		row := db.UserLinkInsertParams{
@@ -126,14 +126,14 @@ func (s *Service) createUser(
 	ctx context.Context, row db.UserInsertParams, allow func(*work.Unit) error,
 ) (Challenge, error) {
 	var made db.User
-	err := s.by(row.OrgID, row.ID).Within(ctx, func(u *work.Unit) error {
+	err := s.asPerson(row.OrgID, row.ID).Within(ctx, func(u *work.Unit) error {
 		if err := lock(ctx, u); err != nil {
 			return err
 		}
 		if err := allow(u); err != nil {
 			return err
 		}
-		if err := s.vacant(ctx, u, row.Email); err != nil {
+		if err := s.checkFree(ctx, u, row.Email); err != nil {
 			return err
 		}
 		row.CreatedAt = u.Now

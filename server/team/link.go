@@ -99,11 +99,11 @@ func newLink(
 // linkTo creates a link for a user, for another person to pass on, replaces earlier ones of its kind, and
 // returns its address.
 func (s *Service) linkTo(ctx context.Context, u *work.Unit, kind Kind, id string, life time.Duration) (string, error) {
-	return s.linkOf(ctx, u, kind, db.UserLinkInsertParams{UserID: &id}, life)
+	return s.insertLink(ctx, u, kind, db.UserLinkInsertParams{UserID: &id}, life)
 }
 
-// linkOf stores a link and replaces earlier ones of its user and kind.
-func (s *Service) linkOf(
+// insertLink stores a link and replaces earlier ones of its user and kind.
+func (s *Service) insertLink(
 	ctx context.Context, u *work.Unit, kind Kind, row db.UserLinkInsertParams, life time.Duration,
 ) (string, error) {
 	row.OrgID, row.CreatedAt = &u.OrgID, u.Now
@@ -129,7 +129,7 @@ func (s *Service) LinkByMail(ctx context.Context, kind Kind, email string, from 
 		kind = ResetLink // the other kind that may be mailed on request
 	}
 	account := "mail:" + strings.ToLower(strings.TrimSpace(email))
-	if _, err := s.attempt(ctx, account, s.browser(from, email), from.Address); err != nil {
+	if _, err := s.attempt(ctx, account, s.rememberedUser(from, email), from.Address); err != nil {
 		return err
 	}
 	users, err := s.usersOf(ctx, email)
@@ -146,7 +146,7 @@ func (s *Service) LinkByMail(ctx context.Context, kind Kind, email string, from 
 
 // mailLink mails a link to one user.
 func (s *Service) mailLink(ctx context.Context, kind Kind, to db.User) error {
-	return s.by(to.OrgID, to.ID).Within(ctx, func(u *work.Unit) error {
+	return s.asPerson(to.OrgID, to.ID).Within(ctx, func(u *work.Unit) error {
 		org, err := queries.OrganizationGet(ctx, u.DB(), u.OrgID)
 		if err != nil {
 			return err
@@ -155,7 +155,7 @@ func (s *Service) mailLink(ctx context.Context, kind Kind, to db.User) error {
 		if kind == SignInLink {
 			life, message = signInLife, mail.SignIn
 		}
-		url, err := s.linkOf(ctx, u, kind, db.UserLinkInsertParams{UserID: &to.ID, Mailed: true}, life)
+		url, err := s.insertLink(ctx, u, kind, db.UserLinkInsertParams{UserID: &to.ID, Mailed: true}, life)
 		if err != nil {
 			return err
 		}
@@ -176,14 +176,14 @@ func (s *Service) Use(ctx context.Context, token string) (Challenge, error) {
 	if err != nil {
 		return Challenge{}, linkError(err)
 	}
-	if err := s.prove(ctx, s.Pool, l); err != nil {
+	if err := s.markAddressProven(ctx, s.Pool, l); err != nil {
 		return Challenge{}, err
 	}
 	return s.challenge(u)
 }
 
-// prove records that a mailed link was used, which proves the user's address.
-func (s *Service) prove(ctx context.Context, q db.DBTX, l db.UserLink) error {
+// markAddressProven records that a mailed link was used, which proves the user's address.
+func (s *Service) markAddressProven(ctx context.Context, q db.DBTX, l db.UserLink) error {
 	if !l.Mailed {
 		return nil
 	}
@@ -206,7 +206,7 @@ func (s *Service) Reset(ctx context.Context, token, password string) (Challenge,
 		return Challenge{}, err
 	}
 	var signed db.User
-	err = s.by(l.OrgID, "").Within(ctx, func(u *work.Unit) error {
+	err = s.asPerson(l.OrgID, "").Within(ctx, func(u *work.Unit) error {
 		used, err := s.useLink(ctx, u.DB(), token, ResetLink)
 		if err != nil {
 			return err
@@ -216,7 +216,7 @@ func (s *Service) Reset(ctx context.Context, token, password string) (Challenge,
 		if err := setPassword(ctx, u, id, &kept, "", "user.password_reset"); err != nil {
 			return err
 		}
-		if err := s.prove(ctx, u.DB(), used); err != nil {
+		if err := s.markAddressProven(ctx, u.DB(), used); err != nil {
 			return err
 		}
 		signed, err = find(ctx, u, id)

@@ -68,8 +68,8 @@ func (s *Service) SignInOIDC(ctx context.Context, id Identity, first Role) (Sign
 		c, err := s.joinFirst(ctx, id, first)
 		return SignInResult{Challenge: c}, err
 	}
-	if sure, err := s.unambiguous(ctx, entries); err != nil || !sure {
-		return s.choice(id, entries, err)
+	if sure, err := s.needsNoChoice(ctx, entries); err != nil || !sure {
+		return s.choose(id, entries, err)
 	}
 	c, err := s.enterBy(ctx, entries[0], id)
 	return SignInResult{Challenge: c}, err
@@ -116,8 +116,8 @@ type choice struct {
 	Until    int64
 }
 
-// choice returns entries to choose from, unless there was an error before.
-func (s *Service) choice(id Identity, entries []Entry, err error) (SignInResult, error) {
+// choose returns entries to choose from, unless there was an error before.
+func (s *Service) choose(id Identity, entries []Entry, err error) (SignInResult, error) {
 	if err != nil {
 		return SignInResult{}, err
 	}
@@ -125,9 +125,9 @@ func (s *Service) choice(id Identity, entries []Entry, err error) (SignInResult,
 	return SignInResult{Entries: entries, Token: token}, err
 }
 
-// unambiguous reports whether no choice is needed: there is a single user, or a single invitation in the only
+// needsNoChoice reports whether no choice is needed: there is a single user, or a single invitation in the only
 // organization.
-func (s *Service) unambiguous(ctx context.Context, entries []Entry) (bool, error) {
+func (s *Service) needsNoChoice(ctx context.Context, entries []Entry) (bool, error) {
 	if len(entries) > 1 || !entries[0].Invited {
 		return len(entries) == 1, nil
 	}
@@ -187,9 +187,9 @@ func (s *Service) usersFor(ctx context.Context, id Identity) ([]db.User, error) 
 func (s *Service) enterBy(ctx context.Context, e Entry, id Identity) (Challenge, error) {
 	switch {
 	case e.Invited:
-		row := s.joiner(id, e.Role)
+		row := s.newUser(id, e.Role)
 		row.OrgID = e.OrgID
-		return s.createUser(ctx, row, func(u *work.Unit) error { return s.accepted(ctx, u, e.open) })
+		return s.createUser(ctx, row, func(u *work.Unit) error { return s.acceptInvitation(ctx, u, e.open) })
 	case e.user.OIDCSubject == nil:
 		return s.linkSubject(ctx, e.user, id)
 	}
@@ -203,7 +203,7 @@ func validSubject(subject string) bool {
 
 // linkSubject links a user to the provider's identity, and signs in.
 func (s *Service) linkSubject(ctx context.Context, found db.User, id Identity) (Challenge, error) {
-	err := s.by(found.OrgID, found.ID).Within(ctx, func(u *work.Unit) error {
+	err := s.asPerson(found.OrgID, found.ID).Within(ctx, func(u *work.Unit) error {
 		n, err := queries.UserSetSubject(ctx, u.DB(), db.UserSetSubjectParams{
 			OIDCIssuer: &id.Issuer, OIDCSubject: &id.Subject, Now: u.Now, OrgID: u.OrgID, ID: found.ID,
 		})
@@ -222,8 +222,8 @@ func (s *Service) linkSubject(ctx context.Context, found db.User, id Identity) (
 	return s.challenge(found)
 }
 
-// joiner returns the row of a provider's new user, without the organization.
-func (s *Service) joiner(id Identity, role Role) db.UserInsertParams {
+// newUser returns the row of a provider's new user, without the organization.
+func (s *Service) newUser(id Identity, role Role) db.UserInsertParams {
 	name, err := cleanName("name", id.Name)
 	if err != nil {
 		name = id.Email
@@ -236,7 +236,7 @@ func (s *Service) joiner(id Identity, role Role) db.UserInsertParams {
 
 // joinFirst creates a provider's user with the default role.
 func (s *Service) joinFirst(ctx context.Context, id Identity, first Role) (Challenge, error) {
-	refusal, err := s.unentered(ctx, id)
+	refusal, err := s.refusalFor(ctx, id)
 	if err != nil || first == "" {
 		return Challenge{}, cmp.Or(err, refusal)
 	}
@@ -244,7 +244,7 @@ func (s *Service) joinFirst(ctx context.Context, id Identity, first Role) (Chall
 	if err != nil || len(orgs) != 1 {
 		return Challenge{}, cmp.Or(err, refusal)
 	}
-	row := s.joiner(id, first)
+	row := s.newUser(id, first)
 	row.OrgID = orgs[0].ID
 	return s.createUser(ctx, row, func(u *work.Unit) error {
 		// A user with the address exists: disabled, of another provider, or unproven.
@@ -259,8 +259,8 @@ func (s *Service) joinFirst(ctx context.Context, id Identity, first Role) (Chall
 	})
 }
 
-// unentered returns why an identity may enter no organization.
-func (s *Service) unentered(ctx context.Context, id Identity) (refusal, err error) {
+// refusalFor returns why an identity may enter no organization.
+func (s *Service) refusalFor(ctx context.Context, id Identity) (refusal, err error) {
 	users, err := s.usersOf(ctx, id.Email)
 	for _, u := range users {
 		if u.OIDCSubject == nil {
@@ -270,8 +270,8 @@ func (s *Service) unentered(ctx context.Context, id Identity) (refusal, err erro
 	return ErrNotInvited, err
 }
 
-// accepted uses an invitation up, by its row.
-func (s *Service) accepted(ctx context.Context, u *work.Unit, open db.UserLink) error {
+// acceptInvitation uses an invitation up, by its row.
+func (s *Service) acceptInvitation(ctx context.Context, u *work.Unit, open db.UserLink) error {
 	_, err := queries.UserLinkUse(ctx, u.DB(), db.UserLinkUseParams{
 		Now: u.Now, TokenHash: open.TokenHash, Kind: string(Invitation),
 	})

@@ -54,7 +54,7 @@ func checkPassword(password, email string) error {
 
 // hash returns the hash of a known user's password: a link or a session identified the user.
 func (s *Service) hash(ctx context.Context, email, password string) (string, error) {
-	done, err := s.turns.take(ctx, email, true, s.patience)
+	done, err := s.hashes.acquire(ctx, email, true, s.patience)
 	if err != nil {
 		return "", err
 	}
@@ -62,10 +62,11 @@ func (s *Service) hash(ctx context.Context, email, password string) (string, err
 	return argon2id.CreateHash(password, cost)
 }
 
-// match returns the first of the users with that password, or ErrWrong, in a key's turn. A miss costs the same
-// number of hashes for any number of users, that of the address with the most users, so that the timing does not
-// reveal whether an address is known.
-func (s *Service) match(ctx context.Context, users []db.User, password, key string, known bool) (db.User, error) {
+// findByPassword returns the first of the users with that password, or ErrWrong, when the queue admits the key. A miss
+// costs the same number of hashes for any number of users, that of the address with the most users, so that the timing
+// does not reveal whether an address is known.
+func (s *Service) findByPassword(ctx context.Context, users []db.User, password, key string,
+	known bool) (db.User, error) {
 	if utf8.RuneCountInString(password) > maxPassword {
 		return db.User{}, ErrWrong
 	}
@@ -73,7 +74,7 @@ func (s *Service) match(ctx context.Context, users []db.User, password, key stri
 	if err != nil {
 		return db.User{}, err
 	}
-	done, err := s.turns.take(ctx, key, known, s.patience)
+	done, err := s.hashes.acquire(ctx, key, known, s.patience)
 	if err != nil {
 		return db.User{}, err
 	}
@@ -103,7 +104,7 @@ func (s *Service) ChangePassword(ctx context.Context, u *work.Unit, current, pas
 	}
 	if me.PasswordHash != nil {
 		err = s.limited(ctx, me.Email, me.ID, "", func() error {
-			_, err := s.match(ctx, []db.User{me}, current, me.Email, true)
+			_, err := s.findByPassword(ctx, []db.User{me}, current, me.Email, true)
 			return err
 		})
 	}

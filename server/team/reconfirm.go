@@ -51,7 +51,7 @@ func (s *Service) Reconfirm(ctx context.Context, u *work.Unit, given string, beg
 		err = s.limited(ctx, me.ID, me.ID, "", func() error { return s.takeCode(ctx, me, given) })
 	default:
 		err = s.limited(ctx, me.Email, me.ID, "", func() error {
-			_, err := s.match(ctx, []db.User{me}, given, me.Email, true)
+			_, err := s.findByPassword(ctx, []db.User{me}, given, me.Email, true)
 			return err
 		})
 	}

@@ -58,7 +58,7 @@ func (s *Service) Begin(ctx context.Context, c Challenge, agent, from string) (s
 		return "", ErrSignedOut
 	}
 	token := rand.Text()
-	return token, s.by(c.User.OrgID, c.User.ID).Within(ctx, func(u *work.Unit) error {
+	return token, s.asPerson(c.User.OrgID, c.User.ID).Within(ctx, func(u *work.Unit) error {
 		n, err := queries.UserSessionInsert(ctx, u.DB(), db.UserSessionInsertParams{
 			ID: ident.New(ident.UserSession), TokenHash: secret.HashToken(token), OrgID: u.OrgID, UserID: c.User.ID,
 			UserAgent: cut(agent), Address: storedNetwork(from), Now: u.Now, ExpiresAt: u.Now.Plus(absolute), Proven: c.factor,

@@ -54,7 +54,7 @@ func (s *Service) SetUp(ctx context.Context, token string, in SetUp) (Challenge,
 	}
 	row.OrgID = l.OrgID
 	var made db.User
-	err = s.by(l.OrgID, row.ID).Within(ctx, func(u *work.Unit) error {
+	err = s.asPerson(l.OrgID, row.ID).Within(ctx, func(u *work.Unit) error {
 		if err := s.claim(ctx, u, token); err != nil {
 			return err
 		}

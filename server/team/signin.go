@@ -37,7 +37,7 @@ func (c Challenge) Ready() bool { return c.ready }
 // signs in.
 func (s *Service) SignIn(ctx context.Context, email, password string, from From) (Challenge, error) {
 	var found db.User
-	account, browser := strings.ToLower(strings.TrimSpace(email)), s.browser(from, email)
+	account, browser := strings.ToLower(strings.TrimSpace(email)), s.rememberedUser(from, email)
 	err := s.limited(ctx, account, browser, from.Address, func() error {
 		users, err := s.usersOf(ctx, email)
 		if err != nil {
@@ -45,9 +45,9 @@ func (s *Service) SignIn(ctx context.Context, email, password string, from From)
 		}
 		key := account
 		if browser == "" {
-			key = strangerKey(from.Address)
+			key = networkKey(from.Address)
 		}
-		found, err = s.match(ctx, users, password, key, browser != "")
+		found, err = s.findByPassword(ctx, users, password, key, browser != "")
 		return err
 	})
 	if err != nil {
@@ -110,8 +110,8 @@ func (s *Service) unseal(token, place string, what any) error {
 	return json.Unmarshal(text, what)
 }
 
-// challenged returns the user of a challenge's token.
-func (s *Service) challenged(ctx context.Context, token string) (db.User, error) {
+// challengedUser returns the user of a challenge's token.
+func (s *Service) challengedUser(ctx context.Context, token string) (db.User, error) {
 	var p pending
 	if err := s.unseal(token, challengePlace, &p); err != nil {
 		return db.User{}, err
@@ -129,11 +129,11 @@ func (s *Service) challenged(ctx context.Context, token string) (db.User, error)
 
 // Factor checks an authenticator code, or uses up a recovery code.
 func (s *Service) Factor(ctx context.Context, challenge, code string, from From) (Challenge, error) {
-	u, err := s.challenged(ctx, challenge)
+	u, err := s.challengedUser(ctx, challenge)
 	if err != nil {
 		return Challenge{}, err
 	}
-	browser := s.browser(from, u.Email)
+	browser := s.rememberedUser(from, u.Email)
 	if browser != u.ID { // another organization's user of the address
 		browser = ""
 	}

@@ -52,18 +52,18 @@ type Service struct {
 	Clock   clock.Clock
 	BaseURL string // address of the service, without a trailing slash
 
-	turns    *turns
+	hashes   *hashQueue
 	patience time.Duration // of a hash that waits for its turn
 }
 
 // New returns s ready for use.
 func New(s Service) *Service {
-	s.turns, s.patience = &turns{}, patience
+	s.hashes, s.patience = &hashQueue{}, patience
 	return &s
 }
 
-// by returns a unit in which a person acts for themselves, such as signing in.
-func (s *Service) by(orgID, userID string) *work.Unit {
+// asPerson returns a unit in which a person acts for themselves, such as signing in.
+func (s *Service) asPerson(orgID, userID string) *work.Unit {
 	actor := work.Actor{Kind: work.Person, ID: userID, User: userID}
 	return work.NewRun(s.Pool, actor, s.Clock.Now()).For(orgID)
 }

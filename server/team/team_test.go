@@ -82,7 +82,7 @@ func (o *office) personOf(org, name string, role Role) User {
 }
 
 // as returns a unit with a user as its actor.
-func (o *office) as(u User) *work.Unit { return o.by(u.OrgID, u.ID) }
+func (o *office) as(u User) *work.Unit { return o.asPerson(u.OrgID, u.ID) }
 
 // operator returns a unit of the command line.
 func (o *office) operator() *work.Unit {
@@ -209,7 +209,7 @@ func TestHashesAtOnce(t *testing.T) {
 	o := newOffice(t)
 	o.patience = time.Millisecond
 	for range hashesAtOnce {
-		done, err := o.turns.take(t.Context(), "somebody", true, time.Minute)
+		done, err := o.hashes.acquire(t.Context(), "somebody", true, time.Minute)
 		require.NoError(t, err)
 		defer done()
 	}
@@ -226,30 +226,30 @@ func TestHashesAtOnce(t *testing.T) {
 	require.Equal(t, int64(2), o.count("SELECT count(*) FROM sign_in_failures"), "a flood that finds no place is counted")
 }
 
-// TestTurns: strangers have one place, known users the other, and networks take turns.
-func TestTurns(t *testing.T) {
+// TestHashQueue: unknown browsers have one hash, known ones the other, and networks take turns.
+func TestHashQueue(t *testing.T) {
 	t.Parallel()
-	var line turns
-	stranger, err := line.take(t.Context(), "10.0.0.1", false, time.Minute)
+	var q hashQueue
+	release, err := q.acquire(t.Context(), "10.0.0.1", false, time.Minute)
 	require.NoError(t, err)
-	_, err = line.take(t.Context(), "10.0.0.1", false, time.Millisecond)
+	_, err = q.acquire(t.Context(), "10.0.0.1", false, time.Millisecond)
 	require.ErrorIs(t, err, errBusy)
-	friend, err := line.take(t.Context(), "ada@acme.example", true, time.Minute)
+	releaseKnown, err := q.acquire(t.Context(), "ada@acme.example", true, time.Minute)
 	require.NoError(t, err)
-	_, err = line.take(t.Context(), "ada@acme.example", true, time.Millisecond)
+	_, err = q.acquire(t.Context(), "ada@acme.example", true, time.Millisecond)
 	require.ErrorIs(t, err, errBusy)
-	friend()
+	releaseKnown()
 
 	var order []string
 	var waiting []chan struct{}
 	for _, key := range []string{"a", "a", "a", "b", "c", "b"} {
 		own := make(chan struct{}, 1)
-		require.True(t, line.enter(own, key, false))
+		require.True(t, q.join(own, key, false))
 		waiting = append(waiting, own)
 	}
 	for range waiting {
-		stranger()
-		stranger = func() { line.end(false) }
+		release()
+		release = func() { q.release(false) }
 		for i, own := range waiting {
 			select {
 			case <-own:
@@ -260,9 +260,9 @@ func TestTurns(t *testing.T) {
 	}
 	require.Equal(t, []string{"a", "b", "c", "a", "b", "a"}, order)
 	for range waitingAtOnce {
-		require.True(t, line.enter(make(chan struct{}, 1), "d", false))
+		require.True(t, q.join(make(chan struct{}, 1), "d", false))
 	}
-	_, err = line.take(t.Context(), "d", false, time.Minute)
+	_, err = q.acquire(t.Context(), "d", false, time.Minute)
 	require.ErrorIs(t, err, errBusy, "too many of a network wait")
 }
 
@@ -295,7 +295,7 @@ func TestFlood(t *testing.T) {
 		begun := time.Now()
 		_, err := o.SignIn(t.Context(), ada.Email, good, From{Address: "198.51.100.1", Browser: browser})
 		require.NoError(t, err)
-		require.Less(t, time.Since(begun), patience, "it waits for no stranger")
+		require.Less(t, time.Since(begun), patience, "it waits for no unknown browser")
 	}
 	stop()
 	flood.Wait()
@@ -307,10 +307,10 @@ func TestFlood(t *testing.T) {
 	_, err = o.SignIn(t.Context(), ada.Email, good, From{Browser: browser})
 	refused(t, err, problem.RateLimitExceeded, "")
 	ben := o.person("ben", Viewer)
-	require.Empty(t, o.browser(From{Browser: browser}, ben.Email), "it is of its person alone")
+	require.Empty(t, o.rememberedUser(From{Browser: browser}, ben.Email), "it is of its person alone")
 	o.clock.Advance(RememberedLife)
-	require.Empty(t, o.browser(From{Browser: browser}, ada.Email))
-	require.Empty(t, o.browser(From{Browser: "forged"}, ada.Email))
+	require.Empty(t, o.rememberedUser(From{Browser: browser}, ada.Email))
+	require.Empty(t, o.rememberedUser(From{Browser: "forged"}, ada.Email))
 }
 
 // TestAttemptsOfProvider: many IPv6 networks of one customer count as one.

@@ -102,7 +102,7 @@ func (s *Service) Create(ctx context.Context, u *work.Unit, in NewUser) (made Us
 		return made, "", err
 	}
 	err = s.asManager(ctx, u, func(u *work.Unit) error {
-		if err := s.vacant(ctx, u, row.Email); err != nil {
+		if err := s.checkFree(ctx, u, row.Email); err != nil {
 			return err
 		}
 		if err := insert(ctx, u, row, "user.created"); err != nil {
@@ -131,8 +131,8 @@ func insert(ctx context.Context, u *work.Unit, row db.UserInsertParams, action s
 	return note(ctx, u, action, row.ID, nil, described{row.Email, row.Name, Role(row.Role)})
 }
 
-// vacant refuses the address of an existing user, and a user beyond the limit.
-func (s *Service) vacant(ctx context.Context, u *work.Unit, email string) error {
+// checkFree refuses the address of an existing user, and a user beyond the limit.
+func (s *Service) checkFree(ctx context.Context, u *work.Unit, email string) error {
 	_, err := queries.UserByEmail(ctx, u.DB(), db.UserByEmailParams{OrgID: u.OrgID, Email: email})
 	if err == nil {
 		return problem.Invalid("email", "%s is already a user here.", email)

@@ -210,12 +210,12 @@ func resolveInboxEvent(v *visit) error {
 	return v.done(v.at("/integrations/events/"+e.ID), "The sale counts again, and the partner has the commission back.")
 }
 
-// whose has the pages of the customer and the sale of an event; "" for none.
-type whose struct{ Customer, Sale string }
+// eventSubject has the pages of the customer and the sale of an event; "" for none.
+type eventSubject struct{ Customer, Sale string }
 
-// Whose returns the customer and sale of an event.
-func (f frame) Whose(e api.InboxEvent) whose {
-	var w whose
+// EventSubject returns the customer and sale of an event.
+func (f frame) EventSubject(e api.InboxEvent) eventSubject {
+	var w eventSubject
 	if e.CustomerID != nil {
 		w.Customer = f.at("/customers/" + *e.CustomerID)
 	}

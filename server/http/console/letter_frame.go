@@ -91,7 +91,7 @@ func draftLetter(v *visit) error {
 		if err != nil {
 			return err
 		}
-		chosen = stored.Letter.Audience.PartnerIds
+		chosen = stored.Preview.Audience.PartnerIds
 	}
 	body := v.mailBody("previewCampaignDraft", chosen)
 	delete(body, "partner_id")   // those of the form are the audience

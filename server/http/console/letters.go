@@ -39,23 +39,23 @@ func (d mailData) At(zone *time.Location) string {
 	return d.ScheduledAt.In(zone).Format(fieldTime)
 }
 
-// Sure is the form that sends the mail.
-func (d mailData) Sure(f frame) site.Confirm {
+// Confirmation is the form that asks before the mail is sent.
+func (d mailData) Confirmation(f frame) site.Confirm {
 	out := site.Confirm{
 		Action: f.at("/mails/" + d.ID + "/send"), Back: f.at("/mails/" + d.ID), Button: "Send in 10 minutes",
 		Other:  site.Action{Label: "Send now", Name: "do", Value: sendAtOnce},
-		Points: []string{d.To + ": " + f.partnersIn(d.Letter.Total) + "."},
+		Points: []string{d.To + ": " + f.partnersIn(d.Preview.Total) + "."},
 		Hidden: []site.Hidden{{Name: "form_token", Value: f.FormToken()}, {Name: "once", Value: f.Once()}},
 	}
-	if n := d.Letter.Skipped; n > 0 {
+	if n := d.Preview.Skipped; n > 0 {
 		out.Points = append(out.Points, f.Locale.Count(n)+" of them have unsubscribed and get nothing.")
 	}
 	out.Points = append(out.Points, "Until it is sent, you can undo this. Sent messages cannot be recalled.")
 	return out
 }
 
-// Letter is a line for the text of a mail.
-func (f frame) Letter(name, label, stored string) site.Input {
+// MailText is a line for the text of a mail.
+func (f frame) MailText(name, label, stored string) site.Input {
 	in := f.Line("textarea", name, label, stored).Says("Markdown: **bold**, *italic*, [a link](https://…), # a heading.")
 	in.Most = maxLetter
 	return in
@@ -72,12 +72,12 @@ func (f frame) Listed(name, label string, options []site.Option) site.Input {
 
 // ForChosen is the box of a mail that is for chosen partners alone.
 func (f frame) ForChosen(d mailData) site.Input {
-	n := max(len(d.Chosen), len(d.Letter.Audience.PartnerIds))
+	n := max(len(d.Chosen), len(d.Preview.Audience.PartnerIds))
 	return f.Tick("chosen", "Only to "+oneOrMany(n, "the chosen partner", "the "+f.Locale.Count(int64(n))+" chosen partners"), n > 0)
 }
 
 // ToSome reports whether the mail is, or was, for chosen partners alone.
-func (d mailData) ToSome() bool { return len(d.Chosen)+len(d.Letter.Audience.PartnerIds) > 0 }
+func (d mailData) ToSome() bool { return len(d.Chosen)+len(d.Preview.Audience.PartnerIds) > 0 }
 
 // States are the partners' states that a mail can be for.
 func (f frame) States(stored []api.PartnerStatus) site.Input {
@@ -94,8 +94,8 @@ func (f frame) States(stored []api.PartnerStatus) site.Input {
 // PartnersIn is a number of partners.
 func (f frame) PartnersIn(n int64) string { return f.partnersIn(n) }
 
-// Going is the number of partners who get the mail.
-func (d letterData) Going() int64 { return d.Total - d.Skipped }
+// Recipients is the number of partners who get the mail.
+func (d letterData) Recipients() int64 { return d.Total - d.Skipped }
 
 // partnersIn is a number of partners.
 func (v *visit) partnersIn(n int64) string {
@@ -115,7 +115,7 @@ func (f frame) ZoneMoment(at clock.Time) string {
 
 // To is the choice between all active partners and some partners.
 func (f frame) To(d mailData) site.Input {
-	a, stored := d.Letter.Audience, toEveryone
+	a, stored := d.Preview.Audience, toEveryone
 	if len(a.GroupIds)+len(a.TagIds)+len(a.Statuses) > 0 {
 		stored = "some"
 	}

@@ -104,7 +104,7 @@ func mailTable(v *visit) error {
 // mailData is a campaign with what would be sent.
 type mailData struct {
 	api.Campaign
-	Letter       api.CampaignPreview
+	Preview      api.CampaignPreview
 	Groups, Tags []site.Option // those there are, with those of the audience chosen
 	To           string        // the audience in words
 	Me           string        // who gets a test
@@ -125,8 +125,8 @@ func (v *visit) mailOf() (data mailData, err error) {
 	if err != nil {
 		return data, err
 	}
-	data.Campaign, data.Letter, data.Me = *one.JSON200, *letter.JSON200, v.session.User.Email
-	a := data.Letter.Audience
+	data.Campaign, data.Preview, data.Me = *one.JSON200, *letter.JSON200, v.session.User.Email
+	a := data.Preview.Audience
 	if data.Groups, data.Tags, err = v.audienceChoices(a.GroupIds, a.TagIds); err != nil {
 		return data, err
 	}
@@ -143,14 +143,14 @@ func (v *visit) audienceChoices(chosenGroups, chosenTags []string) (inGroups, wi
 // audienceWords describes an audience, such as: active partners of VIP or Press, tagged Podcast.
 func (v *visit) audienceWords(data mailData) string {
 	var states []string
-	for _, s := range data.Letter.Audience.Statuses {
+	for _, s := range data.Preview.Audience.Statuses {
 		states = append(states, strings.ToLower(site.Words(string(s), vocabulary)))
 	}
 	if len(states) == 0 {
 		states = []string{"active"}
 	}
 	text := "All " + strings.Join(states, " and ") + " partners"
-	if n := len(data.Letter.Audience.PartnerIds); n > 0 {
+	if n := len(data.Preview.Audience.PartnerIds); n > 0 {
 		text += " among " + v.Locale.Count(int64(n)) + " chosen " + oneOrMany(n, "one", "ones")
 	}
 	if names := chosen(data.Groups); len(names) > 0 {
@@ -266,10 +266,10 @@ func saveMail(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if err := v.audienceFault(stored.Letter.Audience.PartnerIds); err != nil {
+	if err := v.audienceFault(stored.Preview.Audience.PartnerIds); err != nil {
 		return v.again(err, editMail)
 	}
-	body := v.mailBody("updateCampaign", stored.Letter.Audience.PartnerIds)
+	body := v.mailBody("updateCampaign", stored.Preview.Audience.PartnerIds)
 	var saved api.Campaign
 	if err := v.send("updateCampaign", body, &saved, v.PathValue("id")); err != nil {
 		return v.again(err, editMail)
@@ -299,7 +299,7 @@ func sendMail(v *visit) error {
 		return err
 	}
 	id, now := data.ID, v.value("do") == sendAtOnce
-	if !now && data.Sendable() && v.console.People.Mail.Ready() && data.Letter.Total > 0 {
+	if !now && data.Sendable() && v.console.People.Mail.Ready() && data.Preview.Total > 0 {
 		return v.sendLater(data)
 	}
 	if now && data.Waits() { // the API sends drafts and paused mails
@@ -322,7 +322,7 @@ func (v *visit) sendLater(data mailData) error {
 		return v.again(err, confirmMail)
 	}
 	path := v.at("/mails/" + data.ID)
-	return v.undoable(path, "The email is sent to "+v.partnersIn(data.Letter.Total-data.Letter.Skipped)+" in 10 minutes.",
+	return v.undoable(path, "The email is sent to "+v.partnersIn(data.Preview.Total-data.Preview.Skipped)+" in 10 minutes.",
 		site.Undo{Path: path + "/hold"})
 }
 

@@ -34,7 +34,7 @@ type payoutCard struct {
 	Method                           *api.PayoutMethod
 	Currency                         string
 	Count, ToPay, Sent, Failed, Paid int64
-	Railed                           int64  // the number of sent payouts that a rail has
+	OnRail                           int64  // the number of sent payouts that a rail has
 	Service                          string // the name of that rail
 	AmountMinor                      int64
 	Mixed                            bool            // its file has the payouts of other cards, too
@@ -145,11 +145,11 @@ func (c payoutCard) File() string {
 	return "file"
 }
 
-// Filed is the number of sent payouts that no rail has: their results come from a file or by hand.
-func (c payoutCard) Filed() int64 { return c.Sent - c.Railed }
+// SentByHand is the number of sent payouts that no rail has: their results come from a file or by hand.
+func (c payoutCard) SentByHand() int64 { return c.Sent - c.OnRail }
 
 // Markable is the number of payouts that are marked as paid together.
-func (c payoutCard) Markable() int64 { return c.ToPay + c.Filed() }
+func (c payoutCard) Markable() int64 { return c.ToPay + c.SentByHand() }
 
 // Format is the kind of file by which the payouts of a card are paid.
 func (c payoutCard) Format() string {
@@ -178,7 +178,7 @@ func (c payoutCard) Parts() (out []string) {
 	for _, part := range []struct {
 		count int64
 		words string
-	}{{c.ToPay, "to pay"}, {c.Filed(), "sent"}, {c.Railed, "on the way by " + c.Service}, {c.Failed, "failed"}} {
+	}{{c.ToPay, "to pay"}, {c.SentByHand(), "sent"}, {c.OnRail, "on the way by " + c.Service}, {c.Failed, "failed"}} {
 		if part.count > 0 {
 			out = append(out, fmt.Sprintf("%d %s", part.count, part.words))
 		}
@@ -342,7 +342,7 @@ func (c *cockpit) addRailed(railed []db.PayoutCountsByRailRow) {
 	for _, r := range railed {
 		for i, card := range c.Cards {
 			if card.MethodValue() == r.Method && card.Currency == r.Currency {
-				c.Cards[i].Railed, c.Cards[i].Service = r.Processing, railName(r.Rail)
+				c.Cards[i].OnRail, c.Cards[i].Service = r.Processing, railName(r.Rail)
 			}
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"rail/server/team"
 )
 
-// newRailed starts a server whose programs can be connected to a fake PayPal.
-func newRailed(t *testing.T, program ...apitest.M) (*fixture, *paypaltest.Server) {
+// newWithRail starts a server whose programs can be connected to a fake PayPal.
+func newWithRail(t *testing.T, program ...apitest.M) (*fixture, *paypaltest.Server) {
 	t.Helper()
 	c := clock.NewManual(apitest.Start)
 	fake := paypaltest.Start(t, paypaltest.Config{Clock: c})
@@ -30,7 +30,7 @@ func newRailed(t *testing.T, program ...apitest.M) (*fixture, *paypaltest.Server
 // TestRails: an owner connects PayPal and a service, limits and disconnects them; other roles cannot.
 func TestRails(t *testing.T) {
 	t.Parallel()
-	s, _ := newRailed(t, apitest.M{"auto_payouts_enabled": true})
+	s, _ := newWithRail(t, apitest.M{"auto_payouts_enabled": true})
 	p := s.owner
 	require.Contains(t, p.page("/payouts/rails"), "Connect PayPal")
 	p.says(400, "secret", p.send("/payouts/rails/paypal", "client_id", "client"))
@@ -83,7 +83,7 @@ func (s *fixture) rail(id string) apitest.Answer {
 // TestPayoutAttention: the page lists what a person should look at; money that came back is owed again once.
 func TestPayoutAttention(t *testing.T) {
 	t.Parallel()
-	s, fake := newRailed(t)
+	s, fake := newWithRail(t)
 	p := s.owner
 	require.Contains(t, p.page("/payouts/attention"), "No payout needs attention")
 	ada, _ := s.earns("Ada Lovelace", "paypal", 10000)

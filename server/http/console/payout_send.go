@@ -172,8 +172,8 @@ func railName(kind string) string {
 	return "PayPal"
 }
 
-// Railed reports whether a rail has the payout, so that no person decides about it.
-func (r payoutRow) Railed() bool {
+// OnRail reports whether a rail sends the payout, so that no person decides about it.
+func (r payoutRow) OnRail() bool {
 	return r.Status == api.PayoutStatusProcessing && r.RailID != nil &&
 		opt.Value(r.Payout.Attention) != api.PayoutAttentionUnconfirmed
 }

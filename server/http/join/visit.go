@@ -37,7 +37,7 @@ func (v *visit) Enter() error {
 	if name == "" { // the page of a mailed link
 		return nil
 	}
-	if !site.Spelled(name + group) {
+	if !site.IsStorable(name + group) {
 		return site.NotFound()
 	}
 	err := v.find(name, group)

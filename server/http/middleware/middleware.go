@@ -74,12 +74,12 @@ type Options struct {
 // Front is the request path.
 type Front struct {
 	Options
-	limiter *limiter
-	pages   *limiter // for browsers' requests, by address and by key
-	shared  *sharedLimiter
-	beyond  map[string]echo.HandlerFunc
-	free    map[string]string // operations without the path's limits, by path
-	sheets  chan struct{}     // one element for each table in progress
+	limiter         *limiter
+	pages           *limiter // for browsers' requests, by address and by key
+	shared          *sharedLimiter
+	limitedHandlers map[string]echo.HandlerFunc
+	exempt          map[string]string // operations without the path's limits, by path
+	sheets          chan struct{}     // one element for each table in progress
 }
 
 // New returns the request path.
@@ -89,13 +89,13 @@ func New(o Options) *Front {
 	}
 	alone := newLimiter(o.Clock)
 	return &Front{
-		Options: o,
-		limiter: alone,
-		pages:   newLimiter(o.Clock),
-		shared:  newSharedLimiter(o.Pool, o.Clock, alone),
-		beyond:  map[string]echo.HandlerFunc{},
-		free:    map[string]string{},
-		sheets:  make(chan struct{}, maxTables),
+		Options:         o,
+		limiter:         alone,
+		pages:           newLimiter(o.Clock),
+		shared:          newSharedLimiter(o.Pool, o.Clock, alone),
+		limitedHandlers: map[string]echo.HandlerFunc{},
+		exempt:          map[string]string{},
+		sheets:          make(chan struct{}, maxTables),
 	}
 }
 

@@ -24,7 +24,7 @@ func (f *Front) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		took := time.Since(s.started)
 		status := c.Response().Status
-		operation := cmp.Or(f.free[c.Path()], area(c.Path()), "-")
+		operation := cmp.Or(f.exempt[c.Path()], area(c.Path()), "-")
 		if s.route != nil {
 			operation = s.route.ID
 		}

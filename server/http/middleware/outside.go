@@ -15,13 +15,13 @@ var probes = map[string]bool{"/healthz": true, "/readyz": true}
 //go:embed limited.html
 var limitedPage string
 
-// Beyond sets the handler of a path for addresses beyond their rate limit, in place of the refusal:
+// HandleLimited sets the handler of a path for addresses above their rate limit, in place of the refusal:
 // a short link, for example, still redirects but records nothing.
-func (f *Front) Beyond(path string, h echo.HandlerFunc) { f.beyond[path] = h }
+func (f *Front) HandleLimited(path string, h echo.HandlerFunc) { f.limitedHandlers[path] = h }
 
-// Free exempts a path from the limits here; its handler charges requests itself. Metrics count them
+// Exempt exempts a path from the limits here; its handler charges requests itself. Metrics count them
 // under the operation's name.
-func (f *Front) Free(path, operation string) { f.free[path] = operation }
+func (f *Front) Exempt(path, operation string) { f.exempt[path] = operation }
 
 // Charge charges a request to its address, at most once.
 func (f *Front) Charge(c echo.Context) error { return f.pay(c, stateOf(c)) }
@@ -41,11 +41,11 @@ func (f *Front) ChargeTo(name string, perSecond int) error {
 // of an address without a valid key.
 func (f *Front) outside(c echo.Context) error {
 	s := stateOf(c)
-	if probes[c.Path()] || f.free[c.Path()] != "" {
+	if probes[c.Path()] || f.exempt[c.Path()] != "" {
 		return c.Handler()(c)
 	}
 	refusal := f.pay(c, s)
-	switch h := f.beyond[c.Path()]; {
+	switch h := f.limitedHandlers[c.Path()]; {
 	case refusal == nil:
 		return c.Handler()(c)
 	case h != nil:

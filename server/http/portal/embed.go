@@ -29,7 +29,7 @@ func (p *Portal) serveFrame(c echo.Context) error {
 	v := &visit{Visit: p.site.Visit(c), portal: p}
 	if !partner.IsToken(token) || unframed.MatchString(page) {
 		c.SetPath(embedded + ":token")
-		site.Confine(c.Response().Header())
+		site.SetHeaders(c.Response().Header())
 		return v.Fail(errEmbed)
 	}
 	v.frame = token

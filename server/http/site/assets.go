@@ -23,15 +23,15 @@ import (
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; font-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// Confine sets the headers that every page has. more are further directives of the
+// SetHeaders sets the headers that every page has. more are further directives of the
 // policy, such as "connect-src 'self'" where a page's script asks for something.
-func Confine(h http.Header, more ...string) {
+func SetHeaders(h http.Header, more ...string) {
 	h.Set("Content-Security-Policy", strings.Join(append([]string{policy}, more...), "; "))
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "same-origin") // without it, forms have no Origin
 }
 
-// Framed lets pages of hosts frame a page that Confine has confined: with any port unless one is
+// Framed lets pages of hosts frame a page that SetHeaders has confined: with any port unless one is
 // named, and by http from this machine alone.
 func Framed(h http.Header, hosts []string) {
 	allowed := []string{"frame-ancestors"}
@@ -49,7 +49,7 @@ func Framed(h http.Header, hosts []string) {
 	}
 }
 
-// FramedHere lets pages of this server frame a page that Confine has confined.
+// FramedHere lets pages of this server frame a page that SetHeaders has confined.
 func FramedHere(h http.Header) {
 	was := h.Get("Content-Security-Policy")
 	h.Set("Content-Security-Policy", strings.Replace(was, "frame-ancestors 'none'", "frame-ancestors 'self'", 1))
@@ -67,8 +67,8 @@ func origin(base string) (*http.CrossOriginProtection, error) {
 	return own, own.AddTrustedOrigin(u.Scheme + "://" + u.Host)
 }
 
-// Spelled reports whether a part of an address is text that the database can look for.
-func Spelled(part string) bool { return utf8.ValidString(part) && !strings.ContainsRune(part, 0) }
+// IsStorable reports whether a part of an address is text that the database can look for.
+func IsStorable(part string) bool { return utf8.ValidString(part) && !strings.ContainsRune(part, 0) }
 
 // folder is where the assets are, for every site.
 const folder = "/assets/"

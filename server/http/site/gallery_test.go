@@ -42,7 +42,7 @@ func open(t *testing.T) string {
 		return c.JSON(http.StatusOK, []site.Found{{Value: "ines@duarte.example", Label: name}})
 	})
 	e.GET("/:name", func(c echo.Context) error {
-		site.Confine(c.Response().Header(), "connect-src 'self'")
+		site.SetHeaders(c.Response().Header(), "connect-src 'self'")
 		name := c.Param("name")
 		layout := site.Layout{
 			Title: name, Name: "Northwind Notes", Home: "/list", Menu: menu("/" + name),

@@ -83,7 +83,7 @@ func Of[V Visitor](ctx context.Context) (V, bool) {
 // Serve answers a visit. Every error is a page. It returns internal errors, for the log.
 func (s *Site[V]) Serve(v V) error {
 	c := v.common()
-	Confine(c.Response().Header(), s.Sources...)
+	SetHeaders(c.Response().Header(), s.Sources...)
 	c.SetRequest(c.Request().WithContext(context.WithValue(c.Ctx(), visitKey{}, v)))
 	h, pattern := s.mux.Handler(c.Request())
 	if h, ok := h.(handler[V]); ok {

@@ -70,7 +70,7 @@ func (p *Pages) allKeys(ctx context.Context) (string, error) {
 // key returns a file with one key, or an empty one.
 func (p *Pages) key(ctx context.Context, id string) (string, error) {
 	var rows []db.StatementKeysPublishedRow
-	if site.Spelled(id) {
+	if site.IsStorable(id) {
 		switch row, err := queries.StatementKeyPublished(ctx, p.Pool, id); {
 		case err == nil:
 			rows = append(rows, db.StatementKeysPublishedRow(row))

@@ -117,7 +117,7 @@ func hashes(ctx context.Context, pool *pgxpool.Pool, of db.StatementHashesParams
 
 // program finds the program of an address by its id. Its subdomain could be guessed.
 func (p *Pages) program(ctx context.Context, id string) (db.StatementProgramRow, error) {
-	if !site.Spelled(id) {
+	if !site.IsStorable(id) {
 		return db.StatementProgramRow{}, noLedger()
 	}
 	program, err := queries.StatementProgram(ctx, p.Pool, id)

@@ -25,15 +25,15 @@ func TestOtherPartnerSince(t *testing.T) {
 			d.Flow(d.program)
 			d.Partner(d.program, M{"email": "ann@example.com"})
 			bob := d.Partner(d.program, M{"email": "bob@example.com"})
-			who := d.Must(201, d.Post("/v1/customers", M{"program_id": d.program, "external_customer_id": "cus_bob", "partner_id": bob})).String("id")
+			customer := d.Must(201, d.Post("/v1/customers", M{"program_id": d.program, "external_customer_id": "cus_bob", "partner_id": bob})).String("id")
 			rows := []source.Row{person("1", "ann@example.com"), buyer("b", "1", "cus_1"),
 				payment("s1", "b", "ch_1", 5000), earns("k1", "1", "b", "s1", status, 1000)}
 			if early {
-				d.Sale(d.program, who, M{"external_charge_id": "ch_1", "amount_minor": 5000})
+				d.Sale(d.program, customer, M{"external_charge_id": "ch_1", "amount_minor": 5000})
 			}
 			ready := d.report(rows...)
 			if !early {
-				d.Sale(d.program, who, M{"external_charge_id": "ch_1", "amount_minor": 5000})
+				d.Sale(d.program, customer, M{"external_charge_id": "ch_1", "amount_minor": 5000})
 			}
 			d.run(ready.String("id"))
 			annDue, annPaid := d.money("ann@example.com")
@@ -57,15 +57,15 @@ func TestSettledSince(t *testing.T) {
 		d := newDesk(t)
 		d.Flow(d.program)
 		mine := d.Partner(d.program, M{"email": "ann@example.com"})
-		who := d.Must(201, d.Post("/v1/customers", M{"program_id": d.program, "external_customer_id": "cus_1", "partner_id": mine})).String("id")
+		customer := d.Must(201, d.Post("/v1/customers", M{"program_id": d.program, "external_customer_id": "cus_1", "partner_id": mine})).String("id")
 		rows := []source.Row{person("1", "ann@example.com"), buyer("b", "1", "cus_1"),
 			payment("s1", "b", "ch_1", 5000), earns("k1", "1", "b", "s1", source.Paid, 1000), earns("k2", "1", "", "", source.Paid, -1000)}
 		if early {
-			d.Sale(d.program, who, M{"external_charge_id": "ch_1", "amount_minor": 5000})
+			d.Sale(d.program, customer, M{"external_charge_id": "ch_1", "amount_minor": 5000})
 		}
 		ready := d.report(rows...)
 		if !early {
-			d.Sale(d.program, who, M{"external_charge_id": "ch_1", "amount_minor": 5000})
+			d.Sale(d.program, customer, M{"external_charge_id": "ch_1", "amount_minor": 5000})
 		}
 		d.run(ready.String("id"))
 		pending, due, _ := d.Balance(d.program, mine, "USD")
@@ -176,18 +176,18 @@ func TestTwoEqualPayments(t *testing.T) {
 		d := newDesk(t)
 		d.Flow(d.program)
 		mine := d.Partner(d.program, M{"email": "ann@example.com"})
-		who := d.Must(201, d.Post("/v1/customers", M{"program_id": d.program, "external_customer_id": "cus_1", "partner_id": mine})).String("id")
+		customer := d.Must(201, d.Post("/v1/customers", M{"program_id": d.program, "external_customer_id": "cus_1", "partner_id": mine})).String("id")
 		at := d.Clock.Now()
 		s1, s2 := payment("s1", "b", "ch_0", 5000), payment("s2", "b", "ch_1", 5000)
 		s1.Sale.OccurredAt, s2.Sale.OccurredAt = at, at
 		rows := []source.Row{person("1", "ann@example.com"), buyer("b", "1", "cus_1"), s1, s2, earns("k1", "1", "b", "s1", source.Due, 1000), earns("k2", "1", "b", "s2", source.Due, 1000)}
 		d.Clock.Advance(time.Minute)
 		if early {
-			d.Sale(d.program, who, M{"external_charge_id": "ch_1", "amount_minor": 5000})
+			d.Sale(d.program, customer, M{"external_charge_id": "ch_1", "amount_minor": 5000})
 		}
 		ready := d.report(rows...)
 		if !early {
-			d.Sale(d.program, who, M{"external_charge_id": "ch_1", "amount_minor": 5000})
+			d.Sale(d.program, customer, M{"external_charge_id": "ch_1", "amount_minor": 5000})
 		}
 		d.run(ready.String("id"))
 		n := len(d.Must(200, d.Get("/v1/sales?program_id="+d.program)).Data())
@@ -204,14 +204,14 @@ func TestTwoEqualPaid(t *testing.T) {
 	d := newDesk(t)
 	d.Flow(d.program)
 	mine := d.Partner(d.program, M{"email": "ann@example.com"})
-	who := d.Must(201, d.Post("/v1/customers", M{"program_id": d.program, "external_customer_id": "cus_1", "partner_id": mine})).String("id")
+	customer := d.Must(201, d.Post("/v1/customers", M{"program_id": d.program, "external_customer_id": "cus_1", "partner_id": mine})).String("id")
 	at := d.Clock.Now()
 	s1, s2 := payment("s1", "b", "ch_0", 5000), payment("s2", "b", "ch_1", 5000)
 	s1.Sale.OccurredAt, s2.Sale.OccurredAt = at, at
 	rows := []source.Row{person("1", "ann@example.com"), buyer("b", "1", "cus_1"), s1, s2, earns("k1", "1", "b", "s1", source.Paid, 1000), earns("k2", "1", "b", "s2", source.Paid, 1000)}
 	d.Clock.Advance(time.Minute)
 	ready := d.report(rows...)
-	d.Sale(d.program, who, M{"external_charge_id": "ch_1", "amount_minor": 5000})
+	d.Sale(d.program, customer, M{"external_charge_id": "ch_1", "amount_minor": 5000})
 	d.run(ready.String("id"))
 	pending, due, paid := d.Balance(d.program, mine, "USD")
 	var payouts, commissions int64

@@ -122,7 +122,7 @@ func (s *Service) sort(ctx context.Context, m db.Import, p place, now clock.Time
 	}
 	files = slices.DeleteFunc(files, func(f File) bool { return f.Kind == "" })
 	if p.List >= len(files) {
-		return s.within(ctx, m, now, func(u *work.Unit, m db.Import, at place) error {
+		return s.inUnit(ctx, m, now, func(u *work.Unit, m db.Import, at place) error {
 			if at != p {
 				return nil
 			}
@@ -162,7 +162,7 @@ func (s *Service) sortFile(ctx context.Context, m db.Import, p place, f File, re
 		if last {
 			after.List, after.Lines, after.Name = p.List+1, 0, ""
 		}
-		return s.within(ctx, m, now, func(u *work.Unit, at db.Import, stored place) error {
+		return s.inUnit(ctx, m, now, func(u *work.Unit, at db.Import, stored place) error {
 			if stored.Phase != sorting || stored.List != before.List || stored.Lines != before.Lines {
 				return errEnded // another server was faster
 			}

@@ -15,36 +15,36 @@ import (
 	"rail/server/work"
 )
 
-// followed is the number of imported links that are followed in a program.
-const followed = 5
+// followSample is the number of imported links that are followed in a program.
+const followSample = 5
 
-// Followed is an imported link after a visit by its old address. Reason says why the visit does not credit its partner;
-// with Inactive, the reason is the partner's status, which is intended.
-type Followed struct {
+// LinkVisit is an imported link after a visit by its old address. Reason says why the visit does not credit its
+// partner; with Inactive, the reason is the partner's status, which is intended.
+type LinkVisit struct {
 	Address, Partner string // Partner is the email
 	Reason           string // empty if the partner is credited
 	Inactive         bool
 }
 
-// errFollowed rolls back a visit.
-var errFollowed = errors.New("importer: followed")
+// errRollback rolls back a visit.
+var errRollback = errors.New("importer: rolled back")
 
 // Follow visits a sample of a program's imported links by their old addresses, as the program's page would report it,
 // and rolls the visits back.
-func (s *Service) Follow(ctx context.Context, u *work.Unit, programID string) ([]Followed, error) {
+func (s *Service) Follow(ctx context.Context, u *work.Unit, programID string) ([]LinkVisit, error) {
 	program, err := u.Program(ctx, programID)
 	if err != nil {
 		return nil, err
 	}
 	sample, err := queries.ImportLinkSample(ctx, u.DB(), db.ImportLinkSampleParams{
-		ProgramID: programID, OrgID: u.OrgID, Lim: followed,
+		ProgramID: programID, OrgID: u.OrgID, Lim: followSample,
 	})
 	if err != nil {
 		return nil, err
 	}
-	var all []Followed
+	var all []LinkVisit
 	for _, at := range sample {
-		f := Followed{
+		f := LinkVisit{
 			Address: tracking.URL(at.Link.DestinationURL, at.Link.Param, at.Link.Value), Partner: at.PartnerEmail,
 		}
 		if at.PartnerStatus != db.PartnerStatusActive {
@@ -77,12 +77,12 @@ func (s *Service) follow(
 		if click, err = queries.ClickGet(ctx, u.DB(), db.ClickGetParams{ID: k.ID, OrgID: u.OrgID}); err != nil {
 			return err
 		}
-		return errFollowed
+		return errRollback
 	})
 	if refusal, is := errors.AsType[*problem.Error](err); is && refusal.Status() < 500 {
 		return refusal.Message, nil
 	}
-	if !errors.Is(err, errFollowed) {
+	if !errors.Is(err, errRollback) {
 		return "", err
 	}
 	if click.PartnerID != l.PartnerID {

@@ -55,7 +55,7 @@ func (d *followedDesk) unit() *work.Unit {
 }
 
 // follow follows the links, which leaves no rows.
-func (d *followedDesk) follow() []importer.Followed {
+func (d *followedDesk) follow() []importer.LinkVisit {
 	d.t.Helper()
 	all, err := d.service.Follow(d.t.Context(), d.unit(), d.program)
 	require.NoError(d.t, err)
@@ -68,7 +68,7 @@ func (d *followedDesk) follow() []importer.Followed {
 }
 
 // one follows the only link.
-func (d *followedDesk) one() importer.Followed {
+func (d *followedDesk) one() importer.LinkVisit {
 	d.t.Helper()
 	all := d.follow()
 	require.Len(d.t, all, 1)

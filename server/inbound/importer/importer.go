@@ -136,7 +136,7 @@ func (s *Service) Start(ctx context.Context, u *work.Unit, o Order) (db.Import, 
 	if err := o.check(); err != nil {
 		return db.Import{}, err
 	}
-	if err := s.alone(ctx, u, o.ProgramID); err != nil {
+	if err := s.checkNoneActive(ctx, u, o.ProgramID); err != nil {
 		return db.Import{}, err
 	}
 	p := place{Phase: reading, Began: u.Now}
@@ -165,7 +165,7 @@ func (s *Service) Start(ctx context.Context, u *work.Unit, o Order) (db.Import, 
 	if err := queries.ImportInsert(ctx, u.Tx, db.ImportInsertParams(m)); err != nil {
 		return m, err
 	}
-	if err := note(ctx, u, m, "import.started"); err != nil {
+	if err := audit(ctx, u, m, "import.started"); err != nil {
 		return m, err
 	}
 	if len(o.Rows) == 0 {
@@ -197,8 +197,8 @@ func (o Order) check() error {
 	return nil
 }
 
-// alone refuses a second import of a program at a time, and a program that does not exist.
-func (s *Service) alone(ctx context.Context, u *work.Unit, programID string) error {
+// checkNoneActive refuses a second import of a program at a time, and a program that does not exist.
+func (s *Service) checkNoneActive(ctx context.Context, u *work.Unit, programID string) error {
 	if _, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: programID, OrgID: u.OrgID}); err != nil {
 		return work.Found(err, "program_id")
 	}
@@ -277,38 +277,38 @@ func (s *Service) Run(ctx context.Context, u *work.Unit, id string) (db.Import, 
 	if m.Status != db.ImportStatusReady {
 		return m, problem.New(problem.ImportNotReady, "The import is %s; only a ready import can be written.", m.Status)
 	}
-	if err := s.alone(ctx, u, m.ProgramID); err != nil {
+	if err := s.checkNoneActive(ctx, u, m.ProgramID); err != nil {
 		return m, err
 	}
-	if err := current(ctx, u, m, p); err != nil {
+	if err := checkReport(ctx, u, m, p); err != nil {
 		return m, err
 	}
 	m.Status = db.ImportStatusWriting
-	if err := note(ctx, u, m, "import.run"); err != nil {
+	if err := audit(ctx, u, m, "import.run"); err != nil {
 		return m, err
 	}
 	return m, save(ctx, u, m, place{Phase: writing, Began: u.Now})
 }
 
-// noted is an import in the audit log.
-type noted struct {
+// auditRecord is an import in the audit log.
+type auditRecord struct {
 	Source     string `json:"source"`
 	DryRun     bool   `json:"dry_run"`
 	EmitEvents bool   `json:"emit_events"`
 }
 
-// note writes an entry of the audit log about an import.
-func note(ctx context.Context, u *work.Unit, m db.Import, action string) error {
+// audit writes an entry of the audit log about an import.
+func audit(ctx context.Context, u *work.Unit, m db.Import, action string) error {
 	return auditlog.Record(ctx, u, auditlog.Entry{
-		ProgramID: m.ProgramID, Action: action, TargetID: m.ID, After: noted{m.Source, m.DryRun, m.EmitEvents},
+		ProgramID: m.ProgramID, Action: action, TargetID: m.ID, After: auditRecord{m.Source, m.DryRun, m.EmitEvents},
 	})
 }
 
 // ReportLife is how long a report can be written.
 const ReportLife = 7 * 24 * time.Hour
 
-// current refuses a report that is old, or from before another import of the program was written.
-func current(ctx context.Context, u *work.Unit, m db.Import, p place) error {
+// checkReport refuses a report that is old, or from before another import of the program was written.
+func checkReport(ctx context.Context, u *work.Unit, m db.Import, p place) error {
 	n, err := queries.ImportsVersion(ctx, u.Tx, db.ImportsVersionParams{ProgramID: m.ProgramID, OrgID: m.OrgID})
 	if err != nil || n == p.Done && u.Now.Before(m.UpdatedAt.Plus(ReportLife).Time) {
 		return err
@@ -327,15 +327,15 @@ func (s *Service) Undo(ctx context.Context, u *work.Unit, id string) (db.Import,
 		return m, problem.New(problem.ImportNotReady,
 			"The import is %s; only an import that is done or has failed can be undone.", m.Status)
 	}
-	if err := s.alone(ctx, u, m.ProgramID); err != nil {
+	if err := s.checkNoneActive(ctx, u, m.ProgramID); err != nil {
 		return m, err
 	}
-	imports, err := undoneWith(ctx, u, m)
+	imports, err := importsToUndo(ctx, u, m)
 	if err != nil {
 		return m, err
 	}
 	m.Status, m.Error, m.FinishedAt = db.ImportStatusUndoing, nil, nil
-	if err := note(ctx, u, m, "import.undone"); err != nil {
+	if err := audit(ctx, u, m, "import.undone"); err != nil {
 		return m, err
 	}
 	return m, save(ctx, u, m, place{Phase: undoing, Began: u.Now, Undone: strings.Join(imports, " ")})

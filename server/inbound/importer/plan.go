@@ -40,7 +40,7 @@ func (s *Service) plan(ctx context.Context, u *work.Unit, m db.Import, p place) 
 	if err := b.compare(ctx); err != nil {
 		return err
 	}
-	if err := b.keep(ctx); err != nil {
+	if err := b.saveDecisions(ctx); err != nil {
 		return err
 	}
 	m.Counts = encode(b.counts)
@@ -88,7 +88,7 @@ func (b *batch) compare(ctx context.Context) error {
 			b.refuse(r, string(bad.Problem.Code), bad.Problem.Detail)
 		}
 	}
-	if err := b.remember(ctx); err != nil {
+	if err := b.findImported(ctx); err != nil {
 		return err
 	}
 	return map[int]func(context.Context) error{
@@ -102,12 +102,12 @@ func (b *batch) compare(ctx context.Context) error {
 	}[b.kind](ctx)
 }
 
-// remember finds the objects that an earlier import of the source wrote: the same, changed at the source, or deleted
-// in Rail since.
-func (b *batch) remember(ctx context.Context) error {
+// findImported finds the objects that an earlier import of the source wrote: the same, changed at the source, or
+// deleted in Rail since.
+func (b *batch) findImported(ctx context.Context) error {
 	var ids []string
 	at := map[string]*row{}
-	for _, r := range b.open() {
+	for _, r := range b.undecided() {
 		ids, at[r.SourceID] = append(ids, r.SourceID), r
 	}
 	found, err := queries.ImportObjects(ctx, b.u.Tx, db.ImportObjectsParams{
@@ -120,11 +120,11 @@ func (b *batch) remember(ctx context.Context) error {
 	for i, o := range found {
 		targets[i] = o.Target
 	}
-	there, err := b.present(ctx, targets)
+	existing, err := b.existingIDs(ctx, targets)
 	if err != nil {
 		return err
 	}
-	joined, err := b.merged(ctx, found, there)
+	joined, err := b.merged(ctx, found, existing)
 	if err != nil {
 		return err
 	}
@@ -132,27 +132,28 @@ func (b *batch) remember(ctx context.Context) error {
 		r := at[o.SourceID]
 		if to, is := joined[o.Target]; is {
 			o.Target = to
-			there[to] = true
+			existing[to] = true
 		}
 		switch {
-		case !there[o.Target]:
+		case !existing[o.Target]:
 			b.refuse(r, "deleted", "It was imported before and is deleted in Rail; an import does not bring it back.")
-		case same(o.Data, r.Data):
+		case equalJSON(o.Data, r.Data):
 			r.outcome, r.target = db.ImportRowOutcomeSame, o.Target
 		default:
 			r.outcome, r.target, r.earlier = db.ImportRowOutcomeChanged, o.Target, &o
-			b.moved(r)
+			b.noteManualChange(r)
 		}
 	}
 	return nil
 }
 
 // merged returns the customers that people have merged imported customers into.
-func (b *batch) merged(ctx context.Context, found []db.ImportObject, there map[string]bool) (map[string]string, error) {
+func (b *batch) merged(ctx context.Context, found []db.ImportObject,
+	existing map[string]bool) (map[string]string, error) {
 	into := map[string]string{}
 	var ids []string
 	for _, o := range found {
-		if b.kind == customers && !there[o.Target] {
+		if b.kind == customers && !existing[o.Target] {
 			ids = append(ids, o.Target)
 		}
 	}
@@ -176,9 +177,9 @@ type owner struct {
 	Currency    string `json:"currency"`
 }
 
-// moved notes a change that a person must make in Rail: of the partner, of a partner's email or of a link's value. In
-// files, an id with another email is another partner.
-func (b *batch) moved(r *row) {
+// noteManualChange notes a change that a person must make in Rail: of the partner, of a partner's email or of a link's
+// value. In files, an id with another email is another partner.
+func (b *batch) noteManualChange(r *row) {
 	was, err := decode[owner](r.earlier.Data)
 	is, err2 := decode[owner](r.Data)
 	switch {
@@ -197,24 +198,24 @@ func (b *batch) moved(r *row) {
 	}
 }
 
-// present reports which ids of objects exist in Rail.
-func (b *batch) present(ctx context.Context, ids []string) (map[string]bool, error) {
+// existingIDs reports which ids of objects exist in Rail.
+func (b *batch) existingIDs(ctx context.Context, ids []string) (map[string]bool, error) {
 	found, err := queries.ImportExistingIDs(ctx, b.u.Tx, db.ImportExistingIDsParams{Ids: ids, OrgID: b.m.OrgID})
-	there := map[string]bool{}
+	existing := map[string]bool{}
 	for _, id := range found {
-		there[id] = true
+		existing[id] = true
 	}
-	return there, err
+	return existing, err
 }
 
-// same reports whether two objects of the source are equal.
-func same(a, b []byte) bool {
+// equalJSON reports whether two objects of the source are equal.
+func equalJSON(a, b []byte) bool {
 	var x, y bytes.Buffer
 	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
-// open returns the rows without an outcome.
-func (b *batch) open() (rows []*row) {
+// undecided returns the rows without an outcome.
+func (b *batch) undecided() (rows []*row) {
 	for _, r := range b.rows {
 		if !r.settled() {
 			rows = append(rows, r)
@@ -233,8 +234,8 @@ func (b *batch) toWrite() (rows []*row) {
 	return rows
 }
 
-// referred returns the objects of a kind with given ids at the source, of this import and of earlier ones.
-func (b *batch) referred(ctx context.Context, kind int, ids []string) ([]db.ImportTargetsRow, error) {
+// findRows returns the objects of a kind with given ids at the source, of this import and of earlier ones.
+func (b *batch) findRows(ctx context.Context, kind int, ids []string) ([]db.ImportTargetsRow, error) {
 	return queries.ImportTargets(ctx, b.u.Tx, db.ImportTargetsParams{
 		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m), Kind: smallint(kind),
 		SourceIds: ids,
@@ -243,7 +244,7 @@ func (b *batch) referred(ctx context.Context, kind int, ids []string) ([]db.Impo
 
 // targets finds the objects of Rail for ids of a kind; an id that is refused or absent is missing.
 func (b *batch) targets(ctx context.Context, kind int, ids []string) (map[string]string, error) {
-	rows, err := b.referred(ctx, kind, ids)
+	rows, err := b.findRows(ctx, kind, ids)
 	found := map[string]string{}
 	for _, r := range rows {
 		if r.Target != "" {
@@ -308,8 +309,8 @@ func (b *batch) claim(ctx context.Context, kind string, keys, ids []string) (map
 	return first, err
 }
 
-// keep stores the decisions about a batch with its counts and problems.
-func (b *batch) keep(ctx context.Context) error {
+// saveDecisions stores the decisions about a batch with its counts and problems.
+func (b *batch) saveDecisions(ctx context.Context) error {
 	p := db.ImportRowsPlannedParams{ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: smallint(b.kind)}
 	for _, r := range b.rows {
 		if !r.settled() {
@@ -341,13 +342,13 @@ func (c *Count) add(outcome db.ImportRowOutcome, n int64) {
 	}
 }
 
-// missing refuses a row that refers to an object that is not imported.
-func (b *batch) missing(r *row, kind source.Kind, id string) {
-	b.refuse(r, "missing_reference", fmt.Sprintf("It belongs to %s %q, which was not imported.", one(kind), id))
+// refuseMissing refuses a row that refers to an object that is not imported.
+func (b *batch) refuseMissing(r *row, kind source.Kind, id string) {
+	b.refuse(r, "missing_reference", fmt.Sprintf("It belongs to %s %q, which was not imported.", singular(kind), id))
 }
 
-// one returns the name of one object of a kind.
-func one(kind source.Kind) string { return strings.TrimSuffix(string(kind), "s") }
+// singular returns the name of one object of a kind.
+func singular(kind source.Kind) string { return strings.TrimSuffix(string(kind), "s") }
 
 // accept decides that a row is written as a new object, unless it is known already.
 func (r *row) accept(target string) {

@@ -46,11 +46,11 @@ func (b *batch) compareSales(ctx context.Context) error {
 		customerIDs, partnerIDs = append(customerIDs, s.CustomerID), append(partnerIDs, s.PartnerID)
 		charges, ids = append(charges, b.chargeID(r, s)), append(ids, r.SourceID)
 	}
-	who, err := b.targets(ctx, customers, customerIDs)
+	customersByID, err := b.targets(ctx, customers, customerIDs)
 	if err != nil {
 		return err
 	}
-	credited, err := b.targets(ctx, partners, partnerIDs)
+	creditedPartners, err := b.targets(ctx, partners, partnerIDs)
 	if err != nil {
 		return err
 	}
@@ -58,11 +58,11 @@ func (b *batch) compareSales(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there, err := b.salesHeld(ctx, charges)
+	existing, err := b.existingSales(ctx, charges)
 	if err != nil {
 		return err
 	}
-	alike, err := b.alike(ctx, b.open(), found, who, there)
+	recorded, err := b.findRecorded(ctx, b.undecided(), found, customersByID, existing)
 	if err != nil {
 		return err
 	}
@@ -73,20 +73,20 @@ func (b *batch) compareSales(ctx context.Context) error {
 	for _, r := range b.toWrite() {
 		s := found[r]
 		charge := b.chargeID(r, s)
-		r.refs.Customer, r.refs.Partner = who[s.CustomerID], credited[s.PartnerID]
+		r.refs.Customer, r.refs.Partner = customersByID[s.CustomerID], creditedPartners[s.PartnerID]
 		if s.PartnerID == "" {
 			r.refs.Partner = ofCustomers[s.CustomerID]
 		}
 		switch {
 		case r.refs.Customer == "":
-			b.missing(r, source.KindCustomer, s.CustomerID)
+			b.refuseMissing(r, source.KindCustomer, s.CustomerID)
 		case r.outcome == db.ImportRowOutcomeChanged:
 		case owners[charge] != r.SourceID:
 			b.refuse(r, "duplicate", fmt.Sprintf("The sale %q has the same charge %q.", owners[charge], charge))
-		case there[charge] != "":
-			r.bind(there[charge])
-		case alike[r.SourceID] != "":
-			r.bind(alike[r.SourceID])
+		case existing[charge] != "":
+			r.bind(existing[charge])
+		case recorded[r.SourceID] != "":
+			r.bind(recorded[r.SourceID])
 			b.note(r, "recorded", fmt.Sprintf("Rail has this payment as the sale %s, with another id.", r.target))
 		default:
 			r.accept(b.u.NewID(ident.Sale))
@@ -112,7 +112,7 @@ func saleProblem(s source.Sale, err error) string {
 
 // partnersOfCustomers returns the partner of each customer of the source.
 func (b *batch) partnersOfCustomers(ctx context.Context, ids []string) (map[string]string, error) {
-	rows, err := b.referred(ctx, customers, ids)
+	rows, err := b.findRows(ctx, customers, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -131,22 +131,22 @@ func (b *batch) partnersOfCustomers(ctx context.Context, ids []string) (map[stri
 	return of, err
 }
 
-// alike finds payments that Rail has recorded itself: of the same customer and amount within an hour.
-func (b *batch) alike(ctx context.Context, rows []*row, found map[*row]source.Sale,
-	who, there map[string]string) (map[string]string, error) {
+// findRecorded finds payments that Rail has recorded itself: of the same customer and amount within an hour.
+func (b *batch) findRecorded(ctx context.Context, rows []*row, found map[*row]source.Sale,
+	customersByID, existing map[string]string) (map[string]string, error) {
 	p := db.ImportDuplicateSalesParams{OrgID: b.m.OrgID}
 	ids, used := map[string]string{}, map[string]bool{}
 	var same, by []string // each payment of Rail is one payment of the source
-	for _, id := range there {
+	for _, id := range existing {
 		used[id] = true
 	}
 	for _, r := range rows {
 		s := found[r]
-		if id := there[b.chargeID(r, s)]; id != "" {
+		if id := existing[b.chargeID(r, s)]; id != "" {
 			same, by = append(same, id), append(by, r.SourceID)
 			continue
 		}
-		p.SourceIds, p.CustomerIds = append(p.SourceIds, r.SourceID), append(p.CustomerIds, who[s.CustomerID])
+		p.SourceIds, p.CustomerIds = append(p.SourceIds, r.SourceID), append(p.CustomerIds, customersByID[s.CustomerID])
 		p.Amounts, p.Currencies = append(p.Amounts, s.AmountMinor), append(p.Currencies, s.Currency)
 		p.Ats = append(p.Ats, s.OccurredAt)
 	}
@@ -187,14 +187,14 @@ func (b *batch) firstSales(ctx context.Context) error {
 	return err
 }
 
-// earned is a commission of the source with the sale in Rail that it refers to.
-type earned struct {
+// sourceCommission is a commission of the source with the sale in Rail that it refers to.
+type sourceCommission struct {
 	source.Commission
-	sale saleOf
+	sale linkedSale
 }
 
-// saleOf is the sale of a commission.
-type saleOf struct {
+// linkedSale is the sale of a commission.
+type linkedSale struct {
 	id, partner, customer string
 	refunded              int64 // minor units
 }
@@ -203,14 +203,14 @@ type saleOf struct {
 // another partner's, is imported as a reward, so that no money is lost.
 func (b *batch) compareCommissions(ctx context.Context) error {
 	var of, saleIDs, customerIDs []string
-	found := map[*row]*earned{}
+	found := map[*row]*sourceCommission{}
 	for _, r := range b.toWrite() {
 		k, err := decode[source.Commission](r.Data)
 		if bad := commissionProblem(k, err); bad != "" {
 			b.refuse(r, "out_of_bounds", bad)
 			continue
 		}
-		found[r] = &earned{Commission: k}
+		found[r] = &sourceCommission{Commission: k}
 		of, saleIDs = append(of, k.PartnerID), append(saleIDs, k.SaleID)
 		customerIDs = append(customerIDs, k.CustomerID)
 	}
@@ -218,21 +218,21 @@ func (b *batch) compareCommissions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	who, err := b.targets(ctx, customers, customerIDs)
+	customersByID, err := b.targets(ctx, customers, customerIDs)
 	if err != nil {
 		return err
 	}
-	known, err := b.salesOf(ctx, saleIDs)
+	known, err := b.linkedSales(ctx, saleIDs)
 	if err != nil {
 		return err
 	}
 	for _, r := range b.toWrite() {
 		k := found[r]
-		r.refs.Partner, r.refs.Customer = targets[k.PartnerID], who[k.CustomerID]
+		r.refs.Partner, r.refs.Customer = targets[k.PartnerID], customersByID[k.CustomerID]
 		k.sale = known[k.SaleID]
 		switch {
 		case r.refs.Partner == "":
-			b.missing(r, source.KindPartner, k.PartnerID)
+			b.refuseMissing(r, source.KindPartner, k.PartnerID)
 		case k.SaleID != "" && k.sale.id == "":
 			b.note(r, "detached", fmt.Sprintf("Its sale %q is not imported; the commission becomes a reward.", k.SaleID))
 		default:
@@ -242,10 +242,10 @@ func (b *batch) compareCommissions(ctx context.Context) error {
 			}
 		}
 	}
-	if err := b.byRule(ctx, found); err != nil {
+	if err := b.decideByRule(ctx, found); err != nil {
 		return err
 	}
-	return b.payments(ctx, found)
+	return b.assignPayouts(ctx, found)
 }
 
 // commissionProblem returns why a commission cannot be stored, or "".
@@ -265,24 +265,24 @@ func commissionProblem(k source.Commission, err error) string {
 	return fmt.Sprintf("The status %q is not known.", k.Status)
 }
 
-// salesOf returns the sales of the source by their ids: as planned, or as Rail has them.
-func (b *batch) salesOf(ctx context.Context, ids []string) (map[string]saleOf, error) {
+// linkedSales returns the sales of the source by their ids: as planned, or as Rail has them.
+func (b *batch) linkedSales(ctx context.Context, ids []string) (map[string]linkedSale, error) {
 	ids, charges, err := b.byCharge(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := b.referred(ctx, sales, ids)
+	rows, err := b.findRows(ctx, sales, ids)
 	if err != nil {
 		return nil, err
 	}
-	known, in := map[string]saleOf{}, []string{}
+	known, in := map[string]linkedSale{}, []string{}
 	for _, r := range rows {
 		s, err := decode[source.Sale]([]byte(r.Data))
 		if err != nil || r.Target == "" {
 			continue
 		}
 		at := refsOf([]byte(r.Refs))
-		known[cmp.Or(charges[r.SourceID], r.SourceID)] = saleOf{
+		known[cmp.Or(charges[r.SourceID], r.SourceID)] = linkedSale{
 			r.Target, at.Partner, at.Customer, min(s.RefundedMinor, s.AmountMinor),
 		}
 		in = append(in, r.Target)
@@ -321,9 +321,9 @@ func (b *batch) byCharge(ctx context.Context, refs []string) (ids []string, char
 	return append(ids, refs...), charges, err
 }
 
-// byRule decides which commission of a sale is the one by rule: the first one of the sale's partner and customer. A
-// sale that Rail has a commission for keeps that one.
-func (b *batch) byRule(ctx context.Context, found map[*row]*earned) error {
+// decideByRule decides which commission of a sale is the one by rule: the first one of the sale's partner and customer.
+// A sale that Rail has a commission for keeps that one.
+func (b *batch) decideByRule(ctx context.Context, found map[*row]*sourceCommission) error {
 	var of, ids []string
 	for _, r := range b.toWrite() {
 		if k := found[r]; k.sale.id != "" && k.sale.partner == r.refs.Partner && k.AmountMinor > 0 &&
@@ -331,7 +331,7 @@ func (b *batch) byRule(ctx context.Context, found map[*row]*earned) error {
 			of, ids = append(of, k.sale.id), append(ids, r.SourceID)
 		}
 	}
-	credited, err := b.credited(ctx, of)
+	byRule, err := b.commissionsBySale(ctx, of)
 	if err != nil {
 		return err
 	}
@@ -339,10 +339,10 @@ func (b *batch) byRule(ctx context.Context, found map[*row]*earned) error {
 	if err != nil {
 		return err
 	}
-	claws, err := b.clawbacks(ctx, b.open(), found)
+	claws, err := b.clawbacks(ctx, b.undecided(), found)
 	for _, r := range b.toWrite() {
 		k := found[r]
-		existing, is := credited[k.sale.id]
+		existing, is := byRule[k.sale.id]
 		switch {
 		case r.outcome == db.ImportRowOutcomeChanged || k.sale.id == "":
 		case is && !existing.Imported && owners[k.sale.id] == r.SourceID:
@@ -367,8 +367,8 @@ func (b *batch) byRule(ctx context.Context, found map[*row]*earned) error {
 	return err
 }
 
-// credited returns the commissions by rule of sales, by sale.
-func (b *batch) credited(ctx context.Context, saleIDs []string) (map[string]db.ImportSalesCreditedRow, error) {
+// commissionsBySale returns the commissions by rule of sales, by sale.
+func (b *batch) commissionsBySale(ctx context.Context, saleIDs []string) (map[string]db.ImportSalesCreditedRow, error) {
 	rows, err := queries.ImportSalesCredited(ctx, b.u.Tx, db.ImportSalesCreditedParams{
 		SaleIds: saleIDs, OrgID: b.m.OrgID, Source: family(*b.m),
 	})
@@ -382,7 +382,7 @@ func (b *batch) credited(ctx context.Context, saleIDs []string) (map[string]db.I
 // clawbacks returns the deductions that Rail has made itself, by the ids of the negative commissions of the source. The
 // sale, the partner and the amount of both are equal.
 func (b *batch) clawbacks(ctx context.Context, open []*row,
-	found map[*row]*earned) (map[string]db.ImportClawbacksRow, error) {
+	found map[*row]*sourceCommission) (map[string]db.ImportClawbacksRow, error) {
 	var of []string
 	for _, k := range found {
 		if k.AmountMinor < 0 && k.sale.id != "" {
@@ -426,24 +426,24 @@ func (b *batch) clawbacks(ctx context.Context, open []*row,
 	return same, err
 }
 
-// payments gives each paid commission its payout: that of the source if it names one, else one for each partner,
+// assignPayouts gives each paid commission its payout: that of the source if it names one, else one for each partner,
 // currency and month.
-func (b *batch) payments(ctx context.Context, found map[*row]*earned) error {
-	if err := b.payoutsOf(ctx, found); err != nil {
+func (b *batch) assignPayouts(ctx context.Context, found map[*row]*sourceCommission) error {
+	if err := b.findPayouts(ctx, found); err != nil {
 		return err
 	}
 	var named []string
 	for _, k := range found {
 		named = append(named, k.PayoutID)
 	}
-	listed, err := b.referred(ctx, payouts, named)
+	listed, err := b.findRows(ctx, payouts, named)
 	if err != nil {
 		return err
 	}
-	there := map[string]source.Payout{}
+	existing := map[string]source.Payout{}
 	for _, r := range listed {
 		if p, err := decode[source.Payout]([]byte(r.Data)); err == nil {
-			there[r.SourceID] = p
+			existing[r.SourceID] = p
 		}
 	}
 	put := db.ImportPaymentsPutParams{ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Kind: payments}
@@ -454,12 +454,12 @@ func (b *batch) payments(ctx context.Context, found map[*row]*earned) error {
 		if k.Status != source.Paid || paidBefore(r) {
 			continue
 		}
-		id, p := b.payment(r, k.Commission, there)
+		id, p := b.payoutOf(r, k.Commission, existing)
 		if of[r] = id; seen[id] {
 			continue
 		}
 		seen[id] = true
-		put.SourceIds, put.Ats = append(put.SourceIds, id), append(put.Ats, placed(*p.PaidAt))
+		put.SourceIds, put.Ats = append(put.SourceIds, id), append(put.Ats, inMilliseconds(*p.PaidAt))
 		put.Data, put.Targets = append(put.Data, string(encode(p))), append(put.Targets, b.u.NewID(ident.Payout))
 		put.Refs = append(put.Refs, string(encode(refs{Partner: r.refs.Partner})))
 	}
@@ -489,8 +489,8 @@ func paidBefore(r *row) bool {
 	return err == nil && was.Status == source.Paid
 }
 
-// payoutsOf finds the payouts that list commissions which do not name them.
-func (b *batch) payoutsOf(ctx context.Context, found map[*row]*earned) error {
+// findPayouts finds the payouts that list commissions which do not name them.
+func (b *batch) findPayouts(ctx context.Context, found map[*row]*sourceCommission) error {
 	var ids []string
 	for r := range found {
 		ids = append(ids, r.SourceID)
@@ -510,8 +510,8 @@ func (b *batch) payoutsOf(ctx context.Context, found map[*row]*earned) error {
 	return err
 }
 
-// payment returns the payout that pays a commission, and its id among the payments of the import.
-func (b *batch) payment(r *row, k source.Commission, listed map[string]source.Payout) (string, source.Payout) {
+// payoutOf returns the payout that pays a commission, and its id among the payments of the import.
+func (b *batch) payoutOf(r *row, k source.Commission, listed map[string]source.Payout) (string, source.Payout) {
 	p, ok := listed[k.PayoutID]
 	if ok && p.PartnerID == k.PartnerID && p.Currency == k.Currency && p.Status == source.Paid && p.PaidAt != nil {
 		return "payout " + r.refs.Partner + " " + k.PayoutID, p

@@ -50,7 +50,7 @@ func (b *batch) comparePartners(ctx context.Context) error {
 		people[r] = p
 		emails, ids = append(emails, strings.ToLower(p.Email)), append(ids, r.SourceID)
 	}
-	there, err := b.partnersHeld(ctx, emails)
+	existing, err := b.existingPartners(ctx, emails)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (b *batch) comparePartners(ctx context.Context) error {
 	for _, r := range b.toWrite() {
 		email := strings.ToLower(people[r].Email)
 		owner := owners[email]
-		switch id := there[email]; {
+		switch id := existing[email]; {
 		case r.outcome == db.ImportRowOutcomeChanged:
 		case owner != r.SourceID && targets[owner] != "":
 			r.bind(targets[owner])
@@ -78,14 +78,14 @@ func (b *batch) comparePartners(ctx context.Context) error {
 		}
 		targets[r.SourceID] = r.target
 	}
-	if err := b.groups(ctx, people); err != nil {
+	if err := b.assignGroups(ctx, people); err != nil {
 		return err
 	}
-	return b.handles(ctx, people)
+	return b.assignHandles(ctx, people)
 }
 
-// groups finds the group of each partner by its name, else the default group.
-func (b *batch) groups(ctx context.Context, people map[*row]source.Partner) error {
+// assignGroups finds the group of each partner by its name, else the default group.
+func (b *batch) assignGroups(ctx context.Context, people map[*row]source.Partner) error {
 	byDefault, err := queries.GroupDefault(ctx, b.u.Tx, db.GroupDefaultParams{ProgramID: b.m.ProgramID, OrgID: b.m.OrgID})
 	if err != nil {
 		return err
@@ -108,16 +108,16 @@ func (b *batch) groups(ctx context.Context, people map[*row]source.Partner) erro
 	return nil
 }
 
-// handles chooses a free handle for each new partner: a published handle, a value of the partner's links, the handle at
-// the source, or one from its email. Values of other partners' links are not free.
-func (b *batch) handles(ctx context.Context, people map[*row]source.Partner) error {
+// assignHandles chooses a free handle for each new partner: a published handle, a value of the partner's links, the
+// handle at the source, or one from its email. Values of other partners' links are not free.
+func (b *batch) assignHandles(ctx context.Context, people map[*row]source.Partner) error {
 	var joining []*row
 	for _, r := range b.rows {
 		if r.outcome == db.ImportRowOutcomeNew {
 			joining = append(joining, r)
 		}
 	}
-	wanted, mine, err := b.wanted(ctx, joining, people)
+	wanted, mine, err := b.preferredHandles(ctx, joining, people)
 	if err != nil {
 		return err
 	}
@@ -130,12 +130,12 @@ func (b *batch) handles(ctx context.Context, people map[*row]source.Partner) err
 			all = append(all, p.Handle)
 		}
 	}
-	taken, err := b.taken(ctx, all)
+	taken, err := b.takenValues(ctx, all)
 	if err != nil {
 		return err
 	}
 	handles, ids := make([]string, len(joining)), make([]string, len(joining))
-	b.lost(people, taken)
+	b.noteLostHandles(people, taken)
 	for i, r := range joining {
 		r.refs.Handle = lastHandle(r.target)
 		for _, handle := range wanted[r.SourceID] {
@@ -151,8 +151,9 @@ func (b *batch) handles(ctx context.Context, people map[*row]source.Partner) err
 	return err
 }
 
-// lost notes the published handles that a partner does not get, whose addresses credit no partner or another one.
-func (b *batch) lost(people map[*row]source.Partner, taken taken) {
+// noteLostHandles notes the published handles that a partner does not get, whose addresses credit no partner or another
+// one.
+func (b *batch) noteLostHandles(people map[*row]source.Partner, taken takenValues) {
 	for _, r := range b.rows {
 		p, holder := people[r], taken.rail[people[r].Handle]
 		switch {
@@ -166,9 +167,9 @@ func (b *batch) lost(people map[*row]source.Partner, taken taken) {
 	}
 }
 
-// wanted returns the handles that would suit each partner, the best first, and which of them are values of the
-// partner's links.
-func (b *batch) wanted(ctx context.Context, joining []*row,
+// preferredHandles returns the handles that would suit each partner, the best first, and which of them are values of
+// the partner's links.
+func (b *batch) preferredHandles(ctx context.Context, joining []*row,
 	people map[*row]source.Partner) (wanted map[string][]string, mine map[string]bool, err error) {
 	ids := make([]string, len(joining))
 	for i, r := range joining {
@@ -218,7 +219,7 @@ func (b *batch) wanted(ctx context.Context, joining []*row,
 }
 
 // free reports whether a partner of the source can have a handle; mine means that it is a value of the partner's links.
-func (t taken) free(handle, partner string, mine bool) bool {
+func (t takenValues) free(handle, partner string, mine bool) bool {
 	return t.rail[handle] == "" && (mine || t.links[handle] == 0) &&
 		(t.handles[handle] == "" || t.handles[handle] == partner)
 }
@@ -232,15 +233,15 @@ func lastOf(id string) string {
 // lastHandle returns a handle that no other partner wants.
 func lastHandle(id string) string { return "partner-" + lastOf(id) }
 
-// taken has who has values: partners in Rail, links of the import, and handles chosen for partners of the import.
-type taken struct {
+// takenValues has who has values: partners in Rail, links of the import, and handles chosen for partners of the import.
+type takenValues struct {
 	rail    map[string]string // partner
 	links   map[string]int64  // number of partners
 	handles map[string]string // source_id of the partner
 }
 
-func (b *batch) taken(ctx context.Context, all []string) (t taken, err error) {
-	t = taken{rail: map[string]string{}, links: map[string]int64{}, handles: map[string]string{}}
+func (b *batch) takenValues(ctx context.Context, all []string) (t takenValues, err error) {
+	t = takenValues{rail: map[string]string{}, links: map[string]int64{}, handles: map[string]string{}}
 	inRail, err := queries.ImportValuesTaken(ctx, b.u.Tx, db.ImportValuesTakenParams{
 		ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Values: all,
 	})
@@ -286,7 +287,7 @@ func (b *batch) compareLinks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	held, err := b.taken(ctx, all)
+	taken, err := b.takenValues(ctx, all)
 	if err != nil {
 		return err
 	}
@@ -301,10 +302,10 @@ func (b *batch) compareLinks(ctx context.Context) error {
 	for _, r := range b.toWrite() {
 		l := found[r]
 		value, partner := strings.ToLower(l.Value), targets[l.PartnerID]
-		holder := held.rail[value]
+		holder := taken.rail[value]
 		switch {
 		case partner == "":
-			b.missing(r, source.KindPartner, l.PartnerID)
+			b.refuseMissing(r, source.KindPartner, l.PartnerID)
 			continue
 		case r.outcome == db.ImportRowOutcomeChanged:
 		case owners[l.Value] != partner:
@@ -314,7 +315,7 @@ func (b *batch) compareLinks(ctx context.Context) error {
 			b.refuse(r, "value_taken", fmt.Sprintf("The value %q belongs to the partner %s of Rail.", l.Value, holder))
 			continue
 		}
-		r.refs.Partner, r.refs.Exact = partner, held.links[value] > 1
+		r.refs.Partner, r.refs.Exact = partner, taken.links[value] > 1
 		r.accept(b.u.NewID(ident.Link))
 	}
 	return nil
@@ -345,7 +346,7 @@ func (b *batch) compareCoupons(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there, err := b.couponsHeld(ctx, codes)
+	existing, err := b.existingCoupons(ctx, codes)
 	if err != nil {
 		return err
 	}
@@ -356,11 +357,11 @@ func (b *batch) compareCoupons(ctx context.Context) error {
 	for _, r := range b.toWrite() {
 		c := found[r]
 		code, partner := strings.ToLower(c.Code), targets[c.PartnerID]
-		k, taken := there[code]
+		k, taken := existing[code]
 		r.refs.Partner = partner
 		switch {
 		case partner == "":
-			b.missing(r, source.KindPartner, c.PartnerID)
+			b.refuseMissing(r, source.KindPartner, c.PartnerID)
 		case r.outcome == db.ImportRowOutcomeChanged:
 		case owners[code] != r.SourceID:
 			b.refuse(r, "duplicate", fmt.Sprintf("The source has the code %q twice.", c.Code))
@@ -406,7 +407,7 @@ func (b *batch) compareCustomers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there, err := b.customersHeld(ctx, external)
+	existing, err := b.existingCustomers(ctx, external)
 	if err != nil {
 		return err
 	}
@@ -425,10 +426,10 @@ func (b *batch) compareCustomers(ctx context.Context) error {
 		c := found[r]
 		r.refs.Partner, r.refs.Link, r.refs.Coupon = targets[c.PartnerID], ofLinks[c.LinkID], ofCoupons[c.CouponID]
 		if r.refs.Partner == "" && c.PartnerID != "" {
-			b.missing(r, source.KindPartner, c.PartnerID)
+			b.refuseMissing(r, source.KindPartner, c.PartnerID)
 			continue
 		}
-		b.customer(r, c, there, owners, earlier)
+		b.customer(r, c, existing, owners, earlier)
 		earlier[r.SourceID] = r.target
 	}
 	return nil
@@ -436,10 +437,10 @@ func (b *batch) compareCustomers(ctx context.Context) error {
 
 // customer decides about a customer: the one in Rail with one of its ids, another customer of the source with it, or a
 // new one.
-func (b *batch) customer(r *row, c source.Customer, there map[string]db.ImportCustomersByIDRow,
+func (b *batch) customer(r *row, c source.Customer, existing map[string]db.ImportCustomersByIDRow,
 	owners, earlier map[string]string) {
 	for _, id := range c.ExternalIDs {
-		k, known := there[id]
+		k, known := existing[id]
 		owner := owners[id]
 		switch {
 		case known && r.outcome == db.ImportRowOutcomeChanged && k.ID == r.target:

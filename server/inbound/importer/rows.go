@@ -109,7 +109,7 @@ func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []s
 		if when.IsZero() || when.After(u.Now.Time) {
 			when = m.CreatedAt
 		}
-		when = placed(when)
+		when = inMilliseconds(when)
 		text := withoutZeros(string(encode(data)))
 		key := string(r.Kind) + " " + r.ID
 		if i, twice := at[key]; twice {
@@ -120,7 +120,7 @@ func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []s
 		put.Kinds, put.SourceIds = append(put.Kinds, smallint(number(r.Kind))), append(put.SourceIds, r.ID)
 		put.Ats, put.Data = append(put.Ats, when), append(put.Data, text)
 	}
-	if err := b.again(ctx, &put); err != nil {
+	if err := b.skipStored(ctx, &put); err != nil {
 		return m, err
 	}
 	counts := CountsOf(m)
@@ -145,9 +145,9 @@ func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []s
 	return m, save(ctx, u, m, p)
 }
 
-// again handles rows that were stored before: their problems are not noted again. A source that lists an object again
-// replaces it. Of rows of files with one id, the first one is imported.
-func (b *batch) again(ctx context.Context, put *db.ImportRowsPutParams) error {
+// skipStored handles rows that were stored before: their problems are not noted again. A source that lists an object
+// again replaces it. Of rows of files with one id, the first one is imported.
+func (b *batch) skipStored(ctx context.Context, put *db.ImportRowsPutParams) error {
 	if len(b.found) == 0 && b.m.Source != CSV || len(put.SourceIds) == 0 {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (b *batch) again(ctx context.Context, put *db.ImportRowsPutParams) error {
 	kept := db.ImportRowsPutParams{ImportID: put.ImportID, OrgID: put.OrgID, ProgramID: put.ProgramID}
 	for i, id := range put.SourceIds {
 		kind := name(int(put.Kinds[i]))
-		if data, is := before[finding{kind: kind, id: id}]; is && !same([]byte(data), []byte(put.Data[i])) {
+		if data, is := before[finding{kind: kind, id: id}]; is && !equalJSON([]byte(data), []byte(put.Data[i])) {
 			b.found = append(b.found, finding{kind, id, string(source.Duplicate),
 				fmt.Sprintf("Another line has the id %q as well. The first one is imported.", id)})
 			continue
@@ -183,8 +183,8 @@ func (b *batch) again(ctx context.Context, put *db.ImportRowsPutParams) error {
 	return nil
 }
 
-// placed returns a time that a place can have: with milliseconds.
-func placed(at clock.Time) clock.Time { return clock.At(at.Truncate(time.Millisecond)) }
+// inMilliseconds truncates a time to milliseconds, the precision of a place.
+func inMilliseconds(at clock.Time) clock.Time { return clock.At(at.Truncate(time.Millisecond)) }
 
 // withoutZeros removes the escapes of zero bytes from JSON, which PostgreSQL cannot store. An escaped backslash before
 // the same letters is text.

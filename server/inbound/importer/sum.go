@@ -22,7 +22,9 @@ func (s *Service) sum(ctx context.Context, u *work.Unit, m db.Import) error {
 		return err
 	}
 	b := &batch{u: u, m: &m, counts: CountsOf(m), kind: commissions}
-	for _, step := range []func(context.Context) error{b.settleDebts, b.balances, b.gone, b.paid, b.sources, b.record} {
+	for _, step := range []func(context.Context) error{
+		b.settleDebts, b.compareBalances, b.noteUnlisted, b.comparePayments, b.compareGroups, b.record,
+	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -60,8 +62,8 @@ func (b *batch) settleDebts(ctx context.Context) error {
 	return err
 }
 
-// balances compares unpaid money by partner and currency.
-func (b *batch) balances(ctx context.Context) error {
+// compareBalances compares unpaid money by partner and currency.
+func (b *batch) compareBalances(ctx context.Context) error {
 	rows, err := queries.ImportOpen(ctx, b.u.Tx, db.ImportOpenParams{
 		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m), Whole: b.m.Source != CSV,
 	})
@@ -77,7 +79,7 @@ func (b *batch) balances(ctx context.Context) error {
 		sum.SourceMinor += r.SourceMinor
 		sum.RailMinor += r.RailMinor
 		of.add(r.PartnerID, r.Currency, r.SourceMinor, r.RailMinor)
-		b.differ("balance_differs", r.PartnerID, r.Currency, r.SourceMinor, r.RailMinor,
+		b.noteDifference("balance_differs", r.PartnerID, r.Currency, r.SourceMinor, r.RailMinor,
 			"The source owes %s. Rail imports %s of it.")
 	}
 	b.m.Balances = encode(sums.sorted())
@@ -91,22 +93,23 @@ func (b *batch) balances(ctx context.Context) error {
 		return err
 	}
 	for _, r := range stated {
-		b.differ("stated_balance_differs", r.PartnerID, r.Currency, r.StatedMinor, r.CommissionsMinor,
+		b.noteDifference("stated_balance_differs", r.PartnerID, r.Currency, r.StatedMinor, r.CommissionsMinor,
 			"The source states %s as unpaid, but its commissions sum to %s.")
 	}
 	return nil
 }
 
-// mostGone bounds the problems about commissions that the source no longer lists.
-const mostGone = 10_000
+// maxUnlisted bounds the problems about commissions that the source no longer lists.
+const maxUnlisted = 10_000
 
-// gone notes unpaid commissions that the source listed before. Files may have new rows only, so they are not compared.
-func (b *batch) gone(ctx context.Context) error {
+// noteUnlisted notes unpaid commissions that the source listed before. Files may have new rows only, so they are not
+// compared.
+func (b *batch) noteUnlisted(ctx context.Context) error {
 	if b.m.Source == CSV {
 		return nil
 	}
 	rows, err := queries.ImportMissingCommissions(ctx, b.u.Tx, db.ImportMissingCommissionsParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m), Lim: mostGone,
+		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID, Source: family(*b.m), Lim: maxUnlisted,
 	})
 	for _, k := range rows {
 		b.found = append(b.found, finding{source.KindCommission, k.SourceID, "gone_at_source",
@@ -115,8 +118,8 @@ func (b *batch) gone(ctx context.Context) error {
 	return err
 }
 
-// differ adds a problem of two sums of a partner that are not equal.
-func (b *batch) differ(code, partner, code3 string, one, other int64, format string) {
+// noteDifference adds a problem of two sums of a partner that are not equal.
+func (b *batch) noteDifference(code, partner, code3 string, one, other int64, format string) {
 	if one == other {
 		return
 	}
@@ -163,19 +166,19 @@ func (p *partnerBalances) put(ctx context.Context, u *work.Unit, m db.Import) er
 	return queries.ImportBalancesPut(ctx, u.Tx, db.ImportBalancesPutParams(*p))
 }
 
-// paid compares the payouts that the source lists with its paid commissions.
-func (b *batch) paid(ctx context.Context) error {
+// comparePayments compares the payouts that the source lists with its paid commissions.
+func (b *batch) comparePayments(ctx context.Context) error {
 	rows, err := queries.ImportPaidSums(ctx, b.u.Tx, db.ImportPaidSumsParams{ImportID: b.m.ID, OrgID: b.m.OrgID})
 	for _, r := range rows {
-		b.differ("paid_differs", r.PartnerID, r.Currency, r.ListedMinor, r.PaidMinor,
+		b.noteDifference("paid_differs", r.PartnerID, r.Currency, r.ListedMinor, r.PaidMinor,
 			"The source lists payouts of %s, but its paid commissions add up to %s. Rail records the second sum as paid. "+
 				"No money is sent.")
 	}
 	return err
 }
 
-// sources notes groups without a counterpart in Rail.
-func (b *batch) sources(ctx context.Context) error {
+// compareGroups notes groups without a counterpart in Rail.
+func (b *batch) compareGroups(ctx context.Context) error {
 	rows, err := queries.ImportGroups(ctx, b.u.Tx, db.ImportGroupsParams{
 		ImportID: b.m.ID, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID,
 	})

@@ -40,7 +40,7 @@ func (s *Service) undo(ctx context.Context, u *work.Unit, m db.Import, p place) 
 			return save(ctx, u, m, p)
 		}
 	}
-	return s.undone(ctx, u, m, imports)
+	return s.finishUndo(ctx, u, m, imports)
 }
 
 // removable returns the next objects that an import wrote.
@@ -64,12 +64,12 @@ func (b *batch) removable(ctx context.Context, importID, after string) ([]db.Imp
 	for _, r := range rows {
 		sizes[r.PayoutID] = r.Commissions
 	}
-	return objects[:fitting(ids, sizes)], err
+	return objects[:countFitting(ids, sizes)], err
 }
 
-// undoneWith returns the imports that are undone with one: itself and the later imports of its source. An import that
-// has written nothing is undone alone.
-func undoneWith(ctx context.Context, u *work.Unit, m db.Import) ([]string, error) {
+// importsToUndo returns the imports that are undone with one: itself and the later imports of its source. An import
+// that has written nothing is undone alone.
+func importsToUndo(ctx context.Context, u *work.Unit, m db.Import) ([]string, error) {
 	wrote, err := queries.ImportHasWritten(ctx, u.DB(), db.ImportHasWrittenParams{ImportID: m.ID, OrgID: m.OrgID})
 	if err != nil || !wrote {
 		return []string{m.ID}, err
@@ -88,7 +88,7 @@ func undoneWith(ctx context.Context, u *work.Unit, m db.Import) ([]string, error
 func (s *Service) Stays(ctx context.Context, u *work.Unit, m db.Import, most int32) (
 	counts map[source.Kind]int64, later int, err error,
 ) {
-	imports, err := undoneWith(ctx, u, m)
+	imports, err := importsToUndo(ctx, u, m)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -129,14 +129,14 @@ func (b *batch) remove(ctx context.Context, objects []db.ImportObject) error {
 	if err != nil {
 		return err
 	}
-	there, err := b.present(ctx, ids)
+	existing, err := b.existingIDs(ctx, ids)
 	if err != nil {
 		return err
 	}
 	for _, o := range objects {
 		switch {
 		case !o.Created:
-		case slices.Contains(removed, o.Target) || !there[o.Target]:
+		case slices.Contains(removed, o.Target) || !existing[o.Target]:
 			forget = append(forget, o.SourceID)
 		default:
 			b.found = append(b.found, finding{name(b.kind), o.SourceID, "kept", "The object " + o.Target +
@@ -235,7 +235,9 @@ func (b *batch) removePayouts(ctx context.Context, ids []string) ([]string, erro
 
 // removeSales deletes sales without commissions, and without refunds that Rail recorded.
 func (b *batch) removeSales(ctx context.Context, ids []string) ([]string, error) {
-	who, err := queries.ImportLockCustomers(ctx, b.u.Tx, db.ImportLockCustomersParams{OrgID: b.m.OrgID, SaleIds: ids})
+	customerIDs, err := queries.ImportLockCustomers(ctx, b.u.Tx, db.ImportLockCustomersParams{
+		OrgID: b.m.OrgID, SaleIds: ids,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -248,10 +250,10 @@ func (b *batch) removeSales(ctx context.Context, ids []string) ([]string, error)
 	for _, s := range rows {
 		removed, at = append(removed, s.ID), append(at, s.OccurredAt)
 	}
-	if err := b.touch(ctx, at...); err != nil {
+	if err := b.touchDays(ctx, at...); err != nil {
 		return nil, err
 	}
-	for _, id := range who { // later sales may become the first of their month
+	for _, id := range customerIDs { // later sales may become the first of their month
 		k := db.Customer{ID: id, OrgID: b.m.OrgID, ProgramID: b.m.ProgramID}
 		if err := report.TouchCustomer(ctx, b.u, k); err != nil {
 			return nil, err
@@ -267,12 +269,12 @@ func (b *batch) removeSales(ctx context.Context, ids []string) ([]string, error)
 		return nil, err
 	}
 	return removed, queries.ImportFirstSales(ctx, b.u.Later(), db.ImportFirstSalesParams{
-		CustomerIds: who, OrgID: b.m.OrgID,
+		CustomerIds: customerIDs, OrgID: b.m.OrgID,
 	})
 }
 
-// touch marks the days of times for the reports.
-func (b *batch) touch(ctx context.Context, times ...clock.Time) error {
+// touchDays marks the days of times for the reports.
+func (b *batch) touchDays(ctx context.Context, times ...clock.Time) error {
 	program, err := b.u.Program(ctx, b.m.ProgramID)
 	if err != nil {
 		return err
@@ -305,7 +307,7 @@ func (b *batch) removeCustomers(ctx context.Context, ids []string) ([]string, er
 			at = append(at, *c.ConvertedAt)
 		}
 	}
-	return removed, b.touch(ctx, at...)
+	return removed, b.touchDays(ctx, at...)
 }
 
 func (b *batch) removeCoupons(ctx context.Context, ids []string) ([]string, error) {
@@ -327,8 +329,8 @@ func (b *batch) removePartners(ctx context.Context, ids []string) ([]string, err
 	return queries.ImportDeletePartners(ctx, b.u.Tx, db.ImportDeletePartnersParams{Ids: ids, OrgID: b.m.OrgID})
 }
 
-// undone ends the undoing: empty batches, and parameters without links, go.
-func (s *Service) undone(ctx context.Context, u *work.Unit, m db.Import, imports []string) error {
+// finishUndo ends the undoing: empty batches, and parameters without links, go.
+func (s *Service) finishUndo(ctx context.Context, u *work.Unit, m db.Import, imports []string) error {
 	if _, err := u.Tx.Exec(ctx, pgtx.Unhurried); err != nil {
 		return err
 	}

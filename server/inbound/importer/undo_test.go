@@ -30,8 +30,8 @@ func TestUndoSharedPayout(t *testing.T) {
 	d := newDesk(t)
 	d.Flow(d.program)
 	mine := d.Partner(d.program, M{"email": "ann@example.com"})
-	who := d.Must(201, d.Post("/v1/customers", M{"program_id": d.program, "external_customer_id": "cus_1", "partner_id": mine})).String("id")
-	d.Sale(d.program, who, M{"external_charge_id": "ch_1", "amount_minor": 5000})
+	customer := d.Must(201, d.Post("/v1/customers", M{"program_id": d.program, "external_customer_id": "cus_1", "partner_id": mine})).String("id")
+	d.Sale(d.program, customer, M{"external_charge_id": "ch_1", "amount_minor": 5000})
 	done := d.imports(person("1", "ann@example.com"), buyer("b", "1", "cus_1"), payment("s", "b", "ch_1", 5000),
 		earns("k", "1", "b", "s", source.Paid, 1000), earns("k2", "1", "", "", source.Paid, 50))
 	d.undo(done.String("id"))

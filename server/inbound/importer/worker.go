@@ -52,7 +52,7 @@ func (s *Service) Work(ctx context.Context, now clock.Time) error {
 func (s *Service) advance(ctx context.Context, m db.Import, now clock.Time) error {
 	began := clock.Real()
 	for ctx.Err() == nil {
-		now = later(s.Clock, now)
+		now = currentTime(s.Clock, now)
 		err := queue.Guard(func() error { return s.step(ctx, m.OrgID, m.ID, now) })
 		switch {
 		case errors.Is(err, errEnded):
@@ -60,7 +60,7 @@ func (s *Service) advance(ctx context.Context, m db.Import, now clock.Time) erro
 		case ctx.Err() != nil: // the server stops; another one continues at once
 			return s.release(context.WithoutCancel(ctx), m, now)
 		case err != nil:
-			return s.failed(ctx, m, now, err)
+			return s.saveFailure(ctx, m, now, err)
 		case time.Since(began) > turn:
 			return s.release(ctx, m, now)
 		}
@@ -71,8 +71,8 @@ func (s *Service) advance(ctx context.Context, m db.Import, now clock.Time) erro
 	return nil
 }
 
-// later returns the current time, but never less than a given one.
-func later(c clock.Clock, now clock.Time) clock.Time {
+// currentTime returns the current time, but never less than a given one.
+func currentTime(c clock.Clock, now clock.Time) clock.Time {
 	if c == nil || c.Now().Before(now.Time) {
 		return now
 	}
@@ -97,7 +97,7 @@ func (s *Service) step(ctx context.Context, org, id string, now clock.Time) erro
 	case p.Phase == sorting && m.Status == db.ImportStatusReading:
 		return s.sort(ctx, m, p, now)
 	}
-	err = s.within(ctx, m, now, func(u *work.Unit, m db.Import, p place) error { return s.batch(ctx, u, m, p, writeSize) })
+	err = s.inUnit(ctx, m, now, func(u *work.Unit, m db.Import, p place) error { return s.batch(ctx, u, m, p, writeSize) })
 	if p.Phase == writing && unwritable(err) { // find the row by which it fails
 		return s.oneByOne(ctx, m, now)
 	}
@@ -107,7 +107,7 @@ func (s *Service) step(ctx context.Context, org, id string, now clock.Time) erro
 // oneByOne writes each row of a batch by itself, and refuses the rows that cannot be written.
 func (s *Service) oneByOne(ctx context.Context, m db.Import, now clock.Time) error {
 	for range writeSize {
-		err := s.within(ctx, m, now, func(u *work.Unit, m db.Import, p place) error {
+		err := s.inUnit(ctx, m, now, func(u *work.Unit, m db.Import, p place) error {
 			if p.Phase != writing {
 				return nil
 			}
@@ -115,7 +115,7 @@ func (s *Service) oneByOne(ctx context.Context, m db.Import, now clock.Time) err
 		})
 		if unwritable(err) {
 			why := err
-			err = s.within(ctx, m, now, func(u *work.Unit, m db.Import, p place) error { return s.skip(ctx, u, m, p, why) })
+			err = s.inUnit(ctx, m, now, func(u *work.Unit, m db.Import, p place) error { return s.skip(ctx, u, m, p, why) })
 		}
 		if err != nil {
 			return err
@@ -124,8 +124,8 @@ func (s *Service) oneByOne(ctx context.Context, m db.Import, now clock.Time) err
 	return nil
 }
 
-// within runs a batch in a transaction that locks the import.
-func (s *Service) within(ctx context.Context, m db.Import, now clock.Time,
+// inUnit runs a batch in a transaction that locks the import.
+func (s *Service) inUnit(ctx context.Context, m db.Import, now clock.Time,
 	do func(u *work.Unit, m db.Import, p place) error) error {
 	u := s.unit(m.OrgID, m.ID, now)
 	u.Silent = !m.EmitEvents
@@ -183,7 +183,7 @@ func (s *Service) read(ctx context.Context, m db.Import, p place, now clock.Time
 			}
 		}
 	}
-	return s.within(ctx, m, now, func(u *work.Unit, m db.Import, at place) error {
+	return s.inUnit(ctx, m, now, func(u *work.Unit, m db.Import, at place) error {
 		if at != p || m.Status != db.ImportStatusReading { // another server was faster
 			return nil
 		}
@@ -202,7 +202,7 @@ func (s *Service) lists(ctx context.Context, m db.Import) ([]source.List, error)
 	lists, err := s.open(ctx, m)
 	if err == nil {
 		for id := range s.opened {
-			if len(s.opened) >= mostOpened {
+			if len(s.opened) >= maxOpen {
 				delete(s.opened, id)
 			}
 		}
@@ -214,8 +214,8 @@ func (s *Service) lists(ctx context.Context, m db.Import) ([]source.List, error)
 	return lists, err
 }
 
-// mostOpened bounds the sources that stay open. Another one is opened again for each turn of its import.
-const mostOpened = 16
+// maxOpen bounds the sources that stay open. Another one is opened again for each turn of its import.
+const maxOpen = 16
 
 // closeLists forgets the source of an import that has been read.
 func (s *Service) closeLists(id string) {
@@ -256,23 +256,23 @@ func placeOf(m db.Import) (p place) {
 
 // release lets any server continue an import.
 func (s *Service) release(ctx context.Context, m db.Import, now clock.Time) error {
-	return s.within(ctx, m, now, func(u *work.Unit, m db.Import, p place) error {
+	return s.inUnit(ctx, m, now, func(u *work.Unit, m db.Import, p place) error {
 		m.BusyUntil = nil
 		return save(ctx, u, m, p)
 	})
 }
 
-// failed stores why a step failed, and when it is tried again. If that cannot be stored, it stores a fixed sentence and
-// sends no mail: an import must not stay active, with its key, forever.
-func (s *Service) failed(ctx context.Context, m db.Import, now clock.Time, why error) error {
+// saveFailure stores why a step failed, and when it is tried again. If that cannot be stored, it stores a fixed
+// sentence and sends no mail: an import must not stay active, with its key, forever.
+func (s *Service) saveFailure(ctx context.Context, m db.Import, now clock.Time, why error) error {
 	text := plain.Short(strings.ToValidUTF8(strings.ReplaceAll(why.Error(), "\x00", ""), "\uFFFD"), maxError)
 	if errors.Is(why, source.ErrKey) || errors.Is(why, source.ErrRequest) {
 		s.closeLists(m.ID)
 	}
-	err := s.within(ctx, m, now, s.failure(ctx, why, text, s.notify))
+	err := s.inUnit(ctx, m, now, s.failure(ctx, why, text, s.notify))
 	if err != nil && ctx.Err() == nil {
 		silent := func(context.Context, *work.Unit, db.Import) error { return nil }
-		err = errors.Join(err, s.within(ctx, m, now, s.failure(ctx, why, noReason, silent)))
+		err = errors.Join(err, s.inUnit(ctx, m, now, s.failure(ctx, why, noReason, silent)))
 	}
 	return errors.Join(why, err)
 }
@@ -300,7 +300,7 @@ func (s *Service) failure(ctx context.Context, why error, text string,
 			wait = max(wait, backoff)
 		}
 		m.Error = &text
-		if again && !lasting(why, p) {
+		if again && !permanent(why, p) {
 			m.BusyUntil = new(u.Now.Plus(wait))
 		} else {
 			m.Status, m.FinishedAt, m.BusyUntil, updated = db.ImportStatusFailed, &u.Now, nil, u.Now
@@ -319,9 +319,9 @@ func (s *Service) failure(ctx context.Context, why error, text string,
 	}
 }
 
-// lasting reports whether a step would fail again: for its key, its file, or the first page of a list. After a later
+// permanent reports whether a step would fail again: for its key, its file, or the first page of a list. After a later
 // page, a retry can save the pages before it.
-func lasting(why error, p place) bool {
+func permanent(why error, p place) bool {
 	return errors.Is(why, source.ErrKey) || errors.Is(why, errFile) || errors.Is(why, source.ErrRequest) && p.Cursor == ""
 }
 

@@ -41,9 +41,9 @@ func (s *Service) write(ctx context.Context, u *work.Unit, m db.Import, p place,
 		return save(ctx, u, m, place{Phase: tidying})
 	}
 	for i, r := range b.rows {
-		b.rows[i] = planOf(r.ImportRow)
+		b.rows[i] = rowOf(r.ImportRow)
 	}
-	if err := b.cutPayments(ctx, &p); err != nil {
+	if err := b.limitPayments(ctx, &p); err != nil {
 		return err
 	}
 	if err := b.writeAll(ctx); err != nil {
@@ -98,17 +98,17 @@ func conflictf(code, format string, args ...any) error {
 // writeAll writes the rows of a batch, and remembers their objects.
 func (b *batch) writeAll(ctx context.Context) error {
 	w := newWriter(b)
-	if err := w.since(ctx); err != nil {
+	if err := w.rebindRows(ctx); err != nil {
 		return err
 	}
-	if err := b.firstNow(ctx); err != nil {
+	if err := b.clearFirstSales(ctx); err != nil {
 		return err
 	}
 	for _, r := range b.rows {
 		if r.outcome == db.ImportRowOutcomeRefused || b.kind == commissions && r.refs.Payout != "" {
 			continue // a paid commission is written with its payout
 		}
-		if refused, err := b.refused(ctx, b.kind, r, w.row(ctx, r)); refused || err != nil {
+		if refused, err := b.refuseConflict(ctx, b.kind, r, w.row(ctx, r)); refused || err != nil {
 			if err != nil {
 				return err
 			}
@@ -125,14 +125,14 @@ func (b *batch) writeAll(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := b.keepMoves(ctx); err != nil {
+	if err := b.saveMoves(ctx); err != nil {
 		return err
 	}
 	return b.record(ctx)
 }
 
-// refused refuses a row because of a conflict, and reports whether it did. It returns any other error.
-func (b *batch) refused(ctx context.Context, kind int, r *row, err error) (bool, error) {
+// refuseConflict refuses a row because of a conflict, and reports whether it did. It returns any other error.
+func (b *batch) refuseConflict(ctx context.Context, kind int, r *row, err error) (bool, error) {
 	c, is := errors.AsType[conflict](err)
 	if !is {
 		return false, err
@@ -140,8 +140,8 @@ func (b *batch) refused(ctx context.Context, kind int, r *row, err error) (bool,
 	return true, b.fail(ctx, kind, r, c.code, c.detail)
 }
 
-// planOf returns a stored row with the decision about it.
-func planOf(stored db.ImportRow) *row {
+// rowOf returns a stored row with the decision about it.
+func rowOf(stored db.ImportRow) *row {
 	r := &row{ImportRow: stored, refs: refsOf(stored.Refs)}
 	if stored.Outcome != nil {
 		r.outcome = *stored.Outcome
@@ -152,8 +152,8 @@ func planOf(stored db.ImportRow) *row {
 	return r
 }
 
-// firstNow takes the mark of a first sale from customers that have bought since the comparison.
-func (b *batch) firstNow(ctx context.Context) error {
+// clearFirstSales takes the mark of a first sale from customers that have bought since the comparison.
+func (b *batch) clearFirstSales(ctx context.Context) error {
 	if b.kind != sales {
 		return nil
 	}
@@ -200,8 +200,8 @@ func (s *Service) skip(ctx context.Context, u *work.Unit, m db.Import, p place, 
 	if err != nil || b == nil {
 		return err
 	}
-	r := planOf(b.rows[0].ImportRow)
-	detail := "Rail has changed since the comparison: " + sentence(why)
+	r := rowOf(b.rows[0].ImportRow)
+	detail := "Rail has changed since the comparison: " + messageOf(why)
 	if r.outcome != db.ImportRowOutcomeRefused {
 		if err := b.fail(ctx, b.kind, r, "conflict", detail); err != nil {
 			return err
@@ -210,7 +210,7 @@ func (s *Service) skip(ctx context.Context, u *work.Unit, m db.Import, p place, 
 	if b.kind == payments { // its commissions are not written without it
 		w := newWriter(b)
 		b.rows = []*row{r}
-		if err := w.readPaid(ctx); err != nil {
+		if err := w.readCommissions(ctx); err != nil {
 			return err
 		}
 		for _, k := range w.pays[r.target] {
@@ -222,7 +222,7 @@ func (s *Service) skip(ctx context.Context, u *work.Unit, m db.Import, p place, 
 			}
 		}
 	}
-	if err := b.keepMoves(ctx); err != nil {
+	if err := b.saveMoves(ctx); err != nil {
 		return err
 	}
 	if err := b.record(ctx); err != nil {
@@ -232,8 +232,8 @@ func (s *Service) skip(ctx context.Context, u *work.Unit, m db.Import, p place, 
 	return save(ctx, u, m, p)
 }
 
-// sentence returns an error for people.
-func sentence(err error) string {
+// messageOf returns an error for people.
+func messageOf(err error) string {
 	if pg, is := errors.AsType[*pgconn.PgError](err); is {
 		return "it violates " + pg.ConstraintName + "."
 	}

@@ -18,8 +18,8 @@ const (
 	paidSize    = 500
 )
 
-// cutPayments leaves out the last payouts of a batch if they pay too many commissions.
-func (b *batch) cutPayments(ctx context.Context, p *place) error {
+// limitPayments leaves out the last payouts of a batch if they pay too many commissions.
+func (b *batch) limitPayments(ctx context.Context, p *place) error {
 	if b.kind != payments {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (b *batch) cutPayments(ctx context.Context, p *place) error {
 	for _, r := range rows {
 		sizes[r.PayoutID] = r.Commissions
 	}
-	if n := fitting(ids, sizes); n < len(b.rows) {
+	if n := countFitting(ids, sizes); n < len(b.rows) {
 		last := b.rows[n-1]
 		p.Done -= int64(len(b.rows) - n)
 		b.rows, p.At, p.ID = b.rows[:n], last.At, last.SourceID
@@ -45,8 +45,8 @@ func (b *batch) cutPayments(ctx context.Context, p *place) error {
 	return nil
 }
 
-// fitting returns how many of payouts, at least one, have at most paidSize commissions together.
-func fitting(payouts []string, sizes map[string]int64) int {
+// countFitting returns how many of payouts, at least one, have at most paidSize commissions together.
+func countFitting(payouts []string, sizes map[string]int64) int {
 	sum := int64(0)
 	for i, id := range payouts {
 		if sum += sizes[id]; sum > paidSize && i > 0 {
@@ -56,13 +56,14 @@ func fitting(payouts []string, sizes map[string]int64) int {
 	return len(payouts)
 }
 
-// payment writes a payout with the commissions that it pays. Commissions that Rail has paid or is paying are left out.
-func (w *writer) payment(ctx context.Context, r *row) error {
+// writePayout writes a payout with the commissions that it pays. Commissions that Rail has paid or is paying are left
+// out.
+func (w *writer) writePayout(ctx context.Context, r *row) error {
 	of, err := decode[source.Payout](r.Data)
 	if err != nil {
 		return err
 	}
-	paid, sum, err := w.settle(ctx, w.pays[r.target])
+	paid, sum, err := w.lockPaid(ctx, w.pays[r.target])
 	if err != nil {
 		return err
 	}
@@ -90,8 +91,8 @@ func (w *writer) payment(ctx context.Context, r *row) error {
 	return w.pay(ctx, paid)
 }
 
-// readPaid reads the commissions that the payouts of the batch pay.
-func (w *writer) readPaid(ctx context.Context) error {
+// readCommissions reads the commissions that the payouts of the batch pay.
+func (w *writer) readCommissions(ctx context.Context) error {
 	var ids []string
 	for _, r := range w.rows {
 		ids = append(ids, r.target)
@@ -105,28 +106,28 @@ func (w *writer) readPaid(ctx context.Context) error {
 	rows := make([]*row, len(stored))
 	w.pays = map[string][]*row{}
 	for i, k := range stored {
-		rows[i] = planOf(k)
+		rows[i] = rowOf(k)
 		w.pays[rows[i].refs.Payout] = append(w.pays[rows[i].refs.Payout], rows[i])
 	}
-	if err := w.follow(ctx, commissions, rows); err != nil {
+	if err := w.followMoves(ctx, commissions, rows); err != nil {
 		return err
 	}
-	if err := w.commissionsSince(ctx, rows); err != nil {
+	if err := w.rebindCommissions(ctx, rows); err != nil {
 		return err
 	}
-	return w.recall(ctx, commissions, rows)
+	return w.readEarlier(ctx, commissions, rows)
 }
 
-// settled is a commission that an imported payout pays. now is the open commission in Rail, if it has one.
-type settled struct {
+// paidCommission is a commission that an imported payout pays. now is the open commission in Rail, if it has one.
+type paidCommission struct {
 	*row
 	of  source.Commission
 	now db.Commission
 }
 
-// settle locks the commissions that a payout pays, and returns them with their sum in minor units. Deductions in Rail
+// lockPaid locks the commissions that a payout pays, and returns them with their sum in minor units. Deductions in Rail
 // keep their amounts.
-func (w *writer) settle(ctx context.Context, rows []*row) (paid []settled, sum int64, err error) {
+func (w *writer) lockPaid(ctx context.Context, rows []*row) (paid []paidCommission, sum int64, err error) {
 	for _, r := range rows {
 		if r.outcome != db.ImportRowOutcomeNew && r.outcome != db.ImportRowOutcomeChanged {
 			if r.outcome == db.ImportRowOutcomeSame { // bound since the comparison, and paid or void in Rail
@@ -138,14 +139,14 @@ func (w *writer) settle(ctx context.Context, rows []*row) (paid []settled, sum i
 		if err != nil {
 			return nil, 0, err
 		}
-		k := settled{row: r, of: of}
+		k := paidCommission{row: r, of: of}
 		if r.outcome == db.ImportRowOutcomeChanged {
 			k.now, err = w.changeable(ctx, r, of)
 			if k.now.AmountMinor < 0 {
 				k.of.AmountMinor = k.now.AmountMinor
 			}
 		}
-		if refused, err := w.refused(ctx, commissions, r, err); refused || err != nil {
+		if refused, err := w.refuseConflict(ctx, commissions, r, err); refused || err != nil {
 			if err != nil {
 				return nil, 0, err
 			}
@@ -158,7 +159,7 @@ func (w *writer) settle(ctx context.Context, rows []*row) (paid []settled, sum i
 
 // correctPaid gives commissions in Rail the amounts that the source has paid, and returns the sum in minor units. An
 // amount that cannot be corrected stays.
-func (w *writer) correctPaid(ctx context.Context, paid []settled) (sum int64, err error) {
+func (w *writer) correctPaid(ctx context.Context, paid []paidCommission) (sum int64, err error) {
 	for i := range paid {
 		k := &paid[i]
 		of, err := decode[source.Commission](k.Data)
@@ -180,7 +181,7 @@ func (w *writer) correctPaid(ctx context.Context, paid []settled) (sum int64, er
 }
 
 // pay writes the commissions of a payout, in parts that bound the statements that are held.
-func (w *writer) pay(ctx context.Context, paid []settled) error {
+func (w *writer) pay(ctx context.Context, paid []paidCommission) error {
 	for i, k := range paid {
 		var err error
 		if k.outcome == db.ImportRowOutcomeNew {

@@ -80,7 +80,7 @@ func (w *writer) row(ctx context.Context, r *row) error {
 	case sales:
 		return w.sale(ctx, r, isNew)
 	case payments:
-		return w.payment(ctx, r)
+		return w.writePayout(ctx, r)
 	}
 	return w.commission(ctx, r, isNew)
 }

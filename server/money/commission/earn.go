@@ -61,7 +61,7 @@ func (e Earning) Write(ctx context.Context, u *work.Unit) (*string, error) {
 	if err := u.Claim("partner", k.PartnerID); err != nil {
 		return &k.ID, err
 	}
-	return &k.ID, sequence.Earned(ctx, u.Later(), k)
+	return &k.ID, sequence.EnrolFirst(ctx, u.Later(), k)
 }
 
 // add queues the commission, then the earlier refunds of its sale.

@@ -113,7 +113,7 @@ func (m Manual) write(ctx context.Context, u *work.Unit, p db.Program, currency 
 	if err := add(ctx, u, k); err != nil || kind != db.CommissionKindReward {
 		return k, err
 	}
-	return k, sequence.Earned(ctx, u.Later(), k)
+	return k, sequence.EnrolFirst(ctx, u.Later(), k)
 }
 
 // ToAPI returns a commission as the API and the audit log show it.

@@ -12,9 +12,9 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// CountOpening counts the first opening of a campaign's mail by a partner. Later ones, and addresses of mails
+// CountOpen counts the first opening of a campaign's mail by a partner. Later ones, and addresses of mails
 // that do not exist, change nothing.
-func CountOpening(ctx context.Context, pool *pgxpool.Pool, campaign, partner string, now clock.Time) error {
+func CountOpen(ctx context.Context, pool *pgxpool.Pool, campaign, partner string, now clock.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, resultTimeout)
 	defer cancel()
 	return insist(ctx, pool, func(ctx context.Context, tx *pgtx.Tx) error {

@@ -27,23 +27,23 @@ const (
 
 var queries = db.New()
 
-// Welcome enrols a new active partner.
-func Welcome(ctx context.Context, tx pgtx.DBTX, p db.Partner, now clock.Time) error {
+// EnrolApproved enrols a new active partner.
+func EnrolApproved(ctx context.Context, tx pgtx.DBTX, p db.Partner, now clock.Time) error {
 	return queries.SequenceEnrol(ctx, tx, db.SequenceEnrolParams{
 		PartnerID: p.ID, Now: now, ProgramID: p.ProgramID, OrgID: p.OrgID, Trigger: db.SequenceTriggerApproved,
 	})
 }
 
-// Unwelcome undoes Welcome, if that was at since or later, and drops the mails that were not sent yet.
-func Unwelcome(ctx context.Context, tx pgtx.DBTX, p db.Partner, since clock.Time) error {
+// UnenrolApproved undoes EnrolApproved, if that was at since or later, and drops the mails that were not sent yet.
+func UnenrolApproved(ctx context.Context, tx pgtx.DBTX, p db.Partner, since clock.Time) error {
 	return queries.SequenceUnenrol(ctx, tx, db.SequenceUnenrolParams{
 		PartnerID: &p.ID, OrgID: p.OrgID, ProgramID: p.ProgramID, Trigger: db.SequenceTriggerApproved, EnrolledSince: since,
 	})
 }
 
-// Earned enrols the partner of a commission if that is its first. The commission must be written or queued
+// EnrolFirst enrols the partner of a commission if it is the partner's first. The commission must be written or queued
 // before, in the same transaction.
-func Earned(ctx context.Context, tx pgtx.DBTX, k db.Commission) error {
+func EnrolFirst(ctx context.Context, tx pgtx.DBTX, k db.Commission) error {
 	return queries.SequenceEnrolFirst(ctx, tx, db.SequenceEnrolFirstParams{
 		PartnerID: k.PartnerID, Now: k.CreatedAt, ProgramID: k.ProgramID, OrgID: k.OrgID, CommissionID: k.ID,
 	})

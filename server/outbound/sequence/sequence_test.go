@@ -64,7 +64,7 @@ func TestSteps(t *testing.T) {
 	x := tenant(t, 3)
 	two(x, db.SequenceTriggerApproved, nil)
 	for _, id := range []string{"part_1", "part_1", "part_2", "part_3"} {
-		require.NoError(t, Welcome(t.Context(), x.Pool, partner(x, id), now))
+		require.NoError(t, EnrolApproved(t.Context(), x.Pool, partner(x, id), now))
 	}
 	x.Exec("UPDATE partners SET unsubscribed_at = now() WHERE id = 'part_2'")
 	x.Exec("UPDATE partners SET status = 'suspended' WHERE id = 'part_3'")
@@ -86,11 +86,11 @@ func TestPaused(t *testing.T) {
 	t.Parallel()
 	x := tenant(t, 1)
 	two(x, db.SequenceTriggerFirstCommission, nil)
-	require.NoError(t, Welcome(t.Context(), x.Pool, partner(x, "part_1"), now))
+	require.NoError(t, EnrolApproved(t.Context(), x.Pool, partner(x, "part_1"), now))
 	run(x, now)
 	require.Empty(t, mailed(x))
 	k := db.Commission{ID: "com_1", OrgID: x.OrgID, ProgramID: x.Program.ID, PartnerID: "part_1", CreatedAt: now}
-	require.NoError(t, Earned(t.Context(), x.Pool, k))
+	require.NoError(t, EnrolFirst(t.Context(), x.Pool, k))
 	x.Exec("UPDATE sequences SET status = 'paused'")
 	run(x, now)
 	require.Empty(t, mailed(x))

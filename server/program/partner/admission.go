@@ -267,7 +267,7 @@ func enter(ctx context.Context, u *work.Unit, p db.Partner) error {
 	if err := insert(ctx, u, p); err != nil || p.Status != db.PartnerStatusActive {
 		return err
 	}
-	return sequence.Welcome(ctx, u.Later(), p, u.Now)
+	return sequence.EnrolApproved(ctx, u.Later(), p, u.Now)
 }
 
 // Import writes a partner of another product with its handle, which must be free. A pending one gets an application, by

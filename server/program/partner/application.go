@@ -349,5 +349,5 @@ func saveDecision(
 	if err != nil || partnerStatus != db.PartnerStatusActive {
 		return err
 	}
-	return sequence.Welcome(ctx, u.Later(), p, u.Now.Plus(hold(u)))
+	return sequence.EnrolApproved(ctx, u.Later(), p, u.Now.Plus(hold(u)))
 }

@@ -102,7 +102,7 @@ func (s *Service) reopen(ctx context.Context, u *work.Unit, a db.Application, p 
 		if err := restore(ctx, u, p, before); err != nil {
 			return a, err
 		}
-		if err := sequence.Unwelcome(ctx, u.Later(), p, decidedAt); err != nil {
+		if err := sequence.UnenrolApproved(ctx, u.Later(), p, decidedAt); err != nil {
 			return a, err
 		}
 	}

@@ -21,7 +21,7 @@ var pixel = []byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x00!\
 func (p Pages) opened(c echo.Context) error {
 	campaign, partner := c.Param("campaign"), c.Param("partner")
 	if mark, ok := strings.CutSuffix(c.Param("mark"), ".gif"); ok && p.Keeper.Marked(campaign+" "+partner, mark) {
-		if err := mail.CountOpening(c.Request().Context(), p.Pool, campaign, partner, p.Clock.Now()); err != nil {
+		if err := mail.CountOpen(c.Request().Context(), p.Pool, campaign, partner, p.Clock.Now()); err != nil {
 			return err
 		}
 	}

@@ -121,7 +121,7 @@ func none() error { return problem.New(problem.RouteNotFound, "There is no such 
 // serve answers with a style sheet or an image.
 func (l *Files) serve(c echo.Context) error {
 	version, kindOf, _ := strings.Cut(c.Param("version"), ".")
-	if !site.Spelled(c.Param("program") + version) {
+	if !site.IsStorable(c.Param("program") + version) {
 		return none()
 	}
 	ask := l.image

@@ -13,25 +13,25 @@ import (
 // batch is written, rows whose object Rail has got since are bound to it, and the rows that refer to them follow. All
 // other rows are written as the report says.
 
-// since prepares the rows of a batch.
-func (w *writer) since(ctx context.Context) error {
-	if err := w.follow(ctx, w.kind, w.rows); err != nil {
+// rebindRows prepares the rows of a batch.
+func (w *writer) rebindRows(ctx context.Context) error {
+	if err := w.followMoves(ctx, w.kind, w.rows); err != nil {
 		return err
 	}
 	var err error
 	switch w.kind {
 	case partners:
-		err = w.partnersSince(ctx)
+		err = w.rebindPartners(ctx)
 	case coupons:
-		err = w.couponsSince(ctx)
+		err = w.rebindCoupons(ctx)
 	case customers:
-		err = w.customersSince(ctx)
+		err = w.rebindCustomers(ctx)
 	case sales:
-		err = w.salesSince(ctx)
+		err = w.rebindSales(ctx)
 	case payments:
-		err = w.readPaid(ctx)
+		err = w.readCommissions(ctx)
 	case commissions:
-		err = w.commissionsSince(ctx, w.rows)
+		err = w.rebindCommissions(ctx, w.rows)
 	}
 	if err != nil {
 		return err
@@ -43,15 +43,15 @@ func (w *writer) since(ctx context.Context) error {
 			}
 		}
 	}
-	return w.recall(ctx, w.kind, w.rows)
+	return w.readEarlier(ctx, w.kind, w.rows)
 }
 
 // moved is the kind of the keys that map planned ids to the objects to which rows were bound since the comparison. The
 // id of a refused row maps to an empty one.
 const moved = "moved"
 
-// keepMoves stores the objects of this batch that later batches find in another place.
-func (b *batch) keepMoves(ctx context.Context) error {
+// saveMoves stores the objects of this batch that later batches find in another place.
+func (b *batch) saveMoves(ctx context.Context) error {
 	var from, to []string
 	for id, target := range b.moves {
 		from, to = append(from, id), append(to, target)
@@ -63,9 +63,9 @@ func (b *batch) keepMoves(ctx context.Context) error {
 	return err
 }
 
-// follow replaces references to objects that rows were bound to since the comparison. A row whose partner or customer
-// was refused is refused; a commission whose sale was refused becomes a reward.
-func (w *writer) follow(ctx context.Context, kind int, rows []*row) error {
+// followMoves replaces references to objects that rows were bound to since the comparison. A row whose partner or
+// customer was refused is refused; a commission whose sale was refused becomes a reward.
+func (w *writer) followMoves(ctx context.Context, kind int, rows []*row) error {
 	var ids []string
 	for _, r := range rows {
 		ids = append(ids, r.target, r.refs.Partner, r.refs.Customer, r.refs.Sale, r.refs.Link, r.refs.Coupon)
@@ -157,8 +157,8 @@ func (w *writer) change(kind int, r *row) {
 	w.counts.of(name(kind)).add(r.outcome, 1)
 }
 
-// created returns the rows that are written as new objects.
-func created(rows []*row) (some []*row) {
+// newRows returns the rows that are written as new objects.
+func newRows(rows []*row) (some []*row) {
 	for _, r := range rows {
 		if r.outcome == db.ImportRowOutcomeNew {
 			some = append(some, r)
@@ -167,11 +167,11 @@ func created(rows []*row) (some []*row) {
 	return some
 }
 
-// partnersSince binds partners who have joined Rail, and replaces handles that others have taken.
-func (w *writer) partnersSince(ctx context.Context) error {
+// rebindPartners binds partners who have joined Rail, and replaces handles that others have taken.
+func (w *writer) rebindPartners(ctx context.Context) error {
 	email := map[*row]string{}
 	var emails, handles []string
-	for _, r := range created(w.rows) {
+	for _, r := range newRows(w.rows) {
 		p, err := decode[source.Partner](r.Data)
 		if err != nil {
 			return err
@@ -179,7 +179,7 @@ func (w *writer) partnersSince(ctx context.Context) error {
 		email[r] = strings.ToLower(p.Email)
 		emails, handles = append(emails, email[r]), append(handles, r.refs.Handle)
 	}
-	there, err := w.partnersHeld(ctx, emails)
+	existing, err := w.existingPartners(ctx, emails)
 	if err != nil {
 		return err
 	}
@@ -193,11 +193,11 @@ func (w *writer) partnersSince(ctx context.Context) error {
 	for _, v := range values {
 		taken[v.Value] = true
 	}
-	if err := w.groupsOf(ctx); err != nil {
+	if err := w.resetGroups(ctx); err != nil {
 		return err
 	}
-	for _, r := range created(w.rows) {
-		if id := there[email[r]]; id != "" {
+	for _, r := range newRows(w.rows) {
+		if id := existing[email[r]]; id != "" {
 			w.rebind(partners, r, id, "A partner with this email has joined since the comparison, and gets the links and the history.")
 		} else if taken[r.refs.Handle] {
 			r.refs.Handle = lastHandle(r.target)
@@ -206,14 +206,14 @@ func (w *writer) partnersSince(ctx context.Context) error {
 	return nil
 }
 
-// groupsOf gives partners whose group has been deleted since the comparison the default group.
-func (w *writer) groupsOf(ctx context.Context) error {
+// resetGroups gives partners whose group has been deleted since the comparison the default group.
+func (w *writer) resetGroups(ctx context.Context) error {
 	byDefault, err := queries.GroupDefault(ctx, w.u.Tx, db.GroupDefaultParams{ProgramID: w.m.ProgramID, OrgID: w.m.OrgID})
 	if err != nil {
 		return err
 	}
 	known := map[string]bool{byDefault.ID: true}
-	for _, r := range created(w.rows) {
+	for _, r := range newRows(w.rows) {
 		if _, read := known[r.refs.Group]; !read {
 			g, err := queries.GroupGet(ctx, w.u.Tx, db.GroupGetParams{ID: r.refs.Group, OrgID: w.m.OrgID})
 			if err != nil && !isNoRows(err) {
@@ -228,11 +228,11 @@ func (w *writer) groupsOf(ctx context.Context) error {
 	return nil
 }
 
-// couponsSince binds coupons that the partner has got in Rail.
-func (w *writer) couponsSince(ctx context.Context) error {
+// rebindCoupons binds coupons that the partner has got in Rail.
+func (w *writer) rebindCoupons(ctx context.Context) error {
 	code := map[*row]string{}
 	var codes []string
-	for _, r := range created(w.rows) {
+	for _, r := range newRows(w.rows) {
 		c, err := decode[source.Coupon](r.Data)
 		if err != nil {
 			return err
@@ -240,41 +240,41 @@ func (w *writer) couponsSince(ctx context.Context) error {
 		code[r] = strings.ToLower(c.Code)
 		codes = append(codes, code[r])
 	}
-	there, err := w.couponsHeld(ctx, codes)
-	for _, r := range created(w.rows) {
-		if k := there[code[r]]; k.PartnerID != nil && *k.PartnerID == r.refs.Partner {
+	existing, err := w.existingCoupons(ctx, codes)
+	for _, r := range newRows(w.rows) {
+		if k := existing[code[r]]; k.PartnerID != nil && *k.PartnerID == r.refs.Partner {
 			w.rebind(coupons, r, k.ID, "Rail has got this coupon since the comparison.")
 		}
 	}
 	return err
 }
 
-// customersSince binds customers who have come to Rail. One of another partner is refused.
-func (w *writer) customersSince(ctx context.Context) error {
-	if err := w.couponsOf(ctx); err != nil {
+// rebindCustomers binds customers who have come to Rail. One of another partner is refused.
+func (w *writer) rebindCustomers(ctx context.Context) error {
+	if err := w.clearCoupons(ctx); err != nil {
 		return err
 	}
 	var ids []string
 	for _, r := range w.rows {
 		ids = append(ids, r.refs.IDs...)
 	}
-	there, err := w.customersHeld(ctx, ids)
-	if err != nil || len(there) == 0 {
+	existing, err := w.existingCustomers(ctx, ids)
+	if err != nil || len(existing) == 0 {
 		return err
 	}
 	for _, r := range w.rows {
 		if to, is := w.moves[r.target]; is && to != "" { // merged with a row of this batch
 			r.target = to
 		}
-		if err := w.customerSince(ctx, r, there); err != nil {
+		if err := w.rebindCustomer(ctx, r, existing); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// couponsOf clears the coupons of customers that have been deleted since the comparison.
-func (w *writer) couponsOf(ctx context.Context) error {
+// clearCoupons clears the coupons of customers that have been deleted since the comparison.
+func (w *writer) clearCoupons(ctx context.Context) error {
 	var ids []string
 	for _, r := range w.rows {
 		if r.refs.Coupon != "" {
@@ -284,20 +284,20 @@ func (w *writer) couponsOf(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	there, err := w.present(ctx, ids)
+	existing, err := w.existingIDs(ctx, ids)
 	for _, r := range w.rows {
-		if !there[r.refs.Coupon] {
+		if !existing[r.refs.Coupon] {
 			r.refs.Coupon = ""
 		}
 	}
 	return err
 }
 
-// customerSince binds a customer of whom Rail has got one of the planned external ids, and drops these ids.
-func (w *writer) customerSince(ctx context.Context, r *row, there map[string]db.ImportCustomersByIDRow) error {
+// rebindCustomer binds a customer of whom Rail has got one of the planned external ids, and drops these ids.
+func (w *writer) rebindCustomer(ctx context.Context, r *row, existing map[string]db.ImportCustomersByIDRow) error {
 	var free []string
 	for _, id := range r.refs.IDs {
-		k, is := there[id]
+		k, is := existing[id]
 		switch {
 		case !is:
 			free = append(free, id)
@@ -321,49 +321,49 @@ func (w *writer) customerSince(ctx context.Context, r *row, there map[string]db.
 	return nil
 }
 
-// salesSince binds payments that Rail has recorded.
-func (w *writer) salesSince(ctx context.Context) error {
-	found, who, charge := map[*row]source.Sale{}, map[string]string{}, map[*row]string{}
+// rebindSales binds payments that Rail has recorded.
+func (w *writer) rebindSales(ctx context.Context) error {
+	found, customersByID, charge := map[*row]source.Sale{}, map[string]string{}, map[*row]string{}
 	var charges []string
-	for _, r := range created(w.rows) {
+	for _, r := range newRows(w.rows) {
 		s, err := decode[source.Sale](r.Data)
 		if err != nil {
 			return err
 		}
-		found[r], who[s.CustomerID], charge[r] = s, r.refs.Customer, w.chargeID(r, s)
+		found[r], customersByID[s.CustomerID], charge[r] = s, r.refs.Customer, w.chargeID(r, s)
 		charges = append(charges, charge[r])
 	}
-	there, err := w.salesHeld(ctx, charges)
+	existing, err := w.existingSales(ctx, charges)
 	if err != nil {
 		return err
 	}
-	alike, err := w.alike(ctx, created(w.rows), found, who, there)
-	for _, r := range created(w.rows) {
-		if id := there[charge[r]]; id != "" {
+	recorded, err := w.findRecorded(ctx, newRows(w.rows), found, customersByID, existing)
+	for _, r := range newRows(w.rows) {
+		if id := existing[charge[r]]; id != "" {
 			w.rebind(sales, r, id, fmt.Sprintf("Rail has recorded this payment as the sale %s since the comparison.", id))
-		} else if id := alike[r.SourceID]; id != "" {
+		} else if id := recorded[r.SourceID]; id != "" {
 			w.rebind(sales, r, id, fmt.Sprintf("Rail has this payment as the sale %s, with another id.", id))
 		}
 	}
 	return err
 }
 
-// commissionsSince binds commissions of sales for which Rail has made a commission, so that none is paid twice.
-func (w *writer) commissionsSince(ctx context.Context, rows []*row) error {
+// rebindCommissions binds commissions of sales for which Rail has made a commission, so that none is paid twice.
+func (w *writer) rebindCommissions(ctx context.Context, rows []*row) error {
 	var ids, by []string
-	for _, r := range created(rows) {
+	for _, r := range newRows(rows) {
 		if r.refs.ByRule {
 			ids, by = append(ids, r.refs.Sale), append(by, r.SourceID)
 		}
 	}
-	if err := w.clawbacksSince(ctx, rows); err != nil || len(ids) == 0 {
+	if err := w.rebindClawbacks(ctx, rows); err != nil || len(ids) == 0 {
 		return err
 	}
 	owners, err := w.claim(ctx, "commission", ids, by)
 	if err != nil {
 		return err
 	}
-	credited, err := w.credited(ctx, ids)
+	byRule, err := w.commissionsBySale(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -372,11 +372,11 @@ func (w *writer) commissionsSince(ctx context.Context, rows []*row) error {
 	for _, s := range stored {
 		of[s.ID] = s
 	}
-	for _, r := range created(rows) {
+	for _, r := range newRows(rows) {
 		if !r.refs.ByRule {
 			continue
 		}
-		s, k := of[r.refs.Sale], credited[r.refs.Sale]
+		s, k := of[r.refs.Sale], byRule[r.refs.Sale]
 		switch {
 		case s.PartnerID == nil || *s.PartnerID != r.refs.Partner || s.CustomerID != r.refs.Customer,
 			owners[r.refs.Sale] != r.SourceID:
@@ -393,18 +393,18 @@ func (w *writer) commissionsSince(ctx context.Context, rows []*row) error {
 	return err
 }
 
-// clawbacksSince binds deductions that Rail has made itself since the comparison.
-func (w *writer) clawbacksSince(ctx context.Context, rows []*row) error {
-	found := map[*row]*earned{}
-	for _, r := range created(rows) {
+// rebindClawbacks binds deductions that Rail has made itself since the comparison.
+func (w *writer) rebindClawbacks(ctx context.Context, rows []*row) error {
+	found := map[*row]*sourceCommission{}
+	for _, r := range newRows(rows) {
 		k, err := decode[source.Commission](r.Data)
 		if err != nil {
 			return err
 		}
-		found[r] = &earned{Commission: k, sale: saleOf{id: r.refs.Sale}}
+		found[r] = &sourceCommission{Commission: k, sale: linkedSale{id: r.refs.Sale}}
 	}
-	claws, err := w.clawbacks(ctx, created(rows), found)
-	for _, r := range created(rows) {
+	claws, err := w.clawbacks(ctx, newRows(rows), found)
+	for _, r := range newRows(rows) {
 		if c, is := claws[r.SourceID]; is {
 			w.rebind(commissions, r, c.ID, "Rail has deducted it since the comparison.")
 			if r.refs.Payout != "" && isOpen(db.Commission{Status: c.Status}) {
@@ -415,9 +415,9 @@ func (w *writer) clawbacksSince(ctx context.Context, rows []*row) error {
 	return err
 }
 
-// recall reads what an earlier import wrote for changed rows. An object that was edited since keeps the time at which
-// it was written, so that an undo keeps it.
-func (w *writer) recall(ctx context.Context, kind int, rows []*row) error {
+// readEarlier reads what an earlier import wrote for changed rows. An object that was edited since keeps the time at
+// which it was written, so that an undo keeps it.
+func (w *writer) readEarlier(ctx context.Context, kind int, rows []*row) error {
 	of, targets := map[string]*row{}, []string{}
 	for _, r := range rows {
 		if r.outcome == db.ImportRowOutcomeChanged {

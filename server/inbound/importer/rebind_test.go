@@ -26,12 +26,12 @@ func TestSaleSince(t *testing.T) {
 	d := newDesk(t)
 	d.Flow(d.program)
 	mine := d.Partner(d.program, M{"email": "ann@example.com"})
-	who := d.Must(201, d.Post("/v1/customers", M{"program_id": d.program, "external_customer_id": "cus_1", "partner_id": mine})).String("id")
+	customer := d.Must(201, d.Post("/v1/customers", M{"program_id": d.program, "external_customer_id": "cus_1", "partner_id": mine})).String("id")
 	ready := d.report(person("1", "ann@example.com"), buyer("b", "1", "cus_1"),
 		payment("s1", "b", "ch_1", 5000), earns("k1", "1", "b", "s1", source.Paid, 1000),
 		payment("s2", "b", "ch_2", 6000), earns("k2", "1", "b", "s2", source.Paid, 1200),
 		earns("k3", "1", "", "", source.Paid, 400))
-	d.Sale(d.program, who, M{"external_charge_id": "ch_1", "amount_minor": 5000})
+	d.Sale(d.program, customer, M{"external_charge_id": "ch_1", "amount_minor": 5000})
 	done := d.run(ready.String("id"))
 	due, paid := d.money("ann@example.com")
 	require.Equal(t, []int64{0, 2600}, []int64{due, paid})
