@@ -22,6 +22,7 @@ import (
 	"rail/gen/db"
 	"rail/server/app/config"
 	"rail/server/auth"
+	"rail/server/auth/attempt"
 	"rail/server/clock"
 	"rail/server/http/console"
 	"rail/server/http/console/oidc"
@@ -44,7 +45,6 @@ import (
 	"rail/server/inbound/importer"
 	"rail/server/inbound/inbox"
 	"rail/server/jobs"
-	"rail/server/jobs/backlog"
 	"rail/server/money/payout"
 	"rail/server/money/payout/rails"
 	"rail/server/money/sale"
@@ -63,8 +63,8 @@ import (
 	"rail/server/program/tracking"
 	"rail/server/secret"
 	"rail/server/team"
-	"rail/server/team/attempt"
 	"rail/server/telemetry/outage"
+	"rail/server/work/backlog"
 	"rail/server/work/testclock"
 )
 

@@ -8,8 +8,8 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/http/console"
-	"rail/server/jobs/backlog"
 	"rail/server/telemetry/disk"
+	"rail/server/work/backlog"
 )
 
 const (

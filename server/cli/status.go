@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"rail/server/jobs/backlog"
 	"rail/server/postgres/migrate"
 	"rail/server/telemetry/disk"
+	"rail/server/work/backlog"
 )
 
 // state is the JSON of rail status. Ages are in seconds, and -1 for never.

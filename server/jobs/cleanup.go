@@ -8,11 +8,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
+	"rail/server/auth/attempt"
 	"rail/server/clock"
 	"rail/server/inbound/importer"
 	"rail/server/program/risk"
 	"rail/server/team"
-	"rail/server/team/attempt"
 	"rail/server/work"
 )
 

@@ -14,6 +14,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/ident/slug"
 	"rail/server/locale/currency"
 	"rail/server/money/report"
 	"rail/server/money/rules"
@@ -21,7 +22,6 @@ import (
 	"rail/server/money/tax"
 	"rail/server/opt"
 	"rail/server/problem"
-	"rail/server/program/slug"
 	"rail/server/work"
 )
 

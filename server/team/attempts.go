@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"rail/server/team/attempt"
+	"rail/server/auth/attempt"
 )
 
 // perAccount, perAddress and perProvider limit failed sign-ins within attempt.Window: of an account, of an

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"rail/server/auth/attempt"
 	"rail/server/problem"
-	"rail/server/team/attempt"
 )
 
 const (

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
+	"rail/server/auth/attempt"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/harness/wait"
@@ -20,7 +21,6 @@ import (
 	"rail/server/outbound/mail"
 	"rail/server/problem"
 	"rail/server/secret"
-	"rail/server/team/attempt"
 	"rail/server/work"
 )
 

@@ -15,9 +15,9 @@ import (
 	"rail/server/http/join"
 	"rail/server/http/site"
 	"rail/server/http/site/branding"
+	"rail/server/ident/slug"
 	"rail/server/opt"
 	"rail/server/problem"
-	"rail/server/program/slug"
 )
 
 var portalRoutes = map[string]route{

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"rail/gen/api"
+	"rail/server/auth/attempt"
 	"rail/server/http/site"
 	"rail/server/http/site/branding"
 	"rail/server/locale"
@@ -20,7 +21,6 @@ import (
 	"rail/server/opt"
 	"rail/server/program/joining"
 	"rail/server/program/partner"
-	"rail/server/team/attempt"
 	"rail/server/work"
 	"rail/server/work/metadata"
 	"rail/server/work/quota"

@@ -15,6 +15,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"rail/gen/db"
+	"rail/server/auth/attempt"
 	"rail/server/clock"
 	"rail/server/http/middleware"
 	"rail/server/http/site"
@@ -24,7 +25,6 @@ import (
 	"rail/server/program/partner"
 	"rail/server/program/tracking"
 	"rail/server/secret"
-	"rail/server/team/attempt"
 	"rail/server/work/quota"
 )
 

@@ -13,9 +13,9 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/ident"
+	"rail/server/ident/slug"
 	"rail/server/inbound/importer/source"
 	"rail/server/locale/plain"
-	"rail/server/program/slug"
 )
 
 var (

@@ -14,10 +14,10 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/ident"
+	"rail/server/ident/slug"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
-	"rail/server/program/slug"
 	"rail/server/work"
 	"rail/server/work/event"
 )

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
+	"rail/server/ident/slug"
 	"rail/server/problem"
-	"rail/server/program/slug"
 	"rail/server/work"
 )
 

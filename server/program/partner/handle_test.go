@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"rail/server/program/slug"
+	"rail/server/ident/slug"
 )
 
 var handleForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$`)

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"rail/gen/db"
+	"rail/server/auth/attempt"
 	"rail/server/clock"
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"
 	"rail/server/secret"
-	"rail/server/team/attempt"
 )
 
 const (
