@@ -119,7 +119,7 @@ func (c *findings) database(ctx context.Context, env *Env, cfg config.Config) {
 	if cfg.DatabaseURL == "" && !embedded.Exists(cfg.DataDir) {
 		return // key has reported that
 	}
-	err := opening{look: true}.with(ctx, env, func(*database) error { return nil })
+	err := opening{neverMigrate: true}.with(ctx, env, func(*database) error { return nil })
 	if cfg.DatabaseURL == "" && errors.Is(err, migrate.ErrOlder) {
 		c.note("The database is from an older release: rail serve upgrades it.")
 		return

@@ -74,13 +74,13 @@ type database struct {
 // opening describes how to open a database. By default the database, its tables and its key fingerprint must
 // exist: a command in the wrong folder, or with the wrong address, must not create a database.
 type opening struct {
-	fresh bool // create a private one if there is none
-	fill  bool // create the tables of an empty one, and store its key fingerprint
-	up    bool // migrate also an external one
-	asIs  bool // accept an older version unchanged
-	watch bool // log connection failures, and trace statements
-	look  bool // never migrate
-	logf  func(string, ...any)
+	fresh        bool // create a private one if there is none
+	fill         bool // create the tables of an empty one, and store its key fingerprint
+	up           bool // migrate also an external one
+	asIs         bool // accept an older version unchanged
+	watch        bool // log connection failures, and trace statements
+	neverMigrate bool
+	logf         func(string, ...any)
 	// before, if not nil, runs before anything is created or started.
 	before func(config.Config) error
 	// admit checks the secret key; keyring.Admit unless set.

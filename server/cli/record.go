@@ -28,14 +28,14 @@ type recorder struct {
 }
 
 func (r recorder) Write(text []byte) (int, error) {
-	said := strings.TrimSpace(string(text))
-	if strings.HasPrefix(said, "{") {
+	line := strings.TrimSpace(string(text))
+	if strings.HasPrefix(line, "{") {
 		return r.w.Write(text)
 	}
-	if warning, ok := strings.CutPrefix(said, "warning: "); ok {
+	if warning, ok := strings.CutPrefix(line, "warning: "); ok {
 		r.log.Warn(warning)
-	} else if said != "" {
-		r.log.Info(said)
+	} else if line != "" {
+		r.log.Info(line)
 	}
 	return len(text), nil
 }

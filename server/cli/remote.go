@@ -138,17 +138,17 @@ func (c *caller) ask(ctx context.Context, method, path string, body []byte, key 
 
 // refusal returns the error in an answer, or the beginning of an answer that is not Rail's.
 func refusal(res *http.Response, text []byte) error {
-	var told struct {
+	var body struct {
 		Error struct{ Message string }
 	}
-	if json.Unmarshal(text, &told) != nil || told.Error.Message == "" {
-		told.Error.Message = strings.TrimSpace(string(text[:min(200, len(text))]))
+	if json.Unmarshal(text, &body) != nil || body.Error.Message == "" {
+		body.Error.Message = strings.TrimSpace(string(text[:min(200, len(text))]))
 	}
 	seconds, err := time.ParseDuration(res.Header.Get("Retry-After") + "s")
 	if err != nil {
 		seconds = 0
 	}
-	return &refused{status: res.StatusCode, retryAfter: min(seconds, maxRest), message: told.Error.Message}
+	return &refused{status: res.StatusCode, retryAfter: min(seconds, maxRest), message: body.Error.Message}
 }
 
 // transient reports whether a call may succeed later, as during a restart.

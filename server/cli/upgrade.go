@@ -33,7 +33,7 @@ func (d *database) raise(ctx context.Context, env *Env, o opening) error {
 		return nil
 	case empty && o.fill:
 		return d.migrate(ctx, env)
-	case older && !o.look && (d.private() || o.up):
+	case older && !o.neverMigrate && (d.private() || o.up):
 		return d.upgrade(ctx, env, at, o.reporter(env))
 	case empty:
 		return fmt.Errorf("%w: run rail serve or rail migrate up to create them", refused)

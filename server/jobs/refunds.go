@@ -11,9 +11,6 @@ import (
 	"rail/server/work"
 )
 
-// refundWaitDays is how long a refund waits for its sale (decisions, 227).
-const refundWaitDays = 30
-
 // expireRefunds gives up on refunds whose sale has not come. They stay in the list, as unmatched.
 func expireRefunds(pool *pgxpool.Pool) Job {
 	return Job{
@@ -21,7 +18,7 @@ func expireRefunds(pool *pgxpool.Pool) Job {
 		Run: func(ctx context.Context, now clock.Time) error {
 			return drain(purgeBatch, func() (n int64, err error) {
 				err = unit(pool, "expire-refunds", now).Within(ctx, func(u *work.Unit) (err error) {
-					n, err = sale.ExpireRefunds(ctx, u, now.Days(-refundWaitDays), purgeBatch)
+					n, err = sale.ExpireRefunds(ctx, u, now.Plus(-work.MaxWait), purgeBatch)
 					return err
 				})
 				return n, err

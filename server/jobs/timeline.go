@@ -11,6 +11,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/problem"
+	"rail/server/work"
 	"rail/server/work/testclock"
 )
 
@@ -156,7 +157,7 @@ func (t *Timeline) work(ctx context.Context, m moment) (next clock.Time, err err
 // due returns the end of the minute in which the next work after a moment is due, or until if there is none.
 func (t *Timeline) due(ctx context.Context, after, until clock.Time) (clock.Time, error) {
 	at, err := queries.TestClockDue(ctx, t.pool, db.TestClockDueParams{
-		After: after, RefundHours: refundWaitDays * 24, Until: until,
+		After: after, RefundHours: int64(work.MaxWait.Hours()), Until: until,
 	})
 	if whole := clock.At(at.Truncate(step)); whole.Before(at.Time) {
 		at = whole.Plus(step)

@@ -18,8 +18,8 @@ var files embed.FS
 var texts = func() catalog.Catalog {
 	b := catalog.NewBuilder(catalog.Fallback(language.English))
 	for _, tag := range []string{"en", "de", "fr", "es", "pt-BR", "ja"} {
-		for text, said := range read(tag) {
-			if err := b.Set(language.MustParse(tag), text, said.message()); err != nil {
+		for text, translation := range read(tag) {
+			if err := b.Set(language.MustParse(tag), text, translation.message()); err != nil {
 				panic(tag + ": " + text + ": " + err.Error()) // it is embedded
 			}
 		}

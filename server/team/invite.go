@@ -107,11 +107,11 @@ func (s *Service) Accept(ctx context.Context, token, name, password string) (Cha
 	if err := checkPassword(password, l.Email); err != nil {
 		return Challenge{}, err
 	}
-	kept, err := s.hash(ctx, l.Email, password)
+	hash, err := s.hash(ctx, l.Email, password)
 	if err != nil {
 		return Challenge{}, err
 	}
-	row.PasswordHash = &kept
+	row.PasswordHash = &hash
 	if l.Mailed {
 		row.ProvenAt = new(s.Clock.Now())
 	}

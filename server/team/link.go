@@ -201,7 +201,7 @@ func (s *Service) Reset(ctx context.Context, token, password string) (Challenge,
 	if err := checkPassword(password, l.Email); err != nil {
 		return Challenge{}, err
 	}
-	kept, err := s.hash(ctx, l.Email, password)
+	hash, err := s.hash(ctx, l.Email, password)
 	if err != nil {
 		return Challenge{}, err
 	}
@@ -213,7 +213,7 @@ func (s *Service) Reset(ctx context.Context, token, password string) (Challenge,
 		}
 		id := opt.Value(used.UserID)
 		u.Actor.ID, u.Actor.User = id, id
-		if err := setPassword(ctx, u, id, &kept, "", "user.password_reset"); err != nil {
+		if err := setPassword(ctx, u, id, &hash, "", "user.password_reset"); err != nil {
 			return err
 		}
 		if err := s.markAddressProven(ctx, u.DB(), used); err != nil {

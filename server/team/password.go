@@ -80,15 +80,15 @@ func (s *Service) findByPassword(ctx context.Context, users []db.User, password,
 	}
 	defer done()
 	for n := range max(1, int(most), len(users)) {
-		kept := unusableHash
+		hash := unusableHash
 		if n < len(users) && users[n].PasswordHash != nil {
-			kept = *users[n].PasswordHash
+			hash = *users[n].PasswordHash
 		}
-		ok, err := argon2id.ComparePasswordAndHash(password, kept)
+		ok, err := argon2id.ComparePasswordAndHash(password, hash)
 		if err != nil {
 			return db.User{}, err
 		}
-		if ok && kept != unusableHash {
+		if ok && hash != unusableHash {
 			return users[n], nil
 		}
 	}
@@ -117,12 +117,12 @@ func (s *Service) ChangePassword(ctx context.Context, u *work.Unit, current, pas
 	if err := checkPassword(password, me.Email); err != nil {
 		return err
 	}
-	kept, err := s.hash(ctx, me.Email, password)
+	hash, err := s.hash(ctx, me.Email, password)
 	if err != nil {
 		return err
 	}
 	return u.Within(ctx, func(u *work.Unit) error {
-		return setPassword(ctx, u, me.ID, &kept, keep, "user.password_changed")
+		return setPassword(ctx, u, me.ID, &hash, keep, "user.password_changed")
 	})
 }
 

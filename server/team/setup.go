@@ -87,8 +87,8 @@ func (s *Service) firstOwner(ctx context.Context, in SetUp) (row db.UserInsertPa
 	if err = checkPassword(in.Password, row.Email); err != nil {
 		return row, err
 	}
-	kept, err := s.hash(ctx, row.Email, in.Password)
-	row.PasswordHash = &kept
+	hash, err := s.hash(ctx, row.Email, in.Password)
+	row.PasswordHash = &hash
 	return row, err
 }
 

@@ -286,7 +286,7 @@ func (s *railStorm) poll(ctx context.Context) error {
 		p := s.sys.processes[0] // its settings; the servers are down
 		cmd := exec.CommandContext(ctx, p.binary, "job", "run", "send-payouts")
 		cmd.Env = p.environ
-		said, err := cmd.CombinedOutput()
+		output, err := cmd.CombinedOutput()
 		var due int
 		count := s.sys.pool.QueryRow(ctx, `SELECT count(*) FROM payouts WHERE rail_id = $1
 			AND (status = 'processing' AND attention IS DISTINCT FROM 'unconfirmed'
@@ -296,7 +296,7 @@ func (s *railStorm) poll(ctx context.Context) error {
 		case count != nil:
 			return count
 		case err != nil:
-			s.sys.fault("a round without troubles ended with %v: %s", err, said)
+			s.sys.fault("a round without troubles ended with %v: %s", err, output)
 			return nil
 		case due == 0:
 			return nil

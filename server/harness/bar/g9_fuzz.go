@@ -54,9 +54,9 @@ const (
 	agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 )
 
-// look makes most requests of browsers those of the family's own pages: without a key and an
+// inspect makes most requests of browsers those of the family's own pages: without a key and an
 // origin that fit, none would come further than these.
-func (m *family) look(g *generator, c *call) {
+func (m *family) inspect(g *generator, c *call) {
 	if g.oneIn(10) {
 		return
 	}
@@ -225,7 +225,7 @@ func (f *fuzzer) one(ctx context.Context, g *generator, op *operation) error {
 		c.body = f.body(g, op)
 	}
 	if op.browser {
-		m.look(g, &c)
+		m.inspect(g, &c)
 	}
 	switch n := g.rnd.IntN(20); {
 	case n < 6 && op.body != nil:

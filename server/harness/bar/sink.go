@@ -19,17 +19,17 @@ type received struct {
 // sink is a receiver of webhooks that answers 200. It keeps the requests of the
 // paths of keep.
 type sink struct {
-	web   *httptest.Server
-	mu    sync.Mutex
-	kept  map[string][]received // by path; only the paths of keep
-	now   map[string]int        // requests in flight, by path
-	most  map[string]int        // the most of them at once
-	delay time.Duration         // before each answer
+	web      *httptest.Server
+	mu       sync.Mutex
+	requests map[string][]received // by path; only the paths of keep
+	now      map[string]int        // requests in flight, by path
+	most     map[string]int        // the most of them at once
+	delay    time.Duration         // before each answer
 }
 
 // newSink listens on a free port of this machine.
 func newSink() *sink {
-	s := &sink{kept: map[string][]received{}, now: map[string]int{}, most: map[string]int{}}
+	s := &sink{requests: map[string][]received{}, now: map[string]int{}, most: map[string]int{}}
 	s.web = httptest.NewServer(http.HandlerFunc(s.serve))
 	return s
 }
@@ -41,7 +41,7 @@ func (s *sink) close() { s.web.Close() }
 func (s *sink) keep(path string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kept[path] = []received{}
+	s.requests[path] = []received{}
 	return s.web.URL + path
 }
 
@@ -51,8 +51,8 @@ func (s *sink) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // the sender repeats a request that is cut off
 	path := r.URL.Path
 	s.mu.Lock()
-	if _, kept := s.kept[path]; kept {
-		s.kept[path] = append(s.kept[path], received{r.Header, string(body), path, time.Now()})
+	if _, kept := s.requests[path]; kept {
+		s.requests[path] = append(s.requests[path], received{r.Header, string(body), path, time.Now()})
 	}
 	s.now[path]++
 	s.most[path] = max(s.most[path], s.now[path])
@@ -69,7 +69,7 @@ func (s *sink) serve(w http.ResponseWriter, r *http.Request) {
 func (s *sink) got(path string) []received {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]received(nil), s.kept[path]...)
+	return append([]received(nil), s.requests[path]...)
 }
 
 // atOnce returns the highest number of requests in flight on a path.

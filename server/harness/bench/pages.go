@@ -59,8 +59,8 @@ func (b *bench) pages(ctx context.Context) (out []page, missed int, err error) {
 		return nil, 0, err
 	}
 	for _, program := range append(programs, id("prg", programBase)) {
-		look := func(at string) (string, error) { return w.look(ctx, at) }
-		if err := crawl.Walk("/console/p/"+program, look); err != nil {
+		get := func(at string) (string, error) { return w.fetch(ctx, at) }
+		if err := crawl.Walk("/console/p/"+program, get); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -149,8 +149,8 @@ type walk struct {
 	kinds     map[string]page
 }
 
-// look asks for a page and returns its body.
-func (w *walk) look(ctx context.Context, at string) (body string, err error) {
+// fetch asks for a page and returns its body.
+func (w *walk) fetch(ctx context.Context, at string) (body string, err error) {
 	var took []time.Duration
 	for range looks {
 		began := time.Now()

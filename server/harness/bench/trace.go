@@ -39,17 +39,17 @@ type tracer struct {
 // cached for a second, and the bound of a wait for a lock is that of shared transactions, which pgbench's
 // are not.
 func (t *tracer) add(trip ...statement) {
-	var kept []statement
+	var statements []statement
 	for _, s := range trip {
 		s.sql = plain(s.sql)
 		if s.sql != "" && s.sql != share.LockWait && !strings.Contains(s.sql, "api_keys") {
-			kept = append(kept, s)
+			statements = append(statements, s)
 		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(kept) > 0 {
-		t.trips = append(t.trips, kept)
+	if len(statements) > 0 {
+		t.trips = append(t.trips, statements)
 	}
 }
 

@@ -41,9 +41,9 @@ func checkReading(t *testing.T, read Reader, body []byte) processor.Reading {
 		require.Nil(t, r.Payment)
 		return r
 	}
-	said := 0
+	count := 0
 	if p := r.Payment; p != nil {
-		said++
+		count++
 		require.Positive(t, p.AmountMinor, string(body))
 		require.True(t, p.TaxMinor >= 0 && p.TaxMinor <= p.AmountMinor, string(body))
 		require.True(t, p.FeeMinor == nil || *p.FeeMinor >= 0 && *p.FeeMinor <= p.AmountMinor, string(body))
@@ -51,19 +51,19 @@ func checkReading(t *testing.T, read Reader, body []byte) processor.Reading {
 		require.True(t, r.At.IsZero() || !p.At.IsZero(), string(body))
 	}
 	if f := r.Refund; f != nil {
-		said++
+		count++
 		require.True(t, f.LevelMinor >= 0 && (f.Currency == "" || currency.Valid(f.Currency)) && f.Charge != "", string(body))
 	}
 	if d := r.Dispute; d != nil {
-		said++
+		count++
 		require.True(t, d.AmountMinor >= 0 && d.ID != "" && d.Charge != "" && d.Status != "", string(body))
 	}
 	if r.Coupon != nil {
-		said++
+		count++
 		require.NotEmpty(t, r.Coupon.ID)
 	}
-	require.Equal(t, said == 0, r.Ignored != "", "either something is said, or why not: %s", body)
-	require.LessOrEqual(t, said, 1)
+	require.Equal(t, count == 0, r.Ignored != "", "either something is said, or why not: %s", body)
+	require.LessOrEqual(t, count, 1)
 	shown := r
 	if r.Payment != nil {
 		bare := *r.Payment

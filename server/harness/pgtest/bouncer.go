@@ -103,8 +103,8 @@ func answers(t testing.TB, url, log string) {
 			return
 		}
 		if time.Now().After(end) {
-			said, _ := os.ReadFile(log)
-			t.Fatalf("PgBouncer does not answer: %v\n%s", err, said)
+			output, _ := os.ReadFile(log)
+			t.Fatalf("PgBouncer does not answer: %v\n%s", err, output)
 		}
 	}
 }

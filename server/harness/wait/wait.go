@@ -1,9 +1,11 @@
-// Package wait waits in tests for goroutines, processes and pages.
+// Package wait waits in tests for goroutines, processes, pages and locks of the database.
 package wait
 
 import (
+	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 )
 
@@ -24,4 +26,16 @@ func Until(t require.TestingT, done func() bool, msgAndArgs ...any) {
 			require.FailNow(t, "not in time", msgAndArgs...)
 		}
 	}
+}
+
+// ForLocks returns once at least n sessions of the pool's database wait for a lock of a kind, such as "relation" or
+// "advisory"; an empty kind is any.
+func ForLocks(t testing.TB, pool *pgxpool.Pool, kind string, n int) {
+	t.Helper()
+	Until(t, func() bool {
+		var waiting int
+		err := pool.QueryRow(t.Context(), `SELECT count(DISTINCT pid) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+			WHERE a.datname = current_database() AND NOT l.granted AND ($1 = '' OR l.locktype = $1)`, kind).Scan(&waiting)
+		return err == nil && waiting >= n
+	}, "%d sessions wait for a lock", n)
 }

@@ -26,12 +26,12 @@ type banData struct {
 
 // banForm shows the effects of a ban and asks for the reason.
 func banForm(v *visit) error {
-	look, err := v.lookBan(v.PathValue("id"))
+	preview, err := v.lookBan(v.PathValue("id"))
 	if err != nil {
 		return v.again(err, overview)
 	}
-	at := v.at("/partners/" + look.Partner.ID)
-	return v.showBan(banData{Who: nameOf(look.Partner), Action: at + "/ban", Back: at, Points: banPoints(look, 1)}, look)
+	at := v.at("/partners/" + preview.Partner.ID)
+	return v.showBan(banData{Who: nameOf(preview.Partner), Action: at + "/ban", Back: at, Points: banPoints(preview, 1)}, preview)
 }
 
 // ban schedules the ban of a partner.
@@ -60,13 +60,13 @@ func bansForm(v *visit) error {
 	var left tally
 	var last error
 	for _, id := range ids {
-		look, err := v.lookBan(id)
+		preview, err := v.lookBan(id)
 		if !left.add(err) {
 			return err
 		}
 		if last = cmp.Or(err, last); err == nil {
-			data.IDs, data.Names = append(data.IDs, id), append(data.Names, nameOf(look.Partner))
-			sum = addBan(sum, look)
+			data.IDs, data.Names = append(data.IDs, id), append(data.Names, nameOf(preview.Partner))
+			sum = addBan(sum, preview)
 		}
 	}
 	if left.done == 0 {

@@ -159,9 +159,9 @@ func (v *visit) outcome(o agent.Order) (*ending, error) {
 	case status < http.StatusBadRequest:
 		return &ending{http.StatusOK, "This is done", "It was confirmed before, and happened once."}, nil
 	}
-	var said struct{ Error struct{ Message string } }
-	_ = json.Unmarshal(body, &said) // a page without a message is enough
-	return &ending{http.StatusOK, "This was refused", strings.TrimSpace(said.Error.Message + " Nothing was changed.")}, nil
+	var answer struct{ Error struct{ Message string } }
+	_ = json.Unmarshal(body, &answer) // a page without a message is enough
+	return &ending{http.StatusOK, "This was refused", strings.TrimSpace(answer.Error.Message + " Nothing was changed.")}, nil
 }
 
 // given returns the arguments in words, in the order of their names.
@@ -174,8 +174,8 @@ func (v *visit) given(arguments agent.Arguments, code string) []fact {
 		text := string(arguments[name])
 		if n, ok := arguments.Integer(name); ok && strings.HasSuffix(name, "_minor") && code != "" {
 			text = v.Locale.Money(n, code)
-		} else if said := arguments.Text(name); said != "" {
-			text = said
+		} else if argument := arguments.Text(name); argument != "" {
+			text = argument
 		} else if indented := new(bytes.Buffer); json.Indent(indented, arguments[name], "", "  ") == nil {
 			text = indented.String()
 		}

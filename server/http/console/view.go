@@ -81,6 +81,21 @@ func (f frame) NoPartners() site.Nothing {
 	return n
 }
 
+// NoRows replaces a list of a kind of objects, such as "sales". Without filters, it has a text and a link to a page.
+func (f frame) NoRows(filters site.Filters, kind, text, name, path string) site.Nothing {
+	if len(filters.Chips) > 0 {
+		return site.Nothing{
+			Title: "No " + kind + " match these filters",
+			Link:  site.Link{Path: "?", Name: "Show all " + kind},
+		}
+	}
+	return site.Nothing{
+		Title: "No " + kind + " yet",
+		Text:  text,
+		Link:  site.Link{Path: f.at(path), Name: name},
+	}
+}
+
 // NoTraffic replaces the top partners.
 func (f frame) NoTraffic() site.Nothing {
 	return site.Nothing{

@@ -147,12 +147,7 @@ func TestStoppedReplica(t *testing.T) {
 	require.NoError(t, err)
 	answer := make(chan apitest.Answer, 1)
 	go func() { answer <- stopped.Post("/v1/sales/"+sale+"/refund", nil) }()
-	wait.Until(t, func() bool {
-		var waiting int
-		err := other.Pool.QueryRow(t.Context(),
-			"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting)
-		return err == nil && waiting == 1
-	})
+	wait.ForLocks(t, other.Pool, "", 1)
 	require.NoError(t, stopped.Cmd.Process.Signal(syscall.SIGSTOP))
 	require.NoError(t, lock.Rollback(t.Context()))
 	var refunded apitest.Answer

@@ -88,7 +88,7 @@ func (s *Server) ReportPayoutResults(ctx context.Context,
 	for _, result := range report.Results {
 		counts[result.Outcome]++
 	}
-	told := slices.DeleteFunc(report.Results, func(r payout.Result) bool { return r.Outcome == payout.EndedUnchanged })
+	changed := slices.DeleteFunc(report.Results, func(r payout.Result) bool { return r.Outcome == payout.EndedUnchanged })
 	return api.ReportPayoutResults200JSONResponse{
 		Object:         "payout_result_report",
 		BatchID:        r.ID,
@@ -102,7 +102,7 @@ func (s *Server) ReportPayoutResults(ctx context.Context,
 		RepeatedCount:  int64(report.Repeated),
 		MissingCount:   report.MissingCount,
 		Missing:        mapped(report.Missing, toMissing),
-		Data:           mapped(told[:min(len(told), maxResults)], toPayoutResult),
+		Data:           mapped(changed[:min(len(changed), maxResults)], toPayoutResult),
 	}, nil
 }
 

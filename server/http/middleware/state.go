@@ -73,13 +73,13 @@ func isAPI(c echo.Context) bool { return strings.HasPrefix(c.Request().URL.Path,
 // adds OPTIONS, which no operation answers.
 func methodNotAllowed(c echo.Context, allowed string) error {
 	methods := strings.Split(strings.ReplaceAll(allowed, " ", ""), ",")
-	kept := methods[:0]
+	answered := methods[:0]
 	for _, m := range methods {
 		if m != http.MethodOptions {
-			kept = append(kept, m)
+			answered = append(answered, m)
 		}
 	}
-	list := strings.Join(kept, ", ")
+	list := strings.Join(answered, ", ")
 	c.Response().Header().Set(echo.HeaderAllow, list)
 	return problem.New(problem.MethodNotAllowed, "This path supports %s.", list)
 }

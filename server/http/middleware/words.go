@@ -113,12 +113,12 @@ func (d *Document) absent(r *route, p *problem.Error, given string) *problem.Err
 		return p
 	}
 	_, noun, _ := strings.Cut(strings.TrimSuffix(kind.whose, "'s id"), " ")
-	said := *p
-	said.Message = "No such " + noun + "."
+	named := *p
+	named.Message = "No such " + noun + "."
 	if other := d.mistaken(*kind, given); other != "" {
-		said.Message = "No such " + noun + "; " + other + "."
+		named.Message = "No such " + noun + "; " + other + "."
 	}
-	return &said
+	return &named
 }
 
 // mistaken names the kind of an id that was given in place of another kind's, or returns "".

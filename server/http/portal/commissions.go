@@ -30,8 +30,8 @@ type commissionFilter struct {
 	site.Turn
 }
 
-// earned is a commission as its partner sees it.
-type earned struct {
+// commissionRow is a commission as its partner sees it.
+type commissionRow struct {
 	db.Commission
 	At                  clock.Time // the day that reports count it by
 	Customer, Rule, Via string
@@ -56,7 +56,7 @@ func commissions(v *visit) error {
 	if a.Turn, err = v.turn(); err != nil {
 		return err
 	}
-	rows, err := v.earned(a, perPage+1)
+	rows, err := v.commissionRows(a, perPage+1)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func commissions(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found := list.Page[earned]{Rows: rows, HasMore: len(rows) > perPage}
+	found := list.Page[commissionRow]{Rows: rows, HasMore: len(rows) > perPage}
 	for _, s := range sums {
 		found.Total += s.Commissions
 	}
@@ -74,7 +74,7 @@ func commissions(v *visit) error {
 	case found.HasMore:
 		found.Rows = rows[:perPage]
 	}
-	id := func(k earned) string { return k.ID }
+	id := func(k commissionRow) string { return k.ID }
 	at := v.Request().URL
 	data := commissionPage{
 		Listing: site.Listed(at, a.Turn, found, id, found.Rows), Sums: sums, Filters: v.commissionFilters(wrong),
@@ -138,8 +138,8 @@ func (v *visit) commissionFilters(wrong site.Faults) site.Filters {
 	return f
 }
 
-// earned reads commissions, the newest sale first.
-func (v *visit) earned(a commissionFilter, limit int) ([]earned, error) {
+// commissionRows reads commissions, the newest sale first.
+func (v *visit) commissionRows(a commissionFilter, limit int) ([]commissionRow, error) {
 	for _, id := range []*string{a.After, a.Turn.Before} {
 		if id == nil {
 			continue
@@ -157,9 +157,9 @@ func (v *visit) earned(a commissionFilter, limit int) ([]earned, error) {
 		FromAt: a.From, BeforeAt: a.Before, After: a.After, Before: a.Turn.Before,
 		Lim: int32(limit),
 	})
-	rows := make([]earned, len(found))
+	rows := make([]commissionRow, len(found))
 	for i, k := range found {
-		rows[i] = v.told(k)
+		rows[i] = v.commissionOf(k)
 	}
 	return rows, err
 }
@@ -172,9 +172,14 @@ func (v *visit) sums(a commissionFilter) ([]db.PortalCommissionSumsRow, error) {
 	})
 }
 
-// told is a commission in the partner's language.
-func (v *visit) told(k db.PortalCommissionsRow) earned {
-	out := earned{Commission: k.Commission, At: k.At, SaleMinor: k.SaleMinor, SaleCurrency: opt.Value(k.SaleCurrency)}
+// commissionOf is a commission in the partner's language.
+func (v *visit) commissionOf(k db.PortalCommissionsRow) commissionRow {
+	out := commissionRow{
+		Commission:   k.Commission,
+		At:           k.At,
+		SaleMinor:    k.SaleMinor,
+		SaleCurrency: opt.Value(k.SaleCurrency),
+	}
 	if k.Commission.CustomerID != nil {
 		out.Customer = mask(k.Email, k.Name)
 	}

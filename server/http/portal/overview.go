@@ -26,7 +26,7 @@ type home struct {
 	WasPaid          bool
 	Stats            db.PartnerStatsRow
 	Graph            graph
-	Commissions      []earned
+	Commissions      []commissionRow
 	Milestones       []milestone
 }
 
@@ -85,7 +85,7 @@ func overview(v *visit) error {
 	if h.Board, err = v.board(); err != nil {
 		return err
 	}
-	if h.Commissions, err = v.earned(commissionFilter{}, recentCommissions); err != nil {
+	if h.Commissions, err = v.commissionRows(commissionFilter{}, recentCommissions); err != nil {
 		return err
 	}
 	return v.show(http.StatusOK, "overview", "/portal", "Overview", h)

@@ -62,7 +62,7 @@ const statementRows = 1000
 // payoutPage holds the data of a payout's page and its statement.
 type payoutPage struct {
 	db.Payout
-	Rows []earned
+	Rows []commissionRow
 	Sums []db.PortalCommissionSumsRow
 	// Rest is how many commissions there are that are not listed.
 	Rest int64
@@ -86,14 +86,14 @@ func onePayout(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found := list.Page[earned]{Rows: data.Rows, HasMore: len(data.Rows) > perPage}
+	found := list.Page[commissionRow]{Rows: data.Rows, HasMore: len(data.Rows) > perPage}
 	switch {
 	case found.HasMore && t.Before != nil: // the extra row is the newest
 		found.Rows = data.Rows[1:]
 	case found.HasMore:
 		found.Rows = data.Rows[:perPage]
 	}
-	listing := site.Listed(v.Request().URL, t, found, func(k earned) string { return k.ID }, found.Rows)
+	listing := site.Listed(v.Request().URL, t, found, func(k commissionRow) string { return k.ID }, found.Rows)
 	data.Rows, data.Older, data.Newer = found.Rows, listing.Older, listing.Newer
 	return v.show(http.StatusOK, "payout", "/portal/payouts", "Payout", data)
 }
@@ -109,7 +109,7 @@ func (v *visit) payoutPage(t site.Turn, rows int) (data payoutPage, err error) {
 	}
 	data.Failure = payout.PartnerReason(v.Locale, data.Payout)
 	a := commissionFilter{PayoutID: &data.ID, Turn: t}
-	if data.Rows, err = v.earned(a, rows); err != nil {
+	if data.Rows, err = v.commissionRows(a, rows); err != nil {
 		return data, err
 	}
 	data.Printable = v.printable(data.Rows)

@@ -177,11 +177,7 @@ func TestSuspendedMeanwhile(t *testing.T) {
 			answers <- b.post("/portal/settings/"+form, url.Values{"form_token": {token}, "first_name": {"Late"}, "method": {"paypal"}, "email": {"late@example.com"}}).Status
 		}()
 	}
-	wait.Until(t, func() bool {
-		var waiting int
-		err := s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting)
-		return err == nil && waiting == 3
-	})
+	wait.ForLocks(t, s.Pool, "", 3)
 	require.NoError(t, tx.Commit(t.Context()))
 	for range 3 {
 		require.Contains(t, []int{409, 422}, <-answers)

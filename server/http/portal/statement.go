@@ -14,7 +14,7 @@ import (
 
 // printable reports whether a statement of the commissions can be a PDF in the partner's
 // language; the page to print can always be had.
-func (v *visit) printable(rows []earned) bool {
+func (v *visit) printable(rows []commissionRow) bool {
 	texts := []string{v.Locale.T("Payout statement"), v.program.Name, payout.NameOf(v.partner)}
 	for _, k := range rows {
 		texts = append(texts, k.Customer, k.Rule, k.Via)

@@ -20,7 +20,7 @@ func commissionTable(v *visit) error {
 
 // table answers with commissions as a file that spreadsheets read.
 func (v *visit) table(name string, a commissionFilter) error {
-	found, err := v.earned(a, tableRows)
+	found, err := v.commissionRows(a, tableRows)
 	if err != nil {
 		return err
 	}

@@ -143,7 +143,7 @@ func (w Worker) postpone(ctx context.Context, t db.InboxClaimRow, now clock.Time
 	o := waiting(codeUnavailable, unavailable.reason+" The missing data is requested again.")
 	age := now.Sub(unavailable.since.Time)
 	o.due = new(now.Plus(max(min(age/2, maxPause), unavailable.until.Sub(now.Time), defaultPause)))
-	if age >= work.WaitDays*24*time.Hour {
+	if age >= work.MaxWait {
 		o.status, o.due = db.InboxStatusFailed, nil
 	}
 	return w.write(ctx, t, now, o, func(ctx context.Context, tx pgtx.DBTX) (int64, error) {

@@ -35,13 +35,13 @@ func (a *application) outside(ctx context.Context, p processor.Payment) (*outcom
 // recurs decides whether a payment starts a subscription. Another event carries that fact; while it is missing,
 // recurs returns a waiting outcome. After a minute the payment is recorded as a single one.
 func (a *application) recurs(ctx context.Context, p *processor.Payment) (*outcome, error) {
-	told, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
+	aliases, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
 		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: []string{p.Recurs},
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(told) > 0 {
+	if len(aliases) > 0 {
 		p.Subscription = p.Recurs
 		return nil, nil
 	}
@@ -61,10 +61,10 @@ func (a *application) early(ctx context.Context, p processor.Payment) (*outcome,
 	if p.Bought == "" || !a.u.Now.Before(due.Time) {
 		return nil, nil
 	}
-	told, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
+	aliases, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
 		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: []string{p.Bought},
 	})
-	if err != nil || len(told) > 0 {
+	if err != nil || len(aliases) > 0 {
 		return nil, err
 	}
 	o := waiting(codeNoCustomer, "A checkout may identify the partner within a minute.",

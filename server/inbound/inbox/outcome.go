@@ -108,13 +108,13 @@ func waiting(code, reason string, keys ...string) outcome {
 }
 
 // settle sets when an event is processed next. A waiting event is also retried from time to time, in case its
-// key appeared at the same moment. After work.WaitDays it is ignored: its payment belongs to another program, and so do
+// key appeared at the same moment. After work.MaxWait it is ignored: its payment belongs to another program, and so do
 // its refunds. An unexplained event is retried once, for the same reason.
 func (o *outcome) settle(e db.InboxEvent, now clock.Time) {
 	age := now.Sub(e.CreatedAt.Time)
 	switch {
 	case o.due != nil || len(o.keys) == 0:
-	case o.status == db.InboxStatusWaiting && age >= work.WaitDays*24*time.Hour:
+	case o.status == db.InboxStatusWaiting && age >= work.MaxWait:
 		o.status, o.keys = db.InboxStatusIgnored, nil
 		o.reason += " It did not arrive within 30 days, so the event is ignored."
 	case o.status == db.InboxStatusWaiting:

@@ -221,9 +221,9 @@ func (a payer) withEarlier(ctx context.Context, k db.Customer) (processor.Bindin
 		if err != nil {
 			return b, err
 		}
-		if said := opt.Value(parse(a.c.Processor, body).r.Binding); said.Customer == b.Customer {
-			b.Email, b.Name = cmp.Or(b.Email, said.Email), cmp.Or(b.Name, said.Name)
-			b.Identifier = cmp.Or(b.Identifier, said.Identifier)
+		if earlier := opt.Value(parse(a.c.Processor, body).r.Binding); earlier.Customer == b.Customer {
+			b.Email, b.Name = cmp.Or(b.Email, earlier.Email), cmp.Or(b.Name, earlier.Name)
+			b.Identifier = cmp.Or(b.Identifier, earlier.Identifier)
 		}
 	}
 	return b, nil

@@ -140,17 +140,17 @@ func (in *invoice) subscription() loose.ID {
 // tax returns the tax within the paid amount: all of it, or the same part for a partial payment, as with a
 // customer's credit.
 func (in *invoice) tax() loose.Int {
-	sum, said := total(in.TotalTaxes)
-	if !said && in.Tax.OK {
-		sum, said = in.Tax.N, true
+	sum, ok := total(in.TotalTaxes)
+	if !ok && in.Tax.OK {
+		sum, ok = in.Tax.N, true
 	}
-	if !said {
-		sum, said = total(in.TaxAmounts)
+	if !ok {
+		sum, ok = total(in.TaxAmounts)
 	}
 	if in.Total.OK && in.AmountPaid.N < in.Total.N {
 		sum = loose.Share(sum, in.AmountPaid.N, in.Total.N)
 	}
-	return loose.Int{N: sum, OK: said}
+	return loose.Int{N: sum, OK: ok}
 }
 
 // total sums amounts, and reports whether there are any.

@@ -320,12 +320,7 @@ func TestAutoPayoutsSwitchedOffAtTheMonthsEnd(t *testing.T) {
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { done <- e.run(t.Context(), "auto-payouts", nil) }()
-	wait.Until(t, func() bool {
-		var waits bool
-		err := e.Pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
-			WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits)
-		return err == nil && waits
-	}, "the job has listed the program and waits for its row")
+	wait.ForLocks(t, e.Pool, "", 1)
 	require.NoError(t, tx.Commit(t.Context()))
 	require.NoError(t, <-done)
 	require.Empty(t, e.Get("/v1/payout_batches?program_id="+e.ProgramID).Data())

@@ -40,19 +40,19 @@ var ages = map[string][2]string{
 // conditions.
 func (s Speaker) age(f *field, op operator, raw json.RawMessage) string {
 	var n int64
-	said, known := ages[f.name]
+	forms, known := ages[f.name]
 	if !known || json.Unmarshal(raw, &n) != nil {
 		return ""
 	}
 	switch op { // values are whole: more than eleven means at least twelve
 	case opLt:
-		return s.locale().T(said[0], n)
+		return s.locale().T(forms[0], n)
 	case opLte:
-		return s.locale().T(said[0], n+1)
+		return s.locale().T(forms[0], n+1)
 	case opGte:
-		return s.locale().T(said[1], n)
+		return s.locale().T(forms[1], n)
 	case opGt:
-		return s.locale().T(said[1], n+1)
+		return s.locale().T(forms[1], n+1)
 	}
 	return ""
 }

@@ -241,8 +241,8 @@ func (s Speaker) leaf(f *field, op operator, raw json.RawMessage) (string, error
 	case op == opExists:
 		return l.T("%s is known", phrase), nil
 	}
-	if said := s.age(f, op, raw); said != "" {
-		return said, nil
+	if words := s.age(f, op, raw); words != "" {
+		return words, nil
 	}
 	values, err := s.values(f, raw)
 	if err != nil {

@@ -28,12 +28,7 @@ func TestRefundWaitsForMerge(t *testing.T) {
 		func() apitest.Answer { return h.Post("/v1/sales/"+sale+"/refund", M{}) },
 	} {
 		go func() { answers <- call() }()
-		wait.Until(t, func() bool {
-			var waiting int
-			err := h.Pool.QueryRow(t.Context(),
-				"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting)
-			return err == nil && waiting > i
-		}, "%d wait", i+1)
+		wait.ForLocks(t, h.Pool, "", i+1)
 	}
 	require.NoError(t, lock.Rollback(t.Context()))
 	for range 2 {

@@ -48,12 +48,7 @@ func TestRefundWaitsForItsCharge(t *testing.T) {
 	require.NoError(t, db.New().ChargeLock(t.Context(), tx, charge))
 	answered := make(chan apitest.Answer, 1)
 	go func() { answered <- w.s.Post("/v1/sales/"+w.saleID+"/refund", M{"amount_minor": 400}) }()
-	wait.Until(t, func() bool {
-		var waiting bool
-		require.NoError(t, w.s.Pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-			WHERE a.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted)`).Scan(&waiting))
-		return waiting
-	})
+	wait.ForLocks(t, w.s.Pool, "advisory", 1)
 	require.NoError(t, tx.Commit(t.Context()))
 	w.s.Must(200, <-answered)
 }

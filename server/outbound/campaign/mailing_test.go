@@ -425,13 +425,7 @@ func TestFirstCommissionNoted(t *testing.T) {
 	require.NoError(t, err)
 	deleted := make(chan int, 1)
 	go func() { deleted <- m.Delete("/v1/sequences/" + old).Status }()
-	wait.Until(t, func() bool {
-		var waiting bool
-		require.NoError(t,
-			m.Pool.QueryRow(t.Context(),
-				"SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").Scan(&waiting))
-		return waiting
-	})
+	wait.ForLocks(t, m.Pool, "", 1)
 	require.NoError(t, creating.Commit(t.Context()))
 	require.Equal(t, 200, <-deleted)
 	var enrols bool

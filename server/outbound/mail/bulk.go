@@ -29,20 +29,20 @@ func (y Layout) Fill(ctx context.Context, tx pgtx.DBTX, org, partner string, b B
 		}
 		out.To = values["email"]
 	}
-	look, err := queries.MailBranding(ctx, tx, db.MailBrandingParams{
+	branding, err := queries.MailBranding(ctx, tx, db.MailBrandingParams{
 		ProgramID: b.ProgramID, PartnerID: partner, OrgID: org,
 	})
 	if err != nil {
 		return out, err
 	}
-	out.From, out.Subject = printable(look.ProgramName), values.Subject(b.Subject)
+	out.From, out.Subject = printable(branding.ProgramName), values.Subject(b.Subject)
 	reader := db.MailReaderRow{
-		ProgramID: b.ProgramID, ProgramName: look.ProgramName, AccentColor: look.AccentColor,
-		SecondColor: look.SecondColor, LogoVersion: look.LogoVersion,
+		ProgramID: b.ProgramID, ProgramName: branding.ProgramName, AccentColor: branding.AccentColor,
+		SecondColor: branding.SecondColor, LogoVersion: branding.LogoVersion,
 	}
 	out.HTML, out.Plain, err = y.both(content{
-		subject: out.Subject, language: look.Language, body: parse(y.absolute(b.Markdown), values),
-		foot: bulkFoot(look.ProgramName, look.Language, unsubscribeURL(y.BaseURL, "preview")),
+		subject: out.Subject, language: branding.Language, body: parse(y.absolute(b.Markdown), values),
+		foot: bulkFoot(branding.ProgramName, branding.Language, unsubscribeURL(y.BaseURL, "preview")),
 	}, &reader)
 	return out, err
 }

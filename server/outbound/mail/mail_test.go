@@ -369,13 +369,7 @@ func TestResultAndDeletion(t *testing.T) {
 		written <- s.finish(context.Background(),
 			db.Mail{ID: "mail_1", OrgID: "org_1", Attempts: 1, PartnerID: &partner, CampaignID: &campaign}, sent, "")
 	}()
-	wait.Until(t, func() bool {
-		var waiting bool
-		require.NoError(t,
-			pool.QueryRow(t.Context(),
-				"SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").Scan(&waiting))
-		return waiting
-	})
+	wait.ForLocks(t, pool, "", 1)
 	_, err = changing.Exec(t.Context(), "SELECT 1 FROM campaign_recipients FOR UPDATE NOWAIT")
 	require.NoError(t, err, "who waits for the campaign locks nothing of it")
 	require.NoError(t, changing.Commit(t.Context()))

@@ -191,12 +191,12 @@ func boundLog(path string) error {
 	if err != nil || st.Size() <= maxLog {
 		return err
 	}
-	kept, err := os.OpenFile(path+".1", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	previous, err := os.OpenFile(path+".1", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(kept, io.NewSectionReader(f, st.Size()-maxLog, maxLog))
-	return errors.Join(err, kept.Close(), f.Truncate(0))
+	_, err = io.Copy(previous, io.NewSectionReader(f, st.Size()-maxLog, maxLog))
+	return errors.Join(err, previous.Close(), f.Truncate(0))
 }
 
 // explain adds the reason of the server's end to an error, and returns errBusy if the directory is
@@ -206,8 +206,8 @@ func explain(err error, log io.ReaderAt, from int64) error {
 	if why := lastWords(string(text)); why != "" {
 		err = fmt.Errorf("%w: %s", err, why)
 	}
-	said := quiet(string(text))
-	err = errors.Join(fmt.Errorf("%w\n%s", err, said[:min(len(said), 16<<10)]), readErr)
+	output := quiet(string(text))
+	err = errors.Join(fmt.Errorf("%w\n%s", err, output[:min(len(output), 16<<10)]), readErr)
 	for _, sign := range []string{"pre-existing shared memory block", `" already exists`} {
 		if strings.Contains(string(text), sign) {
 			return fmt.Errorf("%w: %w", errBusy, err)

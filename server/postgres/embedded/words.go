@@ -27,13 +27,13 @@ func lastWords(log string) string {
 
 // quiet returns a log without the messages to clients that connect too early.
 func quiet(log string) string {
-	var kept strings.Builder
+	var lines strings.Builder
 	for line := range strings.Lines(log) {
 		if !passing.MatchString(line) {
-			kept.WriteString(line)
+			lines.WriteString(line)
 		}
 	}
-	return kept.String()
+	return lines.String()
 }
 
 // lastWordsOf returns lastWords of the end of a file.

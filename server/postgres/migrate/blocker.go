@@ -49,14 +49,14 @@ func watchFor(ctx context.Context, dsn string) *inTheWay {
 		}
 		defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read
 		for clock.Wait(ctx, watchEvery) == nil {
-			w.look(ctx, conn)
+			w.query(ctx, conn)
 		}
 	}()
 	w.end = func() { cancel(); <-done }
 	return w
 }
 
-func (w *inTheWay) look(ctx context.Context, conn *pgx.Conn) {
+func (w *inTheWay) query(ctx context.Context, conn *pgx.Conn) {
 	var pid int
 	var name, query string
 	if conn.QueryRow(ctx, blocker).Scan(&pid, &name, &query) != nil {

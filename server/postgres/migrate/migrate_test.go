@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/harness/pgtest"
+	"rail/server/harness/wait"
 	"rail/server/postgres/migrate"
 )
 
@@ -182,19 +183,6 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// waits returns once n sessions of the database wait for a kind of lock.
-func waits(t *testing.T, pool *pgxpool.Pool, kind string, n int) {
-	t.Helper()
-	for t.Context().Err() == nil {
-		var got int
-		err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-			WHERE a.datname = current_database() AND NOT l.granted AND l.locktype = $1`, kind).Scan(&got)
-		if err == nil && got >= n {
-			return
-		}
-	}
-}
-
 // used returns a database at the first of two migrations, and a transaction that locks the table of
 // the first.
 func used(t *testing.T, second string) (string, migrate.Set, *pgxpool.Pool, pgx.Tx) {
@@ -219,7 +207,7 @@ func TestTableInUse(t *testing.T) {
 	short, stop := context.WithCancel(t.Context())
 	given := make(chan error, 1)
 	go func() { given <- set.Up(short, dsn) }()
-	waits(t, pool, "relation", 1)
+	wait.ForLocks(t, pool, "relation", 1)
 	stop()
 	if err := <-given; !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -271,9 +259,9 @@ func TestTableInUseOfTwo(t *testing.T) {
 	dsn, set, pool, tx := used(t, change)
 	one, two := make(chan error, 1), make(chan error, 1)
 	go func() { one <- set.Up(t.Context(), dsn) }()
-	waits(t, pool, "relation", 1)
+	wait.ForLocks(t, pool, "relation", 1)
 	go func() { two <- set.Up(t.Context(), dsn) }()
-	waits(t, pool, "advisory", 1)
+	wait.ForLocks(t, pool, "advisory", 1)
 	ok(t, tx.Rollback(t.Context()))
 	ok(t, <-one)
 	ok(t, <-two)
@@ -287,7 +275,7 @@ func TestDeadlock(t *testing.T) {
 	ok(t, err)
 	done := make(chan error, 1)
 	go func() { done <- set.Up(t.Context(), dsn) }()
-	waits(t, pool, "relation", 1)
+	wait.ForLocks(t, pool, "relation", 1)
 	_, _ = tx.Exec(t.Context(), "LOCK TABLE c") // one of the two succeeds
 	_ = tx.Rollback(t.Context())
 	ok(t, <-done)
@@ -308,7 +296,7 @@ func TestTableInUseDown(t *testing.T) {
 	short, stop := context.WithCancel(t.Context())
 	given := make(chan error, 1)
 	go func() { given <- set.Down(short, dsn, 1) }()
-	waits(t, pool, "relation", 1)
+	wait.ForLocks(t, pool, "relation", 1)
 	stop()
 	if <-given == nil {
 		t.Error("took a table that is read")

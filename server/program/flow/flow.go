@@ -467,16 +467,16 @@ func Warnings(f db.Flow) ([]Warning, error) {
 	if err := json.Unmarshal(f.Branches, &branches); err != nil {
 		return nil, err
 	}
-	look := func(param string, rateType db.RateType, value int64) {
+	check := func(param string, rateType db.RateType, value int64) {
 		if words := rules.Unusual(rules.Rate{RateType: rateType, RateValue: value}); words != "" {
 			warnings = append(warnings, Warning{param, words})
 		}
 	}
 	if f.RateType != nil && f.RateValue != nil {
-		look("rate_value", *f.RateType, *f.RateValue)
+		check("rate_value", *f.RateType, *f.RateValue)
 	}
 	for i, b := range branches {
-		look(fmt.Sprintf("branches[%d].rate_value", i), b.RateType, b.RateValue)
+		check(fmt.Sprintf("branches[%d].rate_value", i), b.RateType, b.RateValue)
 	}
 	return warnings, nil
 }

@@ -380,7 +380,7 @@ func (s *Service) patchDetails(p *db.Partner, b Patch, methods []string) error {
 func (s *Service) sealDetails(p *db.Partner, details []byte) error {
 	where := payout.DetailsPlace(p.ID)
 	if p.PayoutDetails != nil {
-		if kept, err := s.Keeper.Open(p.PayoutDetails, where); err == nil && bytes.Equal(kept, details) {
+		if stored, err := s.Keeper.Open(p.PayoutDetails, where); err == nil && bytes.Equal(stored, details) {
 			return nil
 		}
 	}

@@ -18,15 +18,15 @@ func URL(destination, param, value string) string {
 	// Cut manually: url.Values would sort and escape the parameters anew, and some merchants' pages depend on either.
 	base, fragment, hasFragment := strings.Cut(destination, "#")
 	path, query, _ := strings.Cut(base, "?")
-	kept := []string{}
+	pairs := []string{}
 	for pair := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(pair, "=")
 		if plain, err := url.QueryUnescape(name); pair != "" && (err != nil || plain != param) {
-			kept = append(kept, pair)
+			pairs = append(pairs, pair)
 		}
 	}
-	kept = append(kept, url.QueryEscape(param)+"="+url.QueryEscape(value))
-	out := path + "?" + strings.Join(kept, "&")
+	pairs = append(pairs, url.QueryEscape(param)+"="+url.QueryEscape(value))
+	out := path + "?" + strings.Join(pairs, "&")
 	if hasFragment {
 		out += "#" + fragment
 	}

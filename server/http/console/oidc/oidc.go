@@ -211,7 +211,7 @@ func identity(
 // failed returns the error of a code that was not traded: refused where the provider said
 // so.
 func failed(err error) error {
-	if _, said := errors.AsType[*oauth2.RetrieveError](err); said {
+	if _, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		return refused(err)
 	}
 	return away(err)

@@ -60,7 +60,7 @@ func examine(ctx context.Context, way http.RoundTripper, address string, p Progr
 	ctx, end := context.WithTimeout(ctx, patience)
 	defer end()
 	x := &examination{client: &http.Client{Transport: way, CheckRedirect: limitRedirects}, program: p}
-	x.look(ctx, address)
+	x.run(ctx, address)
 	wrong := slices.ContainsFunc(x.findings, func(f Finding) bool { return f.State == Wrong })
 	return Report{URL: cmp.Or(x.page.url.String(), address), OK: !wrong, Findings: x.findings}
 }
@@ -87,8 +87,8 @@ func (x *examination) note(check string, s State, text, fix string) {
 	x.findings = append(x.findings, Finding{check, s, text, fix})
 }
 
-// look runs the checks. It stops early if the page or the tag is missing.
-func (x *examination) look(ctx context.Context, address string) {
+// run runs the checks. It stops early if the page or the tag is missing.
+func (x *examination) run(ctx context.Context, address string) {
 	if x.fetchPage(ctx, address) && x.findTag() {
 		x.script(ctx)
 		x.policies()

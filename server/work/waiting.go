@@ -2,12 +2,13 @@ package work
 
 import (
 	"context"
+	"time"
 
 	"rail/gen/db"
 )
 
-// WaitDays is how long an event of a payment processor waits for missing data, in days.
-const WaitDays = 30
+// MaxWait is how long events of payment processors, and refunds, wait for missing data (decisions, 227).
+const MaxWait = 30 * 24 * time.Hour
 
 // Keys under which events of payment processors wait, each for an object by the processor's or the merchant's
 // id.
@@ -33,6 +34,6 @@ func RefundsKey(saleID string) string { return "refunds " + saleID }
 // Reschedule makes inbox events due that wait for any of the keys. It is sent with the commit.
 func (u *Unit) Reschedule(ctx context.Context, programID string, keys ...string) error {
 	return queries.InboxWake(ctx, u.Later(), db.InboxWakeParams{
-		Now: u.Now, ProgramID: programID, OrgID: u.OrgID, Keys: keys, Since: u.Now.Days(-WaitDays),
+		Now: u.Now, ProgramID: programID, OrgID: u.OrgID, Keys: keys, Since: u.Now.Plus(-MaxWait),
 	})
 }
