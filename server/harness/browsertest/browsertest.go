@@ -120,8 +120,8 @@ func (b *Tab) Submit(form string, fields map[string]string) {
 func (b *Tab) Reads(text string) {
 	b.t.Helper()
 	wait.Until(b.t, func() bool {
-		ready, err := chromedp.Run(b.Context, chromedp.Evaluate[string]("document.readyState == 'complete' ? document.body.innerText : ''"))
-		return err == nil && strings.Contains(ready, text)
+		shown, err := chromedp.Run(b.Context, chromedp.Evaluate[string]("document.readyState == 'complete' ? document.body.innerText : ''"))
+		return err == nil && strings.Contains(shown, text)
 	}, "the page says %q", text)
 }
 

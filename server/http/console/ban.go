@@ -26,7 +26,7 @@ type banData struct {
 
 // banForm shows the effects of a ban and asks for the reason.
 func banForm(v *visit) error {
-	preview, err := v.lookBan(v.PathValue("id"))
+	preview, err := v.previewBan(v.PathValue("id"))
 	if err != nil {
 		return v.again(err, overview)
 	}
@@ -60,7 +60,7 @@ func bansForm(v *visit) error {
 	var left tally
 	var last error
 	for _, id := range ids {
-		preview, err := v.lookBan(id)
+		preview, err := v.previewBan(id)
 		if !left.add(err) {
 			return err
 		}
@@ -124,10 +124,10 @@ func (v *visit) undoBans(ids ...string) site.Undo {
 	return site.Undo{Path: v.at("/partners/undo_ban"), Fields: url.Values{"id": ids}}
 }
 
-// lookBan returns the effects of a ban.
-func (v *visit) lookBan(id string) (look api.PartnerBan, err error) {
-	err = v.send("banPartner", map[string]any{"reason": "?", "dry_run": true}, &look, id)
-	return look, err
+// previewBan returns the effects of a ban.
+func (v *visit) previewBan(id string) (preview api.PartnerBan, err error) {
+	err = v.send("banPartner", map[string]any{"reason": "?", "dry_run": true}, &preview, id)
+	return preview, err
 }
 
 // banLater schedules a ban with the reason of the form.
@@ -140,8 +140,8 @@ func (v *visit) banLater(id string) (done api.PartnerBan, err error) {
 }
 
 // showBan shows the form of a ban with its effects.
-func (v *visit) showBan(data banData, look api.PartnerBan) error {
-	data.Sum = v.banSum(look)
+func (v *visit) showBan(data banData, preview api.PartnerBan) error {
+	data.Sum = v.banSum(preview)
 	return v.show(sheet{"ban", "/partners", "Ban " + data.Who, data})
 }
 

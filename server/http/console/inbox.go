@@ -215,14 +215,14 @@ type eventSubject struct{ Customer, Sale string }
 
 // EventSubject returns the customer and sale of an event.
 func (f frame) EventSubject(e api.InboxEvent) eventSubject {
-	var w eventSubject
+	var subject eventSubject
 	if e.CustomerID != nil {
-		w.Customer = f.at("/customers/" + *e.CustomerID)
+		subject.Customer = f.at("/customers/" + *e.CustomerID)
 	}
 	if e.SaleID != nil {
-		w.Sale = f.at("/sales/" + *e.SaleID)
+		subject.Sale = f.at("/sales/" + *e.SaleID)
 	}
-	return w
+	return subject
 }
 
 // Filtered reports whether the page's address asks for a part of a list.

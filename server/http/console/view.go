@@ -81,6 +81,15 @@ func (f frame) NoPartners() site.Nothing {
 	return n
 }
 
+// Nothing replaces a list without rows. An empty path is no link.
+func (f frame) Nothing(title, text, name, path string) site.Nothing {
+	n := site.Nothing{Title: title, Text: text}
+	if path != "" {
+		n.Link = site.Link{Path: f.at(path), Name: name}
+	}
+	return n
+}
+
 // NoRows replaces a list of a kind of objects, such as "sales". Without filters, it has a text and a link to a page.
 func (f frame) NoRows(filters site.Filters, kind, text, name, path string) site.Nothing {
 	if len(filters.Chips) > 0 {
@@ -89,20 +98,12 @@ func (f frame) NoRows(filters site.Filters, kind, text, name, path string) site.
 			Link:  site.Link{Path: "?", Name: "Show all " + kind},
 		}
 	}
-	return site.Nothing{
-		Title: "No " + kind + " yet",
-		Text:  text,
-		Link:  site.Link{Path: f.at(path), Name: name},
-	}
+	return f.Nothing("No "+kind+" yet", text, name, path)
 }
 
 // NoTraffic replaces the top partners.
 func (f frame) NoTraffic() site.Nothing {
-	return site.Nothing{
-		Title: "No visitors yet",
-		Text:  "Partners appear here with their first click.",
-		Link:  site.Link{Path: f.at("/partners/new"), Name: "Invite a partner"},
-	}
+	return f.Nothing("No visitors yet", "Partners appear here with their first click.", "Invite a partner", "/partners/new")
 }
 
 // part writes a part of a page, for a script that replaces it.

@@ -320,7 +320,7 @@ func TestAutoPayoutsSwitchedOffAtTheMonthsEnd(t *testing.T) {
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { done <- e.run(t.Context(), "auto-payouts", nil) }()
-	wait.ForLocks(t, e.Pool, "", 1)
+	wait.ForLocks(t, e.Pool, "", 1) // the job has listed the program and waits for its row
 	require.NoError(t, tx.Commit(t.Context()))
 	require.NoError(t, <-done)
 	require.Empty(t, e.Get("/v1/payout_batches?program_id="+e.ProgramID).Data())
