@@ -252,6 +252,16 @@ UNION ALL SELECT t.id FROM sales t WHERE t.id = ANY (@ids::text[]) AND t.org_id 
 UNION ALL SELECT t.id FROM commissions t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
 UNION ALL SELECT t.id FROM payouts t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 
+-- name: ImportHolders :many
+-- ImportHolders returns the partners of objects in Rail, and the customers of sales.
+SELECT t.id, coalesce(t.partner_id, '')::text AS partner_id, ''::text AS customer_id FROM links t
+WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
+UNION ALL SELECT t.id, coalesce(t.partner_id, ''), '' FROM coupons t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
+UNION ALL SELECT t.id, coalesce(t.partner_id, ''), '' FROM customers t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
+UNION ALL SELECT t.id, coalesce(t.partner_id, ''), t.customer_id FROM sales t
+WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
+UNION ALL SELECT t.id, t.partner_id, '' FROM commissions t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
+
 -- name: ImportMerged :many
 -- ImportMerged returns the customers that deleted customers were merged into.
 SELECT m.id, m.customer_id FROM customer_merges m WHERE m.id = ANY (@ids::text[]) AND m.org_id = @org_id;
@@ -290,6 +300,7 @@ RETURNING t.source_id;
 -- name: ImportOpen :many
 -- ImportOpen compares, for each partner and currency, the unpaid money at the source with that of the objects in Rail,
 -- as planned or as written. A source that lists everything (whole) owes nothing for objects that it no longer lists.
+-- An object of another partner in Rail is no money of the row's partner.
 SELECT x.partner_id::text AS partner_id, x.currency::text AS currency, sum(x.source)::bigint AS source_minor,
     sum(x.rail)::bigint AS rail_minor
 FROM (
@@ -297,7 +308,7 @@ FROM (
         (t.data ->> 'amount_minor')::bigint AS source,
         CASE t.outcome WHEN 'refused' THEN 0
             WHEN 'new' THEN (t.data ->> 'amount_minor')::bigint
-            ELSE CASE WHEN k.status NOT IN ('pending', 'approved', 'due') THEN 0
+            ELSE CASE WHEN k.status NOT IN ('pending', 'approved', 'due') OR k.partner_id <> t.refs ->> 'partner' THEN 0
                 WHEN t.outcome = 'same' OR NOT o.created OR (o.data ->> 'amount_minor') = (t.data ->> 'amount_minor')
                     THEN k.amount_minor
                 ELSE (t.data ->> 'amount_minor')::bigint END END AS rail
@@ -313,7 +324,8 @@ FROM (
     FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
     WHERE o.program_id = @program_id AND o.org_id = @org_id AND o.source = @source AND o.kind = 5
         AND k.status IN ('pending', 'approved', 'due') AND NOT EXISTS (SELECT 1 FROM import_rows t
-            WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5 AND t.source_id = o.source_id)
+            WHERE t.import_id = @import_id AND t.org_id = @org_id AND t.kind = 5 AND t.source_id = o.source_id
+                AND coalesce(t.refs ->> 'partner', k.partner_id) = k.partner_id)
 ) x GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- name: ImportMissingCommissions :many

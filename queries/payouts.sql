@@ -111,7 +111,7 @@ UPDATE payouts SET failure_mailed_at = @now, updated_at = @now WHERE id = @id AN
 -- PayoutDetailsChanges lists those of the partners whose payout details changed since they were last paid.
 SELECT p.id, p.payout_details_changed_at FROM partners p
 WHERE p.id = ANY (@partner_ids::text[]) AND p.org_id = @org_id AND p.payout_details_changed_at > (
-    SELECT max(coalesce(y.submitted_at, y.paid_at)) FROM payouts y WHERE y.program_id = p.program_id AND y.org_id = p.org_id
+    SELECT max(coalesce(y.submitted_at, y.filed_at, y.paid_at)) FROM payouts y WHERE y.program_id = p.program_id AND y.org_id = p.org_id
         AND y.partner_id = p.id
         AND y.status = 'paid');
 
@@ -344,7 +344,7 @@ ORDER BY t.id LIMIT @lim FOR NO KEY UPDATE OF t;
 
 -- name: PayoutsSetFiled :exec
 -- PayoutsSetFiled marks payouts as exported in a file. No rail has them from then on.
-UPDATE payouts SET status = 'processing', rail = @rail, rail_id = NULL, submitted_at = NULL, submissions = 0,
+UPDATE payouts SET status = 'processing', rail = @rail, rail_id = NULL, submitted_at = NULL, submissions = 0, filed_at = @now,
     external_id = CASE WHEN rail_id IS NULL THEN external_id END, error_code = NULL, error_message = NULL,
     failure_mailed_at = NULL, updated_at = @now
 WHERE id = ANY (@ids::text[]) AND org_id = @org_id AND status IN ('pending', 'failed');

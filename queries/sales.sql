@@ -68,10 +68,14 @@ SELECT g.id AS program_id, g.currency AS program_currency, g.commission_on_net_r
 FROM partners p JOIN programs g ON g.id = p.program_id WHERE p.id = @partner_id AND p.org_id = @org_id;
 
 -- name: SaleHistory :one
--- SaleHistory reports, after the locks, whether the charge is known, whether
--- refunds of it wait, and whether the customer has paid before.
+-- SaleHistory reports, after the locks, whether the charge is known, also under another id, whether
+-- refunds of it wait, and whether the customer has paid before. The index of sales has the default collation.
 SELECT coalesce((SELECT s.id FROM sales s WHERE s.program_id = @program_id AND s.org_id = @org_id
-    AND s.external_charge_id = @external_charge_id), '')::text AS existing_id,
+        AND s.external_charge_id = @external_charge_id),
+    (SELECT s.id FROM sales s WHERE s.program_id = @program_id AND s.org_id = @org_id
+        AND s.external_charge_id = (SELECT a.external_charge_id COLLATE "default" FROM charge_aliases a
+            WHERE a.program_id = @program_id AND a.org_id = @org_id AND a.alias = @external_charge_id)),
+    '')::text AS existing_id,
     EXISTS (SELECT 1 FROM refunds r WHERE r.program_id = @program_id AND r.org_id = @org_id
         AND r.external_charge_id = @external_charge_id AND r.status = 'waiting') AS refunds_wait,
     EXISTS (SELECT 1 FROM inbox_waits w WHERE w.program_id = @program_id AND w.org_id = @org_id
@@ -79,8 +83,24 @@ SELECT coalesce((SELECT s.id FROM sales s WHERE s.program_id = @program_id AND s
     EXISTS (SELECT 1 FROM sales s WHERE s.customer_id = @customer_id AND s.org_id = @org_id) AS has_sales;
 
 -- name: SaleByCharge :one
+-- SaleByCharge finds the sale of a charge, also by another id of the charge.
 SELECT t.id FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id
-    AND t.external_charge_id = @external_charge_id;
+    AND t.external_charge_id = @external_charge_id
+UNION ALL
+SELECT t.id FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.external_charge_id = (SELECT a.external_charge_id COLLATE "default" FROM charge_aliases a
+        WHERE a.program_id = @program_id AND a.org_id = @org_id AND a.alias = @external_charge_id)
+LIMIT 1;
+
+-- name: SaleOfCharge :one
+-- SaleOfCharge is SaleByCharge with the charge's first id.
+SELECT t.id, t.external_charge_id FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.external_charge_id = @external_charge_id
+UNION ALL
+SELECT t.id, t.external_charge_id FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.external_charge_id = (SELECT a.external_charge_id COLLATE "default" FROM charge_aliases a
+        WHERE a.program_id = @program_id AND a.org_id = @org_id AND a.alias = @external_charge_id)
+LIMIT 1;
 
 -- name: SaleShare :one
 -- SaleShare prevents refunds of a sale until the commit.
@@ -212,6 +232,11 @@ WHERE s.id = ANY (@ids::text[]) AND s.org_id = @org_id AND p.org_id = @org_id OR
 UPDATE sales SET partner_id = @partner_id::text, activity_outcome = @activity_outcome, warnings = @warnings,
     updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND partner_id IS NULL;
+
+-- name: SaleSetEarned :exec
+-- SaleSetEarned records that a sale pays a commission after all.
+UPDATE sales SET activity_outcome = 'commission_created', warnings = '[]', updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id;
 
 -- name: SalesNotFirst :exec
 UPDATE sales SET is_first_sale = false, updated_at = @updated_at

@@ -20,9 +20,11 @@ WHERE id = @id AND org_id = @org_id;
 DELETE FROM webhook_endpoints WHERE id = @id AND org_id = @org_id;
 
 -- name: WebhookCancel :exec
--- WebhookCancel ends the waiting deliveries of a disabled endpoint.
+-- WebhookCancel ends waiting deliveries of an endpoint, lim at most.
 UPDATE webhook_deliveries SET status = 'failed', error = @error, next_attempt_at = NULL, finished_at = @now
-WHERE endpoint_id = @endpoint_id AND org_id = @org_id AND next_attempt_at IS NOT NULL;
+WHERE id = ANY (ARRAY(SELECT d.id FROM webhook_deliveries d WHERE d.endpoint_id = @endpoint_id AND d.org_id = @org_id
+        AND d.next_attempt_at IS NOT NULL LIMIT @lim::bigint))
+    AND next_attempt_at IS NOT NULL;
 
 -- name: WebhookLog :many
 -- WebhookLog lists the last deliveries to an endpoint, newest first, with the sent bytes.
@@ -141,10 +143,13 @@ WHERE l.until > now() AND l.owner NOT IN (
 UPDATE webhook_leases SET until = '-infinity' WHERE owner = ANY (@owners::bigint[]) AND until > now();
 
 -- name: WebhookCancelDisabled :exec
--- WebhookCancelDisabled ends deliveries that were committed while their endpoint was being disabled.
-UPDATE webhook_deliveries d SET status = 'failed', error = 'The endpoint was turned off.', next_attempt_at = NULL,
+-- WebhookCancelDisabled ends deliveries to disabled endpoints: those beyond the limit of WebhookCancel, 10,000 at
+-- once, and those that were committed while their endpoint was being disabled.
+UPDATE webhook_deliveries SET status = 'failed', error = 'The endpoint was turned off.', next_attempt_at = NULL,
     finished_at = @now
-FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND NOT w.enabled AND d.next_attempt_at IS NOT NULL;
+WHERE id = ANY (ARRAY(SELECT d.id FROM webhook_endpoints w JOIN webhook_deliveries d ON d.endpoint_id = w.id
+        WHERE NOT w.enabled AND d.next_attempt_at IS NOT NULL LIMIT 10000))
+    AND next_attempt_at IS NOT NULL;
 
 -- name: WebhookResults :many
 -- WebhookResults writes the results of attempts whose lease is still valid, and returns them with

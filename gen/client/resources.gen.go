@@ -3850,6 +3850,7 @@ func (s *RiskFlagsService) List(ctx context.Context, params ListRiskFlagsParams,
 			next.EndingBefore = string(cursor)
 		} else if cursor != "" {
 			next.StartingAfter = string(cursor)
+			next.Offset = 0 // the API takes either an offset or a cursor
 		}
 		page, err := s.ListPage(ctx, next, opts...)
 		if err != nil {

@@ -793,7 +793,7 @@ func (q *Queries) PayoutProgram(ctx context.Context, db DBTX, arg PayoutProgramP
 }
 
 const payoutsByIDs = `-- name: PayoutsByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, coalesce(n.total, 0)::bigint AS commission_count
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, t.filed_at, coalesce(n.total, 0)::bigint AS commission_count
 FROM payouts t LEFT JOIN (
     SELECT x.owner_id, sum(x.total) AS total FROM tally_sums x
     WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM payouts k
@@ -861,6 +861,7 @@ func (q *Queries) PayoutsByIDs(ctx context.Context, db DBTX, arg PayoutsByIDsPar
 			&i.Payout.AttentionDismissedAt,
 			&i.Payout.ImportID,
 			&i.Payout.FailedTransfers,
+			&i.Payout.FiledAt,
 			&i.CommissionCount,
 		); err != nil {
 			return nil, err

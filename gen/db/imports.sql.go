@@ -1325,6 +1325,48 @@ func (q *Queries) ImportHasWritten(ctx context.Context, db DBTX, arg ImportHasWr
 	return exists, err
 }
 
+const importHolders = `-- name: ImportHolders :many
+SELECT t.id, coalesce(t.partner_id, '')::text AS partner_id, ''::text AS customer_id FROM links t
+WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+UNION ALL SELECT t.id, coalesce(t.partner_id, ''), '' FROM coupons t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+UNION ALL SELECT t.id, coalesce(t.partner_id, ''), '' FROM customers t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+UNION ALL SELECT t.id, coalesce(t.partner_id, ''), t.customer_id FROM sales t
+WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+UNION ALL SELECT t.id, t.partner_id, '' FROM commissions t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+`
+
+type ImportHoldersParams struct {
+	Ids   []string
+	OrgID string
+}
+
+type ImportHoldersRow struct {
+	ID         string
+	PartnerID  string
+	CustomerID string
+}
+
+// ImportHolders returns the partners of objects in Rail, and the customers of sales.
+func (q *Queries) ImportHolders(ctx context.Context, db DBTX, arg ImportHoldersParams) ([]ImportHoldersRow, error) {
+	rows, err := db.Query(ctx, importHolders, arg.Ids, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportHoldersRow{}
+	for rows.Next() {
+		var i ImportHoldersRow
+		if err := rows.Scan(&i.ID, &i.PartnerID, &i.CustomerID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importInsert = `-- name: ImportInsert :exec
 INSERT INTO imports (id, org_id, program_id, source, source_account, api_key, since, dry_run, emit_events, status, place,
     counts, balances, groups, problems_count, params, error, user_id, attempts, busy_until, created_at, updated_at,
@@ -2027,7 +2069,7 @@ FROM (
         (t.data ->> 'amount_minor')::bigint AS source,
         CASE t.outcome WHEN 'refused' THEN 0
             WHEN 'new' THEN (t.data ->> 'amount_minor')::bigint
-            ELSE CASE WHEN k.status NOT IN ('pending', 'approved', 'due') THEN 0
+            ELSE CASE WHEN k.status NOT IN ('pending', 'approved', 'due') OR k.partner_id <> t.refs ->> 'partner' THEN 0
                 WHEN t.outcome = 'same' OR NOT o.created OR (o.data ->> 'amount_minor') = (t.data ->> 'amount_minor')
                     THEN k.amount_minor
                 ELSE (t.data ->> 'amount_minor')::bigint END END AS rail
@@ -2043,7 +2085,8 @@ FROM (
     FROM import_objects o JOIN commissions k ON k.id = o.target AND k.org_id = o.org_id
     WHERE o.program_id = $1 AND o.org_id = $2 AND o.source = $3 AND o.kind = 5
         AND k.status IN ('pending', 'approved', 'due') AND NOT EXISTS (SELECT 1 FROM import_rows t
-            WHERE t.import_id = $4 AND t.org_id = $2 AND t.kind = 5 AND t.source_id = o.source_id)
+            WHERE t.import_id = $4 AND t.org_id = $2 AND t.kind = 5 AND t.source_id = o.source_id
+                AND coalesce(t.refs ->> 'partner', k.partner_id) = k.partner_id)
 ) x GROUP BY 1, 2 ORDER BY 1, 2
 `
 
@@ -2064,6 +2107,7 @@ type ImportOpenRow struct {
 
 // ImportOpen compares, for each partner and currency, the unpaid money at the source with that of the objects in Rail,
 // as planned or as written. A source that lists everything (whole) owes nothing for objects that it no longer lists.
+// An object of another partner in Rail is no money of the row's partner.
 func (q *Queries) ImportOpen(ctx context.Context, db DBTX, arg ImportOpenParams) ([]ImportOpenRow, error) {
 	rows, err := db.Query(ctx, importOpen,
 		arg.ProgramID,

@@ -782,6 +782,7 @@ type Payout struct {
 	AttentionDismissedAt *clock.Time
 	ImportID             *string
 	FailedTransfers      []string
+	FiledAt              *clock.Time
 }
 
 type PayoutBatch struct {

@@ -84,7 +84,7 @@ func (q *Queries) PayoutAttentionDismiss(ctx context.Context, db DBTX, arg Payou
 const payoutCountSubmission = `-- name: PayoutCountSubmission :one
 UPDATE payouts SET submissions = submissions + 1, submitted_at = coalesce(submitted_at, $1)
 WHERE id = $2 AND org_id = $3 AND status = 'processing' AND external_id IS NULL AND checked_at = $4
-RETURNING id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, external_id, reason, reason_text, error_code, error_message, period_month, period_end, due_at, paid_at, created_at, updated_at, created_xid, due_told, rail, checked_at, submissions, marked_at, before_paid, mark_id, failure_mailed_at, rail_id, submitted_at, fee_minor, fee_currency, attention, attention_text, attention_at, attention_dismissed_at, import_id, failed_transfers
+RETURNING id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, external_id, reason, reason_text, error_code, error_message, period_month, period_end, due_at, paid_at, created_at, updated_at, created_xid, due_told, rail, checked_at, submissions, marked_at, before_paid, mark_id, failure_mailed_at, rail_id, submitted_at, fee_minor, fee_currency, attention, attention_text, attention_at, attention_dismissed_at, import_id, failed_transfers, filed_at
 `
 
 type PayoutCountSubmissionParams struct {
@@ -143,6 +143,7 @@ func (q *Queries) PayoutCountSubmission(ctx context.Context, db DBTX, arg Payout
 		&i.AttentionDismissedAt,
 		&i.ImportID,
 		&i.FailedTransfers,
+		&i.FiledAt,
 	)
 	return i, err
 }
@@ -936,7 +937,7 @@ const railPayoutsReturn = `-- name: RailPayoutsReturn :many
 UPDATE payouts SET status = 'pending', rail = NULL, rail_id = NULL, checked_at = NULL, attention = NULL,
     attention_text = NULL, attention_at = NULL, updated_at = $1
 WHERE rail_id = $2 AND org_id = $3 AND status = 'processing' AND submitted_at IS NULL AND external_id IS NULL
-RETURNING id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, external_id, reason, reason_text, error_code, error_message, period_month, period_end, due_at, paid_at, created_at, updated_at, created_xid, due_told, rail, checked_at, submissions, marked_at, before_paid, mark_id, failure_mailed_at, rail_id, submitted_at, fee_minor, fee_currency, attention, attention_text, attention_at, attention_dismissed_at, import_id, failed_transfers
+RETURNING id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, external_id, reason, reason_text, error_code, error_message, period_month, period_end, due_at, paid_at, created_at, updated_at, created_xid, due_told, rail, checked_at, submissions, marked_at, before_paid, mark_id, failure_mailed_at, rail_id, submitted_at, fee_minor, fee_currency, attention, attention_text, attention_at, attention_dismissed_at, import_id, failed_transfers, filed_at
 `
 
 type RailPayoutsReturnParams struct {
@@ -995,6 +996,7 @@ func (q *Queries) RailPayoutsReturn(ctx context.Context, db DBTX, arg RailPayout
 			&i.AttentionDismissedAt,
 			&i.ImportID,
 			&i.FailedTransfers,
+			&i.FiledAt,
 		); err != nil {
 			return nil, err
 		}
@@ -1011,7 +1013,7 @@ UPDATE payouts t SET checked_at = $1
 FROM (SELECT p.id FROM payouts p WHERE p.rail = $2 AND coalesce(p.rail_id, '') = $3::text AND p.status = 'processing'
         AND p.external_id IS NOT NULL AND (p.checked_at IS NULL OR p.checked_at <= $4)
     ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, t.filed_at
 `
 
 type RailPayoutsToPollParams struct {
@@ -1079,6 +1081,7 @@ func (q *Queries) RailPayoutsToPoll(ctx context.Context, db DBTX, arg RailPayout
 			&i.AttentionDismissedAt,
 			&i.ImportID,
 			&i.FailedTransfers,
+			&i.FiledAt,
 		); err != nil {
 			return nil, err
 		}
@@ -1096,7 +1099,7 @@ FROM (SELECT p.id FROM payouts p WHERE p.rail = $2 AND coalesce(p.rail_id, '') =
         AND p.external_id IS NULL AND p.attention IS DISTINCT FROM 'unconfirmed'
         AND (p.checked_at IS NULL OR p.checked_at <= $4)
     ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, t.filed_at
 `
 
 type RailPayoutsToSubmitParams struct {
@@ -1163,6 +1166,7 @@ func (q *Queries) RailPayoutsToSubmit(ctx context.Context, db DBTX, arg RailPayo
 			&i.AttentionDismissedAt,
 			&i.ImportID,
 			&i.FailedTransfers,
+			&i.FiledAt,
 		); err != nil {
 			return nil, err
 		}
@@ -1181,7 +1185,7 @@ FROM (SELECT p.id FROM payouts p WHERE p.rail = $4 AND coalesce(p.rail_id, '') =
         AND p.rail <> 'file' AND p.external_id IS NOT NULL AND p.marked_at IS NULL AND p.checked_at <= $6
         AND p.attention_dismissed_at IS NULL AND (p.attention IS NULL OR p.attention NOT IN ('returned', 'reversed'))
     ORDER BY p.checked_at, p.id LIMIT $7 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, t.filed_at
 `
 
 type RailPayoutsToWatchParams struct {
@@ -1253,6 +1257,7 @@ func (q *Queries) RailPayoutsToWatch(ctx context.Context, db DBTX, arg RailPayou
 			&i.AttentionDismissedAt,
 			&i.ImportID,
 			&i.FailedTransfers,
+			&i.FiledAt,
 		); err != nil {
 			return nil, err
 		}

@@ -575,7 +575,7 @@ func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersP
 }
 
 const batchPayouts = `-- name: BatchPayouts :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3 AND t.import_id IS NULL
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, t.filed_at FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3 AND t.import_id IS NULL
 AND t.partner_id BETWEEN $4 AND $5 AND t.partner_id = ANY ($6::text[])
     ORDER BY t.id FOR NO KEY UPDATE
 `
@@ -645,6 +645,7 @@ func (q *Queries) BatchPayouts(ctx context.Context, db DBTX, arg BatchPayoutsPar
 			&i.AttentionDismissedAt,
 			&i.ImportID,
 			&i.FailedTransfers,
+			&i.FiledAt,
 		); err != nil {
 			return nil, err
 		}
@@ -657,7 +658,7 @@ func (q *Queries) BatchPayouts(ctx context.Context, db DBTX, arg BatchPayoutsPar
 }
 
 const batchPayoutsByIDs = `-- name: BatchPayoutsByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id = ANY ($3::text[])
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, t.filed_at FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id = ANY ($3::text[])
     ORDER BY t.partner_id, t.id
 `
 
@@ -717,6 +718,7 @@ func (q *Queries) BatchPayoutsByIDs(ctx context.Context, db DBTX, arg BatchPayou
 			&i.AttentionDismissedAt,
 			&i.ImportID,
 			&i.FailedTransfers,
+			&i.FiledAt,
 		); err != nil {
 			return nil, err
 		}
@@ -1069,7 +1071,7 @@ func (q *Queries) PayoutDelete(ctx context.Context, db DBTX, arg PayoutDeletePar
 const payoutDetailsChanges = `-- name: PayoutDetailsChanges :many
 SELECT p.id, p.payout_details_changed_at FROM partners p
 WHERE p.id = ANY ($1::text[]) AND p.org_id = $2 AND p.payout_details_changed_at > (
-    SELECT max(coalesce(y.submitted_at, y.paid_at)) FROM payouts y WHERE y.program_id = p.program_id AND y.org_id = p.org_id
+    SELECT max(coalesce(y.submitted_at, y.filed_at, y.paid_at)) FROM payouts y WHERE y.program_id = p.program_id AND y.org_id = p.org_id
         AND y.partner_id = p.id
         AND y.status = 'paid')
 `
@@ -1106,7 +1108,7 @@ func (q *Queries) PayoutDetailsChanges(ctx context.Context, db DBTX, arg PayoutD
 }
 
 const payoutGet = `-- name: PayoutGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers FROM payouts t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, t.filed_at FROM payouts t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PayoutGetParams struct {
@@ -1157,12 +1159,13 @@ func (q *Queries) PayoutGet(ctx context.Context, db DBTX, arg PayoutGetParams) (
 		&i.AttentionDismissedAt,
 		&i.ImportID,
 		&i.FailedTransfers,
+		&i.FiledAt,
 	)
 	return i, err
 }
 
 const payoutInFlight = `-- name: PayoutInFlight :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers FROM payouts t WHERE t.id = $1 AND t.status = 'processing'
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, t.filed_at FROM payouts t WHERE t.id = $1 AND t.status = 'processing'
 `
 
 // PayoutInFlight finds a payout that a rail has, or that left in a file, for the operator.
@@ -1209,12 +1212,13 @@ func (q *Queries) PayoutInFlight(ctx context.Context, db DBTX, id string) (Payou
 		&i.AttentionDismissedAt,
 		&i.ImportID,
 		&i.FailedTransfers,
+		&i.FiledAt,
 	)
 	return i, err
 }
 
 const payoutLock = `-- name: PayoutLock :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers FROM payouts t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, t.filed_at FROM payouts t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type PayoutLockParams struct {
@@ -1265,6 +1269,7 @@ func (q *Queries) PayoutLock(ctx context.Context, db DBTX, arg PayoutLockParams)
 		&i.AttentionDismissedAt,
 		&i.ImportID,
 		&i.FailedTransfers,
+		&i.FiledAt,
 	)
 	return i, err
 }
@@ -1898,7 +1903,7 @@ const payoutsDue = `-- name: PayoutsDue :many
 UPDATE payouts t SET due_told = true
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= $1
     ORDER BY p.due_at, p.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, t.filed_at
 `
 
 type PayoutsDueParams struct {
@@ -1956,6 +1961,7 @@ func (q *Queries) PayoutsDue(ctx context.Context, db DBTX, arg PayoutsDueParams)
 			&i.AttentionDismissedAt,
 			&i.ImportID,
 			&i.FailedTransfers,
+			&i.FiledAt,
 		); err != nil {
 			return nil, err
 		}
@@ -1968,7 +1974,7 @@ func (q *Queries) PayoutsDue(ctx context.Context, db DBTX, arg PayoutsDueParams)
 }
 
 const payoutsInFile = `-- name: PayoutsInFile :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, t.filed_at FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3
     AND t.status = 'processing' AND t.rail = $4 ORDER BY t.id LIMIT $5
 `
 
@@ -2036,6 +2042,7 @@ func (q *Queries) PayoutsInFile(ctx context.Context, db DBTX, arg PayoutsInFileP
 			&i.AttentionDismissedAt,
 			&i.ImportID,
 			&i.FailedTransfers,
+			&i.FiledAt,
 		); err != nil {
 			return nil, err
 		}
@@ -2099,7 +2106,7 @@ func (q *Queries) PayoutsInsert(ctx context.Context, db DBTX, arg PayoutsInsertP
 }
 
 const payoutsLock = `-- name: PayoutsLock :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, t.filed_at FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
     ORDER BY t.partner_id, t.id FOR NO KEY UPDATE
 `
 
@@ -2158,6 +2165,7 @@ func (q *Queries) PayoutsLock(ctx context.Context, db DBTX, arg PayoutsLockParam
 			&i.AttentionDismissedAt,
 			&i.ImportID,
 			&i.FailedTransfers,
+			&i.FiledAt,
 		); err != nil {
 			return nil, err
 		}
@@ -2170,7 +2178,7 @@ func (q *Queries) PayoutsLock(ctx context.Context, db DBTX, arg PayoutsLockParam
 }
 
 const payoutsLockUndoable = `-- name: PayoutsLockUndoable :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, t.filed_at FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
     AND (t.status IN ('pending', 'failed', 'not_eligible')
         OR $3::boolean AND t.status = 'processing' AND t.rail = $4)
 ORDER BY t.partner_id, t.id FOR NO KEY UPDATE
@@ -2238,6 +2246,7 @@ func (q *Queries) PayoutsLockUndoable(ctx context.Context, db DBTX, arg PayoutsL
 			&i.AttentionDismissedAt,
 			&i.ImportID,
 			&i.FailedTransfers,
+			&i.FiledAt,
 		); err != nil {
 			return nil, err
 		}
@@ -2453,7 +2462,7 @@ func (q *Queries) PayoutsRelease(ctx context.Context, db DBTX, arg PayoutsReleas
 }
 
 const payoutsSetFiled = `-- name: PayoutsSetFiled :exec
-UPDATE payouts SET status = 'processing', rail = $1, rail_id = NULL, submitted_at = NULL, submissions = 0,
+UPDATE payouts SET status = 'processing', rail = $1, rail_id = NULL, submitted_at = NULL, submissions = 0, filed_at = $2,
     external_id = CASE WHEN rail_id IS NULL THEN external_id END, error_code = NULL, error_message = NULL,
     failure_mailed_at = NULL, updated_at = $2
 WHERE id = ANY ($3::text[]) AND org_id = $4 AND status IN ('pending', 'failed')
@@ -2461,7 +2470,7 @@ WHERE id = ANY ($3::text[]) AND org_id = $4 AND status IN ('pending', 'failed')
 
 type PayoutsSetFiledParams struct {
 	Rail  *string
-	Now   clock.Time
+	Now   *clock.Time
 	Ids   []string
 	OrgID string
 }
@@ -2526,7 +2535,7 @@ func (q *Queries) PayoutsToCancel(ctx context.Context, db DBTX, arg PayoutsToCan
 }
 
 const payoutsToFile = `-- name: PayoutsToFile :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, p.address, p.tax_id, p.on_leaderboard, p.ban_at, p.ban_reason, p.ban_terms, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, t.filed_at, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, p.external_id, p.address, p.tax_id, p.on_leaderboard, p.ban_at, p.ban_reason, p.ban_terms, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
     WHERE f.program_id = t.program_id AND f.partner_id = t.partner_id AND f.severity = 'high' AND f.status IN ('open',
         'reviewing')) AS held
 FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
@@ -2614,6 +2623,7 @@ func (q *Queries) PayoutsToFile(ctx context.Context, db DBTX, arg PayoutsToFileP
 			&i.Payout.AttentionDismissedAt,
 			&i.Payout.ImportID,
 			&i.Payout.FailedTransfers,
+			&i.Payout.FiledAt,
 			&i.Partner.ID,
 			&i.Partner.OrgID,
 			&i.Partner.ProgramID,
@@ -2734,7 +2744,7 @@ FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p
           WHERE f.program_id = p.program_id AND f.partner_id = p.partner_id AND f.severity = 'high'
               AND f.status IN ('open', 'reviewing')))
     ORDER BY p.due_at, p.id LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, t.filed_at
 `
 
 type PayoutsToSendParams struct {
@@ -2803,6 +2813,7 @@ func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendP
 			&i.AttentionDismissedAt,
 			&i.ImportID,
 			&i.FailedTransfers,
+			&i.FiledAt,
 		); err != nil {
 			return nil, err
 		}
@@ -2974,7 +2985,7 @@ func (q *Queries) PreviewPartners(ctx context.Context, db DBTX, arg PreviewPartn
 }
 
 const previewPayouts = `-- name: PreviewPayouts :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3 AND t.import_id IS NULL
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, t.mark_id, t.failure_mailed_at, t.rail_id, t.submitted_at, t.fee_minor, t.fee_currency, t.attention, t.attention_text, t.attention_at, t.attention_dismissed_at, t.import_id, t.failed_transfers, t.filed_at FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3 AND t.import_id IS NULL
 AND t.partner_id BETWEEN $4 AND $5 AND t.partner_id = ANY ($6::text[]) ORDER BY t.id
 `
 
@@ -3043,6 +3054,7 @@ func (q *Queries) PreviewPayouts(ctx context.Context, db DBTX, arg PreviewPayout
 			&i.AttentionDismissedAt,
 			&i.ImportID,
 			&i.FailedTransfers,
+			&i.FiledAt,
 		); err != nil {
 			return nil, err
 		}

@@ -382,6 +382,31 @@ func (q *Queries) RefundsOfSale(ctx context.Context, db DBTX, arg RefundsOfSaleP
 	return items, nil
 }
 
+const refundsSetCharge = `-- name: RefundsSetCharge :exec
+UPDATE refunds SET external_charge_id = $1, updated_at = $2
+WHERE program_id = $3 AND org_id = $4 AND external_charge_id = $5 AND status = 'waiting'
+`
+
+type RefundsSetChargeParams struct {
+	ExternalChargeID *string
+	Now              clock.Time
+	ProgramID        string
+	OrgID            string
+	Alias            *string
+}
+
+// RefundsSetCharge gives the waiting refunds of a charge's other id to the charge.
+func (q *Queries) RefundsSetCharge(ctx context.Context, db DBTX, arg RefundsSetChargeParams) error {
+	_, err := db.Exec(ctx, refundsSetCharge,
+		arg.ExternalChargeID,
+		arg.Now,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Alias,
+	)
+	return err
+}
+
 const refundsWaiting = `-- name: RefundsWaiting :many
 SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor, t.restored_minor, t.restorations FROM refunds t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.external_charge_id = $3

@@ -258,6 +258,11 @@ func (q *Queries) RehearsalSaleCounters(ctx context.Context, db DBTX, arg Rehear
 const saleByCharge = `-- name: SaleByCharge :one
 SELECT t.id FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_charge_id = $3
+UNION ALL
+SELECT t.id FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.external_charge_id = (SELECT a.external_charge_id COLLATE "default" FROM charge_aliases a
+        WHERE a.program_id = $1 AND a.org_id = $2 AND a.alias = $3)
+LIMIT 1
 `
 
 type SaleByChargeParams struct {
@@ -266,6 +271,7 @@ type SaleByChargeParams struct {
 	ExternalChargeID string
 }
 
+// SaleByCharge finds the sale of a charge, also by another id of the charge.
 func (q *Queries) SaleByCharge(ctx context.Context, db DBTX, arg SaleByChargeParams) (string, error) {
 	row := db.QueryRow(ctx, saleByCharge, arg.ProgramID, arg.OrgID, arg.ExternalChargeID)
 	var id string
@@ -633,7 +639,11 @@ func (q *Queries) SaleGet(ctx context.Context, db DBTX, arg SaleGetParams) (Sale
 
 const saleHistory = `-- name: SaleHistory :one
 SELECT coalesce((SELECT s.id FROM sales s WHERE s.program_id = $1 AND s.org_id = $2
-    AND s.external_charge_id = $3), '')::text AS existing_id,
+        AND s.external_charge_id = $3),
+    (SELECT s.id FROM sales s WHERE s.program_id = $1 AND s.org_id = $2
+        AND s.external_charge_id = (SELECT a.external_charge_id COLLATE "default" FROM charge_aliases a
+            WHERE a.program_id = $1 AND a.org_id = $2 AND a.alias = $3)),
+    '')::text AS existing_id,
     EXISTS (SELECT 1 FROM refunds r WHERE r.program_id = $1 AND r.org_id = $2
         AND r.external_charge_id = $3 AND r.status = 'waiting') AS refunds_wait,
     EXISTS (SELECT 1 FROM inbox_waits w WHERE w.program_id = $1 AND w.org_id = $2
@@ -655,8 +665,8 @@ type SaleHistoryRow struct {
 	HasSales    bool
 }
 
-// SaleHistory reports, after the locks, whether the charge is known, whether
-// refunds of it wait, and whether the customer has paid before.
+// SaleHistory reports, after the locks, whether the charge is known, also under another id, whether
+// refunds of it wait, and whether the customer has paid before. The index of sales has the default collation.
 func (q *Queries) SaleHistory(ctx context.Context, db DBTX, arg SaleHistoryParams) (SaleHistoryRow, error) {
 	row := db.QueryRow(ctx, saleHistory,
 		arg.ProgramID,
@@ -853,6 +863,35 @@ func (q *Queries) SaleNewCustomer(ctx context.Context, db DBTX, arg SaleNewCusto
 	return i, err
 }
 
+const saleOfCharge = `-- name: SaleOfCharge :one
+SELECT t.id, t.external_charge_id FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.external_charge_id = $3
+UNION ALL
+SELECT t.id, t.external_charge_id FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.external_charge_id = (SELECT a.external_charge_id COLLATE "default" FROM charge_aliases a
+        WHERE a.program_id = $1 AND a.org_id = $2 AND a.alias = $3)
+LIMIT 1
+`
+
+type SaleOfChargeParams struct {
+	ProgramID        string
+	OrgID            string
+	ExternalChargeID string
+}
+
+type SaleOfChargeRow struct {
+	ID               string
+	ExternalChargeID string
+}
+
+// SaleOfCharge is SaleByCharge with the charge's first id.
+func (q *Queries) SaleOfCharge(ctx context.Context, db DBTX, arg SaleOfChargeParams) (SaleOfChargeRow, error) {
+	row := db.QueryRow(ctx, saleOfCharge, arg.ProgramID, arg.OrgID, arg.ExternalChargeID)
+	var i SaleOfChargeRow
+	err := row.Scan(&i.ID, &i.ExternalChargeID)
+	return i, err
+}
+
 const salePartnerCounters = `-- name: SalePartnerCounters :one
 SELECT (SELECT count(*) FROM customers x
     WHERE x.program_id = $1 AND x.partner_id = $2) AS leads_count,
@@ -975,6 +1014,23 @@ func (q *Queries) SaleRefund(ctx context.Context, db DBTX, arg SaleRefundParams)
 		arg.ID,
 		arg.OrgID,
 	)
+	return err
+}
+
+const saleSetEarned = `-- name: SaleSetEarned :exec
+UPDATE sales SET activity_outcome = 'commission_created', warnings = '[]', updated_at = $1
+WHERE id = $2 AND org_id = $3
+`
+
+type SaleSetEarnedParams struct {
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
+}
+
+// SaleSetEarned records that a sale pays a commission after all.
+func (q *Queries) SaleSetEarned(ctx context.Context, db DBTX, arg SaleSetEarnedParams) error {
+	_, err := db.Exec(ctx, saleSetEarned, arg.UpdatedAt, arg.ID, arg.OrgID)
 	return err
 }
 

@@ -13,7 +13,9 @@ import (
 
 const webhookCancel = `-- name: WebhookCancel :exec
 UPDATE webhook_deliveries SET status = 'failed', error = $1, next_attempt_at = NULL, finished_at = $2
-WHERE endpoint_id = $3 AND org_id = $4 AND next_attempt_at IS NOT NULL
+WHERE id = ANY (ARRAY(SELECT d.id FROM webhook_deliveries d WHERE d.endpoint_id = $3 AND d.org_id = $4
+        AND d.next_attempt_at IS NOT NULL LIMIT $5::bigint))
+    AND next_attempt_at IS NOT NULL
 `
 
 type WebhookCancelParams struct {
@@ -21,26 +23,31 @@ type WebhookCancelParams struct {
 	Now        *clock.Time
 	EndpointID string
 	OrgID      string
+	Lim        int64
 }
 
-// WebhookCancel ends the waiting deliveries of a disabled endpoint.
+// WebhookCancel ends waiting deliveries of an endpoint, lim at most.
 func (q *Queries) WebhookCancel(ctx context.Context, db DBTX, arg WebhookCancelParams) error {
 	_, err := db.Exec(ctx, webhookCancel,
 		arg.Error,
 		arg.Now,
 		arg.EndpointID,
 		arg.OrgID,
+		arg.Lim,
 	)
 	return err
 }
 
 const webhookCancelDisabled = `-- name: WebhookCancelDisabled :exec
-UPDATE webhook_deliveries d SET status = 'failed', error = 'The endpoint was turned off.', next_attempt_at = NULL,
+UPDATE webhook_deliveries SET status = 'failed', error = 'The endpoint was turned off.', next_attempt_at = NULL,
     finished_at = $1
-FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND NOT w.enabled AND d.next_attempt_at IS NOT NULL
+WHERE id = ANY (ARRAY(SELECT d.id FROM webhook_endpoints w JOIN webhook_deliveries d ON d.endpoint_id = w.id
+        WHERE NOT w.enabled AND d.next_attempt_at IS NOT NULL LIMIT 10000))
+    AND next_attempt_at IS NOT NULL
 `
 
-// WebhookCancelDisabled ends deliveries that were committed while their endpoint was being disabled.
+// WebhookCancelDisabled ends deliveries to disabled endpoints: those beyond the limit of WebhookCancel, 10,000 at
+// once, and those that were committed while their endpoint was being disabled.
 func (q *Queries) WebhookCancelDisabled(ctx context.Context, db DBTX, now *clock.Time) error {
 	_, err := db.Exec(ctx, webhookCancelDisabled, now)
 	return err

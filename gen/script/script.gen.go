@@ -11,7 +11,7 @@ import _ "embed"
 var Source []byte
 
 // Hash is the beginning of the script's SHA-256, in hex.
-const Hash = "64f5c832"
+const Hash = "87291247"
 
 // Integrity is the script's hash for the tag's integrity attribute.
-const Integrity = "sha384-i00aWe8rtZ4vm8+ojA9AvYXAdiHSXscdGF5tddxPsGNSaedUDtlbpEt4PGPZTZh9"
+const Integrity = "sha384-zuibYh/+S11FAfUPjJvr3KK+HahldEtUGyt/suy83q2No8tLdT4i4RbF/P/IQ4c2"

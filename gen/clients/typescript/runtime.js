@@ -106,11 +106,12 @@ function address(base, path, query = {}) {
   }
   return base + path + (String(all) && `?${all}`);
 }
+const rank = (position) => position.split("-").map((number) => number.padStart(16)).join("-");
 export class Client {
   #base;
   #options;
-  /** The write that the next read must show. */
-  #position = null;
+  /** The latest write, which the next read must show. */
+  #position = "";
   constructor(options) {
     if (!/^https?:\/\//.test(options.baseURL)) throw new RailError("baseURL is not the address of a server");
     const browser = "window" in globalThis && "document" in globalThis;
@@ -166,7 +167,8 @@ export class Client {
       headers.set("Rail-Signature", `t=${at},v1=${await signature(this.#options.apiKey ?? "", at, body)}`);
     }
     const response = await this.#try(() => (this.#options.fetch ?? fetch)(url, init), options);
-    this.#position = response.headers.get("Rail-Position") ?? this.#position;
+    const position = response.headers.get("Rail-Position") ?? "";
+    if (rank(position) > rank(this.#position)) this.#position = position;
     return response;
   }
   /** Turns the failures of fetch into errors of this package, except when the caller gave up. */
@@ -192,7 +194,7 @@ export function byItem(member) {
   return (page, query) => {
     if (!page.has_more || page.data.length === 0) return null;
     if (query.ending_before !== void 0) return { ...query, ending_before: at(page.data[0]) };
-    return { ...query, starting_after: at(page.data.at(-1)) };
+    return { ...query, offset: void 0, starting_after: at(page.data.at(-1)) };
   };
 }
 export const byPage = (page, query) => page.caught_up ? null : { ...query, after: page.cursor };
@@ -221,9 +223,7 @@ export class List {
   }
   async toArray(limit) {
     const all = [];
-    for await (const item of this) {
-      if (all.push(item) >= limit) break;
-    }
+    for await (const item of this) if (all.push(item) >= limit) break;
     return all;
   }
 }

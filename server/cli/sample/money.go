@@ -120,7 +120,7 @@ func (b *builder) collect(ctx context.Context, u *work.Unit, m *month) error {
 	if err != nil {
 		return err
 	}
-	filed := db.PayoutsSetFiledParams{Rail: new("file"), Now: u.Now, OrgID: u.OrgID}
+	filed := db.PayoutsSetFiledParams{Rail: new("file"), Now: &u.Now, OrgID: u.OrgID}
 	var failed []string
 	for i, p := range pending {
 		switch i % 5 {

@@ -88,6 +88,6 @@ var attentionTexts = map[Attention]string{
 	Reversed:   "The money came back after the payout was paid. If you still owe it, add a manual commission.",
 	CameBack:   "The money was returned after the payout was paid. If you still owe it, add a manual commission.",
 	NeedsFunds: "The account lacks funds. Add funds; the payout is then sent.",
-	Unconfirmed: "The service did not confirm that it has the payout, and it is too late to send it again safely. Look " +
-		"for it in your account there, and mark it as paid or as failed.",
+	Unconfirmed: "The service did not confirm that it has the payout, and the payout can no longer be sent again safely. " +
+		"Look for it in your account there, and mark it as paid or as failed.",
 }

@@ -300,7 +300,7 @@ func (f File) page(ctx context.Context, u *work.Unit, after string, size int,
 	if len(taken) == 0 {
 		return rows, next, nil
 	}
-	filed := db.PayoutsSetFiledParams{Rail: &rail, Now: u.Now, Ids: taken, OrgID: f.Batch.OrgID}
+	filed := db.PayoutsSetFiledParams{Rail: &rail, Now: &u.Now, Ids: taken, OrgID: f.Batch.OrgID}
 	return rows, next, queries.PayoutsSetFiled(ctx, u.Later(), filed)
 }
 

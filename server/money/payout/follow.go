@@ -245,6 +245,9 @@ func (r *railRound) submit(ctx context.Context, p db.Payout) error {
 		return err
 	}
 	if why, gone := withdrawn(p, partner); gone {
+		if p.Submissions > 0 { // the rail may have it, with the earlier details
+			return r.attend(ctx, p, Unconfirmed)
+		}
 		return r.refuse(ctx, p, why)
 	}
 	t, err := r.transferTo(p, partner)
@@ -293,14 +296,17 @@ func (r *railRound) clearNeedsFunds(ctx context.Context, p db.Payout) error {
 	return r.attend(ctx, p, "")
 }
 
-// withdrawn reports whether a payout was never submitted and its partner is not to be paid this way any longer.
+// withdrawn reports whether the partner is not to be paid this way any longer: its status, its payout method or its
+// payout details have changed since the hand-over, or since the first submission.
 func withdrawn(p db.Payout, partner db.Partner) (why Refusal, gone bool) {
+	sent := p.UpdatedAt
+	if p.Submissions > 0 {
+		sent = opt.Value(p.SubmittedAt)
+	}
 	switch {
-	case p.Submissions > 0:
-		return why, false
 	case partner.Status != db.PartnerStatusActive:
 		return Refusal{Code: "partner_not_active", Message: "The partner is no longer active."}, true
-	case partner.PayoutDetailsChangedAt != nil && partner.PayoutDetailsChangedAt.After(p.UpdatedAt.Time):
+	case partner.PayoutDetailsChangedAt != nil && partner.PayoutDetailsChangedAt.After(sent.Time):
 		return Refusal{
 			Code: "payout_details_changed", Message: "The payout details have changed since the payout was sent: check them.",
 		}, true
@@ -320,9 +326,9 @@ func (r *railRound) notSubmitted(ctx context.Context, p db.Payout, err error) er
 		return r.attend(ctx, p, Unconfirmed)
 	case errors.As(err, &refusal) && (p.Submissions <= 1 || refusal.Always):
 		return r.refuse(ctx, p, refusal)
-	case busy, funds: // certainly not accepted
+	case busy, funds, errors.Is(err, ErrNotSent): // certainly not accepted
 		again := queries.PayoutUncountSubmission(ctx, r.Pool, db.PayoutUncountSubmissionParams{ID: p.ID, OrgID: p.OrgID})
-		if busy || again != nil {
+		if !funds || again != nil {
 			return errors.Join(err, again)
 		}
 		r.withoutFunds[p.Currency] = true

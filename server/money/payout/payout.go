@@ -70,14 +70,18 @@ func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commis
 		}
 		p.MarkedAt, p.MarkID = &u.Now, &u.RequestID
 	}
+	failed := p.Status == db.PayoutStatusFailed
 	p.FailureMailedAt, p.Attention, p.AttentionText, p.AttentionAt = nil, nil, nil, nil
 	p.Status, p.PaidAt, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = db.PayoutStatusPaid, &payment.At, nil, nil, u.Now
 	// Fields that the payment leaves out keep the payout's values.
 	if payment.Method != nil {
 		p.Method = payment.Method
 	}
-	if payment.ExternalID != nil {
+	switch {
+	case payment.ExternalID != nil:
 		p.ExternalID = payment.ExternalID
+	case failed: // its reference is of the transfer that failed
+		p.ExternalID = nil
 	}
 	err := queries.PayoutSetPaid(ctx, u.Later(), db.PayoutSetPaidParams{
 		Method: p.Method, ExternalID: p.ExternalID, PaidAt: p.PaidAt, MarkedAt: p.MarkedAt, BeforePaid: p.BeforePaid,

@@ -83,9 +83,9 @@ func (f *filer) export(method string, more ...string) (status int, rows map[stri
 	return status, rows, errs
 }
 
-// TestWhatLeftInAFile: an exported payout cannot change. A later refund is clawed back, and the
+// TestExportedPayouts: an exported payout cannot change. A later refund is clawed back, and the
 // file and the books have the same amounts.
-func TestWhatLeftInAFile(t *testing.T) {
+func TestExportedPayouts(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)
 	s := f.Server
@@ -136,9 +136,9 @@ func TestWhatLeftInAFile(t *testing.T) {
 	f.Tallied(t)
 }
 
-// TestFilesNameWhatTheyLeaveOut: each unpaid payout of the batch is in the file, or listed with the
+// TestFilesListOmittedPayouts: each unpaid payout of the batch is in the file, or listed with the
 // reason.
-func TestFilesNameWhatTheyLeaveOut(t *testing.T) {
+func TestFilesListOmittedPayouts(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)
 	s := f.Server

@@ -3,10 +3,12 @@ package payout_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/api"
+	"rail/server/harness/apitest"
 )
 
 // results sends a provider's result unchanged.
@@ -60,6 +62,25 @@ func TestResultsOfEarlierTransfers(t *testing.T) {
 	f.Tallied(t)
 }
 
+// TestDetailsChangedAfterExport: payout details that change between the export of a payout and its result have changed
+// since the partner was last paid.
+func TestDetailsChangedAfterExport(t *testing.T) {
+	t.Parallel()
+	f, _, ids := newFiled(t, "paypal", 1)
+	partner := f.Get("/v1/payouts/" + ids[0]).String("partner_id")
+	f.Clock.Advance(time.Hour)
+	f.Must(200, f.Post("/v1/partners/"+partner, M{"payout_details": M{"email": "thief@example.com"}}))
+	changed := f.Clock.Now().String()
+	f.Clock.Advance(time.Hour)
+	require.EqualValues(t, 1, f.reported(t, ids[0]+",Completed,X1,,,").PaidCount)
+	f.Clock.Advance(31 * 24 * time.Hour)
+	f.Must(201, apitest.Grant(f.Server, f.ProgramID, partner))
+	f.Clock.Advance(31 * 24 * time.Hour)
+	apitest.RunJob(t, f.Server, "mature-commissions")
+	preview := f.Must(200, f.Post("/v1/payout_batches/preview", M{"program_id": f.ProgramID, "period_end": f.Clock.Now().String()}))
+	require.Equal(t, changed, preview.Data()[0]["details_changed_at"])
+}
+
 // TestSecondTransferFails: the new transfer of a payout can fail as well.
 func TestSecondTransferFails(t *testing.T) {
 	t.Parallel()
@@ -98,9 +119,9 @@ func TestResultsReadReferencesAlone(t *testing.T) {
 	f.Tallied(t)
 }
 
-// TestResultsNameWhatIsMissing: an exported payout without a row in the result is reported until it
+// TestResultsReportMissing: an exported payout without a row in the result is reported until it
 // has ended. Payouts of other files are not reported.
-func TestResultsNameWhatIsMissing(t *testing.T) {
+func TestResultsReportMissing(t *testing.T) {
 	t.Parallel()
 	f := newFiler(t)
 	one, _ := f.wants("paypal", 10000)

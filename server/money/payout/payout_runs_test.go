@@ -219,9 +219,9 @@ func TestBatchOfManyRaces(t *testing.T) {
 // monthEnds advances to the time of the monthly batches.
 func (e earner) monthEnds() { e.Clock.Set(time.Date(2026, 10, 1, 0, 10, 0, 0, time.UTC)) }
 
-// TestAutoPayoutsLeaveNobodyOut: every partner with a due balance at the month's end is in the
+// TestAutoPayoutsReachEveryPartner: every partner with a due balance at the month's end is in the
 // batch, whatever batches exist for the month before and in whatever order jobs run.
-func TestAutoPayoutsLeaveNobodyOut(t *testing.T) {
+func TestAutoPayoutsReachEveryPartner(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t, M{"auto_payouts_enabled": true})
 	s := e.Server

@@ -31,8 +31,8 @@ type Rail interface {
 	// Submit sends a transfer and returns the rail's id for it. The rail must not pay a Transfer.ID twice, however
 	// often it is submitted: the server repeats a submission whose answer was lost. For a known ID, the rail must
 	// return that transfer's id, never a Refusal. A Refusal of the first submission fails the payout, and of a later one
-	// only with Always. Busy, ErrNeedsFunds and ErrUnconfirmed are handled as they say; any other error, and every other
-	// refusal, is retried.
+	// only with Always. Busy, ErrNeedsFunds, ErrUnconfirmed and ErrNotSent are handled as they say; any other error, and
+	// every other refusal, is retried.
 	Submit(ctx context.Context, t Transfer) (externalID string, err error)
 	// Status returns the status of a submitted transfer, whose Email, Name and Details are empty.
 	Status(ctx context.Context, t Transfer) (Status, error)
@@ -75,6 +75,8 @@ type Status struct {
 	Code, Message string
 	Attention     Attention
 	Fee           *Fee
+	// PaidAt is the time of the payment; nil if the rail does not report it.
+	PaidAt *clock.Time
 }
 
 // Fee is the charge of a rail for a transfer, in minor units.
@@ -104,6 +106,9 @@ var (
 	// ErrUnconfirmed means that the rail no longer prevents duplicates and does not confirm that it has the transfer:
 	// it must not be submitted again.
 	ErrUnconfirmed = errors.New("the rail does not confirm the transfer")
+	// ErrNotSent means that the rail certainly did not get the transfer, for example because it refused the credentials.
+	// The attempt does not count as a submission, and is repeated.
+	ErrNotSent = errors.New("the transfer was not sent")
 )
 
 // Busy is an error of a rail that takes no calls for a while.
@@ -241,11 +246,23 @@ func (s Sender) applyFinalStatus(ctx context.Context, u *work.Unit, p db.Payout,
 		if err != nil {
 			return err
 		}
-		if p, err = pay(ctx, u, p, commissions, Payment{At: u.Now, ByRail: true}); err != nil {
+		if p, err = pay(ctx, u, p, commissions, Payment{At: status.paidAt(p, u.Now), ByRail: true}); err != nil {
 			return err
 		}
 		return notifyAndIssue(ctx, u, s.Keeper, s.Mail, p)
 	})
+}
+
+// paidAt returns the time of the payment: the rail's, if it is between the submission and now.
+func (s Status) paidAt(p db.Payout, now clock.Time) clock.Time {
+	if s.PaidAt == nil || p.SubmittedAt == nil {
+		return now
+	}
+	at, err := paidBetween(*p.SubmittedAt, *s.PaidAt, now)
+	if err != nil {
+		return now
+	}
+	return at
 }
 
 // changeInFlight writes the final status of a payout, if it is still in flight.

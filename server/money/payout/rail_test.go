@@ -92,9 +92,9 @@ func TestRailRejectsAndReturns(t *testing.T) {
 	r.Tallied(t)
 }
 
-// TestRefundsOfWhatWasInFlight: a refund during a payout in flight claws its share back. Whatever
+// TestRefundsDuringPayout: a refund during a payout in flight claws its share back. Whatever
 // happens to the payout, nothing is taken twice.
-func TestRefundsOfWhatWasInFlight(t *testing.T) {
+func TestRefundsDuringPayout(t *testing.T) {
 	t.Parallel()
 	r := apitest.NewPayoutRail(t)
 	s := r.Server
@@ -144,8 +144,8 @@ func TestRailAway(t *testing.T) {
 	r.Tallied(t)
 }
 
-// TestRailAsksWithoutDetails: a rail is asked about a payout although its partner's details cannot be read any longer.
-func TestRailAsksWithoutDetails(t *testing.T) {
+// TestPollWithoutDetails: a rail is asked about a payout although its partner's details cannot be read any longer.
+func TestPollWithoutDetails(t *testing.T) {
 	t.Parallel()
 	r := apitest.NewPayoutRail(t)
 	id, partner, _ := r.Due(t, 10000)
@@ -158,10 +158,10 @@ func TestRailAsksWithoutDetails(t *testing.T) {
 	require.Equal(t, "failed", r.Payout(id).String("status"))
 }
 
-// TestRailSendsOnlyWhatIsWanted: the rail does not pay a partner who was suspended or chose another
+// TestRailSendsOnlyPayable: the rail does not pay a partner who was suspended or chose another
 // method. A payout stays in flight if its state is unknown, or if the rail refuses a payout that it
 // may already have.
-func TestRailSendsOnlyWhatIsWanted(t *testing.T) {
+func TestRailSendsOnlyPayable(t *testing.T) {
 	t.Parallel()
 	r := apitest.NewPayoutRail(t)
 	s := r.Server

@@ -44,11 +44,12 @@ func Issue(ctx context.Context, u *work.Unit, keeper *secret.Keeper, paid ...db.
 			return err
 		}
 	}
-	signer, err := keys.Service{Keeper: keeper}.Signer(ctx, u)
+	at := issue.issuedAt(u.Now)
+	signer, err := keys.Service{Keeper: keeper}.Signer(ctx, u, at)
 	if err != nil {
 		return err
 	}
-	return issue.write(ctx, u, signer)
+	return issue.write(ctx, u, signer, clock.Later(at, signer.Since))
 }
 
 // issuing is the work of Issue: the payouts, the documents without numbers, the last statement of each partner, and the
@@ -121,8 +122,7 @@ func (i *issuing) read(ctx context.Context, u *work.Unit, paid []db.Payout) erro
 }
 
 // write numbers, signs and stores the documents.
-func (i *issuing) write(ctx context.Context, u *work.Unit, signer keys.Signer) error {
-	at := i.issuedAt(u, signer)
+func (i *issuing) write(ctx context.Context, u *work.Unit, signer keys.Signer, at clock.Time) error {
 	rows := db.StatementsInsertParams{
 		OrgID: u.OrgID, ProgramID: i.program.ID, Series: statement.Series(i.program.ID),
 		Year: statement.Year(at, i.program), Month: statement.Month(at, i.program), IssuedAt: at,
@@ -167,10 +167,10 @@ func (i *issuing) write(ctx context.Context, u *work.Unit, signer keys.Signer) e
 	return queries.StatementsInsert(ctx, u.Later(), rows)
 }
 
-// issuedAt returns the time of the statements. A job may have begun before the latest statement of a partner or before
-// the key was made; a statement is earlier than neither.
-func (i *issuing) issuedAt(u *work.Unit, signer keys.Signer) clock.Time {
-	at := clock.Later(u.Now, signer.Since)
+// issuedAt returns the earliest time of the statements. A job may have begun before the latest statement of a partner;
+// no statement is earlier than that. The key is chosen by this time.
+func (i *issuing) issuedAt(now clock.Time) clock.Time {
+	at := now
 	for _, head := range i.heads {
 		at = clock.Later(at, head.IssuedAt)
 	}

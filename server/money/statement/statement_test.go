@@ -95,6 +95,12 @@ func TestSelfBilling(t *testing.T) {
 		{seller("DE123456789"), "FR12 345678901", "fr", "Autofacturation", "Autoliquidation"},
 		{seller("DE123456789"), "DE987654321", "de", "Gutschrift", ""},
 		{seller("GB123456789"), "DE987654321", "en", "Self-billing", ""},
+		{seller("IT12345678901"), "FRRMRC80A01H501X", "it", "Self-billing", ""}, // an Italian tax code
+		{seller("IT12345678901"), "ROGA800101AB1", "es-MX", "Facturación por el destinatario", ""},
+		{seller("IT12345678901"), "ATKPS1234C", "en-IN", "Self-billing", ""},
+		{seller("IT12345678901"), "SE123456A", "en-GB", "Self-billing", ""},
+		{seller("IT12345678901"), "NL123456789B01", "en", "Self-billing", "Reverse charge"},
+		{seller("IT12345678901"), "IE1234567FA", "en", "Self-billing", "Reverse charge"},
 		{seller("DE123456789"), "", "ja", "Self-billing", ""},
 		{nil, "DE987654321", "es", "Facturación por el destinatario", ""},
 	} {

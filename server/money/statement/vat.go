@@ -2,7 +2,7 @@ package statement
 
 import (
 	"math/big"
-	"slices"
+	"regexp"
 	"strings"
 
 	"rail/server/opt"
@@ -76,15 +76,17 @@ func includedTax(gross, rate int64) int64 {
 	return tax.Add(tax, of).Div(tax, of.Lsh(of, 1)).Int64()
 }
 
-// euPrefixes begin the VAT ids of the member states of the EU.
-var euPrefixes = strings.Fields(
-	"AT BE BG CY CZ DE DK EE EL ES FI FR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK")
+// vatIDs are the forms of VAT ids in the member states of the EU, as the VIES service of the Commission lists them.
+// Other tax ids begin with the same letters, such as an Italian tax code.
+var vatIDs = regexp.MustCompile(`^(?:ATU\d{8}|BE[01]\d{9}|BG\d{9,10}|CY\d{8}[A-Z]|CZ\d{8,10}|DE\d{9}|DK\d{8}|EE\d{9}|` +
+	`EL\d{9}|ES[A-Z0-9]\d{7}[A-Z0-9]|FI\d{8}|FR[A-Z0-9]{2}\d{9}|HR\d{11}|HU\d{8}|IE\d{7}[A-Z]{1,2}|IE\d[A-Z]?\d{5}[A-Z]|` +
+	`IT\d{11}|LT(?:\d{9}|\d{12})|LU\d{8}|LV\d{11}|MT\d{8}|NL\d{9}B\d{2}|PL\d{10}|PT\d{9}|RO\d{2,10}|SE\d{12}|SI\d{8}|` +
+	`SK\d{10})$`)
 
 // vatCountry returns the prefix of the first VAT id of the EU.
 func vatCountry(taxIDs []string) string {
 	for _, id := range taxIDs {
-		id = compact(id)
-		if len(id) >= 8 && slices.Contains(euPrefixes, id[:2]) && strings.ContainsAny(id[2:], "0123456789") {
+		if id = compact(id); vatIDs.MatchString(id) {
 			return id[:2]
 		}
 	}

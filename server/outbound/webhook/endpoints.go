@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -25,6 +26,9 @@ const (
 	maxEndpoints = 20
 	// rotation is how long an old secret signs beside the new one.
 	rotation = 24 * time.Hour
+	// cancelBatch bounds the waiting deliveries that are cancelled with an endpoint, so that the statement takes less
+	// time than it may. The clean-up job cancels the rest; nothing is sent to a disabled endpoint.
+	cancelBatch = 10_000
 )
 
 // Endpoints has the rules of endpoints and of their deliveries.
@@ -197,17 +201,18 @@ func (s *Endpoints) Update(
 }
 
 // enable enables or disables an endpoint. Either way its waiting deliveries are cancelled: an endpoint enabled
-// again gets new events only.
+// again gets new events only, so all that remain are cancelled then.
 func enable(ctx context.Context, u *work.Unit, e *db.WebhookEndpoint, on bool) error {
+	most := int64(cancelBatch)
 	if on {
-		e.CountedSince = u.Now
+		e.CountedSince, most = u.Now, math.MaxInt64
 	}
 	if on == e.Enabled {
 		return nil
 	}
 	e.Enabled = on
 	return queries.WebhookCancel(ctx, u.Later(), db.WebhookCancelParams{
-		Error: new("The endpoint was turned off."), Now: &u.Now, EndpointID: e.ID, OrgID: e.OrgID,
+		Error: new("The endpoint was turned off."), Now: &u.Now, EndpointID: e.ID, OrgID: e.OrgID, Lim: most,
 	})
 }
 

@@ -179,6 +179,29 @@ func TestEnable(t *testing.T) {
 	require.Equal(t, on, x.stored(e.ID))
 }
 
+// TestDisableManyWaiting: to disable an endpoint cancels a limited number of deliveries, and the clean-up job cancels
+// the rest. To enable it again cancels all.
+func TestDisableManyWaiting(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	e, _ := x.endpoint(nil)
+	x.happen()
+	x.Exec(`INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status,
+			next_attempt_at, created_at)
+		SELECT d.id || n, d.org_id, d.program_id, d.endpoint_id, d.event_id, d.event_type, d.event_seq, d.status,
+			d.next_attempt_at, d.created_at FROM webhook_deliveries d, generate_series(1, $1::integer) n`, cancelBatch+4)
+	waiting := func() int64 {
+		return worktest.Rows[int64](x.Tenant, "SELECT count(*) FROM webhook_deliveries WHERE next_attempt_at IS NOT NULL")[0]
+	}
+	x.change(e.ID, EndpointChange{Enabled: new(false)})
+	require.EqualValues(t, 5, waiting())
+	require.NoError(t, queries.WebhookCancelDisabled(t.Context(), x.Pool, &x.Now))
+	require.Zero(t, waiting())
+	x.Exec("UPDATE webhook_deliveries SET status = 'pending', next_attempt_at = created_at, finished_at = NULL")
+	x.change(e.ID, EndpointChange{Enabled: new(true)})
+	require.Zero(t, waiting())
+}
+
 // Fields that a change leaves out stay, and an address is checked again.
 func TestChange(t *testing.T) {
 	t.Parallel()
@@ -229,7 +252,7 @@ func TestRotate(t *testing.T) {
 }
 
 // A unit restricted to another program finds no endpoint of this one.
-func TestElsewhere(t *testing.T) {
+func TestEndpointsOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
 	e, _ := x.endpoint(nil)

@@ -181,9 +181,11 @@ func internal(name string) bool {
 	return slices.ContainsFunc(locals, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
-// DialContext resolves the name, checks every answer, and dials the first few addresses; each is checked again
-// when it is dialled.
+// DialContext resolves the name, checks every answer, and dials a few addresses; each is checked again when it is
+// dialled. The addresses share the time evenly, so that a silent address leaves time for the next.
 func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, Deadline) // http.Transport removes the request's deadline
+	defer cancel()
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
@@ -200,14 +202,35 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 	if len(found) == 0 || slices.ContainsFunc(found, func(a netip.Addr) bool { return !g.safe(a.Unmap()) }) {
 		return nil, ErrRefused
 	}
-	dialer := net.Dialer{Control: g.control}
-	for _, a := range found[:min(len(found), maxDialled)] {
+	found = alternate(found)
+	found = found[:min(len(found), maxDialled)]
+	end, _ := ctx.Deadline()
+	for i, a := range found {
 		var conn net.Conn
+		dialer := net.Dialer{Control: g.control, Timeout: time.Until(end) / time.Duration(len(found)-i)}
 		if conn, err = dialer.DialContext(ctx, network, net.JoinHostPort(a.Unmap().String(), port)); err == nil {
 			return conn, nil
 		}
 	}
 	return nil, err
+}
+
+// alternate orders addresses so that IPv6 and IPv4 take turns: a host often has only one of them. The family of the
+// first address is first.
+func alternate(found []netip.Addr) []netip.Addr {
+	var same, other, out []netip.Addr
+	for _, a := range found {
+		if a.Unmap().Is4() == found[0].Unmap().Is4() {
+			same = append(same, a)
+		} else {
+			other = append(other, a)
+		}
+	}
+	for i := range found {
+		out = append(out, same[min(i, len(same)):min(i+1, len(same))]...)
+		out = append(out, other[min(i, len(other)):min(i+1, len(other))]...)
+	}
+	return out
 }
 
 // control receives the address just before the kernel connects to it.

@@ -5,7 +5,9 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -68,8 +70,8 @@ func TestGuardResolves(t *testing.T) {
 	require.NoError(t, g.Check(t.Context(), "https://hooks.example.com/"))
 }
 
-// TestGuardJudgesWhatIsDialled: an address that passes the lookup is refused when it is dialled.
-func TestGuardJudgesWhatIsDialled(t *testing.T) {
+// TestGuardChecksDialedAddress: an address that passes the lookup is refused when it is dialled.
+func TestGuardChecksDialedAddress(t *testing.T) {
 	g := guarded(nil)
 	for _, at := range []string{
 		"127.0.0.1:80", "[::1]:80", "169.254.169.254:80", "10.1.2.3:443", "[::ffff:10.0.0.1]:80", "[fe80::1%lo]:80",
@@ -89,4 +91,61 @@ func TestGuardJudgesWhatIsDialled(t *testing.T) {
 	_, err := g.DialContext(t.Context(), "tcp", "no.such.name:80")
 	var dns *net.DNSError
 	require.ErrorAs(t, err, &dns)
+}
+
+// TestAlternate: IPv6 and IPv4 take turns, so that the few dialled addresses contain both.
+func TestAlternate(t *testing.T) {
+	for given, want := range map[string]string{
+		"::1 ::2 ::3 1.1.1.1": "::1 1.1.1.1 ::2 ::3", "1.1.1.1 ::1 1.1.1.2 ::2": "1.1.1.1 ::1 1.1.1.2 ::2",
+		"1.1.1.1 1.1.1.2 1.1.1.3": "1.1.1.1 1.1.1.2 1.1.1.3", "::1": "::1",
+	} {
+		var found []netip.Addr
+		for a := range strings.FieldsSeq(given) {
+			found = append(found, netip.MustParseAddr(a))
+		}
+		var got []string
+		for _, a := range alternate(found) {
+			got = append(got, a.String())
+		}
+		require.Equal(t, want, strings.Join(got, " "))
+	}
+}
+
+// TestGuardDialsNext: an address that does not answer takes only its share of the time.
+func TestGuardDialsNext(t *testing.T) {
+	port := deaf(t)
+	open, err := net.Listen("tcp", net.JoinHostPort("127.0.0.2", port))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = open.Close() })
+	g := NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, false, "")
+	g.Resolver = names{"hooks.example.com": {"127.0.0.1", "127.0.0.2"}}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	t.Cleanup(cancel)
+	conn, err := g.DialContext(ctx, "tcp", net.JoinHostPort("hooks.example.com", port))
+	require.NoError(t, err)
+	require.Equal(t, open.Addr(), conn.RemoteAddr())
+	require.NoError(t, conn.Close())
+}
+
+// deaf returns a port of 127.0.0.1 whose queue of connections is full, so that the kernel answers no others.
+func deaf(t *testing.T) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	require.NoError(t, syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	require.NoError(t, syscall.Listen(fd, 0))
+	name, err := syscall.Getsockname(fd)
+	require.NoError(t, err)
+	at := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: name.(*syscall.SockaddrInet4).Port}
+	for range 8 {
+		conn, err := net.DialTimeout("tcp", at.String(), 200*time.Millisecond)
+		if err != nil {
+			_, port, _ := net.SplitHostPort(at.String())
+			return port
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	t.Skip("the kernel accepts connections beyond the queue")
+	return ""
 }

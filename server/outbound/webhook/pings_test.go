@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"testing"
@@ -62,6 +63,40 @@ func TestPingHoldsNoTransaction(t *testing.T) {
 	require.Len(t, h.sink.Got("/keyed"), 1)
 	require.Equal(t, first.String("id"), h.log(keyed)[0].String("id"))
 	h.Refused(422, "idempotency_key_reused", "Idempotency-Key", h.ping(bare, "k"))
+}
+
+// TestCheckHoldsNoTransaction: the check of an endpoint's address may wait for a name server. So the Idempotency-Key is
+// claimed in a transaction that ends before the check. Here the work waits for a lock, and the claim is committed.
+func TestCheckHoldsNoTransaction(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	id := h.endpoint("/in").String("id")
+	for key, c := range map[string]struct{ path, lock, row string }{
+		"create": {"/v1/webhook_endpoints", "SELECT FROM programs WHERE id = $1 FOR UPDATE", h.ProgramID},
+		"update": {"/v1/webhook_endpoints/" + id, "SELECT FROM webhook_endpoints WHERE id = $1 FOR UPDATE", id},
+	} {
+		body := M{"url": h.sink.URL + "/" + key}
+		if key == "create" {
+			body["program_id"] = h.ProgramID
+		}
+		send := func() apitest.Answer { return h.Do("POST", c.path, h.Key, body, "Idempotency-Key", key) }
+		tx, err := h.Pool.Begin(t.Context())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+		_, err = tx.Exec(t.Context(), c.lock, c.row)
+		require.NoError(t, err)
+		answers := make(chan apitest.Answer, 1)
+		go func() { answers <- send() }()
+		wait.Until(t, func() (claimed bool) {
+			require.NoError(t, h.Pool.QueryRow(t.Context(),
+				"SELECT EXISTS (SELECT FROM idempotency_keys WHERE key = $1)", key).Scan(&claimed))
+			return claimed
+		}, "the key %s is claimed", key)
+		require.NoError(t, tx.Rollback(t.Context()))
+		first := <-answers
+		require.Less(t, first.Status, 300, string(first.Raw))
+		require.Equal(t, string(first.Raw), string(send().Raw))
+	}
 }
 
 // TestPingRace: of many concurrent requests with one key, one sends a ping.

@@ -242,9 +242,9 @@ func TestRetrySchedule(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "3", "4", "5", "6", "7", "8"}, attempts)
 }
 
-// TestFailingEndpointIsTold: the log has a line when an endpoint begins to fail and one when it
+// TestFailingEndpointIsLogged: the log has a line when an endpoint begins to fail and one when it
 // recovers, but none for each attempt.
-func TestFailingEndpointIsTold(t *testing.T) {
+func TestFailingEndpointIsLogged(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
 	id := h.endpoint("/in", M{"event_types": []string{"affiliate.created"}}).String("id")
@@ -510,10 +510,10 @@ func (h hooked) last2(t *testing.T, id string) {
 	}, "nothing waits")
 }
 
-// TestPingOfWhatHangs: a ping reports a receiver that does not answer, with and without an
+// TestPingOfHangingReceiver: a ping reports a receiver that does not answer, with and without an
 // Idempotency-Key. Pings of one organization do not wait for those of another. Pings of partners
 // leave a place for the organization's pings.
-func TestPingOfWhatHangs(t *testing.T) {
+func TestPingOfHangingReceiver(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
 	s := h.Server

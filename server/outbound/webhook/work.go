@@ -285,7 +285,9 @@ func (s *Sender) turnOff(ctx context.Context, r result) error {
 			s.endpoints.Forget(e.ID)
 			s.Log.Warn("webhooks: endpoint turned off after lasting failure", "endpoint", e.ID, "program", e.ProgramID)
 			if err := queries.WebhookCancel(ctx, tx,
-				db.WebhookCancelParams{Error: &reason, Now: &r.at, EndpointID: e.ID, OrgID: e.OrgID}); err != nil {
+				db.WebhookCancelParams{
+					Error: &reason, Now: &r.at, EndpointID: e.ID, OrgID: e.OrgID, Lim: cancelBatch,
+				}); err != nil {
 				return err
 			}
 			if s.Disabled != nil {

@@ -144,7 +144,10 @@ func (r *Rail) bearer(ctx context.Context) (string, error) {
 		return token, nil
 	}
 	token, _, err := r.fetchToken(ctx)
-	return token, err
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", payout.ErrNotSent, err)
+	}
+	return token, nil
 }
 
 // renew fetches a token even if there is a valid one, and returns its scopes.

@@ -161,6 +161,8 @@ func (r *Rail) refused(ctx context.Context, t payout.Transfer, e *apiError) (str
 		return "", payout.ErrNeedsFunds
 	case e.refusal():
 		return "", payout.Refusal{Code: e.code(), Message: e.sentence()}
+	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
+		return "", fmt.Errorf("%w: %w", payout.ErrNotSent, e)
 	}
 	return "", e
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
+	"rail/server/clock"
 	"rail/server/money/payout"
 )
 
@@ -26,6 +28,8 @@ type item struct {
 	Fee    *money          `json:"payout_item_fee"`
 	Item   payoutItem      `json:"payout_item"`
 	Errors list[itemError] `json:"errors"`
+	// Processed is when PayPal paid or refused the item.
+	Processed string `json:"time_processed"`
 }
 
 // itemError is the reason for the state of an item.
@@ -117,6 +121,9 @@ func (it *item) report() (payout.Status, error) {
 		return payout.Status{}, fmt.Errorf("PayPal reports the unknown state %q of an item", clip(it.Status, 80))
 	case status.State == payout.Settled:
 		status.Fee = it.Fee.fee()
+		if at, err := time.Parse(time.RFC3339, it.Processed); err == nil {
+			status.PaidAt = new(clock.At(at))
+		}
 		return status, nil
 	case it.Status == "PENDING":
 		return status, nil

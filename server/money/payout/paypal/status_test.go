@@ -59,7 +59,8 @@ func TestStates(t *testing.T) {
 		s.clock.Advance(c.after)
 		got := s.poll(sent)
 		require.Contains(t, got.Message, c.says, name)
-		got.Message = ""
+		require.Equal(t, got.State == payout.Settled, got.PaidAt != nil, name)
+		got.Message, got.PaidAt = "", nil
 		require.Equal(t, c.want, got, name)
 	}
 }

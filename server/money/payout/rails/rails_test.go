@@ -259,14 +259,19 @@ func (c connected) fails() {
 func TestPaidElsewhere(t *testing.T) {
 	t.Parallel()
 	c := newConnected(t)
-	ids, batch := c.due("paypal", 10000, 20000, 30000)
+	ids, batch := c.due("paypal", 10000, 20000, 30000, 40000)
 	for _, id := range ids {
 		c.PayPal.SetFate(id, paypaltest.Becomes(paypaltest.Failed, time.Minute, "RECEIVER_UNREGISTERED"))
 	}
-	c.Must(200, c.send(batch, 3, 12000))
+	c.Must(200, c.send(batch, 4, 20000))
 	c.round(time.Minute)
 	c.round(10 * time.Minute)
-	byHand, filed := ids[0], ids[1:]
+	byHand, filed, inCash := ids[0], ids[1:3], ids[3]
+	paid := c.Must(200, c.Post("/v1/payouts/"+inCash+"/mark_paid", nil))
+	require.Nil(t, paid.Body["external_id"], "it was the id of the failed transfer")
+	undone := c.Must(200, c.Post("/v1/payouts/"+inCash+"/undo_paid", M{"reason": "not paid"}))
+	require.NotNil(t, undone.Body["external_id"])
+	c.Must(200, c.Post("/v1/payouts/"+inCash+"/mark_paid", nil))
 	require.Equal(t, "failed", c.payout(byHand).String("status"))
 	c.Must(200, c.Post("/v1/payouts/"+byHand+"/mark_paid", M{"external_id": "wire-1"}))
 	c.Must(200, c.Post("/v1/payout_batches/"+batch+"/export", M{"format": "paypal", "currency": "USD"}))
@@ -489,4 +494,65 @@ func TestChangesAreEmailed(t *testing.T) {
 	} {
 		require.Contains(t, texts, text)
 	}
+}
+
+// TestChangedAfterSubmission: a payout that may be at PayPal is not submitted again after its partner's payout details
+// or status have changed. A person decides.
+func TestChangedAfterSubmission(t *testing.T) {
+	t.Parallel()
+	for _, change := range []M{{"payout_details": M{"email": "thief@example.com"}}, {"status": "suspended"}} {
+		c := newConnected(t)
+		ids, batch := c.due("paypal", 1000)
+		partner := c.payout(ids[0]).String("partner_id")
+		c.PayPal.FailNext(paypaltest.Submit, paypaltest.FailBefore)
+		c.Must(200, c.send(batch, 1, 200))
+		c.Clock.Advance(time.Minute)
+		c.fails()
+		c.Clock.Advance(time.Second)
+		c.Must(200, c.Post("/v1/partners/"+partner, change))
+		c.round(10 * time.Minute)
+		p := c.payout(ids[0])
+		require.Equal(t, []any{"processing", "unconfirmed"}, []any{p.Body["status"], p.Body["attention"]})
+		c.Must(200, c.Post("/v1/partners/"+partner, M{"status": "active"}))
+		c.round(10 * time.Minute)
+		require.Equal(t, 1, c.PayPal.Submissions(ids[0]))
+		require.Empty(t, c.PayPal.Items(ids[0]))
+		c.Must(200, c.Post("/v1/payouts/"+ids[0]+"/mark_failed", M{"reason": "not at PayPal"}))
+		c.Tallied(t)
+	}
+}
+
+// TestNotSent: an attempt with credentials that PayPal refuses does not count as a submission, so the payout is pending
+// again after the rail is disconnected.
+func TestNotSent(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	ids, batch := c.due("paypal", 1000)
+	c.PayPal.SetCredentials("client", "another secret")
+	c.PayPal.RevokeTokens()
+	c.Must(200, c.send(batch, 1, 200))
+	c.Clock.Advance(time.Minute)
+	c.fails()
+	require.Nil(t, c.payout(ids[0]).Body["submitted_at"])
+	rail, err := db.New().PayoutRailGet(t.Context(), c.Pool, db.PayoutRailGetParams{ID: c.ID, OrgID: c.Org})
+	require.NoError(t, err)
+	require.NoError(t, c.rails.Disconnect(t.Context(), c.unit(), rail))
+	require.Equal(t, "pending", c.payout(ids[0]).String("status"))
+	c.Tallied(t)
+}
+
+// TestPaidAtOfPayPal: a payout is paid at PayPal's time, not at that of the poll.
+func TestPaidAtOfPayPal(t *testing.T) {
+	t.Parallel()
+	c := newConnected(t)
+	ids, batch := c.due("paypal", 1000)
+	c.Must(200, c.send(batch, 1, 200))
+	c.round(time.Minute)
+	submitted := c.payout(ids[0]).String("submitted_at")
+	c.round(26 * time.Hour)
+	p := c.payout(ids[0])
+	require.Equal(t, "paid", p.String("status"))
+	at, err := clock.Parse(p.String("paid_at"))
+	require.NoError(t, err)
+	require.WithinDuration(t, c.Clock.Now().Add(-26*time.Hour), at.Time, time.Hour, submitted)
 }

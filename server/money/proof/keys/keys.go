@@ -47,15 +47,15 @@ type Signer struct {
 // Sign returns the signature of a statement's canonical bytes.
 func (s Signer) Sign(canonical []byte) string { return proof.Sign(s.private, canonical) }
 
-// Signer returns the signer of the unit's organization at the unit's time. It creates the organization's first key in
-// the unit's transaction. One signer can sign all statements of a unit.
-func (s Service) Signer(ctx context.Context, u *work.Unit) (Signer, error) {
-	key, err := find(ctx, u)
+// Signer returns the signer of the unit's organization for statements of a time. It creates the organization's first
+// key in the unit's transaction. One signer can sign all statements of a unit.
+func (s Service) Signer(ctx context.Context, u *work.Unit, at clock.Time) (Signer, error) {
+	key, err := find(ctx, u, at)
 	if errors.Is(err, pgx.ErrNoRows) {
 		if _, err := s.add(ctx, u, clock.At(u.Now.Add(-margin))); err != nil {
 			return Signer{}, err
 		}
-		key, err = find(ctx, u) // the one of another unit of work, if it was first
+		key, err = find(ctx, u, at) // the one of another unit of work, if it was first
 	}
 	if err != nil {
 		return Signer{}, err
@@ -67,8 +67,8 @@ func (s Service) Signer(ctx context.Context, u *work.Unit) (Signer, error) {
 	return Signer{key.ID, key.CreatedAt, ed25519.NewKeyFromSeed(seed)}, nil
 }
 
-func find(ctx context.Context, u *work.Unit) (db.StatementKey, error) {
-	return queries.StatementKeyAt(ctx, u.DB(), db.StatementKeyAtParams{OrgID: u.OrgID, Now: u.Now})
+func find(ctx context.Context, u *work.Unit, at clock.Time) (db.StatementKey, error) {
+	return queries.StatementKeyAt(ctx, u.DB(), db.StatementKeyAtParams{OrgID: u.OrgID, Now: at})
 }
 
 // add makes the organization's current key, valid from a time. It reports false if there is a current key already.

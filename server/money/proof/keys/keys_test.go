@@ -33,7 +33,7 @@ func newService(t *testing.T) keys.Service {
 func sign(x *worktest.Tenant, s keys.Service) (id, signature string) {
 	x.Helper()
 	require.NoError(x, x.Do(func(ctx context.Context, u *work.Unit) error {
-		signer, err := s.Signer(ctx, u)
+		signer, err := s.Signer(ctx, u, u.Now)
 		if err == nil {
 			id, signature = signer.KeyID, signer.Sign([]byte("{}"))
 		}
