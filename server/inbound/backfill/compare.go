@@ -7,10 +7,11 @@ import (
 	"rail/server/inbound/processor"
 )
 
-// compare reports whether an event is known: the inbox has it, or its effect was recorded in another way. If the
-// amount differs, it notes a difference.
+// compare reports whether an event is known: the inbox has it, or its payment was recorded in another way. If the
+// amount differs, it notes a difference. The inbox decides about a refund that it has not seen: the sale's refunded
+// amount may come from another payment of the bill, or from a credit note.
 func (r *run) compare(ctx context.Context, h pastEvent, stored bool) (bool, error) {
-	if h.Payment == nil && h.Refund == nil {
+	if h.Payment == nil && (h.Refund == nil || !stored) || h.Payment != nil && h.Payment.Unpaid {
 		return stored, nil
 	}
 	sales, err := r.sales(ctx, h.link())
@@ -25,9 +26,6 @@ func (r *run) compare(ctx context.Context, h pastEvent, stored bool) (bool, erro
 		// Several payments may settle a bill; their levels add up.
 		d.Kind, d.HereMinor = "refunded", &s.RefundedMinor
 		same = f.Failed || s.RefundedAt != nil || s.RefundedMinor >= min(there, whole)
-		if !same && !stored {
-			return false, nil
-		}
 	}
 	if !same {
 		r.report.Different++

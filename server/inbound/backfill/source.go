@@ -29,9 +29,14 @@ var events = []source{
 		"checkout.session.completed", "checkout.session.async_payment_succeeded", "customer.subscription.created",
 	}},
 	{path: "/v1/events", types: []string{"invoice.paid", "invoice_payment.paid"}},
-	{path: "/v1/events", types: []string{"payment_intent.succeeded"}, outside: true},
+	{path: "/v1/events", outside: true, types: []string{
+		"payment_intent.succeeded", "charge.succeeded", "charge.captured",
+	}},
 	{path: "/v1/events", types: []string{
-		"charge.refunded", "refund.failed", "charge.dispute.created", "charge.dispute.closed", "customer.subscription.deleted",
+		"charge.refunded", "refund.created", "refund.updated", "refund.failed", "charge.refund.updated",
+		"credit_note.created", "credit_note.updated", "credit_note.voided",
+		"charge.dispute.created", "charge.dispute.updated", "charge.dispute.funds_withdrawn",
+		"charge.dispute.funds_reinstated", "charge.dispute.closed", "customer.subscription.deleted",
 	}},
 }
 

@@ -10,6 +10,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/inbound/connection"
+	"rail/server/inbound/stripe"
 )
 
 // sourceOf returns the source of objects that makes a kind of events.
@@ -70,7 +71,24 @@ func TestFilter(t *testing.T) {
 	require.Equal(t, "created%5Bgte%5D=1000&created%5Blt%5D=2000&status=paid", sourceOf(t, "invoice.paid").filter(from, to).Encode())
 	require.Equal(t, "created%5Bgte%5D=1000&created%5Blt%5D=2000&expand%5B%5D=data.charge",
 		sourceOf(t, "refund.updated").filter(from, to).Encode())
-	require.Equal(t, []string{"payment_intent.succeeded"}, events[2].filter(from, to)["types[]"])
+	require.Equal(t, []string{"payment_intent.succeeded", "charge.succeeded", "charge.captured"},
+		events[2].filter(from, to)["types[]"])
+}
+
+// TestTypesOfMoney: a backfill reads every type of Stripe's events that Rail uses, except types that move no money
+// or repeat another one.
+func TestTypesOfMoney(t *testing.T) {
+	t.Parallel()
+	unread := []string{
+		"coupon.deleted", "customer.created", "customer.discount.created", "customer.discount.updated",
+		"customer.subscription.resumed", "customer.subscription.updated", "customer.updated", "invoice.payment_succeeded",
+		"promotion_code.created", "promotion_code.updated", "radar.early_fraud_warning.created", "radar.early_fraud_warning.updated",
+	}
+	for _, s := range events {
+		unread = append(unread, s.types...)
+		require.LessOrEqual(t, len(s.types), 20, "Stripe's limit of a list")
+	}
+	require.ElementsMatch(t, stripe.Events(), unread)
 }
 
 // TestSkipped checks which connections are not read, and that a report lists so many differences only.

@@ -191,8 +191,8 @@ func TestRefunds(t *testing.T) {
 	require.Equal(t, processor.NoMoneyMoved, r.Ignored)
 }
 
-// TestWho reads customers, subscriptions and coupons.
-func TestWho(t *testing.T) {
+// TestCustomers reads customers, subscriptions and coupons.
+func TestCustomers(t *testing.T) {
 	t.Parallel()
 	b := read(t, notification("customer_created", "v2", members{"customer": customerOf})).Binding
 	require.Equal(t, processor.Binding{

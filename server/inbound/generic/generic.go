@@ -73,7 +73,7 @@ func (Source) Read(raw []byte) (processor.Reading, error) {
 		}
 		r.Type = kind
 	}
-	if r.Live && (kind == "sale" || kind == "refund") && b.Charge == "" {
+	if (kind == "sale" || kind == "refund") && b.Charge == "" {
 		return r, processor.MalformedError{Member: "external_charge_id"}
 	}
 	var err error

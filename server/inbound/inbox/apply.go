@@ -27,12 +27,14 @@ type application struct {
 
 // apply applies the event.
 func (a *application) apply(ctx context.Context) (outcome, error) {
-	live := a.r.Live || a.r.NoMode && a.c.Livemode
+	live := isLive(a.r, a.c)
 	switch {
 	case live && !a.c.Livemode:
 		return ignored(codeLive, ""), nil
 	case !live && a.c.Livemode:
 		return ignored(codeTest, ""), nil
+	case a.r.Payment != nil && a.r.Payment.Unpaid:
+		return a.unpaid(ctx, *a.r.Payment)
 	case a.r.Payment != nil:
 		return a.payment(ctx, *a.r.Payment)
 	case a.r.Refund != nil:
@@ -103,7 +105,7 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 		return opt.Value(end), err
 	}
 	if p.Outside {
-		if end, err := a.outside(ctx, p); err != nil || end != nil {
+		if end, err := a.outside(ctx, &p); err != nil || end != nil {
 			return opt.Value(end), err
 		}
 	}

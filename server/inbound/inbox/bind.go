@@ -27,7 +27,7 @@ func (a *application) binding(ctx context.Context, b processor.Binding) (outcome
 		o.keys = keysOf(b)
 		return o, nil
 	}
-	changed, err := a.follow(ctx, k, b.Status)
+	changed, err := a.follow(ctx, k, b)
 	if err != nil {
 		return o, err
 	}
@@ -49,12 +49,15 @@ var allowedStatuses = map[string][]db.CustomerStatus{
 	"cancelled": {db.CustomerStatusLead, db.CustomerStatusTrial, db.CustomerStatusActive},
 }
 
-// follow sets a customer's state from the subscription, and reports whether it changed.
-func (a *application) follow(ctx context.Context, k payerMatch, status string) (bool, error) {
-	if !slices.Contains(allowedStatuses[status], k.Status) {
+// follow sets a customer's state from the subscription, and reports whether it changed. The end of a subscription
+// that another one has replaced changes nothing.
+func (a *application) follow(ctx context.Context, k payerMatch, b processor.Binding) (bool, error) {
+	current := opt.Value(k.ExternalSubscriptionID)
+	replaced := b.Subscription != "" && current != "" && b.Subscription != current
+	if !slices.Contains(allowedStatuses[b.Status], k.Status) || replaced && b.Status == "cancelled" {
 		return false, nil
 	}
-	_, err := a.Customers.Update(ctx, a.u, k.ID, customer.Changes{Status: &status})
+	_, err := a.Customers.Update(ctx, a.u, k.ID, customer.Changes{Status: &b.Status})
 	return err == nil, err
 }
 

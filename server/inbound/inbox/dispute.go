@@ -42,9 +42,9 @@ func (a refunds) disputed(ctx context.Context, d processor.Dispute) (outcome, er
 	name := level{of: d.ID}.name()
 	switch {
 	case d.Status == processor.DisputeLost && d.Taking == "":
-		return a.takeBack(ctx, level{of: d.ID, minor: amount}, amount, d.At)
+		return a.takeBack(ctx, level{of: d.ID, minor: amount}, nil, d.At)
 	case d.Status == processor.DisputeLost:
-		return a.takeBack(ctx, level{of: d.ID + by + d.Taking, minor: amount, once: true}, amount, d.At)
+		return a.takeBack(ctx, level{of: d.ID + by + d.Taking, minor: amount, once: true}, nil, d.At)
 	}
 	r := restoration{
 		source: d.ID, at: d.At, reason: "The dispute of the sale's payment is won (" + d.ID + ").",

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"rail/gen/db"
+	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
+	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
 
@@ -14,9 +16,18 @@ import (
 const maxWait = time.Minute
 
 // outside returns the outcome of a payment that another event must record.
-func (a *application) outside(ctx context.Context, p processor.Payment) (*outcome, error) {
+func (a *application) outside(ctx context.Context, p *processor.Payment) (*outcome, error) {
+	if p.Captured {
+		if known, err := a.completed(ctx, p); err != nil || known {
+			return nil, err
+		}
+	}
 	if !a.c.OutsideCheckout {
-		return new(ignored(string(processor.NotUsed), "The connection records checkouts and invoices only.")), nil
+		o := ignored(string(processor.NotUsed), "The connection records checkouts and invoices only.")
+		if p.Captured { // its checkout may come a moment later
+			o.keys = chargeKeys([]string{p.Charge})
+		}
+		return &o, nil
 	}
 	if due := a.e.CreatedAt.Plus(maxWait); a.u.Now.Before(due.Time) {
 		o := waiting(codeOutside, "A checkout or an invoice may report the same payment within a minute.")
@@ -30,6 +41,67 @@ func (a *application) outside(ctx context.Context, p processor.Payment) (*outcom
 		return nil, err
 	}
 	return new(ignored(string(processor.NotUsed), "An invoice reports the payment.")), nil
+}
+
+// unpaid identifies the customer of a checkout whose money has not arrived. The event then waits for the money: a
+// captured payment takes the customer, the tax and the product from it.
+func (a *application) unpaid(ctx context.Context, p processor.Payment) (outcome, error) {
+	known, err := a.sales(ctx, p.Link)
+	if err == nil {
+		err = a.alias(ctx, p.Link)
+	}
+	if err != nil {
+		return outcome{}, err
+	}
+	o, err := a.binding(ctx, p.Binding)
+	switch refused := o.status == db.InboxStatusIgnored && o.code != string(processor.NotUsed); {
+	case err != nil || refused:
+		return o, err
+	case len(known) > 0 && o.status == db.InboxStatusRecorded:
+		return o.of(known[0]), nil
+	case len(known) > 0:
+		return ignored(codeRecorded, "The payment is already recorded.").of(known[0]), nil
+	}
+	wait := waiting(codeNoSale, "The payment is not complete: a later event reports it.",
+		append(o.keys, work.ChargeKey(p.Charge))...)
+	wait.customer = o.customer
+	return wait, nil
+}
+
+// maxWaiting bounds how many events that wait for one payment are read.
+const maxWaiting = 20
+
+// completed completes a captured payment with the content of its checkout, and reports whether the checkout has come.
+func (a *application) completed(ctx context.Context, p *processor.Payment) (bool, error) {
+	var events []db.InboxEventsWaitingForRow
+	err := a.u.Read(ctx, func(tx pgtx.DBTX) (err error) {
+		events, err = queries.InboxEventsWaitingFor(ctx, tx, db.InboxEventsWaitingForParams{
+			ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ConnectionID: a.e.ConnectionID, Key: work.ChargeKey(p.Charge),
+			Lim: maxWaiting,
+		})
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, e := range events {
+		body, err := a.Keeper.Open(e.Payload, PayloadPlace(e.ID))
+		if err != nil {
+			return false, err
+		}
+		r := parse(a.c.Processor, body).r
+		cleanNames(&r)
+		of := r.Payment
+		if of == nil || !of.Unpaid || of.Charge != p.Charge {
+			continue
+		}
+		p.Binding, p.Metadata, p.ProductID, p.ProductName = of.Binding, of.Metadata, of.ProductID, of.ProductName
+		if of.Currency == p.Currency { // less may be captured than the checkout showed
+			p.TaxMinor = min(loose.Share(of.TaxMinor, p.AmountMinor, of.AmountMinor), p.AmountMinor)
+		}
+		return true, nil
+	}
+	return false, nil
 }
 
 // recurs decides whether a payment starts a subscription. Another event carries that fact; while it is missing,

@@ -81,6 +81,81 @@ func TestBackfillEvents(t *testing.T) {
 	apitest.Balanced(t, h.Server)
 }
 
+// TestBackfillRefunds: a missed refund is recorded, although another payment of the bill and a credit note refunded as
+// much of the sale. A missed failure of a refund is left to a person.
+func TestBackfillRefunds(t *testing.T) {
+	t.Parallel()
+	h, api := newAsking(t)
+	p := h.purchase(stripetest.Clover, "bill")
+	p.Refunded = 900
+	api.Add(p)
+	second := p
+	second.Name, second.Refunded = "second", 300
+	joins := second.InvoicePayment()
+	joins["invoice"] = "in_bill"
+	api.Know(stripetest.Object{"id": "invoice of pi_second", "invoice": "in_bill"})
+	for _, body := range [][]byte{
+		p.Event("checkout.session.completed", p.Session()), p.Event("invoice.paid", p.Invoice()),
+		p.Event("invoice_payment.paid", p.InvoicePayment()), second.Event("invoice_payment.paid", joins),
+		p.Event("charge.refunded", p.ChargeObject()),
+		p.Event("credit_note.created", M{
+			"id": "cn_1", "invoice": "in_bill", "status": "issued", "currency": "usd", "out_of_band_amount": 500,
+		}),
+	} {
+		h.deliver(body)
+		h.Work()
+	}
+	require.EqualValues(t, 1000, h.one().sale)
+	api.Happened(second.Event("charge.refunded", second.ChargeObject()))
+	h.Clock.Advance(time.Hour)
+	r, err := h.backfill(1)
+	require.NoError(t, err)
+	require.Equal(t, []int64{1, 0, 1, 1, 0, 0, 0, 0}, numbers(r))
+	require.EqualValues(t, 700, h.one().sale)
+
+	p.At = h.Clock.Now().Time
+	api.Happened(p.Event("refund.failed", p.Refund("re_bill", 900, "failed")))
+	h.Clock.Advance(time.Hour)
+	r, err = h.backfill(1)
+	require.NoError(t, err)
+	require.Equal(t, []int64{2, 1, 1, 0, 0, 0, 1, 0}, numbers(r))
+	failed := h.Last("failed", "refund_failed")
+	h.Must(200, h.Post("/v1/inbox_events/"+failed.String("id")+"/resolve", nil))
+	require.EqualValues(t, 1600, h.one().sale)
+	apitest.Balanced(t, h.Server)
+}
+
+// TestBackfillMoneyBack: a backfill reads refunds outside Stripe, and the events of a dispute between its beginning and
+// its end.
+func TestBackfillMoneyBack(t *testing.T) {
+	t.Parallel()
+	h, api := newAsking(t)
+	p := h.purchase(stripetest.Clover, "back")
+	api.Add(p)
+	h.deliver(p.Event("checkout.session.completed", p.Session()))
+	h.deliver(p.Event("invoice.paid", p.Invoice()))
+	h.Last("recorded", nil)
+	missed := func(left int64, kind string, object stripetest.Object) {
+		t.Helper()
+		h.Clock.Advance(time.Hour)
+		p.At = h.Clock.Now().Time
+		api.Know(object)
+		api.Happened(p.Event(kind, object))
+		h.Clock.Advance(time.Minute)
+		r, err := h.backfill(1)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, r.Recorded, kind)
+		require.Equal(t, left, h.one().sale, kind)
+	}
+	missed(1900, "credit_note.created", M{
+		"id": "cn_1", "invoice": "in_back", "status": "issued", "currency": "usd", "out_of_band_amount": 500,
+	})
+	missed(1000, "refund.updated", p.Refund("re_back", 900, "succeeded"))
+	missed(500, "charge.dispute.updated", p.Dispute(500, "lost"))
+	missed(1000, "charge.dispute.funds_reinstated", p.Dispute(500, "won"))
+	apitest.Balanced(t, h.Server)
+}
+
 // TestBackfillDifferences: the report lists a sale whose amount differs from Stripe's payment.
 func TestBackfillDifferences(t *testing.T) {
 	t.Parallel()

@@ -74,10 +74,10 @@ func TestStripeEnrols(t *testing.T) {
 	apitest.Balanced(t, h.Server)
 }
 
-// TestStripeEnrolsNobodyElse: a customer who cannot become a partner stays a customer, and the
+// TestStripeEnrolsPayersOnly: a customer who cannot become a partner stays a customer, and the
 // payment is recorded. Without the setting, or by a payment through the API, no customer becomes a
 // partner.
-func TestStripeEnrolsNobodyElse(t *testing.T) {
+func TestStripeEnrolsPayersOnly(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t, func(in *connection.Input) { in.RecordDirect = true })
 	ask := func(on bool) { h.Must(200, h.Post("/v1/programs/"+h.ProgramID, M{"auto_enrol_customers": on})) }

@@ -160,3 +160,100 @@ func (h inboxed) ahead(live bool) {
 	due := map[bool]int{false: 2, true: 3}[live]
 	require.Len(h.T, h.Get("/v1/commissions?limit=100&status=due&program_id="+h.ProgramID).Data(), due)
 }
+
+// TestStripeManualCapture: a checkout authorizes a payment, and the merchant captures a part of it later. The captured
+// amount is a sale of the checkout's customer, also if the connection records checkouts and invoices only.
+func TestStripeManualCapture(t *testing.T) {
+	t.Parallel()
+	for _, outside := range []bool{false, true} {
+		for _, v := range stripetest.Versions {
+			h := newStriped(t, func(in *connection.Input) { in.OutsideCheckout = outside })
+			p := h.purchase(v, "held")
+			p.Customer, p.Subscription, p.Invoiced, p.Tax = "", false, false, 400
+			checkout := p.Session()
+			checkout["payment_status"] = "unpaid"
+			h.deliver(p.Event("checkout.session.completed", checkout))
+			e := h.Last("waiting", "unknown_sale")
+			require.Equal(t, "The payment is not complete: a later event reports it.", e.String("reason"))
+			require.Zero(t, h.Total("sales"))
+			h.Clock.Advance(3 * 24 * time.Hour)
+			p.At = h.Clock.Now().Time
+			captured := p.PaymentIntent()
+			captured["capture_method"], captured["amount_received"] = "manual", 1200
+			h.deliver(p.Event("payment_intent.succeeded", captured))
+			paid := h.Last("recorded", nil)
+			require.Equal(t, e.String("customer_id"), paid.String("customer_id"))
+			s := h.Get("/v1/sales/" + paid.String("sale_id"))
+			require.Equal(t, []any{"pi_held", int64(1200), int64(200), h.PartnerID}, []any{
+				s.String("external_charge_id"), s.Int("amount_minor"), s.Int("tax_minor"), s.String("partner_id"),
+			})
+			first := h.Work()[0]
+			require.Equal(t, "recorded", first.String("status"), "it waits no longer")
+			require.Equal(t, paid.Body["sale_id"], first.Body["sale_id"])
+			h.deliver(p.Event("payment_intent.succeeded", captured, "_again"))
+			h.Last("ignored", "already_recorded")
+			require.EqualValues(t, 1, h.Total("sales"))
+			apitest.Balanced(t, h.Server)
+		}
+	}
+}
+
+// TestStripeCaptureFirst: the captured payment arrives before its checkout. A captured payment without a checkout is
+// ignored.
+func TestStripeCaptureFirst(t *testing.T) {
+	t.Parallel()
+	h := newStriped(t)
+	for _, name := range []string{"first", "none"} {
+		p := h.purchase(stripetest.Clover, name)
+		p.Subscription, p.Invoiced = false, false
+		captured := p.PaymentIntent()
+		captured["capture_method"] = "manual"
+		h.deliver(p.Event("payment_intent.succeeded", captured))
+		h.Last("ignored", "not_used")
+		if name == "first" {
+			checkout := p.Session()
+			checkout["payment_status"] = "unpaid"
+			h.deliver(p.Event("checkout.session.completed", checkout))
+		}
+		h.Work()
+		h.Clock.Advance(2 * time.Minute)
+		h.Work()
+	}
+	sales := h.Get("/v1/sales?program_id=" + h.ProgramID).Data()
+	require.Len(t, sales, 1)
+	require.Equal(t, "pi_first", sales[0]["external_charge_id"])
+}
+
+// TestStripeDelayedPayment: a delayed method of payment reports its success twice, in either order. The payment is
+// recorded once, from the checkout.
+func TestStripeDelayedPayment(t *testing.T) {
+	t.Parallel()
+	for _, outside := range []bool{false, true} {
+		h := newStriped(t, func(in *connection.Input) { in.OutsideCheckout = outside })
+		for i, order := range orders(2) {
+			p := h.purchase(stripetest.Clover, fmt.Sprint("debit", i))
+			p.Subscription, p.Invoiced, p.Tax = false, false, 400
+			begun := p.Session()
+			begun["payment_status"] = "unpaid"
+			h.deliver(p.Event("checkout.session.completed", begun))
+			h.Last("waiting", "unknown_sale")
+			bodies := [][]byte{
+				p.Event("checkout.session.async_payment_succeeded", p.Session()),
+				p.Event("payment_intent.succeeded", p.PaymentIntent()),
+			}
+			for _, at := range order {
+				h.deliver(bodies[at])
+				h.Work()
+			}
+			h.Clock.Advance(2 * time.Minute)
+			for _, e := range h.Work() {
+				require.Contains(t, []any{"recorded", "ignored"}, e.Body["status"], "%v", e.Body)
+			}
+			s := h.Get("/v1/sales?external_charge_id=" + p.Charge() + "&program_id=" + h.ProgramID).Data()
+			require.Len(t, s, 1)
+			require.EqualValues(t, 400, apitest.Answer{Body: s[0]}.Int("tax_minor"))
+		}
+		require.EqualValues(t, 2, h.Total("sales"))
+		apitest.Balanced(t, h.Server)
+	}
+}

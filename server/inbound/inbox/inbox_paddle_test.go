@@ -61,3 +61,28 @@ func TestPaddle(t *testing.T) {
 		apitest.Balanced(t, h.Server)
 	}
 }
+
+// TestPaddleTaxRefunded: a refund of the tax is followed by a full refund, whose total is the rest without tax.
+// Nothing is left of the sale and of the partner's share.
+func TestPaddleTaxRefunded(t *testing.T) {
+	t.Parallel()
+	h := newMoney(t, paddleMoney)
+	h.notify("evt_1", "transaction.completed", M{
+		"id": "txn_1", "customer_id": "ctm_1", "currency_code": "USD",
+		"custom_data": M{"rail_click": h.Click(h.ProgramID, "ann").String("id")},
+		"details":     M{"totals": M{"tax": "190", "total": "1190", "grand_total": "1190"}},
+	})
+	h.Last("recorded", nil)
+	refund := func(id, kind, subtotal, tax, total string) {
+		h.notify("evt_"+id, "adjustment.updated", M{
+			"id": id, "action": "refund", "type": kind, "status": "approved", "transaction_id": "txn_1", "currency_code": "USD",
+			"totals": M{"subtotal": subtotal, "tax": tax, "total": total},
+		})
+	}
+	refund("adj_tax", "partial", "0", "190", "190")
+	h.Last("ignored", "zero_amount")
+	refund("adj_full", "full", "1000", "0", "1000")
+	h.Last("recorded", nil)
+	require.Equal(t, books{}, h.one())
+	apitest.Balanced(t, h.Server)
+}

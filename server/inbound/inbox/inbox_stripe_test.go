@@ -352,6 +352,31 @@ func TestStripeTrialBeforeCheckout(t *testing.T) {
 	require.Equal(t, "sub_t2", h.Get("/v1/customers/" + k.String("id")).Body["external_subscription_id"])
 }
 
+// TestStripeReplacedSubscription: the end of a subscription that another one replaced leaves the customer active. The
+// end of the current one does not.
+func TestStripeReplacedSubscription(t *testing.T) {
+	t.Parallel()
+	h := newStriped(t)
+	old := h.purchase(stripetest.Clover, "old")
+	h.deliver(old.Event("checkout.session.completed", old.Session()))
+	h.deliver(old.Event("invoice.paid", old.Invoice()))
+	k := h.Last("recorded", nil).String("customer_id")
+	upgrade := old
+	upgrade.Name = "upgrade"
+	h.deliver(upgrade.Event("customer.subscription.created", upgrade.SubscriptionObject("active")))
+	h.Work()
+	status := func() []any {
+		c := h.Get("/v1/customers/" + k)
+		return []any{c.Body["status"], c.Body["external_subscription_id"]}
+	}
+	h.deliver(old.Event("customer.subscription.deleted", old.SubscriptionObject("canceled")))
+	h.Last("ignored", "binds_only")
+	require.Equal(t, []any{"active", "sub_upgrade"}, status())
+	h.deliver(upgrade.Event("customer.subscription.deleted", upgrade.SubscriptionObject("canceled")))
+	h.Last("recorded", nil)
+	require.Equal(t, []any{"cancelled", "sub_upgrade"}, status())
+}
+
 // TestStripeLastUseOfCode: the last use of a code disables it at once. The payment of that use
 // arrives later.
 func TestStripeLastUseOfCode(t *testing.T) {

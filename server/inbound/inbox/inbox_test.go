@@ -66,7 +66,7 @@ func TestGenericHook(t *testing.T) {
 
 // A known customer keeps its partner, whatever its next payment contains. A lead is found by the
 // merchant's own id or, for a week, by its email.
-func TestInboxFindsWhoPaid(t *testing.T) {
+func TestInboxFindsPayer(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
 	bob := h.Partner(h.ProgramID, M{"handle": "bob"})
@@ -219,7 +219,8 @@ func TestHookRefusals(t *testing.T) {
 		`{"external_charge_id":"x","amount_minor":1,"metadata":{"rail":"skip"}}`: {"ignored", "opted_out"},
 		`{"external_charge_id":"x","amount_minor":1,"occurred_at":"never"}`:      {"failed", "malformed"},
 		`{"type":"refund","external_charge_id":"x"}`:                             {"failed", "malformed"},
-		`{"type":"invoice"}`: {"ignored", "not_used"}, `{"test":true,"external_charge_id":"x"}`: {"failed", "malformed"},
+		`{"type":"invoice"}`: {"ignored", "not_used"}, `{"test":true,"external_charge_id":"x"}`: {"ignored", "test_event"},
+		`{"test":true,"amount_minor":1,"currency":"usd"}`:                          {"ignored", "test_event"},
 		`{"test":true,"external_charge_id":"x","amount_minor":1,"currency":"usd"}`: {"ignored", "test_event"},
 		``: {"failed", "malformed"}, "\xff": {"failed", "malformed"},
 	} {
@@ -228,6 +229,26 @@ func TestHookRefusals(t *testing.T) {
 		require.Equal(t, want[0], h.Last(want[0].(string), want[1]).String("status"), text)
 	}
 	require.Zero(t, h.Total("sales"))
+	require.NotContains(t, h.Log(), "level=ERROR")
+}
+
+// A test connection refuses a payment and a refund without the charge's id: a later payment without it would be taken
+// for the same one.
+func TestTestEventWithoutCharge(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t, func(in *connection.Input) { in.Live = false })
+	click := h.Click(h.ProgramID, "ann").String("id")
+	for _, body := range []M{
+		apitest.Paid("", M{"test": true, "external_customer_id": "c_1", "click_id": click}),
+		{"test": true, "external_refund_id": "re_1", "amount_minor": 1000},
+	} {
+		h.Receive(body)
+		e := h.Last("failed", "malformed")
+		require.Equal(t, []any{"external_charge_id is missing or invalid.", false}, []any{e.Body["reason"], e.Body["livemode"]})
+	}
+	require.Zero(t, h.Total("sales"))
+	h.Receive(apitest.Paid("", M{}))
+	h.Last("ignored", "live_event")
 	require.NotContains(t, h.Log(), "level=ERROR")
 }
 

@@ -1,8 +1,10 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"math/bits"
+	"slices"
 	"strconv"
 
 	"rail/gen/db"
@@ -25,7 +27,7 @@ func (a refunds) refundToLevel(ctx context.Context, f processor.Refund) (outcome
 	if f.OfSale {
 		payment = a.s.ExternalChargeID
 	}
-	return a.takeBack(ctx, level{of: payment, minor: back}, 0, f.At)
+	return a.takeBack(ctx, level{of: payment, minor: back}, a.paymentNames(f.Link), f.At)
 }
 
 // refundOutside records a refund that was paid outside the processor, once.
@@ -34,41 +36,41 @@ func (a refunds) refundOutside(ctx context.Context, f processor.Refund) (outcome
 	if !ok {
 		return a.foreign(f.Currency), nil
 	}
-	return a.takeBack(ctx, level{of: f.ID, minor: back, once: true}, back, f.At)
+	return a.takeBack(ctx, level{of: f.ID, minor: back, once: true}, nil, f.At)
 }
 
-// takeBack refunds a sale up to a level, counting earlier refunds from any source; a separate amount is refunded
-// in addition. The level does not include refunds that were restored before the event's time. An event that
-// changes nothing is retried when a refund of the sale is restored.
-func (a refunds) takeBack(
-	ctx context.Context, to level, own int64, at clock.Time,
-) (outcome, error) {
-	rows, err := queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &a.s.ID, OrgID: a.s.OrgID})
+// takeBack refunds a sale up to a level. A level of the payment, whose names are given, includes earlier refunds
+// without a level; any other is refunded in addition. The level does not include refunds that were restored before
+// the event's time. An event that changes nothing is retried when a refund of the sale is restored.
+func (a refunds) takeBack(ctx context.Context, to level, names []string, at clock.Time) (outcome, error) {
+	rows, err := a.rows(ctx)
 	if err != nil {
 		return outcome{}, err
 	}
-	reached, restored := levels{}, int64(0)
+	short := shortfalls(rows, names)
+	reached := int64(0)
 	for _, r := range rows {
 		if r.ID == opt.Value(a.e.RefundID) {
 			return outcome{refund: r.ID}.recorded().of(a.s), nil
 		}
-		reached.add(r)
-		if r.LevelMinor != nil {
-			restored += r.RestoredMinor
+		if levelName(r) == to.name() {
+			reached = max(reached, *r.LevelMinor)
 		}
 		past, err := restoredBefore(r, to, a.moment(at))
 		if err != nil {
 			return outcome{}, err
 		}
+		if past > 0 { // then all of the level came back, not only the part that Rail could take
+			past += short[r.ID]
+		}
 		to.minor += past
 	}
-	before := reached.sum()
-	reached.raise(to)
-	if reached.sum() == before {
+	if to.minor <= reached {
 		return a.retryOnRestore(codeRecorded, "This amount is already recorded as refunded."), nil
 	}
-	if own == 0 {
-		own = reached.sum() - restored - (whole(a.s) - refundable(a.s))
+	own := to.minor - reached
+	if names != nil {
+		own -= short[withoutLevel]
 	}
 	amount := min(own, refundable(a.s))
 	if amount <= 0 {
@@ -122,24 +124,41 @@ func (l level) name() string { return l.of[max(0, len(l.of)-maxLevelled):] }
 // id returns the external id of the refund that reached the level.
 func (l level) id() string { return l.name() + "@" + strconv.FormatInt(l.minor, 10) }
 
-// levels has the highest level of each payment of a sale.
-type levels map[string]int64
-
-// add adds the level that a refund reached, if it has one.
-func (l levels) add(r db.Refund) {
-	if r.LevelMinor == nil {
-		return
+// paymentNames returns the names under which the levels of a payment are stored.
+func (a refunds) paymentNames(l processor.Link) (names []string) {
+	for _, id := range append(linked(l), a.s.ExternalChargeID) {
+		names = append(names, level{of: id}.name())
 	}
-	l.raise(level{of: levelName(r), minor: *r.LevelMinor})
+	return names
 }
 
-func (l levels) raise(to level) { l[to.name()] = max(l[to.name()], to.minor) }
+// withoutLevel is the key of shortfalls for refunds without a level, such as those of the API.
+const withoutLevel = ""
 
-func (l levels) sum() (total int64) {
-	for _, n := range l {
-		total += n
+// shortfalls returns, for each refund, the part of its level that it did not take because too little was left of the
+// sale. Refunds without a level took their part of the payment's levels: what is left of them has the key withoutLevel.
+func shortfalls(rows []db.Refund, names []string) map[string]int64 {
+	out, reached := map[string]int64{}, map[string]int64{}
+	// The levels of a payment rise in the order of its refunds.
+	rows = slices.SortedStableFunc(slices.Values(rows), func(x, y db.Refund) int {
+		return cmp.Compare(opt.Value(x.LevelMinor), opt.Value(y.LevelMinor))
+	})
+	for _, r := range rows {
+		name, amount := levelName(r), opt.Value(r.AmountMinor)
+		if r.LevelMinor == nil {
+			out[withoutLevel] += amount - r.RestoredMinor
+			continue
+		}
+		part := max(*r.LevelMinor-reached[name]-amount, 0)
+		reached[name] = *r.LevelMinor
+		if slices.Contains(names, name) {
+			taken := min(part, out[withoutLevel])
+			out[withoutLevel] -= taken
+			part -= taken
+		}
+		out[r.ID] = part
 	}
-	return total
+	return out
 }
 
 // whole returns the sale's amount before any refund.

@@ -107,19 +107,19 @@ func waiting(code, reason string, keys ...string) outcome {
 	return outcome{status: db.InboxStatusWaiting, code: code, reason: reason, keys: keys}
 }
 
-// settle sets when an event is processed next. A waiting event is also retried from time to time, in case its
-// key appeared at the same moment. After work.MaxWait it is ignored: its payment belongs to another program, and so do
-// its refunds. An unexplained event is retried once, for the same reason.
+// settle sets when an event is processed next. A waiting event is also retried from time to time: its key may have
+// appeared at the same moment, or it has none. After work.MaxWait it is ignored: its payment belongs to another program,
+// and so do its refunds. An unexplained event is retried once, for the same reason.
 func (o *outcome) settle(e db.InboxEvent, now clock.Time) {
 	age := now.Sub(e.CreatedAt.Time)
 	switch {
-	case o.due != nil || len(o.keys) == 0:
+	case o.due != nil:
 	case o.status == db.InboxStatusWaiting && age >= work.MaxWait:
 		o.status, o.keys = db.InboxStatusIgnored, nil
 		o.reason += " It did not arrive within 30 days, so the event is ignored."
 	case o.status == db.InboxStatusWaiting:
 		o.due = new(now.Plus(min(max(retryAfter, age/2), 12*time.Hour)))
-	case age < retryAfter:
+	case len(o.keys) > 0 && age < retryAfter:
 		o.due = new(now.Plus(retryAfter))
 	}
 	// A recorded change stays recorded, however often the event is processed.

@@ -62,6 +62,9 @@ func TestEveryCodeIsExplained(t *testing.T) {
 			require.LessOrEqual(t, len(o.reason), 1000)
 		}
 	}
+	endless := waiting(codeNoSale, "")
+	endless.settle(db.InboxEvent{CreatedAt: now}, now)
+	require.NotNil(t, endless.due, "a waiting event without a key is retried too")
 	for _, why := range processor.Reasons {
 		require.Contains(t, codes, string(why))
 	}

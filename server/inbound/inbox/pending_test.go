@@ -52,6 +52,7 @@ func TestPendingConnection(t *testing.T) {
 	require.Equal(t, 400, pending.SendRaw([]byte(`{}`), "msg_1", now, h.Connection.Signing).Status)
 	is("pending", "active")
 	h.Must(200, pending.Send(apitest.Paid("ch_0", M{"test": true})))
+	h.Must(200, pending.Send(M{"test": true}))
 	is("pending", "active")
 	h.Must(200, pending.Send(sale))
 	is("active", "disconnected")

@@ -195,7 +195,7 @@ func (b Box) event(
 	}
 	e := db.InboxInsertParams{
 		ID: ident.New(ident.InboxEvent), OrgID: c.OrgID, ProgramID: c.ProgramID, ConnectionID: c.ID, Processor: c.Processor,
-		ExternalEventID: storable(r.ID), Type: storable(r.Type), Livemode: r.Live || (malformed || r.NoMode) && c.Livemode,
+		ExternalEventID: storable(r.ID), Type: storable(r.Type), Livemode: isLive(r, c),
 		Status: db.InboxStatusPending, DueAt: &now, CreatedAt: now,
 	}
 	if e.ExternalEventID == "" {
@@ -209,6 +209,12 @@ func (b Box) event(
 		return delivery{event: e}, err
 	}
 	return delivery{e, turns(r)}, nil
+}
+
+// isLive reports whether an event is live. The connection's mode applies to an event whose mode is unknown; an
+// unreadable body has no type.
+func isLive(r processor.Reading, c db.ProcessorConnection) bool {
+	return r.Live || (r.NoMode || r.Type == "") && c.Livemode
 }
 
 // headersToStore returns the headers that describe an event, without signatures, which are verified already.

@@ -48,7 +48,7 @@ func (a *application) refund(ctx context.Context, f processor.Refund) (outcome, 
 	case f.Failed:
 		return of.failedRefund(ctx, f)
 	case f.Undone:
-		return of.restore(ctx, undone(f, s, "The refund or reversal "+f.ID+" of the sale was reversed."))
+		return of.undo(ctx, f, "The refund or reversal "+f.ID+" of the sale was reversed.")
 	case f.OnTop:
 		return of.refundOutside(ctx, f)
 	case !f.Single:

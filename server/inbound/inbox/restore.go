@@ -19,7 +19,8 @@ import (
 type restoration struct {
 	source string // the dispute, reversal or refund at the processor
 	of     func(db.Refund) bool
-	minor  int64 // 0: all that these refunds took
+	names  []string // of the payment's levels, for a failed refund
+	minor  int64    // 0: all that these refunds took
 	at     clock.Time
 	reason string
 }
@@ -27,13 +28,23 @@ type restoration struct {
 // restore restores refunds of a sale that are older than the restoration. The event is retried when a matching
 // refund of the sale is recorded, since events come in any order.
 func (a refunds) restore(ctx context.Context, r restoration) (outcome, error) {
-	rows, err := a.restorable(ctx, r)
+	all, err := a.rows(ctx)
 	if err != nil {
 		return outcome{}, err
 	}
+	rows := a.restorable(all, r)
 	o := ignored(codeRecorded, "No refund is recorded that this reverses, or it is already reversed.").of(a.s)
 	o.keys = []string{work.RefundsKey(a.s.ID)}
-	if len(rows) == 0 {
+	if r.names != nil {
+		// The part of a level that was not taken comes back first. A refund that was restored before has used it up.
+		short := shortfalls(all, r.names)
+		for _, f := range rows {
+			if f.RestoredMinor == 0 {
+				r.minor -= short[f.ID]
+			}
+		}
+	}
+	if len(rows) == 0 || r.names != nil && r.minor <= 0 {
 		return o, nil
 	}
 	in := sale.RestoreInput{
@@ -50,33 +61,46 @@ func (a refunds) restore(ctx context.Context, r restoration) (outcome, error) {
 	return o.recorded(), a.u.Reschedule(ctx, a.s.ProgramID, work.RefundsKey(a.s.ID))
 }
 
-// restorable returns the refunds to restore, newest first.
-func (a refunds) restorable(ctx context.Context, r restoration) ([]db.Refund, error) {
-	rows, err := queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &a.s.ID, OrgID: a.s.OrgID})
+// rows returns the refunds of the sale, oldest first.
+func (a refunds) rows(ctx context.Context) ([]db.Refund, error) {
+	return queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &a.s.ID, OrgID: a.s.OrgID})
+}
+
+// restorable returns those of a sale's refunds that a restoration reverses, newest first.
+func (a refunds) restorable(all []db.Refund, r restoration) []db.Refund {
 	at := a.moment(r.at)
-	rows = slices.DeleteFunc(rows, func(f db.Refund) bool {
+	rows := slices.DeleteFunc(slices.Clone(all), func(f db.Refund) bool {
 		return !r.of(f) || f.RefundedAt.After(at.Time) || opt.Value(f.AmountMinor) == f.RestoredMinor
 	})
 	slices.Reverse(rows)
-	return rows, err
+	return rows
 }
 
 // undone returns the restoration of a reversed refund. Stripe reports refunds as levels of a payment, so the
-// refunds of the payment took its amount.
-func undone(f processor.Refund, s db.Sale, reason string) restoration {
+// refunds of the payment took its amount. It returns false if the amount has another currency than the sale, and its
+// share of the payment is unknown.
+func (a refunds) undone(f processor.Refund, reason string) (restoration, bool) {
 	r := restoration{source: f.ID, at: f.At, reason: reason}
 	if f.Single || f.OnTop {
 		r.of = func(row db.Refund) bool {
 			return opt.Value(row.ExternalRefundID) == f.ID || levelName(row) == (level{of: f.ID}).name()
 		}
-		return r
+		return r, true
 	}
-	var names []string
-	for _, id := range append(linked(f.Link), s.ExternalChargeID) {
-		names = append(names, level{of: id}.name())
+	r.names = a.paymentNames(f.Link)
+	r.of = func(row db.Refund) bool { return slices.Contains(r.names, levelName(row)) }
+	var ok bool
+	r.minor, ok = inCurrency(f.LevelMinor, f.OfMinor, f.Currency, a.s)
+	return r, ok
+}
+
+// undo restores a reversed refund.
+func (a refunds) undo(ctx context.Context, f processor.Refund, reason string) (outcome, error) {
+	r, ok := a.undone(f, reason)
+	if !ok {
+		return a.foreign(f.Currency), nil
 	}
-	r.of, r.minor = func(row db.Refund) bool { return slices.Contains(names, levelName(row)) }, f.LevelMinor
-	return r
+	return a.restore(ctx, r)
 }
 
 // levelName returns the payment or dispute whose level a refund reached; "" for none.
@@ -91,7 +115,11 @@ const failedReason = "The refund did not reach the customer."
 
 // failedRefund leaves a failed refund to a person: the merchant may retry it in another way, or not at all.
 func (a refunds) failedRefund(ctx context.Context, f processor.Refund) (outcome, error) {
-	all, err := queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &a.s.ID, OrgID: a.s.OrgID})
+	r, ok := a.undone(f, failedReason)
+	if !ok {
+		return a.foreign(f.Currency), nil
+	}
+	all, err := a.rows(ctx)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -106,10 +134,9 @@ func (a refunds) failedRefund(ctx context.Context, f processor.Refund) (outcome,
 			}
 		}
 	}
-	rows, err := a.restorable(ctx, undone(f, a.s, failedReason))
-	if err != nil || len(rows) > 0 {
+	if len(a.restorable(all, r)) > 0 {
 		return failed(codeRefundFailed, failedReason+" Unless the merchant retries it, restore the commission: "+
-			"use the button on the event's page, or POST /v1/inbox_events/{id}/resolve.").of(a.s), err
+			"use the button on the event's page, or POST /v1/inbox_events/{id}/resolve.").of(a.s), nil
 	}
 	o := ignored(codeNothingTaken, failedReason+" Rail had not deducted it from the sale, so there is nothing to do.").of(a.s)
 	o.keys = []string{work.RefundsKey(a.s.ID)}
@@ -160,7 +187,12 @@ func (a *application) resolve(ctx context.Context, f processor.Refund) error {
 	if err := a.lock(ctx, slices.Compact(ids)); err != nil {
 		return err
 	}
-	o, err := refunds{a, s}.restore(ctx, undone(f, s, failedReason))
+	of := refunds{a, s}
+	r, ok := of.undone(f, failedReason)
+	if !ok {
+		return problem.New(problem.InboxEventNotResolvable, "%s", of.foreign(f.Currency).reason)
+	}
+	o, err := of.restore(ctx, r)
 	if err != nil {
 		return err
 	}

@@ -289,3 +289,107 @@ func TestWonChargebackAfterCredit(t *testing.T) {
 	require.EqualValues(t, 240, h.CommissionsOf(sale), "20 % of 12.00")
 	apitest.Balanced(t, h.Server)
 }
+
+// capped sends an event about Stripe's first payment an hour later, and requires the rest of the sale.
+func (h inboxed) capped(left int64, kind string, data M) apitest.Answer {
+	h.T.Helper()
+	h.Clock.Advance(time.Hour)
+	stripeMoney.say(h, 1, h.Clock.Now().Time, said{kind, data})
+	events := h.Work()
+	require.Equal(h.T, left, h.one().sale, "%s %v", kind, data)
+	return events[len(events)-1]
+}
+
+// refundedTo returns the data of a charge that was refunded up to a level.
+func refundedTo(level int64) M { return merged(stripeMoney.rows[0].data, M{"amount_refunded": level}) }
+
+// TestLevelsAfterFullRefund: a dispute takes only what a refund left of the sale. After the dispute is won, the next
+// refund takes its own amount, and the same dispute can be lost again.
+func TestLevelsAfterFullRefund(t *testing.T) {
+	t.Parallel()
+	h := newMoney(t, stripeMoney)
+	stripeMoney.pay(h, 1)
+	h.Last("recorded", nil)
+	dispute := func(status string) M { return merged(stripeDispute(status), M{"amount": 2400}) }
+	h.capped(1500, "charge.refunded", refundedTo(900))
+	h.capped(0, "charge.dispute.closed", dispute("lost"))
+	h.capped(0, "charge.dispute.updated", dispute("lost"))
+	h.capped(1500, "charge.dispute.closed", dispute("won"))
+	h.capped(1000, "charge.refunded", refundedTo(1400))
+	apitest.Balanced(t, h.Server)
+	h.capped(0, "charge.dispute.closed", dispute("lost"))
+	h.capped(0, "charge.dispute.updated", dispute("lost"))
+	h.capped(1000, "charge.dispute.funds_reinstated", dispute("won"))
+	h.capped(600, "charge.refunded", refundedTo(1800))
+	require.EqualValues(t, 120, h.one().share)
+	apitest.Balanced(t, h.Server)
+}
+
+// TestLostDisputeAgain: an event of a lost dispute from before it was won takes nothing, although the dispute was for
+// more than the rest of the sale.
+func TestLostDisputeAgain(t *testing.T) {
+	t.Parallel()
+	h := newMoney(t, stripeMoney)
+	stripeMoney.pay(h, 1)
+	h.Last("recorded", nil)
+	dispute := func(status string) M { return merged(stripeDispute(status), M{"amount": 2400}) }
+	h.capped(1500, "charge.refunded", refundedTo(900))
+	h.capped(0, "charge.dispute.closed", dispute("lost"))
+	early := h.Clock.Now().Time
+	h.capped(1500, "charge.dispute.closed", dispute("won"))
+	stripeMoney.say(h, 1, early, said{"charge.dispute.updated", dispute("lost")})
+	h.Last("ignored", "already_recorded")
+	require.EqualValues(t, 1500, h.one().sale)
+	h.Must(200, h.Post("/v1/inbox_events/"+h.Work()[4].String("id")+"/replay", nil))
+	h.Work()
+	require.EqualValues(t, 1500, h.one().sale)
+	apitest.Balanced(t, h.Server)
+}
+
+// TestFailedRefundOfTooMuch: a credit note left less than a refund's amount. When the refund fails, only the part that
+// Rail took comes back, and the next refund is taken in full.
+func TestFailedRefundOfTooMuch(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name             string
+		level            int64 // the charge was refunded up to this level, of which the failed refund is a part
+		failed, restored int64
+		next, left       int64
+	}{
+		{"all of it", 2400, 2400, 1900, 400, 1500},
+		{"a part of it", 2400, 1400, 900, 1300, 600},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := newMoney(t, stripeMoney)
+			stripeMoney.pay(h, 1)
+			h.Last("recorded", nil)
+			h.capped(1900, "credit_note.created", stripeNote(500))
+			h.capped(0, "charge.refunded", refundedTo(c.level))
+			e := h.capped(0, "refund.failed", merged(stripeRefund("failed"), M{"amount": c.failed}))
+			h.Must(200, h.Post("/v1/inbox_events/"+e.String("id")+"/resolve", nil))
+			require.Equal(t, c.restored, h.one().sale)
+			h.capped(c.left, "charge.refunded", refundedTo(c.next))
+			apitest.Balanced(t, h.Server)
+		})
+	}
+}
+
+// TestFailedRefundInAnotherCurrency: a failed refund restores the same share of the sale as of its payment. Without the
+// payment's amount, the event is refused.
+func TestFailedRefundInAnotherCurrency(t *testing.T) {
+	t.Parallel()
+	h := newMoney(t, stripeMoney)
+	stripeMoney.pay(h, 1)
+	h.Last("recorded", nil)
+	charge := merged(refundedTo(450), M{"amount": 1200, "amount_captured": 1200, "currency": "eur"})
+	h.capped(1500, "charge.refunded", charge)
+	refund := merged(stripeRefund("failed"), M{"amount": 450, "currency": "eur"})
+	e := h.capped(1500, "refund.failed", refund)
+	require.Equal(t, "The event is in EUR, the sale in USD.", e.String("reason"))
+	e = h.capped(1500, "refund.failed", merged(refund, M{"charge": charge}))
+	require.Equal(t, "refund_failed", e.String("reason_code"))
+	h.Must(200, h.Post("/v1/inbox_events/"+e.String("id")+"/resolve", nil))
+	require.Equal(t, books{sale: 2400, share: 480}, h.one())
+	apitest.Balanced(t, h.Server)
+}

@@ -191,7 +191,7 @@ func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, give
 	if a.r.At.IsZero() {
 		a.r.At = e.CreatedAt
 	}
-	if given.malformed != nil {
+	if given.malformed != nil && isLive(a.r, c) == c.Livemode {
 		return a.finish(ctx, failed(codeMalformed, given.malformed.Error()))
 	}
 	o, err := a.apply(ctx)

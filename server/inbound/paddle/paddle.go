@@ -52,6 +52,7 @@ type object struct {
 
 	// Of adjustments.
 	Action      loose.Text `json:"action"`
+	Type        loose.Text `json:"type"`
 	Transaction loose.ID   `json:"transaction_id"`
 	Totals      totals     `json:"totals"`
 

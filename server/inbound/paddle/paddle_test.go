@@ -106,6 +106,9 @@ func TestAdjustments(t *testing.T) {
 	t.Parallel()
 	refund := read(t, notification("adjustment.updated", adjustment("refund", "approved", "900", "750"))).Refund
 	require.Equal(t, []any{"txn_1", "adj_1", true, int64(900)}, []any{refund.Charge, refund.ID, refund.Single, refund.LevelMinor})
+	rest := adjustment("refund", "approved", "900", "750")
+	rest["type"] = "full"
+	require.Zero(t, read(t, notification("adjustment.updated", rest)).Refund.LevelMinor, "the whole rest")
 	lost := read(t, notification("adjustment.created", adjustment("chargeback", "approved", "2400", "2000"))).Dispute
 	require.Equal(t, []any{"txn_1", "lost", int64(2400)}, []any{lost.Charge, lost.Status, lost.AmountMinor})
 	warning := read(t, notification("adjustment.created", adjustment("chargeback_warning", "approved", "2400", "2000"))).Dispute
@@ -119,8 +122,8 @@ func TestAdjustments(t *testing.T) {
 	}
 }
 
-// TestWho reads customers, subscriptions and discounts.
-func TestWho(t *testing.T) {
+// TestCustomers reads customers, subscriptions and discounts.
+func TestCustomers(t *testing.T) {
 	t.Parallel()
 	b := read(t, notification("customer.created", members{"id": "ctm_1", "email": "ann@acme.example", "name": "Ann"})).Binding
 	require.Equal(t, processor.Binding{Customer: "ctm_1", Email: "ann@acme.example", Name: "Ann", CustomerOnly: true}, *b)

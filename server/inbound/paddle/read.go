@@ -148,6 +148,10 @@ func (r *reader) adjustment() error {
 			Link: to, ID: string(o.ID), Single: true, LevelMinor: o.Totals.Total.N, Currency: code, At: r.Reading.At,
 			Undone: o.Status == "reversed",
 		}
+		// Its total lacks the money of earlier adjustments, and Rail ignores those of tax alone.
+		if o.Type == "full" {
+			r.Refund.LevelMinor = 0
+		}
 		return nil
 	}
 	status := disputes[o.Action]

@@ -101,8 +101,8 @@ func TestOrders(t *testing.T) {
 	require.Equal(t, processor.ZeroAmount, read(t, notification("order.refunded", order(nil))).Ignored)
 }
 
-// TestWho reads customers and subscriptions.
-func TestWho(t *testing.T) {
+// TestCustomers reads customers and subscriptions.
+func TestCustomers(t *testing.T) {
 	t.Parallel()
 	k := members{"id": "cu-1", "email": "ann@acme.example", "external_id": "user-7"}
 	require.Equal(t, processor.Binding{Customer: "cu-1", Identifier: "user-7", Email: "ann@acme.example", CustomerOnly: true},

@@ -20,7 +20,7 @@ type Source interface {
 }
 
 // Reading is one event. At most one of Payment, Refund, Dispute and Coupon is set. A Binding may be set alone,
-// or with the reason why no money was read.
+// with the reason why no money was read, or with an unpaid Payment.
 type Reading struct {
 	ID      string // the processor's event id; empty if bodies have none
 	Type    string
@@ -79,6 +79,11 @@ type Payment struct {
 	Metadata    map[string]any
 	// Outside reports that an invoice or a checkout may still report the same money.
 	Outside bool
+	// Unpaid reports that the money of a checkout has not arrived. Another event reports it.
+	Unpaid bool
+	// Captured reports that the money was authorized before it was paid: the checkout came unpaid, and no later event
+	// of it reports the money.
+	Captured bool
 	// Bought is the payment's name in the event of a checkout, which may come a moment later and identify the
 	// partner; empty if no checkout made it.
 	Bought string

@@ -193,6 +193,7 @@ type session struct {
 type intent struct {
 	ID       loose.ID            `json:"id"`
 	Received loose.Int           `json:"amount_received"`
+	Capture  loose.Text          `json:"capture_method"`
 	Currency loose.Text          `json:"currency"`
 	Customer loose.Ref[customer] `json:"customer"`
 	Account  loose.ID            `json:"customer_account"` // in place of a customer

@@ -27,10 +27,14 @@ func (r *reader) session() error {
 		return processor.MalformedError{Member: "session.payment_status"}
 	case s.PaymentStatus == "no_payment_required":
 		return r.Binds(b, processor.ZeroAmount, "")
-	case s.PaymentStatus != "paid":
+	case s.PaymentStatus != "paid" && s.Intent.ID == "":
 		return r.Binds(b, processor.NotUsed, "The payment is not complete: a later event reports it.")
 	}
-	return r.sessionPaid(s, b)
+	err := r.sessionPaid(s, b)
+	if r.Payment != nil && s.PaymentStatus != "paid" {
+		r.Payment.Unpaid, r.Binding = true, &b
+	}
+	return err
 }
 
 // sessionPaid reads the money of a session. If the customer saw another currency, the merchant's currency
@@ -109,6 +113,7 @@ func (r *reader) intent() error {
 	if r.Payment != nil {
 		r.Payment.Intent, r.Payment.Metadata = string(p.ID), processor.Merged(p.Metadata)
 		r.Payment.FeeMinor = p.charge().fee(r.Payment, p.Received)
+		r.Payment.Captured = p.Capture == "manual"
 	}
 	return err
 }

@@ -65,7 +65,7 @@ func Read(body []byte) (processor.Reading, error) {
 		return r.Reading, processor.MalformedError{Member: "The body"}
 	}
 	r.Reading.ID, r.Reading.Type = string(r.event.ID), string(r.event.Type)
-	r.Reading.Account, r.Reading.Live = string(r.event.Account), r.event.Live.V
+	r.Reading.Account, r.Reading.Live, r.NoMode = string(r.event.Account), r.event.Live.V, !r.event.Live.OK
 	at, dated := r.Created.Time()
 	r.At = at
 	read := readers[r.Reading.Type]

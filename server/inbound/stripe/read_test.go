@@ -280,8 +280,11 @@ func TestSession(t *testing.T) {
 			return read(t, p.Event("checkout.session.completed", s))
 		}
 		late := variant(object{"payment_status": "unpaid"})
-		require.Equal(t, processor.NotUsed, late.Ignored)
+		require.True(t, late.Payment.Unpaid)
 		require.Equal(t, "promo_1", late.Binding.Coupon[0])
+		early := variant(object{"payment_status": "unpaid", "payment_intent": nil})
+		require.Equal(t, processor.NotUsed, early.Ignored, "no event can be told to report its money")
+		require.Equal(t, "promo_1", early.Binding.Coupon[0])
 		require.NotNil(t, read(t, p.Event("checkout.session.async_payment_succeeded", p.Session())).Payment)
 		require.Equal(t, processor.ZeroAmount, variant(object{"payment_status": "no_payment_required"}).Ignored)
 		require.Equal(t, processor.ZeroAmount, variant(object{"amount_total": 0}).Ignored)
@@ -328,6 +331,10 @@ func TestOutside(t *testing.T) {
 		require.True(t, paid.Outside)
 		require.Equal(t, click, paid.Click)
 		require.EqualValues(t, 2400, paid.AmountMinor)
+		require.False(t, paid.Captured)
+		held := own.PaymentIntent()
+		held["capture_method"] = "manual"
+		require.True(t, read(t, own.Event("payment_intent.succeeded", held)).Payment.Captured)
 
 		c := own.ChargeObject()
 		c["payment_intent"] = nil
@@ -383,6 +390,9 @@ func TestRefunds(t *testing.T) {
 		whole := p.Refund("re_1", 300, "succeeded")
 		whole["charge"] = p.ChargeObject()
 		require.EqualValues(t, 900, read(t, p.Event("refund.updated", whole)).Refund.LevelMinor)
+		whole["status"] = "failed"
+		failed := read(t, p.Event("refund.updated", whole)).Refund
+		require.Equal(t, []int64{300, 2400}, []int64{failed.LevelMinor, failed.OfMinor}, "of the payment's amount")
 	})
 }
 
@@ -406,8 +416,8 @@ func TestDisputes(t *testing.T) {
 	}
 }
 
-// TestWho reads events that identify customers without money.
-func TestWho(t *testing.T) {
+// TestCustomers reads events that identify customers without money.
+func TestCustomers(t *testing.T) {
 	inEachVersion(t, func(t *testing.T, v stripetest.Version) {
 		p := bought(v)
 		p.Promotion, p.Coupon = "promo_1", "FALL"

@@ -67,9 +67,12 @@ func (r *reader) refund() error {
 	r.Refund = &processor.Refund{
 		Link: to, ID: string(f.ID), LevelMinor: amount, Currency: currency, Failed: failed, At: r.At,
 	}
-	if whole := f.Charge.Object; whole.ID != "" && !failed {
+	if whole := f.Charge.Object; whole.ID != "" {
 		if of, level, in, err := whole.level(); err == nil && in == currency {
-			r.Refund.OfMinor, r.Refund.LevelMinor = of, max(level, amount)
+			r.Refund.OfMinor = of
+			if !failed { // the level does not include a failed refund
+				r.Refund.LevelMinor = max(level, amount)
+			}
 		}
 	}
 	return nil
