@@ -1,6 +1,7 @@
 package importer_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +168,71 @@ func TestSecondFile(t *testing.T) {
 	require.Equal(t, 1, d.problems(second.String("id"))["conflict"])
 	due, _ := d.money("ann@example.com")
 	require.EqualValues(t, 100, due)
+}
+
+// TestReusedIDs: ids of a later file that are those of another partner's objects change none of these, and the report
+// has the balances that differ.
+func TestReusedIDs(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.imports(person("1", "ann@example.com"), person("2", "bob@example.com"), link("l", "1", "annie"),
+		buyer("b", "1", "cus_ann"), payment("s", "b", "ch_ann", 5000), earns("k", "1", "b", "s", source.Due, 1000))
+	refunded := payment("s", "c", "ch_bob", 700)
+	refunded.Sale.RefundedMinor, refunded.Sale.RefundedAt = 700, new(long.Days(5))
+	moved := link("l", "2", "bobby")
+	moved.Link.URL = "https://shop.example/bob"
+	second := d.imports(moved, buyer("b", "2", "cus_bob"), buyer("c", "2", "cus_new"), refunded,
+		earns("k", "2", "", "", source.Due, 70), earns("k2", "2", "", "", source.Due, 30))
+	require.Equal(t, map[string]int{"conflict": 4, "not_changed": 1, "balance_differs": 1},
+		d.problems(second.String("id")))
+	ann, _ := d.money("ann@example.com")
+	bob, _ := d.money("bob@example.com")
+	require.Equal(t, []int64{1000, 30}, []int64{ann, bob})
+	require.Empty(t, d.Must(200, d.Get("/v1/customers?program_id="+d.program+"&external_customer_id=cus_bob")).Data())
+	sale := d.Must(200, d.Get("/v1/sales?program_id="+d.program)).Data()[0]
+	require.Equal(t, json.Number("0"), sale["refunded_minor"])
+	at := d.Must(200, d.Get("/v1/links?program_id="+d.program)).Data()[0]
+	require.Equal(t, "https://shop.example/", at["destination_url"])
+	sums := map[any][]any{}
+	for _, b := range d.Must(200, d.Get("/v1/imports/"+second.String("id")+"/balances")).Data() {
+		sums[b["source_id"]] = []any{b["source_minor"], b["rail_minor"]}
+	}
+	require.Equal(t, map[any][]any{
+		"1": {json.Number("1000"), json.Number("1000")}, "2": {json.Number("100"), json.Number("30")},
+	}, sums)
+}
+
+// TestReusedEmail: a commission of a former holder of an email is not paid to the present one, who gets the rest.
+func TestReusedEmail(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.imports(person("1", "ann@example.com"), earns("k", "ann@example.com", "", "", source.Due, 1000))
+	_, err := d.Pool.Exec(t.Context(), "UPDATE partners SET email = 'old@example.com'")
+	require.NoError(t, err)
+	d.Partner(d.program, M{"email": "ann@example.com"})
+	second := d.imports(earns("k", "ann@example.com", "", "", source.Paid, 1000),
+		earns("k2", "ann@example.com", "", "", source.Paid, 70))
+	require.Equal(t, map[string]int{"not_changed": 1}, d.problems(second.String("id")))
+	due, paid := d.money("old@example.com")
+	require.Equal(t, []int64{1000, 0}, []int64{due, paid})
+	due, paid = d.money("ann@example.com")
+	require.Equal(t, []int64{0, 70}, []int64{due, paid})
+}
+
+// TestMovedInRail: a later file changes a customer that a person has moved to another partner in Rail.
+func TestMovedInRail(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	rows := []source.Row{person("1", "ann@example.com"), person("2", "bob@example.com"), buyer("b", "1", "cus_1")}
+	d.imports(rows...)
+	find := func() M { return d.Must(200, d.Get("/v1/customers?program_id="+d.program)).Data()[0] }
+	d.Must(200, d.Post("/v1/customers/"+find()["id"].(string), M{"partner_id": d.partners()["bob@example.com"]}))
+	for i, partner := range []string{"1", "2"} {
+		rows[2] = buyer("b", partner, "cus_1")
+		rows[2].Customer.Name = []string{"Kim", "Kim Lee"}[i]
+		require.Empty(t, d.problems(d.imports(rows...).String("id")))
+		require.Equal(t, rows[2].Customer.Name, find()["name"])
+	}
 }
 
 // TestStaleReport: a report from before another import was written cannot be written.

@@ -140,8 +140,8 @@ func TestValues(t *testing.T) {
 	apitest.Balanced(t, d.Server)
 }
 
-// TestWhatRailHas: partners, customers and sales that Rail has already are bound, not repeated, and stay after undoing.
-func TestWhatRailHas(t *testing.T) {
+// TestExistingObjects: partners, customers and sales that Rail has already are bound, not repeated, and stay after undoing.
+func TestExistingObjects(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	mine := d.Partner(d.program, M{"email": "Ann@example.com", "handle": "ann"})

@@ -243,8 +243,8 @@ func TestPending(t *testing.T) {
 	require.Empty(t, d.partners())
 }
 
-// TestGoneAtSource: an unpaid commission that the source no longer lists is named, and the balances differ.
-func TestGoneAtSource(t *testing.T) {
+// TestDeletedAtSource: an unpaid commission that the source no longer lists is named, and the balances differ.
+func TestDeletedAtSource(t *testing.T) {
 	t.Parallel()
 	x := newStory(t, products[0], 12)
 	x.run(x.begin(nil).String("id"))

@@ -141,10 +141,39 @@ func (b *batch) findImported(ctx context.Context) error {
 			r.outcome, r.target = db.ImportRowOutcomeSame, o.Target
 		default:
 			r.outcome, r.target, r.earlier = db.ImportRowOutcomeChanged, o.Target, &o
+		}
+	}
+	if err := b.findHolders(ctx); err != nil {
+		return err
+	}
+	for _, r := range b.rows {
+		if r.outcome == db.ImportRowOutcomeChanged {
 			b.noteManualChange(r)
 		}
 	}
 	return nil
+}
+
+// findHolders finds the partner and the customer in Rail of the object of each changed row of files.
+func (b *batch) findHolders(ctx context.Context) error {
+	var ids []string
+	for _, r := range b.rows {
+		if r.outcome == db.ImportRowOutcomeChanged && b.m.Source == CSV {
+			ids = append(ids, r.target)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	found, err := queries.ImportHolders(ctx, b.u.Tx, db.ImportHoldersParams{Ids: ids, OrgID: b.m.OrgID})
+	for _, r := range b.rows {
+		for _, h := range found {
+			if r.target == h.ID {
+				r.holder = h
+			}
+		}
+	}
+	return err
 }
 
 // merged returns the customers that people have merged imported customers into.
@@ -169,9 +198,10 @@ func (b *batch) merged(ctx context.Context, found []db.ImportObject,
 
 // owner has the members of an object that an import does not change.
 type owner struct {
-	PartnerID string `json:"partner_id"`
-	Email     string `json:"email"`
-	Value     string `json:"value"`
+	PartnerID  string `json:"partner_id"`
+	CustomerID string `json:"customer_id"`
+	Email      string `json:"email"`
+	Value      string `json:"value"`
 
 	AmountMinor int64  `json:"amount_minor"`
 	Currency    string `json:"currency"`
@@ -189,13 +219,38 @@ func (b *batch) noteManualChange(r *row) {
 	case b.kind == partners && !strings.EqualFold(was.Email, is.Email):
 		b.note(r, "not_changed", fmt.Sprintf("The email changed from %s to %s; change it in Rail.", was.Email, is.Email))
 	case b.kind != partners && was.PartnerID != is.PartnerID:
-		b.note(r, "not_changed", fmt.Sprintf("It moved from the partner %q to %q; move it in Rail.", was.PartnerID, is.PartnerID))
+		if r.holder.PartnerID == "" { // else the partner in Rail is compared
+			b.note(r, "not_changed", fmt.Sprintf("It moved from the partner %q to %q; move it in Rail.",
+				was.PartnerID, is.PartnerID))
+		}
 	case b.kind == sales && (was.AmountMinor != is.AmountMinor || was.Currency != is.Currency):
 		b.note(r, "not_changed", fmt.Sprintf("The amount changed from %s to %s. Rail keeps the first one.",
 			commission.Money(was.AmountMinor, was.Currency), commission.Money(is.AmountMinor, is.Currency)))
 	case b.kind == links && was.Value != is.Value:
 		b.note(r, "not_changed", fmt.Sprintf("Its value changed from %q to %q; add a link in Rail.", was.Value, is.Value))
 	}
+}
+
+// refuseOther refuses a changed row of files whose id belongs to another partner's object in Rail, and reports whether
+// it did. A row that refers to the same partner as before stays, because a person may have moved the object in Rail.
+func (b *batch) refuseOther(r *row) bool {
+	if r.holder.ID == "" {
+		return false
+	}
+	was, err := decode[owner](r.earlier.Data)
+	is, err2 := decode[owner](r.Data)
+	if err != nil || err2 != nil || was.PartnerID == is.PartnerID && was.CustomerID == is.CustomerID {
+		return false
+	}
+	other := r.holder.PartnerID != "" && r.holder.PartnerID != r.refs.Partner
+	if r.refs.Partner == "" { // the customer decides
+		other = b.kind == sales && r.holder.CustomerID != r.refs.Customer
+	}
+	if other {
+		b.refuse(r, "conflict", fmt.Sprintf("The id belongs to the %s %s of another partner in Rail.",
+			singular(name(b.kind)), r.target))
+	}
+	return other
 }
 
 // existingIDs reports which ids of objects exist in Rail.

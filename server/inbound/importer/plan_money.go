@@ -80,7 +80,7 @@ func (b *batch) compareSales(ctx context.Context) error {
 		switch {
 		case r.refs.Customer == "":
 			b.refuseMissing(r, source.KindCustomer, s.CustomerID)
-		case r.outcome == db.ImportRowOutcomeChanged:
+		case b.refuseOther(r), r.outcome == db.ImportRowOutcomeChanged:
 		case owners[charge] != r.SourceID:
 			b.refuse(r, "duplicate", fmt.Sprintf("The sale %q has the same charge %q.", owners[charge], charge))
 		case existing[charge] != "":
@@ -233,6 +233,7 @@ func (b *batch) compareCommissions(ctx context.Context) error {
 		switch {
 		case r.refs.Partner == "":
 			b.refuseMissing(r, source.KindPartner, k.PartnerID)
+		case b.refuseOther(r):
 		case k.SaleID != "" && k.sale.id == "":
 			b.note(r, "detached", fmt.Sprintf("Its sale %q is not imported; the commission becomes a reward.", k.SaleID))
 		default:

@@ -303,9 +303,12 @@ func (b *batch) compareLinks(ctx context.Context) error {
 		l := found[r]
 		value, partner := strings.ToLower(l.Value), targets[l.PartnerID]
 		holder := taken.rail[value]
+		r.refs.Partner, r.refs.Exact = partner, taken.links[value] > 1
 		switch {
 		case partner == "":
 			b.refuseMissing(r, source.KindPartner, l.PartnerID)
+			continue
+		case b.refuseOther(r):
 			continue
 		case r.outcome == db.ImportRowOutcomeChanged:
 		case owners[l.Value] != partner:
@@ -315,7 +318,6 @@ func (b *batch) compareLinks(ctx context.Context) error {
 			b.refuse(r, "value_taken", fmt.Sprintf("The value %q belongs to the partner %s of Rail.", l.Value, holder))
 			continue
 		}
-		r.refs.Partner, r.refs.Exact = partner, taken.links[value] > 1
 		r.accept(b.u.NewID(ident.Link))
 	}
 	return nil
@@ -362,7 +364,7 @@ func (b *batch) compareCoupons(ctx context.Context) error {
 		switch {
 		case partner == "":
 			b.refuseMissing(r, source.KindPartner, c.PartnerID)
-		case r.outcome == db.ImportRowOutcomeChanged:
+		case b.refuseOther(r), r.outcome == db.ImportRowOutcomeChanged:
 		case owners[code] != r.SourceID:
 			b.refuse(r, "duplicate", fmt.Sprintf("The source has the code %q twice.", c.Code))
 		case taken && k.PartnerID != nil && *k.PartnerID == partner:
@@ -427,6 +429,10 @@ func (b *batch) compareCustomers(ctx context.Context) error {
 		r.refs.Partner, r.refs.Link, r.refs.Coupon = targets[c.PartnerID], ofLinks[c.LinkID], ofCoupons[c.CouponID]
 		if r.refs.Partner == "" && c.PartnerID != "" {
 			b.refuseMissing(r, source.KindPartner, c.PartnerID)
+			continue
+		}
+		if b.refuseOther(r) {
+			earlier[r.SourceID] = ""
 			continue
 		}
 		b.customer(r, c, existing, owners, earlier)

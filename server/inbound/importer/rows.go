@@ -235,8 +235,9 @@ type row struct {
 	outcome db.ImportRowOutcome
 	target  string
 	refs    refs
-	earlier *db.ImportObject // what an earlier import wrote
-	edited  bool             // the object was changed in Rail since
+	earlier *db.ImportObject    // what an earlier import wrote
+	holder  db.ImportHoldersRow // in Rail, of a changed row of files
+	edited  bool                // the object was changed in Rail since
 }
 
 // refs are the objects of Rail that a row refers to, and figures for writing it.

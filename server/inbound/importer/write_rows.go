@@ -499,6 +499,8 @@ func (w *writer) changeable(ctx context.Context, r *row, to source.Commission) (
 		return k, err
 	}
 	switch {
+	case k.PartnerID != r.refs.Partner:
+		return k, conflictf("not_changed", "The commission %s belongs to another partner in Rail.", k.ID)
 	case k.Status == db.CommissionStatusPaid && (to.Status != source.Paid || to.AmountMinor != k.AmountMinor):
 		return k, conflictf("paid_already", "The commission %s is paid, so the change to %s of %s is not made.", k.ID, to.Status,
 			commission.Money(to.AmountMinor, to.Currency))
