@@ -91,7 +91,7 @@ func TestUpdate(t *testing.T) {
 }
 
 // A unit restricted to another program does not find this one.
-func TestUpdateElsewhere(t *testing.T) {
+func TestUpdateOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
 	x.Refused(problem.ResourceNotFound, "program_id", func(ctx context.Context, u *work.Unit) error {

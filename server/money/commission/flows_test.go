@@ -51,7 +51,7 @@ func drawFlows(t *rapid.T) []db.FlowsForPartnerRow {
 }
 
 // Neither the cache nor dropping flows that cannot decide changes a decision.
-func TestKeptFlowsDecideAlike(t *testing.T) {
+func TestCachedFlowsDecideAlike(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rows := drawFlows(t)

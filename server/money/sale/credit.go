@@ -22,7 +22,7 @@ type Credit struct {
 	CustomerID, PartnerID string
 	Since                 clock.Time
 	DryRun                bool
-	moves                 bool // not a dry run, and the customer has no partner yet
+	moves                 bool // a dry run, and the customer has no partner yet
 }
 
 // CreditedSale is a sale with the commission that a credit creates for it. Without a commission, CommissionID is
@@ -86,6 +86,9 @@ func (c Credit) pay(ctx context.Context, u *work.Unit, p db.Program, k db.Custom
 		}
 	}
 	for _, r := range recordings {
+		if c.moves {
+			r.setManual()
+		}
 		one, err := c.payOne(ctx, u, r)
 		if err != nil {
 			return err

@@ -91,3 +91,24 @@ func TestEventsOfCreditAndMerge(t *testing.T) {
 	require.Equal(t, []int64{5000, 1000}, []int64{data.Int("previous_amount_minor"), data.Int("amount_minor")})
 	apitest.Balanced(t, h.Server)
 }
+
+// TestCreditSetsManual: a credit decides for a customer whom a person gave to the partner. A dry run decides the same.
+func TestCreditSetsManual(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t, apitest.RecordDirect)
+	h.Flow(h.ProgramID, M{
+		"name": "Not by hand", "partner_id": h.PartnerID, "rate_type": "percent", "rate_value": 1000,
+		"branches": []M{{
+			"conditions": []M{{"field": "customer.tracked_by", "operator": "eq", "value": "manual"}},
+			"rate_type":  "percent", "rate_value": 0,
+		}},
+	})
+	path := "/v1/customers/" + h.PaidBy("ch_1", M{"external_customer_id": "c1"}).String("id") + "/credit"
+	for _, dry := range []bool{true, false} {
+		done := h.Must(200, h.Post(path, M{
+			"partner_id": h.PartnerID, "since": h.Clock.Now().Time.AddDate(0, -1, 0), "dry_run": dry,
+		}))
+		require.Zero(t, done.Int("amount_minor"), "dry run %t", dry)
+	}
+	apitest.Balanced(t, h.Server)
+}

@@ -67,7 +67,8 @@ func importRefund(ctx context.Context, u *work.Unit, k db.Sale, amount int64, at
 // be of payments that an import has brought under another id.
 const liveFor = 10 * time.Minute
 
-// imported returns the imported sale that is the same payment under another id, which it notes, or nil.
+// imported returns the imported sale that is the same payment under another id, which it notes, or nil. Refunds and
+// events that wait for the other id get the sale.
 func (r *recording) imported(ctx context.Context, u *work.Unit) (*Outcome, error) {
 	if !r.Dated || u.Now.Sub(r.OccurredAt.Time) < liveFor {
 		return nil, nil //nolint:nilnil // a live payment
@@ -84,10 +85,28 @@ func (r *recording) imported(ctx context.Context, u *work.Unit) (*Outcome, error
 		return nil, err
 	}
 	out := Outcome{Sale: found[0], Repeated: true, Differs: r.differs(found[0])}
-	return &out, queries.AliasesAdd(ctx, u.Later(), db.AliasesAddParams{
+	err = queries.AliasesAdd(ctx, u.Later(), db.AliasesAddParams{
 		OrgID: u.OrgID, ProgramID: r.ProgramID, Aliases: []string{r.ExternalChargeID},
-		ExternalChargeID: found[0].ExternalChargeID, Now: u.Now,
+		ExternalChargeID: out.Sale.ExternalChargeID, Now: u.Now,
 	})
+	if err == nil && r.history.EventsWait {
+		err = u.Reschedule(ctx, r.ProgramID, work.ChargeKey(r.ExternalChargeID))
+	}
+	// The import may have brought a waiting refund of a partly refunded sale.
+	if err != nil || !r.history.RefundsWait || out.Sale.RefundedMinor > 0 {
+		return &out, err
+	}
+	if err := u.Claim("charge", r.ProgramID, out.Sale.ExternalChargeID); err != nil {
+		return nil, err
+	}
+	if err := queries.RefundsSetCharge(ctx, u.Later(), db.RefundsSetChargeParams{
+		ExternalChargeID: &out.Sale.ExternalChargeID, Now: u.Now, ProgramID: r.ProgramID, OrgID: u.OrgID,
+		Alias: &r.ExternalChargeID,
+	}); err != nil {
+		return nil, err
+	}
+	out.Sale, out.Refunds, err = applyWaiting(ctx, u, out.Sale)
+	return &out, err
 }
 
 // importedRefund is the reason of a refund that another product applied. Its processor's id is not known until the

@@ -18,9 +18,5 @@ func (s Service) late(ctx context.Context, u *work.Unit, r *recording) error {
 	if err != nil || !moved {
 		return err
 	}
-	if err := r.read(ctx, u); err != nil {
-		return err
-	}
-	r.lead = r.lead || r.who.Customer.ReferralID != nil // its referral becomes a lead with the commit
-	return nil
+	return r.read(ctx, u)
 }

@@ -121,3 +121,43 @@ func TestFieldCase19CouponBeatsLink(t *testing.T) {
 		apitest.Balanced(t, h.Server)
 	}
 }
+
+// TestLateClickBetween: a late click of another partner between two clicks of one partner does not take the customer.
+func TestLateClickBetween(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t)
+	h.Must(200, h.Post("/v1/programs/"+h.ProgramID, M{"ignore_late_clicks": true}))
+	bob := h.Partner(h.ProgramID, M{"handle": "bob"})
+	h.clicks("ann")
+	h.Clock.Advance(48 * time.Hour)
+	h.clicks("bob")
+	h.Clock.Advance(90 * time.Second)
+	click := h.clicks("ann")
+	h.Clock.Advance(10 * time.Second)
+	k := h.PaidBy("ch_1", M{"external_customer_id": "c1", "click_id": click})
+	require.Equal(t, h.PartnerID, k.String("partner_id"))
+	require.Equal(t, []string{bob}, h.Flagged("late_click"))
+	require.EqualValues(t, 1000, h.Earned())
+	apitest.Balanced(t, h.Server)
+}
+
+// TestLateClickToConverted: the referral of the earlier click, converted by another customer, is not converted again.
+func TestLateClickToConverted(t *testing.T) {
+	t.Parallel()
+	for _, converted := range []bool{false, true} {
+		h := newInboxed(t)
+		h.Must(200, h.Post("/v1/programs/"+h.ProgramID, M{"ignore_late_clicks": true}))
+		h.Partner(h.ProgramID, M{"handle": "bob"})
+		click := h.clicks("ann")
+		if converted {
+			h.PaidBy("ch_1", M{"external_customer_id": "c1", "click_id": click})
+		}
+		h.Clock.Advance(time.Hour)
+		late := h.clicks("bob")
+		h.Clock.Advance(10 * time.Second)
+		k := h.PaidBy("ch_2", M{"external_customer_id": "c2", "click_id": late})
+		require.Equal(t, h.PartnerID, k.String("partner_id"))
+		require.Equal(t, 1, apitest.Tally(h.Server, h.ProgramID, "referral.converted"), "converted before %t", converted)
+		apitest.Balanced(t, h.Server)
+	}
+}

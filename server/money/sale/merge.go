@@ -284,6 +284,10 @@ func (w *merging) earn(ctx context.Context, u *work.Unit, e commission.Earning) 
 		if one.CommissionID, err = e.Write(ctx, u); err != nil {
 			return err
 		}
+		now := db.SaleSetEarnedParams{UpdatedAt: u.Now, ID: *e.SaleID, OrgID: u.OrgID}
+		if err := queries.SaleSetEarned(ctx, u.Later(), now); err != nil {
+			return err
+		}
 	}
 	w.out.Commissions = append(w.out.Commissions, one)
 	return nil

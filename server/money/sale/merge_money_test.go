@@ -212,3 +212,28 @@ func TestReportsAfterMergeAndCredit(t *testing.T) {
 		apitest.Balanced(t, h.Server)
 	}
 }
+
+// TestMergePaysLaterPayment: a rule that pays only later payments pays for a first payment that a merge makes a later
+// one. A repeat of its charge reports the commission.
+func TestMergePaysLaterPayment(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t)
+	h.FirstPays("percent", 0)
+	into, from, now := h.CreateCustomer(nil), h.CreateCustomer(nil), h.Clock.Now().Time
+	first := h.Sell(into, "ch_1", now.AddDate(0, 0, -9))
+	later := h.Sell(from, "ch_2", now.AddDate(0, 0, -8))
+	for _, c := range []struct {
+		dry  bool
+		want string
+	}{{true, "sale_recorded"}, {false, "commission_created"}} {
+		h.Must(200, h.Merge(into, from, M{"dry_run": c.dry}))
+		again := h.Must(200, h.Post("/v1/sales", M{
+			"program_id": h.ProgramID, "customer_id": from, "external_charge_id": "ch_2", "amount_minor": 10000,
+			"currency": "USD",
+		}))
+		require.Equal(t, []any{later, c.want}, []any{again.String("id"), again.String("activity_outcome")})
+		require.Equal(t, c.dry, len(again.Body["warnings"].([]any)) > 0)
+	}
+	require.Equal(t, []int64{0, 1000}, []int64{h.CommissionsOf(first), h.CommissionsOf(later)})
+	apitest.Balanced(t, h.Server)
+}

@@ -33,6 +33,8 @@ func TestMergedIDs(t *testing.T) {
 	require.Equal(t, into, attached.String("id"))
 	require.Equal(t, []string{"cus_B", "cus_C"}, h.ExternalIDs(from))
 	h.Must(200, h.Delete(path+"/external_ids/cus_C"))
+	preview := M{"program_id": h.ProgramID, "customer_id": from, "amount_minor": 100, "currency": "USD"}
+	require.Equal(t, h.PartnerID, h.Must(200, h.Post("/v1/flows/preview", preview)).String("partner_id"))
 	credit := h.Must(200, h.Post(path+"/credit", M{"partner_id": h.PartnerID, "since": h.Clock.Now().Time}))
 	require.Equal(t, into, credit.String("customer_id"))
 	h.Refused(409, "customer_has_sales", "", h.Delete(path))

@@ -94,6 +94,13 @@ func (p *play) recordings(ctx context.Context, sales []db.Sale, partnerID *strin
 	return out, nil
 }
 
+// setManual decides as if the customer had been reassigned: without its route (decisions, 87).
+func (p pastSale) setManual() {
+	k := &p.facts.Customer
+	k.TrackedBy, k.LinkID, k.CouponID, k.Country = string(db.TrackedByManual), nil, nil, nil
+	p.who.RateOverride = nil
+}
+
 // countSale adds the sale to its partner's counters, as its recording did.
 func (p pastSale) countSale() {
 	n := p.facts.Partner.Counters

@@ -73,6 +73,9 @@ func PreviewPayment(ctx context.Context, u *work.Unit, p Payment, by Buyer) (Pre
 	if err != nil {
 		return Preview{}, err
 	}
+	if by.CustomerID, err = u.Customer(ctx, p.ProgramID, by.CustomerID, nil); err != nil {
+		return Preview{}, err
+	}
 	r := recording{charge: c}
 	r.CustomerID = opt.Value(by.CustomerID)
 	if err := r.readPreview(ctx, u, by); err != nil {
@@ -95,15 +98,19 @@ func PreviewPayment(ctx context.Context, u *work.Unit, p Payment, by Buyer) (Pre
 	return out, err
 }
 
-// addEarlier counts the earlier payments of a new customer, which are of the same amount.
+// addEarlier counts the earlier payments of a new customer, which are of the same amount, and its conversion.
 func (r *recording) addEarlier(by Buyer) {
 	earlier := by.number() - 1
-	c := r.facts.Customer.Counters
-	if by.PartnerID == nil || earlier == 0 || c == nil {
+	c, p := r.facts.Customer.Counters, r.facts.Partner.Counters
+	if by.PartnerID == nil || earlier == 0 || c == nil || p == nil {
 		return
 	}
-	if c.SalesCount += earlier; r.Currency == r.who.ProgramCurrency {
+	c.SalesCount += earlier
+	p.CustomersCount++
+	p.SalesCount += earlier
+	if r.Currency == r.who.ProgramCurrency {
 		c.TotalPaidMinor += earlier * r.AmountMinor
+		p.RevenueMinor += earlier * r.AmountMinor
 	}
 }
 

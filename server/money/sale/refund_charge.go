@@ -1,6 +1,7 @@
 package sale
 
 import (
+	"cmp"
 	"context"
 
 	"rail/gen/db"
@@ -17,6 +18,7 @@ func RefundCharge(
 ) (Refunded, error) {
 	org := u.OrgID
 	var known *db.Refund
+	var sold db.SaleOfChargeRow
 	err := u.InProgram(ctx, programID,
 		func(tx pgtx.DBTX) error {
 			// The same lock as Record's: otherwise a sale recorded between this lookup and the insert of a waiting
@@ -25,7 +27,7 @@ func RefundCharge(
 				ExternalChargeID: chargeID})
 		},
 		func(tx pgtx.DBTX) (err error) {
-			r.SaleID, err = queries.SaleByCharge(ctx, tx, db.SaleByChargeParams{ProgramID: programID, OrgID: org,
+			sold, err = queries.SaleOfCharge(ctx, tx, db.SaleOfChargeParams{ProgramID: programID, OrgID: org,
 				ExternalChargeID: chargeID})
 			return err
 		},
@@ -36,8 +38,11 @@ func RefundCharge(
 	if err != nil {
 		return Refunded{}, err
 	}
+	r.SaleID = sold.ID
 	switch {
-	case known != nil && (known.Status == db.RefundStatusApplied || r.SaleID == "" || *known.ExternalChargeID != chargeID):
+	case known != nil && known.Status == db.RefundStatusApplied: // the request may name another id of the charge
+		return repeated(*known, r, cmp.Or(sold.ExternalChargeID, chargeID)), nil
+	case known != nil && *known.ExternalChargeID != sold.ExternalChargeID:
 		return repeated(*known, r, chargeID), nil
 	case r.SaleID == "":
 		return wait(ctx, u, programID, chargeID, r)

@@ -67,9 +67,9 @@ func TestRepeatedMetadata(t *testing.T) {
 	require.Len(t, post(200, `{"b":3,"a":"1"}`).Body["warnings"], 1)
 }
 
-// TestUnmatchedRefundToldOtherwise: a refund that is applied later keeps the values of its first
+// TestUnmatchedRefundDiffers: a refund that is applied later keeps the values of its first
 // report, and the response warns about the difference.
-func TestUnmatchedRefundToldOtherwise(t *testing.T) {
+func TestUnmatchedRefundDiffers(t *testing.T) {
 	t.Parallel()
 	w := sell(t, 1000)
 	w.s.Must(202, w.s.Post("/v1/refunds", apitest.RefundBody(w.program, "ch_1", "re_1", M{"amount_minor": 400})))

@@ -82,7 +82,7 @@ func TestSaleRepeated(t *testing.T) {
 	require.NotEqual(t, first.String("id"), elsewhere.String("id"), "charges are unique within a program")
 }
 
-func TestSaleThatPaysNobody(t *testing.T) {
+func TestSaleWithoutCommission(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program()

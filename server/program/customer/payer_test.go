@@ -94,9 +94,9 @@ func TestNewCustomerManyCallers(t *testing.T) {
 	apitest.Balanced(t, s)
 }
 
-// TestKnownChargeOfAGonePartner: a charge stays one sale, even after its customer was deleted with
+// TestChargeOfDeletedPartner: a charge stays one sale, even after its customer was deleted with
 // the partner.
-func TestKnownChargeOfAGonePartner(t *testing.T) {
+func TestChargeOfDeletedPartner(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program()
@@ -158,9 +158,9 @@ func TestPayerRefusals(t *testing.T) {
 	require.EqualValues(t, 1, s.Get("/v1/customers?program_id="+program).Int("total_count"), "a refusal makes nobody")
 }
 
-// TestIdsOfOthers: the processor's ids find sales, commissions and coupons, and can be used to
+// TestForeignProcessorIDs: the processor's ids find sales, commissions and coupons, and can be used to
 // create commissions.
-func TestIdsOfOthers(t *testing.T) {
+func TestForeignProcessorIDs(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program()

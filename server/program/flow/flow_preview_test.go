@@ -98,6 +98,25 @@ func TestFlowPreviewOfALater(t *testing.T) {
 	require.Nil(t, pays(M{}).Body["deciding_flow_id"])
 }
 
+// TestFlowPreviewCountsEarlier: the earlier payments of a new customer count for its partner, as a sale would count them.
+func TestFlowPreviewCountsEarlier(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	partner := s.Partner(program)
+	for _, c := range []struct {
+		field string
+		value int64
+	}{{"customers_count", 1}, {"sales_count", 3}, {"revenue_minor", 30000}} {
+		flow := s.Flow(program, M{"branches": []any{
+			M{"conditions": when("partner."+c.field, "eq", c.value), "rate_type": "percent", "rate_value": 5000},
+		}})
+		third := preview(s, M{"program_id": program, "partner_id": partner}, M{"payment_number": 3})
+		require.EqualValues(t, 5000, third.Int("amount_minor"), c.field)
+		s.Must(200, s.Post("/v1/flows/"+flow, M{"status": "inactive"}))
+	}
+}
+
 func TestFlowPreviewRefusals(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -191,6 +191,13 @@ func (s *Service) Confirm(ctx context.Context, u *work.Unit, r Request) error {
 	if err := json.Unmarshal(row.Application, &a); err != nil {
 		return err
 	}
+	err = u.Check(ctx, row.ProgramID, work.GroupRef("group_id", a.GroupID))
+	switch {
+	case problem.Is(err, problem.ResourceNotFound): // deleted since: the default group takes the applicant
+		a.GroupID = nil
+	case err != nil:
+		return err
+	}
 	made, err := partner.Apply(ctx, u, candidate(row, a), a.Answers)
 	if err != nil {
 		return err

@@ -128,3 +128,20 @@ func TestConfirm(t *testing.T) {
 	_, err = p.service.Find(t.Context(), token, p.Now.Plus(StatusLife))
 	require.ErrorIs(t, err, ErrLink)
 }
+
+// TestConfirmWithoutGroup checks that an applicant to a group that was deleted since enters the default group.
+func TestConfirmWithoutGroup(t *testing.T) {
+	t.Parallel()
+	p := newPage(t)
+	p.Exec(`INSERT INTO groups (id, org_id, program_id, name, slug, is_private, is_default, created_at, updated_at)
+		VALUES ('grp_1', $1, $2, 'Partners', 'partners', false, true, $3, $3)`, p.OrgID, p.Program.ID, p.Now)
+	const token = "ABCDEFGHIJKLMNOPQRSTUVWXY2"
+	p.Must(func(ctx context.Context, u *work.Unit) error {
+		a := Submission{Email: "ada@example.com", AddressHash: []byte("1"), Locale: locale.English}
+		return store(ctx, u, p.Program, a, token, []byte(`{"first_name": "Ada", "group_id": "grp_2", "answers": {}}`))
+	})
+	r, err := p.service.Find(t.Context(), token, p.Now)
+	require.NoError(t, err)
+	p.Must(func(ctx context.Context, u *work.Unit) error { return p.service.Confirm(ctx, u, r) })
+	require.Equal(t, []string{"grp_1"}, worktest.Rows[string](p.Tenant, "SELECT group_id FROM applications"))
+}

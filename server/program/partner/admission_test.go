@@ -70,7 +70,7 @@ func TestAdmissionConflicts(t *testing.T) {
 	require.Equal(t, "spring-2", x.create(x.candidate("spring@example.com")).Handle)
 }
 
-func TestWhoMayEnter(t *testing.T) {
+func TestAdmission(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t, func(p *db.Program) { p.BlockedCountries = []string{"KP"} })
 	paused := x.NewProgram(func(p *db.Program) { p.Status, p.Subdomain = "paused", "paused" })

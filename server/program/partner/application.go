@@ -37,6 +37,9 @@ func Apply(ctx context.Context, u *work.Unit, c Candidate, answers json.RawMessa
 	if err := metadata.Check(answers, "answers"); err != nil {
 		return db.Application{}, err
 	}
+	if err := c.clean(); err != nil {
+		return db.Application{}, err
+	}
 	existing, err := queries.PartnerByEmail(ctx, u.Tx, db.PartnerByEmailParams{
 		ProgramID: c.ProgramID, OrgID: u.OrgID, Email: c.Email,
 	})

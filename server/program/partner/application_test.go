@@ -55,7 +55,9 @@ func TestApplyAgain(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
 	first := x.apply(x.candidate("ada@example.com"))
-	again := x.candidate("ada@example.com", func(c *Candidate) { c.Handle, c.FirstName = new("lovelace"), new("Ada") })
+	again := x.candidate("ada@example.com", func(c *Candidate) {
+		c.Handle, c.FirstName, c.LastName = new("lovelace"), new("A\u202eda"), new("L\nM")
+	})
 	x.Refused(problem.PartnerEmailTaken, "email", func(ctx context.Context, u *work.Unit) error {
 		_, err := Apply(ctx, u, again, nil)
 		return err
@@ -65,7 +67,8 @@ func TestApplyAgain(t *testing.T) {
 	require.NotEqual(t, first.ID, second.ID)
 	require.Equal(t, *first.PartnerID, *second.PartnerID)
 	p := x.stored(*second.PartnerID)
-	require.Equal(t, []any{db.PartnerStatusPending, "lovelace", "Ada"}, []any{p.Status, p.Handle, *p.FirstName})
+	require.Equal(t, []any{db.PartnerStatusPending, "lovelace", "Ada", "L M"},
+		[]any{p.Status, p.Handle, *p.FirstName, *p.LastName})
 	require.Nil(t, p.DeclineReason)
 	require.Equal(t, "application.submitted", x.Events()[len(x.Events())-1])
 	handles := worktest.Rows[string](x.Tenant, "SELECT value FROM tracking_values ORDER BY value")

@@ -71,7 +71,15 @@ func heldBy(ctx context.Context, u *work.Unit, existing db.TrackingValue) error 
 	if err != nil {
 		return err
 	}
+	if existing.Kind == db.TrackingKindReserved {
+		return problem.Taken(code, "handle", p, "Links of several partners have this handle as their value.")
+	}
 	return problem.Taken(code, "handle", p, "Another partner of the program has, or had, this handle.")
+}
+
+// owns reports whether a value is the partner's. Links of several partners share a reserved one.
+func owns(p db.Partner, value db.TrackingValue) bool {
+	return value.PartnerID == p.ID && value.Kind != db.TrackingKindReserved
 }
 
 // takeHandle sets a new handle, if given, and reports whether it must be claimed. A former handle is still the
@@ -87,7 +95,7 @@ func takeHandle(ctx context.Context, u *work.Unit, p *db.Partner, handle *string
 	if err != nil && !free {
 		return false, err
 	}
-	if !free && existing.PartnerID != p.ID {
+	if !free && !owns(*p, existing) {
 		return false, heldBy(ctx, u, existing)
 	}
 	p.Handle = *handle

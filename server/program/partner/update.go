@@ -124,13 +124,13 @@ func checkObjects(b Patch) error {
 	return checkDetails(b.PayoutDetails)
 }
 
-// patchHandle sets the handle, unless another partner holds it.
+// patchHandle sets the handle, unless it is taken.
 func patchHandle(ctx context.Context, u *work.Unit, p *db.Partner, b Patch, holder *db.TrackingValue) error {
 	if !renames(*p, b) {
 		return nil
 	}
 	p.Handle = *b.Handle
-	if holder != nil && holder.PartnerID != p.ID {
+	if holder != nil && !owns(*p, *holder) {
 		return heldBy(ctx, u, *holder)
 	}
 	return nil

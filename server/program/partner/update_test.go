@@ -63,9 +63,9 @@ func TestPayoutDetails(t *testing.T) {
 	require.Equal(t, "paypal", *x.stored(id).PayoutMethod)
 }
 
-// TestEveryPlaceCounts: an IBAN that stays does not hide that the email beside it, to which a file for Wise pays, is
+// TestEachAccountCounts: an IBAN that stays does not hide that the email beside it, to which a file for Wise pays, is
 // another's.
-func TestEveryPlaceCounts(t *testing.T) {
+func TestEachAccountCounts(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t, func(p *db.Program) { p.PayoutMethods = []string{"wise"} })
 	id := x.create(x.candidate("ada@example.com")).ID
@@ -110,6 +110,22 @@ func TestUpdateHandle(t *testing.T) {
 	x.refusedUpdate(problem.PartnerHandleTaken, "handle", bob.ID, Patch{Handle: new("ada")})
 	x.refusedUpdate(problem.PartnerHandleTaken, "handle", bob.ID, Patch{Handle: new("lovelace")})
 	require.Equal(t, "ada", x.update(ada.ID, Patch{Handle: new("ada")}).Handle)
+}
+
+// TestReservedHandle: no partner gets a value as its handle that links of several partners share.
+func TestReservedHandle(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	a := x.apply(x.candidate("ada@example.com"))
+	x.sql(`INSERT INTO tracking_values (org_id, program_id, value, kind, partner_id)
+		VALUES ($1, $2, 'sale', 'reserved', $3)`, x.OrgID, x.Program.ID, *a.PartnerID)
+	x.Must(x.reject(a.ID, nil))
+	x.Refused(problem.PartnerHandleTaken, "handle", func(ctx context.Context, u *work.Unit) error {
+		_, err := Apply(ctx, u, x.candidate("ada@example.com", func(c *Candidate) { c.Handle = new("sale") }), nil)
+		return err
+	})
+	x.Must(x.approve(x.apply(x.candidate("ada@example.com")).ID))
+	x.refusedUpdate(problem.PartnerHandleTaken, "handle", *a.PartnerID, Patch{Handle: new("sale")})
 }
 
 func TestUpdateProfile(t *testing.T) {

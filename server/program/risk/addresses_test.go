@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAddressesThatTell(t *testing.T) {
+func TestDistinctiveAddresses(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"203.0.113.9", "2001:db8::1", "::ffff:203.0.113.9"} {
 		require.True(t, Identifies(address), address)

@@ -218,8 +218,8 @@ func TestBrowserPreflight(t *testing.T) {
 	}
 }
 
-// TestBrowserSeesNobody: a page load that no visitor sees creates no click and no cookie.
-func TestBrowserSeesNobody(t *testing.T) {
+// TestHiddenPageLoads: a page load that no visitor sees creates no click and no cookie.
+func TestHiddenPageLoads(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, nil)
 	for _, header := range [][]string{

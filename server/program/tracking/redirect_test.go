@@ -56,7 +56,7 @@ func TestShortLink(t *testing.T) {
 	require.EqualValues(t, 2, s.Get("/v1/referrals?program_id="+program).Int("total_count"))
 }
 
-func TestShortLinkLooksRecordNothing(t *testing.T) {
+func TestShortLinkPreviewsRecordNothing(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program()

@@ -52,7 +52,8 @@ func (v Touches) Last(at clock.Time) (Touch, bool) {
 }
 
 // Late returns the last click shortly before a payment that followed a click of another partner, and that earlier
-// click. Both referrals are live at the payment.
+// click. Both referrals are live at the payment. If the earlier click is late too, a partner with a click before it is
+// no late one.
 func (v Touches) Late(paidAt clock.Time) (late, earlier Touch, found bool) {
 	var seen Touches
 	for _, t := range v {
@@ -61,14 +62,19 @@ func (v Touches) Late(paidAt clock.Time) (late, earlier Touch, found bool) {
 		}
 	}
 	slices.SortFunc(seen, func(a, b Touch) int { return inOrder(b, a) })
+	isLate := func(t Touch) bool { return t.At.After(paidAt.Plus(-lateClick).Time) }
 	for i, t := range seen {
-		if !t.At.After(paidAt.Plus(-lateClick).Time) {
+		if !isLate(t) {
 			break
 		}
-		for _, before := range seen[i+1:] {
-			if before.PartnerID != t.PartnerID {
-				return t, before, true
-			}
+		same := func(other Touch) bool { return other.PartnerID == t.PartnerID }
+		n := slices.IndexFunc(seen[i+1:], func(other Touch) bool { return !same(other) })
+		if n < 0 {
+			continue
+		}
+		before, older := seen[i+1+n], seen[i+2+n:]
+		if !isLate(before) || !slices.ContainsFunc(older, same) {
+			return t, before, true
 		}
 	}
 	return late, earlier, false

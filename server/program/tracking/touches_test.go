@@ -57,6 +57,20 @@ func TestTouchesLate(t *testing.T) {
 	require.False(t, found, "one partner")
 }
 
+// TestTouchesLateBetween: a late click between two clicks of another partner is the late one. An earlier click between
+// them counts.
+func TestTouchesLateBetween(t *testing.T) {
+	t.Parallel()
+	v := Touches{touch("a1", "ann", 0, 0), touch("b1", "bob", 24, 24), touch("a2", "ann", 24, 0)}
+	v[2].At = v[1].At.Plus(90 * time.Second)
+	for after, want := range map[time.Duration][]any{
+		100 * time.Second: {"b1", "a1", true}, 130 * time.Second: {"a2", "b1", true}, 210 * time.Second: {"", "", false},
+	} {
+		late, earlier, found := v.Late(v[1].At.Plus(after))
+		require.Equal(t, want, []any{late.ClickID, earlier.ClickID, found}, after)
+	}
+}
+
 // TestTouchesWithin: in a shorter window, a partner's next click opens another referral, with its own link.
 func TestTouchesWithin(t *testing.T) {
 	t.Parallel()

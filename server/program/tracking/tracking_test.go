@@ -131,7 +131,7 @@ func TestValues(t *testing.T) {
 }
 
 // A change without effect emits no event.
-func TestUpdateLinkToWhatItIs(t *testing.T) {
+func TestUpdateLinkUnchanged(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
 	ann := x.Partner("ann")

@@ -217,8 +217,8 @@ func TestWriterPanics(t *testing.T) {
 	require.Equal(t, []int64{0}, worktest.Rows[int64](x, "SELECT count(*) FROM clicks"))
 }
 
-// TestWriterGone does not write a visit whose request ends during the wait.
-func TestWriterGone(t *testing.T) {
+// TestWriterCanceled does not write a visit whose request ends during the wait.
+func TestWriterCanceled(t *testing.T) {
 	t.Parallel()
 	x, s := worktest.New(t), service(t)
 	x.Partner("ann")
