@@ -66,6 +66,7 @@ var figures = []figure{
 	{ofHTTP, "allowance of % MiB of the organization", "http/middleware/idempotency.go maxStoredBytes", mega},
 	{ofHTTP, "If a batch takes more than % ms", "postgres/pgtx/share/group_commit.go memberTimeout", milli},
 	{ofConsole, "A bulk change has at most % rows", "http/console/money.go maxTicked", 1},
+	{ofConsole, "A CSV has at most % rows", "http/console/file.go maxFileRows", 1},
 	{ofConsole, "A form has at most % kB", "http/site/posted.go maxForm", kilo},
 	{ofConsole, "a file % MB", "http/site/visit.go maxFile", mega},
 	{ofConsole, "CSV files of an import % MB", "inbound/importer/files.go MaxUpload", mega},
@@ -110,7 +111,7 @@ var figures = []figure{
 	{ofOperator, "seconds and for at most %.", "work/backlog/backlog.go readTimeout", second},
 	{ofOperator, "fails after % days", "work/waiting.go MaxWait", 24 * hour},
 	{ofUpgrades, "then yields for about a second and retries, up to % times", "postgres/migrate/atomic.go attempts", 1},
-	{ofUpgrades, "(the last % stay", "cli/upgrade.go maxUpgrades", 1},
+	{ofUpgrades, "each of the last % schemas the newest backup stays", "cli/upgrade.go maxUpgrades", 1},
 }
 
 // small are the numbers that pages write as words.

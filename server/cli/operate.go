@@ -95,9 +95,10 @@ func setRate(ctx context.Context, env *Env, d *database, link string, r *rules.R
 	return env.print(linkRate{link, r}, line("rate_override of %s is %s", link, text))
 }
 
-// jobRun runs one job once, optionally at another time: for a missed month's end, or for trying a job.
+// jobRun runs one job once, optionally for an earlier time, such as a missed month's end. A later one would delete
+// data and pay commissions too early, so it needs a test clock.
 func jobRun(fs *pflag.FlagSet) action {
-	now := fs.String("now", "", "`TIME` of the job in place of now, such as 2026-09-01T00:00:00Z")
+	now := fs.String("now", "", "an earlier `TIME` for the job, such as 2026-09-01T00:00:00Z; a later one needs a test clock")
 	return func(ctx context.Context, env *Env, args []string) error {
 		given, err := clock.Parse(*now)
 		if *now != "" && err != nil {
@@ -108,13 +109,16 @@ func jobRun(fs *pflag.FlagSet) action {
 			return usagef("there is no job %q%s", args[0], suggestion("", args[0], names))
 		}
 		return withDatabase(ctx, env, func(d *database) error {
+			at := env.Clock.Now()
+			if given.After(at.Time) && !d.tested {
+				return usagef("--now must not be in the future: the database has no test clock")
+			}
+			if *now != "" {
+				at = given
+			}
 			m, err := deps(env, d)
 			if err != nil {
 				return err
-			}
-			at := env.Clock.Now()
-			if *now != "" {
-				at = given
 			}
 			for _, j := range jobs.All(m) {
 				if j.Name != args[0] {

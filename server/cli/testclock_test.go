@@ -64,6 +64,17 @@ func TestServeWithTestClock(t *testing.T) {
 	require.Contains(t, r.timed(printed, key, ""), `"now":"2026-12-01T01:00:00.000Z"`)
 }
 
+// TestJobInFuture: without a test clock, no job runs ahead of the time.
+func TestJobInFuture(t *testing.T) {
+	t.Parallel()
+	r := newRail(t).running()
+	status, _, errs := r.run("job", "run", "clean-up", "--now", r.now.Now().Plus(time.Second).String())
+	require.Equal(t, 2, status)
+	require.Contains(t, errs, "--now must not be in the future")
+	at := r.now.Now().String()
+	require.Equal(t, at, r.object("job", "run", "clean-up", "--now", at)["now"])
+}
+
 // TestTestClockNeedsTests: a database with a live key gets no test clock.
 func TestTestClockNeedsTests(t *testing.T) {
 	t.Parallel()

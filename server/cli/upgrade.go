@@ -16,8 +16,8 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// maxUpgrades is the number of pre-upgrade backups to keep. A failed upgrade that is started again makes
-// another.
+// maxUpgrades is the number of schemas of which the newest pre-upgrade backup is kept. An upgrade that fails halfway
+// makes another backup at each start, which the previous release cannot read.
 const maxUpgrades = 3
 
 // raise migrates a database to this binary's version if o allows it, and refuses it otherwise: the operator
@@ -121,7 +121,7 @@ func (d *database) migrate(ctx context.Context, env *Env) error {
 // upgrades returns the folder of pre-upgrade backups.
 func (d *database) upgrades() string { return filepath.Join(d.config.DataDir, "upgrades") }
 
-// backedUp writes a pre-upgrade backup, and deletes all but the last ones. The secret key is not in it: its file
+// backedUp writes a pre-upgrade backup, and deletes the superseded ones. The secret key is not in it: its file
 // is beside the database, and an upgrade does not change it.
 func (d *database) backedUp(ctx context.Context, env *Env, from uint) (path string, err error) {
 	// With the session settings of other commands, and no longer than the backup.
@@ -143,29 +143,40 @@ func (d *database) backedUp(ctx context.Context, env *Env, from uint) (path stri
 	return path, d.pruneUpgrades()
 }
 
-// pruneUpgrades deletes all pre-upgrade backups but the last ones.
+// pruneUpgrades deletes all pre-upgrade backups but the newest of each of the last schemas.
 func (d *database) pruneUpgrades() error {
-	made := d.madeUpgrades()
-	for len(made) > maxUpgrades {
-		if err := os.Remove(made[0]); err != nil {
+	kept := map[uint]bool{}
+	for _, path := range slices.Backward(d.madeUpgrades()) {
+		if of := schemaOf(path); len(kept) < maxUpgrades && !kept[of] {
+			kept[of] = true
+		} else if err := os.Remove(path); err != nil {
 			return err
 		}
-		made = made[1:]
 	}
 	return nil
 }
 
+// schemaOf returns the schema of a pre-upgrade backup, which is in its name.
+func schemaOf(path string) (schema uint) {
+	_, last, _ := strings.Cut(filepath.Base(path), "-schema-")
+	_, _ = fmt.Sscanf(last, "%d", &schema) // 0 for another name
+	return schema
+}
+
 // madeUpgrades returns the pre-upgrade backups, oldest first.
 func (d *database) madeUpgrades() []string {
-	made, _ := filepath.Glob(filepath.Join(d.upgrades(), "*.backup")) // the pattern is well-formed
+	made, _ := filepath.Glob(filepath.Join(d.upgrades(), "*-schema-*.backup")) // the pattern is well-formed
 	slices.SortFunc(made, strings.Compare)
 	return made
 }
 
-// lastUpgrade names the last pre-upgrade backup, for a binary that is too old for the database.
+// lastUpgrade names the last pre-upgrade backup that this binary, which is too old for the database, can read.
 func (d *database) lastUpgrade() string {
-	if made := d.madeUpgrades(); d.private() && len(made) > 0 {
-		return ", such as " + made[len(made)-1] + ", into another folder"
+	latest, err := migrate.Latest()
+	for _, path := range slices.Backward(d.madeUpgrades()) {
+		if err == nil && d.private() && schemaOf(path) <= latest {
+			return ", such as " + path + ", into another folder"
+		}
 	}
 	return ""
 }

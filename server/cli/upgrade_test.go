@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/schema"
+	"rail/server/app/config"
 	"rail/server/harness/pgtest"
 	"rail/server/money/ledger/check"
 	"rail/server/postgres/migrate"
@@ -70,22 +71,43 @@ func TestUpgradeOfPrivate(t *testing.T) {
 	to.must("restore", file)
 	require.Contains(t, to.must("org", "list"), "Acme")
 
-	r.now.Advance(time.Hour)
-	for range 3 { // the last three stay
-		r.older(before(t))
-		_, _, errs = r.run("org", "list")
-		require.Contains(t, errs, "1 migration\n")
-		r.now.Advance(time.Hour)
-	}
-	require.NoFileExists(t, file)
-	kept, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*"))
-	require.NoError(t, err)
-	require.Len(t, kept, 3)
-
 	r.environ["RAIL_UPGRADE_BACKUP"] = "off"
 	r.older(before(t))
 	_, _, errs = r.run("org", "list")
 	require.NotContains(t, errs, "backup")
+}
+
+// TestUpgradeBackups: the newest backup of each of the last three schemas stays, so that an upgrade that starts again
+// and again keeps the backup of the previous release. A binary too old for the database names a backup that it can read.
+func TestUpgradeBackups(t *testing.T) {
+	r := newRail(t).running()
+	r.must("org", "create", "--name", "Acme")
+	dir := filepath.Join(r.environ["RAIL_DATA_DIR"], "upgrades")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	for _, name := range []string{"20250101-schema-8", "20250102-schema-9", "20250103-schema-9", "20250104-schema-10"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".backup"), nil, 0o600))
+	}
+	for range 4 {
+		r.older(before(t))
+		r.must("org", "list")
+		r.now.Advance(time.Hour)
+	}
+	made, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	last := fmt.Sprintf("20260901T150000.000Z-schema-%d.backup", before(t))
+	for i, name := range []string{"20250103-schema-9.backup", "20250104-schema-10.backup", last} {
+		made[i] = filepath.Base(made[i])
+		require.Equal(t, name, made[i])
+	}
+	require.Len(t, made, 3)
+
+	latest, err := migrate.Latest()
+	require.NoError(t, err)
+	newer := filepath.Join(dir, fmt.Sprintf("20270101-schema-%d.backup", latest+1))
+	require.NoError(t, os.WriteFile(newer, nil, 0o600))
+	r.schema(latest+9, latest+3)
+	_, _, errs := r.run("org", "list")
+	require.Contains(t, errs, "such as "+filepath.Join(dir, last)+", into another folder")
 }
 
 // TestUpgradeNeedsItsBackup: without a backup nothing is changed.
@@ -202,6 +224,16 @@ func TestForeignVariable(t *testing.T) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "#RAIL_PG_BINDIR=")
+}
+
+// TestHiddenVariables: the configuration knows the variables of secrets in flags.
+func TestHiddenVariables(t *testing.T) {
+	t.Parallel()
+	for _, h := range []hidden{hiddenSecret, hiddenKey, hiddenImportKey, hiddenAPIKey} {
+		c, err := config.Read(map[string]string{h.variable: "x"})
+		require.NoError(t, err)
+		require.Empty(t, c.Warnings)
+	}
 }
 
 // TestFullDisk: a server does not start on a nearly full disk, and the configuration check reports it.

@@ -10,7 +10,7 @@ import (
 )
 
 // A server that becomes unreachable is detected by the system within the timeout, not after 15 minutes.
-func TestGoneIsNoticed(t *testing.T) {
+func TestDeadPeerIsDetected(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

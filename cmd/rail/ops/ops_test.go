@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,6 +23,7 @@ import (
 	"rail/server/harness/pgtest"
 	"rail/server/harness/process"
 	"rail/server/harness/wait"
+	"rail/server/inbound/importer"
 )
 
 var update = flag.Bool("update", false, "write .env.example anew")
@@ -123,8 +125,35 @@ func TestUnits(t *testing.T) {
 		units = append(units, filepath.Join(dir, name))
 		require.NoError(t, os.WriteFile(units[len(units)-1], []byte(text), 0o600))
 	}
+	// With rail-private.service, the user of the backup owns the folder.
+	uncommented := regexp.MustCompile(`(?m)^# (\w+=)`).ReplaceAllString(read(t, "rail-backup.service"), "$1")
+	require.Contains(t, uncommented, "\nUser=rail\n")
+	require.Contains(t, uncommented, "\nExecStartPre=+/usr/bin/install -d -m 0700 -o rail -g rail /var/backups/rail\n")
+	units = append(units, filepath.Join(dir, "private", "rail-backup.service"))
+	require.NoError(t, os.MkdirAll(filepath.Dir(units[len(units)-1]), 0o700))
+	uncommented = strings.ReplaceAll(uncommented, "/usr/local/bin/rail", "/bin/true")
+	require.NoError(t, os.WriteFile(units[len(units)-1], []byte(uncommented), 0o600))
 	require.Empty(t, tool(t, "systemd-analyze", append([]string{"verify"}, units...)...))
 	tool(t, "systemd-analyze", "security", "--offline=true", "--threshold=20", units[0])
+}
+
+// TestNginxBodies: nginx accepts the largest body that Rail does.
+func TestNginxBodies(t *testing.T) {
+	t.Parallel()
+	limit := regexp.MustCompile(`client_max_body_size (\d+)m;`).FindStringSubmatch(read(t, "nginx.conf"))
+	require.NotNil(t, limit)
+	most, err := strconv.Atoi(limit[1])
+	require.NoError(t, err)
+	require.Greater(t, most<<20, importer.MaxUpload)
+}
+
+// TestFirstLinkAddress: the link of the first owner has the address of the server, not the one of the machine.
+func TestFirstLinkAddress(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"rail.service", "rail-private.service"} {
+		text := strings.ReplaceAll(read(t, name), "\\\n#", "")
+		require.Regexp(t, `(?m)^#.* RAIL_BASE_URL=https://\S+ .*rail user first-link`, text, name)
+	}
 }
 
 // usage matches a line of the help on variables.

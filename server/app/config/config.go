@@ -228,6 +228,7 @@ var ofCommands = [][2]string{
 	{"RAIL_BACKUP_PASSPHRASE", "passphrase for the secret key in backups, and in the archive's base backups"},
 	{"RAIL_API_URL", "the server for rail listen and rail demo; RAIL_ADDR on this machine unless set"},
 	{"RAIL_API_KEY", "the API key for rail listen and rail demo; the first run's unless set"},
+	{"RAIL_IMPORT_API_KEY", "the API key of the product to import from, for rail import"},
 	{"RAIL_PROCESSOR_API_KEY", "the processor's API key, for rail processor connect"},
 	{"RAIL_PROCESSOR_SECRET", "the processor's signing secret, for rail processor connect"},
 }

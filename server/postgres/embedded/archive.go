@@ -55,15 +55,20 @@ func (l layout) history() (string, error) {
 // note returns the file with the folder's name, which is not part of a base backup.
 func (l layout) note() string { return filepath.Join(l.dir, "archive.history") }
 
+// forget removes the note, so that the next start with an archive begins a new history.
+func (l layout) forget() error {
+	if err := os.Remove(l.note()); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // continues returns the settings for archiving into the cluster's current history, even if its
 // folder is unavailable: PostgreSQL then retains its files. Without a history in this archive it
 // begins one.
 func (c cluster) continues() ([]string, error) {
 	if c.ArchiveDir == "" {
-		if err := os.Remove(c.note()); !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		return nil, nil
+		return nil, c.forget()
 	}
 	dir, err := filepath.Abs(c.ArchiveDir)
 	if err != nil {

@@ -23,7 +23,8 @@ func archivesInto(t *testing.T, dir, archive string, work func(*Server, string))
 	return history
 }
 
-// TestHistory: a cluster continues its history until it has run without an archive.
+// TestHistory: a cluster continues its history until it has run without an archive. A new cluster in its place begins
+// another one.
 func TestHistory(t *testing.T) {
 	dir := openDir(t)
 	archive := filepath.Join(openDir(t), "it's 100% safe")
@@ -46,6 +47,11 @@ func TestHistory(t *testing.T) {
 	}
 	if other := archivesInto(t, dir, archive, nil); other == one || filepath.Dir(other) != archive {
 		t.Errorf("%q goes on after a gap", other)
+	}
+	last := archivesInto(t, dir, archive, nil)
+	check(t, os.RemoveAll(filepath.Join(dir, "data")))
+	if other := archivesInto(t, dir, archive, nil); other == last || filepath.Dir(other) != archive {
+		t.Errorf("a new cluster goes on with %q", other)
 	}
 }
 

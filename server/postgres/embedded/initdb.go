@@ -49,6 +49,10 @@ func (c cluster) initialise(ctx context.Context) error {
 	if err := c.initdb(ctx); err != nil {
 		return errors.Join(err, os.RemoveAll(c.fresh()))
 	}
+	// The note of a former cluster: its history has WAL of the same names.
+	if err := c.forget(); err != nil {
+		return err
+	}
 	if err := os.Rename(c.fresh(), c.data()); err != nil {
 		return err
 	}

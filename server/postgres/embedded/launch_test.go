@@ -38,8 +38,8 @@ func TestBoundLog(t *testing.T) {
 	require.Equal(t, "after", read(path))
 }
 
-// TestLastWords: the reason is found among the server's messages to clients.
-func TestLastWords(t *testing.T) {
+// TestFailureReason: the reason is found among the server's messages to clients.
+func TestFailureReason(t *testing.T) {
 	t.Parallel()
 	const noise = "2026-11-25 10:00:01.000 UTC [8] FATAL:  the database system is not yet accepting connections\n"
 	const reason = `PANIC:  could not write to file "pg_wal/xlogtemp.41": No space left on device`

@@ -42,6 +42,9 @@ func Recover(ctx context.Context, o Options, to time.Time, fill func(dir string)
 	if last, err = c.replay(ctx, to); err != nil {
 		return last, err
 	}
+	if err := whole.forget(); err != nil {
+		return last, err
+	}
 	return last, errors.Join(os.Rename(c.data(), whole.data()), syncDir(whole.dir))
 }
 

@@ -181,9 +181,9 @@ func TestReadsSlow(t *testing.T) {
 	}
 }
 
-// TestReadsGone ends the request of a running read: the others continue, and its destination is not
+// TestReadsCanceled ends the request of a running read: the others continue, and its destination is not
 // written to.
-func TestReadsGone(t *testing.T) {
+func TestReadsCanceled(t *testing.T) {
 	t.Parallel()
 	r := share.NewReads(counters(t), 0, 1)
 	gone, end := context.WithCancel(t.Context())
