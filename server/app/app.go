@@ -311,6 +311,7 @@ func (p parts) servePages(path *middleware.Front) {
 	links := redirect.New(redirect.Options{
 		Tracking: p.visits, Pool: p.pool, Clock: p.clock, Log: p.log, Plan: p.config.Plan(), Wake: p.sender.Wake,
 		Address: path.ClientAddress, Secure: strings.HasPrefix(p.config.BaseURL, "https:"),
+		ShortURL: tracking.ShortBase(p.config.BaseURL, p.config.ShortURL),
 	})
 	p.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
 	path.HandleLimited("/r/:slug", links.Forward)

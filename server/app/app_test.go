@@ -172,7 +172,7 @@ func serveSlow(t *testing.T, limit time.Duration) slow {
 	return s
 }
 
-func TestStopFinishesWhatRuns(t *testing.T) {
+func TestStopFinishesRequests(t *testing.T) {
 	s := serveSlow(t, 10*time.Second)
 	answer := make(chan string, 1)
 	go func() {
@@ -199,7 +199,7 @@ func TestStopFinishesWhatRuns(t *testing.T) {
 	require.NoError(t, <-s.served)
 }
 
-func TestStopCutsOffWhatRunsTooLong(t *testing.T) {
+func TestStopCutsOffSlowRequests(t *testing.T) {
 	s := serveSlow(t, 50*time.Millisecond)
 	go func() {
 		if res, err := http.Get("http://" + s.address + "/slow"); err == nil {

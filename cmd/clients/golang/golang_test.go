@@ -3,6 +3,8 @@ package golang_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -121,6 +123,23 @@ func TestErrorsInAnswers(t *testing.T) {
 	var result client.SaleBatchResult
 	require.NoError(t, json.Unmarshal([]byte(raw), &result))
 	require.ErrorIs(t, result.Data[0].Error, client.ErrorCodeResourceNotFound)
+}
+
+// TestOffset walks a list from an offset. The API refuses an offset beside a cursor.
+func TestOffset(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.RawQuery)
+		_, _ = fmt.Fprintf(w, `{"data":[{"id":"rsk_%d"}],"has_more":%t}`, len(asked), len(asked) == 1)
+	}))
+	t.Cleanup(server.Close)
+	rail, err := client.New(server.URL, "key")
+	require.NoError(t, err)
+	for _, err := range rail.RiskFlags.List(t.Context(), client.ListRiskFlagsParams{ProgramID: "prg_1", Offset: 50}) {
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"offset=50&program_id=prg_1", "program_id=prg_1&starting_after=rsk_1"}, asked)
 }
 
 // TestEvents reads the example of every event. Its data has the type of its name, with all members of the example.

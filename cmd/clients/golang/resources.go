@@ -2,6 +2,7 @@ package golang
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"rail/cmd/clients/model"
@@ -204,14 +205,14 @@ func (w writer) request(m model.Method) string {
 }
 
 // walk is the body of a method that walks all pages of a list. Its arguments are the item, the member with the cursor,
-// and the call of a page.
+// the call of a page, the type of the cursor, and the reset of an offset.
 const walk = `	back := first.EndingBefore != ""
 	return each(back, func(one %[1]s) string { return string(one.%[2]s) }, func(cursor string) ([]%[1]s, bool, error) {
 		next := first
 		if cursor != "" && back {
 			next.EndingBefore = %[4]s(cursor)
 		} else if cursor != "" {
-			next.StartingAfter = %[4]s(cursor)
+			next.StartingAfter = %[4]s(cursor)%[5]s
 		}
 		page, err := %[3]s
 		if err != nil {
@@ -251,12 +252,16 @@ func (w writer) list(b *strings.Builder, m model.Method, doc, params, values str
 		fmt.Fprintf(b, "\tvar first %s\n\tif params != nil {\n\t\tfirst = *params\n\t}\n", paramsName(m))
 		next = "&next"
 	}
-	body := walk
-	if m.Page.OfPage {
-		body = feed
-	}
 	page := fmt.Sprintf("s.%sPage(ctx%s)", name, strings.Replace(values, "params", next, 1))
-	fmt.Fprintf(b, body+"}\n", item, model.Pascal(m.Page.Cursor), page, w.cursor(m))
+	if m.Page.OfPage {
+		fmt.Fprintf(b, feed+"}\n", item, model.Pascal(m.Page.Cursor), page)
+		return
+	}
+	reset := ""
+	if slices.ContainsFunc(m.Query, func(p model.Param) bool { return p.Name == "offset" }) {
+		reset = "\n\t\t\tnext.Offset = 0 // the API takes either an offset or a cursor"
+	}
+	fmt.Fprintf(b, walk+"}\n", item, model.Pascal(m.Page.Cursor), page, w.cursor(m), reset)
 }
 
 // cursor returns the Go type of the parameter with the cursor of a page.

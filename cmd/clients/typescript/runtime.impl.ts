@@ -116,11 +116,14 @@ function address(base: string, path: string, query: object = {}): string {
   return base + path + (String(all) && `?${all}`)
 }
 
+/** Returns a position in a form that sorts. A position is the hex numbers of a timeline and of a place in it. */
+const rank = (position: string): string => position.split('-').map((number) => number.padStart(16)).join('-')
+
 export class Client {
   readonly #base: string
   readonly #options: ClientOptions
-  /** The write that the next read must show. */
-  #position: string | null = null
+  /** The latest write, which the next read must show. */
+  #position = ''
 
   constructor(options: ClientOptions) {
     if (!/^https?:\/\//.test(options.baseURL)) throw new RailError('baseURL is not the address of a server')
@@ -182,7 +185,8 @@ export class Client {
       headers.set('Rail-Signature', `t=${at},v1=${await signature(this.#options.apiKey ?? '', at, body)}`)
     }
     const response = await this.#try(() => (this.#options.fetch ?? fetch)(url, init), options)
-    this.#position = response.headers.get('Rail-Position') ?? this.#position
+    const position = response.headers.get('Rail-Position') ?? ''
+    if (rank(position) > rank(this.#position)) this.#position = position // a late answer may be of an earlier write
     return response
   }
 
@@ -216,7 +220,7 @@ export function byItem(member: string): Cursor<{ data: object[], has_more: boole
   return (page, query) => {
     if (!page.has_more || page.data.length === 0) return null
     if (query.ending_before !== undefined) return { ...query, ending_before: at(page.data[0]) }
-    return { ...query, starting_after: at(page.data.at(-1)) }
+    return { ...query, offset: undefined, starting_after: at(page.data.at(-1)) } // the API takes only one of them
   }
 }
 
@@ -235,9 +239,7 @@ export class List<Item, Page extends { data: Item[] }> {
     this.#next = next
   }
 
-  page(): Promise<Page> {
-    return this.#get(this.#query)
-  }
+  page(): Promise<Page> { return this.#get(this.#query) }
 
   async *pages(): AsyncGenerator<Page, void> {
     for (let query: Query | null = this.#query; query !== null;) {
@@ -254,9 +256,7 @@ export class List<Item, Page extends { data: Item[] }> {
 
   async toArray(limit: number): Promise<Item[]> {
     const all: Item[] = []
-    for await (const item of this) {
-      if (all.push(item) >= limit) break
-    }
+    for await (const item of this) if (all.push(item) >= limit) break
     return all
   }
 }

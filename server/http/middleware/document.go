@@ -45,9 +45,14 @@ type queryParam struct {
 	commas     bool // a list of one text, such as status=due,paid
 }
 
-// waits reports whether an operation waits for an external server, or for jobs. No transaction is
-// open meanwhile, and the work has more time.
-func (r *route) waits() bool { return r.ID == "pingWebhookEndpoint" || r.movesClock() }
+// waits reports whether an operation waits for an external server, such as a name server, or for
+// jobs. No transaction is open meanwhile.
+func (r *route) waits() bool {
+	return r.pings() || r.movesClock() || r.ID == "createWebhookEndpoint" || r.ID == "updateWebhookEndpoint"
+}
+
+// pings reports whether an operation waits for the answer of a webhook's receiver.
+func (r *route) pings() bool { return r.ID == "pingWebhookEndpoint" }
 
 // movesClock reports whether an operation moves the test clock.
 func (r *route) movesClock() bool { return r.ID == "setTestClock" }

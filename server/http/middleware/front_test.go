@@ -414,9 +414,9 @@ func TestRateLimitOverReplicas(t *testing.T) {
 	require.Equal(t, 50, burst(60), "without the table each limits for itself")
 }
 
-// TestIdempotencyOfWhatActsOnTheKey: two keys of one organization that turn signing on with one
+// TestIdempotencyOfKeySettings: two keys of one organization that turn signing on with one
 // Idempotency-Key are different requests.
-func TestIdempotencyOfWhatActsOnTheKey(t *testing.T) {
+func TestIdempotencyOfKeySettings(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	one, other := s.NewKey(s.Org, true, "write"), s.NewKey(s.Org, true, "write")

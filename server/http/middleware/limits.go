@@ -80,7 +80,7 @@ func (f *Front) timeout(r *route) time.Duration {
 	switch {
 	case r.movesClock():
 		return moveTime
-	case r.waits():
+	case r.pings():
 		return f.Timeout + webhook.Deadline
 	case r.batches():
 		return f.Timeout + batchTime

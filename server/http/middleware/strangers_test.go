@@ -49,9 +49,9 @@ func TestAddressLimit(t *testing.T) {
 	s.Must(200, s.Do("GET", "/v1/openapi.json", "", nil))
 }
 
-// TestJunkAsksNobody: a token that cannot be a key causes no query. A token that can be a key causes one only
+// TestBadTokensCostNoQuery: a token that cannot be a key causes no query. A token that can be a key causes one only
 // while its address is below the rate limit.
-func TestJunkAsksNobody(t *testing.T) {
+func TestBadTokensCostNoQuery(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, limit(25))
 	ask := func(key string) apitest.Answer { return s.Do("GET", "/v1/programs", key, nil) }

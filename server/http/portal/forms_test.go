@@ -251,8 +251,25 @@ func TestPostbackFormsAtOnce(t *testing.T) {
 	require.Len(t, began, 1)
 }
 
-// TestPostbackIsOnesOwn: the endpoints of others are as absent as none.
-func TestPostbackIsOnesOwn(t *testing.T) {
+// TestPostbackIsCheckedFirst: the address of a new postback is checked before the transaction, which would otherwise
+// wait for a name server. Here another transaction holds the program's lock.
+func TestPostbackIsCheckedFirst(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	b := signIn(s, s.Partner(program))
+	token := b.token()
+	tx, err := s.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(t.Context())
+	_, err = tx.Exec(t.Context(), "SELECT FROM programs WHERE id = $1 FOR UPDATE", program)
+	require.NoError(t, err)
+	a := b.post("/portal/postback/save", url.Values{"form_token": {token}, "url": {"https://10.0.0.1/"}})
+	b.says(422, "address is not public", a)
+}
+
+// TestPostbackOfAnother: the endpoints of others are as absent as none.
+func TestPostbackOfAnother(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program()

@@ -15,8 +15,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestWhatIsEarned checks that the overview begins with the partner's rates, by the matching flow.
-func TestWhatIsEarned(t *testing.T) {
+// TestPartnerRates checks that the overview begins with the partner's rates, by the matching flow.
+func TestPartnerRates(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program(M{"holding_period_days": 30, "min_payout_minor": 5000})
@@ -171,8 +171,8 @@ func TestNumbersAgree(t *testing.T) {
 	require.Contains(t, b.get("/portal/commissions?from=soon"), "Enter a valid date.")
 }
 
-// TestListsOfCommissionsTurn walks the commissions there and back by the day of their sale.
-func TestListsOfCommissionsTurn(t *testing.T) {
+// TestCommissionPages walks the commissions there and back by the day of their sale.
+func TestCommissionPages(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program()
@@ -235,8 +235,8 @@ func TestChartChoices(t *testing.T) {
 	require.NotContains(t, signIn(s, other).get("/portal"), "blog")
 }
 
-// TestStrangersMoney: another partner's payouts, statements, tables and links are absent.
-func TestStrangersMoney(t *testing.T) {
+// TestMoneyOfAnother: another partner's payouts, statements, tables and links are absent.
+func TestMoneyOfAnother(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program()

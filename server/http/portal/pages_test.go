@@ -61,8 +61,8 @@ func TestPagesShowOwnRowsOnly(t *testing.T) {
 	}
 }
 
-// TestListsTurn walks a list there and back.
-func TestListsTurn(t *testing.T) {
+// TestListPages walks a list there and back.
+func TestListPages(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program()

@@ -9,7 +9,7 @@ import (
 	"rail/server/outbound/webhook"
 )
 
-func TestWhatIsVeiled(t *testing.T) {
+func TestMaskedNames(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "a•••@example.com", masked("ada@example.com"))
 	require.Equal(t, "•••• 3000", masked("DE89370400440532013000"))

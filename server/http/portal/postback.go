@@ -162,13 +162,14 @@ func (v *visit) addPostback(url string, types []string) (secret string, err erro
 		return "", err
 	}
 	err = v.write(func(ctx context.Context) error {
-		if err := v.noPostback(ctx); err != nil {
-			return err
-		}
+		// Create is first: it looks up the name in the address before it begins the transaction.
 		e, made, err := v.portal.Webhooks.Create(ctx, work.From(ctx), webhook.NewEndpoint{
 			ProgramID: v.program.ID, PartnerID: &v.partner.ID, URL: url, EventTypes: types,
 		})
 		if err != nil {
+			return err
+		}
+		if err := v.onePostback(ctx); err != nil {
 			return err
 		}
 		secret = made
@@ -177,18 +178,13 @@ func (v *visit) addPostback(url string, types []string) (secret string, err erro
 	return secret, err
 }
 
-// noPostback makes sure, past the program's lock, that the form was not sent twice.
-// Without the lock, two forms at once would both find none.
-func (v *visit) noPostback(ctx context.Context) error {
-	u := work.From(ctx)
-	lock := db.ProgramLockParams{ID: v.program.ID, OrgID: v.partner.OrgID}
-	if _, err := queries.ProgramLock(ctx, u.DB(), lock); err != nil {
-		return err
-	}
-	n, err := queries.WebhookEndpointsCount(ctx, u.DB(), db.WebhookEndpointsCountParams{
+// onePostback makes sure that the new postback is the only one: the form may have been sent twice. The program's lock,
+// which Create holds, keeps a second form waiting.
+func (v *visit) onePostback(ctx context.Context) error {
+	n, err := queries.WebhookEndpointsCount(ctx, work.From(ctx).DB(), db.WebhookEndpointsCountParams{
 		ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: &v.partner.ID,
 	})
-	if err == nil && n > 0 {
+	if err == nil && n > 1 {
 		err = problem.New(problem.WebhookEndpointLimit, "You already have a postback.")
 	}
 	return err

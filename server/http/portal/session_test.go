@@ -80,7 +80,7 @@ func TestSignInLinksRunOut(t *testing.T) {
 	}
 }
 
-func TestSixteenAtOnceAreOneSession(t *testing.T) {
+func TestOneLinkOneSession(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	path := link(s, s.Partner(s.Program()))

@@ -175,8 +175,8 @@ func TestPayoutDetailsAskAgain(t *testing.T) {
 	s.Must(303, (&browser{s, session(in)}).send("/portal/settings/payout", paypal...))
 }
 
-// TestVisitorsOnlyLook checks that the program's people cannot change a partner's portal.
-func TestVisitorsOnlyLook(t *testing.T) {
+// TestMerchantViewIsReadOnly checks that the program's people cannot change a partner's portal.
+func TestMerchantViewIsReadOnly(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	b := signIn(s, s.Partner(s.Program()))
@@ -188,8 +188,8 @@ func TestVisitorsOnlyLook(t *testing.T) {
 	s.Must(200, b.send("/portal/sign-out"))
 }
 
-// TestDoorIsAccessible: so are the pages for who is not signed in, in light and in dark.
-func TestDoorIsAccessible(t *testing.T) {
+// TestSignInIsAccessible: so are the pages for who is not signed in, in light and in dark.
+func TestSignInIsAccessible(t *testing.T) {
 	t.Parallel()
 	browsertest.Chromium(t)
 	s := apitest.New(t, apitest.Loopback, func(c *config.Config) {

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -43,6 +45,9 @@ type Options struct {
 	Wake     func()                    // called after events have been committed
 	Address  func(echo.Context) string // the visitor's address, behind proxies too
 	Secure   bool                      // clients reach the service over HTTPS only
+	// ShortURL is the address of short links in browsers, such as tracking.ShortBase returns. A proxy may serve them
+	// on a separate domain, without /r. The default is /r of the service.
+	ShortURL string
 }
 
 // Redirector serves the short links.
@@ -120,15 +125,19 @@ func (d *Redirector) record(ctx context.Context, c echo.Context, link tracking.S
 }
 
 // visitor returns the browser's token, and sets a new one if it has none. The cookie lasts a year
-// and is sent to short links only.
+// and is sent to short links only, whose path in the browser may be another than here.
 func (d *Redirector) visitor(c echo.Context) string {
 	if k, err := c.Cookie(visitorCookie); err == nil && visitorToken.MatchString(k.Value) {
 		return k.Value
 	}
+	path, secure := "/r/", d.Secure
+	if u, err := url.Parse(d.ShortURL); err == nil && u.Host != "" {
+		path, secure = strings.TrimSuffix(u.EscapedPath(), "/")+"/", u.Scheme == "https"
+	}
 	token := auth.NewSlug(22)
 	c.SetCookie(&http.Cookie{
-		Name: visitorCookie, Value: token, Path: "/r/", MaxAge: 365 * 24 * 3600, HttpOnly: true,
-		SameSite: http.SameSiteLaxMode, Secure: d.Secure,
+		Name: visitorCookie, Value: token, Path: path, MaxAge: 365 * 24 * 3600, HttpOnly: true,
+		SameSite: http.SameSiteLaxMode, Secure: secure,
 	})
 	return token
 }

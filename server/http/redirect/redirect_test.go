@@ -116,6 +116,26 @@ func TestRedirect(t *testing.T) {
 	require.Empty(t, x.log.String())
 }
 
+// TestShortDomain: the browser sends the cookie back to the address of short links, wherever a proxy serves them.
+func TestShortDomain(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	for _, c := range []struct {
+		base, short, path string
+		secure            bool
+	}{
+		{"https://rail.example", "", "/r/", true},
+		{"https://rail.example", "https://go.example", "/", true},
+		{"http://rail.internal", "https://go.example/", "/", true},
+		{"https://rail.example", "http://go.example/to/", "/to/", false},
+	} {
+		x.links.Secure = strings.HasPrefix(c.base, "https:")
+		x.links.ShortURL = tracking.ShortBase(c.base, c.short)
+		k := x.follow(x.links.Redirect).Result().Cookies()[0]
+		require.Equal(t, []any{c.path, c.secure}, []any{k.Path, k.Secure}, c)
+	}
+}
+
 // Every request is redirected, but a request that does not show the page is not a visit.
 func TestNoVisit(t *testing.T) {
 	t.Parallel()

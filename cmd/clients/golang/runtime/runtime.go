@@ -64,7 +64,7 @@ func WithHeader(name, value string) Option {
 type transport struct {
 	base, key, version string
 	defaults           options
-	position           atomic.Value                               // of the last write, which later reads must show
+	position           atomic.Value                               // of the latest write, which later reads must show
 	pause              func(context.Context, time.Duration) error // waits between two tries
 }
 
@@ -77,6 +77,7 @@ func newTransport(base, key, version string, opts []Option) (*transport, error) 
 	follow := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	o := options{&http.Client{CheckRedirect: follow}, 30 * time.Second, 3, "", http.Header{}}
 	t := &transport{base: strings.TrimRight(base, "/"), key: key, version: version, defaults: o, pause: pause}
+	t.position.Store("")
 	for _, opt := range opts {
 		opt(&t.defaults)
 	}
@@ -146,7 +147,7 @@ func (t *transport) try(ctx context.Context, r request, body []byte, o options) 
 	if r.keyed {
 		req.Header.Set("Idempotency-Key", o.key)
 	}
-	if position, ok := t.position.Load().(string); ok && r.method == http.MethodGet {
+	if position, _ := t.position.Load().(string); position != "" && r.method == http.MethodGet {
 		req.Header.Set("Rail-Position", position)
 	}
 	maps.Copy(req.Header, o.header)
@@ -155,14 +156,28 @@ func (t *transport) try(ctx context.Context, r request, body []byte, o options) 
 		return nil, fmt.Errorf("client: no answer: %w", err)
 	}
 	defer res.Body.Close() //nolint:errcheck // only read
-	if position := res.Header.Get("Rail-Position"); position != "" {
-		t.position.Store(position)
-	}
+	t.wrote(res.Header.Get("Rail-Position"))
 	answer, err := io.ReadAll(http.MaxBytesReader(nil, res.Body, maxAnswer))
 	if err == nil && (res.StatusCode < 200 || res.StatusCode > 299) {
 		err = refused(res, answer)
 	}
 	return answer, err
+}
+
+// wrote stores the position of a write, unless it knows a later one: answers may arrive in another order.
+func (t *transport) wrote(position string) {
+	for {
+		known, _ := t.position.Load().(string)
+		if rank(position) <= rank(known) || t.position.CompareAndSwap(known, position) {
+			return
+		}
+	}
+}
+
+// rank returns a position in a form that sorts. A position is the hex numbers of a timeline and of a place in it.
+func rank(position string) string {
+	timeline, place, _ := strings.Cut(position, "-")
+	return fmt.Sprintf("%8s-%16s", timeline, place)
 }
 
 // retry reports whether a failed try is repeated, and after which delay.

@@ -184,6 +184,24 @@ func TestPosition(t *testing.T) {
 	require.Equal(t, []string{"", "1-a", "", "", "1-b"}, got)
 }
 
+// TestLatestPosition checks that an answer that arrives late does not replace the position of a later write.
+func TestLatestPosition(t *testing.T) {
+	t.Parallel()
+	var answers []answer
+	for _, position := range []string{"1-ff", "1-fe", "1-100", "2-1", "1-200", "10-1", "9-2"} {
+		answers = append(answers, answer{status: 200, position: position, body: "{}"})
+	}
+	f := newFake(t, answers...)
+	c := f.client(t)
+	var got []string
+	for range answers {
+		_, err := call[thing](t.Context(), c, write, nil)
+		require.NoError(t, err)
+		got = append(got, c.position.Load().(string))
+	}
+	require.Equal(t, []string{"1-ff", "1-ff", "1-100", "2-1", "2-1", "10-1", "10-1"}, got)
+}
+
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, created)

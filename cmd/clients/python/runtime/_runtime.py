@@ -8,6 +8,7 @@ import json
 import platform
 import random
 import secrets
+import threading
 import time
 import urllib.error
 import urllib.parse
@@ -149,6 +150,11 @@ def _refusal(status: int, after: str, answer: bytes) -> APIError:
     return _CLASSES.get(error.get("type", ""), APIError)(status, error, existing, wait)
 
 
+def _rank(position: str) -> List[str]:
+    """Returns a position in a form that sorts. A position is the hex numbers of a timeline and of a place in it."""
+    return [number.rjust(16) for number in position.split("-")]
+
+
 class Transport:
     """Sends the requests of a client."""
 
@@ -166,7 +172,8 @@ class Transport:
         }
         self._opener = urllib.request.build_opener(_NoRedirect)
         self._sleep = time.sleep
-        self._position: Optional[str] = None  # of the last write, which later reads must show
+        self._position = ""  # of the latest write, which later reads must show
+        self._lock = threading.Lock()
 
     def call(self, method: str, path: str, *, path_params: Tuple[str, ...] = (), query: Mapping[str, Any] = {},
              body: Optional[Mapping[str, Any]] = None, keyed: bool = False, text: bool = False,
@@ -181,7 +188,7 @@ class Transport:
             headers["Content-Type"] = "application/json"
         if keyed:
             headers["Idempotency-Key"] = settings.get("idempotency_key") or secrets.token_hex(16)
-        if method == "GET" and self._position is not None:
+        if method == "GET" and self._position:
             headers.setdefault("Rail-Position", self._position)
         for one in path_params:
             if not one.strip("."):  # the request would be of another path
@@ -204,7 +211,8 @@ class Transport:
         try:
             try:
                 with self._opener.open(request, timeout=timeout) as response:
-                    self._position = response.headers.get("Rail-Position") or self._position
+                    with self._lock:  # answers may arrive in another order than that of their writes
+                        self._position = max(self._position, response.headers.get("Rail-Position", ""), key=_rank)
                     answer: bytes = response.read(MAX_ANSWER + 1)
             except urllib.error.HTTPError as error:
                 with error:
@@ -225,7 +233,8 @@ class Transport:
             yield from data
             if not page["has_more"] or not data:
                 return
-            query = {**query, "ending_before" if back else "starting_after": data[-1][cursor]}
+            # The API takes either an offset or a cursor.
+            query = {**query, "offset": OMIT, "ending_before" if back else "starting_after": data[-1][cursor]}
 
     def feed(self, path: str, query: Mapping[str, Any], options: Optional[Options]) -> Iterator[Any]:
         """Walks a feed until there are no further objects."""

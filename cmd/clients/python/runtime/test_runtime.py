@@ -167,6 +167,17 @@ class TestCalls(Case):
             rail.call(method, "/v1/things", keyed=True)
         self.assertEqual([headers["Rail-Position"] for _, _, headers, _ in self.got], [None, "1-a", None])
 
+    def test_latest_position(self):
+        """An answer that arrives late does not replace the position of a later write."""
+        positions = ["1-ff", "1-fe", "1-100", "2-1", "1-200", "10-1", "9-2"]
+        writes = [(200, {"Rail-Position": position}, b"{}") for position in positions]
+        rail = self.serve(*(one for write in writes for one in (write, CREATED)))
+        for _ in positions:
+            rail.call("POST", "/v1/things", keyed=True)
+            rail.call("GET", "/v1/things")
+        self.assertEqual([headers["Rail-Position"] for method, _, headers, _ in self.got if method == "GET"],
+                         ["1-ff", "1-ff", "1-100", "2-1", "2-1", "10-1", "10-1"])
+
     def test_timeout(self):
         silent = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(silent.close)
@@ -190,6 +201,11 @@ class TestLists(Case):
         self.assertEqual([one["id"] for one in rail.pages("/v1/things", "id", {"limit": 2}, None)], list("edcba"))
         self.assertEqual([path for _, path, *_ in self.got],
                          ["/v1/things?limit=2" + after for after in ("", "&starting_after=d", "&starting_after=b")])
+
+    def test_offset(self):
+        rail = self.serve(self.page("ab", True), self.page("c", False))
+        self.assertEqual([one["id"] for one in rail.pages("/v1/things", "id", {"offset": 50}, None)], list("abc"))
+        self.assertEqual([path for _, path, *_ in self.got], ["/v1/things?offset=50", "/v1/things?starting_after=b"])
 
     def test_back(self):
         rail = self.serve(self.page("cb", True), self.page("ed", False))

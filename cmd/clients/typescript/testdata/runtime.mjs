@@ -151,6 +151,13 @@ test('a list continues after its last item', async () => {
   assert.deepEqual(sent.map((s) => new URL(s.url).searchParams.get('starting_after')), [null, 'b', 'd'])
 })
 
+test('a list from an offset continues after its last item', async () => {
+  const [rail, sent] = scripted([page(['a', 'b'], true), page(['c'], false)])
+  assert.equal((await rail.riskFlags.list({ program_id: 'prg_1', offset: 50 }).toArray(9)).length, 3)
+  assert.deepEqual(sent.map((s) => new URL(s.url).search),
+    ['?program_id=prg_1&offset=50', '?program_id=prg_1&starting_after=b'])
+})
+
 test('an array takes no more pages than it needs', async () => {
   const [rail, sent] = scripted([page(['a', 'b'], true), page(['c', 'd'], true)])
   assert.deepEqual((await rail.sales.list({ program_id: 'prg_1' }).toArray(4)).map((s) => s.id), ['a', 'b', 'c', 'd'])
@@ -179,6 +186,17 @@ test('reads see the writes before them', async () => {
   await rail.tags.create(tag)
   await rail.tags.retrieve('tag_1')
   assert.equal(sent[1].headers.get('Rail-Position'), '1-a')
+})
+
+test('an answer that arrives late does not replace the position of a later write', async () => {
+  const positions = ['1-ff', '1-fe', '1-100', '2-1', '1-200', '10-1', '9-2']
+  const [rail, sent] = scripted(positions.flatMap((p) => [json(200, {}, { 'Rail-Position': p }), json(200, {})]))
+  for (const _ of positions) {
+    await rail.tags.create(tag)
+    await rail.tags.retrieve('tag_1')
+  }
+  assert.deepEqual(sent.filter((s) => s.method === 'GET').map((s) => s.headers.get('Rail-Position')),
+    ['1-ff', '1-ff', '1-100', '2-1', '2-1', '10-1', '10-1'])
 })
 
 test('a secret key is refused in a browser', async () => {

@@ -363,6 +363,102 @@ func TestCheckouts(t *testing.T) {
 	b.silent()
 }
 
+// TestLaterClick: a page that has the click of an earlier partner gets the click of a later one, and none after the
+// visitor withdraws consent. A value of the merchant stays.
+func TestLaterClick(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop("", `<stripe-pricing-table></stripe-pricing-table>
+		<stripe-buy-button client-reference-id=mine></stripe-buy-button>
+		<a class=paddle_button data-custom-data='{"mine":1}'></a> <a id=pay href="https://buy.stripe.com/x"></a>
+		<form id=buy method=post action="https://buy.stripe.com/y"></form>`)
+	b := newTab(t, w)
+	b.open("shop.test/?ref=ada")
+	ada := b.settled().ClickID
+	gate := make(chan struct{})
+	w.setRail(false, gate)
+	b.open("shop.test/?ref=bob")
+	values := func() []string {
+		t.Helper()
+		b.follow("#pay")
+		return eval[[]string](b, `(() => {
+			document.addEventListener('submit', e => e.preventDefault(), { once: true })
+			document.querySelector('#buy').requestSubmit()
+			const at = s => document.querySelector(s)
+			return [
+				at('stripe-pricing-table').getAttribute('client-reference-id') || '',
+				at('stripe-buy-button').getAttribute('client-reference-id'),
+				at('.paddle_button').dataset.customData, at('#pay').href, at('#buy').action,
+			]
+		})()`)
+	}
+	want := func(click string) []string {
+		query := "?client_reference_id=" + click
+		return []string{
+			click, "mine", `{"mine":1,"rail_click":"` + click + `"}`, "https://buy.stripe.com/x" + query,
+			"https://buy.stripe.com/y" + query,
+		}
+	}
+	b.until("window.Rail")
+	require.Equal(t, want(ada), values(), "before Rail answers")
+	close(gate)
+	bob := b.settled().ClickID
+	require.NotEqual(t, ada, bob)
+	require.Equal(t, want(bob), values())
+	b.run("rail('consent', false)")
+	require.Equal(t, []string{"", "mine", `{"mine":1}`, "https://buy.stripe.com/x", "https://buy.stripe.com/y"}, values())
+	b.silent()
+}
+
+// TestServersClick: without a click, the script keeps the clicks that the merchant's server wrote.
+func TestServersClick(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop("", `<stripe-pricing-table client-reference-id=clk_1></stripe-pricing-table>
+		<a id=pay href="https://buy.stripe.com/x?client_reference_id=clk_1"></a>`)
+	b := newTab(t, w)
+	b.open("shop.test/")
+	require.Nil(t, b.settled())
+	require.Equal(t, "https://buy.stripe.com/x?client_reference_id=clk_1", b.follow("#pay"))
+	require.Equal(t, "clk_1",
+		eval[string](b, "document.querySelector('stripe-pricing-table').getAttribute('client-reference-id')"))
+	b.silent()
+}
+
+// TestBack: a page that the browser kept for its back button uses the click of a later page.
+func TestBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop("", `<stripe-pricing-table></stripe-pricing-table>`)
+	b := newTab(t, w)
+	b.open("shop.test/?ref=ada")
+	b.settled()
+	b.run(`document.cookie = 'rail_click=clk_later;path=/;domain=shop.test'
+		dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`)
+	require.Equal(t, "clk_later", b.settled().ClickID)
+	require.Equal(t, "clk_later",
+		eval[string](b, "document.querySelector('stripe-pricing-table').getAttribute('client-reference-id')"))
+	b.silent()
+}
+
+// TestGetForms: a GET form to a checkout sends the click in the checkout's parameter, unless the merchant has a value.
+func TestGetForms(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop("", `<form action="https://buy.stripe.com/x"></form> <form action="https://acme.lemonsqueezy.com/buy/1"></form>
+		<form action="https://buy.stripe.com/x"><input name=client_reference_id value=mine></form>
+		<form action="https://stripe.com/"></form>`)
+	b := newTab(t, w)
+	b.open("shop.test/?ref=ada")
+	click := b.settled().ClickID
+	b.run(`addEventListener('submit', e => e.preventDefault())
+		for (const f of document.forms) f.requestSubmit()`)
+	require.Equal(t, []string{
+		"client_reference_id=" + click, "checkout[custom][rail_click]=" + click, "client_reference_id=mine", "",
+	}, eval[[]string](b, `[...document.forms].map(f => [...new FormData(f)].map(x => x.join('=')).join())`))
+	b.silent()
+}
+
 // counts opens a page two hours later and requires that it creates a new click of the partner ada. It
 // returns the body of the script's report.
 func counts(b *tab, page string) map[string]any {
@@ -452,7 +548,9 @@ func TestShortLink(t *testing.T) {
 	click := b.settled()
 	require.Equal(t, "ada", click.Partner.Handle)
 	require.Equal(t, w.at("shop.test/?a=1&ref=ada#top"), eval[string](b, "location.href"))
-	require.Equal(t, click.ClickID, w.requests("/t/c")[1].body["click_id"])
+	sent := w.requests("/t/c")
+	require.Equal(t, click.ClickID, sent[1].body["click_id"])
+	require.NotEmpty(t, sent[1].body["visitor"], "the visitor of the first click")
 	clicks := w.Must(http.StatusOK, w.Get("/v1/clicks?program_id="+w.program))
 	require.EqualValues(t, 2, clicks.Int("total_count"))
 	require.Equal(t, []any{click.ClickID, link.String("id")}, []any{clicks.Data()[0]["id"], clicks.Data()[0]["link_id"]})

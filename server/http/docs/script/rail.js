@@ -1,6 +1,6 @@
 // rail.js finds out which partner sent a visitor, and passes the click to the checkout.
 // README.md lists its attributes and calls. make generate minifies it to
-// gen/script/rail.js, which must stay below 2,600 bytes with gzip.
+// gen/script/rail.js, which must stay below 2,700 bytes with gzip.
 //
 // The script must never block the page or throw an error in it.
 (() => {
@@ -19,8 +19,9 @@
   const base = o.base || new URL('t', tag.src).href
 
   let consent = o.consent != 'required'
-  let click // the response of Rail, with the value and the time of the report
-  let held // an arrival that is not yet reported
+  let click = 0 // the response of Rail, with the value and the time of the report
+  let had // a click that this page has had
+  let held = 0 // an arrival that is not yet reported
   let told // the last value, so that a route change with the same query does not report it again
   let busy = Promise.resolve() // resolves when all jobs are done
 
@@ -30,17 +31,7 @@
 
   const get = () => click || null
 
-  // The merchant's server reads this cookie. Its domain is the widest that the browser
-  // accepts, so that a shop and its app share it.
   const cookie = () => find(/\brail_click=(\w+)/, d.cookie)
-  const cookies = (id, seconds) => {
-    let domain = '';
-    (o.domain ? [o.domain] : l.hostname.split('.').reverse()).some(label => {
-      domain = label + (domain && '.' + domain)
-      d.cookie = 'rail_click=' + id + ';path=/;samesite=lax;max-age=' + seconds + ';domain=' + domain
-      return id && cookie() == id
-    })
-  }
 
   // Storage throws if the browser disables it. The cookie and the page still have the click.
   const read = safe(where => JSON.parse(w[where + 'Storage'].rail || 0))
@@ -52,10 +43,18 @@
   // keep stores a click. Without a click, or without consent, it deletes the stored click:
   // the visitor may withdraw consent while a request is open.
   const keep = c => {
-    click = c = consent && c
+    click = c = consent && c || 0
     write('local', c)
     write('session')
-    c ? cookies(c.click_id, (new Date(c.expires_at) - Date.now()) / 1e3 | 0) : cookies('', 0)
+    // The merchant's server reads this cookie. Its domain is the widest that the browser
+    // accepts, so that a shop and its app share it. Without a click, max-age is 0 and deletes it.
+    let domain = '';
+    (o.domain ? [o.domain] : l.hostname.split('.').reverse()).some(label => {
+      domain = label + (domain && '.' + domain)
+      d.cookie = 'rail_click=' + c.click_id + ';path=/;samesite=lax;max-age=' +
+        ((new Date(c.expires_at) - Date.now()) / 1e3 | 0) + ';domain=' + domain
+      return cookie() == c.click_id
+    })
     say(JSON.stringify(c))
     fill()
   }
@@ -64,7 +63,7 @@
   // A click from another subdomain has only the cookie; restore requests the rest.
   const recall = () => {
     const id = cookie(), c = read('local')
-    click = id && (c && c.click_id == id ? c : { click_id: id })
+    click = id ? c && c.click_id == id ? c : { click_id: id } : 0
     fill()
   }
 
@@ -76,7 +75,6 @@
   // tell reports an arrival. If Rail is not reachable, the next page in the tab reports it.
   const tell = a => {
     a.key = o.rail
-    a.visitor = click && click.visitor
     return post(base + '/c', a).then(r => {
       if (r.status > 428) throw r.status // too many requests, or a server error
       if (r.status > 201) {
@@ -102,12 +100,12 @@
     if (r.status == 200) return r.json().then(keep)
     write('session', 1)
     say('new visitor')
-  }).catch(say)
+  })
 
   // work runs a job after all earlier jobs. It fires rail:ready after three seconds at most.
   const work = job => {
     const mine = busy = Promise.race([
-      busy.then(safe(() => consent && job())), new Promise(end => setTimeout(end, 3e3)),
+      busy.then(() => consent && job()).catch(say), new Promise(end => setTimeout(end, 3e3)),
     ]).then(() => {
       if (mine == busy) d.dispatchEvent(new CustomEvent('rail:ready', { bubbles: true, detail: get() }))
     })
@@ -123,7 +121,8 @@
     work(() => {
       held = 0
       if (first && click) return say('not counted: first touch')
-      if (!a.click_id && click && click.value == a.value && Date.now() - click.at < 36e5) return say('counted before')
+      if (!a.click_id && click.value == a.value && Date.now() - click.at < 36e5) return say('counted before')
+      a.visitor = click.visitor
       if (a.click_id) click = a, fill()
       return tell(a)
     })
@@ -160,49 +159,64 @@
     if (held) return arrive(held)
     if (look() || look((performance.getEntriesByType('navigation')[0] || l).name) || !consent) return
     const waits = read('session')
-    waits && waits.key ? arrive(waits) : work(() => !waits && !(click && click.expires_at) && restore())
+    waits && waits.key ? arrive(waits) : work(() => !waits && !click.expires_at && restore())
   }
 
-  // handed returns an address with the click in the parameter that its host accepts.
+  // stale reports whether a value in the page must change: it is empty or a click. On a page without a click, only
+  // the merchant's server writes clicks.
+  const stale = (value, next) => value != next && (!value || had && /^(sample_)?clk_/.test(value))
+
+  // handed returns an address with the click in the parameter that its host accepts. A GET form gets a field
+  // instead, because the browser replaces the query of its address.
   const takes = [
-    ['lemonsqueezy.com', 'checkout[custom][rail_click]'], ['polar.sh', 'reference_id'],
-    ...words('buy.stripe.com checkout.stripe.com ' + (o.checkoutHosts || '')).map(host => [host, 'client_reference_id']),
+    ['client_reference_id', 'buy.stripe.com checkout.stripe.com ' + (o.checkoutHosts || '')],
+    ['reference_id', 'polar.sh'], ['checkout[custom][rail_click]', 'lemonsqueezy.com'],
   ]
-  const handed = url => {
-    const u = new URL(url, l), q = u.searchParams, at = list => list.some(x => ('.' + u.hostname).endsWith('.' + x.replace('*.', '')))
-    const own = at([o.domain || l.hostname])
-    const took = auto && takes.find(t => at([t[0]]))
-    const name = click ? took ? took[1] : !own && at(words(o.domains)) && 'rail_click' : own && held && (held.click_id ? 'rail_click' : held.param)
-    if (!name || q.get(name)) return url // replace an empty value, because Stripe refuses it
-    q.set(name, (click || held).click_id || held.value)
+  const handed = (url, form) => {
+    const u = new URL(url, l), q = u.searchParams
+    const at = list => words(list).some(x => ('.' + u.hostname).endsWith('.' + x.replace('*.', '')))
+    const own = at(o.domain || l.hostname)
+    const took = auto && takes.find(t => at(t[1]))
+    const c = click || own && held
+    const name = !click && c ? c.click_id ? 'rail_click' : c.param :
+      took ? took[0] : !own && at(o.domains) && 'rail_click'
+    const value = c.click_id || c.value
+    if (form && name) hide(form, name, value)
+    if (form || !name || !stale(q.get(name), value)) return url
+    value ? q.set(name, value) : q.delete(name)
     return u.href
   }
 
-  // hide adds the click to a form in a hidden field, or removes the field.
-  const hide = form => {
-    let i = form.querySelector('input[name=rail_click]')
-    if (!click) return i && i.remove()
+  // hide adds a value to a form in a hidden field, or removes the field.
+  const hide = (form, name, value) => {
+    let i = form.querySelector(`input[name="${name}"]`)
+    if (!stale(i && i.value, value)) return
+    if (!value) return i.remove()
     if (!i) {
       i = form.appendChild(d.createElement('input'))
       i.type = 'hidden'
-      i.name = 'rail_click'
+      i.name = name
     }
-    i.value = click.click_id
+    i.value = value
   }
 
-  // fill adds the click to marked forms and to checkouts in the page.
-  const forms = 'form[data-rail]' + (o.forms ? ',' + o.forms : '')
+  // fill adds the click to marked forms and to checkouts in the page, or removes an earlier one.
   const each = (selector, f) => d.querySelectorAll(selector).forEach(safe(f))
   const fill = safe(() => {
-    each(forms, hide)
-    if (!click) return
-    auto && each('stripe-pricing-table,stripe-buy-button', e =>
-      e.getAttribute('client-reference-id') || e.setAttribute('client-reference-id', click.click_id))
+    const id = click.click_id
+    had = had || click
+    each('form[data-rail]' + (o.forms ? ',' + o.forms : ''), form => hide(form, 'rail_click', id))
+    auto && each('stripe-pricing-table,stripe-buy-button', e => {
+      const name = 'client-reference-id'
+      if (stale(e.getAttribute(name), id)) id ? e.setAttribute(name, id) : e.removeAttribute(name)
+    })
     auto && each('.paddle_button', e => {
       const c = JSON.parse(e.dataset.customData || '{}')
-      c.rail_click = click.click_id
+      if (!stale(c.rail_click, id)) return
+      c.rail_click = id
       e.dataset.customData = JSON.stringify(c)
     })
+    if (!click) return
     each('[data-rail-show]', e => {
       const x = click[e.dataset.railShow], text = x && (x.name || x.label || x.code)
       if (!text) return
@@ -216,7 +230,8 @@
     const a = e.composedPath().find(x => x.hostname && x.href), f = e.target
     if (a && handed(a.href) != a.href) a.href = handed(a.href)
     const action = e.type == 'submit' && f.getAttribute('action')
-    if (action && handed(action) != action) f.method == 'get' ? hide(f) : f.setAttribute('action', handed(action))
+    const to = action && handed(action, f.method == 'get' && f)
+    if (to != action) f.setAttribute('action', to)
   })
 
   const calls = {
@@ -228,7 +243,7 @@
       yes ? start() : keep()
     },
     lead: who => busy.then(() => consent && post(base + '/lead', {
-      key: o.rail, click_id: click && click.click_id, email: who.email, identifier: who.identifier,
+      key: o.rail, click_id: click.click_id, email: who.email, identifier: who.identifier,
     }))
       .then(r => r && r.status == 200, () => false),
   }
@@ -239,12 +254,14 @@
     words('pointerdown focusin click submit').map(event => d.addEventListener(event, touch, true))
     words('pushState replaceState').map(m => {
       const was = history[m]
-      history[m] = function () {
-        was.apply(history, arguments)
+      history[m] = (...x) => {
+        was.apply(history, x)
         look()
       }
     })
     w.addEventListener('popstate', () => look())
+    // Other pages may have changed the click before the visitor comes back.
+    w.addEventListener('pageshow', e => e.persisted && consent && recall())
     new MutationObserver(() => click && fill()).observe(d, { childList: true, subtree: true })
     start()
     early.map(safe(call => rail(...call)))
