@@ -12,6 +12,7 @@ import (
 	"rail/server/http/site"
 	"rail/server/locale/plain"
 	"rail/server/opt"
+	"rail/server/problem"
 )
 
 var applicationRoutes = map[string]route{
@@ -156,7 +157,7 @@ const maxQuestions = 50
 
 // applicationFields are the columns of the file of applications, one for each answered question.
 func applicationFields(rows []fileRow, labels map[string]string) []field {
-	answers := func(r fileRow) []answered { return answersOf(json.RawMessage(r.cells["answers"]), labels) }
+	answers := func(r fileRow) []answered { return answersOf(json.RawMessage(r.cell("answers")), labels) }
 	var questions []string
 	for _, r := range rows {
 		for _, a := range answers(r) {
@@ -188,8 +189,12 @@ func applicationFields(rows []fileRow, labels map[string]string) []field {
 // the notice undoes the decisions.
 func decideApplications(v *visit) error {
 	operation, says, body := "approveApplication", "approved", any(nil)
-	if v.value("do") == "reject" {
+	switch v.value("do") {
+	case "approve":
+	case "reject":
 		operation, says, body = "rejectApplication", "rejected", map[string]any{"reason": v.value("reason")}
+	default:
+		return v.again(problem.New(problem.ParameterMissing, "Choose Approve or Reject."), applications)
 	}
 	var decided []string
 	notice, err := v.each("application is "+says, "applications are "+says, func(id string) error {

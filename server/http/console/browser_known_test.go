@@ -14,8 +14,8 @@ import (
 	"rail/server/team"
 )
 
-// TestMailLinkIsEven checks that an unknown address gets its answer no earlier than a known one.
-func TestMailLinkIsEven(t *testing.T) {
+// TestMailLinkTiming checks that an unknown address gets its answer no earlier than a known one.
+func TestMailLinkTiming(t *testing.T) {
 	t.Parallel()
 	api := apitest.New(t, func(c *config.Config) { c.SMTPURL, c.MailFrom = "smtp://127.0.0.1:1", "rail@shop.example" })
 	s := newSiteOf(api, api.Program())

@@ -90,8 +90,8 @@ func TestSignedOutPages(t *testing.T) {
 	tab.Silent()
 }
 
-// TestFirstEvening makes a group, a tag and a setting by hand, without an id being typed.
-func TestFirstEvening(t *testing.T) {
+// TestFirstObjectsInTheBrowser makes a group, a tag and a setting by hand, without an id being typed.
+func TestFirstObjectsInTheBrowser(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.press("Groups and tags")
@@ -111,8 +111,8 @@ func TestFirstEvening(t *testing.T) {
 	d.Silent()
 }
 
-// TestWhoDidWhat: a change is in the audit log by the person's name, and the log leads to what changed.
-func TestWhoDidWhat(t *testing.T) {
+// TestAuditLogInTheBrowser: a change is in the audit log by the person's name, and the log leads to what changed.
+func TestAuditLogInTheBrowser(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.visit("/groups")

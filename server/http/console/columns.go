@@ -199,7 +199,7 @@ func (v *visit) fields(list columnList) []field {
 func (r fileRow) partner() api.Partner {
 	return api.Partner{
 		DisplayName: r.optional("display_name"), FirstName: r.optional("first_name"), LastName: r.optional("last_name"),
-		CompanyName: r.optional("company_name"), Handle: r.cells["handle"],
+		CompanyName: r.optional("company_name"), Handle: r.cell("handle"),
 	}
 }
 
@@ -212,7 +212,7 @@ func (r fileRow) customer() api.Customer {
 }
 
 // optional returns a cell, nil if it is empty.
-func (r fileRow) optional(member string) *string { return opt.OrNil(r.cells[member]) }
+func (r fileRow) optional(member string) *string { return opt.OrNil(r.cell(member)) }
 
 // tags are the names of the row's tags.
 func (r fileRow) tags() string {
@@ -235,11 +235,11 @@ func (r fileRow) unit() string { return r.program.Currency }
 
 // country is the name of the row's country.
 func (r fileRow) country() string {
-	if r.cells["country_code"] == "" {
+	if r.cell("country_code") == "" {
 		return ""
 	}
-	return r.Locale.Country(r.cells["country_code"])
+	return r.Locale.Country(r.cell("country_code"))
 }
 
 // why is the reason of a payout's state.
-func (r fileRow) why() string { return cmp.Or(r.cells["error_message"], r.cells["reason_text"]) }
+func (r fileRow) why() string { return cmp.Or(r.cell("error_message"), r.cell("reason_text")) }

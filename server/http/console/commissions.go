@@ -117,7 +117,7 @@ func rejectTicked(v *visit) error {
 func (v *visit) decide(one, several, operation string) error {
 	notice, err := v.each(one, several, func(id string) error { return v.send(operation, v.body(operation), nil, id) })
 	if err != nil {
-		return v.again(err, commissions)
+		return v.againAt(v.at("/commissions"), err, commissions)
 	}
 	return v.done(v.at("/commissions"), notice)
 }

@@ -52,6 +52,8 @@ func TestCustomersAreOnePerson(t *testing.T) {
 	from := s.Customer(s.program, bob, M{"email": "kay@shop.example", "identifier": "user-7"})
 	at := "/customers/" + into
 	require.Contains(t, s.owner.page("/customers?duplicates=true"), from)
+	s.Customer(s.program, bob, M{"email": "only@example.com"})
+	require.NotContains(t, s.owner.page("/customers.csv?duplicates=true"), "only@example.com")
 	require.Contains(t, s.owner.page(at), "has the same")
 	s.owner.done(s.owner.send(at+"/ids", "external_customer_id", "cus/A 1"))
 	require.Contains(t, s.owner.page(at), "cus/A 1")
@@ -104,9 +106,9 @@ func TestOnePersonIsAccessible(t *testing.T) {
 	d.Silent()
 }
 
-// TestGiveWithCredit: a customer that a processor brought is given to a partner together with its earlier payments,
+// TestAssignWithCredit: a customer that a processor brought is given to a partner together with its earlier payments,
 // after a preview of the sum.
-func TestGiveWithCredit(t *testing.T) {
+func TestAssignWithCredit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.Flow(s.program)

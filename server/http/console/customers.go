@@ -109,6 +109,9 @@ func customerTable(v *visit) error {
 			query.Set(name, *text)
 		}
 	}
+	if v.QueryParam("duplicates") != "" {
+		query.Set("has_duplicates", "true")
+	}
 	return v.chosenFile("listCustomers", "customers", query, customerColumns)
 }
 

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"net/url"
 
 	"rail/server/http/site"
 	"rail/server/problem"
@@ -18,6 +19,14 @@ func (v *visit) again(err error, show action) error {
 	}
 	v.fault = p
 	return show(v)
+}
+
+// againAt shows a list after a refused form. The links of the list lead to its path, not to the form's.
+func (v *visit) againAt(path string, err error, show action) error {
+	if _, ok := formRefusal(err); ok {
+		v.Request().URL = &url.URL{Path: path}
+	}
+	return v.again(err, show)
 }
 
 // formRefusal reports whether an error is a refusal that a form can show.

@@ -3,8 +3,10 @@ package console
 import (
 	"encoding/csv"
 	"encoding/json"
+	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"rail/gen/api"
@@ -12,6 +14,7 @@ import (
 	"rail/server/http/site"
 	"rail/server/locale/currency"
 	"rail/server/locale/plain"
+	"rail/server/problem"
 )
 
 // Files of lists are for people: names in place of ids, amounts in the currency's unit, and times in the program's
@@ -29,7 +32,17 @@ type field struct {
 // fileRow is a row of the API's CSV.
 type fileRow struct {
 	*visit
-	cells map[string]string
+	columns map[string]int // the index of each column in cells
+	cells   []string
+}
+
+// cell returns a cell by its column; "" if the table has no such column.
+func (r fileRow) cell(column string) string {
+	i, ok := r.columns[column]
+	if !ok {
+		return ""
+	}
+	return r.cells[i]
 }
 
 // rowID is the column by which a row can be found with the API.
@@ -37,12 +50,12 @@ var rowID = plainField("ID", "id")
 
 // plainField has a member as it is.
 func plainField(name, member string) field {
-	return field{name, func(r fileRow) string { return r.cells[member] }}
+	return field{name, func(r fileRow) string { return r.cell(member) }}
 }
 
 // wordField has a value of an enum in words.
 func wordField(name, member string) field {
-	return field{name, func(r fileRow) string { return wordsOf(r.cells[member]) }}
+	return field{name, func(r fileRow) string { return wordsOf(r.cell(member)) }}
 }
 
 // wordsOf returns a value in words; "" for none.
@@ -65,7 +78,7 @@ func dayField(name, member string) field {
 
 // amountField has an amount in the unit of the row's currency.
 func amountField(name, member string) field {
-	return field{name, func(r fileRow) string { return amountIn(r.cells[member], r.cells["currency"]) }}
+	return field{name, func(r fileRow) string { return amountIn(r.cell(member), r.cell("currency")) }}
 }
 
 // currencyField has the row's currency.
@@ -83,7 +96,7 @@ func amountIn(minor, code string) string {
 // yesField has a truth value in words.
 func yesField(name, member string) field {
 	return field{name, func(r fileRow) string {
-		if r.cells[member] == "true" {
+		if r.cell(member) == "true" {
 			return "Yes"
 		}
 		return "No"
@@ -127,13 +140,13 @@ func countField[T any](name, of string, count func(T) int64) field {
 
 // member reads a member of a row that is an object or a list, and reports whether the row has it.
 func member[T any](r fileRow, name string) (out T, ok bool) {
-	text := r.cells[name]
+	text := r.cell(name)
 	return out, text != "" && json.Unmarshal([]byte(text), &out) == nil
 }
 
 // time formats a time of the row in the program's time zone; "" for none.
 func (r fileRow) time(member, form string) string {
-	at, err := time.Parse(time.RFC3339, r.cells[member])
+	at, err := time.Parse(time.RFC3339, r.cell(member))
 	if err != nil {
 		return ""
 	}
@@ -170,28 +183,54 @@ func (v *visit) sendRows(name string, fields []field, rows []fileRow) error {
 	return site.SendCSV(v, name, out)
 }
 
-// fileRows reads the rows of an operation's CSV.
-func (v *visit) fileRows(operation string, query url.Values, ids ...string) ([]fileRow, error) {
+// maxFileRows bounds a file. Its rows are in memory until it is sent.
+const maxFileRows = 100_000
+
+// fileRows reads the rows of an operation's CSV, which the API sends in parts. A larger list than maxFileRows is
+// refused, because a file without its end would look complete.
+func (v *visit) fileRows(operation string, query url.Values, ids ...string) (rows []fileRow, err error) {
 	query.Set("format", "csv")
 	r, err := v.get(operation, query, ids...)
 	if err != nil {
 		return nil, err
 	}
+	for {
+		part, next, err := v.filePart(r)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, part...)
+		if next == "" {
+			return rows, nil
+		}
+		if len(rows) >= maxFileRows {
+			return nil, problem.New(problem.ParameterInvalid,
+				"The file would have more than %s rows. Filter the list first.", v.Locale.Count(maxFileRows))
+		}
+		if r.URL, err = r.URL.Parse(next); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// filePart reads one part of a table, and the address of the next one, "" for none.
+func (v *visit) filePart(r *http.Request) (rows []fileRow, next string, err error) {
 	res, err := v.console.localAPI.Do(r)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer res.Body.Close() //nolint:errcheck // a buffer
 	table, err := csv.NewReader(res.Body).ReadAll()
 	if err != nil || len(table) == 0 {
-		return nil, err
+		return nil, "", err
 	}
-	rows := make([]fileRow, len(table)-1)
-	for i, cells := range table[1:] {
-		rows[i] = fileRow{visit: v, cells: map[string]string{}}
-		for at, name := range table[0] {
-			rows[i].cells[name] = cells[at]
-		}
+	columns := map[string]int{}
+	for i, name := range table[0] {
+		columns[name] = i
 	}
-	return rows, nil
+	for _, cells := range table[1:] {
+		rows = append(rows, fileRow{visit: v, columns: columns, cells: cells})
+	}
+	link, _, _ := strings.Cut(strings.TrimPrefix(res.Header.Get("Link"), "<"), ">")
+	return rows, link, nil
 }

@@ -42,8 +42,8 @@ func (v *visit) partnersLike(text string) ([]api.Partner, error) {
 	return reply.JSON200.Data, nil
 }
 
-// whichPartner returns the partner that the field partner names by email or handle, or the only match. Otherwise it
-// refuses the field and lists the matches.
+// whichPartner returns the partner that the field partner names by email or handle, or the only match of a part of a
+// name. A whole email matches its partner only. Otherwise it refuses the field and lists the matches.
 func (v *visit) whichPartner(text string) (p api.Partner, err error) {
 	if text == "" {
 		return p, problem.Missing("partner")
@@ -54,15 +54,23 @@ func (v *visit) whichPartner(text string) (p api.Partner, err error) {
 	}
 	var like []string
 	for _, p := range list {
-		if strings.EqualFold(p.Email, text) || strings.EqualFold(p.Handle, text) || len(list) == 1 {
+		if strings.EqualFold(p.Email, text) || strings.EqualFold(p.Handle, text) || len(list) == 1 && !wholeEmail(text) {
 			return p, nil
 		}
-		like = append(like, p.Email)
+		if !wholeEmail(text) {
+			like = append(like, p.Email)
+		}
 	}
 	if len(like) == 0 {
 		return p, problem.Invalid("partner", "No partner found for %q.", text)
 	}
 	return p, problem.Invalid("partner", "Several partners match: %s. Choose one.", strings.Join(like, ", "))
+}
+
+// wholeEmail reports whether a text looks like a complete email address.
+func wholeEmail(text string) bool {
+	_, domain, ok := strings.Cut(text, "@")
+	return ok && strings.Contains(domain, ".")
 }
 
 // askedPartner returns the partner of a list's filter, if any. An unknown partner is shown as a fault of the filter,

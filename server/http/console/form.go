@@ -40,8 +40,12 @@ func (v *visit) body(operation string) map[string]any {
 		if member == nil {
 			continue
 		}
-		if value, given := reading(name, member, v.values(name), unit); given {
+		value, given := reading(name, member, v.values(name), unit)
+		switch {
+		case given:
 			put(out, name, value)
+		case strings.HasPrefix(operation, "update"): // left out, it would keep its value, and the page would say "saved"
+			put(out, name, "")
 		}
 	}
 	// An object of another program is then a 404, even if the form names that program.

@@ -113,6 +113,9 @@ func TestSettings(t *testing.T) {
 		s.owner.done(s.owner.send("/settings", "name", "Renamed", "lead_match_days", days))
 		require.Regexp(t, `name="lead_match_days"[^>]* value="`+days+`"`, s.owner.page("/settings"))
 	}
+	empty := s.owner.send("/settings", "name", "Renamed", "min_payout_minor", "")
+	require.Equal(t, 400, empty.Status, "an emptied number keeps its value in the API, so it is refused")
+	require.Contains(t, string(empty.Raw), `aria-invalid="true"`)
 	refused := s.owner.send("/settings", "name", "Renamed again", "cookie_days", "0", "min_payout_minor", "ten")
 	require.GreaterOrEqual(t, refused.Status, 400)
 	require.Contains(t, string(refused.Raw), `value="Renamed again"`)

@@ -342,8 +342,8 @@ func TestPlan(t *testing.T) {
 	require.Contains(t, page, "The whole server")
 }
 
-// TestIntegrationStrangers: what is another organization's, or another program's, is absent.
-func TestIntegrationStrangers(t *testing.T) {
+// TestIntegrationsOfAnother: what is another organization's, or another program's, is absent.
+func TestIntegrationsOfAnother(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	c := s.Connect(s.program)

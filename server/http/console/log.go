@@ -106,7 +106,7 @@ func auditTable(v *visit) error {
 	}
 	var ids []string
 	for _, r := range rows {
-		ids = append(ids, r.cells["actor_id"], r.cells["target_id"])
+		ids = append(ids, r.cell("actor_id"), r.cell("target_id"))
 	}
 	names, err := v.loggedNames(ids)
 	if err != nil {
@@ -115,11 +115,11 @@ func auditTable(v *visit) error {
 	return v.sendRows("audit-log", []field{
 		timeField("When", "created_at"),
 		{"Who", func(r fileRow) string {
-			return plain.Cell(actor(r.cells["actor_type"], r.cells["actor_id"], names) + through(opt.OrNil(r.cells["client"])))
+			return plain.Cell(actor(r.cell("actor_type"), r.cell("actor_id"), names) + through(opt.OrNil(r.cell("client"))))
 		}},
-		{"What", func(r fileRow) string { return plain.Cell(doing(r.cells["action"])) }},
-		{"Object", func(r fileRow) string { return v.targetOf(r.cells["target_id"], names).Kind }},
-		{"Name", func(r fileRow) string { return plain.Cell(v.targetOf(r.cells["target_id"], names).Name) }},
+		{"What", func(r fileRow) string { return plain.Cell(doing(r.cell("action"))) }},
+		{"Object", func(r fileRow) string { return v.targetOf(r.cell("target_id"), names).Kind }},
+		{"Name", func(r fileRow) string { return plain.Cell(v.targetOf(r.cell("target_id"), names).Name) }},
 		plainField("Reason", "reason"),
 		plainField("Before", "before"),
 		plainField("After", "after"),

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -302,13 +303,17 @@ func sendMail(v *visit) error {
 	if !now && data.Sendable() && v.console.People.Mail.Ready() && data.Preview.Total > 0 {
 		return v.sendLater(data)
 	}
-	if now && data.Waits() { // the API sends drafts and paused mails
+	waits := now && data.Waits()
+	if waits { // the API sends drafts and paused mails
 		if err := v.send("pauseCampaign", nil, nil, id); err != nil {
 			return v.again(err, confirmMail)
 		}
 	}
 	var sent api.Campaign
 	if err := v.send("sendCampaign", v.body("sendCampaign"), &sent, id); err != nil {
+		if waits { // it is sent at its time, as before
+			err = errors.Join(err, v.send("resumeCampaign", nil, nil, id))
+		}
 		return v.again(err, confirmMail)
 	}
 	return v.done(v.at("/mails/"+id), "The email is on its way to "+

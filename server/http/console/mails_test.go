@@ -207,6 +207,9 @@ func TestMailForm(t *testing.T) {
 	require.Equal(t, "2027-06-30T23:30:00.000Z", list[0]["scheduled_at"])
 	nobody := s.owner.wrote("audience.statuses", "suspended")
 	s.owner.says(409, "No partner matches", s.owner.send(nobody+"/send"))
+	later := s.owner.wrote("audience.statuses", "suspended", "scheduled_at", "2027-07-01T09:30")
+	s.owner.says(409, "No partner matches", s.owner.send(later+"/send", "do", "now"))
+	require.Contains(t, s.owner.page(later), "Scheduled", "it is sent at its time, as before")
 }
 
 // TestSequences starts a sequence, holds it and lets it go on.

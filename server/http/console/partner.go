@@ -109,7 +109,7 @@ func (v *visit) partnerTabs(p api.Partner, part string) site.Tabs {
 // fillPart reads the latest rows of the part.
 func (v *visit) fillPart(data *partnerData) error {
 	id, program, ctx := data.Partner.ID, v.program.ID, v.Ctx()
-	ask := v.console.api
+	ask, only := v.console.api, "partner="+url.QueryEscape(data.Partner.Email)
 	switch data.Part {
 	case "links":
 		r, err := ask.ListLinksWithResponse(ctx, &api.ListLinksParams{
@@ -130,7 +130,7 @@ func (v *visit) fillPart(data *partnerData) error {
 		if err != nil {
 			return err
 		}
-		data.Rows, data.Total, data.More = r.JSON200.Data, r.JSON200.TotalCount, v.at("/customers?partner_id="+id)
+		data.Rows, data.Total, data.More = r.JSON200.Data, r.JSON200.TotalCount, v.at("/customers?"+only)
 	case "commissions":
 		r, err := ask.ListCommissionsWithResponse(ctx, &api.ListCommissionsParams{
 			ProgramID: program, PartnerID: &id,
@@ -141,13 +141,13 @@ func (v *visit) fillPart(data *partnerData) error {
 		if err := v.explain(r.JSON200.Data); err != nil {
 			return err
 		}
-		data.Rows, data.Total, data.More = r.JSON200.Data, r.JSON200.TotalCount, v.at("/commissions?partner_id="+id)
+		data.Rows, data.Total, data.More = r.JSON200.Data, r.JSON200.TotalCount, v.at("/commissions?"+only)
 	case "payouts":
 		r, err := ask.ListPayoutsWithResponse(ctx, &api.ListPayoutsParams{ProgramID: program, PartnerID: &id})
 		if err != nil {
 			return err
 		}
-		data.Rows, data.Total, data.More = r.JSON200.Data, r.JSON200.TotalCount, v.at("/payouts?partner_id="+id)
+		data.Rows, data.Total, data.More = r.JSON200.Data, r.JSON200.TotalCount, v.at("/payouts/all?"+only)
 	case "notes":
 		notes, err := v.notesOf(id)
 		data.Notes = notes
@@ -172,7 +172,11 @@ func (v *visit) fillHistory(data *partnerData) error {
 
 // savePartner changes what is known of a partner.
 func savePartner(v *visit) error {
-	return v.partnerForm("updatePartner", v.body("updatePartner"), "", "The partner is saved.", v.PathValue("id"))
+	body := v.body("updatePartner")
+	if body["group_id"] == "" { // a partner without a group stays without one
+		delete(body, "group_id")
+	}
+	return v.partnerForm("updatePartner", body, "", "The partner is saved.", v.PathValue("id"))
 }
 
 // saveTags gives the partner the ticked tags, and no others.

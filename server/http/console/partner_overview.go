@@ -1,6 +1,8 @@
 package console
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"rail/gen/api"
@@ -27,6 +29,7 @@ func (v *visit) fillOverview(data *partnerData) (err error) {
 	if data.Groups, data.Tags, err = v.choices(); err != nil {
 		return err
 	}
+	data.Groups = withGroup(data.Groups, p)
 	balances, err := v.console.api.ListBalancesWithResponse(v.Ctx(),
 		&api.ListBalancesParams{ProgramID: v.program.ID, PartnerID: &p.ID})
 	if err != nil {
@@ -43,6 +46,19 @@ func (v *visit) fillOverview(data *partnerData) (err error) {
 		data.Applied = &open.JSON200.Data[0]
 	}
 	return err
+}
+
+// withGroup adds the partner's group to the options if it is missing, or an empty option for a partner without one.
+// Otherwise a browser would select the first option, and saving would move the partner.
+func withGroup(groups []site.Option, p api.Partner) []site.Option {
+	id := opt.Value(p.GroupID)
+	if slices.ContainsFunc(groups, func(o site.Option) bool { return o.Value == id }) {
+		return groups
+	}
+	if id == "" {
+		return noneFirst("No group", groups)
+	}
+	return append(groups, site.Option{Value: id, Label: cmp.Or(groupName(p.Group), id)})
 }
 
 // partnerHeader describes a partner.

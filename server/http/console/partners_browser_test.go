@@ -68,6 +68,7 @@ func TestApproveInTheBrowser(t *testing.T) {
 	d.Reads("2 applications are approved.")
 	d.tick("carl@example.com")
 	d.fill("reason", "Please write to us first.")
+	d.Do(chromedp.SendKeys("#reason", "\r")) // Enter chooses no action
 	d.press("Reject")
 	d.Reads("1 application is rejected.")
 	d.press("Rejected")

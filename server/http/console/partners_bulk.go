@@ -22,11 +22,11 @@ func changePartners(v *visit) error {
 	}
 	how, err := v.partnerChange()
 	if err != nil {
-		return v.again(err, partners)
+		return v.againAt(v.at("/partners"), err, partners)
 	}
 	notice, err := v.each("partner is "+how.says, "partners are "+how.says, how.do)
 	if err != nil {
-		return v.again(err, partners)
+		return v.againAt(v.at("/partners"), err, partners)
 	}
 	return v.done(v.at("/partners"), notice)
 }
@@ -35,7 +35,7 @@ func changePartners(v *visit) error {
 func (v *visit) leadTicked(form, name string) error {
 	ids, err := v.ticked()
 	if err != nil {
-		return v.again(err, partners)
+		return v.againAt(v.at("/partners"), err, partners)
 	}
 	return v.Redirect(http.StatusSeeOther, v.at(form+"?")+url.Values{name: ids}.Encode())
 }
@@ -54,7 +54,7 @@ func suspendPartners(v *visit) error {
 		return err
 	})
 	if err != nil {
-		return v.again(err, partners)
+		return v.againAt(v.at("/partners"), err, partners)
 	}
 	if len(suspended) == 0 {
 		return v.done(v.at("/partners"), notice)

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"html"
 	"net/url"
 	"regexp"
 	"strings"
@@ -182,6 +183,94 @@ func TestPartnerPages(t *testing.T) {
 	s.owner.done(s.owner.send(at+"/state", "status", "active"))
 	require.Contains(t, s.owner.page(at+"/coupons"), "New coupon")
 	require.Contains(t, s.person(s.Org, team.Viewer).page(at), "Ada")
+}
+
+// TestPartnerLinksToLists: the lists that a partner's page links to have the partner's rows only.
+func TestPartnerLinksToLists(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program)
+	var ada string
+	for _, name := range []string{"Ada", "Grace"} {
+		partner := s.Partner(s.program, M{"first_name": name, "email": name + "+x@example.com"})
+		s.Sale(s.program, s.Customer(s.program, partner), M{"amount_minor": 10000})
+		if name == "Ada" {
+			ada = partner
+		}
+	}
+	s.Must(201, s.Post("/v1/payout_batches", M{"program_id": s.program, "period_end": "2026-09-01"}))
+	for _, part := range []string{"customers", "commissions", "payouts"} {
+		found := regexp.MustCompile(`<a href="([^"]+)">All 1</a>`).FindStringSubmatch(s.owner.page("/partners/" + ada + "/" + part))
+		require.Len(t, found, 2, part)
+		list := s.owner.page(found[1])
+		require.Contains(t, list, "Partner: Ada+x@example.com", part)
+		require.Contains(t, list, ">Ada</a>", part)
+		require.NotContains(t, list, ">Grace</a>", part)
+	}
+}
+
+// TestPartnerGroupStays: saving the details of a partner without a group does not move it into one.
+func TestPartnerGroupStays(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	group := s.Must(201, s.Post("/v1/groups", M{"program_id": s.program, "name": "VIP"})).String("id")
+	partner := s.Partner(s.program, M{"group_id": group})
+	chosen := regexp.MustCompile(`<option value="([^"]*)"[^>]* selected[^>]*>([^<]*)<`)
+	form := func() string {
+		page := s.owner.page("/partners/" + partner)
+		found := chosen.FindStringSubmatch(page[strings.Index(page, `name="group_id"`):])
+		require.Len(t, found, 3)
+		s.owner.done(s.owner.send("/partners/"+partner, "group_id", found[1], "first_name", "Ada"))
+		return found[2]
+	}
+	require.Equal(t, "VIP", form())
+	require.Equal(t, group, s.Get("/v1/partners/"+partner).String("group_id"))
+	s.Must(200, s.Delete("/v1/groups/"+group))
+	require.Equal(t, "No group", form())
+	require.Nil(t, s.Get("/v1/partners/" + partner).Body["group_id"])
+}
+
+// TestWholeEmails: a whole email finds its partner only, not another one whose email contains it.
+func TestWholeEmails(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	joann := s.Partner(s.program, M{"email": "joann@example.com"})
+	p := s.owner
+	p.says(400, `No partner found for "ann@example.com".`, p.send("/commissions/new", "partner", "ann@example.com", "amount_minor", "500"))
+	require.Empty(t, s.Get("/v1/commissions?program_id="+s.program).Data())
+	p.done(p.send("/commissions/new", "partner", "joann@", "amount_minor", "500", "reason", "Bonus"))
+	require.Equal(t, joann, s.Get("/v1/commissions?program_id=" + s.program).Data()[0]["partner_id"])
+}
+
+// TestLongFile: a file has all rows of a list, also more than the API sends at once.
+func TestLongFile(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	_, err := s.Pool.Exec(t.Context(), `INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, created_at, actor_type)
+		SELECT 'alog_' || lpad(n::text, 26, '0'), $1, $2, 'partner.updated', $2, now(), 'operator' FROM generate_series(1, 10100) n`,
+		s.Org, s.program)
+	require.NoError(t, err)
+	rows := strings.Count(string(s.Must(200, s.owner.ask("GET", s.owner.full("/log.csv"), nil)).Raw), "\n")
+	require.Greater(t, rows, 10100)
+}
+
+// TestRefusedListForms: the links of a list that is shown after a refused form lead to the list.
+func TestRefusedListForms(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program)
+	partner := s.Partner(s.program)
+	s.Sale(s.program, s.Customer(s.program, partner), M{"amount_minor": 10000})
+	s.Must(201, s.Post("/v1/payout_batches", M{"program_id": s.program, "period_end": "2026-09-01"}))
+	for form, list := range map[string]string{
+		"/commissions/approve": "/commissions", "/payouts/delete": "/payouts/all", "/partners/bulk": "/partners",
+	} {
+		page := html.UnescapeString(string(s.owner.send(form, "do", "suspend").Raw))
+		require.Contains(t, page, "Select at least one row first.", form)
+		require.Contains(t, page, s.owner.full(list)+".csv", form)
+		require.NotContains(t, page, s.owner.full(form)+".csv", form)
+		require.NotContains(t, page, `action="`+s.owner.full(form)+`?`, form)
+	}
 }
 
 var portalLink = regexp.MustCompile(`<a href="([^"]+)" target="_blank"`)

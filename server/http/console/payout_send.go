@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"rail/gen/api"
 	"rail/server/http/site"
@@ -98,15 +99,16 @@ func sendPayouts(v *visit) error {
 		return err
 	}
 	code := v.value("currency")
-	minor, ok := currency.Minor(strings.NewReplacer(",", "", " ", "", code, "").Replace(v.value("amount")), code)
-	if !ok {
-		return v.again(problem.Invalid("amount", "Type the sum as it is shown, such as 1250.00."), askSend)
-	}
 	found, err := domain.PreviewSend(v.Ctx(), v.unit(), domain.SendOrder{
 		BatchID: b.ID, RailID: v.value("rail_id"), Currency: code, HoldOnHighRisk: v.console.HoldOnHighRisk,
 	})
 	if err != nil {
 		return v.again(err, askSend)
+	}
+	minor, ok := typedSum(v.value("amount"), v.Locale.Money(found.Minor, code), found.Minor, code)
+	if !ok {
+		return v.again(problem.Invalid("amount", "Type the sum as it is shown, such as %s.",
+			currency.Decimal(125000, code)), askSend)
 	}
 	if found.Count > 0 && found.Minor != minor { // a repeat after sending has none left
 		return v.again(errWrongSum, askSend)
@@ -127,6 +129,25 @@ func sendPayouts(v *visit) error {
 	back := v.at("/payouts/batches/" + sent.BatchID)
 	return v.done(back, v.Locale.Count(sent.PayoutCount)+" "+oneOrMany(sent.PayoutCount, "payout is", "payouts are")+
 		" on the way: "+v.Locale.Money(sent.AmountMinor, sent.Currency)+". This page shows when each is paid.")
+}
+
+// typedSum returns a typed sum in minor units. It accepts the sum exactly as the page shows it, in any locale, and a
+// decimal number with a point.
+func typedSum(typed, shown string, minor int64, code string) (int64, bool) {
+	if digitsOf(typed, code) == digitsOf(shown, code) {
+		return minor, true
+	}
+	return currency.Minor(strings.NewReplacer(",", "", " ", "", code, "").Replace(typed), code)
+}
+
+// digitsOf returns a sum without its currency and its spaces.
+func digitsOf(sum, code string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, strings.ReplaceAll(sum, code, ""))
 }
 
 var errWrongSum = problem.Invalid("amount",

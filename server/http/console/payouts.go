@@ -243,7 +243,7 @@ func (v *visit) changePayouts(one, several string, change func(id string) error)
 	back, show := v.origin()
 	notice, err := v.each(one, several, change)
 	if err != nil {
-		return v.again(err, show)
+		return v.againAt(back, err, show)
 	}
 	return v.done(back, notice)
 }
@@ -263,12 +263,13 @@ func (v *visit) origin() (path string, show action) {
 // emailFailure mails the partner why its payout has failed.
 func emailFailure(v *visit) error {
 	id := v.PathValue("id")
-	back, show := v.origin()
+	list, show := v.origin()
+	back := list
 	if v.value("batch") == "" {
 		back = v.at("/payouts/" + id)
 	}
 	if err := v.send("emailPayoutFailure", nil, nil, id); err != nil {
-		return v.again(err, show)
+		return v.againAt(list, err, show)
 	}
 	return v.done(back, "The partner gets an email with the reason and a link to the payout details.")
 }

@@ -199,9 +199,9 @@ func (p *person) undoing(a apitest.Answer) (path string, fields []string) {
 	return "", nil
 }
 
-// TestMarksOfACard: a card's button marks exactly the payouts of its method and currency, and the notice undoes that.
+// TestMarksOfOneMethod: a card's button marks exactly the payouts of its method and currency, and the notice undoes that.
 // A selection that changed since the page was opened marks nothing.
-func TestMarksOfACard(t *testing.T) {
+func TestMarksOfOneMethod(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.Flow(s.program)

@@ -91,8 +91,8 @@ func TestReportsBySource(t *testing.T) {
 	s.Must(400, s.owner.ask("GET", s.at+"/reports?dimension=source&country=Germany", nil))
 }
 
-// TestSeeHowItGoes looks at a year in a browser, and into the best partner.
-func TestSeeHowItGoes(t *testing.T) {
+// TestReportInTheBrowser looks at a year in a browser, and into the best partner.
+func TestReportInTheBrowser(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.press("Reports")

@@ -112,7 +112,7 @@ func (v *visit) riskTabs() (shown []api.RiskFlagStatus, tabs site.Tabs) {
 func riskTable(v *visit) error {
 	return v.fileOf("listRiskFlags", "risk-flags", url.Values{"program_id": {v.program.ID}}, []field{
 		timeField("Found", "created_at"),
-		{"Kind", func(r fileRow) string { return plain.Cell(wordsOf(r.cells["kind"])) }},
+		{"Kind", func(r fileRow) string { return plain.Cell(wordsOf(r.cell("kind"))) }},
 		wordField("Severity", "severity"),
 		wordField("State", "status"),
 		{"Partner", func(r fileRow) string {

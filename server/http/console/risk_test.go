@@ -74,8 +74,8 @@ func TestRisk(t *testing.T) {
 	require.Contains(t, s.owner.page("/risk.csv"), "Self-referral,")
 }
 
-// TestRiskStrangers: the flags of another organization, or of another program, are absent.
-func TestRiskStrangers(t *testing.T) {
+// TestRiskOfAnother: the flags of another organization, or of another program, are absent.
+func TestRiskOfAnother(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.Must(200, s.Post("/v1/programs/"+s.program, M{"block_self_referrals": false}))

@@ -212,8 +212,8 @@ func TestMakeRule(t *testing.T) {
 	require.Empty(t, s.Get("/v1/flows/" + id).Body["branches"])
 }
 
-// TestRuleKeepsWhatItCannotShow: conditions nested deeper than the form survive a change of the rate.
-func TestRuleKeepsWhatItCannotShow(t *testing.T) {
+// TestRuleKeepsNestedConditions: conditions nested deeper than the form survive a change of the rate.
+func TestRuleKeepsNestedConditions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	deep := M{"any": []any{

@@ -51,8 +51,8 @@ func TestSetupOfMail(t *testing.T) {
 	require.Regexp(t, `(?s)<details><summary>For the operator</summary><p>Set RAIL_SMTP_URL`, page)
 }
 
-// TestSetupTicksItselfOff: the page notices a step without being loaded again.
-func TestSetupTicksItselfOff(t *testing.T) {
+// TestSetupCompletes: the page notices a step without being loaded again.
+func TestSetupCompletes(t *testing.T) {
 	t.Parallel()
 	d := newTill(t)
 	d.visit("/setup")

@@ -48,10 +48,10 @@ func (s *stranger) opensMail(purpose string) {
 	s.Do(chromedp.Click(chromedp.CSS("main button")))
 }
 
-// TestStranger follows a new partner in two languages: apply, confirm, be approved in the console, sign in by email,
+// TestNewPartner follows a new partner in two languages: apply, confirm, be approved in the console, sign in by email,
 // create a link with a QR code, refer a paying customer, read the commission's explanation, and find it in the
 // statement of a payout.
-func TestStranger(t *testing.T) {
+func TestNewPartner(t *testing.T) {
 	t.Parallel()
 	for _, language := range []string{"en", "de"} {
 		t.Run(language, func(t *testing.T) {

@@ -29,9 +29,9 @@ var owned = map[string]string{
 
 var placeholder = regexp.MustCompile(`([a-z]+)/\{([a-z]+)\}`)
 
-// TestNothingOfAnother tries every route of the console on another organization's program, and on its objects through
+// TestRoutesOfAnotherProgram tries every route of the console on another organization's program, and on its objects through
 // the caller's program: all are refused, and nothing changes.
-func TestNothingOfAnother(t *testing.T) {
+func TestRoutesOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	keeper, err := secret.New(s.Config.SecretKey)

@@ -67,7 +67,7 @@ func (v *visit) note(status int, title, text string) error {
 func (f frame) NoHits() site.Nothing {
 	return site.Nothing{
 		Title: "Nothing found",
-		Text: "Partners are found by the beginning of a name, an email or a handle; customers by their whole email or id; " +
+		Text: "Partners are found by a part of a name, an email or a handle; customers by their whole email or id; " +
 			"sales by the id of the charge.",
 	}
 }

@@ -43,7 +43,7 @@ func TestThemeCanBeRead(t *testing.T) {
 }
 
 // The colours that a theme is made for are those of the style sheet.
-func TestThemeKnowsTheStyle(t *testing.T) {
+func TestThemeMatchesStyle(t *testing.T) {
 	t.Parallel()
 	style, err := files.ReadFile("assets/design.css")
 	require.NoError(t, err)
