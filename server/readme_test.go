@@ -185,8 +185,8 @@ func chapter(t *testing.T, file, heading string) string {
 	return below
 }
 
-// TestWhereARuleIs: the files that server/README.md sends readers to are there.
-func TestWhereARuleIs(t *testing.T) {
+// TestFilesOfRules: the files that server/README.md sends readers to are there.
+func TestFilesOfRules(t *testing.T) {
 	t.Parallel()
 	for _, found := range quoted.FindAllStringSubmatch(chapter(t, "README.md", "Where a rule is"), -1) {
 		name := found[1]

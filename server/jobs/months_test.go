@@ -148,9 +148,9 @@ func sampled(id string, days int) string {
 		SELECT 'sample_whd_%s', 'org_1', 'prg_1', 'whe_1', id_at('evt_', m.at), 'sale.created', 0, 'pending', m.at, m.at FROM (SELECT now() - interval '%d days' AS at) m`, id, days)
 }
 
-// TestMonthsOfOthers: a role that may write and delete rows, but creates no tables, can maintain the months; a
+// TestMonthsOfALimitedRole: a role that may write and delete rows, but creates no tables, can maintain the months; a
 // read-only one cannot.
-func TestMonthsOfOthers(t *testing.T) {
+func TestMonthsOfALimitedRole(t *testing.T) {
 	t.Parallel()
 	pool := eventMonths(t)
 	role := "keeper_" + pool.Config().ConnConfig.Database

@@ -70,8 +70,8 @@ func TestLongIsNotCountedByRow(t *testing.T) {
 	require.EqualValues(t, 600, counted(t, pool, db.AuditLogList{TargetID: &target}), "tallies do not know targets")
 }
 
-// TestPicky: a list with a selective filter is not counted by row.
-func TestPicky(t *testing.T) {
+// TestSelectiveFilter: a list with a selective filter is not counted by row.
+func TestSelectiveFilter(t *testing.T) {
 	t.Parallel()
 	refunded, customer, partner := true, "cus_1", "part_1"
 	require.True(t, db.SaleList{Refunded: &refunded}.Total().Picky)

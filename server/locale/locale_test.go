@@ -87,8 +87,8 @@ func TestPlace(t *testing.T) {
 	require.Equal(t, "12,34,567", Place("hi").Count(1234567))
 }
 
-// TestSaid: another's text is not a format string.
-func TestSaid(t *testing.T) {
+// TestVerbatim: another's text is not a format string.
+func TestVerbatim(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "Kopieren", Of("", "de").Said("Copy"))
 	require.Equal(t, "100 % of %d, 5%", Of("", "de").Said("100 % of %d, 5%"))

@@ -16,9 +16,9 @@ func (o *office) remember(u User) From {
 	return From{Browser: token}
 }
 
-// TestBrowsersOfANamesake: who owns another organization can make a user of a victim's address there, and sign in
+// TestBrowsersOfSameName: who owns another organization can make a user of a victim's address there, and sign in
 // as it from any number of browsers. They must not get more guesses.
-func TestBrowsersOfANamesake(t *testing.T) {
+func TestBrowsersOfSameName(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	ada := o.person("ada", Owner)

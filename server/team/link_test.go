@@ -239,7 +239,7 @@ func TestInvitedAndMade(t *testing.T) {
 }
 
 // An organization has a maximum of users and open invitations.
-func TestPlaces(t *testing.T) {
+func TestUserQuota(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	ada := o.person("ada", Owner)

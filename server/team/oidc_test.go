@@ -106,10 +106,10 @@ func TestJoinByOIDC(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotInvited, "of which organization is not known")
 }
 
-// TestOIDCAsks: an organization whose owner entered an address, and even accepted the invitation in its place,
+// TestOIDCAsksToChoose: an organization whose owner entered an address, and even accepted the invitation in its place,
 // does not get the person by the provider; a person with several organizations, or invited by one of several,
 // must choose.
-func TestOIDCAsks(t *testing.T) {
+func TestOIDCAsksToChoose(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	ada := o.person("ada", Owner)

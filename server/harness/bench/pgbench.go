@@ -107,11 +107,12 @@ func (p pgbench) watch(from io.Reader, pid int, warm float64) (seen outcome, use
 	return seen, used, fmt.Errorf("pgbench ended early")
 }
 
-// options returns the settings in the form of PGOPTIONS.
+// options returns the settings in the form of PGOPTIONS, without a limit for locks.
 func (p pgbench) options() string {
 	var b strings.Builder
 	for name, value := range p.settings {
 		fmt.Fprintf(&b, "-c %s=%s ", name, value)
 	}
+	b.WriteString("-c lock_timeout=0 ") // one aborted client would end the run
 	return b.String()
 }

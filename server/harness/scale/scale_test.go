@@ -77,7 +77,7 @@ func TestGrows(t *testing.T) {
 	}
 }
 
-func TestAFilterCannotBeForgotten(t *testing.T) {
+func TestEveryFilterIsMeasured(t *testing.T) {
 	t.Parallel()
 	_, err := requests([]byte(`{"paths": {"/v1/books": {"get": {"operationId": "listBooks", "security": [], "parameters": [{"name": "color", "in": "query", "schema": {"type": "string"}}]}}}}`))
 	require.ErrorContains(t, err, "listBooks: nothing is known to filter by color with")

@@ -67,7 +67,7 @@ func TestPortalSettings(t *testing.T) {
 }
 
 // A logo and a colour are public, at addresses with the hash of their content.
-func TestLooks(t *testing.T) {
+func TestPortalImages(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program, base := s.Program(), "https://rail.example"

@@ -207,7 +207,7 @@ func TestApprovedByRule(t *testing.T) {
 }
 
 // The answer is the same whether an address is a partner's or not; what differs is in the mail.
-func TestNobodyIsTold(t *testing.T) {
+func TestSameAnswerForPartners(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.Partner(s.program, M{"email": "Known@example.com"})
@@ -249,7 +249,7 @@ func TestFaults(t *testing.T) {
 
 // Bots get the same response as people, without effect: they filled in the hidden field, or sent the form too soon or
 // with a forged time.
-func TestMachines(t *testing.T) {
+func TestBots(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	require.Equal(t, s.at+"?sent", s.Must(303, s.applies("ada@example.com", map[string]string{"contact_name": "x"})).Header.Get("Location"))
@@ -289,7 +289,7 @@ func TestBounds(t *testing.T) {
 }
 
 // A closed, paused, foreign or unknown program is the same 404; a group's page has the group's slug.
-func TestDoors(t *testing.T) {
+func TestClosedPrograms(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	group := s.Must(201, s.Post("/v1/groups", M{"program_id": s.program, "name": "Stars", "is_private": true}))
@@ -402,8 +402,8 @@ func TestOfferOfProducts(t *testing.T) {
 	require.Contains(t, offer(), "You earn 30 % on Pro.")
 }
 
-// TestOddPaths: what is no text is not there.
-func TestOddPaths(t *testing.T) {
+// TestInvalidPaths: what is no text is not there.
+func TestInvalidPaths(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	for _, path := range []string{

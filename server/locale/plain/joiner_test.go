@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNamesKeepWhatIsSeen(t *testing.T) {
+func TestNamesKeepVisible(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
 		"علی\u200cرضا", "می\u200cخواهم", "خانه\u200cهای سبز", "مُ\u200cح", // Persian, with a mark before the joiner
@@ -22,7 +22,7 @@ func TestNamesKeepWhatIsSeen(t *testing.T) {
 	}
 }
 
-func TestNamesDropWhatIsNotSeen(t *testing.T) {
+func TestNamesDropInvisible(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
 		"A\u200da": "Aa", "\u200dAda": "Ada", "Ada\u200c": "Ada", "Ada \u200d Lovelace": "Ada  Lovelace",

@@ -125,8 +125,8 @@ func TestPause(t *testing.T) {
 	require.Equal(t, []string{"part_1 sent", "part_2 mailed"}, recipients(x))
 }
 
-// TestNobody: a campaign without recipients is not started, and a scheduled one is paused instead.
-func TestNobody(t *testing.T) {
+// TestNoRecipients: a campaign without recipients is not started, and a scheduled one is paused instead.
+func TestNoRecipients(t *testing.T) {
 	t.Parallel()
 	x := tenant(t, 1)
 	c := draft(x, "pending")

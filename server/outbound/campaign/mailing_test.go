@@ -303,8 +303,8 @@ func TestLongRun(t *testing.T) {
 	require.Zero(t, late)
 }
 
-// TestBackOffHoldsUpNobody: mails that wait for a retry do not delay others.
-func TestBackOffHoldsUpNobody(t *testing.T) {
+// TestRetriesDelayNoOtherMail: mails that wait for a retry do not delay others.
+func TestRetriesDelayNoOtherMail(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	m.Partner(m.program, M{"email": "first@crowd.example"})

@@ -328,8 +328,8 @@ func TestErrorsHaveNoAddresses(t *testing.T) {
 	require.Equal(t, retryable(refused), retryable(err))
 }
 
-// TestInsist: writing a result is retried after a transient error.
-func TestInsist(t *testing.T) {
+// TestRetryOfResult: writing a result is retried after a transient error.
+func TestRetryOfResult(t *testing.T) {
 	t.Parallel()
 	pool, _ := outbox(t)
 	for code, want := range map[string]int{"55P03": 3, "40P01": 3, "57P01": 3, "08006": 3, "23514": 1, "42P01": 1} {

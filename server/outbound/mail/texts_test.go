@@ -92,8 +92,8 @@ func TestRejectionWordForWord(t *testing.T) {
 	}
 }
 
-// TestBannedSaysWhatApplies: the mail about a ban leaves out what the partner has not lost, and frames the reason.
-func TestBannedSaysWhatApplies(t *testing.T) {
+// TestBanMail: the mail about a ban leaves out what the partner has not lost, and frames the reason.
+func TestBanMail(t *testing.T) {
 	t.Parallel()
 	m := Banned(named("Acme"), "part_1", "First.\nSecond <b>.", Lost{Links: true}, start)
 	require.Contains(t, m.Plain, "Your links no longer earn.")
@@ -107,9 +107,9 @@ func TestBannedSaysWhatApplies(t *testing.T) {
 	require.Contains(t, m.Plain, "Your links and coupons no longer earn.")
 }
 
-// TestLook: a program's mail has its name, logo, colour and reply address, one button to the portal, and a link
+// TestBranding: a program's mail has its name, logo, colour and reply address, one button to the portal, and a link
 // to the mail settings, in the recipient's language.
-func TestLook(t *testing.T) {
+func TestBranding(t *testing.T) {
 	t.Parallel()
 	to := named("Acme & Söhne")
 	to.Locale = locale.Of("", "de")

@@ -61,7 +61,7 @@ func TestOneLineAtEachEnd(t *testing.T) {
 }
 
 // A thing that fails every other time is logged once a minute.
-func TestByTurns(t *testing.T) {
+func TestAlternatingFailures(t *testing.T) {
 	t.Parallel()
 	l := newFixture("the mail server", "")
 	for range 600 {

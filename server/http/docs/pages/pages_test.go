@@ -58,7 +58,7 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-func TestDocsLoadsFromThisServerAlone(t *testing.T) {
+func TestDocsLoadNothingFromElsewhere(t *testing.T) {
 	page := get(t, up, "/docs").Body.String()
 	links := regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(page, -1)
 	if len(links) < 3 {
