@@ -254,11 +254,7 @@ for (const form of document.querySelectorAll('form[data-rule]')) {
     edit(button)
   })
   form.addEventListener('change', event => {
-    if (event.target.matches('[data-add]')) {
-      // With the keyboard the arrows pass by other choices first: it takes the button.
-      if (event.target.value && !event.target.matches(':focus-visible')) edit(event.target.closest('.sentence').querySelector('button'))
-      return
-    }
+    if (event.target.matches('[data-add]')) return // the button beside it adds the condition
     toggle()
     describe()
   })
