@@ -24,7 +24,7 @@ DELETE FROM webhook_endpoints WHERE id = @id AND org_id = @org_id;
 UPDATE webhook_deliveries SET status = 'failed', error = @error, next_attempt_at = NULL, finished_at = @now
 WHERE id = ANY (ARRAY(SELECT d.id FROM webhook_deliveries d WHERE d.endpoint_id = @endpoint_id AND d.org_id = @org_id
         AND d.next_attempt_at IS NOT NULL LIMIT @lim::bigint))
-    AND next_attempt_at IS NOT NULL;
+    AND org_id = @org_id AND next_attempt_at IS NOT NULL;
 
 -- name: WebhookLog :many
 -- WebhookLog lists the last deliveries to an endpoint, newest first, with the sent bytes.

@@ -15,7 +15,7 @@ const webhookCancel = `-- name: WebhookCancel :exec
 UPDATE webhook_deliveries SET status = 'failed', error = $1, next_attempt_at = NULL, finished_at = $2
 WHERE id = ANY (ARRAY(SELECT d.id FROM webhook_deliveries d WHERE d.endpoint_id = $3 AND d.org_id = $4
         AND d.next_attempt_at IS NOT NULL LIMIT $5::bigint))
-    AND next_attempt_at IS NOT NULL
+    AND org_id = $4 AND next_attempt_at IS NOT NULL
 `
 
 type WebhookCancelParams struct {
