@@ -108,8 +108,8 @@ func waiting(code, reason string, keys ...string) outcome {
 }
 
 // settle sets when an event is processed next. A waiting event is also retried from time to time: its key may have
-// appeared at the same moment, or it has none. After work.MaxWait it is ignored: its payment belongs to another program,
-// and so do its refunds. An unexplained event is retried once, for the same reason.
+// appeared at the same moment, or it has none. After work.MaxWait it is ignored: its payment belongs to another
+// program, and so do its refunds. An unexplained event is retried once, for the same reason.
 func (o *outcome) settle(e db.InboxEvent, now clock.Time) {
 	age := now.Sub(e.CreatedAt.Time)
 	switch {

@@ -1,6 +1,7 @@
 package sale_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -20,9 +21,7 @@ func (h inboxed) exec(sql string, args ...any) {
 func (h inboxed) reports(sale, charge string, more M) {
 	h.T.Helper()
 	body := M{"program_id": h.ProgramID, "external_charge_id": charge, "amount_minor": 10000, "currency": "USD"}
-	for name, value := range more {
-		body[name] = value
-	}
+	maps.Copy(body, more)
 	require.Equal(h.T, sale, h.Must(200, h.Post("/v1/sales", body)).String("id"), more)
 	require.EqualValues(h.T, 1, h.Total("sales"))
 }
