@@ -32,7 +32,7 @@ run: build ## run the server with a sample program in .rail, on 127.0.0.1:8080
 .PHONY: test
 test: go ## run every test, on a private PostgreSQL
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory packages || echo 'npm could not install: what needs its packages is skipped'; fi
-	@source .ci/postgres.sh && go test -timeout 20m ./...
+	@source .ci/postgres.sh && go test -timeout 30m ./...
 
 .PHONY: bench
 bench: go ## compare the server with pgbench; options: BENCH='-rows 100000 -jobs', BENCH_BASE and BENCH_SAVE for files of runs
