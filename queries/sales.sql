@@ -83,17 +83,7 @@ SELECT coalesce((SELECT s.id FROM sales s WHERE s.program_id = @program_id AND s
     EXISTS (SELECT 1 FROM sales s WHERE s.customer_id = @customer_id AND s.org_id = @org_id) AS has_sales;
 
 -- name: SaleByCharge :one
--- SaleByCharge finds the sale of a charge, also by another id of the charge.
-SELECT t.id FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id
-    AND t.external_charge_id = @external_charge_id
-UNION ALL
-SELECT t.id FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id
-    AND t.external_charge_id = (SELECT a.external_charge_id COLLATE "default" FROM charge_aliases a
-        WHERE a.program_id = @program_id AND a.org_id = @org_id AND a.alias = @external_charge_id)
-LIMIT 1;
-
--- name: SaleOfCharge :one
--- SaleOfCharge is SaleByCharge with the charge's first id.
+-- SaleByCharge finds the sale of a charge, also by another id of the charge, and the charge's first id.
 SELECT t.id, t.external_charge_id FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.external_charge_id = @external_charge_id
 UNION ALL

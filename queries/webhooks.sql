@@ -143,8 +143,8 @@ WHERE l.until > now() AND l.owner NOT IN (
 UPDATE webhook_leases SET until = '-infinity' WHERE owner = ANY (@owners::bigint[]) AND until > now();
 
 -- name: WebhookCancelDisabled :exec
--- WebhookCancelDisabled ends deliveries to disabled endpoints: those beyond the limit of WebhookCancel, 10,000 at
--- once, and those that were committed while their endpoint was being disabled.
+-- WebhookCancelDisabled ends deliveries to disabled endpoints: the rest after WebhookCancel, and deliveries
+-- committed while their endpoint was being disabled. It ends at most 10,000 at once.
 UPDATE webhook_deliveries SET status = 'failed', error = 'The endpoint was turned off.', next_attempt_at = NULL,
     finished_at = @now
 WHERE id = ANY (ARRAY(SELECT d.id FROM webhook_endpoints w JOIN webhook_deliveries d ON d.endpoint_id = w.id

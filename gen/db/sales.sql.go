@@ -256,10 +256,10 @@ func (q *Queries) RehearsalSaleCounters(ctx context.Context, db DBTX, arg Rehear
 }
 
 const saleByCharge = `-- name: SaleByCharge :one
-SELECT t.id FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.external_charge_id FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_charge_id = $3
 UNION ALL
-SELECT t.id FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.external_charge_id FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_charge_id = (SELECT a.external_charge_id COLLATE "default" FROM charge_aliases a
         WHERE a.program_id = $1 AND a.org_id = $2 AND a.alias = $3)
 LIMIT 1
@@ -271,12 +271,17 @@ type SaleByChargeParams struct {
 	ExternalChargeID string
 }
 
-// SaleByCharge finds the sale of a charge, also by another id of the charge.
-func (q *Queries) SaleByCharge(ctx context.Context, db DBTX, arg SaleByChargeParams) (string, error) {
+type SaleByChargeRow struct {
+	ID               string
+	ExternalChargeID string
+}
+
+// SaleByCharge finds the sale of a charge, also by another id of the charge, and the charge's first id.
+func (q *Queries) SaleByCharge(ctx context.Context, db DBTX, arg SaleByChargeParams) (SaleByChargeRow, error) {
 	row := db.QueryRow(ctx, saleByCharge, arg.ProgramID, arg.OrgID, arg.ExternalChargeID)
-	var id string
-	err := row.Scan(&id)
-	return id, err
+	var i SaleByChargeRow
+	err := row.Scan(&i.ID, &i.ExternalChargeID)
+	return i, err
 }
 
 const saleByIDs = `-- name: SaleByIDs :many
@@ -860,35 +865,6 @@ func (q *Queries) SaleNewCustomer(ctx context.Context, db DBTX, arg SaleNewCusto
 		&i.PartnerCountry,
 		&i.TagIds,
 	)
-	return i, err
-}
-
-const saleOfCharge = `-- name: SaleOfCharge :one
-SELECT t.id, t.external_charge_id FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
-    AND t.external_charge_id = $3
-UNION ALL
-SELECT t.id, t.external_charge_id FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
-    AND t.external_charge_id = (SELECT a.external_charge_id COLLATE "default" FROM charge_aliases a
-        WHERE a.program_id = $1 AND a.org_id = $2 AND a.alias = $3)
-LIMIT 1
-`
-
-type SaleOfChargeParams struct {
-	ProgramID        string
-	OrgID            string
-	ExternalChargeID string
-}
-
-type SaleOfChargeRow struct {
-	ID               string
-	ExternalChargeID string
-}
-
-// SaleOfCharge is SaleByCharge with the charge's first id.
-func (q *Queries) SaleOfCharge(ctx context.Context, db DBTX, arg SaleOfChargeParams) (SaleOfChargeRow, error) {
-	row := db.QueryRow(ctx, saleOfCharge, arg.ProgramID, arg.OrgID, arg.ExternalChargeID)
-	var i SaleOfChargeRow
-	err := row.Scan(&i.ID, &i.ExternalChargeID)
 	return i, err
 }
 

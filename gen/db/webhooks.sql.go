@@ -46,8 +46,8 @@ WHERE id = ANY (ARRAY(SELECT d.id FROM webhook_endpoints w JOIN webhook_deliveri
     AND next_attempt_at IS NOT NULL
 `
 
-// WebhookCancelDisabled ends deliveries to disabled endpoints: those beyond the limit of WebhookCancel, 10,000 at
-// once, and those that were committed while their endpoint was being disabled.
+// WebhookCancelDisabled ends deliveries to disabled endpoints: the rest after WebhookCancel, and deliveries
+// committed while their endpoint was being disabled. It ends at most 10,000 at once.
 func (q *Queries) WebhookCancelDisabled(ctx context.Context, db DBTX, now *clock.Time) error {
 	_, err := db.Exec(ctx, webhookCancelDisabled, now)
 	return err

@@ -65,9 +65,10 @@ func (u *Unit) Customer(ctx context.Context, programID string, id, externalID *s
 func (u *Unit) Sale(ctx context.Context, programID string, id, chargeID *string) (*string, error) {
 	ours, external := Member{"sale_id", id}, Member{"external_charge_id", chargeID}
 	return u.resolve(ctx, programID, ours, external, func(tx pgtx.DBTX) (string, error) {
-		return queries.SaleByCharge(ctx, tx, db.SaleByChargeParams{
+		s, err := queries.SaleByCharge(ctx, tx, db.SaleByChargeParams{
 			ProgramID: programID, OrgID: u.OrgID, ExternalChargeID: *chargeID,
 		})
+		return s.ID, err
 	})
 }
 

@@ -18,7 +18,7 @@ func RefundCharge(
 ) (Refunded, error) {
 	org := u.OrgID
 	var known *db.Refund
-	var sold db.SaleOfChargeRow
+	var sold db.SaleByChargeRow
 	err := u.InProgram(ctx, programID,
 		func(tx pgtx.DBTX) error {
 			// The same lock as Record's: otherwise a sale recorded between this lookup and the insert of a waiting
@@ -27,7 +27,7 @@ func RefundCharge(
 				ExternalChargeID: chargeID})
 		},
 		func(tx pgtx.DBTX) (err error) {
-			sold, err = queries.SaleOfCharge(ctx, tx, db.SaleOfChargeParams{ProgramID: programID, OrgID: org,
+			sold, err = queries.SaleByCharge(ctx, tx, db.SaleByChargeParams{ProgramID: programID, OrgID: org,
 				ExternalChargeID: chargeID})
 			return err
 		},
