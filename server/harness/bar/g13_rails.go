@@ -238,6 +238,8 @@ func (s *railStorm) pass(ctx context.Context, by time.Duration) error {
 	for _, sql := range []string{
 		`UPDATE payouts SET checked_at = checked_at - $1::interval, submitted_at = submitted_at - $1::interval
 			WHERE rail_id IS NOT NULL`,
+		// Otherwise the details would have changed after the submission.
+		`UPDATE partners SET payout_details_changed_at = payout_details_changed_at - $1::interval`,
 		`UPDATE payout_rails SET busy_until = busy_until - $1::interval, submit_after = submit_after - $1::interval`,
 	} {
 		if _, err := s.sys.pool.Exec(ctx, sql, by); err != nil {
