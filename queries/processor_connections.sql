@@ -74,4 +74,7 @@ SELECT t.org_id FROM programs t WHERE t.id = @id;
 SELECT t.id, t.secret, t.api_key FROM processor_connections t WHERE t.id > @after ORDER BY t.id LIMIT @lim;
 
 -- name: ConnectionSecretsReseal :exec
-UPDATE processor_connections SET secret = @secret, api_key = @api_key WHERE id = @id AND secret = @was;
+-- ConnectionSecretsReseal replaces a secret and an API key unless they have changed.
+UPDATE processor_connections SET secret = CASE WHEN secret = @was THEN @secret::bytea ELSE secret END,
+    api_key = CASE WHEN api_key = @was_key::bytea THEN @api_key::bytea ELSE api_key END
+WHERE id = @id;

@@ -340,22 +340,27 @@ func (q *Queries) ConnectionReconcile(ctx context.Context, db DBTX, arg Connecti
 }
 
 const connectionSecretsReseal = `-- name: ConnectionSecretsReseal :exec
-UPDATE processor_connections SET secret = $1, api_key = $2 WHERE id = $3 AND secret = $4
+UPDATE processor_connections SET secret = CASE WHEN secret = $1 THEN $2::bytea ELSE secret END,
+    api_key = CASE WHEN api_key = $3::bytea THEN $4::bytea ELSE api_key END
+WHERE id = $5
 `
 
 type ConnectionSecretsResealParams struct {
+	Was    []byte
 	Secret []byte
+	WasKey []byte
 	APIKey []byte
 	ID     string
-	Was    []byte
 }
 
+// ConnectionSecretsReseal replaces a secret and an API key unless they have changed.
 func (q *Queries) ConnectionSecretsReseal(ctx context.Context, db DBTX, arg ConnectionSecretsResealParams) error {
 	_, err := db.Exec(ctx, connectionSecretsReseal,
+		arg.Was,
 		arg.Secret,
+		arg.WasKey,
 		arg.APIKey,
 		arg.ID,
-		arg.Was,
 	)
 	return err
 }

@@ -197,7 +197,7 @@ func (r *resealing) connections(ctx context.Context) error {
 			key, too, err := r.reseal(row.APIKey, connection.KeyPlace(row.ID))
 			if err == nil && (changed || too) {
 				err = queries.ConnectionSecretsReseal(ctx, r.d.pool, db.ConnectionSecretsResealParams{
-					Secret: signing, APIKey: key, ID: row.ID, Was: row.Secret,
+					Secret: signing, APIKey: key, ID: row.ID, Was: row.Secret, WasKey: row.APIKey,
 				})
 			}
 			if err != nil {

@@ -10,9 +10,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/db"
 	"rail/server/app"
 	"rail/server/app/config"
 	"rail/server/auth"
+	"rail/server/inbound/connection"
 	"rail/server/inbound/importer"
 	"rail/server/money/payout"
 	"rail/server/money/proof/keys"
@@ -94,6 +96,10 @@ func (w sealing) seal(keeper *secret.Keeper) {
 	require.NoError(w, err)
 	w.exec(`INSERT INTO statement_keys (id, org_id, public_key, private_key, created_at)
 		SELECT 'stk_1', id, decode(repeat('00', 32), 'hex'), $1, '2026-01-01' FROM organizations`, seed)
+	stripeKey, err := keeper.Seal([]byte("rk_live_1"), connection.KeyPlace("pco_1"))
+	require.NoError(w, err)
+	w.exec(`INSERT INTO processor_connections (id, org_id, program_id, processor, livemode, status, record_direct, outside_checkout, api_key, created_at, updated_at)
+		SELECT 'pco_1', org_id, id, 'stripe', true, 'pending', false, false, $1, now(), now() FROM programs`, stripeKey)
 }
 
 func (w sealing) exec(sql string, args ...any) {
@@ -120,7 +126,7 @@ func TestSecretsRotate(t *testing.T) {
 	t.Parallel()
 	w := newSealing(t)
 	w.replaceKey()
-	require.Equal(t, "6 values sealed with the current key\n", w.must("secrets", "rotate"))
+	require.Equal(t, "7 values sealed with the current key\n", w.must("secrets", "rotate"))
 	require.Equal(t, "0 values sealed with the current key\n", w.must("secrets", "rotate"))
 	cfg := w.config()
 	_, err := auth.NewStore(w.pool, w.keeper(cfg.SecretKey, cfg.FormerKeys()...), w.now).Find(t.Context(), w.key, asked)
@@ -148,6 +154,7 @@ func TestSecretsAdopt(t *testing.T) {
 	w.exec("UPDATE users SET totp_secret = NULL")
 	w.exec("DELETE FROM certificates")
 	w.exec("DELETE FROM statement_keys")
+	w.exec("DELETE FROM processor_connections")
 	w.exec("DELETE FROM imports")
 	w.exec("UPDATE partners SET payout_method = NULL, payout_details = NULL, payout_details_hash = NULL")
 	status, _, errs := w.run("org", "list")
@@ -189,4 +196,25 @@ func (w sealing) opens(keeper *secret.Keeper) {
 	plain, err = keeper.Open(key, importer.Place("imp_1"))
 	require.NoError(w, err)
 	require.Equal(w, "rf_key", string(plain))
+	require.NoError(w, w.pool.QueryRow(w.Context(), "SELECT api_key FROM processor_connections").Scan(&key))
+	plain, err = keeper.Open(key, connection.KeyPlace("pco_1"))
+	require.NoError(w, err)
+	require.Equal(w, "rk_live_1", string(plain), "a pending connection has no secret")
+}
+
+// TestResealKeepsChanges: a secret or an API key that changes while it is resealed keeps the change.
+func TestResealKeepsChanges(t *testing.T) {
+	t.Parallel()
+	w := newSealing(t)
+	for i, c := range []struct{ was, wasKey, secret, key string }{
+		{"old", "changed before", "new", "key"}, {"changed before", "key", "old", "new key"},
+	} {
+		w.exec("UPDATE processor_connections SET secret = 'old', api_key = 'key'")
+		require.NoError(t, queries.ConnectionSecretsReseal(t.Context(), w.pool, db.ConnectionSecretsResealParams{
+			ID: "pco_1", Was: []byte(c.was), Secret: []byte("new"), WasKey: []byte(c.wasKey), APIKey: []byte("new key"),
+		}))
+		var secret, key []byte
+		require.NoError(t, w.pool.QueryRow(t.Context(), "SELECT secret, api_key FROM processor_connections").Scan(&secret, &key))
+		require.Equal(t, []string{c.secret, c.key}, []string{string(secret), string(key)}, "case %d", i)
+	}
 }
