@@ -29,7 +29,7 @@ import (
 const (
 	// trap is a field that people do not see: what is typed into it is not from them.
 	trap = "contact_name"
-	// thinking is the least that people take to fill in the form, patience the most that is waited.
+	// thinking and patience are the shortest and the longest time between showing and sending the form.
 	thinking = 2 * time.Second
 	patience = 24 * time.Hour
 
@@ -222,7 +222,7 @@ func apply(v *visit) error {
 	}
 	asked, wrong := v.read()
 	if len(wrong) == 0 && !v.thought() {
-		wrong = site.Faults{"": v.Locale.T("That was fast. Please check your answers and send the form again.")}
+		wrong = site.Faults{"": v.Locale.T("Please check your answers and send the form again.")}
 	}
 	if len(wrong) > 0 {
 		return v.again(wrong)

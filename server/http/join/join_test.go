@@ -51,8 +51,8 @@ func newSite(t *testing.T, change ...func(*config.Config)) *site {
 // set changes the portal settings of the program.
 func (s *site) set(body M) { s.Must(200, s.Post("/v1/programs/"+s.program+"/portal", body)) }
 
-// look asks for a page like a browser.
-func (s *site) look(path string, headers ...string) apitest.Answer {
+// get requests a page like a browser.
+func (s *site) get(path string, headers ...string) apitest.Answer {
 	s.T.Helper()
 	return s.Do("GET", path, "", nil, headers...)
 }
@@ -66,7 +66,7 @@ func (s *site) filled(path, email string, more ...map[string]string) url.Values 
 		"email": {email}, "first_name": {"Ada"}, "country_code": {"DE"}, "website_url": {"ada.example/about"}, "terms": {"on"},
 		"answer_audience": {"Readers\r\nof mine"}, "answer_size": {"4000"}, "answer_kind": {"Blog"}, "answer_page": {"ada.example/best"},
 	}
-	for _, found := range hidden.FindAllStringSubmatch(string(s.Must(200, s.look(path)).Raw), -1) {
+	for _, found := range hidden.FindAllStringSubmatch(string(s.Must(200, s.get(path)).Raw), -1) {
 		form.Set(found[1], html.UnescapeString(found[2]))
 	}
 	for _, m := range more {
@@ -93,7 +93,7 @@ func (s *site) applies(email string, more ...map[string]string) apitest.Answer {
 // press sends the only form of a page.
 func (s *site) press(path string) apitest.Answer {
 	s.T.Helper()
-	page := string(s.Must(200, s.look(path)).Raw)
+	page := string(s.Must(200, s.get(path)).Raw)
 	action := regexp.MustCompile(`<form method="post" action="([^"]+)"`).FindStringSubmatch(page)
 	token := hidden.FindStringSubmatch(page)
 	require.True(s.T, len(action) == 2 && len(token) == 3, page)
@@ -146,7 +146,7 @@ func (s *site) confirmed(email string) string {
 func TestApply(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	page := s.Must(200, s.look(s.at))
+	page := s.Must(200, s.get(s.at))
 	require.Less(t, len(page.Raw), 40_000)
 	for _, text := range []string{
 		"Join the Northwind partner program", "Tell <your> readers.", "Earn with each order.", "Who reads you?",
@@ -156,12 +156,12 @@ func TestApply(t *testing.T) {
 		s.says(200, text, page)
 	}
 	require.Equal(t, s.at+"?sent", s.Must(303, s.applies("ada@example.com")).Header.Get("Location"))
-	s.says(200, "Check your inbox", s.look(s.at+"?sent"))
+	s.says(200, "Check your inbox", s.get(s.at+"?sent"))
 	require.Empty(t, s.Get("/v1/applications?program_id="+s.program).Data(), "nobody has confirmed it")
 	_, paths := s.mails("ada@example.com")
 	require.Len(t, paths, 1)
 	for range 2 {
-		s.says(200, "You are applying to Northwind as ada@example.com.", s.look(paths[0]))
+		s.says(200, "You are applying to Northwind as ada@example.com.", s.get(paths[0]))
 	}
 	require.Empty(t, s.Get("/v1/applications?program_id="+s.program).Data(), "who looks confirms nothing")
 	status := s.Must(303, s.press(paths[0])).Header.Get("Location")
@@ -178,16 +178,16 @@ func TestApply(t *testing.T) {
 	})
 	require.Equal(t, []string{"affiliate.created", "application.submitted"}, s.EventTypes(s.program))
 
-	s.says(200, "Application received.", s.look(status))
-	require.Equal(t, status, s.Must(303, s.look(paths[0])).Header.Get("Location"), "it is confirmed once")
+	s.says(200, "Application received.", s.get(status))
+	require.Equal(t, status, s.Must(303, s.get(paths[0])).Header.Get("Location"), "it is confirmed once")
 	s.Must(200, s.Post("/v1/applications/"+a["id"].(string)+"/reject", M{"reason": "Too <small>."}))
-	s.says(200, "Too <small>.", s.look(status))
+	s.says(200, "Too <small>.", s.get(status))
 	// A declined applicant may apply again, and withdraw.
 	again := s.confirmed("ada@example.com")
 	require.Equal(t, again, s.Must(303, s.press(again)).Header.Get("Location"))
-	s.says(200, "You have withdrawn your application.", s.look(again))
+	s.says(200, "You have withdrawn your application.", s.get(again))
 	s.Clock.Advance(100 * 24 * time.Hour)
-	s.says(410, "This link no longer works", s.look(again))
+	s.says(410, "This link no longer works", s.get(again))
 }
 
 // An applicant who matches the program's rule is approved at once, by the rule's name.
@@ -195,7 +195,7 @@ func TestApprovedByRule(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.set(M{"auto_approve": M{"countries": []string{"DE"}, "email_domains": []string{"Example.com"}}})
-	s.says(200, "You’re now a partner", s.look(s.confirmed("ada@example.com")))
+	s.says(200, "You’re now a partner", s.get(s.confirmed("ada@example.com")))
 	a := s.application()
 	require.Equal(t, []any{"approved", nil}, []any{a["status"], a["reviewed_by_user_id"]})
 	require.Equal(t, []string{"affiliate.created", "application.submitted", "application.approved", "affiliate.confirmed"},
@@ -203,7 +203,7 @@ func TestApprovedByRule(t *testing.T) {
 	entry := s.Must(200, s.Get("/v1/audit_log_entries?target_id="+a["id"].(string)+"&program_id="+s.program)).Data()[0]
 	require.Equal(t, []any{"job", "join rule"}, []any{entry["actor_type"], entry["actor_id"]})
 	other := s.confirmed("bob@other.example")
-	s.says(200, "Application received.", s.look(other))
+	s.says(200, "Application received.", s.get(other))
 }
 
 // The answer is the same whether an address is a partner's or not; what differs is in the mail.
@@ -247,23 +247,26 @@ func TestFaults(t *testing.T) {
 	require.Empty(t, purposes)
 }
 
-// Bots get the same response as people, without effect: they filled in the hidden field, or sent the form too soon or
-// with a forged time.
+// Bots get the same response as people, without effect: they filled in the hidden field, or sent the form too soon, too
+// late or with a forged time.
 func TestBots(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	require.Equal(t, s.at+"?sent", s.Must(303, s.applies("ada@example.com", map[string]string{"contact_name": "x"})).Header.Get("Location"))
 	form := s.filled(s.at, "ada@example.com")
 	s.Clock.Advance(-2 * time.Second)
-	s.says(422, "That was fast.", s.send(s.at, form))
+	s.says(422, "Please check your answers", s.send(s.at, form))
 	s.Clock.Advance(time.Hour)
 	other := maps.Clone(form)
 	other.Set("shown", "1.00000000000000000000000000000000")
-	s.says(422, "That was fast.", s.send(s.at, other))
+	s.says(422, "Please check your answers", s.send(s.at, other))
 	s.Must(403, s.send(s.at, form, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"))
 	purposes, _ := s.mails("ada@example.com")
 	require.Empty(t, purposes)
 	s.Must(303, s.send(s.at, form))
+	form = s.filled(s.at, "bob@example.com")
+	s.Clock.Advance(25 * time.Hour)
+	s.says(422, "Please check your answers", s.send(s.at, form))
 }
 
 // An address gets three mails a day, and ten applications come from one place an hour.
@@ -296,13 +299,13 @@ func TestClosedPrograms(t *testing.T) {
 	elsewhere := s.Must(201, s.Post("/v1/groups", M{"program_id": s.Program(), "name": "Others"}))
 	subdomain := s.Get("/v1/programs/" + s.program).String("subdomain")
 	for _, path := range []string{s.at + "/stars", s.at + "/" + group.String("id"), "/join/" + subdomain + "/stars"} {
-		s.says(200, "Apply to join Stars", s.look(path))
+		s.says(200, "Apply to join Stars", s.get(path))
 	}
-	nothing := s.look("/join/nobody")
+	nothing := s.get("/join/nobody")
 	s.says(404, "Page not found", nothing)
 	same := func(path string) {
 		t.Helper()
-		require.Equal(t, string(nothing.Raw), string(s.Must(404, s.look(path)).Raw), path)
+		require.Equal(t, string(nothing.Raw), string(s.Must(404, s.get(path)).Raw), path)
 	}
 	for _, path := range []string{
 		"/join/", "/join/prg_none", s.at + "/others", s.at + "/" + elsewhere.String("id"), s.at + "/a/b", s.at + "/",
@@ -315,8 +318,8 @@ func TestClosedPrograms(t *testing.T) {
 	s.Must(200, s.Post("/v1/programs/"+s.program, M{"status": "paused"}))
 	same(s.at)
 	s.Must(200, s.Post("/v1/programs/"+s.program, M{"status": "active"}))
-	s.says(410, "This link no longer works", s.look("/join/confirm/AAAAAAAAAAAAAAAAAAAAAAAAAA"))
-	s.says(410, "This link no longer works", s.look("/join/status/x"))
+	s.says(410, "This link no longer works", s.get("/join/confirm/AAAAAAAAAAAAAAAAAAAAAAAAAA"))
+	s.says(410, "This link no longer works", s.get("/join/status/x"))
 	s.Must(405, s.Do("DELETE", s.at, "", nil))
 	form := s.filled(s.at+"/stars", "ada@example.com")
 	s.Must(303, s.send(s.at+"/stars", form))
@@ -329,7 +332,7 @@ func TestClosedPrograms(t *testing.T) {
 func TestWithoutMail(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(c *config.Config) { c.SMTPURL = "" })
-	s.says(503, "Applications are temporarily closed", s.look(s.at))
+	s.says(503, "Applications are temporarily closed", s.get(s.at))
 }
 
 // TestAPersonDecidedBefore checks that the rule approves no applicant whom a person has declined.
@@ -351,7 +354,7 @@ func TestClosedMeanwhile(t *testing.T) {
 	s := newSite(t)
 	s.Must(303, s.applies("ada@example.com"))
 	_, paths := s.mails("ada@example.com")
-	page := string(s.Must(200, s.look(paths[0])).Raw)
+	page := string(s.Must(200, s.get(paths[0])).Raw)
 	s.set(M{"join": "closed"})
 	token := hidden.FindStringSubmatch(page)
 	s.Must(410, s.send(paths[0], url.Values{"form_token": {token[2]}}))
@@ -371,7 +374,7 @@ func TestOffer(t *testing.T) {
 		branch(5000, M{"field": "partner.id", "operator": "eq", "value": s.Partner(s.program)}),
 		branch(3000, M{"field": "sale.amount_minor", "operator": "gte", "value": 10000}), branch(500),
 	}}))
-	page := html.UnescapeString(string(s.Must(200, s.look(s.at)).Raw))
+	page := html.UnescapeString(string(s.Must(200, s.get(s.at)).Raw))
 	require.Contains(t, page, "You earn 5 % on everything else.")
 	require.Contains(t, page, "You earn 30 % of every payment, if the amount is at least 100.00 USD.")
 	require.NotRegexp(t, "20 %|45 %|50 %|secret", page)
@@ -389,7 +392,7 @@ func TestOfferOfProducts(t *testing.T) {
 	customer := s.Customer(s.program, s.Partner(s.program))
 	s.Sale(s.program, customer, M{"product_id": "prod_pro", "product_name": "Pro"})
 	s.Sale(s.program, customer, M{"product_id": "prod_other"})
-	offer := func() string { return html.UnescapeString(string(s.Must(200, s.look(s.at)).Raw)) }
+	offer := func() string { return html.UnescapeString(string(s.Must(200, s.get(s.at)).Raw)) }
 	page := offer()
 	require.Regexp(t, `(?s)You earn 30 % on Pro\..*You earn 20 % on everything else\..*You earn 10 % on selected products\.`, page)
 	require.NotContains(t, page, "prod_")
@@ -410,6 +413,6 @@ func TestInvalidPaths(t *testing.T) {
 		"/join/%00", "/join/%ff", s.at + "/%00", s.at + "/%ff", "/look/%00/x", "/look/%00/x.css", "/look/" + s.program + "/%00",
 		"/look/%ff/x",
 	} {
-		require.Equal(t, 404, s.look(path).Status, path)
+		require.Equal(t, 404, s.get(path).Status, path)
 	}
 }

@@ -40,7 +40,7 @@ func TestLanding(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	landing(s)
-	page := string(s.Must(200, s.look(s.at)).Raw)
+	page := string(s.Must(200, s.get(s.at)).Raw)
 	for _, text := range []string{
 		"<h1>Earn &lt;with&gt; us</h1>", "Paid every month</span>", `class="hero" src="/look/`, "When am I paid?",
 		`<p class="intro">Of the month.</p>`,
@@ -48,21 +48,21 @@ func TestLanding(t *testing.T) {
 		require.Contains(t, page, text)
 	}
 	at := "https://rail.example/join/" + s.Get("/v1/programs/"+s.program).String("subdomain")
-	said := shared(page)
+	tags := shared(page)
 	require.Equal(t, []string{at, at, "Earn <with> us", "Tell <your> readers."}, []string{
-		said["canonical"], said["og:url"], said["og:title"], said["og:description"],
+		tags["canonical"], tags["og:url"], tags["og:title"], tags["og:description"],
 	})
-	card := strings.TrimPrefix(said["og:image"], "https://rail.example")
-	picture := s.Must(200, s.look(card))
+	card := strings.TrimPrefix(tags["og:image"], "https://rail.example")
+	picture := s.Must(200, s.get(card))
 	require.Equal(t, "image/png", picture.Header.Get("Content-Type"))
 	require.True(t, strings.HasPrefix(string(picture.Raw), "\x89PNG"))
-	s.Must(404, s.look(strings.Replace(card, ".png", ".svg", 1)))
+	s.Must(404, s.get(strings.Replace(card, ".png", ".svg", 1)))
 	s.set(M{"headline": "Another"})
-	s.Must(404, s.look(card))
-	card = strings.TrimPrefix(shared(string(s.Must(200, s.look(s.at)).Raw))["og:image"], "https://rail.example")
-	s.Must(200, s.look(card))
+	s.Must(404, s.get(card))
+	card = strings.TrimPrefix(shared(string(s.Must(200, s.get(s.at)).Raw))["og:image"], "https://rail.example")
+	s.Must(200, s.get(card))
 	s.set(M{"join": "closed"})
-	s.Must(404, s.look(card))
+	s.Must(404, s.get(card))
 }
 
 var output = regexp.MustCompile(`<output[^>]*>([^<]*)</output>`)
@@ -73,7 +73,7 @@ func TestCalculator(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	result := func(query string) string {
-		found := output.FindStringSubmatch(string(s.Must(200, s.look(s.at+query)).Raw))
+		found := output.FindStringSubmatch(string(s.Must(200, s.get(s.at+query)).Raw))
 		if found == nil {
 			return ""
 		}
@@ -106,10 +106,10 @@ func TestCalculator(t *testing.T) {
 func TestLanguage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	page := func(path string, headers ...string) string { return string(s.Must(200, s.look(path, headers...)).Raw) }
+	page := func(path string, headers ...string) string { return string(s.Must(200, s.get(path, headers...)).Raw) }
 	require.Contains(t, page(s.at, "Accept-Language", "de"), `<html lang="de">`)
 	require.Contains(t, page(s.at+"?language=xx", "Accept-Language", "de"), `<html lang="de">`)
-	chosen := s.Must(200, s.look(s.at+"?language=ja", "Accept-Language", "de"))
+	chosen := s.Must(200, s.get(s.at+"?language=ja", "Accept-Language", "de"))
 	require.Contains(t, string(chosen.Raw), `<html lang="ja">`)
 	cookie, _, _ := strings.Cut(chosen.Header.Get("Set-Cookie"), ";")
 	require.Equal(t, "__Host-rail_language=ja", cookie)
