@@ -102,9 +102,9 @@ func TestForgeries(t *testing.T) {
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	said := s.owner.done(s.owner.send("/settings", "name", "Renamed", "min_payout_minor", "12,5", "cookie_days", "45",
+	notice := s.owner.done(s.owner.send("/settings", "name", "Renamed", "min_payout_minor", "12,5", "cookie_days", "45",
 		"terms_url", "", "boxes", "require_tax_forms", "require_tax_forms", "on"))
-	require.Equal(t, "The settings are saved.", said)
+	require.Equal(t, "The settings are saved.", notice)
 	now := s.Must(200, s.Get("/v1/programs/"+s.program))
 	require.Equal(t, "Renamed", now.String("name"))
 	require.EqualValues(t, 1250, now.Int("min_payout_minor"))
@@ -238,6 +238,8 @@ func TestPeople(t *testing.T) {
 		}
 	}
 	require.Equal(t, "The role is changed.", s.owner.done(s.owner.send("/console/team/"+id+"/role", "role", "viewer")))
+	refused := string(s.owner.send("/console/team/invite", "email", "no address", "role", "owner").Raw)
+	require.Contains(t, refused, `<option value="viewer" selected`, "the role of another form")
 	require.Equal(t, "This person is removed.", s.owner.done(s.owner.send("/console/team/"+id+"/remove")))
 	s.owner.says(409, "owner", s.owner.send("/console/team/"+s.owner.ID+"/role", "role", "viewer"))
 	viewer := s.person(s.Org, team.Viewer)

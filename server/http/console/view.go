@@ -187,9 +187,10 @@ func (f frame) FaultOf(field string) string {
 	return site.FaultsOf(f.fault, field)[field]
 }
 
-// For returns the frame for one of the page's forms, without the values typed into another form.
+// For returns the frame for one of the page's forms, without the values typed into another form. The path is below
+// the program, or below /console.
 func (f frame) For(path string) frame {
-	if f.Form == nil || f.Request().URL.Path == f.at(path) {
+	if here := f.Request().URL.Path; f.Form == nil || here == path || here == f.at(path) {
 		return f
 	}
 	other := *f.visit
