@@ -157,17 +157,17 @@ func TestNamesInPages(t *testing.T) {
 		}
 		for _, found := range quoted.FindAllStringSubmatch(block.ReplaceAllString(p.text, ""), -1) {
 			name := found[1]
-			known := true
+			exists := true
 			switch {
 			case folders.MatchString(name):
 				_, err := os.Stat(filepath.Join(root, name))
-				known = err == nil
+				exists = err == nil
 			case test.MatchString(name):
-				known = strings.Contains(source, "func "+name+"(")
+				exists = strings.Contains(source, "func "+name+"(")
 			case variable.MatchString(name):
-				known = strings.Contains(source, variable.FindString(name))
+				exists = strings.Contains(source, variable.FindString(name))
 			}
-			if !known {
+			if !exists {
 				t.Errorf("%s names `%s`, which is not there", p.name, name)
 			}
 		}

@@ -32,18 +32,18 @@ func TestSchemaIsReadAsItIs(t *testing.T) {
 			AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = x.indexrelid AND k.contype IN ('p', 'u'))`)
 	require.NoError(t, err)
 	var of, name, definition string
-	there := map[string]map[string]string{}
+	tables := map[string]map[string]string{}
 	_, err = pgx.ForEachRow(rows, []any{&of, &name, &definition}, func() error {
-		if there[of] == nil {
-			there[of] = map[string]string{}
+		if tables[of] == nil {
+			tables[of] = map[string]string{}
 		}
-		there[of][name] = definition
+		tables[of][name] = definition
 		return nil
 	})
 	require.NoError(t, err)
 	read, err := readSchema(schema.FS)
 	require.NoError(t, err)
-	for of, want := range there {
+	for of, want := range tables {
 		for name, definition := range want {
 			require.Contains(t, read[of].rules, name)
 			if m := listed.FindStringSubmatch(definition); m != nil && name == of+"_"+m[1]+"_check" {

@@ -31,7 +31,7 @@ func TestBinary(t *testing.T) {
 	st, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Less(t, st.Size(), int64(largest))
-	said, err := exec.CommandContext(t.Context(), path, "version").Output()
+	output, err := exec.CommandContext(t.Context(), path, "version").Output()
 	require.NoError(t, err)
-	require.True(t, strings.HasPrefix(string(said), "rail abc1234, "), "%s", said)
+	require.True(t, strings.HasPrefix(string(output), "rail abc1234, "), "%s", output)
 }

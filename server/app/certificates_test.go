@@ -112,9 +112,9 @@ func TestCertificates(t *testing.T) {
 		require.ErrorContains(t, err, "tls: ", other)
 	}
 	wait.Until(t, func() bool {
-		var kept int
-		require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM certificates`).Scan(&kept))
-		return kept == 2
+		var count int
+		require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM certificates`).Scan(&count))
+		return count == 2
 	}, "the account and the certificate")
 	end()
 	by.Close()

@@ -45,7 +45,7 @@ type Store struct {
 	keeper *secret.Keeper
 	clock  clock.Clock
 	group  singleflight.Group
-	ask    func(ctx context.Context, token string, hash []byte) (db.APIKeyByHashRow, error) // look, except in tests
+	ask    func(ctx context.Context, token string, hash []byte) (db.APIKeyByHashRow, error) // query, except in tests
 
 	mu              sync.Mutex
 	seen, strangers map[string]cachedLookup
@@ -77,10 +77,10 @@ func (s *Store) Find(ctx context.Context, token string, mayAsk func() bool) (Key
 	}
 	hash := string(s.keeper.HashAPIKey(token))
 	began := clock.Real()
-	r, known := s.recall(hash)
+	r, ok := s.recall(hash)
 	for began.Sub(r.at) >= cacheTTL { // again if another request's look-up began too long ago
 		found, err, _ := s.group.Do(hash, func() (any, error) {
-			if !known && !mayAsk() {
+			if !ok && !mayAsk() {
 				return nil, ErrNotAsked
 			}
 			return s.load(ctx, token, hash)

@@ -99,12 +99,12 @@ func noTable(err error) bool {
 // restored database needs.
 func (d *database) manifest(ctx context.Context, env *Env) (backup.Manifest, error) {
 	m := backup.Manifest{Rail: build(), CreatedAt: env.Clock.Now().Time}
-	known, err := queries.KeyFingerprints(ctx, d.pool)
+	fingerprints, err := queries.KeyFingerprints(ctx, d.pool)
 	// An older database has no table of fingerprints.
 	if err != nil && !noTable(err) {
 		return m, err
 	}
-	for _, k := range known {
+	for _, k := range fingerprints {
 		if k.ReplacedAt == nil {
 			m.Fingerprints = append(m.Fingerprints, k.Fingerprint)
 		}

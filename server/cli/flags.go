@@ -19,10 +19,10 @@ func misused(c *cobra.Command, err error) error {
 	var wrong *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown):
-		var known []string
-		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := unknown.GetSpecifiedName()
-		return usagef("there is no flag --%s%s", name, suggestion("--", name, known))
+		return usagef("there is no flag --%s%s", name, suggestion("--", name, names))
 	case errors.As(err, &bare):
 		return usagef("--%s needs a value", bare.GetSpecifiedName())
 	case errors.As(err, &wrong):

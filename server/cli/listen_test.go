@@ -123,11 +123,11 @@ func TestListen(t *testing.T) {
 // TestRefusalBounds: a Retry-After from the server or a proxy is bounded.
 func TestRefusalBounds(t *testing.T) {
 	t.Parallel()
-	for said, rest := range map[string]time.Duration{
+	for text, rest := range map[string]time.Duration{
 		"": 0, "7": 7 * time.Second, "86400": maxRest, "Wed, 21 Oct 2026 07:28:00 GMT": 0,
 	} {
-		res := &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {said}}}
-		require.Equal(t, max(listenPoll, rest), pauseAfter(refusal(res, []byte("<html>"))), said)
+		res := &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {text}}}
+		require.Equal(t, max(listenPoll, rest), pauseAfter(refusal(res, []byte("<html>"))), text)
 	}
 }
 

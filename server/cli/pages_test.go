@@ -197,12 +197,12 @@ func checkCall(t *testing.T, root *cobra.Command, page string, words []string, f
 		if sub, _, err := cmd.Find(words[1:2]); err == nil && sub != cmd {
 			cmd = sub
 		} else {
-			known := cmd.Name() == "restore" // which also has a command without a second word
-			assert.True(t, known, "%s: rail %s %s: no such command", page, words[0], words[1])
+			valid := cmd.Name() == "restore" // which also has a command without a second word
+			assert.True(t, valid, "%s: rail %s %s: no such command", page, words[0], words[1])
 		}
 	}
 	for _, flag := range flagged.FindAllStringSubmatch(flags, -1) {
-		known := flag[1] == "help" || cmd.Flags().Lookup(flag[1]) != nil || root.PersistentFlags().Lookup(flag[1]) != nil
-		assert.True(t, known, "%s: %s has no flag --%s", page, cmd.CommandPath(), flag[1])
+		valid := flag[1] == "help" || cmd.Flags().Lookup(flag[1]) != nil || root.PersistentFlags().Lookup(flag[1]) != nil
+		assert.True(t, valid, "%s: %s has no flag --%s", page, cmd.CommandPath(), flag[1])
 	}
 }

@@ -70,7 +70,7 @@ func TestProcessorSecretsHidden(t *testing.T) {
 		args = append(strings.Fields("processor connect stripe --program prg_1 --test --replace"), args...)
 		return Run(t.Context(), env, args), failed.String()
 	}
-	kept := func() (string, string) {
+	secrets := func() (string, string) {
 		var id string
 		require.NoError(t, w.pool.QueryRow(t.Context(),
 			`SELECT id FROM processor_connections WHERE status = 'active'`).Scan(&id))
@@ -98,7 +98,7 @@ func TestProcessorSecretsHidden(t *testing.T) {
 	} {
 		status, errs := connect(c.in, c.environ, strings.Fields(c.args)...)
 		require.Zero(t, status, errs)
-		signing, key := kept()
+		signing, key := secrets()
 		require.Equal(t, c.want, [2]string{signing, key})
 	}
 	for _, in := range []string{"", "\n", "whsec_one\n"} {

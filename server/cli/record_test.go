@@ -27,7 +27,7 @@ func recordsOf(t *testing.T, text string) (all []map[string]any) {
 // logged returns the first record with a message.
 func logged(records []map[string]any, message string) map[string]any {
 	for _, r := range records {
-		if said, _ := r["msg"].(string); strings.Contains(said, message) {
+		if text, _ := r["msg"].(string); strings.Contains(text, message) {
 			return r
 		}
 	}

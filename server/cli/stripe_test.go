@@ -115,11 +115,11 @@ func TestProcessorStripe(t *testing.T) {
 	require.Contains(t, api.endpoints[0]["events"], "invoice.paid")
 	c, err := queries.ConnectionAcrossOrgs(t.Context(), w.pool, first["id"].(string))
 	require.NoError(t, err)
-	kept := connection.Service{Keeper: w.keeper(w.config().SecretKey)}
-	signing, err := kept.Secret(c)
+	connections := connection.Service{Keeper: w.keeper(w.config().SecretKey)}
+	signing, err := connections.Secret(c)
 	require.NoError(t, err)
 	require.Equal(t, "whsec_1", signing)
-	key, err := kept.Key(c)
+	key, err := connections.Key(c)
 	require.NoError(t, err)
 	require.Equal(t, "rk_test_good", key)
 

@@ -199,13 +199,13 @@ func missing(c *cobra.Command, args []string) error {
 		}
 		return usagef("a COMMAND is missing")
 	}
-	var known []string
+	var names []string
 	for _, child := range c.Commands() {
 		if child.IsAvailableCommand() {
-			known = append(known, child.Name())
+			names = append(names, child.Name())
 		}
 	}
-	return usagef("there is no command %q%s", args[0], suggestion(c.CommandPath()+" ", args[0], known))
+	return usagef("there is no command %q%s", args[0], suggestion(c.CommandPath()+" ", args[0], names))
 }
 
 // suggestion returns a question with the known name closest to a mistyped one, or "".

@@ -145,10 +145,10 @@ func (d *database) backedUp(ctx context.Context, env *Env, from uint) (path stri
 
 // pruneUpgrades deletes all pre-upgrade backups but the newest of each of the last schemas.
 func (d *database) pruneUpgrades() error {
-	kept := map[uint]bool{}
+	keep := map[uint]bool{}
 	for _, path := range slices.Backward(d.madeUpgrades()) {
-		if of := schemaOf(path); len(kept) < maxUpgrades && !kept[of] {
-			kept[of] = true
+		if of := schemaOf(path); len(keep) < maxUpgrades && !keep[of] {
+			keep[of] = true
 		} else if err := os.Remove(path); err != nil {
 			return err
 		}

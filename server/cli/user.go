@@ -190,16 +190,16 @@ func changeUser(
 			}
 		}
 		return withDatabase(ctx, env, func(d *database) error {
-			who, err := chooseUser(ctx, d, args[0], *org)
+			user, err := chooseUser(ctx, d, args[0], *org)
 			if err != nil {
 				return err
 			}
-			s, u := people(env, d), byHand(env, d, command).For(who.OrgID)
-			link, err := change(ctx, s, u, who.ID)
+			s, u := people(env, d), byHand(env, d, command).For(user.OrgID)
+			link, err := change(ctx, s, u, user.ID)
 			if err != nil {
 				return err
 			}
-			now, err := s.User(ctx, u, who.ID)
+			now, err := s.User(ctx, u, user.ID)
 			if err != nil {
 				return err
 			}

@@ -209,15 +209,15 @@ func fetchedKeys(ctx context.Context, address string, docs []proof.Document) (pr
 	if !all.HasMore {
 		return all, nil
 	}
-	known := map[string]bool{"": true}
+	ids := map[string]bool{"": true}
 	for _, k := range all.Keys {
-		known[k.ID] = true
+		ids[k.ID] = true
 	}
 	for _, d := range docs {
-		if known[d.KeyID] {
+		if ids[d.KeyID] {
 			continue
 		}
-		known[d.KeyID] = true
+		ids[d.KeyID] = true
 		one := address + "?id=" + url.QueryEscape(d.KeyID)
 		if text, err = fetched(ctx, one); err != nil {
 			return all, err

@@ -50,8 +50,8 @@ func (m Deps) retentionStart(now clock.Time) clock.Time {
 	return now.Days(-int64(max(m.RetentionDays, minRetention)))
 }
 
-// purges returns functions that each delete one batch. kept is the result of retentionStart.
-func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []func() (int64, error) {
+// purges returns functions that each delete one batch. oldest is the result of retentionStart.
+func purges(ctx context.Context, pool *pgxpool.Pool, now, oldest clock.Time) []func() (int64, error) {
 	return []func() (int64, error){
 		func() (int64, error) {
 			return queries.IdempotencyPurge(ctx, pool, db.IdempotencyPurgeParams{
@@ -98,7 +98,7 @@ func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []fun
 			return queries.AliasesPurge(ctx, pool, db.AliasesPurgeParams{Before: now.Days(-aliasDays), Lim: purgeBatch})
 		},
 		func() (int64, error) {
-			return queries.MailsPurge(ctx, pool, db.MailsPurgeParams{Before: kept, Lim: purgeBatch})
+			return queries.MailsPurge(ctx, pool, db.MailsPurgeParams{Before: oldest, Lim: purgeBatch})
 		},
 		func() (int64, error) {
 			return queries.ImportRowsPurge(ctx, pool, db.ImportRowsPurgeParams{

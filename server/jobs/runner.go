@@ -132,7 +132,7 @@ func (r *Runner) success(job string) {
 func (r *Runner) begin(j Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, known := r.succeeded[j.Name]; known {
+	if _, ok := r.succeeded[j.Name]; ok {
 		return
 	}
 	r.success(j.Name)
@@ -145,8 +145,8 @@ func (r *Runner) begin(j Job) {
 func (r *Runner) Late(j Job) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last, known := r.succeeded[j.Name]
-	if age := r.clock.Now().Sub(last.Time); known && age > max(lateRounds*j.Every, leastLate) {
+	last, ok := r.succeeded[j.Name]
+	if age := r.clock.Now().Sub(last.Time); ok && age > max(lateRounds*j.Every, leastLate) {
 		return age
 	}
 	return 0

@@ -58,9 +58,9 @@ func shop(s *apitest.Server) string {
 	return program
 }
 
-// told reads the history of a program: what happened to what, and when. Objects are named by charge and handle,
+// historyOf reads the history of a program: what happened to what, and when. Objects are named by charge and handle,
 // which are the same on every server.
-func told(s *apitest.Server) []string {
+func historyOf(s *apitest.Server) []string {
 	s.T.Helper()
 	conn, err := s.Pool.Acquire(s.T.Context())
 	require.NoError(s.T, err)
@@ -109,8 +109,8 @@ func TestOneMoveIsManyMoves(t *testing.T) {
 		daily.MoveTo(start.Add(time.Duration(i) * day))
 	}
 	t.Log("93 moves took", time.Since(began))
-	history := told(once)
-	require.Equal(t, told(daily), history)
+	history := historyOf(once)
+	require.Equal(t, historyOf(daily), history)
 	for _, fact := range []string{
 		"payout ada-0 2026-10-01 8840 pending 2026-11-15 05:00:00+00 t 2026-11-01 04:10:00+00", // New York's clocks go back
 		"commission ada-0 ch_48 due 1160 2026-09-21 21:00:00+00 2026-10-19 21:00:00+00 2026-11-01 04:10:00+00 2026-10-01",
@@ -202,7 +202,7 @@ func TestBrokenOffMove(t *testing.T) {
 		end()
 	}
 	require.Greater(t, calls, 5)
-	require.Equal(t, told(whole), told(broken))
+	require.Equal(t, historyOf(whole), historyOf(broken))
 }
 
 // TestLiveServerMoves moves the clock of a process whose own jobs and sender run, and verifies the webhooks by the real

@@ -33,14 +33,14 @@ var verb = regexp.MustCompile(`%(?:\[(\d)\])?([a-z%])`)
 // no unused text.
 func TestTexts(t *testing.T) {
 	t.Parallel()
-	said, written := gather(t)
-	require.NotEmpty(t, said)
+	texts, written := gather(t)
+	require.NotEmpty(t, texts)
 	for _, l := range languages[1:] {
-		known := read(l.Language())
-		for text := range said {
-			require.Contains(t, known, text, "%s lacks a text", l.Language())
+		translations := read(l.Language())
+		for text := range texts {
+			require.Contains(t, translations, text, "%s lacks a text", l.Language())
 		}
-		for text, forms := range known {
+		for text, forms := range translations {
 			require.Truef(t, written[text], "%s has %q, which nobody says", l.Language(), text)
 			require.NotEmpty(t, forms["other"], text)
 			for _, form := range forms {

@@ -10,7 +10,7 @@ import (
 
 func TestNearest(t *testing.T) {
 	t.Parallel()
-	known := []string{
+	names := []string{
 		"amount_minor", "currency", "email", "external_charge_id", "first_name", "last_name", "program_id", "search",
 		"tag_ids",
 	}
@@ -20,19 +20,19 @@ func TestNearest(t *testing.T) {
 		"amount":  "amount_minor", "charge_id": "external_charge_id", "tagids[]": "tag_ids", "serch": "search",
 		"name": "", "query": "", "x": "", "": "", "id": "", "\u00e9\u00e9": "", strings.Repeat("email", 100): "",
 	} {
-		require.Equal(t, meant, Nearest(given, known), given)
+		require.Equal(t, meant, Nearest(given, names), given)
 	}
 }
 
 // TestNearestIsCheap: paths are compared before callers are rate limited.
 func TestNearestIsCheap(t *testing.T) { //nolint:paralleltest // allocations are counted
-	var known []string
+	var names []string
 	for i := range 30 {
-		known = append(known, fmt.Sprintf("/v1/programs_%02d", i))
+		names = append(names, fmt.Sprintf("/v1/programs_%02d", i))
 	}
 	given := strings.Repeat("/abcdefg", 16)
-	require.Empty(t, Nearest(given, known))
-	require.Less(t, testing.AllocsPerRun(10, func() { Nearest(given, known) }), 200.0,
+	require.Empty(t, Nearest(given, names))
+	require.Less(t, testing.AllocsPerRun(10, func() { Nearest(given, names) }), 200.0,
 		"no name of another length is compared letter by letter")
 }
 

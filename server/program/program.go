@@ -164,8 +164,8 @@ func checkZone(ctx context.Context, u *work.Unit, p db.Program) error {
 	if p.TimeZone == "UTC" {
 		return nil
 	}
-	known, err := queries.ZoneIsValid(ctx, u.DB(), p.TimeZone)
-	if err == nil && !known {
+	valid, err := queries.ZoneIsValid(ctx, u.DB(), p.TimeZone)
+	if err == nil && !valid {
 		err = errZone
 	}
 	return err

@@ -17,9 +17,9 @@ func identity(name string) Identity {
 // byProvider signs in by a provider, without a choice.
 func (o *office) byProvider(id Identity, first Role) (Challenge, error) {
 	o.Helper()
-	known, err := o.SignInOIDC(o.Context(), id, first)
-	require.Empty(o, known.Entries)
-	return known.Challenge, err
+	signIn, err := o.SignInOIDC(o.Context(), id, first)
+	require.Empty(o, signIn.Entries)
+	return signIn.Challenge, err
 }
 
 // prove signs a user in by a mailed link.
@@ -124,13 +124,13 @@ func TestOIDCAsksToChoose(t *testing.T) {
 	_, err = o.SignInOIDC(t.Context(), identity("cleo"), "")
 	require.ErrorIs(t, err, ErrUnproven)
 	o.invite(ada, "cleo@acme.example", Finance)
-	known, err := o.SignInOIDC(t.Context(), identity("cleo"), "")
+	signIn, err := o.SignInOIDC(t.Context(), identity("cleo"), "")
 	require.NoError(t, err)
-	require.False(t, known.Challenge.Ready())
-	require.Equal(t, [][]any{{o.org, "Acme", Finance, true}}, offered(known))
-	_, err = o.Choose(t.Context(), known.Token, evil)
+	require.False(t, signIn.Challenge.Ready())
+	require.Equal(t, [][]any{{o.org, "Acme", Finance, true}}, offered(signIn))
+	_, err = o.Choose(t.Context(), signIn.Token, evil)
 	require.ErrorIs(t, err, ErrNotInvited)
-	c, err := o.Choose(t.Context(), known.Token, o.org)
+	c, err := o.Choose(t.Context(), signIn.Token, o.org)
 	require.NoError(t, err)
 	require.Equal(t, []any{o.org, Finance, true}, []any{c.User.OrgID, c.User.Role, c.Ready()})
 	again, err := o.byProvider(identity("cleo"), "")
@@ -140,11 +140,11 @@ func TestOIDCAsksToChoose(t *testing.T) {
 
 	// Cleo also uses the mail that names Evil Ltd.
 	require.NoError(t, queries.UserVerify(t.Context(), o.pool, db.UserVerifyParams{Now: o.clock.Now(), OrgID: evil, ID: stolen.User.ID}))
-	known, err = o.SignInOIDC(t.Context(), identity("cleo"), "")
+	signIn, err = o.SignInOIDC(t.Context(), identity("cleo"), "")
 	require.NoError(t, err)
-	require.Equal(t, [][]any{{o.org, "Acme", Finance, false}, {evil, "Evil Ltd", Owner, false}}, offered(known))
+	require.Equal(t, [][]any{{o.org, "Acme", Finance, false}, {evil, "Evil Ltd", Owner, false}}, offered(signIn))
 	o.clock.Advance(choiceLife)
-	_, err = o.Choose(t.Context(), known.Token, o.org)
+	_, err = o.Choose(t.Context(), signIn.Token, o.org)
 	require.ErrorIs(t, err, ErrSignedOut)
 }
 

@@ -127,8 +127,8 @@ func (s *Service) ChangePassword(ctx context.Context, u *work.Unit, current, pas
 }
 
 // setPassword sets or removes a password, and ends the sessions (but keep) and links that the old one protected.
-func setPassword(ctx context.Context, u *work.Unit, id string, kept *string, keep, action string) error {
-	p := db.UserSetPasswordParams{PasswordHash: kept, Now: u.Now, OrgID: u.OrgID, ID: id}
+func setPassword(ctx context.Context, u *work.Unit, id string, hash *string, keep, action string) error {
+	p := db.UserSetPasswordParams{PasswordHash: hash, Now: u.Now, OrgID: u.OrgID, ID: id}
 	if err := queries.UserSetPassword(ctx, u.DB(), p); err != nil {
 		return err
 	}

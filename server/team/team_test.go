@@ -71,10 +71,10 @@ func (o *office) person(name string, role Role) User { return o.personOf(o.org, 
 
 func (o *office) personOf(org, name string, role Role) User {
 	o.Helper()
-	kept, err := hashed()
+	hash, err := hashed()
 	require.NoError(o, err)
 	row := db.UserInsertParams{
-		ID: ident.New(ident.User), OrgID: org, Email: name + "@acme.example", Name: name, Role: string(role), PasswordHash: &kept,
+		ID: ident.New(ident.User), OrgID: org, Email: name + "@acme.example", Name: name, Role: string(role), PasswordHash: &hash,
 		CreatedAt: o.clock.Now(),
 	}
 	require.NoError(o, queries.UserInsert(o.Context(), o.pool, row))
@@ -146,11 +146,11 @@ func race(t testing.TB, n int, do func(i int) error, lost ...error) (won int) {
 			won++
 			continue
 		}
-		known := false
+		expected := false
 		for _, l := range lost {
-			known = known || errors.Is(err, l)
+			expected = expected || errors.Is(err, l)
 		}
-		require.True(t, known, "%v", err)
+		require.True(t, expected, "%v", err)
 	}
 	return won
 }
@@ -191,9 +191,9 @@ func TestSignInOfSeveral(t *testing.T) {
 	o := newOffice(t)
 	o.person("ada", Owner)
 	other := o.personOf(o.newOrg("Other"), "ada", Owner)
-	kept, err := argon2id.CreateHash("another password", cost)
+	hash, err := argon2id.CreateHash("another password", cost)
 	require.NoError(t, err)
-	_, err = o.pool.Exec(t.Context(), "UPDATE users SET password_hash = $1 WHERE id = $2", kept, other.ID)
+	_, err = o.pool.Exec(t.Context(), "UPDATE users SET password_hash = $1 WHERE id = $2", hash, other.ID)
 	require.NoError(t, err)
 	c, err := o.SignIn(t.Context(), "ada@acme.example", "another password", atHome)
 	require.NoError(t, err)
@@ -423,9 +423,9 @@ func TestPasswords(t *testing.T) {
 // A hash has the PHC format, with OWASP's parameters.
 func TestHashForm(t *testing.T) {
 	t.Parallel()
-	kept, err := hashed()
+	hash, err := hashed()
 	require.NoError(t, err)
-	require.Regexp(t, `^\$argon2id\$v=19\$m=19456,t=2,p=1\$[^$]{22}\$[^$]{43}$`, kept)
+	require.Regexp(t, `^\$argon2id\$v=19\$m=19456,t=2,p=1\$[^$]{22}\$[^$]{43}$`, hash)
 	params, _, _, err := argon2id.DecodeHash(unusableHash)
 	require.NoError(t, err)
 	require.Equal(t, *cost, *params, "a miss costs what a hit does")

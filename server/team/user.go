@@ -287,8 +287,8 @@ func (r Role) check() error {
 		return nil
 	}
 	allowed := make([]string, len(Roles))
-	for i, known := range Roles {
-		allowed[i] = string(known)
+	for i, role := range Roles {
+		allowed[i] = string(role)
 	}
 	return problem.NotOneOf("role", string(r), allowed)
 }

@@ -151,15 +151,15 @@ func TestOwnersStay(t *testing.T) {
 	people := []User{o.person("ada", Owner), o.person("ben", Manager), o.person("cleo", Viewer)}
 	rapid.Check(t, func(r *rapid.T) {
 		by := rapid.SampledFrom(people).Draw(r, "by")
-		who := rapid.SampledFrom(people).Draw(r, "who")
+		person := rapid.SampledFrom(people).Draw(r, "who")
 		var err error
 		switch rapid.IntRange(0, 2).Draw(r, "what") {
 		case 0:
-			err = o.ChangeRole(t.Context(), o.as(by), who.ID, rapid.SampledFrom(Roles).Draw(r, "role"))
+			err = o.ChangeRole(t.Context(), o.as(by), person.ID, rapid.SampledFrom(Roles).Draw(r, "role"))
 		case 1:
-			err = o.Disable(t.Context(), o.as(by), who.ID)
+			err = o.Disable(t.Context(), o.as(by), person.ID)
 		default:
-			err = o.Enable(t.Context(), o.as(by), who.ID)
+			err = o.Enable(t.Context(), o.as(by), person.ID)
 		}
 		if err != nil && !errors.Is(err, ErrLastOwner) {
 			refused(r, err, problem.InsufficientScope, "")

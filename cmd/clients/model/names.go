@@ -69,8 +69,8 @@ func Camel(name string) string {
 
 // capital writes a word with a capital, or all of an initialism.
 func capital(word string) string {
-	if known, ok := initialisms[word]; ok {
-		return known
+	if initialism, ok := initialisms[word]; ok {
+		return initialism
 	}
 	return strings.ToUpper(word[:1]) + word[1:]
 }

@@ -78,21 +78,21 @@ func metrics(t *testing.T) map[string]bool {
 // metric of Rail.
 func TestMetricsExist(t *testing.T) {
 	t.Parallel()
-	there := metrics(t)
+	exposed := metrics(t)
 	asked := map[string]bool{}
 	for _, name := range []string{"alerts.yaml", "grafana.json"} {
 		for _, m := range regexp.MustCompile(`\b(?:rail|process)_[a-z_]+\b`).FindAllString(read(t, name), -1) {
-			if base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(m, ""); there[base] {
+			if base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(m, ""); exposed[base] {
 				m = base
 			}
-			assert.True(t, there[m], "%s asks for %s, which no server tells", name, m)
+			assert.True(t, exposed[m], "%s asks for %s, which no server tells", name, m)
 			asked[m] = true
 		}
 	}
-	for name := range there {
+	for name := range exposed {
 		assert.True(t, asked[name] || !strings.HasPrefix(name, "rail_"), "%s is on no dashboard", name)
 	}
-	for name := range there {
+	for name := range exposed {
 		if strings.HasPrefix(name, "rail_") {
 			assert.Contains(t, read(t, "../README.md"), "`"+name, "the operator's page has every metric")
 		}
@@ -172,18 +172,18 @@ func TestEnvExample(t *testing.T) {
 // TestVariablesExist checks that the other files set only existing variables.
 func TestVariablesExist(t *testing.T) {
 	t.Parallel()
-	known := map[string]bool{}
+	names := map[string]bool{}
 	for _, m := range usage.FindAllStringSubmatch(config.Usage(), -1) {
-		known[m[1]] = true
+		names[m[1]] = true
 	}
-	require.Greater(t, len(known), 30)
+	require.Greater(t, len(names), 30)
 	files, err := filepath.Glob("*")
 	require.NoError(t, err)
 	for _, name := range files {
 		set := regexp.MustCompile(`\bRAIL_[A-Z_]+\b`).FindAllString(read(t, name), -1)
 		for _, variable := range slices.Compact(set) {
 			if name != "ops_test.go" && name != "kubernetes.yaml" { // which mentions RAIL_PORT
-				assert.True(t, known[variable], "%s has %s, which is no variable", name, variable)
+				assert.True(t, names[variable], "%s has %s, which is no variable", name, variable)
 			}
 		}
 	}

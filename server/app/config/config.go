@@ -296,11 +296,11 @@ func (c *Config) LoadKey() error {
 	}
 	c.KeyFrom = path
 	// Checked before the key: a server that creates both creates the key first.
-	there := embedded.Exists(c.DataDir)
+	exists := embedded.Exists(c.DataDir)
 	if err := c.readKey(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if there {
+	if exists {
 		return fmt.Errorf("%w: restore %s, or set RAIL_SECRET_KEY to its content", ErrNoKey, path)
 	}
 	if err := c.makeKey(path); err != nil {

@@ -44,18 +44,18 @@ type Given struct {
 // values. Otherwise Admit fails with ErrWrongKey or ErrUnproven, and changes nothing.
 func Admit(ctx context.Context, pool *pgxpool.Pool, g Given) error {
 	// The usual case needs no lock.
-	known, err := queries.KeyFingerprints(ctx, pool)
-	if err != nil || g.recorded(known) {
+	fingerprints, err := queries.KeyFingerprints(ctx, pool)
+	if err != nil || g.recorded(fingerprints) {
 		return err
 	}
 	return locked(ctx, pool, func(tx pgx.Tx) error {
-		known, err := queries.KeyFingerprints(ctx, tx)
-		if err != nil || g.recorded(known) {
+		fingerprints, err := queries.KeyFingerprints(ctx, tx)
+		if err != nil || g.recorded(fingerprints) {
 			return err
 		}
 		use := []string{g.Keeper.Fingerprint()}
-		if len(known) > 0 {
-			err = g.refusal(known)
+		if len(fingerprints) > 0 {
+			err = g.refusal(fingerprints)
 		} else {
 			use, err = g.prove(ctx, tx)
 		}

@@ -373,7 +373,7 @@ func (s *storm) delivered(ctx context.Context, f *figures) error {
 	arrived := time.Since(began)
 	missing := 0
 	for id := range order {
-		if _, there := bodies[id]; !there {
+		if _, ok := bodies[id]; !ok {
 			missing++
 		}
 	}
@@ -448,8 +448,8 @@ func (s *storm) inversions(got []received, order map[string]int) (n int) {
 			continue
 		}
 		seen[id] = r.body
-		at, known := order[id]
-		if !known {
+		at, ok := order[id]
+		if !ok {
 			s.sys.fault("event %s arrived and is not there", id)
 		}
 		if at < last {

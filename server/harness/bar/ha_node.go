@@ -102,12 +102,12 @@ func (n *node) configure(nodes []*node) error {
 	if err := os.WriteFile(n.path("patroni.yml"), []byte(text), 0o600); err != nil {
 		return err
 	}
-	who, err := user.Lookup("postgres")
+	account, err := user.Lookup("postgres")
 	if err != nil {
 		return err
 	}
-	uid, err := strconv.Atoi(who.Uid)
-	gid, err2 := strconv.Atoi(who.Gid)
+	uid, err := strconv.Atoi(account.Uid)
+	gid, err2 := strconv.Atoi(account.Gid)
 	return errors.Join(err, err2, filepath.WalkDir(n.dir, func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Chown(path, uid, gid)) //nolint:gosec // G122: no other process writes there
 	}))

@@ -51,7 +51,7 @@ func (s *sink) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // the sender repeats a request that is cut off
 	path := r.URL.Path
 	s.mu.Lock()
-	if _, kept := s.requests[path]; kept {
+	if _, ok := s.requests[path]; ok {
 		s.requests[path] = append(s.requests[path], received{r.Header, string(body), path, time.Now()})
 	}
 	s.now[path]++

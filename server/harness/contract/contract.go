@@ -109,7 +109,7 @@ func Of(route *routers.Route, params map[string]string, r *http.Request, status 
 		}
 	}
 	if kind := header.Get("Content-Type"); status != http.StatusNotModified && strings.HasPrefix(r.URL.Path, "/v1/") &&
-		!slices.ContainsFunc(kinds, func(known string) bool { return strings.HasPrefix(kind, known) }) {
+		!slices.ContainsFunc(kinds, func(prefix string) bool { return strings.HasPrefix(kind, prefix) }) {
 		fault(" with the type %q", kind)
 	}
 	return append(faults, livemode(r, header)...)

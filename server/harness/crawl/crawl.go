@@ -15,18 +15,18 @@ import (
 // Alike is the number of visited pages per kind, such as pages of partners.
 const Alike = 4
 
-// Look requests the page at an address and returns its text.
-type Look func(at string) (body string, err error)
+// Page requests the page at an address and returns its text.
+type Page func(at string) (body string, err error)
 
 // Walk visits the first page and all linked pages whose address begins with the first one's path, except files, and
 // at most Alike of a kind.
-func Walk(first string, look Look) error {
+func Walk(first string, get Page) error {
 	below, _, _ := strings.Cut(first, "?")
 	queue, kinds, from := []string{first}, map[string]int{}, map[string]string{first: "nowhere"}
 	for len(queue) > 0 {
 		at := queue[0]
 		queue = queue[1:]
-		body, err := look(at)
+		body, err := get(at)
 		if err != nil {
 			return fmt.Errorf("%s, linked from %s: %w", at, from[at], err)
 		}

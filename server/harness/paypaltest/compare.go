@@ -91,8 +91,8 @@ func unless(right bool, why string) string {
 
 // payable reports whether PayPal pays an amount of a payout.
 func payable(p Seen) bool {
-	places, known := decimals[p.Currency]
-	return known && (places == currency.Digits(p.Currency) || p.AmountMinor%100 == 0)
+	places, ok := decimals[p.Currency]
+	return ok && (places == currency.Digits(p.Currency) || p.AmountMinor%100 == 0)
 }
 
 // seenAs returns the status and attention of a payout with the item. Money that came back before a poll was never paid.

@@ -68,9 +68,9 @@ func (s *Server) verify(_ *http.Request, body []byte) answer {
 	}
 	status := "FAILURE"
 	l := s.authority.leaves[v.CertURL[strings.LastIndexByte(v.CertURL, '/')+1:]]
-	known := slices.ContainsFunc(s.hooks, func(h *hook) bool { return h.ID == v.HookID })
+	ours := slices.ContainsFunc(s.hooks, func(h *hook) bool { return h.ID == v.HookID })
 	signature, err := base64.StdEncoding.DecodeString(v.Sig)
-	if l != nil && l.kind == CertValid && known && err == nil && v.Algo == "SHA256withRSA" {
+	if l != nil && l.kind == CertValid && ours && err == nil && v.Algo == "SHA256withRSA" {
 		digest := sha256.Sum256(message(v.ID, v.Time, v.HookID, v.Event))
 		if rsa.VerifyPKCS1v15(&l.key.PublicKey, crypto.SHA256, digest[:], signature) == nil {
 			status = "SUCCESS"

@@ -20,8 +20,8 @@ var forms = map[int]*regexp.Regexp{
 
 // minor returns a positive amount in the smallest unit that PayPal knows of the currency.
 func (m Money) minor() (int64, bool) {
-	places, known := decimals[m.Currency]
-	if !known || !forms[places].MatchString(m.Value) {
+	places, ok := decimals[m.Currency]
+	if !ok || !forms[places].MatchString(m.Value) {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(strings.Replace(m.Value, ".", "", 1), 10, 64)

@@ -57,8 +57,8 @@ func (s *Server) token(r *http.Request, body []byte) answer {
 // authorized reports whether a request has a valid token.
 func (s *Server) authorized(r *http.Request) bool {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	until, known := s.tokens[token]
-	return ok && known && s.now().Before(until)
+	until, issued := s.tokens[token]
+	return ok && issued && s.now().Before(until)
 }
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

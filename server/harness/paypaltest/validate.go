@@ -111,7 +111,7 @@ func (r rule) checkObject(field string, v any, faults *faultList) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if _, known := r.members[name]; !known {
+		if _, expected := r.members[name]; !expected {
 			faults.add(field+"."+name, "Unknown field")
 		}
 	}

@@ -50,9 +50,9 @@ func template(ctx context.Context, admin string, set migrate.Set) (name string, 
 // makeTemplate makes the template under another name and renames it when it is complete, so that no test uses an
 // incomplete one of a killed process.
 func makeTemplate(ctx context.Context, conn *pgx.Conn, admin, name string, set migrate.Set) error {
-	var there bool
-	err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).Scan(&there)
-	if err != nil || there {
+	var exists bool
+	err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).Scan(&exists)
+	if err != nil || exists {
 		return err
 	}
 	half := name + "_half"

@@ -181,15 +181,15 @@ func (l list) filters(t testing.TB, pool *pgxpool.Pool) []map[string]any {
 		if name == "ProgramID" || name == "OrgID" || name == "Lim" || name == "Most" || position(name) {
 			continue
 		}
-		given, known := values[l.resource+"."+name]
-		if !known {
-			given, known = values[name]
+		given, ok := values[l.resource+"."+name]
+		if !ok {
+			given, ok = values[name]
 		}
-		if !known {
+		if !ok {
 			given = l.listed(t, pool, name)
-			known = len(given) > 0
+			ok = len(given) > 0
 		}
-		require.True(t, known, "%s filters by %s: add values for it", l.method, name)
+		require.True(t, ok, "%s filters by %s: add values for it", l.method, name)
 		for _, v := range given {
 			out = append(out, map[string]any{name: v})
 		}

@@ -180,8 +180,8 @@ func values(p *openapi3.Parameter) ([]string, error) {
 	if len(out) > 0 {
 		return out, nil
 	}
-	if known, ok := filters[p.Name]; ok {
-		return known, nil
+	if fixed, ok := filters[p.Name]; ok {
+		return fixed, nil
 	}
 	for _, m := range word.FindAllStringSubmatch(p.Description, -1) {
 		out = append(out, m[1])

@@ -155,7 +155,7 @@ func (s *side) url(ctx context.Context, r request) (string, error) {
 // value returns a column of a row of the largest program, always the same row: the smallest value. It
 // is looked up once.
 func (s *side) value(ctx context.Context, table, column string) (string, error) {
-	if v, known := s.values[table+"."+column]; known {
+	if v, ok := s.values[table+"."+column]; ok {
 		return v, nil
 	}
 	program := "program_id"

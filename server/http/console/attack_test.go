@@ -97,9 +97,9 @@ func TestAnotherProgram(t *testing.T) {
 	for path, id := range map[string]string{
 		"/payouts/unpay": ids["payouts"], "/payouts/delete": ids["payouts"], "/commissions/approve": ids["commissions"],
 	} {
-		said := p.done(p.send(path, "program_id", s.program, "id", id))
-		require.Contains(t, said, "0 ", path)
-		require.Contains(t, said, "1 was refused", path)
+		notice := p.done(p.send(path, "program_id", s.program, "id", id))
+		require.Contains(t, notice, "0 ", path)
+		require.Contains(t, notice, "1 was refused", path)
 	}
 	p.Must(404, p.send("/payouts/paid", "program_id", s.program, "id", ids["payouts"]))
 	p.Must(404, p.send("/payouts/mark", "program_id", s.program, "payout_ids", ids["payouts"]))

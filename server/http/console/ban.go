@@ -152,7 +152,7 @@ func addBan(to, b api.PartnerBan) api.PartnerBan {
 	to.LinksStopped += b.LinksStopped
 	to.CouponsStopped += b.CouponsStopped
 	for _, s := range b.Rejected {
-		at := slices.IndexFunc(to.Rejected, func(known api.MoneySum) bool { return known.Currency == s.Currency })
+		at := slices.IndexFunc(to.Rejected, func(other api.MoneySum) bool { return other.Currency == s.Currency })
 		if at < 0 {
 			to.Rejected = append(to.Rejected, s)
 			continue

@@ -35,19 +35,19 @@ func TestKnownBrowser(t *testing.T) {
 	nobody := &person{s, team.User{}, ""}
 	in := nobody.before("/console/sign-in", "email", s.owner.Email, "password", password)
 	s.Must(303, in)
-	known := ""
+	cookie := ""
 	for _, c := range (&http.Response{Header: in.Header}).Cookies() {
 		if c.Name == cookieName+"_browser" {
 			require.True(t, c.HttpOnly && c.Secure && c.MaxAge > 30*24*3600)
-			known = c.Name + "=" + c.Value
+			cookie = c.Name + "=" + c.Value
 		}
 	}
-	require.NotEmpty(t, known)
+	require.NotEmpty(t, cookie)
 	for range 10 {
 		nobody.says(400, "is wrong", nobody.before("/console/sign-in", "email", s.owner.Email, "password", "not the one"))
 	}
 	nobody.says(429, "Too many attempts", nobody.before("/console/sign-in", "email", s.owner.Email, "password", password))
 	form := url.Values{"form_token": {nobody.formToken()}, "email": {s.owner.Email}, "password": {password}}
 	s.Must(303, s.Do("POST", "/console/sign-in", "", form.Encode(),
-		"Content-Type", "application/x-www-form-urlencoded", "Cookie", known))
+		"Content-Type", "application/x-www-form-urlencoded", "Cookie", cookie))
 }

@@ -50,7 +50,7 @@ func (d *desk) visit(path string) {
 func (d *desk) press(name string) {
 	d.fixture.T.Helper()
 	wait.Until(d.fixture.T, func() bool {
-		there, err := chromedp.Run(d.Context, chromedp.Evaluate[bool](`(() => {
+		ready, err := chromedp.Run(d.Context, chromedp.Evaluate[bool](`(() => {
 			const called = e => e.textContent.trim() === `+quoted(name)+` && e.offsetParent !== null;
 			const all = [...document.querySelectorAll('button, a, label, summary')].filter(called);
 			for (const e of document.querySelectorAll('[data-pressed]')) e.removeAttribute('data-pressed');
@@ -58,7 +58,7 @@ func (d *desk) press(name string) {
 			all[0].setAttribute('data-pressed', '');
 			return true;
 		})()`))
-		return err == nil && there // it may leave for another page at this moment
+		return err == nil && ready // it may leave for another page at this moment
 	}, "something is called %q", name)
 	d.Do(chromedp.Click(chromedp.CSS("[data-pressed]")))
 }

@@ -73,9 +73,9 @@ func TestSalesPage(t *testing.T) {
 	require.Contains(t, p.page("/sales?refunded=true&partner=ada"), "No sales match these filters")
 	sale := "/sales/" + sales[0]
 	require.Contains(t, p.page(sale), "Sale of 100.00 USD")
-	look := p.page(sale + "/refund?currency=USD&amount_minor=25&reason=Late")
+	preview := p.page(sale + "/refund?currency=USD&amount_minor=25&reason=Late")
 	for _, text := range []string{"Refund 25.00 USD", "20.00 USD", "15.00 USD", "Ada Lovelace"} {
-		require.Contains(t, look, text)
+		require.Contains(t, preview, text)
 	}
 	require.Contains(t, p.page(sale+"/refund?currency=USD&amount_minor="), "Refund 100.00 USD")
 	p.says(400, "amount_minor", p.ask("GET", p.full(sale+"/refund?currency=USD&amount_minor=100.01"), nil))

@@ -94,8 +94,8 @@ var (
 // confirmation opens the request of the page's address. It returns the page instead if there is nothing to confirm.
 func (v *visit) confirmation() (c confirmation, end *ending, err error) {
 	order, err := agent.Open(v.console.Keeper, v.PathValue("sealed"))
-	operation, known := v.console.agents[order.Operation]
-	if err != nil || !known || order.OrgID != v.session.User.OrgID {
+	operation, exists := v.console.agents[order.Operation]
+	if err != nil || !exists || order.OrgID != v.session.User.OrgID {
 		return c, badLink, nil //nolint:nilerr // the page explains it
 	}
 	if end, err := v.outcome(order); end != nil || err != nil {

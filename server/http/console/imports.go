@@ -473,9 +473,9 @@ var problemNames = []site.Option{
 
 // problemName returns the code of a problem in words, "" for an unknown one.
 func problemName(code string) string {
-	for _, known := range problemNames {
-		if known.Value == code {
-			return known.Label
+	for _, option := range problemNames {
+		if option.Value == code {
+			return option.Label
 		}
 	}
 	return ""

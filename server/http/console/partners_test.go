@@ -92,8 +92,8 @@ func TestPartnersBulk(t *testing.T) {
 	bulk("do", "untag", "tag_id", tag, "id", a)
 	require.Empty(t, s.Must(200, s.Get("/v1/partners/"+a+"?include[]=tags")).Body["tags"])
 
-	said := bulk("do", "suspend", "id", a, "id", waiting)
-	require.Contains(t, said, "1 partner is suspended. 1 was refused: The partner is pending")
+	notice := bulk("do", "suspend", "id", a, "id", waiting)
+	require.Contains(t, notice, "1 partner is suspended. 1 was refused: The partner is pending")
 	require.Equal(t, "suspended", s.Get("/v1/partners/"+a).String("status"))
 	require.Equal(t, "pending", s.Get("/v1/partners/"+waiting).String("status"))
 
@@ -115,8 +115,8 @@ func TestPartnersBulkStops(t *testing.T) {
 	_, err = s.Pool.Exec(t.Context(),
 		"CREATE TRIGGER broken BEFORE UPDATE ON partners FOR EACH ROW EXECUTE FUNCTION broken('"+b+"')")
 	require.NoError(t, err)
-	said := s.owner.done(s.owner.send("/partners/bulk", "do", "suspend", "id", a, "id", b, "id", c))
-	require.Equal(t, "1 partner is suspended. Then it had to stop, and 2 are left: tick them again.", said)
+	notice := s.owner.done(s.owner.send("/partners/bulk", "do", "suspend", "id", a, "id", b, "id", c))
+	require.Equal(t, "1 partner is suspended. Then it had to stop, and 2 are left: tick them again.", notice)
 	require.Equal(t, []string{"suspended", "active", "active"}, []string{
 		s.Get("/v1/partners/" + a).String("status"), s.Get("/v1/partners/" + b).String("status"),
 		s.Get("/v1/partners/" + c).String("status"),
@@ -142,8 +142,8 @@ func TestPartnerNames(t *testing.T) {
 func TestAddPartner(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	said := s.owner.done(s.owner.send("/partners/new", "email", "ada@example.com", "first_name", "Ada", "handle", "ada"))
-	require.Equal(t, "Ada is a partner now.", said)
+	notice := s.owner.done(s.owner.send("/partners/new", "email", "ada@example.com", "first_name", "Ada", "handle", "ada"))
+	require.Equal(t, "Ada is a partner now.", notice)
 	require.EqualValues(t, 1, s.Get("/v1/partners?program_id="+s.program+"&handle=ada").Int("total_count"))
 	again := s.owner.send("/partners/new", "email", "ada@example.com", "first_name", "Ada")
 	s.owner.says(409, "A partner with this email exists in the program.", again)
@@ -356,8 +356,8 @@ func TestBanSeveral(t *testing.T) {
 	states := func() []string {
 		return []string{s.Get("/v1/partners/" + a).String("status"), s.Get("/v1/partners/" + b).String("status")}
 	}
-	said := s.owner.done(s.owner.send("/partners/ban", "id", a, "id", b, "reason", "Spam."))
-	require.Equal(t, "2 partners are suspended and will be banned in 10 minutes.", said)
+	notice := s.owner.done(s.owner.send("/partners/ban", "id", a, "id", b, "reason", "Spam."))
+	require.Equal(t, "2 partners are suspended and will be banned in 10 minutes.", notice)
 	require.Equal(t, []string{"suspended", "suspended"}, states())
 	require.Equal(t, "2 bans are undone.", s.owner.done(s.owner.send("/partners/undo_ban", "id", a, "id", b)))
 	require.Equal(t, []string{"active", "active"}, states())

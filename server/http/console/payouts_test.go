@@ -70,17 +70,17 @@ func TestPayoutRun(t *testing.T) {
 
 	require.Contains(t, p.page("/payouts"), "No payouts yet")
 	require.Contains(t, p.page("/payouts"), "60.00 USD is due up to today")
-	look := p.page("/payouts/run")
-	require.Contains(t, look, `value="2026-08-31"`, "the last day of the month before")
-	require.Contains(t, look, "60.00 USD is due up to today")
-	require.Contains(t, look, `href="`+s.at+`/payouts/run?period_end=2026-09-01">Use today`)
-	require.NotContains(t, look, "Create payout")
+	preview := p.page("/payouts/run")
+	require.Contains(t, preview, `value="2026-08-31"`, "the last day of the month before")
+	require.Contains(t, preview, "60.00 USD is due up to today")
+	require.Contains(t, preview, `href="`+s.at+`/payouts/run?period_end=2026-09-01">Use today`)
+	require.NotContains(t, preview, "Create payout")
 	plan := "?period_end=2026-09-01"
-	who := p.page("/payouts/run" + plan)
+	payees := p.page("/payouts/run" + plan)
 	for _, text := range []string{"Ada Lovelace", "20.00 USD", "Grace Hopper", "60.00 USD", "Below the minimum", "0.20 USD"} {
-		require.Contains(t, who, text)
+		require.Contains(t, payees, text)
 	}
-	require.NotContains(t, who, "Small Fry", "on the part of those who are not paid")
+	require.NotContains(t, payees, "Small Fry", "on the part of those who are not paid")
 	require.Contains(t, p.page("/payouts/run"+plan+"&outcome=not_eligible"), "Small Fry")
 	require.NotContains(t, p.page("/payouts/run"+plan+"&ignore_minimum=on"), "Below the minimum")
 	one := p.page("/payouts/run" + plan + "&partner=Grace")

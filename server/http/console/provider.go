@@ -40,24 +40,24 @@ func fromProvider(v *visit) error {
 		return v.refuseSignIn(oidc.ErrRefused)
 	}
 	v.console.trip.Clear(v)
-	who, err := v.console.Provider.Finish(v.Ctx(), state, v.QueryParams())
+	identity, err := v.console.Provider.Finish(v.Ctx(), state, v.QueryParams())
 	if err != nil {
 		return v.refuseSignIn(err)
 	}
 	if v.Identify() == nil && !v.session.User.OIDC {
-		if err := v.console.People.ConnectOIDC(v.Ctx(), v.unit(), who); err != nil {
+		if err := v.console.People.ConnectOIDC(v.Ctx(), v.unit(), identity); err != nil {
 			return v.again(err, account)
 		}
 		return v.done("/console/account", "Your provider is connected. You can now sign in with it.")
 	}
-	known, err := v.console.People.SignInOIDC(v.Ctx(), who, v.console.FirstRole)
+	signIn, err := v.console.People.SignInOIDC(v.Ctx(), identity, v.console.FirstRole)
 	if err != nil {
 		return v.refuseSignIn(err)
 	}
-	if len(known.Entries) > 0 {
-		return v.show(sheet{"choose", "", "Choose an organization", known})
+	if len(signIn.Entries) > 0 {
+		return v.show(sheet{"choose", "", "Choose an organization", signIn})
 	}
-	return v.proceed(known.Challenge)
+	return v.proceed(signIn.Challenge)
 }
 
 // choose signs in to the chosen organization.

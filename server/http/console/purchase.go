@@ -349,14 +349,14 @@ func (v *visit) clickStep(name, value string, r api.SaleRehearsal) purchaseStep 
 
 // customerStep describes the sign-up, and its commission.
 func (v *visit) customerStep(name string, asked api.SaleRehearsalRequest, r api.SaleRehearsal) purchaseStep {
-	who := "The visitor"
+	visitor := "The visitor"
 	if asked.Email != nil {
-		who = *asked.Email
+		visitor = *asked.Email
 	}
-	s := purchaseStep{Name: "Customer", Icon: "user-plus", Text: who + " signs up and becomes a customer of " + name + "."}
+	s := purchaseStep{Name: "Customer", Icon: "user-plus", Text: visitor + " signs up and becomes a customer of " + name + "."}
 	stops := "An expired click"
 	if asked.CouponCode != nil {
-		s.Text = who + " uses the coupon " + *asked.CouponCode + " and becomes a customer of " + name + "."
+		s.Text = visitor + " uses the coupon " + *asked.CouponCode + " and becomes a customer of " + name + "."
 		stops = "A coupon that is off, an inactive partner"
 	}
 	if v.program.BlockSelfReferrals {

@@ -76,7 +76,7 @@ func (v *visit) cohortsAsked() url.Values {
 	if !slices.Contains(cohortMonths, asked.Get("months")) {
 		asked.Set("months", cohortMonths[0])
 	}
-	if _, known := revenueNames[asked.Get("attribution")]; !known {
+	if _, ok := revenueNames[asked.Get("attribution")]; !ok {
 		asked.Set("attribution", string(api.ReportAttributionPartners))
 	}
 	return asked

@@ -99,8 +99,8 @@ func TestReportInTheBrowser(t *testing.T) {
 	d.Reads("Revenue over time")
 	d.press("1 year")
 	wait.Until(t, func() bool {
-		there, err := chromedp.Run(d.Context, chromedp.Evaluate[bool](`document.readyState === "complete" && location.search.includes("from=")`))
-		return err == nil && there // it leaves for another page meanwhile
+		ready, err := chromedp.Run(d.Context, chromedp.Evaluate[bool](`document.readyState === "complete" && location.search.includes("from=")`))
+		return err == nil && ready // it leaves for another page meanwhile
 	}, "the year")
 	d.Reads("By partner")
 	best := browsertest.Eval[string](d.Tab, `document.querySelector('tbody th a[href*="partner_id"]').textContent`)

@@ -223,10 +223,10 @@ func TestRuleKeepsNestedConditions(t *testing.T) {
 	id := s.Flow(s.program, M{"branches": []any{M{"rate_type": "percent", "rate_value": 1000, "conditions": []any{deep}}}})
 	page := s.owner.page("/rules/" + id)
 	require.Contains(t, page, "If the product is box or the amount is more than 0.05 USD")
-	kept, err := json.Marshal(deep)
+	stored, err := json.Marshal(deep)
 	require.NoError(t, err)
 	s.owner.done(s.owner.send("/rules/"+id, ruleForm("rate", "12.5", "b0.rate_type", "percent", "b0.rate", "10", "b0.label", "",
-		"b0.c0.kept", string(kept), "b0.c0.words", "deep", "do", "save")...))
+		"b0.c0.kept", string(stored), "b0.c0.words", "deep", "do", "save")...))
 	flow := s.Get("/v1/flows/" + id)
 	require.EqualValues(t, 1250, flow.Int("rate_value"))
 	require.Equal(t, []any{deep}, flow.Body["branches"].([]any)[0].(M)["conditions"])

@@ -30,12 +30,12 @@ func (v *visit) savedFilters(f *site.Filters) {
 		}, more...)
 	}
 	query := filterQuery(v.QueryParams())
-	known := false
+	found := false
 	for _, view := range v.session.User.Views {
 		if view.Program != v.program.ID || view.Page != page {
 			continue
 		}
-		known = known || view.Query == query
+		found = found || view.Query == query
 		f.Saved = append(f.Saved, site.Saved{
 			Name:    view.Name,
 			Path:    f.Path + "?" + view.Query,
@@ -44,7 +44,7 @@ func (v *visit) savedFilters(f *site.Filters) {
 			Hidden:  form(site.Hidden{Name: "name", Value: view.Name}),
 		})
 	}
-	if query != "" && !known {
+	if query != "" && !found {
 		f.Save = &site.Save{Action: v.at("/views"), Hidden: form(site.Hidden{Name: "query", Value: query})}
 	}
 }

@@ -115,12 +115,12 @@ func (v *visit) begin(c team.Challenge) error {
 	if err != nil {
 		return err
 	}
-	known, err := v.console.People.Remember(c)
+	browser, err := v.console.People.Remember(c)
 	if err != nil {
 		return err
 	}
 	v.console.cookie.Set(v, token, sessionLife)
-	v.console.remembered.Set(v, known, team.RememberedLife)
+	v.console.remembered.Set(v, browser, team.RememberedLife)
 	to := next(v)
 	if to == "" {
 		to = "/console"

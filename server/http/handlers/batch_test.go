@@ -36,7 +36,7 @@ func TestSaleBatch(t *testing.T) {
 	partner := s.Partner(program)
 	customer, other := s.Customer(program, partner), s.Customer(program, partner)
 	s.Flow(program)
-	known := s.Sale(program, customer, M{"external_charge_id": "ch_known", "amount_minor": 700})
+	stored := s.Sale(program, customer, M{"external_charge_id": "ch_known", "amount_minor": 700})
 	sale := func(of, charge string) M {
 		return M{"customer_id": of, "external_charge_id": charge, "amount_minor": 1000, "currency": "USD"}
 	}
@@ -76,7 +76,7 @@ func TestSaleBatch(t *testing.T) {
 	require.Equal(t, false, result(3)["is_first_sale"])
 	require.Equal(t, result(2)["customer_id"], result(3)["customer_id"], "one new customer")
 	require.Equal(t, result(0)["id"], result(4)["id"], "a charge twice in a batch is one sale")
-	require.Equal(t, known.String("id"), result(5)["id"])
+	require.Equal(t, stored.String("id"), result(5)["id"])
 	require.NotEmpty(t, result(5)["warnings"], "it was recorded with other values")
 	for i := range 4 {
 		require.Equal(t, "commission_created", result(i)["activity_outcome"])

@@ -136,7 +136,7 @@ func TestDeleteGroup(t *testing.T) {
 	partner := s.Partner(program, M{"group_id": group})
 	pending := s.Partner(program, M{"group_id": group, "status": "pending"})
 	coupon := s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": "C", "group_id": group})).String("id")
-	kept := s.Flow(program)
+	flow := s.Flow(program)
 	flows := []string{
 		s.Flow(program, M{"group_id": group, "name": "one"}), s.Flow(program, M{"group_id": group, "name": "two"}),
 	}
@@ -156,7 +156,7 @@ func TestDeleteGroup(t *testing.T) {
 	for _, id := range flows {
 		s.Refused(404, "resource_not_found", "", s.Get("/v1/flows/"+id))
 	}
-	s.Must(200, s.Get("/v1/flows/"+kept))
+	s.Must(200, s.Get("/v1/flows/"+flow))
 	recorded := s.Events(program)[seen:]
 	require.Len(t, recorded, 2)
 	for i, name := range []string{"one", "two"} {

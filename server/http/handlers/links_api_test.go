@@ -125,9 +125,9 @@ func TestFlows(t *testing.T) {
 
 	path := "/v1/flows/" + narrow.String("id")
 	branches := narrow.Body["branches"].([]any)
-	kept := s.Must(200, s.Post(path, M{"status": "inactive", "name": "New", "branches": branches}))
-	require.Equal(t, branches, kept.Body["branches"])
-	require.Equal(t, "inactive", kept.String("status"))
+	link := s.Must(200, s.Post(path, M{"status": "inactive", "name": "New", "branches": branches}))
+	require.Equal(t, branches, link.Body["branches"])
+	require.Equal(t, "inactive", link.String("status"))
 	s.Must(200, s.Post(path, M{"status": "inactive"})) // nothing new: no event
 	s.Must(200, s.Delete(path))
 	s.Refused(404, "resource_not_found", "", s.Get(path))

@@ -24,9 +24,9 @@ func TestExplainAmount(t *testing.T) {
 	require.True(t, ok)
 	c := open(t, s.URL+"/mcp", s.Key, newest)
 	why := c.call("explain", M{"id": commission.String("id")}).data
-	said := fmt.Sprint(why["summary"])
-	require.Contains(t, said, "Everyone")
-	require.Contains(t, said, "100.00 USD")
+	summary := fmt.Sprint(why["summary"])
+	require.Contains(t, summary, "Everyone")
+	require.Contains(t, summary, "100.00 USD")
 	require.Contains(t, fmt.Sprint(why["data"]), sale)
 
 	why = c.call("explain", M{"id": customer.String("id")}).data

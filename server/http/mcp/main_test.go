@@ -74,10 +74,10 @@ func (c *client) call(tool string, arguments M) answer {
 	res, err := c.CallTool(context.WithoutCancel(c.Context()), &sdk.CallToolParams{Name: tool, Arguments: arguments})
 	require.NoError(c, err)
 	require.Len(c, res.Content, 1)
-	said, _ := res.Content[0].(*sdk.TextContent)
+	text, _ := res.Content[0].(*sdk.TextContent)
 	raw, err := json.Marshal(res.StructuredContent)
 	require.NoError(c, err)
-	require.JSONEq(c, string(raw), said.Text, "both forms of the result are the same")
+	require.JSONEq(c, string(raw), text.Text, "both forms of the result are the same")
 	out := answer{c, res.IsError, M{}}
 	require.NoError(c, json.Unmarshal(raw, &out.data))
 	return out

@@ -451,11 +451,11 @@ func TestStoredAnswersAreBounded(t *testing.T) {
 		return first
 	}
 	s.Must(201, large("first"))
-	var kept int
+	var count int
 	require.NoError(t,
-		s.Pool.QueryRow(t.Context(), "SELECT octet_length(body) FROM idempotency_keys WHERE key = 'first'").Scan(&kept))
-	require.Less(t, kept, 8<<10, "compressed before it is sealed")
-	left, err := s.Pool.Exec(t.Context(), "UPDATE rate_buckets SET tokens = $1 WHERE id = $2", 3*kept/2, "answers "+s.Org)
+		s.Pool.QueryRow(t.Context(), "SELECT octet_length(body) FROM idempotency_keys WHERE key = 'first'").Scan(&count))
+	require.Less(t, count, 8<<10, "compressed before it is sealed")
+	left, err := s.Pool.Exec(t.Context(), "UPDATE rate_buckets SET tokens = $1 WHERE id = $2", 3*count/2, "answers "+s.Org)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, left.RowsAffected())
 	s.Must(201, large("second"))

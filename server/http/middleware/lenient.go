@@ -49,12 +49,12 @@ func namesOf(schema *openapi3.Schema, v any, path string) error {
 
 // nameOf checks one member. It ignores unknown members and their contents.
 func nameOf(schema *openapi3.Schema, name string, value any, path string) error {
-	if known := schema.Properties[name]; known != nil {
-		return namesOf(known.Value, value, path)
+	if property := schema.Properties[name]; property != nil {
+		return namesOf(property.Value, value, path)
 	}
-	for known := range schema.Properties {
-		if strings.EqualFold(known, name) {
-			return problem.On(path, problem.ParameterUnknown, "%s is not known here; did you mean %s?", path, known)
+	for other := range schema.Properties {
+		if strings.EqualFold(other, name) {
+			return problem.On(path, problem.ParameterUnknown, "%s is not known here; did you mean %s?", path, other)
 		}
 	}
 	return nil

@@ -40,15 +40,15 @@ func (d *Document) nearestPath(path string) string {
 		given[2] = otherWords[given[2]]
 		path = strings.Join(given, "/")
 	}
-	var known []string
+	var paths []string
 	for key := range d.routes {
 		segments := strings.Split(key.path, "/")
 		if fill(segments, given) {
-			known = append(known, strings.Join(segments, "/"))
+			paths = append(paths, strings.Join(segments, "/"))
 		}
 	}
-	slices.Sort(known)
-	return problem.Nearest(path, slices.Compact(known))
+	slices.Sort(paths)
+	return problem.Nearest(path, slices.Compact(paths))
 }
 
 // fill copies the given ids into the segments of a described path. It reports whether each other segment is similar to

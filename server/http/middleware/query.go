@@ -109,8 +109,8 @@ func joinFilters(q url.Values, r *route) {
 // parameters, and integers that are not plain digits.
 func checkQuery(q url.Values, r *route) error {
 	for name, given := range q {
-		p, known := r.query[name]
-		if !known {
+		p, ok := r.query[name]
+		if !ok {
 			if err := unknownParameter(name, r); err != nil {
 				return err
 			}

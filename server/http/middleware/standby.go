@@ -21,8 +21,8 @@ func (f *Front) read(ctx context.Context, c echo.Context, next echo.HandlerFunc)
 	if f.Standbys != nil && s.keyed && !s.route.atPrimary() {
 		seen, _ := pgtx.ParsePosition(c.Request().Header.Get(HeaderPosition)) // validate refuses invalid ones
 		if at := f.Standbys.Choose(s.actor.ID, seen); at != nil {
-			there, end := at.Bound(ctx)
-			err := f.readAt(there, c, next, f.unit(c, s, at.Pool, at.Reads))
+			bounded, end := at.Bound(ctx)
+			err := f.readAt(bounded, c, next, f.unit(c, s, at.Pool, at.Reads))
 			if end(); err == nil || c.Response().Committed {
 				s.standby = true
 				f.Metrics.read("standby")

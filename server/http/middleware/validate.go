@@ -116,8 +116,8 @@ func (d *Document) schemaRefusal(se *openapi3.SchemaError, param string) *proble
 		if err != nil {
 			name = m[1]
 		}
-		known := slices.Sorted(maps.Keys(se.Schema.Properties))
-		return problem.UnknownName(join(path, name), "is not known here", name, known)
+		names := slices.Sorted(maps.Keys(se.Schema.Properties))
+		return problem.UnknownName(join(path, name), "is not known here", name, names)
 	}
 	switch {
 	case se.SchemaField == "required":

@@ -88,8 +88,8 @@ func unchanged(t *testing.T, language string) map[string]bool {
 		require.NoError(t, err)
 		var texts map[string]any
 		require.NoError(t, json.Unmarshal(raw, &texts))
-		for text, said := range texts {
-			out[text] = text == said
+		for text, translation := range texts {
+			out[text] = text == translation
 		}
 	}
 	return out

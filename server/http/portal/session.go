@@ -59,19 +59,19 @@ func (v *visit) Identify() error {
 			return errSignedOut
 		}
 	}
-	who, err := db.PortalSessionRow{}, pgx.ErrNoRows
+	session, err := db.PortalSessionRow{}, pgx.ErrNoRows
 	if partner.IsToken(token) {
 		of := db.PortalSessionParams{TokenHash: secret.HashToken(token), Embedded: v.frame != "", Now: v.Now}
-		who, err = queries.PortalSession(v.Ctx(), v.portal.Pool, of)
+		session, err = queries.PortalSession(v.Ctx(), v.portal.Pool, of)
 	}
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && v.frame != "" && len(who.EmbedHosts) == 0 {
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && v.frame != "" && len(session.EmbedHosts) == 0 {
 		return v.signedOut()
 	}
-	v.Token, v.session, v.partner, v.program = token, who.PortalSession, who.Partner, who.Program
-	v.accent = cmp.Or(opt.Value(who.AccentColor), site.DefaultAccent)
-	v.branding, v.frames, v.ranks = brandingOf(who), who.EmbedHosts, who.Leaderboard
-	v.Locale = locale.Of(v.Locale.Language(), opt.Value(who.Partner.LanguageCode)).
-		In(clock.StoredZone(who.Program.TimeZone))
+	v.Token, v.session, v.partner, v.program = token, session.PortalSession, session.Partner, session.Program
+	v.accent = cmp.Or(opt.Value(session.AccentColor), site.DefaultAccent)
+	v.branding, v.frames, v.ranks = brandingOf(session), session.EmbedHosts, session.Leaderboard
+	v.Locale = locale.Of(v.Locale.Language(), opt.Value(session.Partner.LanguageCode)).
+		In(clock.StoredZone(session.Program.TimeZone))
 	if err != nil {
 		return err
 	}

@@ -64,9 +64,9 @@ func TestSignInByMail(t *testing.T) {
 	page := string(s.Must(401, visit(s, "GET", "/portal")).Raw)
 	require.Contains(t, page, "Send me a link")
 
-	known := s.Must(200, asks(s, " ada@EXAMPLE.com ", ""))
+	answer := s.Must(200, asks(s, " ada@EXAMPLE.com ", ""))
 	for _, stranger := range []string{"nobody@example.com", "waits@example.com"} {
-		require.Equal(t, known.Raw, s.Must(200, asks(s, stranger, "")).Raw)
+		require.Equal(t, answer.Raw, s.Must(200, asks(s, stranger, "")).Raw)
 		require.Empty(t, mailsTo(s, stranger))
 	}
 	require.Len(t, append(mailsTo(s, "Ada@example.com"), mailsTo(s, "ada@example.com")...), 2, "one for each program")

@@ -98,9 +98,9 @@ func (p *Pages) in(l *locale.Locale) *template.Template {
 
 // parse reads all pages into one set. Copies of the shared templates would take most of a server's memory.
 func (s Source) parse(l *locale.Locale) *template.Template {
-	known := functions(l, s.Vocabulary)
-	maps.Copy(known, s.Functions)
-	all := template.Must(template.New("").Funcs(known).ParseFS(files, "templates/*.html"))
+	funcs := functions(l, s.Vocabulary)
+	maps.Copy(funcs, s.Functions)
+	all := template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/*.html"))
 	return template.Must(all.ParseFS(s.Files, path.Join(s.Folder, "*.html")))
 }
 

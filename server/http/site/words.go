@@ -85,8 +85,8 @@ func Size(l *locale.Locale, bytes int64) string {
 // A value that the vocabulary lacks is shown as it is, with spaces for underscores, so
 // that a new state of the API needs no change here.
 func Words(v string, vocabulary map[string]string) string {
-	if known, ok := vocabulary[v]; ok {
-		return known
+	if text, ok := vocabulary[v]; ok {
+		return text
 	}
 	s := strings.ReplaceAll(v, "_", " ")
 	if s == "" {

@@ -161,13 +161,13 @@ func (r *run) each(ctx context.Context, s source, from, to clock.Time) error {
 func (r *run) store(ctx context.Context, page []pastEvent) error {
 	slices.Reverse(page)
 	r.report.Seen += int64(len(page))
-	known, err := r.outcomes(ctx, page)
+	outcomes, err := r.outcomes(ctx, page)
 	if err != nil {
 		return err
 	}
 	var missing []pastEvent
 	for _, h := range page {
-		_, stored := known[h.ID]
+		_, stored := outcomes[h.ID]
 		is, err := r.compare(ctx, h, stored)
 		if err != nil {
 			return err

@@ -138,17 +138,17 @@ func (b *body) sale(r *processor.Reading) error {
 
 // binding reads the payer. click_id may hold a referral too, since the browser script provides either.
 func (b *body) binding() processor.Binding {
-	who := processor.Binding{
+	payer := processor.Binding{
 		Customer: string(b.Customer), Identifier: string(b.Identifier), Email: string(b.Email), Name: string(b.Name),
 		Click: string(b.Click), Referral: string(b.Referral), Interval: processor.Interval(b.Interval),
 	}
-	if ident.Has(who.Click, ident.Referral) {
-		who.Click, who.Referral = "", who.Click
+	if ident.Has(payer.Click, ident.Referral) {
+		payer.Click, payer.Referral = "", payer.Click
 	}
 	if b.Coupon != "" {
-		who.Coupon = []string{string(b.Coupon)}
+		payer.Coupon = []string{string(b.Coupon)}
 	}
-	return who
+	return payer
 }
 
 // refund reads a refund; without an amount it refunds the whole rest.

@@ -173,7 +173,7 @@ func (s Service) endpoint(ctx context.Context, in *connection.Input) (undo func(
 	if in.Processor != connection.Stripe || in.APIKey == "" {
 		return undo, nil
 	}
-	if live, known := client.Live(in.APIKey); known && live != in.Live {
+	if live, ok := client.Live(in.APIKey); ok && live != in.Live {
 		return undo, connection.Refuse("api_key",
 			"the key has the wrong mode: a connection for test events requires a test key, and others a live key")
 	}

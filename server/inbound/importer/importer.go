@@ -176,7 +176,7 @@ func (s *Service) Start(ctx context.Context, u *work.Unit, o Order) (db.Import, 
 
 // check refuses an order without the access that its source needs.
 func (o Order) check() error {
-	product, known := source.Find(o.Source)
+	product, ok := source.Find(o.Source)
 	switch {
 	case o.Source == CSV && o.Key != nil:
 		return problem.Invalid("api_key", "api_key does not belong to files; leave it out.")
@@ -184,7 +184,7 @@ func (o Order) check() error {
 		return problem.Invalid("files", "files has no rows.")
 	case o.Source == CSV:
 		return nil
-	case !known:
+	case !ok:
 		return problem.Invalid("source", "source must be one of the products that can be imported.")
 	case o.Key == nil:
 		return problem.On("api_key", problem.ParameterMissing, "api_key is required to read from %s.", product.Title)

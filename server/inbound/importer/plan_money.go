@@ -222,14 +222,14 @@ func (b *batch) compareCommissions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known, err := b.linkedSales(ctx, saleIDs)
+	sales, err := b.linkedSales(ctx, saleIDs)
 	if err != nil {
 		return err
 	}
 	for _, r := range b.toWrite() {
 		k := found[r]
 		r.refs.Partner, r.refs.Customer = targets[k.PartnerID], customersByID[k.CustomerID]
-		k.sale = known[k.SaleID]
+		k.sale = sales[k.SaleID]
 		switch {
 		case r.refs.Partner == "":
 			b.refuseMissing(r, source.KindPartner, k.PartnerID)
@@ -276,14 +276,14 @@ func (b *batch) linkedSales(ctx context.Context, ids []string) (map[string]linke
 	if err != nil {
 		return nil, err
 	}
-	known, in := map[string]linkedSale{}, []string{}
+	linked, in := map[string]linkedSale{}, []string{}
 	for _, r := range rows {
 		s, err := decode[source.Sale]([]byte(r.Data))
 		if err != nil || r.Target == "" {
 			continue
 		}
 		at := refsOf([]byte(r.Refs))
-		known[cmp.Or(charges[r.SourceID], r.SourceID)] = linkedSale{
+		linked[cmp.Or(charges[r.SourceID], r.SourceID)] = linkedSale{
 			r.Target, at.Partner, at.Customer, min(s.RefundedMinor, s.AmountMinor),
 		}
 		in = append(in, r.Target)
@@ -293,17 +293,17 @@ func (b *batch) linkedSales(ctx context.Context, ids []string) (map[string]linke
 		return nil, err
 	}
 	for _, s := range stored { // a sale that Rail has decides
-		for id, k := range known {
+		for id, k := range linked {
 			if k.id == s.ID {
 				k.customer, k.refunded = s.CustomerID, max(k.refunded, s.RefundedMinor)
 				if k.partner = ""; s.PartnerID != nil {
 					k.partner = *s.PartnerID
 				}
-				known[id] = k
+				linked[id] = k
 			}
 		}
 	}
-	return known, nil
+	return linked, nil
 }
 
 // byCharge replaces references to sales by the id of their charge, as files have them, by the ids of the sales. charges

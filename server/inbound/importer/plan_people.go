@@ -90,20 +90,20 @@ func (b *batch) assignGroups(ctx context.Context, people map[*row]source.Partner
 	if err != nil {
 		return err
 	}
-	known := map[string]string{"": byDefault.ID}
+	groups := map[string]string{"": byDefault.ID}
 	for r, p := range people {
-		if _, read := known[p.Group]; !read {
-			known[p.Group] = byDefault.ID
+		if _, read := groups[p.Group]; !read {
+			groups[p.Group] = byDefault.ID
 			g, err := queries.GroupByName(ctx, b.u.Tx, db.GroupByNameParams{
 				ProgramID: b.m.ProgramID, OrgID: b.m.OrgID, Name: p.Group,
 			})
 			if err == nil {
-				known[p.Group] = g.ID
+				groups[p.Group] = g.ID
 			} else if !isNoRows(err) {
 				return err
 			}
 		}
-		r.refs.Group = known[p.Group]
+		r.refs.Group = groups[p.Group]
 	}
 	return nil
 }
@@ -446,23 +446,23 @@ func (b *batch) compareCustomers(ctx context.Context) error {
 func (b *batch) customer(r *row, c source.Customer, existing map[string]db.ImportCustomersByIDRow,
 	owners, earlier map[string]string) {
 	for _, id := range c.ExternalIDs {
-		k, known := existing[id]
+		k, ok := existing[id]
 		owner := owners[id]
 		switch {
-		case known && r.outcome == db.ImportRowOutcomeChanged && k.ID == r.target:
-		case known && k.PartnerID != nil && r.refs.Partner != "" && *k.PartnerID != r.refs.Partner:
+		case ok && r.outcome == db.ImportRowOutcomeChanged && k.ID == r.target:
+		case ok && k.PartnerID != nil && r.refs.Partner != "" && *k.PartnerID != r.refs.Partner:
 			b.refuse(r, "customer_taken", fmt.Sprintf("The customer %s of Rail with the id %q belongs to another partner.", k.ID, id))
 			return
-		case known && r.outcome == "":
+		case ok && r.outcome == "":
 			r.bind(k.ID)
 			if k.PartnerID == nil && r.refs.Partner != "" {
 				r.outcome = db.ImportRowOutcomeChanged
 			}
 			b.note(r, "recorded", fmt.Sprintf("Rail has this customer as %s.", k.ID))
-		case !known && owner != r.SourceID && r.outcome == "" && earlier[owner] != "":
+		case !ok && owner != r.SourceID && r.outcome == "" && earlier[owner] != "":
 			r.bind(earlier[owner])
 			b.note(r, "merged", fmt.Sprintf("The customer %q has the id %q, too; both become one customer.", owner, id))
-		case !known && owner == r.SourceID && len(id) <= maxID:
+		case !ok && owner == r.SourceID && len(id) <= maxID:
 			r.refs.IDs = append(r.refs.IDs, id)
 		}
 	}

@@ -168,7 +168,7 @@ func (b *batch) skipStored(ctx context.Context, put *db.ImportRowsPutParams) err
 	if b.m.Source != CSV {
 		return nil
 	}
-	kept := db.ImportRowsPutParams{ImportID: put.ImportID, OrgID: put.OrgID, ProgramID: put.ProgramID}
+	changed := db.ImportRowsPutParams{ImportID: put.ImportID, OrgID: put.OrgID, ProgramID: put.ProgramID}
 	for i, id := range put.SourceIds {
 		kind := name(int(put.Kinds[i]))
 		if data, is := before[finding{kind: kind, id: id}]; is && !equalJSON([]byte(data), []byte(put.Data[i])) {
@@ -176,10 +176,10 @@ func (b *batch) skipStored(ctx context.Context, put *db.ImportRowsPutParams) err
 				fmt.Sprintf("Another line has the id %q as well. The first one is imported.", id)})
 			continue
 		}
-		kept.Kinds, kept.SourceIds = append(kept.Kinds, put.Kinds[i]), append(kept.SourceIds, id)
-		kept.Ats, kept.Data = append(kept.Ats, put.Ats[i]), append(kept.Data, put.Data[i])
+		changed.Kinds, changed.SourceIds = append(changed.Kinds, put.Kinds[i]), append(changed.SourceIds, id)
+		changed.Ats, changed.Data = append(changed.Ats, put.Ats[i]), append(changed.Data, put.Data[i])
 	}
-	*put = kept
+	*put = changed
 	return nil
 }
 

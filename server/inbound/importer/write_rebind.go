@@ -212,16 +212,16 @@ func (w *writer) resetGroups(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known := map[string]bool{byDefault.ID: true}
+	groups := map[string]bool{byDefault.ID: true}
 	for _, r := range newRows(w.rows) {
-		if _, read := known[r.refs.Group]; !read {
+		if _, read := groups[r.refs.Group]; !read {
 			g, err := queries.GroupGet(ctx, w.u.Tx, db.GroupGetParams{ID: r.refs.Group, OrgID: w.m.OrgID})
 			if err != nil && !isNoRows(err) {
 				return err
 			}
-			known[r.refs.Group] = err == nil && g.ProgramID == w.m.ProgramID
+			groups[r.refs.Group] = err == nil && g.ProgramID == w.m.ProgramID
 		}
-		if !known[r.refs.Group] {
+		if !groups[r.refs.Group] {
 			r.refs.Group = byDefault.ID
 		}
 	}

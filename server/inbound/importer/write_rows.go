@@ -297,11 +297,11 @@ func (w *writer) customer(ctx context.Context, r *row, isNew bool) error {
 // changeCustomer adds external ids and writes the status of a customer that Rail has. A customer without a partner
 // gets that of the source.
 func (w *writer) changeCustomer(ctx context.Context, r *row, of source.Customer, processor string) error {
-	known := db.Customer{ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, Processor: &processor}
-	if err := customer.ImportIDs(ctx, w.u, known, w.u.Now, r.refs.IDs); err != nil {
+	existing := db.Customer{ID: r.target, OrgID: w.m.OrgID, ProgramID: w.m.ProgramID, Processor: &processor}
+	if err := customer.ImportIDs(ctx, w.u, existing, w.u.Now, r.refs.IDs); err != nil {
 		return err
 	}
-	if err := report.TouchCustomer(ctx, w.u, known); err != nil {
+	if err := report.TouchCustomer(ctx, w.u, existing); err != nil {
 		return err
 	}
 	if of.ConvertedAt != nil {

@@ -94,12 +94,12 @@ func (a *application) nothing() outcome {
 // payment records a payment as a sale of its customer. A payment without a known customer is ignored unless the
 // connection records direct sales.
 func (a *application) payment(ctx context.Context, p processor.Payment) (outcome, error) {
-	known, err := a.sales(ctx, p.Link)
+	sales, err := a.sales(ctx, p.Link)
 	if err != nil {
 		return outcome{}, err
 	}
-	if len(known) > 0 {
-		return ignored(codeRecorded, "The payment is already recorded.").of(known[0]), nil
+	if len(sales) > 0 {
+		return ignored(codeRecorded, "The payment is already recorded.").of(sales[0]), nil
 	}
 	if end, err := a.optedOut(ctx, p.Link, p.Customer); err != nil || end != nil {
 		return opt.Value(end), err
@@ -114,21 +114,21 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 			return opt.Value(end), err
 		}
 	}
-	who, err := a.findPayer(ctx, p)
-	if err != nil || who.end != nil {
-		return opt.Value(who.end), err
+	payer, err := a.findPayer(ctx, p)
+	if err != nil || payer.end != nil {
+		return opt.Value(payer.end), err
 	}
-	if who.id == "" {
+	if payer.id == "" {
 		return a.withoutPartner(p.Binding), nil
 	}
-	done, err := sale.Service{Customers: a.Customers}.Record(ctx, a.u, a.record(p, who.id))
+	done, err := sale.Service{Customers: a.Customers}.Record(ctx, a.u, a.record(p, payer.id))
 	if err != nil {
 		return outcome{}, err
 	}
 	if p.Recurs != "" { // an internal name
 		p.Subscription = ""
 	}
-	if err := errors.Join(a.subscribed(ctx, who.id, p.Binding), a.enrol(ctx, done.Sale)); err != nil {
+	if err := errors.Join(a.subscribed(ctx, payer.id, p.Binding), a.enrol(ctx, done.Sale)); err != nil {
 		return outcome{}, err
 	}
 	return outcome{}.recorded().of(done.Sale), a.alias(ctx, p.Link)

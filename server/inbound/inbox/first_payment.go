@@ -18,7 +18,7 @@ const maxWait = time.Minute
 // outside returns the outcome of a payment that another event must record.
 func (a *application) outside(ctx context.Context, p *processor.Payment) (*outcome, error) {
 	if p.Captured {
-		if known, err := a.completed(ctx, p); err != nil || known {
+		if done, err := a.completed(ctx, p); err != nil || done {
 			return nil, err
 		}
 	}
@@ -46,7 +46,7 @@ func (a *application) outside(ctx context.Context, p *processor.Payment) (*outco
 // unpaid identifies the customer of a checkout whose money has not arrived. The event then waits for the money: a
 // captured payment takes the customer, the tax and the product from it.
 func (a *application) unpaid(ctx context.Context, p processor.Payment) (outcome, error) {
-	known, err := a.sales(ctx, p.Link)
+	sales, err := a.sales(ctx, p.Link)
 	if err == nil {
 		err = a.alias(ctx, p.Link)
 	}
@@ -57,10 +57,10 @@ func (a *application) unpaid(ctx context.Context, p processor.Payment) (outcome,
 	switch refused := o.status == db.InboxStatusIgnored && o.code != string(processor.NotUsed); {
 	case err != nil || refused:
 		return o, err
-	case len(known) > 0 && o.status == db.InboxStatusRecorded:
-		return o.of(known[0]), nil
-	case len(known) > 0:
-		return ignored(codeRecorded, "The payment is already recorded.").of(known[0]), nil
+	case len(sales) > 0 && o.status == db.InboxStatusRecorded:
+		return o.of(sales[0]), nil
+	case len(sales) > 0:
+		return ignored(codeRecorded, "The payment is already recorded.").of(sales[0]), nil
 	}
 	wait := waiting(codeNoSale, "The payment is not complete: a later event reports it.",
 		append(o.keys, work.ChargeKey(p.Charge))...)

@@ -130,7 +130,7 @@ func TestStripeCoupons(t *testing.T) {
 					"program_id": h.ProgramID, "code": code, "external_id": "promo_" + code,
 				})).String("id")
 			}
-			told := 0
+			events := 0
 			code := func(name, kind string, active bool, at int) {
 				p := p
 				p.Promotion, p.At = "promo_"+name, p.At.Add(time.Duration(at)*time.Second)
@@ -139,8 +139,8 @@ func TestStripeCoupons(t *testing.T) {
 			sees := func(coupon string, active bool) {
 				t.Helper()
 				h.Work()
-				told++
-				got := sink.Wait(t, "/told", told)[told-1].Event
+				events++
+				got := sink.Wait(t, "/told", events)[events-1].Event
 				require.Equal(t, map[bool]string{true: types[0], false: types[1]}[active], got.String("type"))
 				require.Equal(t, []any{coupon, active}, []any{got.Body["data"].(M)["coupon_id"], got.Body["data"].(M)["active"]})
 				require.Equal(t, active, h.Get("/v1/coupons/" + coupon).Body["active"])
@@ -165,8 +165,8 @@ func TestStripeCoupons(t *testing.T) {
 			h.deliver(p.Event("coupon.deleted", M{"id": "FALL", "object": "coupon", "deleted": true}, "FALL"))
 			p.At = p.At.Add(5 * time.Second)
 			h.Work()
-			told += 2
-			got := sink.Wait(t, "/told", told)[told-2:]
+			events += 2
+			got := sink.Wait(t, "/told", events)[events-2:]
 			var off []string
 			for _, r := range got {
 				require.Equal(t, types[1], r.Event.String("type"))
@@ -182,7 +182,7 @@ func TestStripeCoupons(t *testing.T) {
 				require.Contains(t, []string{"recorded", "ignored"}, e.String("status"))
 				require.False(t, e.String("type") == "coupon.deleted" && e.String("status") == "ignored", "%v", e.Body)
 			}
-			require.Len(t, sink.Got("/told"), told, "nothing is told twice")
+			require.Len(t, sink.Got("/told"), events, "nothing is told twice")
 		})
 	}
 }

@@ -390,7 +390,7 @@ func TestMoneyThatComesBack(t *testing.T) {
 			h := newMoney(t, p)
 			for n, row := range p.rows {
 				require.Contains(t, p.handled(), row.event, "an endpoint is sent the event")
-				known := h.books()
+				before := h.books()
 				p.pay(h, n+1000)
 				h.Work()
 				h.Clock.Advance(time.Hour)
@@ -402,8 +402,8 @@ func TestMoneyThatComesBack(t *testing.T) {
 				events := h.Work()
 				e := events[len(events)-1]
 				all := h.books()
-				require.Len(t, all, len(known)+1)
-				maps.DeleteFunc(all, func(charge string, _ books) bool { _, old := known[charge]; return old })
+				require.Len(t, all, len(before)+1)
+				maps.DeleteFunc(all, func(charge string, _ books) bool { _, old := before[charge]; return old })
 				for _, b := range all {
 					h.hasEffect(row, e, b)
 				}

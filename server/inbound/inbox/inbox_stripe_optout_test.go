@@ -19,19 +19,19 @@ func TestStripeOptOut(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t, func(in *connection.Input) { in.OutsideCheckout = true })
 	p := h.purchase(stripetest.Clover, "known")
-	marked, told := p, p.At
+	marked, paidAt := p, p.At
 	says := func(at time.Time, more M) {
 		marked.At, marked.Metadata = at, more
 		h.deliver(marked.Event("customer.updated", marked.CustomerObject(), at.String()))
 		h.Work()
 	}
-	says(told, M{"rail": "skip"})
-	says(told.Add(-time.Minute), nil) // an older state that arrives later
+	says(paidAt, M{"rail": "skip"})
+	says(paidAt.Add(-time.Minute), nil) // an older state that arrives later
 	h.deliver(p.Event("customer.subscription.created", p.SubscriptionObject("active")))
 	h.Last("ignored", "opted_out")
 	h.deliver(p.Event("invoice.paid", p.Invoice()))
 	h.Last("ignored", "opted_out")
-	says(told.Add(time.Second), nil)
+	says(paidAt.Add(time.Second), nil)
 	again := p
 	again.Name = "again"
 	h.deliver(again.Event("checkout.session.completed", again.Session()))

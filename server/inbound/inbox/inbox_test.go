@@ -75,7 +75,7 @@ func TestInboxFindsPayer(t *testing.T) {
 		maps.Copy(body, more)
 		return h.Must(201, h.Post("/v1/customers", body)).String("id")
 	}
-	known := lead(M{"external_customer_id": "c_known"})
+	existing := lead(M{"external_customer_id": "c_known"})
 	named, mailed := lead(M{"identifier": "user-7"}), lead(M{"email": "Eve@example.com"})
 	coupon := h.Must(201, h.Post("/v1/coupons", M{
 		"program_id": h.ProgramID, "code": "ANN10", "partner_id": h.PartnerID, "external_id": "promo_1",
@@ -87,7 +87,7 @@ func TestInboxFindsPayer(t *testing.T) {
 		customer, rule     string
 		detail, externalID any
 	}{
-		{M{"external_customer_id": "c_known", "click_id": click.String("id")}, known, "api", bob, "c_known"},
+		{M{"external_customer_id": "c_known", "click_id": click.String("id")}, existing, "api", bob, "c_known"},
 		{M{"external_customer_id": "c_2", "identifier": "user-7"}, named, "identifier", "user-7", "c_2"},
 		{M{"external_customer_id": "c_3", "email": "eve@EXAMPLE.com"}, mailed, "email", "eve@example.com", "c_3"},
 		{M{"external_customer_id": "c_4", "coupon_external_id": "promo_1"}, "", "promotion_code", coupon, "c_4"},

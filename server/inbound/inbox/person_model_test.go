@@ -216,11 +216,11 @@ func (c *crowd) customers() map[*person][]string {
 	for _, k := range c.stripe.Get("/v1/customers?limit=100&include[]=external_ids&program_id=" + c.stripe.ProgramID).Data() {
 		var of []*person
 		for _, p := range c.people {
-			known := slices.Contains(p.signups, k["id"].(string)) || k["identifier"] == p.name || k["email"] == p.email()
+			matches := slices.Contains(p.signups, k["id"].(string)) || k["identifier"] == p.name || k["email"] == p.email()
 			for _, id := range k["external_ids"].([]any) {
-				known = known || slices.Contains(p.ids, id.(M)["external_customer_id"].(string))
+				matches = matches || slices.Contains(p.ids, id.(M)["external_customer_id"].(string))
 			}
-			if known {
+			if matches {
 				of = append(of, p)
 			}
 		}

@@ -161,8 +161,8 @@ func (o *object) money(member string, given loose.Int) (string, int64, error) {
 	}
 	n, ok := given.N, true
 	if currency.Digits(code) != 2 && n != 0 {
-		hundredths, known := o.hundredths(code)
-		if !known {
+		hundredths, certain := o.hundredths(code)
+		if !certain {
 			return "", 0, processor.MalformedError{Member: "data.attributes.currency_rate"}
 		}
 		if hundredths {
@@ -177,7 +177,7 @@ func (o *object) money(member string, given loose.Int) (string, int64, error) {
 
 // hundredths reports whether amounts of a currency without two decimals are in hundredths nevertheless. Lemon
 // Squeezy calls all amounts cents; the total in US cents and its exchange rate decide.
-func (o *object) hundredths(code string) (hundredths, known bool) {
+func (o *object) hundredths(code string) (hundredths, ok bool) {
 	rate, err := strconv.ParseFloat(string(o.Rate), 64)
 	if err != nil || !(rate > 0) || !o.TotalUSD.OK || !o.Total.OK || o.Total.N <= 0 {
 		return false, false

@@ -82,7 +82,7 @@ var minorDigits = map[string]int{
 
 // Digits returns the number of decimals of a currency.
 func Digits(currency string) int {
-	if digits, known := minorDigits[currency]; known {
+	if digits, ok := minorDigits[currency]; ok {
 		return digits
 	}
 	return 2

@@ -47,7 +47,7 @@ func LoadFlows(
 			if err := fromCache(ready, r); err != nil {
 				return nil, fmt.Errorf("flow %s: %w", r.ID, err)
 			}
-			if _, known := ready[versionOf(r)]; !known {
+			if _, ok := ready[versionOf(r)]; !ok {
 				asked.Wanted = append(asked.Wanted, r.BranchesDigest)
 			}
 		}
@@ -88,19 +88,19 @@ func deciding(rows []db.FlowsForPartnerRow, f *rules.Facts) []db.FlowsForPartner
 // request.
 func fromCache(ready map[version][]rules.Branch, r db.FlowsForPartnerRow) error {
 	v := versionOf(r)
-	if _, known := ready[v]; known {
+	if _, ok := ready[v]; ok {
 		return nil
 	}
-	branches, known := branchCache.get(v)
-	if !known && string(r.Branches) != "null" {
+	branches, ok := branchCache.get(v)
+	if !ok && string(r.Branches) != "null" {
 		var err error
 		if branches, err = parse(r); err != nil {
 			return err
 		}
 		branchCache.put(v, cacheEntry{branches, len(r.Branches)})
-		known = true
+		ok = true
 	}
-	if known {
+	if ok {
 		ready[v] = branches
 	}
 	return nil
@@ -184,20 +184,20 @@ type cache struct {
 func (c *cache) get(v version) ([]rules.Branch, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p, known := c.young[v]
-	if !known {
-		if p, known = c.old[v]; known {
+	p, ok := c.young[v]
+	if !ok {
+		if p, ok = c.old[v]; ok {
 			c.add(v, p)
 		}
 	}
-	return p.branches, known
+	return p.branches, ok
 }
 
 // put adds an entry, unless another goroutine has just added the same.
 func (c *cache) put(v version, p cacheEntry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.young[v]; !known {
+	if _, ok := c.young[v]; !ok {
 		c.add(v, p)
 	}
 }

@@ -71,13 +71,13 @@ func TestCachedFlowsDecideAlike(t *testing.T) {
 			r.Branches = []byte("null")
 			require.NoError(t, fromCache(map[version][]rules.Branch{}, r), "from what is kept")
 		}
-		kept := toRules(few, ready)
+		cached := toRules(few, ready)
 		want, ok := rules.Choose(all, f)
-		got, same := rules.Choose(kept, f)
+		got, same := rules.Choose(cached, f)
 		require.Equal(t, ok, same)
 		require.Equal(t, want, got)
 		to, moves := rules.SwitchTarget(all, f)
-		moved, alike := rules.SwitchTarget(kept, f)
+		moved, alike := rules.SwitchTarget(cached, f)
 		require.Equal(t, moves, alike)
 		require.Equal(t, to, moved)
 	})
@@ -91,8 +91,8 @@ func TestCacheIsBounded(t *testing.T) {
 	c.put(hot, cacheEntry{length: 1000})
 	for i := range 5000 {
 		c.put(version{fmt.Sprint(i), ""}, cacheEntry{length: 16 << 10})
-		_, known := c.get(hot)
-		require.True(t, known)
+		_, ok := c.get(hot)
+		require.True(t, ok)
 		total := 0
 		for _, side := range []map[version]cacheEntry{c.young, c.old} {
 			for _, p := range side {
@@ -101,6 +101,6 @@ func TestCacheIsBounded(t *testing.T) {
 		}
 		require.LessOrEqual(t, total, maxCacheBytes)
 	}
-	_, known := c.get(version{"0", ""})
-	require.False(t, known)
+	_, ok := c.get(version{"0", ""})
+	require.False(t, ok)
 }

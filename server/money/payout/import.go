@@ -29,8 +29,8 @@ func Import(ctx context.Context, u *work.Unit, program db.Program, batches map[s
 	if end.After(u.Now.Time) {
 		end = u.Now
 	}
-	batch, known := batches[month.String()]
-	if !known {
+	batch, ok := batches[month.String()]
+	if !ok {
 		var err error
 		if batch, err = queries.BatchOfImport(ctx, u.Tx, db.BatchOfImportParams{
 			ID: u.NewID(ident.Batch), OrgID: u.OrgID, ProgramID: program.ID, PeriodMonth: month, PeriodEnd: end, Now: end,

@@ -184,7 +184,7 @@ func (p page) payouts(u *work.Unit) (out []db.Payout, collected [][]string) {
 			PeriodEnd:   o.PeriodEnd,
 			DueAt:       o.dueAt(),
 		}
-		if present, known := p.present[monthKey{d.PartnerID, d.Currency}]; known {
+		if present, ok := p.present[monthKey{d.PartnerID, d.Currency}]; ok {
 			y.ID = present.ID
 		}
 		if outcome == NotEligible {
@@ -210,8 +210,8 @@ func (p page) write(ctx context.Context, u *work.Unit) error {
 		return nil
 	}
 	for i, y := range payouts {
-		present, known := p.present[monthKey{y.PartnerID, y.Currency}]
-		if known {
+		present, ok := p.present[monthKey{y.PartnerID, y.Currency}]
+		if ok {
 			reevaluate(&again, y)
 		} else {
 			add(&made, y)
@@ -275,12 +275,12 @@ func recordOutcome(u *work.Unit, y db.Payout, before string) {
 // outcome decides on the amount due to a partner in a currency, and explains why it is not paid. The reason is
 // for machines, and set only if a check failed.
 func (p page) outcome(d db.BatchCommissionsRow) (o Outcome, reason, text string) {
-	present, known := p.present[monthKey{d.PartnerID, d.Currency}]
+	present, ok := p.present[monthKey{d.PartnerID, d.Currency}]
 	switch {
 	case d.AmountMinor <= 0:
 		return Carried, "", "Clawbacks equal or exceed the amount, so nothing is paid; all of it waits for the next payout."
 	// An open or finished payout of the month stays; newer commissions wait for the next month.
-	case known && present.Status != db.PayoutStatusNotEligible:
+	case ok && present.Status != db.PayoutStatusNotEligible:
 		return NextMonth, "", fmt.Sprintf(
 			"The partner has a payout of this month in %s already; later commissions wait for the next month.", d.Currency)
 	}

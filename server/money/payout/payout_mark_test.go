@@ -56,8 +56,8 @@ func TestMarkAll(t *testing.T) {
 		return out
 	}
 
-	look := f.Must(200, f.mark(with(M{"dry_run": true})))
-	require.EqualValues(t, 1, look.Int("payout_count"), "a failed payout is marked by its id alone")
+	preview := f.Must(200, f.mark(with(M{"dry_run": true})))
+	require.EqualValues(t, 1, preview.Int("payout_count"), "a failed payout is marked by its id alone")
 	require.Equal(t, before, f.books(t))
 	f.Refused(409, "confirmation_differs", "confirm_count", f.mark(with(M{"confirm_count": 2})))
 	f.Refused(409, "confirmation_differs", "confirm_amount_minor", f.mark(with(M{"confirm_amount_minor": 1})))

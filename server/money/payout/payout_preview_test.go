@@ -24,22 +24,22 @@ func (e earner) preview(t *testing.T, change ...func(*api.PayoutPreviewRequest))
 	return answer.JSON200
 }
 
-// told is a line of a preview, or a payout of a batch. Both have these members.
-type told struct {
+// payoutLine is a line of a preview, or a payout of a batch. Both have these members.
+type payoutLine struct {
 	partner, currency, reason, text string
 	amount, commissions             int64
 }
 
-// foretold returns the lines for which a batch creates payouts.
-func foretold(p *api.PayoutPreview) map[told]bool {
-	out := map[told]bool{}
+// previewLines returns the lines for which a batch creates payouts.
+func previewLines(p *api.PayoutPreview) map[payoutLine]bool {
+	out := map[payoutLine]bool{}
 	for _, l := range p.Data {
 		if l.Outcome == api.PayoutPreviewOutcomePayout || l.Outcome == api.PayoutPreviewOutcomeNotEligible {
 			count := l.CommissionCount
 			if l.Reason != nil {
 				count = 0 // such a payout has no commissions
 			}
-			out[told{
+			out[payoutLine{
 				l.PartnerID, l.Currency, fmt.Sprint(deref(l.Reason)), deref(l.ReasonText), l.AmountMinor, count,
 			}] = true
 		}
@@ -105,7 +105,7 @@ func TestPayoutPreview(t *testing.T) {
 	s.Clock.Advance(6 * 24 * time.Hour)
 	at := func(b *api.PayoutPreviewRequest) { b.PeriodEnd = s.Clock.Now().String() }
 	p = e.preview(t, at)
-	want := foretold(p)
+	want := previewLines(p)
 	require.Len(t, want, 6)
 	require.Equal(t, want, e.previewPages(t, at, p.Totals))
 	only := e.preview(t, at, func(b *api.PayoutPreviewRequest) { b.Outcome = new(api.PayoutPreviewOutcomeNextMonth) })
@@ -118,14 +118,14 @@ func TestPayoutPreview(t *testing.T) {
 		earlier[y.String("id")] = true
 	}
 	e.Batch(200, M{"period_end": s.Clock.Now().String()})
-	require.Equal(t, want, e.madeSince(earlier))
+	require.Equal(t, want, e.linesSince(earlier))
 	e.Tallied(t)
 }
 
 // previewPages collects the lines of a preview in pages of one line.
-func (e *earner) previewPages(t *testing.T, at func(*api.PayoutPreviewRequest), totals []api.PayoutPreviewTotal) map[told]bool {
+func (e *earner) previewPages(t *testing.T, at func(*api.PayoutPreviewRequest), totals []api.PayoutPreviewTotal) map[payoutLine]bool {
 	t.Helper()
-	paged := map[told]bool{}
+	paged := map[payoutLine]bool{}
 	for after := ""; ; {
 		some := e.preview(t, at, func(b *api.PayoutPreviewRequest) {
 			b.Limit = new(int64(1))
@@ -134,7 +134,7 @@ func (e *earner) previewPages(t *testing.T, at func(*api.PayoutPreviewRequest), 
 			}
 		})
 		require.Equal(t, totals, some.Totals, "of all, whatever the page")
-		for line := range foretold(some) {
+		for line := range previewLines(some) {
 			paged[line] = true
 		}
 		if !some.HasMore {
@@ -144,14 +144,14 @@ func (e *earner) previewPages(t *testing.T, at func(*api.PayoutPreviewRequest), 
 	}
 }
 
-// madeSince returns the payouts that are not among earlier.
-func (e *earner) madeSince(earlier map[string]bool) map[told]bool {
-	got := map[told]bool{}
+// linesSince returns the payouts that are not among earlier.
+func (e *earner) linesSince(earlier map[string]bool) map[payoutLine]bool {
+	got := map[payoutLine]bool{}
 	for _, y := range e.Payouts("&limit=100") {
 		if !earlier[y.String("id")] {
 			reason, _ := y.Body["reason"].(string)
 			text, _ := y.Body["reason_text"].(string)
-			got[told{
+			got[payoutLine{
 				y.String("partner_id"), y.String("currency"), reason, text, y.Int("amount_minor"), y.Int("commission_count"),
 			}] = true
 		}

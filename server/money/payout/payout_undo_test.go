@@ -188,7 +188,7 @@ func TestDetailsChanged(t *testing.T) {
 	e := earner{s.Earner()}
 	s.Flow(e.ProgramID)
 	partner, _ := e.Referrer(10000)
-	told := func() (n int) {
+	mails := func() (n int) {
 		require.NoError(t, s.Pool.QueryRow(t.Context(),
 			"SELECT count(*) FROM mails WHERE purpose = 'payout_details_changed'").Scan(&n))
 		return n
@@ -200,7 +200,7 @@ func TestDetailsChanged(t *testing.T) {
 	change(M{"payout_method": "paypal", "payout_details": M{"email": "one@pay.example"}})
 	change(M{"payout_details": M{"email": "one@pay.example"}})
 	change(M{"first_name": "Ada"})
-	require.Equal(t, 1, told(), "the same details are no change")
+	require.Equal(t, 1, mails(), "the same details are no change")
 	e.Batch(201)
 	payout := func() apitest.Answer { return e.Payouts("&partner_id=" + partner)[0] }
 	require.Nil(t, payout().Body["details_changed_at"], "the partner was never paid")
@@ -208,7 +208,7 @@ func TestDetailsChanged(t *testing.T) {
 	s.Must(200, s.Post("/v1/payouts/"+first+"/mark_paid", nil))
 	change(M{"payout_details": M{"email": "two@pay.example"}})
 	changed := s.Clock.Now().String()
-	require.Equal(t, 2, told())
+	require.Equal(t, 2, mails())
 	require.Nil(t, payout().Body["details_changed_at"], "what is paid needs no look")
 
 	s.Clock.Set(time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC))
@@ -220,7 +220,7 @@ func TestDetailsChanged(t *testing.T) {
 	require.Equal(t, changed, payout().String("details_changed_at"))
 	require.Equal(t, changed, s.Get("/v1/payouts/"+payout().String("id")).String("details_changed_at"))
 	change(M{"payout_method": nil})
-	require.Equal(t, 3, told())
+	require.Equal(t, 3, mails())
 	require.Equal(t, s.Clock.Now().String(), payout().String("details_changed_at"))
 	s.Must(200, s.Post("/v1/payouts/"+payout().String("id")+"/mark_paid", nil))
 	require.Nil(t, payout().Body["details_changed_at"])

@@ -78,7 +78,7 @@ func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, keepe
 	}
 	byID := byPayout(rows)
 	ids := slices.Collect(maps.Keys(byID))
-	known, err := queries.BatchPayoutsByIDs(ctx, u.Tx, db.BatchPayoutsByIDsParams{BatchID: b.ID, OrgID: u.OrgID, Ids: ids})
+	all, err := queries.BatchPayoutsByIDs(ctx, u.Tx, db.BatchPayoutsByIDsParams{BatchID: b.ID, OrgID: u.OrgID, Ids: ids})
 	if err != nil {
 		return r, err
 	}
@@ -87,7 +87,7 @@ func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, keepe
 	}
 	changes := 0
 	var paid []db.Payout
-	for _, p := range known { // partner order is the order of locks
+	for _, p := range all { // partner order is the order of locks
 		ofPayout := byID[p.ID]
 		delete(byID, p.ID)
 		result := choose(p, ofPayout).judge(p)

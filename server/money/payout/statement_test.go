@@ -150,10 +150,10 @@ func TestStatement(t *testing.T) {
 
 	// The statement outlives its partner, without lines.
 	e.Must(200, e.Delete("/v1/partners/"+partner))
-	kept := e.Must(200, e.statement(id, ""))
-	require.Equal(t, second.Body["statement"], kept.Body["statement"])
-	require.Nil(t, kept.Body["lines"])
-	require.Equal(t, false, kept.Body["undone"])
+	stored := e.Must(200, e.statement(id, ""))
+	require.Equal(t, second.Body["statement"], stored.Body["statement"])
+	require.Nil(t, stored.Body["lines"])
+	require.Equal(t, false, stored.Body["undone"])
 }
 
 // TestStatementCorrects: the next statement of a partner names the undone one, even if it is about another payout; each

@@ -22,9 +22,9 @@ func TestFieldsAreDescribed(t *testing.T) {
 			}
 		}
 	}
-	known := []string{saleMetadata + "<key>", customerMetadata + "<key>"}
+	names := []string{saleMetadata + "<key>", customerMetadata + "<key>"}
 	for _, f := range fields {
-		known = append(known, f.name)
+		names = append(names, f.name)
 	}
-	require.ElementsMatch(t, known, described)
+	require.ElementsMatch(t, names, described)
 }

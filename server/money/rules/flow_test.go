@@ -142,17 +142,17 @@ func drawFlow(t *rapid.T, n int, branch Conditions) Flow {
 
 // The model drops what does not fit and sorts the rest by a list of keys.
 func modelChoose(flows []Flow, f *Facts) *Flow {
-	kept := slices.DeleteFunc(slices.Clone(flows), func(x Flow) bool {
+	rest := slices.DeleteFunc(slices.Clone(flows), func(x Flow) bool {
 		outside := x.PartnerID != nil && *x.PartnerID != "part_a" || x.GroupID != nil && *x.GroupID != "grp_a"
 		return x.Action != GenerateCommission || (x.Trigger == NewPayment) != (f.Sale != nil) || outside
 	})
-	slices.SortFunc(kept, func(a, b Flow) int {
+	slices.SortFunc(rest, func(a, b Flow) int {
 		return slices.Compare(keys(a), keys(b))
 	})
-	if len(kept) == 0 {
+	if len(rest) == 0 {
 		return nil
 	}
-	return &kept[0]
+	return &rest[0]
 }
 
 func keys(f Flow) []int64 {

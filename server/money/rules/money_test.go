@@ -47,10 +47,10 @@ func TestBaseWithinSale(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		sale := rapid.Int64Range(1, largest).Draw(t, "sale")
-		known := func(name string) *int64 {
+		amount := func(name string) *int64 {
 			return rapid.Ptr(rapid.Int64Range(0, sale), true).Draw(t, name)
 		}
-		tax, fee := known("tax"), known("fee")
+		tax, fee := amount("tax"), amount("fee")
 		bases := []Base{BaseGross, BaseNetOfTax, BaseNetOfTaxAndFee}
 		left := sale
 		for i, off := range []*int64{nil, tax, fee} {

@@ -40,8 +40,8 @@ var ages = map[string][2]string{
 // conditions.
 func (s Speaker) age(f *field, op operator, raw json.RawMessage) string {
 	var n int64
-	forms, known := ages[f.name]
-	if !known || json.Unmarshal(raw, &n) != nil {
+	forms, ok := ages[f.name]
+	if !ok || json.Unmarshal(raw, &n) != nil {
 		return ""
 	}
 	switch op { // values are whole: more than eleven means at least twelve

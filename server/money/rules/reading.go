@@ -23,8 +23,8 @@ func readingOf(f *Facts) *reading {
 // value returns the field's value: nil if it is missing, else a bool, string,
 // int64, clock.Time, idSet or *scalar.
 func (r *reading) value(f *field) any {
-	v, known := r.values[f.name]
-	if known {
+	v, cached := r.values[f.name]
+	if cached {
 		return v
 	}
 	if f.kind == kindScalar {
@@ -41,8 +41,8 @@ func (r *reading) value(f *field) any {
 
 // members returns the holder's metadata, decoded once; nil if there is none.
 func (r *reading) members(of holder) map[string]json.RawMessage {
-	members, known := r.metadata[of]
-	if !known {
+	members, ok := r.metadata[of]
+	if !ok {
 		if json.Unmarshal(of.metadata(r.facts), &members) != nil {
 			members = nil
 		}

@@ -131,22 +131,22 @@ func TestWordsInEveryLanguage(t *testing.T) {
 func TestTerms(t *testing.T) {
 	t.Parallel()
 	year := `{"conditions":[{"field":"customer.months_since_conversion","operator":"%s","value":%d}],"rate_type":"percent","rate_value":5000}`
-	said := func(language string, own int64, branches string) []string {
+	words := func(language string, own int64, branches string) []string {
 		out, err := rules.Speaker{Trigger: rules.NewPayment, Currency: "USD", Locale: locale.Of(language)}.Terms(
 			rules.Rate{RateType: rules.RatePercent, RateValue: own}, json.RawMessage(branches))
 		require.NoError(t, err)
 		return out
 	}
-	require.Equal(t, []string{"You earn 20 % of every payment."}, said("en", 2000, `[]`))
+	require.Equal(t, []string{"You earn 20 % of every payment."}, words("en", 2000, `[]`))
 	require.Equal(t, []string{
 		"You earn 50 % of every payment for a customer’s first 12 months.",
 		"You earn 20 % of every payment after that.",
-	}, said("en", 2000, "["+fmt.Sprintf(year, "lt", 12)+"]"))
+	}, words("en", 2000, "["+fmt.Sprintf(year, "lt", 12)+"]"))
 	require.Equal(t, []string{"You earn 50 % of every payment for a customer’s first 12 months."},
-		said("en", 0, "["+fmt.Sprintf(year, "lte", 11)+"]"))
+		words("en", 0, "["+fmt.Sprintf(year, "lte", 11)+"]"))
 	require.Equal(t, []string{"Sie verdienen 50 % jeder Zahlung nach den ersten 12 Monaten eines Kunden."},
-		said("de", 0, "["+fmt.Sprintf(year, "gt", 11)+"]"))
-	require.Equal(t, []string{"You earn nothing."}, said("en", 0, `[]`))
+		words("de", 0, "["+fmt.Sprintf(year, "gt", 11)+"]"))
+	require.Equal(t, []string{"You earn nothing."}, words("en", 0, `[]`))
 	require.Equal(t, []string{"You earn 5 % of every payment."},
-		said("en", 2000, `[{"conditions":[],"rate_type":"percent","rate_value":500}]`), "a branch that always fits is the rate")
+		words("en", 2000, `[{"conditions":[],"rate_type":"percent","rate_value":500}]`), "a branch that always fits is the rate")
 }

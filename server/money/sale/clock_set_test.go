@@ -24,11 +24,11 @@ func TestClockSet(t *testing.T) {
 		}, "Idempotency-Key", charge)
 		return h.Must(201, a).String("id")
 	}
-	kept := once("ch_kept")
+	repeatedSale := once("ch_kept")
 	sold := 2
 	for _, step := range []time.Duration{-time.Hour, time.Hour, time.Hour, -time.Hour} {
 		h.Clock.Advance(step)
-		require.Equal(t, kept, once("ch_kept"), "a repeated request after %s", step)
+		require.Equal(t, repeatedSale, once("ch_kept"), "a repeated request after %s", step)
 		sale := h.Sell(customer, "ch_"+step.String()+h.Clock.Now().String(), h.Clock.Now().Time)
 		sold++
 		h.Must(200, h.Post("/v1/sales/"+sale+"/refund", M{"amount_minor": 1000}))

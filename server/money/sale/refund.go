@@ -194,26 +194,26 @@ func refundKnown(ctx context.Context, tx pgtx.DBTX, org, programID string, exter
 	if externalID == nil {
 		return nil, nil //nolint:nilnil // none is not an error
 	}
-	known, err := queries.RefundByExternalID(ctx, tx, db.RefundByExternalIDParams{ProgramID: programID, OrgID: org,
+	stored, err := queries.RefundByExternalID(ctx, tx, db.RefundByExternalIDParams{ProgramID: programID, OrgID: org,
 		ExternalRefundID: externalID})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // as above
 	}
-	return &known, err
+	return &stored, err
 }
 
 // repeated answers for a refund that was recorded before, without changes. A member that the request leaves out
 // cannot differ.
-func repeated(known db.Refund, r RefundInput, chargeID string) Refunded {
-	out := Refunded{Refund: known, Repeated: true}
+func repeated(earlier db.Refund, r RefundInput, chargeID string) Refunded {
+	out := Refunded{Refund: earlier, Repeated: true}
 	note := func(differs bool, member string) {
 		if differs {
 			out.Differs = append(out.Differs, member)
 		}
 	}
-	note(known.ExternalChargeID != nil && *known.ExternalChargeID != chargeID, "the charge")
-	note(r.AmountMinor != nil && (known.AmountMinor == nil || *r.AmountMinor != *known.AmountMinor), "amount_minor")
-	note(r.At != nil && !r.At.Equal(known.RefundedAt.Time), "refunded_at")
+	note(earlier.ExternalChargeID != nil && *earlier.ExternalChargeID != chargeID, "the charge")
+	note(r.AmountMinor != nil && (earlier.AmountMinor == nil || *r.AmountMinor != *earlier.AmountMinor), "amount_minor")
+	note(r.At != nil && !r.At.Equal(earlier.RefundedAt.Time), "refunded_at")
 	return out
 }
 

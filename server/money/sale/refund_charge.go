@@ -17,7 +17,7 @@ func RefundCharge(
 	ctx context.Context, u *work.Unit, programID, chargeID string, r RefundInput,
 ) (Refunded, error) {
 	org := u.OrgID
-	var known *db.Refund
+	var earlier *db.Refund
 	var sold db.SaleByChargeRow
 	err := u.InProgram(ctx, programID,
 		func(tx pgtx.DBTX) error {
@@ -32,7 +32,7 @@ func RefundCharge(
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			known, err = refundKnown(ctx, tx, org, programID, r.ExternalID)
+			earlier, err = refundKnown(ctx, tx, org, programID, r.ExternalID)
 			return err
 		})
 	if err != nil {
@@ -40,10 +40,10 @@ func RefundCharge(
 	}
 	r.SaleID = sold.ID
 	switch {
-	case known != nil && known.Status == db.RefundStatusApplied: // the request may name another id of the charge
-		return repeated(*known, r, cmp.Or(sold.ExternalChargeID, chargeID)), nil
-	case known != nil && *known.ExternalChargeID != sold.ExternalChargeID:
-		return repeated(*known, r, chargeID), nil
+	case earlier != nil && earlier.Status == db.RefundStatusApplied: // the request may name another id of the charge
+		return repeated(*earlier, r, cmp.Or(sold.ExternalChargeID, chargeID)), nil
+	case earlier != nil && *earlier.ExternalChargeID != sold.ExternalChargeID:
+		return repeated(*earlier, r, chargeID), nil
 	case r.SaleID == "":
 		return wait(ctx, u, programID, chargeID, r)
 	}

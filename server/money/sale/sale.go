@@ -91,8 +91,8 @@ func (s Service) record(ctx context.Context, u *work.Unit, c charge) (Outcome, e
 		}
 		return Outcome{Sale: stored, Repeated: true, Differs: c.differs(stored)}, err
 	}
-	if known, err := r.imported(ctx, u); err != nil || known != nil {
-		return opt.Value(known), err
+	if imported, err := r.imported(ctx, u); err != nil || imported != nil {
+		return opt.Value(imported), err
 	}
 	if err := r.validate(ctx, u); err != nil {
 		return Outcome{}, err

@@ -133,8 +133,8 @@ func want(status string, total, queued, sent, failed, opened, skipped int64) []a
 func TestCampaign(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	for _, who := range []string{"ada", "bob", "gone", "quiet"} {
-		m.Partner(m.program, M{"handle": who, "email": who + "@example.com"})
+	for _, name := range []string{"ada", "bob", "gone", "quiet"} {
+		m.Partner(m.program, M{"handle": name, "email": name + "@example.com"})
 	}
 	suspended := m.Partner(m.program, M{"handle": "held", "email": "held@example.com"})
 	m.Must(200, m.Post("/v1/partners/"+suspended, M{"status": "suspended"}))
@@ -211,19 +211,19 @@ func TestOpenedAndUnsubscribed(t *testing.T) {
 	require.Equal(t, 200, shown.StatusCode)
 	require.Contains(t, shown.Header.Get("Content-Security-Policy"), "default-src 'none'")
 	var left bool
-	look := func() bool {
+	poll := func() bool {
 		require.NoError(t, m.Pool.QueryRow(t.Context(), "SELECT unsubscribed_at IS NOT NULL FROM partners").Scan(&left))
 		return left
 	}
-	require.False(t, look(), "looking is not leaving")
+	require.False(t, poll(), "looking is not leaving")
 	require.Equal(t, 200, fetch(t, http.MethodPost, out, url.Values{"List-Unsubscribe": {"One-Click"}}).StatusCode)
-	require.True(t, look())
+	require.True(t, poll())
 	second := m.campaign()
 	require.Equal(t, "sending", m.Must(200, m.send(second)).String("status"))
 	m.run("send-campaigns", "send-mail", "send-campaigns")
 	require.Equal(t, want("sent", 1, 0, 0, 0, 0, 1), m.stats(second))
 	require.Equal(t, 200, fetch(t, http.MethodPost, out, url.Values{"again": {"yes"}}).StatusCode)
-	require.False(t, look())
+	require.False(t, poll())
 	require.Equal(t, 404, fetch(t, http.MethodGet, m.URL+"/mail/unsubscribe/"+strings.Repeat("0", 32), nil).StatusCode)
 	require.Equal(t, 404, fetch(t, http.MethodPost, m.URL+"/mail/unsubscribe/x", url.Values{}).StatusCode)
 }
@@ -451,8 +451,8 @@ func TestCampaignOnce(t *testing.T) {
 func TestCampaignPreview(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	for _, who := range []string{"ada", "quiet"} {
-		m.Partner(m.program, M{"handle": who, "email": who + "@example.com"})
+	for _, name := range []string{"ada", "quiet"} {
+		m.Partner(m.program, M{"handle": name, "email": name + "@example.com"})
 	}
 	_, err := m.Pool.Exec(t.Context(), "UPDATE partners SET unsubscribed_at = now() WHERE handle = 'quiet'")
 	require.NoError(t, err)

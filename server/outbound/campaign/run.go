@@ -99,8 +99,8 @@ func feed(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) error
 	if c.AudienceAfter != nil {
 		return nil
 	}
-	there, err := queries.CampaignOutboxCounts(ctx, tx, db.CampaignOutboxCountsParams{CampaignID: c.ID, OrgID: c.OrgID})
-	room := min(window-there.Fresh, maxQueued-there.Held)
+	counts, err := queries.CampaignOutboxCounts(ctx, tx, db.CampaignOutboxCountsParams{CampaignID: c.ID, OrgID: c.OrgID})
+	room := min(window-counts.Fresh, maxQueued-counts.Held)
 	if err != nil || room <= 0 {
 		return err
 	}

@@ -106,9 +106,9 @@ func TestBackOff(t *testing.T) {
 	pool, o := outbox(t)
 	require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid(ada, "pyt_1", 1, "USD"), start))
 	c := &carrier{err: errors.New("connection refused")}
-	var told bytes.Buffer
+	var output bytes.Buffer
 	r := prometheus.NewRegistry()
-	log, still := slog.New(slog.NewTextHandler(&told, nil)), clock.NewManual(start.Time)
+	log, still := slog.New(slog.NewTextHandler(&output, nil)), clock.NewManual(start.Time)
 	s := Sender{
 		Pool: pool, Transport: c, From: "rail@rail.example", Name: "Rail", Clock: still, Log: log,
 		Outcomes: NewOutcomes(r), Outages: outage.New(log, still, "the mail server", ""),
@@ -126,14 +126,14 @@ func TestBackOff(t *testing.T) {
 	require.Equal(t, []any{"failed", len(waits) + 1}, []any{status, attempts})
 	require.InDelta(t, len(waits), counted(t, r, retried), 0)
 	require.InDelta(t, 1, counted(t, r, failed), 0)
-	require.Equal(t, 1, strings.Count(told.String(), "the mail server began to fail"), "no line a try")
-	require.Equal(t, 1, strings.Count(told.String(), "mail failed"))
+	require.Equal(t, 1, strings.Count(output.String(), "the mail server began to fail"), "no line a try")
+	require.Equal(t, 1, strings.Count(output.String(), "mail failed"))
 
 	require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid(ada, "pyt_2", 1, "USD"), now))
 	c.err = nil
 	require.NoError(t, s.Run(t.Context(), now))
 	require.InDelta(t, 1, counted(t, r, sent), 0)
-	require.Contains(t, told.String(), "the mail server recovered")
+	require.Contains(t, output.String(), "the mail server recovered")
 }
 
 // counted returns the number of attempts with an outcome.

@@ -39,7 +39,7 @@ func (s *Sender) settled(ctx context.Context, age time.Duration) (event.Horizon,
 	seen := map[event.Lock]time.Time{}
 	for _, l := range last.Locks {
 		seen[l] = at
-		if before, known := h.seen[l]; known {
+		if before, ok := h.seen[l]; ok {
 			seen[l] = before
 		}
 	}

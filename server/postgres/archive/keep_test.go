@@ -44,7 +44,7 @@ func TestKeeper(t *testing.T) {
 		Manifest: func(context.Context) (Manifest, error) { return Manifest{Rail: "test"}, nil },
 		Made:     func(context.Context) { noted++ },
 	}
-	look := func() {
+	check := func() {
 		t.Helper()
 		k.note(t.Context(), k.archives(t.Context()))
 	}
@@ -67,13 +67,13 @@ func TestKeeper(t *testing.T) {
 	_, err = pool.Exec(t.Context(), "CREATE TABLE written (); SELECT pg_switch_wal()")
 	require.NoError(t, err)
 	wait.Until(t, func() bool { return k.archives(t.Context()) != nil })
-	look()
-	look()
+	check()
+	check()
 	require.Equal(t, 1, strings.Count(log.String(), "archiving fails"), log.String())
 	require.NoError(t, os.Rename(history+".away", history))
 	wait.Until(t, func() bool { return k.archives(t.Context()) == nil })
-	look()
-	look()
+	check()
+	check()
 	require.Equal(t, 1, strings.Count(log.String(), "archiving works again"), log.String())
 }
 

@@ -13,15 +13,15 @@ import (
 )
 
 // Unpack writes the cluster's files and the WAL into a folder.
-func (b Base) Unpack(into string, told backup.Progress) error {
-	if err := b.unpackBase(into, told); err != nil {
+func (b Base) Unpack(into string, progress backup.Progress) error {
+	if err := b.unpackBase(into, progress); err != nil {
 		return err
 	}
-	return b.wal.unpack(filepath.Join(into, "pg_wal"), told)
+	return b.wal.unpack(filepath.Join(into, "pg_wal"), progress)
 }
 
 // unpackBase writes the cluster's files. The sum at the end of the packed file is checked.
-func (b Base) unpackBase(into string, told backup.Progress) error {
+func (b Base) unpackBase(into string, progress backup.Progress) error {
 	raw, err := os.Open(b.tar())
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func (b Base) unpackBase(into string, told backup.Progress) error {
 	defer raw.Close() //nolint:errcheck // only read
 	plain, err := gzip.NewReader(raw)
 	if err == nil {
-		err = extract(tar.NewReader(plain), into, told)
+		err = extract(tar.NewReader(plain), into, progress)
 	}
 	if err == nil {
 		_, err = io.Copy(io.Discard, plain) //nolint:gosec // G110: nothing is kept
@@ -41,7 +41,7 @@ func (b Base) unpackBase(into string, told backup.Progress) error {
 }
 
 // extract writes the entries of an archive below a folder.
-func extract(from *tar.Reader, into string, told backup.Progress) error {
+func extract(from *tar.Reader, into string, progress backup.Progress) error {
 	var done int64
 	for {
 		h, err := from.Next()
@@ -54,7 +54,7 @@ func extract(from *tar.Reader, into string, told backup.Progress) error {
 		if !filepath.IsLocal(h.Name) {
 			return fmt.Errorf("%q is not a path in a cluster", h.Name)
 		}
-		told("base backup", done)
+		progress("base backup", done)
 		if err := write(h, from, filepath.Join(into, h.Name)); err != nil { //nolint:gosec // G305: it is local
 			return err
 		}

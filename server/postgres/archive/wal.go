@@ -98,9 +98,9 @@ func (w *wal) gap(advice string) error {
 }
 
 // unpack writes the files into a folder.
-func (w *wal) unpack(into string, told backup.Progress) error {
+func (w *wal) unpack(into string, progress backup.Progress) error {
 	for i, name := range w.files {
-		told("WAL", int64(i)*segment)
+		progress("WAL", int64(i)*segment)
 		if err := w.unpackOne(name, filepath.Join(into, name)); err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ var ours = sync.OnceValues(func() ([]string, error) {
 // tables (relpersistence), which a crash empties as well. Rows of partitions belong to their parent
 // table.
 func includedTables(ctx context.Context, conn *pgx.Conn) ([]Table, error) {
-	known, err := ours()
+	expected, err := ours()
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func includedTables(ctx context.Context, conn *pgx.Conn) ([]Table, error) {
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t Table, err error) {
 		return t, row.Scan(&t.Name, &t.Columns)
 	})
-	all = slices.DeleteFunc(all, func(t Table) bool { return omitted[t.Name] != "" || !slices.Contains(known, t.Name) })
+	all = slices.DeleteFunc(all, func(t Table) bool { return omitted[t.Name] != "" || !slices.Contains(expected, t.Name) })
 	for i := range all {
 		all[i].Columns = slices.DeleteFunc(all[i].Columns,
 			func(c string) bool { return slices.Contains(reset[all[i].Name], c) })

@@ -25,8 +25,8 @@ func accountFor(l layout) (account, error) {
 	if os.Geteuid() != 0 {
 		return account{name: "this account", uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}, nil
 	}
-	if who, ok := ownerOf(l.data()); ok {
-		return who, nil
+	if owner, ok := ownerOf(l.data()); ok {
+		return owner, nil
 	}
 	for _, name := range []string{"postgres", "nobody"} {
 		if u, err := user.Lookup(name); err == nil {
@@ -46,12 +46,12 @@ func ownerOf(data string) (account, bool) {
 	if !ok || sys.Uid == 0 {
 		return account{}, false
 	}
-	who := account{name: "user id " + strconv.FormatUint(uint64(sys.Uid), 10), uid: sys.Uid, gid: sys.Gid}
+	self := account{name: "user id " + strconv.FormatUint(uint64(sys.Uid), 10), uid: sys.Uid, gid: sys.Gid}
 	if u, err := user.LookupId(strconv.FormatUint(uint64(sys.Uid), 10)); err == nil {
-		who.name = u.Username
+		self.name = u.Username
 	}
-	who.credential = &syscall.Credential{Uid: who.uid, Gid: who.gid}
-	return who, true
+	self.credential = &syscall.Credential{Uid: self.uid, Gid: self.gid}
+	return self, true
 }
 
 // lent returns the account under which a root process runs the server.

@@ -31,9 +31,9 @@ func TestBoundLog(t *testing.T) {
 	require.Equal(t, "begin", read(path))
 	write(strings.Repeat("x", maxLog) + "end")
 	require.Empty(t, read(path))
-	kept := read(path + ".1")
-	require.Len(t, kept, maxLog)
-	require.True(t, strings.HasPrefix(kept, "xxx") && strings.HasSuffix(kept, "xend"))
+	old := read(path + ".1")
+	require.Len(t, old, maxLog)
+	require.True(t, strings.HasPrefix(old, "xxx") && strings.HasSuffix(old, "xend"))
 	write("after")
 	require.Equal(t, "after", read(path))
 }

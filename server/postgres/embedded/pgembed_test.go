@@ -127,9 +127,9 @@ func TestSettings(t *testing.T) {
 func TestSecondProcessJoins(t *testing.T) {
 	dir := openDir(t)
 	s := launched(t, dir, true)
-	cmd, said := other(t, dir)
-	if said != "joined true" {
-		t.Fatal(said)
+	cmd, output := other(t, dir)
+	if output != "joined true" {
+		t.Fatal(output)
 	}
 	check(t, cmd.Process.Kill())
 	if got := value(t, s, "SELECT 'alive'"); got != "alive" {
@@ -151,9 +151,9 @@ func TestJoinedDoesNotStop(t *testing.T) {
 
 func TestParentKilled(t *testing.T) {
 	dir := openDir(t)
-	cmd, said := other(t, dir)
-	if said != "joined false" {
-		t.Fatal(said)
+	cmd, output := other(t, dir)
+	if output != "joined false" {
+		t.Fatal(output)
 	}
 	check(t, cmd.Process.Kill())
 	_ = cmd.Wait() // killed
@@ -184,10 +184,10 @@ func TestStaleFileOfAnotherProcess(t *testing.T) {
 	check(t, err)
 	check(t, first.proc.cmd.Process.Kill())
 	<-first.proc.done
-	who, err := accountFor(layout{dir: dir})
+	acc, err := accountFor(layout{dir: dir})
 	check(t, err)
 	stranger := exec.Command("sleep", "600")
-	stranger.Dir, stranger.SysProcAttr = "/", attributes(who, syscall.SIGKILL)
+	stranger.Dir, stranger.SysProcAttr = "/", attributes(acc, syscall.SIGKILL)
 	p, err := spawn(stranger)
 	check(t, err)
 	defer func() { check(t, p.signal(os.Kill)); <-p.done }()
@@ -261,19 +261,19 @@ func TestOwnerStays(t *testing.T) {
 	if os.Geteuid() != 0 || err != nil {
 		t.Skip("only root lends an account, here that of nobody")
 	}
-	who, err := lent(owner)
+	acc, err := lent(owner)
 	check(t, err)
 	dir := openDir(t)
 	check(t, launched(t, dir, true).Stop())
 	for _, place := range []string{layout{dir: dir}.data(), socketDir(dir)} {
 		check(t, filepath.WalkDir(place, func(path string, _ fs.DirEntry, err error) error {
-			return errors.Join(err, os.Lchown(path, int(who.uid), int(who.gid)))
+			return errors.Join(err, os.Lchown(path, int(acc.uid), int(acc.gid)))
 		}))
 	}
 	value(t, launched(t, dir, true), "SELECT 'alive'")
 	st, err := os.Stat(layout{dir: dir}.pidFile())
 	check(t, err)
-	if got := st.Sys().(*syscall.Stat_t).Uid; got != who.uid {
+	if got := st.Sys().(*syscall.Stat_t).Uid; got != acc.uid {
 		t.Errorf("the server runs as %d", got)
 	}
 }
@@ -331,8 +331,8 @@ func TestKeep(t *testing.T) {
 	s, err := Start(t.Context(), Options{Dir: dir, Durable: true})
 	check(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	kept := make(chan struct{})
-	go func() { defer close(kept); s.Keep(ctx) }()
+	done := make(chan struct{})
+	go func() { defer close(done); s.Keep(ctx) }()
 	for range 2 {
 		p := s.process()
 		check(t, p.cmd.Process.Kill())
@@ -344,7 +344,7 @@ func TestKeep(t *testing.T) {
 	}
 	last := s.process()
 	cancel()
-	<-kept
+	<-done
 	check(t, s.Stop())
 	if !last.ended() {
 		t.Error("Stop left the last server running")
@@ -362,14 +362,14 @@ func TestKeepJoined(t *testing.T) {
 		t.Fatal("not joined")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	kept := make(chan struct{})
-	go func() { defer close(kept); joiner.Keep(ctx) }()
+	done := make(chan struct{})
+	go func() { defer close(done); joiner.Keep(ctx) }()
 	check(t, owner.Stop())
 	for joiner.Joined() || joiner.ping(ctx) != nil {
 		check(t, clock.Wait(ctx, pollEvery))
 	}
 	value(t, joiner, "SELECT 'alive'")
 	cancel()
-	<-kept
+	<-done
 	check(t, joiner.Stop())
 }

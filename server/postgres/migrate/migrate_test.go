@@ -55,14 +55,14 @@ func ok(t *testing.T, err error) {
 }
 
 func TestUpAndDown(t *testing.T) {
-	var told []int
-	dsn, set := empty(t), migrate.From(two()).Telling(func(version int) { told = append(told, version) })
+	var steps []int
+	dsn, set := empty(t), migrate.From(two()).Telling(func(version int) { steps = append(steps, version) })
 	expect(t, dsn, 0, false)
 	ok(t, set.Up(t.Context(), dsn))
 	expect(t, dsn, 7, false)
 	ok(t, set.Up(t.Context(), dsn))
-	if !slices.Equal(told, []int{1, 7}) {
-		t.Errorf("told of %v", told)
+	if !slices.Equal(steps, []int{1, 7}) {
+		t.Errorf("told of %v", steps)
 	}
 	ok(t, set.Down(t.Context(), dsn, 1))
 	expect(t, dsn, 1, false)

@@ -113,8 +113,8 @@ var (
 
 // shapeOf returns the shape of a text.
 func shapeOf(sql string) shape {
-	if known, ok := shapes.Load(sql); ok {
-		return known.(shape) //nolint:forcetypeassert // nothing else is stored
+	if cached, ok := shapes.Load(sql); ok {
+		return cached.(shape) //nolint:forcetypeassert // nothing else is stored
 	}
 	s := parse(sql)
 	shapes.Store(sql, s)

@@ -150,7 +150,7 @@ func TestRollbackOfCancelled(t *testing.T) {
 func TestReadAfterItsEnd(t *testing.T) {
 	t.Parallel()
 	tx := begin(t, table(t))
-	var kept pgtx.DBTX
-	tx.Together(t.Context(), func(q pgtx.DBTX) error { kept = q; return nil })
-	require.Error(t, one("SELECT 1", new(int))(kept))
+	var outer pgtx.DBTX
+	tx.Together(t.Context(), func(q pgtx.DBTX) error { outer = q; return nil })
+	require.Error(t, one("SELECT 1", new(int))(outer))
 }

@@ -58,8 +58,8 @@ var texts sync.Map
 // array type, such as an array or a type that the database defines. It asks the database for the
 // parameters' types once for each text.
 func ofMany(ctx context.Context, conn *pgx.Conn, sql string) (string, error) {
-	if known, ok := texts.Load(sql); ok {
-		return known.(string), nil //nolint:forcetypeassert // nothing else is stored
+	if cached, ok := texts.Load(sql); ok {
+		return cached.(string), nil //nolint:forcetypeassert // nothing else is stored
 	}
 	described, err := conn.Prepare(ctx, "", sql)
 	if err != nil {
@@ -67,9 +67,9 @@ func ofMany(ctx context.Context, conn *pgx.Conn, sql string) (string, error) {
 	}
 	var types []string
 	for _, oid := range described.ParamOIDs {
-		if known, ok := conn.TypeMap().TypeForOID(oid); ok {
-			if _, ok := conn.TypeMap().TypeForName("_" + known.Name); ok {
-				types = append(types, known.Name)
+		if typ, ok := conn.TypeMap().TypeForOID(oid); ok {
+			if _, ok := conn.TypeMap().TypeForName("_" + typ.Name); ok {
+				types = append(types, typ.Name)
 			}
 		}
 	}

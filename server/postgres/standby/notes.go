@@ -26,7 +26,7 @@ func (n *notes) put(who string, at pgtx.Position) {
 	if n.young == nil {
 		n.young = map[string]pgtx.Position{}
 	}
-	if _, known := n.young[who]; !known && len(n.young) >= most {
+	if _, ok := n.young[who]; !ok && len(n.young) >= most {
 		who = shared
 	}
 	n.young[who] = n.young[who].Later(at)

@@ -85,7 +85,7 @@ func (s *Standby) accept(ctx context.Context, conn *pgx.Conn) error {
 	if err := conn.QueryRow(ctx, "SELECT pg_postmaster_start_time()").Scan(&started); err != nil {
 		return err
 	}
-	if known := s.started.Load(); known == nil || !known.Equal(started) {
+	if last := s.started.Load(); last == nil || !last.Equal(started) {
 		return errors.New("the address now leads to another server")
 	}
 	return nil
@@ -186,7 +186,7 @@ func (a answer) refusal(cluster int64, timeline uint32) error {
 // meet resets the state if another server has the address, or the server has restarted: it may lag
 // more than before.
 func (s *Standby) meet(started time.Time) {
-	if known := s.started.Swap(&started); known != nil && !known.Equal(started) {
+	if last := s.started.Swap(&started); last != nil && !last.Equal(started) {
 		s.drop()
 		s.fresh, s.awaited = time.Time{}, mark{}
 		s.Pool.Reset()

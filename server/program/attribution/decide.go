@@ -83,11 +83,11 @@ func (h History) coupon(visited string) (Outcome, bool) {
 
 // visit returns the partner of the visit that counts. A named referral counts as it is, whatever the model.
 func (h History) visit(touches tracking.Touches, s Settings) (Outcome, bool) {
-	named, known := touches.Click(h.ClickID)
+	named, ok := touches.Click(h.ClickID)
 	if h.ClickID == "" && h.ReferralID != "" {
-		named, known = touches.Referral(h.ReferralID)
+		named, ok = touches.Referral(h.ReferralID)
 	}
-	if !known {
+	if !ok {
 		return Outcome{}, false
 	}
 	reason := api.AttributionReasonNamedClick
@@ -95,12 +95,12 @@ func (h History) visit(touches tracking.Touches, s Settings) (Outcome, bool) {
 	case h.ClickID == "":
 	case s.Model == db.AttributionModelFirst:
 		reason = api.AttributionReasonFirstClick
-		named, known = touches.First(h.At)
+		named, ok = touches.First(h.At)
 	case h.followsModel():
 		reason = api.AttributionReasonLastClick
-		named, known = touches.Last(h.At)
+		named, ok = touches.Last(h.At)
 	}
-	if !known || !named.Active || !named.Ends.After(h.At.Time) {
+	if !ok || !named.Active || !named.Ends.After(h.At.Time) {
 		return Outcome{}, false
 	}
 	return Outcome{PartnerID: named.PartnerID, Reason: reason, Touch: &named}, true

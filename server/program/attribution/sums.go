@@ -47,7 +47,7 @@ func (p partner) name() string {
 func (p *play) loadPartners(ctx context.Context, ids []string) error {
 	var missing []string
 	for _, id := range opt.Distinct(ids) {
-		if _, known := p.partners[id]; !known && id != "" {
+		if _, ok := p.partners[id]; !ok && id != "" {
 			missing = append(missing, id)
 		}
 	}

@@ -188,8 +188,8 @@ func TestFirstClaimCounts(t *testing.T) {
 
 	s.Must(201, s.Post("/v1/sales", s.body("cus_2", affiliate("rat_x"))))
 	s.noPartner("customer_has_paid", s.sell("cus_2", affiliate(s.token())))
-	known := s.Customer(s.program, bob)
-	byID := apitest.SaleBody(s.program, known, affiliate(s.token()))
+	customer := s.Customer(s.program, bob)
+	byID := apitest.SaleBody(s.program, customer, affiliate(s.token()))
 	a := s.ignored("customer_has_partner", s.Must(201, s.Post("/v1/sales", byID)))
 	require.Equal(t, bob, a.String("partner_id"))
 	s.ignored("sale_recorded", s.Must(200, s.Post("/v1/sales", byID)))

@@ -24,10 +24,10 @@ func (s Service) Lead(ctx context.Context, u *work.Unit, in BrowserLead) error {
 	if err != nil {
 		return work.Found(err, "click_id")
 	}
-	known, err := queries.LeadExists(ctx, u.DB(), db.LeadExistsParams{
+	exists, err := queries.LeadExists(ctx, u.DB(), db.LeadExistsParams{
 		ProgramID: in.ProgramID, OrgID: u.OrgID, Email: in.Email, Identifier: in.Identifier,
 	})
-	if err != nil || known {
+	if err != nil || exists {
 		return err
 	}
 	_, err = s.Create(ctx, u, Input{

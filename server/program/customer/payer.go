@@ -42,11 +42,11 @@ func (s Service) payer(ctx context.Context, u *work.Unit, programID, chargeID st
 	if by.CustomerID != nil {
 		return *by.CustomerID, nil
 	}
-	id, known, err := by.find(ctx, u, programID, chargeID)
-	if err == nil && id != "" && !known && by.route.Coupon() {
+	id, exists, err := by.find(ctx, u, programID, chargeID)
+	if err == nil && id != "" && !exists && by.route.Coupon() {
 		return id, s.takeOver(ctx, u, id, by.route)
 	}
-	if err != nil || id != "" || known {
+	if err != nil || id != "" || exists {
 		return id, err
 	}
 	if !by.route.Given() {

@@ -380,9 +380,9 @@ func checkQuota(ctx context.Context, u *work.Unit, f db.Flow) error {
 
 // newBranches converts the branches of a body to stored ones; new branches get an id.
 func newBranches(newID func(ident.Prefix) string, given []BranchInput, stored []Branch) ([]Branch, error) {
-	known := map[string]bool{}
+	ids := map[string]bool{}
 	for _, b := range stored {
-		known[b.ID] = true
+		ids[b.ID] = true
 	}
 	out := make([]Branch, len(given))
 	for i, b := range given {
@@ -391,13 +391,13 @@ func newBranches(newID func(ident.Prefix) string, given []BranchInput, stored []
 			out[i].ID = newID(ident.Branch)
 			continue
 		}
-		if !known[*b.ID] {
+		if !ids[*b.ID] {
 			param := fmt.Sprintf("branches[%d].id", i)
 			return nil, problem.On(param, problem.InvalidReference,
 				"%s is not a branch of this flow, or is used twice; omit the id for a new branch.", param)
 		}
 		// A stored branch can be used once.
-		known[*b.ID] = false
+		ids[*b.ID] = false
 		out[i].ID = *b.ID
 	}
 	return out, nil

@@ -25,21 +25,21 @@ func TestFlowPreview(t *testing.T) {
 		t.Helper()
 		require.Equal(t, want, preview(s, append([]M{{"program_id": program}}, more...)...).String("explanation"))
 	}
-	newcomer, known := M{"partner_id": partner}, M{"customer_id": customer}
+	newcomer, existing := M{"partner_id": partner}, M{"customer_id": customer}
 	const half = "A sale of 100.00 USD would pay 50.00 USD: 50 % of 100.00 USD, by the branch First month of the flow Creators."
 	says(half, newcomer)
-	says(half, known)
+	says(half, existing)
 	s.Sale(program, customer)
 	says(half, newcomer)
-	says("A sale of 100.00 USD would pay 12.50 USD: 12.5 % of 100.00 USD, by the flow Creators.", known)
-	says("A sale of 100.00 USD would pay 3.00 USD: a fixed amount, by branch 2 of the flow Creators.", known, M{"product_id": "box"})
+	says("A sale of 100.00 USD would pay 12.50 USD: 12.5 % of 100.00 USD, by the flow Creators.", existing)
+	says("A sale of 100.00 USD would pay 3.00 USD: a fixed amount, by branch 2 of the flow Creators.", existing, M{"product_id": "box"})
 	nobody := s.Must(201, s.Post("/v1/sales", M{
 		"program_id": program, "customer_id": s.Customer(program, partner), "external_charge_id": "c", "amount_minor": 1,
 		"currency": "USD",
 	}))
 	require.Equal(t, "sale", nobody.String("object"))
 	s.Must(200, s.Post("/v1/partners/"+partner, M{"status": "suspended"}))
-	says("A sale of 100.00 USD would pay nothing. The partner is suspended; its customers' sales pay nothing.", known)
+	says("A sale of 100.00 USD would pay nothing. The partner is suspended; its customers' sales pay nothing.", existing)
 	none := preview(s, M{"program_id": program}, newcomer)
 	require.Equal(t, []any{nil, nil, nil, "no_commission_from_rules"}, []any{
 		none.Body["flow_id"], none.Body["rate_type"], none.Body["mature_at"], none.Body["warnings"].([]any)[0].(M)["code"],

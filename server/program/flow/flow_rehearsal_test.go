@@ -31,7 +31,7 @@ func TestFlowRehearsal(t *testing.T) {
 	s.Sale(e.ProgramID, s.Customer(e.ProgramID, s.Partner(e.ProgramID)), M{"amount_minor": 1000, "currency": "EUR"})
 	_, refunded := e.Referrer(7000)
 	s.Must(200, s.Post("/v1/sales/"+refunded[0]+"/refund", M{}))
-	known := len(s.Events(e.ProgramID))
+	before := len(s.Events(e.ProgramID))
 
 	raised := s.Must(200, rehearse(s, e.ProgramID, M{"rate_value": 2500}, M{"flow_id": stored}))
 	require.Equal(t, []int64{3, 3, 30}, []int64{raised.Int("sales_count"), raised.Int("changed_count"), raised.Int("days")})
@@ -52,7 +52,7 @@ func TestFlowRehearsal(t *testing.T) {
 	signup := s.Must(200, rehearse(s, e.ProgramID, M{"trigger": "new_signup", "rate_type": "fixed", "rate_value": 1}))
 	require.Zero(t, signup.Int("changed_count"), "sales do not ask it")
 
-	require.Len(t, s.Events(e.ProgramID), known)
+	require.Len(t, s.Events(e.ProgramID), before)
 	require.EqualValues(t, 2000, s.Must(200, s.Get("/v1/flows/"+stored)).Int("rate_value"))
 	require.EqualValues(t, 1, s.Get("/v1/flows?program_id="+e.ProgramID).Int("total_count"))
 	s.Clock.Advance(31 * 24 * time.Hour)

@@ -230,11 +230,11 @@ func TestFlowUpdate(t *testing.T) {
 	require.NotContains(t, []any{a["id"], b["id"]}, branches[0].(M)["id"], "a new one")
 	require.Equal(t, "D", changed.String("description"))
 	require.Equal(t, "2026-09-01T13:00:00.000Z", changed.String("updated_at"))
-	kept := M{"id": b["id"], "conditions": []any{}, "rate_type": "fixed", "rate_value": 4}
+	branch := M{"id": b["id"], "conditions": []any{}, "rate_type": "fixed", "rate_value": 4}
 	s.Refused(400, "invalid_reference", "branches[0].id", s.Post(path, M{
 		"branches": []any{M{"id": a["id"], "conditions": []any{}, "rate_type": "fixed", "rate_value": 4}},
 	}))
-	s.Refused(400, "invalid_reference", "branches[1].id", s.Post(path, M{"branches": []any{kept, kept}}))
+	s.Refused(400, "invalid_reference", "branches[1].id", s.Post(path, M{"branches": []any{branch, branch}}))
 
 	s.Must(200, s.Post(path, M{
 		"rate_value": 1500, "priority": 5, "status": "inactive", "description": nil, "branches": []any{},

@@ -100,14 +100,14 @@ func (s *Service) Submit(ctx context.Context, u *work.Unit, programID string, a 
 	case n.Mails >= perEmail:
 		return nil
 	}
-	known, err := queries.PartnerByEmail(ctx, u.Tx, db.PartnerByEmailParams{
+	partner, err := queries.PartnerByEmail(ctx, u.Tx, db.PartnerByEmailParams{
 		ProgramID: p.ID, OrgID: p.OrgID, Email: a.Email,
 	})
 	if work.IgnoreNoRows(err) != nil {
 		return err
 	}
-	if err == nil && known.Status != db.PartnerStatusDeclined {
-		return s.remind(ctx, u, p, known, a)
+	if err == nil && partner.Status != db.PartnerStatusDeclined {
+		return s.remind(ctx, u, p, partner, a)
 	}
 	return s.invite(ctx, u, p, a)
 }
@@ -127,14 +127,14 @@ func (s *Service) invite(ctx context.Context, u *work.Unit, p db.Program, a Subm
 }
 
 // remind mails a partner that it is one already, and how to sign in if it may.
-func (s *Service) remind(ctx context.Context, u *work.Unit, p db.Program, known db.Partner, a Submission) error {
+func (s *Service) remind(ctx context.Context, u *work.Unit, p db.Program, partner db.Partner, a Submission) error {
 	token := rand.Text() // links to nothing: the row exists only to be counted
 	if err := store(ctx, u, p, a, token, nil); err != nil {
 		return err
 	}
-	m := mail.JoinWaiting(a.recipient(known.Email, p), secret.NameOf(token))
-	if known.Status == db.PartnerStatusActive {
-		m = mail.JoinKnown(a.recipient(known.Email, p), secret.NameOf(token))
+	m := mail.JoinWaiting(a.recipient(partner.Email, p), secret.NameOf(token))
+	if partner.Status == db.PartnerStatusActive {
+		m = mail.JoinKnown(a.recipient(partner.Email, p), secret.NameOf(token))
 	}
 	return s.Mail.Queue(ctx, u.Later(), p.OrgID, m, u.Now)
 }

@@ -42,14 +42,14 @@ func TestBanLater(t *testing.T) {
 	customer := s.Customer(e.ProgramID, partner)
 	e.Batch(201)
 	coupon := s.Must(201, s.Post("/v1/coupons", M{"program_id": e.ProgramID, "partner_id": partner, "code": "ADA20"})).String("id")
-	known, at := len(s.Events(e.ProgramID)), s.Clock.Now().Plus(10*time.Minute)
+	before, at := len(s.Events(e.ProgramID)), s.Clock.Now().Plus(10*time.Minute)
 
 	done := banLater(s, partner, "Stolen cards.")
 	require.Equal(t, []any{json.Number("2"), json.Number("0"), json.Number("1"), false}, []any{
 		done.Body["rejected_count"], done.Body["remaining_count"], done.Body["coupons_stopped"], done.Body["dry_run"],
 	})
 	require.Equal(t, []any{"suspended", "Stolen cards.", at.String()}, partnerOf(s, partner))
-	require.Equal(t, []string{"affiliate.updated"}, s.EventTypes(e.ProgramID)[known:])
+	require.Equal(t, []string{"affiliate.updated"}, s.EventTypes(e.ProgramID)[before:])
 	require.EqualValues(t, 2, openCount(s, e.ProgramID, partner))
 	require.Len(t, e.Payouts("&partner_id="+partner), 1)
 	require.Equal(t, true, s.Must(200, s.Get("/v1/coupons/"+coupon)).Body["active"])
@@ -57,10 +57,10 @@ func TestBanLater(t *testing.T) {
 	_, paid := s.SoleCommission(e.ProgramID, s.Sale(e.ProgramID, customer).String("id"))
 	require.False(t, paid, "a suspended partner earns nothing")
 
-	known = len(s.Events(e.ProgramID))
+	before = len(s.Events(e.ProgramID))
 	s.Clock.Advance(10*time.Minute - time.Millisecond)
 	apitest.RunJob(t, s, "ban-partners")
-	require.Len(t, s.Events(e.ProgramID), known, "not yet")
+	require.Len(t, s.Events(e.ProgramID), before, "not yet")
 	s.Clock.Advance(time.Millisecond)
 	s.Refused(409, "partner_ban_not_undoable", "", undoBan(s, partner))
 	for range 2 {
@@ -68,7 +68,7 @@ func TestBanLater(t *testing.T) {
 		require.Equal(t, map[string]int{
 			"commission.updated": 2, "payout.deleted": 1, "affiliate.updated": 1, "affiliate_coupon.deactivated": 1,
 			"affiliate.banned": 1,
-		}, counted(s.EventTypes(e.ProgramID)[known:]))
+		}, counted(s.EventTypes(e.ProgramID)[before:]))
 		require.Equal(t, []any{"suspended", "Stolen cards.", nil}, partnerOf(s, partner))
 	}
 	s.Refused(409, "partner_ban_not_undoable", "", undoBan(s, partner))
@@ -110,7 +110,7 @@ func TestBansUndone(t *testing.T) {
 	}
 	e.Batch(201)
 	before, stood := apitest.Rows(s, s.Org), standings(s, partners)
-	known := len(s.Events(e.ProgramID))
+	eventsBefore := len(s.Events(e.ProgramID))
 	changes := 0
 	for range 20 {
 		partner := partners[choice.IntN(len(partners))]
@@ -138,7 +138,7 @@ func TestBansUndone(t *testing.T) {
 	require.NotEmpty(t, before["ledger_entries"])
 	require.Equal(t, before, after)
 	require.Equal(t, stood, standings(s, partners))
-	require.Equal(t, map[string]int{"affiliate.updated": changes}, counted(s.EventTypes(e.ProgramID)[known:]))
+	require.Equal(t, map[string]int{"affiliate.updated": changes}, counted(s.EventTypes(e.ProgramID)[eventsBefore:]))
 	require.Zero(t, banMails(t, s))
 	e.Tallied(t)
 	apitest.Balanced(t, s)
@@ -260,7 +260,7 @@ func TestRaceBanLater(t *testing.T) {
 	s.Flow(e.ProgramID)
 	for round := range rounds {
 		id, _ := e.Referrer(10000, 5000, 2500)
-		customer, path, known := s.Customer(e.ProgramID, id), "/v1/partners/"+id, len(s.Events(e.ProgramID))
+		customer, path, before := s.Customer(e.ProgramID, id), "/v1/partners/"+id, len(s.Events(e.ProgramID))
 		banLater(s, id, "Spam.")
 		due := s.Clock.Now().Plus(10 * time.Minute)
 		answers := apitest.AtOnce(callers, func(i int) apitest.Answer {
@@ -281,7 +281,7 @@ func TestRaceBanLater(t *testing.T) {
 			require.Less(t, a.Status, 500, "%s", a.Raw)
 		}
 		status := partnerOf(s, id)
-		banned := counted(s.EventTypes(e.ProgramID)[known:])["affiliate.banned"]
+		banned := counted(s.EventTypes(e.ProgramID)[before:])["affiliate.banned"]
 		require.Nil(t, status[2])
 		if status[0] == "suspended" {
 			require.Equal(t, 1, banned, "round %d", round)

@@ -39,18 +39,18 @@ func TestBanPartner(t *testing.T) {
 	s.Must(201, s.Post("/v1/links", M{"program_id": e.ProgramID, "partner_id": partner, "destination_url": "https://shop.example"}))
 	coupon := s.Must(201, s.Post("/v1/coupons", M{"program_id": e.ProgramID, "partner_id": partner, "code": "ADA20"})).String("id")
 	path := "/v1/partners/" + partner + "/ban"
-	known := len(s.Events(e.ProgramID))
+	before := len(s.Events(e.ProgramID))
 
 	expected := M{
 		"object": "partner_ban", "dry_run": true, "rejected_count": json.Number("3"),
 		"rejected": []any{money("EUR", "700"), money("USD", "3000")}, "kept_count": json.Number("1"), "kept": []any{money("USD", "-300")},
 		"remaining_count": json.Number("0"), "links_stopped": json.Number("1"), "coupons_stopped": json.Number("1"),
 	}
-	look := s.Must(200, s.Post(path, M{"reason": "Stolen cards.", "dry_run": true}))
-	require.Equal(t, "active", look.Body["partner"].(M)["status"])
-	delete(look.Body, "partner")
-	require.Equal(t, expected, look.Body)
-	require.Len(t, s.Events(e.ProgramID), known, "a dry run does nothing")
+	preview := s.Must(200, s.Post(path, M{"reason": "Stolen cards.", "dry_run": true}))
+	require.Equal(t, "active", preview.Body["partner"].(M)["status"])
+	delete(preview.Body, "partner")
+	require.Equal(t, expected, preview.Body)
+	require.Len(t, s.Events(e.ProgramID), before, "a dry run does nothing")
 	require.Equal(t, payout, e.Payouts("&partner_id=" + partner)[0].String("id"))
 
 	done := s.Must(200, s.Post(path, M{"reason": "Stolen cards."}))
@@ -62,7 +62,7 @@ func TestBanPartner(t *testing.T) {
 	require.Equal(t, map[string]int{
 		"commission.updated": 3, "payout.deleted": 1, "affiliate.updated": 1, "affiliate_coupon.deactivated": 1,
 		"affiliate.banned": 1,
-	}, counted(s.EventTypes(e.ProgramID)[known:]))
+	}, counted(s.EventTypes(e.ProgramID)[before:]))
 	require.Empty(t, e.Payouts("&partner_id="+partner), "nothing is left of the payout")
 	require.Equal(t, false, s.Must(200, s.Get("/v1/coupons/"+coupon)).Body["active"])
 	for _, k := range s.Must(200, s.Get("/v1/commissions?program_id="+e.ProgramID+"&status=rejected")).Data() {

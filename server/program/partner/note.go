@@ -78,15 +78,15 @@ func room(ctx context.Context, u *work.Unit, n db.PartnerNote) error {
 	if _, err := Lock(ctx, u, n.PartnerID); err != nil {
 		return work.Found(err, "partner_id")
 	}
-	there, err := queries.PartnerNotesSum(ctx, u.Tx, db.PartnerNotesSumParams{
+	sum, err := queries.PartnerNotesSum(ctx, u.Tx, db.PartnerNotesSumParams{
 		ProgramID: n.ProgramID, OrgID: n.OrgID, PartnerID: n.PartnerID,
 	})
 	switch {
 	case err != nil:
 		return err
-	case there.Notes >= maxNotes:
+	case sum.Notes >= maxNotes:
 		return problem.New(problem.PartnerNoteLimit, "The partner has %d notes already.", maxNotes)
-	case n.FileSize != nil && there.Bytes+*n.FileSize > maxNoteFiles:
+	case n.FileSize != nil && sum.Bytes+*n.FileSize > maxNoteFiles:
 		return problem.New(problem.PartnerNoteLimit, "The partner's files would have more than %d bytes together.", maxNoteFiles)
 	}
 	return nil

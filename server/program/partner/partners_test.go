@@ -108,13 +108,13 @@ func TestCreatePendingPartner(t *testing.T) {
 			"application_id": application, "partner_id": p.String("id"), "email": "ada@example.com", "handle": "ada",
 			"answers": M{},
 		}, data)
-	var kept string
+	var stored string
 	require.NoError(t,
 		s.Pool.QueryRow(t.Context(), `SELECT concat_ws(' ', id, partner_id, group_id, email, source, status, answers)
-		FROM applications WHERE program_id = $1`, program).Scan(&kept))
+		FROM applications WHERE program_id = $1`, program).Scan(&stored))
 	require.Equal(t,
 		strings.Join([]string{application, p.String("id"), p.String("group_id"), "ada@example.com", "api", "pending", "{}"},
-			" "), kept)
+			" "), stored)
 	for _, status := range []string{"active", "suspended"} {
 		s.Refused(409, "partner_not_reviewed", "status", s.Post("/v1/partners/"+p.String("id"), M{"status": status}))
 	}

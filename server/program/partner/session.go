@@ -60,7 +60,7 @@ func (s *Service) Begin(
 		return "", 0, err
 	}
 	err = pgtx.Within(ctx, pool, func(tx *pgtx.Tx) error {
-		who, err := queries.MagicLinkUse(ctx, tx, db.MagicLinkUseParams{Now: now, TokenHash: secret.HashToken(link)})
+		row, err := queries.MagicLinkUse(ctx, tx, db.MagicLinkUseParams{Now: now, TokenHash: secret.HashToken(link)})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return ErrLink
 		}
@@ -68,13 +68,13 @@ func (s *Service) Begin(
 			return err
 		}
 		err = queries.PortalSessionInsert(ctx, tx.Later(), db.PortalSessionInsertParams{
-			TokenHash: secret.HashToken(token), OrgID: who.OrgID, ProgramID: who.ProgramID, PartnerID: who.PartnerID,
-			CreatedAt: now, ExpiresAt: now.Plus(life), Visitor: visitor, Email: who.Email,
+			TokenHash: secret.HashToken(token), OrgID: row.OrgID, ProgramID: row.ProgramID, PartnerID: row.PartnerID,
+			CreatedAt: now, ExpiresAt: now.Plus(life), Visitor: visitor, Email: row.Email,
 		})
 		if err != nil || visitor {
 			return err
 		}
-		of := db.Partner{ID: who.PartnerID, OrgID: who.OrgID, ProgramID: who.ProgramID}
+		of := db.Partner{ID: row.PartnerID, OrgID: row.OrgID, ProgramID: row.ProgramID}
 		return risk.SeenPartner(ctx, tx.Later(), s.Keeper, of, from.Address, from.UserAgent, now)
 	})
 	return token, life, err

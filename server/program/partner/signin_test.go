@@ -35,8 +35,8 @@ func TestSignIn(t *testing.T) {
 	require.NotEqual(t, first, link)
 	token, ok := strings.CutPrefix(link, "https://rail.example/portal/sso/")
 	require.True(t, ok)
-	kept := worktest.Rows[[]byte](x.Tenant, "SELECT token_hash FROM magic_links")
-	require.Equal(t, [][]byte{secret.HashToken(token)}, kept)
+	hashes := worktest.Rows[[]byte](x.Tenant, "SELECT token_hash FROM magic_links")
+	require.Equal(t, [][]byte{secret.HashToken(token)}, hashes)
 
 	x.update(id, Patch{Status: new(db.PartnerStatusSuspended)})
 	require.Empty(t, worktest.Rows[[]byte](x.Tenant, "SELECT token_hash FROM magic_links"))

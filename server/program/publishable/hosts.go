@@ -105,11 +105,11 @@ func ParseOrigin(header string) (Origin, bool) {
 		return Origin{}, false
 	}
 	o := Origin{Text: header, Scheme: u.Scheme, Host: ASCII(u.Hostname()), port: u.Port()}
-	usual, known := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	usual, ok := map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	if o.port == "" {
 		o.port = usual
 	}
-	return o, known
+	return o, ok
 }
 
 // Names returns the host entries that match the origin: its host, and the wildcards of its parent domains, each

@@ -69,7 +69,7 @@ func TestRehearseSale(t *testing.T) {
 	require.Equal(t, "20 % of 49.00 USD, by the flow Creators.", earned["explanation"].(M)["amount"])
 
 	// A real purchase has the same events and amounts.
-	known := len(s.Events(program))
+	eventsBefore := len(s.Events(program))
 	real := s.Must(201, s.Post("/v1/clicks", M{
 		"program_id": program, "value": "ada", "visitor_token": "visitor-1", "landing_url": "https://shop.example/?ref=ada",
 	}))
@@ -84,7 +84,7 @@ func TestRehearseSale(t *testing.T) {
 	for _, kind := range a.Body["event_types"].([]any) {
 		types = append(types, kind.(string))
 	}
-	require.Equal(t, s.EventTypes(program)[known:], types)
+	require.Equal(t, s.EventTypes(program)[eventsBefore:], types)
 	apitest.Balanced(t, s)
 }
 

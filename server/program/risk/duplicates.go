@@ -46,7 +46,7 @@ func duplicatePartners(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding
 	if err != nil {
 		return nil, err
 	}
-	known, err := readHistory(flags)
+	history, err := readHistory(flags)
 	if err != nil {
 		return nil, err
 	}
@@ -54,13 +54,13 @@ func duplicatePartners(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding
 	for _, r := range details {
 		signs[sameDetails] = append(signs[sameDetails], sharing{r.PartnerID, string(r.PayoutDetailsHash)})
 		if r.PayoutDetailsChangedAt != nil {
-			known.changed[r.PartnerID] = *r.PayoutDetailsChangedAt
+			history.changed[r.PartnerID] = *r.PayoutDetailsChangedAt
 		}
 	}
 	for _, r := range addresses {
 		signs[sameAddress] = append(signs[sameAddress], sharing{r.PartnerID, string(r.IPHash) + string(r.Device)})
 	}
-	return known.duplicates(p.program, signs), nil
+	return history.duplicates(p.program, signs), nil
 }
 
 // history holds earlier flags: which partners have an open one, when closed ones settled which pairs, and when a

@@ -40,17 +40,17 @@ func TestDuplicates(t *testing.T) {
 		said(nothing.duplicates("prg", map[string][]sharing{sameDetails: shared("b a"), sameAddress: shared("a c", "c a")})))
 
 	a, b, now := "a", "b", clock.At(time.Unix(1, 0))
-	known, err := readHistory([]db.RiskFlagsOfKindRow{
+	history, err := readHistory([]db.RiskFlagsOfKindRow{
 		{PartnerID: &a, ResolvedAt: &now, Evidence: []byte(`{"check":"duplicate_partner","same_payout_details_as":"b,c"}`)},
 		{PartnerID: &b, Evidence: []byte(`{"same_payout_details_as":"a"}`)},
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a: d b first d", "c: a,b,d <nil> first a", "d: a,b,c <nil> first a"},
-		said(known.duplicates("prg", map[string][]sharing{sameDetails: shared("a b c d"), sameAddress: shared("a b")})),
+		said(history.duplicates("prg", map[string][]sharing{sameDetails: shared("a b c d"), sameAddress: shared("a b")})),
 		"b's flag is open; a's with b and c is settled, but for the address")
 
-	known.changed["c"] = clock.At(now.Add(time.Hour))
-	require.Contains(t, said(known.duplicates("prg", map[string][]sharing{sameDetails: shared("a b c")})),
+	history.changed["c"] = clock.At(now.Add(time.Hour))
+	require.Contains(t, said(history.duplicates("prg", map[string][]sharing{sameDetails: shared("a b c")})),
 		"a: c <nil> first c",
 		"c came to the account after the flag was closed")
 

@@ -246,9 +246,9 @@ func TestSweepOwnAddress(t *testing.T) {
 	require.Len(t, w.sweep("self_referral_ip"), 1)
 	w.Clock.Advance(90 * 24 * time.Hour)
 	apitest.RunJob(t, w.Server, "clean-up")
-	var kept int
-	require.NoError(t, w.Pool.QueryRow(t.Context(), "SELECT count(*) FROM partner_addresses").Scan(&kept))
-	require.Equal(t, 1, kept, "of ada's two, one was seen less than 90 days ago")
+	var count int
+	require.NoError(t, w.Pool.QueryRow(t.Context(), "SELECT count(*) FROM partner_addresses").Scan(&count))
+	require.Equal(t, 1, count, "of ada's two, one was seen less than 90 days ago")
 }
 
 // short removes the fraction of a second.

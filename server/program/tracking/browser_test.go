@@ -101,11 +101,11 @@ func TestBrowserVisit(t *testing.T) {
 	p.Clock.Advance(31 * 24 * time.Hour)
 	require.Equal(t, 204, p.do("GET", "/t/me?key="+p.key, nil).Status, "expired")
 
-	kept := p.cookie
+	cookie := p.cookie
 	p.cookie = ""
 	require.Equal(t, 204, p.do("GET", "/t/me?key="+p.key, nil).Status)
-	named := p.Must(201, p.do("POST", "/t/c?key="+p.key, M{"value": "ada", "visitor": kept}))
-	require.Equal(t, []string{kept, kept}, []string{named.String("visitor"), p.cookie}, "what the page kept itself")
+	named := p.Must(201, p.do("POST", "/t/c?key="+p.key, M{"value": "ada", "visitor": cookie}))
+	require.Equal(t, []string{cookie, cookie}, []string{named.String("visitor"), p.cookie}, "what the page kept itself")
 	require.Equal(t, "https://shop.example/", p.Must(200, p.Get("/v1/clicks/"+named.String("click_id"))).String("landing_url"))
 }
 
@@ -271,8 +271,8 @@ func TestBrowserLead(t *testing.T) {
 	require.Len(t, customers(), 1)
 	require.Equal(t, []any{"grace@example.com", "link", visit.String("referral_id")},
 		[]any{customers()[0]["email"], customers()[0]["tracked_by"], customers()[0]["referral_id"]})
-	for _, known := range []M{{"email": "GRACE@example.com"}, {"identifier": "grace"}, {"email": "ada@partners.example"}} {
-		require.Equal(t, taken.Body, p.Must(200, lead(known)).Body)
+	for _, existing := range []M{{"email": "GRACE@example.com"}, {"identifier": "grace"}, {"email": "ada@partners.example"}} {
+		require.Equal(t, taken.Body, p.Must(200, lead(existing)).Body)
 	}
 	require.Len(t, customers(), 1, "known, or the partner itself")
 	p.Must(201, p.Post("/v1/customers", M{"program_id": p.program, "partner_id": p.Partner(p.program), "identifier": "heidi"}))

@@ -45,19 +45,19 @@ func (v *Values) admit(field, value string, at clock.Time) string {
 	if day := at.Format("2006-01-02"); v.day < day { // some requests are late
 		v.day, v.earlier, v.today = day, v.today, map[string]map[string]bool{}
 	}
-	known := v.today[field]
+	values := v.today[field]
 	limit := maxValues
 	if v.earlier[field][value] {
 		limit = 2 * maxValues
 	}
 	switch {
-	case known[value]:
-	case len(known) >= limit:
+	case values[value]:
+	case len(values) >= limit:
 		return report.Other
-	case known == nil:
+	case values == nil:
 		v.today[field] = map[string]bool{value: true}
 	default:
-		known[value] = true
+		values[value] = true
 	}
 	return value
 }

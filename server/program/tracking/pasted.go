@@ -123,13 +123,13 @@ func knownForms(
 	if len(of) == 0 {
 		return nil, nil
 	}
-	var known []int64 // indexes of p.Values, sorted
+	var existing []int64 // indexes of p.Values, sorted
 	err := read(func(tx pgtx.DBTX) (err error) {
-		known, err = queries.TrackingValuesExist(ctx, tx, p)
+		existing, err = queries.TrackingValuesExist(ctx, tx, p)
 		return err
 	})
 	values := map[int]string{}
-	for _, n := range known {
+	for _, n := range existing {
 		if i := of[n-1]; values[i] == "" {
 			values[i] = p.Values[n-1]
 		}

@@ -98,8 +98,8 @@ func (v Touches) Within(days int64) Touches {
 	opened := map[string]Touch{} // by partner
 	for i := range out {
 		t := &out[i]
-		now, known := opened[t.PartnerID]
-		if !known || !now.Ends.After(t.At.Time) {
+		now, ok := opened[t.PartnerID]
+		if !ok || !now.Ends.After(t.At.Time) {
 			now = Touch{LinkID: t.ClickLinkID, Begins: t.At, Ends: t.At.Days(days)}
 			opened[t.PartnerID] = now
 		}

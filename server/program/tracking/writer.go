@@ -50,9 +50,9 @@ type pending struct {
 }
 
 func newPending(s Service, u *work.Unit, a arrival) *pending {
-	who := u.OrgID + a.programID + string(a.visitor())
+	visitor := u.OrgID + a.programID + string(a.visitor())
 	return &pending{
-		Entry: share.Entry{Tenant: u.OrgID, Names: []string{who}}, arrival: a, service: s, unit: u,
+		Entry: share.Entry{Tenant: u.OrgID, Names: []string{visitor}}, arrival: a, service: s, unit: u,
 		done: make(chan struct{}),
 	}
 }

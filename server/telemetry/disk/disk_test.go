@@ -9,13 +9,13 @@ import (
 
 func TestOf(t *testing.T) {
 	t.Parallel()
-	there, err := Of(t.TempDir())
+	usage, err := Of(t.TempDir())
 	require.NoError(t, err)
-	require.Positive(t, there.Free)
-	require.GreaterOrEqual(t, there.Size, there.Free)
+	require.Positive(t, usage.Free)
+	require.GreaterOrEqual(t, usage.Size, usage.Free)
 	missing, err := Of(filepath.Join(t.TempDir(), "a", "b"))
 	require.NoError(t, err, "a folder that is still to be made")
-	require.Equal(t, there.Size, missing.Size)
+	require.Equal(t, usage.Size, missing.Size)
 }
 
 func TestIsScarce(t *testing.T) {

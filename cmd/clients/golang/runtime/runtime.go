@@ -167,8 +167,8 @@ func (t *transport) try(ctx context.Context, r request, body []byte, o options) 
 // wrote stores the position of a write, unless it knows a later one: answers may arrive in another order.
 func (t *transport) wrote(position string) {
 	for {
-		known, _ := t.position.Load().(string)
-		if rank(position) <= rank(known) || t.position.CompareAndSwap(known, position) {
+		last, _ := t.position.Load().(string)
+		if rank(position) <= rank(last) || t.position.CompareAndSwap(last, position) {
 			return
 		}
 	}

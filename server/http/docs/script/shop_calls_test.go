@@ -133,21 +133,21 @@ func (s *callsShop) visited(r *http.Request, ref string) (click string, err erro
 }
 
 func (s *callsShop) bought(o object) error {
-	if _, known := s.customers[o.Customer]; !known || o.Customer == "" {
-		who := apitest.M{"program_id": s.program, "identifier": cmp.Or(o.Customer, o.Person.Email), "email": o.Person.Email}
+	if _, ok := s.customers[o.Customer]; !ok || o.Customer == "" {
+		body := apitest.M{"program_id": s.program, "identifier": cmp.Or(o.Customer, o.Person.Email), "email": o.Person.Email}
 		if o.Customer != "" {
-			who["external_customer_id"] = o.Customer
+			body["external_customer_id"] = o.Customer
 		}
 		for _, d := range o.Discounts {
-			who["coupon_code"] = s.codes[d.Promotion]
+			body["coupon_code"] = s.codes[d.Promotion]
 		}
 		if o.Reference != "" {
-			who["click_id"] = o.Reference
-			delete(who, "coupon_code")
+			body["click_id"] = o.Reference
+			delete(body, "coupon_code")
 		}
 		s.customers[o.Customer] = ""
-		if who["click_id"] != nil || who["coupon_code"] != nil {
-			id, err := s.tell("customers", who)
+		if body["click_id"] != nil || body["coupon_code"] != nil {
+			id, err := s.tell("customers", body)
 			if err != nil {
 				delete(s.customers, o.Customer)
 				return err
@@ -163,9 +163,9 @@ func (s *callsShop) bought(o object) error {
 }
 
 func (s *callsShop) subscribed(o object) error {
-	id, known := s.customers[o.Customer]
+	id, ok := s.customers[o.Customer]
 	switch {
-	case !known:
+	case !ok:
 		return errEarly
 	case id == "" || o.Status != "trialing":
 		return nil
@@ -175,9 +175,9 @@ func (s *callsShop) subscribed(o object) error {
 }
 
 func (s *callsShop) paid(customer, charge string, amount int64, o object) error {
-	id, known := s.customers[customer]
+	id, ok := s.customers[customer]
 	switch {
-	case !known:
+	case !ok:
 		return errEarly
 	case id == "" || amount == 0:
 		return nil

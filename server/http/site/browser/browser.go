@@ -61,13 +61,12 @@ func Read(
 // Page returns the address of the caller's page as far as its origin says it.
 func (c *Caller) Page() string { return c.origin.Text + "/" }
 
-// Recognize takes the token that a page has kept where the browser has no cookie,
-// or a new one.
-func (c *Caller) Recognize(kept *string) {
+// Recognize sets Visitor, if the browser has no cookie, to the token that the page stored, or to a new one.
+func (c *Caller) Recognize(stored *string) {
 	switch {
 	case c.Visitor != "":
-	case kept != nil:
-		c.Visitor = *kept
+	case stored != nil:
+		c.Visitor = *stored
 	default:
 		c.Visitor = auth.NewSlug(22)
 	}

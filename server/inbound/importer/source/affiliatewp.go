@@ -174,16 +174,16 @@ var wpReferralStates = map[loose.Text]string{
 }
 
 func (s *affiliatewp) referral(r wpReferral, id string) []Row {
-	code, known := currency.Normal(string(r.Currency))
+	code, ok := currency.Normal(string(r.Currency))
 	if r.Currency == "" {
-		code, known = s.currency, s.currency != ""
+		code, ok = s.currency, s.currency != ""
 	}
 	amount, readable := r.Amount.minor(code)
 	status := wpReferralStates[r.Status]
 	switch {
 	case r.Status == "draft":
 		return nil // of an order that is not complete
-	case !known:
+	case !ok:
 		return []Row{missing(KindCommission, id, "currency")}
 	case !readable:
 		return []Row{missing(KindCommission, id, "amount")}
@@ -199,9 +199,9 @@ func (s *affiliatewp) referral(r wpReferral, id string) []Row {
 		Reason: string(r.Description), CreatedAt: r.Date.Time,
 	}
 	if status == Paid {
-		at, known := s.paid[r.PayoutID]
+		at, ok := s.paid[r.PayoutID]
 		k.PaidAt = at.or(r.Date).known()
-		if known && s.currency != "" { // else the payout is not imported
+		if ok && s.currency != "" { // else the payout is not imported
 			k.PayoutID = string(r.PayoutID)
 		}
 	}

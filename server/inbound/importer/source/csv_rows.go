@@ -61,11 +61,11 @@ type first struct {
 
 // before returns the number of the first line with an id, 0 without one or if the line is equal to it.
 func (t *table) before(id string) int {
-	known, seen := t.ids[maphash.String(t.seed, id)]
-	if !seen || known.content == t.content() {
+	earlier, seen := t.ids[maphash.String(t.seed, id)]
+	if !seen || earlier.content == t.content() {
 		return 0
 	}
-	return known.line
+	return earlier.line
 }
 
 // remember notes that the line has an id.

@@ -237,7 +237,7 @@ type stackRef struct {
 
 func (t stackTransaction) rows(id string) []Row {
 	amount, readable := t.Amount.cents()
-	code, known := stackCurrency(t.Currency)
+	code, ok := stackCurrency(t.Currency)
 	customer := distinct(t.Customer.Key, t.CustomerKey)
 	switch {
 	case t.Test.V:
@@ -248,7 +248,7 @@ func (t stackTransaction) rows(id string) []Row {
 		return []Row{missing(KindSale, id, "customer")}
 	case t.CreatedAt.IsZero():
 		return []Row{missing(KindSale, id, "created_at")}
-	case !known:
+	case !ok:
 		return []Row{refused(KindSale, id, NotMoney, "the currency is %q", t.Currency)}
 	case amount < 0:
 		return []Row{refused(KindSale, id, NotMoney, "a refund of %d without its payment", -amount)}

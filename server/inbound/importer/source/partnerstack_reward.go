@@ -52,7 +52,7 @@ var stackPaid = map[loose.Text]bool{
 
 func (r stackReward) rows(id string) []Row {
 	amount, readable := r.Amount.cents()
-	code, known := stackCurrency(r.Currency)
+	code, ok := stackCurrency(r.Currency)
 	partner := distinct(r.PartnershipKey, r.Partnership.Key)
 	status := stackRewardStates[r.Status]
 	paid, listed := stackPaid[r.PaymentStatus]
@@ -65,7 +65,7 @@ func (r stackReward) rows(id string) []Row {
 		return []Row{missing(KindCommission, id, "partnership_key")}
 	case r.CreatedAt.IsZero():
 		return []Row{missing(KindCommission, id, "created_at")}
-	case !known:
+	case !ok:
 		return []Row{refused(KindCommission, id, NotMoney, "the unit is %q", r.Currency)}
 	case status == "":
 		return []Row{refused(KindCommission, id, UnknownStatus, "reward_status %q", r.Status)}

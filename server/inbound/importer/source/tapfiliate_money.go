@@ -42,8 +42,8 @@ func (t *tapfiliate) readMoney(ctx context.Context) error {
 			Balance   number     `json:"balance"`
 		}
 		_ = loose.Into(raw, &b)
-		code, known := currency.Normal(string(b.Currency))
-		if amount, ok := b.Balance.minor(code); known && ok && amount != 0 {
+		code, valid := currency.Normal(string(b.Currency))
+		if amount, ok := b.Balance.minor(code); valid && ok && amount != 0 {
 			inside(m.open, string(b.Affiliate))[code] = amount // a page may come twice
 		}
 	})
@@ -64,15 +64,15 @@ func inside[V any](of map[string]map[string]V, key string) map[string]V {
 // payout reports whether an approved commission is paid, with the time, and with the payment if it is known.
 func (m *tapMoney) payout(k *tapCommission, affiliate, code string) (paid bool, at moment, payment loose.ID) {
 	if k.Payout.given {
-		at, known := m.paid[k.Payout.ID]
-		if !known {
+		at, ok := m.paid[k.Payout.ID]
+		if !ok {
 			return k.Payout.ID != "", k.CreatedAt, ""
 		}
 		return true, at, k.Payout.ID
 	}
-	at, known := m.last[affiliate][code]
+	at, ok := m.last[affiliate][code]
 	// The next delta sees payments that were made since the payments were read.
-	if !known || k.CreatedAt.After(at.Time.Time) {
+	if !ok || k.CreatedAt.After(at.Time.Time) {
 		return false, at, ""
 	}
 	return true, at, ""
@@ -153,9 +153,9 @@ func (t *tapfiliate) code(c *tapConversion) string {
 
 func (t *tapfiliate) commission(c *tapConversion, k *tapCommission, conversion, fallback string) Row {
 	id := string(k.ID)
-	code, known := currency.Normal(string(k.Currency))
+	code, ok := currency.Normal(string(k.Currency))
 	if k.Currency == "" {
-		code, known = fallback, fallback != ""
+		code, ok = fallback, fallback != ""
 	}
 	amount, readable := k.Amount.minor(code)
 	partner := distinct(k.Affiliate, c.Affiliate)
@@ -163,7 +163,7 @@ func (t *tapfiliate) commission(c *tapConversion, k *tapCommission, conversion, 
 	switch {
 	case id == "":
 		return missing(KindCommission, "of conversion "+conversion, "id")
-	case !known:
+	case !ok:
 		return refused(KindCommission, id, NotMoney, "the currency is %q", k.Currency)
 	case !readable:
 		return missing(KindCommission, id, "amount")
@@ -202,12 +202,12 @@ type tapPayment struct {
 func (p tapPayment) status() string { return firstOf(p.Status, Paid) }
 
 func (p tapPayment) rows(id string) []Row {
-	code, known := currency.Normal(string(p.Currency))
+	code, ok := currency.Normal(string(p.Currency))
 	amount, readable := p.Amount.minor(code)
 	switch status := p.status(); {
 	case p.Affiliate == "":
 		return []Row{missing(KindPayout, id, "affiliate")}
-	case !known:
+	case !ok:
 		return []Row{missing(KindPayout, id, "currency")}
 	case !readable:
 		return []Row{missing(KindPayout, id, "amount")}

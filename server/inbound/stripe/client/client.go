@@ -62,7 +62,7 @@ func (c *Client) Once() *Client {
 }
 
 // Live reports whether a key is for live data, by its prefix.
-func Live(key string) (live, known bool) {
+func Live(key string) (live, ok bool) {
 	_, mode, _ := strings.Cut(key, "_")
 	mode, _, _ = strings.Cut(mode, "_")
 	return mode == "live", mode == "live" || mode == "test"

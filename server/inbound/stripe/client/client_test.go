@@ -130,8 +130,8 @@ func TestLive(t *testing.T) {
 	for key, want := range map[string][2]bool{
 		"rk_live_x": {true, true}, "sk_test_x": {false, true}, "whsec_x": {}, "": {}, "rk_live": {true, true},
 	} {
-		live, known := Live(key)
-		require.Equal(t, want, [2]bool{live, known}, key)
+		live, ok := Live(key)
+		require.Equal(t, want, [2]bool{live, ok}, key)
 	}
 	require.Equal(t, Address, New("k", "").address)
 }

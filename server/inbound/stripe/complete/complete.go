@@ -83,8 +83,8 @@ var lacks = map[string]lack{
 // recorded. The errors are those of the client, and MalformedError.
 func Read(ctx context.Context, api *client.Client, body []byte, outside bool) (processor.Reading, error) {
 	r, err := stripe.Read(body)
-	l, known := lacks[r.Type]
-	if err != nil || !known || !counts(r, outside) {
+	l, ok := lacks[r.Type]
+	if err != nil || !ok || !counts(r, outside) {
 		return r, err
 	}
 	if l.path != "" {

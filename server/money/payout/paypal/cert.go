@@ -175,7 +175,7 @@ func (v *Verifier) cached(address string) certificate {
 func (v *Verifier) store(address string, c certificate) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if _, known := v.certs[address]; !known && len(v.certs) >= mostCerts {
+	if _, ok := v.certs[address]; !ok && len(v.certs) >= mostCerts {
 		var first string
 		for other, o := range v.certs {
 			if first == "" || o.fetched.Before(v.certs[first].fetched) {

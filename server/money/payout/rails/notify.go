@@ -32,14 +32,14 @@ func (s *Service) Notify(ctx context.Context, pool *pgxpool.Pool, id string, hea
 	case err != nil:
 		return err
 	}
-	held, err := s.open(c)
+	creds, err := s.open(c)
 	if err != nil {
 		return err
 	}
-	if held.WebhookID == "" {
+	if creds.WebhookID == "" {
 		return problem.NotFound("")
 	}
-	event, err := s.verify().Verify(ctx, held.WebhookID, header, body)
+	event, err := s.verify().Verify(ctx, creds.WebhookID, header, body)
 	if err != nil || event.PayoutID == "" {
 		return err
 	}

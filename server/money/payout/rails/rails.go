@@ -85,13 +85,13 @@ func Place(id string) string { return "payout_rails.credentials/" + id }
 // Connect checks the account at PayPal and connects it. If the program is connected to the account already, its secret
 // and webhook id are replaced. u has no transaction yet: the check happens outside of one.
 func (s *Service) Connect(ctx context.Context, u *work.Unit, in PayPal) (c db.PayoutRail, err error) {
-	held := credentials{ClientID: in.ClientID, Secret: in.Secret, WebhookID: in.WebhookID}
-	if err := s.paypal(held, in.Live).Check(ctx); err != nil {
+	creds := credentials{ClientID: in.ClientID, Secret: in.Secret, WebhookID: in.WebhookID}
+	if err := s.paypal(creds, in.Live).Check(ctx); err != nil {
 		return c, fmt.Errorf("PayPal refused the account: %w", err)
 	}
 	c = newRail(u, in.ProgramID, db.PayoutRailKindPaypal)
 	c.Livemode, c.Methods, c.LastSuccessAt = in.Live, []string{"paypal"}, &u.Now
-	return c, s.connect(ctx, u, &c, held)
+	return c, s.connect(ctx, u, &c, creds)
 }
 
 // ConnectBridge connects a service of the merchant's, and returns the secret that signs its messages.
@@ -107,8 +107,8 @@ func (s *Service) ConnectBridge(ctx context.Context, u *work.Unit,
 	}
 	c = newRail(u, in.ProgramID, db.PayoutRailKindWebhook)
 	c.Livemode, c.Methods, c.URL = true, in.Methods, &in.URL
-	held := credentials{Secret: webhook.NewSecret()}
-	return c, held.Secret, s.connect(ctx, u, &c, held)
+	creds := credentials{Secret: webhook.NewSecret()}
+	return c, creds.Secret, s.connect(ctx, u, &c, creds)
 }
 
 func newRail(u *work.Unit, program string, kind db.PayoutRailKind) db.PayoutRail {
@@ -178,15 +178,15 @@ func (s *Service) replace(ctx context.Context, u *work.Unit, all []db.PayoutRail
 		return nil, nil // no account
 	}
 	for _, c := range all {
-		held, err := s.open(c)
-		if err != nil || held.ClientID != now.ClientID || c.Kind != made.Kind || c.Livemode != made.Livemode {
+		creds, err := s.open(c)
+		if err != nil || creds.ClientID != now.ClientID || c.Kind != made.Kind || c.Livemode != made.Livemode {
 			continue // credentials that cannot be decrypted are another account's
 		}
-		held.Secret = now.Secret
+		creds.Secret = now.Secret
 		if now.WebhookID != "" {
-			held.WebhookID = now.WebhookID
+			creds.WebhookID = now.WebhookID
 		}
-		if c.Credentials, err = s.seal(held, c.ID); err != nil {
+		if c.Credentials, err = s.seal(creds, c.ID); err != nil {
 			return nil, err
 		}
 		if _, err := queries.PayoutRailReplace(ctx, u.DB(), db.PayoutRailReplaceParams{
@@ -274,14 +274,14 @@ func (s *Service) Check(ctx context.Context, c db.PayoutRail) error {
 	if c.Status != db.PayoutRailStatusActive {
 		return fmt.Errorf("%s is %s", c.ID, c.Status)
 	}
-	held, err := s.open(c)
+	creds, err := s.open(c)
 	if err != nil {
 		return err
 	}
 	if c.Kind == db.PayoutRailKindWebhook {
 		return s.Guard.Check(ctx, *c.URL)
 	}
-	return s.paypal(held, c.Livemode).Check(ctx)
+	return s.paypal(creds, c.Livemode).Check(ctx)
 }
 
 // Open returns the service of a rail.
@@ -291,7 +291,7 @@ func (s *Service) Open(c db.PayoutRail) (payout.Rail, error) {
 	if o := s.opened[c.ID]; o.rail != nil && bytes.Equal(o.credentials, c.Credentials) {
 		return o.rail, nil
 	}
-	held, err := s.open(c)
+	creds, err := s.open(c)
 	if err != nil {
 		return nil, err
 	}
@@ -302,11 +302,11 @@ func (s *Service) Open(c db.PayoutRail) (payout.Rail, error) {
 	switch c.Kind {
 	case db.PayoutRailKindWebhook:
 		o.rail = bridge.New(bridge.Config{
-			URL: *c.URL, Secret: held.Secret, Methods: c.Methods, Clock: s.Clock,
+			URL: *c.URL, Secret: creds.Secret, Methods: c.Methods, Clock: s.Clock,
 			Client: webhook.NewClient(s.Name, s.Guard.DialContext),
 		})
 	default:
-		o.rail = s.paypal(held, c.Livemode)
+		o.rail = s.paypal(creds, c.Livemode)
 	}
 	s.opened[c.ID] = o
 	return o.rail, nil

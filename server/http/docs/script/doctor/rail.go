@@ -110,12 +110,12 @@ func (x *examination) endpoints(ctx context.Context) {
 	var refusal struct {
 		Error struct{ Code, Message string }
 	}
-	known := json.Unmarshal(got.body, &refusal) == nil && refusal.Error.Code != ""
+	refused := json.Unmarshal(got.body, &refusal) == nil && refusal.Error.Code != ""
 	switch status := got.status; {
-	case status == http.StatusForbidden && known:
+	case status == http.StatusForbidden && refused:
 		x.note("hosts", Wrong, fmt.Sprintf("The key does not allow pages of %s: %s", from, refusal.Error.Message),
 			fmt.Sprintf("Create a key for this host: rail pubkey create --program PROGRAM_ID --host %s", x.page.url.Hostname()))
-	case status == http.StatusUnauthorized && known:
+	case status == http.StatusUnauthorized && refused:
 		x.note("hosts", Wrong, "Rail does not accept the key: "+refusal.Error.Message, "Use a key that rail pubkey list shows and that is not revoked.")
 	case status != http.StatusNoContent && status != http.StatusOK:
 		x.note("proxy", Wrong, fmt.Sprintf("%s/me answers %d, and not as Rail does.", x.base, status),
