@@ -145,7 +145,7 @@ func (r *run) each(ctx context.Context, s source, from, to clock.Time) error {
 	return r.api.Each(ctx, s.path, s.filter(from, to), func(page []json.RawMessage) error {
 		var all []pastEvent
 		for _, object := range page {
-			if h, ok := s.event(object, r.c.Livemode); ok {
+			if h, ok := s.event(object, r.c.Livemode); ok && h.counts(r.c.OutsideCheckout) {
 				all = append(all, h)
 			}
 		}

@@ -23,15 +23,16 @@ type source struct {
 	outside bool // only if payments outside Checkout are recorded
 }
 
+const intents = "payment_intent.succeeded"
+
 // events are read in this order, so that dependencies come first: customers, payments, then refunds.
 var events = []source{
 	{path: "/v1/events", types: []string{
 		"checkout.session.completed", "checkout.session.async_payment_succeeded", "customer.subscription.created",
 	}},
 	{path: "/v1/events", types: []string{"invoice.paid", "invoice_payment.paid"}},
-	{path: "/v1/events", outside: true, types: []string{
-		"payment_intent.succeeded", "charge.succeeded", "charge.captured",
-	}},
+	{path: "/v1/events", types: []string{intents}},
+	{path: "/v1/events", outside: true, types: []string{"charge.succeeded", "charge.captured"}},
 	{path: "/v1/events", types: []string{
 		"charge.refunded", "refund.created", "refund.updated", "refund.failed", "charge.refund.updated",
 		"credit_note.created", "credit_note.updated", "credit_note.voided",
@@ -44,7 +45,7 @@ var events = []source{
 var objects = []source{
 	{path: "/v1/checkout/sessions", kind: "checkout.session.completed", status: "complete", asked: true},
 	{path: "/v1/invoices", kind: "invoice.paid", status: "paid", asked: true},
-	{path: "/v1/payment_intents", kind: "payment_intent.succeeded", status: "succeeded", outside: true},
+	{path: "/v1/payment_intents", kind: intents, status: "succeeded"},
 	{path: "/v1/refunds", kind: "refund.updated", status: "succeeded", expand: []string{"data.charge"}},
 	{path: "/v1/disputes", kind: "charge.dispute.updated", expand: []string{"data.charge"}},
 }
@@ -96,6 +97,12 @@ func (s source) event(object json.RawMessage, live bool) (pastEvent, bool) {
 	}
 	r, _ := stripe.Read(body) // with an error it has the id only
 	return pastEvent{r, body}, r.ID != ""
+}
+
+// counts reports whether a connection uses the event. Without payments outside Checkout, it uses the payment intents
+// that were captured by hand.
+func (h pastEvent) counts(outside bool) bool {
+	return outside || h.Type != intents || h.Payment != nil && h.Payment.Captured
 }
 
 // link names the event's payment.

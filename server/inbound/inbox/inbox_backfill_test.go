@@ -125,6 +125,30 @@ func TestBackfillRefunds(t *testing.T) {
 	apitest.Balanced(t, h.Server)
 }
 
+// TestBackfillCaptured: a missed capture of a checkout's payment is recorded, also by a connection that records checkouts
+// and invoices only. That connection does not read other payment intents.
+func TestBackfillCaptured(t *testing.T) {
+	t.Parallel()
+	h, api := newAsking(t)
+	p, other := h.purchase(stripetest.Clover, "held"), h.purchase(stripetest.Clover, "direct")
+	p.Subscription, p.Invoiced, other.Subscription, other.Invoiced = false, false, false, false
+	api.Add(p)
+	checkout := p.Session()
+	checkout["payment_status"] = "unpaid"
+	h.deliver(p.Event("checkout.session.completed", checkout))
+	h.Last("waiting", "unknown_sale")
+	captured := p.PaymentIntent()
+	captured["capture_method"] = "manual"
+	api.Happened(p.Event("payment_intent.succeeded", captured))
+	api.Happened(other.Event("payment_intent.succeeded", other.PaymentIntent()))
+	h.Clock.Advance(time.Hour)
+	r, err := h.backfill(1)
+	require.NoError(t, err)
+	require.Equal(t, []int64{1, 0, 1, 1, 0, 0, 0, 0}, numbers(r))
+	require.Equal(t, "pi_held", h.Get("/v1/sales?program_id=" + h.ProgramID).Data()[0]["external_charge_id"])
+	apitest.Balanced(t, h.Server)
+}
+
 // TestBackfillMoneyBack: a backfill reads refunds outside Stripe, and the events of a dispute between its beginning and
 // its end.
 func TestBackfillMoneyBack(t *testing.T) {
