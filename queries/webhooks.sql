@@ -19,7 +19,19 @@ WHERE id = @id AND org_id = @org_id;
 -- name: WebhookEndpointDelete :exec
 DELETE FROM webhook_endpoints WHERE id = @id AND org_id = @org_id;
 
--- name: WebhookCancel :exec
+-- name: WebhookLogIsLong :one
+-- WebhookLogIsLong reports whether an endpoint has more than most deliveries.
+SELECT EXISTS (SELECT FROM webhook_deliveries d WHERE d.endpoint_id = @endpoint_id AND d.org_id = @org_id
+    OFFSET @most::bigint);
+
+-- name: WebhookLogShorten :execrows
+-- WebhookLogShorten deletes deliveries of an endpoint, lim at most.
+DELETE FROM webhook_deliveries
+WHERE id = ANY (ARRAY(SELECT d.id FROM webhook_deliveries d WHERE d.endpoint_id = @endpoint_id AND d.org_id = @org_id
+        LIMIT @lim::bigint))
+    AND org_id = @org_id;
+
+-- name: WebhookCancel :execrows
 -- WebhookCancel ends waiting deliveries of an endpoint, lim at most.
 UPDATE webhook_deliveries SET status = 'failed', error = @error, next_attempt_at = NULL, finished_at = @now
 WHERE id = ANY (ARRAY(SELECT d.id FROM webhook_deliveries d WHERE d.endpoint_id = @endpoint_id AND d.org_id = @org_id
@@ -142,13 +154,13 @@ WHERE l.until > now() AND l.owner NOT IN (
 -- WebhookExpireLeases ends the leases of dead workers.
 UPDATE webhook_leases SET until = '-infinity' WHERE owner = ANY (@owners::bigint[]) AND until > now();
 
--- name: WebhookCancelDisabled :exec
--- WebhookCancelDisabled ends deliveries to disabled endpoints: the rest after WebhookCancel, and deliveries
--- committed while their endpoint was being disabled. It ends at most 10,000 at once.
+-- name: WebhookCancelDisabled :execrows
+-- WebhookCancelDisabled ends deliveries to disabled endpoints, lim at most: the rest after WebhookCancel, and
+-- deliveries committed while their endpoint was being disabled.
 UPDATE webhook_deliveries SET status = 'failed', error = 'The endpoint was turned off.', next_attempt_at = NULL,
     finished_at = @now
 WHERE id = ANY (ARRAY(SELECT d.id FROM webhook_endpoints w JOIN webhook_deliveries d ON d.endpoint_id = w.id
-        WHERE NOT w.enabled AND d.next_attempt_at IS NOT NULL LIMIT 10000))
+        WHERE NOT w.enabled AND d.next_attempt_at IS NOT NULL LIMIT @lim::bigint))
     AND next_attempt_at IS NOT NULL;
 
 -- name: WebhookResults :many

@@ -11,7 +11,7 @@ import (
 	clock "rail/server/clock"
 )
 
-const webhookCancel = `-- name: WebhookCancel :exec
+const webhookCancel = `-- name: WebhookCancel :execrows
 UPDATE webhook_deliveries SET status = 'failed', error = $1, next_attempt_at = NULL, finished_at = $2
 WHERE id = ANY (ARRAY(SELECT d.id FROM webhook_deliveries d WHERE d.endpoint_id = $3 AND d.org_id = $4
         AND d.next_attempt_at IS NOT NULL LIMIT $5::bigint))
@@ -27,30 +27,41 @@ type WebhookCancelParams struct {
 }
 
 // WebhookCancel ends waiting deliveries of an endpoint, lim at most.
-func (q *Queries) WebhookCancel(ctx context.Context, db DBTX, arg WebhookCancelParams) error {
-	_, err := db.Exec(ctx, webhookCancel,
+func (q *Queries) WebhookCancel(ctx context.Context, db DBTX, arg WebhookCancelParams) (int64, error) {
+	result, err := db.Exec(ctx, webhookCancel,
 		arg.Error,
 		arg.Now,
 		arg.EndpointID,
 		arg.OrgID,
 		arg.Lim,
 	)
-	return err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
-const webhookCancelDisabled = `-- name: WebhookCancelDisabled :exec
+const webhookCancelDisabled = `-- name: WebhookCancelDisabled :execrows
 UPDATE webhook_deliveries SET status = 'failed', error = 'The endpoint was turned off.', next_attempt_at = NULL,
     finished_at = $1
 WHERE id = ANY (ARRAY(SELECT d.id FROM webhook_endpoints w JOIN webhook_deliveries d ON d.endpoint_id = w.id
-        WHERE NOT w.enabled AND d.next_attempt_at IS NOT NULL LIMIT 10000))
+        WHERE NOT w.enabled AND d.next_attempt_at IS NOT NULL LIMIT $2::bigint))
     AND next_attempt_at IS NOT NULL
 `
 
-// WebhookCancelDisabled ends deliveries to disabled endpoints: the rest after WebhookCancel, and deliveries
-// committed while their endpoint was being disabled. It ends at most 10,000 at once.
-func (q *Queries) WebhookCancelDisabled(ctx context.Context, db DBTX, now *clock.Time) error {
-	_, err := db.Exec(ctx, webhookCancelDisabled, now)
-	return err
+type WebhookCancelDisabledParams struct {
+	Now *clock.Time
+	Lim int64
+}
+
+// WebhookCancelDisabled ends deliveries to disabled endpoints, lim at most: the rest after WebhookCancel, and
+// deliveries committed while their endpoint was being disabled.
+func (q *Queries) WebhookCancelDisabled(ctx context.Context, db DBTX, arg WebhookCancelDisabledParams) (int64, error) {
+	result, err := db.Exec(ctx, webhookCancelDisabled, arg.Now, arg.Lim)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const webhookClaim = `-- name: WebhookClaim :many
@@ -550,6 +561,47 @@ func (q *Queries) WebhookLog(ctx context.Context, db DBTX, arg WebhookLogParams)
 		return nil, err
 	}
 	return items, nil
+}
+
+const webhookLogIsLong = `-- name: WebhookLogIsLong :one
+SELECT EXISTS (SELECT FROM webhook_deliveries d WHERE d.endpoint_id = $1 AND d.org_id = $2
+    OFFSET $3::bigint)
+`
+
+type WebhookLogIsLongParams struct {
+	EndpointID string
+	OrgID      string
+	Most       int64
+}
+
+// WebhookLogIsLong reports whether an endpoint has more than most deliveries.
+func (q *Queries) WebhookLogIsLong(ctx context.Context, db DBTX, arg WebhookLogIsLongParams) (bool, error) {
+	row := db.QueryRow(ctx, webhookLogIsLong, arg.EndpointID, arg.OrgID, arg.Most)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
+const webhookLogShorten = `-- name: WebhookLogShorten :execrows
+DELETE FROM webhook_deliveries
+WHERE id = ANY (ARRAY(SELECT d.id FROM webhook_deliveries d WHERE d.endpoint_id = $1 AND d.org_id = $2
+        LIMIT $3::bigint))
+    AND org_id = $2
+`
+
+type WebhookLogShortenParams struct {
+	EndpointID string
+	OrgID      string
+	Lim        int64
+}
+
+// WebhookLogShorten deletes deliveries of an endpoint, lim at most.
+func (q *Queries) WebhookLogShorten(ctx context.Context, db DBTX, arg WebhookLogShortenParams) (int64, error) {
+	result, err := db.Exec(ctx, webhookLogShorten, arg.EndpointID, arg.OrgID, arg.Lim)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const webhookNext = `-- name: WebhookNext :many

@@ -36,7 +36,7 @@ func cleanUp(m Deps) Job {
 		Name:  "clean-up",
 		About: "delete expired Idempotency-Key records, sign-in links, sessions and unconfirmed applications, and mails, partners' addresses and import reports past their retention", Every: time.Minute, Sweeps: true,
 		Run: func(ctx context.Context, now clock.Time) error {
-			failed := queries.WebhookCancelDisabled(ctx, m.Pool, &now)
+			var failed error
 			for _, purge := range purges(ctx, m.Pool, now, m.retentionStart(now)) {
 				failed = errors.Join(failed, drain(purgeBatch, purge))
 			}
@@ -50,9 +50,12 @@ func (m Deps) retentionStart(now clock.Time) clock.Time {
 	return now.Days(-int64(max(m.RetentionDays, minRetention)))
 }
 
-// purges returns functions that each delete one batch. oldest is the result of retentionStart.
+// purges returns functions that each delete one batch, or cancel one of deliveries. oldest is the result of retentionStart.
 func purges(ctx context.Context, pool *pgxpool.Pool, now, oldest clock.Time) []func() (int64, error) {
 	return []func() (int64, error){
+		func() (int64, error) {
+			return queries.WebhookCancelDisabled(ctx, pool, db.WebhookCancelDisabledParams{Now: &now, Lim: purgeBatch})
+		},
 		func() (int64, error) {
 			return queries.IdempotencyPurge(ctx, pool, db.IdempotencyPurgeParams{
 				ValidSince: now.Plus(-work.Replay), Lim: purgeBatch,

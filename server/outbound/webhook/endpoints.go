@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -26,10 +25,14 @@ const (
 	maxEndpoints = 20
 	// rotation is how long an old secret signs beside the new one.
 	rotation = 24 * time.Hour
-	// cancelBatch bounds the waiting deliveries that are cancelled with an endpoint, so that the statement takes less
-	// time than it may. The clean-up job cancels the rest; nothing is sent to a disabled endpoint.
-	cancelBatch = 10_000
+	// logBatch bounds the deliveries that one transaction cancels or deletes with their endpoint, so that other writes
+	// of the program do not wait long. When an endpoint is disabled, the clean-up job cancels the rest; nothing is sent
+	// to a disabled endpoint.
+	logBatch = 10_000
 )
+
+// turnedOff is the error of deliveries to a disabled endpoint.
+const turnedOff = "The endpoint was turned off."
 
 // Endpoints has the rules of endpoints and of their deliveries.
 type Endpoints struct {
@@ -182,6 +185,11 @@ func (s *Endpoints) Update(
 			return db.WebhookEndpoint{}, err
 		}
 	}
+	if to.Enabled != nil && *to.Enabled {
+		if err := cancelBacklog(ctx, u, id); err != nil {
+			return db.WebhookEndpoint{}, err
+		}
+	}
 	e, err := lock(ctx, u, id)
 	if err != nil {
 		return e, err
@@ -201,19 +209,52 @@ func (s *Endpoints) Update(
 }
 
 // enable enables or disables an endpoint. Either way its waiting deliveries are cancelled: an endpoint enabled
-// again gets new events only, so all that remain are cancelled then.
+// again gets new events only.
 func enable(ctx context.Context, u *work.Unit, e *db.WebhookEndpoint, on bool) error {
-	most := int64(cancelBatch)
 	if on {
-		e.CountedSince, most = u.Now, math.MaxInt64
+		e.CountedSince = u.Now
 	}
 	if on == e.Enabled {
 		return nil
 	}
 	e.Enabled = on
-	return queries.WebhookCancel(ctx, u.Later(), db.WebhookCancelParams{
-		Error: new("The endpoint was turned off."), Now: &u.Now, EndpointID: e.ID, OrgID: e.OrgID, Lim: most,
+	_, err := cancelSome(ctx, u, u.Later(), *e)
+	return err
+}
+
+// cancelBacklog cancels the deliveries that wait for a disabled endpoint, before it is enabled.
+func cancelBacklog(ctx context.Context, u *work.Unit, id string) error {
+	return inBatches(ctx, u, id, func(u *work.Unit, e db.WebhookEndpoint) (int64, error) {
+		if e.Enabled {
+			return 0, nil
+		}
+		return cancelSome(ctx, u, u.DB(), e)
 	})
+}
+
+// cancelSome cancels a batch of deliveries to a disabled endpoint.
+func cancelSome(ctx context.Context, u *work.Unit, to db.DBTX, e db.WebhookEndpoint) (int64, error) {
+	return queries.WebhookCancel(ctx, to, db.WebhookCancelParams{
+		Error: new(turnedOff), Now: &u.Now, EndpointID: e.ID, OrgID: e.OrgID, Lim: logBatch,
+	})
+}
+
+// inBatches changes deliveries of an endpoint in transactions before the unit's, until one changes less than a batch.
+func inBatches(ctx context.Context, u *work.Unit, id string,
+	change func(*work.Unit, db.WebhookEndpoint) (int64, error)) error {
+	for n := int64(logBatch); n == logBatch; {
+		err := u.Within(ctx, func(u *work.Unit) error {
+			e, err := lock(ctx, u, id)
+			if err == nil {
+				n, err = change(u, e)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // save queues the endpoint for the commit. The new updated_at tells an active sender that its copy of the
@@ -227,13 +268,37 @@ func save(ctx context.Context, u *work.Unit, e *db.WebhookEndpoint) error {
 	})
 }
 
-// Delete deletes an endpoint with its log; sending stops.
+// Delete deletes an endpoint with its log; sending stops. A long log is deleted before the unit's transaction: if that
+// is interrupted, the endpoint is disabled and has the rest of its log.
 func Delete(ctx context.Context, u *work.Unit, id string) error {
+	if err := shortenLog(ctx, u, id); err != nil {
+		return err
+	}
 	e, err := lock(ctx, u, id)
 	if err != nil {
 		return err
 	}
 	return queries.WebhookEndpointDelete(ctx, u.Later(), db.WebhookEndpointDeleteParams{ID: e.ID, OrgID: e.OrgID})
+}
+
+// shortenLog deletes the log of an endpoint up to a batch. It disables the endpoint, so that events of the program do
+// not wait for its lock.
+func shortenLog(ctx context.Context, u *work.Unit, id string) error {
+	return inBatches(ctx, u, id, func(u *work.Unit, e db.WebhookEndpoint) (int64, error) {
+		long, err := queries.WebhookLogIsLong(ctx, u.DB(), db.WebhookLogIsLongParams{
+			EndpointID: e.ID, OrgID: e.OrgID, Most: logBatch,
+		})
+		if err != nil || !long {
+			return 0, err
+		}
+		e.Enabled = false
+		if err := save(ctx, u, &e); err != nil {
+			return 0, err
+		}
+		return queries.WebhookLogShorten(ctx, u.DB(), db.WebhookLogShortenParams{
+			EndpointID: e.ID, OrgID: e.OrgID, Lim: logBatch,
+		})
+	})
 }
 
 // Rotate creates a new secret and returns it, which is never shown again. The old one also signs for a day; a

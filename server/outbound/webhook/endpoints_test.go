@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -179,27 +180,56 @@ func TestEnable(t *testing.T) {
 	require.Equal(t, on, x.stored(e.ID))
 }
 
-// TestDisableManyWaiting: to disable an endpoint cancels a limited number of deliveries, and the clean-up job cancels
-// the rest. To enable it again cancels all.
-func TestDisableManyWaiting(t *testing.T) {
-	t.Parallel()
-	x := newFixture(t)
+// many gives the fixture an endpoint with more waiting deliveries than a batch by four, and fails a statement that changes
+// more of them than a batch.
+func (x *fixture) many() db.WebhookEndpoint {
+	x.Helper()
 	e, _ := x.endpoint(nil)
 	x.happen()
 	x.Exec(`INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status,
 			next_attempt_at, created_at)
 		SELECT d.id || n, d.org_id, d.program_id, d.endpoint_id, d.event_id, d.event_type, d.event_seq, d.status,
-			d.next_attempt_at, d.created_at FROM webhook_deliveries d, generate_series(1, $1::integer) n`, cancelBatch+4)
+			d.next_attempt_at, d.created_at FROM webhook_deliveries d, generate_series(1, $1::integer) n`, logBatch+3)
+	x.Exec(fmt.Sprintf(`CREATE FUNCTION few() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF (SELECT count(*) FROM changed) > %d THEN RAISE 'too many'; END IF; RETURN NULL; END $$`, logBatch))
+	x.Exec(`CREATE TRIGGER few_updates AFTER UPDATE ON webhook_deliveries REFERENCING OLD TABLE AS changed
+		FOR EACH STATEMENT EXECUTE FUNCTION few()`)
+	x.Exec(`CREATE TRIGGER few_deletes AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS changed
+		FOR EACH STATEMENT EXECUTE FUNCTION few()`)
+	return e
+}
+
+// TestDisableManyWaiting: to disable an endpoint cancels a batch of deliveries, and the clean-up job cancels the rest. To
+// enable it again cancels all, in batches.
+func TestDisableManyWaiting(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	e := x.many()
 	waiting := func() int64 {
 		return worktest.Rows[int64](x.Tenant, "SELECT count(*) FROM webhook_deliveries WHERE next_attempt_at IS NOT NULL")[0]
 	}
 	x.change(e.ID, EndpointChange{Enabled: new(false)})
-	require.EqualValues(t, 5, waiting())
-	require.NoError(t, queries.WebhookCancelDisabled(t.Context(), x.Pool, &x.Now))
-	require.Zero(t, waiting())
-	x.Exec("UPDATE webhook_deliveries SET status = 'pending', next_attempt_at = created_at, finished_at = NULL")
+	require.EqualValues(t, 4, waiting())
+	n, err := queries.WebhookCancelDisabled(t.Context(), x.Pool, db.WebhookCancelDisabledParams{Now: &x.Now, Lim: 3})
+	require.NoError(t, err)
+	require.Equal(t, []int64{3, 1}, []int64{n, waiting()})
+	for _, half := range []string{"0", "5"} {
+		x.Exec(`UPDATE webhook_deliveries SET status = 'pending', next_attempt_at = created_at, finished_at = NULL
+			WHERE (right(id, 1) < '5') = (` + half + ` = 0)`)
+	}
+	require.EqualValues(t, logBatch+4, waiting())
 	x.change(e.ID, EndpointChange{Enabled: new(true)})
 	require.Zero(t, waiting())
+}
+
+// TestDeleteLongLog: an endpoint is deleted with its log, in batches.
+func TestDeleteLongLog(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	e := x.many()
+	x.Must(func(ctx context.Context, u *work.Unit) error { return Delete(ctx, u, e.ID) })
+	require.Equal(t, []int64{0, 0}, worktest.Rows[int64](x.Tenant, `SELECT count(*) FROM webhook_deliveries
+		UNION ALL SELECT count(*) FROM webhook_endpoints`))
 }
 
 // Fields that a change leaves out stay, and an address is checked again.

@@ -284,10 +284,9 @@ func (s *Sender) turnOff(ctx context.Context, r result) error {
 			reason := "The endpoint was turned off: its last 20 events all failed, over five days."
 			s.endpoints.Forget(e.ID)
 			s.Log.Warn("webhooks: endpoint turned off after lasting failure", "endpoint", e.ID, "program", e.ProgramID)
-			if err := queries.WebhookCancel(ctx, tx,
-				db.WebhookCancelParams{
-					Error: &reason, Now: &r.at, EndpointID: e.ID, OrgID: e.OrgID, Lim: cancelBatch,
-				}); err != nil {
+			if _, err := queries.WebhookCancel(ctx, tx, db.WebhookCancelParams{
+				Error: &reason, Now: &r.at, EndpointID: e.ID, OrgID: e.OrgID, Lim: logBatch,
+			}); err != nil {
 				return err
 			}
 			if s.Disabled != nil {
