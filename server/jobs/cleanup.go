@@ -50,7 +50,8 @@ func (m Deps) retentionStart(now clock.Time) clock.Time {
 	return now.Days(-int64(max(m.RetentionDays, minRetention)))
 }
 
-// purges returns functions that each delete one batch, or cancel one of deliveries. oldest is the result of retentionStart.
+// purges returns functions that each delete one batch, or cancel one of deliveries. oldest is the result of
+// retentionStart.
 func purges(ctx context.Context, pool *pgxpool.Pool, now, oldest clock.Time) []func() (int64, error) {
 	return []func() (int64, error){
 		func() (int64, error) {
