@@ -276,7 +276,7 @@ func refundPaid(ctx context.Context, fx *raceFixture) {
 // of its batch.
 func refundBatch(ctx context.Context, fx *raceFixture) {
 	partner, _, sale, _ := fx.newSale(ctx, fx.own["prg_"])
-	other, _, _, charge := fx.newSale(ctx, fx.own["prg_"])
+	other, _, _, commission := fx.newSale(ctx, fx.own["prg_"])
 	fx.run(ctx, func(i int) (string, string, any) {
 		if i%4 == 0 {
 			return "POST", "/v1/sales/" + sale + "/refund", M{"amount_minor": 1000}
@@ -287,7 +287,7 @@ func refundBatch(ctx context.Context, fx *raceFixture) {
 		n := len(fx.o.get(ctx, "/v1/payouts?program_id="+fx.own["prg_"]+"&partner_id="+p).data())
 		fx.must(n == 1, "%d payouts of a partner", n)
 	}
-	fx.must(fx.o.get(ctx, "/v1/commissions/"+charge).text("payout_id") != "", "a commission was left out of its batch")
+	fx.must(fx.o.get(ctx, "/v1/commissions/"+commission).text("payout_id") != "", "a commission was left out of its batch")
 }
 
 // refundMaturity refunds a sale while its commission is approved and matures. In any order, the commission ends as

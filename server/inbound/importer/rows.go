@@ -168,7 +168,7 @@ func (b *batch) skipStored(ctx context.Context, put *db.ImportRowsPutParams) err
 	if b.m.Source != CSV {
 		return nil
 	}
-	changed := db.ImportRowsPutParams{ImportID: put.ImportID, OrgID: put.OrgID, ProgramID: put.ProgramID}
+	unique := db.ImportRowsPutParams{ImportID: put.ImportID, OrgID: put.OrgID, ProgramID: put.ProgramID}
 	for i, id := range put.SourceIds {
 		kind := name(int(put.Kinds[i]))
 		if data, is := before[finding{kind: kind, id: id}]; is && !equalJSON([]byte(data), []byte(put.Data[i])) {
@@ -176,10 +176,10 @@ func (b *batch) skipStored(ctx context.Context, put *db.ImportRowsPutParams) err
 				fmt.Sprintf("Another line has the id %q as well. The first one is imported.", id)})
 			continue
 		}
-		changed.Kinds, changed.SourceIds = append(changed.Kinds, put.Kinds[i]), append(changed.SourceIds, id)
-		changed.Ats, changed.Data = append(changed.Ats, put.Ats[i]), append(changed.Data, put.Data[i])
+		unique.Kinds, unique.SourceIds = append(unique.Kinds, put.Kinds[i]), append(unique.SourceIds, id)
+		unique.Ats, unique.Data = append(unique.Ats, put.Ats[i]), append(unique.Data, put.Data[i])
 	}
-	*put = changed
+	*put = unique
 	return nil
 }
 

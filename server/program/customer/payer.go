@@ -42,11 +42,11 @@ func (s Service) payer(ctx context.Context, u *work.Unit, programID, chargeID st
 	if by.CustomerID != nil {
 		return *by.CustomerID, nil
 	}
-	id, exists, err := by.find(ctx, u, programID, chargeID)
-	if err == nil && id != "" && !exists && by.route.Coupon() {
+	id, recorded, err := by.find(ctx, u, programID, chargeID)
+	if err == nil && id != "" && !recorded && by.route.Coupon() {
 		return id, s.takeOver(ctx, u, id, by.route)
 	}
-	if err != nil || id != "" || exists {
+	if err != nil || id != "" || recorded {
 		return id, err
 	}
 	if !by.route.Given() {
@@ -93,7 +93,7 @@ func (p payer) validate() error {
 // locks the charge: if requests name different new customers for one charge, only the first signs a customer up.
 func (p payer) find(
 	ctx context.Context, u *work.Unit, programID, chargeID string,
-) (id string, known bool, err error) {
+) (id string, recorded bool, err error) {
 	org := u.OrgID
 	if err := u.Claim("charge", programID, chargeID); err != nil {
 		return "", false, err
@@ -118,8 +118,8 @@ func (p payer) find(
 			_, err := queries.SaleByCharge(ctx, tx, db.SaleByChargeParams{
 				ProgramID: programID, OrgID: org, ExternalChargeID: chargeID,
 			})
-			known = err == nil
+			recorded = err == nil
 			return err
 		})
-	return id, known, err
+	return id, recorded, err
 }
