@@ -6,6 +6,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/work"
 )
 
 // cutAuditLog drops entries of the audit log that are past their retention. The database keeps the facts that the
@@ -19,7 +20,7 @@ func cutAuditLog(m Deps) Job {
 				return nil
 			}
 			before := now.Days(-int64(max(m.AuditRetentionDays, minRetention)))
-			return drain(purgeBatch, func() (int64, error) {
+			return work.Drain(purgeBatch, func() (int64, error) {
 				return queries.AuditLogCut(ctx, m.Pool, db.AuditLogCutParams{Before: before, Lim: purgeBatch})
 			})
 		},

@@ -38,7 +38,7 @@ func cleanUp(m Deps) Job {
 		Run: func(ctx context.Context, now clock.Time) error {
 			var failed error
 			for _, purge := range purges(ctx, m.Pool, now, m.retentionStart(now)) {
-				failed = errors.Join(failed, drain(purgeBatch, purge))
+				failed = errors.Join(failed, work.Drain(purgeBatch, purge))
 			}
 			return failed
 		},

@@ -102,14 +102,3 @@ func All(m Deps) []Job {
 func unit(pool *pgxpool.Pool, job string, now clock.Time) *work.Unit {
 	return work.NewRun(pool, work.Actor{Kind: work.Job, ID: job}, now)
 }
-
-// drain calls some until it returns less than a full batch. Each call is bounded, so that no row is locked for
-// long.
-func drain[N int | int64](batch N, some func() (N, error)) error {
-	for {
-		n, err := some()
-		if err != nil || n < batch {
-			return err
-		}
-	}
-}

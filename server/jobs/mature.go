@@ -48,7 +48,7 @@ func approve(pool *pgxpool.Pool) Job {
 // ledger entries and events.
 func move(ctx context.Context, u *work.Unit, previous db.CommissionStatus,
 	take func(pgtx.DBTX) ([]db.Commission, error)) error {
-	return drain(moveBatch, func() (int, error) { return moveSome(ctx, u, previous, take) })
+	return work.Drain(moveBatch, func() (int, error) { return moveSome(ctx, u, previous, take) })
 }
 
 // moveSome moves one batch. A batch has rows of many organizations, and events belong to one, so it handles each
@@ -83,7 +83,7 @@ func expire(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "expire-referrals", About: "expire referrals at the end of their cookie window", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
-			return drain(purgeBatch, func() (int64, error) {
+			return work.Drain(purgeBatch, func() (int64, error) {
 				return queries.ReferralsExpire(ctx, pool, db.ReferralsExpireParams{Now: now, Lim: purgeBatch})
 			})
 		},

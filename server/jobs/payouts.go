@@ -27,7 +27,7 @@ func payoutsDue(pool *pgxpool.Pool) Job {
 		Name: "payouts-due", About: "emit payout.due for payouts whose due date has passed", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			u := unit(pool, "payouts-due", now)
-			return drain(moveBatch, func() (int, error) { return recordDue(ctx, u) })
+			return work.Drain(moveBatch, func() (int, error) { return recordDue(ctx, u) })
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/postgres/pgtx"
+	"rail/server/work"
 )
 
 // tallyBatch bounds the differences that one transaction folds.
@@ -19,7 +20,7 @@ func foldTallies(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "fold-tallies", About: "fold differences into the totals of lists", Every: time.Second, Sweeps: true,
 		Run: func(ctx context.Context, _ clock.Time) error {
-			return drain(tallyBatch, func() (folded int64, err error) {
+			return work.Drain(tallyBatch, func() (folded int64, err error) {
 				err = pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) (err error) {
 					folded, err = foldTally(ctx, tx)
 					return err

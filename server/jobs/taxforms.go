@@ -10,6 +10,7 @@ import (
 	"rail/server/clock"
 	"rail/server/money/tax"
 	"rail/server/postgres/pgtx"
+	"rail/server/work"
 )
 
 // expireTaxForms retires tax forms that have expired, and asks for new ones.
@@ -17,7 +18,7 @@ func expireTaxForms(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "expire-tax-forms", About: "expire tax forms, and request new ones", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
-			return errors.Join(drain(moveBatch, func() (int, error) { return expireSomeForms(ctx, pool, now) }),
+			return errors.Join(work.Drain(moveBatch, func() (int, error) { return expireSomeForms(ctx, pool, now) }),
 				tax.RequireRemaining(ctx, pool, now))
 		},
 	}

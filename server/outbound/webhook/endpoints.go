@@ -31,7 +31,7 @@ const (
 	logBatch = 10_000
 )
 
-// turnedOff is the error of deliveries to a disabled endpoint.
+// turnedOff is the error of deliveries to an endpoint that a person disabled.
 const turnedOff = "The endpoint was turned off."
 
 // Endpoints has the rules of endpoints and of their deliveries.
@@ -218,7 +218,7 @@ func enable(ctx context.Context, u *work.Unit, e *db.WebhookEndpoint, on bool) e
 		return nil
 	}
 	e.Enabled = on
-	_, err := cancelSome(ctx, u, u.Later(), *e)
+	_, err := cancelSome(ctx, u.Later(), *e, u.Now, turnedOff)
 	return err
 }
 
@@ -228,33 +228,30 @@ func cancelBacklog(ctx context.Context, u *work.Unit, id string) error {
 		if e.Enabled {
 			return 0, nil
 		}
-		return cancelSome(ctx, u, u.DB(), e)
+		return cancelSome(ctx, u.DB(), e, u.Now, turnedOff)
 	})
 }
 
-// cancelSome cancels a batch of deliveries to a disabled endpoint.
-func cancelSome(ctx context.Context, u *work.Unit, to db.DBTX, e db.WebhookEndpoint) (int64, error) {
+// cancelSome cancels a batch of deliveries to an endpoint that is disabled for a reason.
+func cancelSome(ctx context.Context, to db.DBTX, e db.WebhookEndpoint, at clock.Time, reason string) (int64, error) {
 	return queries.WebhookCancel(ctx, to, db.WebhookCancelParams{
-		Error: new(turnedOff), Now: &u.Now, EndpointID: e.ID, OrgID: e.OrgID, Lim: logBatch,
+		Error: &reason, Now: &at, EndpointID: e.ID, OrgID: e.OrgID, Lim: logBatch,
 	})
 }
 
 // inBatches changes deliveries of an endpoint in transactions before the unit's, until one changes less than a batch.
 func inBatches(ctx context.Context, u *work.Unit, id string,
 	change func(*work.Unit, db.WebhookEndpoint) (int64, error)) error {
-	for n := int64(logBatch); n == logBatch; {
-		err := u.Within(ctx, func(u *work.Unit) error {
+	return work.Drain(logBatch, func() (n int64, err error) {
+		err = u.Within(ctx, func(u *work.Unit) error {
 			e, err := lock(ctx, u, id)
 			if err == nil {
 				n, err = change(u, e)
 			}
 			return err
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return n, err
+	})
 }
 
 // save queues the endpoint for the commit. The new updated_at tells an active sender that its copy of the

@@ -284,9 +284,7 @@ func (s *Sender) turnOff(ctx context.Context, r result) error {
 			reason := "The endpoint was turned off: its last 20 events all failed, over five days."
 			s.endpoints.Forget(e.ID)
 			s.Log.Warn("webhooks: endpoint turned off after lasting failure", "endpoint", e.ID, "program", e.ProgramID)
-			if _, err := queries.WebhookCancel(ctx, tx, db.WebhookCancelParams{
-				Error: &reason, Now: &r.at, EndpointID: e.ID, OrgID: e.OrgID, Lim: logBatch,
-			}); err != nil {
+			if _, err := cancelSome(ctx, tx, e, r.at, reason); err != nil {
 				return err
 			}
 			if s.Disabled != nil {
