@@ -19,8 +19,7 @@ import (
 )
 
 // cluster is a durable PostgreSQL of the bar's own, which starts again after a
-// kill. Durable means fsync: without it a crash may lose what was committed, and G7 would
-// find faults of the test.
+// kill. Durable means fsync: without it a crash may lose commits, and G7 would find faults of the test.
 type cluster struct {
 	dir       string
 	server    *embedded.Server
@@ -83,9 +82,10 @@ func killPostmaster(data string) error {
 	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// answers waits until the cluster accepts connections again.
+// answers waits until the cluster accepts connections again, at most 3 minutes: a recovery begins with a sync of the
+// whole data directory.
 func (c *cluster) answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	for {
 		conn, err := pgx.Connect(ctx, c.server.DSN("postgres"))
