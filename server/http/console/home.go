@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"rail/gen/api"
 	"rail/server/http/site"
 	domain "rail/server/money/sale"
@@ -81,15 +83,7 @@ func home(v *visit) error {
 		return v.show(sheet{"home", "", "Home", homeData{Waiting: v.tasks(status.Waiting), Wrong: wrong, Setup: steps}})
 	}
 	days, by := span(v.QueryParam("days")), measureOf(v.QueryParam("show"))
-	over, err := v.report(days, api.ReportDimensionPeriod, api.ReportAttributionPartners)
-	if err != nil {
-		return err
-	}
-	direct, err := v.report(days, api.ReportDimensionPeriod, api.ReportAttributionDirect)
-	if err != nil {
-		return err
-	}
-	top, err := v.report(days, api.ReportDimensionPartner, api.ReportAttributionPartners)
+	r, err := v.homeReports(days)
 	if err != nil {
 		return err
 	}
@@ -104,14 +98,34 @@ func home(v *visit) error {
 	return v.show(sheet{"home", "", "Home", homeData{
 		Spans:    spanLinks(days, by),
 		Measures: measureLinks(days, by),
-		Tiles:    v.homeTiles(over, status.Owed),
-		Chart:    v.overTime(over, direct, by, name),
-		Top:      top.Rows,
-		Movers:   moversOf(top),
+		Tiles:    v.homeTiles(r.over, status.Owed),
+		Chart:    v.overTime(r.over, r.direct, by, name),
+		Top:      r.top.Rows,
+		Movers:   moversOf(r.top),
 		Latest:   sales,
 		Waiting:  v.tasks(status.Waiting),
 		Wrong:    wrong,
 	}})
+}
+
+// homeReports holds the reports of the home page: the figures of partners over time, those of direct customers, and
+// the top partners.
+type homeReports struct{ over, direct, top *api.Report }
+
+// homeReports asks for the reports of the last days at once: together they take most of the page's time.
+func (v *visit) homeReports(days int) (r homeReports, err error) {
+	var g errgroup.Group
+	get := func(into **api.Report, by api.ReportDimension, of api.ReportAttribution) {
+		g.Go(func() (err error) {
+			*into, err = v.report(days, by, of)
+			return err
+		})
+	}
+	get(&r.over, api.ReportDimensionPeriod, api.ReportAttributionPartners)
+	get(&r.direct, api.ReportDimensionPeriod, api.ReportAttributionDirect)
+	get(&r.top, api.ReportDimensionPartner, api.ReportAttributionPartners)
+	err = g.Wait()
+	return r, err
 }
 
 // latestSales holds the data of the feed of sales.
