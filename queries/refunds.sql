@@ -22,16 +22,10 @@ SELECT count(*) FROM refunds t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.external_charge_id = @external_charge_id
     AND t.status = 'waiting';
 
--- name: RefundsWait :one
--- RefundsWait reports whether refunds wait for a charge under one of these ids.
-SELECT EXISTS (SELECT 1 FROM refunds t WHERE t.program_id = @program_id AND t.org_id = @org_id
-    AND t.external_charge_id = ANY (ARRAY(SELECT unnest(@charges::text[]))) AND t.status = 'waiting');
-
 -- name: RefundsSetCharge :exec
--- RefundsSetCharge gives the waiting refunds of a charge's other ids to the charge.
+-- RefundsSetCharge gives the waiting refunds of a charge's other id to the charge.
 UPDATE refunds SET external_charge_id = @external_charge_id, updated_at = @now
-WHERE program_id = @program_id AND org_id = @org_id
-    AND external_charge_id = ANY (ARRAY(SELECT unnest(@aliases::text[]))) AND status = 'waiting';
+WHERE program_id = @program_id AND org_id = @org_id AND external_charge_id = @alias AND status = 'waiting';
 
 -- name: RefundInsert :exec
 INSERT INTO refunds (id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor,

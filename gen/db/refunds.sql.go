@@ -384,8 +384,7 @@ func (q *Queries) RefundsOfSale(ctx context.Context, db DBTX, arg RefundsOfSaleP
 
 const refundsSetCharge = `-- name: RefundsSetCharge :exec
 UPDATE refunds SET external_charge_id = $1, updated_at = $2
-WHERE program_id = $3 AND org_id = $4
-    AND external_charge_id = ANY (ARRAY(SELECT unnest($5::text[]))) AND status = 'waiting'
+WHERE program_id = $3 AND org_id = $4 AND external_charge_id = $5 AND status = 'waiting'
 `
 
 type RefundsSetChargeParams struct {
@@ -393,38 +392,19 @@ type RefundsSetChargeParams struct {
 	Now              clock.Time
 	ProgramID        string
 	OrgID            string
-	Aliases          []string
+	Alias            *string
 }
 
-// RefundsSetCharge gives the waiting refunds of a charge's other ids to the charge.
+// RefundsSetCharge gives the waiting refunds of a charge's other id to the charge.
 func (q *Queries) RefundsSetCharge(ctx context.Context, db DBTX, arg RefundsSetChargeParams) error {
 	_, err := db.Exec(ctx, refundsSetCharge,
 		arg.ExternalChargeID,
 		arg.Now,
 		arg.ProgramID,
 		arg.OrgID,
-		arg.Aliases,
+		arg.Alias,
 	)
 	return err
-}
-
-const refundsWait = `-- name: RefundsWait :one
-SELECT EXISTS (SELECT 1 FROM refunds t WHERE t.program_id = $1 AND t.org_id = $2
-    AND t.external_charge_id = ANY (ARRAY(SELECT unnest($3::text[]))) AND t.status = 'waiting')
-`
-
-type RefundsWaitParams struct {
-	ProgramID string
-	OrgID     string
-	Charges   []string
-}
-
-// RefundsWait reports whether refunds wait for a charge under one of these ids.
-func (q *Queries) RefundsWait(ctx context.Context, db DBTX, arg RefundsWaitParams) (bool, error) {
-	row := db.QueryRow(ctx, refundsWait, arg.ProgramID, arg.OrgID, arg.Charges)
-	var exists bool
-	err := row.Scan(&exists)
-	return exists, err
 }
 
 const refundsWaiting = `-- name: RefundsWaiting :many

@@ -23,8 +23,6 @@ type application struct {
 	r processor.Reading
 	// enrols reports whether a customer becomes a partner at the first payment.
 	enrols bool
-	// refundsWait reports whether refunds wait under an id of the payment.
-	refundsWait bool
 }
 
 // apply applies the event.
@@ -47,7 +45,7 @@ func (a *application) apply(ctx context.Context) (outcome, error) {
 		return a.coupon(ctx, *a.r.Coupon)
 	}
 	// Events that wait for one of these ids have committed by now, or will find the others.
-	if err := a.lock(ctx, linked(a.r.Link), a.findRefunds(ctx, a.r.Link)...); err != nil {
+	if err := a.lock(ctx, linked(a.r.Link)); err != nil {
 		return outcome{}, err
 	}
 	if err := errors.Join(a.alias(ctx, a.r.Link), a.noteOptOut(ctx)); err != nil {
@@ -225,31 +223,17 @@ func (a *application) sales(ctx context.Context, l processor.Link) (sales []db.S
 			return err
 		}
 	}
-	err = a.lock(ctx, ids, append(a.findRefunds(ctx, l), find(ids), func(tx pgtx.DBTX) (err error) {
+	err = a.lock(ctx, ids, find(ids), func(tx pgtx.DBTX) (err error) {
 		others, err = queries.AliasesOf(ctx, tx, db.AliasesOfParams{
 			ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: ids,
 		})
 		return err
-	})...)
+	})
 	others = slices.DeleteFunc(others, func(id string) bool { return slices.Contains(ids, id) })
 	if err == nil && len(others) > 0 {
 		err = a.lock(ctx, others, find(append(ids, others...)))
 	}
 	return sales, err
-}
-
-// findRefunds returns the read of refundsWait. A payment with one id needs none: the recording of a sale reads the
-// refunds that wait under its id.
-func (a *application) findRefunds(ctx context.Context, l processor.Link) []pgtx.Read {
-	if len(l.Alias) == 0 {
-		return nil
-	}
-	return []pgtx.Read{func(tx pgtx.DBTX) (err error) {
-		a.refundsWait, err = queries.RefundsWait(ctx, tx, db.RefundsWaitParams{
-			ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Charges: linked(l),
-		})
-		return err
-	}}
 }
 
 // lock blocks other decisions about these names, such as ids of payments, until the commit. Reads that follow in the
@@ -279,8 +263,7 @@ func linked(l processor.Link) []string {
 	return slices.Compact(slices.Sorted(slices.Values(ids)))
 }
 
-// alias stores the other ids of a payment. Refunds that wait under one of them get the charge, and events that wait for
-// one of them are rescheduled.
+// alias stores the other ids of a recorded payment, and reschedules events that wait for one of them.
 func (a *application) alias(ctx context.Context, l processor.Link) error {
 	ids := slices.DeleteFunc(linked(l), func(id string) bool { return id == l.Charge })
 	if len(ids) == 0 {
@@ -289,9 +272,6 @@ func (a *application) alias(ctx context.Context, l processor.Link) error {
 	err := queries.AliasesAdd(ctx, a.u.Later(), db.AliasesAddParams{
 		OrgID: a.e.OrgID, ProgramID: a.e.ProgramID, ExternalChargeID: l.Charge, Now: a.u.Now, Aliases: ids,
 	})
-	if err == nil && a.refundsWait {
-		err = sale.AdoptRefunds(ctx, a.u, a.e.ProgramID, l.Charge, ids)
-	}
 	if err != nil {
 		return err
 	}

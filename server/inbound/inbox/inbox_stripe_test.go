@@ -103,48 +103,6 @@ func inEveryOrder(t *testing.T, v stripetest.Version, options ...func(*connectio
 	apitest.Balanced(t, h.Server)
 }
 
-// TestStripeRefundByAPIInEveryOrder: a refund that the API names by the payment intent lowers the sale that Stripe
-// reports as an invoice, in each order of the refund, the checkout, the invoice and their payment.
-func TestStripeRefundByAPIInEveryOrder(t *testing.T) {
-	t.Parallel()
-	for _, v := range stripetest.Versions {
-		t.Run(string(v), func(t *testing.T) {
-			t.Parallel()
-			h := newStriped(t)
-			all := orders(4)
-			steps := make([][]func(), len(all))
-			for i := range all {
-				p := h.purchase(v, fmt.Sprint("a", i))
-				refund := apitest.RefundBody(h.ProgramID, p.Intent(), "re_"+p.Name, M{"amount_minor": 900})
-				steps[i] = []func(){
-					func() { h.deliver(p.Event("checkout.session.completed", p.Session())) },
-					func() { h.deliver(p.Event("invoice.paid", p.Invoice())) },
-					func() { h.deliver(p.Event("invoice_payment.paid", p.InvoicePayment())) },
-					func() {
-						first := h.Post("/v1/refunds", refund)
-						again := h.Must(200, h.Post("/v1/refunds", refund))
-						require.Equal(t, first.String("id"), again.String("id"))
-						require.Empty(t, again.Body["warnings"])
-					},
-				}
-			}
-			for step := range 4 {
-				for i, order := range all {
-					steps[i][order[step]]()
-				}
-				apitest.RunJob(t, h.Server, "work-inbox")
-			}
-			var sales, wrong, waiting int
-			require.NoError(t, h.Pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM sales),
-				(SELECT count(*) FROM sales WHERE amount_minor <> 1500 OR refunded_minor <> 900),
-				(SELECT count(*) FROM refunds WHERE status <> 'applied')`).Scan(&sales, &wrong, &waiting))
-			require.Equal(t, []int{24, 0, 0}, []int{sales, wrong, waiting})
-			require.EqualValues(t, 24*300, h.Earned(), "20 % of the rest")
-			apitest.Balanced(t, h.Server)
-		})
-	}
-}
-
 // TestStripePayments sends payments of every kind and checks their outcome.
 func TestStripePayments(t *testing.T) {
 	t.Parallel()

@@ -99,7 +99,10 @@ func (r *recording) imported(ctx context.Context, u *work.Unit) (*Outcome, error
 	if err := u.Claim("charge", r.ProgramID, out.Sale.ExternalChargeID); err != nil {
 		return nil, err
 	}
-	if err := setCharge(ctx, u, r.ProgramID, out.Sale.ExternalChargeID, []string{r.ExternalChargeID}); err != nil {
+	if err := queries.RefundsSetCharge(ctx, u.Later(), db.RefundsSetChargeParams{
+		ExternalChargeID: &out.Sale.ExternalChargeID, Now: u.Now, ProgramID: r.ProgramID, OrgID: u.OrgID,
+		Alias: &r.ExternalChargeID,
+	}); err != nil {
 		return nil, err
 	}
 	out.Sale, out.Refunds, err = applyWaiting(ctx, u, out.Sale)
