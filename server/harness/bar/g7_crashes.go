@@ -71,10 +71,9 @@ type storm struct {
 	cut, unavailable atomic.Int64 // answers seen by clients
 	mu               sync.Mutex
 	longest          time.Duration // from a client's first failure to its answer
-	patience         time.Duration // the longest wait for an answer, without the database's recoveries
-	recovering       bool          // the database was killed and does not accept connections yet
-	recovered        time.Time     // the start of this recovery, or the end of the last
-	recovery         time.Duration // the time of all recoveries
+	patience         time.Duration // the longest wait for an answer, not counting the database's recoveries
+	killed           time.Time     // when the database was killed; zero while it accepts connections
+	recovery         time.Duration // the total time of recoveries that have ended
 	answered         time.Time     // the last definite answer
 	stop             time.Duration // the longest time without one, since it was last set back
 	slowest          time.Duration // from the database's answer to the API's
@@ -153,7 +152,8 @@ func (s *storm) kill(ctx context.Context, kills, crashes int, rnd *rand.Rand) er
 // crash crashes the database and waits until a server answers again. Servers must not need
 // a restart for it.
 func (s *storm) crash(ctx context.Context, postmaster bool, rnd *rand.Rand) error {
-	s.setRecovering(true)
+	s.beginRecovery()
+	defer s.endRecovery()
 	if postmaster {
 		if err := s.sys.cluster.killPostmaster(); err != nil {
 			return err
@@ -168,7 +168,7 @@ func (s *storm) crash(ctx context.Context, postmaster bool, rnd *rand.Rand) erro
 	if err := s.sys.cluster.answers(ctx); err != nil {
 		return err
 	}
-	s.setRecovering(false)
+	s.endRecovery()
 	up := time.Now()
 	for {
 		a, err := s.sys.send(ctx, call{method: "GET", path: "/v1/programs", key: s.o.key})
@@ -183,25 +183,32 @@ func (s *storm) crash(ctx context.Context, postmaster bool, rnd *rand.Rand) erro
 	return nil
 }
 
-// setRecovering notes the start or the end of a recovery.
-func (s *storm) setRecovering(recovering bool) {
+// beginRecovery notes that the database is about to be killed.
+func (s *storm) beginRecovery() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.recovering {
-		s.recovery += time.Since(s.recovered)
-	}
-	s.recovering, s.recovered = recovering, time.Now()
+	s.killed = time.Now()
 }
 
-// waited returns how long a client that began at a time has waited without the database's recoveries. A recovery
-// syncs every file of the data directory first: on a disk that other tests load, it takes longer than patience.
-func (s *storm) waited(began time.Time) time.Duration {
+// endRecovery notes that the database accepts connections again. A second call changes nothing.
+func (s *storm) endRecovery() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.recovering {
-		return 0
+	if !s.killed.IsZero() {
+		s.recovery += time.Since(s.killed)
+		s.killed = time.Time{}
 	}
-	return min(time.Since(began), time.Since(s.recovered))
+}
+
+// recoveries returns the total time of the database's recoveries until now. A recovery syncs every file of the data
+// directory first: on a disk that other tests load, it takes longer than the patience of a client.
+func (s *storm) recoveries() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.killed.IsZero() {
+		return s.recovery
+	}
+	return s.recovery + time.Since(s.killed)
 }
 
 // killBackend kills a session's process, after which PostgreSQL ends all sessions and
@@ -288,7 +295,7 @@ func (s *storm) payout(ctx context.Context, rnd *rand.Rand) string {
 // retry repeats a request until the answer is definite, as clients do: a broken
 // connection and 503 say nothing about what was done.
 func (s *storm) retry(ctx context.Context, c call) (answer, error) {
-	began := time.Now()
+	began, recoveries := time.Now(), s.recoveries()
 	for {
 		a, err := s.sys.send(ctx, c)
 		switch {
@@ -310,7 +317,7 @@ func (s *storm) retry(ctx context.Context, c call) (answer, error) {
 			s.mu.Unlock()
 			return a, nil
 		}
-		if s.waited(began) > s.patience {
+		if time.Since(began)-(s.recoveries()-recoveries) > s.patience {
 			return a, fmt.Errorf("%s has no answer after %s: %d %s %w", c.path, s.patience, a.status, a.raw, err)
 		}
 		if err := pause(ctx, 15*time.Millisecond); err != nil {
