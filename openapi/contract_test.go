@@ -31,13 +31,13 @@ func schema(d object, name string) object { return at(d, "components", "schemas"
 // lose removes a property from a schema, also where it is required.
 func lose(s object, name string) {
 	delete(s["properties"].(object), name)
-	var kept []any
+	var rest []any
 	for _, r := range s["required"].([]any) {
 		if r != name {
-			kept = append(kept, r)
+			rest = append(rest, r)
 		}
 	}
-	s["required"] = kept
+	s["required"] = rest
 }
 
 // repository is a repository with the current description.
@@ -73,7 +73,7 @@ func (r repository) write(change func(object)) {
 }
 
 // release stores the description with which the next release is compared.
-func (r repository) release() (said string) {
+func (r repository) release() (output string) {
 	r.Helper()
 	out, err := exec.CommandContext(r.Context(), "../.ci/released", r.dir).CombinedOutput()
 	require.NoError(r, err, "%s", out)
@@ -81,7 +81,7 @@ func (r repository) release() (said string) {
 }
 
 // guarded runs the guard.
-func (r repository) guarded() (said string, passed bool) {
+func (r repository) guarded() (output string, passed bool) {
 	r.Helper()
 	out, err := exec.CommandContext(r.Context(), "../.ci/contract", r.dir).CombinedOutput()
 	return string(out), err == nil
@@ -93,9 +93,9 @@ func TestContractGuard(t *testing.T) {
 		t.Skip("the guard's tool takes long to build: RAIL_TEST_FULL=1 runs this")
 	}
 	r := newRepository(t)
-	said, passed := r.guarded()
-	require.False(t, passed, said)
-	require.Contains(t, said, "no description to compare with")
+	output, passed := r.guarded()
+	require.False(t, passed, output)
+	require.Contains(t, output, "no description to compare with")
 	r.release()
 	for name, c := range map[string]struct {
 		passes bool
@@ -130,9 +130,9 @@ func TestContractGuard(t *testing.T) {
 		},
 	} {
 		r.write(c.change)
-		said, passed := r.guarded()
-		require.Equal(t, c.passes, passed, "%s: %s", name, said)
-		require.Contains(t, said, "contract: ", name)
+		output, passed := r.guarded()
+		require.Equal(t, c.passes, passed, "%s: %s", name, output)
+		require.Contains(t, output, "contract: ", name)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestContractGuard(t *testing.T) {
 func TestReleaseKeepsItsContract(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
-	kept := func(name string) []byte {
+	read := func(name string) []byte {
 		text, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(name)))
 		require.NoError(t, err)
 		return text
@@ -149,20 +149,20 @@ func TestReleaseKeepsItsContract(t *testing.T) {
 	version := at(document(t), "info")["version"].(string)
 	description := "openapi/released/" + version + ".json.gz"
 	require.Contains(t, r.release(), description)
-	require.Equal(t, string(kept("openapi/bundle.json")), unpacked(t, kept(description)))
-	require.Equal(t, "one", string(kept("server/http/docs/script/released/rail-7692c3ad.js"))) // of the SHA-256 of "one"
+	require.Equal(t, string(read("openapi/bundle.json")), unpacked(t, read(description)))
+	require.Equal(t, "one", string(read("server/http/docs/script/released/rail-7692c3ad.js"))) // of the SHA-256 of "one"
 	require.Empty(t, r.release())
 
 	r.write(func(d object) { schema(d, "Partner")["description"] = "Someone." })
 	r.put("gen/script/rail.js", "two")
 	r.release()
-	require.Equal(t, string(kept("openapi/bundle.json")), unpacked(t, kept(description)))
-	require.Equal(t, "one", string(kept("server/http/docs/script/released/rail-7692c3ad.js")))
-	require.Equal(t, "two", string(kept("server/http/docs/script/released/rail-3fc4ccfe.js")))
+	require.Equal(t, string(read("openapi/bundle.json")), unpacked(t, read(description)))
+	require.Equal(t, "one", string(read("server/http/docs/script/released/rail-7692c3ad.js")))
+	require.Equal(t, "two", string(read("server/http/docs/script/released/rail-3fc4ccfe.js")))
 
 	r.write(func(d object) { at(d, "info")["version"] = "2030-01-01" })
 	require.Contains(t, r.release(), "2030-01-01")
-	require.Contains(t, unpacked(t, kept(description)), "Someone.")
+	require.Contains(t, unpacked(t, read(description)), "Someone.")
 }
 
 // TestReleasedDescription checks that the tree has a released description under its version, which is not later than

@@ -32,18 +32,18 @@ func TestCitedDecisions(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("DECISIONS.md")
 	require.NoError(t, err)
-	known := map[string]int{}
+	numbers := map[string]int{}
 	for _, m := range decided.FindAllStringSubmatch(string(text), -1) {
-		known[m[1]]++
+		numbers[m[1]]++
 	}
-	for n, times := range known {
+	for n, times := range numbers {
 		assert.Equal(t, 1, times, "openapi/DECISIONS.md has %s more than once: give the newer one a number of its own", n)
 	}
 	eachText(t, func(name, text string) {
 		assert.Empty(t, elsewhere.FindAllString(text, -1),
 			"%s cites a document that is not in the tree: say the reason instead", name)
 		for _, n := range citations(text) {
-			assert.Positive(t, known[n], "%s cites decision %s, which openapi/DECISIONS.md lacks: "+
+			assert.Positive(t, numbers[n], "%s cites decision %s, which openapi/DECISIONS.md lacks: "+
 				"write there what is decided and why, or say the reason in the comment instead", name, n)
 		}
 	})

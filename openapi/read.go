@@ -85,27 +85,27 @@ func reached(raw, from json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return nil, err
 	}
-	kept := map[string]map[string]json.RawMessage{"securitySchemes": all["securitySchemes"], "schemas": {}}
+	components := map[string]map[string]json.RawMessage{"securitySchemes": all["securitySchemes"], "schemas": {}}
 	texts := []json.RawMessage{from}
 	for name, schema := range all["schemas"] {
 		if strings.HasSuffix(name, "Id") {
-			kept["schemas"][name] = schema
+			components["schemas"][name] = schema
 			texts = append(texts, schema)
 		}
 	}
 	for ; len(texts) > 0; texts = texts[1:] {
 		for _, match := range reference.FindAllSubmatch(texts[0], -1) {
 			kind, name := string(match[1]), string(match[2])
-			if kept[kind] == nil {
-				kept[kind] = map[string]json.RawMessage{}
+			if components[kind] == nil {
+				components[kind] = map[string]json.RawMessage{}
 			}
-			if kept[kind][name] == nil {
-				kept[kind][name] = all[kind][name]
+			if components[kind][name] == nil {
+				components[kind][name] = all[kind][name]
 				texts = append(texts, all[kind][name])
 			}
 		}
 	}
-	return json.Marshal(kept)
+	return json.Marshal(components)
 }
 
 // Operation is one operation of a description, with its path and method.

@@ -80,10 +80,10 @@ func addBody(schemas *yaml.Node, kind string, e *yaml.Node, body string) {
 	if named := get(e, "schema"); named != nil {
 		data = named.Value
 	}
-	made := clone(get(schemas, "x-event"))
+	schema := clone(get(schemas, "x-event"))
 	// The parts in braces differ between events.
-	fillIn(made, strings.NewReplacer("{type}", kind, "{schema}", data))
-	set(schemas, body, made)
+	fillIn(schema, strings.NewReplacer("{type}", kind, "{schema}", data))
+	set(schemas, body, schema)
 	types, bodies := get(get(schemas, "EventName"), "enum"), get(get(schemas, "Event"), "oneOf")
 	types.Content = append(types.Content, text(kind))
 	bodies.Content = append(bodies.Content, mapping("$ref", text("#/"+body)))

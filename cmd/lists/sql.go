@@ -131,15 +131,15 @@ func conditions(f queries.Filter, where string) []string {
 		in := arg(f.Name+"_in", f.Type+"[]")
 		return []string{condition(one(f)), condition(in, "t."+f.Name+" = ANY ("+in+")")}
 	}
-	given := arg(f.Name, f.Type)
-	return []string{condition(given, with(where, given))}
+	param := arg(f.Name, f.Type)
+	return []string{condition(param, with(where, param))}
 }
 
 // one is a filter of several values that one is given of: an index can then give
 // the order too.
-func one(f queries.Filter) (given, where string) {
-	given = arg(f.Name, f.Type)
-	return given, with(f.Where, given)
+func one(f queries.Filter) (param, where string) {
+	param = arg(f.Name, f.Type)
+	return param, with(f.Where, param)
 }
 
 // arg returns an optional argument, NULL where it is not given.
@@ -159,10 +159,10 @@ func with(where, value string) string {
 }
 
 // condition lets everything pass where an argument is not given.
-func condition(given, where string) string {
-	line := "  AND (" + given + " IS NULL OR " + where + ")"
+func condition(param, where string) string {
+	line := "  AND (" + param + " IS NULL OR " + where + ")"
 	if len(line) > 120 {
-		line = "  AND (" + given + " IS NULL\n    OR " + where + ")"
+		line = "  AND (" + param + " IS NULL\n    OR " + where + ")"
 	}
 	return line
 }

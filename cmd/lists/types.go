@@ -85,31 +85,31 @@ func has(f queries.Filter, statement string) bool {
 
 // params writes the parameters of a statement, as a literal of the struct that sqlc makes for it.
 func params(l queries.List, statement string) string {
-	var given []string
+	var fields []string
 	if !l.OfOrganization {
-		given = append(given, "ProgramID: in.ProgramID")
+		fields = append(fields, "ProgramID: in.ProgramID")
 	}
-	given = append(given, "OrgID: in.OrgID")
+	fields = append(fields, "OrgID: in.OrgID")
 	switch {
 	case statement == "Cursor":
-		given = append(given, "ID: id")
+		fields = append(fields, "ID: id")
 	case statement == "Page":
-		given = append(given, "Lim: lim")
+		fields = append(fields, "Lim: lim")
 	case l.Total != nil:
-		given = append(given, "Most: most")
-	case len(given) == 1 && len(l.Filters) == 0: // sqlc makes no struct for one
+		fields = append(fields, "Most: most")
+	case len(fields) == 1 && len(l.Filters) == 0: // sqlc makes no struct for one
 		return "in.OrgID"
 	}
 	for _, f := range l.Filters {
 		switch {
 		case !has(f, statement):
 		case f.Several:
-			given = append(given, queries.GoName(f.Name)+": "+local(f.Name), queries.GoName(f.Name)+"In: "+local(f.Name)+"In")
+			fields = append(fields, queries.GoName(f.Name)+": "+local(f.Name), queries.GoName(f.Name)+"In: "+local(f.Name)+"In")
 		default:
-			given = append(given, queries.GoName(f.Name)+": l."+queries.GoName(f.Name))
+			fields = append(fields, queries.GoName(f.Name)+": l."+queries.GoName(f.Name))
 		}
 	}
-	return l.Name + statement + "Params{\n" + strings.Join(given, ",\n") + ",\n}"
+	return l.Name + statement + "Params{\n" + strings.Join(fields, ",\n") + ",\n}"
 }
 
 // impossible is the condition on which a list's total cannot be asked.
@@ -118,13 +118,13 @@ func impossible(l queries.List) string {
 	for _, f := range l.Filters {
 		// The counters have no sums by this filter.
 		if !l.Total.Knows(f.Name) {
-			out = append(out, given(f))
+			out = append(out, paramOf(f))
 		}
 	}
 	// A total is kept by one owner at a time, so two of them cannot be combined.
 	for i, a := range l.Total.Owners {
 		for _, b := range l.Total.Owners[i+1:] {
-			out = append(out, given(*l.Filter(a))+" && "+given(*l.Filter(b)))
+			out = append(out, paramOf(*l.Filter(a))+" && "+paramOf(*l.Filter(b)))
 		}
 	}
 	return strings.Join(out, " || ")
@@ -134,13 +134,13 @@ func impossible(l queries.List) string {
 func some(l queries.List, names []string) string {
 	var out []string
 	for _, name := range names {
-		out = append(out, given(*l.Filter(name)))
+		out = append(out, paramOf(*l.Filter(name)))
 	}
 	return strings.Join(out, " || ")
 }
 
-// given returns the condition that a filter is given.
-func given(f queries.Filter) string {
+// paramOf returns the condition that a filter is given.
+func paramOf(f queries.Filter) string {
 	if f.Several {
 		return "len(l." + queries.GoName(f.Name) + ") > 0"
 	}

@@ -38,8 +38,8 @@ func Signature(h http.Header, body []byte, secret string, now time.Time) error {
 	want := sum([]byte(secret), t+".", body)
 	fits := false
 	for _, e := range entries {
-		given, err := hex.DecodeString(e)
-		fits = err == nil && hmac.Equal(given, want) || fits
+		mac, err := hex.DecodeString(e)
+		fits = err == nil && hmac.Equal(mac, want) || fits
 	}
 	if !fits {
 		return ErrMismatch
@@ -91,8 +91,8 @@ func Standard(h http.Header, body []byte, secret string, now time.Time) error {
 	fits := false
 	for _, e := range entries {
 		version, value, _ := strings.Cut(e, ",")
-		given, err := base64.StdEncoding.Strict().DecodeString(value)
-		fits = version == "v1" && err == nil && hmac.Equal(given, want) || fits
+		raw, err := base64.StdEncoding.Strict().DecodeString(value)
+		fits = version == "v1" && err == nil && hmac.Equal(raw, want) || fits
 	}
 	if !fits {
 		return ErrMismatch

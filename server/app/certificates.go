@@ -38,9 +38,9 @@ func newCertificates(cfg config.Config, store certificateStore) *certificates {
 	if len(cfg.TLSDomains) == 0 {
 		return nil
 	}
-	store.asked = &authorityRequests{of: map[string]clock.Time{}}
+	store.requests = &authorityRequests{of: map[string]clock.Time{}}
 	for _, host := range cfg.TLSDomains {
-		store.asked.of[host], store.asked.of[host+"+rsa"] = clock.Time{}, clock.Time{}
+		store.requests.of[host], store.requests.of[host+"+rsa"] = clock.Time{}, clock.Time{}
 	}
 	return &certificates{hosts: cfg.TLSDomains, log: store.log, Manager: &autocert.Manager{
 		Prompt: autocert.AcceptTOS, Email: cfg.TLSEmail, Cache: store, HostPolicy: autocert.HostWhitelist(cfg.TLSDomains...),
@@ -133,11 +133,11 @@ func (a *App) redirect(w http.ResponseWriter, r *http.Request) {
 
 // certificateStore stores certificates, sealed, in the database.
 type certificateStore struct {
-	pool   *pgxpool.Pool
-	keeper *secret.Keeper
-	clock  clock.Clock
-	log    *slog.Logger
-	asked  *authorityRequests
+	pool     *pgxpool.Pool
+	keeper   *secret.Keeper
+	clock    clock.Clock
+	log      *slog.Logger
+	requests *authorityRequests
 }
 
 // authorityRequests tracks when the authority was asked for missing certificates, by name.
@@ -171,14 +171,14 @@ func CertificatePlace(name string) string { return "certificates/" + name }
 func (s certificateStore) Get(ctx context.Context, name string) ([]byte, error) {
 	sealed, err := queries.Certificate(ctx, s.pool, name)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, s.asked.missing(name, s.clock.Now())
+		return nil, s.requests.missing(name, s.clock.Now())
 	}
 	if err != nil {
 		return nil, err
 	}
 	content, err := s.keeper.Open(sealed, CertificatePlace(name))
 	if err != nil {
-		return nil, s.asked.missing(name, s.clock.Now())
+		return nil, s.requests.missing(name, s.clock.Now())
 	}
 	return content, nil
 }

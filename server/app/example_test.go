@@ -45,11 +45,11 @@ func Example() {
 		}))
 	check(err)
 
-	made, err := client.CreateProgramWithResponse(ctx, api.ProgramCreate{
+	program, err := client.CreateProgramWithResponse(ctx, api.ProgramCreate{
 		Name: "Acme partners", WebsiteURL: "https://acme.example", Currency: "EUR",
 	})
 	check(err)
-	fmt.Println(made.StatusCode(), made.JSON201.Name, made.JSON201.Currency)
+	fmt.Println(program.StatusCode(), program.JSON201.Name, program.JSON201.Currency)
 
 	refused, err := client.CreateProgramWithResponse(ctx, api.ProgramCreate{
 		Name: "Acme partners", WebsiteURL: "https://acme.example", Currency: "euro",

@@ -271,7 +271,7 @@ func fill(ctx context.Context, env *Env, d *database, path string) error {
 	}
 	// The keyring comes after the rows, which include its fingerprints.
 	defer d.pool.Close()
-	if err := keyring.Admit(ctx, d.pool, d.given(env, true)); err != nil {
+	if err := keyring.Admit(ctx, d.pool, d.fromEnv(env, true)); err != nil {
 		return err
 	}
 	return d.checked(ctx, env)
@@ -290,12 +290,12 @@ func restoreKey(fs *pflag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		held := map[string]string{}
+		values := map[string]string{}
 		var rows []string
 		for i, name := range []string{"RAIL_SECRET_KEY", "RAIL_SECRET_KEY_PREVIOUS"}[:min(2, len(keys))] {
-			held[name] = hex.EncodeToString(keys[i][:])
-			rows = append(rows, name+"="+held[name])
+			values[name] = hex.EncodeToString(keys[i][:])
+			rows = append(rows, name+"="+values[name])
 		}
-		return env.print(held, func() []string { return rows })
+		return env.print(values, func() []string { return rows })
 	}
 }

@@ -212,7 +212,7 @@ func TestBackupIsWhole(t *testing.T) {
 // small returns a backup of a database with one organization.
 func small(t *testing.T, flags ...string) (file string, key [32]byte) {
 	t.Helper()
-	r := newRail(t).made().phrase(phraseOfTests)
+	r := newRail(t).initialized().phrase(phraseOfTests)
 	r.must("org", "create", "--name", "Acme")
 	file = filepath.Join(t.TempDir(), "rail.backup")
 	r.must(append([]string{"backup", file}, flags...)...)
@@ -330,7 +330,7 @@ func dropped(name, prefix string) string {
 // TestBackupWithoutKey: the key can be left out, with a message, and is then required.
 func TestBackupWithoutKey(t *testing.T) {
 	t.Parallel()
-	r := newRail(t).made()
+	r := newRail(t).initialized()
 	r.must("org", "create", "--name", "Acme")
 	file := filepath.Join(t.TempDir(), "rail.backup")
 	for phrase, why := range map[string]string{"": "--without-key", "short": "at least 12 characters"} {

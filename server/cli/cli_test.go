@@ -29,7 +29,7 @@ type rail struct {
 	*testing.T
 	environ map[string]string
 	now     *clock.Manual
-	said    *screen // standard error of the running server
+	stderr  *screen // standard error of the running server
 }
 
 func newRail(t *testing.T) rail {
@@ -48,11 +48,11 @@ func (r rail) running() rail {
 	s, err := embedded.Start(r.Context(), embedded.Options{Dir: r.environ["RAIL_DATA_DIR"], Durable: true})
 	require.NoError(r, err)
 	r.Cleanup(func() { require.NoError(r, s.Stop()) })
-	return r.made()
+	return r.initialized()
 }
 
-// made creates the database as a server's first start does.
-func (r rail) made() rail {
+// initialized creates the database as a server's first start does.
+func (r rail) initialized() rail {
 	r.Helper()
 	require.NoError(r,
 		opening{fresh: true, fill: true}.with(r.Context(), &Env{Clock: r.now, Environ: r.environ},
@@ -249,7 +249,7 @@ func TestWrongKey(t *testing.T) {
 	r.environ["RAIL_SECRET_KEY"] = strings.Repeat("07", 32)
 	file, err := secret.New(r.keyOfFile())
 	require.NoError(t, err)
-	given, err := secret.New([32]byte(bytes.Repeat([]byte{7}, 32)))
+	keeper, err := secret.New([32]byte(bytes.Repeat([]byte{7}, 32)))
 	require.NoError(t, err)
 	for _, args := range append(needDatabase, "serve", "serve --first-run") {
 		if slices.Contains([]string{"migrate down --yes", "migrate version", "upgrade check", "secrets adopt --yes"}, args) {
@@ -258,10 +258,10 @@ func TestWrongKey(t *testing.T) {
 		status, out, errs := r.run(strings.Fields(args)...)
 		require.Equal(t, 1, status, args)
 		require.Contains(t, errs,
-			"needs the key with the fingerprint "+file.Fingerprint()+", RAIL_SECRET_KEY has "+given.Fingerprint(), args)
+			"needs the key with the fingerprint "+file.Fingerprint()+", RAIL_SECRET_KEY has "+keeper.Fingerprint(), args)
 		require.Empty(t, out, args)
 	}
-	require.Contains(t, r.must("secrets", "adopt", "--yes"), given.Fingerprint())
+	require.Contains(t, r.must("secrets", "adopt", "--yes"), keeper.Fingerprint())
 	require.Contains(t, r.must("org", "list"), "ID")
 	delete(r.environ, "RAIL_SECRET_KEY")
 	_, _, errs := r.run("audit")
@@ -279,7 +279,7 @@ func (r rail) keyOfFile() [32]byte {
 // A database without its key gets no new one, by any command.
 func TestLostKey(t *testing.T) {
 	t.Parallel()
-	r := newRail(t).made()
+	r := newRail(t).initialized()
 	path := filepath.Join(r.environ["RAIL_DATA_DIR"], "secret.key")
 	require.NoError(t, os.Remove(path))
 	for _, args := range []string{"serve", "serve --first-run", "org list", "audit", "migrate up"} {
@@ -296,7 +296,7 @@ func (r rail) found(token string, revoked bool) {
 	err := withDatabase(r.Context(), &Env{Environ: r.environ, Clock: r.now}, func(d *database) error {
 		keeper, err := secret.New(d.config.SecretKey)
 		require.NoError(r, err)
-		k, err := auth.NewStore(d.pool, keeper, r.now).Find(context.Background(), token, asked)
+		k, err := auth.NewStore(d.pool, keeper, r.now).Find(context.Background(), token, always)
 		require.Equal(r, revoked, k.Revoked)
 		return err
 	})
@@ -304,7 +304,7 @@ func (r rail) found(token string, revoked bool) {
 }
 
 func TestPrivateDatabaseOutlivesCommands(t *testing.T) {
-	r := newRail(t).made()
+	r := newRail(t).initialized()
 	r.must("org", "create", "--name", "Kept")
 	require.Contains(t, r.must("org", "list"), "Kept")
 	require.Regexp(t, `\n\d+ checks over 1 organization, 0 sales, .*: no findings\n$`, r.must("audit"))

@@ -19,11 +19,11 @@ func examine(fs *pflag.FlagSet) action {
 			if err := checkWeb("URL", args[0]); err != nil {
 				return err
 			}
-			meant, err := programOfPage(ctx, env, *program)
+			chosen, err := programOfPage(ctx, env, *program)
 			if err != nil {
 				return err
 			}
-			report = doctor.Examine(ctx, args[0], meant)
+			report = doctor.Examine(ctx, args[0], chosen)
 		}
 		if len(args) == 0 || *program != "" {
 			links, err := importedLinks(ctx, env, *program)

@@ -52,15 +52,15 @@ func TestDoctor(t *testing.T) {
 func TestDoctorOfAProgram(t *testing.T) {
 	t.Parallel()
 	w := newSealing(t)
-	made := w.object("pubkey", "create", "--program", "prg_1", "--host", "127.0.0.1")
-	tag := made["tag"].(string)
+	key := w.object("pubkey", "create", "--program", "prg_1", "--host", "127.0.0.1")
+	tag := key["tag"].(string)
 	web := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
 		_, _ = out.Write([]byte(tag))
 	}))
 	t.Cleanup(web.Close)
 	_, printed, _ := w.run("doctor", web.URL, "--program", "prg_1")
 	require.Contains(t, printed, "The key belongs to prg_1.")
-	w.must("pubkey", "revoke", made["id"].(string))
+	w.must("pubkey", "revoke", key["id"].(string))
 	_, printed, _ = w.run("doctor", web.URL, "--program", "prg_1")
 	require.Contains(t, printed, "The key does not belong to prg_1, or is revoked.")
 	status, _, errs := w.run("doctor", web.URL, "--program", "prg_2")

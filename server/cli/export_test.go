@@ -294,8 +294,8 @@ func TestExportFiles(t *testing.T) {
 	r := at(t, e.DSN, e.Config.SecretKey)
 	r.environ["RAIL_BASE_URL"] = e.Config.BaseURL
 	folder := t.TempDir()
-	made := r.object("export", "--program", e.ProgramID, "--out", folder)
-	require.Equal(t, []any{"export", e.ProgramID, "csv", true}, []any{made["object"], made["program_id"], made["format"], made["complete"]})
+	result := r.object("export", "--program", e.ProgramID, "--out", folder)
+	require.Equal(t, []any{"export", e.ProgramID, "csv", true}, []any{result["object"], result["program_id"], result["format"], result["complete"]})
 	names, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Len(t, names, 8+2)

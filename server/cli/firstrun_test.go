@@ -51,7 +51,7 @@ func (r rail) serving() (printed string, end func()) {
 	r.Helper()
 	ctx, stop := context.WithCancel(r.Context())
 	var out screen
-	errs := r.said
+	errs := r.stderr
 	status := make(chan int, 1)
 	go func() {
 		status <- Run(ctx, &Env{Out: &out, Err: errs, Clock: r.now, Environ: r.environ, Terminal: true}, []string{"serve", "--first-run"})
@@ -174,7 +174,7 @@ func TestFirstRunOfBefore(t *testing.T) {
 }
 
 func TestFirstRunLeavesOthersAlone(t *testing.T) {
-	r := newRail(t).made()
+	r := newRail(t).initialized()
 	r.must("org", "create", "--name", "Ours")
 	printed, end := r.serving()
 	require.Empty(t, apiKey(printed))

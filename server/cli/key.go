@@ -83,10 +83,10 @@ func checkKey(scopes []string, limit int) error {
 
 // addKey creates a key of an organization.
 func addKey(ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper, org string, k newKey) (newKey, error) {
-	made, err := auth.Insert(ctx, q, keeper, org, auth.Grant{
+	key, err := auth.Insert(ctx, q, keeper, org, auth.Grant{
 		Scopes: k.Scopes, Live: k.Livemode, RateLimit: k.RateLimit, Version: middleware.Version,
 	}, k.CreatedAt)
-	k.ID, k.Key, k.Scopes = made.ID, made.Token, made.Scopes
+	k.ID, k.Key, k.Scopes = key.ID, key.Token, key.Scopes
 	return k, err
 }
 

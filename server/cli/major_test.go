@@ -49,7 +49,7 @@ func TestNewMajor(t *testing.T) {
 	t.Setenv("PATH", newer+":"+os.Getenv("PATH")) // as a package puts it into the path
 	r := newRail(t)
 	r.environ["RAIL_PG_BINDIR"] = older
-	r.made().must("org", "create", "--name", "Acme")
+	r.initialized().must("org", "create", "--name", "Acme")
 	delete(r.environ, "RAIL_PG_BINDIR")
 	from := r.environ["RAIL_DATA_DIR"]
 	folders := strings.NewReplacer("/srv/rail-18", from+"-new", "/srv/rail", from, "/backups", filepath.Dir(from),
@@ -61,9 +61,9 @@ func TestNewMajor(t *testing.T) {
 	for _, line := range lines {
 		r.follows(folders.Replace(line[1]))
 	}
-	made, err := os.ReadFile(filepath.Join(from+"-new", "data", "PG_VERSION"))
+	version, err := os.ReadFile(filepath.Join(from+"-new", "data", "PG_VERSION"))
 	require.NoError(t, err)
-	require.Equal(t, postgresMajor(t, newer), strings.TrimSpace(string(made)))
+	require.Equal(t, postgresMajor(t, newer), strings.TrimSpace(string(version)))
 	r.environ["RAIL_DATA_DIR"] = from
 	require.Contains(t, r.must("org", "list"), "Acme", "the way back")
 }

@@ -100,7 +100,7 @@ func setRate(ctx context.Context, env *Env, d *database, link string, r *rules.R
 func jobRun(fs *pflag.FlagSet) action {
 	now := fs.String("now", "", "an earlier `TIME` for the job, such as 2026-09-01T00:00:00Z; a later one needs a test clock")
 	return func(ctx context.Context, env *Env, args []string) error {
-		given, err := clock.Parse(*now)
+		asOf, err := clock.Parse(*now)
 		if *now != "" && err != nil {
 			return usagef("--now %s", err)
 		}
@@ -110,11 +110,11 @@ func jobRun(fs *pflag.FlagSet) action {
 		}
 		return withDatabase(ctx, env, func(d *database) error {
 			at := env.Clock.Now()
-			if given.After(at.Time) && !d.tested {
+			if asOf.After(at.Time) && !d.tested {
 				return usagef("--now must not be in the future: the database has no test clock")
 			}
 			if *now != "" {
-				at = given
+				at = asOf
 			}
 			m, err := deps(env, d)
 			if err != nil {

@@ -89,14 +89,14 @@ func processorConnect(fs *pflag.FlagSet) action {
 			return err
 		}
 		return withDatabase(ctx, env, func(d *database) error {
-			given := in.Secret != "" || in.APIKey != ""
-			made, err := connect(ctx, env, d, in)
+			complete := in.Secret != "" || in.APIKey != ""
+			c, err := connect(ctx, env, d, in)
 			if err != nil {
 				return err
 			}
-			shown := printable(d, made.ProcessorConnection)
-			if !given {
-				shown.Secret = made.Secret
+			shown := printable(d, c.ProcessorConnection)
+			if !complete {
+				shown.Secret = c.Secret
 			}
 			return env.print(shown, func() []string { return connected(shown) })
 		})
@@ -118,9 +118,9 @@ func connect(ctx context.Context, env *Env, d *database, in connection.Input) (h
 	if err != nil {
 		return hookup.Connected{}, err
 	}
-	made, err := hookups(d).Connect(ctx, u, in)
-	warnEndpoint(env, made.EndpointErr)
-	return made, err
+	connected, err := hookups(d).Connect(ctx, u, in)
+	warnEndpoint(env, connected.EndpointErr)
+	return connected, err
 }
 
 // hookups returns the configured service for connections.

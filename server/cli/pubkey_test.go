@@ -11,12 +11,12 @@ import (
 func TestPubkey(t *testing.T) {
 	t.Parallel()
 	w := newSealing(t)
-	made := w.object(strings.Fields("pubkey create --program prg_1 --host Shop.example --host *.shop.example --allow-leads")...)
+	key := w.object(strings.Fields("pubkey create --program prg_1 --host Shop.example --host *.shop.example --allow-leads")...)
 	require.Equal(t, []any{"publishable_key", "prg_1", []any{"shop.example", "*.shop.example"}, true, nil},
-		[]any{made["object"], made["program_id"], made["allowed_hosts"], made["allow_leads"], made["revoked_at"]})
-	require.Contains(t, made["tag"], made["key"])
-	require.Contains(t, w.must("pubkey", "list", "--program", "prg_1"), made["key"].(string))
-	id := made["id"].(string)
+		[]any{key["object"], key["program_id"], key["allowed_hosts"], key["allow_leads"], key["revoked_at"]})
+	require.Contains(t, key["tag"], key["key"])
+	require.Contains(t, w.must("pubkey", "list", "--program", "prg_1"), key["key"].(string))
+	id := key["id"].(string)
 	require.NotNil(t, w.object("pubkey", "revoke", id)["revoked_at"])
 	require.Contains(t, w.must("pubkey", "list", "--program", "prg_1"), "revoked")
 	for args, says := range map[string]string{

@@ -117,8 +117,8 @@ func (w sealing) replaceKey() {
 	w.environ["RAIL_SECRET_KEY"], w.environ["RAIL_SECRET_KEY_PREVIOUS"] = fresh, strings.TrimSpace(string(former))
 }
 
-// asked allows every look-up.
-func asked() bool { return true }
+// always allows every look-up.
+func always() bool { return true }
 
 // TestSecretsRotate: under a new secret key everything opens, and API keys are rehashed when they are used,
 // until the old key is dropped, and afterwards too.
@@ -129,10 +129,10 @@ func TestSecretsRotate(t *testing.T) {
 	require.Equal(t, "7 values sealed with the current key\n", w.must("secrets", "rotate"))
 	require.Equal(t, "0 values sealed with the current key\n", w.must("secrets", "rotate"))
 	cfg := w.config()
-	_, err := auth.NewStore(w.pool, w.keeper(cfg.SecretKey, cfg.FormerKeys()...), w.now).Find(t.Context(), w.key, asked)
+	_, err := auth.NewStore(w.pool, w.keeper(cfg.SecretKey, cfg.FormerKeys()...), w.now).Find(t.Context(), w.key, always)
 	require.NoError(t, err, "a key moves with its use")
 	alone := w.keeper(cfg.SecretKey)
-	_, err = auth.NewStore(w.pool, alone, w.now).Find(t.Context(), w.key, asked)
+	_, err = auth.NewStore(w.pool, alone, w.now).Find(t.Context(), w.key, always)
 	require.NoError(t, err)
 	w.opens(alone)
 	former := w.environ["RAIL_SECRET_KEY_PREVIOUS"]

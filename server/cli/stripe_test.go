@@ -20,7 +20,7 @@ import (
 type stripeAPI struct {
 	mu        sync.Mutex
 	endpoints []map[string]any
-	made      int
+	created   int
 }
 
 func (a *stripeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,12 +33,12 @@ func (a *stripeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, `{"error":{"message":"The key lacks a permission."}}`)
 	case r.Method == http.MethodPost:
-		a.made++
+		a.created++
 		e := map[string]any{
-			"id": fmt.Sprint("we_", a.made), "url": r.FormValue("url"), "status": "enabled", "events": r.Form["enabled_events[]"],
+			"id": fmt.Sprint("we_", a.created), "url": r.FormValue("url"), "status": "enabled", "events": r.Form["enabled_events[]"],
 		}
 		a.endpoints = append(a.endpoints, e)
-		_ = json.NewEncoder(w).Encode(map[string]any{"id": e["id"], "secret": fmt.Sprint("whsec_", a.made)})
+		_ = json.NewEncoder(w).Encode(map[string]any{"id": e["id"], "secret": fmt.Sprint("whsec_", a.created)})
 	case r.Method == http.MethodDelete && one:
 		a.endpoints = slices.DeleteFunc(a.endpoints, func(e map[string]any) bool { return e["id"] == id })
 		fmt.Fprint(w, `{"deleted":true}`)

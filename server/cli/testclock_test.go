@@ -39,7 +39,7 @@ func TestServeWithTestClock(t *testing.T) {
 	key, _ := r.object("key", "create", "--scope", "write", "--test")["key"].(string)
 	r.environ["RAIL_TEST_CLOCK"] = "1"
 	printed, end := r.serving()
-	require.Contains(t, r.said.text(), "RAIL_TEST_CLOCK is set: the API can move the time of this server")
+	require.Contains(t, r.stderr.text(), "RAIL_TEST_CLOCK is set: the API can move the time of this server")
 	require.Contains(t, r.timed(printed, key, "2026-12-01T00:00:00Z"), `"now":"2026-12-01T00:00:00.000Z"`)
 
 	status, _, errs := r.run("key", "create", "--scope", "read")

@@ -194,7 +194,7 @@ func indented(lines string) string {
 // missing reports an incomplete or unknown command name, with the existing commands or the closest one.
 func missing(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		if asked, err := c.Flags().GetBool("json"); err != nil || !asked {
+		if asJSON, err := c.Flags().GetBool("json"); err != nil || !asJSON {
 			fmt.Fprint(c.ErrOrStderr(), c.UsageString()+"\n")
 		}
 		return usagef("a COMMAND is missing")
@@ -209,8 +209,8 @@ func missing(c *cobra.Command, args []string) error {
 }
 
 // suggestion returns a question with the known name closest to a mistyped one, or "".
-func suggestion(before, name string, known []string) string {
-	near := problem.Nearest(name, known)
+func suggestion(before, name string, names []string) string {
+	near := problem.Nearest(name, names)
 	if near == "" {
 		return ""
 	}

@@ -165,9 +165,9 @@ func schemaOf(path string) (schema uint) {
 
 // madeUpgrades returns the pre-upgrade backups, oldest first.
 func (d *database) madeUpgrades() []string {
-	made, _ := filepath.Glob(filepath.Join(d.upgrades(), "*-schema-*.backup")) // the pattern is well-formed
-	slices.SortFunc(made, strings.Compare)
-	return made
+	backups, _ := filepath.Glob(filepath.Join(d.upgrades(), "*-schema-*.backup")) // the pattern is well-formed
+	slices.SortFunc(backups, strings.Compare)
+	return backups
 }
 
 // lastUpgrade names the last pre-upgrade backup that this binary, which is too old for the database, can read.

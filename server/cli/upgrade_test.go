@@ -92,14 +92,14 @@ func TestUpgradeBackups(t *testing.T) {
 		r.must("org", "list")
 		r.now.Advance(time.Hour)
 	}
-	made, err := filepath.Glob(filepath.Join(dir, "*"))
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
 	last := fmt.Sprintf("20260901T150000.000Z-schema-%d.backup", before(t))
 	for i, name := range []string{"20250103-schema-9.backup", "20250104-schema-10.backup", last} {
-		made[i] = filepath.Base(made[i])
-		require.Equal(t, name, made[i])
+		files[i] = filepath.Base(files[i])
+		require.Equal(t, name, files[i])
 	}
-	require.Len(t, made, 3)
+	require.Len(t, files, 3)
 
 	latest, err := migrate.Latest()
 	require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestNewerDatabase(t *testing.T) {
 	r.schema(latest+9, latest)
 	_, end := r.serving()
 	defer end()
-	require.Contains(t, r.said.text(), "warning: the database is at schema")
+	require.Contains(t, r.stderr.text(), "warning: the database is at schema")
 }
 
 // TestUnreleasedDatabase: a database with the migrations of before the first release is refused in one line.
@@ -213,7 +213,7 @@ func TestForeignVariable(t *testing.T) {
 	r := newRail(t)
 	r.environ["RAIL_URL"] = "https://rail.example"
 	_, end := r.serving()
-	require.Contains(t, r.said.text(), "warning: RAIL_URL is not a variable of this program, and is ignored")
+	require.Contains(t, r.stderr.text(), "warning: RAIL_URL is not a variable of this program, and is ignored")
 	end()
 	require.Contains(t, r.must("config", "check"), "RAIL_URL is not a variable")
 	file := filepath.Join(t.TempDir(), "rail.env")
@@ -260,19 +260,19 @@ func TestFullDisk(t *testing.T) {
 func TestBackupIsNoted(t *testing.T) {
 	t.Parallel()
 	r := at(t, pgtest.DurableDSN(t), [32]byte{1})
-	made := func(r rail) (n int) {
+	backups := func(r rail) (n int) {
 		require.NoError(t, pgtest.Pool(t, r.environ["RAIL_DATABASE_URL"]).QueryRow(t.Context(), "SELECT count(*) FROM backup_mark").Scan(&n))
 		return n
 	}
 	file := filepath.Join(t.TempDir(), "b")
 	r.must("migrate", "up")
 	r.must("backup", file)
-	require.Equal(t, 1, made(r))
+	require.Equal(t, 1, backups(r))
 	require.NoError(t, os.Remove(file))
 	r.must("backup", file)
 	to := at(t, pgtest.DurableDSN(t), [32]byte{1})
 	to.must("restore", file)
-	require.Zero(t, made(to))
+	require.Zero(t, backups(to))
 }
 
 // TestStatus: one screen shows the state of Rail, even without a running server.

@@ -85,13 +85,13 @@ func userCreate(fs *pflag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			made, link, err := people(env, d).Create(ctx, byHand(env, d, "user create").For(id), team.NewUser{
+			user, link, err := people(env, d).Create(ctx, byHand(env, d, "user create").For(id), team.NewUser{
 				Email: *email, Name: *name, Role: team.Role(*role),
 			})
 			if err != nil {
 				return err
 			}
-			shown := printableUser(made, link)
+			shown := printableUser(user, link)
 			return env.print(shown, userTable(shown))
 		})
 	}

@@ -14,17 +14,17 @@ func TestUsers(t *testing.T) {
 	t.Parallel()
 	r := newRail(t).running()
 	org := r.object("org", "create", "--name", "Acme")["id"].(string)
-	made := r.object("user", "create", "--email", "Ada@acme.example", "--name", "Ada Lovelace", "--role", "owner")
+	user := r.object("user", "create", "--email", "Ada@acme.example", "--name", "Ada Lovelace", "--role", "owner")
 	require.ElementsMatch(t, []string{
 		"id", "org_id", "email", "name", "role", "second_factor", "seen_at", "disabled_at", "created_at", "link",
-	}, names(made))
+	}, names(user))
 	require.Equal(t, []any{org, "ada@acme.example", "Ada Lovelace", "owner", false, nil},
-		[]any{made["org_id"], made["email"], made["name"], made["role"], made["second_factor"], made["disabled_at"]})
-	require.Contains(t, made["link"], "/console/password/")
+		[]any{user["org_id"], user["email"], user["name"], user["role"], user["second_factor"], user["disabled_at"]})
+	require.Contains(t, user["link"], "/console/password/")
 	listed := r.must("user", "list")
 	require.Contains(t, listed, "Ada Lovelace")
 	require.NotContains(t, listed, "/console/")
-	id := made["id"].(string)
+	id := user["id"].(string)
 	require.Contains(t, r.must("user", "create", "--email", "ben@acme.example", "--name", "Ben", "--role", "viewer"),
 		"Pass this link on")
 	require.Equal(t, "finance", r.object("user", "role", "BEN@acme.example", "--role", "finance")["role"])
@@ -32,7 +32,7 @@ func TestUsers(t *testing.T) {
 	require.Contains(t, r.must("user", "list"), "disabled")
 	require.Nil(t, r.object("user", "enable", "ben@acme.example")["disabled_at"])
 	reset := r.object("user", "reset", id, "--factor")
-	require.NotEqual(t, made["link"], reset["link"])
+	require.NotEqual(t, user["link"], reset["link"])
 	for args, says := range map[string]string{
 		"create --name Ada --role owner":                                 "--email and --name are needed",
 		"create --email cleo@acme.example --name Cleo":                   "--role is needed: owner, manager, finance, viewer",

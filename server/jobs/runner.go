@@ -38,20 +38,20 @@ type Runner struct {
 
 // NewRunner returns a runner with its metrics in r, which may be nil.
 func NewRunner(c clock.Clock, log *slog.Logger, r prometheus.Registerer) *Runner {
-	made, job := promauto.With(r), []string{"job"}
+	factory, job := promauto.With(r), []string{"job"}
 	return &Runner{
 		clock: c, outages: outage.New(log, c, "job", "job"), succeeded: map[string]clock.Time{},
-		seconds: made.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "rail_job_seconds", Help: "Duration of a round of a job.",
 			Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10, 60, 300},
 		}, job),
-		failed: made.NewCounterVec(prometheus.CounterOpts{
+		failed: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "rail_job_failures_total", Help: "Failed rounds of a job.",
 		}, job),
-		last: made.NewGaugeVec(prometheus.GaugeOpts{
+		last: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "rail_job_last_success_timestamp_seconds", Help: "Time of a job's last successful round; before the first, of its start.",
 		}, job),
-		period: made.NewGaugeVec(prometheus.GaugeOpts{
+		period: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "rail_job_period_seconds", Help: "Time between the starts of two rounds of a job.",
 		}, job),
 	}

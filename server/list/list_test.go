@@ -127,8 +127,8 @@ func TestSlice(t *testing.T) {
 		{9, "", "d", "[a b c]", false},
 		{2, "", "a", "[]", false},
 	} {
-		asked := list.In("", &c.limit, opt.OrNil(c.after), opt.OrNil(c.before))
-		got, err := list.Slice(all, self, 100, asked)
+		page := list.In("", &c.limit, opt.OrNil(c.after), opt.OrNil(c.before))
+		got, err := list.Slice(all, self, 100, page)
 		require.NoError(t, err)
 		require.Equal(t, c.rows, fmt.Sprint(got.Rows), "%v", c)
 		require.Equal(t, c.more, got.HasMore, "%v", c)

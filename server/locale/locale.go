@@ -126,9 +126,9 @@ func Place(accept string) *Locale {
 		return places[1]
 	}
 	const long = 1234567.5
-	asked := message.NewPrinter(accepted[0]).Sprint(number.Decimal(long))
+	formatted := message.NewPrinter(accepted[0]).Sprint(number.Decimal(long))
 	for _, l := range places {
-		if l.figures.Sprint(number.Decimal(long)) == asked {
+		if l.figures.Sprint(number.Decimal(long)) == formatted {
 			return l
 		}
 	}

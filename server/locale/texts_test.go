@@ -20,8 +20,8 @@ import (
 // server is where texts are looked for.
 const server = ".."
 
-// asked finds the texts of templates: {{t "A text"}}, and (t "A text") within another call.
-var asked = regexp.MustCompile(`[{(\s]t ("(?:[^"\\]|\\.)*")`)
+// call finds the texts of templates: {{t "A text"}}, and (t "A text") within another call.
+var call = regexp.MustCompile(`[{(\s]t ("(?:[^"\\]|\\.)*")`)
 
 // sayers are the methods whose first argument is a text: T, and those of package mail.
 var sayers = []string{"T", "paragraph", "subject", "button", "because"}
@@ -70,19 +70,19 @@ func parts(text string) (out []string) {
 
 // gather reads the texts that are said by T, and all texts that are written somewhere and may
 // come to it as a value: the strings of the code, and the words of the API's values.
-func gather(t *testing.T) (said, written map[string]bool) {
+func gather(t *testing.T) (used, written map[string]bool) {
 	t.Helper()
-	said, written = map[string]bool{}, values(t)
+	used, written = map[string]bool{}, values(t)
 	require.NoError(t, filepath.WalkDir(server, func(path string, _ fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case strings.HasSuffix(path, ".html") && strings.Contains(path, "templates"):
 			raw, err := os.ReadFile(path)
-			for _, found := range asked.FindAllSubmatch(raw, -1) {
+			for _, found := range call.FindAllSubmatch(raw, -1) {
 				text, err := strconv.Unquote(string(found[1]))
 				require.NoError(t, err, path)
-				said[text], written[text] = true, true
+				used[text], written[text] = true, true
 			}
 			return err
 		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
@@ -91,7 +91,7 @@ func gather(t *testing.T) (said, written map[string]bool) {
 			ast.Inspect(file, func(n ast.Node) bool {
 				if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 0 {
 					if f, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains(sayers, f.Sel.Name) {
-						note(said, call.Args[0])
+						note(used, call.Args[0])
 					}
 				}
 				if e, ok := n.(ast.Expr); ok {
@@ -102,7 +102,7 @@ func gather(t *testing.T) (said, written map[string]bool) {
 		}
 		return nil
 	}))
-	return said, written
+	return used, written
 }
 
 // note adds a text that an expression is.

@@ -3,16 +3,16 @@ package opt
 import "github.com/oapi-codegen/nullable"
 
 // Change sets a field that is given.
-func Change[T any](field, given *T) {
-	if given != nil {
-		*field = *given
+func Change[T any](field, value *T) {
+	if value != nil {
+		*field = *value
 	}
 }
 
 // ChangeOrClear sets a field that is given, or clears it for null.
-func ChangeOrClear[T any](field **T, given nullable.Nullable[T]) {
-	switch value, err := given.Get(); {
-	case !given.IsSpecified():
+func ChangeOrClear[T any](field **T, to nullable.Nullable[T]) {
+	switch value, err := to.Get(); {
+	case !to.IsSpecified():
 	case err != nil: // null
 		*field = nil
 	default:

@@ -10,25 +10,25 @@ const maxNamed = 50
 
 // UnknownName refuses an unknown name, and lists the known ones. what is the predicate of the
 // message, such as "is not known here"; param is the name with its path.
-func UnknownName(param, what, name string, known []string) *Error {
+func UnknownName(param, what, name string, names []string) *Error {
 	message := param + " " + what + "."
-	if meant := Nearest(name, known); meant != "" {
-		message += " Did you mean " + meant + "?"
+	if nearest := Nearest(name, names); nearest != "" {
+		message += " Did you mean " + nearest + "?"
 	}
-	if len(known) > 0 {
-		message += " Known: " + listed(known) + "."
+	if len(names) > 0 {
+		message += " Known: " + listed(names) + "."
 	}
 	return On(param, ParameterUnknown, "%s", message)
 }
 
 // NotOneOf refuses a value of param that is not among the allowed ones.
-func NotOneOf(param, given string, allowed []string) *Error {
+func NotOneOf(param, value string, allowed []string) *Error {
 	message := fmt.Sprintf("%s must be one of %s.", param, listed(allowed))
 	if len(allowed) == 1 {
 		message = fmt.Sprintf("%s must be %s.", param, allowed[0])
 	}
-	if meant := Nearest(given, allowed); meant != "" {
-		message += " Did you mean " + meant + "?"
+	if nearest := Nearest(value, allowed); nearest != "" {
+		message += " Did you mean " + nearest + "?"
 	}
 	return Invalid(param, "%s", message)
 }
@@ -44,27 +44,27 @@ func listed(names []string) string {
 // Nearest returns the known name that was probably meant, or "". The known name differs by one
 // or two typing mistakes, ignoring case and punctuation, or it is the only known name that begins or
 // ends with the name as whole words, as amount_minor begins with amount.
-func Nearest(name string, known []string) string {
+func Nearest(name string, names []string) string {
 	// The bound limits the cost of long names: a request may have thousands of them.
-	given := letters(name)
-	if given == "" || len(name) > 128 {
+	own := letters(name)
+	if own == "" || len(name) > 128 {
 		return ""
 	}
-	best, least := "", slips(len(given))+1
-	for _, k := range known {
+	best, least := "", slips(len(own))+1
+	for _, k := range names {
 		other := letters(k)
-		if max(len(given)-len(other), len(other)-len(given)) >= least {
+		if max(len(own)-len(other), len(other)-len(own)) >= least {
 			// The difference of the lengths is a lower bound of the mistakes.
 			continue // too many mistakes
 		}
-		if d := distance(given, other); d < least {
+		if d := distance(own, other); d < least {
 			best, least = k, d
 		}
 	}
 	if best != "" {
 		return best
 	}
-	for _, k := range known {
+	for _, k := range names {
 		if !strings.HasPrefix(k, name+"_") && !strings.HasSuffix(k, "_"+name) {
 			continue
 		}

@@ -14,13 +14,13 @@ func TestNearest(t *testing.T) {
 		"amount_minor", "currency", "email", "external_charge_id", "first_name", "last_name", "program_id", "search",
 		"tag_ids",
 	}
-	for given, meant := range map[string]string{
+	for name, nearest := range map[string]string{
 		"emial": "email", "e_mail": "email", "EMAIL": "email", "programId": "program_id", "progam_id": "program_id",
 		"curency": "currency",
 		"amount":  "amount_minor", "charge_id": "external_charge_id", "tagids[]": "tag_ids", "serch": "search",
 		"name": "", "query": "", "x": "", "": "", "id": "", "\u00e9\u00e9": "", strings.Repeat("email", 100): "",
 	} {
-		require.Equal(t, meant, Nearest(given, names), given)
+		require.Equal(t, nearest, Nearest(name, names), name)
 	}
 }
 
@@ -30,9 +30,9 @@ func TestNearestIsCheap(t *testing.T) { //nolint:paralleltest // allocations are
 	for i := range 30 {
 		names = append(names, fmt.Sprintf("/v1/programs_%02d", i))
 	}
-	given := strings.Repeat("/abcdefg", 16)
-	require.Empty(t, Nearest(given, names))
-	require.Less(t, testing.AllocsPerRun(10, func() { Nearest(given, names) }), 200.0,
+	name := strings.Repeat("/abcdefg", 16)
+	require.Empty(t, Nearest(name, names))
+	require.Less(t, testing.AllocsPerRun(10, func() { Nearest(name, names) }), 200.0,
 		"no name of another length is compared letter by letter")
 }
 

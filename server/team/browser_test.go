@@ -24,7 +24,7 @@ func TestBrowsersOfSameName(t *testing.T) {
 	ada := o.person("ada", Owner)
 	namesake := o.personOf(o.newOrg("Evil"), "ada", Owner)
 	key, _ := o.enrolled(ada)
-	challenge := o.asked(ada)
+	challenge := o.factorToken(ada)
 	for range perAccount {
 		_, err := o.SignIn(t.Context(), ada.Email, "a wrong password", o.remember(namesake))
 		require.ErrorIs(t, err, ErrWrong)

@@ -30,8 +30,8 @@ func (o *office) enrolled(u User) (key string, recovery []string) {
 	return e.Secret, recovery
 }
 
-// asked signs in by password up to the second factor.
-func (o *office) asked(u User) string {
+// factorToken signs in by password up to the second factor.
+func (o *office) factorToken(u User) string {
 	o.Helper()
 	c, err := o.SignIn(o.Context(), u.Email, good, atHome)
 	require.NoError(o, err)
@@ -68,7 +68,7 @@ func TestEnrol(t *testing.T) {
 	require.False(t, o.in(there), "it began without the second factor")
 	_, err = o.EnrolFactor(t.Context(), o.as(ada))
 	refused(t, err, problem.ParameterInvalid, "code")
-	_, err = o.Factor(t.Context(), o.asked(ada), o.code(e.Secret, 0), atHome)
+	_, err = o.Factor(t.Context(), o.factorToken(ada), o.code(e.Secret, 0), atHome)
 	require.ErrorIs(t, err, ErrWrong, "the code that confirmed is used")
 }
 
@@ -78,7 +78,7 @@ func TestFactor(t *testing.T) {
 	ada := o.person("ada", Owner)
 	key, _ := o.enrolled(ada)
 	for _, steps := range []int{-1, 0, 1} {
-		c, err := o.Factor(t.Context(), o.asked(ada), o.code(key, steps), atHome)
+		c, err := o.Factor(t.Context(), o.factorToken(ada), o.code(key, steps), atHome)
 		require.NoError(t, err, steps)
 		require.True(t, c.Ready())
 		token, err := o.Begin(t.Context(), c, "", home)
@@ -87,11 +87,11 @@ func TestFactor(t *testing.T) {
 	}
 	o.clock.Advance(5 * step * time.Second)
 	for _, code := range []string{o.code(key, -2), o.code(key, 2), "", "12345", "1234567", "\x00\xff", strings.Repeat("0", 1000)} {
-		_, err := o.Factor(t.Context(), o.asked(ada), code, atHome)
+		_, err := o.Factor(t.Context(), o.factorToken(ada), code, atHome)
 		require.Equal(t, ErrWrong, err, code)
 	}
 	code := o.code(key, 0)
-	_, err := o.Factor(t.Context(), o.asked(ada), " "+code[:3]+" "+code[3:]+" ", atHome)
+	_, err := o.Factor(t.Context(), o.factorToken(ada), " "+code[:3]+" "+code[3:]+" ", atHome)
 	require.NoError(t, err, "as people type it")
 }
 
@@ -102,7 +102,7 @@ func TestCodesOnce(t *testing.T) {
 	ada := o.person("ada", Owner)
 	key, recovery := o.enrolled(ada)
 	for _, code := range []string{o.code(key, 0), strings.ToUpper(recovery[3])} {
-		token := o.asked(ada)
+		token := o.factorToken(ada)
 		won := race(t, 4, func(int) error {
 			_, err := o.Factor(t.Context(), token, code, atHome)
 			return err
@@ -117,7 +117,7 @@ func TestFactorIsLimited(t *testing.T) {
 	o := newOffice(t)
 	ada := o.person("ada", Owner)
 	key, _ := o.enrolled(ada)
-	token := o.asked(ada)
+	token := o.factorToken(ada)
 	for range perAccount {
 		_, err := o.Factor(t.Context(), token, "000000", atHome)
 		require.ErrorIs(t, err, ErrWrong)
@@ -132,7 +132,7 @@ func TestChallenge(t *testing.T) {
 	o := newOffice(t)
 	ada := o.person("ada", Owner)
 	key, _ := o.enrolled(ada)
-	token := o.asked(ada)
+	token := o.factorToken(ada)
 	for _, bad := range []string{"", "x", "!", token[:len(token)-2], strings.Repeat("A", 200)} {
 		_, err := o.Factor(t.Context(), bad, o.code(key, 0), atHome)
 		require.ErrorIs(t, err, ErrSignedOut, bad)
@@ -140,11 +140,11 @@ func TestChallenge(t *testing.T) {
 	o.clock.Advance(challengeLife)
 	_, err := o.Factor(t.Context(), token, o.code(key, 0), atHome)
 	require.ErrorIs(t, err, ErrSignedOut)
-	token = o.asked(ada)
+	token = o.factorToken(ada)
 	require.NoError(t, o.Rename(t.Context(), o.as(ada), "Ada L."))
 	_, err = o.Factor(t.Context(), token, o.code(key, 0), atHome)
 	require.ErrorIs(t, err, ErrSignedOut)
-	token = o.asked(ada)
+	token = o.factorToken(ada)
 	require.NoError(t, o.Remove(t.Context(), o.as(o.person("ben", Owner)), ada.ID))
 	_, err = o.Factor(t.Context(), token, o.code(key, 0), atHome)
 	require.ErrorIs(t, err, ErrSignedOut)
@@ -176,7 +176,7 @@ func TestEnrolTwice(t *testing.T) {
 	refused(t, err, problem.ParameterInvalid, "code")
 	_, err = o.ConfirmFactor(t.Context(), o.as(ada), o.code(second.Secret, 0), "")
 	require.NoError(t, err)
-	_, err = o.Factor(t.Context(), o.asked(ada), o.code(second.Secret, 1), atHome)
+	_, err = o.Factor(t.Context(), o.factorToken(ada), o.code(second.Secret, 1), atHome)
 	require.NoError(t, err)
 }
 

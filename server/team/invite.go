@@ -125,7 +125,7 @@ func (s *Service) Accept(ctx context.Context, token, name, password string) (Cha
 func (s *Service) createUser(
 	ctx context.Context, row db.UserInsertParams, allow func(*work.Unit) error,
 ) (Challenge, error) {
-	var made db.User
+	var user db.User
 	err := s.asPerson(row.OrgID, row.ID).Within(ctx, func(u *work.Unit) error {
 		if err := lock(ctx, u); err != nil {
 			return err
@@ -141,11 +141,11 @@ func (s *Service) createUser(
 			return err
 		}
 		var err error
-		made, err = find(ctx, u, row.ID)
+		user, err = find(ctx, u, row.ID)
 		return err
 	})
 	if err != nil {
 		return Challenge{}, err
 	}
-	return s.challenge(made)
+	return s.challenge(user)
 }

@@ -53,7 +53,7 @@ func (s *Service) SetUp(ctx context.Context, token string, in SetUp) (Challenge,
 		l.OrgID = org.ID
 	}
 	row.OrgID = l.OrgID
-	var made db.User
+	var user db.User
 	err = s.asPerson(l.OrgID, row.ID).Within(ctx, func(u *work.Unit) error {
 		if err := s.claim(ctx, u, token); err != nil {
 			return err
@@ -66,13 +66,13 @@ func (s *Service) SetUp(ctx context.Context, token string, in SetUp) (Challenge,
 			return err
 		}
 		var err error
-		made, err = find(ctx, u, row.ID)
+		user, err = find(ctx, u, row.ID)
 		return err
 	})
 	if err != nil {
 		return Challenge{}, err
 	}
-	return s.challenge(made)
+	return s.challenge(user)
 }
 
 // firstOwner returns the row of the first owner, without organization and time.

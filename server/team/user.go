@@ -90,16 +90,16 @@ type NewUser struct {
 }
 
 // Create creates a user without a password, and returns a link to set one.
-func (s *Service) Create(ctx context.Context, u *work.Unit, in NewUser) (made User, url string, err error) {
+func (s *Service) Create(ctx context.Context, u *work.Unit, in NewUser) (created User, url string, err error) {
 	row := db.UserInsertParams{ID: ident.New(ident.User), OrgID: u.OrgID, Role: string(in.Role), CreatedAt: u.Now}
 	if row.Email, err = address(in.Email); err != nil {
-		return made, "", err
+		return created, "", err
 	}
 	if row.Name, err = cleanName("name", in.Name); err != nil {
-		return made, "", err
+		return created, "", err
 	}
 	if err := in.Role.check(); err != nil {
-		return made, "", err
+		return created, "", err
 	}
 	err = s.asManager(ctx, u, func(u *work.Unit) error {
 		if err := s.checkFree(ctx, u, row.Email); err != nil {
@@ -112,11 +112,11 @@ func (s *Service) Create(ctx context.Context, u *work.Unit, in NewUser) (made Us
 		if err != nil {
 			return err
 		}
-		made = userOf(got)
+		created = userOf(got)
 		url, err = s.linkTo(ctx, u, ResetLink, row.ID, helpLife)
 		return err
 	})
-	return made, url, err
+	return created, url, err
 }
 
 // insert adds a user, deletes their open invitation, and logs it.
@@ -294,8 +294,8 @@ func (r Role) check() error {
 }
 
 // address normalizes an email address to lower case.
-func address(given string) (string, error) {
-	email := strings.ToLower(strings.TrimSpace(given))
+func address(text string) (string, error) {
+	email := strings.ToLower(strings.TrimSpace(text))
 	if email == "" {
 		return "", problem.Missing("email")
 	}
@@ -307,8 +307,8 @@ func address(given string) (string, error) {
 }
 
 // cleanName returns a name without surrounding spaces and invisible characters.
-func cleanName(param, given string) (string, error) {
-	name := strings.TrimSpace(plain.Name(given))
+func cleanName(param, text string) (string, error) {
+	name := strings.TrimSpace(plain.Name(text))
 	if name == "" {
 		return "", problem.Missing(param)
 	}

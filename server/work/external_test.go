@@ -27,11 +27,11 @@ func requireProblem(t *testing.T, code problem.Code, param string, err error) {
 // The second of two members is refused, whatever is between them.
 func TestAtMostOne(t *testing.T) {
 	t.Parallel()
-	given, absent := work.Member{Name: "a", Value: new("1")}, work.Member{Name: "b"}
+	present, absent := work.Member{Name: "a", Value: new("1")}, work.Member{Name: "b"}
 	second := work.Member{Name: "c", Value: new("")}
 	require.NoError(t, work.AtMostOne())
-	require.NoError(t, work.AtMostOne(absent, given, absent))
-	err := work.AtMostOne(given, absent, second)
+	require.NoError(t, work.AtMostOne(absent, present, absent))
+	err := work.AtMostOne(present, absent, second)
 	requireProblem(t, problem.ParametersExclusive, "c", err)
 	require.ErrorContains(t, err, "a and c exclude each other.")
 }

@@ -62,7 +62,7 @@ type Reference struct {
 
 // References checks references in a round trip of the caller.
 type References struct {
-	asked    []Reference
+	list     []Reference
 	programs []string
 	errs     []error
 }
@@ -72,17 +72,17 @@ func NewReferences(refs ...Reference) *References {
 	k := &References{}
 	for _, r := range refs {
 		if r.ID != nil {
-			k.asked = append(k.asked, r)
+			k.list = append(k.list, r)
 		}
 	}
-	k.programs, k.errs = make([]string, len(k.asked)), make([]error, len(k.asked))
+	k.programs, k.errs = make([]string, len(k.list)), make([]error, len(k.list))
 	return k
 }
 
 // Reads returns one read for each reference. Verdict uses their results.
 func (k *References) Reads(ctx context.Context, u *Unit) []pgtx.Read {
-	out := make([]pgtx.Read, len(k.asked))
-	for i, r := range k.asked {
+	out := make([]pgtx.Read, len(k.list))
+	for i, r := range k.list {
 		out[i] = func(tx pgtx.DBTX) error {
 			k.programs[i], k.errs[i] = r.find(ctx, tx, u.OrgID, *r.ID)
 			return IgnoreNoRows(k.errs[i])
@@ -94,7 +94,7 @@ func (k *References) Reads(ctx context.Context, u *Unit) []pgtx.Read {
 // Verdict returns the first refusal, after the reads have run. Unknown and foreign ids get the same 404; an id
 // of another program of the tenant gets a separate refusal (decisions, 22 and 196).
 func (k *References) Verdict(programID string) error {
-	for i, r := range k.asked {
+	for i, r := range k.list {
 		if err := Found(k.errs[i], r.Param); err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (k *References) Verdict(programID string) error {
 // Check checks references in a separate round trip.
 func (u *Unit) Check(ctx context.Context, programID string, refs ...Reference) error {
 	k := NewReferences(refs...)
-	if len(k.asked) == 0 {
+	if len(k.list) == 0 {
 		return nil
 	}
 	if err := u.Together(ctx, k.Reads(ctx, u)...); err != nil {

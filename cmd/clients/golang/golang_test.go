@@ -128,10 +128,10 @@ func TestErrorsInAnswers(t *testing.T) {
 // TestOffset walks a list from an offset. The API refuses an offset beside a cursor.
 func TestOffset(t *testing.T) {
 	t.Parallel()
-	var asked []string
+	var requests []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.RawQuery)
-		_, _ = fmt.Fprintf(w, `{"data":[{"id":"rsk_%d"}],"has_more":%t}`, len(asked), len(asked) == 1)
+		requests = append(requests, r.URL.RawQuery)
+		_, _ = fmt.Fprintf(w, `{"data":[{"id":"rsk_%d"}],"has_more":%t}`, len(requests), len(requests) == 1)
 	}))
 	t.Cleanup(server.Close)
 	rail, err := client.New(server.URL, "key")
@@ -139,7 +139,7 @@ func TestOffset(t *testing.T) {
 	for _, err := range rail.RiskFlags.List(t.Context(), client.ListRiskFlagsParams{ProgramID: "prg_1", Offset: 50}) {
 		require.NoError(t, err)
 	}
-	require.Equal(t, []string{"offset=50&program_id=prg_1", "program_id=prg_1&starting_after=rsk_1"}, asked)
+	require.Equal(t, []string{"offset=50&program_id=prg_1", "program_id=prg_1&starting_after=rsk_1"}, requests)
 }
 
 // TestEvents reads the example of every event. Its data has the type of its name, with all members of the example.

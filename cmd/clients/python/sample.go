@@ -10,7 +10,7 @@ import (
 // Sample returns a complete call of a method with a client rail.
 func Sample(m *model.Model, method model.Method) string {
 	w := newWriter(m)
-	call := fmt.Sprintf("rail.%s.%s(%s)", identifier(method.Resource), identifier(model.Snake(method.Name)), w.given(method))
+	call := fmt.Sprintf("rail.%s.%s(%s)", identifier(method.Resource), identifier(model.Snake(method.Name)), w.sampleArguments(method))
 	if method.Page != nil {
 		name := variable(method.Page.Item.Name)
 		return fmt.Sprintf("for %s in %s:\n    print(%s)", name, call, w.shown(name, method.Page.Item))
@@ -43,8 +43,8 @@ func (w writer) shown(name string, s model.Shape) string {
 	return name
 }
 
-// given returns the arguments of an example's call, one a line if there are several.
-func (w writer) given(m model.Method) string {
+// sampleArguments returns the arguments of an example's call, one a line if there are several.
+func (w writer) sampleArguments(m model.Method) string {
 	var out []string
 	for _, p := range m.PathParams {
 		out = append(out, literal(m.Example.Path[p.Name], "", ""))

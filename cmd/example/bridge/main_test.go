@@ -61,12 +61,12 @@ func (b bridged) connect(settings map[string]string) (rail string) {
 	require.NoError(b.T, err)
 	service := rails.Service{Keeper: keeper, Clock: b.Clock, Guard: webhook.NewGuard(b.Config.WebhookAllowCIDRs, false, "")}
 	u := work.NewRun(b.Pool, work.Actor{Kind: work.Operator}, b.Clock.Now()).For(b.Org)
-	made, signing, err := service.ConnectBridge(b.T.Context(), u, rails.Bridge{
+	connected, signing, err := service.ConnectBridge(b.T.Context(), u, rails.Bridge{
 		ProgramID: b.ProgramID, URL: b.bridge + "/rail", Methods: []string{"wise"},
 	})
 	require.NoError(b.T, err)
 	settings["RAIL_SECRET"] = signing
-	return made.ID
+	return connected.ID
 }
 
 // round runs the job that sends payouts, and reports whether the bridge accepted all of them.

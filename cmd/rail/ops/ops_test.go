@@ -79,18 +79,18 @@ func metrics(t *testing.T) map[string]bool {
 func TestMetricsExist(t *testing.T) {
 	t.Parallel()
 	exposed := metrics(t)
-	asked := map[string]bool{}
+	queried := map[string]bool{}
 	for _, name := range []string{"alerts.yaml", "grafana.json"} {
 		for _, m := range regexp.MustCompile(`\b(?:rail|process)_[a-z_]+\b`).FindAllString(read(t, name), -1) {
 			if base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(m, ""); exposed[base] {
 				m = base
 			}
 			assert.True(t, exposed[m], "%s asks for %s, which no server tells", name, m)
-			asked[m] = true
+			queried[m] = true
 		}
 	}
 	for name := range exposed {
-		assert.True(t, asked[name] || !strings.HasPrefix(name, "rail_"), "%s is on no dashboard", name)
+		assert.True(t, queried[name] || !strings.HasPrefix(name, "rail_"), "%s is on no dashboard", name)
 	}
 	for name := range exposed {
 		if strings.HasPrefix(name, "rail_") {

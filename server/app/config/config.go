@@ -257,8 +257,8 @@ func unknown(environ map[string]string) (mistyped []error, foreign []string) {
 		if !strings.HasPrefix(name, "RAIL_") || strings.HasPrefix(name, "RAIL_TEST_") || slices.Contains(all, name) {
 			continue
 		}
-		if meant := closest(name, all); meant != "" {
-			mistyped = append(mistyped, fmt.Errorf("%s is not a variable of this program: did you mean %s?", name, meant))
+		if nearest := closest(name, all); nearest != "" {
+			mistyped = append(mistyped, fmt.Errorf("%s is not a variable of this program: did you mean %s?", name, nearest))
 		} else {
 			foreign = append(foreign, name+" is not a variable of this program, and is ignored")
 		}

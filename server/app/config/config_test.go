@@ -58,7 +58,7 @@ func TestRetention(t *testing.T) {
 // TestUnknownVariables: a name that resembles one of Rail's stops the start, others do not.
 func TestUnknownVariables(t *testing.T) {
 	t.Parallel()
-	for name, meant := range map[string]string{
+	for name, nearest := range map[string]string{
 		"RAIL_URL": "", "RAIL_KEY": "", "RAIL_HOST": "", "RAIL_TOKEN": "", "RAIL_WEBHOOK_SECRET": "", "RAIL_ENV": "",
 		// Variables that Kubernetes sets in a pod beside a service named rail.
 		"RAIL_PORT": "", "RAIL_PORT_80_TCP": "", "RAIL_PORT_80_TCP_ADDR": "", "RAIL_SERVICE_HOST": "", "RAIL_SERVICE_PORT": "", "RAIL_SERVICE_PORT_HTTP": "",
@@ -67,12 +67,12 @@ func TestUnknownVariables(t *testing.T) {
 		"RAIL_BACKUP_PASSPRHASE": "RAIL_BACKUP_PASSPHRASE", "RAIL_API_URLS": "RAIL_API_URL",
 	} {
 		c, err := Read(map[string]string{name: "x"})
-		if meant == "" {
+		if nearest == "" {
 			require.NoError(t, err)
 			require.Equal(t, []string{name + " is not a variable of this program, and is ignored"}, c.Warnings)
 			continue
 		}
-		require.ErrorContains(t, err, name+" is not a variable of this program: did you mean "+meant+"?", name)
+		require.ErrorContains(t, err, name+" is not a variable of this program: did you mean "+nearest+"?", name)
 	}
 	c, err := Read(map[string]string{"RAIL_API_KEY": "x", "RAIL_TEST_X": "x", "RAILWAY": "x"})
 	require.NoError(t, err)

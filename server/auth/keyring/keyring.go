@@ -131,9 +131,9 @@ func note(ctx context.Context, tx pgx.Tx, now clock.Time, fingerprints []string)
 }
 
 // inUse returns the keys that the database depends on.
-func inUse(known []db.KeyFingerprint) []string {
+func inUse(rows []db.KeyFingerprint) []string {
 	var out []string
-	for _, k := range known {
+	for _, k := range rows {
 		if k.ReplacedAt == nil {
 			out = append(out, k.Fingerprint)
 		}
@@ -143,8 +143,8 @@ func inUse(known []db.KeyFingerprint) []string {
 
 // recorded reports whether there is nothing to record: the current key is in use, and every other key in use is
 // among the former ones.
-func (g Given) recorded(known []db.KeyFingerprint) bool {
-	used := inUse(known)
+func (g Given) recorded(rows []db.KeyFingerprint) bool {
+	used := inUse(rows)
 	return slices.Contains(used, g.Keeper.Fingerprint()) && len(g.missing(used)) == 0
 }
 
@@ -155,17 +155,17 @@ func (g Given) missing(wanted []string) []string {
 }
 
 // refusal returns an error that names the missing key and the given one; nil if none is missing.
-func (g Given) refusal(known []db.KeyFingerprint) error {
-	missing := g.missing(inUse(known))
+func (g Given) refusal(rows []db.KeyFingerprint) error {
+	missing := g.missing(inUse(rows))
 	if len(missing) == 0 {
 		return nil
 	}
-	for _, k := range known {
+	for _, k := range rows {
 		if k.ReplacedAt != nil && k.Fingerprint == g.Keeper.Fingerprint() {
 			return fmt.Errorf("%w: that one was replaced on %s", g.wrong(missing), k.ReplacedAt.Format("2006-01-02"))
 		}
 	}
-	if len(missing) < len(inUse(known)) {
+	if len(missing) < len(inUse(rows)) {
 		return fmt.Errorf("%w: a rotation is in progress: give both keys, one as RAIL_SECRET_KEY_PREVIOUS, until rail secrets rotate has run",
 			g.wrong(missing))
 	}
@@ -174,11 +174,11 @@ func (g Given) refusal(known []db.KeyFingerprint) error {
 
 // wrong returns ErrWrongKey with the fingerprints of the wanted and the given key.
 func (g Given) wrong(wanted []string) error {
-	given := g.Keeper.Fingerprints()
+	prints := g.Keeper.Fingerprints()
 	former := ""
-	if len(given) > 1 {
-		former = " (and RAIL_SECRET_KEY_PREVIOUS " + strings.Join(given[1:], ", ") + ")"
+	if len(prints) > 1 {
+		former = " (and RAIL_SECRET_KEY_PREVIOUS " + strings.Join(prints[1:], ", ") + ")"
 	}
 	return fmt.Errorf("%w: the database needs the key with the fingerprint %s, %s has %s%s",
-		ErrWrongKey, strings.Join(wanted, " and "), g.From, given[0], former)
+		ErrWrongKey, strings.Join(wanted, " and "), g.From, prints[0], former)
 }

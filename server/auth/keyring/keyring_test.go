@@ -28,8 +28,8 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var now = clock.System{}.Now()
 
-// given is a secret key with every byte n, and similar former ones.
-func given(t *testing.T, n byte, former ...byte) keyring.Given {
+// keyOf returns a secret key with every byte n, and similar former ones.
+func keyOf(t *testing.T, n byte, former ...byte) keyring.Given {
 	t.Helper()
 	key := func(n byte) (out [32]byte) {
 		for i := range out {
@@ -46,7 +46,7 @@ func given(t *testing.T, n byte, former ...byte) keyring.Given {
 	return keyring.Given{Keeper: k, From: "RAIL_SECRET_KEY", Now: now, Claim: true}
 }
 
-func print(t *testing.T, n byte) string { return given(t, n).Keeper.Fingerprint() }
+func print(t *testing.T, n byte) string { return keyOf(t, n).Keeper.Fingerprint() }
 
 func exec(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	t.Helper()
@@ -125,12 +125,12 @@ func apiKey(t *testing.T, pool *pgxpool.Pool, g keyring.Given, token string) {
 func TestNewDatabase(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	reader := given(t, 1)
+	reader := keyOf(t, 1)
 	reader.Claim = false
 	require.ErrorIs(t, keyring.Admit(t.Context(), pool, reader), keyring.ErrUnproven, "only who serves claims it")
-	require.NoError(t, keyring.Admit(t.Context(), pool, given(t, 1)))
+	require.NoError(t, keyring.Admit(t.Context(), pool, keyOf(t, 1)))
 	require.NoError(t, keyring.Admit(t.Context(), pool, reader))
-	err := keyring.Admit(t.Context(), pool, given(t, 2, 3))
+	err := keyring.Admit(t.Context(), pool, keyOf(t, 2, 3))
 	require.ErrorIs(t, err, keyring.ErrWrongKey)
 	for _, want := range []string{
 		"needs the key with the fingerprint " + print(t, 1), "RAIL_SECRET_KEY has " + print(t, 2),
@@ -147,7 +147,7 @@ func TestClaimedOnce(t *testing.T) {
 	errs := make([]error, 8)
 	var wg sync.WaitGroup
 	for i := range errs {
-		g := given(t, byte(i+1))
+		g := keyOf(t, byte(i+1))
 		wg.Go(func() { errs[i] = keyring.Admit(t.Context(), pool, g) })
 	}
 	wg.Wait()
@@ -169,12 +169,12 @@ func TestProvedBySealed(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			pool := database(t)
-			apiKey(t, pool, given(t, 1), "x")
-			seal(t, pool, kind, given(t, 1))
-			err := keyring.Admit(t.Context(), pool, given(t, 2))
+			apiKey(t, pool, keyOf(t, 1), "x")
+			seal(t, pool, kind, keyOf(t, 1))
+			err := keyring.Admit(t.Context(), pool, keyOf(t, 2))
 			require.ErrorIs(t, err, keyring.ErrWrongKey)
 			require.ErrorContains(t, err, print(t, 1))
-			require.NoError(t, keyring.Admit(t.Context(), pool, given(t, 1)))
+			require.NoError(t, keyring.Admit(t.Context(), pool, keyOf(t, 1)))
 		})
 	}
 }
@@ -183,19 +183,19 @@ func TestProvedBySealed(t *testing.T) {
 func TestProvedBySealedOfTwo(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
-	seal(t, pool, "webhook secret", given(t, 1))
-	seal(t, pool, "payout details", given(t, 2))
-	require.ErrorContains(t, keyring.Admit(t.Context(), pool, given(t, 2)), print(t, 1))
-	require.NoError(t, keyring.Admit(t.Context(), pool, given(t, 2, 1)))
-	require.ErrorContains(t, keyring.Admit(t.Context(), pool, given(t, 2)), "give both")
+	seal(t, pool, "webhook secret", keyOf(t, 1))
+	seal(t, pool, "payout details", keyOf(t, 2))
+	require.ErrorContains(t, keyring.Admit(t.Context(), pool, keyOf(t, 2)), print(t, 1))
+	require.NoError(t, keyring.Admit(t.Context(), pool, keyOf(t, 2, 1)))
+	require.ErrorContains(t, keyring.Admit(t.Context(), pool, keyOf(t, 2)), "give both")
 }
 
 // Without sealed values, only an API key proves the secret key.
 func TestProvedByAPIKey(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
-	apiKey(t, pool, given(t, 1), "rail_live_x")
-	g, wrong := given(t, 1), given(t, 2)
+	apiKey(t, pool, keyOf(t, 1), "rail_live_x")
+	g, wrong := keyOf(t, 1), keyOf(t, 2)
 	err := keyring.Admit(t.Context(), pool, g)
 	require.ErrorIs(t, err, keyring.ErrUnproven)
 	require.ErrorContains(t, err, "rail secrets adopt")
@@ -209,22 +209,22 @@ func TestProvedByAPIKey(t *testing.T) {
 func TestReplacement(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
-	require.NoError(t, keyring.Admit(t.Context(), pool, given(t, 1)))
-	require.NoError(t, keyring.Admit(t.Context(), pool, given(t, 2, 1)))
+	require.NoError(t, keyring.Admit(t.Context(), pool, keyOf(t, 1)))
+	require.NoError(t, keyring.Admit(t.Context(), pool, keyOf(t, 2, 1)))
 	for _, one := range []byte{1, 2} {
-		require.ErrorContains(t, keyring.Admit(t.Context(), pool, given(t, one)), "give both")
+		require.ErrorContains(t, keyring.Admit(t.Context(), pool, keyOf(t, one)), "give both")
 	}
-	require.NoError(t, keyring.Admit(t.Context(), pool, given(t, 1, 2)), "in whichever order")
-	seal(t, pool, "stored answer", given(t, 1))
-	err := keyring.Rotated(t.Context(), pool, given(t, 2, 1))
+	require.NoError(t, keyring.Admit(t.Context(), pool, keyOf(t, 1, 2)), "in whichever order")
+	seal(t, pool, "stored answer", keyOf(t, 1))
+	err := keyring.Rotated(t.Context(), pool, keyOf(t, 2, 1))
 	require.ErrorContains(t, err, print(t, 1)+" in the meantime")
 	exec(t, pool, "DELETE FROM idempotency_keys")
-	require.NoError(t, keyring.Rotated(t.Context(), pool, given(t, 2, 1)))
-	require.NoError(t, keyring.Admit(t.Context(), pool, given(t, 2)))
-	require.ErrorContains(t, keyring.Admit(t.Context(), pool, given(t, 1)), "was replaced on "+now.Format("2006-01-02"))
-	require.NoError(t, keyring.Adopt(t.Context(), pool, given(t, 9)), "where both are lost")
-	require.NoError(t, keyring.Admit(t.Context(), pool, given(t, 9)))
-	require.Error(t, keyring.Admit(t.Context(), pool, given(t, 2)))
+	require.NoError(t, keyring.Rotated(t.Context(), pool, keyOf(t, 2, 1)))
+	require.NoError(t, keyring.Admit(t.Context(), pool, keyOf(t, 2)))
+	require.ErrorContains(t, keyring.Admit(t.Context(), pool, keyOf(t, 1)), "was replaced on "+now.Format("2006-01-02"))
+	require.NoError(t, keyring.Adopt(t.Context(), pool, keyOf(t, 9)), "where both are lost")
+	require.NoError(t, keyring.Admit(t.Context(), pool, keyOf(t, 9)))
+	require.Error(t, keyring.Admit(t.Context(), pool, keyOf(t, 2)))
 }
 
 // One value of every kind is opened for each key.
@@ -232,10 +232,10 @@ func TestOpen(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	for kind := range places {
-		seal(t, pool, kind, given(t, 1))
+		seal(t, pool, kind, keyOf(t, 1))
 	}
 	for n, opens := range map[byte]bool{1: true, 2: false} {
-		sealed, err := keyring.Open(t.Context(), pool, given(t, n).Keeper)
+		sealed, err := keyring.Open(t.Context(), pool, keyOf(t, n).Keeper)
 		require.NoError(t, err)
 		require.Len(t, sealed, len(places))
 		for _, s := range sealed {
@@ -249,17 +249,17 @@ func TestOpenLarge(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	for n, key := range []string{"k/1", "k/2"} {
-		by := given(t, byte(n+1))
+		by := keyOf(t, byte(n+1))
 		sealed, err := by.Keeper.Seal([]byte(strings.Repeat("large", 10_000)), middleware.IdempotencyPlace("org_1", key))
 		require.NoError(t, err)
 		exec(t, pool,
 			"INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at) VALUES ('org_1', $2, '', 200, $1, now())", sealed, key)
 	}
-	found, err := keyring.Open(t.Context(), pool, given(t, 1).Keeper)
+	found, err := keyring.Open(t.Context(), pool, keyOf(t, 1).Keeper)
 	require.NoError(t, err)
 	require.Len(t, found, 2)
 	require.Equal(t, []bool{true, false}, []bool{found[0].Opens, found[1].Opens})
-	require.Error(t, keyring.Rotated(t.Context(), pool, given(t, 1)), "the other key is still needed")
+	require.Error(t, keyring.Rotated(t.Context(), pool, keyOf(t, 1)), "the other key is still needed")
 }
 
 // Every bytea column is a kind that is opened, or is not sealed.

@@ -48,10 +48,10 @@ func (b *builder) rewards() {
 
 // month is a batch of everything due at the end of a month, in UTC. latest reports that no other batch follows.
 type month struct {
-	id, last   string // last is the last day
-	made, paid clock.Time
-	latest     bool
-	held       map[string]bool // payouts that stay unpaid
+	id, last        string // last is the last day
+	createdAt, paid clock.Time
+	latest          bool
+	held            map[string]bool // payouts that stay unpaid
 }
 
 // payouts adds the batch of each month and its payment, and the passage of time between. A month whose batch
@@ -64,15 +64,15 @@ func (b *builder) payouts() {
 		end := clock.At(first.AddDate(0, 1, 0))
 		last := end.AddDate(0, 0, -1)
 		m := &month{
-			last: last.Format(time.DateOnly), made: end.Plus(10 * time.Minute),
+			last: last.Format(time.DateOnly), createdAt: end.Plus(10 * time.Minute),
 			// Net 30: the payouts of a month are due 30 days after its last day, and paid a day later.
 			paid:   clock.At(last.AddDate(0, 0, 30)).Plus(26 * time.Hour),
 			latest: !b.past(clock.At(first.AddDate(0, 2, 0)).Plus(10 * time.Minute)), held: map[string]bool{},
 		}
-		if !b.past(m.made) {
+		if !b.past(m.createdAt) {
 			break
 		}
-		b.milestone(m.made, func(ctx context.Context, u *work.Unit) error { return b.collect(ctx, u, m) })
+		b.milestone(m.createdAt, func(ctx context.Context, u *work.Unit) error { return b.collect(ctx, u, m) })
 		b.milestone(m.paid, func(ctx context.Context, u *work.Unit) error { return b.pay(ctx, u, m) })
 	}
 	b.milestone(b.now, func(ctx context.Context, u *work.Unit) error {

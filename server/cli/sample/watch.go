@@ -114,10 +114,10 @@ func (offline) LookupNetIP(context.Context, string, string) ([]netip.Addr, error
 // endpoints adds an endpoint of the program with deliveries in each state, a disabled one, and the postback of a
 // partner. Nothing is sent to them: the sender leases no endpoint of a sample.
 func (b *builder) endpoints(ctx context.Context, u *work.Unit) error {
-	made := at(u, b.now.Days(-90))
+	event := at(u, b.now.Days(-90))
 	service := webhook.Endpoints{Keeper: b.keeper, Guard: &webhook.Guard{Resolver: offline{}}}
 	add := func(partnerID *string, path string, types ...string) (string, error) {
-		e, _, err := service.Create(ctx, made, webhook.NewEndpoint{
+		e, _, err := service.Create(ctx, event, webhook.NewEndpoint{
 			ProgramID: b.programID, PartnerID: partnerID, URL: site + path, EventTypes: types,
 		})
 		return e.ID, err
@@ -126,7 +126,7 @@ func (b *builder) endpoints(ctx context.Context, u *work.Unit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := service.Update(ctx, made, old, webhook.EndpointChange{Enabled: new(false)}); err != nil {
+	if _, err := service.Update(ctx, event, old, webhook.EndpointChange{Enabled: new(false)}); err != nil {
 		return err
 	}
 	if _, err := add(&b.partners[0].id, "/postback", "commission.created"); err != nil {
@@ -154,19 +154,19 @@ func (b *builder) deliveries(ctx context.Context, u *work.Unit, endpointID strin
 		{"referral.created", db.DeliveryStatusRetrying, 3, nil, "The connection was refused."},
 		{"sale.refunded", db.DeliveryStatusPending, 0, nil, ""},
 	} {
-		made := b.now.Plus(-time.Duration(10-i) * time.Hour)
+		createdAt := b.now.Plus(-time.Duration(10-i) * time.Hour)
 		row := db.SampleDeliveryParams{
 			ID: u.NewID(ident.Delivery), OrgID: u.OrgID, ProgramID: b.programID, EndpointID: endpointID,
 			EventID: ident.New(ident.Event), EventType: d.event, Status: d.status, Attempts: d.attempts, ResponseCode: d.code,
-			Error: opt.OrNil(d.problem), CreatedAt: made,
+			Error: opt.OrNil(d.problem), CreatedAt: createdAt,
 		}
 		if d.attempts > 0 {
-			row.LastAttemptAt, row.DurationMs = new(made.Plus(time.Minute)), new(int64(80+i))
+			row.LastAttemptAt, row.DurationMs = new(createdAt.Plus(time.Minute)), new(int64(80+i))
 		}
 		if d.status == db.DeliveryStatusPending || d.status == db.DeliveryStatusRetrying {
 			row.NextAttemptAt = new(b.now.Days(1))
 		} else {
-			row.FinishedAt = new(made.Plus(time.Minute))
+			row.FinishedAt = new(createdAt.Plus(time.Minute))
 		}
 		if err := queries.SampleDelivery(ctx, u.Tx, row); err != nil {
 			return err
@@ -209,18 +209,18 @@ func (b *builder) inbox(ctx context.Context, u *work.Unit) error {
 		},
 		{works.ID, "sale", db.InboxStatusPending, "", "", new(b.now.Days(never)), nil, "ch_new"},
 	} {
-		made := b.now.Plus(-time.Duration(20-i) * time.Minute)
+		createdAt := b.now.Plus(-time.Duration(20-i) * time.Minute)
 		row := db.InboxInsertParams{
 			ID: u.NewID(ident.InboxEvent), OrgID: u.OrgID, ProgramID: b.programID, ConnectionID: e.connection,
 			Processor: connection.Generic, ExternalEventID: "msg_" + number(i, 4), Type: e.kind, Livemode: true,
 			Status: e.status, ReasonCode: opt.OrNil(e.code), Reason: opt.OrNil(e.reason), Headers: []byte("{}"), DueAt: e.due,
-			CreatedAt: made,
+			CreatedAt: createdAt,
 		}
 		if e.sale != nil {
 			row.CustomerID, row.SaleID = &e.sale.by.id, &e.sale.id
 		}
 		if e.status != db.InboxStatusPending {
-			row.ProcessedAt, row.Attempts = new(made.Plus(time.Second)), 1
+			row.ProcessedAt, row.Attempts = new(createdAt.Plus(time.Second)), 1
 		}
 		body, err := json.Marshal(map[string]any{"type": e.kind, "external_charge_id": e.charge})
 		if err != nil {

@@ -31,7 +31,7 @@ func (sys *system) wellFormed(op *operation, own objects) M {
 			delete(body, name) // the example's time may not suit these objects
 		}
 	}
-	maps.Copy(body, given[op.id])
+	maps.Copy(body, exampleChanges[op.id])
 	switch op.id { // rules that the schema cannot express
 	case "createImport": // of files, since another product would have to answer
 		body["source"], body["files"] = "csv", M{"partners": "id,email\n1,ada@example.com\n"}
@@ -68,8 +68,8 @@ func (sys *system) wellFormed(op *operation, own objects) M {
 	return body
 }
 
-// given has members that replace those of an operation's example.
-var given = map[string]M{
+// exampleChanges has members that replace those of an operation's example.
+var exampleChanges = map[string]M{
 	"banPartner":        {"dry_run": true}, // the partner is others' too
 	"setInboundSigning": {"required": false},
 }

@@ -120,7 +120,7 @@ func (sys *system) send(ctx context.Context, c call) (answer, error) {
 	if a.raw, err = io.ReadAll(res.Body); err != nil {
 		return answer{}, err
 	}
-	sys.asked.Add(1)
+	sys.answerCount.Add(1)
 	sys.checkAnswer(c, r, a, raw)
 	dec := json.NewDecoder(bytes.NewReader(a.raw))
 	dec.UseNumber()

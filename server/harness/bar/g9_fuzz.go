@@ -21,7 +21,7 @@ import (
 // any answer below 500 will do. The audit afterwards finds what a strange but accepted
 // request did to the books.
 func fuzz(ctx context.Context, sys *system, size Size) (figures, error) {
-	f := &fuzzer{sys: sys, made: map[string]map[int]int{}, kinds: map[string]int{}}
+	f := &fuzzer{sys: sys, statusCounts: map[string]map[int]int{}, kinds: map[string]int{}}
 	if err := f.prepare(ctx, size.of(6, 2)); err != nil {
 		return nil, err
 	}
@@ -76,15 +76,15 @@ func (m *family) inspect(g *generator, c *call) {
 
 // fuzzer is the state of G9.
 type fuzzer struct {
-	sys      *system
-	families []*family
-	keys     []string // keys with some of the scopes
-	mu       sync.Mutex
-	made     map[string]map[int]int // answers by operation and status
-	kinds    map[string]int         // requests by kind: right, wrong or hostile
-	took     []time.Duration
-	followed int // requests for what another one made or deleted
-	went     int // objects that were deleted meanwhile with another object
+	sys          *system
+	families     []*family
+	keys         []string // keys with some of the scopes
+	mu           sync.Mutex
+	statusCounts map[string]map[int]int // answers by operation and status
+	kinds        map[string]int         // requests by kind: right, wrong or hostile
+	took         []time.Duration
+	followed     int // requests for what another one made or deleted
+	went         int // objects that were deleted meanwhile with another object
 }
 
 // prepare makes n organizations, each with one object of every type to start
@@ -267,11 +267,11 @@ func (f *fuzzer) one(ctx context.Context, g *generator, op *operation) error {
 func (f *fuzzer) body(g *generator, op *operation) M {
 	body := f.sys.wellFormed(op, g.own)
 	if g.oneIn(2) {
-		made := g.object(op.body, 0)
+		random := g.object(op.body, 0)
 		if g.oneIn(2) {
-			made = merged(body, made)
+			random = merged(body, random)
 		}
-		body = made
+		body = random
 	}
 	// What makes later requests fail is rare or left out, or most of the run would test one
 	// refusal: programs that are paused, and receivers that are away.
@@ -468,10 +468,10 @@ func (f *fuzzer) deleted(ctx context.Context, of answer) (gone bool, err error) 
 func (f *fuzzer) note(op *operation, kind string, status int, took time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.made[op.id] == nil {
-		f.made[op.id] = map[int]int{}
+	if f.statusCounts[op.id] == nil {
+		f.statusCounts[op.id] = map[int]int{}
 	}
-	f.made[op.id][status]++
+	f.statusCounts[op.id][status]++
 	f.kinds[kind]++
 	if op.id != "pingWebhookEndpoint" { // it waits for the receiver
 		f.took = append(f.took, took)
@@ -494,7 +494,7 @@ func (f *fuzzer) figures(size Size, total int, took time.Duration) (figures, err
 	var err error
 	answers, least := 0, total
 	for _, op := range sorted() {
-		statuses := f.made[op.id]
+		statuses := f.statusCounts[op.id]
 		sum, well := 0, 0
 		for status, n := range statuses {
 			sum += n

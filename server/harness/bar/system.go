@@ -44,7 +44,7 @@ type system struct {
 	counter     atomic.Int64 // of unique names
 	turn        atomic.Int64 // of the processes
 	unavailable atomic.Bool  // during kills, when 503 is allowed
-	asked       atomic.Int64 // answers in all
+	answerCount atomic.Int64 // answers in all
 
 	mu      sync.Mutex
 	faults  []string

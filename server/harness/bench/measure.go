@@ -141,13 +141,13 @@ func (b *bench) http(ctx context.Context, l load, clients int, addr string) (see
 	if err != nil {
 		return seen, used, err
 	}
-	given, err := json.Marshal(orders{addr, b.key, l.name, b.size, clients, b.Seconds})
+	input, err := json.Marshal(orders{addr, b.key, l.name, b.size, clients, b.Seconds})
 	if err != nil {
 		return seen, used, err
 	}
 	// This program again, as its own child.
 	cmd := exec.CommandContext(ctx, self, "-load")
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(given), os.Stderr
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), os.Stderr
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
 		return seen, used, err

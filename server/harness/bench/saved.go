@@ -115,13 +115,13 @@ func middle(rounds []figure) figure {
 // baseRun reads the run to compare with: the one at path, or the last one if path is "" and there is
 // one.
 func baseRun(path string) (run, error) {
-	asked := path != ""
-	if !asked {
+	explicit := path != ""
+	if !explicit {
 		path = lastRun
 	}
 	var out run
 	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && !asked {
+	if errors.Is(err, fs.ErrNotExist) && !explicit {
 		return out, nil
 	}
 	if err != nil {

@@ -20,7 +20,7 @@ type script struct {
 	text    string
 	defines []string          // name=value, for -D
 	vars    map[string]string // names of the numbers that the request was drawn with, by their text
-	made    map[string]string // variables of the ids that the request made
+	ids     map[string]string // variables of the ids that the request made
 	kinds   map[string]int    // how many ids were made, by prefix
 	shift   time.Duration     // from the captured request to now
 	hash    []byte            // hash of the visitor of the captured request
@@ -43,7 +43,7 @@ var (
 // become fresh ones in the same order of time, and all other values stay.
 func newScript(c captured, l load, sz size, clients int) script {
 	s := script{
-		vars: map[string]string{}, made: map[string]string{}, kinds: map[string]int{}, shift: time.Since(c.at),
+		vars: map[string]string{}, ids: map[string]string{}, kinds: map[string]int{}, shift: time.Since(c.at),
 		hash: secret.HashToken(visitor(c.draw)),
 	}
 	// With the 16 digits of a fresh number, which is a time in microseconds, the ten characters
@@ -185,11 +185,11 @@ func (s *script) next(text string, at int) (from, to int, name, prefix string) {
 // variableOf returns the variable of an id that the request made. The same id, in several
 // statements, is the same variable.
 func (s *script) variableOf(prefix, key string) string {
-	if s.made[key] == "" {
+	if s.ids[key] == "" {
 		s.kinds[prefix]++
-		s.made[key] = "f" + strconv.Itoa(s.kinds[prefix])
+		s.ids[key] = "f" + strconv.Itoa(s.kinds[prefix])
 	}
-	return s.made[key]
+	return s.ids[key]
 }
 
 // constant defines a constant and returns its variable.

@@ -11,10 +11,10 @@ import (
 func TestScript(t *testing.T) {
 	l := loads[0]
 	d := draw{Program: programBase, Partner: partnerBase, Customer: customerBase, Fresh: 1795242220498830}
-	made := "sale_06hf7r7q4pe3n9a2k5wxyz0123"
+	sale := "sale_06hf7r7q4pe3n9a2k5wxyz0123"
 	c := captured{d, time.Now(), [][]statement{
 		{{"SELECT $1, $2, $3", []any{id("cus", d.Customer), "org_bench", (*string)(nil)}}},
-		{{"INSERT INTO s VALUES ($1, $2)", []any{made, []string{made, `a"b`}}}, {"COMMIT", nil}},
+		{{"INSERT INTO s VALUES ($1, $2)", []any{sale, []string{sale, `a"b`}}}, {"COMMIT", nil}},
 	}}
 	s := newScript(c, l, newSize(partners), 8)
 	for _, want := range []string{

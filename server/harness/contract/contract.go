@@ -141,19 +141,19 @@ func refusalFaults(described *openapi3.ResponseRef, header http.Header, body []b
 }
 
 // headerFault returns the fault of a header of an answer, "" for an absent header.
-func headerFault(h *openapi3.Header, given string) error {
-	if given == "" {
+func headerFault(h *openapi3.Header, value string) error {
+	if value == "" {
 		if h.Required {
 			return errors.New("every answer has it")
 		}
 		return nil
 	}
 	if h.Schema.Value.Type.Is("integer") {
-		n, err := strconv.ParseInt(given, 10, 64)
+		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil {
 			return err
 		}
 		return h.Schema.Value.VisitJSON(float64(n))
 	}
-	return h.Schema.Value.VisitJSON(given)
+	return h.Schema.Value.VisitJSON(value)
 }

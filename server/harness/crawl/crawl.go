@@ -69,16 +69,16 @@ func Kind(at string) string {
 	if err != nil {
 		return at
 	}
-	var asked []string
+	var addresses []string
 	for _, name := range slices.Sorted(maps.Keys(to.Query())) {
 		if name == "days" {
 			name += "=" + to.Query().Get(name)
 		}
-		asked = append(asked, name)
+		addresses = append(addresses, name)
 	}
 	kind := ids.ReplaceAllString(to.Path, "/{id}")
-	if len(asked) > 0 {
-		kind += "?" + strings.Join(asked, "&")
+	if len(addresses) > 0 {
+		kind += "?" + strings.Join(addresses, "&")
 	}
 	return kind
 }

@@ -146,14 +146,14 @@ func (f firstPromoter) referrals() []Object {
 	first := f.firstLinks()
 	return objectsOf(f.Customers, func(row source.Row) Object {
 		c := row.Customer
-		given, family, _ := strings.Cut(c.Name, " ")
+		firstName, family, _ := strings.Cut(c.Name, " ")
 		o := Object{
 			"id":                Numeric(row.ID),
 			"email":             c.Email,
 			"uid":               c.ExternalIDs[0],
 			"state":             "signup",
 			"entry_source":      "cookie",
-			"first_name":        given,
+			"first_name":        firstName,
 			"last_name":         family,
 			"username":          nil,
 			"created_at":        c.CreatedAt,

@@ -16,8 +16,8 @@ import (
 // templateLock is the advisory lock under which processes make templates.
 const templateLock = 0x7261696c
 
-// made caches the names of templates that exist.
-var made sync.Map
+// templates caches the names of templates that exist.
+var templates sync.Map
 
 // template returns the name of a database with the set's tables, created by the first process that needs it. Nothing
 // connects to it, because a session would prevent cloning it.
@@ -28,7 +28,7 @@ func template(ctx context.Context, admin string, set migrate.Set) (name string, 
 	}
 	// Migrations make partitions for the months to come, so a template lasts for one.
 	name = "rail_tpl_" + sum[:16] + time.Now().Format("_200601")
-	if _, ok := made.Load(admin + name); ok {
+	if _, ok := templates.Load(admin + name); ok {
 		return name, nil
 	}
 	conn, err := pgx.Connect(ctx, admin)
@@ -43,7 +43,7 @@ func template(ctx context.Context, admin string, set migrate.Set) (name string, 
 	if err := makeTemplate(ctx, conn, admin, name, set); err != nil {
 		return "", err
 	}
-	made.Store(admin+name, true)
+	templates.Store(admin+name, true)
 	return name, nil
 }
 

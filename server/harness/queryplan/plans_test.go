@@ -181,16 +181,16 @@ func (l list) filters(t testing.TB, pool *pgxpool.Pool) []map[string]any {
 		if name == "ProgramID" || name == "OrgID" || name == "Lim" || name == "Most" || position(name) {
 			continue
 		}
-		given, ok := values[l.resource+"."+name]
+		value, ok := values[l.resource+"."+name]
 		if !ok {
-			given, ok = values[name]
+			value, ok = values[name]
 		}
 		if !ok {
-			given = l.listed(t, pool, name)
-			ok = len(given) > 0
+			value = l.listed(t, pool, name)
+			ok = len(value) > 0
 		}
 		require.True(t, ok, "%s filters by %s: add values for it", l.method, name)
-		for _, v := range given {
+		for _, v := range value {
 			out = append(out, map[string]any{name: v})
 		}
 	}
@@ -274,10 +274,10 @@ func (l list) declaration(t testing.TB) queries.List {
 // call returns the statement of a list.
 func (l list) call(t testing.TB, program string, sets ...map[string]any) queryplan.Capture {
 	p := reflect.New(l.params).Elem()
-	given := map[string]any{"ProgramID": program, "OrgID": "org_0", "Lim": int32(26), "Most": int32(math.MaxInt32)}
+	args := map[string]any{"ProgramID": program, "OrgID": "org_0", "Lim": int32(26), "Most": int32(math.MaxInt32)}
 	for i := range l.params.NumField() {
 		f := l.params.Field(i)
-		v, ok := given[f.Name]
+		v, ok := args[f.Name]
 		for _, s := range sets {
 			if x, in := s[f.Name]; in {
 				v, ok = x, true

@@ -143,11 +143,11 @@ func requestsOf(o openapi.Operation) ([]request, error) {
 	}
 	out := []request{base}
 	for _, p := range optional {
-		given, err := values(p)
+		list, err := values(p)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", o.ID, err)
 		}
-		for _, v := range given {
+		for _, v := range list {
 			// side.url replaces a placeholder once there is a database to find a row in.
 			if !placeholder.MatchString(v) {
 				v = url.QueryEscape(v)

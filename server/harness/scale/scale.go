@@ -74,7 +74,7 @@ var ErrGrows = errors.New("a cost grows with the tables")
 // Run measures and prints the figures. It returns ErrGrows if one grows without a
 // reason.
 func Run(ctx context.Context, o Options) (err error) {
-	asked, err := requests(openapi.Bundle)
+	list, err := requests(openapi.Bundle)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, full.close()) }()
-	figures, failed := o.measure(ctx, small, full, asked)
+	figures, failed := o.measure(ctx, small, full, list)
 	if ctx.Err() != nil {
 		return failed
 	}
@@ -130,8 +130,8 @@ func (o Options) open(ctx context.Context, dsn string, factor float64) (*side, e
 
 // measure measures all requests, and joins the errors of failed requests. It measures a cost that seems to grow again,
 // with more rounds, since other work on the machine may have slowed it.
-func (o Options) measure(ctx context.Context, small, full *side, asked []request) (out []Figure, failed error) {
-	for _, r := range asked {
+func (o Options) measure(ctx context.Context, small, full *side, list []request) (out []Figure, failed error) {
+	for _, r := range list {
 		if !strings.HasPrefix(r.name, o.Only) {
 			continue
 		}

@@ -14,11 +14,11 @@ import (
 // API is as much of Stripe's API as Rail reads: objects by their ids, whole where Rail asks
 // for that, and lists, the newest first. It is safe for concurrent use.
 type API struct {
-	mu      sync.Mutex
-	objects map[string]Object
-	lists   map[string][]Object
-	asked   []string
-	status  int
+	mu       sync.Mutex
+	objects  map[string]Object
+	lists    map[string][]Object
+	requests []string
+	status   int
 }
 
 // Add has the API know what belongs to a purchase, in the shapes of the newest version.
@@ -117,16 +117,16 @@ func (a *API) Answer(status int) {
 func (a *API) Asked() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	asked := a.asked
-	a.asked = nil
-	return asked
+	list := a.requests
+	a.requests = nil
+	return list
 }
 
 // ServeHTTP answers one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.asked = append(a.asked, r.URL.Path)
+	a.requests = append(a.requests, r.URL.Path)
 	path := r.URL.Path
 	var answer Object
 	switch {

@@ -21,8 +21,8 @@ type API struct {
 }
 
 // Do calls an operation. key is its Idempotency-Key, or "".
-func (a API) Do(ctx context.Context, o Operation, given Arguments, key string) (*inside.Answer, error) {
-	r, err := o.Request(ctx, given)
+func (a API) Do(ctx context.Context, o Operation, args Arguments, key string) (*inside.Answer, error) {
+	r, err := o.Request(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -35,12 +35,12 @@ func (a API) Do(ctx context.Context, o Operation, given Arguments, key string) (
 }
 
 // Read calls an operation by name and decodes its answer; a refusal is a *problem.Error.
-func (a API) Read(ctx context.Context, operation string, given Arguments, into any) error {
+func (a API) Read(ctx context.Context, operation string, args Arguments, into any) error {
 	o, ok := a.Catalogue[operation]
 	if !ok {
 		return problem.NotFound("operation")
 	}
-	answer, err := a.Do(ctx, o, given, "")
+	answer, err := a.Do(ctx, o, args, "")
 	if err == nil {
 		err = answer.Refusal()
 	}

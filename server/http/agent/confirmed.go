@@ -67,19 +67,19 @@ var members = map[string][]string{
 
 // Confirmed reports whether a person must confirm an operation of an agent (decisions, 431). A dry run changes nothing.
 // createCommission is not among them: its rule is the program's limit, which the commission itself checks.
-func Confirmed(o openapi.Operation, given Arguments) bool {
+func Confirmed(o openapi.Operation, args Arguments) bool {
 	switch {
-	case DryRun(o, given):
+	case DryRun(o, args):
 		return false
 	case slices.Contains(o.Scopes, auth.ScopePayouts), always[o.ID]:
 		return true
 	}
-	return slices.ContainsFunc(members[o.ID], func(name string) bool { _, has := given[name]; return has })
+	return slices.ContainsFunc(members[o.ID], func(name string) bool { _, has := args[name]; return has })
 }
 
 // DryRun reports whether an operation is asked for a dry run that stores nothing; that of an import stores its report.
-func DryRun(o openapi.Operation, given Arguments) bool {
-	return o.ID != "createImport" && o.Body != nil && o.Body.Properties["dry_run"] != nil && given.given("dry_run")
+func DryRun(o openapi.Operation, args Arguments) bool {
+	return o.ID != "createImport" && o.Body != nil && o.Body.Properties["dry_run"] != nil && args.isTrue("dry_run")
 }
 
 // Payouts reports whether an operation is one on payouts, for which the console asks again who confirms.

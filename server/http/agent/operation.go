@@ -36,12 +36,12 @@ func (a Arguments) Text(name string) string {
 
 // Integer returns an argument that is an integer.
 func (a Arguments) Integer(name string) (n int64, ok bool) {
-	given, has := a[name]
-	return n, has && string(given) != "null" && json.Unmarshal(given, &n) == nil
+	value, has := a[name]
+	return n, has && string(value) != "null" && json.Unmarshal(value, &n) == nil
 }
 
-// given reports whether an argument is true.
-func (a Arguments) given(name string) bool { return string(bytes.TrimSpace(a[name])) == "true" }
+// isTrue reports whether an argument is true.
+func (a Arguments) isTrue(name string) bool { return string(bytes.TrimSpace(a[name])) == "true" }
 
 // Operation is an operation of the API with its arguments: those of the path, of the query and of the body.
 type Operation struct {
@@ -60,8 +60,8 @@ type parameter struct {
 }
 
 // Known refuses arguments that the operation does not have.
-func (o Operation) Known(given Arguments) error {
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+func (o Operation) Known(args Arguments) error {
+	for _, name := range slices.Sorted(maps.Keys(args)) {
 		if !slices.Contains(o.Required, name) && !slices.Contains(o.Optional, name) {
 			return problem.Invalid(name, "%s has no argument %s.", o.ID, name)
 		}
@@ -143,8 +143,8 @@ func (o Operation) Creates() bool {
 
 // Request returns the request of an operation within this process. Arguments that the operation does not have are sent
 // too, so that the API refuses them by name.
-func (o Operation) Request(ctx context.Context, given Arguments) (*http.Request, error) {
-	rest := maps.Clone(given)
+func (o Operation) Request(ctx context.Context, args Arguments) (*http.Request, error) {
+	rest := maps.Clone(args)
 	path, err := o.address(rest)
 	if err != nil {
 		return nil, err
@@ -179,24 +179,24 @@ func (o Operation) Request(ctx context.Context, given Arguments) (*http.Request,
 }
 
 // InPath returns the arguments of the path.
-func (o Operation) InPath(given Arguments) map[string]string {
+func (o Operation) InPath(args Arguments) map[string]string {
 	out := map[string]string{}
 	for _, name := range o.path {
-		out[name] = given.Text(name)
+		out[name] = args.Text(name)
 	}
 	return out
 }
 
 // address returns the path with its arguments, and removes them from the others.
-func (o Operation) address(given Arguments) (string, error) {
+func (o Operation) address(args Arguments) (string, error) {
 	path := o.Path
 	for _, name := range o.path {
-		id := given.Text(name)
+		id := args.Text(name)
 		if id == "" {
 			return "", problem.Missing(name)
 		}
 		path = strings.Replace(path, "{"+name+"}", url.PathEscape(id), 1)
-		delete(given, name)
+		delete(args, name)
 	}
 	return path, nil
 }

@@ -47,21 +47,21 @@ type object struct {
 
 // Describe reads what a request is about. It refuses a request about an object that does not exist, and one whose dry
 // run is refused, except for a scope that the caller lacks: the person who confirms needs it.
-func (a API) Describe(ctx context.Context, o Operation, given Arguments) (Subject, error) {
+func (a API) Describe(ctx context.Context, o Operation, args Arguments) (Subject, error) {
 	out := Subject{
-		ProgramID: given.Text("program_id"), PartnerID: given.Text("partner_id"), Currency: given.Text("currency"),
+		ProgramID: args.Text("program_id"), PartnerID: args.Text("partner_id"), Currency: args.Text("currency"),
 	}
-	of, err := a.object(ctx, o, given)
+	of, err := a.object(ctx, o, args)
 	if err != nil {
 		return out, err
 	}
 	out.take(of)
-	tried, err := a.tryOut(ctx, o, given)
+	tried, err := a.tryOut(ctx, o, args)
 	if err != nil {
 		return out, err
 	}
-	out.measure(o, given, of, tried)
-	customer := cmp.Or(given.Text("customer_id"), opt.Value(of.CustomerID))
+	out.measure(o, args, of, tried)
+	customer := cmp.Or(args.Text("customer_id"), opt.Value(of.CustomerID))
 	if of.Object == "customer" {
 		customer = of.ID
 	}
@@ -75,11 +75,11 @@ func (a API) Describe(ctx context.Context, o Operation, given Arguments) (Subjec
 }
 
 // object returns the object that the path names, or the sale of a refund; an empty one if there is none.
-func (a API) object(ctx context.Context, o Operation, given Arguments) (of object, err error) {
+func (a API) object(ctx context.Context, o Operation, args Arguments) (of object, err error) {
 	if o.ID == "createRefund" {
 		var list struct{ Data []object }
-		err = a.Read(ctx, "listSales", Of("program_id", given.Text("program_id"),
-			"external_charge_id", given.Text("external_charge_id")), &list)
+		err = a.Read(ctx, "listSales", Of("program_id", args.Text("program_id"),
+			"external_charge_id", args.Text("external_charge_id")), &list)
 		if err == nil && len(list.Data) > 0 {
 			of = list.Data[0]
 		}
@@ -91,7 +91,7 @@ func (a API) object(ctx context.Context, o Operation, given Arguments) (of objec
 	}
 	for _, get := range a.Catalogue {
 		if get.Method == http.MethodGet && get.Path == prefix+"{id}" {
-			return of, a.Read(ctx, get.ID, Of("id", given.Text("id")), &of)
+			return of, a.Read(ctx, get.ID, Of("id", args.Text("id")), &of)
 		}
 	}
 	return of, nil
@@ -117,11 +117,11 @@ func (s *Subject) take(of object) {
 }
 
 // tryOut does the operation's dry run, if it has one.
-func (a API) tryOut(ctx context.Context, o Operation, given Arguments) (tried object, err error) {
+func (a API) tryOut(ctx context.Context, o Operation, args Arguments) (tried object, err error) {
 	if o.Body == nil || o.Body.Properties["dry_run"] == nil {
 		return tried, nil
 	}
-	trial := maps.Clone(given)
+	trial := maps.Clone(args)
 	trial["dry_run"] = json.RawMessage("true")
 	err = a.Read(ctx, o.ID, trial, &tried)
 	if problem.Is(err, problem.InsufficientScope) {
@@ -131,9 +131,9 @@ func (a API) tryOut(ctx context.Context, o Operation, given Arguments) (tried ob
 }
 
 // measure sets the amount: a given one, that of a dry run, or that of the object.
-func (s *Subject) measure(o Operation, given Arguments, of, tried object) {
+func (s *Subject) measure(o Operation, args Arguments, of, tried object) {
 	for _, name := range []string{"amount_minor", "confirm_amount_minor"} {
-		if n, ok := given.Integer(name); ok {
+		if n, ok := args.Integer(name); ok {
 			s.AmountMinor = &n
 			if of.Object == "commission" {
 				s.BeforeMinor = of.AmountMinor

@@ -52,13 +52,13 @@ func applications(v *visit) error {
 		return err
 	}
 	status := v.query("status").Get("status")
-	asked := api.ApplicationStatus(status)
+	state := api.ApplicationStatus(status)
 	if status == "" {
-		asked = api.ApplicationStatusPending
+		state = api.ApplicationStatusPending
 	}
 	reply, err := v.console.api.ListApplicationsWithResponse(v.Ctx(), &api.ListApplicationsParams{
 		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before, Limit: new(int64(rowsOfPage)),
-		Status: []api.ApplicationStatus{asked},
+		Status: []api.ApplicationStatus{state},
 		Expand: []api.ApplicationExpand{api.ApplicationExpandPartner, api.ApplicationExpandGroup},
 	})
 	if err != nil {
@@ -80,7 +80,7 @@ func applications(v *visit) error {
 		Bulk    site.Bulk
 		Listing site.Listing
 	}{
-		v.applicationTabs(status), asked == api.ApplicationStatusPending, applicationBulk,
+		v.applicationTabs(status), state == api.ApplicationStatusPending, applicationBulk,
 		site.Listed(v.Request().URL, turn, found, func(a api.Application) string { return a.ID }, rows),
 	}})
 }

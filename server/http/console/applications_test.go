@@ -30,12 +30,12 @@ func TestDecisionsUndone(t *testing.T) {
 	}
 	ada, bob := applied("ada@example.com"), applied("bob@example.com")
 	for _, do := range []string{"approve", "reject", "approve"} {
-		made := s.owner.send("/applications", "do", do, "id", ada.String("id"), "id", bob.String("id"))
-		require.Contains(t, s.owner.done(made), "The emails wait for 10 minutes.")
+		answer := s.owner.send("/applications", "do", do, "id", ada.String("id"), "id", bob.String("id"))
+		require.Contains(t, s.owner.done(answer), "The emails wait for 10 minutes.")
 		n, wait := mails()
 		require.Equal(t, 2, n)
 		require.Equal(t, 10*time.Minute, wait)
-		path, fields := s.owner.undoing(made)
+		path, fields := s.owner.undoing(answer)
 		require.Equal(t, "2 applications wait for a decision again.", s.owner.done(s.owner.send(path, fields...)))
 		n, _ = mails()
 		require.Zero(t, n)
@@ -44,8 +44,8 @@ func TestDecisionsUndone(t *testing.T) {
 			require.Equal(t, "pending", s.Get("/v1/partners/"+a.String("partner_id")).String("status"))
 		}
 	}
-	made := s.owner.send("/applications", "do", "approve", "id", ada.String("id"))
-	path, fields := s.owner.undoing(made)
+	answer := s.owner.send("/applications", "do", "approve", "id", ada.String("id"))
+	path, fields := s.owner.undoing(answer)
 	s.Clock.Advance(11 * time.Minute)
 	require.Equal(t, "0 applications wait for a decision again. 1 was refused: The application was decided more than 10 minutes ago.",
 		s.owner.done(s.owner.send(path, fields...)))

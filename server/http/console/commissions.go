@@ -223,9 +223,9 @@ func grantCommission(v *visit) error {
 	}
 	body := v.body("createCommission")
 	body["partner_id"] = p.ID
-	var made api.Commission
-	if err := v.send("createCommission", body, &made); err != nil {
+	var commission api.Commission
+	if err := v.send("createCommission", body, &commission); err != nil {
 		return v.again(err, newCommission)
 	}
-	return v.done(v.at("/commissions/"+made.ID), v.Locale.Money(made.AmountMinor, made.Currency)+" for "+nameOf(p)+".")
+	return v.done(v.at("/commissions/"+commission.ID), v.Locale.Money(commission.AmountMinor, commission.Currency)+" for "+nameOf(p)+".")
 }

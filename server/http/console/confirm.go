@@ -127,7 +127,7 @@ func (v *visit) confirmation() (c confirmation, end *ending, err error) {
 	if differs(order.AmountMinor, c.About.AmountMinor) {
 		return c, changed, nil
 	}
-	c.Given, c.Path = v.given(order.Arguments, c.About.Currency), v.targetOf(c.About.ID, nil).Path
+	c.Given, c.Path = v.argumentFacts(order.Arguments, c.About.Currency), v.targetOf(c.About.ID, nil).Path
 	return c, nil, nil
 }
 
@@ -164,8 +164,8 @@ func (v *visit) outcome(o agent.Order) (*ending, error) {
 	return &ending{http.StatusOK, "This was refused", strings.TrimSpace(answer.Error.Message + " Nothing was changed.")}, nil
 }
 
-// given returns the arguments in words, in the order of their names.
-func (v *visit) given(arguments agent.Arguments, code string) []fact {
+// argumentFacts returns the arguments in words, in the order of their names.
+func (v *visit) argumentFacts(arguments agent.Arguments, code string) []fact {
 	var out []fact
 	for _, name := range slices.Sorted(maps.Keys(arguments)) {
 		if name == "program_id" || name == "id" {

@@ -184,13 +184,13 @@ func (v *visit) complete(c db.ProcessorConnection) error {
 	if kind.Key {
 		in.APIKey = v.value("api_key")
 	}
-	made, err := v.console.Processors.Complete(v.Ctx(), v.unit(), c, in)
+	connected, err := v.console.Processors.Complete(v.Ctx(), v.unit(), c, in)
 	if err != nil {
 		return v.again(unconnected(err), func(v *visit) error { return v.guide(c) })
 	}
 	notice := "Saved."
 	switch {
-	case made.EndpointErr != nil:
+	case connected.EndpointErr != nil:
 		notice = "Rail has created the endpoint. The endpoint of the connection before still exists at Stripe: delete it there."
 	case in.APIKey != "" && in.Secret == "":
 		notice = "Rail has created the endpoint at Stripe."

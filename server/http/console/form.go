@@ -26,8 +26,8 @@ func (v *visit) body(operation string) map[string]any {
 		return out
 	}
 	unit := v.program.Currency
-	if given := v.value("currency"); given != "" {
-		unit = given
+	if code := v.value("currency"); code != "" {
+		unit = code
 	}
 	for _, name := range v.Form["boxes"] {
 		put(out, name, false)
@@ -40,9 +40,9 @@ func (v *visit) body(operation string) map[string]any {
 		if member == nil {
 			continue
 		}
-		value, given := reading(name, member, v.values(name), unit)
+		value, ok := reading(name, member, v.values(name), unit)
 		switch {
-		case given:
+		case ok:
 			put(out, name, value)
 		case strings.HasPrefix(operation, "update"): // left out, it would keep its value, and the page would say "saved"
 			put(out, name, "")

@@ -146,9 +146,9 @@ func TestOnce(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	made := s.owner.send("/keys", "scopes", "read", "scopes", "partners:write")
-	s.Must(200, made)
-	token := keyForm.FindString(string(made.Raw))
+	answer := s.owner.send("/keys", "scopes", "read", "scopes", "partners:write")
+	s.Must(200, answer)
+	token := keyForm.FindString(string(answer.Raw))
 	require.NotEmpty(t, token)
 	s.Must(200, s.Do("GET", "/v1/programs", token, nil))
 	require.NotContains(t, s.owner.page("/keys"), token)
@@ -197,9 +197,9 @@ func TestSecondFactor(t *testing.T) {
 	require.NotEmpty(t, recovery)
 	s.Clock.Advance(time.Minute)
 	nobody := &person{s, s.owner.User, ""}
-	asked := nobody.before("/console/sign-in", "email", s.owner.Email, "password", password)
-	s.owner.says(200, "Six digits", asked)
-	challenge := challenges.FindStringSubmatch(string(asked.Raw))[1]
+	answer := nobody.before("/console/sign-in", "email", s.owner.Email, "password", password)
+	s.owner.says(200, "Six digits", answer)
+	challenge := challenges.FindStringSubmatch(string(answer.Raw))[1]
 	s.owner.says(400, "This code is wrong", nobody.before("/console/code", "challenge", challenge, "code", "1234567"))
 	s.Must(303, nobody.before("/console/code", "challenge", challenge, "code", code()))
 	require.Equal(t, "The second factor is off.", s.owner.done(s.owner.send("/console/account/factor/drop", "code", recovery)))

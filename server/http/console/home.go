@@ -12,6 +12,7 @@ import (
 	"rail/server/http/site"
 	domain "rail/server/money/sale"
 	"rail/server/opt"
+	"rail/server/work/queue"
 )
 
 var homeRoutes = map[string]route{
@@ -112,13 +113,15 @@ func home(v *visit) error {
 // the top partners.
 type homeReports struct{ over, direct, top *api.Report }
 
-// homeReports asks for the reports of the last days at once: together they take most of the page's time.
+// homeReports asks for the reports of the last days concurrently: they take most of the page's time.
 func (v *visit) homeReports(days int) (r homeReports, err error) {
 	var g errgroup.Group
 	get := func(into **api.Report, by api.ReportDimension, of api.ReportAttribution) {
-		g.Go(func() (err error) {
-			*into, err = v.report(days, by, of)
-			return err
+		g.Go(func() error {
+			return queue.Guard(func() (err error) {
+				*into, err = v.report(days, by, of)
+				return err
+			})
 		})
 	}
 	get(&r.over, api.ReportDimensionPeriod, api.ReportAttributionPartners)
@@ -183,9 +186,9 @@ func (v *visit) notices() ([]Notice, error) {
 }
 
 // span returns the requested window, or 30 days.
-func span(asked string) int {
+func span(param string) int {
 	for _, days := range spans {
-		if asked == strconv.Itoa(days) {
+		if param == strconv.Itoa(days) {
 			return days
 		}
 	}

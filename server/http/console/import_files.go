@@ -244,11 +244,11 @@ func (v *visit) showColumns(m imported, files []importFile) error {
 	}
 	d.At = max(0, slices.IndexFunc(files, func(f importFile) bool { return !f.Ready() }))
 	d.Open = slices.ContainsFunc(files, func(f importFile) bool { return !f.Ready() })
-	asked := cleaned(v.QueryParam("file"))
+	name := cleaned(v.QueryParam("file"))
 	if v.Form != nil {
-		asked = v.value("file")
+		name = v.value("file")
 	}
-	if n, err := strconv.Atoi(asked); err == nil && n >= 0 && n < len(files) {
+	if n, err := strconv.Atoi(name); err == nil && n >= 0 && n < len(files) {
 		d.At = n
 	}
 	d.complete(v)
@@ -318,13 +318,13 @@ func (v *visit) saveColumns(m imported, files []importFile) error {
 
 // typedColumns returns the chosen header of each field.
 func (v *visit) typedColumns(kind source.Kind) map[string]string {
-	chosen := map[string]string{}
+	sources := map[string]string{}
 	for _, f := range source.Fields(kind) {
 		if header := v.value("column_" + f.Name); header != "" {
-			chosen[f.Name] = header
+			sources[f.Name] = header
 		}
 	}
-	return chosen
+	return sources
 }
 
 // afterColumns shows the next file, or starts to read all of them.

@@ -267,11 +267,11 @@ func createImport(v *visit) error {
 		}
 		body["since"] = clock.Midnight(day.Time, v.Locale.Zone()).String()
 	}
-	var made api.Import
-	if err := v.send("createImport", body, &made); err != nil {
+	var started api.Import
+	if err := v.send("createImport", body, &started); err != nil {
 		return v.again(v.oneImport(err), newImport)
 	}
-	return v.Redirect(http.StatusSeeOther, v.at("/imports/"+made.ID))
+	return v.Redirect(http.StatusSeeOther, v.at("/imports/"+started.ID))
 }
 
 // oneImport words the refusal of a second import.

@@ -52,10 +52,10 @@ func inbox(v *visit) error {
 	}
 	params := &api.ListInboxEventsParams{
 		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before,
-		ConnectionID: v.asked("connection_id"), Type: v.asked("type"), ExternalEventID: v.asked("external_event_id"),
-		ReasonCode: v.asked("reason_code"),
+		ConnectionID: v.param("connection_id"), Type: v.param("type"), ExternalEventID: v.param("external_event_id"),
+		ReasonCode: v.param("reason_code"),
 	}
-	if status := v.asked("status"); status != nil {
+	if status := v.param("status"); status != nil {
 		params.Status = []api.InboxEventStatus{api.InboxEventStatus(*status)}
 	}
 	reply, err := v.console.api.ListInboxEventsWithResponse(v.Ctx(), params)
@@ -79,8 +79,8 @@ func inbox(v *visit) error {
 	}})
 }
 
-// asked is a parameter of the page's address; nil where it says nothing.
-func (v *visit) asked(name string) *string { return opt.OrNil(cleaned(v.QueryParam(name))) }
+// param is a parameter of the page's address; nil where it says nothing.
+func (v *visit) param(name string) *string { return opt.OrNil(cleaned(v.QueryParam(name))) }
 
 // connectionChoices are connections to choose from, the first of them all.
 func (v *visit) connectionChoices(connections []api.ProcessorConnection) []site.Option {

@@ -211,9 +211,9 @@ func TestConnectAtHome(t *testing.T) {
 	s.owner.says(400, "has the wrong mode", s.owner.send(to, "api_key", "rk_test_private", "record_direct", "on"))
 	require.Contains(t, s.owner.done(s.owner.send(to, "api_key", "rk_live_private", "record_direct", "on")), "has created the endpoint")
 	require.NotContains(t, s.owner.page(""), heading)
-	made := s.Must(200, s.Get("/v1/processor_connections?program_id="+s.program)).Data()
-	require.Len(t, made, 1, "the refused key has reserved the connection that the other one completed")
-	require.Equal(t, "active", made[0]["status"])
+	connections := s.Must(200, s.Get("/v1/processor_connections?program_id="+s.program)).Data()
+	require.Len(t, connections, 1, "the refused key has reserved the connection that the other one completed")
+	require.Equal(t, "active", connections[0]["status"])
 }
 
 // TestInbox shows received events with their results, and retries one.
@@ -296,8 +296,8 @@ func TestWebhooks(t *testing.T) {
 	s := newSiteOf(api, api.Program())
 	require.Contains(t, s.owner.page("/webhooks"), "No webhooks yet")
 	s.owner.says(400, `aria-invalid="true"`, s.owner.send("/webhooks", "url", "http://10.0.0.1/"))
-	made := s.owner.unescaped(s.Must(200, s.owner.send("/webhooks", "url", sink.URL+"/told", "event_types", "sale.created")))
-	signing, id := signingForm.FindString(made), endpointPath.FindStringSubmatch(made)[1]
+	answer := s.owner.unescaped(s.Must(200, s.owner.send("/webhooks", "url", sink.URL+"/told", "event_types", "sale.created")))
+	signing, id := signingForm.FindString(answer), endpointPath.FindStringSubmatch(answer)[1]
 	require.NotEmpty(t, signing)
 	at := "/webhooks/" + id
 	require.NotContains(t, s.owner.page(at), signing)

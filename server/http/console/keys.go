@@ -35,7 +35,7 @@ type keysData struct {
 // keys shows the organization's API keys.
 func keys(v *visit) error { return v.showKeys("") }
 
-func (v *visit) showKeys(made string) error {
+func (v *visit) showKeys(secret string) error {
 	if err := v.ownersOnly(); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (v *visit) showKeys(made string) error {
 		return err
 	}
 	slices.Reverse(list)
-	return v.show(sheet{"keys", "/keys", "API keys", keysData{list, scopes, made}})
+	return v.show(sheet{"keys", "/keys", "API keys", keysData{list, scopes, secret}})
 }
 
 // createKey makes a key, which the answer alone shows.
@@ -52,14 +52,14 @@ func createKey(v *visit) error {
 	if err := v.ownersOnly(); err != nil {
 		return err
 	}
-	made, err := auth.Issue(v.Ctx(), v.unit(), v.console.Keeper, auth.Grant{
+	key, err := auth.Issue(v.Ctx(), v.unit(), v.console.Keeper, auth.Grant{
 		Scopes: v.values("scopes"), Live: v.value("test") == "", RateLimit: auth.DefaultRateLimit,
 		Version: middleware.Version, Form: v.value("once"),
 	})
 	if err != nil {
 		return v.again(err, keys)
 	}
-	return v.showKeys(made.Token)
+	return v.showKeys(key.Token)
 }
 
 // revokeKey ends a key.

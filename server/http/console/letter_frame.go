@@ -85,15 +85,15 @@ func blankLetter(v *visit) error { return v.previewLetter(map[string]any{}) }
 
 // draftLetter shows the mail of a form that is not saved.
 func draftLetter(v *visit) error {
-	chosen := v.values("partner_id")
+	ids := v.values("partner_id")
 	if v.PathValue("id") != "" {
 		stored, err := v.mailOf()
 		if err != nil {
 			return err
 		}
-		chosen = stored.Preview.Audience.PartnerIds
+		ids = stored.Preview.Audience.PartnerIds
 	}
-	body := v.mailBody("previewCampaignDraft", chosen)
+	body := v.mailBody("previewCampaignDraft", ids)
 	delete(body, "partner_id")   // those of the form are the audience
 	delete(body, "scheduled_at") // no part of a preview
 	if text := v.value("partner"); text != "" {
@@ -112,7 +112,7 @@ func draftLetter(v *visit) error {
 // previewLetter shows the mail of a text.
 func (v *visit) previewLetter(body map[string]any) error {
 	for _, name := range []string{"subject", "body"} {
-		if _, given := body[name]; !given {
+		if _, present := body[name]; !present {
 			body[name] = ""
 		}
 	}

@@ -188,14 +188,14 @@ func newMail(v *visit) (err error) {
 
 // createMail writes a draft, or a mail that is sent at its time.
 func createMail(v *visit) error {
-	var made api.Campaign
+	var campaign api.Campaign
 	if err := v.audienceFault(v.values("partner_id")); err != nil {
 		return v.again(err, newMail)
 	}
-	if err := v.send("createCampaign", v.mailBody("createCampaign", v.values("partner_id")), &made); err != nil {
+	if err := v.send("createCampaign", v.mailBody("createCampaign", v.values("partner_id")), &campaign); err != nil {
 		return v.again(err, newMail)
 	}
-	return v.mailSaved(made, "The email is saved. Nothing is sent yet.")
+	return v.mailSaved(campaign, "The email is saved. Nothing is sent yet.")
 }
 
 // mailSaved leads from the form of a mail to its page, or to the question before it is sent.
@@ -208,8 +208,8 @@ func (v *visit) mailSaved(m api.Campaign, notice string) error {
 }
 
 // audienceFault refuses a part of the partners that nothing narrows: the API would send to everyone.
-func (v *visit) audienceFault(chosen []string) error {
-	if !v.Form.Has("to") || v.value("to") == toEveryone || v.value("chosen") != "" && len(chosen) > 0 {
+func (v *visit) audienceFault(ids []string) error {
+	if !v.Form.Has("to") || v.value("to") == toEveryone || v.value("chosen") != "" && len(ids) > 0 {
 		return nil
 	}
 	for _, list := range audienceLists {
@@ -222,7 +222,7 @@ func (v *visit) audienceFault(chosen []string) error {
 
 // mailBody is the form of a mail, which may be for chosen partners alone. Its time is typed in the program's time zone
 // and without seconds, as browsers do.
-func (v *visit) mailBody(operation string, chosen []string) map[string]any {
+func (v *visit) mailBody(operation string, ids []string) map[string]any {
 	body := v.body(operation)
 	if v.value("to") == toEveryone {
 		for _, list := range audienceLists {
@@ -230,9 +230,9 @@ func (v *visit) mailBody(operation string, chosen []string) map[string]any {
 		}
 	}
 	if v.value("chosen") == "" {
-		chosen = []string{}
+		ids = []string{}
 	}
-	put(body, "audience.partner_ids", chosen)
+	put(body, "audience.partner_ids", ids)
 	if at, err := time.ParseInLocation(fieldTime, v.value("scheduled_at"), v.Locale.Zone()); err == nil {
 		body["scheduled_at"] = at.Format(time.RFC3339)
 	}

@@ -219,9 +219,9 @@ func TestSequences(t *testing.T) {
 	require.Equal(t, "The sequence is active.", s.owner.done(s.owner.send("/mails/sequences", "name", "Welcome",
 		"trigger", "approved", "steps[0].delay_days", "0", "steps[0].subject", "Hello", "steps[0].body", "Hi.",
 		"steps[1].delay_days", "7", "steps[1].subject", "Still there?", "steps[1].body", "Hi again.", "steps[2].delay_days", "0")))
-	made := s.Must(200, s.Get("/v1/sequences?program_id="+s.program)).Data()[0]
-	require.Equal(t, json.Number("2"), made["steps"])
-	form := "/mails/sequences/" + made["id"].(string)
+	sequence := s.Must(200, s.Get("/v1/sequences?program_id="+s.program)).Data()[0]
+	require.Equal(t, json.Number("2"), sequence["steps"])
+	form := "/mails/sequences/" + sequence["id"].(string)
 	require.Contains(t, s.owner.page("/mails"), form+"/pause")
 	s.owner.done(s.owner.send(form + "/pause"))
 	require.Contains(t, s.owner.page("/mails"), form+"/resume")
@@ -240,9 +240,9 @@ func TestResourcesPage(t *testing.T) {
 	require.Contains(t, s.owner.page("/resources"), "No resources yet")
 	s.owner.done(s.owner.send("/resources", "title", "Brand guide", "url", "https://shop.example/brand", "folder", "",
 		"boxes", "published", "published", "on"))
-	made := s.Must(200, s.Get("/v1/resources?program_id="+s.program)).Data()[0]
-	require.Equal(t, []any{"Brand guide", true, nil}, []any{made["title"], made["published"], made["folder"]})
-	form := "/resources/" + made["id"].(string)
+	resource := s.Must(200, s.Get("/v1/resources?program_id="+s.program)).Data()[0]
+	require.Equal(t, []any{"Brand guide", true, nil}, []any{resource["title"], resource["published"], resource["folder"]})
+	form := "/resources/" + resource["id"].(string)
 	require.Contains(t, s.owner.page("/resources"), form)
 	wrong := s.Must(400, s.owner.send(form, "title", "Brand guide", "url", "nowhere"))
 	require.Contains(t, string(wrong.Raw), `aria-invalid="true"`)
@@ -284,9 +284,9 @@ func TestMailToAll(t *testing.T) {
 	d.Reads("Nothing is sent yet.")
 	d.press("Send a test to myself")
 	d.Reads("A test is on its way to " + d.owner.Email)
-	made := d.fixture.Must(200, d.fixture.Get("/v1/campaigns?program_id="+d.program)).Data()[0]["id"].(string)
-	d.Accessible(d.owner.full("/mails"), d.owner.full("/mails/failed"), d.owner.full("/mails/"+made), d.owner.full("/mails/"+made+"/edit"),
-		d.owner.full("/mails/"+made+"/send"), d.owner.full("/mails/sequences/new"), d.owner.full("/resources"))
+	campaign := d.fixture.Must(200, d.fixture.Get("/v1/campaigns?program_id="+d.program)).Data()[0]["id"].(string)
+	d.Accessible(d.owner.full("/mails"), d.owner.full("/mails/failed"), d.owner.full("/mails/"+campaign), d.owner.full("/mails/"+campaign+"/edit"),
+		d.owner.full("/mails/"+campaign+"/send"), d.owner.full("/mails/sequences/new"), d.owner.full("/resources"))
 	d.visit("/mails")
 	d.press("Autumn")
 	d.Reads("Preview")
@@ -297,10 +297,10 @@ func TestMailToAll(t *testing.T) {
 	d.Reads("in 10 minutes.")
 	d.press("Undo")
 	d.Reads("The email is not sent.")
-	d.visit("/mails/" + made + "/send")
+	d.visit("/mails/" + campaign + "/send")
 	d.press("Send now")
 	d.Reads("The email is on its way to")
-	require.Equal(t, "sending", d.fixture.Must(200, d.fixture.Get("/v1/campaigns/"+made+"?program_id="+d.program)).String("status"))
+	require.Equal(t, "sending", d.fixture.Must(200, d.fixture.Get("/v1/campaigns/"+campaign+"?program_id="+d.program)).String("status"))
 	d.Silent()
 }
 

@@ -74,7 +74,7 @@ func (s *fixture) person(org string, role team.Role) *person {
 	s.T.Helper()
 	u := work.NewRun(s.Pool, work.Actor{Kind: work.Operator}, s.Clock.Now()).For(org)
 	name := apitest.Unique("Person ")
-	made, link, err := s.people.Create(s.T.Context(), u, team.NewUser{
+	user, link, err := s.people.Create(s.T.Context(), u, team.NewUser{
 		Email: strings.ReplaceAll(strings.ToLower(name), " ", "") + "@shop.example", Name: name, Role: role,
 	})
 	require.NoError(s.T, err)
@@ -82,7 +82,7 @@ func (s *fixture) person(org string, role team.Role) *person {
 	require.NoError(s.T, err)
 	token, err := s.people.Begin(s.T.Context(), c, "test", "127.0.0.1")
 	require.NoError(s.T, err)
-	return &person{s, made, token}
+	return &person{s, user, token}
 }
 
 // ask sends a request with the session's cookie.

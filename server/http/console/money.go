@@ -168,8 +168,8 @@ func (v *visit) filters(label string, inputs ...site.Input) site.Filters {
 	}
 	if len(f.Chips) > 1 {
 		f.Clear = f.Path
-		if chosen := v.query(columnField); len(chosen) > 0 {
-			f.Clear += "?" + chosen.Encode()
+		if names := v.query(columnField); len(names) > 0 {
+			f.Clear += "?" + names.Encode()
 		}
 	}
 	v.savedFilters(&f)
@@ -202,7 +202,7 @@ type rows struct {
 func (f frame) List(of any, ticks bool) rows { return rows{Page: f, Rows: of, Ticks: ticks} }
 
 // With sets the columns of the rows.
-func (r rows) With(chosen columns) rows { r.Columns = chosen; return r }
+func (r rows) With(c columns) rows { r.Columns = c; return r }
 
 // PayoutBulk has the actions on ticked payouts.
 func (f frame) PayoutBulk() site.Bulk {

@@ -64,12 +64,12 @@ func partners(v *visit) error {
 	if err != nil {
 		return err
 	}
-	asked := v.query(partnerFilters...)
+	values := v.query(partnerFilters...)
 	params := &api.ListPartnersParams{
 		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before, Limit: new(int64(rowsOfPage)),
-		Status: enums[api.PartnerStatus](v, "status"), Search: opt.OrNil(asked.Get("search")), GroupID: opt.OrNil(asked.Get("group_id")),
-		TagID:           opt.OrNil(asked.Get("tag_id")),
-		HasPayoutMethod: (*api.HasPayoutMethodFilter)(opt.OrNil(asked.Get("has_payout_method"))), NoClickSince: v.quietSince(),
+		Status: enums[api.PartnerStatus](v, "status"), Search: opt.OrNil(values.Get("search")), GroupID: opt.OrNil(values.Get("group_id")),
+		TagID:           opt.OrNil(values.Get("tag_id")),
+		HasPayoutMethod: (*api.HasPayoutMethodFilter)(opt.OrNil(values.Get("has_payout_method"))), NoClickSince: v.quietSince(),
 		Expand:  []api.PartnerExpand{api.PartnerExpandGroup},
 		Include: []api.PartnerInclude{api.PartnerIncludeStats, api.PartnerIncludeTags},
 	}
@@ -230,9 +230,9 @@ func newPartner(v *visit) error {
 
 // createPartner adds a partner, and leads to its page.
 func createPartner(v *visit) error {
-	var made api.Partner
-	if err := v.send("createPartner", v.body("createPartner"), &made); err != nil {
+	var partner api.Partner
+	if err := v.send("createPartner", v.body("createPartner"), &partner); err != nil {
 		return v.again(err, newPartner)
 	}
-	return v.done(v.at("/partners/"+made.ID), nameOf(made)+" is a partner now.")
+	return v.done(v.at("/partners/"+partner.ID), nameOf(partner)+" is a partner now.")
 }

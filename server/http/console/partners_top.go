@@ -44,9 +44,9 @@ func (v *visit) partnerListTabs(sorted bool) site.Tabs {
 
 // topPartners shows the partners with activity in the last 30 days, by a figure.
 func topPartners(v *visit) error {
-	asked := v.query("group_id", "tag_id", "sort", "order")
-	if !asked.Has("sort") {
-		asked.Set("sort", measures[0].key)
+	params := v.query("group_id", "tag_id", "sort", "order")
+	if !params.Has("sort") {
+		params.Set("sort", measures[0].key)
 	}
 	from, to := v.lastDays(topDays)
 	found, err := v.reportOf(api.RetrieveReportParams{
@@ -54,8 +54,8 @@ func topPartners(v *visit) error {
 		From:        from,
 		To:          to,
 		Currency:    &v.program.Currency,
-		GroupID:     opt.OrNil(asked.Get("group_id")),
-		TagID:       opt.OrNil(asked.Get("tag_id")),
+		GroupID:     opt.OrNil(params.Get("group_id")),
+		TagID:       opt.OrNil(params.Get("tag_id")),
 		Compare:     new(api.ReportCompareNone),
 		Attribution: new(api.ReportAttributionPartners),
 		Top:         new(api.ReportTop(maxTop)),
@@ -69,12 +69,12 @@ func topPartners(v *visit) error {
 	}
 	filters := v.filters("Find partners", v.filter("group_id", "Group", noneFirst("Any", groups)),
 		v.filter("tag_id", "Tag", noneFirst("Any", tags)))
-	filters.Hidden = []site.Hidden{{Name: "sort", Value: asked.Get("sort")}, {Name: "order", Value: asked.Get("order")}}
-	rows := sortedRows(found.Rows, asked.Get("sort"), asked.Get("order") == ascending)
+	filters.Hidden = []site.Hidden{{Name: "sort", Value: params.Get("sort")}, {Name: "order", Value: params.Get("order")}}
+	rows := sortedRows(found.Rows, params.Get("sort"), params.Get("order") == ascending)
 	return v.show(sheet{"partners-top", "/partners", "Partners", topData{
 		Tabs:    v.partnerListTabs(true),
 		Filters: filters,
-		Sorts:   topSorts(v.Request().URL, asked.Get("sort"), asked.Get("order"), v.program.Currency),
+		Sorts:   topSorts(v.Request().URL, params.Get("sort"), params.Get("order"), v.program.Currency),
 		Rows:    rows[:min(len(rows), topRows)],
 		Count:   found.RowCount,
 		Days:    topDays,

@@ -187,15 +187,15 @@ func (c payoutCard) Parts() (out []string) {
 }
 
 // show chooses the tab: the asked one, or the first with payouts. Failed payouts come first.
-func (c *cockpit) show(v *visit, asked api.PayoutStatus) {
+func (c *cockpit) show(v *visit, filter api.PayoutStatus) {
 	c.Status = api.PayoutStatusPending
 	for _, part := range slices.Backward(payoutParts) {
 		if c.counts[part.status] > 0 {
 			c.Status = part.status
 		}
 	}
-	if slices.Contains(payoutStatuses, string(asked)) {
-		c.Status = asked
+	if slices.Contains(payoutStatuses, string(filter)) {
+		c.Status = filter
 	}
 	c.Tabs.Label = "Payouts of the run"
 	for _, part := range payoutParts {
@@ -263,16 +263,16 @@ func (v *visit) stages(c cockpit) ([]stage, error) {
 	}
 	file := stage{Name: "File", Text: "No file yet"}
 	for _, e := range reply.JSON200.Data {
-		var made struct {
+		var batch struct {
 			Format string `json:"format"`
 			Count  int64  `json:"payout_count"`
 		}
 		raw, _ := json.Marshal(e.After) // it came as JSON
-		_ = json.Unmarshal(raw, &made)
-		file = stage{Name: "File", At: &e.CreatedAt, Done: true, Text: fmt.Sprintf("%s for %s", v.partnersIn(made.Count),
-			map[string]string{"paypal": "PayPal", "wise": "Wise"}[made.Format])}
-		if made.Format == "csv" {
-			file.Text = "Table with " + v.partnersIn(made.Count)
+		_ = json.Unmarshal(raw, &batch)
+		file = stage{Name: "File", At: &e.CreatedAt, Done: true, Text: fmt.Sprintf("%s for %s", v.partnersIn(batch.Count),
+			map[string]string{"paypal": "PayPal", "wise": "Wise"}[batch.Format])}
+		if batch.Format == "csv" {
+			file.Text = "Table with " + v.partnersIn(batch.Count)
 		}
 	}
 	paid := v.paidStage(c)

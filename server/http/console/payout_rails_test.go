@@ -58,9 +58,9 @@ func TestRails(t *testing.T) {
 
 	p.says(400, "That is wrong.", p.send("/payouts/rails/webhook", "url", "http://127.0.0.1/pay", "methods", "wise"))
 	p.says(400, "not public", p.send("/payouts/rails/webhook", "url", "http://10.0.0.1/", "methods", "wise", "proof", password))
-	made := p.unescaped(p.Must(200, p.send("/payouts/rails/webhook", "url", "http://127.0.0.1/pay", "methods", "wise",
+	answer := p.unescaped(p.Must(200, p.send("/payouts/rails/webhook", "url", "http://127.0.0.1/pay", "methods", "wise",
 		"methods", "wire", "proof", password)))
-	require.Regexp(t, "whsec_", made)
+	require.Regexp(t, "whsec_", answer)
 	require.NotRegexp(t, "whsec_", p.page("/payouts/rails"))
 	require.Contains(t, p.page("/payouts/rails"), "Wise, Wire")
 

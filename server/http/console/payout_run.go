@@ -95,10 +95,10 @@ var outcomes = []struct {
 
 // planRun shows who would get what, and who would not and why, with the button that makes the payouts.
 func planRun(v *visit) error {
-	asked := outcomes[0].of
+	outcome := outcomes[0].of
 	for _, o := range outcomes {
 		if v.QueryParam("outcome") == string(o.of) {
-			asked = o.of
+			outcome = o.of
 		}
 	}
 	v.asks()
@@ -109,10 +109,10 @@ func planRun(v *visit) error {
 	plan := runPlan{PayoutPreview: &api.PayoutPreview{}}
 	// After a refused form, the page asks for the period alone.
 	if v.fault == nil {
-		p, err := v.previewed(asked, 50)
-		if err == nil && v.QueryParam("outcome") == "" && len(p.Totals) > 0 && p.Totals[0].Outcome != asked {
-			asked = p.Totals[0].Outcome // no partner is paid: the page opens with the reasons
-			p, err = v.previewed(asked, 50)
+		p, err := v.previewed(outcome, 50)
+		if err == nil && v.QueryParam("outcome") == "" && len(p.Totals) > 0 && p.Totals[0].Outcome != outcome {
+			outcome = p.Totals[0].Outcome // no partner is paid: the page opens with the reasons
+			p, err = v.previewed(outcome, 50)
 		}
 		if err != nil {
 			return v.again(err, planRun)
@@ -120,7 +120,7 @@ func planRun(v *visit) error {
 		if plan, err = v.plan(p); err != nil {
 			return err
 		}
-		plan.list(v, asked)
+		plan.list(v, outcome)
 	}
 	plan.Groups, plan.End = noneFirst("All partners", groups), v.value("period_end")
 	return v.show(sheet{"payout-run", "/payouts", "Payout run", plan})
@@ -144,15 +144,15 @@ func (v *visit) nextRun(turn site.Turn) (runPlan, error) {
 }
 
 // list adds the lines of an outcome, and the tabs of all.
-func (r *runPlan) list(v *visit, asked api.PayoutPreviewOutcome) {
-	r.Unpaid = asked != api.PayoutPreviewOutcomePayout
+func (r *runPlan) list(v *visit, outcome api.PayoutPreviewOutcome) {
+	r.Unpaid = outcome != api.PayoutPreviewOutcomePayout
 	counts := map[api.PayoutPreviewOutcome]int64{}
 	for _, t := range r.Totals {
 		counts[t.Outcome] += t.PayoutCount
 	}
 	r.Tabs.Label = "Outcome"
 	for _, o := range outcomes {
-		link := site.Link{Path: v.with("outcome", string(o.of)), Name: o.name, Current: o.of == asked, Count: counts[o.of]}
+		link := site.Link{Path: v.with("outcome", string(o.of)), Name: o.name, Current: o.of == outcome, Count: counts[o.of]}
 		if link.Count > 0 || link.Current {
 			r.Tabs.Links = append(r.Tabs.Links, link)
 		}
@@ -239,16 +239,16 @@ func makeRun(v *visit) error {
 		}
 		body["partner_id"] = p.ID
 	}
-	var made api.PayoutBatch
-	if err := v.send("createPayoutBatch", body, &made); err != nil {
+	var batch api.PayoutBatch
+	if err := v.send("createPayoutBatch", body, &batch); err != nil {
 		return v.again(err, planRun)
 	}
-	notice := v.Locale.Count(made.PayoutCount) + oneOrMany(made.PayoutCount, " payout is", " payouts are") + " in the run of " +
-		v.month(made.PeriodEnd) + ". No money has moved yet."
-	if made.Generating {
-		notice = "The run of " + v.month(made.PeriodEnd) + " is being created: more payouts come within minutes. Load the page again."
+	notice := v.Locale.Count(batch.PayoutCount) + oneOrMany(batch.PayoutCount, " payout is", " payouts are") + " in the run of " +
+		v.month(batch.PeriodEnd) + ". No money has moved yet."
+	if batch.Generating {
+		notice = "The run of " + v.month(batch.PeriodEnd) + " is being created: more payouts come within minutes. Load the page again."
 	}
-	return v.done(v.at("/payouts/batches/"+made.ID), notice)
+	return v.done(v.at("/payouts/batches/"+batch.ID), notice)
 }
 
 // Why returns the reason for not paying a partner, in words.

@@ -32,25 +32,25 @@ func TestSendPayouts(t *testing.T) {
 	require.NotContains(t, p.page(run), "Send with PayPal", "no rail is connected")
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(t, err)
-	made, err := (&rails.Service{Keeper: keeper, Clock: c, PayPalURL: fake.URL()}).Connect(t.Context(), s.ownerUnit(), rails.PayPal{
+	rail, err := (&rails.Service{Keeper: keeper, Clock: c, PayPalURL: fake.URL()}).Connect(t.Context(), s.ownerUnit(), rails.PayPal{
 		ProgramID: s.program, Live: true, ClientID: "client", Secret: "secret",
 	})
 	require.NoError(t, err)
 	page := p.page(run)
 	require.Contains(t, page, "Send with PayPal")
 	require.NotContains(t, page, "Send with Wise")
-	ask := p.page(run + "/send?rail=" + made.ID + "&currency=USD")
+	ask := p.page(run + "/send?rail=" + rail.ID + "&currency=USD")
 	for _, text := range []string{"Send 1 payout by PayPal?", "20.00 USD", "Ada Lovelace", "Type the sum to confirm", "about 0.40 USD in all"} {
 		require.Contains(t, ask, text)
 	}
 	require.NotContains(t, ask, "Grace Hopper")
 	typed := func(amount string) apitest.Answer {
-		return p.send(run+"/send", "rail_id", made.ID, "currency", "USD", "confirm_count", "1", "amount", amount, "proof", password)
+		return p.send(run+"/send", "rail_id", rail.ID, "currency", "USD", "confirm_count", "1", "amount", amount, "proof", password)
 	}
 	p.says(400, "This is not the sum of the payouts.", typed("20.01"))
 	p.says(400, "Type the sum as it is shown", typed("much"))
 	viewer := s.person(s.Org, team.Viewer)
-	viewer.says(403, "Your role cannot do this", viewer.send(run+"/send", "rail_id", made.ID, "currency", "USD", "confirm_count", "1", "amount", "20.00"))
+	viewer.says(403, "Your role cannot do this", viewer.send(run+"/send", "rail_id", rail.ID, "currency", "USD", "confirm_count", "1", "amount", "20.00"))
 	require.Equal(t, "pending", s.payoutOf(ada).String("status"))
 	require.Equal(t, "1 payout is on the way: 20.00 USD. This page shows when each is paid.", p.done(typed("20.00")))
 	page = p.page(run)

@@ -88,9 +88,9 @@ func TestPayoutRun(t *testing.T) {
 	require.Contains(t, p.page("/payouts/run"+plan), "60.00 USD")
 	require.Empty(t, s.Get("/v1/payouts?program_id="+s.program).Data(), "nothing is made before the confirmation")
 
-	made := p.send("/payouts/run", "period_end", "2026-09-01")
-	require.Contains(t, p.done(made), "2 payouts are in the run of September 2026")
-	run := made.Header.Get("Location")
+	answer := p.send("/payouts/run", "period_end", "2026-09-01")
+	require.Contains(t, p.done(answer), "2 payouts are in the run of September 2026")
+	run := answer.Header.Get("Location")
 	require.Contains(t, p.page(run), "Grace Hopper")
 	require.Contains(t, p.page("/payouts"), "September 2026")
 
@@ -224,13 +224,13 @@ func TestMarksOfOneMethod(t *testing.T) {
 	p.says(400, "The date is before the oldest sale of the payout", p.send("/payouts/mark", early...))
 	require.Equal(t, "pending", s.payoutOf(ada).String("status"))
 
-	made := p.send("/payouts/mark", marking(p.page(card))...)
-	require.Contains(t, p.done(made), "1 payout is marked as paid: 20.00 USD.")
+	answer := p.send("/payouts/mark", marking(p.page(card))...)
+	require.Contains(t, p.done(answer), "1 payout is marked as paid: 20.00 USD.")
 	require.Equal(t, []string{"paid", "pending"}, []string{s.payoutOf(ada).String("status"), s.payoutOf(grace).String("status")})
 	paid := p.page(run + "?status=paid")
 	require.Contains(t, paid, "Undo “paid”")
 	require.NotContains(t, paid, ">Delete<")
-	path, fields := p.undoing(made)
+	path, fields := p.undoing(answer)
 	require.Contains(t, p.done(p.send(path, fields...)), "1 payout is no longer paid.")
 	require.Equal(t, "pending", s.payoutOf(ada).String("status"))
 

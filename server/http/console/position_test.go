@@ -30,13 +30,13 @@ func TestPagesAfterAForm(t *testing.T) {
 	}
 	standby.Pause()
 	p := owner.owner
-	made := p.Must(303, p.send("/groups", "name", "Late arrivals"))
+	answer := p.Must(303, p.send("/groups", "name", "Late arrivals"))
 	session := cookieName + "=" + p.token
 	page := func(cookies string) string {
 		return string(second.Must(200, second.Do("GET", owner.at+"/groups", "", nil, "Cookie", cookies)).Raw)
 	}
 	require.NotContains(t, page(session), "Late arrivals", "at the standby")
-	for _, c := range (&http.Response{Header: made.Header}).Cookies() {
+	for _, c := range (&http.Response{Header: answer.Header}).Cookies() {
 		if c.Name == "__Host-rail_console_position" {
 			require.Contains(t, page(session+"; "+c.Name+"="+c.Value), "Late arrivals")
 			require.NotContains(t, page(session+"; "+c.Name+"=junk"), "Late arrivals", "what is no position is not sent on")

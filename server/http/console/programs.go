@@ -33,15 +33,15 @@ func newProgram(v *visit) error {
 
 // createProgram makes a program.
 func createProgram(v *visit) error {
-	var made api.Program
+	var program api.Program
 	body := v.body("createProgram")
 	if _, named := body["product_name"]; !named {
 		body["product_name"] = v.value("name")
 	}
-	if err := v.send("createProgram", body, &made); err != nil {
+	if err := v.send("createProgram", body, &program); err != nil {
 		return v.again(err, newProgram)
 	}
-	return v.done("/console/p/"+made.ID+"/setup", "Your program is ready. Finish these steps to go live.")
+	return v.done("/console/p/"+program.ID+"/setup", "Your program is ready. Finish these steps to go live.")
 }
 
 // settingsData are the settings of a program, and the result of trying others.
@@ -66,8 +66,8 @@ func showSettings(v *visit, tried *api.AttributionRehearsal) error {
 func trySettings(v *visit, typed map[string]any) error {
 	body := map[string]any{"program_id": v.program.ID, "days": 90}
 	for _, name := range []string{"attribution_model", "cookie_days", "coupon_beats_link", "ignore_late_clicks"} {
-		value, given := typed[name]
-		if given && (name != "cookie_days" || v.value(name) != strconv.FormatInt(v.program.CookieDays, 10)) {
+		value, ok := typed[name]
+		if ok && (name != "cookie_days" || v.value(name) != strconv.FormatInt(v.program.CookieDays, 10)) {
 			body[name] = value
 		}
 	}

@@ -58,11 +58,11 @@ const firstPurchase = 4900
 // testPurchase shows the form of a test purchase, and rehearses the purchase in the address.
 func testPurchase(v *visit) error {
 	form := site.Form{Values: map[string]string{}, Errors: site.Faults{}}
-	asked := v.query(purchaseFields...)
-	for name := range asked {
-		form.Values[name] = asked.Get(name)
+	params := v.query(purchaseFields...)
+	for name := range params {
+		form.Values[name] = params.Get(name)
 	}
-	by, err := v.purchasePartner(form, len(asked) > 0)
+	by, err := v.purchasePartner(form, len(params) > 0)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func testPurchase(v *visit) error {
 	}
 	v.fillPurchase(form, by, ways)
 	data := purchaseData{Before: v.beforePurchase(by)}
-	if len(asked) > 0 && by.ID != "" {
+	if len(params) > 0 && by.ID != "" {
 		data.Done, err = v.rehearsePurchase(form, by)
 		if p, ok := refused(err); ok {
 			form.Errors[purchaseField(p.Param)], err = cmp.Or(site.FaultsOf(p)[""], p.Message), nil
@@ -93,8 +93,8 @@ func testPurchase(v *visit) error {
 }
 
 // purchasePartner returns the partner in the address, or else the latest active one. Its ID is "" if there is none.
-func (v *visit) purchasePartner(form site.Form, asked bool) (p api.Partner, err error) {
-	if asked {
+func (v *visit) purchasePartner(form site.Form, submitted bool) (p api.Partner, err error) {
+	if submitted {
 		p, err = v.whichPartner(form.Values["partner"])
 		if fault, ok := refused(err); ok {
 			form.Errors["partner"], err = cmp.Or(site.FaultsOf(fault, "partner")["partner"], fault.Message), nil
@@ -289,13 +289,13 @@ func (v *visit) rehearsePurchase(form site.Form, by api.Partner) (*purchase, err
 }
 
 // describePurchase describes the steps of a rehearsal and its result.
-func (v *visit) describePurchase(p *purchase, asked api.SaleRehearsalRequest, r api.SaleRehearsal) error {
+func (v *visit) describePurchase(p *purchase, request api.SaleRehearsalRequest, r api.SaleRehearsal) error {
 	name := nameOf(p.Partner)
-	if asked.Value != nil {
-		p.Steps = append(p.Steps, v.clickStep(name, *asked.Value, r))
+	if request.Value != nil {
+		p.Steps = append(p.Steps, v.clickStep(name, *request.Value, r))
 	}
-	p.Steps = append(p.Steps, v.customerStep(name, asked, r), v.saleStep(asked, r))
-	earned, err := v.commissionStep(name, asked, r)
+	p.Steps = append(p.Steps, v.customerStep(name, request, r), v.saleStep(request, r))
+	earned, err := v.commissionStep(name, request, r)
 	if err != nil {
 		return err
 	}
@@ -348,15 +348,15 @@ func (v *visit) clickStep(name, value string, r api.SaleRehearsal) purchaseStep 
 }
 
 // customerStep describes the sign-up, and its commission.
-func (v *visit) customerStep(name string, asked api.SaleRehearsalRequest, r api.SaleRehearsal) purchaseStep {
+func (v *visit) customerStep(name string, request api.SaleRehearsalRequest, r api.SaleRehearsal) purchaseStep {
 	visitor := "The visitor"
-	if asked.Email != nil {
-		visitor = *asked.Email
+	if request.Email != nil {
+		visitor = *request.Email
 	}
 	s := purchaseStep{Name: "Customer", Icon: "user-plus", Text: visitor + " signs up and becomes a customer of " + name + "."}
 	stops := "An expired click"
-	if asked.CouponCode != nil {
-		s.Text = visitor + " uses the coupon " + *asked.CouponCode + " and becomes a customer of " + name + "."
+	if request.CouponCode != nil {
+		s.Text = visitor + " uses the coupon " + *request.CouponCode + " and becomes a customer of " + name + "."
 		stops = "A coupon that is off, an inactive partner"
 	}
 	if v.program.BlockSelfReferrals {
@@ -372,20 +372,20 @@ func (v *visit) customerStep(name string, asked api.SaleRehearsalRequest, r api.
 }
 
 // saleStep describes the payment.
-func (v *visit) saleStep(asked api.SaleRehearsalRequest, r api.SaleRehearsal) purchaseStep {
+func (v *visit) saleStep(request api.SaleRehearsalRequest, r api.SaleRehearsal) purchaseStep {
 	s := purchaseStep{
-		Name: "Sale", Icon: "receipt", Text: "The customer pays " + v.Locale.Money(asked.AmountMinor, asked.Currency) + ".",
+		Name: "Sale", Icon: "receipt", Text: "The customer pays " + v.Locale.Money(request.AmountMinor, request.Currency) + ".",
 		Stops: "A real payment is reported by your payment processor.",
 	}
-	if asked.Interval != nil {
+	if request.Interval != nil {
 		s.Text = strings.TrimSuffix(s.Text, ".") + ", the first payment of a " +
-			strings.ToLower(billings[string(*asked.Interval)]) + "."
+			strings.ToLower(billings[string(*request.Interval)]) + "."
 	}
 	return v.refusedAt(s, "", r, api.SaleRehearsalRefusalStepSale)
 }
 
 // commissionStep describes the commission for the sale, or the reason for none.
-func (v *visit) commissionStep(name string, asked api.SaleRehearsalRequest, r api.SaleRehearsal) (purchaseStep, error) {
+func (v *visit) commissionStep(name string, request api.SaleRehearsalRequest, r api.SaleRehearsal) (purchaseStep, error) {
 	s := purchaseStep{
 		Name: "Commission", Icon: "hand-coins", State: stepRefused,
 		Stops: "Without a matching rule, or with a fixed rate in another currency, it would earn nothing.",
@@ -404,7 +404,7 @@ func (v *visit) commissionStep(name string, asked api.SaleRehearsalRequest, r ap
 	s.State, s.Text = stepDone, name+" earns "+v.Locale.Money(k.AmountMinor, k.Currency)
 	if r.RateType != nil && *r.RateType == api.RateTypePercent {
 		s.Text += ", " + v.Locale.Percent(opt.Value(r.RateValue)) + " of " +
-			v.Locale.Money(opt.Value(k.RevenueMinor), asked.Currency)
+			v.Locale.Money(opt.Value(k.RevenueMinor), request.Currency)
 	}
 	s.Text += "."
 	err := v.decidedBy(&s, k)

@@ -39,15 +39,15 @@ type cohortRow struct {
 
 // cohortsOf shows the customers by the month of their first sale: how many pay again, and how much.
 func cohortsOf(v *visit) error {
-	asked := v.cohortsAsked()
-	found, err := v.cohorts(asked)
+	query := v.cohortsQuery()
+	found, err := v.cohorts(query)
 	if err != nil {
 		return err
 	}
 	page := cohortPage{
-		Currency: found.Currency, Reports: v.at(reportsPath), Table: v.at("/reports/cohorts.csv?" + asked.Encode()),
+		Currency: found.Currency, Reports: v.at(reportsPath), Table: v.at("/reports/cohorts.csv?" + query.Encode()),
 		Filters: site.Filters{Path: v.at(cohortsPath), Label: "Cohorts", Inputs: []site.Input{
-			choice("months", "Months", asked, monthOptions()), choice("attribution", "Revenue", asked, attributions),
+			choice("months", "Months", query, monthOptions()), choice("attribution", "Revenue", query, attributions),
 		}},
 	}
 	v.fillCohorts(&page, found)
@@ -55,12 +55,12 @@ func cohortsOf(v *visit) error {
 }
 
 // cohorts returns the cohorts for the parameters of the page.
-func (v *visit) cohorts(asked url.Values) (*api.ReportCohorts, error) {
-	months, err := strconv.Atoi(asked.Get("months"))
+func (v *visit) cohorts(query url.Values) (*api.ReportCohorts, error) {
+	months, err := strconv.Atoi(query.Get("months"))
 	if err != nil {
 		return nil, err
 	}
-	attribution := api.ReportAttribution(asked.Get("attribution"))
+	attribution := api.ReportAttribution(query.Get("attribution"))
 	reply, err := v.console.api.RetrieveReportCohortsWithResponse(v.Ctx(), &api.RetrieveReportCohortsParams{
 		ProgramID: v.program.ID, Months: new(api.ReportMonths(months)), Attribution: &attribution,
 	})
@@ -70,21 +70,21 @@ func (v *visit) cohorts(asked url.Values) (*api.ReportCohorts, error) {
 	return reply.JSON200, nil
 }
 
-// cohortsAsked returns the parameters of the page. A value that is not an option counts as the default.
-func (v *visit) cohortsAsked() url.Values {
-	asked := url.Values{"months": {v.QueryParam("months")}, "attribution": {v.QueryParam("attribution")}}
-	if !slices.Contains(cohortMonths, asked.Get("months")) {
-		asked.Set("months", cohortMonths[0])
+// cohortsQuery returns the parameters of the page. A value that is not an option counts as the default.
+func (v *visit) cohortsQuery() url.Values {
+	query := url.Values{"months": {v.QueryParam("months")}, "attribution": {v.QueryParam("attribution")}}
+	if !slices.Contains(cohortMonths, query.Get("months")) {
+		query.Set("months", cohortMonths[0])
 	}
-	if _, ok := revenueNames[asked.Get("attribution")]; !ok {
-		asked.Set("attribution", string(api.ReportAttributionPartners))
+	if _, ok := revenueNames[query.Get("attribution")]; !ok {
+		query.Set("attribution", string(api.ReportAttributionPartners))
 	}
-	return asked
+	return query
 }
 
 // choice is a list of options with the chosen one.
-func choice(name, label string, asked url.Values, options []site.Option) site.Input {
-	return site.Input{Name: name, ID: name, Label: label, Type: "select", Value: asked.Get(name), Options: options}
+func choice(name, label string, query url.Values, options []site.Option) site.Input {
+	return site.Input{Name: name, ID: name, Label: label, Type: "select", Value: query.Get(name), Options: options}
 }
 
 // monthOptions are the options for the number of months.
@@ -121,7 +121,7 @@ func (c *cohortSheet) add(since int, row cohortRow, cell string) {
 
 // cohortTable sends the cohorts as a file, with amounts in the currency's unit and shares in percent.
 func cohortTable(v *visit) error {
-	found, err := v.cohorts(v.cohortsAsked())
+	found, err := v.cohorts(v.cohortsQuery())
 	if err != nil {
 		return err
 	}

@@ -65,16 +65,16 @@ type reportData struct {
 
 // reports shows how the program did over some days: over time, and by one dimension.
 func reports(v *visit) error {
-	asked := v.reportAsked()
+	query := v.reportQuery()
 	page := reportData{
-		What:    strings.ToLower(site.Words(asked.Get("dimension"), vocabulary)),
-		Funnel:  slices.Contains(originNames, asked.Get("dimension")),
+		What:    strings.ToLower(site.Words(query.Get("dimension"), vocabulary)),
+		Funnel:  slices.Contains(originNames, query.Get("dimension")),
 		Cohorts: v.at(cohortsPath),
 	}
-	if err := v.reportChoices(&page, asked); err != nil {
+	if err := v.reportChoices(&page, query); err != nil {
 		return err
 	}
-	if err := v.fillReport(&page, asked); err != nil {
+	if err := v.fillReport(&page, query); err != nil {
 		p, ok := refused(err)
 		if !ok || p.Status() == http.StatusNotFound {
 			return err
@@ -87,58 +87,58 @@ func reports(v *visit) error {
 	return v.show(sheet{"reports", reportsPath, reportsTitle, page})
 }
 
-// reportAsked returns the report's parameters in the address. The default is by partner, over the last 30 days.
-func (v *visit) reportAsked() url.Values {
-	asked := v.query(reportFilters...)
-	if !asked.Has("dimension") {
-		asked.Set("dimension", string(api.ReportDimensionPartner))
+// reportQuery returns the report's parameters in the address. The default is by partner, over the last 30 days.
+func (v *visit) reportQuery() url.Values {
+	filters := v.query(reportFilters...)
+	if !filters.Has("dimension") {
+		filters.Set("dimension", string(api.ReportDimensionPartner))
 	}
-	filtered := asked.Has("partner_id") || asked.Has("group_id") || asked.Has("tag_id")
-	if !asked.Has("attribution") || filtered {
-		asked.Set("attribution", string(api.ReportAttributionPartners))
+	filtered := filters.Has("partner_id") || filters.Has("group_id") || filters.Has("tag_id")
+	if !filters.Has("attribution") || filtered {
+		filters.Set("attribution", string(api.ReportAttributionPartners))
 	}
 	from, to := v.lastDays(30)
-	if !asked.Has("to") {
-		asked.Set("to", *to)
+	if !filters.Has("to") {
+		filters.Set("to", *to)
 	}
-	if !asked.Has("from") {
-		asked.Set("from", *from)
+	if !filters.Has("from") {
+		filters.Set("from", *from)
 	}
-	return asked
+	return filters
 }
 
 // fillReport requests the report twice: by period for the chart, and by its dimension.
-func (v *visit) fillReport(page *reportData, asked url.Values) error {
-	over, err := v.reportBy(asked, api.ReportDimensionPeriod)
+func (v *visit) fillReport(page *reportData, query url.Values) error {
+	over, err := v.reportBy(query, api.ReportDimensionPeriod)
 	if err != nil {
 		return err
 	}
-	revenue := revenueNames[asked.Get("attribution")]
+	revenue := revenueNames[query.Get("attribution")]
 	page.Tiles, page.Chart = v.reportTiles(over, revenue), v.overTime(over, nil, measures[0], revenue)
-	by := api.ReportDimension(asked.Get("dimension"))
+	by := api.ReportDimension(query.Get("dimension"))
 	if by == api.ReportDimensionPeriod { // the chart has it
 		return nil
 	}
-	found, err := v.reportBy(asked, by)
+	found, err := v.reportBy(query, by)
 	if err != nil {
 		return err
 	}
 	page.More = int(found.RowCount) - len(found.Rows)
-	page.Rows = v.reportRanks(found, asked)
+	page.Rows = v.reportRanks(found, query)
 	return nil
 }
 
 // reportBy asks the API for the first rows of the report by a dimension, or for all periods.
-func (v *visit) reportBy(asked url.Values, by api.ReportDimension) (*api.Report, error) {
+func (v *visit) reportBy(query url.Values, by api.ReportDimension) (*api.Report, error) {
 	if by == api.ReportDimensionPeriod {
-		return v.reportRows(asked, by, nil)
+		return v.reportRows(query, by, nil)
 	}
-	return v.reportRows(asked, by, new(api.ReportTop(maxReportRows)))
+	return v.reportRows(query, by, new(api.ReportTop(maxReportRows)))
 }
 
 // reportRows asks the API for the report by a dimension, with at most top rows unless that is nil.
-func (v *visit) reportRows(asked url.Values, by api.ReportDimension, top *api.ReportTop) (*api.Report, error) {
-	optional := func(name string) *string { return opt.OrNil(asked.Get(name)) }
+func (v *visit) reportRows(query url.Values, by api.ReportDimension, top *api.ReportTop) (*api.Report, error) {
+	optional := func(name string) *string { return opt.OrNil(query.Get(name)) }
 	return v.reportOf(api.RetrieveReportParams{
 		Dimension: &by, From: optional("from"), To: optional("to"),
 		PartnerID: optional("partner_id"), GroupID: optional("group_id"), TagID: optional("tag_id"),
@@ -172,9 +172,9 @@ func revenueBefore(r *api.Report) map[string]int64 {
 }
 
 // reportRanks are the rows of a report with their revenue drawn. A row of what can be looked into leads there.
-func (v *visit) reportRanks(r *api.Report, asked url.Values) site.Ranks {
+func (v *visit) reportRanks(r *api.Report, query url.Values) site.Ranks {
 	if slices.Contains(originNames, string(r.Dimension)) {
-		return v.funnel(r, asked)
+		return v.funnel(r, query)
 	}
 	amount := func(minor int64) string { return v.Locale.Money(minor, r.Currency) }
 	f := site.Figures{
@@ -201,14 +201,14 @@ func (v *visit) reportRanks(r *api.Report, asked url.Values) site.Ranks {
 			values = slices.Insert(values, 1, before[opt.Value(row.Key)])
 		}
 		f.Rows = append(f.Rows, site.Row{
-			Name: row.Label, Path: into(r.Dimension, opt.Value(row.Key), asked), Values: values,
+			Name: row.Label, Path: into(r.Dimension, opt.Value(row.Key), query), Values: values,
 		})
 	}
 	return site.RankChart(f)
 }
 
 // funnel are the rows of a report by a part of the origin: the way from clicks to paid commissions.
-func (v *visit) funnel(r *api.Report, asked url.Values) site.Ranks {
+func (v *visit) funnel(r *api.Report, query url.Values) site.Ranks {
 	amount := func(minor int64) string { return v.Locale.Money(minor, r.Currency) }
 	f := site.Figures{
 		Caption: "From click to paid, by " + string(r.Dimension), Head: site.Words(string(r.Dimension), vocabulary),
@@ -223,7 +223,7 @@ func (v *visit) funnel(r *api.Report, asked url.Values) site.Ranks {
 	}
 	for _, row := range r.Rows {
 		f.Rows = append(f.Rows, site.Row{
-			Name: row.Label, Path: into(r.Dimension, opt.Value(row.Key), asked), Values: []int64{
+			Name: row.Label, Path: into(r.Dimension, opt.Value(row.Key), query), Values: []int64{
 				opt.Value(row.Clicks), opt.Value(row.Leads), row.Customers, conversion(row), row.Sales, row.RevenueMinor,
 				row.CommissionsMinor, row.PaidMinor,
 			},
@@ -234,23 +234,23 @@ func (v *visit) funnel(r *api.Report, asked url.Values) site.Ranks {
 
 // into is the address of the report of one row; "" where it has none. A source leads to its partners, and a value of
 // another part of the origin to its revenue over time, unless the report has such a filter: sums have one at a time.
-func into(by api.ReportDimension, key string, asked url.Values) string {
+func into(by api.ReportDimension, key string, filters url.Values) string {
 	next, ok := drillDown[by]
 	if slices.Contains(originNames, string(by)) {
-		ok = !slices.ContainsFunc(append([]string{"partner_id", "group_id", "tag_id"}, originNames...), asked.Has)
+		ok = !slices.ContainsFunc(append([]string{"partner_id", "group_id", "tag_id"}, originNames...), filters.Has)
 		next.dimension, next.filter = "period", string(by)
 		if by == api.ReportDimensionSource {
 			next.dimension = "partner"
 		}
 	}
-	if by == api.ReportDimensionPartner && slices.ContainsFunc(originNames, asked.Has) {
+	if by == api.ReportDimensionPartner && slices.ContainsFunc(originNames, filters.Has) {
 		return ""
 	}
 	if !ok || key == "" || key == "direct" {
 		return ""
 	}
 	query := url.Values{}
-	maps.Copy(query, asked)
+	maps.Copy(query, filters)
 	query.Set("dimension", next.dimension)
 	query.Set(next.filter, key)
 	return "?" + query.Encode()
@@ -297,14 +297,14 @@ func share(bps int64) string {
 }
 
 // reportChoices fills the filters.
-func (v *visit) reportChoices(page *reportData, asked url.Values) error {
+func (v *visit) reportChoices(page *reportData, query url.Values) error {
 	at := v.Request().URL
 	groups, tags, err := v.choices()
 	if err != nil {
 		return err
 	}
 	line := func(kind, name, label string, options []site.Option) site.Input {
-		return site.Input{Name: name, ID: name, Label: label, Type: kind, Value: asked.Get(name), Options: options}
+		return site.Input{Name: name, ID: name, Label: label, Type: kind, Value: query.Get(name), Options: options}
 	}
 	page.Filters = site.Filters{Path: v.at(reportsPath), Label: reportsTitle, Inputs: []site.Input{
 		line("date", "from", "From", nil), line("date", "to", "To", nil),
@@ -312,16 +312,16 @@ func (v *visit) reportChoices(page *reportData, asked url.Values) error {
 		line("select", "tag_id", "Tag", noneFirst("Every tag", tags)), line("select", "compare", "Compared with", compared),
 		line("select", "attribution", "Revenue", attributions),
 	}}
-	page.Spans, page.Table = v.reportSpans(asked), v.at("/reports.csv")+"?"+asked.Encode()
+	page.Spans, page.Table = v.reportSpans(query), v.at("/reports.csv")+"?"+query.Encode()
 	for _, name := range originNames {
-		if value := asked.Get(name); value != "" {
+		if value := query.Get(name); value != "" {
 			page.Filters.Hidden = append(page.Filters.Hidden, site.Hidden{Name: name, Value: value})
 			page.Filters.Chips = append(page.Filters.Chips, site.Chip{
 				Text: site.Words(name, vocabulary) + ": " + value, Without: site.Without(at, name),
 			})
 		}
 	}
-	if id := asked.Get("partner_id"); id != "" {
+	if id := query.Get("partner_id"); id != "" {
 		one, err := v.partnerOf(id)
 		if err != nil {
 			return err
@@ -357,15 +357,15 @@ func dimensions() (out []site.Option) {
 }
 
 // reportSpans lead to the report of the last days.
-func (v *visit) reportSpans(asked url.Values) (out []site.Link) {
+func (v *visit) reportSpans(filters url.Values) (out []site.Link) {
 	for _, days := range spans {
 		query := url.Values{}
-		maps.Copy(query, asked)
+		maps.Copy(query, filters)
 		from, to := v.lastDays(days)
 		query.Set("from", *from)
 		query.Set("to", *to)
 		out = append(out, site.Link{
-			Path: "?" + query.Encode(), Name: spanName(days), Current: asked.Get("from") == *from && asked.Get("to") == *to,
+			Path: "?" + query.Encode(), Name: spanName(days), Current: filters.Get("from") == *from && filters.Get("to") == *to,
 		})
 	}
 	return out
@@ -373,15 +373,15 @@ func (v *visit) reportSpans(asked url.Values) (out []site.Link) {
 
 // reportTable sends the report as a file, with amounts in the currency's unit and shares in percent.
 func reportTable(v *visit) error {
-	asked := v.reportAsked()
-	asked.Set("compare", string(api.ReportCompareNone)) // the file has no column of it
-	found, err := v.reportRows(asked, api.ReportDimension(asked.Get("dimension")), nil)
+	query := v.reportQuery()
+	query.Set("compare", string(api.ReportCompareNone)) // the file has no column of it
+	found, err := v.reportRows(query, api.ReportDimension(query.Get("dimension")), nil)
 	if err != nil {
 		return err
 	}
 	money := func(name string) string { return name + " (" + found.Currency + ")" }
 	rows := [][]string{{
-		site.Words(string(found.Dimension), vocabulary), money(revenueNames[asked.Get("attribution")]), money("Commissions"),
+		site.Words(string(found.Dimension), vocabulary), money(revenueNames[query.Get("attribution")]), money("Commissions"),
 		"Clicks", "Leads", "Customers", "Sales", "Sales refunded in full", "Conversion rate", money("Paid commissions"),
 	}}
 	for _, r := range found.Rows {
@@ -398,7 +398,7 @@ func reportTable(v *visit) error {
 			currency.Decimal(r.PaidMinor, found.Currency),
 		})
 	}
-	return site.SendCSV(v, "report-"+cleanName(asked.Get("dimension")), rows)
+	return site.SendCSV(v, "report-"+cleanName(query.Get("dimension")), rows)
 }
 
 // cleanName is a part of a file's name without what would end it.

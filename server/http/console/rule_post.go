@@ -229,15 +229,15 @@ func (f ruleForm) setRate(out *api.FlowUpdate) error {
 // created returns a change as a new flow of a program.
 func created(f api.FlowUpdate, program string) api.FlowCreate {
 	return api.FlowCreate{
-		ProgramID: program, Name: opt.Value(f.Name), Description: given(f.Description), Trigger: f.Trigger,
-		Action: f.Action, GroupID: given(f.GroupID), PartnerID: given(f.PartnerID), TargetGroupID: given(f.TargetGroupID),
-		RateType: (*api.RateType)(given(f.RateType)), RateValue: given(f.RateValue), ApprovalMode: f.ApprovalMode,
-		ApprovalDelayDays: given(f.ApprovalDelayDays), Priority: f.Priority, Status: f.Status, Branches: f.Branches,
+		ProgramID: program, Name: opt.Value(f.Name), Description: valueOrNil(f.Description), Trigger: f.Trigger,
+		Action: f.Action, GroupID: valueOrNil(f.GroupID), PartnerID: valueOrNil(f.PartnerID), TargetGroupID: valueOrNil(f.TargetGroupID),
+		RateType: (*api.RateType)(valueOrNil(f.RateType)), RateValue: valueOrNil(f.RateValue), ApprovalMode: f.ApprovalMode,
+		ApprovalDelayDays: valueOrNil(f.ApprovalDelayDays), Priority: f.Priority, Status: f.Status, Branches: f.Branches,
 	}
 }
 
-// given returns the value of a member; nil if it is null or absent.
-func given[T any](n nullable.Nullable[T]) *T {
+// valueOrNil returns the value of a member; nil if it is null or absent.
+func valueOrNil[T any](n nullable.Nullable[T]) *T {
 	if v, err := n.Get(); err == nil {
 		return &v
 	}

@@ -28,11 +28,11 @@ var tryFields = []string{"partner", "customer", "amount", "product", "interval",
 // tryPayment computes the commission of the payment in the address, if there is one, and marks the rule that decides.
 func (v *visit) tryPayment(list []rule) (try, error) {
 	form := site.Form{Values: map[string]string{}, Errors: site.Faults{}}
-	asked := v.query(tryFields...)
-	for name := range asked {
-		form.Values[name] = asked.Get(name)
+	params := v.query(tryFields...)
+	for name := range params {
+		form.Values[name] = params.Get(name)
 	}
-	t := try{Asked: len(asked) > 0}
+	t := try{Asked: len(params) > 0}
 	var err error
 	if t.Asked {
 		err = v.answer(&t, form, list)
@@ -127,13 +127,13 @@ func (v *visit) answer(t *try, form site.Form, list []rule) error {
 }
 
 // read puts the API's answer into words, and marks the rule and the exception that decide.
-func (t *try) read(v *visit, asked api.FlowPreviewRequest, p api.FlowPreview, list []rule) {
-	payment := v.Locale.Money(asked.AmountMinor, asked.Currency)
+func (t *try) read(v *visit, request api.FlowPreviewRequest, p api.FlowPreview, list []rule) {
+	payment := v.Locale.Money(request.AmountMinor, request.Currency)
 	t.Says = "A payment of " + payment + " pays nothing."
 	if p.AmountMinor > 0 {
 		rate := rules.Rate{RateType: rules.RateType(*p.RateType), RateValue: *p.RateValue}
 		t.Says = "A payment of " + payment + " pays " + v.Locale.Money(p.AmountMinor, p.Currency) + ": " +
-			earned.Words(rate, opt.Value(p.RevenueMinor), asked.Currency) + "."
+			earned.Words(rate, opt.Value(p.RevenueMinor), request.Currency) + "."
 	} else if len(p.Warnings) > 0 {
 		t.Why = unearned(p.Warnings[0], p.DecidingFlowID != nil)
 	}

@@ -99,8 +99,8 @@ func commissionOf(rateType api.RateType, rate, payment int64) int64 {
 func typedFlow(f api.FlowUpdate) api.Flow {
 	out := api.Flow{
 		Name: opt.Value(f.Name), Trigger: *f.Trigger, Action: *f.Action, Status: *f.Status,
-		GroupID: given(f.GroupID), PartnerID: given(f.PartnerID), TargetGroupID: given(f.TargetGroupID),
-		RateType: (*api.RateType)(given(f.RateType)), RateValue: given(f.RateValue), CreatedAt: clock.Time{},
+		GroupID: valueOrNil(f.GroupID), PartnerID: valueOrNil(f.PartnerID), TargetGroupID: valueOrNil(f.TargetGroupID),
+		RateType: (*api.RateType)(valueOrNil(f.RateType)), RateValue: valueOrNil(f.RateValue), CreatedAt: clock.Time{},
 	}
 	for _, b := range f.Branches {
 		out.Branches = append(out.Branches, api.FlowBranch{

@@ -62,12 +62,12 @@ func TestRuleInBrowser(t *testing.T) {
 	d.Open(d.at + "/rules")
 	d.Do(chromedp.Click(chromedp.CSS(`a.button`)))
 	d.Do(chromedp.Click(chromedp.CSS(`form.recipe:nth-of-type(2) button[value="save"]`)))
-	var made []M
+	var flows []M
 	wait.Until(t, func() bool {
-		made = s.Get("/v1/flows?program_id=" + d.program).Data()
-		return len(made) == 2
+		flows = s.Get("/v1/flows?program_id=" + d.program).Data()
+		return len(flows) == 2
 	}, "the rule is there")
-	require.Equal(t, []any{"30 % for the first 12 months", json.Number("0")}, []any{made[1]["name"], made[1]["rate_value"]})
+	require.Equal(t, []any{"30 % for the first 12 months", json.Number("0")}, []any{flows[1]["name"], flows[1]["rate_value"]})
 	d.Reads("30 % for the first 12 months") // the answer has arrived, and aborts no other page
 	d.Open(d.at + "/rules/new?form=1")
 	d.Do(chromedp.Click(chromedp.CSS(`[value="case:"]`)))

@@ -102,18 +102,18 @@ func TestRecipes(t *testing.T) {
 	s.Sale(s.program, s.Customer(s.program, s.Partner(s.program)), M{"product_id": "prod_pro", "product_name": "Pro"})
 	page := s.owner.page("/rules/new")
 	require.Contains(t, page, "<option value=\"prod_pro\tPro\">Pro</option>")
-	made := func(fields ...string) M {
+	create := func(fields ...string) M {
 		t.Helper()
 		require.Equal(t, "The rule is saved.", s.owner.done(s.owner.send("/rules/new", fields...)))
 		all := s.Get("/v1/flows?program_id=" + s.program).Data()
 		return all[len(all)-1]
 	}
-	require.Equal(t, "20 % of every payment", made("recipe", "share", "rate", "20", "do", "save")["name"])
-	months := made("recipe", "months", "rate", "30", "months", "12")
+	require.Equal(t, "20 % of every payment", create("recipe", "share", "rate", "20", "do", "save")["name"])
+	months := create("recipe", "months", "rate", "30", "months", "12")
 	require.Equal(t, []any{"30 % for the first 12 months", json.Number("0")}, []any{months["name"], months["rate_value"]})
 	require.Equal(t, []any{M{"field": "customer.months_since_conversion", "operator": "lt", "value": json.Number("12")}},
 		months["branches"].([]any)[0].(M)["conditions"])
-	product := made("recipe", "product", "rate", "30 %", "product", "prod_pro\tPro", "other_rate", "20")
+	product := create("recipe", "product", "rate", "30 %", "product", "prod_pro\tPro", "other_rate", "20")
 	require.Equal(t, []any{"30 % on Pro", json.Number("2000")}, []any{product["name"], product["rate_value"]})
 	branch := product["branches"].([]any)[0].(M)
 	require.Equal(t, []any{M{"field": "sale.product_id", "operator": "in", "value": []any{"prod_pro"}}}, branch["conditions"])

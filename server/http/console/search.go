@@ -171,14 +171,14 @@ func (v *visit) foundCustomers(text string) ([]hit, error) {
 		return nil, nil
 	}
 	params := api.ListCustomersParams{ProgramID: v.program.ID, Limit: new(int64(maxHits))}
-	asked := []api.ListCustomersParams{params, params}
-	asked[0].ExternalCustomerID, asked[1].Identifier = &text, &text
+	searches := []api.ListCustomersParams{params, params}
+	searches[0].ExternalCustomerID, searches[1].Identifier = &text, &text
 	if strings.Contains(text, "@") {
 		params.Email = &text
-		asked = []api.ListCustomersParams{params}
+		searches = []api.ListCustomersParams{params}
 	}
 	out := make([]hit, 0, maxHits)
-	for _, one := range asked {
+	for _, one := range searches {
 		reply, err := v.console.api.ListCustomersWithResponse(v.Ctx(), &one)
 		if err != nil {
 			return nil, err

@@ -55,11 +55,11 @@ func (v *visit) providerName() string {
 
 // next returns the console page requested before signing in, or "".
 func next(v *visit) string {
-	given := v.QueryParam("next")
+	address := v.QueryParam("next")
 	if v.Form != nil {
-		given = v.value("next")
+		address = v.value("next")
 	}
-	to, err := url.Parse(given)
+	to, err := url.Parse(address)
 	if err != nil || to.Host != "" || to.Scheme != "" || !strings.HasPrefix(to.Path, "/console/") {
 		return ""
 	}

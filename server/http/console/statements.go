@@ -118,11 +118,11 @@ func (r totalRow) Way() string { return method(r.Method) }
 // year is the year in the address; the default is the current one.
 func (v *visit) year() int {
 	now := v.Today().Year()
-	asked, err := strconv.Atoi(v.QueryParam("year"))
-	if err != nil || asked < 2000 || asked > now {
+	n, err := strconv.Atoi(v.QueryParam("year"))
+	if err != nil || n < 2000 || n > now {
 		return now
 	}
-	return asked
+	return n
 }
 
 // years link to the years since the program's beginning, the latest first.

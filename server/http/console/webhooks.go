@@ -63,11 +63,11 @@ func (v *visit) eventTypes(postback bool) ([]site.Option, error) {
 
 // createEndpoint adds an endpoint, whose secret the answer alone shows.
 func createEndpoint(v *visit) error {
-	var made api.WebhookEndpoint
-	if err := v.send("createWebhookEndpoint", v.body("createWebhookEndpoint"), &made); err != nil {
+	var endpoint api.WebhookEndpoint
+	if err := v.send("createWebhookEndpoint", v.body("createWebhookEndpoint"), &endpoint); err != nil {
 		return v.again(err, webhooks)
 	}
-	return v.showSecret(made)
+	return v.showSecret(endpoint)
 }
 
 // showSecret shows the secret of an endpoint, once.

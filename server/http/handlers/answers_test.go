@@ -117,7 +117,7 @@ func plain(t *testing.T, a apitest.Answer) {
 func TestWrongIDs(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	asked := 0
+	requests := 0
 	for _, op := range keyed() {
 		refused := func(sl slot, a apitest.Answer) {
 			t.Helper()
@@ -128,7 +128,7 @@ func TestWrongIDs(t *testing.T) {
 			s.Refused(400, "parameter_invalid", sl.param(), a)
 			want := `^\S+ must be an? [A-Za-z ]+'s id, such as ` + sl.prefix + `\w+; ` + string(other) + `… is ` + owner + `\.`
 			require.Regexp(t, want+`( Also at fault: [a-z_, ]+\.)?$`, message(a), op.id)
-			asked++
+			requests++
 		}
 		wrong := func(sl slot) string {
 			if sl.prefix == string(ident.Sale) {
@@ -150,7 +150,7 @@ func TestWrongIDs(t *testing.T) {
 			refused(sl, s.Do(op.method, op.url("x_1")+query, s.Key, nil))
 		}
 	}
-	require.Greater(t, asked, 100)
+	require.Greater(t, requests, 100)
 	a := s.Post("/v1/tags", M{"program_id": "1", "name": "x"})
 	require.Equal(t, "program_id must be a program's id, such as prg_01kb2m4q8e7v9t3n5x6c0d1f2g.", message(a))
 }
@@ -207,7 +207,7 @@ func TestWords(t *testing.T) {
 func TestNoSuchPath(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	for path, meant := range map[string]string{
+	for path, nearest := range map[string]string{
 		"/programs": "/v1/programs", "/v1/program": "/v1/programs", "/v1/programs/": "/v1/programs",
 		"/partners/part_1":   "/v1/partners/part_1",
 		"/v1/payout-batches": "/v1/payout_batches", "/v1/sale/sale_1/refund": "/v1/sales/sale_1/refund",
@@ -215,10 +215,10 @@ func TestNoSuchPath(t *testing.T) {
 		"/v1/nothing": "", "/v1": "", "/v1/%ff": "", "/v1/" + strings.Repeat("x", 500): "", "/a/b/c/d/e/f": "",
 	} {
 		a := s.Refused(404, "route_not_found", "", s.Get(path))
-		if meant == "" {
+		if nearest == "" {
 			require.Equal(t, "No such path.", message(a), path)
 		} else {
-			require.Equal(t, "No such path. Did you mean "+meant+"?", message(a), path)
+			require.Equal(t, "No such path. Did you mean "+nearest+"?", message(a), path)
 		}
 	}
 }
@@ -228,7 +228,7 @@ func TestHead(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	own := populate(s, "ours")
-	asked := 0
+	requests := 0
 	for _, op := range operations() {
 		if op.method != http.MethodGet {
 			continue
@@ -248,10 +248,10 @@ func TestHead(t *testing.T) {
 				head.Header.Del(changing)
 			}
 			require.Equal(t, get.Header, head.Header, path)
-			asked++
+			requests++
 		}
 	}
-	require.Greater(t, asked, 100)
+	require.Greater(t, requests, 100)
 	a := s.Do(http.MethodHead, "/v1/programs", "", nil)
 	require.Equal(t, 401, a.Status)
 	require.NotZero(t, a.Length)

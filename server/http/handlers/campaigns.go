@@ -49,8 +49,8 @@ func (s *Server) UpdateCampaign(ctx context.Context,
 	b := r.Body
 	to := campaign.Changes{Name: b.Name, Subject: b.Subject, Body: b.Body, ScheduledAt: b.ScheduledAt}
 	if b.Audience.IsSpecified() {
-		given, _ := b.Audience.Get() // the zero value for null
-		to.Audience = new(audience(given))
+		input, _ := b.Audience.Get() // the zero value for null
+		to.Audience = new(audience(input))
 	}
 	row, err := campaign.Update(ctx, work.From(ctx), r.ID, to)
 	return api.UpdateCampaign200JSONResponse(toCampaign(row)), err

@@ -67,7 +67,7 @@ func (s *Server) RetrieveCustomer(ctx context.Context,
 func (s *Server) CreateCustomer(ctx context.Context,
 	r api.CreateCustomerRequestObject) (api.CreateCustomerResponseObject, error) {
 	b := r.Body
-	made, err := s.Customers.CreateCompared(ctx, work.From(ctx), customer.Input{
+	result, err := s.Customers.CreateCompared(ctx, work.From(ctx), customer.Input{
 		ProgramID:          b.ProgramID,
 		ExternalCustomerID: b.ExternalCustomerID,
 		Email:              b.Email,
@@ -78,9 +78,9 @@ func (s *Server) CreateCustomer(ctx context.Context,
 		Route:              tracking.Route{PartnerID: b.PartnerID, ClickID: b.ClickID, CouponCode: b.CouponCode},
 		Claim:              sale.Claim{Affiliate: b.AffiliateAttribution, Parameters: opt.Value(b.Attribution)},
 	})
-	out := toCustomer(made.Customer)
-	out.AttributionResult = toAttributionResult(made.Claim)
-	for _, d := range made.Others {
+	out := toCustomer(result.Customer)
+	out.AttributionResult = toAttributionResult(result.Claim)
+	for _, d := range result.Others {
 		out.Warnings = append(out.Warnings, toCustomerWarning(d))
 	}
 	return api.CreateCustomer201JSONResponse(out), err

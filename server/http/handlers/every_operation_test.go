@@ -68,10 +68,10 @@ func moveClock(t *testing.T) map[string]bool {
 // callBrowser sends what the script of a shop's page sends.
 func callBrowser(s *apitest.Server, own objects) {
 	s.T.Helper()
-	made := s.Must(201, s.Post("/v1/publishable_keys", M{
+	created := s.Must(201, s.Post("/v1/publishable_keys", M{
 		"program_id": own["prg_"], "allowed_hosts": []string{"shop.example"}, "allow_leads": true,
 	}))
-	key := made.String("key")
+	key := created.String("key")
 	browser := []string{"Origin", "https://shop.example", "User-Agent", "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"}
 	visit := s.Must(201, s.Do("POST", "/t/c", "", M{"key": key, "value": "ours", "url": "https://shop.example/"}, browser...))
 	browser = append(browser, "Cookie", "rail_v="+visit.String("visitor"))

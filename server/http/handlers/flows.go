@@ -152,11 +152,11 @@ func toRehearsalExample(e sale.Example) api.FlowRehearsalExample {
 
 // branchInputs returns the branches of a body. It returns nil for nil, which changes nothing; an
 // empty list removes all branches.
-func branchInputs(given []api.FlowBranchInput) []flow.BranchInput {
-	if given == nil {
+func branchInputs(inputs []api.FlowBranchInput) []flow.BranchInput {
+	if inputs == nil {
 		return nil
 	}
-	return mapped(given, func(b api.FlowBranchInput) flow.BranchInput {
+	return mapped(inputs, func(b api.FlowBranchInput) flow.BranchInput {
 		return flow.BranchInput{
 			ID: b.ID, Label: b.Label, Conditions: b.Conditions, RateType: string(b.RateType), RateValue: b.RateValue,
 		}

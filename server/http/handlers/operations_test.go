@@ -106,8 +106,8 @@ var operations = sync.OnceValue(func() []operation {
 			}
 			op := operation{id: id, method: strings.ToUpper(method), path: path}
 			shared, _ := d.Paths[path]["parameters"].([]any)
-			given, _ := o["parameters"].([]any)
-			for _, raw := range slices.Concat(shared, given) {
+			params, _ := o["parameters"].([]any)
+			for _, raw := range slices.Concat(shared, params) {
 				p := raw.(M)
 				if ref, ok := p["$ref"].(string); ok {
 					p = d.Components.Parameters[ref[strings.LastIndex(ref, "/")+1:]]

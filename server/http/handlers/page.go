@@ -30,11 +30,11 @@ func newQuery(programID string, limit *int64, startingAfter, endingBefore *strin
 
 // date parses a filter: an ISO date, which is its midnight in UTC, or a date-time (decisions, 29).
 // The page returns the error of another text.
-func (q *query) date(param string, given *string) *clock.Time {
-	if given == nil {
+func (q *query) date(param string, value *string) *clock.Time {
+	if value == nil {
 		return nil
 	}
-	t, _, err := clock.ParseDate(*given)
+	t, _, err := clock.ParseDate(*value)
 	if err != nil && q.err == nil {
 		q.err = problem.Invalid(param, "%s %s.", param, err)
 	}

@@ -218,9 +218,9 @@ func changedSeller(b nullable.Nullable[api.StatementSeller]) (out nullable.Nulla
 }
 
 // methodsOf returns the given payout methods; nil if none were given, so that an update keeps the list.
-func methodsOf(given []api.PayoutMethod) []string {
-	if given == nil {
+func methodsOf(list []api.PayoutMethod) []string {
+	if list == nil {
 		return nil
 	}
-	return texts(given)
+	return texts(list)
 }

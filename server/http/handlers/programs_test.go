@@ -38,7 +38,7 @@ func TestCreateProgram(t *testing.T) {
 	require.Len(t, s.DefaultGroups(p.String("id")), 1, "the Default group is made with it")
 	require.EqualValues(t, 1, s.Get("/v1/groups?program_id="+p.String("id")).Int("total_count"))
 
-	given := M{
+	body := M{
 		"name": "Full", "product_name": "Product", "website_url": "https://full.example", "currency": "JPY",
 		"status": "paused", "subdomain": "full-1",
 		"terms_url": "https://full.example/terms", "cookie_days": 365, "url_params": []string{"via", "ref"},
@@ -50,8 +50,8 @@ func TestCreateProgram(t *testing.T) {
 		"statement_prefix":     "Full-1", "self_billing": true, "agent_limit_minor": 2500,
 		"statement_seller": M{"name": "Full Ltd", "address": nil, "tax_ids": []string{"DE123456789"}},
 	}
-	full := s.Must(201, s.Post("/v1/programs", given))
-	for name, v := range given {
+	full := s.Must(201, s.Post("/v1/programs", body))
+	for name, v := range body {
 		if name != "blocked_countries" {
 			want, _ := json.Marshal(v)
 			got, _ := json.Marshal(full.Body[name])
@@ -73,8 +73,8 @@ func TestUpdateProgram(t *testing.T) {
 		"nothing changed, the time neither")
 	require.Equal(t, before.Body, s.Must(200, s.Post(path, M{})).Body)
 	for _, c := range []struct {
-		name         string
-		given, shown any
+		name        string
+		body, shown any
 	}{
 		{"name", "N", "N"}, {"product_name", "P", "P"}, {"website_url", "https://n.example", "https://n.example"},
 		{"status", "paused", "paused"},
@@ -94,7 +94,7 @@ func TestUpdateProgram(t *testing.T) {
 	} {
 		before = s.Must(200, s.Get(path))
 		s.Clock.Advance(time.Second)
-		after := s.Must(200, s.Post(path, M{c.name: c.given}))
+		after := s.Must(200, s.Post(path, M{c.name: c.body}))
 		require.Equal(t, c.shown, after.Body[c.name], c.name)
 		require.Equal(t, after.Body, s.Must(200, s.Get(path)).Body)
 		require.Greater(t, after.String("updated_at"), before.String("updated_at"))
@@ -117,8 +117,8 @@ func TestCommissionBase(t *testing.T) {
 		})
 	}
 	for _, c := range []struct {
-		given M
-		base  string
+		body M
+		base string
 	}{
 		{M{"commission_on_net_revenue": true}, "net_of_tax"},
 		{M{"commission_base": "net_of_tax_and_fee"}, "net_of_tax_and_fee"},
@@ -128,10 +128,10 @@ func TestCommissionBase(t *testing.T) {
 		{M{"commission_base": "net_of_tax", "commission_on_net_revenue": true}, "net_of_tax"},
 		{M{"commission_base": "gross", "commission_on_net_revenue": false}, "gross"},
 	} {
-		says(s.Must(200, s.Post("/v1/programs/"+program, c.given)), c.base)
+		says(s.Must(200, s.Post("/v1/programs/"+program, c.body)), c.base)
 		says(s.Get("/v1/programs/"+program), c.base)
-		if c.base != "net_of_tax_and_fee" || len(c.given) > 1 || c.given["commission_base"] != nil {
-			says(s.Get("/v1/programs/"+s.Program(c.given)), c.base)
+		if c.base != "net_of_tax_and_fee" || len(c.body) > 1 || c.body["commission_base"] != nil {
+			says(s.Get("/v1/programs/"+s.Program(c.body)), c.base)
 		}
 	}
 	for _, base := range []string{"gross", "net_of_tax", "net_of_tax_and_fee"} {

@@ -12,21 +12,21 @@ func TestPublishableKeys(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program()
-	made := s.Must(201, s.Post("/v1/publishable_keys", M{
+	key := s.Must(201, s.Post("/v1/publishable_keys", M{
 		"program_id": program, "allowed_hosts": []string{"Shop.Example", "*.shop.example", "localhost:3000", "shop.example"},
 	}))
-	require.Regexp(t, `^rail_pub_[0-9A-Za-z]{32}$`, made.String("key"))
-	require.Contains(t, made.String("tag"), `data-rail="`+made.String("key")+`"`)
-	require.ElementsMatch(t, []any{"shop.example", "*.shop.example", "localhost:3000"}, made.Body["allowed_hosts"])
-	require.Equal(t, []any{false, nil}, []any{made.Body["allow_leads"], made.Body["last_used_at"]})
-	path := "/v1/publishable_keys/" + made.String("id")
-	require.Equal(t, made.Body, s.Must(200, s.Get(path)).Body)
+	require.Regexp(t, `^rail_pub_[0-9A-Za-z]{32}$`, key.String("key"))
+	require.Contains(t, key.String("tag"), `data-rail="`+key.String("key")+`"`)
+	require.ElementsMatch(t, []any{"shop.example", "*.shop.example", "localhost:3000"}, key.Body["allowed_hosts"])
+	require.Equal(t, []any{false, nil}, []any{key.Body["allow_leads"], key.Body["last_used_at"]})
+	path := "/v1/publishable_keys/" + key.String("id")
+	require.Equal(t, key.Body, s.Must(200, s.Get(path)).Body)
 	s.Refused(404, "resource_not_found", "program_id", s.Get(path+"?program_id="+s.Program()))
 
 	changed := s.Must(200, s.Post(path, M{"allow_leads": true}))
-	require.Equal(t, []any{true, made.Body["allowed_hosts"]}, []any{changed.Body["allow_leads"], changed.Body["allowed_hosts"]})
+	require.Equal(t, []any{true, key.Body["allowed_hosts"]}, []any{changed.Body["allow_leads"], changed.Body["allowed_hosts"]})
 	changed = s.Must(200, s.Post(path, M{"program_id": program, "allowed_hosts": []string{"Other.Example", "other.example"}}))
-	require.Equal(t, []any{true, []any{"other.example"}, made.String("key"), made.String("tag")}, []any{
+	require.Equal(t, []any{true, []any{"other.example"}, key.String("key"), key.String("tag")}, []any{
 		changed.Body["allow_leads"], changed.Body["allowed_hosts"], changed.String("key"), changed.String("tag"),
 	})
 	require.Equal(t, changed.Body, s.Must(200, s.Get(path)).Body)

@@ -12,7 +12,7 @@ import (
 )
 
 // wants reports whether a relation or a computed part was requested.
-func wants[E ~string](asked []E, name E) bool { return slices.Contains(asked, name) }
+func wants[E ~string](names []E, name E) bool { return slices.Contains(names, name) }
 
 // relation returns the id of a related object (nil for none), and the place of the object.
 type relation[O, A any] func(*O) (*string, *nullable.Nullable[A])

@@ -16,7 +16,7 @@ func reportOrigin(p api.RetrieveReportParams) (map[report.By]string, error) {
 	only := map[report.By]string{}
 	for _, f := range []struct {
 		by    report.By
-		given *string
+		value *string
 		clean func(string) string
 	}{
 		{report.Source, p.Source, report.Value},
@@ -28,13 +28,13 @@ func reportOrigin(p api.RetrieveReportParams) (map[report.By]string, error) {
 		{report.TrackedBy, (*string)(p.TrackedBy), same},
 	} {
 		switch {
-		case f.given == nil:
-		case *f.given == report.None:
+		case f.value == nil:
+		case *f.value == report.None:
 			only[f.by] = ""
-		case cmp.Or(f.clean(*f.given), report.None) == report.None:
+		case cmp.Or(f.clean(*f.value), report.None) == report.None:
 			return nil, problem.Invalid(string(f.by), "%s has no value to compare with; none selects figures without one.", f.by)
 		default:
-			only[f.by] = f.clean(*f.given)
+			only[f.by] = f.clean(*f.value)
 		}
 	}
 	return only, nil

@@ -210,11 +210,11 @@ func reportWindow(q *report.Query, p api.RetrieveReportParams, today time.Time) 
 }
 
 // reportDay parses an ISO date, or returns otherwise if none is given.
-func reportDay(param string, given *string, otherwise time.Time) (time.Time, error) {
-	if given == nil {
+func reportDay(param string, value *string, otherwise time.Time) (time.Time, error) {
+	if value == nil {
 		return otherwise, nil
 	}
-	at, bare, err := clock.ParseDate(*given)
+	at, bare, err := clock.ParseDate(*value)
 	if err != nil || !bare {
 		return time.Time{}, problem.Invalid(param, "%s must be a date such as 2026-08-31.", param)
 	}

@@ -41,7 +41,7 @@ func TestSampleHasEveryState(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, sample.Load(t.Context(), s.Pool, keeper, s.Org, s.Clock.Now()))
 	program := fmt.Sprint(s.Get("/v1/programs").Data()[0]["id"])
-	asked := 0
+	requests := 0
 	for path, item := range document(t).Paths.Map() {
 		if item.Get == nil || itemOf(item.Get) == nil {
 			continue
@@ -52,13 +52,13 @@ func TestSampleHasEveryState(t *testing.T) {
 					if slices.Contains(neverThere[path+" "+member], value) {
 						continue
 					}
-					asked++
+					requests++
 					require.True(t, listsValue(s, list, item.Get, member, value), "%s has no %s %s", path, member, value)
 				}
 			}
 		}
 	}
-	require.Greater(t, asked, 50)
+	require.Greater(t, requests, 50)
 }
 
 func document(t *testing.T) *openapi3.T {

@@ -72,8 +72,8 @@ func (s *Server) ListWebhookEvents(
 	// The catalogue is a list in memory whose cursors are names.
 	types, p := webhook.Catalogue(), r.Params
 	id := func(t webhook.EventType) string { return t.Type }
-	asked := list.In("", p.Limit, (*string)(p.StartingAfter), (*string)(p.EndingBefore))
-	rows, err := list.Slice(types, id, 100, asked)
+	page := list.In("", p.Limit, (*string)(p.StartingAfter), (*string)(p.EndingBefore))
+	rows, err := list.Slice(types, id, 100, page)
 	return api.ListWebhookEvents200JSONResponse{
 		Data: mapped(rows.Rows, toEventType), HasMore: rows.HasMore, TotalCount: rows.Total,
 	}, err

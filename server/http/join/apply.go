@@ -220,7 +220,7 @@ func apply(v *visit) error {
 	if v.Form.Value(trap) != "" {
 		return v.sent()
 	}
-	asked, wrong := v.read()
+	input, wrong := v.read()
 	if len(wrong) == 0 && !v.thought() {
 		wrong = site.Faults{"": v.Locale.T("Please check your answers and send the form again.")}
 	}
@@ -228,7 +228,7 @@ func apply(v *visit) error {
 		return v.again(wrong)
 	}
 	err := v.unit(quota.Own{}).Within(v.Ctx(), func(u *work.Unit) error {
-		return v.pages.Joining.Submit(v.Ctx(), u, v.program.ID, asked)
+		return v.pages.Joining.Submit(v.Ctx(), u, v.program.ID, input)
 	})
 	if err != nil {
 		return err

@@ -49,12 +49,12 @@ func as[A, B any](n nullable.Nullable[A], form func(A) B) nullable.Nullable[B] {
 }
 
 // questionsOf fills in the optional members of questions.
-func questionsOf(given []api.PortalQuestionInput) []api.PortalQuestion {
-	if given == nil {
+func questionsOf(inputs []api.PortalQuestionInput) []api.PortalQuestion {
+	if inputs == nil {
 		return nil
 	}
-	out := make([]api.PortalQuestion, len(given))
-	for i, q := range given {
+	out := make([]api.PortalQuestion, len(inputs))
+	for i, q := range inputs {
 		out[i] = api.PortalQuestion{
 			Key:      q.Key,
 			Label:    q.Label,

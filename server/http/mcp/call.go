@@ -198,23 +198,23 @@ func (s *Server) repeatable(by session, o agent.Operation, in request) (string, 
 
 // repeated returns the same key for equal calls of a client within ten minutes.
 func (s *Server) repeated(by session, o agent.Operation, in request) (string, error) {
-	given, err := json.Marshal(in.Arguments) // in the order of the names
+	args, err := json.Marshal(in.Arguments) // in the order of the names
 	if err != nil {
 		return "", err
 	}
 	span := s.Clock.Now().Unix() / int64(sameFor/time.Second)
-	sum := sha256.Sum256(slices.Concat([]byte(by.key.ID+"\n"+o.ID+"\n"+strconv.FormatInt(span, 10)+"\n"), given))
+	sum := sha256.Sum256(slices.Concat([]byte(by.key.ID+"\n"+o.ID+"\n"+strconv.FormatInt(span, 10)+"\n"), args))
 	return "mcp " + hex.EncodeToString(sum[:]), nil
 }
 
 // onlyProgram sets a missing program_id if the organization has one program.
-func (s *Server) onlyProgram(ctx context.Context, by session, o agent.Operation, given agent.Arguments) error {
-	if _, has := given["program_id"]; has || !slices.Contains(o.Required, "program_id") {
+func (s *Server) onlyProgram(ctx context.Context, by session, o agent.Operation, args agent.Arguments) error {
+	if _, has := args["program_id"]; has || !slices.Contains(o.Required, "program_id") {
 		return nil
 	}
 	programs, err := s.programs(ctx, by)
 	if err == nil && len(programs) == 1 {
-		given["program_id"], err = json.Marshal(programs[0])
+		args["program_id"], err = json.Marshal(programs[0])
 	}
 	return err
 }

@@ -65,10 +65,10 @@ func explain(ctx context.Context, api agent.API, id string) (any, error) {
 // whyAmount explains the amount of a commission: its rule, branch, rate and sale.
 func whyAmount(ctx context.Context, api agent.API, id string) (out explained, err error) {
 	var k map[string]any
-	given := agent.Of("id", id)
-	given["include"] = json.RawMessage(`["explanation"]`)
-	given["expand"] = json.RawMessage(`["sale","flow"]`)
-	if err = api.Read(ctx, "retrieveCommission", given, &k); err != nil {
+	args := agent.Of("id", id)
+	args["include"] = json.RawMessage(`["explanation"]`)
+	args["expand"] = json.RawMessage(`["sale","flow"]`)
+	if err = api.Read(ctx, "retrieveCommission", args, &k); err != nil {
 		return out, err
 	}
 	out.Data = map[string]any{"commission": k}
@@ -112,10 +112,10 @@ func whyPartner(ctx context.Context, api agent.API, id string) (out explained, e
 			At   string `json:"at"`
 		} `json:"attribution"`
 	}
-	given := agent.Of("id", id)
-	given["expand"] = json.RawMessage(`["partner","referral","link"]`)
+	args := agent.Of("id", id)
+	args["expand"] = json.RawMessage(`["partner","referral","link"]`)
 	var all json.RawMessage
-	if err = api.Read(ctx, "retrieveCustomer", given, &all); err == nil {
+	if err = api.Read(ctx, "retrieveCustomer", args, &all); err == nil {
 		err = json.Unmarshal(all, &c)
 	}
 	if err != nil {
@@ -136,9 +136,9 @@ func whyPartner(ctx context.Context, api agent.API, id string) (out explained, e
 	var clicks struct {
 		Data []any `json:"data"`
 	}
-	asked := agent.Of("program_id", c.ProgramID, "referral_id", *c.ReferralID)
-	asked["limit"] = json.RawMessage("5")
-	err = api.Read(ctx, "listClicks", asked, &clicks)
+	args = agent.Of("program_id", c.ProgramID, "referral_id", *c.ReferralID)
+	args["limit"] = json.RawMessage("5")
+	err = api.Read(ctx, "listClicks", args, &clicks)
 	out.Data["clicks"] = clicks.Data
 	return out, err
 }
@@ -171,9 +171,9 @@ func whyWebhook(ctx context.Context, api agent.API, id string) (out explained, e
 	if err = api.Read(ctx, "retrieveWebhookEndpoint", agent.Of("id", id), &endpoint); err != nil {
 		return out, err
 	}
-	given := agent.Of("id", id)
-	given["limit"], _ = json.Marshal(maxDeliveries)
-	if err = api.Read(ctx, "listWebhookDeliveries", given, &list); err != nil {
+	args := agent.Of("id", id)
+	args["limit"], _ = json.Marshal(maxDeliveries)
+	if err = api.Read(ctx, "listWebhookDeliveries", args, &list); err != nil {
 		return out, err
 	}
 	out.Data = map[string]any{"endpoint": endpoint, "deliveries": list.Data}

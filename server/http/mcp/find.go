@@ -150,9 +150,9 @@ func (s *Server) objects(ctx context.Context, by session, program, query string)
 			continue
 		}
 		var list struct{ Data []named }
-		given := agent.Of("program_id", program, in.filter, query)
-		given["limit"] = json.RawMessage("5")
-		if err := by.api.Read(ctx, in.operation, given, &list); err != nil {
+		args := agent.Of("program_id", program, in.filter, query)
+		args["limit"] = json.RawMessage("5")
+		if err := by.api.Read(ctx, in.operation, args, &list); err != nil {
 			return nil, err
 		}
 		for _, n := range list.Data {

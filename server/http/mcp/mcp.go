@@ -132,8 +132,8 @@ func (s *Server) serve(c echo.Context) error {
 func (s *Server) api(r *http.Request) agent.API {
 	header := http.Header{}
 	for _, name := range []string{echo.HeaderAuthorization, echo.HeaderXForwardedFor} {
-		if given := r.Header.Values(name); len(given) > 0 {
-			header[name] = given
+		if values := r.Header.Values(name); len(values) > 0 {
+			header[name] = values
 		}
 	}
 	return agent.API{Handler: s.Handler, Catalogue: s.catalogue, Header: header, Address: r.RemoteAddr}
@@ -141,20 +141,20 @@ func (s *Server) api(r *http.Request) agent.API {
 
 // asksToWrite reports whether the address asks for tools that write: /mcp?write or /mcp?write=true.
 func asksToWrite(c echo.Context) (bool, error) {
-	asked := false
+	called := false
 	for name, values := range c.QueryParams() {
 		if name != "write" {
 			return false, problem.UnknownName(name, "is not known here", name, []string{"write"})
 		}
 		switch {
 		case len(values) == 1 && (values[0] == "" || values[0] == "true" || values[0] == "1"):
-			asked = true
+			called = true
 		case len(values) == 1 && (values[0] == "false" || values[0] == "0"):
 		default:
 			return false, problem.Invalid("write", "write must be true or false.")
 		}
 	}
-	return asked, nil
+	return called, nil
 }
 
 // writes reports whether a key has a scope that writes.

@@ -155,9 +155,9 @@ func gullible(c *client, reads [][2]string, arguments M) (followed []answer) {
 		raw, err := json.Marshal(c.do(read[0], read[1], arguments).ok())
 		require.NoError(c, err)
 		for _, m := range order.FindAllStringSubmatch(strings.ReplaceAll(string(raw), `\"`, `"`), -1) {
-			given := M{}
-			require.NoError(c, json.Unmarshal([]byte(m[3]), &given), m[3])
-			followed = append(followed, c.do(m[1], m[2], given))
+			args := M{}
+			require.NoError(c, json.Unmarshal([]byte(m[3]), &args), m[3])
+			followed = append(followed, c.do(m[1], m[2], args))
 		}
 	}
 	return followed

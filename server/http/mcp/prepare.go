@@ -27,18 +27,18 @@ const waits = "Nothing was done. Give confirm_url to a person who may do this: t
 // prepare returns the link with which a person can confirm an operation. It checks the arguments and the objects, and
 // stores nothing.
 func (s *Server) prepare(ctx context.Context, by session, o agent.Operation, in request) (any, error) {
-	given := in.Arguments
-	if err := o.Known(given); err != nil {
+	args := in.Arguments
+	if err := o.Known(args); err != nil {
 		return nil, err
 	}
-	r, err := o.Request(ctx, given)
+	r, err := o.Request(ctx, args)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Document.Check(o.Operation, r, o.InPath(given)); err != nil {
+	if err := s.Document.Check(o.Operation, r, o.InPath(args)); err != nil {
 		return nil, err
 	}
-	about, err := by.api.Describe(ctx, o, given)
+	about, err := by.api.Describe(ctx, o, args)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (s *Server) prepare(ctx context.Context, by session, o agent.Operation, in 
 		return nil, err
 	}
 	order := agent.NewOrder(id, s.Clock.Now())
-	order.OrgID, order.ProgramID, order.Operation, order.Arguments = by.key.OrgID, about.ProgramID, o.ID, given
+	order.OrgID, order.ProgramID, order.Operation, order.Arguments = by.key.OrgID, about.ProgramID, o.ID, args
 	order.KeyID, order.Client = by.key.ID, by.client
 	order.AmountMinor, order.Currency = about.AmountMinor, about.Currency
 	sealed, err := order.Seal(s.Keeper)

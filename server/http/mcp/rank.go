@@ -151,14 +151,14 @@ var stems = func() map[string][]string {
 
 // search returns the best operations for a task.
 func (x *index) search(task string, most int) []agent.Operation {
-	asked := wordsOf(task)
+	words := wordsOf(task)
 	type hit struct {
 		agent.Operation
 		score int
 	}
 	var hits []hit
 	for _, e := range x.entries {
-		if score := e.score(asked); score > 0 {
+		if score := e.score(words); score > 0 {
 			hits = append(hits, hit{e.Operation, score})
 		}
 	}
@@ -171,9 +171,9 @@ func (x *index) search(task string, most int) []agent.Operation {
 }
 
 // score is how well an operation fits a task.
-func (e indexed) score(asked []string) (total int) {
+func (e indexed) score(words []string) (total int) {
 	met := map[string]bool{}
-	for _, word := range asked {
+	for _, word := range words {
 		best := e.weight(word, met) * 2 // a word of the API itself
 		for i, other := range stems[word] {
 			best = max(best, e.weight(other, met)*2-1-i)

@@ -56,9 +56,9 @@ func unconfirmed(s *state) error {
 	if s.actor.Client == "" || s.actor.Person {
 		return nil
 	}
-	given := agent.Arguments{}
-	_ = json.Unmarshal(s.body, &given) // checkBody refuses a body that is not an object
-	if agent.Confirmed(s.route.Operation, given) {
+	args := agent.Arguments{}
+	_ = json.Unmarshal(s.body, &args) // checkBody refuses a body that is not an object
+	if agent.Confirmed(s.route.Operation, args) {
 		return problem.New(problem.InsufficientScope, "A person must confirm this operation of an MCP client.")
 	}
 	return nil

@@ -95,13 +95,13 @@ func markTest(c echo.Context) {
 // bearer returns the token of the Authorization header. A second header is refused, because proxies
 // differ in which one they take.
 func bearer(c echo.Context) (string, error) {
-	given := c.Request().Header.Values(echo.HeaderAuthorization)
-	if len(given) == 0 || len(given) == 1 && given[0] == "" {
+	values := c.Request().Header.Values(echo.HeaderAuthorization)
+	if len(values) == 0 || len(values) == 1 && values[0] == "" {
 		return "", problem.New(problem.APIKeyMissing, "Send your API key as Authorization: Bearer <key>.")
 	}
-	scheme, token, _ := strings.Cut(given[0], " ")
+	scheme, token, _ := strings.Cut(values[0], " ")
 	token = strings.TrimSpace(token)
-	if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
+	if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
 		return "", problem.New(problem.APIKeyInvalid, "The Authorization header must be one Bearer API key.")
 	}
 	return token, nil
@@ -112,8 +112,8 @@ func bearer(c echo.Context) (string, error) {
 func (f *Front) signature(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if s := stateOf(c); s.keyed {
-			given := c.Request().Header.Values("Rail-Signature")
-			if err := s.verifySignature(given, clock.Wall(f.Clock).Now().Time); err != nil {
+			values := c.Request().Header.Values("Rail-Signature")
+			if err := s.verifySignature(values, clock.Wall(f.Clock).Now().Time); err != nil {
 				return err
 			}
 		}
@@ -123,20 +123,20 @@ func (f *Front) signature(next echo.HandlerFunc) echo.HandlerFunc {
 
 // verifySignature checks the Rail-Signature headers of the request against its
 // body and the token of its key. The time is that of other machines.
-func (s *state) verifySignature(given []string, now time.Time) error {
-	if len(given) == 0 {
+func (s *state) verifySignature(values []string, now time.Time) error {
+	if len(values) == 0 {
 		if s.key.SigningRequired {
 			return problem.New(problem.SignatureRequired, "This API key requires signed requests; send Rail-Signature.")
 		}
 		return nil
 	}
-	if len(given) > 1 {
+	if len(values) > 1 {
 		return problem.New(problem.SignatureInvalid, "Rail-Signature is given twice.")
 	}
 	if s.unread != nil {
 		return nil //nolint:nilerr // checkBody refuses it
 	}
-	switch err := auth.VerifySignature(given[0], s.token, s.body, now); {
+	switch err := auth.VerifySignature(values[0], s.token, s.body, now); {
 	case errors.Is(err, auth.ErrExpired):
 		return problem.New(problem.SignatureExpired, "%s.", err)
 	case err != nil:

@@ -63,10 +63,10 @@ func (f *Front) publishable(c echo.Context, s *state) (publishable.Key, error) {
 	if len(s.body) > 0 { // valid JSON, but perhaps not an object
 		_ = json.Unmarshal(s.body, &in)
 	}
-	token, given := c.QueryParam("key"), in.Key != nil
-	if inBody, ok := in.Key.(string); given && (!ok || token != "" && token != inBody) {
+	token, present := c.QueryParam("key"), in.Key != nil
+	if inBody, ok := in.Key.(string); present && (!ok || token != "" && token != inBody) {
 		return publishable.Key{}, problem.Invalid("key", "key must be one text, in the query or in the body.")
-	} else if given {
+	} else if present {
 		token = inBody
 	}
 	if token == "" {
@@ -87,15 +87,15 @@ func (f *Front) publishable(c echo.Context, s *state) (publishable.Key, error) {
 // originOf returns the origin of a page's request, if the key allows it. A GET may have none,
 // because browsers omit it within one origin, and pages of other origins cannot read the answer.
 func originOf(r *http.Request, k publishable.Key) (publishable.Origin, error) {
-	given := r.Header.Values("Origin")
-	if len(given) == 0 && r.Method != http.MethodPost {
+	origins := r.Header.Values("Origin")
+	if len(origins) == 0 && r.Method != http.MethodPost {
 		return publishable.Origin{}, nil
 	}
-	if len(given) == 1 {
-		if o, ok := publishable.ParseOrigin(given[0]); ok && k.Allows(o) {
+	if len(origins) == 1 {
+		if o, ok := publishable.ParseOrigin(origins[0]); ok && k.Allows(o) {
 			return o, nil
 		}
-		return publishable.Origin{}, browser.Refused(given[0])
+		return publishable.Origin{}, browser.Refused(origins[0])
 	}
 	return publishable.Origin{}, browser.Refused("")
 }

@@ -60,15 +60,15 @@ type record struct {
 // newRecord returns the claim of a POST with a key, or nil. Other methods ignore the header,
 // because repeating them changes nothing.
 func (f *Front) newRecord(c echo.Context, s *state) (*record, error) {
-	given := c.Request().Header.Values(HeaderIdempotencyKey)
-	if c.Request().Method != http.MethodPost || len(given) == 0 {
+	values := c.Request().Header.Values(HeaderIdempotencyKey)
+	if c.Request().Method != http.MethodPost || len(values) == 0 {
 		return nil, nil //nolint:nilnil // no key is not an error
 	}
-	if len(given) > 1 || !printable(given[0]) {
+	if len(values) > 1 || !printable(values[0]) {
 		return nil, problem.Invalid(HeaderIdempotencyKey,
 			"Idempotency-Key must be one key of 1 to 255 printable ASCII characters.")
 	}
-	return &record{org: s.actor.OrgID, key: given[0], fingerprint: fingerprint(c, s), ahead: s.route.waits()}, nil
+	return &record{org: s.actor.OrgID, key: values[0], fingerprint: fingerprint(c, s), ahead: s.route.waits()}, nil
 }
 
 // ActsOnKey reports whether an operation changes the caller's API key: another key with the same

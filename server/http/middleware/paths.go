@@ -18,8 +18,8 @@ var otherWords = map[string]string{
 
 // noPath returns the 404 of an unknown path, and suggests the most similar one.
 func (d *Document) noPath(path string) *problem.Error {
-	if meant := d.nearestPath(path); meant != "" {
-		return problem.New(problem.RouteNotFound, "No such path. Did you mean %s?", meant)
+	if nearest := d.nearestPath(path); nearest != "" {
+		return problem.New(problem.RouteNotFound, "No such path. Did you mean %s?", nearest)
 	}
 	return problem.New(problem.RouteNotFound, "No such path.")
 }
@@ -35,15 +35,15 @@ func (d *Document) nearestPath(path string) string {
 	if !strings.HasSuffix(path, ".txt") {
 		path = otherBeginning.ReplaceAllString(path, "/v1/")
 	}
-	given := strings.Split(path, "/")
-	if len(given) > 2 && otherWords[given[2]] != "" {
-		given[2] = otherWords[given[2]]
-		path = strings.Join(given, "/")
+	parts := strings.Split(path, "/")
+	if len(parts) > 2 && otherWords[parts[2]] != "" {
+		parts[2] = otherWords[parts[2]]
+		path = strings.Join(parts, "/")
 	}
 	var paths []string
 	for key := range d.routes {
 		segments := strings.Split(key.path, "/")
-		if fill(segments, given) {
+		if fill(segments, parts) {
 			paths = append(paths, strings.Join(segments, "/"))
 		}
 	}
@@ -53,15 +53,15 @@ func (d *Document) nearestPath(path string) string {
 
 // fill copies the given ids into the segments of a described path. It reports whether each other segment is similar to
 // the given one: /v1/tags/x is no suggestion for /v1/programs/x.
-func fill(segments, given []string) bool {
-	if len(segments) != len(given) {
+func fill(segments, parts []string) bool {
+	if len(segments) != len(parts) {
 		return false
 	}
 	for i, s := range segments {
 		switch {
-		case strings.HasPrefix(s, ":") && given[i] != "":
-			segments[i] = given[i]
-		case s != given[i] && problem.Nearest(given[i], []string{s}) == "":
+		case strings.HasPrefix(s, ":") && parts[i] != "":
+			segments[i] = parts[i]
+		case s != parts[i] && problem.Nearest(parts[i], []string{s}) == "":
 			return false
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func TestNearestPath(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	for path, meant := range map[string]string{
+	for path, nearest := range map[string]string{
 		"/programs":                   "/v1/programs",
 		"/api/programs":               "/v1/programs",
 		"/api/v1/programs":            "/v1/programs",
@@ -33,8 +33,8 @@ func TestNearestPath(t *testing.T) {
 	} {
 		e, _ := s.Get(path).Body["error"].(M)
 		want := "No such path."
-		if meant != "" {
-			want += " Did you mean " + meant + "?"
+		if nearest != "" {
+			want += " Did you mean " + nearest + "?"
 		}
 		assert.Equal(t, want, e["message"], path)
 	}
@@ -45,13 +45,13 @@ func TestEventNamesInTheWordsOfTheAPI(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program()
-	for given, meant := range map[string]string{
+	for path, nearest := range map[string]string{
 		"partner.created": "affiliate.created", "link.deleted": "affiliate_link.deleted", "flow.updated": "rule.updated",
 	} {
 		a := s.Post("/v1/webhook_endpoints", M{
-			"program_id": program, "url": "https://hooks.example/", "event_types": []string{given},
+			"program_id": program, "url": "https://hooks.example/", "event_types": []string{path},
 		})
 		e, _ := a.Body["error"].(M)
-		assert.Contains(t, e["message"], "Did you mean "+meant+"?", given)
+		assert.Contains(t, e["message"], "Did you mean "+nearest+"?", path)
 	}
 }

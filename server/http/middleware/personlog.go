@@ -25,20 +25,20 @@ func logPerson(ctx context.Context, s *state, u *work.Unit, out *buffered) error
 	if agent.DryRun(s.route.Operation, sent) {
 		return nil
 	}
-	var made struct {
+	var object struct {
 		ID        string `json:"id"`
 		ProgramID string `json:"program_id"`
 	}
-	_ = json.Unmarshal(out.body.Bytes(), &made) // no id without a body
+	_ = json.Unmarshal(out.body.Bytes(), &object) // no id without a body
 	delete(sent, "program_id")
-	program := made.ProgramID
+	program := object.ProgramID
 	for _, id := range append(u.Programs, u.OrgID) {
 		if program == "" {
 			program = id
 		}
 	}
 	return auditlog.Record(ctx, u, auditlog.Entry{
-		ProgramID: program, Action: actionOf(s.route.ID), TargetID: made.ID,
+		ProgramID: program, Action: actionOf(s.route.ID), TargetID: object.ID,
 		After: map[string]any{"changed": slices.Sorted(maps.Keys(sent))},
 	})
 }

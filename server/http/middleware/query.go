@@ -71,13 +71,13 @@ func plausibleID(escaped string) bool {
 // mergeList joins name and name[] into name[], split at commas, without
 // repetitions.
 func mergeList(q url.Values, name string) {
-	given := slices.Concat(q[name+"[]"], q[name])
+	values := slices.Concat(q[name+"[]"], q[name])
 	delete(q, name)
-	if len(given) == 0 {
+	if len(values) == 0 {
 		return
 	}
-	out := make([]string, 0, len(given))
-	for _, v := range given {
+	out := make([]string, 0, len(values))
+	for _, v := range values {
 		for part := range strings.SplitSeq(v, ",") {
 			if part = strings.TrimSpace(part); part != "" && !slices.Contains(out, part) {
 				out = append(out, part)
@@ -98,8 +98,8 @@ func joinFilters(q url.Values, r *route) {
 		if !p.commas {
 			continue
 		}
-		if given := slices.Concat(q[name], q[name+"[]"]); len(given) > 0 {
-			q[name] = []string{strings.Join(given, ",")}
+		if values := slices.Concat(q[name], q[name+"[]"]); len(values) > 0 {
+			q[name] = []string{strings.Join(values, ",")}
 			delete(q, name+"[]")
 		}
 	}
@@ -108,7 +108,7 @@ func joinFilters(q url.Values, r *route) {
 // checkQuery refuses unknown parameters (a misspelled filter must not return everything), repeated
 // parameters, and integers that are not plain digits.
 func checkQuery(q url.Values, r *route) error {
-	for name, given := range q {
+	for name, values := range q {
 		p, ok := r.query[name]
 		if !ok {
 			if err := unknownParameter(name, r); err != nil {
@@ -116,13 +116,13 @@ func checkQuery(q url.Values, r *route) error {
 			}
 			continue
 		}
-		if !p.repeatable && len(given) > 1 {
-			return problem.Invalid(name, "%s is given %d times.", name, len(given))
+		if !p.repeatable && len(values) > 1 {
+			return problem.Invalid(name, "%s is given %d times.", name, len(values))
 		}
 		if p.commas {
-			given[0] = spaceless(given[0])
+			values[0] = spaceless(values[0])
 		}
-		for _, v := range given {
+		for _, v := range values {
 			if !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
 				return problem.Invalid(name, "%s is not valid text.", name)
 			}

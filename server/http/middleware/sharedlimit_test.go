@@ -72,7 +72,7 @@ func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	c, pool := clock.NewManual(time.Now()), pgtest.New(t)
 	shared := replicas(pool, c, 1)[0]
-	asked := func() (n int) {
+	count := func() (n int) {
 		require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM rate_buckets").Scan(&n))
 		return n
 	}
@@ -82,8 +82,8 @@ func TestUnavailable(t *testing.T) {
 	_, err = pool.Exec(t.Context(), "ALTER TABLE away RENAME TO rate_buckets")
 	require.NoError(t, err)
 	require.Equal(t, 24, accepted(t, shared, 40), "it limits alone")
-	require.Zero(t, asked())
+	require.Zero(t, count())
 	c.Advance(time.Second)
 	require.Equal(t, 1, accepted(t, shared, 1))
-	require.Equal(t, 1, asked())
+	require.Equal(t, 1, count())
 }

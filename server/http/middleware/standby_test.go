@@ -55,13 +55,13 @@ func TestReadsAtAStandby(t *testing.T) {
 	other := s.NewKey(s.Org, true, "read", "write")
 	before := total(s, other)
 	standby.Pause()
-	made := s.Must(201, s.Post("/v1/programs", M{"name": "New", "website_url": "https://x.example", "currency": "USD"}))
-	position := made.Header.Get("Rail-Position")
+	program := s.Must(201, s.Post("/v1/programs", M{"name": "New", "website_url": "https://x.example", "currency": "USD"}))
+	position := program.Header.Get("Rail-Position")
 	require.Regexp(t, "^1-[0-9a-f]+$", position)
 	require.Equal(t, before+1, total(s, s.Key), "the writer's own")
 	require.Equal(t, before, total(s, other), "at the standby")
 	require.Equal(t, before+1, total(s, other, "Rail-Position", position), "the position came along")
-	s.Must(200, s.Do("GET", "/v1/programs/"+made.String("id"), other, nil)) // the primary answers for objects that the standby lacks
+	s.Must(200, s.Do("GET", "/v1/programs/"+program.String("id"), other, nil)) // the primary answers for objects that the standby lacks
 	require.Equal(t, before, total(s, other, "Rail-Position", "1-0"), "an old position")
 
 	standby.Resume()

@@ -103,7 +103,7 @@ func (d *Document) kindOf(collection string) *idKind {
 // absent completes the refusal of an id in the path: it names the kind of object that does not
 // exist, and the kind of the given id if it differs. The message depends only on the form of the
 // id.
-func (d *Document) absent(r *route, p *problem.Error, given string) *problem.Error {
+func (d *Document) absent(r *route, p *problem.Error, value string) *problem.Error {
 	if r == nil || strings.Count(r.Path, "{") != 1 || !strings.Contains(r.Path, "/{id}") {
 		return p
 	}
@@ -115,16 +115,16 @@ func (d *Document) absent(r *route, p *problem.Error, given string) *problem.Err
 	_, noun, _ := strings.Cut(strings.TrimSuffix(kind.whose, "'s id"), " ")
 	named := *p
 	named.Message = "No such " + noun + "."
-	if other := d.mistaken(*kind, given); other != "" {
+	if other := d.mistaken(*kind, value); other != "" {
 		named.Message = "No such " + noun + "; " + other + "."
 	}
 	return &named
 }
 
 // mistaken names the kind of an id that was given in place of another kind's, or returns "".
-func (d *Document) mistaken(kind idKind, given string) string {
+func (d *Document) mistaken(kind idKind, value string) string {
 	for _, k := range d.ids {
-		if k.pattern != kind.pattern && strings.HasPrefix(strings.TrimPrefix(given, "sample_"), k.prefix) {
+		if k.pattern != kind.pattern && strings.HasPrefix(strings.TrimPrefix(value, "sample_"), k.prefix) {
 			return k.prefix + "… is " + k.whose
 		}
 	}
@@ -133,13 +133,13 @@ func (d *Document) mistaken(kind idKind, given string) string {
 
 // pattern describes in words how a text matches a pattern, or returns "" if the pattern has no
 // words. It names the type of an id of another type: mixing up two ids is the usual mistake.
-func (d *Document) pattern(pattern, given string) string {
+func (d *Document) pattern(pattern, value string) string {
 	i := slices.IndexFunc(d.ids, func(k idKind) bool { return k.pattern == pattern })
 	if i < 0 {
 		return patterns[pattern]
 	}
 	text := "must be " + d.ids[i].whose + ", such as " + d.ids[i].example
-	if other := d.mistaken(d.ids[i], given); other != "" {
+	if other := d.mistaken(d.ids[i], value); other != "" {
 		text += "; " + other
 	}
 	return text
@@ -150,8 +150,8 @@ func (d *Document) must(se *openapi3.SchemaError) string {
 	s := se.Schema
 	switch se.SchemaField {
 	case "pattern", "minLength", "maxLength":
-		given, _ := se.Value.(string)
-		if text := d.pattern(s.Pattern, given); text != "" {
+		value, _ := se.Value.(string)
+		if text := d.pattern(s.Pattern, value); text != "" {
 			return text
 		}
 	}
@@ -202,12 +202,12 @@ func counted(n uint64, thing string) string {
 func digits(bound *float64) string { return strconv.FormatFloat(*bound, 'f', -1, 64) }
 
 // eventName replaces the API's name of an object by its name in events: partner.created becomes affiliate.created.
-func eventName(given string) string {
-	object, change, _ := strings.Cut(given, ".")
+func eventName(name string) string {
+	object, change, _ := strings.Cut(name, ".")
 	if word := objectsOfEvents[object]; word != "" {
 		return word + "." + change
 	}
-	return given
+	return name
 }
 
 // objectsOfEvents maps the API's name of an object to its name in events.
@@ -223,14 +223,14 @@ func (d *Document) fault(se *openapi3.SchemaError, param string) *problem.Error 
 		for _, v := range se.Schema.Enum {
 			allowed = append(allowed, fmt.Sprint(v))
 		}
-		given := fmt.Sprint(se.Value)
+		value := fmt.Sprint(se.Value)
 		if !strings.HasPrefix(param, "event_types[") {
-			return problem.NotOneOf(param, given, allowed)
+			return problem.NotOneOf(param, value, allowed)
 		}
-		if given == "all" || strings.Contains(given, "*") {
+		if value == "all" || strings.Contains(value, "*") {
 			return problem.Invalid(param, "%s must be a type of event; leave event_types empty for all of them.", param)
 		}
-		return problem.NotOneOf(param, eventName(given), allowed)
+		return problem.NotOneOf(param, eventName(value), allowed)
 	}
 	if text := d.must(se); text != "" {
 		return problem.Invalid(param, "%s %s.", param, text)

@@ -70,15 +70,15 @@ func addToken(v *visit) error {
 		}
 		order.PartnerID, order.LinkID = nil, opt.OrNil(l.ID)
 	}
-	var made claim.Token
+	var token claim.Token
 	err := v.write(func(ctx context.Context) (err error) {
 		u := work.From(ctx)
 		order.ExpiresAt = new(u.Now.Days(days))
-		made, err = v.portal.Claims.Issue(ctx, u, order)
+		token, err = v.portal.Claims.Issue(ctx, u, order)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return v.showAssistants(http.StatusOK, site.Form{Values: v.Form.Typed("link", "days")}, &made)
+	return v.showAssistants(http.StatusOK, site.Form{Values: v.Form.Typed("link", "days")}, &token)
 }

@@ -96,8 +96,8 @@ func shortName(l db.PortalLeadersRow) string {
 	first, last := strings.Fields(l.FirstName), strings.Fields(l.LastName)
 	if len(first) == 0 || address(l.FirstName) || address(l.LastName) {
 		name := l.DisplayName
-		if family, given, found := strings.Cut(name, ","); found { // such as Lovelace, Ada
-			name = given + " " + family
+		if family, firstName, found := strings.Cut(name, ","); found { // such as Lovelace, Ada
+			name = firstName + " " + family
 		}
 		if address(name) || strings.EqualFold(strings.TrimSpace(name), strings.TrimSpace(l.LastName)) {
 			return ""

@@ -37,8 +37,8 @@ var (
 
 // chosen is the choice that the address asks for.
 func (v *visit) chosen(name string, from []choice) choice {
-	given := v.QueryParam(name)
-	at := slices.IndexFunc(from, func(c choice) bool { return c.Value == given })
+	value := v.QueryParam(name)
+	at := slices.IndexFunc(from, func(c choice) bool { return c.Value == value })
 	return from[max(at, 0)]
 }
 
@@ -63,9 +63,9 @@ func with(at *url.URL, name, value string) string {
 }
 
 // graph reads the figures of the time that was asked for, by month or day, and by link, and those of the month.
-func (v *visit) graph(held []balance) (g graph, m month, err error) {
+func (v *visit) graph(balances []balance) (g graph, m month, err error) {
 	codes := []choice{{v.program.Currency, v.program.Currency}}
-	for _, p := range held {
+	for _, p := range balances {
 		if p.Currency != v.program.Currency {
 			codes = append(codes, choice{p.Currency, p.Currency})
 		}

@@ -87,15 +87,15 @@ func commissions(v *visit) error {
 // field, and filters nothing.
 func (v *visit) commissionFilterOf() (a commissionFilter, wrong site.Faults) {
 	wrong = site.Faults{}
-	if given := v.QueryParam("status"); slices.Contains(states, db.CommissionStatus(given)) {
-		a.Status = &given
+	if status := v.QueryParam("status"); slices.Contains(states, db.CommissionStatus(status)) {
+		a.Status = &status
 	}
 	for name, to := range map[string]**clock.Time{"from": &a.From, "to": &a.Before} {
-		given := v.QueryParam(name)
-		if given == "" {
+		value := v.QueryParam(name)
+		if value == "" {
 			continue
 		}
-		day, err := time.Parse(time.DateOnly, given)
+		day, err := time.Parse(time.DateOnly, value)
 		if err != nil {
 			wrong[name] = v.Locale.T("Enter a valid date.")
 			continue
@@ -128,12 +128,12 @@ func (v *visit) commissionFilters(wrong site.Faults) site.Filters {
 		if i.Value == "" {
 			continue
 		}
-		chosen := i.Value
+		value := i.Value
 		if i.Name == "status" {
-			chosen = l.Said(site.Words(i.Value, vocabulary))
+			value = l.Said(site.Words(i.Value, vocabulary))
 		}
 		f.Clear = at.Path
-		f.Chips = append(f.Chips, site.Chip{Text: i.Label + ": " + chosen, Without: site.Without(at, i.Name)})
+		f.Chips = append(f.Chips, site.Chip{Text: i.Label + ": " + value, Without: site.Without(at, i.Name)})
 	}
 	return f
 }

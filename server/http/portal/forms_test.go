@@ -166,8 +166,8 @@ func TestPostback(t *testing.T) {
 	s.Must(422, b.send("/portal/postback/save", "url", sink.URL, "event_types", "nothing"))
 	require.Empty(t, s.Get("/v1/webhook_endpoints?program_id="+program).Data())
 
-	made := s.Must(200, b.send("/portal/postback/save", "url", sink.URL+"/mine", "event_types", "referral.created", "event_types", "commission.created"))
-	whsec := secretForm.FindString(html.UnescapeString(string(made.Raw)))
+	answer := s.Must(200, b.send("/portal/postback/save", "url", sink.URL+"/mine", "event_types", "referral.created", "event_types", "commission.created"))
+	whsec := secretForm.FindString(html.UnescapeString(string(answer.Raw)))
 	require.NotEmpty(t, whsec)
 	e := s.Must(200, s.Get("/v1/webhook_endpoints?program_id="+program)).Data()
 	require.Len(t, e, 1)

@@ -90,8 +90,8 @@ func renameLink(v *visit) error {
 		return err
 	}
 	label := nullable.NewNullNullable[string]()
-	if given := v.Form.Value("label"); given != "" {
-		label = nullable.NewNullableWithValue(given)
+	if text := v.Form.Value("label"); text != "" {
+		label = nullable.NewNullableWithValue(text)
 	}
 	body := map[string]any{"label": v.Form.Value("label")}
 	if err := v.portal.Document.ValidateBody("LinkUpdate", body); err != nil {

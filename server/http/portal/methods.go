@@ -104,7 +104,7 @@ func (m method) names() []string {
 // It returns the object to store, or the faults by field; an optional detail that
 // is empty is left out.
 func (m method) read(v *visit) (json.RawMessage, site.Faults) {
-	given, wrong := map[string]string{}, site.Faults{}
+	fields, wrong := map[string]string{}, site.Faults{}
 	for _, d := range m.Details {
 		text := v.Form.Value(d.Name)
 		switch {
@@ -118,13 +118,13 @@ func (m method) read(v *visit) (json.RawMessage, site.Faults) {
 		case d.check != nil && d.check(text) != "":
 			wrong[d.Name] = v.Locale.T(d.check(text))
 		default:
-			given[d.Name] = text
+			fields[d.Name] = text
 		}
 	}
 	if len(wrong) > 0 {
 		return nil, wrong
 	}
-	raw, err := json.Marshal(given)
+	raw, err := json.Marshal(fields)
 	if err != nil {
 		return nil, site.Faults{"": v.Locale.T("These details are not valid.")}
 	}
@@ -229,14 +229,14 @@ func (v *visit) stored() (*stored, error) {
 	if err != nil || raw == nil {
 		return out, err
 	}
-	var given map[string]any
-	if err := json.Unmarshal(raw, &given); err != nil {
+	var details map[string]any
+	if err := json.Unmarshal(raw, &details); err != nil {
 		return nil, err
 	}
 	// Details that this page did not ask for are kept, but not shown.
 	for _, m := range methodsOf([]string{name}) {
 		for _, d := range m.Details {
-			if text, ok := given[d.Name].(string); ok && text != "" {
+			if text, ok := details[d.Name].(string); ok && text != "" {
 				out.Lines = append(out.Lines, line{v.Locale.T(d.Label), masked(text)})
 			}
 		}

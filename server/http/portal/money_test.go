@@ -29,19 +29,19 @@ func TestPartnerRates(t *testing.T) {
 		},
 	}))
 	plain, golden := s.Partner(program), s.Partner(program, M{"group_id": gold})
-	require.Contains(t, said(signIn(s, plain).get("/portal")), "You earn 20 % of every payment.")
+	require.Contains(t, unescape(signIn(s, plain).get("/portal")), "You earn 20 % of every payment.")
 	b := signIn(s, golden)
-	page := said(b.get("/portal"))
+	page := unescape(b.get("/portal"))
 	require.Contains(t, page, "You earn 12.34 USD on a customer’s first payment, if your group is Gold.")
 	require.Contains(t, page, "You earn 25 % on everything else.")
 	require.Contains(t, page, "Commissions become payable 30 days after the sale.")
 	require.NotContains(t, page, "secret name")
-	german := said(string(b.ask("GET", "/portal", nil, "Accept-Language", "de").Raw))
+	german := unescape(string(b.ask("GET", "/portal", nil, "Accept-Language", "de").Raw))
 	require.Contains(t, german, "Sie verdienen 12,34 USD bei der ersten Zahlung eines Kunden, wenn gilt: Ihre Gruppe ist Gold.")
 }
 
-// said is a page's text with its entities read.
-func said(page string) string { return html.UnescapeString(page) }
+// unescape is a page's text with its entities read.
+func unescape(page string) string { return html.UnescapeString(page) }
 
 // TestNextPayout: when it comes, how much it is, and how far it is to the minimum.
 func TestNextPayout(t *testing.T) {
@@ -53,40 +53,40 @@ func TestNextPayout(t *testing.T) {
 	b := signIn(s, partner)
 	customer := s.Customer(program, partner)
 	s.Sale(program, customer, M{"amount_minor": 10000})
-	page := said(b.get("/portal"))
+	page := unescape(b.get("/portal"))
 	require.Contains(t, page, "20.00 USD of 50.00 USD minimum payout.")
 	require.Contains(t, page, "30.00 USD to go.")
 	require.Contains(t, page, `<progress max="5000" value="2000"`)
 	s.Sale(program, customer, M{"amount_minor": 20000})
-	page = said(b.get("/portal"))
+	page = unescape(b.get("/portal"))
 	require.Contains(t, page, "About 60.00 USD, planned for "+monthEnd(s.Clock.Now().Time).AddDate(0, 0, 30).Format("2 Jan 2006"))
 	require.Contains(t, page, "No payout method")
 	s.Must(200, s.Post("/v1/partners/"+partner, M{"payout_method": "paypal", "payout_details": M{"email": "ada@example.com"}}))
-	require.Contains(t, said(b.get("/portal")), "New sales and refunds may still change it.")
+	require.Contains(t, unescape(b.get("/portal")), "New sales and refunds may still change it.")
 	batch := s.Must(201, s.Post("/v1/payout_batches", M{"program_id": program, "period_end": s.Clock.Now().Format(time.DateOnly)}))
-	require.Contains(t, said(b.get("/portal")), "60.00 USD is scheduled for ")
+	require.Contains(t, unescape(b.get("/portal")), "60.00 USD is scheduled for ")
 	s.Must(200, s.Post("/v1/payout_batches/"+batch.String("id")+"/export", M{"format": "paypal"}))
-	require.Contains(t, said(b.get("/portal")), "60.00 USD is on its way.")
+	require.Contains(t, unescape(b.get("/portal")), "60.00 USD is on its way.")
 	id := s.Must(200, s.Get("/v1/payouts?program_id="+program)).Data()[0]["id"].(string)
 	for attention, text := range map[string]string{"unclaimed": "was sent, but not claimed yet", "on_hold": "is reviewing it"} {
 		_, err := s.Pool.Exec(t.Context(), `UPDATE payouts SET attention = $2, attention_text = 'x', attention_at = now()
 			WHERE id = $1`, id, attention)
 		require.NoError(t, err)
-		require.Contains(t, said(b.get("/portal")), text)
+		require.Contains(t, unescape(b.get("/portal")), text)
 	}
 	s.Must(200, s.Post("/v1/payouts/"+id+"/mark_failed", M{"reason": "The account was not found."}))
-	page = said(b.get("/portal"))
+	page = unescape(b.get("/portal"))
 	require.Contains(t, page, "Your payout of 60.00 USD could not be paid.</strong> The account was not found.")
 	require.NotContains(t, page, "is scheduled for")
 	s.Sale(program, customer, M{"amount_minor": 50000})
 	s.Clock.Advance(40 * 24 * time.Hour)
 	s.Must(201, s.Post("/v1/payout_batches", M{"program_id": program, "period_end": s.Clock.Now().Format(time.DateOnly)}))
 	b = signIn(s, partner)
-	page = said(b.get("/portal"))
+	page = unescape(b.get("/portal"))
 	require.Contains(t, page, "Your payout of 60.00 USD could not be paid.", "a later payout does not contain it")
 	require.Contains(t, page, "100.00 USD is scheduled for")
 	s.Must(200, s.Post("/v1/payouts/"+id+"/mark_paid", M{}))
-	require.NotContains(t, said(b.get("/portal")), "could not be paid")
+	require.NotContains(t, unescape(b.get("/portal")), "could not be paid")
 }
 
 // TestDaysOfTheProgram: the portal shows, filters and files days of the program's time
@@ -103,7 +103,7 @@ func TestDaysOfTheProgram(t *testing.T) {
 	s.Must(200, s.Post("/v1/partners/"+partner, M{"payout_method": "paypal", "payout_details": M{"email": "ada@example.com"}}))
 	s.Sale(program, s.Customer(program, partner), M{"amount_minor": 10000})
 	b := signIn(s, partner)
-	home := said(b.get("/portal"))
+	home := unescape(b.get("/portal"))
 	require.Contains(t, home, "<title>November 2026 · Earnings: 20.00 USD</title>")
 	require.Contains(t, home, "About 20.00 USD, planned for 30 Dec 2026")
 	require.Contains(t, home, "Dates are in Australia/Sydney")
@@ -112,7 +112,7 @@ func TestDaysOfTheProgram(t *testing.T) {
 	require.Contains(t, b.get("/portal/commissions.csv?from=2026-11-01&to=2026-11-01"), "\n2026-11-01,")
 	s.Must(200, s.Post("/v1/programs/"+program, M{"time_zone": "America/Los_Angeles"}))
 	require.Contains(t, b.get("/portal/commissions"), ">31 Oct 2026</time>")
-	require.Contains(t, said(b.get("/portal")), "<title>October 2026 · Earnings: 20.00 USD</title>")
+	require.Contains(t, unescape(b.get("/portal")), "<title>October 2026 · Earnings: 20.00 USD</title>")
 }
 
 // monthEnd is the last day of a month.

@@ -99,12 +99,12 @@ var meanings = map[string]string{
 }
 
 // choose lists the types that a postback may take; none chosen means all.
-func (p *postbackPage) choose(chosen []string) {
+func (p *postbackPage) choose(names []string) {
 	p.Types = nil
 	for _, t := range webhook.Catalogue() {
 		if t.PartnerEligible {
 			about := cmp.Or(meanings[t.Type], t.Description)
-			p.Types = append(p.Types, eventChoice{t.Type, about, slices.Contains(chosen, t.Type)})
+			p.Types = append(p.Types, eventChoice{t.Type, about, slices.Contains(names, t.Type)})
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (v *visit) addPostback(url string, types []string) (secret string, err erro
 	}
 	err = v.write(func(ctx context.Context) error {
 		// Create is first: it looks up the name in the address before it begins the transaction.
-		e, made, err := v.portal.Webhooks.Create(ctx, work.From(ctx), webhook.NewEndpoint{
+		e, key, err := v.portal.Webhooks.Create(ctx, work.From(ctx), webhook.NewEndpoint{
 			ProgramID: v.program.ID, PartnerID: &v.partner.ID, URL: url, EventTypes: types,
 		})
 		if err != nil {
@@ -172,7 +172,7 @@ func (v *visit) addPostback(url string, types []string) (secret string, err erro
 		if err := v.onePostback(ctx); err != nil {
 			return err
 		}
-		secret = made
+		secret = key
 		return v.audit(ctx, "webhook_endpoint.created", e.ID, nil, auditMembers(e))
 	})
 	return secret, err
@@ -238,11 +238,11 @@ func rotatePostback(v *visit) error {
 	}
 	secret := ""
 	err = v.write(func(ctx context.Context) error {
-		_, made, err := v.portal.Webhooks.Rotate(ctx, work.From(ctx), page.Current.ID)
+		_, key, err := v.portal.Webhooks.Rotate(ctx, work.From(ctx), page.Current.ID)
 		if err != nil {
 			return err
 		}
-		secret = made
+		secret = key
 		return v.audit(ctx, "webhook_endpoint.secret_rotated", page.Current.ID, nil, nil)
 	})
 	if err != nil {

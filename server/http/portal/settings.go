@@ -113,12 +113,12 @@ func saveProfile(v *visit) error {
 			continue
 		}
 		*to = nullable.NewNullNullable[string]()
-		given := v.Form.Value(name)
+		value := v.Form.Value(name)
 		if name == "website_url" {
-			given = secured(given)
+			value = secured(value)
 		}
-		if given != "" {
-			*to = nullable.NewNullableWithValue(given)
+		if value != "" {
+			*to = nullable.NewNullableWithValue(value)
 		}
 	}
 	err := v.saveSelf(&body)

@@ -172,8 +172,8 @@ func serve(c echo.Context) error {
 			return problem.New(problem.RouteNotFound, "There is no such file.")
 		}
 	}
-	asked := c.Request().Header
-	return file.Serve(c.Response(), asked.Get("Accept-Encoding"), asked.Get("If-None-Match"))
+	header := c.Request().Header
+	return file.Serve(c.Response(), header.Get("Accept-Encoding"), header.Get("If-None-Match"))
 }
 
 // hashed is a name of an asset with a hash.

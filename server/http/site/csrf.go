@@ -27,15 +27,15 @@ func (g Guard) Token(session string) string {
 
 // holds reports whether a form's token is one of the session's.
 func (g Guard) holds(session, token string) bool {
-	given, err := base64.RawURLEncoding.DecodeString(token)
+	got, err := base64.RawURLEncoding.DecodeString(token)
 	sum := g.sum(session)
-	if err != nil || len(given) != 2*len(sum) {
+	if err != nil || len(got) != 2*len(sum) {
 		return false
 	}
-	for i, mask := range given[:len(sum)] {
-		given[len(sum)+i] ^= mask
+	for i, mask := range got[:len(sum)] {
+		got[len(sum)+i] ^= mask
 	}
-	return hmac.Equal(given[len(sum):], sum)
+	return hmac.Equal(got[len(sum):], sum)
 }
 
 // sum derives the form's token from the session's. It is a keyed hash: a page's source reveals nothing of the cookie.

@@ -25,16 +25,16 @@ type Language struct {
 // remembered one. Without either it stays that of Accept-Language, and the result is false.
 func (v *Visit) ReadLanguage() bool {
 	k := Cookie{Name: languageCookie, Path: "/", Secure: strings.HasPrefix(v.site.BaseURL, "https:")}
-	if asked := languageOf(v.QueryParam("language")); asked != nil {
-		v.Locale = asked
-		k.Set(v, asked.Language(), languageLife)
+	if tag := languageOf(v.QueryParam("language")); tag != nil {
+		v.Locale = tag
+		k.Set(v, tag.Language(), languageLife)
 		return true
 	}
-	chosen := languageOf(k.Value(v))
-	if chosen != nil {
-		v.Locale = chosen
+	tag := languageOf(k.Value(v))
+	if tag != nil {
+		v.Locale = tag
 	}
-	return chosen != nil
+	return tag != nil
 }
 
 // languageOf returns the locale with exactly this code; nil for none.

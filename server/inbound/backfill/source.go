@@ -14,13 +14,13 @@ import (
 // source is a Stripe list from which events are read: the list of events, or a list of objects from which they
 // are reconstructed.
 type source struct {
-	path    string
-	types   []string // of events
-	kind    string   // type of the reconstructed event
-	status  string   // required status of an object
-	asked   bool     // whether the list filters by status
-	expand  []string
-	outside bool // only if payments outside Checkout are recorded
+	path     string
+	types    []string // of events
+	kind     string   // type of the reconstructed event
+	status   string   // required status of an object
+	byStatus bool     // whether the list filters by status
+	expand   []string
+	outside  bool // only if payments outside Checkout are recorded
 }
 
 const intents = "payment_intent.succeeded"
@@ -43,8 +43,8 @@ var events = []source{
 
 // objects are read in the same order.
 var objects = []source{
-	{path: "/v1/checkout/sessions", kind: "checkout.session.completed", status: "complete", asked: true},
-	{path: "/v1/invoices", kind: "invoice.paid", status: "paid", asked: true},
+	{path: "/v1/checkout/sessions", kind: "checkout.session.completed", status: "complete", byStatus: true},
+	{path: "/v1/invoices", kind: "invoice.paid", status: "paid", byStatus: true},
 	{path: "/v1/payment_intents", kind: intents, status: "succeeded"},
 	{path: "/v1/refunds", kind: "refund.updated", status: "succeeded", expand: []string{"data.charge"}},
 	{path: "/v1/disputes", kind: "charge.dispute.updated", expand: []string{"data.charge"}},
@@ -61,7 +61,7 @@ func (s source) filter(from, to clock.Time) url.Values {
 	if s.expand != nil {
 		form["expand[]"] = s.expand
 	}
-	if s.asked {
+	if s.byStatus {
 		form.Set("status", s.status)
 	}
 	return form

@@ -28,8 +28,8 @@ func (Source) Verify(secret string, header http.Header, _ []byte, _ clock.Time) 
 		return processor.ErrNoSignature
 	}
 	// Hashes have one length, so that the timing reveals nothing about the secret's.
-	given, want := sha256.Sum256([]byte(user+":"+password)), sha256.Sum256([]byte(secret))
-	if subtle.ConstantTimeCompare(given[:], want[:]) != 1 {
+	got, want := sha256.Sum256([]byte(user+":"+password)), sha256.Sum256([]byte(secret))
+	if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 		return processor.ErrSignature
 	}
 	return nil

@@ -72,24 +72,24 @@ func first(of ...loose.ID) string {
 
 // minor returns an amount in Rail's minor units. Chargebee uses whole units for currencies without decimals, and
 // hundredths for all others.
-func minor(given loose.Int, code string) (int64, bool) {
-	if !given.OK || given.N < 0 {
+func minor(amount loose.Int, code string) (int64, bool) {
+	if !amount.OK || amount.N < 0 {
 		return 0, false
 	}
 	if currency.Digits(code) == 0 {
-		return given.N, true
+		return amount.N, true
 	}
-	return processor.FromHundredths(given.N, code)
+	return processor.FromHundredths(amount.N, code)
 }
 
 // money returns the transaction's amount and currency.
 func (r *reader) money() (int64, string, error) {
 	t := r.Of.Transaction
-	given := t.Currency
-	if given == "" {
-		given = r.Of.Invoice.Currency // in v1, a site has one currency
+	text := t.Currency
+	if text == "" {
+		text = r.Of.Invoice.Currency // in v1, a site has one currency
 	}
-	code, ok := currency.Normal(string(given))
+	code, ok := currency.Normal(string(text))
 	if !ok {
 		return 0, "", processor.MalformedError{Member: "content.transaction.currency_code"}
 	}

@@ -173,17 +173,17 @@ func (in Input) secret() (string, error) {
 }
 
 // standard reports whether a secret is valid for Standard Webhooks.
-func standard(given string) bool {
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(given, webhook.SecretPrefix))
-	return err == nil && strings.HasPrefix(given, webhook.SecretPrefix) && len(key) >= 16
+func standard(secret string) bool {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, webhook.SecretPrefix))
+	return err == nil && strings.HasPrefix(secret, webhook.SecretPrefix) && len(key) >= 16
 }
 
 // minPassword is the minimum length of a password that alone authenticates events.
 const minPassword = 16
 
 // credentials reports whether a secret is a user and a password of HTTP Basic.
-func credentials(given string) bool {
-	user, password, _ := strings.Cut(given, ":")
+func credentials(secret string) bool {
+	user, password, _ := strings.Cut(secret, ":")
 	return user != "" && len(password) >= minPassword
 }
 

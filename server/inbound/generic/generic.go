@@ -181,19 +181,19 @@ func (b *body) refund(r *processor.Reading) (err error) {
 }
 
 // amountOf returns an amount within the storable range; 0 if absent.
-func amountOf(given *loose.Int, member string) (int64, error) {
-	if given == nil {
+func amountOf(amount *loose.Int, member string) (int64, error) {
+	if amount == nil {
 		return 0, nil
 	}
-	if !given.OK || given.N < 0 || given.N > maxMinor {
+	if !amount.OK || amount.N < 0 || amount.N > maxMinor {
 		return 0, processor.MalformedError{Member: member}
 	}
-	return given.N, nil
+	return amount.N, nil
 }
 
 // currencyOf returns a currency in ISO 4217 form.
-func currencyOf(given loose.Text) (string, error) {
-	code, ok := currency.Normal(string(given))
+func currencyOf(text loose.Text) (string, error) {
+	code, ok := currency.Normal(string(text))
 	if !ok {
 		return "", processor.MalformedError{Member: "currency"}
 	}
@@ -201,11 +201,11 @@ func currencyOf(given loose.Text) (string, error) {
 }
 
 // timeOf returns a time; zero if absent.
-func timeOf(given loose.Text, member string) (clock.Time, error) {
-	if given == "" {
+func timeOf(text loose.Text, member string) (clock.Time, error) {
+	if text == "" {
 		return clock.Time{}, nil
 	}
-	at, err := clock.Parse(string(given))
+	at, err := clock.Parse(string(text))
 	if err != nil {
 		return at, processor.MalformedError{Member: member}
 	}

@@ -71,25 +71,25 @@ func (s Service) Find(ctx context.Context, u *work.Unit, program, id string) (db
 }
 
 // Connect creates a connection. u has no transaction yet: calls to Stripe happen outside of one.
-func (s Service) Connect(ctx context.Context, u *work.Unit, in connection.Input) (made Connected, err error) {
-	made.EndpointErr, err = s.store(ctx, u, in, func(u *work.Unit, in connection.Input) (err error) {
-		made.ProcessorConnection, made.Secret, err = s.rules().Connect(ctx, u, in)
+func (s Service) Connect(ctx context.Context, u *work.Unit, in connection.Input) (out Connected, err error) {
+	out.EndpointErr, err = s.store(ctx, u, in, func(u *work.Unit, in connection.Input) (err error) {
+		out.ProcessorConnection, out.Secret, err = s.rules().Connect(ctx, u, in)
 		return err
 	})
-	return made, err
+	return out, err
 }
 
 // Complete sets secrets and options of a pending connection. u has no transaction yet, as in Connect.
 func (s Service) Complete(
 	ctx context.Context, u *work.Unit, c db.ProcessorConnection, in connection.Input,
-) (made Connected, err error) {
+) (out Connected, err error) {
 	in.ID, in.ProgramID, in.Processor, in.Live = c.ID, c.ProgramID, c.Processor, c.Livemode
 	in.Replace = in.APIKey != "" && in.Secret == "" // a typed secret is proven by the first event
-	made.EndpointErr, err = s.store(ctx, u, in, func(u *work.Unit, in connection.Input) (err error) {
-		made.ProcessorConnection, err = s.rules().Complete(ctx, u, c, in)
+	out.EndpointErr, err = s.store(ctx, u, in, func(u *work.Unit, in connection.Input) (err error) {
+		out.ProcessorConnection, err = s.rules().Complete(ctx, u, c, in)
 		return err
 	})
-	return made, err
+	return out, err
 }
 
 // store creates the endpoint of a connection at Stripe if in asks for it, writes the connection, and deletes the
@@ -185,12 +185,12 @@ func (s Service) endpoint(ctx context.Context, in *connection.Input) (undo func(
 	}
 	to := s.URL(db.ProcessorConnection{ID: in.ID, Processor: in.Processor})
 	api := client.New(in.APIKey, s.StripeURL)
-	made, err := api.CreateEndpoint(ctx, to, stripe.Events())
+	e, err := api.CreateEndpoint(ctx, to, stripe.Events())
 	if err != nil {
 		return undo, connection.Refuse("api_key", "%w (or create an endpoint at Stripe manually, and enter its secret)", err)
 	}
-	in.Secret = made.Secret
-	return func() { _ = api.DeleteEndpoint(context.WithoutCancel(ctx), made.ID) }, nil
+	in.Secret = e.Secret
+	return func() { _ = api.DeleteEndpoint(context.WithoutCancel(ctx), e.ID) }, nil
 }
 
 // client returns a client with the key of a Stripe connection; nil without one.

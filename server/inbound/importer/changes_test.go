@@ -485,14 +485,14 @@ func TestAppliesAgain(t *testing.T) {
 func TestApplicantOfRail(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	made := d.Must(201, d.Post("/v1/applications", M{"program_id": d.program, "email": "ann@example.com", "first_name": "Ann", "last_name": "Lee"}))
+	applied := d.Must(201, d.Post("/v1/applications", M{"program_id": d.program, "email": "ann@example.com", "first_name": "Ann", "last_name": "Lee"}))
 	p := person("1", "ann@example.com")
 	p.Partner.Status = source.Pending
 	d.imports(p)
 	d.Clock.Advance(time.Hour)
 	d.imports(person("1", "ann@example.com"))
 	status := d.Must(200, d.Get("/v1/partners/"+d.partners()["ann@example.com"])).Body["status"]
-	application := d.Must(200, d.Get("/v1/applications/"+made.String("id"))).Body["status"]
+	application := d.Must(200, d.Get("/v1/applications/"+applied.String("id"))).Body["status"]
 	if status == "active" && application == "pending" {
 		t.Error("an active partner with an undecided application")
 	}

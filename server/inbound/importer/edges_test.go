@@ -224,17 +224,17 @@ func TestDebts(t *testing.T) {
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	x := newStory(t, products[0], 40)
-	made := x.Must(201, x.Post("/v1/imports", M{
+	run := x.Must(201, x.Post("/v1/imports", M{
 		"program_id": x.program, "source": x.of.name, "api_key": x.of.key, "dry_run": false,
 	})).String("id")
 	for n := range 200 {
-		if x.Must(200, x.Get("/v1/imports/"+made)).Body["status"] == "done" {
+		if x.Must(200, x.Get("/v1/imports/"+run)).Body["status"] == "done" {
 			require.Greater(t, n, 5)
 			break
 		}
 		x.killed(time.Duration(5+3*n) * time.Millisecond)
 	}
-	require.Equal(t, "done", x.work(made).Body["status"])
+	require.Equal(t, "done", x.work(run).Body["status"])
 	x.balanced()
 	x.unchanged()
 }
@@ -254,17 +254,17 @@ func TestRefusals(t *testing.T) {
 	d.Refused(400, "parameter_invalid", "files", d.Post("/v1/imports", M{"program_id": d.program, "source": "csv"}))
 	d.Refused(400, "parameter_invalid", "api_key", post(M{"source": "csv"}))
 	d.Refused(404, "resource_not_found", "program_id", post(M{"program_id": "prg_1"}))
-	made := d.Must(201, post(nil)).String("id")
-	require.NotContains(t, string(d.Must(200, d.Get("/v1/imports/"+made)).Raw), "api_key")
+	run := d.Must(201, post(nil)).String("id")
+	require.NotContains(t, string(d.Must(200, d.Get("/v1/imports/"+run)).Raw), "api_key")
 	d.Refused(409, "import_active", "", post(nil))
-	d.Refused(409, "import_not_ready", "", d.Post("/v1/imports/"+made+"/run", M{}))
-	d.Refused(409, "import_not_ready", "", d.Post("/v1/imports/"+made+"/undo", M{}))
+	d.Refused(409, "import_not_ready", "", d.Post("/v1/imports/"+run+"/run", M{}))
+	d.Refused(409, "import_not_ready", "", d.Post("/v1/imports/"+run+"/undo", M{}))
 	foreign := d.NewKey(d.NewOrg("Foreign"), true, "read", "write")
 	for _, path := range []string{"", "/problems"} {
-		d.Refused(404, "resource_not_found", "", d.Do("GET", "/v1/imports/"+made+path, foreign, nil))
+		d.Refused(404, "resource_not_found", "", d.Do("GET", "/v1/imports/"+run+path, foreign, nil))
 	}
 	for _, path := range []string{"/run", "/undo"} {
-		d.Refused(404, "resource_not_found", "", d.Do("POST", "/v1/imports/"+made+path, foreign, M{}))
+		d.Refused(404, "resource_not_found", "", d.Do("POST", "/v1/imports/"+run+path, foreign, M{}))
 	}
 }
 

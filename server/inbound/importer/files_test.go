@@ -100,9 +100,9 @@ func TestFileSameID(t *testing.T) {
 func TestFileColumns(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	made := d.Must(201, d.Post("/v1/imports", M{"program_id": d.program, "source": "csv", "files": M{
+	run := d.Must(201, d.Post("/v1/imports", M{"program_id": d.program, "source": "csv", "files": M{
 		"partners": "E-mail,Token,Shoe size\nann@example.com,ann,38\n",
 	}}))
-	require.Equal(t, map[string]any{"partners": map[string]any{"email": "E-mail", "value": "Token"}}, made.Body["columns"])
-	require.NotContains(t, d.work(made.String("id")).Body, "columns")
+	require.Equal(t, map[string]any{"partners": map[string]any{"email": "E-mail", "value": "Token"}}, run.Body["columns"])
+	require.NotContains(t, d.work(run.String("id")).Body, "columns")
 }

@@ -109,8 +109,8 @@ func (x *story) begin(more M) apitest.Answer {
 		body["source_account"] = x.of.account
 	}
 	maps.Copy(body, more)
-	made := x.Must(201, x.Post("/v1/imports", body))
-	return x.work(made.String("id"))
+	run := x.Must(201, x.Post("/v1/imports", body))
+	return x.work(run.String("id"))
 }
 
 // work runs the job, and returns the import. In a story with kills, servers are killed first.

@@ -260,10 +260,10 @@ func (b *batch) takenValues(ctx context.Context, all []string) (t takenValues, e
 	for _, v := range ofLinks {
 		t.links[v.Value] = v.Partners
 	}
-	chosen, err := queries.ImportKeys(ctx, b.u.Tx, db.ImportKeysParams{
+	keys, err := queries.ImportKeys(ctx, b.u.Tx, db.ImportKeysParams{
 		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: "handle", Keys: all,
 	})
-	for _, k := range chosen {
+	for _, k := range keys {
 		t.handles[k.Key] = k.SourceID
 	}
 	return t, err

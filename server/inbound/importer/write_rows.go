@@ -165,11 +165,11 @@ func (w *writer) changePartner(ctx context.Context, r *row, to source.Partner, p
 	if err != nil {
 		return err
 	}
-	pick := func(old, changed string, have, given *string) *string {
+	pick := func(old, changed string, have, next *string) *string {
 		if old == changed {
 			return have
 		}
-		return given
+		return next
 	}
 	status := now.Status
 	switch people := now.SuspensionReason != nil || !r.earlier.Created; {

@@ -191,11 +191,11 @@ func billing(p processor.Payment) *string {
 const maxMetadata = 16 << 10
 
 // metadataOf returns the processor's metadata for a sale, none if it is too large.
-func metadataOf(given map[string]any) json.RawMessage {
-	if len(given) == 0 || len(given) > 50 {
+func metadataOf(metadata map[string]any) json.RawMessage {
+	if len(metadata) == 0 || len(metadata) > 50 {
 		return nil
 	}
-	out, err := json.Marshal(given)
+	out, err := json.Marshal(metadata)
 	if err != nil || len(out) > maxMetadata {
 		return nil
 	}

@@ -273,11 +273,11 @@ func TestFieldCase20UmlautHosts(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program(M{"website_url": "https://bücher.example"})
 	ada := s.Partner(program, M{"handle": "ada"})
-	given := []string{"Bücher.example", "*.bücher.example", "straße.example:8443", "xn--bcher-kva.example"}
+	names := []string{"Bücher.example", "*.bücher.example", "straße.example:8443", "xn--bcher-kva.example"}
 	hosts := []any{"xn--bcher-kva.example", "*.xn--bcher-kva.example", "xn--strae-oqa.example:8443"}
-	key := s.Must(201, s.Post("/v1/publishable_keys", M{"program_id": program, "allowed_hosts": given}))
+	key := s.Must(201, s.Post("/v1/publishable_keys", M{"program_id": program, "allowed_hosts": names}))
 	require.ElementsMatch(t, hosts, key.Body["allowed_hosts"])
-	settings := s.Must(200, s.Post("/v1/programs/"+program+"/portal", M{"link_hosts": given, "embed_hosts": given}))
+	settings := s.Must(200, s.Post("/v1/programs/"+program+"/portal", M{"link_hosts": names, "embed_hosts": names}))
 	require.ElementsMatch(t, hosts, settings.Body["link_hosts"])
 	require.ElementsMatch(t, hosts, settings.Body["embed_hosts"])
 	for _, origin := range []string{

@@ -147,9 +147,9 @@ func (a payer) attribute(
 ) (db.Customer, bool, error) {
 	for _, r := range routes {
 		r.At = a.r.At
-		brought, err := a.Customers.Assign(ctx, a.u, k.ID, r)
+		assigned, err := a.Customers.Assign(ctx, a.u, k.ID, r)
 		if end, err := refusal(err); end == nil && !customer.Unfit(err) {
-			return brought, err == nil, err
+			return assigned, err == nil, err
 		}
 	}
 	return k, false, nil

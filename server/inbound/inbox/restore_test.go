@@ -12,10 +12,10 @@ import (
 )
 
 // adjust returns an adjustment of Paddle with an amount.
-func adjust(id, action string, amount int64) said {
+func adjust(id, action string, amount int64) report {
 	a := paddleAdjustment(id, action, "approved")
 	a["totals"] = M{"subtotal": fmt.Sprint(amount), "tax": "0", "total": fmt.Sprint(amount)}
-	return said{"adjustment.created", a}
+	return report{"adjustment.created", a}
 }
 
 // one returns the books of the program's only sale.
@@ -61,7 +61,7 @@ func TestWonChargeback(t *testing.T) {
 			h.Must(200, h.Post("/v1/programs/"+h.ProgramID, M{"holding_period_days": 0, "min_payout_minor": 0}))
 			flow := h.Get("/v1/flows?program_id=" + h.ProgramID).Data()[0]["id"].(string)
 			h.Must(200, h.Post("/v1/flows/"+flow, M{"approval_mode": c.mode}))
-			say := func(s said) apitest.Answer {
+			say := func(s report) apitest.Answer {
 				h.Clock.Advance(time.Hour)
 				paddleMoney.say(h, 1, h.Clock.Now().Time, s)
 				return h.Last("recorded", nil)
@@ -77,8 +77,8 @@ func TestWonChargeback(t *testing.T) {
 			require.Equal(t, []int64{c.sale, c.share}, []int64{h.one().sale, h.one().share})
 			refund := h.Get("/v1/refunds/" + won.String("refund_id"))
 			require.Equal(t, c.back, refund.Int("restored_minor"))
-			made := apitest.Answer{Body: refund.Body["restorations"].([]any)[0].(M)["commissions"].([]any)[0].(M)}
-			k := h.Get("/v1/commissions/" + made.String("commission_id"))
+			commission := apitest.Answer{Body: refund.Body["restorations"].([]any)[0].(M)["commissions"].([]any)[0].(M)}
+			k := h.Get("/v1/commissions/" + commission.String("commission_id"))
 			require.Equal(t, []any{c.status, "reward", sale}, []any{k.Body["status"], k.Body["kind"], k.Body["sale_id"]})
 			line := h.Get("/v1/audit_log_entries?action=sale.restored&program_id=" + h.ProgramID).Data()
 			require.Len(t, line, 1)
@@ -111,7 +111,7 @@ func TestWonChargeback(t *testing.T) {
 func TestChargebackInEveryOrder(t *testing.T) {
 	t.Parallel()
 	h := newMoney(t, paddleMoney)
-	events := []said{
+	events := []report{
 		adjust("adj_a#", "chargeback", 900), adjust("adj_b#", "refund", 600), adjust("adj_c#", "chargeback_reverse", 900),
 		adjust("adj_d#", "chargeback", 300),
 	}
@@ -123,7 +123,7 @@ func TestDisputeInEveryOrder(t *testing.T) {
 	t.Parallel()
 	h := newMoney(t, stripeMoney)
 	level := stripeMoney.rows[0].data
-	events := []said{
+	events := []report{
 		{"charge.dispute.closed", stripeDispute("lost")}, {"charge.refunded", merged(level, M{"amount_refunded": 600})},
 		{"charge.dispute.funds_reinstated", stripeDispute("won")}, {"charge.refunded", merged(level, M{"amount_refunded": 1000})},
 	}
@@ -131,7 +131,7 @@ func TestDisputeInEveryOrder(t *testing.T) {
 }
 
 // inAnyOrder pays and sends events in every order. Their times stay in the original order.
-func (h inboxed) inAnyOrder(p moneyProcessor, events []said, want books) {
+func (h inboxed) inAnyOrder(p moneyProcessor, events []report, want books) {
 	h.T.Helper()
 	all := orders(len(events))
 	for n := range all {
@@ -165,17 +165,17 @@ func TestFailedRefundMadeAgain(t *testing.T) {
 	h := newMoney(t, stripeMoney)
 	stripeMoney.pay(h, 1)
 	h.Last("recorded", nil)
-	say := func(s said) {
+	say := func(s report) {
 		h.Clock.Advance(time.Hour)
 		stripeMoney.say(h, 1, h.Clock.Now().Time, s)
 	}
-	level := said{"charge.refunded", merged(stripeMoney.rows[0].data, M{"amount_refunded": 900})}
-	say(said{"refund.failed", merged(stripeRefund("failed"), M{"id": "re_early"})})
+	level := report{"charge.refunded", merged(stripeMoney.rows[0].data, M{"amount_refunded": 900})}
+	say(report{"refund.failed", merged(stripeRefund("failed"), M{"id": "re_early"})})
 	early := h.Last("ignored", "nothing_taken")
 	h.Refused(409, "inbox_event_not_resolvable", "", h.Post("/v1/inbox_events/"+early.String("id")+"/resolve", nil))
 	say(level)
 	h.Last("recorded", nil)
-	say(said{"refund.failed", stripeRefund("failed")})
+	say(report{"refund.failed", stripeRefund("failed")})
 	failed := h.Last("failed", "refund_failed")
 	say(level)
 	h.Last("ignored", "already_recorded")
@@ -257,7 +257,7 @@ func TestWonChargebackAfterMerge(t *testing.T) {
 
 // adjusted sends Paddle's adjustment of its first payment an hour later, and requires that it is
 // recorded.
-func (h inboxed) adjusted(s said) {
+func (h inboxed) adjusted(s report) {
 	h.T.Helper()
 	h.Clock.Advance(time.Hour)
 	paddleMoney.say(h, 1, h.Clock.Now().Time, s)
@@ -294,7 +294,7 @@ func TestWonChargebackAfterCredit(t *testing.T) {
 func (h inboxed) capped(left int64, kind string, data M) apitest.Answer {
 	h.T.Helper()
 	h.Clock.Advance(time.Hour)
-	stripeMoney.say(h, 1, h.Clock.Now().Time, said{kind, data})
+	stripeMoney.say(h, 1, h.Clock.Now().Time, report{kind, data})
 	events := h.Work()
 	require.Equal(h.T, left, h.one().sale, "%s %v", kind, data)
 	return events[len(events)-1]
@@ -337,7 +337,7 @@ func TestLostDisputeAgain(t *testing.T) {
 	h.capped(0, "charge.dispute.closed", dispute("lost"))
 	early := h.Clock.Now().Time
 	h.capped(1500, "charge.dispute.closed", dispute("won"))
-	stripeMoney.say(h, 1, early, said{"charge.dispute.updated", dispute("lost")})
+	stripeMoney.say(h, 1, early, report{"charge.dispute.updated", dispute("lost")})
 	h.Last("ignored", "already_recorded")
 	require.EqualValues(t, 1500, h.one().sale)
 	h.Must(200, h.Post("/v1/inbox_events/"+h.Work()[4].String("id")+"/replay", nil))

@@ -108,14 +108,14 @@ func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) err
 
 // process applies an event and writes its outcome, unless its processor does not answer.
 func (w Worker) process(ctx context.Context, t db.InboxClaimRow, now clock.Time) error {
-	asked, err := w.ask(ctx, t, now)
+	answer, err := w.ask(ctx, t, now)
 	if unavailable := (*unavailableError)(nil); errors.As(err, &unavailable) {
 		return w.postpone(ctx, t, now, unavailable)
 	}
 	if err != nil {
 		return err
 	}
-	return w.unit(t, now).Within(ctx, func(u *work.Unit) error { return w.work(ctx, u, t, asked) })
+	return w.unit(t, now).Within(ctx, func(u *work.Unit) error { return w.work(ctx, u, t, answer) })
 }
 
 // unit returns the unit of work of an event.
@@ -159,7 +159,7 @@ func (w Worker) open(
 
 // work applies an event and writes its outcome, in the unit's transaction. given is the reading, nil if it has not been
 // read.
-func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, given *parsed) error {
+func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, early *parsed) error {
 	var e db.InboxEvent
 	var c db.ProcessorConnection
 	errs := u.Each(ctx,
@@ -178,21 +178,21 @@ func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, give
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if given == nil {
+	if early == nil {
 		body, err := w.Keeper.Open(e.Payload, PayloadPlace(e.ID))
 		if err != nil {
 			return err
 		}
-		given = new(parse(c.Processor, body))
+		early = new(parse(c.Processor, body))
 	}
 	u.Actor.ID = c.ID
-	a := application{Worker: w, u: u, c: c, e: e, r: given.r, enrols: t.AutoEnrolCustomers}
+	a := application{Worker: w, u: u, c: c, e: e, r: early.r, enrols: t.AutoEnrolCustomers}
 	cleanNames(&a.r)
 	if a.r.At.IsZero() {
 		a.r.At = e.CreatedAt
 	}
-	if given.malformed != nil && isLive(a.r, c) == c.Livemode {
-		return a.finish(ctx, failed(codeMalformed, given.malformed.Error()))
+	if early.malformed != nil && isLive(a.r, c) == c.Livemode {
+		return a.finish(ctx, failed(codeMalformed, early.malformed.Error()))
 	}
 	o, err := a.apply(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ type Source struct{}
 
 // Head requires a signature, which has no time.
 func (Source) Head(_ string, header http.Header, _ clock.Time) error {
-	if given, err := hex.DecodeString(header.Get(Header)); err != nil || len(given) != sha256.Size {
+	if sum, err := hex.DecodeString(header.Get(Header)); err != nil || len(sum) != sha256.Size {
 		return processor.ErrNoSignature
 	}
 	return nil
@@ -31,13 +31,13 @@ func (Source) Head(_ string, header http.Header, _ clock.Time) error {
 // Verify checks the header X-Signature, the HMAC-SHA256 of the body. It has no time: replayed events are
 // recognized by their body.
 func (Source) Verify(secret string, header http.Header, body []byte, _ clock.Time) error {
-	given, err := hex.DecodeString(header.Get(Header))
-	if err != nil || len(given) == 0 || secret == "" {
+	sum, err := hex.DecodeString(header.Get(Header))
+	if err != nil || len(sum) == 0 || secret == "" {
 		return processor.ErrNoSignature
 	}
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write(body)
-	if !hmac.Equal(given, mac.Sum(nil)) {
+	if !hmac.Equal(sum, mac.Sum(nil)) {
 		return processor.ErrSignature
 	}
 	return nil

@@ -151,15 +151,15 @@ func (r *reader) payment(b processor.Binding, charge string) (*processor.Payment
 }
 
 // money returns the currency, and one of the amounts in it.
-func (o *object) money(member string, given loose.Int) (string, int64, error) {
+func (o *object) money(member string, amount loose.Int) (string, int64, error) {
 	code, ok := currency.Normal(string(o.Currency))
 	if !ok {
 		return "", 0, processor.MalformedError{Member: "data.attributes.currency"}
 	}
-	if !given.OK || given.N < 0 {
+	if !amount.OK || amount.N < 0 {
 		return "", 0, processor.MalformedError{Member: "data.attributes." + member}
 	}
-	n, ok := given.N, true
+	n, ok := amount.N, true
 	if currency.Digits(code) != 2 && n != 0 {
 		hundredths, certain := o.hundredths(code)
 		if !certain {

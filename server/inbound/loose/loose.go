@@ -170,9 +170,9 @@ type Meta map[string]any
 
 // UnmarshalJSON reads an object and leaves anything else empty.
 func (m *Meta) UnmarshalJSON(raw []byte) error {
-	var given map[string]any
-	if raw[0] == '{' && Into(raw, &given) == nil {
-		*m = given
+	var object map[string]any
+	if raw[0] == '{' && Into(raw, &object) == nil {
+		*m = object
 	}
 	return nil
 }

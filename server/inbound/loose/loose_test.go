@@ -26,7 +26,7 @@ type inner struct {
 // TestInto: valid members are read, others stay empty, and neither affects the members beside it.
 func TestInto(t *testing.T) {
 	t.Parallel()
-	for given, want := range map[string]members{
+	for text, want := range map[string]members{
 		`{}`:                        {},
 		`{"text":"a"}`:              {Text: "a"},
 		`{"text":5}`:                {},
@@ -57,8 +57,8 @@ func TestInto(t *testing.T) {
 		`{"struct":"x","text":"a"}`: {Text: "a"},
 	} {
 		var got members
-		require.NoError(t, Into([]byte(given), &got), given)
-		require.Equal(t, want, got, given)
+		require.NoError(t, Into([]byte(text), &got), text)
+		require.Equal(t, want, got, text)
 	}
 	syntax := (*json.SyntaxError)(nil)
 	require.ErrorAs(t, Into([]byte(`{"text"`), &members{}), &syntax)

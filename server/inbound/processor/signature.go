@@ -47,8 +47,8 @@ func (s Signature) Verify(secret, header string, body []byte, now clock.Time) er
 	mac.Write(body)
 	want, fits := mac.Sum(nil), false
 	for _, sum := range sums {
-		given, err := hex.DecodeString(sum)
-		fits = err == nil && hmac.Equal(given, want) || fits
+		got, err := hex.DecodeString(sum)
+		fits = err == nil && hmac.Equal(got, want) || fits
 	}
 	if !fits {
 		return ErrSignature

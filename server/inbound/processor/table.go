@@ -24,10 +24,10 @@ func (r *Reading) Binds(b Binding, why Reason, note string) error {
 }
 
 // Interval returns the interval of a subscription, or "" if Rail does not support it.
-func Interval[S ~string](given S) string {
-	switch given {
+func Interval[S ~string](text S) string {
+	switch text {
 	case "day", "week", "month", "year":
-		return string(given)
+		return string(text)
 	}
 	return ""
 }

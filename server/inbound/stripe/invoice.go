@@ -154,12 +154,12 @@ func (in *invoice) tax() loose.Int {
 }
 
 // total sums amounts, and reports whether there are any.
-func total(of []amount) (sum int64, said bool) {
+func total(of []amount) (sum int64, reported bool) {
 	for _, a := range of {
 		sum += a.Amount.N
-		said = said || a.Amount.OK
+		reported = reported || a.Amount.OK
 	}
-	return sum, said
+	return sum, reported
 }
 
 // interval returns the billing interval of the invoice's subscription. From basil on its lines lack it, and the
@@ -208,16 +208,16 @@ func describeProducts(p *processor.Payment, of lines) {
 	var one loose.Ref[product]
 	several := of.HasMore.V
 	for _, l := range of.Data {
-		product, given := l.product(), l.Amount
-		if !given.OK {
-			given = l.Total
+		product, n := l.product(), l.Amount
+		if !n.OK {
+			n = l.Total
 		}
-		if given.N <= 0 || product.ID == "" {
+		if n.N <= 0 || product.ID == "" {
 			continue
 		}
 		several = several || one.ID != "" && product.ID != one.ID
 		one = product
-		amount, _ := minor(given, p.Currency)
+		amount, _ := minor(n, p.Currency)
 		listed = append(listed, map[string]any{
 			"id": string(product.ID), "amount_minor": amount, "quantity": l.Quantity.N,
 		})

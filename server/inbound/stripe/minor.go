@@ -68,4 +68,4 @@ func Fee(object []byte, p *processor.Payment) *int64 {
 }
 
 // code converts Stripe's currency, which is in lower case, to ISO 4217.
-func code(given loose.Text) (string, bool) { return currency.Normal(string(given)) }
+func code(text loose.Text) (string, bool) { return currency.Normal(string(text)) }

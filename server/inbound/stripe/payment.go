@@ -174,8 +174,8 @@ func (c *charge) paid() loose.Int {
 }
 
 // outside reads money that no checkout or invoice is known to report.
-func (r *reader) outside(b processor.Binding, name, member string, given loose.Int, in loose.Text) error {
-	paid, currency, err := money(name, member, given, in)
+func (r *reader) outside(b processor.Binding, name, member string, amount loose.Int, in loose.Text) error {
+	paid, currency, err := money(name, member, amount, in)
 	if err != nil {
 		return err
 	}

@@ -96,12 +96,12 @@ func (r *reader) object(v any) error {
 }
 
 // money returns an amount and its currency in Rail's form. name is the object's.
-func money(name, member string, given loose.Int, currency loose.Text) (int64, string, error) {
+func money(name, member string, amount loose.Int, currency loose.Text) (int64, string, error) {
 	upper, ok := code(currency)
 	if !ok {
 		return 0, "", processor.MalformedError{Member: name + ".currency"}
 	}
-	n, ok := minor(given, upper)
+	n, ok := minor(amount, upper)
 	if !ok {
 		return 0, "", processor.MalformedError{Member: name + "." + member}
 	}

@@ -229,9 +229,9 @@ func TestFee(t *testing.T) {
 func TestCurrencies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		given int64
-		code  string
-		want  int64 // 0 for refused
+		amount int64
+		code   string
+		want   int64 // 0 for refused
 	}{
 		"two decimals":            {1099, "usd", 1099},
 		"none":                    {1099, "jpy", 1099},
@@ -246,7 +246,7 @@ func TestCurrencies(t *testing.T) {
 		"none of ISO's":           {1099, "usdc", 0},
 		"no currency":             {1099, "", 0},
 	} {
-		in := object{"id": "in_1", "customer": "cus_1", "amount_paid": c.given, "currency": c.code, "tax": c.given / 10}
+		in := object{"id": "in_1", "customer": "cus_1", "amount_paid": c.amount, "currency": c.code, "tax": c.amount / 10}
 		r, err := Read(bought(stripetest.Acacia).Event("invoice.paid", in))
 		if c.want == 0 {
 			require.ErrorAs(t, err, &processor.MalformedError{}, name)

@@ -42,8 +42,8 @@ func Normal(s string) (string, bool) {
 }
 
 // Parse returns the code of the field currency in upper case, or a *problem.Error.
-func Parse(given string) (string, error) {
-	code, ok := Normal(given)
+func Parse(text string) (string, error) {
+	code, ok := Normal(text)
 	if !ok {
 		return "", problem.Invalid("currency", "currency must be an ISO 4217 code such as USD.")
 	}

@@ -24,7 +24,7 @@ func TestNamesKeepVisible(t *testing.T) {
 
 func TestNamesDropInvisible(t *testing.T) {
 	t.Parallel()
-	for given, want := range map[string]string{
+	for text, want := range map[string]string{
 		"A\u200da": "Aa", "\u200dAda": "Ada", "Ada\u200c": "Ada", "Ada \u200d Lovelace": "Ada  Lovelace",
 		"علی\u200c": "علی", "\u200cعلی": "علی", "علی\u200c\u200cرضا": "علی\u200cرضا", "می\u200c\u200b\u200cخ": "می\u200cخ",
 		"دارا\u200cب": "داراب", "علی\u200c رضا": "علی رضا", "ع\u200cA": "عA", "山\u200d田": "山田",
@@ -34,10 +34,10 @@ func TestNamesDropInvisible(t *testing.T) {
 		"🏴\U000e0067\U000e0062": "🏴", "🏴\U000e0061\U000e0061\U000e007f": "🏴", "Ada\U000e0041": "Ada",
 		"\u3164": "", "A\u115f\u1160\uffa0d\u034fa": "Ada", "\u2800": " ", "Ada\u2800L": "Ada L", "A\u180bda": "Ada",
 	} {
-		require.Equal(t, want, Name(given), "%+q", given)
-		require.False(t, Named(given), "%+q", given)
+		require.Equal(t, want, Name(text), "%+q", text)
+		require.False(t, Named(text), "%+q", text)
 		require.True(t, Named(want), "%+q", want)
-		require.False(t, Lined(given), "%+q", given)
+		require.False(t, Lined(text), "%+q", text)
 	}
 }
 

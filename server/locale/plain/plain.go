@@ -64,15 +64,15 @@ func never(rune) bool { return false }
 // clean returns a text without invisible characters, except those with an effect on the text and
 // those for which also is true.
 func clean(text string, also func(rune) bool) string {
-	given := []rune(text)
-	out := make([]rune, 0, len(given))
-	for i := 0; i < len(given); i++ {
-		r := given[i]
-		switch flag := flagOf(given[i:]); {
+	runes := []rune(text)
+	out := make([]rune, 0, len(runes))
+	for i := 0; i < len(runes); i++ {
+		r := runes[i]
+		switch flag := flagOf(runes[i:]); {
 		case flag > 0:
-			out = append(out, given[i:i+flag]...)
+			out = append(out, runes[i:i+flag]...)
 			i += flag - 1
-		case !isHidden(r), also(r), hasPlace(r, out, given[i+1:]):
+		case !isHidden(r), also(r), hasPlace(r, out, runes[i+1:]):
 			out = append(out, r)
 		case unicode.IsSpace(r), r == blank:
 			out = append(out, ' ')

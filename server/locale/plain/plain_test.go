@@ -8,13 +8,13 @@ import (
 
 func TestName(t *testing.T) {
 	t.Parallel()
-	for given, want := range map[string]string{
+	for text, want := range map[string]string{
 		"Ada Lovelace": "Ada Lovelace", "Łukasz Żółć": "Łukasz Żółć", "山田 太郎": "山田 太郎", "": "",
 		"A\u200bd\u202ea\u00ad": "Ada", "\ufeffAda\u2066\u2069": "Ada", "Ada\u2028Bcc": "Ada Bcc", "Ada\r\nBcc\tX": "Ada  Bcc X",
 		"Ada\x00\x1b\u0085": "Ada ", "Ada\ue000\U000f0000": "Ada", "\u200b": "",
 	} {
-		require.Equal(t, want, Name(given), "%q", given)
-		require.True(t, Named(Name(given)))
+		require.Equal(t, want, Name(text), "%q", text)
+		require.True(t, Named(Name(text)))
 	}
 	name, none := new("A\u200bda"), (*string)(nil)
 	Names(&name, &none)

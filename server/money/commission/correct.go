@@ -89,13 +89,13 @@ func correctable(k db.Commission) error {
 
 // undoneCommission returns the id of the commission that a refund answered with k, or "".
 func undoneCommission(k db.Commission) string {
-	var made struct {
+	var result struct {
 		CommissionID string `json:"commission_id"`
 	}
-	if k.Metadata == nil || json.Unmarshal(k.Metadata, &made) != nil {
+	if k.Metadata == nil || json.Unmarshal(k.Metadata, &result) != nil {
 		return ""
 	}
-	return made.CommissionID
+	return result.CommissionID
 }
 
 // refundedOf returns how much refunds took from the commission's sale, in minor units. No refund runs at the

@@ -35,11 +35,11 @@ func versionOf(r db.FlowsForPartnerRow) version { return version{string(r.Branch
 // reads every flow again in another round trip: a decision must rest on one statement's snapshot. Parsing stops
 // when ctx ends.
 func LoadFlows(
-	ctx context.Context, u *work.Unit, asked db.FlowsForPartnerParams, rows []db.FlowsForPartnerRow, f *rules.Facts,
+	ctx context.Context, u *work.Unit, params db.FlowsForPartnerParams, rows []db.FlowsForPartnerRow, f *rules.Facts,
 ) ([]rules.Flow, error) {
 	ready := map[version][]rules.Branch{} // a private copy: the cache may drop an entry before it is used
 	for {
-		rows, asked.Wanted = deciding(rows, f), nil
+		rows, params.Wanted = deciding(rows, f), nil
 		for _, r := range rows {
 			if err := ctx.Err(); err != nil {
 				return nil, err
@@ -48,14 +48,14 @@ func LoadFlows(
 				return nil, fmt.Errorf("flow %s: %w", r.ID, err)
 			}
 			if _, ok := ready[versionOf(r)]; !ok {
-				asked.Wanted = append(asked.Wanted, r.BranchesDigest)
+				params.Wanted = append(params.Wanted, r.BranchesDigest)
 			}
 		}
-		if len(asked.Wanted) == 0 {
+		if len(params.Wanted) == 0 {
 			return toRules(rows, ready), nil
 		}
 		err := u.Read(ctx, func(tx pgtx.DBTX) (err error) {
-			rows, err = queries.FlowsForPartner(ctx, tx, asked)
+			rows, err = queries.FlowsForPartner(ctx, tx, params)
 			return err
 		})
 		if err != nil {

@@ -74,16 +74,16 @@ func Restore(
 	case k.Status != db.CommissionStatusVoided:
 		return unclaw(ctx, u, k, part)
 	}
-	made := clawback(u, k, -part)
-	made.Metadata = idMetadata("restores", k.ID)
-	made.RefundedBeforeMinor = refunded
+	c := clawback(u, k, -part)
+	c.Metadata = idMetadata("restores", k.ID)
+	c.RefundedBeforeMinor = refunded
 	if status == db.CommissionStatusPending {
-		made.Status, made.ApproveAt, made.ApprovedAt = status, k.ApproveAt, nil
-		made.MatureAt = k.MatureAt
+		c.Status, c.ApproveAt, c.ApprovedAt = status, k.ApproveAt, nil
+		c.MatureAt = k.MatureAt
 	} else if k.MatureAt != nil {
-		made.Status, made.MatureAt = rules.ApprovedStatus(*k.MatureAt, u.Now), k.MatureAt
+		c.Status, c.MatureAt = rules.ApprovedStatus(*k.MatureAt, u.Now), k.MatureAt
 	}
-	return &made, add(ctx, u, made)
+	return &c, add(ctx, u, c)
 }
 
 // unclaw returns a part that refunds took from a commission, as a new commission that names it. The new one has
@@ -93,11 +93,11 @@ func unclaw(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db
 	if err := queries.CommissionAddClawback(ctx, u.Later(), noted); err != nil {
 		return nil, err
 	}
-	made := clawback(u, k, -part)
+	c := clawback(u, k, -part)
 	if k.Status != db.CommissionStatusPaid && k.PayoutID == nil {
-		made.Status, made.MatureAt, made.ApproveAt, made.ApprovedAt = k.Status, k.MatureAt, k.ApproveAt, k.ApprovedAt
+		c.Status, c.MatureAt, c.ApproveAt, c.ApprovedAt = k.Status, k.MatureAt, k.ApproveAt, k.ApprovedAt
 	}
-	return &made, add(ctx, u, made)
+	return &c, add(ctx, u, c)
 }
 
 // SaleRefunded is the reason of commissions that a refund voids.
@@ -119,8 +119,8 @@ func Claw(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.C
 	if err := queries.CommissionAddClawback(ctx, u.Later(), noted); err != nil {
 		return nil, err
 	}
-	made := clawback(u, k, part)
-	return &made, add(ctx, u, made)
+	c := clawback(u, k, part)
+	return &c, add(ctx, u, c)
 }
 
 // ClawOpen claws back from a commission that was in flight at an earlier refund. If its payout failed and is
@@ -134,9 +134,9 @@ func ClawOpen(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*
 	if err != nil {
 		return nil, err
 	}
-	made, err := Claw(ctx, u, k, part)
+	c, err := Claw(ctx, u, k, part)
 	if err != nil || !open {
-		return made, err
+		return c, err
 	}
-	return made, payout.Attach(ctx, u, *k.PayoutID, made.ID)
+	return c, payout.Attach(ctx, u, *k.PayoutID, c.ID)
 }

@@ -114,8 +114,8 @@ func (o *Order) check(ctx context.Context, u *work.Unit) (err error) {
 
 // periodEnd parses the end of a period. A bare date up to today means the end of that day in the zone, or now if
 // that is earlier; a time must not be in the future (decisions, 197).
-func periodEnd(given string, now clock.Time, zone *time.Location) (clock.Time, error) {
-	end, bare, err := clock.ParseDate(given)
+func periodEnd(value string, now clock.Time, zone *time.Location) (clock.Time, error) {
+	end, bare, err := clock.ParseDate(value)
 	if err != nil {
 		return end, problem.Invalid("period_end", "period_end %s.", err)
 	}

@@ -97,11 +97,11 @@ func placesOf(raw []byte) (any, error) {
 func first(members map[string]any, names []string) string {
 	for _, name := range names {
 		// Members are compared by normalized names: "Account number" is account_number.
-		for _, given := range slices.Sorted(maps.Keys(members)) { // both spellings of email may be present
-			if bareName(given) != name {
+		for _, member := range slices.Sorted(maps.Keys(members)) { // both spellings of email may be present
+			if bareName(member) != name {
 				continue
 			}
-			if text, ok := canonical(members[given]).(string); ok && text != "" {
+			if text, ok := canonical(members[member]).(string); ok && text != "" {
 				return text
 			}
 		}

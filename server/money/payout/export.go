@@ -324,14 +324,14 @@ func (f File) row(p db.PayoutsToFileRow) ([]string, Omission, error) {
 // omission returns why a payout is not in the file, if it is not.
 func (f File) omission(p db.PayoutsToFileRow, to string) Omission {
 	left := Omission{PayoutID: p.Payout.ID, PartnerID: p.Partner.ID}
-	made, wanted := cmp.Or(opt.Value(p.Payout.Method), "no method"), cmp.Or(opt.Value(p.Partner.PayoutMethod), "no method")
+	method, wanted := cmp.Or(opt.Value(p.Payout.Method), "no method"), cmp.Or(opt.Value(p.Partner.PayoutMethod), "no method")
 	switch {
 	case f.Currency != "" && p.Payout.Currency != f.Currency:
 		left.Why, left.Elsewhere = "it is in "+p.Payout.Currency, true
 	case p.Partner.Status != db.PartnerStatusActive:
 		left.Why = "its partner is " + string(p.Partner.Status)
-	case made != wanted:
-		left.Why = fmt.Sprintf("it was created for %s, and its partner has chosen %s since", made, wanted)
+	case method != wanted:
+		left.Why = fmt.Sprintf("it was created for %s, and its partner has chosen %s since", method, wanted)
 	case f.HoldOnHighRisk && p.Held:
 		left.Why = "a high risk flag of its partner is open"
 	case f.Format != CSV && !Payable(f.Format, to):
@@ -441,9 +441,9 @@ func (f File) detailsOf(p db.Partner) (map[string]any, error) {
 }
 
 // recipient returns the address in the payout details, else the partner's email.
-func recipient(format string, given map[string]any, p db.Partner) string {
+func recipient(format string, members map[string]any, p db.Partner) string {
 	for _, name := range details[format] {
-		if to, ok := given[name].(string); ok && to != "" {
+		if to, ok := members[name].(string); ok && to != "" {
 			return to
 		}
 	}

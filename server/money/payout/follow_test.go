@@ -45,14 +45,14 @@ func TestStepsTakeTurns(t *testing.T) {
 func TestFaultsOfOneStep(t *testing.T) {
 	t.Parallel()
 	var leases []string
-	submitted, asked := 0, 0
+	submitted, lookups := 0, 0
 	failed := errors.New("no answer")
 	r := Sender{}.newRound(&work.Unit{}, nil, db.PayoutRail{})
 	require.NoError(t, r.runSteps(t.Context(), []*railStep{
-		stepOf("poll", 9*followBatch, &leases, func() error { asked++; return failed }),
+		stepOf("poll", 9*followBatch, &leases, func() error { lookups++; return failed }),
 		stepOf("submit", 2*followBatch, &leases, func() error { submitted++; return nil }),
 	}))
-	require.Equal(t, []int{maxRailFaults, 2 * followBatch}, []int{asked, submitted})
+	require.Equal(t, []int{maxRailFaults, 2 * followBatch}, []int{lookups, submitted})
 	require.ErrorIs(t, r.finish(t.Context()), failed)
 
 	busy := stepOf("poll", 1, &leases, func() error { return Busy{For: time.Minute} })

@@ -199,7 +199,7 @@ func (p page) payouts(u *work.Unit) (out []db.Payout, collected [][]string) {
 // their ids.
 func (p page) write(ctx context.Context, u *work.Unit) error {
 	o := p.order
-	made := db.PayoutsInsertParams{
+	rows := db.PayoutsInsertParams{
 		OrgID: u.OrgID, ProgramID: o.Program.ID, BatchID: p.batch.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd,
 		DueAt: o.dueAt(), Now: u.Now,
 	}
@@ -214,7 +214,7 @@ func (p page) write(ctx context.Context, u *work.Unit) error {
 		if ok {
 			reevaluate(&again, y)
 		} else {
-			add(&made, y)
+			add(&rows, y)
 		}
 		if y.Status == db.PayoutStatusPending {
 			for _, id := range collected[i] {
@@ -223,7 +223,7 @@ func (p page) write(ctx context.Context, u *work.Unit) error {
 		}
 		recordOutcome(u, y, opt.Value(present.Reason))
 	}
-	if err := queries.PayoutsInsert(ctx, u.Later(), made); err != nil {
+	if err := queries.PayoutsInsert(ctx, u.Later(), rows); err != nil {
 		return err
 	}
 	if err := queries.PayoutsReevaluate(ctx, u.Later(), again); err != nil {

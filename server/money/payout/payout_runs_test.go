@@ -377,13 +377,13 @@ func TestPaidAt(t *testing.T) {
 	t.Parallel()
 	e := newEarner(t)
 	e.Referrer(10000)
-	made := e.Clock.Now()
+	at := e.Clock.Now()
 	e.Clock.Advance(time.Hour)
 	e.Customer(e.ProgramID, e.Partner(e.ProgramID))
 	e.Batch(201)
 	p := "/v1/payouts/" + e.Payouts("")[0].String("id") + "/mark_paid"
-	for _, bad := range []clock.Time{made.Plus(-time.Millisecond), made.Days(-9000)} {
+	for _, bad := range []clock.Time{at.Plus(-time.Millisecond), at.Days(-9000)} {
 		e.Refused(400, "parameter_invalid", "paid_at", e.Post(p, M{"paid_at": bad.String()}))
 	}
-	require.Equal(t, made.String(), e.Must(200, e.Post(p, M{"paid_at": made.String()})).String("paid_at"))
+	require.Equal(t, at.String(), e.Must(200, e.Post(p, M{"paid_at": at.String()})).String("paid_at"))
 }

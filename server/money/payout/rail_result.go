@@ -112,16 +112,16 @@ const clockSkew = 5 * time.Minute
 
 // paidBetween returns the time of a payment, which is after its submission and not in the future. A time that is
 // outside by a difference of clocks alone is moved to the bound.
-func paidBetween(submitted, given, now clock.Time) (clock.Time, error) {
+func paidBetween(submitted, paid, now clock.Time) (clock.Time, error) {
 	switch {
-	case given.After(now.Add(clockSkew)):
-		return given, problem.Invalid("paid_at", "paid_at is in the future.")
-	case given.Before(submitted.Add(-clockSkew)):
-		return given, problem.Invalid("paid_at", "paid_at is before the payout was submitted, at %s.", submitted)
-	case given.After(now.Time):
+	case paid.After(now.Add(clockSkew)):
+		return paid, problem.Invalid("paid_at", "paid_at is in the future.")
+	case paid.Before(submitted.Add(-clockSkew)):
+		return paid, problem.Invalid("paid_at", "paid_at is before the payout was submitted, at %s.", submitted)
+	case paid.After(now.Time):
 		return now, nil
-	case given.Before(submitted.Time):
+	case paid.Before(submitted.Time):
 		return submitted, nil
 	}
-	return given, nil
+	return paid, nil
 }

@@ -28,14 +28,14 @@ func TestRailSettles(t *testing.T) {
 	require.NoError(t, r.Round(t))
 	p := r.Payout(id)
 	require.Equal(t, []string{"processing", "tr_" + id}, []string{p.String("status"), p.String("external_id")})
-	given, times := r.Rail.Transfer(id)
+	transfer, times := r.Rail.Transfer(id)
 	require.Equal(t, 1, times)
-	require.JSONEq(t, `{"email":"pay@example.com"}`, string(given.Details))
+	require.JSONEq(t, `{"email":"pay@example.com"}`, string(transfer.Details))
 	require.Equal(t,
 		payout.Transfer{
-			ID: id, AmountMinor: 3000, Currency: "USD", Method: "paypal", PartnerID: partner, Email: given.Email,
-			Name: given.Name, Details: given.Details, SubmittedAt: given.SubmittedAt,
-		}, given)
+			ID: id, AmountMinor: 3000, Currency: "USD", Method: "paypal", PartnerID: partner, Email: transfer.Email,
+			Name: transfer.Name, Details: transfer.Details, SubmittedAt: transfer.SubmittedAt,
+		}, transfer)
 	require.Equal(t, 1, apitest.Tally(s, r.ProgramID, "payout.updated"))
 
 	s.Refused(409, "payout_in_flight", "", s.Post("/v1/payouts/"+id+"/mark_paid", nil))
@@ -219,12 +219,12 @@ func TestStaleRefusal(t *testing.T) {
 }
 
 // stuck is a rail that never answers.
-type stuck struct{ asked atomic.Int32 }
+type stuck struct{ calls atomic.Int32 }
 
 func (*stuck) Name() string      { return "stuck" }
 func (*stuck) Methods() []string { return []string{"wise"} }
 func (s *stuck) Submit(ctx context.Context, _ payout.Transfer) (string, error) {
-	s.asked.Add(1)
+	s.calls.Add(1)
 	<-ctx.Done()
 	return "", ctx.Err()
 }
@@ -257,7 +257,7 @@ func TestRailThatHangs(t *testing.T) {
 			Pool: s.Pool, Keeper: keeper, Rails: []payout.Rail{hangs, ofPayPal{r.Rail, "memory"}, ofPayPal{r.Rail, "file"}},
 		}.Run(ctx, s.SendsPayouts(s.Clock.Now()))
 	}()
-	wait.Until(t, func() bool { return hangs.asked.Load() > 0 && r.Payout(id).String("status") == "paid" })
+	wait.Until(t, func() bool { return hangs.calls.Load() > 0 && r.Payout(id).String("status") == "paid" })
 	require.Less(t, time.Since(began), 15*time.Second, "less than the timeout of a rail")
 	cancel()
 	require.ErrorContains(t, <-ended, `cannot have the name "file"`)

@@ -9,7 +9,7 @@ import (
 func TestMinorOf(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		given  string
+		input  string
 		digits int
 		want   int64 // -1 for none
 	}{
@@ -17,10 +17,10 @@ func TestMinorOf(t *testing.T) {
 		{"0.01", 2, 1}, {"150.0000", 2, 15000}, {"1.005,00", 0, 1005}, {"40,377", 0, 40377}, {"1.250", 3, 1250}, {"1,250.125", 3, 1250125},
 		{"150.5", 0, -1}, {"1.2345", 2, -1}, {"", 2, -1}, {"none", 2, -1}, {"99999999999999999999", 2, -1},
 	} {
-		got, ok := minorOf(c.given, c.digits)
+		got, ok := minorOf(c.input, c.digits)
 		if !ok {
 			got = -1
 		}
-		require.Equal(t, c.want, got, "%s with %d digits", c.given, c.digits)
+		require.Equal(t, c.want, got, "%s with %d digits", c.input, c.digits)
 	}
 }

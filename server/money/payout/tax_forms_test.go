@@ -88,9 +88,9 @@ func TestTaxFormsDecideOnPayouts(t *testing.T) {
 	american := s.Partner(e.ProgramID, M{"country_code": "us"})
 	firm := s.Partner(e.ProgramID, M{"company_name": "Ltd"})
 	for id, form := range map[string]string{partner: "w8ben", american: "w9", firm: "w8bene"} {
-		asked := taxForms(s, e.ProgramID, "&partner_id="+id)
-		require.Len(t, asked, 1)
-		require.Equal(t, []string{form, "required"}, []string{asked[0].String("type"), asked[0].String("status")})
+		list := taxForms(s, e.ProgramID, "&partner_id="+id)
+		require.Len(t, list, 1)
+		require.Equal(t, []string{form, "required"}, []string{list[0].String("type"), list[0].String("status")})
 	}
 	e.Batch(201)
 	p := e.Payouts("")[0]

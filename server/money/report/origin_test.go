@@ -9,11 +9,11 @@ import (
 
 func TestValue(t *testing.T) {
 	t.Parallel()
-	for given, want := range map[string]string{
+	for text, want := range map[string]string{
 		"Newsletter": "newsletter", "  Spring\tSALE ": "spring sale", "none": "", "None": "", "": "", " ": "", "a\x00b": "ab",
 		"\u200bads": "ads", "ÜBER": "über", strings.Repeat("é", 300): strings.Repeat("é", 100), "other": "other",
 	} {
-		require.Equal(t, want, Value(given), "%q", given)
+		require.Equal(t, want, Value(text), "%q", text)
 	}
 }
 
@@ -31,12 +31,12 @@ func FuzzValue(f *testing.F) {
 
 func TestHost(t *testing.T) {
 	t.Parallel()
-	for given, want := range map[string]string{
+	for text, want := range map[string]string{
 		"https://Blog.Example/post?a=1": "blog.example", "http://blog.example:8080/": "blog.example", "blog.example": "blog.example",
 		"https://www.google.com.": "www.google.com", "android-app://com.google.android.gm/": "com.google.android.gm",
 		"https://[2001:db8::1]/": "2001:db8::1", "": "", "https://a b/": "", "https://blog!example/": "", "://": "",
 		"https://" + strings.Repeat("a", 300) + ".example/": "", "about:blank": "",
 	} {
-		require.Equal(t, want, Host(given), "%q", given)
+		require.Equal(t, want, Host(text), "%q", text)
 	}
 }

@@ -205,8 +205,8 @@ func (q Query) crosses() bool {
 		return true
 	}
 	for _, by := range Origins {
-		_, given := q.Origin[by]
-		if by != Source && (given || q.By == by) && q.perPartner() {
+		_, ok := q.Origin[by]
+		if by != Source && (ok || q.By == by) && q.perPartner() {
 			return true
 		}
 	}
@@ -370,7 +370,7 @@ func (q Query) params() db.ReportRowsParams {
 
 // only returns the value that a filter by origin selects, nil without the filter.
 func (q Query) only(dimension By) *string {
-	if value, given := q.Origin[dimension]; given {
+	if value, ok := q.Origin[dimension]; ok {
 		return &value
 	}
 	return nil
@@ -426,14 +426,14 @@ func (w *Window) order(q Query) {
 
 // buckets returns a row for every bucket of the window, empty ones included.
 func (q Query) buckets(rows []Row) []Row {
-	given := map[string]Row{}
+	rowsOf := map[string]Row{}
 	for _, r := range rows {
-		given[r.Key] = r
+		rowsOf[r.Key] = r
 	}
 	var out []Row
 	for at := q.bucket(q.From); !at.After(q.To); at = q.next(at) {
 		key := at.Format(time.DateOnly)
-		r := given[key]
+		r := rowsOf[key]
 		r.Key = key
 		out = append(out, r)
 	}

@@ -21,8 +21,8 @@ var tried = []string{
 	"America/Havana", "Pacific/Kiritimati", "Etc/GMT+12", "Europe/London",
 }
 
-// given changes the program's time zone as the API does.
-func given(t *testing.T, pool *pgxpool.Pool, zone string, now clock.Time) {
+// setZone changes the program's time zone as the API does.
+func setZone(t *testing.T, pool *pgxpool.Pool, zone string, now clock.Time) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), "UPDATE programs SET time_zone = $1, zone_changed_at = $2", zone, now)
 	require.NoError(t, err)
@@ -134,7 +134,7 @@ func TestDaysOfZones(t *testing.T) {
 	for round := range 16 {
 		if round%2 == 0 {
 			zone = tried[b.rnd.IntN(len(tried))]
-			given(t, b.pool, zone, b.now)
+			setZone(t, b.pool, zone, b.now)
 			b.agree(zone, "after the change")
 		}
 		for range 5 {
@@ -186,9 +186,9 @@ func TestWritesAfterAChange(t *testing.T) {
 	}
 	_, err := b.pool.Exec(t.Context(), "DELETE FROM commissions; DELETE FROM sales")
 	require.NoError(t, err)
-	given(t, b.pool, "Pacific/Kiritimati", b.now.Days(-30))
+	setZone(t, b.pool, "Pacific/Kiritimati", b.now.Days(-30))
 	require.NoError(t, Sum(t.Context(), b.pool, b.now))
-	given(t, b.pool, "Etc/GMT+12", b.now)
+	setZone(t, b.pool, "Etc/GMT+12", b.now)
 	b.now = b.now.Plus(30 * time.Minute)
 	// 10:00 on a day that ended at 10:00Z in UTC+14; 08:00 on a day that ended at 12:00Z in UTC-12.
 	b.sellAt(clock.At(time.Date(2026, 9, 1, 20, 0, 0, 0, time.UTC)))

@@ -168,11 +168,11 @@ func (w *merging) redecide(ctx context.Context, u *work.Unit) error {
 	if err != nil {
 		return err
 	}
-	made, err := w.ruleCommissions(ctx, u, standing)
+	commissions, err := w.ruleCommissions(ctx, u, standing)
 	if err != nil {
 		return err
 	}
-	first := w.bonus(made)
+	first := w.bonus(commissions)
 	counters := w.count(p.Currency)
 	for _, r := range recordings {
 		before, _, err := r.decide()
@@ -188,7 +188,7 @@ func (w *merging) redecide(ctx context.Context, u *work.Unit) error {
 		if err != nil {
 			return err
 		}
-		if err := w.write(ctx, u, made[r.sale.ID], before, after); err != nil {
+		if err := w.write(ctx, u, commissions[r.sale.ID], before, after); err != nil {
 			return err
 		}
 	}
@@ -197,8 +197,8 @@ func (w *merging) redecide(ctx context.Context, u *work.Unit) error {
 
 // bonus returns the id of the sale that counts as the person's first for the rules. It is the first sale, unless
 // only the other customer's first sale was paid for already.
-func (w *merging) bonus(made map[string]db.Commission) string {
-	is := func(id string) bool { return commission.Settled(made[id]) }
+func (w *merging) bonus(commissions map[string]db.Commission) string {
+	is := func(id string) bool { return commission.Settled(commissions[id]) }
 	for _, s := range w.sales {
 		if s.IsFirstSale && is(s.ID) && !is(w.first) {
 			return s.ID
@@ -221,11 +221,11 @@ func (w *merging) ruleCommissions(
 		return nil, err
 	}
 	out := map[string]db.Commission{}
-	made := make([]string, len(rows))
+	rowIDs := make([]string, len(rows))
 	for i, k := range rows {
-		out[*k.SaleID], made[i] = k, k.ID
+		out[*k.SaleID], rowIDs[i] = k, k.ID
 	}
-	fixed, err := queries.CommissionCorrections(ctx, u.DB(), db.CommissionCorrectionsParams{Ids: made, OrgID: u.OrgID})
+	fixed, err := queries.CommissionCorrections(ctx, u.DB(), db.CommissionCorrectionsParams{Ids: rowIDs, OrgID: u.OrgID})
 	w.corrected = map[string]bool{}
 	for _, id := range fixed {
 		w.corrected[id] = true

@@ -242,9 +242,9 @@ func (b *book) takeBack(s *modelSale, k *modelCommission, part int64) (voided, c
 	switch {
 	case k.status == "paid" && share != 0:
 		k.clawed += share
-		made := b.add(&modelCommission{kind: "clawback", status: "due", partner: k.partner, amount: -share, mature: b.now()})
+		c := b.add(&modelCommission{kind: "clawback", status: "due", partner: k.partner, amount: -share, mature: b.now()})
 		if share < 0 { // a deduction is undone
-			made.kind = "reward"
+			c.kind = "reward"
 		}
 		return 0, max(share, 0)
 	case share == 0:

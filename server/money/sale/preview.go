@@ -116,7 +116,7 @@ func (r *recording) addEarlier(by Buyer) {
 
 // readPreview reads the same as read, without its locks.
 func (r *recording) readPreview(ctx context.Context, u *work.Unit, by Buyer) error {
-	asked := db.FlowsForPartnerParams{
+	params := db.FlowsForPartnerParams{
 		CustomerID: &r.CustomerID, PartnerID: by.PartnerID, OrgID: u.OrgID, Trigger: rules.NewPayment,
 	}
 	var stored []db.FlowsForPartnerRow
@@ -129,7 +129,7 @@ func (r *recording) readPreview(ctx context.Context, u *work.Unit, by Buyer) err
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			stored, err = queries.FlowsForPartner(ctx, tx, asked)
+			stored, err = queries.FlowsForPartner(ctx, tx, params)
 			return err
 		})
 	param := "customer_id"
@@ -148,7 +148,7 @@ func (r *recording) readPreview(ctx context.Context, u *work.Unit, by Buyer) err
 		r.history.HasSales = true
 	}
 	r.known, r.facts = true, r.toFacts()
-	r.flows, err = commission.LoadFlows(ctx, u, asked, stored, &r.facts)
+	r.flows, err = commission.LoadFlows(ctx, u, params, stored, &r.facts)
 	return err
 }
 

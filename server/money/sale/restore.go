@@ -61,7 +61,7 @@ func Restore(ctx context.Context, u *work.Unit, r RestoreInput) (Restored, error
 		return Restored{}, err
 	}
 	out := Restored{AmountMinor: w.amount}
-	var made []api.RestoredCommission
+	var restored []api.RestoredCommission
 	for _, id := range r.RefundIDs {
 		if w.parts[id] == 0 {
 			continue
@@ -73,12 +73,12 @@ func Restore(ctx context.Context, u *work.Unit, r RestoreInput) (Restored, error
 		if err != nil {
 			return out, err
 		}
-		made = append(made, one...)
+		restored = append(restored, one...)
 	}
 	return out, auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: w.sale.ProgramID, Action: "sale.restored", TargetID: w.sale.ID, Reason: &r.Reason,
 		After: map[string]any{
-			"source_id": r.SourceID, "amount_minor": w.amount, "restored_at": r.At, "commissions": made,
+			"source_id": r.SourceID, "amount_minor": w.amount, "restored_at": r.At, "commissions": restored,
 		},
 	})
 }
@@ -188,13 +188,13 @@ func (w *restoring) restoreRefund(ctx context.Context, u *work.Unit, id string) 
 		if part == 0 {
 			continue
 		}
-		made, err := commission.Restore(ctx, u, k, status, part, w.sale.RefundedMinor)
+		c, err := commission.Restore(ctx, u, k, status, part, w.sale.RefundedMinor)
 		if err != nil {
 			return nil, err
 		}
-		if made != nil {
+		if c != nil {
 			now.Commissions = append(now.Commissions, api.RestoredCommission{
-				CommissionID: made.ID, PartnerID: made.PartnerID, AmountMinor: made.AmountMinor, Currency: made.Currency,
+				CommissionID: c.ID, PartnerID: c.PartnerID, AmountMinor: c.AmountMinor, Currency: c.Currency,
 			})
 		}
 	}

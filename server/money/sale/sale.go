@@ -171,7 +171,7 @@ type recording struct {
 // customer, then partner.
 func (r *recording) read(ctx context.Context, u *work.Unit) error {
 	org := u.OrgID
-	asked := db.FlowsForPartnerParams{CustomerID: &r.CustomerID, OrgID: org, Trigger: rules.NewPayment}
+	params := db.FlowsForPartnerParams{CustomerID: &r.CustomerID, OrgID: org, Trigger: rules.NewPayment}
 	var stored []db.FlowsForPartnerRow
 	if err := r.claim(u); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (r *recording) read(ctx context.Context, u *work.Unit) error {
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			stored, err = queries.FlowsForPartner(ctx, tx, asked)
+			stored, err = queries.FlowsForPartner(ctx, tx, params)
 			return err
 		})
 	if err := pgtx.First(errs); err != nil {
@@ -221,7 +221,7 @@ func (r *recording) read(ctx context.Context, u *work.Unit) error {
 		}
 	}
 	var err error
-	r.flows, err = commission.LoadFlows(ctx, u, asked, stored, &r.facts)
+	r.flows, err = commission.LoadFlows(ctx, u, params, stored, &r.facts)
 	return err
 }
 

@@ -50,10 +50,10 @@ const askPrograms = 500
 // Require makes a program ask its partners for forms: each partner without one gets a requesting row. The program
 // must be locked.
 func Require(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) error {
-	asked := db.TaxFormsSetStatusParams{
+	params := db.TaxFormsSetStatusParams{
 		Status: db.TaxFormStateRequired, Previous: db.TaxFormStateNotRequired, UpdatedAt: now, ProgramID: program, OrgID: org,
 	}
-	if err := queries.TaxFormsSetStatus(ctx, tx.Later(), asked); err != nil {
+	if err := queries.TaxFormsSetStatus(ctx, tx.Later(), params); err != nil {
 		return err
 	}
 	return askMissing(ctx, tx, org, program, now)

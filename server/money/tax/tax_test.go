@@ -56,14 +56,14 @@ func TestAsk(t *testing.T) {
 	x.Exec("UPDATE partners SET status = 'declined' WHERE id = 'part_3'")
 	ask := func(tx *pgtx.Tx) error { return tax.Require(t.Context(), tx, x.OrgID, x.Program.ID, now) }
 	within(x, ask)
-	asked := []string{"part_1 w9 required", "part_2 w8ben required"}
-	require.Equal(t, asked, forms(x))
+	want := []string{"part_1 w9 required", "part_2 w8ben required"}
+	require.Equal(t, want, forms(x))
 	within(x, func(tx *pgtx.Tx) error { return tax.StopRequiring(t.Context(), tx, x.OrgID, x.Program.ID, now) })
 	require.Equal(t, []string{"part_1 w9 not_required", "part_2 w8ben not_required"}, forms(x))
 	within(x, ask)
-	require.Equal(t, asked, forms(x))
+	require.Equal(t, want, forms(x))
 	within(x, func(tx *pgtx.Tx) error { return tax.Require(t.Context(), tx, "org_2", x.Program.ID, now) })
-	require.Equal(t, asked, forms(x), "another organization asks nobody")
+	require.Equal(t, want, forms(x), "another organization asks nobody")
 }
 
 // TestAskRest asks partners who were left out, only in programs that ask.

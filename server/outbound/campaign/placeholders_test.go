@@ -58,8 +58,8 @@ func TestPlaceholdersRefused(t *testing.T) {
 	steps := []M{{"delay_days": 0, "subject": "x", "body": "x"}, {"delay_days": 1, "subject": "x", "body": "{{nam}}"}}
 	sequence := M{"program_id": m.program, "name": "x", "trigger": "approved", "steps": steps}
 	m.Refused(400, "parameter_invalid", "steps[1].body", m.Post("/v1/sequences", sequence))
-	made := m.sequence(nil)
-	m.Refused(400, "parameter_invalid", "steps[1].body", m.Post("/v1/sequences/"+made, M{"steps": steps}))
+	created := m.sequence(nil)
+	m.Refused(400, "parameter_invalid", "steps[1].body", m.Post("/v1/sequences/"+created, M{"steps": steps}))
 }
 
 // TestSequencePlaceholders: the mails of sequences have values, too.

@@ -150,9 +150,9 @@ func advised(err error, partnerID *string) error {
 // typesOf returns the given types without duplicates, and none for all types: an endpoint without types gets every
 // type. It refuses types that a partner's postback may not get
 // (decisions, 159).
-func typesOf(given []string, partner bool) ([]string, error) {
-	types := make([]string, 0, len(given))
-	for _, kind := range given {
+func typesOf(names []string, partner bool) ([]string, error) {
+	types := make([]string, 0, len(names))
+	for _, kind := range names {
 		if slices.Contains(types, kind) {
 			continue
 		}

@@ -24,11 +24,11 @@ type horizon struct {
 // settled returns a horizon that was read at most age before the call. A transaction open for longer than
 // longestWait no longer delays events: later events are sent before those it may still commit.
 func (s *Sender) settled(ctx context.Context, age time.Duration) (event.Horizon, error) {
-	asked := clock.Real()
+	start := clock.Real()
 	h := &s.horizon
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.at.Before(asked.Add(-age)) {
+	if !h.at.Before(start.Add(-age)) {
 		return h.last, nil
 	}
 	at := clock.Real()

@@ -95,13 +95,13 @@ func (s *Endpoints) sendTest(
 }
 
 // testType returns the requested type, or else the endpoint's first.
-func testType(e db.WebhookEndpoint, asked string) (string, error) {
+func testType(e db.WebhookEndpoint, eventType string) (string, error) {
 	switch {
-	case asked != "":
-		if e.PartnerID != nil && !event.PartnerVisible(asked) {
+	case eventType != "":
+		if e.PartnerID != nil && !event.PartnerVisible(eventType) {
 			return "", notForPartners("event_type")
 		}
-		return asked, nil
+		return eventType, nil
 	case len(e.EventTypes) > 0:
 		return e.EventTypes[0], nil
 	case e.PartnerID != nil:

@@ -34,9 +34,9 @@ func add(t *testing.T, at time.Time, path ...string) {
 	require.NoError(t, os.Chtimes(file, at, at))
 }
 
-// made returns an archive with two histories. The first has WAL 1 to 9, one a minute from noon on,
+// fixture returns an archive with two histories. The first has WAL 1 to 9, one a minute from noon on,
 // and base backups at 1 and at 5; the second begins an hour later.
-func made(t *testing.T) (dir, first, second string) {
+func fixture(t *testing.T) (dir, first, second string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "an [archive]")
 	first, second = filepath.Join(dir, "one"), filepath.Join(dir, "two")
@@ -79,7 +79,7 @@ func TestNames(t *testing.T) {
 // TestChoose: a moment determines its base backup and WAL.
 func TestChoose(t *testing.T) {
 	t.Parallel()
-	dir, first, second := made(t)
+	dir, first, second := fixture(t)
 	for _, c := range []struct {
 		after   time.Duration
 		history string
@@ -112,7 +112,7 @@ func TestChoose(t *testing.T) {
 // TestMissing: a missing file ends the range, and is named.
 func TestMissing(t *testing.T) {
 	t.Parallel()
-	dir, first, second := made(t)
+	dir, first, second := fixture(t)
 	gone := filepath.Join(first, "wal", seg(7)+".gz")
 	require.NoError(t, os.Remove(gone))
 	ranges, err := List(dir)
@@ -132,7 +132,7 @@ func TestMissing(t *testing.T) {
 // TestUnpack: an incomplete WAL file is refused.
 func TestUnpack(t *testing.T) {
 	t.Parallel()
-	_, first, _ := made(t)
+	_, first, _ := fixture(t)
 	w := wal{dir: filepath.Join(first, "wal"), files: []string{seg(1)}}
 	into := t.TempDir()
 	nothing := func(string, int64) {}
@@ -156,7 +156,7 @@ func TestUnpack(t *testing.T) {
 // TestPrune: only files that no moment needs are removed.
 func TestPrune(t *testing.T) {
 	t.Parallel()
-	dir, first, second := made(t)
+	dir, first, second := fixture(t)
 	half := filepath.Join(first, "base", "unfinished")
 	require.NoError(t, os.Mkdir(half, 0o700))
 	require.NoError(t, sweep(first))
@@ -181,7 +181,7 @@ func TestPrune(t *testing.T) {
 // TestPruneHistories: an older history stays complete until the next one covers the retention period.
 func TestPruneHistories(t *testing.T) {
 	t.Parallel()
-	dir, first, second := made(t)
+	dir, first, second := fixture(t)
 	require.NoError(t, Prune(dir, noon.Add(30*time.Minute)))
 	require.FileExists(t, filepath.Join(first, "wal", seg(1)+".gz"))
 	require.NoError(t, Prune(dir, noon.Add(61*time.Minute)))
@@ -192,7 +192,7 @@ func TestPruneHistories(t *testing.T) {
 // TestManifest: rail.json is read back, and an incomplete one is refused.
 func TestManifest(t *testing.T) {
 	t.Parallel()
-	dir, first, _ := made(t)
+	dir, first, _ := fixture(t)
 	newest, err := Newest(first)
 	require.NoError(t, err)
 	require.Equal(t, noon.Add(4*time.Minute), newest)

@@ -76,7 +76,7 @@ func (c cluster) named() (variable, dir string) {
 
 // major returns the major version of the cluster, or "".
 func (l layout) major() (string, error) {
-	text, err := os.ReadFile(l.made())
+	text, err := os.ReadFile(l.versionFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

@@ -36,15 +36,15 @@ func TestProgramsOfTheCluster(t *testing.T) {
 	}
 	want(Options{Dir: dir}, newer) // no cluster yet
 	check(t, os.Mkdir(filepath.Join(dir, "data"), 0o700))
-	made := func(major string) {
+	create := func(major string) {
 		t.Helper()
 		check(t, os.WriteFile(filepath.Join(dir, "data", "PG_VERSION"), []byte(major+"\n"), 0o600))
 	}
-	made("92")
+	create("92")
 	want(Options{Dir: dir}, own)
-	made("93")
+	create("93")
 	want(Options{Dir: dir}, newer)
-	made("91")
+	create("91")
 	_, err := Programs(Options{Dir: dir})
 	if !errors.Is(err, ErrOtherMajor) {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestProgramsOfTheCluster(t *testing.T) {
 		}
 	}
 	// A configured directory is not replaced.
-	made("92")
+	create("92")
 	if _, err := Programs(Options{Dir: dir, BinDir: newer}); !errors.Is(err, ErrOtherMajor) {
 		t.Error(err)
 	}

@@ -25,14 +25,14 @@ type cluster struct {
 // Exists reports whether a directory contains a cluster, which it does only once the
 // cluster is complete.
 func Exists(dir string) bool {
-	_, err := os.Stat(layout{dir: dir}.made())
+	_, err := os.Stat(layout{dir: dir}.versionFile())
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // initialise makes the cluster in another folder and then renames it, so that a crash leaves either
 // no cluster or a complete one.
 func (c cluster) initialise(ctx context.Context) error {
-	_, err := os.Stat(c.made())
+	_, err := os.Stat(c.versionFile())
 	if err == nil {
 		return c.account.give(c.data())
 	}

@@ -24,12 +24,12 @@ type layout struct {
 }
 
 // The paths in dir: data is the cluster if made exists; a new cluster is made in fresh.
-func (l layout) data() string    { return filepath.Join(l.dir, "data") }
-func (l layout) made() string    { return filepath.Join(l.data(), "PG_VERSION") }
-func (l layout) fresh() string   { return filepath.Join(l.dir, "data.init") }
-func (l layout) lock() string    { return filepath.Join(l.dir, "start.lock") }
-func (l layout) log() string     { return filepath.Join(l.dir, "postgres.log") }
-func (l layout) pidFile() string { return filepath.Join(l.data(), "postmaster.pid") }
+func (l layout) data() string        { return filepath.Join(l.dir, "data") }
+func (l layout) versionFile() string { return filepath.Join(l.data(), "PG_VERSION") }
+func (l layout) fresh() string       { return filepath.Join(l.dir, "data.init") }
+func (l layout) lock() string        { return filepath.Join(l.dir, "start.lock") }
+func (l layout) log() string         { return filepath.Join(l.dir, "postgres.log") }
+func (l layout) pidFile() string     { return filepath.Join(l.data(), "postmaster.pid") }
 
 // prepare makes the directories. It writes nothing unless the account can enter them.
 func prepare(dir string, who account) (layout, error) {
@@ -74,7 +74,7 @@ func makeOpen(dir string) error {
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil { // other accounts may enter
 		if errors.Is(err, fs.ErrExist) {
-			return nil // made by another process at the same time
+			return nil // versionFile by another process at the same time
 		}
 		return err
 	}

@@ -205,11 +205,11 @@ const change = "CREATE TABLE b (); SET LOCAL lock_timeout = '50ms'; ALTER TABLE 
 func TestTableInUse(t *testing.T) {
 	dsn, set, pool, tx := used(t, change)
 	short, stop := context.WithCancel(t.Context())
-	given := make(chan error, 1)
-	go func() { given <- set.Up(short, dsn) }()
+	done := make(chan error, 1)
+	go func() { done <- set.Up(short, dsn) }()
 	wait.ForLocks(t, pool, "relation", 1)
 	stop()
-	if err := <-given; !errors.Is(err, context.Canceled) {
+	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	expect(t, dsn, 1, false)
@@ -294,11 +294,11 @@ func TestTableInUseDown(t *testing.T) {
 	_, err = tx.Exec(t.Context(), "SELECT FROM b")
 	ok(t, err)
 	short, stop := context.WithCancel(t.Context())
-	given := make(chan error, 1)
-	go func() { given <- set.Down(short, dsn, 1) }()
+	done := make(chan error, 1)
+	go func() { done <- set.Down(short, dsn, 1) }()
 	wait.ForLocks(t, pool, "relation", 1)
 	stop()
-	if <-given == nil {
+	if <-done == nil {
 		t.Error("took a table that is read")
 	}
 	expect(t, dsn, 7, false)

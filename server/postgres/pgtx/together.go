@@ -69,7 +69,7 @@ func together(ctx context.Context, reads []Read, b *pgx.Batch, skip int,
 	}()
 	for i, read := range reads {
 		routines[i] = start(read)
-		if routines[i].asked {
+		if routines[i].hasStmt {
 			b.Queue(routines[i].stmt.sql, routines[i].stmt.args...)
 		}
 	}
@@ -93,13 +93,13 @@ func together(ctx context.Context, reads []Read, b *pgx.Batch, skip int,
 // coroutine is one read: it runs until its statement, waits for the result, and then
 // continues.
 type coroutine struct {
-	stmt  statement
-	asked bool // stmt is set
-	rows  pgx.Rows
-	err   error                // of the statement, then of the read
-	yield func(statement) bool // suspends the read
-	next  func() (statement, bool)
-	stop  func() // ends the read if it still waits
+	stmt    statement
+	hasStmt bool // stmt is set
+	rows    pgx.Rows
+	err     error                // of the statement, then of the read
+	yield   func(statement) bool // suspends the read
+	next    func() (statement, bool)
+	stop    func() // ends the read if it still waits
 }
 
 // start runs read until it asks for its statement, or ends without one.
@@ -114,13 +114,13 @@ func start(read Read) *coroutine {
 		c.yield = yield
 		c.err = read(c)
 	})
-	c.stmt, c.asked = c.next()
+	c.stmt, c.hasStmt = c.next()
 	return c
 }
 
 // finish resumes the read with its result and returns the read's error.
 func (c *coroutine) finish(br pgx.BatchResults, failed error) error {
-	if c.asked {
+	if c.hasStmt {
 		if c.err = failed; failed == nil {
 			c.rows, c.err = br.Query()
 		}
@@ -131,7 +131,7 @@ func (c *coroutine) finish(br pgx.BatchResults, failed error) error {
 
 // Query suspends the read until the result of its statement has arrived.
 func (c *coroutine) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if c.asked {
+	if c.hasStmt {
 		return nil, errSecond
 	}
 	if !c.yield(statement{sql: sql, args: args}) {

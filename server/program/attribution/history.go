@@ -117,17 +117,17 @@ func (p *play) clicks(ctx context.Context, ids []string) (map[string]db.Rehearsa
 // readTouches reads the clicks of the visitors.
 func (p *play) readTouches(ctx context.Context, page []evidence) error {
 	var of []int // the index in the page
-	asked := db.RehearsalTouchesParams{OrgID: p.u.OrgID}
+	params := db.RehearsalTouchesParams{OrgID: p.u.OrgID}
 	for i, e := range page {
 		if e.referralID != "" && !e.fixed() {
 			of = append(of, i)
-			asked.ReferralIds, asked.Untils = append(asked.ReferralIds, e.referralID), append(asked.Untils, e.until())
+			params.ReferralIds, params.Untils = append(params.ReferralIds, e.referralID), append(params.Untils, e.until())
 		}
 	}
 	if len(of) == 0 {
 		return nil
 	}
-	rows, err := queries.RehearsalTouches(ctx, p.u.DB(), asked)
+	rows, err := queries.RehearsalTouches(ctx, p.u.DB(), params)
 	if err != nil {
 		return err
 	}

@@ -15,13 +15,13 @@ import (
 func TestTokenCredits(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	made := s.Must(201, s.Post("/v1/attribution_tokens", M{"partner_id": s.partner}))
+	created := s.Must(201, s.Post("/v1/attribution_tokens", M{"partner_id": s.partner}))
 	require.Equal(t, []any{s.program, s.partner, nil, "rail.example", "2026-11-30T12:00:00.000Z"}, []any{
-		made.Body["program_id"], made.Body["partner_id"], made.Body["link_id"], made.Body["provider"], made.Body["expires_at"],
+		created.Body["program_id"], created.Body["partner_id"], created.Body["link_id"], created.Body["provider"], created.Body["expires_at"],
 	})
-	token := made.String("token")
+	token := created.String("token")
 	require.NotContains(t, token, strings.TrimPrefix(s.Org, "org_"))
-	require.Contains(t, made.String("snippet"), token)
+	require.Contains(t, created.String("snippet"), token)
 	sale := s.credited(s.sell("cus_a", affiliate(token)))
 	require.Equal(t, "commission_created", sale.String("activity_outcome"))
 	k := s.Get("/v1/customers/" + sale.String("customer_id"))

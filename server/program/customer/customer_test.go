@@ -133,17 +133,17 @@ func TestPayer(t *testing.T) {
 	external := new("c1")
 	_, err := payer(sale.Payer{ExternalCustomerID: external})
 	require.Equal(t, problem.NotFound("external_customer_id"), err)
-	made, err := payer(sale.Payer{ExternalCustomerID: external, PartnerID: &x.ann.ID})
+	k, err := payer(sale.Payer{ExternalCustomerID: external, PartnerID: &x.ann.ID})
 	require.NoError(t, err)
 	for _, by := range []sale.Payer{
-		{CustomerID: &made}, {ExternalCustomerID: external},
+		{CustomerID: &k}, {ExternalCustomerID: external},
 		{ExternalCustomerID: external, PartnerID: &x.bob.ID},
 	} {
 		id, err := payer(by)
 		require.NoError(t, err)
-		require.Equal(t, made, id)
+		require.Equal(t, k, id)
 	}
-	_, err = payer(sale.Payer{CustomerID: &made, PartnerID: &x.ann.ID})
+	_, err = payer(sale.Payer{CustomerID: &k, PartnerID: &x.ann.ID})
 	require.ErrorContains(t, err, "customer_id and partner_id exclude each other.")
 }
 

@@ -35,17 +35,17 @@ func IsOwn(own []string, values ...*string) bool {
 // judge checks a customer whose email, identifier or partner changed, or for whom a processor reports another
 // email than the stored one (decisions, 306). It opens flags, notes whether the customer is its own partner and
 // refuses nothing.
-func (s Service) judge(ctx context.Context, u *work.Unit, k *db.Customer, before db.Customer, told string) error {
+func (s Service) judge(ctx context.Context, u *work.Unit, k *db.Customer, before db.Customer, reported string) error {
 	if k.PartnerID == nil {
 		k.SelfReferral = false
 		return nil
 	}
 	same := opt.Value(k.Email) == opt.Value(before.Email) && opt.Value(k.Identifier) == opt.Value(before.Identifier) &&
 		opt.Value(k.PartnerID) == opt.Value(before.PartnerID)
-	if told == "" || strings.EqualFold(opt.Value(k.Email), told) {
-		told = ""
+	if reported == "" || strings.EqualFold(opt.Value(k.Email), reported) {
+		reported = ""
 	}
-	if same && told == "" {
+	if same && reported == "" {
 		return nil
 	}
 	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: *k.PartnerID, OrgID: k.OrgID})
@@ -56,12 +56,12 @@ func (s Service) judge(ctx context.Context, u *work.Unit, k *db.Customer, before
 	if err != nil {
 		return err
 	}
-	if told != "" {
-		if err := risk.CheckCustomer(ctx, u, p, own, *k, told); err != nil {
+	if reported != "" {
+		if err := risk.CheckCustomer(ctx, u, p, own, *k, reported); err != nil {
 			return err
 		}
 	}
-	k.SelfReferral = IsOwn(own, k.Email, k.Identifier, &told) || same && k.SelfReferral
+	k.SelfReferral = IsOwn(own, k.Email, k.Identifier, &reported) || same && k.SelfReferral
 	if same {
 		return nil
 	}

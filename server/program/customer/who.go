@@ -167,8 +167,8 @@ func (s Service) leadOf(ctx context.Context, u *work.Unit, c Clues, r tracking.R
 
 // fits reports whether a lead can be the customer: neither email nor identifier differs.
 func (c Clues) fits(k db.Customer) bool {
-	same := func(stored *string, given string) bool {
-		return stored == nil || given == "" || strings.EqualFold(*stored, given)
+	same := func(stored *string, clue string) bool {
+		return stored == nil || clue == "" || strings.EqualFold(*stored, clue)
 	}
 	return same(k.Email, c.Email) && same(k.Identifier, c.Identifier)
 }
@@ -257,7 +257,7 @@ func (s Service) FillIn(ctx context.Context, u *work.Unit, k db.Customer, c Clue
 
 // adds reports whether the customer lacks any of the clues, or has another email.
 func (c Clues) adds(k db.Customer, known bool) bool {
-	lacks := func(stored *string, given string) bool { return stored == nil && given != "" }
+	lacks := func(stored *string, clue string) bool { return stored == nil && clue != "" }
 	return c.ExternalID != "" && !known || lacks(k.Email, c.Email) ||
 		lacks(k.Name, c.Name) || lacks(k.Identifier, c.Own()) ||
 		c.Email != "" && k.PartnerID != nil && !strings.EqualFold(opt.Value(k.Email), c.Email)
@@ -272,9 +272,9 @@ func (r Rule) replaces(k db.Customer) bool {
 }
 
 // fill sets a field that has no value.
-func fill(field **string, given string) {
-	if *field == nil && given != "" {
-		*field = &given
+func fill(field **string, clue string) {
+	if *field == nil && clue != "" {
+		*field = &clue
 	}
 }
 

@@ -187,11 +187,11 @@ func TestExternalIDs(t *testing.T) {
 	path := "/v1/customers/" + k + "/external_ids"
 	h.Receive(apitest.Paid("ch_1", M{"external_customer_id": "cus/A b"}))
 	h.Last("ignored", "no_partner")
-	made := h.Must(201, h.Post(path, M{"external_customer_id": "cus/A b", "processor": "stripe"}))
-	require.Equal(t, []any{"cus/A b", "stripe"}, []any{made.String("external_customer_id"), made.String("processor")})
+	customer := h.Must(201, h.Post(path, M{"external_customer_id": "cus/A b", "processor": "stripe"}))
+	require.Equal(t, []any{"cus/A b", "stripe"}, []any{customer.String("external_customer_id"), customer.String("processor")})
 	require.Equal(t, k, h.Last("recorded", nil).String("customer_id"), "a waiting payment is taken up")
 	again := h.Must(200, h.Post(path, M{"external_customer_id": "cus/A b"}))
-	require.Equal(t, made.Body["external_ids"], again.Body["external_ids"])
+	require.Equal(t, customer.Body["external_ids"], again.Body["external_ids"])
 	h.Must(201, h.Post(path, M{"external_customer_id": "cus_B"}))
 	other := h.Must(201, h.Post("/v1/customers", M{
 		"program_id": h.ProgramID, "partner_id": h.PartnerID, "external_customer_id": "cus_C",

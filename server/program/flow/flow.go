@@ -255,16 +255,16 @@ func dropMeaningless(f *db.Flow, before db.Flow, b Change) {
 }
 
 // clearUnless clears a field that the change does not include.
-func clearUnless[T, G any](field **T, given nullable.Nullable[G]) {
-	if !given.IsSpecified() {
+func clearUnless[T, G any](field **T, value nullable.Nullable[G]) {
+	if !value.IsSpecified() {
 		*field = nil
 	}
 }
 
 // setText sets a text if the body has it.
-func setText[F, E ~string](field *F, given *E) {
-	if given != nil {
-		*field = F(*given)
+func setText[F, E ~string](field *F, value *E) {
+	if value != nil {
+		*field = F(*value)
 	}
 }
 
@@ -379,13 +379,13 @@ func checkQuota(ctx context.Context, u *work.Unit, f db.Flow) error {
 }
 
 // newBranches converts the branches of a body to stored ones; new branches get an id.
-func newBranches(newID func(ident.Prefix) string, given []BranchInput, stored []Branch) ([]Branch, error) {
+func newBranches(newID func(ident.Prefix) string, inputs []BranchInput, stored []Branch) ([]Branch, error) {
 	ids := map[string]bool{}
 	for _, b := range stored {
 		ids[b.ID] = true
 	}
-	out := make([]Branch, len(given))
-	for i, b := range given {
+	out := make([]Branch, len(inputs))
+	for i, b := range inputs {
 		out[i] = Branch{Label: b.Label, Conditions: b.Conditions, RateType: db.RateType(b.RateType), RateValue: b.RateValue}
 		if b.ID == nil {
 			out[i].ID = newID(ident.Branch)

@@ -146,11 +146,11 @@ func TestFlowsAreParsedOncePerVersion(t *testing.T) {
 	sale := func() int {
 		tracer.Take()
 		w.Sale(program, customer)
-		asked := 0
+		requests := 0
 		for _, names := range tracer.Take() {
-			asked += strings.Count(names, "FlowsForPartner")
+			requests += strings.Count(names, "FlowsForPartner")
 		}
-		return asked
+		return requests
 	}
 	sale()
 	require.Equal(t, 1, sale(), "known")
@@ -230,9 +230,9 @@ func TestFlowWarnings(t *testing.T) {
 			unusual("branches[2].rate_value: 10001 basis points are 100.01 %, more than the sale itself."),
 		}},
 	} {
-		made := s.Must(201, s.Post("/v1/flows", c.body))
-		require.Equal(t, c.want, made.Body["warnings"])
-		path := "/v1/flows/" + made.String("id")
+		flow := s.Must(201, s.Post("/v1/flows", c.body))
+		require.Equal(t, c.want, flow.Body["warnings"])
+		path := "/v1/flows/" + flow.String("id")
 		require.Equal(t, c.want, s.Must(200, s.Post(path, M{"name": "Renamed"})).Body["warnings"])
 		require.NotContains(t, s.Get(path).Body, "warnings")
 	}

@@ -16,47 +16,47 @@ func when(field, operator string, value any) []any {
 	return []any{apitest.Condition(field, operator, value)}
 }
 
-// given is the data that the conditions read, if it is not the default.
-type given struct {
+// setting is the data that the conditions read, if it is not the default.
+type setting struct {
 	partner, click, customer, sale M
 }
 
 var (
-	aboutMetadata = given{
+	aboutMetadata = setting{
 		customer: M{"metadata": M{"plan": "Pro", "seats": 12, "age": "30"}, "identifier": "user-7"},
 		sale:     M{"metadata": M{"order.id": "A-1", "n": 5}},
 	}
-	aboutProduct = given{sale: M{"product_id": "prod_1", "product_name": "Pro Plan", "interval": "year"}}
-	aboutPlace   = given{partner: M{"country_code": "FR"}, click: M{"country": "de"}}
+	aboutProduct = setting{sale: M{"product_id": "prod_1", "product_name": "Pro Plan", "interval": "year"}}
+	aboutPlace   = setting{partner: M{"country_code": "FR"}, click: M{"country": "de"}}
 )
 
 // branchCase is a sale of 100.00, and whether a branch matches it.
 type branchCase struct {
-	given
+	setting
 	conditions []any
 	match      bool
 }
 
 var branchCases = []branchCase{
-	{given{}, []any{}, true},
-	{given{}, when("sale.amount_minor", "gte", 10000), true},
-	{given{}, when("sale.amount_minor", "gt", 10000), false},
-	{given{sale: M{"currency": "EUR"}}, when("sale.amount_minor", "gte", 1), false},
-	{given{sale: M{"tax_minor": 1900}}, when("sale.net_amount_minor", "eq", 8100), true},
-	{given{sale: M{"currency": "EUR"}}, when("sale.currency", "eq", "eur"), true},
-	{given{}, when("sale.currency", "in", []string{"EUR", "GBP"}), false},
+	{setting{}, []any{}, true},
+	{setting{}, when("sale.amount_minor", "gte", 10000), true},
+	{setting{}, when("sale.amount_minor", "gt", 10000), false},
+	{setting{sale: M{"currency": "EUR"}}, when("sale.amount_minor", "gte", 1), false},
+	{setting{sale: M{"tax_minor": 1900}}, when("sale.net_amount_minor", "eq", 8100), true},
+	{setting{sale: M{"currency": "EUR"}}, when("sale.currency", "eq", "eur"), true},
+	{setting{}, when("sale.currency", "in", []string{"EUR", "GBP"}), false},
 	{aboutProduct, when("sale.product_id", "in", []string{"prod_0", "prod_1"}), true},
 	{aboutProduct, when("sale.product_id", "eq", "PROD_1"), false},
 	{aboutProduct, when("sale.product_name", "contains", "pro pl"), true},
 	{aboutProduct, when("sale.product_name", "starts_with", "Plan"), false},
 	{aboutProduct, when("sale.billing_type", "eq", "subscription"), true},
 	{aboutProduct, when("sale.interval", "not_in", []string{"month", "week"}), true},
-	{given{}, when("sale.interval", "neq", "month"), false}, // missing
-	{given{}, when("sale.product_id", "not_in", []string{"x"}), false},
-	{given{}, when("sale.product_id", "exists", false), true},
-	{given{}, when("sale.product_id", "exists", true), false},
-	{given{}, when("sale.is_first_sale", "eq", true), true},
-	{given{}, when("sale.is_first_sale", "eq", false), false},
+	{setting{}, when("sale.interval", "neq", "month"), false}, // missing
+	{setting{}, when("sale.product_id", "not_in", []string{"x"}), false},
+	{setting{}, when("sale.product_id", "exists", false), true},
+	{setting{}, when("sale.product_id", "exists", true), false},
+	{setting{}, when("sale.is_first_sale", "eq", true), true},
+	{setting{}, when("sale.is_first_sale", "eq", false), false},
 	{aboutMetadata, when("sale.metadata.order.id", "eq", "A-1"), true},
 	{aboutMetadata, when("sale.metadata.order.id", "eq", "a-1"), false},
 	{aboutMetadata, when("sale.metadata.n", "gt", 4), true},
@@ -67,32 +67,32 @@ var branchCases = []branchCase{
 	{aboutMetadata, when("customer.metadata.none", "neq", "x"), false},
 	{aboutMetadata, when("customer.metadata.none", "exists", false), true},
 	{aboutMetadata, when("customer.identifier", "eq", "user-7"), true},
-	{given{}, when("customer.sales_count", "eq", 1), true},
-	{given{}, when("customer.total_paid_minor", "eq", 10000), true},
-	{given{}, when("customer.months_since_conversion", "eq", 0), true},
-	{given{}, when("customer.days_since_conversion", "gt", 0), false},
-	{given{}, when("customer.days_since_lead", "eq", 0), true},
-	{given{}, when("customer.lead_at", "gte", "2026-09-01"), true},
-	{given{}, when("customer.lead_at", "lt", "2026-09-01T12:00:00Z"), false},
-	{given{}, when("customer.converted_at", "lte", "2026-09-01T12:00:00Z"), true},
-	{given{}, when("customer.tracked_by", "eq", "api"), true},
+	{setting{}, when("customer.sales_count", "eq", 1), true},
+	{setting{}, when("customer.total_paid_minor", "eq", 10000), true},
+	{setting{}, when("customer.months_since_conversion", "eq", 0), true},
+	{setting{}, when("customer.days_since_conversion", "gt", 0), false},
+	{setting{}, when("customer.days_since_lead", "eq", 0), true},
+	{setting{}, when("customer.lead_at", "gte", "2026-09-01"), true},
+	{setting{}, when("customer.lead_at", "lt", "2026-09-01T12:00:00Z"), false},
+	{setting{}, when("customer.converted_at", "lte", "2026-09-01T12:00:00Z"), true},
+	{setting{}, when("customer.tracked_by", "eq", "api"), true},
 	{aboutPlace, when("customer.tracked_by", "in", []string{"link"}), true},
 	{aboutPlace, when("customer.country", "eq", "DE"), true},
 	{aboutPlace, when("customer.country", "neq", "FR"), true},
-	{given{}, when("customer.country", "neq", "FR"), false},
+	{setting{}, when("customer.country", "neq", "FR"), false},
 	{aboutPlace, when("customer.link_id", "exists", false), true},
-	{given{}, when("customer.coupon_id", "exists", true), false},
+	{setting{}, when("customer.coupon_id", "exists", true), false},
 	{aboutPlace, when("partner.country_code", "in", []string{"fr", "be"}), true},
-	{given{}, when("partner.leads_count", "eq", 1), true},
-	{given{}, when("partner.customers_count", "eq", 1), true},
-	{given{}, when("partner.sales_count", "lte", 1), true},
-	{given{}, when("partner.revenue_minor", "eq", 10000), true},
-	{given{}, when("partner.commissions_minor", "eq", 0), true},
-	{given{}, []any{apitest.Condition("sale.is_first_sale", "eq", true), apitest.Condition("sale.amount_minor", "lt", 1)}, false},
-	{given{}, []any{M{"any": []any{apitest.Condition("sale.amount_minor", "lt", 1), apitest.Condition("sale.is_first_sale", "eq", true)}}}, true},
-	{given{}, []any{M{"all": []any{apitest.Condition("sale.amount_minor", "lt", 1), apitest.Condition("sale.is_first_sale", "eq", true)}}}, false},
+	{setting{}, when("partner.leads_count", "eq", 1), true},
+	{setting{}, when("partner.customers_count", "eq", 1), true},
+	{setting{}, when("partner.sales_count", "lte", 1), true},
+	{setting{}, when("partner.revenue_minor", "eq", 10000), true},
+	{setting{}, when("partner.commissions_minor", "eq", 0), true},
+	{setting{}, []any{apitest.Condition("sale.is_first_sale", "eq", true), apitest.Condition("sale.amount_minor", "lt", 1)}, false},
+	{setting{}, []any{M{"any": []any{apitest.Condition("sale.amount_minor", "lt", 1), apitest.Condition("sale.is_first_sale", "eq", true)}}}, true},
+	{setting{}, []any{M{"all": []any{apitest.Condition("sale.amount_minor", "lt", 1), apitest.Condition("sale.is_first_sale", "eq", true)}}}, false},
 	{
-		given{},
+		setting{},
 		[]any{
 			M{
 				"any": []any{
@@ -106,7 +106,7 @@ var branchCases = []branchCase{
 }
 
 // buyer returns the customer of the case. The customer has a click if the case has a handle.
-func (g given) buyer(s *apitest.Server, program, partner, handle string) string {
+func (g setting) buyer(s *apitest.Server, program, partner, handle string) string {
 	s.T.Helper()
 	body := M{"program_id": program}
 	if g.click != nil {
@@ -124,7 +124,7 @@ func TestBranchConditions(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	for _, c := range branchCases {
-		name := fmt.Sprintf("%v of %v", c.conditions, c.given)
+		name := fmt.Sprintf("%v of %v", c.conditions, c.setting)
 		program, handle := s.Program(), apitest.Unique("p-")
 		partner := s.Partner(program, M{"handle": handle}, c.partner)
 		flow := s.Must(201, s.Post("/v1/flows", M{

@@ -100,13 +100,13 @@ func codeAndParam(err error) string {
 // Conditions are stored byte for byte.
 func TestFlowBranchesKeepConditions(t *testing.T) {
 	t.Parallel()
-	given := `[ {"field":"sale.product_name" , "value":"<A&B> \u00e9","operator":"eq"} ]`
+	text := `[ {"field":"sale.product_name" , "value":"<A&B> \u00e9","operator":"eq"} ]`
 	flow, err := create(t,
-		`{"rate_type":"fixed","rate_value":1,"branches":[{"label":"a \"b\"","conditions":`+given+
+		`{"rate_type":"fixed","rate_value":1,"branches":[{"label":"a \"b\"","conditions":`+text+
 			`,"rate_type":"percent","rate_value":5}]}`)
 	require.NoError(t, err)
 	out := branchesOf(t, flow)
-	require.Equal(t, given, string(out[0].Conditions))
+	require.Equal(t, text, string(out[0].Conditions))
 	require.Equal(t, `a "b"`, *out[0].Label)
 	require.Regexp(t, `^flb_`, out[0].ID)
 }

@@ -198,18 +198,18 @@ func (s *Service) Confirm(ctx context.Context, u *work.Unit, r Request) error {
 	case err != nil:
 		return err
 	}
-	made, err := partner.Apply(ctx, u, candidate(row, a), a.Answers)
+	application, err := partner.Apply(ctx, u, candidate(row, a), a.Answers)
 	if err != nil {
 		return err
 	}
 	err = queries.JoinRequestConfirm(ctx, u.Later(), db.JoinRequestConfirmParams{
-		ApplicationID: &made.ID, ConfirmedAt: &u.Now, ExpiresAt: u.Now.Plus(StatusLife), TokenHash: row.TokenHash,
+		ApplicationID: &application.ID, ConfirmedAt: &u.Now, ExpiresAt: u.Now.Plus(StatusLife), TokenHash: row.TokenHash,
 		OrgID: u.OrgID,
 	})
 	if err != nil {
 		return err
 	}
-	return s.decide(ctx, u, settings, made, a.CountryCode)
+	return s.decide(ctx, u, settings, application, a.CountryCode)
 }
 
 // candidate returns the applicant. The terms were accepted when the form was sent.

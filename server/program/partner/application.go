@@ -83,12 +83,12 @@ func applyAgain(
 		return none, emailTaken(p)
 	}
 	// Fields that the new application leaves out stay.
-	for _, f := range []struct{ field, given **string }{
+	for _, f := range []struct{ field, value **string }{
 		{&p.GroupID, &c.GroupID}, {&p.FirstName, &c.FirstName}, {&p.LastName, &c.LastName},
 		{&p.WebsiteURL, &c.WebsiteURL}, {&p.CountryCode, &c.CountryCode}, {&p.LanguageCode, &c.LanguageCode},
 	} {
-		if *f.given != nil {
-			*f.field = *f.given
+		if *f.value != nil {
+			*f.field = *f.value
 		}
 	}
 	if err := checkNames(p); err != nil {

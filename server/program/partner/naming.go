@@ -36,14 +36,14 @@ func checkDetails(details json.RawMessage) error {
 	if metadata.Absent(details) {
 		return nil
 	}
-	var given any
-	if err := json.Unmarshal(details, &given); err != nil {
+	var value any
+	if err := json.Unmarshal(details, &value); err != nil {
 		return err
 	}
-	if !visible(given) {
+	if !visible(value) {
 		return problem.Invalid("payout_details", "payout_details has an invisible character.")
 	}
-	text, err := json.Marshal(given)
+	text, err := json.Marshal(value)
 	if err == nil && payout.NamesPayout(string(text)) {
 		err = problem.Invalid("payout_details", namesPayout)
 	}

@@ -288,7 +288,7 @@ func TestUpdatePartner(t *testing.T) {
 	path := "/v1/partners/" + partner
 	for _, c := range []struct {
 		name         string
-		given, shown any
+		value, shown any
 	}{
 		{"first_name", "F", "F"}, {"last_name", "L", "L"}, {"display_name", "D", "D"}, {"company_name", "C", "C"},
 		{"website_url", "https://p.example", "https://p.example"}, {"country_code", "fr", "FR"},
@@ -303,7 +303,7 @@ func TestUpdatePartner(t *testing.T) {
 	} {
 		before, seen := s.Must(200, s.Get(path)), len(s.Events(program))
 		s.Clock.Advance(time.Second)
-		after := s.Must(200, s.Post(path, M{c.name: c.given}))
+		after := s.Must(200, s.Post(path, M{c.name: c.value}))
 		require.Equal(t, c.shown, after.Body[c.name], c.name)
 		require.Equal(t, after.Body, s.Must(200, s.Get(path)).Body)
 		require.Greater(t, after.String("updated_at"), before.String("updated_at"))
@@ -312,7 +312,7 @@ func TestUpdatePartner(t *testing.T) {
 		require.Equal(t, "affiliate.updated", recorded[0].String("type"))
 		require.Equal(t, M{"partner_id": partner, "status": "active", "reason": nil}, recorded[0].Body["data"])
 		s.Clock.Advance(time.Second)
-		require.Equal(t, after.Body, s.Must(200, s.Post(path, M{c.name: c.given})).Body, "%s again", c.name)
+		require.Equal(t, after.Body, s.Must(200, s.Post(path, M{c.name: c.value})).Body, "%s again", c.name)
 		require.Len(t, s.Events(program), seen+1, "%s again records nothing", c.name)
 		after.Body[c.name], after.Body["updated_at"] = before.Body[c.name], before.Body["updated_at"]
 		require.Equal(t, before.Body, after.Body, "%s alone changed", c.name)
@@ -628,7 +628,7 @@ type deletion struct {
 	*apitest.Server
 	t                           *testing.T
 	program, partner, bystander string
-	flow, kept                  string // of the partner, and of the program
+	flow, programFlow           string // of the partner, and of the program
 	link, coupon, customer      string
 	click                       apitest.Answer
 	due, waiting                string                    // sales of the partner
@@ -641,7 +641,7 @@ func newDeletion(t *testing.T) deletion {
 	w := deletion{Server: s, t: t, program: s.Program(), commissions: map[string]apitest.Answer{}}
 	w.partner = s.Partner(w.program, M{"handle": "ada", "email": "ada@example.com"})
 	w.bystander = s.Partner(w.program)
-	w.kept = s.Flow(w.program)
+	w.programFlow = s.Flow(w.program)
 	w.flow = s.Flow(w.program, M{"partner_id": w.partner, "name": "Ada's"})
 	w.link = s.Must(201,
 		s.Post("/v1/links",
@@ -718,7 +718,7 @@ func (w deletion) detaches() {
 // spares: the other partner's objects remain, and the deleted partner's money is gone.
 func (w deletion) spares() {
 	w.t.Helper()
-	w.Must(200, w.Get("/v1/flows/"+w.kept))
+	w.Must(200, w.Get("/v1/flows/"+w.programFlow))
 	pending, due, paid := w.Balance(w.program, w.bystander, "USD")
 	require.Positive(w.t, pending+due)
 	require.Zero(w.t, paid)

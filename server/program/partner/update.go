@@ -141,11 +141,11 @@ func renames(p db.Partner, b Patch) bool { return b.Handle != nil && *b.Handle !
 
 // saveChange queues a changed partner for the commit. A new handle without a holder is claimed, and the old one
 // stays the partner's (decisions, 44).
-func saveChange(ctx context.Context, u *work.Unit, before, p db.Partner, held bool) error {
+func saveChange(ctx context.Context, u *work.Unit, before, p db.Partner, hasHolder bool) error {
 	if err := save(ctx, u, p); err != nil {
 		return err
 	}
-	if p.Handle != before.Handle && !held {
+	if p.Handle != before.Handle && !hasHolder {
 		if err := claimHandle(ctx, u, p); err != nil {
 			return err
 		}
@@ -213,11 +213,11 @@ func (s *related) readTags(ctx context.Context, p db.Partner) pgtx.Read {
 
 func (s *related) readHolder(ctx context.Context, p db.Partner, handle string) pgtx.Read {
 	return func(tx pgtx.DBTX) error {
-		held, err := queries.TrackingValueGet(ctx, tx, db.TrackingValueGetParams{
+		value, err := queries.TrackingValueGet(ctx, tx, db.TrackingValueGetParams{
 			ProgramID: p.ProgramID, OrgID: p.OrgID, Value: handle,
 		})
 		if err == nil {
-			s.holder = &held
+			s.holder = &value
 		}
 		return err
 	}
@@ -356,8 +356,8 @@ func (s *Service) moved(before, p db.Partner) (bool, error) {
 func (s *Service) patchDetails(p *db.Partner, b Patch, methods []string) error {
 	old := p.PayoutMethod
 	opt.ChangeOrClear(&p.PayoutMethod, b.PayoutMethod)
-	given := p.PayoutMethod
-	if b.PayoutMethod.IsSpecified() && given != nil && len(methods) > 0 && !slices.Contains(methods, *given) {
+	method := p.PayoutMethod
+	if b.PayoutMethod.IsSpecified() && method != nil && len(methods) > 0 && !slices.Contains(methods, *method) {
 		return problem.Invalid("payout_method", "payout_method must be one of the program's: %v.", methods)
 	}
 	if opt.Value(old) != opt.Value(p.PayoutMethod) {

@@ -16,7 +16,7 @@ import (
 	"rail/server/work"
 )
 
-func given(s string) nullable.Nullable[string] { return nullable.NewNullableWithValue(s) }
+func value(s string) nullable.Nullable[string] { return nullable.NewNullableWithValue(s) }
 
 var null = nullable.NewNullNullable[string]()
 
@@ -36,11 +36,11 @@ func TestPayoutDetails(t *testing.T) {
 	id := x.create(x.candidate("ada@example.com")).ID
 	details := []byte(`{"email":"ada@bank.example"}`)
 	x.refusedUpdate(problem.ParameterInvalid, "payout_details", id, Patch{PayoutDetails: details})
-	x.refusedUpdate(problem.ParameterInvalid, "payout_method", id, Patch{PayoutMethod: given("crypto")})
+	x.refusedUpdate(problem.ParameterInvalid, "payout_method", id, Patch{PayoutMethod: value("crypto")})
 	x.refusedUpdate(problem.ParameterInvalid, "payout_details", id,
-		Patch{PayoutMethod: given("wise"), PayoutDetails: []byte("[]")})
+		Patch{PayoutMethod: value("wise"), PayoutDetails: []byte("[]")})
 
-	set := Patch{PayoutMethod: given("paypal"), PayoutDetails: details}
+	set := Patch{PayoutMethod: value("paypal"), PayoutDetails: details}
 	x.update(id, set)
 	p := x.stored(id)
 	require.NotContains(t, string(p.PayoutDetails), "bank.example")
@@ -54,7 +54,7 @@ func TestPayoutDetails(t *testing.T) {
 	require.Equal(t, p, x.stored(id), "the same details are no change, though a new seal would differ")
 	require.Len(t, x.Events(), events)
 
-	x.update(id, Patch{PayoutMethod: given("wise")})
+	x.update(id, Patch{PayoutMethod: value("wise")})
 	require.Nil(t, x.stored(id).PayoutDetails, "another method drops them")
 	x.update(id, set)
 	x.update(id, Patch{PayoutDetails: []byte("null")})
@@ -71,7 +71,7 @@ func TestEachAccountCounts(t *testing.T) {
 	id := x.create(x.candidate("ada@example.com")).ID
 	set := func(details string) clock.Time {
 		x.Now = x.Now.Plus(time.Minute)
-		x.update(id, Patch{PayoutMethod: given("wise"), PayoutDetails: []byte(details)})
+		x.update(id, Patch{PayoutMethod: value("wise"), PayoutDetails: []byte(details)})
 		return *x.stored(id).PayoutDetailsChangedAt
 	}
 	set(`{"iban":"DE02120300000000202051","email":"ada@bank.example","name":"Ada"}`)
@@ -88,8 +88,8 @@ func TestUpdateStatus(t *testing.T) {
 	id := x.create(x.candidate("ada@example.com")).ID
 	x.sql(`INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created_at, expires_at)
 		VALUES ('\x01', $1, $2, $3, now(), now())`, x.OrgID, x.Program.ID, id)
-	x.refusedUpdate(problem.ParameterInvalid, "suspension_reason", id, Patch{SuspensionReason: given("Spam")})
-	p := x.update(id, Patch{Status: new(db.PartnerStatusSuspended), SuspensionReason: given("Spam")})
+	x.refusedUpdate(problem.ParameterInvalid, "suspension_reason", id, Patch{SuspensionReason: value("Spam")})
+	p := x.update(id, Patch{Status: new(db.PartnerStatusSuspended), SuspensionReason: value("Spam")})
 	require.Equal(t, []any{db.PartnerStatusSuspended, "Spam"}, []any{p.Status, *p.SuspensionReason})
 	sessions := worktest.Rows[string](x.Tenant, "SELECT partner_id FROM portal_sessions")
 	require.Empty(t, sessions, "who is suspended is signed out")
@@ -140,11 +140,11 @@ func TestUpdateProfile(t *testing.T) {
 		})
 		require.NoError(t, err)
 	}
-	q := x.update(p.ID, Patch{LastName: null, CountryCode: given("at"), TagIDs: append(tags, "tag_2")})
+	q := x.update(p.ID, Patch{LastName: null, CountryCode: value("at"), TagIDs: append(tags, "tag_2")})
 	require.Equal(t, []any{"Ada", "AT"}, []any{*q.FirstName, *q.CountryCode})
 	require.Nil(t, q.LastName)
 	events := len(x.Events())
-	x.update(p.ID, Patch{FirstName: given("Ada"), TagIDs: []string{"tag_1", "tag_2"}})
+	x.update(p.ID, Patch{FirstName: value("Ada"), TagIDs: []string{"tag_1", "tag_2"}})
 	require.Len(t, x.Events(), events, "what is as it was makes no event")
 	x.refusedUpdate(problem.ResourceNotFound, "tag_ids[1]", p.ID, Patch{TagIDs: []string{"tag_1", "tag_none"}})
 	x.update(p.ID, Patch{TagIDs: []string{}})
@@ -159,11 +159,11 @@ func TestUpdateSelf(t *testing.T) {
 	save := func(b Patch) func(ctx context.Context, u *work.Unit) error {
 		return func(ctx context.Context, u *work.Unit) error { return x.UpdateSelf(ctx, u, id, b) }
 	}
-	x.Must(save(Patch{FirstName: given("Ada")}))
+	x.Must(save(Patch{FirstName: value("Ada")}))
 	require.False(t, x.stored(id).CompletedOnboarding)
-	x.Must(save(Patch{PayoutMethod: given("paypal"), PayoutDetails: []byte(`{"email":"ada@bank.example"}`)}))
+	x.Must(save(Patch{PayoutMethod: value("paypal"), PayoutDetails: []byte(`{"email":"ada@bank.example"}`)}))
 	require.True(t, x.stored(id).CompletedOnboarding)
-	x.Must(save(Patch{FirstName: given("Ada")}))
+	x.Must(save(Patch{FirstName: value("Ada")}))
 	lines := worktest.Rows[string](x.Tenant,
 		"SELECT before::text || ' ' || after::text FROM audit_log_entries ORDER BY after::text DESC")
 	require.Equal(t, []string{
@@ -174,7 +174,7 @@ func TestUpdateSelf(t *testing.T) {
 	require.Equal(t, []string{"affiliate.created", "affiliate.updated", "affiliate.updated"}, x.Events())
 
 	x.update(id, Patch{Status: new(db.PartnerStatusSuspended)})
-	x.Refused(problem.PartnerNotActive, "", save(Patch{FirstName: given("Bo")}))
+	x.Refused(problem.PartnerNotActive, "", save(Patch{FirstName: value("Bo")}))
 }
 
 func TestSaveChoices(t *testing.T) {

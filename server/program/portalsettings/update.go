@@ -126,11 +126,11 @@ func (s *Settings) applyRule(to nullable.Nullable[api.AutoApproval]) {
 	if s.AutoApprove = nil; to.IsNull() {
 		return
 	}
-	given := to.MustGet()
+	value := to.MustGet()
 	s.AutoApprove = &api.AutoApproval{
-		GroupIds:     opt.Distinct(given.GroupIds),
-		Countries:    normalizeAll(strings.ToUpper, given.Countries),
-		EmailDomains: normalizeAll(strings.ToLower, given.EmailDomains),
+		GroupIds:     opt.Distinct(value.GroupIds),
+		Countries:    normalizeAll(strings.ToUpper, value.Countries),
+		EmailDomains: normalizeAll(strings.ToLower, value.EmailDomains),
 	}
 }
 
@@ -175,18 +175,18 @@ func (s *Settings) applyImage(
 			ProgramID: s.ProgramID, OrgID: s.OrgID, Kind: k.name,
 		})
 	}
-	given, err := k.read(to.MustGet())
+	value, err := k.read(to.MustGet())
 	if err != nil {
 		return err
 	}
-	*version = &given.version
+	*version = &value.version
 	return queries.PortalImageSave(ctx, u.Later(), db.PortalImageSaveParams{
 		ProgramID:   s.ProgramID,
 		OrgID:       s.OrgID,
 		Kind:        k.name,
-		Version:     given.version,
-		ContentType: given.mediaType,
-		Image:       given.body,
+		Version:     value.version,
+		ContentType: value.mediaType,
+		Image:       value.body,
 	})
 }
 

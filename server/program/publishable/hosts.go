@@ -20,9 +20,9 @@ import (
 var name = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
 
 // Hosts returns the hosts of a body's member in the form of ASCII, without duplicates.
-func Hosts(member string, given []string) ([]string, error) {
-	out := make([]string, len(given))
-	for i, h := range given {
+func Hosts(member string, list []string) ([]string, error) {
+	out := make([]string, len(list))
+	for i, h := range list {
 		h = ASCII(h)
 		if why := fault(h); why != "" {
 			param := member + "[" + strconv.Itoa(i) + "]"

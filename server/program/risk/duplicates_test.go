@@ -22,8 +22,8 @@ func shared(groups ...string) (out []sharing) {
 	return out
 }
 
-// said returns the findings in short form.
-func said(found []Finding) (out []string) {
+// texts returns the findings in short form.
+func texts(found []Finding) (out []string) {
 	for _, f := range found {
 		out = append(out,
 			fmt.Sprintf("%s: %v %v first %v", f.PartnerID, f.Signals[sameDetails], f.Signals[sameAddress],
@@ -37,7 +37,7 @@ func TestDuplicates(t *testing.T) {
 	nothing, err := readHistory(nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a: b c first b", "b: a <nil> first a", "c: <nil> a first a"},
-		said(nothing.duplicates("prg", map[string][]sharing{sameDetails: shared("b a"), sameAddress: shared("a c", "c a")})))
+		texts(nothing.duplicates("prg", map[string][]sharing{sameDetails: shared("b a"), sameAddress: shared("a c", "c a")})))
 
 	a, b, now := "a", "b", clock.At(time.Unix(1, 0))
 	history, err := readHistory([]db.RiskFlagsOfKindRow{
@@ -46,11 +46,11 @@ func TestDuplicates(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a: d b first d", "c: a,b,d <nil> first a", "d: a,b,c <nil> first a"},
-		said(history.duplicates("prg", map[string][]sharing{sameDetails: shared("a b c d"), sameAddress: shared("a b")})),
+		texts(history.duplicates("prg", map[string][]sharing{sameDetails: shared("a b c d"), sameAddress: shared("a b")})),
 		"b's flag is open; a's with b and c is settled, but for the address")
 
 	history.changed["c"] = clock.At(now.Add(time.Hour))
-	require.Contains(t, said(history.duplicates("prg", map[string][]sharing{sameDetails: shared("a b c")})),
+	require.Contains(t, texts(history.duplicates("prg", map[string][]sharing{sameDetails: shared("a b c")})),
 		"a: c <nil> first c",
 		"c came to the account after the flag was closed")
 

@@ -55,15 +55,15 @@ func flag(ctx context.Context, u *work.Unit, f Finding) error {
 }
 
 // paidBy returns the parameter with which an advertising network marked the click, or "".
-func paidBy(landingURL, asked string) string {
+func paidBy(landingURL, params string) string {
 	_, query, _ := strings.Cut(landingURL, "?")
 	query, _, _ = strings.Cut(query, "#")
-	if query += "&" + asked; !strings.Contains(query, "cl") && !strings.Contains(query, "li_fat_id") {
+	if query += "&" + params; !strings.Contains(query, "cl") && !strings.Contains(query, "li_fat_id") {
 		return "" // a fast path for most clicks
 	}
-	given, _ := url.ParseQuery(query) // unreadable parameters do not count
+	values, _ := url.ParseQuery(query) // unreadable parameters do not count
 	for _, name := range clickIDs {
-		if given.Has(name) {
+		if values.Has(name) {
 			return name
 		}
 	}

@@ -12,14 +12,14 @@ import (
 
 func TestRouteIsOne(t *testing.T) {
 	t.Parallel()
-	given := new("x")
-	for _, r := range []Route{{PartnerID: given}, {ClickID: given}, {CouponCode: given}} {
+	value := new("x")
+	for _, r := range []Route{{PartnerID: value}, {ClickID: value}, {CouponCode: value}} {
 		require.NoError(t, r.Validate())
 	}
 	for param, r := range map[string]Route{
 		"partner_id":  {},
-		"click_id":    {PartnerID: given, ClickID: given},
-		"coupon_code": {ClickID: given, CouponCode: given},
+		"click_id":    {PartnerID: value, ClickID: value},
+		"coupon_code": {ClickID: value, CouponCode: value},
 	} {
 		p, ok := errors.AsType[*problem.Error](r.Validate())
 		require.True(t, ok)

@@ -33,8 +33,8 @@ func newPage(t *testing.T, more M) *shopPage {
 	p.Partner(p.program, M{"handle": "ada", "company_name": "Ada L.", "email": "ada@partners.example"})
 	body := M{"program_id": p.program, "allowed_hosts": []string{"shop.example", "*.shop.example"}}
 	maps.Copy(body, more)
-	made := p.Must(201, p.Post("/v1/publishable_keys", body))
-	p.key, p.keyID = made.String("key"), made.String("id")
+	created := p.Must(201, p.Post("/v1/publishable_keys", body))
+	p.key, p.keyID = created.String("key"), created.String("id")
 	return p
 }
 
@@ -300,9 +300,9 @@ func TestAttributionModel(t *testing.T) {
 		me := p.Must(200, p.do("GET", "/t/me?key="+p.key, nil))
 		require.Equal(t, handle, me.Body["partner"].(M)["handle"], model)
 		last := p.Must(200, p.Get("/v1/clicks?program_id="+p.program+"&partner_id="+bob)).Data()[0]["id"]
-		made := p.Must(201, p.Post("/v1/customers", M{"program_id": p.program, "click_id": last, "email": "g@example.com"}))
-		require.Equal(t, model == "last", made.String("partner_id") == bob, model)
-		require.Equal(t, model == "first", made.String("referral_id") == first.String("referral_id"), model)
+		customer := p.Must(201, p.Post("/v1/customers", M{"program_id": p.program, "click_id": last, "email": "g@example.com"}))
+		require.Equal(t, model == "last", customer.String("partner_id") == bob, model)
+		require.Equal(t, model == "first", customer.String("referral_id") == first.String("referral_id"), model)
 	}
 }
 
@@ -343,8 +343,8 @@ func TestReturnIsTheLastTouch(t *testing.T) {
 	p.Clock.Advance(time.Minute)
 	p.Must(200, p.visit("ada"))
 	p.Must(200, p.do("POST", "/t/lead", M{"key": p.key, "email": "grace@example.com"}))
-	made := p.Must(200, p.Get("/v1/customers?program_id="+p.program)).Data()
-	require.Equal(t, ada.String("referral_id"), made[0]["referral_id"])
+	customers := p.Must(200, p.Get("/v1/customers?program_id="+p.program)).Data()
+	require.Equal(t, ada.String("referral_id"), customers[0]["referral_id"])
 
 	p.Must(200, p.Post("/v1/programs/"+p.program, M{"attribution_model": "first"}))
 	require.Equal(t, ada.String("click_id"), follow(), "the first stands")

@@ -156,11 +156,11 @@ func TestClickRefusals(t *testing.T) {
 	require.EqualValues(t, 0, s.Get("/v1/clicks?program_id="+program).Int("total_count"))
 	require.EqualValues(t, 0, s.Get("/v1/referrals?program_id="+program).Int("total_count"))
 	s.Must(200, s.Post("/v1/programs/"+program, M{"status": "active"}))
-	for _, given := range []M{
+	for _, fields := range []M{
 		{"referrer": "https://a.example"}, {"referer": "https://a.example"},
 		{"referer": "https://a.example", "referrer": "https://a.example"},
 	} {
-		require.Equal(t, "https://a.example", s.Must(201, post(given)).String("referer"), "%v", given)
+		require.Equal(t, "https://a.example", s.Must(201, post(fields)).String("referer"), "%v", fields)
 	}
 	click := s.Must(201, post(M{"param": strings.Repeat("x", 32)}))
 	stranger.Refused(404, "resource_not_found", "", stranger.Get("/v1/clicks/"+click.String("id")))

@@ -54,10 +54,10 @@ func claimImported(ctx context.Context, u *work.Unit, claim db.TrackingValueClai
 	if err != nil || n > 0 {
 		return err
 	}
-	held, err := queries.ImportValuesTaken(ctx, u.Tx, db.ImportValuesTakenParams{
+	taken, err := queries.ImportValuesTaken(ctx, u.Tx, db.ImportValuesTakenParams{
 		ProgramID: claim.ProgramID, OrgID: claim.OrgID, Values: []string{claim.Value},
 	})
-	for _, h := range held {
+	for _, h := range taken {
 		reserved := claim.Kind == db.TrackingKindReserved && h.Kind == db.TrackingKindReserved
 		if !reserved && h.PartnerID != claim.PartnerID {
 			return ErrTaken

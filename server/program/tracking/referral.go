@@ -55,9 +55,9 @@ func utmOf(landing string) map[string]string {
 	base, hash, _ := strings.Cut(landing, "#")
 	_, query, _ := strings.Cut(base, "?")
 	hash = hash[strings.Index(hash, "?")+1:]
-	given, _ := url.ParseQuery(unpasted.Replace(query + "&" + hash)) // unreadable parameters are left out
+	params, _ := url.ParseQuery(unpasted.Replace(query + "&" + hash)) // unreadable parameters are left out
 	utm := map[string]string{}
-	for name, values := range given {
+	for name, values := range params {
 		if strings.HasPrefix(name, "utm_") {
 			utm[cleanText(name)] = cleanText(values[0])
 		}

@@ -101,10 +101,10 @@ func TestTraces(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_HEADERS=api-key=hush", "RAIL_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8")
 	program := s.Program()
 	s.Must(201, s.Post("/v1/webhook_endpoints", apitest.M{"program_id": program, "url": sink.URL + "/in"}))
-	made := s.Do(http.MethodPost, "/v1/partners", s.Key,
+	partner := s.Do(http.MethodPost, "/v1/partners", s.Key,
 		apitest.M{"program_id": program, "email": "ada@example.com", "handle": "ada"})
-	s.Must(201, made)
-	id := made.Header.Get("Rail-Request-Id")
+	s.Must(201, partner)
+	id := partner.Header.Get("Rail-Request-Id")
 
 	request := r.one(t, "the request", of("createPartner", id))
 	require.Equal(t, "/v1/partners", attribute(request, "http.route"))
@@ -122,12 +122,12 @@ func TestTraces(t *testing.T) {
 	require.Equal(t, request.GetSpanId(), webhook.GetLinks()[0].GetSpanId())
 	require.NotEqual(t, request.GetSpanId(), webhook.GetSpanId())
 
-	brought := "4bf92f3577b34da6a3ce929d0e0e4736"
+	trace := "4bf92f3577b34da6a3ce929d0e0e4736"
 	again := s.Do(http.MethodPost, "/v1/partners", s.Key,
 		apitest.M{"program_id": program, "email": "ben@example.com", "handle": "ben"},
-		"Traceparent", "00-"+brought+"-00f067aa0ba902b7-01")
+		"Traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
 	request = r.one(t, "the request", of("createPartner", again.Header.Get("Rail-Request-Id")))
-	require.Equal(t, brought, hex.EncodeToString(request.GetTraceId()))
+	require.Equal(t, trace, hex.EncodeToString(request.GetTraceId()))
 	require.Equal(t, "00f067aa0ba902b7", hex.EncodeToString(request.GetParentSpanId()))
 	webhook = r.one(t, "the webhook", of("webhook affiliate.created", again.Header.Get("Rail-Request-Id")))
 	require.Equal(t, webhook.GetTraceId(), request.GetLinks()[0].GetTraceId(), "the request leads to what it caused")

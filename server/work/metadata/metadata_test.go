@@ -15,7 +15,7 @@ func TestCheck(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprintf(`"k%d":1`, i)
 	}
-	for given, refused := range map[string]string{
+	for text, refused := range map[string]string{
 		"":                             "",
 		" null ":                       "",
 		"{}":                           "",
@@ -29,11 +29,11 @@ func TestCheck(t *testing.T) {
 		"{" + strings.Join(many[1:], ",") + "}":       "",
 		"{" + strings.Join(many, ",") + "}":           "more than 50 keys",
 	} {
-		err := Check(json.RawMessage(given), "metadata")
+		err := Check(json.RawMessage(text), "metadata")
 		if refused == "" {
-			require.NoError(t, err, given)
+			require.NoError(t, err, text)
 		} else {
-			require.ErrorContains(t, err, refused, given)
+			require.ErrorContains(t, err, refused, text)
 		}
 	}
 }

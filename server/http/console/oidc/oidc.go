@@ -227,6 +227,6 @@ func away(cause error) error {
 }
 
 // same compares without telling by its time how much is right.
-func same(given, want string) bool {
-	return subtle.ConstantTimeCompare([]byte(given), []byte(want)) == 1
+func same(got, want string) bool {
+	return subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1
 }

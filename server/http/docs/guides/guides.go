@@ -127,8 +127,8 @@ func Register(e *echo.Echo) {
 	add := func(path, contentType string, read func() ([]byte, error)) {
 		text := static.New(contentType, shortly, read)
 		get(path, func(c echo.Context) error {
-			asked := c.Request().Header
-			return text.Serve(c.Response(), asked.Get("Accept-Encoding"), asked.Get("If-None-Match"))
+			header := c.Request().Header
+			return text.Serve(c.Response(), header.Get("Accept-Encoding"), header.Get("If-None-Match"))
 		})
 	}
 	add(root, echo.MIMETextHTMLCharsetUTF8, list)

@@ -29,13 +29,13 @@ Words of [a ` + "`file`" + `, **bold**](gone.go) end.
 // TestLinks changes the links of a text. A link that leads nowhere becomes its words.
 func TestLinks(t *testing.T) {
 	t.Parallel()
-	var asked []string
+	var addresses []string
 	html, err := layout.NewMarkdown().HTML([]byte(text), func(to string) (string, bool) {
-		asked = append(asked, to)
+		addresses = append(addresses, to)
 		return strings.Replace(to, ".md", ".html", 1), to != "gone.go"
 	})
 	require.NoError(t, err)
-	require.Equal(t, []string{"page.md", "a.md", "b.png", "gone.go"}, asked)
+	require.Equal(t, []string{"page.md", "a.md", "b.png", "gone.go"}, addresses)
 	for _, want := range []string{
 		`<h2 id="part-two">Part <strong>two</strong></h2>`, `<a href="page.html">page</a>`, `<a href="a.html">a</a>`,
 		`<img src="b.png" alt="the b"`, `<p>Words of a <code>file</code>, <strong>bold</strong> end.</p>`,

@@ -56,7 +56,7 @@ func (s *affiliatewp) Lists() []List {
 func wpList[T any](s *affiliatewp, name string, kind Kind, convert func(T, string) []Row) List {
 	return numbered[T]{
 		kind:    kind,
-		convert: func(id string, given *T) []Row { return convert(*given, id) },
+		convert: func(id string, item *T) []Row { return convert(*item, id) },
 		fetch: func(ctx context.Context, page, size int) (answer, error) {
 			if err := s.prepare(ctx); err != nil {
 				return answer{}, err

@@ -147,30 +147,30 @@ func (c CSV) open(kind Kind, file io.Reader) (*table, error) {
 	}
 	t.name(t.cells)
 	t.own = slices.Contains(t.headers, "object") && slices.Contains(t.headers, "id")
-	if given := c.Mapping[kind]; len(given) > 0 {
-		return t, t.assign(given)
+	if columns := c.Mapping[kind]; len(columns) > 0 {
+		return t, t.assign(columns)
 	}
 	t.guess()
 	return t, nil
 }
 
 // assign uses a given mapping, and nothing else.
-func (t *table) assign(given map[string]string) error {
-	for _, field := range slices.Sorted(maps.Keys(given)) {
+func (t *table) assign(mapping map[string]string) error {
+	for _, field := range slices.Sorted(maps.Keys(mapping)) {
 		if !slices.ContainsFunc(fields[t.kind], func(f Field) bool { return f.Name == field }) {
 			return fmt.Errorf("%s have no field %q", t.kind, field)
 		}
-		columns := t.columns(given[field])
-		if at := slices.Index(t.headers, given[field]); at >= 0 {
+		columns := t.columns(mapping[field])
+		if at := slices.Index(t.headers, mapping[field]); at >= 0 {
 			columns = []int{at}
 		}
 		switch len(columns) {
 		case 0:
-			return fmt.Errorf("the file has no column %q, which is mapped to %s", given[field], field)
+			return fmt.Errorf("the file has no column %q, which is mapped to %s", mapping[field], field)
 		case 1:
 			t.column[field] = columns[0]
 		default:
-			return fmt.Errorf("%q is mapped to %s, but the file has the columns %s: map one of them", given[field], field,
+			return fmt.Errorf("%q is mapped to %s, but the file has the columns %s: map one of them", mapping[field], field,
 				t.named(columns))
 		}
 	}

@@ -115,8 +115,8 @@ var signs = map[string][]string{
 // currencyOf returns the currency of an amount: of its column, or else of a sign in its text, or else of the file. It
 // reports false for another word, such as points, and for two currencies.
 func (r *record) currencyOf(text string) (string, bool) {
-	given := cmp.Or(r.get("currency"), r.Currency)
-	code, ok := currency.Normal(given)
+	unit := cmp.Or(r.get("currency"), r.Currency)
+	code, ok := currency.Normal(unit)
 	sign := strings.Map(func(c rune) rune {
 		if unicode.IsSpace(c) || strings.ContainsRune("-−+()0123456789.,'’", c) {
 			return -1

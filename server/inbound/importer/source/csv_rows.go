@@ -235,12 +235,12 @@ func (p *Partner) country(text string) {
 
 // metadata reads the partner's own data, an object of JSON. Values that are no text are kept as JSON.
 func (r *record) metadata() map[string]string {
-	var given map[string]json.RawMessage
-	if text := r.get("metadata"); text == "" || json.Unmarshal([]byte(text), &given) != nil || len(given) == 0 {
+	var members map[string]json.RawMessage
+	if text := r.get("metadata"); text == "" || json.Unmarshal([]byte(text), &members) != nil || len(members) == 0 {
 		return nil
 	}
 	out := map[string]string{}
-	for name, value := range given {
+	for name, value := range members {
 		var text string
 		if json.Unmarshal(value, &text) != nil {
 			text = string(value)

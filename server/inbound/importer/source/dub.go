@@ -57,7 +57,7 @@ func (d dub) Lists() []List {
 func dubList[T any](d dub, name string, kind Kind, query url.Values, convert func(T, string) []Row) List {
 	return numbered[T]{
 		kind:    kind,
-		convert: func(id string, given *T) []Row { return convert(*given, id) },
+		convert: func(id string, item *T) []Row { return convert(*item, id) },
 		fetch: func(ctx context.Context, page, size int) (answer, error) {
 			got, err := d.page(ctx, "/"+name, query, page, size)
 			return answer{listing: got, total: -1}, err
@@ -172,11 +172,11 @@ func (d dub) codesOf(ctx context.Context, partner string) ([]Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, rows(KindCoupon, page, func(id string, given *dubCode) []Row {
-			if given.Code == "" {
+		all = append(all, rows(KindCoupon, page, func(id string, item *dubCode) []Row {
+			if item.Code == "" {
 				return []Row{missing(KindCoupon, id, "code")}
 			}
-			return []Row{{Kind: KindCoupon, ID: id, Coupon: &Coupon{PartnerID: partner, Code: string(given.Code), Active: true}}}
+			return []Row{{Kind: KindCoupon, ID: id, Coupon: &Coupon{PartnerID: partner, Code: string(item.Code), Active: true}}}
 		})...)
 		if len(page.objects) < perPage {
 			return all, nil
@@ -255,7 +255,7 @@ func (d dub) commissions(status string) func(context.Context, string) (Page, err
 		if err != nil {
 			return Page{}, err
 		}
-		all := rows(KindCommission, page, func(id string, given *dubCommission) []Row { return given.rows(id) })
+		all := rows(KindCommission, page, func(id string, item *dubCommission) []Row { return item.rows(id) })
 		next, err := c.next(page)
 		return Page{Rows: all, Next: next}, err
 	}

@@ -67,7 +67,7 @@ func firstPromoterList[T any](
 ) numbered[T] {
 	return numbered[T]{
 		kind:    kind,
-		convert: func(id string, given *T) []Row { return convert(*given, id) },
+		convert: func(id string, item *T) []Row { return convert(*item, id) },
 		fetch: func(ctx context.Context, page, size int) (answer, error) {
 			got, _, err := s.client.list(ctx, path, with(query, "page", strconv.Itoa(page), "per_page", strconv.Itoa(size)))
 			return answer{listing: got, total: -1}, err

@@ -80,8 +80,8 @@ func (s *firstPromoter) sale(k fpCommission, id string) (Row, bool) {
 	amount, ok := k.SaleAmount.cents()
 	code := s.currency
 	if original, has := k.Original.cents(); has && original > 0 {
-		if given, valid := currency.Normal(string(k.Currency)); valid {
-			amount, code, ok = original, given, true
+		if unit, valid := currency.Normal(string(k.Currency)); valid {
+			amount, code, ok = original, unit, true
 		}
 	}
 	if ok && amount <= 0 {

@@ -36,7 +36,7 @@ func openGoaffpro(a Account) Source {
 func (s goaffpro) Lists() []List {
 	return []List{numbered[goaffproAffiliate]{
 		kind:    KindPartner,
-		convert: func(id string, given *goaffproAffiliate) []Row { return given.rows(id) },
+		convert: func(id string, item *goaffproAffiliate) []Row { return item.rows(id) },
 		fetch:   s.fetch,
 	}.list("affiliates")}
 }

@@ -22,7 +22,7 @@ const perPage = 100
 type numbered[T any] struct {
 	kind    Kind
 	fetch   func(ctx context.Context, page, size int) (answer, error)
-	convert func(id string, given *T) []Row
+	convert func(id string, item *T) []Row
 	seen    *tally // nil for a list that is read within another one
 }
 

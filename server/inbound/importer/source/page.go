@@ -124,7 +124,7 @@ func hash(raw json.RawMessage) string {
 }
 
 // rows converts the objects of a page to rows. An object without an id is a problem.
-func rows[T any](kind Kind, page listing, convert func(id string, given *T) []Row) []Row {
+func rows[T any](kind Kind, page listing, convert func(id string, item *T) []Row) []Row {
 	var all []Row
 	for _, raw := range page.objects {
 		id := idOf(raw)
@@ -132,9 +132,9 @@ func rows[T any](kind Kind, page listing, convert func(id string, given *T) []Ro
 			all = append(all, missing(kind, hash(raw), "id"))
 			continue
 		}
-		given := new(T)
-		_ = loose.Into(raw, given) // an unreadable member stays empty
-		for _, row := range convert(id, given) {
+		item := new(T)
+		_ = loose.Into(raw, item) // an unreadable member stays empty
+		for _, row := range convert(id, item) {
 			row.boundAddresses()
 			all = append(all, row)
 		}

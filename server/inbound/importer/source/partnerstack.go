@@ -67,7 +67,7 @@ func stackList[T any](
 		if err != nil {
 			return Page{}, err
 		}
-		all := rows(kind, page, func(id string, given *T) []Row { return convert(*given, id) })
+		all := rows(kind, page, func(id string, item *T) []Row { return convert(*item, id) })
 		return Page{Rows: all, Next: next}, nil
 	}
 }

@@ -6,11 +6,11 @@ import (
 )
 
 // stackCurrency returns the currency of an amount; none is US dollars.
-func stackCurrency(given loose.Text) (string, bool) {
-	if given == "" {
+func stackCurrency(text loose.Text) (string, bool) {
+	if text == "" {
 		return "USD", true
 	}
-	return currency.Normal(string(given))
+	return currency.Normal(string(text))
 }
 
 type stackReward struct {

@@ -34,7 +34,7 @@ func (s refersion) Lists() []List {
 	return []List{
 		numbered[refersionAffiliate]{
 			kind:    KindPartner,
-			convert: func(id string, given *refersionAffiliate) []Row { return given.rows(id) },
+			convert: func(id string, item *refersionAffiliate) []Row { return item.rows(id) },
 			fetch:   s.fetch,
 		}.list("affiliates"),
 		{Name: "links", Read: s.links},

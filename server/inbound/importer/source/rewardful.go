@@ -51,7 +51,7 @@ func expanded(names ...string) url.Values { return url.Values{"expand[]": names}
 func rewardfulList[T any](s rewardful, name string, kind Kind, query url.Values, convert func(T, string) []Row) List {
 	return numbered[T]{
 		kind:    kind,
-		convert: func(id string, given *T) []Row { return convert(*given, id) },
+		convert: func(id string, item *T) []Row { return convert(*item, id) },
 		fetch: func(ctx context.Context, page, size int) (answer, error) {
 			return s.fetch(ctx, "/"+name, with(query, "page", strconv.Itoa(page), "limit", strconv.Itoa(size)))
 		},

@@ -59,7 +59,7 @@ func tapList[T any](
 ) List {
 	return numbered[T]{
 		kind:    kind,
-		convert: func(id string, given *T) []Row { return convert(*given, id) },
+		convert: func(id string, item *T) []Row { return convert(*item, id) },
 		fetch: func(ctx context.Context, page, size int) (answer, error) {
 			if prepare != nil {
 				if err := prepare(ctx); err != nil {

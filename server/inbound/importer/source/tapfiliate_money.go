@@ -63,7 +63,7 @@ func inside[V any](of map[string]map[string]V, key string) map[string]V {
 
 // payout reports whether an approved commission is paid, with the time, and with the payment if it is known.
 func (m *tapMoney) payout(k *tapCommission, affiliate, code string) (paid bool, at moment, payment loose.ID) {
-	if k.Payout.given {
+	if k.Payout.present {
 		at, ok := m.paid[k.Payout.ID]
 		if !ok {
 			return k.Payout.ID != "", k.CreatedAt, ""
@@ -78,15 +78,15 @@ func (m *tapMoney) payout(k *tapCommission, affiliate, code string) (paid bool, 
 	return true, at, ""
 }
 
-// given is an id, and whether the member was there at all.
-type given struct {
-	ID    loose.ID
-	given bool
+// present is an id, and whether the member was there at all.
+type present struct {
+	ID      loose.ID
+	present bool
 }
 
 // UnmarshalJSON notes that the member was there.
-func (g *given) UnmarshalJSON(raw []byte) error {
-	g.given = true
+func (g *present) UnmarshalJSON(raw []byte) error {
+	g.present = true
 	return g.ID.UnmarshalJSON(raw)
 }
 
@@ -108,7 +108,7 @@ type tapCommission struct {
 	Comment   loose.Text `json:"comment"`
 	Affiliate loose.ID   `json:"affiliate"`
 	CreatedAt moment     `json:"created_at"`
-	Payout    given      `json:"payout"`
+	Payout    present    `json:"payout"`
 }
 
 // conversion returns the sale and its commissions. Conversions of shops have no customer: their commissions are
@@ -132,11 +132,11 @@ func (t *tapfiliate) conversion(c tapConversion, id string) []Row {
 	}
 	all := []Row{row}
 	for _, k := range c.Commissions {
-		made := t.commission(&c, &k, id, code)
-		if made.Commission != nil && row.Sale != nil {
-			made.Commission.SaleID = id
+		one := t.commission(&c, &k, id, code)
+		if one.Commission != nil && row.Sale != nil {
+			one.Commission.SaleID = id
 		}
-		all = append(all, made)
+		all = append(all, one)
 	}
 	return all
 }

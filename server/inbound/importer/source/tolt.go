@@ -74,7 +74,7 @@ func toltList[T any](s tolt, name string, kind Kind, query url.Values, convert f
 		if err != nil {
 			return Page{}, err
 		}
-		all := rows(kind, got.listing, func(id string, given *T) []Row { return convert(*given, id) })
+		all := rows(kind, got.listing, func(id string, item *T) []Row { return convert(*item, id) })
 		next, err := nextAfter(c.After, got.listing)
 		if err != nil && got.more.V {
 			return Page{}, err
@@ -121,8 +121,8 @@ type toltProgram struct {
 
 // currencyOf returns the first valid currency: that of the object, of its program, or of the account.
 func (s tolt) currencyOf(codes ...loose.Text) string {
-	for _, given := range append(codes, loose.Text(s.account.Currency)) {
-		if code, ok := currency.Normal(string(given)); ok {
+	for _, unit := range append(codes, loose.Text(s.account.Currency)) {
+		if code, ok := currency.Normal(string(unit)); ok {
 			return code
 		}
 	}

@@ -15,9 +15,9 @@ import (
 // answers serves answers in turn, repeating the last, and records the requests and the client's waits.
 type answers struct {
 	*Client
-	asked  []*http.Request
-	bodies []string
-	waits  []time.Duration
+	requests []*http.Request
+	bodies   []string
+	waits    []time.Duration
 }
 
 type answer struct {
@@ -31,8 +31,8 @@ func serve(t *testing.T, all ...answer) *answers {
 	a := &answers{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		one := all[min(len(a.asked), len(all)-1)]
-		a.asked, a.bodies = append(a.asked, r), append(a.bodies, string(body))
+		one := all[min(len(a.requests), len(all)-1)]
+		a.requests, a.bodies = append(a.requests, r), append(a.bodies, string(body))
 		if one.retry != "" {
 			w.Header().Set("Retry-After", one.retry)
 		}
@@ -45,16 +45,16 @@ func serve(t *testing.T, all ...answer) *answers {
 	return a
 }
 
-const made = `{"id":"we_1","object":"webhook_endpoint","secret":"whsec_1","url":"https://rail.example/hooks","livemode":false}`
+const endpointJSON = `{"id":"we_1","object":"webhook_endpoint","secret":"whsec_1","url":"https://rail.example/hooks","livemode":false}`
 
 // TestCreateEndpoint checks the exact request.
 func TestCreateEndpoint(t *testing.T) {
 	t.Parallel()
-	a := serve(t, answer{200, "", made})
+	a := serve(t, answer{200, "", endpointJSON})
 	e, err := a.CreateEndpoint(t.Context(), "https://rail.example/hooks", []string{"invoice.paid", "charge.refunded"})
 	require.NoError(t, err)
 	require.Equal(t, Endpoint{ID: "we_1", URL: "https://rail.example/hooks", Secret: "whsec_1"}, e)
-	r := a.asked[0]
+	r := a.requests[0]
 	require.Equal(t, "POST /v1/webhook_endpoints", r.Method+" "+r.URL.Path)
 	require.Equal(t, "Bearer rk_test_1", r.Header.Get("Authorization"))
 	require.Equal(t, version, r.Header.Get("Stripe-Version"))
@@ -66,24 +66,24 @@ func TestCreateEndpoint(t *testing.T) {
 // TestAskAgain: transient errors are retried with the same idempotency key, refusals are not.
 func TestAskAgain(t *testing.T) {
 	t.Parallel()
-	a := serve(t, answer{429, "7", "{}"}, answer{500, "", "<html>"}, answer{409, "9999", "{}"}, answer{200, "", made})
+	a := serve(t, answer{429, "7", "{}"}, answer{500, "", "<html>"}, answer{409, "9999", "{}"}, answer{200, "", endpointJSON})
 	_, err := a.CreateEndpoint(t.Context(), "u", nil)
 	require.NoError(t, err)
 	require.Equal(t, []time.Duration{7 * time.Second, time.Second, 30 * time.Second}, a.waits)
-	for _, r := range a.asked {
-		require.Equal(t, a.asked[0].Header.Get("Idempotency-Key"), r.Header.Get("Idempotency-Key"))
+	for _, r := range a.requests {
+		require.Equal(t, a.requests[0].Header.Get("Idempotency-Key"), r.Header.Get("Idempotency-Key"))
 	}
 
 	a = serve(t, answer{503, "", ""})
 	_, err = a.CreateEndpoint(t.Context(), "u", nil)
 	require.Equal(t, &Error{Status: 503}, err)
 	require.EqualError(t, err, "Stripe answered 503: Service Unavailable")
-	require.Len(t, a.asked, attempts)
+	require.Len(t, a.requests, attempts)
 
 	a = serve(t, answer{403, "", `{"error":{"code":"x","message":"The key lacks rak_webhook_write."}}`})
 	_, err = a.CreateEndpoint(t.Context(), "u", nil)
 	require.EqualError(t, err, "Stripe answered 403: The key lacks rak_webhook_write.")
-	require.Len(t, a.asked, 1)
+	require.Len(t, a.requests, 1)
 }
 
 // TestAnswers: an invalid answer is an error.
@@ -102,7 +102,7 @@ func TestAnswers(t *testing.T) {
 	a.wait = func(ctx context.Context, _ time.Duration) error { cancel(errors.New("enough")); return ctx.Err() }
 	_, err = a.CreateEndpoint(ended, "u", nil)
 	require.Equal(t, &Error{Status: 500}, err, "who waits no longer learns what came last")
-	require.Len(t, a.asked, 1)
+	require.Len(t, a.requests, 1)
 }
 
 // TestFindAndDelete reads all pages, and treats a missing endpoint as deleted.
@@ -115,12 +115,12 @@ func TestFindAndDelete(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Equal(t, "we_2", e.ID)
-	require.Equal(t, "limit=100&starting_after=we_1", a.asked[1].URL.RawQuery)
+	require.Equal(t, "limit=100&starting_after=we_1", a.requests[1].URL.RawQuery)
 	_, found, err = a.FindEndpoint(t.Context(), "b")
 	require.NoError(t, err)
 	require.False(t, found)
 	require.NoError(t, a.DeleteEndpoint(t.Context(), "we/2"))
-	require.Equal(t, "DELETE /v1/webhook_endpoints/we%2F2", a.asked[3].Method+" "+a.asked[3].URL.EscapedPath())
+	require.Equal(t, "DELETE /v1/webhook_endpoints/we%2F2", a.requests[3].Method+" "+a.requests[3].URL.EscapedPath())
 	require.Equal(t, &Error{Status: 401}, a.DeleteEndpoint(t.Context(), "we_2"))
 }
 

@@ -21,12 +21,12 @@ func (c *Client) CreateEndpoint(ctx context.Context, to string, types []string) 
 	form := url.Values{
 		"url": {to}, "enabled_events[]": types, "api_version": {version}, "description": {"Rail"},
 	}
-	var made Endpoint
-	err := c.send(ctx, http.MethodPost, "/v1/webhook_endpoints", form, &made)
-	if err == nil && (made.ID == "" || made.Secret == "") {
+	var endpoint Endpoint
+	err := c.send(ctx, http.MethodPost, "/v1/webhook_endpoints", form, &endpoint)
+	if err == nil && (endpoint.ID == "" || endpoint.Secret == "") {
 		err = errors.New("the new endpoint at Stripe has no id or no secret")
 	}
-	return made, err
+	return endpoint, err
 }
 
 // DeleteEndpoint deletes an endpoint. A missing one counts as deleted.

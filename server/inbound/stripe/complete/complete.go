@@ -200,47 +200,47 @@ const maxDepth = 8
 
 // merge completes a value from another version of the same object: missing members, and objects in place of
 // their ids. Members in both keep the event's value, metadata as a whole.
-func merge(given, more json.RawMessage, depth int) json.RawMessage {
+func merge(event, more json.RawMessage, depth int) json.RawMessage {
 	switch {
 	case len(more) == 0 || depth == 0:
-		return given
-	case len(given) == 0 || string(given) == "null":
+		return event
+	case len(event) == 0 || string(event) == "null":
 		return more
-	case given[0] == '"' && more[0] == '{':
-		if idOf(given) == idOf(more) {
+	case event[0] == '"' && more[0] == '{':
+		if idOf(event) == idOf(more) {
 			return more
 		}
-	case given[0] == '{' && more[0] == '{':
-		return filledObject(given, more, depth-1)
-	case given[0] == '[' && more[0] == '[':
-		return mergeLists(given, more, depth-1)
+	case event[0] == '{' && more[0] == '{':
+		return filledObject(event, more, depth-1)
+	case event[0] == '[' && more[0] == '[':
+		return mergeLists(event, more, depth-1)
 	}
-	return given
+	return event
 }
 
-func filledObject(given, more json.RawMessage, depth int) json.RawMessage {
+func filledObject(event, more json.RawMessage, depth int) json.RawMessage {
 	var a, b members
-	if json.Unmarshal(given, &a) != nil || json.Unmarshal(more, &b) != nil || idOf(a["id"]) != idOf(b["id"]) {
-		return given
+	if json.Unmarshal(event, &a) != nil || json.Unmarshal(more, &b) != nil || idOf(a["id"]) != idOf(b["id"]) {
+		return event
 	}
 	for name, value := range b {
 		if name != "metadata" || len(a[name]) == 0 {
 			a[name] = merge(a[name], value, depth)
 		}
 	}
-	return marshalled(a, given)
+	return marshalled(a, event)
 }
 
 // mergeLists completes the objects of a list if the other list has the same objects in the same order.
-func mergeLists(given, more json.RawMessage, depth int) json.RawMessage {
+func mergeLists(event, more json.RawMessage, depth int) json.RawMessage {
 	var a, b []json.RawMessage
-	if json.Unmarshal(given, &a) != nil || json.Unmarshal(more, &b) != nil || len(a) != len(b) {
-		return given
+	if json.Unmarshal(event, &a) != nil || json.Unmarshal(more, &b) != nil || len(a) != len(b) {
+		return event
 	}
 	for i := range a {
 		a[i] = merge(a[i], b[i], depth)
 	}
-	return marshalled(a, given)
+	return marshalled(a, event)
 }
 
 func marshalled(v any, otherwise json.RawMessage) json.RawMessage {

@@ -196,7 +196,7 @@ func (r *Rail) fetchToken(ctx context.Context) (token string, scopes []string, e
 	}
 	req.SetBasicAuth(r.config.ClientID, r.config.Secret)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	asked := r.now()
+	start := r.now()
 	var answer struct {
 		Token   string `json:"access_token"`
 		Expires int64  `json:"expires_in"`
@@ -211,7 +211,7 @@ func (r *Rail) fetchToken(ctx context.Context) (token string, scopes []string, e
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.token = answer.Token
-	r.expires = asked.Add(time.Duration(min(answer.Expires, int64(24*time.Hour/time.Second)))*time.Second - renewBefore)
+	r.expires = start.Add(time.Duration(min(answer.Expires, int64(24*time.Hour/time.Second)))*time.Second - renewBefore)
 	return answer.Token, strings.Fields(answer.Scope), nil
 }
 

@@ -73,10 +73,10 @@ func New(c Config) *Rail {
 }
 
 // withoutRedirects returns a client that does not send credentials or accept answers elsewhere.
-func withoutRedirects(given *http.Client) *http.Client {
+func withoutRedirects(c *http.Client) *http.Client {
 	client := http.Client{Timeout: timeout}
-	if given != nil {
-		client = *given
+	if c != nil {
+		client = *c
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &client

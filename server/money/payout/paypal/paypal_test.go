@@ -381,7 +381,7 @@ func answering(t *testing.T, status int, header http.Header, body string) (*payp
 
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	for given, want := range map[string]time.Duration{
+	for header, want := range map[string]time.Duration{
 		"":                              time.Minute,
 		"soon":                          time.Minute,
 		"5":                             5 * time.Second,
@@ -392,9 +392,9 @@ func TestRetryAfter(t *testing.T) {
 		"Sun, 01 Mar 2026 12:02:00 GMT": 2 * time.Minute,
 		"Sun, 01 Mar 2020 12:02:00 GMT": time.Second,
 	} {
-		r, _ := answering(t, http.StatusTooManyRequests, http.Header{"Retry-After": {given}}, "")
+		r, _ := answering(t, http.StatusTooManyRequests, http.Header{"Retry-After": {header}}, "")
 		_, err := r.Submit(t.Context(), transfer("pyt_1"))
-		require.Equal(t, payout.Busy{For: want}, err, given)
+		require.Equal(t, payout.Busy{For: want}, err, header)
 	}
 }
 

@@ -23,11 +23,11 @@ type bridged struct {
 func newBridged(t *testing.T) bridged {
 	t.Helper()
 	b := bridged{connected: newConnected(t), sink: apitest.NewSink(t)}
-	made, secret, err := b.rails.ConnectBridge(t.Context(), b.unit(), rails.Bridge{
+	rail, secret, err := b.rails.ConnectBridge(t.Context(), b.unit(), rails.Bridge{
 		ProgramID: b.ProgramID, URL: b.sink.URL + "/pay", Methods: []string{"wise", "bank_transfer"},
 	})
 	require.NoError(t, err)
-	b.ID, b.secret = made.ID, secret
+	b.ID, b.secret = rail.ID, secret
 	return b
 }
 
@@ -121,11 +121,11 @@ func TestTimeOfPayment(t *testing.T) {
 	for _, refused := range []clock.Time{now.Plus(5*time.Minute + 1e6), submitted.Plus(-5*time.Minute - 1e6)} {
 		b.Refused(400, "parameter_invalid", "paid_at", b.result(ids[0], M{"status": "paid", "paid_at": refused}))
 	}
-	for i, of := range []struct{ given, stored clock.Time }{
+	for i, of := range []struct{ sent, stored clock.Time }{
 		{now.Plus(5 * time.Minute), now}, {submitted.Plus(-5 * time.Minute), submitted},
 		{submitted.Plus(time.Minute), submitted.Plus(time.Minute)},
 	} {
-		paid := b.Must(200, b.result(ids[i], M{"status": "paid", "paid_at": of.given}))
+		paid := b.Must(200, b.result(ids[i], M{"status": "paid", "paid_at": of.sent}))
 		require.Equal(t, of.stored.String(), paid.String("paid_at"))
 	}
 	b.Tallied(t)

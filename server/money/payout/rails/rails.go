@@ -119,7 +119,7 @@ func newRail(u *work.Unit, program string, kind db.PayoutRailKind) db.PayoutRail
 }
 
 // connect writes a rail. It becomes the active rail of the same account if there is one, which gets the credentials.
-func (s *Service) connect(ctx context.Context, u *work.Unit, c *db.PayoutRail, held credentials) error {
+func (s *Service) connect(ctx context.Context, u *work.Unit, c *db.PayoutRail, secrets credentials) error {
 	return u.Within(ctx, func(u *work.Unit) error {
 		if err := lockProgram(ctx, u, c.ProgramID); err != nil {
 			return err
@@ -130,7 +130,7 @@ func (s *Service) connect(ctx context.Context, u *work.Unit, c *db.PayoutRail, h
 		if err != nil {
 			return err
 		}
-		if replaced, err := s.replace(ctx, u, all, *c, held); replaced != nil || err != nil {
+		if replaced, err := s.replace(ctx, u, all, *c, secrets); replaced != nil || err != nil {
 			if replaced != nil {
 				*c = *replaced
 			}
@@ -146,7 +146,7 @@ func (s *Service) connect(ctx context.Context, u *work.Unit, c *db.PayoutRail, h
 				return err
 			}
 		}
-		if c.Credentials, err = s.seal(held, c.ID); err != nil {
+		if c.Credentials, err = s.seal(secrets, c.ID); err != nil {
 			return err
 		}
 		if err := queries.PayoutRailInsert(ctx, u.Later(), db.PayoutRailInsertParams(*c)); err != nil {
@@ -156,8 +156,8 @@ func (s *Service) connect(ctx context.Context, u *work.Unit, c *db.PayoutRail, h
 	})
 }
 
-func (s *Service) seal(held credentials, id string) ([]byte, error) {
-	plain, err := json.Marshal(held) //nolint:gosec // it is sealed here
+func (s *Service) seal(secrets credentials, id string) ([]byte, error) {
+	plain, err := json.Marshal(secrets) //nolint:gosec // it is sealed here
 	if err != nil {
 		return nil, err
 	}
@@ -172,14 +172,14 @@ func lockProgram(ctx context.Context, u *work.Unit, program string) error {
 
 // replace gives new credentials to all rails of the same account, also to disconnected ones, whose payouts are still
 // followed. It returns the active rail of the account; nil if there is none.
-func (s *Service) replace(ctx context.Context, u *work.Unit, all []db.PayoutRail, made db.PayoutRail,
+func (s *Service) replace(ctx context.Context, u *work.Unit, all []db.PayoutRail, rail db.PayoutRail,
 	now credentials) (active *db.PayoutRail, err error) {
 	if now.ClientID == "" {
 		return nil, nil // no account
 	}
 	for _, c := range all {
 		creds, err := s.open(c)
-		if err != nil || creds.ClientID != now.ClientID || c.Kind != made.Kind || c.Livemode != made.Livemode {
+		if err != nil || creds.ClientID != now.ClientID || c.Kind != rail.Kind || c.Livemode != rail.Livemode {
 			continue // credentials that cannot be decrypted are another account's
 		}
 		creds.Secret = now.Secret
@@ -313,15 +313,15 @@ func (s *Service) Open(c db.PayoutRail) (payout.Rail, error) {
 }
 
 // open decrypts the credentials of a rail.
-func (s *Service) open(c db.PayoutRail) (held credentials, err error) {
+func (s *Service) open(c db.PayoutRail) (secrets credentials, err error) {
 	plain, err := s.Keeper.Open(c.Credentials, Place(c.ID))
 	if err != nil {
-		return held, fmt.Errorf("the credentials of %s cannot be decrypted: connect it again: %w", c.ID, err)
+		return secrets, fmt.Errorf("the credentials of %s cannot be decrypted: connect it again: %w", c.ID, err)
 	}
-	return held, json.Unmarshal(plain, &held)
+	return secrets, json.Unmarshal(plain, &secrets)
 }
 
-func (s *Service) paypal(held credentials, live bool) *paypal.Rail {
+func (s *Service) paypal(secrets credentials, live bool) *paypal.Rail {
 	url := paypal.Sandbox
 	if live {
 		url = paypal.Live
@@ -329,7 +329,7 @@ func (s *Service) paypal(held credentials, live bool) *paypal.Rail {
 	if s.PayPalURL != "" {
 		url = strings.TrimSuffix(s.PayPalURL, "/")
 	}
-	return paypal.New(paypal.Config{URL: url, ClientID: held.ClientID, Secret: held.Secret, Clock: s.Clock})
+	return paypal.New(paypal.Config{URL: url, ClientID: secrets.ClientID, Secret: secrets.Secret, Clock: s.Clock})
 }
 
 // record writes a change of a rail to the audit log, without its credentials, and emails the owner.

@@ -50,11 +50,11 @@ func newConnected(t *testing.T, program ...M) connected {
 		},
 	}
 	s.Flow(out.ProgramID)
-	made, err := out.rails.Connect(t.Context(), out.unit(), rails.PayPal{
+	rail, err := out.rails.Connect(t.Context(), out.unit(), rails.PayPal{
 		ProgramID: out.ProgramID, Live: true, ClientID: "client", Secret: "secret",
 	})
 	require.NoError(t, err)
-	out.ID = made.ID
+	out.ID = rail.ID
 	return out
 }
 
@@ -457,13 +457,13 @@ func TestConnect(t *testing.T) {
 		ProgramID: c.ProgramID, Live: true, ClientID: "other", Secret: "secret",
 	})
 	require.ErrorIs(t, err, rails.ErrConnected)
-	made, err := c.rails.Connect(t.Context(), c.unit(), rails.PayPal{ProgramID: c.ProgramID, ClientID: "other", Secret: "secret"})
+	rail, err := c.rails.Connect(t.Context(), c.unit(), rails.PayPal{ProgramID: c.ProgramID, ClientID: "other", Secret: "secret"})
 	require.NoError(t, err)
-	require.NotContains(t, string(made.Credentials), "secret")
+	require.NotContains(t, string(rail.Credentials), "secret")
 	shown := c.Must(200, c.Get("/v1/payout_rails?program_id="+c.ProgramID))
 	require.Len(t, shown.Data(), 2)
 	require.NotContains(t, string(shown.Raw), "client")
-	c.Refused(409, "payout_rail_test", "", c.send(batch, 1, 200, M{"rail_id": made.ID}))
+	c.Refused(409, "payout_rail_test", "", c.send(batch, 1, 200, M{"rail_id": rail.ID}))
 }
 
 // TestChangesAreEmailed: the owner is emailed about each change of a rail, and a change of limits that another one has

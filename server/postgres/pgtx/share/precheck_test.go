@@ -26,11 +26,11 @@ func TestPrecheck(t *testing.T) {
 			tx = b.Begin("t")
 		}
 		zeroth, first, second := -1, 0, 0
-		asked := false
+		called := false
 		require.NoError(t, tx.Precheck(t.Context(), one("SELECT 0", &zeroth)))
 		err := tx.Precheck(t.Context(), func(q pgtx.DBTX) error {
 			require.NoError(t, one("SELECT 1", &first)(q), name)
-			require.Equal(t, shared && reads, asked, "%s: in the round trip of the member's first read", name)
+			require.Equal(t, shared && reads, called, "%s: in the round trip of the member's first read", name)
 			if refuses {
 				return refused
 			}
@@ -40,7 +40,7 @@ func TestPrecheck(t *testing.T) {
 		require.Equal(t, !shared && refuses, errors.Is(err, refused), name)
 		if err == nil && reads {
 			err = pgtx.First(tx.Together(t.Context(), func(q pgtx.DBTX) error {
-				asked = true
+				called = true
 				return one("SELECT 2", &second)(q)
 			}))
 			require.Equal(t, refuses, errors.Is(err, refused), name)

@@ -156,10 +156,10 @@ func (x *examination) cookies() {
 	} else {
 		x.note("cookie", OK, "Rail's cookie belongs to "+site+" and its subdomains.", "")
 	}
-	domain, given := x.tag["data-domain"]
+	domain, ok := x.tag["data-domain"]
 	domain = strings.TrimPrefix(domain, ".")
 	switch suffix, _ := publicsuffix.PublicSuffix(domain); {
-	case !given:
+	case !ok:
 	case host != domain && !strings.HasSuffix(host, "."+domain):
 		x.note("cookie", Wrong, fmt.Sprintf("data-domain is %s, but the page is on another domain.", domain), "Set it to "+site+", or leave it out.")
 	case suffix == domain && host != domain:
