@@ -385,7 +385,9 @@ func (v *visit) saleStep(request api.SaleRehearsalRequest, r api.SaleRehearsal) 
 }
 
 // commissionStep describes the commission for the sale, or the reason for none.
-func (v *visit) commissionStep(name string, request api.SaleRehearsalRequest, r api.SaleRehearsal) (purchaseStep, error) {
+func (v *visit) commissionStep(
+	name string, request api.SaleRehearsalRequest, r api.SaleRehearsal,
+) (purchaseStep, error) {
 	s := purchaseStep{
 		Name: "Commission", Icon: "hand-coins", State: stepRefused,
 		Stops: "Without a matching rule, or with a fixed rate in another currency, it would earn nothing.",
