@@ -114,10 +114,10 @@ func (offline) LookupNetIP(context.Context, string, string) ([]netip.Addr, error
 // endpoints adds an endpoint of the program with deliveries in each state, a disabled one, and the postback of a
 // partner. Nothing is sent to them: the sender leases no endpoint of a sample.
 func (b *builder) endpoints(ctx context.Context, u *work.Unit) error {
-	event := at(u, b.now.Days(-90))
+	past := at(u, b.now.Days(-90))
 	service := webhook.Endpoints{Keeper: b.keeper, Guard: &webhook.Guard{Resolver: offline{}}}
 	add := func(partnerID *string, path string, types ...string) (string, error) {
-		e, _, err := service.Create(ctx, event, webhook.NewEndpoint{
+		e, _, err := service.Create(ctx, past, webhook.NewEndpoint{
 			ProgramID: b.programID, PartnerID: partnerID, URL: site + path, EventTypes: types,
 		})
 		return e.ID, err
@@ -126,7 +126,7 @@ func (b *builder) endpoints(ctx context.Context, u *work.Unit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := service.Update(ctx, event, old, webhook.EndpointChange{Enabled: new(false)}); err != nil {
+	if _, err := service.Update(ctx, past, old, webhook.EndpointChange{Enabled: new(false)}); err != nil {
 		return err
 	}
 	if _, err := add(&b.partners[0].id, "/postback", "commission.created"); err != nil {

@@ -22,12 +22,12 @@ type keyed struct {
 	own              objects
 	test, scopeless  string
 	ops, cases, runs int
-	conflicts        int                     // answers of 409 that were replayed
-	last             map[string]storedAnswer // by operation, for age
+	conflicts        int                      // answers of 409 that were replayed
+	last             map[string]storedRequest // by operation, for age
 }
 
-// storedAnswer is a request whose key age lets expire.
-type storedAnswer struct {
+// storedRequest is a request whose key age lets expire.
+type storedRequest struct {
 	call  call
 	first answer
 }
@@ -53,7 +53,7 @@ type storedAnswer struct {
 // The smoke size is the full size, since all of it takes a few seconds. G6 has many
 // callers with one key, and G7 tests that a request that was cut off, or failed, leaves its key free.
 func idempotency(ctx context.Context, sys *system, _ Size) (figures, error) {
-	k := &keyed{sys: sys, last: map[string]storedAnswer{}}
+	k := &keyed{sys: sys, last: map[string]storedRequest{}}
 	if err := k.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (k *keyed) rows(ctx context.Context, op *operation) error {
 	if after != before {
 		k.sys.fault("%s: replays and refusals wrote %d events", op.id, after-before)
 	}
-	k.last[op.id] = storedAnswer{c, first}
+	k.last[op.id] = storedRequest{c, first}
 	k.unstored(ctx, op)
 	k.stored(ctx, op)
 	k.atOnce(ctx, op)

@@ -69,16 +69,16 @@ func Kind(at string) string {
 	if err != nil {
 		return at
 	}
-	var addresses []string
+	var params []string
 	for _, name := range slices.Sorted(maps.Keys(to.Query())) {
 		if name == "days" {
 			name += "=" + to.Query().Get(name)
 		}
-		addresses = append(addresses, name)
+		params = append(params, name)
 	}
 	kind := ids.ReplaceAllString(to.Path, "/{id}")
-	if len(addresses) > 0 {
-		kind += "?" + strings.Join(addresses, "&")
+	if len(params) > 0 {
+		kind += "?" + strings.Join(params, "&")
 	}
 	return kind
 }

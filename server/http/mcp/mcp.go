@@ -141,20 +141,20 @@ func (s *Server) api(r *http.Request) agent.API {
 
 // asksToWrite reports whether the address asks for tools that write: /mcp?write or /mcp?write=true.
 func asksToWrite(c echo.Context) (bool, error) {
-	called := false
+	write := false
 	for name, values := range c.QueryParams() {
 		if name != "write" {
 			return false, problem.UnknownName(name, "is not known here", name, []string{"write"})
 		}
 		switch {
 		case len(values) == 1 && (values[0] == "" || values[0] == "true" || values[0] == "1"):
-			called = true
+			write = true
 		case len(values) == 1 && (values[0] == "false" || values[0] == "0"):
 		default:
 			return false, problem.Invalid("write", "write must be true or false.")
 		}
 	}
-	return called, nil
+	return write, nil
 }
 
 // writes reports whether a key has a scope that writes.
