@@ -38,7 +38,7 @@ x-defaults: {codes: codes.yaml, coded: {}, post: {responses: {'409': {$ref: './r
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	bundle := func(code string) (string, error) {
+	bundled := func(code string) (string, error) {
 		raw, err := os.ReadFile(filepath.Join(dir, "openapi.yaml"))
 		require.NoError(t, err)
 		in, out := filepath.Join(dir, code+".yaml"), filepath.Join(dir, code+".json")
@@ -51,13 +51,13 @@ x-defaults: {codes: codes.yaml, coded: {}, post: {responses: {'409': {$ref: './r
 		require.NoError(t, json.Compact(&flat, text))
 		return flat.String(), err
 	}
-	text, err := bundle("taken")
+	text, err := bundled("taken")
 	require.NoError(t, err)
 	require.Contains(t, text, `"409":{"description":"No. Codes: `+"`taken`, `running`."+`","content":{"application/json":`+
 		`{"schema":{"$ref":"#/components/schemas/ErrorEnvelope"},"examples":{"taken":{"$ref":"#/components/examples/taken"},"running":{"$ref":"#/components/examples/running"}}}}}`)
 	require.Contains(t, text,
 		`"taken":{"value":{"error":{"type":"conflict_error","code":"taken","message":"Taken.","param":"name","request_id":`)
-	_, err = bundle("mistyped")
+	_, err = bundled("mistyped")
 	require.ErrorContains(t, err, "mistyped")
 }
 

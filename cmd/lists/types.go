@@ -118,13 +118,13 @@ func impossible(l queries.List) string {
 	for _, f := range l.Filters {
 		// The counters have no sums by this filter.
 		if !l.Total.Knows(f.Name) {
-			out = append(out, isSet(f))
+			out = append(out, setCondition(f))
 		}
 	}
 	// A total is kept by one owner at a time, so two of them cannot be combined.
 	for i, a := range l.Total.Owners {
 		for _, b := range l.Total.Owners[i+1:] {
-			out = append(out, isSet(*l.Filter(a))+" && "+isSet(*l.Filter(b)))
+			out = append(out, setCondition(*l.Filter(a))+" && "+setCondition(*l.Filter(b)))
 		}
 	}
 	return strings.Join(out, " || ")
@@ -134,13 +134,13 @@ func impossible(l queries.List) string {
 func some(l queries.List, names []string) string {
 	var out []string
 	for _, name := range names {
-		out = append(out, isSet(*l.Filter(name)))
+		out = append(out, setCondition(*l.Filter(name)))
 	}
 	return strings.Join(out, " || ")
 }
 
-// isSet returns the condition that a filter is set.
-func isSet(f queries.Filter) string {
+// setCondition returns the condition that a filter is set.
+func setCondition(f queries.Filter) string {
 	if f.Several {
 		return "len(l." + queries.GoName(f.Name) + ") > 0"
 	}

@@ -271,7 +271,7 @@ func fill(ctx context.Context, env *Env, d *database, path string) error {
 	}
 	// The keyring comes after the rows, which include its fingerprints.
 	defer d.pool.Close()
-	if err := keyring.Admit(ctx, d.pool, d.fromEnv(env, true)); err != nil {
+	if err := keyring.Admit(ctx, d.pool, d.keys(env, true)); err != nil {
 		return err
 	}
 	return d.checked(ctx, env)

@@ -197,7 +197,7 @@ func (d *database) open(ctx context.Context, env *Env, o opening) (err error) {
 	if o.admit == nil {
 		o.admit = keyring.Admit
 	}
-	if err = o.admit(ctx, d.pool, d.fromEnv(env, o.fill)); err != nil {
+	if err = o.admit(ctx, d.pool, d.keys(env, o.fill)); err != nil {
 		d.pool.Close()
 	}
 	return err
@@ -227,9 +227,9 @@ func (o opening) outages(env *Env, cfg config.Config) *outage.Log {
 	return outage.New(logger(env.Err, cfg), env.Clock, "the database", "")
 }
 
-// fromEnv returns the process's secret key. For a database from before fingerprints existed, the API key of a
+// keys returns the process's secret key. For a database from before fingerprints existed, the API key of a
 // first run proves it.
-func (d *database) fromEnv(env *Env, claim bool) keyring.Given {
+func (d *database) keys(env *Env, claim bool) keyring.Given {
 	g := keyring.Given{Keeper: d.keeper, From: d.config.KeyFrom, Now: env.Clock.Now(), Claim: claim}
 	if raw, err := os.ReadFile(demoKey(d.config)); err == nil && d.private() {
 		g.APIKeys = []string{strings.TrimSpace(string(raw))}

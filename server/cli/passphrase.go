@@ -32,7 +32,7 @@ func passphraseFlag(fs *pflag.FlagSet) passphrase {
 // read returns the passphrase from the file, the variable or the terminal. A fresh one must be long enough, and
 // is typed twice.
 func (p passphrase) read(env *Env, fresh bool) (string, error) {
-	text, err := p.fromEnv(env)
+	text, err := p.configured(env)
 	if errors.Is(err, errNoPassphrase) && term.IsTerminal(int(os.Stdin.Fd())) {
 		text, err = typed(env, fresh)
 	}
@@ -42,8 +42,8 @@ func (p passphrase) read(env *Env, fresh bool) (string, error) {
 	return text, err
 }
 
-// fromEnv returns the passphrase of the file or else of the variable.
-func (p passphrase) fromEnv(env *Env) (string, error) {
+// configured returns the passphrase of the file or else of the variable.
+func (p passphrase) configured(env *Env) (string, error) {
 	text := env.variable(passphraseVariable)
 	if *p.file != "" {
 		raw, err := os.ReadFile(*p.file)
@@ -60,7 +60,7 @@ func (p passphrase) fromEnv(env *Env) (string, error) {
 
 // isGiven reports whether the passphrase need not be typed.
 func (p passphrase) isGiven(env *Env) bool {
-	_, err := p.fromEnv(env)
+	_, err := p.configured(env)
 	return err == nil
 }
 

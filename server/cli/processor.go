@@ -89,13 +89,13 @@ func processorConnect(fs *pflag.FlagSet) action {
 			return err
 		}
 		return withDatabase(ctx, env, func(d *database) error {
-			complete := in.Secret != "" || in.APIKey != ""
+			supplied := in.Secret != "" || in.APIKey != ""
 			c, err := connect(ctx, env, d, in)
 			if err != nil {
 				return err
 			}
 			shown := printable(d, c.ProcessorConnection)
-			if !complete {
+			if !supplied {
 				shown.Secret = c.Secret
 			}
 			return env.print(shown, func() []string { return connected(shown) })
@@ -118,9 +118,9 @@ func connect(ctx context.Context, env *Env, d *database, in connection.Input) (h
 	if err != nil {
 		return hookup.Connected{}, err
 	}
-	connected, err := hookups(d).Connect(ctx, u, in)
-	warnEndpoint(env, connected.EndpointErr)
-	return connected, err
+	c, err := hookups(d).Connect(ctx, u, in)
+	warnEndpoint(env, c.EndpointErr)
+	return c, err
 }
 
 // hookups returns the configured service for connections.

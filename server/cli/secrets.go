@@ -39,7 +39,7 @@ func secretsRotate(*pflag.FlagSet) action {
 				}
 			}
 			// Last: it checks that no value is sealed with a former key, and deletes their fingerprints.
-			if err := keyring.Rotated(ctx, d.pool, d.fromEnv(env, false)); err != nil {
+			if err := keyring.Rotated(ctx, d.pool, d.keys(env, false)); err != nil {
 				return err
 			}
 			return env.print(map[string]any{"sealed": r.n, "fingerprint": d.keeper.Fingerprint()},

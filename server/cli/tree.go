@@ -209,8 +209,8 @@ func missing(c *cobra.Command, args []string) error {
 }
 
 // suggestion returns a question with the known name closest to a mistyped one, or "".
-func suggestion(before, name string, names []string) string {
-	near := problem.Nearest(name, names)
+func suggestion(before, name string, candidates []string) string {
+	near := problem.Nearest(name, candidates)
 	if near == "" {
 		return ""
 	}

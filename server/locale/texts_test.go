@@ -20,8 +20,8 @@ import (
 // server is where texts are looked for.
 const server = ".."
 
-// call finds the texts of templates: {{t "A text"}}, and (t "A text") within another call.
-var call = regexp.MustCompile(`[{(\s]t ("(?:[^"\\]|\\.)*")`)
+// templateText finds the texts of templates: {{t "A text"}}, and (t "A text") within another call.
+var templateText = regexp.MustCompile(`[{(\s]t ("(?:[^"\\]|\\.)*")`)
 
 // sayers are the methods whose first argument is a text: T, and those of package mail.
 var sayers = []string{"T", "paragraph", "subject", "button", "because"}
@@ -79,7 +79,7 @@ func gather(t *testing.T) (used, written map[string]bool) {
 			return err
 		case strings.HasSuffix(path, ".html") && strings.Contains(path, "templates"):
 			raw, err := os.ReadFile(path)
-			for _, found := range call.FindAllSubmatch(raw, -1) {
+			for _, found := range templateText.FindAllSubmatch(raw, -1) {
 				text, err := strconv.Unquote(string(found[1]))
 				require.NoError(t, err, path)
 				used[text], written[text] = true, true

@@ -10,13 +10,13 @@ const maxNamed = 50
 
 // UnknownName refuses an unknown name, and lists the known ones. what is the predicate of the
 // message, such as "is not known here"; param is the name with its path.
-func UnknownName(param, what, name string, names []string) *Error {
+func UnknownName(param, what, name string, candidates []string) *Error {
 	message := param + " " + what + "."
-	if nearest := Nearest(name, names); nearest != "" {
+	if nearest := Nearest(name, candidates); nearest != "" {
 		message += " Did you mean " + nearest + "?"
 	}
-	if len(names) > 0 {
-		message += " Known: " + listed(names) + "."
+	if len(candidates) > 0 {
+		message += " Known: " + listed(candidates) + "."
 	}
 	return On(param, ParameterUnknown, "%s", message)
 }
@@ -44,14 +44,14 @@ func listed(names []string) string {
 // Nearest returns the known name that was probably meant, or "". The known name differs by one
 // or two typing mistakes, ignoring case and punctuation, or it is the only known name that begins or
 // ends with the name as whole words, as amount_minor begins with amount.
-func Nearest(name string, names []string) string {
+func Nearest(name string, candidates []string) string {
 	// The bound limits the cost of long names: a request may have thousands of them.
 	own := letters(name)
 	if own == "" || len(name) > 128 {
 		return ""
 	}
 	best, least := "", slips(len(own))+1
-	for _, k := range names {
+	for _, k := range candidates {
 		other := letters(k)
 		if max(len(own)-len(other), len(other)-len(own)) >= least {
 			// The difference of the lengths is a lower bound of the mistakes.
@@ -64,7 +64,7 @@ func Nearest(name string, names []string) string {
 	if best != "" {
 		return best
 	}
-	for _, k := range names {
+	for _, k := range candidates {
 		if !strings.HasPrefix(k, name+"_") && !strings.HasSuffix(k, "_"+name) {
 			continue
 		}

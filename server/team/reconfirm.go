@@ -37,7 +37,7 @@ func (u User) Proof() Proof {
 
 // Reconfirm checks the caller's proof; began is when the session began. Its attempts are limited like those of signing
 // in, and a code is used up.
-func (s *Service) Reconfirm(ctx context.Context, u *work.Unit, password string, began clock.Time) error {
+func (s *Service) Reconfirm(ctx context.Context, u *work.Unit, typed string, began clock.Time) error {
 	me, err := currentUser(ctx, u)
 	if err != nil {
 		return err
@@ -48,10 +48,10 @@ func (s *Service) Reconfirm(ctx context.Context, u *work.Unit, password string, 
 	case proof == BySignIn:
 		return nil
 	case proof == ByCode:
-		err = s.limited(ctx, me.ID, me.ID, "", func() error { return s.takeCode(ctx, me, password) })
+		err = s.limited(ctx, me.ID, me.ID, "", func() error { return s.takeCode(ctx, me, typed) })
 	default:
 		err = s.limited(ctx, me.Email, me.ID, "", func() error {
-			_, err := s.findByPassword(ctx, []db.User{me}, password, me.Email, true)
+			_, err := s.findByPassword(ctx, []db.User{me}, typed, me.Email, true)
 			return err
 		})
 	}

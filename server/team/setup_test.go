@@ -37,9 +37,9 @@ func TestSetUp(t *testing.T) {
 	require.ErrorIs(t, err, ErrLink, "of another kind")
 	var c Challenge
 	require.Equal(t, 1, race(t, 3, func(int) error {
-		owner, err := o.SetUp(t.Context(), token, whole)
+		challenge, err := o.SetUp(t.Context(), token, whole)
 		if err == nil {
-			c = owner
+			c = challenge
 		}
 		return err
 	}, ErrLink))

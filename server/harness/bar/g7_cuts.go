@@ -29,7 +29,7 @@ func (s *storm) cuts(ctx context.Context, n int, f *figures) (err error) {
 	defer func() { err = errors.Join(err, p.end()) }()
 	s.sys.unavailable.Store(true)
 	defer s.sys.unavailable.Store(false)
-	before, recorded, rounds, most := s.sales(ctx), 0, 0, 0
+	before, requests, rounds, most := s.sales(ctx), 0, 0, 0
 	for round := 0; rounds < n || most < 2; round++ {
 		if round > 6*n {
 			return fmt.Errorf("only %d of %d commits were cut off in %d rounds, with %d sales at most", rounds, n, round, most)
@@ -38,14 +38,14 @@ func (s *storm) cuts(ctx context.Context, n int, f *figures) (err error) {
 		if err != nil {
 			return err
 		}
-		recorded += sharing
+		requests += sharing
 		most = max(most, cut)
 		if cut > 0 {
 			rounds++
 		}
 	}
-	if now := s.sales(ctx); now-before != recorded {
-		s.sys.fault("%d sales of %d requests whose commits were cut", now-before, recorded)
+	if now := s.sales(ctx); now-before != requests {
+		s.sys.fault("%d sales of %d requests whose commits were cut", now-before, requests)
 	}
 	f.add("commits with lost responses", rounds)
 	f.add("sales in the largest", most)

@@ -181,16 +181,16 @@ func (l list) filters(t testing.TB, pool *pgxpool.Pool) []map[string]any {
 		if name == "ProgramID" || name == "OrgID" || name == "Lim" || name == "Most" || position(name) {
 			continue
 		}
-		value, ok := values[l.resource+"."+name]
+		examples, ok := values[l.resource+"."+name]
 		if !ok {
-			value, ok = values[name]
+			examples, ok = values[name]
 		}
 		if !ok {
-			value = l.listed(t, pool, name)
-			ok = len(value) > 0
+			examples = l.listed(t, pool, name)
+			ok = len(examples) > 0
 		}
 		require.True(t, ok, "%s filters by %s: add values for it", l.method, name)
-		for _, v := range value {
+		for _, v := range examples {
 			out = append(out, map[string]any{name: v})
 		}
 	}

@@ -185,10 +185,10 @@ func (c columns) Also(key string) bool { return c.shows(key, false) }
 
 // fields returns the columns of a list's file: the chosen ones, or all.
 func (v *visit) fields(list columnList) []field {
-	names := v.query(columnField)[columnField]
+	keys := v.query(columnField)[columnField]
 	out := slices.Clone(list.always)
 	for _, k := range list.columns {
-		if len(names) == 0 || slices.Contains(names, k.key) {
+		if len(keys) == 0 || slices.Contains(keys, k.key) {
 			out = append(out, k.fields...)
 		}
 	}

@@ -244,11 +244,11 @@ func (v *visit) showColumns(m imported, files []importFile) error {
 	}
 	d.At = max(0, slices.IndexFunc(files, func(f importFile) bool { return !f.Ready() }))
 	d.Open = slices.ContainsFunc(files, func(f importFile) bool { return !f.Ready() })
-	name := cleaned(v.QueryParam("file"))
+	number := cleaned(v.QueryParam("file"))
 	if v.Form != nil {
-		name = v.value("file")
+		number = v.value("file")
 	}
-	if n, err := strconv.Atoi(name); err == nil && n >= 0 && n < len(files) {
+	if n, err := strconv.Atoi(number); err == nil && n >= 0 && n < len(files) {
 		d.At = n
 	}
 	d.complete(v)
@@ -318,13 +318,13 @@ func (v *visit) saveColumns(m imported, files []importFile) error {
 
 // typedColumns returns the chosen header of each field.
 func (v *visit) typedColumns(kind source.Kind) map[string]string {
-	sources := map[string]string{}
+	headers := map[string]string{}
 	for _, f := range source.Fields(kind) {
 		if header := v.value("column_" + f.Name); header != "" {
-			sources[f.Name] = header
+			headers[f.Name] = header
 		}
 	}
-	return sources
+	return headers
 }
 
 // afterColumns shows the next file, or starts to read all of them.

@@ -168,8 +168,8 @@ func (v *visit) filters(label string, inputs ...site.Input) site.Filters {
 	}
 	if len(f.Chips) > 1 {
 		f.Clear = f.Path
-		if names := v.query(columnField); len(names) > 0 {
-			f.Clear += "?" + names.Encode()
+		if params := v.query(columnField); len(params) > 0 {
+			f.Clear += "?" + params.Encode()
 		}
 	}
 	v.savedFilters(&f)

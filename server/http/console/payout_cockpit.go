@@ -186,16 +186,16 @@ func (c payoutCard) Parts() (out []string) {
 	return out
 }
 
-// show chooses the tab: the asked one, or the first with payouts. Failed payouts come first.
-func (c *cockpit) show(v *visit, filter api.PayoutStatus) {
+// show chooses the tab: the requested one, or the first with payouts. Failed payouts come first.
+func (c *cockpit) show(v *visit, requested api.PayoutStatus) {
 	c.Status = api.PayoutStatusPending
 	for _, part := range slices.Backward(payoutParts) {
 		if c.counts[part.status] > 0 {
 			c.Status = part.status
 		}
 	}
-	if slices.Contains(payoutStatuses, string(filter)) {
-		c.Status = filter
+	if slices.Contains(payoutStatuses, string(requested)) {
+		c.Status = requested
 	}
 	c.Tabs.Label = "Payouts of the run"
 	for _, part := range payoutParts {
@@ -263,16 +263,16 @@ func (v *visit) stages(c cockpit) ([]stage, error) {
 	}
 	file := stage{Name: "File", Text: "No file yet"}
 	for _, e := range reply.JSON200.Data {
-		var batch struct {
+		var export struct {
 			Format string `json:"format"`
 			Count  int64  `json:"payout_count"`
 		}
 		raw, _ := json.Marshal(e.After) // it came as JSON
-		_ = json.Unmarshal(raw, &batch)
-		file = stage{Name: "File", At: &e.CreatedAt, Done: true, Text: fmt.Sprintf("%s for %s", v.partnersIn(batch.Count),
-			map[string]string{"paypal": "PayPal", "wise": "Wise"}[batch.Format])}
-		if batch.Format == "csv" {
-			file.Text = "Table with " + v.partnersIn(batch.Count)
+		_ = json.Unmarshal(raw, &export)
+		file = stage{Name: "File", At: &e.CreatedAt, Done: true, Text: fmt.Sprintf("%s for %s", v.partnersIn(export.Count),
+			map[string]string{"paypal": "PayPal", "wise": "Wise"}[export.Format])}
+		if export.Format == "csv" {
+			file.Text = "Table with " + v.partnersIn(export.Count)
 		}
 	}
 	paid := v.paidStage(c)

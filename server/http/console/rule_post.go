@@ -229,11 +229,21 @@ func (f ruleForm) setRate(out *api.FlowUpdate) error {
 // created returns a change as a new flow of a program.
 func created(f api.FlowUpdate, program string) api.FlowCreate {
 	return api.FlowCreate{
-		ProgramID: program, Name: opt.Value(f.Name), Description: valueOrNil(f.Description), Trigger: f.Trigger,
-		Action: f.Action, GroupID: valueOrNil(f.GroupID), PartnerID: valueOrNil(f.PartnerID),
-		TargetGroupID: valueOrNil(f.TargetGroupID),
-		RateType:      (*api.RateType)(valueOrNil(f.RateType)), RateValue: valueOrNil(f.RateValue), ApprovalMode: f.ApprovalMode,
-		ApprovalDelayDays: valueOrNil(f.ApprovalDelayDays), Priority: f.Priority, Status: f.Status, Branches: f.Branches,
+		ProgramID:         program,
+		Name:              opt.Value(f.Name),
+		Description:       valueOrNil(f.Description),
+		Trigger:           f.Trigger,
+		Action:            f.Action,
+		GroupID:           valueOrNil(f.GroupID),
+		PartnerID:         valueOrNil(f.PartnerID),
+		TargetGroupID:     valueOrNil(f.TargetGroupID),
+		RateType:          (*api.RateType)(valueOrNil(f.RateType)),
+		RateValue:         valueOrNil(f.RateValue),
+		ApprovalMode:      f.ApprovalMode,
+		ApprovalDelayDays: valueOrNil(f.ApprovalDelayDays),
+		Priority:          f.Priority,
+		Status:            f.Status,
+		Branches:          f.Branches,
 	}
 }
 

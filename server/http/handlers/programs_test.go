@@ -73,8 +73,8 @@ func TestUpdateProgram(t *testing.T) {
 		"nothing changed, the time neither")
 	require.Equal(t, before.Body, s.Must(200, s.Post(path, M{})).Body)
 	for _, c := range []struct {
-		name        string
-		body, shown any
+		name         string
+		value, shown any
 	}{
 		{"name", "N", "N"}, {"product_name", "P", "P"}, {"website_url", "https://n.example", "https://n.example"},
 		{"status", "paused", "paused"},
@@ -94,7 +94,7 @@ func TestUpdateProgram(t *testing.T) {
 	} {
 		before = s.Must(200, s.Get(path))
 		s.Clock.Advance(time.Second)
-		after := s.Must(200, s.Post(path, M{c.name: c.body}))
+		after := s.Must(200, s.Post(path, M{c.name: c.value}))
 		require.Equal(t, c.shown, after.Body[c.name], c.name)
 		require.Equal(t, after.Body, s.Must(200, s.Get(path)).Body)
 		require.Greater(t, after.String("updated_at"), before.String("updated_at"))

@@ -45,13 +45,13 @@ func TestEventNamesInTheWordsOfTheAPI(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program()
-	for path, nearest := range map[string]string{
+	for name, nearest := range map[string]string{
 		"partner.created": "affiliate.created", "link.deleted": "affiliate_link.deleted", "flow.updated": "rule.updated",
 	} {
 		a := s.Post("/v1/webhook_endpoints", M{
-			"program_id": program, "url": "https://hooks.example/", "event_types": []string{path},
+			"program_id": program, "url": "https://hooks.example/", "event_types": []string{name},
 		})
 		e, _ := a.Body["error"].(M)
-		assert.Contains(t, e["message"], "Did you mean "+nearest+"?", path)
+		assert.Contains(t, e["message"], "Did you mean "+nearest+"?", name)
 	}
 }

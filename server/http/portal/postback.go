@@ -163,7 +163,7 @@ func (v *visit) addPostback(url string, types []string) (secret string, err erro
 	}
 	err = v.write(func(ctx context.Context) error {
 		// Create is first: it looks up the name in the address before it begins the transaction.
-		e, key, err := v.portal.Webhooks.Create(ctx, work.From(ctx), webhook.NewEndpoint{
+		e, fresh, err := v.portal.Webhooks.Create(ctx, work.From(ctx), webhook.NewEndpoint{
 			ProgramID: v.program.ID, PartnerID: &v.partner.ID, URL: url, EventTypes: types,
 		})
 		if err != nil {
@@ -172,7 +172,7 @@ func (v *visit) addPostback(url string, types []string) (secret string, err erro
 		if err := v.onePostback(ctx); err != nil {
 			return err
 		}
-		secret = key
+		secret = fresh
 		return v.audit(ctx, "webhook_endpoint.created", e.ID, nil, auditMembers(e))
 	})
 	return secret, err
@@ -238,11 +238,11 @@ func rotatePostback(v *visit) error {
 	}
 	secret := ""
 	err = v.write(func(ctx context.Context) error {
-		_, key, err := v.portal.Webhooks.Rotate(ctx, work.From(ctx), page.Current.ID)
+		_, fresh, err := v.portal.Webhooks.Rotate(ctx, work.From(ctx), page.Current.ID)
 		if err != nil {
 			return err
 		}
-		secret = key
+		secret = fresh
 		return v.audit(ctx, "webhook_endpoint.secret_rotated", page.Current.ID, nil, nil)
 	})
 	if err != nil {

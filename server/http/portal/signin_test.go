@@ -151,9 +151,9 @@ func TestLinksRunOut(t *testing.T) {
 	t.Parallel()
 	s := mailing(t)
 	partner := s.Partner(s.Program(), M{"email": "ada@example.com"})
-	url := link(s, partner)
+	address := link(s, partner)
 	s.Must(200, asks(s, "ada@example.com", ""))
-	s.Must(303, visit(s, "GET", url))
+	s.Must(303, visit(s, "GET", address))
 	s.Clock.Advance(30 * time.Minute)
 	s.Must(410, visit(s, "POST", mailsTo(s, "ada@example.com")[0]))
 }

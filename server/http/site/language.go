@@ -25,16 +25,16 @@ type Language struct {
 // remembered one. Without either it stays that of Accept-Language, and the result is false.
 func (v *Visit) ReadLanguage() bool {
 	k := Cookie{Name: languageCookie, Path: "/", Secure: strings.HasPrefix(v.site.BaseURL, "https:")}
-	if tag := languageOf(v.QueryParam("language")); tag != nil {
-		v.Locale = tag
-		k.Set(v, tag.Language(), languageLife)
+	if l := languageOf(v.QueryParam("language")); l != nil {
+		v.Locale = l
+		k.Set(v, l.Language(), languageLife)
 		return true
 	}
-	tag := languageOf(k.Value(v))
-	if tag != nil {
-		v.Locale = tag
+	l := languageOf(k.Value(v))
+	if l != nil {
+		v.Locale = l
 	}
-	return tag != nil
+	return l != nil
 }
 
 // languageOf returns the locale with exactly this code; nil for none.

@@ -173,17 +173,17 @@ func (in Input) secret() (string, error) {
 }
 
 // standard reports whether a secret is valid for Standard Webhooks.
-func standard(secret string) bool {
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, webhook.SecretPrefix))
-	return err == nil && strings.HasPrefix(secret, webhook.SecretPrefix) && len(key) >= 16
+func standard(text string) bool {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, webhook.SecretPrefix))
+	return err == nil && strings.HasPrefix(text, webhook.SecretPrefix) && len(key) >= 16
 }
 
 // minPassword is the minimum length of a password that alone authenticates events.
 const minPassword = 16
 
 // credentials reports whether a secret is a user and a password of HTTP Basic.
-func credentials(secret string) bool {
-	user, password, _ := strings.Cut(secret, ":")
+func credentials(text string) bool {
+	user, password, _ := strings.Cut(text, ":")
 	return user != "" && len(password) >= minPassword
 }
 

@@ -398,12 +398,12 @@ func (b *batch) clawbacks(ctx context.Context, open []*row,
 	if err != nil {
 		return nil, err
 	}
-	rowIDs := make([]string, len(rows))
+	clawbackIDs := make([]string, len(rows))
 	for i, c := range rows {
-		rowIDs[i] = c.ID
+		clawbackIDs[i] = c.ID
 	}
 	keys, err := queries.ImportKeys(ctx, b.u.Tx, db.ImportKeysParams{
-		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: "clawback", Keys: rowIDs,
+		ImportID: b.m.ID, OrgID: b.m.OrgID, Kind: "clawback", Keys: clawbackIDs,
 	})
 	if err != nil {
 		return nil, err
@@ -412,18 +412,18 @@ func (b *batch) clawbacks(ctx context.Context, open []*row,
 		return slices.ContainsFunc(keys, func(k db.ImportKeysRow) bool { return k.Key == c.ID })
 	})
 	var ids []string
-	rowIDs = nil
+	clawbackIDs = nil
 	for _, r := range open {
 		i := slices.IndexFunc(rows, func(c db.ImportClawbacksRow) bool {
 			k := found[r]
 			return c.SaleID == k.sale.id && c.PartnerID == r.refs.Partner && c.AmountMinor == k.AmountMinor
 		})
 		if i >= 0 {
-			rowIDs, ids, same[r.SourceID] = append(rowIDs, rows[i].ID), append(ids, r.SourceID), rows[i]
+			clawbackIDs, ids, same[r.SourceID] = append(clawbackIDs, rows[i].ID), append(ids, r.SourceID), rows[i]
 			rows = slices.Delete(rows, i, i+1)
 		}
 	}
-	_, err = b.claim(ctx, "clawback", rowIDs, ids)
+	_, err = b.claim(ctx, "clawback", clawbackIDs, ids)
 	return same, err
 }
 

@@ -36,8 +36,8 @@ const (
 	nothing  = "nothing: `no_money_moved`"
 )
 
-// report is one event of a processor, about a payment of 2400.
-type report struct {
+// processorEvent is one event of a processor, about a payment of 2400.
+type processorEvent struct {
 	kind string
 	data M
 }
@@ -45,7 +45,7 @@ type report struct {
 // moneyRow is a row of the table: an event in a state, after other events.
 type moneyRow struct {
 	event, state string
-	before       []report
+	before       []processorEvent
 	data         M
 	effect       string
 }
@@ -55,7 +55,7 @@ type moneyProcessor struct {
 	name    string
 	handled func() []string
 	pay     func(h inboxed, n int)
-	say     func(h inboxed, n int, at time.Time, s report)
+	say     func(h inboxed, n int, at time.Time, s processorEvent)
 	rows    []moneyRow
 }
 
@@ -125,7 +125,7 @@ var stripeMoney = moneyProcessor{
 			"id": "in_#", "status": "paid", "customer": "cus_#", "amount_paid": 2400, "total": 2400, "currency": "usd",
 		}, n))
 	},
-	say: func(h inboxed, n int, at time.Time, s report) { postStripe(h, at, s.kind, numbered(s.data, n)) },
+	say: func(h inboxed, n int, at time.Time, s processorEvent) { postStripe(h, at, s.kind, numbered(s.data, n)) },
 	rows: []moneyRow{
 		{event: "charge.refunded", data: M{
 			"id": "ch_#", "payment_intent": "pi_#", "amount": 2400, "amount_captured": 2400, "amount_refunded": 900, "currency": "usd",
@@ -133,11 +133,11 @@ var stripeMoney = moneyProcessor{
 		{event: "refund.created", state: "succeeded", data: stripeRefund("succeeded"), effect: takes},
 		{event: "refund.created", state: "pending", data: stripeRefund("pending"), effect: later},
 		{event: "refund.updated", state: "succeeded", data: stripeRefund("succeeded"), effect: takes},
-		{event: "refund.updated", state: "failed, canceled", before: []report{{"refund.created", stripeRefund("succeeded")}},
+		{event: "refund.updated", state: "failed, canceled", before: []processorEvent{{"refund.created", stripeRefund("succeeded")}},
 			data: stripeRefund("canceled"), effect: asks},
-		{event: "refund.failed", before: []report{{"refund.created", stripeRefund("succeeded")}}, data: stripeRefund("failed"),
+		{event: "refund.failed", before: []processorEvent{{"refund.created", stripeRefund("succeeded")}}, data: stripeRefund("failed"),
 			effect: asks},
-		{event: "charge.refund.updated", state: "failed", before: []report{{"refund.created", stripeRefund("succeeded")}},
+		{event: "charge.refund.updated", state: "failed", before: []processorEvent{{"refund.created", stripeRefund("succeeded")}},
 			data: stripeRefund("failed"), effect: asks},
 		{event: "charge.dispute.created", state: "needs_response", data: stripeDispute("needs_response"), effect: flags},
 		{event: "charge.dispute.created", state: "warning_needs_response", data: stripeDispute("warning_needs_response"),
@@ -145,22 +145,22 @@ var stripeMoney = moneyProcessor{
 		{event: "charge.dispute.updated", state: "under_review", data: stripeDispute("under_review"), effect: flags},
 		{event: "charge.dispute.funds_withdrawn", state: "needs_response", data: stripeDispute("needs_response"), effect: flags},
 		{event: "charge.dispute.closed", state: "lost", data: stripeDispute("lost"), effect: takes},
-		{event: "charge.dispute.closed", state: "won", before: []report{{"charge.dispute.created", stripeDispute("needs_response")}},
+		{event: "charge.dispute.closed", state: "won", before: []processorEvent{{"charge.dispute.created", stripeDispute("needs_response")}},
 			data: stripeDispute("won"), effect: closes},
-		{event: "charge.dispute.closed", state: "won, after lost", before: []report{{"charge.dispute.closed", stripeDispute("lost")}},
+		{event: "charge.dispute.closed", state: "won, after lost", before: []processorEvent{{"charge.dispute.closed", stripeDispute("lost")}},
 			data: stripeDispute("won"), effect: restores},
 		{event: "charge.dispute.closed", state: "warning_closed, prevented, charge_refunded",
-			before: []report{{"charge.dispute.created", stripeDispute("warning_needs_response")}},
+			before: []processorEvent{{"charge.dispute.created", stripeDispute("warning_needs_response")}},
 			data:   stripeDispute("warning_closed"), effect: closes},
 		{event: "charge.dispute.funds_reinstated", state: "won, after lost",
-			before: []report{{"charge.dispute.closed", stripeDispute("lost")}}, data: stripeDispute("won"), effect: restores},
+			before: []processorEvent{{"charge.dispute.closed", stripeDispute("lost")}}, data: stripeDispute("won"), effect: restores},
 		{event: "radar.early_fraud_warning.created", data: stripeWarning(true), effect: flags},
 		{event: "radar.early_fraud_warning.updated", state: "no longer actionable",
-			before: []report{{"radar.early_fraud_warning.created", stripeWarning(true)}}, data: stripeWarning(false), effect: closes},
+			before: []processorEvent{{"radar.early_fraud_warning.created", stripeWarning(true)}}, data: stripeWarning(false), effect: closes},
 		{event: "credit_note.created", state: "paid back outside Stripe", data: stripeNote(900), effect: takes},
 		{event: "credit_note.created", state: "refunded by Stripe, or credited", data: stripeNote(nil), effect: nothing},
 		{event: "credit_note.updated", state: "paid back outside Stripe", data: stripeNote(900), effect: takes},
-		{event: "credit_note.voided", before: []report{{"credit_note.created", stripeNote(900)}}, data: stripeNote(900),
+		{event: "credit_note.voided", before: []processorEvent{{"credit_note.created", stripeNote(900)}}, data: stripeNote(900),
 			effect: restores},
 	},
 }
@@ -179,7 +179,7 @@ var paddleMoney = moneyProcessor{
 			"details":     M{"totals": M{"tax": "0", "total": "2400", "grand_total": "2400"}},
 		}, n))
 	},
-	say: func(h inboxed, n int, at time.Time, s report) { postPaddle(h, at, s.kind, numbered(s.data, n)) },
+	say: func(h inboxed, n int, at time.Time, s processorEvent) { postPaddle(h, at, s.kind, numbered(s.data, n)) },
 	rows: []moneyRow{
 		{event: "adjustment.created", state: "refund, pending_approval", data: paddleAdjustment("adj_a#", "refund", "pending_approval"),
 			effect: later},
@@ -187,22 +187,22 @@ var paddleMoney = moneyProcessor{
 		{event: "adjustment.updated", state: "refund, approved", data: paddleAdjustment("adj_a#", "refund", "approved"), effect: takes},
 		{event: "adjustment.updated", state: "refund, rejected", data: paddleAdjustment("adj_a#", "refund", "rejected"), effect: nothing},
 		{event: "adjustment.updated", state: "refund, reversed",
-			before: []report{{"adjustment.created", paddleAdjustment("adj_a#", "refund", "approved")}},
+			before: []processorEvent{{"adjustment.created", paddleAdjustment("adj_a#", "refund", "approved")}},
 			data:   paddleAdjustment("adj_a#", "refund", "reversed"), effect: restores},
 		{event: "adjustment.created", state: "chargeback", data: paddleAdjustment("adj_a#", "chargeback", "approved"), effect: takes},
 		{event: "adjustment.updated", state: "chargeback, reversed",
-			before: []report{{"adjustment.created", paddleAdjustment("adj_a#", "chargeback", "approved")}},
+			before: []processorEvent{{"adjustment.created", paddleAdjustment("adj_a#", "chargeback", "approved")}},
 			data:   paddleAdjustment("adj_a#", "chargeback", "reversed"), effect: restores},
 		{event: "adjustment.created", state: "chargeback_reverse",
-			before: []report{{"adjustment.created", paddleAdjustment("adj_a#", "chargeback", "approved")}},
+			before: []processorEvent{{"adjustment.created", paddleAdjustment("adj_a#", "chargeback", "approved")}},
 			data:   paddleAdjustment("adj_b#", "chargeback_reverse", "approved"), effect: restores},
 		{event: "adjustment.created", state: "chargeback_warning", data: paddleAdjustment("adj_a#", "chargeback_warning", "approved"),
 			effect: flags},
 		{event: "adjustment.updated", state: "chargeback_warning, reversed",
-			before: []report{{"adjustment.created", paddleAdjustment("adj_a#", "chargeback_warning", "approved")}},
+			before: []processorEvent{{"adjustment.created", paddleAdjustment("adj_a#", "chargeback_warning", "approved")}},
 			data:   paddleAdjustment("adj_a#", "chargeback_warning", "reversed"), effect: closes},
 		{event: "adjustment.created", state: "chargeback_warning_reverse",
-			before: []report{{"adjustment.created", paddleAdjustment("adj_a#", "chargeback_warning", "approved")}},
+			before: []processorEvent{{"adjustment.created", paddleAdjustment("adj_a#", "chargeback_warning", "approved")}},
 			data:   paddleAdjustment("adj_b#", "chargeback_warning_reverse", "approved"), effect: closes},
 		{event: "adjustment.created", state: "credit, credit_reverse", data: paddleAdjustment("adj_a#", "credit", "approved"),
 			effect: nothing},
@@ -237,22 +237,24 @@ var chargebeeMoney = moneyProcessor{
 		postChargebee(h, h.Clock.Now().Time, "payment_succeeded",
 			numbered(merged(chargebeePaid("success"), M{"customer": M{"id": "cu_#", "cf_rail_click": click}}), n))
 	},
-	say: func(h inboxed, n int, at time.Time, s report) { postChargebee(h, at, s.kind, numbered(s.data, n)) },
+	say: func(h inboxed, n int, at time.Time, s processorEvent) {
+		postChargebee(h, at, s.kind, numbered(s.data, n))
+	},
 	rows: []moneyRow{
 		{event: "refund_initiated", state: "in_progress", data: chargebeeBack("refund", "in_progress"), effect: later},
 		{event: "payment_refunded", state: "success", data: chargebeeBack("refund", "success"), effect: takes},
 		{event: "transaction_created", state: "refund, success", data: chargebeeBack("refund", "success"), effect: takes},
 		{event: "transaction_created", state: "refund, failure", data: chargebeeBack("refund", "failure"), effect: nothing},
 		{event: "transaction_updated", state: "refund, late_failure",
-			before: []report{{"payment_refunded", chargebeeBack("refund", "success")}}, data: chargebeeBack("refund", "late_failure"),
+			before: []processorEvent{{"payment_refunded", chargebeeBack("refund", "success")}}, data: chargebeeBack("refund", "late_failure"),
 			effect: asks},
 		{event: "transaction_created", state: "payment_reversal, success", data: chargebeeBack("payment_reversal", "success"),
 			effect: takes},
 		{event: "transaction_updated", state: "payment_reversal, late_failure or voided",
-			before: []report{{"transaction_created", chargebeeBack("payment_reversal", "success")}},
+			before: []processorEvent{{"transaction_created", chargebeeBack("payment_reversal", "success")}},
 			data:   chargebeeBack("payment_reversal", "voided"), effect: restores},
 		{event: "transaction_deleted", state: "refund or payment_reversal",
-			before: []report{{"payment_refunded", chargebeeBack("refund", "success")}}, data: chargebeeBack("refund", "success"),
+			before: []processorEvent{{"payment_refunded", chargebeeBack("refund", "success")}}, data: chargebeeBack("refund", "success"),
 			effect: restores},
 		{event: "transaction_updated", state: "payment, late_failure or voided", data: chargebeePaid("late_failure"), effect: takes},
 		{event: "transaction_deleted", state: "payment", data: chargebeePaid("success"), effect: takes},
@@ -281,7 +283,7 @@ var lemonMoney = moneyProcessor{
 		h.lemon("subscription_created", n, click, numbered(M{"customer_id": "#", "order_id": n, "status": "active", "test_mode": false}, n).(M))
 		h.lemon("order_created", n, click, numbered(lemonMoneyOf(nil), n).(M))
 	},
-	say: func(h inboxed, n int, at time.Time, s report) {
+	say: func(h inboxed, n int, at time.Time, s processorEvent) {
 		h.lemon(s.kind, n, "", merged(numbered(s.data, n).(M), M{"updated_at": at.UTC().Format(time.RFC3339Nano)}))
 	},
 	rows: []moneyRow{
@@ -308,7 +310,7 @@ var polarMoney = moneyProcessor{
 		click := h.Click(h.ProgramID, "ann").String("id")
 		postPolar(h, h.Clock.Now().Time, "order.paid", numbered(merged(polarOrder(0), M{"metadata": M{"rail_click": click}}), n))
 	},
-	say: func(h inboxed, n int, at time.Time, s report) { postPolar(h, at, s.kind, numbered(s.data, n)) },
+	say: func(h inboxed, n int, at time.Time, s processorEvent) { postPolar(h, at, s.kind, numbered(s.data, n)) },
 	rows: []moneyRow{
 		{event: "order.refunded", data: polarOrder(900), effect: takes},
 		{event: "order.updated", state: "refunded or partially_refunded", data: polarOrder(900), effect: takes},
@@ -316,7 +318,7 @@ var polarMoney = moneyProcessor{
 		{event: "refund.created", state: "succeeded", data: polarRefund("succeeded"), effect: takes},
 		{event: "refund.created", state: "pending", data: polarRefund("pending"), effect: later},
 		{event: "refund.updated", state: "succeeded", data: polarRefund("succeeded"), effect: takes},
-		{event: "refund.updated", state: "failed, canceled", before: []report{{"refund.created", polarRefund("succeeded")}},
+		{event: "refund.updated", state: "failed, canceled", before: []processorEvent{{"refund.created", polarRefund("succeeded")}},
 			data: polarRefund("failed"), effect: asks},
 	},
 }
@@ -398,7 +400,7 @@ func TestMoneyThatComesBack(t *testing.T) {
 					p.say(h, n+1000, h.Clock.Now().Add(time.Duration(i-30)*time.Minute), s)
 					h.Work()
 				}
-				p.say(h, n+1000, h.Clock.Now().Time, report{row.event, row.data})
+				p.say(h, n+1000, h.Clock.Now().Time, processorEvent{row.event, row.data})
 				events := h.Work()
 				e := events[len(events)-1]
 				all := h.books()

@@ -12,10 +12,10 @@ import (
 )
 
 // adjust returns an adjustment of Paddle with an amount.
-func adjust(id, action string, amount int64) report {
+func adjust(id, action string, amount int64) processorEvent {
 	a := paddleAdjustment(id, action, "approved")
 	a["totals"] = M{"subtotal": fmt.Sprint(amount), "tax": "0", "total": fmt.Sprint(amount)}
-	return report{"adjustment.created", a}
+	return processorEvent{"adjustment.created", a}
 }
 
 // one returns the books of the program's only sale.
@@ -61,7 +61,7 @@ func TestWonChargeback(t *testing.T) {
 			h.Must(200, h.Post("/v1/programs/"+h.ProgramID, M{"holding_period_days": 0, "min_payout_minor": 0}))
 			flow := h.Get("/v1/flows?program_id=" + h.ProgramID).Data()[0]["id"].(string)
 			h.Must(200, h.Post("/v1/flows/"+flow, M{"approval_mode": c.mode}))
-			say := func(s report) apitest.Answer {
+			say := func(s processorEvent) apitest.Answer {
 				h.Clock.Advance(time.Hour)
 				paddleMoney.say(h, 1, h.Clock.Now().Time, s)
 				return h.Last("recorded", nil)
@@ -111,7 +111,7 @@ func TestWonChargeback(t *testing.T) {
 func TestChargebackInEveryOrder(t *testing.T) {
 	t.Parallel()
 	h := newMoney(t, paddleMoney)
-	events := []report{
+	events := []processorEvent{
 		adjust("adj_a#", "chargeback", 900), adjust("adj_b#", "refund", 600), adjust("adj_c#", "chargeback_reverse", 900),
 		adjust("adj_d#", "chargeback", 300),
 	}
@@ -123,7 +123,7 @@ func TestDisputeInEveryOrder(t *testing.T) {
 	t.Parallel()
 	h := newMoney(t, stripeMoney)
 	level := stripeMoney.rows[0].data
-	events := []report{
+	events := []processorEvent{
 		{"charge.dispute.closed", stripeDispute("lost")}, {"charge.refunded", merged(level, M{"amount_refunded": 600})},
 		{"charge.dispute.funds_reinstated", stripeDispute("won")}, {"charge.refunded", merged(level, M{"amount_refunded": 1000})},
 	}
@@ -131,7 +131,7 @@ func TestDisputeInEveryOrder(t *testing.T) {
 }
 
 // inAnyOrder pays and sends events in every order. Their times stay in the original order.
-func (h inboxed) inAnyOrder(p moneyProcessor, events []report, want books) {
+func (h inboxed) inAnyOrder(p moneyProcessor, events []processorEvent, want books) {
 	h.T.Helper()
 	all := orders(len(events))
 	for n := range all {
@@ -165,17 +165,17 @@ func TestFailedRefundMadeAgain(t *testing.T) {
 	h := newMoney(t, stripeMoney)
 	stripeMoney.pay(h, 1)
 	h.Last("recorded", nil)
-	say := func(s report) {
+	say := func(s processorEvent) {
 		h.Clock.Advance(time.Hour)
 		stripeMoney.say(h, 1, h.Clock.Now().Time, s)
 	}
-	level := report{"charge.refunded", merged(stripeMoney.rows[0].data, M{"amount_refunded": 900})}
-	say(report{"refund.failed", merged(stripeRefund("failed"), M{"id": "re_early"})})
+	level := processorEvent{"charge.refunded", merged(stripeMoney.rows[0].data, M{"amount_refunded": 900})}
+	say(processorEvent{"refund.failed", merged(stripeRefund("failed"), M{"id": "re_early"})})
 	early := h.Last("ignored", "nothing_taken")
 	h.Refused(409, "inbox_event_not_resolvable", "", h.Post("/v1/inbox_events/"+early.String("id")+"/resolve", nil))
 	say(level)
 	h.Last("recorded", nil)
-	say(report{"refund.failed", stripeRefund("failed")})
+	say(processorEvent{"refund.failed", stripeRefund("failed")})
 	failed := h.Last("failed", "refund_failed")
 	say(level)
 	h.Last("ignored", "already_recorded")
@@ -257,7 +257,7 @@ func TestWonChargebackAfterMerge(t *testing.T) {
 
 // adjusted sends Paddle's adjustment of its first payment an hour later, and requires that it is
 // recorded.
-func (h inboxed) adjusted(s report) {
+func (h inboxed) adjusted(s processorEvent) {
 	h.T.Helper()
 	h.Clock.Advance(time.Hour)
 	paddleMoney.say(h, 1, h.Clock.Now().Time, s)
@@ -294,7 +294,7 @@ func TestWonChargebackAfterCredit(t *testing.T) {
 func (h inboxed) capped(left int64, kind string, data M) apitest.Answer {
 	h.T.Helper()
 	h.Clock.Advance(time.Hour)
-	stripeMoney.say(h, 1, h.Clock.Now().Time, report{kind, data})
+	stripeMoney.say(h, 1, h.Clock.Now().Time, processorEvent{kind, data})
 	events := h.Work()
 	require.Equal(h.T, left, h.one().sale, "%s %v", kind, data)
 	return events[len(events)-1]
@@ -337,7 +337,7 @@ func TestLostDisputeAgain(t *testing.T) {
 	h.capped(0, "charge.dispute.closed", dispute("lost"))
 	early := h.Clock.Now().Time
 	h.capped(1500, "charge.dispute.closed", dispute("won"))
-	stripeMoney.say(h, 1, early, report{"charge.dispute.updated", dispute("lost")})
+	stripeMoney.say(h, 1, early, processorEvent{"charge.dispute.updated", dispute("lost")})
 	h.Last("ignored", "already_recorded")
 	require.EqualValues(t, 1500, h.one().sale)
 	h.Must(200, h.Post("/v1/inbox_events/"+h.Work()[4].String("id")+"/replay", nil))

@@ -108,14 +108,14 @@ func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) err
 
 // process applies an event and writes its outcome, unless its processor does not answer.
 func (w Worker) process(ctx context.Context, t db.InboxClaimRow, now clock.Time) error {
-	answer, err := w.ask(ctx, t, now)
+	reading, err := w.ask(ctx, t, now)
 	if unavailable := (*unavailableError)(nil); errors.As(err, &unavailable) {
 		return w.postpone(ctx, t, now, unavailable)
 	}
 	if err != nil {
 		return err
 	}
-	return w.unit(t, now).Within(ctx, func(u *work.Unit) error { return w.work(ctx, u, t, answer) })
+	return w.unit(t, now).Within(ctx, func(u *work.Unit) error { return w.work(ctx, u, t, reading) })
 }
 
 // unit returns the unit of work of an event.
@@ -157,9 +157,9 @@ func (w Worker) open(
 	return c, body, err
 }
 
-// work applies an event and writes its outcome, in the unit's transaction. given is the reading, nil if it has not been
+// work applies an event and writes its outcome, in the unit's transaction. reading is nil if the event has not been
 // read.
-func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, early *parsed) error {
+func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, reading *parsed) error {
 	var e db.InboxEvent
 	var c db.ProcessorConnection
 	errs := u.Each(ctx,
@@ -178,21 +178,21 @@ func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, earl
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if early == nil {
+	if reading == nil {
 		body, err := w.Keeper.Open(e.Payload, PayloadPlace(e.ID))
 		if err != nil {
 			return err
 		}
-		early = new(parse(c.Processor, body))
+		reading = new(parse(c.Processor, body))
 	}
 	u.Actor.ID = c.ID
-	a := application{Worker: w, u: u, c: c, e: e, r: early.r, enrols: t.AutoEnrolCustomers}
+	a := application{Worker: w, u: u, c: c, e: e, r: reading.r, enrols: t.AutoEnrolCustomers}
 	cleanNames(&a.r)
 	if a.r.At.IsZero() {
 		a.r.At = e.CreatedAt
 	}
-	if early.malformed != nil && isLive(a.r, c) == c.Livemode {
-		return a.finish(ctx, failed(codeMalformed, early.malformed.Error()))
+	if reading.malformed != nil && isLive(a.r, c) == c.Livemode {
+		return a.finish(ctx, failed(codeMalformed, reading.malformed.Error()))
 	}
 	o, err := a.apply(ctx)
 	if err != nil {

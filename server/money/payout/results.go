@@ -60,9 +60,9 @@ var words = states(map[State]string{
 	Returned: "returned reversed refunded fundsrefunded bouncedback chargedback",
 })
 
-func states(more map[State]string) map[string]State {
+func states(byState map[State]string) map[string]State {
 	out := map[string]State{}
-	for state, words := range more {
+	for state, words := range byState {
 		for word := range strings.FieldsSeq(words) {
 			out[word] = state
 		}

@@ -426,14 +426,14 @@ func (w *Window) order(q Query) {
 
 // buckets returns a row for every bucket of the window, empty ones included.
 func (q Query) buckets(rows []Row) []Row {
-	rowsOf := map[string]Row{}
+	rowOf := map[string]Row{}
 	for _, r := range rows {
-		rowsOf[r.Key] = r
+		rowOf[r.Key] = r
 	}
 	var out []Row
 	for at := q.bucket(q.From); !at.After(q.To); at = q.next(at) {
 		key := at.Format(time.DateOnly)
-		r := rowsOf[key]
+		r := rowOf[key]
 		r.Key = key
 		out = append(out, r)
 	}

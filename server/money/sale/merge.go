@@ -221,11 +221,11 @@ func (w *merging) ruleCommissions(
 		return nil, err
 	}
 	out := map[string]db.Commission{}
-	rowIDs := make([]string, len(rows))
+	commissionIDs := make([]string, len(rows))
 	for i, k := range rows {
-		out[*k.SaleID], rowIDs[i] = k, k.ID
+		out[*k.SaleID], commissionIDs[i] = k, k.ID
 	}
-	fixed, err := queries.CommissionCorrections(ctx, u.DB(), db.CommissionCorrectionsParams{Ids: rowIDs, OrgID: u.OrgID})
+	fixed, err := queries.CommissionCorrections(ctx, u.DB(), db.CommissionCorrectionsParams{Ids: commissionIDs, OrgID: u.OrgID})
 	w.corrected = map[string]bool{}
 	for _, id := range fixed {
 		w.corrected[id] = true

@@ -55,11 +55,11 @@ func Record(ctx context.Context, u *work.Unit, in Form) (db.TaxFormStatus, error
 // checkDates validates the dates of a form, and sets the expiry of a valid one. A form that is only requested,
 // or not wanted, has no dates.
 func checkDates(f *db.TaxFormStatus, now clock.Time) error {
-	manual := f.Status == db.TaxFormStateRequired || f.Status == db.TaxFormStateNotRequired
+	dateless := f.Status == db.TaxFormStateRequired || f.Status == db.TaxFormStateNotRequired
 	switch {
-	case manual && f.SignedAt != nil:
+	case dateless && f.SignedAt != nil:
 		return problem.Invalid("signed_at", "A form with status %s cannot have signed_at.", f.Status)
-	case manual && f.ExpiresAt != nil:
+	case dateless && f.ExpiresAt != nil:
 		return problem.Invalid("expires_at", "A form with status %s cannot have expires_at.", f.Status)
 	case f.SignedAt != nil && f.SignedAt.After(now.Time):
 		return problem.Invalid("signed_at", "signed_at is in the future.")

@@ -95,12 +95,12 @@ func TestGuardChecksDialedAddress(t *testing.T) {
 
 // TestAlternate: IPv6 and IPv4 take turns, so that the few dialled addresses contain both.
 func TestAlternate(t *testing.T) {
-	for address, want := range map[string]string{
+	for addresses, want := range map[string]string{
 		"::1 ::2 ::3 1.1.1.1": "::1 1.1.1.1 ::2 ::3", "1.1.1.1 ::1 1.1.1.2 ::2": "1.1.1.1 ::1 1.1.1.2 ::2",
 		"1.1.1.1 1.1.1.2 1.1.1.3": "1.1.1.1 1.1.1.2 1.1.1.3", "::1": "::1",
 	} {
 		var found []netip.Addr
-		for a := range strings.FieldsSeq(address) {
+		for a := range strings.FieldsSeq(addresses) {
 			found = append(found, netip.MustParseAddr(a))
 		}
 		var got []string

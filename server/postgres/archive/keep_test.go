@@ -50,17 +50,17 @@ func TestKeeper(t *testing.T) {
 	}
 	history, err := s.History()
 	require.NoError(t, err)
-	bases := func() int {
+	count := func() int {
 		found, err := filepath.Glob(filepath.Join(history, "base", "*", "rail.json"))
 		require.NoError(t, err)
 		return len(found)
 	}
 	require.NoError(t, k.due(t.Context()))
 	require.NoError(t, k.due(t.Context()))
-	require.Equal(t, 1, bases())
+	require.Equal(t, 1, count())
 	now.Advance(25 * time.Hour)
 	require.NoError(t, k.due(t.Context()))
-	require.Equal(t, 2, bases())
+	require.Equal(t, 2, count())
 	require.Equal(t, 2, noted)
 
 	require.NoError(t, os.Rename(history, history+".away"))

@@ -23,7 +23,7 @@ type layout struct {
 	socket string // directory of the socket, private to the account
 }
 
-// The paths in dir: data is the cluster if made exists; a new cluster is made in fresh.
+// The paths in dir: data is the cluster if versionFile exists; a new cluster is created in fresh.
 func (l layout) data() string        { return filepath.Join(l.dir, "data") }
 func (l layout) versionFile() string { return filepath.Join(l.data(), "PG_VERSION") }
 func (l layout) fresh() string       { return filepath.Join(l.dir, "data.init") }
@@ -74,7 +74,7 @@ func makeOpen(dir string) error {
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil { // other accounts may enter
 		if errors.Is(err, fs.ErrExist) {
-			return nil // versionFile by another process at the same time
+			return nil // another process has created it at the same time
 		}
 		return err
 	}

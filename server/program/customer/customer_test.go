@@ -133,17 +133,17 @@ func TestPayer(t *testing.T) {
 	external := new("c1")
 	_, err := payer(sale.Payer{ExternalCustomerID: external})
 	require.Equal(t, problem.NotFound("external_customer_id"), err)
-	k, err := payer(sale.Payer{ExternalCustomerID: external, PartnerID: &x.ann.ID})
+	first, err := payer(sale.Payer{ExternalCustomerID: external, PartnerID: &x.ann.ID})
 	require.NoError(t, err)
 	for _, by := range []sale.Payer{
-		{CustomerID: &k}, {ExternalCustomerID: external},
+		{CustomerID: &first}, {ExternalCustomerID: external},
 		{ExternalCustomerID: external, PartnerID: &x.bob.ID},
 	} {
 		id, err := payer(by)
 		require.NoError(t, err)
-		require.Equal(t, k, id)
+		require.Equal(t, first, id)
 	}
-	_, err = payer(sale.Payer{CustomerID: &k, PartnerID: &x.ann.ID})
+	_, err = payer(sale.Payer{CustomerID: &first, PartnerID: &x.ann.ID})
 	require.ErrorContains(t, err, "customer_id and partner_id exclude each other.")
 }
 

@@ -20,7 +20,7 @@ func TestExplanation(t *testing.T) {
 	}})
 	s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": "ADA20", "partner_id": partner, "external_id": "p"}))
 	day := s.Clock.Now().Format("2006-01-02")
-	why := func(commission apitest.Answer) (amount, event any) {
+	why := func(commission apitest.Answer) (amount, credit any) {
 		e := s.Must(200, s.Get("/v1/commissions/"+commission.String("id")+"?include[]=explanation")).Body["explanation"].(M)
 		return e["amount"], e["partner"]
 	}
@@ -29,10 +29,10 @@ func TestExplanation(t *testing.T) {
 		require.True(t, ok)
 		return k
 	}
-	says := func(k apitest.Answer, amount, event any) {
+	says := func(k apitest.Answer, amount, credit any) {
 		t.Helper()
 		a, b := why(k)
-		require.Equal(t, []any{amount, event}, []any{a, b})
+		require.Equal(t, []any{amount, credit}, []any{a, b})
 	}
 	click := M{"program_id": program, "click_id": s.Click(program, "ada").String("id")}
 	byLink := s.Must(201, s.Post("/v1/customers", click)).String("id")

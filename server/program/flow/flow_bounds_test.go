@@ -146,11 +146,11 @@ func TestFlowsAreParsedOncePerVersion(t *testing.T) {
 	sale := func() int {
 		tracer.Take()
 		w.Sale(program, customer)
-		requests := 0
+		reads := 0
 		for _, names := range tracer.Take() {
-			requests += strings.Count(names, "FlowsForPartner")
+			reads += strings.Count(names, "FlowsForPartner")
 		}
-		return requests
+		return reads
 	}
 	sale()
 	require.Equal(t, 1, sale(), "known")

@@ -177,11 +177,11 @@ func TestWriterLocked(t *testing.T) {
 	x.Partner("ann")
 	u := work.New(x.Pool, work.Unit{OrgID: x.OrgID, RequestID: ident.New(ident.Run), Now: x.Now})
 	w := newGated(x)
-	x.Must(func(ctx context.Context, own *work.Unit) error {
-		if _, err := s.Click(ctx, own, x.Program.ID, "ann", visitOf("ann", "one")); err != nil {
+	x.Must(func(ctx context.Context, holder *work.Unit) error {
+		if _, err := s.Click(ctx, holder, x.Program.ID, "ann", visitOf("ann", "one")); err != nil {
 			return err
 		}
-		if _, err := own.DB().Exec(ctx, "SELECT 1"); err != nil { // sends the queued statements
+		if _, err := holder.DB().Exec(ctx, "SELECT 1"); err != nil { // sends the queued statements
 			return err
 		}
 		for i := range 2 {

@@ -57,8 +57,8 @@ func Register(e *echo.Echo, ready Ready, checks Checks) {
 
 // serve answers with a file and the security headers of the page.
 func serve(c echo.Context, text *static.Text) error {
-	h, request := c.Response().Header(), c.Request().Header
+	h, header := c.Response().Header(), c.Request().Header
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Referrer-Policy", "no-referrer")
-	return text.Serve(c.Response(), request.Get("Accept-Encoding"), request.Get("If-None-Match"))
+	return text.Serve(c.Response(), header.Get("Accept-Encoding"), header.Get("If-None-Match"))
 }

@@ -68,8 +68,8 @@ func Register(e *echo.Echo, beyond func(path string, h echo.HandlerFunc)) {
 
 // serve answers with a script. Any page may load and read it: integrity requires read access.
 func serve(c echo.Context, text *static.Text) error {
-	h, request := c.Response().Header(), c.Request().Header
+	h, header := c.Response().Header(), c.Request().Header
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-	return text.Serve(c.Response(), request.Get("Accept-Encoding"), request.Get("If-None-Match"))
+	return text.Serve(c.Response(), header.Get("Accept-Encoding"), header.Get("If-None-Match"))
 }

@@ -46,8 +46,8 @@ func Read(
 		Key: k, Address: address, UserAgent: r.UserAgent(), Sighted: robots.Sighting(r),
 		origin: o, request: r, answer: answer, plain: plain,
 	}
-	if pair, err := r.Cookie(cookie); err == nil {
-		visitor, handed, _ := strings.Cut(pair.Value, ".")
+	if sent, err := r.Cookie(cookie); err == nil {
+		visitor, handed, _ := strings.Cut(sent.Value, ".")
 		if token.MatchString(visitor) {
 			c.Visitor = visitor
 		}

@@ -147,8 +147,8 @@ func (c CSV) open(kind Kind, file io.Reader) (*table, error) {
 	}
 	t.name(t.cells)
 	t.own = slices.Contains(t.headers, "object") && slices.Contains(t.headers, "id")
-	if columns := c.Mapping[kind]; len(columns) > 0 {
-		return t, t.assign(columns)
+	if mapping := c.Mapping[kind]; len(mapping) > 0 {
+		return t, t.assign(mapping)
 	}
 	t.guess()
 	return t, nil

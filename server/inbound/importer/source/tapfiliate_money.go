@@ -78,14 +78,14 @@ func (m *tapMoney) payout(k *tapCommission, affiliate, code string) (paid bool, 
 	return true, at, ""
 }
 
-// present is an id, and whether the member was there at all.
-type present struct {
+// optionalID is an id, and whether the member was there at all.
+type optionalID struct {
 	ID      loose.ID
 	present bool
 }
 
 // UnmarshalJSON notes that the member was there.
-func (g *present) UnmarshalJSON(raw []byte) error {
+func (g *optionalID) UnmarshalJSON(raw []byte) error {
 	g.present = true
 	return g.ID.UnmarshalJSON(raw)
 }
@@ -108,7 +108,7 @@ type tapCommission struct {
 	Comment   loose.Text `json:"comment"`
 	Affiliate loose.ID   `json:"affiliate"`
 	CreatedAt moment     `json:"created_at"`
-	Payout    present    `json:"payout"`
+	Payout    optionalID `json:"payout"`
 }
 
 // conversion returns the sale and its commissions. Conversions of shops have no customer: their commissions are

@@ -200,47 +200,47 @@ const maxDepth = 8
 
 // merge completes a value from another version of the same object: missing members, and objects in place of
 // their ids. Members in both keep the event's value, metadata as a whole.
-func merge(event, more json.RawMessage, depth int) json.RawMessage {
+func merge(own, more json.RawMessage, depth int) json.RawMessage {
 	switch {
 	case len(more) == 0 || depth == 0:
-		return event
-	case len(event) == 0 || string(event) == "null":
+		return own
+	case len(own) == 0 || string(own) == "null":
 		return more
-	case event[0] == '"' && more[0] == '{':
-		if idOf(event) == idOf(more) {
+	case own[0] == '"' && more[0] == '{':
+		if idOf(own) == idOf(more) {
 			return more
 		}
-	case event[0] == '{' && more[0] == '{':
-		return filledObject(event, more, depth-1)
-	case event[0] == '[' && more[0] == '[':
-		return mergeLists(event, more, depth-1)
+	case own[0] == '{' && more[0] == '{':
+		return filledObject(own, more, depth-1)
+	case own[0] == '[' && more[0] == '[':
+		return mergeLists(own, more, depth-1)
 	}
-	return event
+	return own
 }
 
-func filledObject(event, more json.RawMessage, depth int) json.RawMessage {
+func filledObject(own, more json.RawMessage, depth int) json.RawMessage {
 	var a, b members
-	if json.Unmarshal(event, &a) != nil || json.Unmarshal(more, &b) != nil || idOf(a["id"]) != idOf(b["id"]) {
-		return event
+	if json.Unmarshal(own, &a) != nil || json.Unmarshal(more, &b) != nil || idOf(a["id"]) != idOf(b["id"]) {
+		return own
 	}
 	for name, value := range b {
 		if name != "metadata" || len(a[name]) == 0 {
 			a[name] = merge(a[name], value, depth)
 		}
 	}
-	return marshalled(a, event)
+	return marshalled(a, own)
 }
 
 // mergeLists completes the objects of a list if the other list has the same objects in the same order.
-func mergeLists(event, more json.RawMessage, depth int) json.RawMessage {
+func mergeLists(own, more json.RawMessage, depth int) json.RawMessage {
 	var a, b []json.RawMessage
-	if json.Unmarshal(event, &a) != nil || json.Unmarshal(more, &b) != nil || len(a) != len(b) {
-		return event
+	if json.Unmarshal(own, &a) != nil || json.Unmarshal(more, &b) != nil || len(a) != len(b) {
+		return own
 	}
 	for i := range a {
 		a[i] = merge(a[i], b[i], depth)
 	}
-	return marshalled(a, event)
+	return marshalled(a, own)
 }
 
 func marshalled(v any, otherwise json.RawMessage) json.RawMessage {
