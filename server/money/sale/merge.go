@@ -225,7 +225,9 @@ func (w *merging) ruleCommissions(
 	for i, k := range rows {
 		out[*k.SaleID], commissionIDs[i] = k, k.ID
 	}
-	fixed, err := queries.CommissionCorrections(ctx, u.DB(), db.CommissionCorrectionsParams{Ids: commissionIDs, OrgID: u.OrgID})
+	fixed, err := queries.CommissionCorrections(ctx, u.DB(), db.CommissionCorrectionsParams{
+		Ids: commissionIDs, OrgID: u.OrgID,
+	})
 	w.corrected = map[string]bool{}
 	for _, id := range fixed {
 		w.corrected[id] = true
