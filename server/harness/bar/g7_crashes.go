@@ -152,23 +152,9 @@ func (s *storm) kill(ctx context.Context, kills, crashes int, rnd *rand.Rand) er
 // crash crashes the database and waits until a server answers again. Servers must not need
 // a restart for it.
 func (s *storm) crash(ctx context.Context, postmaster bool, rnd *rand.Rand) error {
-	s.beginRecovery()
-	defer s.endRecovery()
-	if postmaster {
-		if err := s.sys.cluster.killPostmaster(); err != nil {
-			return err
-		}
-	} else if err := s.killBackend(ctx, rnd); err != nil {
+	if err := s.recoverDatabase(ctx, postmaster, rnd); err != nil {
 		return err
 	}
-	s.crashes++
-	if err := pause(ctx, 50*time.Millisecond); err != nil { // the crash must have begun
-		return err
-	}
-	if err := s.sys.cluster.answers(ctx); err != nil {
-		return err
-	}
-	s.endRecovery()
 	up := time.Now()
 	for {
 		a, err := s.sys.send(ctx, call{method: "GET", path: "/v1/programs", key: s.o.key})
@@ -183,6 +169,24 @@ func (s *storm) crash(ctx context.Context, postmaster bool, rnd *rand.Rand) erro
 	return nil
 }
 
+// recoverDatabase kills the database and waits until it accepts connections again.
+func (s *storm) recoverDatabase(ctx context.Context, postmaster bool, rnd *rand.Rand) error {
+	s.beginRecovery()
+	defer s.endRecovery()
+	if postmaster {
+		if err := s.sys.cluster.killPostmaster(); err != nil {
+			return err
+		}
+	} else if err := s.killBackend(ctx, rnd); err != nil {
+		return err
+	}
+	s.crashes++
+	if err := pause(ctx, 50*time.Millisecond); err != nil { // the crash must have begun
+		return err
+	}
+	return s.sys.cluster.answers(ctx)
+}
+
 // beginRecovery notes that the database is about to be killed.
 func (s *storm) beginRecovery() {
 	s.mu.Lock()
@@ -190,14 +194,12 @@ func (s *storm) beginRecovery() {
 	s.killed = time.Now()
 }
 
-// endRecovery notes that the database accepts connections again. A second call changes nothing.
+// endRecovery notes that the recovery is over.
 func (s *storm) endRecovery() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.killed.IsZero() {
-		s.recovery += time.Since(s.killed)
-		s.killed = time.Time{}
-	}
+	s.recovery += time.Since(s.killed)
+	s.killed = time.Time{}
 }
 
 // recoveries returns the total time of the database's recoveries until now. A recovery syncs every file of the data
