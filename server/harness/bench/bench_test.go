@@ -71,6 +71,17 @@ func TestSpoiled(t *testing.T) {
 	}))
 }
 
+// TestDecided: few pairs decide only if they agree.
+func TestDecided(t *testing.T) {
+	t.Parallel()
+	const below, above = maxOrigin, maxOrigin + 0.01
+	require.True(t, decided([]float64{below, below, below, below}))
+	require.True(t, decided([]float64{above, above, above, above}))
+	require.False(t, decided([]float64{below, below, below, below, above}))
+	require.False(t, decided([]float64{below, below, below, below, below, below, below, above, above}))
+	require.True(t, decided([]float64{below, below, below, below, below, below, below, below, above}))
+}
+
 func TestGoals(t *testing.T) {
 	t.Parallel()
 	now := run{

@@ -9,8 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// maxOrigin is the largest processor time of a click or a sale with an origin, to that of one without.
-const maxOrigin = 1.03
+const (
+	// maxOrigin is the largest processor time of a click or a sale with an origin, to that of one without.
+	maxOrigin = 1.03
+	// morePairs is how many times the rounds an origin is measured at most, until its goal is decided.
+	morePairs = 5
+)
 
 // paired are loads that differ only in the origin: of the click, or of the customer of the sale. The bodies have the
 // same length. They are not in the table, and cannot be chosen one by one.
@@ -73,7 +77,8 @@ func (b *bench) unlimited(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// origins measures what an origin costs a click and a sale. It returns how many cost more than maxOrigin.
+// origins measures the cost of an origin for a click and for a sale. It returns how many cost more than maxOrigin. One
+// pair differs by up to 20 % on a busy machine, so each is repeated until its goal is decided.
 func (b *bench) origins(ctx context.Context) (missed int, err error) {
 	if err := b.giveOrigins(ctx); err != nil {
 		return 0, err
@@ -81,7 +86,7 @@ func (b *bench) origins(ctx context.Context) (missed int, err error) {
 	fmt.Fprintf(b.Out, "\norigin of a click and of a customer: at most %.2f of the processor time without\n", maxOrigin)
 	for _, pair := range paired {
 		ratios := make([]float64, 0, b.Rounds)
-		for round := range b.Rounds {
+		for round := 0; round < b.Rounds || !decided(ratios) && round < morePairs*b.Rounds; round++ {
 			ratio, err := b.pair(ctx, pair, round)
 			if err != nil {
 				return missed, err
@@ -98,6 +103,20 @@ func (b *bench) origins(ctx context.Context) (missed int, err error) {
 			ratios[0], ratios[len(ratios)-1])
 	}
 	return missed, nil
+}
+
+// decided reports whether the ratios show on which side of maxOrigin their median is, with a confidence of 95 % (sign
+// test).
+func decided(ratios []float64) bool {
+	difference := 0
+	for _, r := range ratios {
+		if r > maxOrigin {
+			difference++
+		} else {
+			difference--
+		}
+	}
+	return difference*difference >= 4*len(ratios)
 }
 
 // pair measures both loads in turn, in the other order in odd rounds, and returns the ratio of their processor times.
