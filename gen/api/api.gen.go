@@ -9228,7 +9228,7 @@ type PartnerUpdate struct {
 	// MinPayoutMinor Minimum payout in minor units of the program's currency; null means the program's.
 	MinPayoutMinor nullable.Nullable[int64] `json:"min_payout_minor,omitempty"`
 
-	// PayoutDetails Account details of the payout method; stored encrypted, never returned.
+	// PayoutDetails Account details of the payout method; stored encrypted, never returned. PayPal pays to `email`, `paypal_email` or `payer_id`, Wise to `email` or `wise_email`: the first that is set, or else the partner's email.
 	PayoutDetails json.RawMessage `json:"payout_details,omitempty"`
 
 	// PayoutMethod The partner's payout method; one of the program's methods if it lists any.
@@ -19133,7 +19133,7 @@ type ClientInterface interface {
 
 	// UndoImport Undo an import
 	//
-	// Removes what a `done` or `failed` import created, and what later imports of the same source added to it, in the background. Objects that were used or changed since stay, and are listed as problems with the code `kept`.
+	// Removes what a `done` or `failed` import created, and what later imports of the same source added to it, in the background. Objects that were used or changed since stay, and are listed as problems with the code `kept`. No event is sent.
 	//
 	// Corresponds with POST /v1/imports/{id}/undo (the `UndoImport` operationId).
 	UndoImport(ctx context.Context, id ID, params *UndoImportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -22450,7 +22450,7 @@ func (c *Client) RunImport(ctx context.Context, id ID, params *RunImportParams, 
 
 // UndoImport Undo an import
 //
-// Removes what a `done` or `failed` import created, and what later imports of the same source added to it, in the background. Objects that were used or changed since stay, and are listed as problems with the code `kept`.
+// Removes what a `done` or `failed` import created, and what later imports of the same source added to it, in the background. Objects that were used or changed since stay, and are listed as problems with the code `kept`. No event is sent.
 //
 // Corresponds with POST /v1/imports/{id}/undo (the `UndoImport` operationId).
 func (c *Client) UndoImport(ctx context.Context, id ID, params *UndoImportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -40925,7 +40925,7 @@ type ClientWithResponsesInterface interface {
 
 	// UndoImportWithResponse Undo an import
 	//
-	// Removes what a `done` or `failed` import created, and what later imports of the same source added to it, in the background. Objects that were used or changed since stay, and are listed as problems with the code `kept`.
+	// Removes what a `done` or `failed` import created, and what later imports of the same source added to it, in the background. Objects that were used or changed since stay, and are listed as problems with the code `kept`. No event is sent.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -49990,7 +49990,7 @@ func (c *ClientWithResponses) RunImportWithResponse(ctx context.Context, id ID, 
 
 // UndoImportWithResponse Undo an import
 //
-// Removes what a `done` or `failed` import created, and what later imports of the same source added to it, in the background. Objects that were used or changed since stay, and are listed as problems with the code `kept`.
+// Removes what a `done` or `failed` import created, and what later imports of the same source added to it, in the background. Objects that were used or changed since stay, and are listed as problems with the code `kept`. No event is sent.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -3406,7 +3406,7 @@ func (s *ImportsService) Run(ctx context.Context, id string, opts ...Option) (*I
 //
 // Removes what a `done` or `failed` import created, and what later imports of the same source added
 // to it, in the background. Objects that were used or changed since stay, and are listed as
-// problems with the code `kept`.
+// problems with the code `kept`. No event is sent.
 //
 //	answer, err := rail.Imports.Undo(ctx, "imp_01kb2m4q8e7v9t3n5x6c0d1f2g")
 //	if err != nil {

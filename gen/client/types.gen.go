@@ -998,7 +998,9 @@ type PartnerUpdate struct {
 	Metadata Optional[map[string]any] `json:"metadata,omitzero"`
 	// The partner's payout method; one of the program's methods if it lists any.
 	PayoutMethod Optional[PayoutMethod] `json:"payout_method,omitzero"`
-	// Account details of the payout method; stored encrypted, never returned.
+	// Account details of the payout method; stored encrypted, never returned. PayPal pays to `email`,
+	// `paypal_email` or `payer_id`, Wise to `email` or `wise_email`: the first that is set, or else
+	// the partner's email.
 	PayoutDetails Optional[map[string]any] `json:"payout_details,omitzero"`
 	// Your own id of the partner, unique in the program and compared exactly; null clears it.
 	ExternalID Optional[string] `json:"external_id,omitzero"`

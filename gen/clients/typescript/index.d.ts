@@ -2439,7 +2439,7 @@ export interface ImportsAPI {
   /**
    * Undo an import.
    *
-   * Removes what a `done` or `failed` import created, and what later imports of the same source added to it, in the background. Objects that were used or changed since stay, and are listed as problems with the code `kept`.
+   * Removes what a `done` or `failed` import created, and what later imports of the same source added to it, in the background. Objects that were used or changed since stay, and are listed as problems with the code `kept`. No event is sent.
    *
    * @throws {APIError} `import_active`, `import_not_ready`
    *

@@ -889,7 +889,7 @@ export interface PartnerUpdate {
   metadata?: Metadata | null | undefined
   /** The partner's payout method; one of the program's methods if it lists any. */
   payout_method?: PayoutMethod | null | undefined
-  /** Account details of the payout method; stored encrypted, never returned. */
+  /** Account details of the payout method; stored encrypted, never returned. PayPal pays to `email`, `paypal_email` or `payer_id`, Wise to `email` or `wise_email`: the first that is set, or else the partner's email. */
   payout_details?: Record<string, unknown> | null | undefined
   /** Your own id of the partner, unique in the program and compared exactly; null clears it. */
   external_id?: string | null | undefined

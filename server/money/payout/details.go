@@ -54,6 +54,7 @@ var (
 	accountNamed = []string{"iban", "accountnumber", "account"}
 	bankNamed    = []string{"routingnumber", "sortcode", "bankcode", "bsb", "bic", "swift", "swiftcode", "swiftbic"}
 	addressNamed = []string{"email", "paypalemail", "address", "walletaddress", "wallet"}
+	emailNamed   = append(slices.Clone(addressNamed), "wiseemail")
 	ibanForm     = regexp.MustCompile(`^[a-z]{2}[0-9]{2}[a-z0-9]{10,30}$`)
 )
 
@@ -88,7 +89,7 @@ func placesOf(raw []byte) (any, error) {
 		return canonical(map[string]any{}), nil
 	}
 	members, err := decodeDetails(raw)
-	names := slices.Concat(accountNamed, bankNamed, addressNamed, []string{"payerid", "wiseemail"})
+	names := slices.Concat(accountNamed, bankNamed, emailNamed, []string{"payerid"})
 	maps.DeleteFunc(members, func(name string, _ any) bool { return !slices.Contains(names, bareName(name)) })
 	return canonical(members), err
 }

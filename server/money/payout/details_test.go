@@ -1,6 +1,7 @@
 package payout
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,4 +54,24 @@ func TestDetailsHash(t *testing.T) {
 		hash("p", "m", `{"account":"1234567890-1234567890"}`))
 	require.Equal(t, hash("p", "m", `{"a":[{"b":1,"c":"X"},true]}`), hash("p", "m", `{"a":[{"c":"x","b":1},true]}`))
 	require.NotEqual(t, hash("p", "m", `{"a":["x","y"]}`), hash("p", "m", `{"a":["y","x"]}`))
+}
+
+// TestRecipient: a payout reaches the account in the details, however its member is spelled.
+func TestRecipient(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		service string
+		details map[string]any
+		want    string
+	}{
+		{"paypal", nil, "own@x.example"},
+		{"paypal", map[string]any{"iban": "DE02", "email": json.Number("7"), "wise_email": "w@x.example"}, "own@x.example"},
+		{"paypal", map[string]any{"PayPal email": " p@x.example\n", "email": " "}, "p@x.example"},
+		{"paypal", map[string]any{"Payer ID": "QWERTY1234567"}, "QWERTY1234567"},
+		{"wise", map[string]any{"Wise-Email": "w@x.example", "paypal_email": "p@x.example"}, "w@x.example"},
+		{"wise", map[string]any{"E-mail": "e@x.example", "wise_email": "w@x.example"}, "e@x.example"},
+		{"wise", map[string]any{"address": "a@x.example"}, "own@x.example"},
+	} {
+		require.Equal(t, c.want, Recipient(c.service, c.details, " own@x.example"), "%v", c)
+	}
 }

@@ -175,7 +175,7 @@ func (f File) Write(ctx context.Context, u *work.Unit, w io.Writer) (done Export
 	}
 }
 
-// Export is Take with an entry in the audit log.
+// Export is File.Text with an entry in the audit log.
 func Export(ctx context.Context, u *work.Unit, f File) (text string, done ExportResult, more bool, err error) {
 	if text, done, more, err = f.Text(ctx, u); err != nil {
 		return "", done, false, err
@@ -310,7 +310,7 @@ func (f File) row(p db.PayoutsToFileRow) ([]string, Omission, error) {
 	if err != nil {
 		return nil, Omission{}, fmt.Errorf("payout %s: %w", p.Payout.ID, err)
 	}
-	to := recipient(f.Format, details, p.Partner)
+	to := Recipient(f.Format, details, p.Partner.Email)
 	left := f.omission(p, to)
 	if filed(p.Payout) && left.Why != "" {
 		left.Why += "; it was in an earlier file"
@@ -374,9 +374,6 @@ func Payable(service, address string) bool { return addresses[service].MatchStri
 // not read it as a formula.
 const mailbox = "[A-Za-z0-9][A-Za-z0-9.!#$%&'*/=?^_`{|}~+-]*@[A-Za-z0-9.-]+"
 
-// details are the members of the payout details that may hold the address.
-var details = map[string][]string{"paypal": {"email", "paypal_email", "payer_id"}, "wise": {"email", "wise_email"}}
-
 // shortLength is the length of a short reference: the random end of a payout's id, of 62 bits and more.
 const shortLength = 16
 
@@ -438,16 +435,6 @@ func (f File) detailsOf(p db.Partner) (map[string]any, error) {
 		return nil, err
 	}
 	return decodeDetails(raw)
-}
-
-// recipient returns the address in the payout details, else the partner's email.
-func recipient(format string, members map[string]any, p db.Partner) string {
-	for _, name := range details[format] {
-		if to, ok := members[name].(string); ok && to != "" {
-			return to
-		}
-	}
-	return p.Email
 }
 
 // escapeFormula keeps a spreadsheet from reading a name as a formula. Banks read the file too, so it removes the sign

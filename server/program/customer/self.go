@@ -12,17 +12,14 @@ import (
 	"rail/server/work"
 )
 
-// Addresses returns a partner's email addresses: its account's and that of its payout details.
+// Addresses returns a partner's email addresses: its account's and those in its payout details.
 func (s Service) Addresses(p db.Partner) ([]string, error) {
 	own := []string{p.Email}
 	if s.Keeper == nil {
 		return own, nil
 	}
-	paid, err := payout.Email(s.Keeper, p)
-	if paid != "" {
-		own = append(own, paid)
-	}
-	return own, err
+	paid, err := payout.Emails(s.Keeper, p)
+	return append(own, paid...), err
 }
 
 // IsOwn reports whether one of a customer's values is an address of its partner.

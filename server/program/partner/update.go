@@ -78,7 +78,7 @@ func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) 
 	if err := s.mailDetails(ctx, u, before, p); err != nil {
 		return p, err
 	}
-	if err := s.checkAddress(ctx, u, before, p); err != nil {
+	if err := s.checkAddresses(ctx, u, before, p); err != nil {
 		return p, err
 	}
 	if err := saveChange(ctx, u, before, p, seen.holder != nil); err != nil || !retag {
@@ -101,16 +101,21 @@ func (s *Service) mailDetails(ctx context.Context, u *work.Unit, before, p db.Pa
 	return s.Mail.Queue(ctx, u.Later(), p.OrgID, changed, u.Now)
 }
 
-// checkAddress searches for customers with the partner's new payout email (decisions, 306).
-func (s *Service) checkAddress(ctx context.Context, u *work.Unit, before, p db.Partner) error {
+// checkAddresses searches for customers with one of the partner's new payout emails (decisions, 306).
+func (s *Service) checkAddresses(ctx context.Context, u *work.Unit, before, p db.Partner) error {
 	if bytes.Equal(before.PayoutDetails, p.PayoutDetails) {
 		return nil
 	}
-	email, err := payout.Email(s.Keeper, p)
+	emails, err := payout.Emails(s.Keeper, p)
 	if err != nil {
 		return err
 	}
-	return risk.CheckOwnCustomers(ctx, u, p, email)
+	for _, email := range emails {
+		if err := risk.CheckOwnCustomers(ctx, u, p, email); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkObjects checks the objects whose content is up to the caller.

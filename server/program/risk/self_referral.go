@@ -61,9 +61,6 @@ func FlagSelfReferral(ctx context.Context, u *work.Unit, partner db.Partner, cus
 // CheckOwnCustomers marks and flags at most 20 customers of a partner whose email reaches the same mailbox as a
 // new address of the partner.
 func CheckOwnCustomers(ctx context.Context, u *work.Unit, p db.Partner, address string) error {
-	if address == "" {
-		return nil
-	}
 	ids, err := queries.RiskOwnCustomers(ctx, u.DB(), db.RiskOwnCustomersParams{
 		ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: &p.ID, Mailbox: normalEmail(address),
 	})

@@ -108,7 +108,9 @@ func TestPayoutAddressOfCustomer(t *testing.T) {
 			want = []string{k}
 		}
 		pay := func(email string) {
-			h.Must(200, h.Post("/v1/partners/"+h.PartnerID, M{"payout_method": "paypal", "payout_details": M{"email": email}}))
+			h.Must(200, h.Post("/v1/partners/"+h.PartnerID, M{
+				"payout_method": "paypal", "payout_details": M{"email": "first@money.example", "wise_email": email},
+			}))
 		}
 		require.Empty(t, h.selfReferrals())
 		pay(c.partner)

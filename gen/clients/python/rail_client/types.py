@@ -1136,7 +1136,10 @@ class PartnerUpdate(TypedDict):
     payout_method: NotRequired[PayoutMethod | None]
     """The partner's payout method; one of the program's methods if it lists any."""
     payout_details: NotRequired[Dict[str, Any] | None]
-    """Account details of the payout method; stored encrypted, never returned."""
+    """Account details of the payout method; stored encrypted, never returned. PayPal pays to `email`,
+    `paypal_email` or `payer_id`, Wise to `email` or `wise_email`: the first that is set, or else
+    the partner's email.
+    """
     external_id: NotRequired[str | None]
     """Your own id of the partner, unique in the program and compared exactly; null clears it."""
 

@@ -194,9 +194,6 @@ var (
 	payerID  = regexp.MustCompile(`^[A-Z0-9]{13}$`)
 )
 
-// accounts are the members of payout details that may name the receiver, in the order of payout files.
-var accounts = []string{"email", "paypal_email", "payer_id"}
-
 // receiverOf returns the type and the address of the receiver: of the payout details, else the partner's email.
 func receiverOf(t payout.Transfer) (kind, receiver string, err error) {
 	var details map[string]any
@@ -205,14 +202,7 @@ func receiverOf(t payout.Transfer) (kind, receiver string, err error) {
 			return "", "", errors.New("the payout details are not a JSON object")
 		}
 	}
-	for _, account := range accounts {
-		if text, ok := details[account].(string); ok && receiver == "" {
-			receiver = strings.TrimSpace(text)
-		}
-	}
-	if receiver == "" {
-		receiver = strings.TrimSpace(t.Email)
-	}
+	receiver = payout.Recipient("paypal", details, t.Email)
 	switch {
 	case receiver == "":
 		return "", "", payout.Refusal{
